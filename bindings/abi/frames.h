@@ -1,0 +1,69 @@
+/* What is said on the attach socket: a Unix SOCK_SEQPACKET socket, one frame a packet, fixed sizes.
+ * The client says hello and gets a welcome with two descriptors (SCM_RIGHTS: plan region, client
+ * region, in this order) or a refusal; from then on all traffic goes through shared memory and the
+ * connection only tells each side that the other is alive. C11 and C++20.
+ *
+ * The peer's credentials come from the socket (SO_PEERCRED), never from a frame. Texts are
+ * NUL-terminated inside their field; a frame whose size, magic or version is off is refused. */
+#pragma once
+
+#include "bindings/abi/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Name of the attach socket beside the HTTP socket `optiled.sock`, i.e. <socket path> + this. */
+#define OPTILE_ATTACH_SUFFIX ".attach"
+
+enum optile_frame_kind {
+  OPTILE_FRAME_HELLO = 1,
+  OPTILE_FRAME_WELCOME = 2,
+  OPTILE_FRAME_REFUSED = 3
+};
+
+typedef struct optile_frame_header {
+  uint32_t magic;
+  uint16_t abi_version;
+  uint16_t kind;  /* optile_frame_kind */
+  uint32_t bytes; /* of the whole frame */
+  uint32_t reserved;
+} optile_frame_header;
+
+typedef struct optile_hello {
+  optile_frame_header header;
+  int32_t pid;                  /* for display; identity is the connection */
+  uint32_t own_width_source;    /* optile_width_source, as far as the environment tells */
+  uint32_t omp_num_threads;     /* OMP_NUM_THREADS as the program sees it; 0 = unset */
+  uint8_t mode;                 /* optile_mode */
+  uint8_t search;               /* optile_search */
+  uint8_t strategy;             /* optile_strategy */
+  uint8_t baseline;             /* 1: `optile baseline`, an untouched run to be recorded as such */
+  uint64_t numerics_as_untuned; /* reserved: 0 */
+  char run_id[40];       /* from OPTILE_RUN_ID: ties the client to its launcher; may be empty */
+  char executable[256];  /* /proc/self/exe */
+  char program[256];     /* what is run: the executable, or an interpreter's script */
+  char arguments[512];   /* argv, blank-separated, cut at the end of the field */
+  char launch_plan[256]; /* OPTILE_LAUNCH_PLAN: text of the launch plan in force; may be empty */
+  char version[32];      /* of the shim */
+  uint64_t reserved2[8];
+} optile_hello;
+OPTILE_STATIC_ASSERT(sizeof(optile_hello) == 16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64,
+                     "hello layout");
+
+typedef struct optile_welcome {
+  optile_frame_header header;
+  uint64_t client_id;
+  uint64_t plan_region_bytes;
+  uint64_t client_region_bytes;
+  uint64_t reserved[4];
+} optile_welcome;
+
+typedef struct optile_refused {
+  optile_frame_header header;
+  char reason[128]; /* for the log */
+} optile_refused;
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,25 @@
+/* Limits of everything that crosses the line between a client and the daemon. C11 and C++20.
+ * Each limit says what happens when it is reached; nothing ever grows beyond one. */
+#pragma once
+
+#include <stdint.h>
+
+#define OPTILE_ABI_MAGIC UINT32_C(0x6c697470) /* "ptil" */
+#define OPTILE_ABI_VERSION 1u
+
+/* Distinct op instances of a client. Further ones run untouched and are counted as dropped. */
+#define OPTILE_MAX_OPS 4096u
+/* Issuing threads of a client. Ops of further threads run untouched and are counted. */
+#define OPTILE_MAX_THREADS 8u
+/* Events in one thread's ring (a power of two). Ring full: the event is dropped and counted. */
+#define OPTILE_RING_EVENTS 4096u
+/* Hash slots of a plan page (a power of two), at most half of them used. */
+#define OPTILE_PLAN_SLOTS 8192u
+/* Sampled steps that one plan page can schedule; the daemon publishes another page for more. */
+#define OPTILE_MAX_SCHEDULE 16u
+/* Processing units that a binding order can name. Machines with more are bound by whole tiles only.
+ */
+#define OPTILE_MAX_CPUS 1024u
+/* Text of an op: longer names and shapes are cut, the key still tells them apart. */
+#define OPTILE_NAME_BYTES 96u
+#define OPTILE_SHAPE_BYTES 128u

@@ -1,0 +1,58 @@
+/* The probe interface: how anything that sees op boundaries tells the shim's core. C11 and C++20.
+ *
+ * A probe lives in the client's process, inside the shim (regions) or in a library of its own that
+ * the shim opens (the PyTorch bridge). It calls op_begin/op_end in strict nesting on the thread
+ * that issues the op, also on exception paths. The outermost op wins: only it gets a width; ops
+ * inside it are accounted to it. The core never blocks, allocates or throws, and may be called
+ * before, during and after attachment, in forked children and in signal handlers: then it does
+ * nothing. */
+#pragma once
+
+#include <stdint.h>
+
+#include "bindings/abi/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPTILE_PROBE_API_VERSION 1u
+
+/* Who an op is. `describe` is called at most once per key, when the key is registered. */
+typedef struct optile_op_identity {
+  uint64_t key;   /* of name, shapes, types and direction; never 0 */
+  uint32_t flags; /* optile_op_flag */
+  uint32_t probe; /* optile_probe */
+  /* Writes name and shape, cut and NUL-terminated. `source` is handed through untouched. */
+  void (*describe)(const void* source, char name[OPTILE_NAME_BYTES],
+                   char shape[OPTILE_SHAPE_BYTES]);
+  const void* source;
+} optile_op_identity;
+
+/* Storage for one open op, owned by the probe (its stack or a small pool); opaque to it. */
+typedef struct optile_open_op {
+  uint64_t words[8];
+} optile_open_op;
+
+typedef struct optile_probe_api {
+  uint32_t version; /* OPTILE_PROBE_API_VERSION */
+  uint32_t bytes;   /* sizeof(optile_probe_api) */
+  /* 1 when an op that begins now on this thread would be the outermost: the probe then needs the
+   * full identity. 0 inside an op: the name is enough (nested time), or nothing when `nested` says
+   * that nobody asks. */
+  int (*at_depth_0)(void);
+  int (*nested_wanted)(void);
+  void (*op_begin)(const optile_op_identity* identity, optile_open_op* open);
+  void (*op_end)(optile_open_op* open);
+  /* A step boundary that the program itself declares. */
+  void (*step)(void);
+} optile_probe_api;
+
+/* Exported by every probe library; returns 0, or non-zero when it cannot work here. `library` is a
+ * dlopen handle of the framework that was noticed. */
+typedef int (*optile_probe_start_fn)(const optile_probe_api* api);
+#define OPTILE_PROBE_START_SYMBOL "optile_probe_start"
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,12 @@
+# Every third-party package is looked up here, with the Debian package that brings it.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)     # libhwloc-dev
+find_package(SQLite3 REQUIRED)                              # libsqlite3-dev
+find_package(Boost 1.74 REQUIRED)                           # libboost-dev
+find_package(nlohmann_json 3.11 REQUIRED)                   # nlohmann-json3-dev
+find_package(CLI11 REQUIRED)                                # libcli11-dev
+find_package(spdlog REQUIRED)                               # libspdlog-dev
+if(OPTILE_TESTS)
+  find_package(GTest REQUIRED)                              # libgtest-dev libgmock-dev
+endif()
