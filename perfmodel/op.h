@@ -1,0 +1,30 @@
+// Who an op instance is. Plain values; any thread.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace optile::perfmodel {
+
+// An op instance in its place: `key` names the op with its shapes, types and direction, `context`
+// is the rolling hash of the ops before it (optile_next_context); 0 = wherever it stands.
+struct OpPlace {
+  uint64_t key = 0;
+  uint64_t context = 0;
+
+  auto operator<=>(const OpPlace&) const = default;
+};
+
+// What a probe said about a key when it registered it.
+struct OpDescription {
+  uint64_t key = 0;
+  std::string name;   // the op: "aten::mm", "ConvolutionBackward0"
+  std::string shape;  // "[20, 200] f32, [200, 800] f32"; may be cut
+  bool backward = false;
+  bool nested = false;  // never at depth 0: self time only
+  bool region = false;  // an anonymous OpenMP region: observed only
+  uint32_t probe = 0;   // optile_probe
+};
+
+}  // namespace optile::perfmodel

@@ -1,0 +1,79 @@
+// What a session decides: a width for every op place of a step, with the reason. Plain values.
+// The daemon turns a PlanDraft into a plan page; the same records feed `explain` and the report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/case.h"
+#include "perfmodel/op.h"
+#include "perfmodel/profile.h"
+
+namespace optile::tuner {
+
+// Which rule decided a width. The text for people is in reason_text().
+enum class Rule : uint8_t {
+  kOwnWidth,   // not sampled yet, or nothing beat the program's own width by a settled margin
+  kHillClimb,  // the paper's climb stopped here
+  kFastest,    // fastest width by a settled margin
+  kPlanned,    // the segment planner: run time plus switching cost
+  kUniform,    // one width for the whole step won the comparison of whole steps
+  kReplayed,   // from the store
+  kUserCap,    // a faster width exists, but the user's word forbids it
+  kLeftAlone,  // observed only: nested, a region, or too short to matter
+};
+const char* reason_text(Rule rule);
+
+struct PlanEntry {
+  perfmodel::OpPlace place;
+  int width = 0;  // 0 = the program's own
+  Rule rule = Rule::kOwnWidth;
+  bool leave = false;
+  std::vector<int> schedule;  // width in the i-th scheduled step; empty or schedule_length long
+};
+
+struct Marker {
+  perfmodel::OpPlace place;  // the op that starts a step
+  int ops = 0;               // ops at depth 0 in a step
+};
+
+struct PlanDraft {
+  bool record_all = false;  // events for every op
+  bool record_nested = false;
+  std::optional<Marker> marker;
+  perfmodel::Binding binding = perfmodel::Binding::kNone;
+  int schedule_length = 0;  // <= OPTILE_MAX_SCHEDULE (16)
+  std::vector<perfmodel::Binding> schedule_binding;
+  std::vector<PlanEntry> entries;  // <= half of OPTILE_PLAN_SLOTS
+};
+
+// What is kept between runs of a program: enough to start tuned and to explain why.
+struct StoredEntry {
+  perfmodel::OpPlace place;
+  std::string name;
+  std::string shape;
+  int width = 0;
+  Rule rule = Rule::kOwnWidth;
+};
+struct StoredPlan {
+  uint64_t step_fingerprint = 0;  // over the sequence of keys of a step
+  int own_width = 0;              // that the plan was made under
+  perfmodel::Binding binding = perfmodel::Binding::kNone;
+  Marker marker;
+  std::vector<StoredEntry> entries;
+  double own_step_seconds = 0;  // median of control steps when it was made; 0 = none
+  double tuned_step_seconds = 0;
+};
+struct StoredProfile {
+  uint64_t key = 0;
+  std::string name;
+  std::string shape;
+  perfmodel::Case at;
+  uint64_t count = 0;
+  double median_ns = 0;
+  double min_ns = 0;
+};
+
+}  // namespace optile::tuner

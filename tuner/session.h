@@ -1,0 +1,140 @@
+// One client's tuning from attach to the settled plan: recognise steps, sample, plan, compare whole
+// steps, keep what won. Pure: events in, plans out; no clock, no descriptor, no randomness but the
+// seed. Owned by the daemon's controller (or a test, or a simulation), used from its one thread.
+//
+// Phases: kRecognising (the program's own widths, every op recorded; step 0 is never sampled) →
+// kExploring (scheduled steps in which ops run trial cases) → kComparing (whole steps: program's
+// own widths, best uniform width, planned widths, interleaved) → kTuned. A session with a stored
+// plan that fits goes from kRecognising straight to kTuned and samples nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/curve.h"
+#include "perfmodel/switching_cost.h"
+#include "tuner/plan.h"
+
+namespace optile::tuner {
+
+enum class SearchKind : uint8_t { kAuto, kPaper };
+enum class Strategy : uint8_t { kAuto, kOne, kTwo, kUniform };
+enum class Phase : uint8_t { kRecognising, kExploring, kComparing, kTuned, kObserving };
+const char* phase_name(Phase phase);
+
+struct SessionOptions {
+  bool may_change_widths = true;  // false: observe and advise
+  SearchKind search = SearchKind::kAuto;
+  Strategy strategy = Strategy::kAuto;
+  std::vector<perfmodel::Case> cases;  // what may be tried, from sched::admitted_widths
+  int cores = 1;                       // C: cores of the budget
+  int interval = 0;                    // x of the hill climb; 0 = 1 up to 8 cores, else 4
+  std::optional<StoredPlan> stored;
+  uint64_t seed = 1;
+};
+
+// An execution of an op at depth 0, as the daemon decoded and validated it.
+struct OpEvent {
+  perfmodel::OpPlace place;
+  perfmodel::Nanoseconds begin{0};  // since attach
+  perfmodel::Nanoseconds duration{0};
+  uint32_t step = 0;
+  int width = 0;  // in force
+  perfmodel::Binding binding = perfmodel::Binding::kNone;
+  bool first_touch = false;
+  bool own_width = false;  // ran at the program's own width
+  bool steerable = true;
+  std::optional<int> column;  // of the schedule
+  uint64_t plan = 0;          // sequence number of the PlanDraft in force; 0 = none
+};
+
+struct StepEvent {
+  uint32_t step = 0;  // the step that ended
+  perfmodel::Nanoseconds duration{0};
+  perfmodel::Nanoseconds observed{0};  // inside ops at depth 0
+  perfmodel::Nanoseconds steerable{0};
+  uint32_t ops = 0;
+  uint32_t width_changes = 0;
+  bool mixed = false;  // the plan changed inside
+  std::optional<int> column;
+  uint64_t plan = 0;
+};
+
+// One row of `optile ops` and of the report.
+struct OpView {
+  perfmodel::OpPlace place;
+  int width = 0;
+  Rule rule = Rule::kOwnWidth;
+  std::optional<perfmodel::Case> runner_up;
+  perfmodel::Nanoseconds best_time{0};  // per execution at the planned width, predicted
+  perfmodel::Nanoseconds runner_up_time{0};
+  perfmodel::Nanoseconds own_time{0};  // per execution at the program's own width
+  int per_step = 0;                    // executions in a step
+  perfmodel::Profile profile;
+  perfmodel::Curve curve;
+};
+
+struct SessionView {
+  Phase phase = Phase::kRecognising;
+  uint32_t steps = 0;          // whole steps seen
+  uint32_t sampled_steps = 0;  // in which some op ran a case neither planned nor control
+  uint64_t samples = 0;
+  bool plan_replayed = false;  // the plan in force came from the store
+  int own_width = 0;
+  perfmodel::Binding binding = perfmodel::Binding::kNone;
+  std::optional<Marker> marker;
+  std::string decision;                // one sentence: which candidate won and by how much
+  perfmodel::SampleSet own_steps;      // whole steps at the program's own widths (controls)
+  perfmodel::SampleSet uniform_steps;  // at the best uniform width
+  int uniform_width = 0;
+  perfmodel::SampleSet tuned_steps;  // under the plan in force
+  perfmodel::Nanoseconds switching_cost{0};
+  bool switching_cost_measured = false;
+  double observed_share = 0;  // coverage, mean over whole steps
+  double steerable_share = 0;
+  double seconds_in_steps = 0;          // sum of the durations of all whole steps
+  double seconds_lost_to_sampling = 0;  // sampled steps minus as many tuned ones
+  std::vector<OpView> ops;
+};
+
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // The steered runtime, once the client knows it; before the first step at the latest.
+  void set_runtime(perfmodel::Runtime runtime);
+  // The program's own width as the client last saw it; a lower one is a cap from then on.
+  void set_own_width(int width);
+  void add_op(perfmodel::OpDescription op);
+  // In the order of their ends. Events may be missing (dropped), never repeated.
+  void on_op(const OpEvent& event);
+  void on_step(const StepEvent& event);
+  // Budget changed: other cases, another C. Curves are kept.
+  void set_cases(std::vector<perfmodel::Case> cases, int cores);
+
+  // A plan that differs from the last one taken, or nullopt. The caller numbers it and tells the
+  // number back in OpEvent::plan and StepEvent::plan.
+  std::optional<PlanDraft> take_plan(uint64_t number);
+  // The settled plan and its profiles, once per settling; for the store.
+  struct Settled {
+    StoredPlan plan;
+    std::vector<StoredProfile> profiles;
+  };
+  std::optional<Settled> take_settled();
+
+  SessionView view() const;
+  const std::map<uint64_t, perfmodel::OpDescription>& ops() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace optile::tuner
