@@ -1,0 +1,137 @@
+#include "perfmodel/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "base/text_file.h"
+
+namespace optile::perfmodel {
+namespace {
+
+using base::read_text_file;
+
+// Where a control group file system is mounted, and what it controls.
+struct CgroupPath {
+  std::string mount;  // below the root, e.g. "sys/fs/cgroup" or "sys/fs/cgroup/cpu"
+  std::string path;   // of the process inside it, e.g. "/user.slice/job"
+  bool unified = false;
+};
+
+std::string proc_folder(const BudgetSources& sources) {
+  return sources.root + "/proc/" + (sources.pid == 0 ? "self" : std::to_string(sources.pid));
+}
+
+std::set<int> allowed_units(const BudgetSources& sources) {
+  const std::optional<std::string> status = read_text_file(proc_folder(sources) + "/status");
+  if (!status) return {};
+  const std::string field = "Cpus_allowed_list:";
+  const std::size_t found = status->find(field);
+  if (found == std::string::npos) return {};
+  std::size_t begin = found + field.size();
+  while (begin < status->size() && ((*status)[begin] == ' ' || (*status)[begin] == '\t')) ++begin;
+  const std::vector<int> cpus = base::parse_cpu_list(status->substr(begin));
+  return {cpus.begin(), cpus.end()};
+}
+
+// Lines of /proc/PID/cgroup: "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1).
+std::vector<CgroupPath> cpu_cgroups(const BudgetSources& sources) {
+  std::vector<CgroupPath> groups;
+  std::istringstream lines(read_text_file(proc_folder(sources) + "/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
+    if (controllers.empty()) {
+      groups.push_back({"/sys/fs/cgroup", path, true});
+      groups.push_back({"/sys/fs/cgroup/unified", path, true});
+      continue;
+    }
+    std::istringstream names(controllers);
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name != "cpu") continue;
+      groups.push_back({"/sys/fs/cgroup/cpu", path, false});
+      groups.push_back({"/sys/fs/cgroup/" + controllers, path, false});
+    }
+  }
+  return groups;
+}
+
+std::optional<double> quota_in(const std::string& folder, bool unified) {
+  if (unified) {
+    std::istringstream text(read_text_file(folder + "/cpu.max").value_or(""));
+    std::string quota;
+    double period = 0;
+    if (!(text >> quota >> period) || quota == "max" || period <= 0) return std::nullopt;
+    return std::atof(quota.c_str()) / period;
+  }
+  const double quota =
+      std::atof(read_text_file(folder + "/cpu.cfs_quota_us").value_or("-1").c_str());
+  const double period =
+      std::atof(read_text_file(folder + "/cpu.cfs_period_us").value_or("0").c_str());
+  if (quota <= 0 || period <= 0) return std::nullopt;
+  return quota / period;
+}
+
+// Every level counts, up to the root of the mount: a parent's quota binds its children too. Inside
+// a container the path that /proc names may not exist below the mount; the mount itself then does.
+double smallest_quota(const BudgetSources& sources) {
+  double smallest = 0;
+  for (const CgroupPath& group : cpu_cgroups(sources)) {
+    for (std::string path = group.path;;) {
+      const std::optional<double> quota =
+          quota_in(sources.root + group.mount + path, group.unified);
+      if (quota && *quota > 0 && (smallest == 0 || *quota < smallest)) smallest = *quota;
+      const std::size_t slash = path.rfind('/');
+      if (slash == std::string::npos || path.empty()) break;
+      path.resize(slash);
+    }
+  }
+  return smallest;
+}
+
+std::set<int> online_units(const BudgetSources& sources) {
+  const std::vector<int> cpus = base::parse_cpu_list(
+      read_text_file(sources.root + "/sys/devices/system/cpu/online").value_or(""));
+  return {cpus.begin(), cpus.end()};
+}
+
+}  // namespace
+
+Budget read_budget(const Machine& machine, const BudgetSources& sources) {
+  const std::set<int> allowed = allowed_units(sources);
+  const std::set<int> online = online_units(sources);
+  Budget budget;
+  std::set<int> cores;
+  bool cut_by_online = false;
+  bool cut_by_cpuset = false;
+  for (const ProcessingUnit& unit : machine.units) {
+    const bool is_online = online.empty() || online.contains(unit.os_index);
+    const bool is_allowed = allowed.empty() || allowed.contains(unit.os_index);
+    cut_by_online = cut_by_online || !is_online;
+    cut_by_cpuset = cut_by_cpuset || (is_online && !is_allowed);
+    if (!is_online || !is_allowed) continue;
+    budget.units.push_back(unit.os_index);
+    cores.insert(unit.core);
+  }
+  if (cut_by_online) budget.limited_by = "online";
+  if (cut_by_cpuset) budget.limited_by = "cpuset";
+  std::sort(budget.units.begin(), budget.units.end());
+  budget.cores = std::max(1, static_cast<int>(cores.size()));
+  budget.quota_cores = smallest_quota(sources);
+  if (budget.quota_cores > 0) {
+    const int granted = std::max(1, static_cast<int>(std::ceil(budget.quota_cores - 1e-9)));
+    if (granted < budget.cores) {
+      budget.cores = granted;
+      budget.limited_by = "quota";
+    }
+  }
+  return budget;
+}
+
+}  // namespace optile::perfmodel

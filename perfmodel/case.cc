@@ -1,0 +1,17 @@
+#include "perfmodel/case.h"
+
+namespace optile::perfmodel {
+
+const char* binding_name(Binding binding) {
+  switch (binding) {
+    case Binding::kNone:
+      return "none";
+    case Binding::kCompact:
+      return "compact";
+    case Binding::kSpread:
+      return "spread";
+  }
+  return "none";
+}
+
+}  // namespace optile::perfmodel

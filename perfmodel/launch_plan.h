@@ -1,0 +1,52 @@
+// The launch plan: what has to be chosen before a program starts, because nothing inside it can
+// change it later: OpenMP runtime, wait policy, BLAS pool. Pure rules, used by the daemon (with
+// what it has measured) and by the launcher (when no daemon answers). Any thread.
+//
+// An unknown program gets only choices whose rule is certain. A choice that lost against an
+// untouched run, or against another plan, is taken back.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace optile::perfmodel {
+
+enum class OpenmpChoice { kAuto, kKeep, kLlvm };
+enum class WaitChoice { kAuto, kKeep, kActive, kPassive };
+enum class BlasChoice { kAuto, kKeep };
+
+// What is known before exec.
+struct LaunchFacts {
+  OpenmpChoice openmp = OpenmpChoice::kAuto;
+  WaitChoice wait = WaitChoice::kAuto;
+  BlasChoice blas = BlasChoice::kAuto;
+  std::map<std::string, std::string>
+      user_environment;          // the OpenMP, KMP and BLAS words the user set
+  std::string blas_provider;     // openblas-pthread, openblas-openmp, blis, reference, none
+  std::string libomp_path;       // empty: not installed
+  bool libomp_suitable = false;  // every entry point that the program's objects need is there
+  std::string libomp_obstacle;   // why not, for people
+  int budget_cores = 1;
+};
+
+struct LaunchPlan {
+  std::map<std::string, std::string> environment;  // to set; never a word that the user set
+  bool preload_libomp = false;
+  std::string text;                  // "openmp=llvm wait=1ms blas=short-spin": store key
+  std::vector<std::string> reasons;  // one sentence per choice, for people
+};
+
+// A finished run of the same program on the same hardware.
+struct MeasuredLaunchPlan {
+  std::string text;         // "" = an untouched run (`optile baseline`)
+  double step_seconds = 0;  // median
+  double spread = 0;        // half-width of a 95 % interval, as a share of step_seconds
+  int steps = 0;
+  bool tuned = false;  // widths were tuned too
+};
+
+LaunchPlan choose_launch_plan(const LaunchFacts& facts,
+                              const std::vector<MeasuredLaunchPlan>& measured);
+
+}  // namespace optile::perfmodel

@@ -1,0 +1,75 @@
+#include "perfmodel/profile.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace optile::perfmodel {
+namespace {
+
+double middle(std::vector<double> values) {
+  const std::size_t half = values.size() / 2;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(half);
+  std::nth_element(values.begin(), at, values.end());
+  if (values.size() % 2 == 1) return *at;
+  return (*at + *std::max_element(values.begin(), at)) / 2;
+}
+
+std::vector<double> as_numbers(const std::vector<Nanoseconds>& durations) {
+  std::vector<double> numbers;
+  numbers.reserve(durations.size());
+  for (Nanoseconds duration : durations) numbers.push_back(static_cast<double>(duration.count()));
+  return numbers;
+}
+
+Nanoseconds rounded(double ns) {
+  return Nanoseconds(std::llround(ns));
+}
+
+}  // namespace
+
+void SampleSet::add(Nanoseconds duration) {
+  min_ = count_ == 0 ? duration : std::min(min_, duration);
+  sum_ns_ += static_cast<double>(duration.count());
+  if (kept_.size() < kKept) {
+    kept_.push_back(duration);
+  } else {
+    kept_[count_ % kKept] = duration;
+  }
+  ++count_;
+}
+
+Nanoseconds SampleSet::min() const {
+  return min_;
+}
+
+Nanoseconds SampleSet::mean() const {
+  return count_ == 0 ? Nanoseconds(0) : rounded(sum_ns_ / static_cast<double>(count_));
+}
+
+Nanoseconds SampleSet::median() const {
+  return kept_.empty() ? Nanoseconds(0) : rounded(middle(as_numbers(kept_)));
+}
+
+Nanoseconds SampleSet::median_error() const {
+  if (kept_.size() < 3) return Nanoseconds::max();
+  std::vector<double> numbers = as_numbers(kept_);
+  const double center = middle(numbers);
+  for (double& number : numbers) number = std::abs(number - center);
+  // 1.4826 turns a median absolute deviation into a standard deviation under normal noise; the
+  // median's own error is 1.2533 times that of the mean.
+  const double deviation = 1.4826 * middle(numbers);
+  return rounded(1.96 * 1.2533 * deviation / std::sqrt(static_cast<double>(kept_.size())));
+}
+
+const SampleSet* Profile::find(Case wanted) const {
+  const auto found = cases.find(wanted);
+  return found == cases.end() ? nullptr : &found->second;
+}
+
+std::size_t Profile::samples() const {
+  std::size_t total = 0;
+  for (const auto& [at, set] : cases) total += set.count();
+  return total;
+}
+
+}  // namespace optile::perfmodel

@@ -1,0 +1,86 @@
+#include "perfmodel/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace optile::perfmodel {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file system of its own with the few kernel files that a budget is read from.
+class BudgetTest : public ::testing::Test {
+ protected:
+  BudgetTest() {
+    std::string pattern = (fs::temp_directory_path() / "optile-budget-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    machine_ = make_machine_source("pack:1 l3:1 core:8 pu:2")->read().value();
+    write("sys/devices/system/cpu/online", "0-15\n");
+    allow("0-15");
+  }
+  ~BudgetTest() override { fs::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  void allow(const std::string& list) {
+    write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t" + list + "\nMems_allowed:\t1\n");
+  }
+  Budget budget() const { return read_budget(machine_, {root_.string(), 0}); }
+
+  fs::path root_;
+  Machine machine_;
+};
+
+TEST_F(BudgetTest, NothingLimits) {
+  EXPECT_EQ(budget().cores, 8);
+  EXPECT_EQ(budget().units.size(), 16u);
+  EXPECT_EQ(budget().limited_by, "");
+}
+
+TEST_F(BudgetTest, ACpusetCountsWholeCoresOnce) {
+  allow("0-3,8");
+  EXPECT_EQ(budget().cores, 3);  // cores 0, 1 (two units each) and 4 (one unit)
+  EXPECT_EQ(budget().limited_by, "cpuset");
+}
+
+TEST_F(BudgetTest, TheSmallestQuotaOnTheWayUpBinds) {
+  write("proc/self/cgroup", "0::/pod/container\n");
+  write("sys/fs/cgroup/pod/container/cpu.max", "max 100000\n");
+  write("sys/fs/cgroup/pod/cpu.max", "250000 100000\n");
+  EXPECT_DOUBLE_EQ(budget().quota_cores, 2.5);
+  EXPECT_EQ(budget().cores, 3);
+  EXPECT_EQ(budget().limited_by, "quota");
+}
+
+TEST_F(BudgetTest, VersionOneQuotaInsideAContainer) {
+  // The path that /proc names does not exist below the mount there.
+  write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(budget().cores, 4);
+}
+
+TEST_F(BudgetTest, AQuotaBelowOneCoreStillGrantsOne) {
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/cpu.max", "20000 100000\n");
+  EXPECT_EQ(budget().cores, 1);
+}
+
+TEST_F(BudgetTest, OfflineUnitsAreNotCounted) {
+  write("sys/devices/system/cpu/online", "0-7\n");
+  EXPECT_EQ(budget().cores, 4);
+  EXPECT_EQ(budget().limited_by, "online");
+}
+
+TEST_F(BudgetTest, WhatCannotBeReadDoesNotLimit) {
+  fs::remove_all(root_ / "proc");
+  fs::remove_all(root_ / "sys");
+  EXPECT_EQ(budget().cores, 8);
+}
+
+}  // namespace
+}  // namespace optile::perfmodel

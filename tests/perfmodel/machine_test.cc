@@ -1,0 +1,61 @@
+#include "perfmodel/machine.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::perfmodel {
+namespace {
+
+Machine read(const std::string& description) {
+  auto machine = make_machine_source(description)->read();
+  EXPECT_TRUE(machine.ok()) << (machine.ok() ? "" : machine.message());
+  return machine.ok() ? machine.value() : Machine{};
+}
+
+TEST(Machine, KnightsLandingHasPairsOfCoresAsTiles) {
+  const Machine machine = read("pack:1 l2:34 core:2 pu:4");
+  EXPECT_EQ(machine.cores.size(), 68u);
+  EXPECT_EQ(machine.tiles.size(), 34u);
+  EXPECT_EQ(machine.units.size(), 272u);
+  EXPECT_EQ(machine.tiles[0].cores, (std::vector<int>{0, 1}));
+  EXPECT_EQ(machine.units[5].sibling_rank, 1);
+}
+
+TEST(Machine, TheSmallestSharedCacheIsTheTile) {
+  const Machine zen = read("pack:2 l3:12 l2:8 core:1 pu:2");
+  EXPECT_EQ(zen.cores.size(), 192u);
+  EXPECT_EQ(zen.tiles.size(), 24u);
+  EXPECT_EQ(zen.tiles[0].cores.size(), 8u);
+}
+
+TEST(Machine, WithoutASharedCacheEveryCoreIsATile) {
+  const Machine machine = read("pack:1 l2:6 core:1 pu:1");
+  EXPECT_EQ(machine.tiles.size(), 6u);
+}
+
+TEST(Machine, NumaNodesAreKept) {
+  const Machine machine = read("numa:2 l3:2 core:4 pu:1");
+  EXPECT_EQ(machine.numa_nodes, 2);
+  EXPECT_EQ(machine.tiles.front().numa_node, 0);
+  EXPECT_EQ(machine.tiles.back().numa_node, 1);
+}
+
+TEST(Machine, FingerprintsTellMachinesApart) {
+  EXPECT_NE(read("pack:1 l3:1 core:4 pu:1").fingerprint,
+            read("pack:1 l3:2 core:2 pu:1").fingerprint);
+  EXPECT_EQ(read("pack:1 core:4 pu:1").fingerprint, read("pack:1 core:4 pu:1").fingerprint);
+}
+
+TEST(Machine, TheHostCanBeRead) {
+  const Machine host = read("host");
+  EXPECT_GE(host.allowed_cores(), 1);
+  EXPECT_FALSE(host.name.empty());
+}
+
+TEST(Machine, ANonsenseDescriptionSaysWhatToWrite) {
+  const auto machine = make_machine_source("a toaster")->read();
+  ASSERT_FALSE(machine.ok());
+  EXPECT_NE(machine.message().find("hwloc synthetic string"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace optile::perfmodel
