@@ -94,14 +94,13 @@ Machine machine_from(hwloc_topology_t topology, const std::string& description) 
     Core core;
     core.tile = tile->second;
     int rank = 0;
-    unsigned unit = 0;
-    hwloc_bitmap_foreach_begin(unit, object->cpuset) {
+    for (int unit = hwloc_bitmap_first(object->cpuset); unit >= 0;
+         unit = hwloc_bitmap_next(object->cpuset, unit)) {
       core.units.push_back(static_cast<int>(machine.units.size()));
-      machine.units.push_back(
-          {static_cast<int>(unit), core_index, rank, hwloc_bitmap_isset(allowed, unit) != 0});
+      const bool is_allowed = hwloc_bitmap_isset(allowed, static_cast<unsigned>(unit)) != 0;
+      machine.units.push_back({unit, core_index, rank, is_allowed});
       ++rank;
     }
-    hwloc_bitmap_foreach_end();
     machine.cores.push_back(std::move(core));
   }
   return machine;
