@@ -7,9 +7,6 @@
 namespace optile::perfmodel {
 namespace {
 
-// Spin of OpenBLAS's own workers after a product, as log2 of clock cycles. Its default lets them
-// spin for about a tenth of a second, against whatever OpenMP team runs next.
-constexpr const char* kShortBlasSpin = "10";
 // How long a team of LLVM's runtime spins before it sleeps, in milliseconds.
 constexpr const char* kBlockTimeMs = "1";
 
@@ -83,13 +80,14 @@ class Chooser {
 
   void choose_blas() {
     if (facts_.blas == BlasChoice::kKeep || !two_spinning_pools()) return;
-    if (user_set("OPENBLAS_THREAD_TIMEOUT") || user_set("OPENBLAS_NUM_THREADS")) {
-      because("BLAS pool kept: you set it");
+    if (user_set("OPENBLAS_NUM_THREADS") || user_set("GOTO_NUM_THREADS")) {
+      because("BLAS pool kept: you set its size");
       return;
     }
-    set("OPENBLAS_THREAD_TIMEOUT", kShortBlasSpin);
-    blas_ = "short-spin";
-    because("OpenBLAS's own threads stop spinning at once, so that they do not fight OpenMP's");
+    // Nothing to set before the start: the shim gives the pool the width of the op around it.
+    plan_.blas_follows = true;
+    blas_ = "follow";
+    because("OpenBLAS's own pool gets the width of the op that calls it");
   }
 
   void set(const char* name, const char* value) { plan_.environment[name] = value; }

@@ -33,7 +33,8 @@ struct LaunchFacts {
 struct LaunchPlan {
   std::map<std::string, std::string> environment;  // to set; never a word that the user set
   bool preload_libomp = false;
-  std::string text;                  // "openmp=llvm wait=1ms blas=short-spin": store key
+  bool blas_follows = false;         // the shim sets the BLAS pool's count at op boundaries
+  std::string text;                  // "openmp=llvm wait=1ms blas=follow": store key
   std::vector<std::string> reasons;  // one sentence per choice, for people
 };
 

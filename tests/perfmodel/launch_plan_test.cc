@@ -18,7 +18,7 @@ TEST(LaunchPlan, TwoSpinningPoolsAreSeparated) {
   const LaunchPlan plan = choose_launch_plan(two_pools(), {});
   EXPECT_TRUE(plan.preload_libomp);
   EXPECT_EQ(plan.environment.at("KMP_BLOCKTIME"), "1");
-  EXPECT_TRUE(plan.environment.contains("OPENBLAS_THREAD_TIMEOUT"));
+  EXPECT_TRUE(plan.blas_follows);
   EXPECT_FALSE(plan.reasons.empty());
 }
 
@@ -27,6 +27,7 @@ TEST(LaunchPlan, TheUsersWordsBind) {
   facts.user_environment = {{"OMP_WAIT_POLICY", "active"}, {"OPENBLAS_NUM_THREADS", "2"}};
   const LaunchPlan plan = choose_launch_plan(facts, {});
   EXPECT_TRUE(plan.environment.empty());
+  EXPECT_FALSE(plan.blas_follows);
 }
 
 TEST(LaunchPlan, KeepMeansKeep) {
