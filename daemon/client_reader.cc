@@ -1,0 +1,234 @@
+#include "daemon/client_reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "daemon/hello.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr uint16_t kMaxWidth = 8192;  // wider than any machine of today
+constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
+                                      OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_OWN_WIDTH |
+                                      OPTILE_EVENT_STEERABLE;
+
+// A copy of a shared struct, word by word.
+template <typename T>
+T copy_of(const T& shared) {
+  static_assert(sizeof(T) % sizeof(uint64_t) == 0);
+  std::array<uint64_t, sizeof(T) / sizeof(uint64_t)> words;
+  const auto* source = reinterpret_cast<const uint64_t*>(&shared);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = optile_load64(&source[i]);
+  return std::bit_cast<T>(words);
+}
+
+// A plan number from its low half, as close below the current one as possible; nullopt when no plan
+// has had that number.
+std::optional<uint64_t> whole_generation(uint32_t low, uint64_t current) {
+  if (low == 0) return 0;
+  uint64_t whole = (current & ~UINT64_C(0xffffffff)) | low;
+  if (whole > current) {
+    if (whole < UINT64_C(0x100000000)) return std::nullopt;
+    whole -= UINT64_C(0x100000000);
+  }
+  return whole;
+}
+
+perfmodel::Runtime runtime_of(uint32_t word) {
+  switch (word) {
+    case OPTILE_RUNTIME_LIBGOMP:
+      return perfmodel::Runtime::kLibgomp;
+    case OPTILE_RUNTIME_LLVM:
+      return perfmodel::Runtime::kLlvm;
+    default:
+      return perfmodel::Runtime::kUnknown;
+  }
+}
+
+}  // namespace
+
+std::optional<ClientHeader> ClientReader::header() const {
+  const optile_client_header& shared = region_->header;
+  if (optile_load32(&shared.magic) != OPTILE_ABI_MAGIC) return std::nullopt;
+  if (optile_load32(&shared.abi_version) != OPTILE_ABI_VERSION) return std::nullopt;
+  // `runtime` and `blas_ready` say that a path is complete, so they are read before the copy.
+  const uint32_t runtime = optile_load32(&shared.runtime);
+  const bool blas_ready = optile_load32(&shared.blas_ready) != 0;
+  const optile_client_header copy = copy_of(shared);
+
+  ClientHeader header;
+  header.clock_kind = copy.clock_kind;
+  header.ticks_per_second = copy.ticks_per_second;
+  header.attach_ticks = copy.attach_ticks;
+  header.runtime = runtime_of(runtime);
+  if (header.runtime != perfmodel::Runtime::kUnknown) {
+    header.runtime_path = clean_text(copy.runtime_path, sizeof copy.runtime_path);
+  }
+  header.blas_ready = blas_ready;
+  if (blas_ready) header.blas_path = clean_text(copy.blas_path, sizeof copy.blas_path);
+  header.blas_threads = std::min<uint32_t>(copy.blas_threads, kMaxWidth);
+  header.progress = copy.progress;
+  header.adopted_generation = copy.adopted_generation;
+  header.registry_count = std::min<uint32_t>(copy.registry_count, OPTILE_MAX_OPS);
+  header.fallbacks = copy.fallbacks;
+  header.own_width = static_cast<int>(std::min<uint32_t>(copy.own_width, kMaxWidth));
+  header.own_width_source =
+      std::min<uint32_t>(copy.own_width_source, uint32_t{OPTILE_WIDTH_PROGRAM});
+  header.steps = copy.steps;
+  header.unseen_ops = copy.unseen_ops;
+  header.shim_ticks = copy.shim_ticks;
+  header.annotations = copy.annotations;
+  return header;
+}
+
+std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
+  std::vector<perfmodel::OpDescription> fresh;
+  const uint32_t count =
+      std::min<uint32_t>(optile_load32(&region_->header.registry_count), OPTILE_MAX_OPS);
+  while (registry_.size() < count) {
+    const optile_op_record copy = copy_of(region_->ops[registry_.size()]);
+    perfmodel::OpDescription op;
+    op.key = copy.key;
+    op.name = clean_text(copy.name, sizeof copy.name);
+    op.shape = clean_text(copy.shape, sizeof copy.shape);
+    op.backward = (copy.flags & OPTILE_OP_BACKWARD) != 0;
+    op.nested = (copy.flags & OPTILE_OP_NESTED) != 0;
+    op.region = (copy.flags & OPTILE_OP_REGION) != 0;
+    op.probe = copy.probe;
+    registry_.push_back(op);
+    if (op.key == 0) {
+      ++counters_.rejected;
+      continue;
+    }
+    fresh.push_back(std::move(op));
+  }
+  return fresh;
+}
+
+std::vector<ClientEvent> ClientReader::read(const Context& context) {
+  std::array<uint64_t, OPTILE_MAX_THREADS> heads{};
+  uint64_t dropped = 0;
+  for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
+    heads[slot] = optile_load64(&region_->threads[slot].head);
+    dropped += optile_load64(&region_->threads[slot].dropped);
+  }
+  counters_.dropped = dropped;
+  fill_ = 0;
+  std::vector<Timed> timed;
+  for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
+    read_slot(slot, heads[slot], context, timed);
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const Timed& a, const Timed& b) { return a.end < b.end; });
+  std::vector<ClientEvent> events;
+  events.reserve(timed.size());
+  for (Timed& one : timed) events.push_back(std::move(one.event));
+  return events;
+}
+
+void ClientReader::read_slot(uint32_t slot, uint64_t head, const Context& context,
+                             std::vector<Timed>& out) {
+  uint64_t& tail = tails_[slot];
+  const uint64_t waiting = head - tail;
+  if (waiting == 0) return;
+  if (waiting > OPTILE_RING_EVENTS) {
+    // A producer that keeps the rules cannot be here. Start again from where it says it is.
+    ++counters_.rejected;
+    tail = head;
+    return;
+  }
+  fill_ = std::max(fill_, static_cast<double>(waiting) / OPTILE_RING_EVENTS);
+  const uint64_t now_ticks = context.clock->now();
+  uint64_t latest_end = 0;
+  for (; tail != head; ++tail) {
+    const optile_event raw = copy_of(region_->threads[slot].ring[tail % OPTILE_RING_EVENTS]);
+    std::optional<ClientEvent> event = check(raw, context, now_ticks);
+    if (!event) {
+      ++counters_.rejected;
+      continue;
+    }
+    // One thread's events are in order already; equal or odd times must not reorder them.
+    latest_end = std::max(latest_end, raw.begin_ticks + raw.ticks);
+    out.push_back({latest_end, std::move(*event)});
+    ++counters_.read;
+  }
+}
+
+std::optional<ClientEvent> ClientReader::check(const optile_event& raw, const Context& context,
+                                               uint64_t now_ticks) const {
+  const TickClock& clock = *context.clock;
+  if ((raw.flags & ~kKnownEventFlags) != 0 || raw.width > kMaxWidth) return std::nullopt;
+  if (raw.binding > OPTILE_BINDING_SPREAD) return std::nullopt;
+  // Counters of two processors may differ by a little: one millisecond is a lot.
+  if (raw.begin_ticks > now_ticks || raw.ticks > now_ticks - raw.begin_ticks) {
+    const bool slightly = raw.begin_ticks + raw.ticks >= raw.begin_ticks &&
+                          clock.duration(raw.begin_ticks + raw.ticks - now_ticks) <
+                              std::chrono::milliseconds(1);
+    if (!slightly) return std::nullopt;
+  }
+  const std::vector<uint8_t>& lengths = *context.schedule_lengths;
+  const std::optional<uint64_t> plan = whole_generation(raw.generation_low, lengths.size());
+  if (!plan) return std::nullopt;
+  std::optional<int> column;
+  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0) {
+    if (*plan == 0 || raw.column >= lengths[*plan - 1]) return std::nullopt;
+    column = raw.column;
+  }
+
+  ClientEvent event;
+  if (raw.kind == OPTILE_EVENT_OP) {
+    if (raw.op_id >= registry_.size() || registry_[raw.op_id].key == 0) return std::nullopt;
+    tuner::OpEvent op;
+    op.place = {registry_[raw.op_id].key, raw.context};
+    op.begin = clock.since_attach(raw.begin_ticks);
+    op.duration = clock.duration(raw.ticks);
+    op.step = raw.step;
+    op.width = raw.width;
+    op.binding = static_cast<perfmodel::Binding>(raw.binding);
+    op.first_touch = (raw.flags & OPTILE_EVENT_FIRST_TOUCH) != 0;
+    op.own_width = (raw.flags & OPTILE_EVENT_OWN_WIDTH) != 0;
+    op.steerable = (raw.flags & OPTILE_EVENT_STEERABLE) != 0;
+    op.column = column;
+    op.plan = *plan;
+    event.op = op;
+    return event;
+  }
+  if (raw.kind != OPTILE_EVENT_STEP) return std::nullopt;
+  tuner::StepEvent step;
+  step.step = raw.step;
+  step.duration = clock.duration(raw.ticks);
+  // Ops of several threads overlap: more than the step itself is no coverage.
+  step.observed = std::min(clock.duration(raw.context), step.duration);
+  step.steerable = std::min(clock.duration(raw.region_ticks), step.observed);
+  step.ops = raw.regions;
+  step.width_changes = raw.width_changes;
+  step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
+  step.column = column;
+  step.plan = *plan;
+  event.step = step;
+  return event;
+}
+
+std::vector<OpTotals> ClientReader::totals(const TickClock& clock) const {
+  std::vector<OpTotals> totals(registry_.size());
+  for (const optile_thread_slot& thread : region_->threads) {
+    if (optile_load32(&thread.tid) == 0) continue;
+    for (std::size_t i = 0; i < totals.size(); ++i) {
+      const optile_aggregate& shared = thread.aggregates[i];
+      const uint64_t count = optile_load64(&shared.count);
+      if (count == 0) continue;
+      OpTotals& total = totals[i];
+      total.count += count;
+      total.time = std::min(total.time + clock.duration(optile_load64(&shared.ticks)),
+                            perfmodel::Nanoseconds(std::chrono::hours(24 * 365)));
+      total.own_width_count += optile_load64(&shared.own_width_count);
+      const perfmodel::Nanoseconds least = clock.duration(optile_load64(&shared.min_ticks));
+      if (total.min.count() == 0 || (least.count() != 0 && least < total.min)) total.min = least;
+    }
+  }
+  return totals;
+}
+
+}  // namespace optile::daemon

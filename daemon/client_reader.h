@@ -1,0 +1,103 @@
+// Reads a client's region. Every word is copied first, then checked, and only the checked copy is
+// used: the client may write anything at any time. Borrowed memory; the daemon's one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/abi/layout.h"
+#include "daemon/tick_clock.h"
+#include "perfmodel/op.h"
+#include "tuner/session.h"
+
+namespace optile::daemon {
+
+// The checked header.
+struct ClientHeader {
+  uint32_t clock_kind = 0;
+  uint64_t ticks_per_second = 0;
+  uint64_t attach_ticks = 0;
+  perfmodel::Runtime runtime = perfmodel::Runtime::kUnknown;
+  std::string runtime_path;
+  bool blas_ready = false;
+  std::string blas_path;
+  uint32_t blas_threads = 0;
+  uint64_t progress = 0;
+  uint64_t adopted_generation = 0;
+  uint32_t registry_count = 0;
+  uint32_t fallbacks = 0;
+  int own_width = 0;
+  uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
+  uint32_t steps = 0;
+  uint64_t unseen_ops = 0;
+  uint64_t shim_ticks = 0;
+  uint64_t annotations = 0;
+};
+
+struct ReaderCounters {
+  uint64_t read = 0;      // events taken
+  uint64_t rejected = 0;  // events, records and ring positions that made no sense
+  uint64_t dropped = 0;   // by the client: its ring was full
+};
+
+// An op's totals over all threads.
+struct OpTotals {
+  uint64_t count = 0;
+  perfmodel::Nanoseconds time{0};
+  perfmodel::Nanoseconds min{0};
+  uint64_t own_width_count = 0;
+};
+
+// In the order of their ends: exactly one of the two is set.
+struct ClientEvent {
+  std::optional<tuner::OpEvent> op;
+  std::optional<tuner::StepEvent> step;
+};
+
+class ClientReader {
+ public:
+  explicit ClientReader(const optile_client_region* region) : region_(region) {}
+
+  // nullopt until the client has written a header of our version.
+  std::optional<ClientHeader> header() const;
+
+  // Registered ops that were not returned before. A record that makes no sense keeps its place.
+  std::vector<perfmodel::OpDescription> new_ops();
+  const std::vector<perfmodel::OpDescription>& registry() const { return registry_; }
+
+  // What the checks of an event need to know.
+  struct Context {
+    const TickClock* clock = nullptr;
+    // Length of the schedule of plan i at index i - 1; its size is the current generation.
+    const std::vector<uint8_t>* schedule_lengths = nullptr;
+  };
+  // New events, in the order of their ends. Call tail(i) afterwards and publish it.
+  std::vector<ClientEvent> read(const Context& context);
+  uint64_t tail(uint32_t slot) const { return tails_[slot]; }
+  // Fullest ring at the last read, as a share of its capacity.
+  double fill() const { return fill_; }
+
+  // Totals of every registered op; index as in registry().
+  std::vector<OpTotals> totals(const TickClock& clock) const;
+  const ReaderCounters& counters() const { return counters_; }
+
+ private:
+  struct Timed {
+    uint64_t end = 0;
+    ClientEvent event;
+  };
+  void read_slot(uint32_t slot, uint64_t head, const Context& context, std::vector<Timed>& out);
+  std::optional<ClientEvent> check(const optile_event& raw, const Context& context,
+                                   uint64_t now_ticks) const;
+
+  const optile_client_region* region_;
+  std::vector<perfmodel::OpDescription> registry_;
+  std::array<uint64_t, OPTILE_MAX_THREADS> tails_{};
+  ReaderCounters counters_;
+  double fill_ = 0;
+};
+
+}  // namespace optile::daemon

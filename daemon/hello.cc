@@ -1,0 +1,114 @@
+#include "daemon/hello.h"
+
+#include <cstring>
+
+namespace optile::daemon {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+
+constexpr int kMaxPid = 1 << 22;  // the kernel's own limit
+
+Error refuse(const char* why) { return {ErrorKind::kInvalid, why}; }
+
+template <std::size_t kSize>
+std::string text_of(const char (&field)[kSize]) {
+  return clean_text(field, kSize);
+}
+
+}  // namespace
+
+std::string clean_text(const char* text, std::size_t size) {
+  std::string clean(text, strnlen(text, size));
+  for (char& c : clean) {
+    if (c < 0x20 || c > 0x7e) c = '?';
+  }
+  return clean;
+}
+
+base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
+  if (size != sizeof(optile_hello)) return refuse("frame has another size than a hello");
+  optile_hello raw;
+  std::memcpy(&raw, frame, sizeof raw);
+  if (raw.header.magic != OPTILE_ABI_MAGIC) return refuse("frame is not one of optile's");
+  if (raw.header.abi_version != OPTILE_ABI_VERSION) {
+    return refuse("version of the shim and of the daemon differ; restart the daemon");
+  }
+  if (raw.header.kind != OPTILE_FRAME_HELLO || raw.header.bytes != sizeof raw) {
+    return refuse("first frame is not a hello");
+  }
+  if (raw.mode > OPTILE_MODE_OFF) return refuse("unknown mode");
+  if (raw.search > OPTILE_SEARCH_PAPER) return refuse("unknown search");
+  if (raw.strategy > OPTILE_STRATEGY_UNIFORM) return refuse("unknown strategy");
+  if (raw.own_width_source > OPTILE_WIDTH_PROGRAM) return refuse("unknown width source");
+
+  Hello hello;
+  hello.pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
+  hello.run_id = text_of(raw.run_id);
+  hello.executable = text_of(raw.executable);
+  hello.program = text_of(raw.program);
+  hello.arguments = text_of(raw.arguments);
+  hello.launch_plan = text_of(raw.launch_plan);
+  hello.version = text_of(raw.version);
+  hello.mode = static_cast<optile_mode>(raw.mode);
+  hello.search = static_cast<optile_search>(raw.search);
+  hello.strategy = static_cast<optile_strategy>(raw.strategy);
+  hello.baseline = raw.baseline != 0;
+  hello.own_width_source = raw.own_width_source;
+  hello.omp_num_threads = raw.omp_num_threads;
+  return hello;
+}
+
+const char* mode_name(optile_mode mode) {
+  switch (mode) {
+    case OPTILE_MODE_TUNE:
+      return "tune";
+    case OPTILE_MODE_OBSERVE:
+      return "observe";
+    case OPTILE_MODE_ADVISE:
+      return "advise";
+    case OPTILE_MODE_FREEZE:
+      return "freeze";
+    case OPTILE_MODE_OFF:
+      return "off";
+  }
+  return "unknown";
+}
+
+const char* search_name(optile_search search) {
+  return search == OPTILE_SEARCH_PAPER ? "paper" : "auto";
+}
+
+const char* strategy_name(optile_strategy strategy) {
+  switch (strategy) {
+    case OPTILE_STRATEGY_AUTO:
+      return "auto";
+    case OPTILE_STRATEGY_1:
+      return "1";
+    case OPTILE_STRATEGY_2:
+      return "2";
+    case OPTILE_STRATEGY_UNIFORM:
+      return "uniform";
+  }
+  return "unknown";
+}
+
+const char* width_source_name(uint32_t source) {
+  switch (source) {
+    case OPTILE_WIDTH_DEFAULT:
+      return "default";
+    case OPTILE_WIDTH_LAUNCHER:
+      return "launcher";
+    case OPTILE_WIDTH_ENVIRONMENT:
+      return "environment";
+    case OPTILE_WIDTH_FRAMEWORK:
+      return "framework";
+    case OPTILE_WIDTH_PROGRAM:
+      return "program";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace optile::daemon

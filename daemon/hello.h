@@ -1,0 +1,42 @@
+// Who a client is: the checked form of the first frame on an attach connection. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "bindings/abi/frames.h"
+
+namespace optile::daemon {
+
+struct Hello {
+  int pid = 0;        // for display; the connection is the identity
+  unsigned uid = 0;   // from the socket
+  std::string run_id;
+  std::string executable;
+  std::string program;
+  std::string arguments;
+  std::string launch_plan;
+  std::string version;
+  optile_mode mode = OPTILE_MODE_TUNE;
+  optile_search search = OPTILE_SEARCH_AUTO;
+  optile_strategy strategy = OPTILE_STRATEGY_AUTO;
+  bool baseline = false;  // an untouched run, to be recorded as such
+  uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
+  uint32_t omp_num_threads = 0;
+};
+
+// `size` is what arrived. Anything off is an error whose text may go back to the peer.
+base::Result<Hello> parse_hello(const void* frame, std::size_t size);
+
+// Text of a peer for logs, tables and JSON: cut at the first zero or at `size`; control characters
+// and bytes beyond ASCII become '?'.
+std::string clean_text(const char* text, std::size_t size);
+
+const char* mode_name(optile_mode mode);
+const char* search_name(optile_search search);
+const char* strategy_name(optile_strategy strategy);
+const char* width_source_name(uint32_t source);
+
+}  // namespace optile::daemon

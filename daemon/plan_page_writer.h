@@ -1,0 +1,41 @@
+// Turns plan drafts into plan pages in a client's plan region. Sole writer of that region; borrowed
+// memory, one owner (the client's record), the daemon's one thread.
+//
+// A page is written word by word while its generation is 0, then gets its generation, then the
+// region names it. Whoever is stopped half-way leaves the other page valid.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bindings/abi/layout.h"
+#include "tuner/plan.h"
+
+namespace optile::daemon {
+
+// What a page holds beside the session's draft.
+struct PageSurroundings {
+  std::vector<int> compact_order;  // os index of the i-th thread's processing unit
+  std::vector<int> spread_order;
+  int own_width_cap = 0;  // 0 = none
+};
+
+class PlanPageWriter {
+ public:
+  explicit PlanPageWriter(optile_plan_region* region);
+
+  // Returns how many entries did not fit or could not be expressed (those ops keep their own
+  // width). `generation` is the last one plus 1.
+  std::size_t publish(uint64_t generation, const tuner::PlanDraft& draft,
+                      const PageSurroundings& surroundings);
+  uint64_t generation() const { return generation_; }
+
+  void set_tail(uint32_t slot, uint64_t tail) { optile_store64(&region_->tails[slot], tail); }
+  void set_heartbeat(uint64_t ticks) { optile_store64(&region_->heartbeat, ticks); }
+
+ private:
+  optile_plan_region* region_;
+  uint64_t generation_ = 0;
+};
+
+}  // namespace optile::daemon
