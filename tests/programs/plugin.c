@@ -10,18 +10,16 @@ __attribute__((visibility("default"))) int plugin_width(void);
 __attribute__((visibility("default"))) void plugin_set_width(int width);
 
 long plugin_sum(void) {
-  long parts[64] = {0};
+  long sum = 0;
 #pragma omp parallel num_threads(3)
   {
-    const int thread = omp_get_thread_num();
     const int threads = omp_get_num_threads();
-    if (threads <= 64) {
-      for (int i = thread; i < kCount; i += threads) parts[thread] += i;
-    }
+    long own = 0;
+    for (int i = omp_get_thread_num(); i < kCount; i += threads) own += i;
+#pragma omp atomic
+    sum += own;
 #pragma omp barrier
   }
-  long sum = 0;
-  for (int i = 0; i < 64; i++) sum += parts[i];
   return sum;
 }
 

@@ -1,0 +1,350 @@
+"""The launcher as a command: exit codes, messages, signals, the terminal, and what it leaves behind."""
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import signal
+import socket
+import subprocess
+import termios
+import unittest
+
+from harness import (DEADLINE, OPTILE, PRELOAD, PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, connectable,
+                     finish, read_until, wait_until)
+
+SIGNALS = [PYTHON, SCRIPTS / "answers_signals.py"]
+
+
+class ExitCodes(EndToEndTest):
+    """125: our own failure, 126: cannot be executed, 127: not found; anything else is the program's."""
+
+    def assert_refused(self, line, *words):
+        finished = self.space.run(line)
+        self.assertEqual(125, finished.code, finished)
+        self.assertEqual("", finished.stdout, finished)
+        for word in words:
+            self.assertIn(word, finished.stderr)
+        return finished
+
+    def test_wrong_flag(self):
+        self.assert_refused([OPTILE, "run", "--no-such-flag", "--", "true"], "--no-such-flag")
+
+    def test_wrong_flag_of_baseline(self):
+        self.assert_refused([OPTILE, "baseline", "--no-such-flag", "--", "true"], "--no-such-flag")
+
+    def test_wrong_values(self):
+        for option, value in (("--mode", "faster"), ("--openmp", "gcc"), ("--wait", "later"),
+                              ("--blas", "mkl"), ("--search", "luck"), ("--strategy", "7")):
+            with self.subTest(option):
+                # What can be chosen is part of the message.
+                self.assert_refused([OPTILE, "run", option, value, "--", "true"], option, value)
+
+    def test_wrong_flag_starts_nothing(self):
+        marker = self.space.dir / "started"
+        self.assert_refused(self.space.launcher("--mode", "faster", command=["touch", marker]))
+        self.assertFalse(marker.exists())
+        self.assertFalse(self.space.socket.exists())
+
+    def test_no_command(self):
+        self.assert_refused(self.space.launcher())
+        self.assert_refused(self.space.launcher() + ["--"])
+
+    def test_unknown_verb(self):
+        self.assert_refused([OPTILE, "faster"], "faster")
+
+    def test_missing_program(self):
+        for options in ((), ("--summary",), ("--mode", "off")):
+            with self.subTest(options):
+                finished = self.space.launched(["no-such-program-anywhere"], *options)
+                self.assertEqual(127, finished.code, finished)
+                self.assertIn("no-such-program-anywhere", finished.stderr)
+
+    def test_missing_path(self):
+        finished = self.space.launched([self.space.dir / "missing"])
+        self.assertEqual(127, finished.code, finished)
+        self.assertIn("missing", finished.stderr)
+
+    def test_not_executable(self):
+        plain = self.space.dir / "plain-file"
+        plain.write_text("#!/bin/sh\n")
+        for options in ((), ("--summary",), ("--mode", "off")):
+            with self.subTest(options):
+                finished = self.space.launched([plain], *options)
+                self.assertEqual(126, finished.code, finished)
+                self.assertIn("plain-file", finished.stderr)
+
+    def test_directory(self):
+        self.assertEqual(126, self.space.launched([self.space.dir / "home"]).code)
+
+    def test_the_programs_own(self):
+        for options in ((), ("--summary",), ("--report", self.space.dir / "report.json"),
+                        ("--mode", "off")):
+            for code in (0, 1, 42, 125, 255):
+                with self.subTest(options=options, code=code):
+                    finished = self.space.launched(["sh", "-c", f"exit {code}"], *options)
+                    self.assertEqual(code, finished.code, finished)
+
+    def test_baseline_passes_the_code_on(self):
+        line = self.space.launcher(command=["sh", "-c", "echo out; exit 9"], verb="baseline")
+        finished = self.space.run(line)
+        self.assertEqual((9, "out\n"), (finished.code, finished.stdout), finished)
+
+    def test_help(self):
+        for words in (["--help"], ["run", "--help"], ["baseline", "--help"], ["explain", "--help"]):
+            with self.subTest(words):
+                finished = self.space.run([OPTILE, *words])
+                self.assertEqual(0, finished.code, finished)
+                self.assertIn("sage", finished.stdout)
+
+    def test_questions_without_a_daemon(self):
+        for words in (["status"], ["ops"], ["explain", "conv"]):
+            with self.subTest(words):
+                finished = self.space.ask(*words)
+                self.assertNotEqual(0, finished.code, finished)
+                self.assertIn(str(self.space.socket), finished.stderr)
+
+
+class Arguments(EndToEndTest):
+    def test_arguments_arrive_untouched(self):
+        command = ["sh", "-c", 'printf "[%s]" "$@"', "sh", "--mode", "off", "--", "a b", "", "-x",
+                   "--report=nowhere", "--"]
+        untouched = self.space.untouched(command)
+        self.assert_same_run(untouched, self.space.launched(command))
+        self.assert_same_run(untouched, self.space.launched(command, "--summary"))
+
+    def test_input_and_directory_pass_through(self):
+        command = ["sh", "-c", "pwd; cat; echo on stderr >&2"]
+        for options in ((), ("--summary",)):
+            with self.subTest(options):
+                finished = self.space.launched(command, *options, input_text="one\ntwo\n")
+                self.assertEqual(f"{self.space.dir}\none\ntwo\n", finished.stdout)
+                self.assertIn("on stderr\n", finished.stderr)
+
+    def test_quiet_when_all_is_well(self):
+        self.space.start_daemon()
+        finished = self.space.launched(["true"])
+        self.assertEqual((0, "", ""), (finished.code, finished.stdout, finished.stderr))
+
+    def test_summary_goes_to_standard_error(self):
+        finished = self.space.launched(["echo", "mine"], "--summary")
+        self.assertEqual("mine\n", finished.stdout)
+        self.assertNotEqual("", finished.stderr)
+
+    def test_no_descriptor_is_left_open(self):
+        command = ["sh", "-c", "ls /proc/self/fd"]
+        untouched = self.space.untouched(command)
+        for options in ((), ("--summary",), ("--mode", "off")):
+            with self.subTest(options):
+                self.assert_same_run(untouched, self.space.launched(command, *options))
+
+    def test_preload_is_appended(self):
+        theirs = str(PROGRAMS / "forcing_shim.so")
+        finished = self.space.launched(["sh", "-c", 'echo "$LD_PRELOAD"'],
+                                       env={"LD_PRELOAD": theirs})
+        names = re.split("[: ]+", finished.stdout.strip())
+        self.assertEqual(theirs, names[0])
+        self.assertIn(str(PRELOAD), [os.path.realpath(name) for name in names])
+
+    def test_shim_comes_before_the_llvm_runtime(self):
+        finished = self.space.launched([PYTHON, "-c", "import os; print(os.environ['LD_PRELOAD'])"],
+                                       "--openmp", "llvm")
+        names = [pathlib.Path(name).name for name in re.split("[: ]+", finished.stdout.strip())]
+        runtime = [name for name in names if name.startswith("libomp")]
+        self.assertEqual(1, len(runtime), finished)
+        self.assertLess(names.index(PRELOAD.name), names.index(runtime[0]))
+
+    def test_users_thread_count_is_kept(self):
+        finished = self.space.launched(["sh", "-c", 'echo "$OMP_NUM_THREADS"'],
+                                       env={"OMP_NUM_THREADS": "1"})
+        self.assertEqual("1\n", finished.stdout)
+
+    def test_budget_is_exported_where_unset(self):
+        self.space.start_daemon()
+        finished = self.space.launched(["sh", "-c", 'echo "$OMP_NUM_THREADS"'])
+        self.assertEqual(len(os.sched_getaffinity(0)), int(finished.stdout), finished)
+
+    def test_budget_heeds_the_mask(self):
+        one = str(min(os.sched_getaffinity(0)))
+        line = ["taskset", "-c", one, *self.space.launcher(
+            command=["sh", "-c", 'echo "$OMP_NUM_THREADS"'])]
+        self.assertEqual("1\n", self.space.run(line).stdout)
+
+
+class Off(EndToEndTest):
+    """`--mode off` leaves no trace."""
+
+    def test_environment_is_the_callers(self):
+        untouched = self.space.untouched(["env"])
+        finished = self.space.launched(["env"], "--mode", "off")
+        self.assertEqual(sorted(untouched.stdout.splitlines()), sorted(finished.stdout.splitlines()))
+
+    def test_no_daemon_is_started(self):
+        self.space.launched([PROGRAMS / "constructs"], "--mode", "off")
+        self.assertEqual([], self.space.daemon_pids())
+        self.assertFalse(self.space.socket.exists())
+
+    def test_no_client_attaches(self):
+        self.space.start_daemon()
+        program = self.space.popen(self.space.launcher(
+            "--mode", "off", command=[PYTHON, SCRIPTS / "train_small.py", "--steps", "4",
+                                      "--pause-at", "3"]))
+        read_until(program, "paused")
+        self.assertEqual([], self.space.ask_json("status")["clients"])
+        self.assertEqual(0, finish(program, "\n").code)
+
+    def test_shim_that_is_told_off(self):
+        self.space.start_daemon()
+        finished = self.space.preloaded([PROGRAMS / "constructs"], {"OPTILE_MODE": "off"})
+        self.assertEqual(0, finished.code, finished)
+        self.assertEqual([], self.space.ask_json("status")["clients"])
+
+
+class Signals(EndToEndTest):
+    def ways(self):
+        return {"exec": (), "report": ("--report", self.space.dir / "report.json"),
+                "summary": ("--summary",), "off": ("--mode", "off")}
+
+    def ended_by(self, options, number, *arguments):
+        process = self.space.popen(self.space.launcher(*options, command=[*SIGNALS, *arguments]))
+        read_until(process, "ready")
+        process.send_signal(number)
+        return finish(process)
+
+    def test_death_by_signal_is_passed_on(self):
+        for name, options in self.ways().items():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                with self.subTest(name, signal=number):
+                    finished = self.ended_by(options, number)
+                    self.assertEqual(128 + number, finished.shell_code, finished)
+
+    def test_handlers_run(self):
+        for name, options in self.ways().items():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                with self.subTest(name, signal=number):
+                    finished = self.ended_by(options, number, "--handle")
+                    self.assertEqual(7, finished.code, finished)
+                    self.assertEqual(f"caught {number.name}\n", finished.stdout)
+
+    def test_killed_program(self):
+        for name, options in self.ways().items():
+            with self.subTest(name):
+                finished = self.space.launched(["sh", "-c", "kill -KILL $$"], *options)
+                self.assertEqual(128 + signal.SIGKILL, finished.shell_code, finished)
+
+    def test_report_is_written_after_a_signal(self):
+        path = self.space.dir / "report.json"
+        self.ended_by(("--report", path), signal.SIGTERM)
+        self.assertIn("steps", self.report(path))
+
+    def test_ignored_signals_stay_ignored(self):
+        command = ["sh", "-c", "grep SigIgn /proc/self/status"]
+        line = ["sh", "-c", 'trap "" HUP INT; exec "$@"', "sh"]
+        untouched = self.space.untouched([*line, *command])
+        for name, options in self.ways().items():
+            with self.subTest(name):
+                launched = self.space.run([*line, *self.space.launcher(*options, command=command)])
+                self.assert_same_run(untouched, launched)
+
+    def test_blocked_signals_are_the_callers(self):
+        command = ["sh", "-c", "grep SigBlk /proc/self/status"]
+        untouched = self.space.untouched(command)
+        for name, options in self.ways().items():
+            with self.subTest(name):
+                self.assert_same_run(untouched, self.space.launched(command, *options))
+
+    def test_end_of_input(self):
+        for name, options in self.ways().items():
+            with self.subTest(name):
+                finished = self.space.launched(SIGNALS, *options)
+                self.assertEqual((0, "ready\nend of input\n"), (finished.code, finished.stdout))
+
+
+class Terminal(EndToEndTest):
+    """The program sees the terminal as its own, also when the launcher stays to write a report."""
+
+    def on_terminal(self, line):
+        controller, terminal = pty.openpty()
+        self.addCleanup(os.close, controller)
+        process = self.space.popen(
+            line, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(terminal)
+        return controller, process
+
+    def read_terminal(self, controller, text):
+        seen = b""
+
+        def has_come():
+            nonlocal seen
+            try:
+                seen += os.read(controller, 4096)
+            except OSError:  # the last program on the terminal has ended
+                return True
+            return text.encode() in seen
+
+        wait_until(has_come, f"{text!r} on the terminal")
+        self.assertIn(text, seen.decode(errors="replace"))
+
+    def test_program_sees_a_terminal(self):
+        command = [PYTHON, "-c", "import os; print([os.isatty(i) for i in (0, 1, 2)],"
+                                 " os.tcgetpgrp(0) == os.getpgrp())"]
+        for options in ((), ("--summary",), ("--report", self.space.dir / "report.json")):
+            with self.subTest(options):
+                controller, process = self.on_terminal(
+                    self.space.launcher(*options, command=command))
+                self.read_terminal(controller, "[True, True, True] True")
+                self.assertEqual(0, process.wait(DEADLINE))
+
+    def test_interrupt_from_the_keyboard(self):
+        for options in ((), ("--report", self.space.dir / "report.json")):
+            with self.subTest(options):
+                controller, process = self.on_terminal(
+                    self.space.launcher(*options, command=[*SIGNALS, "--handle"]))
+                self.read_terminal(controller, "ready")
+                os.write(controller, b"\x03")
+                self.read_terminal(controller, "caught SIGINT")
+                self.assertEqual(7, process.wait(DEADLINE))
+
+
+class Daemons(EndToEndTest):
+    def test_launcher_starts_one(self):
+        self.space.launched(["true"])
+        wait_until(lambda: connectable(self.space.socket, socket.SOCK_STREAM), "a daemon")
+        status = self.space.ask_json("status")
+        self.assertIn(status["pid"], self.space.daemon_pids())
+        self.assertTrue(status["version"])
+        self.assertEqual([], status["clients"])
+
+    def test_launcher_uses_the_one_that_runs(self):
+        daemon = self.space.start_daemon()
+        self.space.launched([PROGRAMS / "constructs"])
+        self.assertEqual([daemon.process.pid], self.space.daemon_pids())
+        self.assertEqual(daemon.process.pid, self.space.ask_json("status")["pid"])
+
+    def test_machine(self):
+        self.space.start_daemon()
+        self.assertTrue(self.space.get("/v1/machine"))
+
+    def test_unknown_paths(self):
+        from harness import get
+        self.space.start_daemon()
+        for target in ("/", "/v1/nothing", "/v1/ops/999999/explain", "/v1/ops/x/explain"):
+            with self.subTest(target):
+                code, _ = get(self.space.socket, target)
+                self.assertEqual(404, code)
+
+    def test_ends_at_a_signal_and_cleans_up(self):
+        daemon = self.space.start_daemon()
+        self.assertEqual(0, daemon.stop())
+        self.assertFalse(self.space.socket.exists())
+        self.assertFalse(pathlib.Path(f"{self.space.socket}.attach").exists())
+
+    def test_socket_is_private(self):
+        self.space.start_daemon()
+        for path in (self.space.socket, pathlib.Path(f"{self.space.socket}.attach")):
+            self.assertEqual(0, path.stat().st_mode & 0o077, oct(path.stat().st_mode))
+
+
+if __name__ == "__main__":
+    unittest.main()

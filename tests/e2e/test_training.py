@@ -1,0 +1,349 @@
+"""The main job on a real training program: the first run tunes, the second starts tuned and proves
+it, every choice can be asked for its reason, and what the user said about threads holds."""
+import os
+import re
+import unittest
+
+import harness
+from harness import (PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, read_until,
+                     usable_cpus)
+
+TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
+REPORT_KEYS = {"steps", "step_seconds", "baseline_kind", "speedup", "parts", "samples",
+               "sampled_steps", "overhead_ratio", "coverage", "plan_replayed", "ops", "counters",
+               "blas", "openmp_runtime", "wait_policy", "fallbacks"}
+# Long enough for a search over a handful of widths to come to its end.
+STEPS = "400"
+
+
+def losses(output):
+    return [float(loss) for loss in re.findall(r"loss (\S+)", output)]
+
+
+def keys_of(value):
+    """Every key in a JSON document, at any depth."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from keys_of(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys_of(inner)
+
+
+def as_list(answer, name):
+    return answer[name] if isinstance(answer, dict) else answer
+
+
+class TrainingTest(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.env = blas(QUICK_BLAS)
+        self.space.start_daemon()
+
+    def reported(self, command, *options, env=None):
+        """Runs under the launcher: (how it ended, its report)."""
+        path = self.space.dir / f"report{len(list(self.space.dir.glob('report*.json')))}.json"
+        finished = self.space.launched(command, "--report", path, *options,
+                                       env={**self.env, **(env or {})})
+        self.assertEqual(0, finished.code, finished)
+        return finished, self.report(path)
+
+    def train(self, *options, env=None, arguments=("--steps", STEPS)):
+        return self.reported([*TRAINER, *arguments], *options, env=env)
+
+
+class FirstAndSecondRun(TrainingTest):
+    def test_tunes_then_replays(self):
+        untouched = self.space.untouched([*TRAINER, "--steps", STEPS], self.env)
+        first_run, first = self.train()
+        self.check_first(first)
+        self.check_same_training(untouched, first_run)
+        self.check_explanations()
+
+        second_run, second = self.train()
+        self.check_same_training(untouched, second_run)
+        self.assertTrue(second["plan_replayed"], second)
+        self.assertEqual(0, second["sampled_steps"], second)
+        # The same decisions, not just any.
+        self.assertEqual({op["key"]: op["width"] for op in first["ops"]},
+                         {op["key"]: op["width"] for op in second["ops"]})
+
+    def check_same_training(self, untouched, finished):
+        """Another width may round a sum differently; the training goes the same way."""
+        self.assertEqual(untouched.code, finished.code)
+        expected, got = losses(untouched.stdout), losses(finished.stdout)
+        self.assertEqual(len(expected), len(got), finished)
+        for one, other in zip(expected, got):
+            self.assertAlmostEqual(one, other, delta=0.01 + 0.01 * abs(one))
+
+    def check_first(self, report):
+        self.assertEqual(set(), REPORT_KEYS - set(report))
+        self.assertFalse(report["plan_replayed"])
+        self.assertGreater(report["sampled_steps"], 0)
+        self.assertGreater(report["samples"], 0)
+        self.assertGreaterEqual(report["steps"], int(STEPS) - 5)
+        self.assertLessEqual(report["steps"], int(STEPS) + 1)
+        self.assertEqual({"baseline", "tuned"}, set(report["step_seconds"]))
+        coverage = report["coverage"]
+        self.assertEqual({"observed", "steered"}, set(coverage))
+        self.assertTrue(0 < coverage["steered"] <= coverage["observed"] <= 1, coverage)
+        self.assertTrue(0 <= report["overhead_ratio"] < 1, report["overhead_ratio"])
+        self.assertIn("openblas", str(report["blas"]))
+        self.assertTrue(report["openmp_runtime"])
+        self.check_ops(report["ops"])
+
+    def check_ops(self, ops):
+        self.assertTrue(ops)
+        names = " ".join(str(op["key"]) for op in ops)
+        self.assertIn("conv", names)
+        for op in ops:
+            self.assertLessEqual({"key", "width", "seconds", "reason"}, set(op))
+            self.assertGreaterEqual(op["seconds"], 0)
+            self.assertTrue(op["reason"], op)
+            self.assertTrue(0 <= op["width"] <= usable_cpus(), op)
+
+    def check_explanations(self):
+        """Of the op that takes longest: curve, choice, runner-up, provenance, the user's word."""
+        ops = as_list(self.space.ask_json("ops"), "ops")
+        self.assertTrue(ops)
+        self.assertEqual(len(ops), len(as_list(self.space.get("/v1/ops"), "ops")))
+        explained = self.space.get(f"/v1/ops/{ops[0]['id']}/explain")
+        text = self.space.ask("explain", str(ops[0]["id"]))
+        self.assertEqual(0, text.code, text)
+        asked = self.space.ask_json("explain", str(ops[0]["id"]))
+        for answer in (explained, asked):
+            names = " ".join(keys_of(answer))
+            for word in ("curve", "samples", "width", "runner_up", "provenance", "user"):
+                self.assertIn(word, names)
+
+    def test_one_line_per_op_for_people(self):
+        self.train()
+        for words in (["status"], ["ops"]):
+            answer = self.space.ask(*words)
+            self.assertEqual(0, answer.code, answer)
+            self.assertTrue(answer.stdout.strip())
+        self.assertIn("conv", self.space.ask("ops").stdout)
+
+    def test_plan_outlives_the_daemon(self):
+        self.train()
+        self.space._daemons[-1].stop()
+        self.space.start_daemon()
+        _, report = self.train()
+        self.assertTrue(report["plan_replayed"], report)
+        self.assertEqual(0, report["sampled_steps"])
+
+    def test_other_program_is_not_replayed(self):
+        self.train()
+        _, report = self.reported([PYTHON, SCRIPTS / "torch_widths.py"])
+        self.assertFalse(report["plan_replayed"], report)
+
+    def test_paper_search_and_strategies(self):
+        for options in (("--search", "paper"), ("--strategy", "1"), ("--strategy", "2"),
+                        ("--strategy", "uniform")):
+            with self.subTest(options):
+                _, report = self.train(*options)
+                self.assertEqual(set(), REPORT_KEYS - set(report))
+
+
+class Baseline(TrainingTest):
+    def test_speedup_needs_a_measured_baseline(self):
+        _, report = self.train()
+        if report["baseline_kind"] == "control":
+            self.assertGreater(report["speedup"], 0)
+        else:
+            self.assertIsNone(report["speedup"], report)
+
+    def test_separate_run(self):
+        line = self.space.launcher(command=[*TRAINER, "--steps", STEPS], verb="baseline")
+        baseline = self.space.run(line, self.env)
+        untouched = self.space.untouched([*TRAINER, "--steps", STEPS], self.env)
+        self.assert_same_run(untouched, baseline)
+        _, report = self.train()
+        self.assertEqual("separate_run", report["baseline_kind"], report)
+        self.assertGreater(report["step_seconds"]["baseline"], 0)
+        self.assertGreater(report["step_seconds"]["tuned"], 0)
+        self.assertAlmostEqual(
+            report["speedup"],
+            report["step_seconds"]["baseline"] / report["step_seconds"]["tuned"], delta=0.02)
+
+    def test_summary(self):
+        finished = self.space.launched([*TRAINER, "--steps", STEPS], "--summary", env=self.env)
+        self.assertEqual(0, finished.code)
+        self.assertNotIn("speedup", finished.stdout)
+        self.assertTrue(finished.stderr.strip())
+
+
+class Untouched(TrainingTest):
+    """Modes that promise the program's own results keep them to the last bit."""
+
+    def test_same_output(self):
+        for threads in (1, max(1, usable_cpus() // 2)):
+            env = {**self.env, "OMP_NUM_THREADS": str(threads)}
+            command = [*TRAINER, "--steps", "60", "--exit-code", "3"]
+            untouched = self.space.untouched(command, env)
+            self.assertEqual(3, untouched.code)
+            for mode in ("observe", "advise", "off"):
+                with self.subTest(mode, threads=threads):
+                    self.assert_same_run(untouched, self.space.launched(command, "--mode", mode,
+                                                                        env=env))
+            with self.subTest("bare shim in observe mode", threads=threads):
+                self.assert_same_run(untouched, self.space.preloaded(
+                    command, {**env, "OPTILE_MODE": "observe"}))
+
+    def test_observe_changes_no_width(self):
+        _, report = self.train("--mode", "observe")
+        self.assertEqual(0, report["sampled_steps"], report)
+        self.assertGreater(report["coverage"]["observed"], 0)
+
+    def test_freeze_repeats_itself(self):
+        self.train()
+        command = [*TRAINER, "--steps", "60"]
+        once = self.space.launched(command, "--mode", "freeze", env=self.env)
+        again = self.space.launched(command, "--mode", "freeze", env=self.env)
+        self.assertEqual(0, once.code, once)
+        self.assert_same_run(once, again)
+
+    def test_traceback_is_the_programs(self):
+        command = [PYTHON, "-c", "import torch; torch.ones(2, 3) @ torch.ones(2, 3)"]
+        untouched = self.space.untouched(command, self.env)
+        launched = self.space.launched(command, env=self.env)
+        self.assert_same_run(untouched, launched)
+        self.assertEqual(untouched.stderr, launched.stderr)
+
+
+class UsersWord(TrainingTest):
+    """What the user set is a cap, what PyTorch sets while it starts is not."""
+
+    cap = max(1, usable_cpus() // 2)
+
+    def assert_capped(self, report):
+        self.assertTrue(report["ops"])
+        for op in report["ops"]:
+            self.assertLessEqual(op["width"], self.cap, op)
+
+    def test_environment_before_the_launcher(self):
+        finished, report = self.train(env={"OMP_NUM_THREADS": str(self.cap)})
+        self.assertIn(f"threads {self.cap}\n", finished.stdout)
+        self.assert_capped(report)
+        self.check_told("environment")
+
+    def test_set_num_threads(self):
+        finished, report = self.train(
+            arguments=("--steps", STEPS, "--threads", str(self.cap)))
+        self.assertIn(f"threads {self.cap}\n", finished.stdout)
+        self.assert_capped(report)
+        self.check_told("program")
+
+    def check_told(self, source):
+        """`explain` says who set the cap."""
+        op = as_list(self.space.get("/v1/ops"), "ops")[0]
+        self.assertIn(source, str(self.space.get(f"/v1/ops/{op['id']}/explain")))
+
+    def test_pytorchs_own_start_is_no_cap(self):
+        finished, _ = self.train(arguments=("--steps", "60"))
+        self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
+
+    def test_wider_than_the_budget_is_left_alone(self):
+        wide = usable_cpus() + 1
+        finished, _ = self.train(arguments=("--steps", "60", "--threads", str(wide)))
+        self.assertIn(f"threads {wide}\n", finished.stdout)
+
+
+class WidthIsBack(TrainingTest):
+    """The thread count that a program sees is its own before and after every op."""
+
+    def test_after_every_op(self):
+        for arguments in ((), ("--threads", "2")):
+            for mode in ("tune", "observe"):
+                with self.subTest(mode, arguments=arguments):
+                    finished, _ = self.reported(
+                        [PYTHON, SCRIPTS / "torch_widths.py", "--steps", "150", *arguments],
+                        "--mode", mode)
+                    self.assertIn(" 0 surprises", finished.stdout)
+
+    def test_after_every_op_on_llvm(self):
+        finished, _ = self.reported([PYTHON, SCRIPTS / "torch_widths.py", "--steps", "150"],
+                                    "--openmp", "llvm")
+        self.assertIn(" 0 surprises", finished.stdout)
+
+    def test_bare_shim(self):
+        finished = self.space.preloaded([PYTHON, SCRIPTS / "torch_widths.py", "--steps", "150"],
+                                        self.env)
+        self.assertEqual(0, finished.code, finished)
+
+
+class ExactNumbers(TrainingTest):
+    """The libraries' own failures, from inside PyTorch: every number right while widths are tried."""
+
+    def test_every_blas(self):
+        for provider in ("openblas-openmp", "openblas-pthread", "blis-openmp"):
+            for options in ((), ("--openmp", "llvm"), ("--strategy", "1")):
+                with self.subTest(provider, options=options):
+                    finished, _ = self.reported([PYTHON, SCRIPTS / "torch_exact.py"], *options,
+                                                env=blas(provider))
+                    self.assertIn(" 0 wrong numbers", finished.stdout)
+
+
+class AttachedClients(TrainingTest):
+    def test_clients_while_running(self):
+        program = self.space.popen(
+            self.space.launcher(command=[*TRAINER, "--steps", "30", "--pause-at", "20"]), self.env)
+        read_until(program, "paused")
+        clients = self.space.ask_json("status")["clients"]
+        self.assertEqual(1, len(clients), clients)
+        self.assertEqual(program.pid, clients[0]["pid"])
+        self.assertEqual(1, len(as_list(self.space.get("/v1/clients"), "clients")))
+        self.assertEqual(0, finish(program, "\n").code)
+        harness.wait_until(lambda: not self.space.ask_json("status")["clients"],
+                           "the client to be gone from the status")
+
+    def test_two_at_once(self):
+        programs = [self.space.popen(self.space.launcher(
+            command=[*TRAINER, "--steps", "30", "--pause-at", "20"]), self.env) for _ in range(2)]
+        for program in programs:
+            read_until(program, "paused")
+        pids = {client["pid"] for client in self.space.ask_json("status")["clients"]}
+        self.assertEqual({program.pid for program in programs}, pids)
+        for program in programs:
+            self.assertEqual(0, finish(program, "\n").code)
+
+    def test_shells_and_tools_never_attach(self):
+        program = self.space.popen(self.space.launcher(
+            command=["sh", "-c", "echo ready | tee /dev/null; cat"]))
+        read_until(program, "ready")
+        self.assertEqual([], self.space.ask_json("status")["clients"])
+        self.assertEqual(0, finish(program).code)
+
+    def test_forked_workers(self):
+        """A data loader's worker processes, forked while teams exist."""
+        script = self.space.dir / "loader.py"
+        script.write_text(FORKING_LOADER)
+        untouched = self.space.untouched([PYTHON, script], self.env)
+        self.assertEqual(0, untouched.code, untouched)
+        self.assert_same_run(untouched, self.space.launched([PYTHON, script], env=self.env))
+
+
+FORKING_LOADER = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        return torch.full((3, 8, 8), float(i))
+
+net = torch.nn.Conv2d(3, 8, 3)
+net(torch.ones(8, 3, 32, 32)).sum().backward()
+seen = 0.0
+for _ in range(3):
+    for batch in DataLoader(Pictures(), batch_size=8, num_workers=2):
+        net(batch).sum().backward()
+        seen += float(batch.sum())
+print("seen", seen)
+"""
+
+
+if __name__ == "__main__":
+    unittest.main()
