@@ -2,14 +2,16 @@
 include(GNUInstallDirs)
 
 option(OPTILE_TESTS "Build the tests" ON)
-set(OPTILE_SANITIZE "" CACHE STRING "Sanitizers for everything but the shim: address,undefined or thread")
+set(OPTILE_SANITIZE "" CACHE STRING
+    "Sanitizers for everything but the shim: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
 add_library(optile_flags INTERFACE)
-target_include_directories(optile_flags INTERFACE "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
+target_include_directories(optile_flags INTERFACE
+                           "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
 target_compile_options(optile_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)

@@ -1,5 +1,14 @@
+include(GoogleTest)
+
+# Debian's Python: the one that has PyTorch, whatever else is called python3 on the PATH.
+set(OPTILE_PYTHON /usr/bin/python3 CACHE FILEPATH "Python that runs the tests written in it")
+
+# Everything labelled `unit`, for builds that want only those (the sanitizers).
+add_custom_target(unit_tests)
+
 # optile_add_test(NAME SOURCES a.cc ... [LIBS lib ...] [LABELS label ...] [TIMEOUT seconds])
-# One GoogleTest program, one CTest test per program. Its labels choose where it runs.
+# One GoogleTest program. Each of its tests is a CTest test called NAME.Suite.Test, so that a
+# skipped one is counted and names its reason. The labels choose where it runs.
 function(optile_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -9,6 +18,27 @@ function(optile_add_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} optile_flags optile_sanitize
                         GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  # Properties handed through the discovery lose every label but the first; one label with spaces
+  # survives, and `ctest -L unit` matches it.
+  string(REPLACE ";" " " labels "${ARG_LABELS}")
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT})
+  if("unit" IN_LIST ARG_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
+endfunction()
+
+# optile_add_python_test(NAME SCRIPT file.py [ARGUMENTS ...] [LABELS label ...] [TIMEOUT seconds])
+# A script of Python's unittest, one CTest test. It finds the tree in OPTILE_SOURCE_DIR and the
+# build in OPTILE_BINARY_DIR. Exit status 77: skipped; the output then has a line "SKIP: reason".
+function(optile_add_python_test name)
+  cmake_parse_arguments(ARG "" "SCRIPT;TIMEOUT" "ARGUMENTS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name}
+           COMMAND ${OPTILE_PYTHON} "${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT}" ${ARG_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "OPTILE_SOURCE_DIR=${CMAKE_SOURCE_DIR};OPTILE_BINARY_DIR=${CMAKE_BINARY_DIR}")
 endfunction()

@@ -53,7 +53,7 @@ def count(junit_text: str) -> Counts:
         if case.get("status") == "run":
             counts.passed += 1
         elif case.get("status") == "disabled":
-            counts.skipped.append((name, "disabled in its CMakeLists.txt"))
+            counts.skipped.append((name, "disabled in its source"))
         elif skipped is not None and "SKIP_" in skipped.get("message", ""):
             counts.skipped.append((name, skip_reason(case.findtext("system-out") or "")))
         else:

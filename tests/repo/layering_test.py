@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""The layers hold, and the check would see it if they did not."""
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import layering
+import tree
+
+
+class Layering(unittest.TestCase):
+    def test_table_points_down(self) -> None:
+        self.assertEqual(layering.table_problems(), [])
+
+    def test_tree_keeps_the_layers(self) -> None:
+        found = layering.problems(tree.source_root())
+        self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
+        for folder, others in sorted(layering.edges(tree.source_root()).items()):
+            print(f"{folder} includes {', '.join(sorted(others))}")
+
+
+class PlantedViolations(unittest.TestCase):
+    """A copy of the tree with one wrong line each: the check must find exactly that line."""
+
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory(prefix="optile-layering-")
+        self.addCleanup(holder.cleanup)
+        self.root = pathlib.Path(holder.name)
+        source = tree.source_root()
+        for name in tree.with_suffix(tree.files(source), *tree.CXX_SUFFIXES):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, self.root / name)
+        self.before = set(map(str, layering.problems(self.root)))
+
+    def planted(self, name: str, line: str) -> str:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(line + "\n", encoding="utf-8")
+        new = set(map(str, layering.problems(self.root))) - self.before
+        self.assertEqual(len(new), 1, f"{name}: {line} gave {new}")
+        return new.pop()
+
+    def test_upwards(self) -> None:
+        self.assertIn(
+            "perfmodel must not see tuner",
+            self.planted("perfmodel/planted.cc", '#include "tuner/plan.h"'),
+        )
+
+    def test_siblings(self) -> None:
+        self.assertIn(
+            "sched must not see tuner",
+            self.planted("sched/planted.h", '#include "tuner/session.h"'),
+        )
+
+    def test_the_shim_sees_only_the_libc_part_of_base(self) -> None:
+        self.assertIn(
+            "bindings/preload must not see base",
+            self.planted("bindings/preload/planted.cc", '#include "base/result.h"'),
+        )
+
+    def test_the_daemon_sees_only_the_abi_of_bindings(self) -> None:
+        self.assertIn(
+            "daemon must not see bindings/preload",
+            self.planted("daemon/planted.cc", '#include "bindings/preload/probe.h"'),
+        )
+
+    def test_third_party_header_elsewhere(self) -> None:
+        self.assertIn(
+            "<hwloc.h> is for perfmodel/hwloc_machine_source.cc only",
+            self.planted("daemon/planted.cc", "#include <hwloc.h>"),
+        )
+
+    def test_unknown_library(self) -> None:
+        self.assertIn(
+            "is in no table", self.planted("daemon/planted.cc", "#include <zstd.h>")
+        )
+
+    def test_header_beside_its_source(self) -> None:
+        self.assertIn(
+            "no path from the root", self.planted("tuner/planted.cc", '#include "plan.h"')
+        )
+
+    def test_folder_without_a_layer(self) -> None:
+        self.assertIn(
+            "in no layer", self.planted("newcomer/planted.cc", '#include "base/result.h"')
+        )
+
+    def test_x86_outside_its_file(self) -> None:
+        self.assertIn(
+            "x86 is assumed", self.planted("tuner/planted.cc", "auto now = __rdtsc();")
+        )
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,31 @@
+#!/usr/bin/python3
+"""Nothing in the tree that belongs to one machine or one moment."""
+
+import unittest
+
+import texts
+import tree
+
+
+class Texts(unittest.TestCase):
+    def test_tree_is_free_of_them(self) -> None:
+        found = texts.problems(tree.source_root())
+        self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
+
+    def test_planted_ones_are_found(self) -> None:
+        planted = (
+            "// TO" + "DO: later",
+            "see https://py" + "pi.org/project/x",
+            "open('/ro" + "ot/x')",
+            "see ../sha" + "red/notes.md",
+        )
+        for line in planted:
+            self.assertEqual(len(texts.text_problems("base/planted.h", line)), 1, line)
+
+    def test_ordinary_lines_pass(self) -> None:
+        for line in ("/usr/bin/python3", "build/home/x", "${root}/work/x", "the todo list", "/proc/1"):
+            self.assertEqual(texts.text_problems("base/planted.h", line), [], line)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
