@@ -3,8 +3,9 @@
 
     test_counts.py build/test-results.xml
 
-The last line of the output is `N passed, N failed, N skipped`. Exit status 1 when a test failed or
-could not be run at all (its program is missing); 2 when the file cannot be read.
+A CTest test that runs many of Python's unittest counts as that many. The last line of the output
+is `N passed, N failed, N skipped`. Exit status 1 when a test failed or could not be run at all (its
+program is missing); 2 when the file cannot be read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ SKIP_REASONS = (
     re.compile(r": Skipped\n(?P<reason>[^\n\[]+)"),  # GoogleTest
     re.compile(r"\.\.\. skipped ['\"](?P<reason>.+?)['\"]$", re.MULTILINE),  # Python's unittest
     re.compile(r"^SKIP(?:PED)?: (?P<reason>.+)$", re.MULTILINE),  # a plain program
+)
+
+
+# The summary of Python's unittest: "Ran 7 tests in 1.2s", then "FAILED (errors=1, skipped=2)".
+UNITTEST_SUMMARY = re.compile(
+    r"^Ran (?P<ran>\d+) tests? in [^\n]*\n\n(?:OK|FAILED)(?: \((?P<kinds>[^)]*)\))?$",
+    re.MULTILINE,
+)
+UNITTEST_SKIP = re.compile(
+    r"^(?P<name>\w+) \([\w.]+\)[^\n]*(?:\n[^\n]*?)? \.\.\. skipped ['\"](?P<reason>.+?)['\"]$",
+    re.MULTILINE,
 )
 
 
@@ -45,17 +57,41 @@ def skip_reason(output: str) -> str:
     return "; ".join(reasons) or "the test gave no reason"
 
 
+def add_unittest(counts: Counts, test: str, output: str, passed: bool) -> bool:
+    """Adds what unittest's own summary says; False when the output has none."""
+    summary = UNITTEST_SUMMARY.search(output)
+    if summary is None:
+        return False
+    kinds = {}
+    for part in filter(None, (summary["kinds"] or "").split(", ")):
+        kind, _, number = part.partition("=")
+        kinds[kind] = int(number)
+    ran, skipped = int(summary["ran"]), kinds.get("skipped", 0)
+    named = [(f"{test}.{skip['name']}", skip["reason"]) for skip in UNITTEST_SKIP.finditer(output)]
+    named += [(test, "the test gave no reason")] * (skipped - len(named))
+    failed = min(kinds.get("failures", 0) + kinds.get("errors", 0), max(ran - skipped, 1))
+    failed = max(failed, 0 if passed else 1)
+    counts.passed += max(ran - skipped - failed, 0)
+    counts.failed += [test] * failed
+    counts.skipped += named[:skipped]
+    return True
+
+
 def count(junit_text: str) -> Counts:
     counts = Counts()
     for case in ElementTree.fromstring(junit_text).iter("testcase"):
         name = case.get("name", "?")
         skipped = case.find("skipped")
-        if case.get("status") == "run":
+        status = case.get("status")
+        output = case.findtext("system-out") or ""
+        if status in ("run", "fail") and add_unittest(counts, name, output, status == "run"):
+            continue
+        if status == "run":
             counts.passed += 1
-        elif case.get("status") == "disabled":
+        elif status == "disabled":
             counts.skipped.append((name, "disabled in its source"))
         elif skipped is not None and "SKIP_" in skipped.get("message", ""):
-            counts.skipped.append((name, skip_reason(case.findtext("system-out") or "")))
+            counts.skipped.append((name, skip_reason(output)))
         else:
             # A failure, or a test whose program could not be started.
             counts.failed.append(name)
@@ -72,7 +108,7 @@ def main(arguments: List[str]) -> int:
         return 2
     for name, reason in counts.skipped:
         print(f"skipped: {name}: {reason}")
-    for name in counts.failed:
+    for name in dict.fromkeys(counts.failed):
         print(f"failed: {name}")
     print(counts.line())
     return 1 if counts.failed else 0

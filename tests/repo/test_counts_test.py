@@ -52,6 +52,31 @@ class Counting(unittest.TestCase):
             ],
         )
 
+    def one_case(self, status: str, output: str) -> test_counts.Counts:
+        return test_counts.count(
+            f'<testsuite><testcase name="e2e.X" status="{status}">'
+            f"<system-out>{output}</system-out></testcase></testsuite>"
+        )
+
+    def test_a_class_of_unittest_counts_its_tests(self) -> None:
+        output = (
+            "test_a (m.X.test_a) ... ok\n"
+            "test_b (m.X.test_b)\nWhat it is about. ... skipped 'one core only'\n"
+            "test_c (m.X.test_c) ... FAIL\n\n"
+            "Ran 3 tests in 0.1s\n\nFAILED (failures=1, skipped=1)\n"
+        )
+        counts = self.one_case("fail", output)
+        self.assertEqual(counts.line(), "1 passed, 1 failed, 1 skipped")
+        self.assertEqual(counts.skipped, [("e2e.X.test_b", "one core only")])
+
+    def test_a_class_that_ended_after_its_last_test_failed(self) -> None:
+        counts = self.one_case("fail", "Ran 3 tests in 0.1s\n\nOK\n")
+        self.assertEqual(counts.line(), "2 passed, 1 failed, 0 skipped")
+
+    def test_a_class_cut_off_is_one_failure(self) -> None:
+        counts = self.one_case("fail", "test_a (m.X.test_a) ... ok\n")
+        self.assertEqual(counts.line(), "0 passed, 1 failed, 0 skipped")
+
     def test_reason_of_pythons_unittest(self) -> None:
         output = "test_x (t.T.test_x) ... skipped 'needs libomp5-14'\n"
         self.assertEqual(test_counts.skip_reason(output), "needs libomp5-14")
