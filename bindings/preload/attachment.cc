@@ -1,0 +1,353 @@
+#include "bindings/preload/attachment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bindings/preload/environment.h"
+#include "bindings/preload/hello.h"
+#include "bindings/preload/host_log.h"
+#include "bindings/preload/op_registry.h"
+#include "bindings/preload/shim_clock.h"
+
+namespace optile::preload {
+namespace {
+
+__extension__ using Wide = unsigned __int128;  // products of two 64-bit times
+
+constexpr uint64_t kNsPerSecond = 1000000000;
+constexpr uint64_t kFirstRetryNs = kNsPerSecond / 10;
+constexpr uint64_t kLastRetryNs = 10 * kNsPerSecond;
+constexpr uint64_t kLivenessNs = kNsPerSecond;
+
+enum class Stage { kIdle, kWaitingForWelcome, kAttached, kGaveUp };
+
+// Everything below is touched only by the one thread that holds `busy`.
+struct Line {
+  Stage stage = Stage::kIdle;
+  int fd = -1;
+  dev_t device = 0;  // of our socket: a program may close all descriptors and reuse the number
+  ino_t inode = 0;
+  bool waited_once = false;
+  uint64_t retry_ns = kFirstRetryNs;
+  uint64_t welcome_deadline_ns = 0;
+  int used = 0;
+  uint64_t start_ticks = 0;
+  uint64_t start_ns = 0;
+};
+
+Line line;
+Attachment attachments[kMaxAttachments];
+const Attachment* current = nullptr;
+uint64_t due_ticks = 0;
+uint64_t ticks_per_ns_q16 = 0;  // ticks per nanosecond, times 65536; 0 = not known yet
+uint32_t fallbacks = 0;
+int busy = 0;
+int forked = 0;
+
+uint64_t to_ticks(uint64_t ns) {
+  if (!counter_is_used()) return ns;
+  const uint64_t rate = ticks_per_ns_q16 == 0 ? UINT64_C(65536) : ticks_per_ns_q16;
+  return static_cast<uint64_t>((static_cast<Wide>(ns) * rate) >> 16);
+}
+
+void due_in(uint64_t ns) {
+  __atomic_store_n(&due_ticks, ticks() + to_ticks(ns), __ATOMIC_RELAXED);
+}
+
+bool fd_is_ours() {
+  struct stat found = {};
+  return line.fd >= 0 && fstat(line.fd, &found) == 0 && found.st_dev == line.device &&
+         found.st_ino == line.inode;
+}
+
+void drop_line() {
+  if (fd_is_ours()) close(line.fd);
+  line.fd = -1;
+}
+
+void back_off(const char* why) {
+  drop_line();
+  line.stage = line.used < kMaxAttachments ? Stage::kIdle : Stage::kGaveUp;
+  if (line.retry_ns == kFirstRetryNs) log_line("not attached, running on by itself", why);
+  // Jitter from the clock's low bits keeps many clients of a restarted daemon apart.
+  const uint64_t jitter = ticks() % (line.retry_ns / 4 + 1);
+  due_in(line.retry_ns + jitter);
+  line.retry_ns = line.retry_ns * 2 < kLastRetryNs ? line.retry_ns * 2 : kLastRetryNs;
+}
+
+uint64_t ticks_per_second() {
+  if (!counter_is_used()) return kNsPerSecond;
+  return static_cast<uint64_t>((static_cast<Wide>(ticks_per_ns_q16) * kNsPerSecond) >> 16);
+}
+
+// Both clocks at one moment: the reading whose two counter reads lie closest together, since a page
+// fault between them would show in the rate of a program that attaches early.
+void read_both_clocks(uint64_t* counter, uint64_t* ns) {
+  uint64_t narrowest = UINT64_MAX;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const uint64_t before = ticks();
+    const uint64_t now = base::monotonic_ns();
+    const uint64_t after = ticks();
+    if (after - before >= narrowest) continue;
+    narrowest = after - before;
+    *counter = before + (after - before) / 2;
+    *ns = now;
+  }
+}
+
+void measure_clock() {
+  if (!counter_is_used()) return;
+  uint64_t now_ticks = 0;
+  uint64_t now_ns = 0;
+  read_both_clocks(&now_ticks, &now_ns);
+  const uint64_t ns = now_ns - line.start_ns;
+  const uint64_t stated = base::cpu_counter_stated_hz();
+  if (stated != 0) {
+    ticks_per_ns_q16 = static_cast<uint64_t>((static_cast<Wide>(stated) << 16) / kNsPerSecond);
+  } else if (ns != 0) {
+    const uint64_t passed = now_ticks - line.start_ticks;
+    ticks_per_ns_q16 = static_cast<uint64_t>((static_cast<Wide>(passed) << 16) / ns);
+  }
+}
+
+bool server_is_trusted() {
+  struct ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (getsockopt(line.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == 0 || peer.uid == geteuid();
+}
+
+bool connect_and_greet() {
+  line.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (line.fd < 0) return false;
+  struct stat mine = {};
+  if (fstat(line.fd, &mine) != 0) {
+    close(line.fd);
+    line.fd = -1;
+    return false;
+  }
+  line.device = mine.st_dev;
+  line.inode = mine.st_ino;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, environment().attach_path, sizeof address.sun_path);
+  if (connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
+  if (!server_is_trusted()) {
+    log_line("the daemon's socket belongs to another user", environment().attach_path);
+    return false;
+  }
+  optile_hello hello;
+  fill_hello(&hello);
+  return send(line.fd, &hello, sizeof hello, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof hello);
+}
+
+// The two descriptors of a welcome; -1 where there is none. Anything else that came is closed.
+struct Received {
+  optile_welcome welcome = {};
+  ssize_t bytes = -1;
+  int fds[2] = {-1, -1};
+};
+
+Received receive_welcome() {
+  Received got;
+  char control[CMSG_SPACE(sizeof(int) * 2)] = {};
+  iovec part = {&got.welcome, sizeof got.welcome};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  got.bytes = recvmsg(line.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got.bytes < 0) return got;
+  for (cmsghdr* part_of = CMSG_FIRSTHDR(&message); part_of != nullptr;
+       part_of = CMSG_NXTHDR(&message, part_of)) {
+    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count && i < 2; ++i) {
+      memcpy(&got.fds[i], CMSG_DATA(part_of) + i * sizeof(int), sizeof(int));
+    }
+  }
+  return got;
+}
+
+bool welcome_is_valid(const Received& got) {
+  const optile_frame_header& header = got.welcome.header;
+  return got.bytes == static_cast<ssize_t>(sizeof(optile_welcome)) &&
+         header.magic == OPTILE_ABI_MAGIC && header.abi_version == OPTILE_ABI_VERSION &&
+         header.kind == OPTILE_FRAME_WELCOME && header.bytes == sizeof(optile_welcome) &&
+         got.welcome.plan_region_bytes == sizeof(optile_plan_region) &&
+         got.welcome.client_region_bytes == sizeof(optile_client_region) && got.fds[0] >= 0 &&
+         got.fds[1] >= 0;
+}
+
+// A file that can shrink under us would kill the host with SIGBUS: only sealed ones are mapped.
+bool is_sealed(int fd, uint64_t bytes) {
+  struct stat found = {};
+  const int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &found) == 0 &&
+         static_cast<uint64_t>(found.st_size) >= bytes;
+}
+
+void* map_region(int fd, uint64_t bytes, int protection) {
+  if (!is_sealed(fd, bytes)) return nullptr;
+  void* region = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  if (region == MAP_FAILED) return nullptr;
+  madvise(region, bytes, MADV_DONTFORK);
+  return region;
+}
+
+void fill_client_header(optile_client_region* client) {
+  optile_client_header& header = client->header;
+  header.clock_kind = counter_is_used() ? OPTILE_CLOCK_CPU_COUNTER : OPTILE_CLOCK_MONOTONIC_NS;
+  header.ticks_per_second = ticks_per_second();
+  header.attach_ticks = ticks();
+  header.own_width_source = environment().own_width_source;
+  header.fallbacks = __atomic_load_n(&fallbacks, __ATOMIC_RELAXED);
+  header.abi_version = OPTILE_ABI_VERSION;
+  optile_store32(&header.magic, OPTILE_ABI_MAGIC);
+}
+
+bool adopt_regions(const Received& got) {
+  const auto* plan = static_cast<const optile_plan_region*>(
+      map_region(got.fds[0], sizeof(optile_plan_region), PROT_READ));
+  if (plan == nullptr) return false;
+  auto* client = static_cast<optile_client_region*>(
+      map_region(got.fds[1], sizeof(optile_client_region), PROT_READ | PROT_WRITE));
+  if (client == nullptr) {
+    munmap(const_cast<optile_plan_region*>(plan), sizeof(optile_plan_region));
+    return false;
+  }
+  if (optile_load32(&plan->magic) != OPTILE_ABI_MAGIC ||
+      optile_load32(&plan->abi_version) != OPTILE_ABI_VERSION) {
+    munmap(const_cast<optile_plan_region*>(plan), sizeof(optile_plan_region));
+    munmap(client, sizeof(optile_client_region));
+    return false;
+  }
+  Attachment& next = attachments[line.used++];
+  next = {plan, client};
+  fill_client_header(client);
+  replay_registrations(client);
+  __atomic_store_n(&current, &next, __ATOMIC_RELEASE);
+  return true;
+}
+
+void after_fork_in_child() {
+  __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&current, static_cast<const Attachment*>(nullptr), __ATOMIC_RELEASE);
+  // The daemon takes the hang-up of the connection as the parent's death: give up our copy.
+  drop_line();
+  __atomic_store_n(&due_ticks, UINT64_MAX, __ATOMIC_RELAXED);
+}
+
+void finish_attaching() {
+  Received got = receive_welcome();
+  const bool nothing_yet =
+      got.bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+  if (nothing_yet) {
+    if (base::monotonic_ns() > line.welcome_deadline_ns) {
+      back_off("the daemon does not answer");
+    } else {
+      due_in(kFirstRetryNs / 10);
+    }
+    return;
+  }
+  const bool valid = welcome_is_valid(got) && adopt_regions(got);
+  for (int fd : got.fds) {
+    if (fd >= 0) close(fd);
+  }
+  if (!valid) {
+    back_off(got.bytes <= 0 ? "the daemon hung up" : "the daemon speaks another version");
+    return;
+  }
+  line.stage = Stage::kAttached;
+  line.retry_ns = kFirstRetryNs;
+  due_in(kLivenessNs);
+}
+
+void start_attaching() {
+  if (line.used == 0 && !line.waited_once) {
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  }
+  measure_clock();
+  if (!connect_and_greet()) {
+    line.waited_once = true;
+    back_off("no daemon on the socket");
+    return;
+  }
+  line.stage = Stage::kWaitingForWelcome;
+  line.welcome_deadline_ns = base::monotonic_ns() + 5 * kNsPerSecond;
+  if (!line.waited_once) {
+    line.waited_once = true;
+    pollfd wait = {line.fd, POLLIN, 0};
+    poll(&wait, 1, kFirstWaitMs);
+  }
+  finish_attaching();
+}
+
+void check_liveness() {
+  char byte = 0;
+  if (!fd_is_ours()) {
+    line.fd = -1;
+    back_off("the program closed our connection");
+    return;
+  }
+  const ssize_t got = recv(line.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+    back_off("the daemon is gone; its last plan stays");
+    return;
+  }
+  due_in(kLivenessNs);
+}
+
+__attribute__((constructor)) void note_start() {
+  read_both_clocks(&line.start_ticks, &line.start_ns);
+}
+
+}  // namespace
+
+const Attachment* attachment() {
+  return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+}
+
+bool is_forked_child() {
+  return __atomic_load_n(&forked, __ATOMIC_RELAXED) != 0;
+}
+
+void maintain_attachment(uint64_t now) {
+  if (now < __atomic_load_n(&due_ticks, __ATOMIC_RELAXED)) return;
+  if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
+  const int kept_errno = errno;
+  switch (line.stage) {
+    case Stage::kIdle:
+      start_attaching();
+      break;
+    case Stage::kWaitingForWelcome:
+      finish_attaching();
+      break;
+    case Stage::kAttached:
+      check_liveness();
+      break;
+    case Stage::kGaveUp:
+      __atomic_store_n(&due_ticks, UINT64_MAX, __ATOMIC_RELAXED);
+      break;
+  }
+  errno = kept_errno;
+  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+void add_fallback(uint32_t fallback) {
+  const uint32_t all = __atomic_or_fetch(&fallbacks, fallback, __ATOMIC_RELAXED);
+  const Attachment* attached = attachment();
+  if (attached != nullptr) optile_store32(&attached->client->header.fallbacks, all);
+}
+
+}  // namespace optile::preload

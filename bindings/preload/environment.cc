@@ -1,0 +1,121 @@
+#include "bindings/preload/environment.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace optile::preload {
+namespace {
+
+Environment current;
+
+template <size_t Size>
+void copy_text(char (&to)[Size], const char* from) {
+  if (from != nullptr) snprintf(to, Size, "%s", from);
+}
+
+bool equals(const char* text, const char* wanted) {
+  return text != nullptr && strcmp(text, wanted) == 0;
+}
+
+uint8_t read_mode(const char* text) {
+  if (equals(text, "observe")) return OPTILE_MODE_OBSERVE;
+  if (equals(text, "advise")) return OPTILE_MODE_ADVISE;
+  if (equals(text, "freeze")) return OPTILE_MODE_FREEZE;
+  if (equals(text, "off")) return OPTILE_MODE_OFF;
+  return OPTILE_MODE_TUNE;
+}
+
+uint8_t read_strategy(const char* text) {
+  if (equals(text, "1")) return OPTILE_STRATEGY_1;
+  if (equals(text, "2")) return OPTILE_STRATEGY_2;
+  if (equals(text, "uniform")) return OPTILE_STRATEGY_UNIFORM;
+  return OPTILE_STRATEGY_AUTO;
+}
+
+bool is_folder(const char* path) {
+  struct stat found = {};
+  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+void read_socket_path() {
+  char socket_path[sizeof current.attach_path] = "";
+  const char* given = getenv("OPTILE_SOCKET");
+  const char* runtime_dir = getenv("XDG_RUNTIME_DIR");
+  int written = 0;
+  if (given != nullptr && given[0] != '\0') {
+    written = snprintf(socket_path, sizeof socket_path, "%s", given);
+  } else if (runtime_dir != nullptr && runtime_dir[0] != '\0' && is_folder(runtime_dir)) {
+    written = snprintf(socket_path, sizeof socket_path, "%s/optile/optiled.sock", runtime_dir);
+  } else {
+    written = snprintf(socket_path, sizeof socket_path, "/tmp/optile-%u/optiled.sock",
+                       static_cast<unsigned>(getuid()));
+  }
+  const size_t total = static_cast<size_t>(written) + strlen(OPTILE_ATTACH_SUFFIX);
+  if (written <= 0 || total >= sizeof current.attach_path) return;
+  memcpy(current.attach_path, socket_path, static_cast<size_t>(written));
+  memcpy(current.attach_path + written, OPTILE_ATTACH_SUFFIX, strlen(OPTILE_ATTACH_SUFFIX) + 1);
+
+  const char* slash = strrchr(socket_path, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash - socket_path);
+  snprintf(current.log_path, sizeof current.log_path, "%.*s/clients.log", folder, socket_path);
+}
+
+void read_own_width() {
+  const char* threads = getenv("OMP_NUM_THREADS");
+  const long count = threads == nullptr ? 0 : strtol(threads, nullptr, 10);
+  current.omp_num_threads = count > 0 && count < 65536 ? static_cast<uint32_t>(count) : 0;
+  if (current.omp_num_threads == 0) return;
+  current.own_width_source = equals(getenv("OPTILE_OWN_WIDTH_SOURCE"), "launcher")
+                                 ? OPTILE_WIDTH_LAUNCHER
+                                 : OPTILE_WIDTH_ENVIRONMENT;
+}
+
+// The bridge lies beside the shim unless it is said otherwise.
+void read_bridge_dir() {
+  copy_text(current.bridge_dir, getenv("OPTILE_BRIDGE_DIR"));
+  if (current.bridge_dir[0] != '\0') return;
+  Dl_info self = {};
+  if (dladdr(reinterpret_cast<void*>(&read_environment), &self) == 0) return;
+  copy_text(current.bridge_dir, self.dli_fname);
+  char* slash = strrchr(current.bridge_dir, '/');
+  if (slash != nullptr) *slash = '\0';
+}
+
+}  // namespace
+
+const Environment& environment() {
+  return current;
+}
+
+void read_environment() {
+  current.mode = read_mode(getenv("OPTILE_MODE"));
+  current.search =
+      equals(getenv("OPTILE_SEARCH"), "paper") ? OPTILE_SEARCH_PAPER : OPTILE_SEARCH_AUTO;
+  current.strategy = read_strategy(getenv("OPTILE_STRATEGY"));
+  current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
+  current.steer_blas = !equals(getenv("OPTILE_BLAS"), "keep");
+  current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
+                         getenv("GOMP_CPU_AFFINITY") != nullptr ||
+                         getenv("KMP_AFFINITY") != nullptr;
+  copy_text(current.run_id, getenv("OPTILE_RUN_ID"));
+  copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
+  read_own_width();
+  read_socket_path();
+  read_bridge_dir();
+  current.off = current.mode == OPTILE_MODE_OFF || current.attach_path[0] == '\0';
+}
+
+bool may_steer() {
+  return !current.baseline &&
+         (current.mode == OPTILE_MODE_TUNE || current.mode == OPTILE_MODE_FREEZE);
+}
+
+__attribute__((constructor)) static void start() {
+  read_environment();
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,34 @@
+// What the launcher, or the user, told this process through its environment. Read once by the
+// shim's constructor, before main; constant afterwards, any thread.
+#pragma once
+
+#include <stdint.h>
+
+#include "bindings/abi/frames.h"
+
+namespace optile::preload {
+
+struct Environment {
+  bool off = true;  // until the constructor has run, and with OPTILE_MODE=off: pure passthrough
+  uint8_t mode = OPTILE_MODE_TUNE;
+  uint8_t search = OPTILE_SEARCH_AUTO;
+  uint8_t strategy = OPTILE_STRATEGY_AUTO;
+  bool baseline = false;
+  bool steer_blas = true;
+  bool user_binding = false;  // OMP_PROC_BIND and the like: masks are the user's
+  uint32_t omp_num_threads = 0;
+  uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
+  char attach_path[108] = "";  // a Unix socket's limit
+  char log_path[256] = "";
+  char run_id[40] = "";
+  char launch_plan[256] = "";
+  char bridge_dir[512] = "";
+};
+
+const Environment& environment();
+void read_environment();
+
+// True where widths may be changed at all.
+bool may_steer();
+
+}  // namespace optile::preload

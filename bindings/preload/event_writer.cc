@@ -1,0 +1,74 @@
+#include "bindings/preload/event_writer.h"
+
+namespace optile::preload {
+namespace {
+
+optile_thread_slot& slot_of(const Attachment& attached, const IssuingThread& thread) {
+  optile_thread_slot& slot = attached.client->threads[thread.slot];
+  if (optile_load32(&slot.tid) != thread.tid) optile_store32(&slot.tid, thread.tid);
+  return slot;
+}
+
+void push(const Attachment& attached, const IssuingThread& thread, const optile_event& event) {
+  optile_thread_slot& slot = slot_of(attached, thread);
+  const uint64_t head = slot.head;  // written by this thread only
+  const uint64_t tail = optile_load64(&attached.plan->tails[thread.slot]);
+  if (head - tail >= OPTILE_RING_EVENTS) {
+    optile_store64(&slot.dropped, slot.dropped + 1);
+    return;
+  }
+  slot.ring[head % OPTILE_RING_EVENTS] = event;
+  optile_store64(&slot.head, head + 1);
+}
+
+void add(uint64_t* word, uint64_t value) {
+  optile_store64(word, *word + value);
+}
+
+}  // namespace
+
+void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record) {
+  optile_aggregate& total = slot_of(attached, thread).aggregates[event.op_id];
+  add(&total.count, 1);
+  add(&total.ticks, event.ticks);
+  if (total.min_ticks == 0 || event.ticks < total.min_ticks) {
+    optile_store64(&total.min_ticks, event.ticks == 0 ? 1 : event.ticks);
+  }
+  const uint64_t coarse = event.ticks >> 8;
+  add(&total.squares, coarse * coarse);
+  add(&total.region_ticks, event.region_ticks);
+  add(&total.regions, event.regions);
+  if ((event.flags & OPTILE_EVENT_OWN_WIDTH) != 0) add(&total.own_width_count, 1);
+  if (!record) return;
+  event.step = optile_load32(&attached.client->header.steps);
+  push(attached, thread, event);
+}
+
+void write_step(const Attachment& attached, IssuingThread& thread, const StepTotals& totals) {
+  optile_event event = {};
+  event.kind = OPTILE_EVENT_STEP;
+  event.begin_ticks = totals.begin;
+  event.ticks = totals.ticks;
+  event.context = thread.observed;
+  event.region_ticks = thread.steerable;
+  event.generation_low = static_cast<uint32_t>(totals.generation);
+  event.step = optile_load32(&attached.client->header.steps);
+  event.width = static_cast<uint16_t>(thread.own_width);
+  event.regions = thread.ops;
+  event.width_changes = thread.width_changes;
+  if (totals.mixed) event.flags |= OPTILE_EVENT_MIXED_GENERATION;
+  if (totals.column >= 0) {
+    event.flags |= OPTILE_EVENT_SCHEDULED;
+    event.column = static_cast<uint8_t>(totals.column);
+  }
+  push(attached, thread, event);
+}
+
+void add_nested_time(const Attachment& attached, IssuingThread& thread, uint32_t op_id,
+                     uint64_t ticks) {
+  optile_aggregate& total = slot_of(attached, thread).aggregates[op_id];
+  add(&total.count, 1);
+  add(&total.ticks, ticks);
+}
+
+}  // namespace optile::preload

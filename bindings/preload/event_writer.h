@@ -1,0 +1,23 @@
+// Writes into the client region: events into the thread's ring, running totals into its aggregates.
+// Only the thread itself writes to its slot. Ring full: dropped and counted, never waited for.
+#pragma once
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/issuing_thread.h"
+
+namespace optile::preload {
+
+struct StepTotals {
+  uint64_t begin = 0;
+  uint64_t ticks = 0;
+  uint64_t generation = 0;
+  int column = -1;
+  bool mixed = false;
+};
+
+void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record);
+void write_step(const Attachment& attached, IssuingThread& thread, const StepTotals& totals);
+void add_nested_time(const Attachment& attached, IssuingThread& thread, uint32_t op_id,
+                     uint64_t ticks);
+
+}  // namespace optile::preload

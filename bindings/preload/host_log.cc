@@ -1,0 +1,32 @@
+#include "bindings/preload/host_log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bindings/preload/environment.h"
+
+namespace optile::preload {
+
+void log_line(const char* text, const char* detail) {
+  static int lines = 0;
+  if (environment().log_path[0] == '\0') return;
+  if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) >= kMaxLines) return;
+  const int fd = open(environment().log_path,
+                      O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+  if (fd < 0) return;
+  char line[512];
+  const int size =
+      snprintf(line, sizeof line, "%lld pid %d: %s%s%s\n", static_cast<long long>(time(nullptr)),
+               static_cast<int>(getpid()), text, detail[0] == '\0' ? "" : ": ", detail);
+  if (size > 0) {
+    const size_t bytes =
+        static_cast<size_t>(size) < sizeof line ? static_cast<size_t>(size) : sizeof line - 1;
+    // A line that cannot be written is lost; there is nobody to tell.
+    [[maybe_unused]] const ssize_t written = write(fd, line, bytes);
+  }
+  close(fd);
+}
+
+}  // namespace optile::preload

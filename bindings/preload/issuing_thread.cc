@@ -1,0 +1,62 @@
+#include "bindings/preload/issuing_thread.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bindings/preload/attachment.h"
+
+namespace optile::preload {
+namespace {
+
+IssuingThread threads[OPTILE_MAX_THREADS];
+uint32_t owners[OPTILE_MAX_THREADS];  // thread ids; 0 = free
+uint32_t claimed_ever = 0;
+
+thread_local IssuingThread* mine = nullptr;
+thread_local bool turned_away = false;
+
+bool is_alive(uint32_t tid) {
+  return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0 || errno != ESRCH;
+}
+
+IssuingThread* claim() {
+  const auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  for (uint32_t i = 0; i < OPTILE_MAX_THREADS; ++i) {
+    uint32_t owner = __atomic_load_n(&owners[i], __ATOMIC_ACQUIRE);
+    if (owner != 0 && is_alive(owner)) continue;
+    if (!__atomic_compare_exchange_n(&owners[i], &owner, tid, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    threads[i] = IssuingThread{};
+    threads[i].slot = i;
+    threads[i].tid = tid;
+    __atomic_fetch_add(&claimed_ever, 1, __ATOMIC_RELAXED);
+    return &threads[i];
+  }
+  add_fallback(OPTILE_FALLBACK_THREADS_FULL);
+  return nullptr;
+}
+
+}  // namespace
+
+IssuingThread* known_issuing_thread() {
+  return mine;
+}
+
+IssuingThread* issuing_thread() {
+  if (mine == nullptr && !turned_away) {
+    const int kept_errno = errno;
+    mine = claim();
+    turned_away = mine == nullptr;
+    errno = kept_errno;
+  }
+  return mine;
+}
+
+bool several_threads_issue() {
+  return __atomic_load_n(&claimed_ever, __ATOMIC_RELAXED) > 1;
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,52 @@
+// A thread that issues ops: its slot in the client region and what is open on it. One static object
+// per slot, used by its thread only; a dead thread's slot is taken over.
+#pragma once
+
+#include <stdint.h>
+
+#include "bindings/preload/probe.h"
+
+namespace optile::preload {
+
+inline constexpr int kMaxNested = 48;  // deeper nested ops are accounted to their parent
+
+struct NestedOp {
+  uint32_t op_id = 0;
+  uint64_t begin = 0;
+  uint64_t children = 0;
+};
+
+struct IssuingThread {
+  uint32_t slot = 0;
+  uint32_t tid = 0;
+  // The open outermost op.
+  uint32_t depth = 0;  // ops open on this thread
+  bool actuated = false;
+  int own_width = 0;  // to be restored, kept current by what the program itself sets meanwhile
+  int effective_width = 0;
+  int previous_width = 0;  // of the op before: a change costs
+  int blas_own = 0;        // pool count to be restored; 0 = untouched
+  uint64_t region_ticks = 0;
+  uint32_t regions = 0;
+  uint32_t region_depth = 0;  // regions open on this thread as their master
+  // The step.
+  uint64_t context = 1;
+  uint64_t step_begin = 0;  // 0 = no step begun on this thread
+  uint64_t step_generation = 0;
+  int step_column = -1;
+  uint64_t observed = 0;
+  uint64_t steerable = 0;
+  uint32_t ops = 0;
+  uint32_t width_changes = 0;
+  uint32_t nested_open = 0;
+  NestedOp nested[kMaxNested];
+};
+
+// Of the calling thread; null when OPTILE_MAX_THREADS issue ops already, or inside the shim itself.
+IssuingThread* issuing_thread();
+// The same without claiming a slot: null for a thread that never issued an op.
+IssuingThread* known_issuing_thread();
+// True once a second thread has issued ops.
+bool several_threads_issue();
+
+}  // namespace optile::preload

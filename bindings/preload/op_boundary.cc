@@ -1,0 +1,237 @@
+#include "bindings/preload/op_boundary.h"
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/environment.h"
+#include "bindings/preload/event_writer.h"
+#include "bindings/preload/op_registry.h"
+#include "bindings/preload/plan_reader.h"
+#include "bindings/preload/shim_clock.h"
+#include "bindings/preload/team_binding.h"
+#include "bindings/preload/width_actuator.h"
+
+namespace optile::preload {
+namespace {
+
+// Words of optile_open_op, which lives in the probe.
+struct OpenOp {
+  uint64_t state;  // OpenState
+  uint64_t begin;
+  uint64_t context;
+  uint32_t op_id;
+  uint32_t generation_low;
+  uint16_t flags;
+  uint16_t record;
+  int16_t column;
+  uint8_t binding;
+  uint8_t reserved;
+  uint64_t key;
+};
+static_assert(sizeof(OpenOp) <= sizeof(optile_open_op), "an open op fits its storage");
+
+enum OpenState : uint64_t { kIgnored = 0, kOutermost = 1, kNested = 2 };
+
+uint64_t declared_steps = 0;
+
+// A step ends and the next one begins on this thread.
+void cross_step(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
+                uint64_t now) {
+  if (thread.step_begin != 0) {
+    StepTotals totals;
+    totals.begin = thread.step_begin;
+    totals.ticks = now - thread.step_begin;
+    totals.mixed = thread.step_generation != plan.generation;
+    totals.generation = thread.step_generation;
+    totals.column = thread.step_column;
+    write_step(attached, thread, totals);
+  }
+  advance_schedule(plan);
+  thread.step_column = schedule_column(plan);
+  adopt_binding(plan, thread.step_column);
+  thread.step_begin = now;
+  thread.step_generation = plan.generation;
+  thread.observed = 0;
+  thread.steerable = 0;
+  thread.ops = 0;
+  thread.width_changes = 0;
+  optile_client_header& header = attached.client->header;
+  __atomic_fetch_add(&header.steps, 1, __ATOMIC_RELAXED);
+  optile_store64(&header.adopted_generation, plan.generation);
+}
+
+void begin_nested(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
+  op->state = kNested;
+  op->op_id = kNoOp;
+  if ((identity.flags & OPTILE_OP_NESTED) == 0 || thread.nested_open >= kMaxNested) return;
+  const uint32_t id = op_id_of(identity);
+  if (id == kNoOp) return;
+  op->op_id = id;
+  thread.nested[thread.nested_open++] = {id, ticks(), 0};
+}
+
+void end_nested(IssuingThread& thread, const OpenOp& op) {
+  if (op.op_id == kNoOp || thread.nested_open == 0) return;
+  const NestedOp nested = thread.nested[--thread.nested_open];
+  const uint64_t spent = ticks() - nested.begin;
+  if (thread.nested_open > 0) thread.nested[thread.nested_open - 1].children += spent;
+  const Attachment* attached = attachment();
+  if (attached != nullptr)
+    add_nested_time(*attached, thread, nested.op_id, spent - nested.children);
+}
+
+// Everything about the op that the plan decides. Returns the wanted width; 0 = the program's own.
+uint32_t consult_plan(const PlanView& plan, const IssuingThread& thread, OpenOp* op) {
+  const int column = thread.step_begin == 0 ? -1 : thread.step_column;
+  const Decision decision = look_up(plan, op->key, op->context, column);
+  op->column = static_cast<int16_t>(column);
+  op->generation_low = static_cast<uint32_t>(plan.generation);
+  op->record =
+      (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0 || (decision.flags & OPTILE_ENTRY_RECORD) != 0;
+  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return 0;
+  // The first execution of everything is at the program's own width: what it sizes then is sized
+  // for the widest team it will ever meet.
+  return has_never_run(op->op_id) ? 0 : decision.width;
+}
+
+bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
+  const uint64_t arrived = ticks();
+  maintain_attachment(arrived);
+  const Attachment* attached = attachment();
+  if (attached == nullptr) return false;
+  const bool region = (identity.flags & OPTILE_OP_REGION) != 0;
+  op->op_id = op_id_of(identity);
+  if (op->op_id == kNoOp) {
+    __atomic_fetch_add(&attached->client->header.unseen_ops, 1, __ATOMIC_RELAXED);
+    return false;
+  }
+  op->key = identity.key;
+  op->context = thread.context;
+  const PlanView plan = current_plan(*attached);
+  const bool marks_step = __atomic_load_n(&declared_steps, __ATOMIC_RELAXED) == 0 &&
+                          plan.marker_key == op->key && plan.marker_context == op->context;
+  if (plan.valid && plan.marker_key != 0 && marks_step) {
+    cross_step(thread, *attached, plan, arrived);
+  }
+  const uint32_t wanted = consult_plan(plan, thread, op);
+  op->flags = 0;
+  if (region) {
+    thread.effective_width = 0;
+    thread.actuated = false;
+  } else {
+    apply_width(thread, wanted, may_steer() ? plan.own_width_cap : 0);
+    if (steered_runtime() != nullptr) op->flags |= OPTILE_EVENT_STEERABLE;
+    if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
+  }
+  if (is_first_touch(op->op_id, static_cast<uint32_t>(thread.effective_width))) {
+    op->flags |= OPTILE_EVENT_FIRST_TOUCH;
+  }
+  if (op->column >= 0) op->flags |= OPTILE_EVENT_SCHEDULED;
+  if (thread.effective_width != thread.previous_width) ++thread.width_changes;
+  thread.previous_width = thread.effective_width;
+  op->binding = static_cast<uint8_t>(binding_in_force());
+  thread.region_ticks = 0;
+  thread.regions = 0;
+  thread.context = optile_next_context(thread.context, op->key);
+  optile_client_header& header = attached->client->header;
+  optile_store64(&header.progress, header.progress + 1);
+  op->state = kOutermost;
+  op->begin = ticks();
+  return true;
+}
+
+void end_outermost(IssuingThread& thread, const OpenOp& op) {
+  const uint64_t now = ticks();
+  restore_width(thread);
+  thread.nested_open = 0;
+  const Attachment* attached = attachment();
+  if (attached == nullptr) return;
+  optile_event event = {};
+  event.begin_ticks = op.begin;
+  event.ticks = now - op.begin;
+  event.context = op.context;
+  event.region_ticks = thread.region_ticks;
+  event.op_id = op.op_id;
+  event.generation_low = op.generation_low;
+  event.width = static_cast<uint16_t>(thread.effective_width);
+  event.flags = op.flags;
+  event.regions = thread.regions;
+  event.kind = OPTILE_EVENT_OP;
+  event.column = op.column >= 0 ? static_cast<uint8_t>(op.column) : 0;
+  event.binding = op.binding;
+  thread.observed += event.ticks;
+  if ((op.flags & OPTILE_EVENT_STEERABLE) != 0) thread.steerable += event.ticks;
+  ++thread.ops;
+  write_op(*attached, thread, event, op.record != 0);
+}
+
+}  // namespace
+
+int at_depth_0() {
+  const IssuingThread* thread = known_issuing_thread();
+  return thread == nullptr || thread->depth == 0 ? 1 : 0;
+}
+
+int nested_wanted() {
+  const Attachment* attached = attachment();
+  return attached != nullptr && (current_plan(*attached).flags & OPTILE_PAGE_RECORD_NESTED) != 0;
+}
+
+void op_begin(const optile_op_identity* identity, optile_open_op* open) {
+  auto* op = reinterpret_cast<OpenOp*>(open);
+  op->state = kIgnored;
+  if (environment().off || is_forked_child() || inside_region()) return;
+  IssuingThread* thread = issuing_thread();
+  if (thread == nullptr) return;
+  if (thread->depth > 0) {
+    begin_nested(*thread, *identity, op);
+    ++thread->depth;
+  } else if (begin_outermost(*thread, *identity, op)) {
+    thread->depth = 1;
+  }
+}
+
+void op_end(optile_open_op* open) {
+  const auto* op = reinterpret_cast<const OpenOp*>(open);
+  IssuingThread* thread = known_issuing_thread();
+  if (op->state == kIgnored || thread == nullptr || thread->depth == 0) return;
+  if (op->state == kNested) {
+    end_nested(*thread, *op);
+    --thread->depth;
+    return;
+  }
+  if (is_forked_child()) {
+    // Begun before the fork, ended in the child: put the width back, tell nobody.
+    restore_width(*thread);
+  } else {
+    end_outermost(*thread, *op);
+  }
+  thread->depth = 0;
+}
+
+void declared_step() {
+  if (environment().off || is_forked_child()) return;
+  __atomic_fetch_add(&declared_steps, 1, __ATOMIC_RELAXED);
+  const uint64_t now = ticks();
+  maintain_attachment(now);
+  const Attachment* attached = attachment();
+  IssuingThread* thread = issuing_thread();
+  if (attached == nullptr || thread == nullptr) return;
+  __atomic_fetch_add(&attached->client->header.annotations, 1, __ATOMIC_RELAXED);
+  cross_step(*thread, *attached, current_plan(*attached), now);
+}
+
+const optile_probe_api* probe_api() {
+  static const optile_probe_api api = {OPTILE_PROBE_API_VERSION,
+                                       sizeof(optile_probe_api),
+                                       at_depth_0,
+                                       nested_wanted,
+                                       op_begin,
+                                       op_end,
+                                       declared_step};
+  return &api;
+}
+
+}  // namespace optile::preload
+
+extern "C" void optile_step() {
+  optile::preload::declared_step();
+}

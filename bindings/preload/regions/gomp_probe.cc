@@ -1,0 +1,72 @@
+// GCC's entry points into OpenMP, interposed. The arguments are handed on as they came: the number
+// of threads of a region belongs to whoever sized the work for it and is never touched here.
+#include "bindings/preload/regions/region_probe.h"
+#include "bindings/preload/runtime_resolver.h"
+
+namespace {
+
+using optile::preload::RegionScope;
+using optile::preload::resolve_cached;
+using Body = void (*)(void*);
+
+// Without any runtime behind us the region is run by its one thread, which OpenMP allows.
+template <typename... Rest>
+void open_region(const void* caller, const char* symbol, Body body, void* data, Rest... rest) {
+  using Real = void (*)(Body, void*, Rest...);
+  const auto real = reinterpret_cast<Real>(resolve_cached(caller, symbol));
+  if (real == nullptr) {
+    body(data);
+    return;
+  }
+  RegionScope scope(caller, body, data);
+  real(scope.function(), scope.data(), rest...);
+}
+
+}  // namespace
+
+extern "C" {
+
+void GOMP_parallel(Body body, void* data, unsigned threads, unsigned flags) {
+  open_region(__builtin_return_address(0), "GOMP_parallel", body, data, threads, flags);
+}
+
+void GOMP_parallel_sections(Body body, void* data, unsigned threads, unsigned count,
+                            unsigned flags) {
+  open_region(__builtin_return_address(0), "GOMP_parallel_sections", body, data, threads, count,
+              flags);
+}
+
+unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsigned flags) {
+  const void* caller = __builtin_return_address(0);
+  using Real = unsigned (*)(Body, void*, unsigned, unsigned);
+  const auto real = reinterpret_cast<Real>(resolve_cached(caller, "GOMP_parallel_reductions"));
+  if (real == nullptr) {
+    body(data);
+    return 1;
+  }
+  RegionScope scope(caller, body, data);
+  return real(scope.function(), scope.data(), threads, flags);
+}
+
+#define OPTILE_LOOP(name)                                                                         \
+  void name(Body body, void* data, unsigned threads, long start, long end, long step, long chunk, \
+            unsigned flags) {                                                                     \
+    open_region(__builtin_return_address(0), #name, body, data, threads, start, end, step, chunk, \
+                flags);                                                                           \
+  }
+#define OPTILE_RUNTIME_LOOP(name)                                                                  \
+  void name(Body body, void* data, unsigned threads, long start, long end, long step,              \
+            unsigned flags) {                                                                      \
+    open_region(__builtin_return_address(0), #name, body, data, threads, start, end, step, flags); \
+  }
+
+OPTILE_LOOP(GOMP_parallel_loop_static)
+OPTILE_LOOP(GOMP_parallel_loop_dynamic)
+OPTILE_LOOP(GOMP_parallel_loop_guided)
+OPTILE_LOOP(GOMP_parallel_loop_nonmonotonic_dynamic)
+OPTILE_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
+OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_runtime)
+OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
+OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+}  // extern "C"

@@ -1,0 +1,115 @@
+#include "bindings/preload/regions/region_probe.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/environment.h"
+#include "bindings/preload/framework_watch.h"
+#include "bindings/preload/op_boundary.h"
+#include "bindings/preload/shim_clock.h"
+#include "bindings/preload/width_actuator.h"
+
+namespace optile::preload {
+namespace {
+
+constexpr uint32_t kKnownFunctions = 1024;  // beyond that a region's key is worked out every time
+
+struct KnownFunction {
+  const void* function;
+  uint64_t key;
+};
+KnownFunction known[kKnownFunctions];
+
+// File name and offset: the same in every run, whatever the loader's addresses.
+uint64_t work_out_key(const void* function) {
+  Dl_info where = {};
+  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return 1;
+  const char* slash = strrchr(where.dli_fname, '/');
+  const char* name = slash == nullptr ? where.dli_fname : slash + 1;
+  const auto offset =
+      reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(where.dli_fbase);
+  const uint64_t key = base::hash_word(offset, base::hash_bytes(name, strlen(name)));
+  return key == 0 ? 1 : key;
+}
+
+uint64_t key_of(const void* function) {
+  const uint64_t mixed = reinterpret_cast<uintptr_t>(function) * UINT64_C(0x9e3779b97f4a7c15);
+  KnownFunction& slot = known[(mixed >> 32) % kKnownFunctions];
+  const void* there = __atomic_load_n(&slot.function, __ATOMIC_ACQUIRE);
+  if (there == function) {
+    const uint64_t key = optile_load64(&slot.key);
+    if (key != 0) return key;
+  }
+  const uint64_t key = work_out_key(function);
+  if (there == nullptr && __atomic_compare_exchange_n(&slot.function, &there, function, false,
+                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    optile_store64(&slot.key, key);
+  }
+  return key;
+}
+
+void describe_region(const void* source, char name[OPTILE_NAME_BYTES],
+                     char shape[OPTILE_SHAPE_BYTES]) {
+  Dl_info where = {};
+  shape[0] = '\0';
+  if (dladdr(source, &where) == 0 || where.dli_fname == nullptr) {
+    snprintf(name, OPTILE_NAME_BYTES, "region");
+    return;
+  }
+  const char* slash = strrchr(where.dli_fname, '/');
+  const auto offset =
+      reinterpret_cast<uintptr_t>(source) - reinterpret_cast<uintptr_t>(where.dli_fbase);
+  snprintf(name, OPTILE_NAME_BYTES, "region %.60s+0x%lx",
+           slash == nullptr ? where.dli_fname : slash + 1, static_cast<unsigned long>(offset));
+  if (where.dli_sname != nullptr) snprintf(shape, OPTILE_SHAPE_BYTES, "%s", where.dli_sname);
+}
+
+// The caller's own copy of the runtime, for the trampoline's thread numbers. Two copies at most are
+// told apart; a third is not bound.
+const OpenmpRuntime* runtime_of(const void* caller) {
+  const OpenmpRuntime* steered = steered_runtime();
+  if (steered == nullptr) return nullptr;
+  auto* const mine = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_get_thread_num"));
+  return mine == steered->get_thread_num ? steered : nullptr;
+}
+
+}  // namespace
+
+RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data) {
+  trampoline_ = {body, data, nullptr};
+  if (environment().off || is_forked_child()) return;
+  notice_framework(caller);
+  if (trampoline_needed()) {
+    trampoline_.runtime = runtime_of(caller);
+    wrapped_ = trampoline_.runtime != nullptr;
+  }
+  IssuingThread* thread = known_issuing_thread();
+  if (thread != nullptr && thread->depth > 0) {
+    if (thread->region_depth++ == 0) begin_ = ticks();
+    thread_ = thread;
+    return;
+  }
+  if (!framework_probe_active()) observe_alone(body);
+}
+
+void RegionScope::observe_alone(void (*body)(void*)) {
+  const auto* address = reinterpret_cast<const void*>(body);
+  const optile_op_identity identity = {key_of(address), OPTILE_OP_REGION, OPTILE_PROBE_REGION,
+                                       describe_region, address};
+  alone_ = true;
+  op_begin(&identity, &open_);
+}
+
+RegionScope::~RegionScope() {
+  if (alone_) op_end(&open_);
+  if (thread_ == nullptr) return;
+  if (--thread_->region_depth == 0) {
+    thread_->region_ticks += ticks() - begin_;
+    ++thread_->regions;
+  }
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,36 @@
+// OpenMP regions as the program opens them: time and count for the op around them, or, outside any
+// op, an anonymous op of their own that is observed and never steered.
+#pragma once
+
+#include <stdint.h>
+
+#include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/probe.h"
+#include "bindings/preload/team_binding.h"
+
+namespace optile::preload {
+
+// Lives on the master's stack around the real entry point.
+class RegionScope {
+ public:
+  RegionScope(const void* caller, void (*body)(void*), void* data);
+  ~RegionScope();
+  RegionScope(const RegionScope&) = delete;
+  RegionScope& operator=(const RegionScope&) = delete;
+
+  // What to hand to the runtime in place of the program's function and data.
+  void (*function() const)(void*) { return wrapped_ ? run_trampoline : trampoline_.function; }
+  void* data() { return wrapped_ ? static_cast<void*>(&trampoline_) : trampoline_.data; }
+
+ private:
+  void observe_alone(void (*body)(void*));
+
+  IssuingThread* thread_ = nullptr;  // set when the region belongs to an open op
+  uint64_t begin_ = 0;
+  bool alone_ = false;
+  bool wrapped_ = false;
+  Trampoline trampoline_;
+  optile_open_op open_ = {};
+};
+
+}  // namespace optile::preload

@@ -1,0 +1,128 @@
+#include "bindings/preload/runtime_resolver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bindings/preload/attachment.h"
+
+namespace optile::preload {
+namespace {
+
+constexpr uint32_t kCallSites = 1024;  // beyond that every call resolves anew: slow, still right
+
+struct CallSite {
+  const void* caller;
+  const char* symbol;  // compared by address: callers pass literals
+  void* found;
+};
+CallSite call_sites[kCallSites];
+
+uint32_t first_site(const void* caller, const char* symbol) {
+  const uint64_t mixed = (reinterpret_cast<uintptr_t>(caller) * UINT64_C(0x9e3779b97f4a7c15)) ^
+                         reinterpret_cast<uintptr_t>(symbol);
+  return static_cast<uint32_t>(mixed >> 20) % kCallSites;
+}
+
+const char* base_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+bool is_ours(const void* address) {
+  Dl_info where = {};
+  Dl_info self = {};
+  return dladdr(address, &where) != 0 &&
+         dladdr(reinterpret_cast<const void*>(&resolve_for), &self) != 0 &&
+         where.dli_fbase == self.dli_fbase;
+}
+
+template <typename Function>
+void take(Function*& function, const void* caller, const char* symbol) {
+  function = reinterpret_cast<Function*>(resolve_for(caller, symbol));
+}
+
+void note_second_runtime(const char* path) {
+  static char first[256] = "";
+  if (first[0] == '\0') {
+    snprintf(first, sizeof first, "%s", path);
+  } else if (strcmp(first, path) != 0) {
+    add_fallback(OPTILE_FALLBACK_TWO_RUNTIMES);
+  }
+}
+
+}  // namespace
+
+const char* object_of(const void* address) {
+  Dl_info where = {};
+  if (dladdr(address, &where) == 0 || where.dli_fname == nullptr) return "";
+  return where.dli_fname;
+}
+
+void* resolve_for(const void* caller, const char* symbol) {
+  void* found = dlsym(RTLD_NEXT, symbol);
+  if (found != nullptr && !is_ours(found)) return found;
+  const char* path = object_of(caller);
+  if (path[0] == '\0') return nullptr;
+  // The object is loaded already; the handle is kept, so that it cannot be unloaded and another one
+  // be mapped where a cached call site points.
+  void* object = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  if (object == nullptr) return nullptr;
+  found = dlsym(object, symbol);
+  return found == nullptr || is_ours(found) ? nullptr : found;
+}
+
+void* resolve_cached(const void* caller, const char* symbol) {
+  uint32_t at = first_site(caller, symbol);
+  for (uint32_t probe = 0; probe < 16; ++probe, at = (at + 1) % kCallSites) {
+    CallSite& site = call_sites[at];
+    const void* known = __atomic_load_n(&site.caller, __ATOMIC_ACQUIRE);
+    if (known == caller && __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) == symbol) {
+      void* found = __atomic_load_n(&site.found, __ATOMIC_ACQUIRE);
+      return found != nullptr ? found : resolve_for(caller, symbol);
+    }
+    if (known != nullptr) continue;
+    void* found = resolve_for(caller, symbol);
+    const void* nobody = nullptr;
+    if (found != nullptr && __atomic_compare_exchange_n(&site.caller, &nobody, caller, false,
+                                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      __atomic_store_n(&site.found, found, __ATOMIC_RELEASE);
+      __atomic_store_n(&site.symbol, symbol, __ATOMIC_RELEASE);
+    }
+    return found;
+  }
+  return resolve_for(caller, symbol);
+}
+
+void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {
+  take(runtime->get_max_threads, caller, "omp_get_max_threads");
+  take(runtime->set_num_threads, caller, "omp_set_num_threads");
+  take(runtime->in_parallel, caller, "omp_in_parallel");
+  take(runtime->get_thread_num, caller, "omp_get_thread_num");
+  if (!runtime->usable()) return;
+  const char* path = object_of(reinterpret_cast<const void*>(runtime->get_max_threads));
+  snprintf(runtime->path, sizeof runtime->path, "%s", path);
+  const char* name = base_name(path);
+  if (strncmp(name, "libgomp", 7) == 0) {
+    runtime->kind = OPTILE_RUNTIME_LIBGOMP;
+  } else if (strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp", 7) == 0) {
+    runtime->kind = OPTILE_RUNTIME_LLVM;
+  }
+  note_second_runtime(path);
+}
+
+void resolve_blas(const void* caller, BlasPool* pool) {
+  const void* gemm = resolve_for(caller, "sgemm_");
+  if (gemm == nullptr) gemm = resolve_for(caller, "cblas_sgemm");
+  if (gemm == nullptr) return;
+  snprintf(pool->path, sizeof pool->path, "%s", object_of(gemm));
+  // openblas_get_parallel: 0 sequential, 1 threads of its own, 2 OpenMP (which needs nothing).
+  auto* kind = reinterpret_cast<int (*)()>(resolve_for(caller, "openblas_get_parallel"));
+  if (kind == nullptr) return;
+  snprintf(pool->path, sizeof pool->path, "%s", object_of(reinterpret_cast<const void*>(kind)));
+  if (kind() != 1) return;
+  take(pool->get_num_threads, caller, "openblas_get_num_threads");
+  take(pool->set_num_threads, caller, "openblas_set_num_threads");
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,47 @@
+// Which OpenMP runtime, and which copy of it, a piece of the program is bound to. Resolved as the
+// dynamic linker would without the shim: global scope behind us first (that is how a preloaded
+// libomp wins), else the scope of the object that calls (libraries opened RTLD_LOCAL: every Python
+// extension). Never one pointer for two copies. Any thread; cached, fixed size, no allocation of
+// ours after the first call from a call site.
+#pragma once
+
+#include <stdint.h>
+
+#include "bindings/abi/layout.h"
+
+namespace optile::preload {
+
+// `symbol` as the object around `caller` would see it, or null. Slow (dynamic linker's lock).
+void* resolve_for(const void* caller, const char* symbol);
+
+// The same, remembered per (call site, symbol).
+void* resolve_cached(const void* caller, const char* symbol);
+
+struct OpenmpRuntime {
+  int (*get_max_threads)() = nullptr;
+  void (*set_num_threads)(int) = nullptr;
+  int (*in_parallel)() = nullptr;
+  int (*get_thread_num)() = nullptr;
+  uint32_t kind = OPTILE_RUNTIME_UNKNOWN;  // optile_runtime
+  char path[256] = "";
+
+  bool usable() const {
+    return get_max_threads != nullptr && set_num_threads != nullptr && in_parallel != nullptr;
+  }
+};
+void resolve_runtime(const void* caller, OpenmpRuntime* runtime);
+
+// OpenBLAS with threads of its own, as the object around `caller` sees it.
+struct BlasPool {
+  int (*get_num_threads)() = nullptr;
+  void (*set_num_threads)(int) = nullptr;
+  char path[256] = "";  // of the BLAS that is used, steerable or not
+
+  bool steerable() const { return get_num_threads != nullptr && set_num_threads != nullptr; }
+};
+void resolve_blas(const void* caller, BlasPool* pool);
+
+// File name of the object that holds `address`, "" when unknown. The text belongs to the linker.
+const char* object_of(const void* address);
+
+}  // namespace optile::preload

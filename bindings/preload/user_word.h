@@ -1,0 +1,11 @@
+// What the program itself says about its thread count while it runs: omp_set_num_threads from its
+// own objects, and at::set_num_threads, are its user's word; the same call from inside a framework
+// that initialises itself is not.
+#pragma once
+
+namespace optile::preload {
+
+// Called for every omp_set_num_threads that passes through, before it takes effect.
+void note_width_word(const void* caller, int width);
+
+}  // namespace optile::preload

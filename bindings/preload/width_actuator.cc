@@ -1,0 +1,112 @@
+#include "bindings/preload/width_actuator.h"
+
+#include <string.h>
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/environment.h"
+
+namespace optile::preload {
+namespace {
+
+OpenmpRuntime runtime;
+BlasPool pool;
+int chosen = 0;  // 0 = nobody yet, 1 = being chosen, 2 = ready
+bool pool_shared = false;
+int pool_own = 0;  // its own count, before we touched it
+
+void publish_choice(const Attachment& attached) {
+  optile_client_header& header = attached.client->header;
+  if (optile_load32(&header.blas_ready) != 0) return;
+  memcpy(header.runtime_path, runtime.path, sizeof header.runtime_path);
+  memcpy(header.blas_path, pool.path, sizeof header.blas_path);
+  optile_store32(&header.blas_threads, static_cast<uint32_t>(pool_own));
+  optile_store32(&header.runtime, runtime.kind);
+  optile_store32(&header.blas_ready, 1);
+}
+
+void apply_pool(IssuingThread& thread, int width) {
+  thread.blas_own = 0;
+  if (!pool.steerable() || !environment().steer_blas || pool_own <= 1) return;
+  if (several_threads_issue()) {
+    // One count for the whole process: with two threads issuing ops it is nobody's to change.
+    if (!__atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED)) {
+      pool.set_num_threads(pool_own);
+      add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
+    }
+    return;
+  }
+  const int now = pool.get_num_threads();
+  const int wanted = width < now ? width : now;
+  if (wanted == now || wanted < 1) return;
+  pool.set_num_threads(wanted);
+  thread.blas_own = now;
+}
+
+}  // namespace
+
+void choose_steered_runtime(const void* caller) {
+  int nobody = 0;
+  if (!__atomic_compare_exchange_n(&chosen, &nobody, 1, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_RELAXED)) {
+    return;
+  }
+  resolve_runtime(caller, &runtime);
+  resolve_blas(caller, &pool);
+  if (pool.steerable()) pool_own = pool.get_num_threads();
+  if (!runtime.usable()) add_fallback(OPTILE_FALLBACK_NO_RUNTIME);
+  __atomic_store_n(&chosen, 2, __ATOMIC_RELEASE);
+}
+
+const OpenmpRuntime* steered_runtime() {
+  return __atomic_load_n(&chosen, __ATOMIC_ACQUIRE) == 2 && runtime.usable() ? &runtime : nullptr;
+}
+
+bool inside_region() {
+  const OpenmpRuntime* steered = steered_runtime();
+  return steered != nullptr && steered->in_parallel() != 0;
+}
+
+void publish_own_width(int width) {
+  const Attachment* attached = attachment();
+  if (attached == nullptr || width <= 0) return;
+  publish_choice(*attached);
+  uint32_t* there = &attached->client->header.own_width;
+  if (optile_load32(there) != static_cast<uint32_t>(width)) {
+    optile_store32(there, static_cast<uint32_t>(width));
+  }
+}
+
+void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap) {
+  thread.actuated = false;
+  thread.blas_own = 0;
+  const OpenmpRuntime* steered = steered_runtime();
+  if (steered == nullptr) {
+    thread.effective_width = 0;
+    return;
+  }
+  const int own = steered->get_max_threads();
+  int effective = own;
+  if (cap != 0 && static_cast<int>(cap) < effective) effective = static_cast<int>(cap);
+  if (wanted != 0 && static_cast<int>(wanted) < effective) effective = static_cast<int>(wanted);
+  thread.own_width = own;
+  thread.effective_width = effective;
+  publish_own_width(own);
+  if (effective != own) {
+    steered->set_num_threads(effective);
+    thread.actuated = true;
+    apply_pool(thread, effective);
+  }
+}
+
+void restore_width(IssuingThread& thread) {
+  if (thread.actuated) {
+    thread.actuated = false;
+    runtime.set_num_threads(thread.own_width);
+  }
+  if (thread.blas_own != 0) {
+    pool.set_num_threads(thread.blas_own);
+    thread.blas_own = 0;
+  }
+}
+
+}  // namespace optile::preload

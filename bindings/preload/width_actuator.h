@@ -1,0 +1,26 @@
+// Sets the width of an op and puts it back: the thread-local OpenMP count of the runtime that the
+// op's framework is bound to, and beside it the count of OpenBLAS's own pool. Never wider than the
+// program's own count at that moment. On the issuing thread, at the outermost op boundary only.
+#pragma once
+
+#include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/runtime_resolver.h"
+
+namespace optile::preload {
+
+// The runtime and pool that steering goes to: those of the framework that `caller` belongs to. The
+// first call decides.
+void choose_steered_runtime(const void* caller);
+const OpenmpRuntime* steered_runtime();  // null before
+
+// True on a thread that runs inside a parallel region of the steered runtime: hands off.
+bool inside_region();
+
+// wanted = 0: the program's own. `cap` (0 = none) bounds the own width too.
+void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap);
+void restore_width(IssuingThread& thread);
+
+// The count is known to the daemon as the program's own.
+void publish_own_width(int width);
+
+}  // namespace optile::preload
