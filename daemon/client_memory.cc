@@ -72,14 +72,11 @@ base::Result<ClientMemory> ClientMemory::make() {
   ClientMemory memory;
   memory.plan_ = std::move(plan).value();
   memory.client_ = std::move(client).value();
-  memory.plan_fd_ = std::move(plan_fd).value();
-  memory.client_fd_ = std::move(client_fd).value();
+  memory.descriptors_.plan = std::move(plan_fd).value();
+  memory.descriptors_.client = std::move(client_fd).value();
   return memory;
 }
 
-void ClientMemory::close_descriptors() {
-  plan_fd_.reset();
-  client_fd_.reset();
-}
+ClientMemory::Descriptors ClientMemory::take_descriptors() { return std::move(descriptors_); }
 
 }  // namespace optile::daemon

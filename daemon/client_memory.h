@@ -40,19 +40,19 @@ class ClientMemory {
   const optile_client_region* client() const {
     return static_cast<const optile_client_region*>(client_.address());
   }
-  // To be passed to the client; -1 after close_descriptors().
-  int plan_fd() const { return plan_fd_.get(); }
-  int client_fd() const { return client_fd_.get(); }
-  // The mappings stay.
-  void close_descriptors();
+  // To be passed to the client, once; the mappings stay.
+  struct Descriptors {
+    base::UniqueFd plan;
+    base::UniqueFd client;
+  };
+  Descriptors take_descriptors();
 
  private:
   ClientMemory() = default;
 
   Mapping plan_;
   Mapping client_;
-  base::UniqueFd plan_fd_;
-  base::UniqueFd client_fd_;
+  Descriptors descriptors_;
 };
 
 }  // namespace optile::daemon

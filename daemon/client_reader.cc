@@ -107,19 +107,19 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
   return fresh;
 }
 
-std::vector<ClientEvent> ClientReader::read(const Context& context) {
-  std::array<uint64_t, OPTILE_MAX_THREADS> heads{};
+void ClientReader::mark() {
   uint64_t dropped = 0;
   for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
-    heads[slot] = optile_load64(&region_->threads[slot].head);
+    heads_[slot] = optile_load64(&region_->threads[slot].head);
     dropped += optile_load64(&region_->threads[slot].dropped);
   }
   counters_.dropped = dropped;
+}
+
+std::vector<ClientEvent> ClientReader::read(const Context& context) {
   fill_ = 0;
   std::vector<Timed> timed;
-  for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
-    read_slot(slot, heads[slot], context, timed);
-  }
+  for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) read_slot(slot, context, timed);
   std::stable_sort(timed.begin(), timed.end(),
                    [](const Timed& a, const Timed& b) { return a.end < b.end; });
   std::vector<ClientEvent> events;
@@ -128,8 +128,8 @@ std::vector<ClientEvent> ClientReader::read(const Context& context) {
   return events;
 }
 
-void ClientReader::read_slot(uint32_t slot, uint64_t head, const Context& context,
-                             std::vector<Timed>& out) {
+void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<Timed>& out) {
+  const uint64_t head = heads_[slot];
   uint64_t& tail = tails_[slot];
   const uint64_t waiting = head - tail;
   if (waiting == 0) return;

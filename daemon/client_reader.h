@@ -64,6 +64,9 @@ class ClientReader {
   // nullopt until the client has written a header of our version.
   std::optional<ClientHeader> header() const;
 
+  // Takes note of how full the rings are. To be called before new_ops() and read(): what is in a
+  // ring then was registered before.
+  void mark();
   // Registered ops that were not returned before. A record that makes no sense keeps its place.
   std::vector<perfmodel::OpDescription> new_ops();
   const std::vector<perfmodel::OpDescription>& registry() const { return registry_; }
@@ -74,7 +77,7 @@ class ClientReader {
     // Length of the schedule of plan i at index i - 1; its size is the current generation.
     const std::vector<uint8_t>* schedule_lengths = nullptr;
   };
-  // New events, in the order of their ends. Call tail(i) afterwards and publish it.
+  // Events up to the mark, in the order of their ends. tail(i) is to be published afterwards.
   std::vector<ClientEvent> read(const Context& context);
   uint64_t tail(uint32_t slot) const { return tails_[slot]; }
   // Fullest ring at the last read, as a share of its capacity.
@@ -89,12 +92,13 @@ class ClientReader {
     uint64_t end = 0;
     ClientEvent event;
   };
-  void read_slot(uint32_t slot, uint64_t head, const Context& context, std::vector<Timed>& out);
+  void read_slot(uint32_t slot, const Context& context, std::vector<Timed>& out);
   std::optional<ClientEvent> check(const optile_event& raw, const Context& context,
                                    uint64_t now_ticks) const;
 
   const optile_client_region* region_;
   std::vector<perfmodel::OpDescription> registry_;
+  std::array<uint64_t, OPTILE_MAX_THREADS> heads_{};  // at the mark
   std::array<uint64_t, OPTILE_MAX_THREADS> tails_{};
   ReaderCounters counters_;
   double fill_ = 0;

@@ -1,0 +1,201 @@
+#include "daemon/client.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace optile::daemon {
+namespace {
+
+// Masks must be left alone: the user bound the threads, or the kernel refused.
+constexpr uint32_t kNoMasks = OPTILE_FALLBACK_USER_BINDING | OPTILE_FALLBACK_MASK_REFUSED;
+
+double seconds_of(perfmodel::Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+tuner::Strategy strategy_of(optile_strategy strategy) {
+  switch (strategy) {
+    case OPTILE_STRATEGY_1:
+      return tuner::Strategy::kOne;
+    case OPTILE_STRATEGY_2:
+      return tuner::Strategy::kTwo;
+    case OPTILE_STRATEGY_UNIFORM:
+      return tuner::Strategy::kUniform;
+    case OPTILE_STRATEGY_AUTO:
+      break;
+  }
+  return tuner::Strategy::kAuto;
+}
+
+double relative_error(const perfmodel::SampleSet& steps) {
+  const double median = seconds_of(steps.median());
+  if (median <= 0 || steps.median_error() == perfmodel::Nanoseconds::max()) return 0;
+  return seconds_of(steps.median_error()) / median;
+}
+
+}  // namespace
+
+Client::Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases,
+               Dependencies dependencies)
+    : id_(id),
+      hello_(std::move(hello)),
+      memory_(std::move(memory)),
+      cases_(std::move(cases)),
+      cores_at_attach_(cases_.cores),
+      dependencies_(std::move(dependencies)),
+      attached_at_(dependencies_.clocks->unix_seconds()),
+      reader_(memory_.client()),
+      writer_(memory_.plan()) {}
+
+std::optional<tuner::Session::Settled> Client::drain() {
+  reader_.mark();
+  const std::optional<ClientHeader> header = reader_.header();
+  if (!header || clock_refused_) return std::nullopt;
+  if (session_ == nullptr && !start(*header)) return std::nullopt;
+  follow(*header);
+  feed();
+  publish();
+  return session_->take_settled();
+}
+
+// The session begins with the first sight of a header; false when its clock cannot be used.
+bool Client::start(const ClientHeader& header) {
+  clock_ = TickClock::make(header.clock_kind, header.ticks_per_second, header.attach_ticks,
+                           *dependencies_.clocks);
+  if (!clock_) {
+    clock_refused_ = true;
+    return false;
+  }
+  tuner::SessionOptions options;
+  options.search = hello_.search == OPTILE_SEARCH_PAPER ? tuner::SearchKind::kPaper
+                                                        : tuner::SearchKind::kAuto;
+  options.strategy = strategy_of(hello_.strategy);
+  options.cases = admitted(header.fallbacks);
+  options.cores = cases_.cores;
+  options.seed = id_;
+  const bool tunes = hello_.mode == OPTILE_MODE_TUNE || hello_.mode == OPTILE_MODE_FREEZE;
+  options.may_change_widths = tunes && !hello_.baseline;
+  if (options.may_change_widths && dependencies_.find_plan) {
+    stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), header.own_width);
+    if (stored_) options.stored = stored_->plan;
+  }
+  // The same widths in every run: without a plan to repeat, those are the program's own.
+  if (hello_.mode == OPTILE_MODE_FREEZE && !stored_) options.may_change_widths = false;
+  fallbacks_ = header.fallbacks;
+  session_ = std::make_unique<tuner::Session>(std::move(options));
+  return true;
+}
+
+const std::vector<perfmodel::Case>& Client::admitted(uint32_t fallbacks) const {
+  return (fallbacks & kNoMasks) != 0 ? cases_.unbound : cases_.cases;
+}
+
+// What the header says may have changed since the last drain.
+void Client::follow(const ClientHeader& header) {
+  if (header.runtime != runtime_ && header.runtime != perfmodel::Runtime::kUnknown) {
+    runtime_ = header.runtime;
+    session_->set_runtime(runtime_);
+  }
+  if (header.own_width != own_width_ && header.own_width > 0) {
+    own_width_ = header.own_width;
+    session_->set_own_width(own_width_);
+  }
+  if (((header.fallbacks ^ fallbacks_) & kNoMasks) != 0) {
+    session_->set_cases(admitted(header.fallbacks), cases_.cores);
+  }
+  fallbacks_ = header.fallbacks;
+  for (perfmodel::OpDescription& op : reader_.new_ops()) session_->add_op(std::move(op));
+}
+
+void Client::feed() {
+  for (const ClientEvent& event : reader_.read({&*clock_, &schedule_lengths_})) {
+    if (event.op) session_->on_op(*event.op);
+    if (event.step) session_->on_step(*event.step);
+  }
+  for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
+    writer_.set_tail(slot, reader_.tail(slot));
+  }
+  writer_.set_heartbeat(clock_->now());
+}
+
+void Client::publish() {
+  const uint64_t number = writer_.generation() + 1;
+  const std::optional<tuner::PlanDraft> draft = session_->take_plan(number);
+  if (!draft) return;
+  if (hello_.mode == OPTILE_MODE_FREEZE && draft->schedule_length > 0) {
+    trials_withheld_ = true;
+    return;
+  }
+  PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0};
+  if (hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_) {
+    surroundings.own_width_cap = cases_.cores;
+  }
+  entries_left_out_ = writer_.publish(number, *draft, surroundings);
+  schedule_lengths_.push_back(static_cast<uint8_t>(
+      std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));
+  busy_plan_ = draft->record_all || draft->schedule_length > 0;
+}
+
+void Client::set_cases(CaseSet cases) {
+  cases_ = std::move(cases);
+  if (session_ != nullptr) session_->set_cases(admitted(fallbacks_), cases_.cores);
+}
+
+bool Client::profiling() const { return !clock_refused_ && busy_plan_; }
+
+Conditions Client::conditions() const {
+  Conditions conditions;
+  conditions.program = {hello_.executable, hello_.program, hello_.arguments};
+  conditions.launch_plan = hello_.baseline ? "" : hello_.launch_plan;
+  conditions.runtime = static_cast<int>(runtime_);
+  return conditions;
+}
+
+std::optional<RunRecord> Client::run_record() const {
+  if (session_ == nullptr) return std::nullopt;
+  const tuner::SessionView seen = session_->view();
+  RunRecord run;
+  run.conditions = conditions();
+  run.kind = hello_.baseline ? RunKind::kBaseline : RunKind::kTune;
+  const bool tuned = seen.tuned_steps.count() > 0 && !hello_.baseline &&
+                     hello_.mode != OPTILE_MODE_OBSERVE && hello_.mode != OPTILE_MODE_ADVISE;
+  if (!hello_.baseline && !tuned) run.kind = RunKind::kObserve;
+  const perfmodel::SampleSet& steps = tuned ? seen.tuned_steps : seen.own_steps;
+  if (steps.count() == 0) return std::nullopt;
+  run.steps = static_cast<int>(steps.count());
+  run.step_seconds = seconds_of(steps.median());
+  run.spread = relative_error(steps);
+  run.own_steps = static_cast<int>(seen.own_steps.count());
+  run.own_step_seconds = seconds_of(seen.own_steps.median());
+  return run;
+}
+
+ClientView Client::view() const {
+  ClientView view;
+  view.id = id_;
+  view.hello = hello_;
+  view.attached_at = attached_at_;
+  view.header = reader_.header();
+  view.clock_refused = clock_refused_;
+  view.counters = reader_.counters();
+  view.generation = writer_.generation();
+  view.entries_left_out = entries_left_out_;
+  view.trials_withheld = trials_withheld_;
+  view.own_width_cap = cases_.cores < cores_at_attach_ ? cases_.cores : 0;
+  view.cores = cases_.cores;
+  view.stored = stored_;
+  if (session_ != nullptr) {
+    view.session = session_->view();
+    view.ops = session_->ops();
+  }
+  if (clock_) {
+    const std::vector<OpTotals> totals = reader_.totals(*clock_);
+    for (std::size_t i = 0; i < totals.size(); ++i) {
+      if (totals[i].count != 0) view.totals[reader_.registry()[i].key] = totals[i];
+    }
+    if (view.header) view.shim_seconds = seconds_of(clock_->duration(view.header->shim_ticks));
+  }
+  return view;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,102 @@
+// One attached process: reads its region, feeds its tuning session, publishes the plans that come
+// out. Owned by the controller; the daemon's one thread. No descriptor beyond the mapped memory, no
+// clock but the one passed in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/case_set.h"
+#include "daemon/client_memory.h"
+#include "daemon/client_reader.h"
+#include "daemon/hello.h"
+#include "daemon/plan_page_writer.h"
+#include "daemon/store.h"
+#include "daemon/tick_clock.h"
+#include "tuner/session.h"
+
+namespace optile::daemon {
+
+// Everything about a client that can be told to people; a plain copy that outlives it.
+struct ClientView {
+  uint64_t id = 0;
+  Hello hello;
+  bool finished = false;
+  int64_t attached_at = 0;  // seconds since 1970
+  int64_t finished_at = 0;
+  std::optional<ClientHeader> header;
+  bool clock_refused = false;  // its declared clock is not ours: nothing is observed
+  ReaderCounters counters;
+  uint64_t generation = 0;     // of the plan page in force
+  std::size_t entries_left_out = 0;
+  bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
+  int own_width_cap = 0;
+  int cores = 1;
+  std::optional<tuner::SessionView> session;
+  std::optional<FoundPlan> stored;  // what the session was started with
+  std::map<uint64_t, perfmodel::OpDescription> ops;
+  std::map<uint64_t, OpTotals> totals;  // by key
+  double shim_seconds = 0;
+};
+
+class Client {
+ public:
+  struct Dependencies {
+    const Clocks* clocks = nullptr;
+    // Plan of an earlier run under this runtime and own width (0 = not known yet).
+    std::function<std::optional<FoundPlan>(int runtime, int own_width)> find_plan;
+  };
+
+  Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases, Dependencies dependencies);
+
+  // Reads what is there, publishes what follows from it. Returns the settled plan, once.
+  std::optional<tuner::Session::Settled> drain();
+  // Budget changed.
+  void set_cases(CaseSet cases);
+
+  // Events are wanted soon: steps are being recognised, sampled or compared.
+  bool profiling() const;
+  double ring_fill() const { return reader_.fill(); }
+  // What a run or a settled plan of this client is stored under, but for the machine.
+  Conditions conditions() const;
+  // The run as the store keeps it; nullopt where no whole step was seen.
+  std::optional<RunRecord> run_record() const;
+  ClientView view() const;
+  uint64_t id() const { return id_; }
+  const Hello& hello() const { return hello_; }
+
+ private:
+  bool start(const ClientHeader& header);
+  void follow(const ClientHeader& header);
+  void feed();
+  void publish();
+  const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
+
+  uint64_t id_;
+  Hello hello_;
+  ClientMemory memory_;
+  CaseSet cases_;
+  int cores_at_attach_;
+  Dependencies dependencies_;
+  int64_t attached_at_;
+  ClientReader reader_;
+  PlanPageWriter writer_;
+  std::optional<TickClock> clock_;
+  bool clock_refused_ = false;
+  std::optional<FoundPlan> stored_;
+  std::unique_ptr<tuner::Session> session_;
+  std::vector<uint8_t> schedule_lengths_;  // of plan i at index i - 1
+  std::size_t entries_left_out_ = 0;
+  bool trials_withheld_ = false;
+  bool busy_plan_ = true;  // the last plan wants events
+  perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
+  int own_width_ = 0;
+  uint32_t fallbacks_ = 0;
+};
+
+}  // namespace optile::daemon

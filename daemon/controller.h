@@ -1,0 +1,91 @@
+// All clients of a daemon: arrivals, departures, periodic reading, what goes to the store. The clock
+// comes in, there is no descriptor and no wait here. The daemon's one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/client.h"
+#include "daemon/store.h"
+#include "perfmodel/budget.h"
+#include "perfmodel/launch_plan.h"
+#include "perfmodel/machine.h"
+
+namespace optile::daemon {
+
+// Attached at once. Further ones are refused with a reason and run untuned.
+inline constexpr std::size_t kMaxClients = 256;
+// Remembered after they have left, for reports. The oldest is forgotten.
+inline constexpr std::size_t kMaxFinished = 64;
+
+enum class RunState { kUnknown, kRunning, kFinished };
+
+class Controller {
+ public:
+  struct Dependencies {
+    perfmodel::Machine machine;
+    Store* store = nullptr;  // outlives the controller
+    Clocks clocks;
+  };
+  Controller(Dependencies dependencies, perfmodel::Budget budget);
+
+  // Id of the new client; kUnavailable when full.
+  base::Result<uint64_t> arrive(Hello hello, ClientMemory memory);
+  // Its connection is gone: what is left in its memory is read, then it is only remembered.
+  void depart(uint64_t id);
+
+  // Reads every client. To be called again after next_drain() while there are clients.
+  void drain();
+  std::chrono::milliseconds next_drain() const { return next_drain_; }
+  void set_budget(perfmodel::Budget budget);
+  // Writes what is due; `now`: also what is not.
+  void flush(bool now);
+
+  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts& facts, const ProgramKey& program);
+
+  std::size_t client_count() const { return clients_.size(); }
+  const perfmodel::Machine& machine() const { return machine_; }
+  const perfmodel::Budget& budget() const { return budget_; }
+  Store& store() { return *store_; }
+  int64_t unix_seconds() const { return clocks_.unix_seconds(); }
+
+  // Attached ones by id, then the remembered ones, newest first.
+  std::vector<ClientView> views() const;
+  std::optional<ClientView> view(uint64_t id) const;
+  // Of all processes of that run the one that spent the most time in steps.
+  struct Run {
+    RunState state = RunState::kUnknown;
+    std::optional<ClientView> client;
+  };
+  Run find_run(const std::string& run_id) const;
+  // Runs of the same program, newest first.
+  std::vector<RunRecord> earlier_runs(const ClientView& client) const;
+
+ private:
+  void settle(const Client& client, tuner::Session::Settled settled);
+  void trim_batch();
+  Conditions on_this_machine(Conditions conditions) const;
+
+  perfmodel::Machine machine_;
+  Store* store_;
+  Clocks clocks_;
+  perfmodel::Budget budget_;
+  CaseSet cases_;
+  uint64_t last_id_ = 0;
+  std::map<uint64_t, std::unique_ptr<Client>> clients_;
+  std::deque<ClientView> finished_;  // newest first
+  std::chrono::milliseconds next_drain_;
+  std::chrono::milliseconds tuned_period_;
+  StoreBatch batch_;
+  uint64_t flush_at_ns_ = 0;
+  uint64_t flush_wait_ns_;
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,204 @@
+#include "daemon/explain.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <vector>
+
+namespace optile::daemon {
+namespace {
+
+using perfmodel::Case;
+using perfmodel::PointKind;
+
+constexpr int kMaxStoredRows = 512;
+
+// An op id taken apart; key 0: it is the begin of a name.
+struct Wanted {
+  uint64_t key = 0;
+  std::optional<uint64_t> context;
+  std::string name;
+};
+
+bool parse_hex(const std::string& text, uint64_t& word) {
+  if (text.size() != 16) return false;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, word, 16);
+  return error == std::errc() && at == end;
+}
+
+Wanted parse_wanted(const std::string& text) {
+  Wanted wanted;
+  uint64_t context = 0;
+  if (parse_hex(text, wanted.key)) return wanted;
+  if (text.size() == 33 && text[16] == '-' && parse_hex(text.substr(0, 16), wanted.key) &&
+      parse_hex(text.substr(17), context)) {
+    wanted.context = context;
+    return wanted;
+  }
+  wanted.key = 0;
+  wanted.name = text;
+  return wanted;
+}
+
+bool matches(const Wanted& wanted, const perfmodel::OpPlace& place, const ClientView& client) {
+  if (wanted.key != 0) {
+    return place.key == wanted.key && (!wanted.context || *wanted.context == place.context);
+  }
+  const auto found = client.ops.find(place.key);
+  return found != client.ops.end() && found->second.name.rfind(wanted.name, 0) == 0;
+}
+
+Json point_json(const Case& at, double median_ns, const char* kind) {
+  return {{"width", at.width},        {"binding", perfmodel::binding_name(at.binding)},
+          {"median_ns", median_ns},   {"min_ns", nullptr},
+          {"count", 0},               {"kind", kind}};
+}
+
+// Sampled cases of this run, and what the curve says about the widths between them.
+Json curve_of_session(const tuner::OpView& op, int cores) {
+  Json curve = Json::array();
+  std::vector<perfmodel::Binding> bindings;
+  for (const auto& [at, samples] : op.profile.cases) {
+    Json point = point_json(at, static_cast<double>(samples.median().count()), "sampled");
+    point["min_ns"] = samples.min().count();
+    point["count"] = samples.count();
+    curve.push_back(std::move(point));
+    if (std::find(bindings.begin(), bindings.end(), at.binding) == bindings.end()) {
+      bindings.push_back(at.binding);
+    }
+  }
+  for (const perfmodel::Binding binding : bindings) {
+    for (int width = 1; width <= cores; ++width) {
+      if (op.profile.find({width, binding}) != nullptr) continue;
+      const std::optional<perfmodel::CurvePoint> point = op.curve.at({width, binding});
+      if (!point) continue;
+      const char* kind =
+          point->kind == PointKind::kExtrapolated ? "extrapolated" : "interpolated";
+      curve.push_back(point_json({width, binding}, static_cast<double>(point->time.count()), kind));
+    }
+  }
+  return curve;
+}
+
+Json stored_point(const FoundProfile& found) {
+  Json point = point_json(found.profile.at, found.profile.median_ns, "sampled");
+  point["min_ns"] = found.profile.min_ns;
+  point["count"] = found.profile.count;
+  return point;
+}
+
+// Curve of an op from earlier runs: the newest value of every case.
+Json curve_of_store(const std::vector<FoundProfile>& profiles) {
+  std::map<Case, const FoundProfile*> newest;
+  for (const FoundProfile& found : profiles) newest.try_emplace(found.profile.at, &found);
+  Json curve = Json::array();
+  for (const auto& [at, found] : newest) curve.push_back(stored_point(*found));
+  return curve;
+}
+
+std::string sentence(const ClientView& client, const tuner::OpView& op) {
+  const tuner::SessionView& session = *client.session;
+  const int width = op.width == 0 ? session.own_width : op.width;
+  std::string text = "width " + std::to_string(width) + ": " + tuner::reason_text(op.rule);
+  if (op.runner_up) text += "; runner-up is width " + std::to_string(op.runner_up->width);
+  return text;
+}
+
+Json explanation(Controller& controller, const ClientView& client, const tuner::OpView& op) {
+  Json json = op_row(client, op);
+  const tuner::SessionView& session = *client.session;
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  json["program"] = client.hello.program;
+  json["state"] = client.finished ? "finished" : "running";
+  json["sentence"] = sentence(client, op);
+  json["decision"] = session.decision;
+  json["curve"] = curve_of_session(op, client.cores);
+  json["provenance"] = {{"source", "this_run"}, {"made_at", iso_time(client.attached_at)}};
+  if (json["curve"].empty()) {
+    const std::vector<FoundProfile> profiles = controller.store().find_profiles(
+        controller.machine().fingerprint, op.place.key, "", kMaxStoredRows);
+    json["curve"] = curve_of_store(profiles);
+    const int64_t when = client.stored ? client.stored->when
+                                       : (profiles.empty() ? 0 : profiles.front().when);
+    json["provenance"] = {{"source", when == 0 ? "none" : "store"},
+                          {"made_at", when == 0 ? Json(nullptr) : Json(iso_time(when))}};
+  }
+  json["chosen"] = {{"width", json["width"]},
+                    {"binding", perfmodel::binding_name(session.binding)},
+                    {"time_ns", op.best_time.count()},
+                    {"own_time_ns", op.own_time.count()}};
+  json["switching_cost"] = {{"ns", session.switching_cost.count()},
+                            {"measured", session.switching_cost_measured}};
+  json["user"] = {{"own_width", session.own_width},
+                  {"source", width_source_name(header.own_width_source)},
+                  {"omp_num_threads", client.hello.omp_num_threads == 0
+                                          ? Json(nullptr)
+                                          : Json(client.hello.omp_num_threads)}};
+  json["cap"] = client.own_width_cap == 0 ? Json(session.own_width) : Json(client.own_width_cap);
+  return json;
+}
+
+std::optional<Json> from_client(Controller& controller, const ClientView& client,
+                                const Wanted& wanted) {
+  if (!client.session) return std::nullopt;
+  std::vector<const tuner::OpView*> found;
+  for (const tuner::OpView& op : client.session->ops) {
+    if (matches(wanted, op.place, client)) found.push_back(&op);
+  }
+  if (found.empty()) return std::nullopt;
+  std::stable_sort(found.begin(), found.end(), [](const auto* a, const auto* b) {
+    return a->best_time * a->per_step > b->best_time * b->per_step;
+  });
+  Json list = Json::array();
+  for (const tuner::OpView* op : found) {
+    if (list.size() == kMaxExplanations) break;
+    list.push_back(explanation(controller, client, *op));
+  }
+  return Json{{"explanations", list}, {"more", found.size() - list.size()}};
+}
+
+// No client remembers it: what earlier runs left behind.
+std::optional<Json> from_store(Controller& controller, const Wanted& wanted) {
+  const std::vector<FoundProfile> profiles = controller.store().find_profiles(
+      controller.machine().fingerprint, wanted.key, wanted.name, kMaxStoredRows);
+  if (profiles.empty()) return std::nullopt;
+  std::map<uint64_t, std::vector<FoundProfile>> by_key;
+  for (const FoundProfile& found : profiles) by_key[found.profile.key].push_back(found);
+  Json list = Json::array();
+  for (const auto& [key, rows] : by_key) {
+    if (list.size() == kMaxExplanations) break;
+    Json json = {{"client", nullptr},
+                 {"id", hex_key(key)},
+                 {"key", hex_key(key)},
+                 {"name", rows.front().profile.name},
+                 {"shape", rows.front().profile.shape},
+                 {"program", rows.front().program},
+                 {"state", "stored"},
+                 {"curve", curve_of_store(rows)},
+                 {"chosen", nullptr},
+                 {"runner_up", nullptr},
+                 {"sentence", "measured in an earlier run; no program that runs it is attached"}};
+    json["provenance"] = {{"source", "store"}, {"made_at", iso_time(rows.front().when)}};
+    list.push_back(std::move(json));
+  }
+  return Json{{"explanations", list}, {"more", by_key.size() - list.size()}};
+}
+
+}  // namespace
+
+std::optional<Json> explain_op(Controller& controller, const std::string& wanted_text,
+                               std::optional<uint64_t> client) {
+  const Wanted wanted = parse_wanted(wanted_text);
+  if (wanted.key == 0 && wanted.name.empty()) return std::nullopt;
+  if (client) {
+    const std::optional<ClientView> view = controller.view(*client);
+    return view ? from_client(controller, *view, wanted) : std::nullopt;
+  }
+  for (const ClientView& view : controller.views()) {
+    if (std::optional<Json> found = from_client(controller, view, wanted)) return found;
+  }
+  return from_store(controller, wanted);
+}
+
+}  // namespace optile::daemon

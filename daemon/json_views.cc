@@ -1,0 +1,293 @@
+#include "daemon/json_views.h"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::array<std::pair<uint32_t, const char*>, 10> kFallbackTexts = {{
+    {OPTILE_FALLBACK_NO_RUNTIME,
+     "no OpenMP runtime was found in the program: its widths were left alone"},
+    {OPTILE_FALLBACK_TWO_RUNTIMES,
+     "the program holds several OpenMP runtimes: only each caller's own was steered"},
+    {OPTILE_FALLBACK_BRIDGE_MISSING,
+     "no bridge for this version of PyTorch: its ops were not seen, only their regions"},
+    {OPTILE_FALLBACK_OPS_FULL, "more ops than can be registered: the rest ran untouched"},
+    {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than slots: the rest ran untouched"},
+    {OPTILE_FALLBACK_USER_BINDING, "you bound the threads yourself: masks were left alone"},
+    {OPTILE_FALLBACK_MASK_REFUSED, "the kernel refused a mask: threads were left unbound"},
+    {OPTILE_FALLBACK_RUNTIME_UNSUITABLE,
+     "an object of the program needs what libomp lacks: libgomp was kept"},
+    {OPTILE_FALLBACK_BLAS_SHARED,
+     "several threads issue ops: the BLAS pool, which they share, was left alone"},
+    {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},
+}};
+
+Json nullable(double number) { return number > 0 ? Json(number) : Json(nullptr); }
+
+Json case_json(const perfmodel::Case& at) {
+  return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
+}
+
+}  // namespace
+
+std::string hex_key(uint64_t key) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(key));
+  return text.data();
+}
+
+std::string op_id(const perfmodel::OpPlace& place) {
+  return place.context == 0 ? hex_key(place.key)
+                            : hex_key(place.key) + "-" + hex_key(place.context);
+}
+
+std::string iso_time(int64_t unix_seconds) {
+  if (unix_seconds == 0) return "";
+  const auto time = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  std::array<char, 32> text{};
+  if (gmtime_r(&time, &parts) == nullptr) return "";
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+double seconds_of(perfmodel::Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+const char* rule_name(tuner::Rule rule) {
+  switch (rule) {
+    case tuner::Rule::kOwnWidth:
+      return "own_width";
+    case tuner::Rule::kHillClimb:
+      return "hill_climb";
+    case tuner::Rule::kFastest:
+      return "fastest";
+    case tuner::Rule::kPlanned:
+      return "planned";
+    case tuner::Rule::kUniform:
+      return "uniform";
+    case tuner::Rule::kReplayed:
+      return "replayed";
+    case tuner::Rule::kUserCap:
+      return "user_cap";
+    case tuner::Rule::kLeftAlone:
+      return "left_alone";
+  }
+  return "unknown";
+}
+
+std::string blas_name(const ClientHeader& header) {
+  if (!header.blas_ready) return "unknown";
+  const std::string& path = header.blas_path;
+  if (path.empty()) return "none";
+  const auto has = [&](const char* word) { return path.find(word) != std::string::npos; };
+  if (has("openblas-openmp")) return "openblas-openmp";
+  if (has("openblas-pthread")) return "openblas-pthread";
+  if (has("openblas-serial")) return "openblas-serial";
+  if (has("openblas")) return "openblas";
+  if (has("blis")) return "blis";
+  if (has("mkl")) return "mkl";
+  if (has("atlas")) return "atlas";
+  if (has("/blas/") || has("libblas")) return "reference";
+  return path;
+}
+
+std::string openmp_runtime_name(perfmodel::Runtime runtime) {
+  return perfmodel::runtime_name(runtime);
+}
+
+std::string launch_word(const std::string& launch_plan, const std::string& name) {
+  const std::string wanted = name + "=";
+  std::size_t at = 0;
+  while (at < launch_plan.size()) {
+    std::size_t end = launch_plan.find(' ', at);
+    if (end == std::string::npos) end = launch_plan.size();
+    if (launch_plan.compare(at, wanted.size(), wanted) == 0) {
+      return launch_plan.substr(at + wanted.size(), end - at - wanted.size());
+    }
+    at = end + 1;
+  }
+  return "";
+}
+
+std::vector<std::string> fallback_texts(const ClientView& client) {
+  std::vector<std::string> texts;
+  if (client.clock_refused) {
+    texts.emplace_back("the program's clock is not this machine's: nothing was observed");
+  }
+  if (client.header) {
+    for (const auto& [bit, text] : kFallbackTexts) {
+      if ((client.header->fallbacks & bit) != 0) texts.emplace_back(text);
+    }
+    if (client.header->unseen_ops != 0) {
+      texts.push_back(std::to_string(client.header->unseen_ops) + " ops ran unseen");
+    }
+  }
+  if (client.counters.dropped != 0) {
+    texts.push_back(std::to_string(client.counters.dropped) +
+                    " events were dropped because the program's ring was full");
+  }
+  if (client.counters.rejected != 0) {
+    texts.push_back(std::to_string(client.counters.rejected) +
+                    " events of the program made no sense and were not used");
+  }
+  if (client.entries_left_out != 0) {
+    texts.push_back(std::to_string(client.entries_left_out) +
+                    " ops did not fit into the plan and kept their own width");
+  }
+  if (client.trials_withheld) {
+    texts.emplace_back("freeze: the stored plan does not fit this step; own widths were kept");
+  }
+  return texts;
+}
+
+Json client_summary(const ClientView& client) {
+  Json json = {
+      {"id", client.id},
+      {"pid", client.hello.pid},
+      {"state", client.finished ? "finished" : "running"},
+      {"program", client.hello.program},
+      {"arguments", client.hello.arguments},
+      {"executable", client.hello.executable},
+      {"run_id", client.hello.run_id},
+      {"mode", mode_name(client.hello.mode)},
+      {"search", search_name(client.hello.search)},
+      {"strategy", strategy_name(client.hello.strategy)},
+      {"baseline_run", client.hello.baseline},
+      {"launch_plan", client.hello.launch_plan},
+      {"shim_version", client.hello.version},
+      {"attached_at", iso_time(client.attached_at)},
+      {"finished_at", client.finished ? Json(iso_time(client.finished_at)) : Json(nullptr)},
+      {"plan_generation", client.generation},
+      {"events", {{"read", client.counters.read},
+                  {"rejected", client.counters.rejected},
+                  {"dropped", client.counters.dropped}}},
+      {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
+      {"steps", client.session ? client.session->steps : 0},
+      {"sampled_steps", client.session ? client.session->sampled_steps : 0},
+      {"samples", client.session ? client.session->samples : 0},
+      {"plan_replayed", client.session && client.session->plan_replayed},
+      {"decision", client.session ? client.session->decision : ""},
+      {"fallbacks", fallback_texts(client)},
+  };
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  json["own_width"] = header.own_width == 0 ? Json(nullptr) : Json(header.own_width);
+  json["own_width_source"] = width_source_name(header.own_width_source);
+  json["openmp_runtime"] = openmp_runtime_name(header.runtime);
+  json["blas"] = blas_name(header);
+  return json;
+}
+
+Json client_details(const ClientView& client) {
+  Json json = client_summary(client);
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  json["openmp_runtime_path"] = header.runtime_path;
+  json["blas_path"] = header.blas_path;
+  json["blas_threads"] = header.blas_threads;
+  json["ops_begun"] = header.progress;
+  json["adopted_generation"] = header.adopted_generation;
+  json["annotated_steps"] = header.annotations;
+  json["own_width_cap"] = client.own_width_cap;
+  if (!client.session) return json;
+  const tuner::SessionView& session = *client.session;
+  json["step_seconds"] = {{"own", nullable(seconds_of(session.own_steps.median()))},
+                          {"uniform", nullable(seconds_of(session.uniform_steps.median()))},
+                          {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
+  json["step_samples"] = {{"own", session.own_steps.count()},
+                          {"uniform", session.uniform_steps.count()},
+                          {"tuned", session.tuned_steps.count()}};
+  json["uniform_width"] = session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width);
+  json["binding"] = perfmodel::binding_name(session.binding);
+  json["coverage"] = {{"observed", session.observed_share}, {"steered", session.steerable_share}};
+  json["switching_cost"] = {{"ns", session.switching_cost.count()},
+                            {"measured", session.switching_cost_measured}};
+  if (session.marker) {
+    const auto found = client.ops.find(session.marker->place.key);
+    json["step_marker"] = {{"op", op_id(session.marker->place)},
+                           {"name", found == client.ops.end() ? "" : found->second.name},
+                           {"ops", session.marker->ops}};
+  } else {
+    json["step_marker"] = nullptr;
+  }
+  return json;
+}
+
+Json op_row(const ClientView& client, const tuner::OpView& op) {
+  const int own = client.session->own_width;
+  Json row = {
+      {"client", client.id},
+      {"id", op_id(op.place)},
+      {"key", hex_key(op.place.key)},
+      {"width", op.width == 0 ? own : op.width},
+      {"own_width", own},
+      {"per_step", op.per_step},
+      {"seconds", seconds_of(op.best_time) * op.per_step},
+      {"own_seconds", seconds_of(op.own_time) * op.per_step},
+      {"rule", rule_name(op.rule)},
+      {"reason", tuner::reason_text(op.rule)},
+      {"runner_up", nullptr},
+      {"samples", op.profile.samples()},
+  };
+  if (op.runner_up) {
+    row["runner_up"] = case_json(*op.runner_up);
+    row["runner_up"]["seconds"] = seconds_of(op.runner_up_time) * op.per_step;
+  }
+  const auto described = client.ops.find(op.place.key);
+  const bool known = described != client.ops.end();
+  row["name"] = known ? described->second.name : "";
+  row["shape"] = known ? described->second.shape : "";
+  row["direction"] = known && described->second.backward ? "backward" : "forward";
+  const auto totals = client.totals.find(op.place.key);
+  row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
+  row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
+  return row;
+}
+
+Json budget_json(const perfmodel::Budget& budget) {
+  return {{"cores", budget.cores},
+          {"units", budget.units},
+          {"quota_cores", nullable(budget.quota_cores)},
+          {"limited_by", budget.limited_by.empty() ? Json(nullptr) : Json(budget.limited_by)}};
+}
+
+Json machine_summary(const perfmodel::Machine& machine) {
+  return {{"name", machine.name},
+          {"fingerprint", machine.fingerprint},
+          {"units", machine.units.size()},
+          {"cores", machine.cores.size()},
+          {"tiles", machine.tiles.size()},
+          {"numa_nodes", machine.numa_nodes},
+          {"allowed_cores", machine.allowed_cores()}};
+}
+
+Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget& budget) {
+  Json tiles = Json::array();
+  for (const perfmodel::Tile& tile : machine.tiles) {
+    Json cores = Json::array();
+    for (const int core : tile.cores) {
+      Json units = Json::array();
+      for (const int unit : machine.cores[static_cast<std::size_t>(core)].units) {
+        units.push_back(machine.units[static_cast<std::size_t>(unit)].os_index);
+      }
+      cores.push_back({{"core", core}, {"units", std::move(units)}});
+    }
+    tiles.push_back({{"numa_node", tile.numa_node}, {"cores", std::move(cores)}});
+  }
+  const CaseSet set = make_case_set(machine, budget);
+  Json cases = Json::array();
+  for (const perfmodel::Case& one : set.cases) cases.push_back(case_json(one));
+  Json json = {{"machine", machine_summary(machine)},
+               {"tiles", std::move(tiles)},
+               {"budget", budget_json(budget)},
+               {"cases", std::move(cases)},
+               {"compact_order", set.compact_order},
+               {"spread_order", set.spread_order}};
+  return json;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,37 @@
+// What the API says about clients, ops and the machine, as JSON. Pure; the daemon's one thread.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/client.h"
+#include "perfmodel/budget.h"
+#include "perfmodel/machine.h"
+#include "tuner/session.h"
+
+namespace optile::daemon {
+
+using Json = nlohmann::json;
+
+std::string hex_key(uint64_t key);
+std::string op_id(const perfmodel::OpPlace& place);  // hex of key, or key-context
+std::string iso_time(int64_t unix_seconds);          // UTC; null text ("") for 0
+double seconds_of(perfmodel::Nanoseconds duration);
+const char* rule_name(tuner::Rule rule);
+// From the path of the BLAS that a client found: openblas-pthread, openblas-openmp, blis, …
+std::string blas_name(const ClientHeader& header);
+std::string openmp_runtime_name(perfmodel::Runtime runtime);
+// The word behind `name=` in a launch plan's text; "" where it has none.
+std::string launch_word(const std::string& launch_plan, const std::string& name);
+
+// What was lost for this client, one sentence each.
+std::vector<std::string> fallback_texts(const ClientView& client);
+
+Json client_summary(const ClientView& client);
+Json client_details(const ClientView& client);
+Json op_row(const ClientView& client, const tuner::OpView& op);
+Json budget_json(const perfmodel::Budget& budget);
+Json machine_summary(const perfmodel::Machine& machine);
+Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget& budget);
+
+}  // namespace optile::daemon

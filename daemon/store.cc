@@ -1,0 +1,429 @@
+#include "daemon/store.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+#include "base/runtime_path.h"
+
+namespace optile::daemon {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::Result;
+using base::Status;
+using perfmodel::Binding;
+
+constexpr const char* kMemoryPath = ":memory:";
+constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
+constexpr int kSchemaVersion = 1;
+
+// Limits; the oldest go first.
+constexpr int64_t kMaxPrograms = 512;
+constexpr int64_t kMaxRunsPerProgram = 128;
+constexpr int64_t kMaxPlansPerProgram = 32;
+constexpr int kMaxEntries = 4096;
+constexpr int kMaxRunsRead = 128;
+
+// Keys are 64 unsigned bits in the program and the same bits as a signed number here.
+constexpr const char* kSchema = R"sql(
+CREATE TABLE programs (
+  id INTEGER PRIMARY KEY,
+  executable TEXT NOT NULL, program TEXT NOT NULL, arguments TEXT NOT NULL,
+  last_seen INTEGER NOT NULL,
+  UNIQUE (program, arguments, executable)) STRICT;
+CREATE TABLE plans (
+  id INTEGER PRIMARY KEY,
+  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
+  machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, binding INTEGER NOT NULL,
+  marker_key INTEGER NOT NULL, marker_context INTEGER NOT NULL, marker_ops INTEGER NOT NULL,
+  own_step_seconds REAL NOT NULL, tuned_step_seconds REAL NOT NULL, made_at INTEGER NOT NULL,
+  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, own_width)) STRICT;
+CREATE TABLE plan_entries (
+  plan_id INTEGER NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
+  key INTEGER NOT NULL, context INTEGER NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL,
+  width INTEGER NOT NULL, rule INTEGER NOT NULL,
+  PRIMARY KEY (plan_id, key, context)) STRICT, WITHOUT ROWID;
+CREATE TABLE profiles (
+  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
+  machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
+  key INTEGER NOT NULL, width INTEGER NOT NULL, binding INTEGER NOT NULL,
+  name TEXT NOT NULL, shape TEXT NOT NULL, samples INTEGER NOT NULL,
+  median_ns REAL NOT NULL, min_ns REAL NOT NULL, made_at INTEGER NOT NULL,
+  PRIMARY KEY (program_id, machine, launch_plan, runtime, key, width, binding))
+  STRICT, WITHOUT ROWID;
+CREATE INDEX profiles_by_key ON profiles (machine, key);
+CREATE INDEX profiles_by_name ON profiles (machine, name);
+CREATE TABLE launch_plans (
+  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
+  machine TEXT NOT NULL, text TEXT NOT NULL, reasons TEXT NOT NULL, last_used INTEGER NOT NULL,
+  PRIMARY KEY (program_id, machine, text)) STRICT, WITHOUT ROWID;
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY,
+  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
+  machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
+  kind INTEGER NOT NULL, steps INTEGER NOT NULL, step_seconds REAL NOT NULL,
+  spread REAL NOT NULL, own_steps INTEGER NOT NULL, own_step_seconds REAL NOT NULL,
+  finished_at INTEGER NOT NULL) STRICT;
+CREATE INDEX runs_by_program ON runs (program_id, finished_at);
+)sql";
+
+Database::Identity identity() { return {kApplicationId, kSchemaVersion, kSchema}; }
+
+int64_t word(uint64_t unsigned_word) { return static_cast<int64_t>(unsigned_word); }
+uint64_t unsigned_word(const Value& value) { return static_cast<uint64_t>(as_integer(value)); }
+
+// Numbers from a file that anybody may have edited.
+int small(const Value& value, int highest) {
+  return static_cast<int>(std::clamp<int64_t>(as_integer(value), 0, highest));
+}
+double seconds(const Value& value) {
+  const double read = as_real(value);
+  return std::isfinite(read) && read >= 0 ? read : 0;
+}
+// SQLite stores NaN as NULL, which the columns refuse.
+double finite(double number) { return std::isfinite(number) ? number : 0; }
+
+constexpr int kMaxWidth = 8192;
+constexpr int kMaxCount = 1 << 30;
+constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
+constexpr int kLastRule = static_cast<int>(tuner::Rule::kLeftAlone);
+
+void make_parents(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    mkdir(path.substr(0, slash).c_str(), 0700);  // a failure shows when the file is opened
+  }
+}
+
+std::string rename_aside(const std::string& path) {
+  const std::string aside = path + ".damaged-" + std::to_string(std::time(nullptr));
+  if (std::rename(path.c_str(), aside.c_str()) != 0) return "";
+  // The journal belongs to the damaged file; a new one must not replay it.
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    std::rename((path + suffix).c_str(), (aside + suffix).c_str());
+  }
+  return aside;
+}
+
+}  // namespace
+
+const char* run_kind_name(RunKind kind) {
+  switch (kind) {
+    case RunKind::kBaseline:
+      return "baseline";
+    case RunKind::kObserve:
+      return "observe";
+    case RunKind::kTune:
+      return "tune";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<Store> Store::open(const std::string& path) {
+  std::unique_ptr<Store> store(new Store);
+  store->state_.path = path;
+  if (path == kMemoryPath || path.empty()) {
+    store->open_memory(path.empty() ? "there is no home directory; name a file with --store"
+                                    : "asked for with --store :memory:");
+  } else {
+    store->open_file();
+  }
+  return store;
+}
+
+void Store::open_file() {
+  make_parents(state_.path);
+  Database::Opened opened = Database::open(state_.path, identity());
+  std::string repaired;
+  if (opened.fault == DatabaseFault::kCorrupt) {
+    const std::string aside = rename_aside(state_.path);
+    if (!aside.empty()) {
+      repaired = "the store was damaged and is now " + aside + "; a new one was begun";
+      opened = Database::open(state_.path, identity());
+    }
+  }
+  if (opened.database == nullptr) {
+    open_memory(opened.message + "; nothing is kept beyond this daemon");
+    return;
+  }
+  database_ = std::move(opened.database);
+  state_.keeping = Keeping::kOnDisk;
+  state_.message = repaired;
+}
+
+void Store::open_memory(const std::string& why) {
+  Database::Opened opened = Database::open(kMemoryPath, identity());
+  database_ = std::move(opened.database);  // null only without memory; then nothing is found
+  state_.keeping = Keeping::kInMemory;
+  state_.message = why;
+}
+
+Status Store::write(const StoreBatch& batch) {
+  if (batch.empty()) return {};
+  if (database_ == nullptr) return Error{ErrorKind::kUnavailable, "there is no store"};
+  Status status = write_batch(batch);
+  if (!status.ok() && database_->last_fault() == DatabaseFault::kCorrupt &&
+      state_.keeping != Keeping::kInMemory) {
+    database_.reset();
+    open_file();
+    if (database_ == nullptr) return Error{ErrorKind::kUnavailable, "there is no store"};
+    status = write_batch(batch);
+  }
+  if (state_.keeping == Keeping::kInMemory) return status;
+  if (status.ok() && state_.keeping == Keeping::kFailing) {
+    state_.keeping = Keeping::kOnDisk;
+    state_.message = "";
+  } else if (!status.ok()) {
+    state_.keeping = Keeping::kFailing;
+    state_.message = status.message() + "; kept in memory and tried again";
+  }
+  return status;
+}
+
+Status Store::write_batch(const StoreBatch& batch) {
+  if (Status begun = database_->run("BEGIN IMMEDIATE"); !begun.ok()) return begun;
+  const auto write_all = [&]() -> Status {
+    for (const SettledRecord& record : batch.settled) {
+      if (Status status = write_settled(record); !status.ok()) return status;
+    }
+    for (const RunRecord& record : batch.runs) {
+      if (Status status = write_run(record); !status.ok()) return status;
+    }
+    for (const LaunchRecord& record : batch.launches) {
+      if (Status status = write_launch(record); !status.ok()) return status;
+    }
+    if (Status status = prune(); !status.ok()) return status;
+    return database_->run("COMMIT");
+  };
+  const Status status = write_all();
+  if (!status.ok()) {
+    // The fault of the statement counts, not the one of taking it back.
+    const DatabaseFault fault = database_->last_fault();
+    const Status undone = database_->run("ROLLBACK");
+    if (!undone.ok() || fault == DatabaseFault::kCorrupt) return status;
+  }
+  return status;
+}
+
+Result<int64_t> Store::program_id(const Conditions& conditions, int64_t when) {
+  const ProgramKey& program = conditions.program;
+  const Result<std::vector<Row>> rows = database_->query(
+      "INSERT INTO programs (executable, program, arguments, last_seen) VALUES (?1, ?2, ?3, ?4) "
+      "ON CONFLICT DO UPDATE SET last_seen = max(last_seen, excluded.last_seen) RETURNING id",
+      {program.executable, program.program, program.arguments, when});
+  if (!rows.ok()) return rows.error();
+  return as_integer(rows.value().at(0).at(0));
+}
+
+Status Store::write_settled(const SettledRecord& record) {
+  const Conditions& at = record.conditions;
+  const tuner::StoredPlan& plan = record.settled.plan;
+  const Result<int64_t> program = program_id(at, record.when);
+  if (!program.ok()) return program.status();
+  const Row identity_of_plan = {program.value(),
+                                at.machine,
+                                at.launch_plan,
+                                int64_t{at.runtime},
+                                word(plan.step_fingerprint),
+                                int64_t{plan.own_width}};
+  Status status = database_->run(
+      "DELETE FROM plans WHERE program_id = ?1 AND machine = ?2 AND launch_plan = ?3 AND "
+      "runtime = ?4 AND step_fingerprint = ?5 AND own_width = ?6",
+      identity_of_plan);
+  if (!status.ok()) return status;
+  Row values = identity_of_plan;
+  for (const Value& value :
+       Row{int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
+           word(plan.marker.place.context), int64_t{plan.marker.ops},
+           finite(plan.own_step_seconds), finite(plan.tuned_step_seconds), record.when}) {
+    values.push_back(value);
+  }
+  status = database_->run(
+      "INSERT INTO plans (program_id, machine, launch_plan, runtime, step_fingerprint, own_width, "
+      "binding, marker_key, marker_context, marker_ops, own_step_seconds, tuned_step_seconds, "
+      "made_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+      values);
+  if (!status.ok()) return status;
+  const int64_t plan_id = database_->last_row_id();
+  for (const tuner::StoredEntry& entry : plan.entries) {
+    status = database_->run(
+        "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, name, shape, width, rule) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        {plan_id, word(entry.place.key), word(entry.place.context), entry.name, entry.shape,
+         int64_t{entry.width}, int64_t{static_cast<int>(entry.rule)}});
+    if (!status.ok()) return status;
+  }
+  for (const tuner::StoredProfile& profile : record.settled.profiles) {
+    status = database_->run(
+        "INSERT OR REPLACE INTO profiles (program_id, machine, launch_plan, runtime, key, width, "
+        "binding, name, shape, samples, median_ns, min_ns, made_at) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        {program.value(), at.machine, at.launch_plan, int64_t{at.runtime}, word(profile.key),
+         int64_t{profile.at.width}, int64_t{static_cast<int>(profile.at.binding)}, profile.name,
+         profile.shape, word(profile.count), finite(profile.median_ns), finite(profile.min_ns),
+         record.when});
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status Store::write_run(const RunRecord& record) {
+  const Conditions& at = record.conditions;
+  const Result<int64_t> program = program_id(at, record.when);
+  if (!program.ok()) return program.status();
+  return database_->run(
+      "INSERT INTO runs (program_id, machine, launch_plan, runtime, kind, steps, step_seconds, "
+      "spread, own_steps, own_step_seconds, finished_at) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      {program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
+       int64_t{static_cast<int>(record.kind)}, int64_t{record.steps}, finite(record.step_seconds),
+       finite(record.spread), int64_t{record.own_steps}, finite(record.own_step_seconds),
+       record.when});
+}
+
+Status Store::write_launch(const LaunchRecord& record) {
+  const Conditions& at = record.conditions;
+  const Result<int64_t> program = program_id(at, record.when);
+  if (!program.ok()) return program.status();
+  return database_->run(
+      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
+      "VALUES (?1, ?2, ?3, ?4, ?5)",
+      {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
+}
+
+Status Store::prune() {
+  Status status = database_->run(
+      "DELETE FROM programs WHERE id NOT IN "
+      "(SELECT id FROM programs ORDER BY last_seen DESC, id DESC LIMIT ?1)",
+      {kMaxPrograms});
+  if (!status.ok()) return status;
+  status = database_->run(
+      "DELETE FROM runs WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
+      "(PARTITION BY program_id ORDER BY finished_at DESC, id DESC) AS age FROM runs) "
+      "WHERE age > ?1)",
+      {kMaxRunsPerProgram});
+  if (!status.ok()) return status;
+  return database_->run(
+      "DELETE FROM plans WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
+      "(PARTITION BY program_id ORDER BY made_at DESC, id DESC) AS age FROM plans) "
+      "WHERE age > ?1)",
+      {kMaxPlansPerProgram});
+}
+
+// What cannot be read is not there.
+std::vector<Row> Store::rows(const std::string& sql, const Row& values) {
+  if (database_ == nullptr) return {};
+  Result<std::vector<Row>> found = database_->query(sql, values);
+  if (found.ok()) return std::move(found).value();
+  if (database_->last_fault() == DatabaseFault::kCorrupt &&
+      state_.keeping != Keeping::kInMemory) {
+    database_.reset();
+    open_file();
+  }
+  return {};
+}
+
+std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int own_width) {
+  const ProgramKey& program = conditions.program;
+  const std::vector<Row> found = rows(
+      "SELECT plans.id, step_fingerprint, own_width, binding, marker_key, marker_context, "
+      "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
+      "FROM plans JOIN programs ON programs.id = program_id "
+      "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
+      "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
+      "ORDER BY same DESC, (runtime = ?6) DESC, (own_width = ?7) DESC, made_at DESC, plans.id DESC "
+      "LIMIT 1",
+      {program.executable, program.program, program.arguments, conditions.machine,
+       conditions.launch_plan, int64_t{conditions.runtime}, int64_t{own_width}});
+  if (found.empty()) return std::nullopt;
+  const Row& row = found[0];
+  FoundPlan result;
+  result.plan.step_fingerprint = unsigned_word(row[1]);
+  result.plan.own_width = small(row[2], kMaxWidth);
+  result.plan.binding = static_cast<Binding>(small(row[3], kLastBinding));
+  result.plan.marker.place = {unsigned_word(row[4]), unsigned_word(row[5])};
+  result.plan.marker.ops = small(row[6], kMaxCount);
+  result.plan.own_step_seconds = seconds(row[7]);
+  result.plan.tuned_step_seconds = seconds(row[8]);
+  result.when = as_integer(row[9]);
+  result.same_arguments = as_integer(row[10]) != 0;
+  for (const Row& entry :
+       rows("SELECT key, context, name, shape, width, rule FROM plan_entries WHERE plan_id = ?1 "
+            "LIMIT ?2",
+            {as_integer(row[0]), int64_t{kMaxEntries}})) {
+    result.plan.entries.push_back({{unsigned_word(entry[0]), unsigned_word(entry[1])},
+                                   as_text(entry[2]),
+                                   as_text(entry[3]),
+                                   small(entry[4], kMaxWidth),
+                                   static_cast<tuner::Rule>(small(entry[5], kLastRule))});
+  }
+  return result;
+}
+
+std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {
+  const ProgramKey& program = conditions.program;
+  const std::vector<Row> latest = rows(
+      "SELECT arguments FROM runs JOIN programs ON programs.id = program_id "
+      "WHERE machine = ?1 AND program = ?2 "
+      "ORDER BY (arguments = ?3) DESC, finished_at DESC, runs.id DESC LIMIT 1",
+      {conditions.machine, program.program, program.arguments});
+  if (latest.empty()) return {};
+  std::vector<RunRecord> runs;
+  for (const Row& row :
+       rows("SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
+            "spread, own_steps, own_step_seconds, finished_at FROM runs "
+            "JOIN programs ON programs.id = program_id "
+            "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
+            "ORDER BY finished_at DESC, runs.id DESC LIMIT ?4",
+            {conditions.machine, program.program, as_text(latest[0][0]),
+             int64_t{kMaxRunsRead}})) {
+    RunRecord run;
+    run.conditions = {conditions.machine,
+                      {as_text(row[0]), program.program, as_text(row[1])},
+                      as_text(row[2]),
+                      small(row[3], OPTILE_RUNTIME_LLVM)};
+    run.kind = static_cast<RunKind>(small(row[4], static_cast<int>(RunKind::kTune)));
+    run.steps = small(row[5], kMaxCount);
+    run.step_seconds = seconds(row[6]);
+    run.spread = seconds(row[7]);
+    run.own_steps = small(row[8], kMaxCount);
+    run.own_step_seconds = seconds(row[9]);
+    run.when = as_integer(row[10]);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::vector<FoundProfile> Store::find_profiles(const std::string& machine, uint64_t key,
+                                               const std::string& name_prefix, int limit) {
+  std::vector<FoundProfile> profiles;
+  for (const Row& row :
+       rows("SELECT key, name, shape, width, binding, samples, median_ns, min_ns, made_at, program "
+            "FROM profiles JOIN programs ON programs.id = program_id "
+            "WHERE machine = ?1 AND ((?2 <> 0 AND key = ?2) OR "
+            "(?2 = 0 AND substr(name, 1, length(?3)) = ?3)) "
+            "ORDER BY made_at DESC, program_id, key, binding, width LIMIT ?4",
+            {machine, word(key), name_prefix, int64_t{limit}})) {
+    FoundProfile found;
+    found.profile.key = unsigned_word(row[0]);
+    found.profile.name = as_text(row[1]);
+    found.profile.shape = as_text(row[2]);
+    found.profile.at = {small(row[3], kMaxWidth), static_cast<Binding>(small(row[4], kLastBinding))};
+    found.profile.count = unsigned_word(row[5]);
+    found.profile.median_ns = seconds(row[6]);
+    found.profile.min_ns = seconds(row[7]);
+    found.when = as_integer(row[8]);
+    found.program = as_text(row[9]);
+    profiles.push_back(std::move(found));
+  }
+  return profiles;
+}
+
+}  // namespace optile::daemon

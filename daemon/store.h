@@ -1,0 +1,128 @@
+// What is kept between runs: plans, profiles, launch plans and how long steps took. Owned by the
+// daemon, used from its one thread. Opening never fails: what cannot be kept on disk is kept in
+// memory, and state() says why.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bindings/abi/layout.h"
+#include "daemon/database.h"
+#include "perfmodel/launch_plan.h"
+#include "tuner/session.h"
+
+namespace optile::daemon {
+
+// A program as the store knows it. Arguments tell runs of one program apart.
+struct ProgramKey {
+  std::string executable;
+  std::string program;
+  std::string arguments;
+
+  bool operator==(const ProgramKey&) const = default;
+};
+
+// Under which conditions something was measured.
+struct Conditions {
+  std::string machine;  // Machine::fingerprint
+  ProgramKey program;
+  std::string launch_plan;
+  int runtime = 0;  // optile_runtime; 0 = not known, matches any
+};
+
+struct SettledRecord {
+  Conditions conditions;
+  tuner::Session::Settled settled;
+  int64_t when = 0;  // seconds since 1970
+};
+
+enum class RunKind { kBaseline = 0, kObserve = 1, kTune = 2 };
+const char* run_kind_name(RunKind kind);
+
+struct RunRecord {
+  Conditions conditions;
+  RunKind kind = RunKind::kTune;
+  int steps = 0;
+  double step_seconds = 0;  // median: tuned steps of a tuned run, all of any other
+  double spread = 0;        // half-width of a 95 % interval, as a share of step_seconds
+  int own_steps = 0;        // at the program's own widths, in the same run
+  double own_step_seconds = 0;
+  int64_t when = 0;
+};
+
+struct LaunchRecord {
+  Conditions conditions;  // launch_plan is the text
+  std::string reasons;
+  int64_t when = 0;
+};
+
+// Written in one transaction: all of it or nothing.
+struct StoreBatch {
+  std::vector<SettledRecord> settled;
+  std::vector<RunRecord> runs;
+  std::vector<LaunchRecord> launches;
+
+  bool empty() const { return settled.empty() && runs.empty() && launches.empty(); }
+};
+
+struct FoundPlan {
+  tuner::StoredPlan plan;
+  int64_t when = 0;
+  bool same_arguments = false;
+};
+
+struct FoundProfile {
+  tuner::StoredProfile profile;
+  std::string program;
+  int64_t when = 0;
+};
+
+class Store {
+ public:
+  enum class Keeping { kOnDisk, kInMemory, kFailing };
+  struct State {
+    std::string path;
+    Keeping keeping = Keeping::kInMemory;
+    std::string message;  // why not on disk, or what was repaired
+  };
+
+  // ":memory:" to keep nothing. Missing folders are made; a damaged file is renamed aside.
+  static std::unique_ptr<Store> open(const std::string& path);
+
+  const State& state() const { return state_; }
+
+  // kUnavailable: nothing was written; keep the batch and try again later.
+  base::Status write(const StoreBatch& batch);
+
+  // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
+  // known) decides between several.
+  std::optional<FoundPlan> find_plan(const Conditions& conditions, int own_width);
+  // Runs of the program on this machine under any launch plan, newest first. Arguments: these, or
+  // where they have no run those of its latest run. The executable is not compared: a launcher
+  // knows it by another path than the program does.
+  std::vector<RunRecord> find_runs(const Conditions& conditions);
+  // By key, or where `key` is 0 by the begin of the op's name. At most `limit`, newest first.
+  std::vector<FoundProfile> find_profiles(const std::string& machine, uint64_t key,
+                                          const std::string& name_prefix, int limit);
+
+ private:
+  Store() = default;
+  void open_file();
+  void open_memory(const std::string& why);
+  base::Status write_batch(const StoreBatch& batch);
+  base::Result<int64_t> program_id(const Conditions& conditions, int64_t when);
+  base::Status write_settled(const SettledRecord& record);
+  base::Status write_run(const RunRecord& record);
+  base::Status write_launch(const LaunchRecord& record);
+  base::Status prune();
+  std::vector<Row> rows(const std::string& sql, const Row& values);
+
+  State state_;
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace optile::daemon
