@@ -32,11 +32,15 @@ struct PlanEntry {
   Rule rule = Rule::kOwnWidth;
   bool leave = false;
   std::vector<int> schedule;  // width in the i-th scheduled step; empty or schedule_length long
+
+  bool operator==(const PlanEntry&) const = default;
 };
 
 struct Marker {
   perfmodel::OpPlace place;  // the op that starts a step
   int ops = 0;               // ops at depth 0 in a step
+
+  bool operator==(const Marker&) const = default;
 };
 
 struct PlanDraft {
@@ -47,6 +51,8 @@ struct PlanDraft {
   int schedule_length = 0;  // <= OPTILE_MAX_SCHEDULE (16)
   std::vector<perfmodel::Binding> schedule_binding;
   std::vector<PlanEntry> entries;  // <= half of OPTILE_PLAN_SLOTS
+
+  bool operator==(const PlanDraft&) const = default;
 };
 
 // What is kept between runs of a program: enough to start tuned and to explain why.

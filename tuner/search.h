@@ -1,0 +1,38 @@
+// The search for the best case of one op place. Two siblings: HillClimb (the paper's) and
+// StatisticalSearch. The session owns one per op place; the samples arrive in the OpSamples that a
+// search reads; review() is called once after every page of scheduled steps, nothing else changes a
+// search. Pure, one thread.
+#pragma once
+
+#include <vector>
+
+#include "perfmodel/case.h"
+#include "tuner/plan.h"
+
+namespace optile::tuner {
+
+// A case worth running, and in how many scheduled steps of the next page.
+struct Wish {
+  perfmodel::Case at;
+  int runs = 1;
+
+  bool operator==(const Wish&) const = default;
+};
+
+class Search {
+ public:
+  virtual ~Search() = default;
+
+  // New samples have arrived.
+  virtual void review() = 0;
+  // Empty: decided.
+  virtual std::vector<Wish> wishes() const = 0;
+  // May the op be taken along when a scheduled step runs `at` for others? Yes when it is not known
+  // to cost more than `slack_ns` per execution.
+  virtual bool tolerates(perfmodel::Case at, double slack_ns) const = 0;
+  // Best case so far; the program's own case while nothing is settled.
+  virtual perfmodel::Case best() const = 0;
+  virtual Rule rule() const = 0;
+};
+
+}  // namespace optile::tuner

@@ -1,0 +1,253 @@
+#include "tuner/session.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "tuner/session_state.h"
+
+namespace optile::tuner {
+
+using perfmodel::Binding;
+using perfmodel::Case;
+
+namespace {
+
+constexpr uint64_t kMostUnrecognised = uint64_t{1} << 20;  // ops, then events are switched off
+constexpr int kForeignSteps = 8;           // steps of another length that start a watch
+constexpr int kForeignMost = 4096;         // a watch in vain makes the next one rarer
+constexpr uint64_t kWatchOps = 4 * StepRecogniser::kLongestStep;
+constexpr double kChangeShare = 0.02;      // of an execution: a change of width this small is noise
+constexpr int kLostPage = 2 * kPageSteps;  // steps without a column: the whole schedule was dropped
+constexpr std::size_t kPagesKept = 4;
+
+}  // namespace
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kRecognising:
+      return "recognising";
+    case Phase::kExploring:
+      return "exploring";
+    case Phase::kComparing:
+      return "comparing";
+    case Phase::kTuned:
+      return "tuned";
+    case Phase::kObserving:
+      return "observing";
+  }
+  return "unknown";
+}
+
+Session::Session(SessionOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+Session::~Session() = default;
+
+void Session::set_runtime(perfmodel::Runtime runtime) {
+  state_->set_runtime(runtime);
+}
+void Session::set_own_width(int width) {
+  state_->set_own_width(width);
+}
+void Session::add_op(perfmodel::OpDescription op) {
+  state_->add_op(std::move(op));
+}
+void Session::on_op(const OpEvent& event) {
+  state_->on_op(event);
+}
+void Session::on_step(const StepEvent& event) {
+  state_->on_step(event);
+}
+void Session::set_cases(std::vector<Case> cases, int cores) {
+  state_->set_cases(std::move(cases), cores);
+}
+std::optional<PlanDraft> Session::take_plan(uint64_t number) {
+  return state_->take_plan(number);
+}
+std::optional<Session::Settled> Session::take_settled() {
+  return state_->take_settled();
+}
+SessionView Session::view() const {
+  return state_->view();
+}
+const std::map<uint64_t, perfmodel::OpDescription>& Session::ops() const {
+  return state_->ops();
+}
+
+// ---- events ------------------------------------------------------------------------------------
+
+void Session::State::set_runtime(perfmodel::Runtime runtime) {
+  if (runtime == runtime_) return;
+  runtime_ = runtime;
+  if (!cost_.measured()) cost_ = perfmodel::SwitchingCost(runtime);
+}
+
+void Session::State::add_op(perfmodel::OpDescription op) {
+  ops_[op.key] = std::move(op);
+}
+
+void Session::State::on_op(const OpEvent& event) {
+  if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width);
+  note_page_progress(event.plan, event.column, false);
+  watch_sequence(event);
+  take_sample(event);
+}
+
+void Session::State::watch_sequence(const OpEvent& event) {
+  if (gave_up_ || (phase_ == Phase::kTuned && !watching_)) return;
+  if (recogniser_.observe(event.place, event.begin, event.duration) ==
+      StepRecogniser::Change::kFound) {
+    step_found();
+    return;
+  }
+  if (watching_ && recogniser_.observed() > watch_limit_) {
+    watching_ = false;
+    recogniser_.restart();
+    foreign_needed_ = std::min(kForeignMost, foreign_needed_ * 4);
+    changed();
+  }
+  if (model_ == nullptr && recogniser_.observed() > kMostUnrecognised) {
+    gave_up_ = true;
+    recogniser_.restart();
+    decision_ = "no repeating step was found, so every op runs at the program's own width";
+    changed();
+  }
+}
+
+void Session::State::take_sample(const OpEvent& event) {
+  Site* site = model_ == nullptr ? nullptr : model_->find(event.place);
+  if (site != nullptr && event.width > 0) {
+    ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
+    const Case at{event.width, event.binding};
+    if (event.first_touch) {
+      const auto [touch, fresh] = site->samples.touched.emplace(at, event.duration);
+      if (!fresh) touch->second = std::min(touch->second, event.duration);
+    } else if (!holds_a_change(event)) {
+      site->samples.profile.record(at, event.duration);
+      ++samples_;
+    }
+  }
+  if (event.width > 1) team_before_ = event.width;
+}
+
+// A team that had to be built inside the op: a short op would be charged for it.
+bool Session::State::holds_a_change(const OpEvent& event) const {
+  if (event.width <= 1 || team_before_ == 0 || team_before_ == event.width) return false;
+  const auto price = static_cast<double>(cost_.between(team_before_, event.width).count());
+  return price > kChangeShare * static_cast<double>(event.duration.count());
+}
+
+void Session::State::on_step(const StepEvent& event) {
+  ++steps_;
+  count_step(event);
+  note_page_progress(event.plan, event.column, true);
+  watch_for_another_step(event);
+  if (phase_ == Phase::kObserving) {
+    ++observed_steps_;
+    changed();
+  }
+}
+
+void Session::State::count_step(const StepEvent& event) {
+  const double seconds = static_cast<double>(event.duration.count()) * 1e-9;
+  step_seconds_ += seconds;
+  observed_seconds_ += static_cast<double>(event.observed.count()) * 1e-9;
+  steerable_seconds_ += static_cast<double>(event.steerable.count()) * 1e-9;
+  if (event.mixed) return;
+  const auto page = pages_.find(event.plan);
+  const bool known = page != pages_.end();
+  if (!event.column) {
+    const bool planned = known && page->second.base_is_plan;
+    if (!planned) {
+      own_steps_.add(event.duration);
+    } else if (phase_ == Phase::kTuned) {
+      tuned_steps_.add(event.duration);
+    }
+    return;
+  }
+  const int column = *event.column;
+  if (!known || column < 0 || column >= static_cast<int>(page->second.columns.size())) return;
+  switch (page->second.columns[static_cast<std::size_t>(column)]) {
+    case Column::kControl:
+      own_steps_.add(event.duration);
+      break;
+    case Column::kUniform:
+      uniform_steps_.add(event.duration);
+      [[fallthrough]];
+    case Column::kTrial:
+      ++sampled_steps_;
+      sampled_seconds_ += seconds;
+      break;
+    case Column::kCandidate:
+      break;
+  }
+  if (event.plan != number_ || phase_ != Phase::kComparing || comparison_ == nullptr) return;
+  comparison_->record(column, event.duration);
+  if (column >= 1 && column < static_cast<int>(comparison_page_.size())) {
+    const int candidate = comparison_page_[static_cast<std::size_t>(column)];
+    candidate_steps_[static_cast<std::size_t>(candidate)].add(event.duration);
+  }
+}
+
+// A schedule is over when its last step ended, when steps without a column follow ones with, or
+// when so many steps passed under the page that its columns must all have been dropped.
+void Session::State::note_page_progress(uint64_t plan, std::optional<int> column,
+                                        bool step_ended) {
+  if (phase_ != Phase::kExploring && phase_ != Phase::kComparing) return;
+  if (plan == 0 || plan != number_ || taken_version_ != version_) return;
+  const int length = taken_ ? taken_->schedule_length : 0;
+  if (length == 0) return;
+  if (column) {
+    column_seen_ = true;
+    if (step_ended && *column == length - 1) page_ended();
+    return;
+  }
+  if (step_ended) ++steps_without_column_;
+  if (column_seen_ || steps_without_column_ > kLostPage) page_ended();
+}
+
+// Tuned sessions get no op events; the number of ops in a step tells when the program does
+// something else.
+void Session::State::watch_for_another_step(const StepEvent& event) {
+  if (phase_ != Phase::kTuned || watching_ || model_ == nullptr) return;
+  const int expected = model_->marker().ops;
+  const int off = std::abs(static_cast<int>(event.ops) - expected);
+  foreign_steps_ = off > std::max(2, expected / 10) ? foreign_steps_ + 1 : 0;
+  if (foreign_needed_ == 0) foreign_needed_ = kForeignSteps;
+  if (foreign_steps_ < foreign_needed_) return;
+  foreign_steps_ = 0;
+  watching_ = true;
+  recogniser_.restart();
+  watch_limit_ = kWatchOps;
+  changed();
+}
+
+std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
+  if (taken_version_ == version_) return std::nullopt;
+  taken_version_ = version_;
+  PlanDraft draft = make_draft();
+  if (taken_ && draft == *taken_) return std::nullopt;
+  taken_ = draft;
+  number_ = number;
+  column_seen_ = false;
+  steps_without_column_ = 0;
+  Page page;
+  const bool replaying = replay_.has_value();
+  page.base_is_plan = replaying || phase_ == Phase::kTuned;
+  if (phase_ == Phase::kExploring) {
+    for (bool control : trial_.control) {
+      page.columns.push_back(control ? Column::kControl : Column::kTrial);
+    }
+  } else if (phase_ == Phase::kComparing) {
+    for (int index : comparison_page_) {
+      const auto kind = candidates_[static_cast<std::size_t>(index)].kind;
+      page.columns.push_back(kind == Candidate::Kind::kOwn       ? Column::kControl
+                             : kind == Candidate::Kind::kUniform ? Column::kUniform
+                                                                 : Column::kCandidate);
+    }
+  }
+  pages_[number] = std::move(page);
+  while (pages_.size() > kPagesKept) pages_.erase(pages_.begin());
+  return draft;
+}
+
+}  // namespace optile::tuner

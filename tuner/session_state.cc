@@ -1,0 +1,233 @@
+#include "tuner/session_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace optile::tuner {
+
+using perfmodel::Binding;
+using perfmodel::Case;
+
+namespace {
+
+constexpr uint32_t kObservedSteps = 50;  // with events of every op, in observe mode
+constexpr int kMostExplorations = 4;     // a width or a budget that keeps changing is only a cap
+
+bool fits(int width, int own_width) {
+  return width > 0 && (own_width == 0 || width < own_width);
+}
+
+}  // namespace
+
+Session::State::State(SessionOptions options) : options_(std::move(options)) {
+  if (options_.may_change_widths && options_.stored) begin_replay();
+}
+
+// ---- recognition and replay --------------------------------------------------------------------
+
+// The stored plan is in force from the first op on; the sequence is verified while it runs.
+void Session::State::begin_replay() {
+  replay_ = options_.stored;
+  recogniser_.prefer(replay_->marker.place);
+}
+
+bool Session::State::replay_fits() const {
+  return replay_ && model_->fingerprint() == replay_->step_fingerprint &&
+         model_->marker().place == replay_->marker.place &&
+         (own_width_ == 0 || own_width_ == replay_->own_width);
+}
+
+void Session::State::step_found() {
+  auto fresh = std::make_unique<StepModel>(*recogniser_.step());
+  const bool same = model_ && model_->marker().place == fresh->marker().place &&
+                    model_->order() == fresh->order() &&
+                    model_->fingerprint() == fresh->fingerprint();
+  if (same) {
+    // The program came back to the step that is known.
+    if (watching_) {
+      watching_ = false;
+      foreign_needed_ = foreign_needed_ * 4;
+      recogniser_.restart();
+      changed();
+    }
+    return;
+  }
+  watching_ = false;
+  if (model_) fresh->adopt_samples(*model_);
+  model_ = std::move(fresh);
+  changed();
+  if (!options_.may_change_widths) {
+    phase_ = Phase::kObserving;
+    return;
+  }
+  if (replay_fits()) {
+    replay_verified_ = true;
+    phase_ = Phase::kTuned;
+    decision_ = "the stored plan fits this program's step and is in force";
+    recogniser_.restart();
+    return;
+  }
+  replay_.reset();
+  replay_verified_ = false;
+  explorations_ = 0;
+  if (own_width_ > 0) start_tuning();
+}
+
+void Session::State::set_own_width(int width) {
+  if (width <= 0 || width == own_width_) return;
+  own_width_ = width;
+  changed();
+  if (!options_.may_change_widths || model_ == nullptr) return;
+  if (replay_) {
+    if (own_width_ == replay_->own_width) return;
+    replay_.reset();
+    replay_verified_ = false;
+  }
+  restart_exploring();
+}
+
+void Session::State::set_cases(std::vector<Case> cases, int cores) {
+  if (cases == options_.cases && cores == options_.cores) return;
+  options_.cases = std::move(cases);
+  options_.cores = cores;
+  if (!options_.may_change_widths || model_ == nullptr || own_width_ == 0 || replay_) return;
+  restart_exploring();
+}
+
+// Caps are in the next page at once, since widths that are not below the own one are never written.
+// What was sampled stays, so that exploring again costs little; a program that keeps changing its
+// width gets no more than the cap.
+void Session::State::restart_exploring() {
+  changed();
+  if (explorations_ >= kMostExplorations) {
+    if (phase_ != Phase::kTuned) settle(own_candidate(), "the program keeps changing its width");
+    return;
+  }
+  start_tuning();
+}
+
+void Session::State::start_tuning() {
+  ++explorations_;
+  comparison_.reset();
+  replanned_ = false;
+  trials_ = 0;
+  in_force_ = Candidate{};
+  explore();
+}
+
+// ---- settling ----------------------------------------------------------------------------------
+
+void Session::State::mark_left_alone() {
+  for (Site& site : model_->sites()) {
+    const auto known = ops_.find(site.place.key);
+    const bool observed_only =
+        known != ops_.end() && (known->second.nested || known->second.region);
+    site.leave = observed_only || site.unsteerable_seen > site.steerable_seen;
+  }
+}
+
+void Session::State::settle(Candidate candidate, std::string decision) {
+  in_force_ = std::move(candidate);
+  decision_ = std::move(decision);
+  phase_ = Phase::kTuned;
+  comparison_.reset();
+  trial_ = {};
+  settled_ready_ = true;
+  recogniser_.restart();
+  if (model_) recogniser_.prefer(model_->marker().place);
+  foreign_steps_ = 0;
+  tuned_steps_ = {};
+  changed();
+}
+
+void Session::State::page_ended() {
+  if (phase_ == Phase::kExploring) {
+    close_trial_page();
+  } else {
+    close_comparison_page();
+  }
+}
+
+// ---- plan pages --------------------------------------------------------------------------------
+
+bool Session::State::records_all() const {
+  switch (phase_) {
+    case Phase::kRecognising:
+      return !gave_up_;
+    case Phase::kExploring:
+      return true;
+    case Phase::kComparing:
+      return false;  // whole steps are compared as they will run later
+    case Phase::kObserving:
+      return observed_steps_ < kObservedSteps;
+    case Phase::kTuned:
+      return watching_;
+  }
+  return false;
+}
+
+PlanDraft Session::State::make_draft() const {
+  PlanDraft draft;
+  draft.record_all = records_all();
+  draft.record_nested = draft.record_all && phase_ == Phase::kObserving;
+  if (model_) {
+    draft.marker = model_->marker();
+  } else if (replay_) {
+    draft.marker = replay_->marker;
+  }
+  if (phase_ == Phase::kExploring) {
+    draft.schedule_binding = trial_.bindings;
+  } else if (phase_ == Phase::kComparing) {
+    for (int index : comparison_page_) {
+      draft.schedule_binding.push_back(candidates_[static_cast<std::size_t>(index)].binding);
+    }
+  } else if (phase_ == Phase::kTuned) {
+    draft.binding = in_force_.binding;
+  }
+  if (replay_) draft.binding = replay_->binding;
+  draft.schedule_length = static_cast<int>(draft.schedule_binding.size());
+  add_entries(draft);
+  return draft;
+}
+
+void Session::State::add_entries(PlanDraft& draft) const {
+  if (replay_) {
+    for (const StoredEntry& entry : replay_->entries) {
+      if (entry.rule == Rule::kLeftAlone) {
+        draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}});
+      } else if (fits(entry.width, own_width_)) {
+        draft.entries.push_back({entry.place, entry.width, Rule::kReplayed, false, {}});
+      }
+    }
+    return;
+  }
+  if (!model_ || !options_.may_change_widths || phase_ == Phase::kRecognising) return;
+  for (std::size_t i = 0; i < model_->sites().size(); ++i) {
+    const Site& site = model_->sites()[i];
+    PlanEntry entry;
+    entry.place = site.place;
+    if (site.leave) {
+      entry.leave = true;
+      entry.rule = Rule::kLeftAlone;
+      draft.entries.push_back(std::move(entry));
+      continue;
+    }
+    const auto clipped = [&](int width) { return fits(width, own_width_) ? width : 0; };
+    if (phase_ == Phase::kExploring && !trial_.empty()) {
+      for (int width : trial_.widths[i]) entry.schedule.push_back(clipped(width));
+    } else if (phase_ == Phase::kComparing) {
+      for (int index : comparison_page_) {
+        const Candidate& candidate = candidates_[static_cast<std::size_t>(index)];
+        entry.schedule.push_back(clipped(candidate.plan.widths[i]));
+      }
+    } else if (phase_ == Phase::kTuned && i < in_force_.plan.widths.size()) {
+      entry.width = clipped(in_force_.plan.widths[i]);
+      if (entry.width != 0) entry.rule = in_force_.plan.rules[i];
+    }
+    const bool idle = std::all_of(entry.schedule.begin(), entry.schedule.end(),
+                                  [](int width) { return width == 0; });
+    if (entry.width != 0 || !idle) draft.entries.push_back(std::move(entry));
+  }
+}
+
+}  // namespace optile::tuner

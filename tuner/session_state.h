@@ -1,0 +1,170 @@
+// The inside of a Session: one state machine, its code in session.cc (events), session_state.cc
+// (phases and plan pages), session_exploring.cc (trials, planning, comparison) and session_view.cc
+// (what others may see). Only those files include this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tuner/session.h"
+#include "tuner/step_comparison.h"
+#include "tuner/step_model.h"
+#include "tuner/step_recogniser.h"
+#include "tuner/trial_schedule.h"
+#include "tuner/width_planner.h"
+
+namespace optile::tuner {
+
+// Widths for a whole step, and the masks they run under.
+struct Candidate {
+  enum class Kind : uint8_t { kOwn, kUniform, kPlanned };
+  Kind kind = Kind::kOwn;
+  perfmodel::Binding binding = perfmodel::Binding::kNone;
+  WidthPlan plan;
+  int uniform_width = 0;  // kUniform only
+};
+
+class Session::State {
+ public:
+  explicit State(SessionOptions options);
+
+  // session.cc
+  void set_runtime(perfmodel::Runtime runtime);
+  void set_own_width(int width);
+  void set_cases(std::vector<perfmodel::Case> cases, int cores);
+  void add_op(perfmodel::OpDescription op);
+  void on_op(const OpEvent& event);
+  void on_step(const StepEvent& event);
+
+  // session_state.cc
+  std::optional<PlanDraft> take_plan(uint64_t number);
+
+  // session_view.cc
+  std::optional<Settled> take_settled();
+  SessionView view() const;
+
+  const std::map<uint64_t, perfmodel::OpDescription>& ops() const { return ops_; }
+
+ private:
+  // What a scheduled step is for.
+  enum class Column : uint8_t { kControl, kTrial, kUniform, kCandidate };
+  // What the caller was given under a number, as far as later events need it.
+  struct Page {
+    bool base_is_plan = false;  // outside of the schedule: the plan in force, else own widths
+    std::vector<Column> columns;
+  };
+
+  // session.cc
+  void watch_sequence(const OpEvent& event);
+  void take_sample(const OpEvent& event);
+  bool holds_a_change(const OpEvent& event) const;
+  void note_page_progress(uint64_t plan, std::optional<int> column, bool step_ended);
+  void count_step(const StepEvent& event);
+  void watch_for_another_step(const StepEvent& event);
+
+  // session_state.cc
+  void step_found();
+  bool replay_fits() const;
+  void begin_replay();
+  void start_tuning();
+  void restart_exploring();
+  void mark_left_alone();
+  void settle(Candidate candidate, std::string decision);
+  void page_ended();
+  PlanDraft make_draft() const;
+  void add_entries(PlanDraft& draft) const;
+  bool records_all() const;
+  void changed() { ++version_; }
+
+  // session_exploring.cc
+  void explore();
+  void next_trial_page();
+  void close_trial_page();
+  bool trials_spent() const;
+  TrialOptions trial_options() const;
+  std::vector<perfmodel::Case> usable_cases() const;
+  std::unique_ptr<Search> make_search(const Site& site) const;
+  PlannerProblem problem_for(perfmodel::Binding binding) const;
+  std::vector<perfmodel::Binding> bindings() const;
+  Candidate own_candidate() const;
+  Candidate uniform_candidate() const;
+  Candidate planned_candidate() const;
+  void plan_and_compare();
+  void begin_comparison(std::vector<Candidate> candidates);
+  void next_comparison_page();
+  void close_comparison_page();
+  bool replan();
+  void learn_switching_cost(std::size_t planned);
+  std::string describe(const Candidate& candidate) const;
+
+  perfmodel::Case own_case() const { return {own_width_, perfmodel::Binding::kNone}; }
+
+  SessionOptions options_;
+  std::map<uint64_t, perfmodel::OpDescription> ops_;
+  perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
+  perfmodel::SwitchingCost cost_;
+  int own_width_ = 0;  // 0 = not known yet
+  Phase phase_ = Phase::kRecognising;
+  StepRecogniser recogniser_;
+  bool gave_up_ = false;  // no step found in kMostUnrecognised ops
+  std::unique_ptr<StepModel> model_;
+
+  // Replay of a stored plan.
+  std::optional<StoredPlan> replay_;  // in force, verified or not
+  bool replay_verified_ = false;
+
+  // The page being run.
+  std::map<uint64_t, Page> pages_;  // the latest few, by number
+  uint64_t number_ = 0;             // of the latest page taken; 0 = none
+  uint64_t version_ = 1;            // of what a draft is made from
+  uint64_t taken_version_ = 0;
+  std::optional<PlanDraft> taken_;
+  bool column_seen_ = false;
+  int steps_without_column_ = 0;
+
+  // Exploring.
+  TrialPage trial_;
+  int trials_ = 0;  // scheduled trial steps so far
+  int explorations_ = 0;
+
+  // Comparing.
+  std::unique_ptr<StepComparison> comparison_;
+  std::vector<Candidate> candidates_;
+  std::vector<perfmodel::SampleSet> candidate_steps_;
+  std::vector<int> comparison_page_;
+  bool replanned_ = false;
+
+  // Tuned.
+  Candidate in_force_;
+  std::optional<Settled> settled_;
+  bool settled_ready_ = false;
+  bool watching_ = false;  // events on again: the step may have become another
+  int foreign_steps_ = 0;
+  uint64_t watch_limit_ = 0;  // recogniser ops until the watch ends in vain
+  int foreign_needed_ = 0;
+
+  // Totals.
+  uint32_t steps_ = 0;
+  uint64_t samples_ = 0;
+  uint32_t observed_steps_ = 0;  // in observe mode
+  uint32_t sampled_steps_ = 0;
+  double sampled_seconds_ = 0;
+  double step_seconds_ = 0;
+  double observed_seconds_ = 0;
+  double steerable_seconds_ = 0;
+  perfmodel::SampleSet own_steps_;
+  perfmodel::SampleSet uniform_steps_;
+  perfmodel::SampleSet tuned_steps_;
+  int uniform_width_ = 0;
+  std::string decision_;
+
+  // The op before, for samples that contain a change of width.
+  int team_before_ = 0;
+};
+
+}  // namespace optile::tuner

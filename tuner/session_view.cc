@@ -1,0 +1,131 @@
+#include <algorithm>
+
+#include "tuner/session_state.h"
+#include "tuner/width_estimates.h"
+
+namespace optile::tuner {
+
+using perfmodel::Case;
+using perfmodel::Nanoseconds;
+
+namespace {
+
+double seconds(Nanoseconds duration) {
+  return static_cast<double>(duration.count()) * 1e-9;
+}
+
+Nanoseconds median_at(const OpSamples& samples, Case at) {
+  const perfmodel::SampleSet* set = samples.profile.find(at);
+  return set == nullptr ? Nanoseconds(0) : set->median();
+}
+
+// The fastest sampled case besides `planned`.
+void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
+  for (const auto& [at, set] : samples.profile.cases) {
+    if (at == planned || set.count() == 0) continue;
+    const Nanoseconds time = set.median();
+    if (view.runner_up && time >= view.runner_up_time) continue;
+    view.runner_up = at;
+    view.runner_up_time = time;
+  }
+}
+
+}  // namespace
+
+SessionView Session::State::view() const {
+  SessionView view;
+  view.phase = phase_;
+  view.steps = steps_;
+  view.sampled_steps = sampled_steps_;
+  view.samples = samples_;
+  view.plan_replayed = replay_verified_;
+  view.own_width = own_width_;
+  if (phase_ == Phase::kTuned) view.binding = replay_ ? replay_->binding : in_force_.binding;
+  if (model_) view.marker = model_->marker();
+  view.decision = decision_;
+  view.own_steps = own_steps_;
+  view.uniform_steps = uniform_steps_;
+  view.uniform_width = uniform_width_;
+  view.tuned_steps = tuned_steps_;
+  view.switching_cost = cost_.typical();
+  view.switching_cost_measured = cost_.measured();
+  if (step_seconds_ > 0) {
+    view.observed_share = observed_seconds_ / step_seconds_;
+    view.steerable_share = steerable_seconds_ / step_seconds_;
+  }
+  view.seconds_in_steps = step_seconds_;
+  const perfmodel::SampleSet& normal = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
+  view.seconds_lost_to_sampling =
+      std::max(0.0, sampled_seconds_ - sampled_steps_ * seconds(normal.median()));
+  if (!model_) return view;
+
+  std::map<perfmodel::OpPlace, const StoredEntry*> stored;
+  if (replay_) {
+    for (const StoredEntry& entry : replay_->entries) stored[entry.place] = &entry;
+  }
+  for (std::size_t i = 0; i < model_->sites().size(); ++i) {
+    const Site& site = model_->sites()[i];
+    OpView op;
+    op.place = site.place;
+    op.per_step = site.per_step;
+    op.rule = site.leave ? Rule::kLeftAlone : Rule::kOwnWidth;
+    if (const auto entry = stored.find(site.place); entry != stored.end()) {
+      op.width = entry->second->width;
+      op.rule = op.width != 0 ? Rule::kReplayed : entry->second->rule;
+    } else if (phase_ == Phase::kTuned && i < in_force_.plan.widths.size()) {
+      const int width = in_force_.plan.widths[i];
+      op.width = width < own_width_ ? width : 0;
+      op.rule = in_force_.plan.rules[i];
+    }
+    const Case planned{op.width == 0 ? own_width_ : op.width,
+                       op.width == 0 ? perfmodel::Binding::kNone : view.binding};
+    op.profile = site.samples.profile;
+    op.curve = perfmodel::Curve(op.profile);
+    if (const auto point = op.curve.at(planned)) op.best_time = point->time;
+    op.own_time = median_at(site.samples, own_case());
+    find_runner_up(site.samples, planned, op);
+    const std::optional<perfmodel::CurvePoint> best = op.curve.best();
+    if (op.rule == Rule::kOwnWidth && best && own_width_ > 0 && best->at.width > own_width_) {
+      op.rule = Rule::kUserCap;
+    }
+    view.ops.push_back(std::move(op));
+  }
+  return view;
+}
+
+std::optional<Session::Settled> Session::State::take_settled() {
+  if (!settled_ready_ || model_ == nullptr) return std::nullopt;
+  settled_ready_ = false;
+  Settled settled;
+  StoredPlan& plan = settled.plan;
+  plan.step_fingerprint = model_->fingerprint();
+  plan.own_width = own_width_;
+  plan.binding = in_force_.binding;
+  plan.marker = model_->marker();
+  plan.own_step_seconds = seconds(own_steps_.median());
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const bool chosen = candidates_[i].kind == in_force_.kind &&
+                        candidates_[i].plan.widths == in_force_.plan.widths;
+    if (chosen) plan.tuned_step_seconds = seconds(candidate_steps_[i].median());
+  }
+  for (const OpView& op : view().ops) {
+    const auto known = ops_.find(op.place.key);
+    StoredEntry entry;
+    entry.place = op.place;
+    if (known != ops_.end()) {
+      entry.name = known->second.name;
+      entry.shape = known->second.shape;
+    }
+    entry.width = op.width;
+    entry.rule = op.rule;
+    plan.entries.push_back(entry);
+    for (const auto& [at, set] : op.profile.cases) {
+      settled.profiles.push_back({op.place.key, entry.name, entry.shape, at, set.count(),
+                                  static_cast<double>(set.median().count()),
+                                  static_cast<double>(set.min().count())});
+    }
+  }
+  return settled;
+}
+
+}  // namespace optile::tuner

@@ -1,0 +1,268 @@
+#include "tuner/statistical_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "tuner/scaling_law.h"
+
+namespace optile::tuner {
+namespace {
+
+using perfmodel::Binding;
+using perfmodel::Case;
+
+constexpr double kSettled = 2.0;      // standard errors
+constexpr double kFarSlower = 1.5;    // one run that much slower ends a case
+constexpr double kSlower = 1.2;       // two runs do
+constexpr double kTouchExtra = 1e6;   // ns that a first touch may cost more: threads, primitives
+constexpr double kTouchFactor = 1.2;  // and caches
+
+}  // namespace
+
+StatisticalSearch::StatisticalSearch(const OpSamples& samples, StatisticalOptions options)
+    : samples_(samples), options_(std::move(options)) {
+  if (options_.cores <= kFewCores) {
+    for (const Case& at : options_.admitted) cases_[at] = Standing::kOpen;
+  } else {
+    grow();
+  }
+  review();
+}
+
+void StatisticalSearch::review() {
+  const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
+  if (!own) return;
+  const Estimate lead = fastest(*own);
+  for (auto& [at, standing] : cases_) {
+    if (standing == Standing::kOpen || standing == Standing::kDone) {
+      standing = judge(at, *own, lead);
+    }
+  }
+  const bool open = std::any_of(cases_.begin(), cases_.end(), [](const auto& entry) {
+    return entry.second == Standing::kOpen;
+  });
+  if (!open && options_.cores > kFewCores) grow();
+}
+
+StatisticalSearch::Standing StatisticalSearch::judge(Case at, const Estimate& own,
+                                                     const Estimate& lead) const {
+  const std::optional<Estimate> seen = measured(samples_, at, options_.own);
+  if (!seen || seen->samples < 3) return judge_few(at, own);
+  const double error = error_of_difference(*seen, lead);
+  if (seen->ns - lead.ns > kSettled * error) {
+    return seen->ns > kFarSlower * own.ns ? Standing::kHopeless : Standing::kWorse;
+  }
+  const double most_gain = own.ns - seen->ns + kSettled * error_of_difference(*seen, own);
+  if (most_gain < options_.least_gain * own.ns) return Standing::kWorse;
+  return seen->samples >= kEnough ? Standing::kDone : Standing::kOpen;
+}
+
+// Too few samples for statistics: only a clear loss ends a case.
+StatisticalSearch::Standing StatisticalSearch::judge_few(Case at, const Estimate& own) const {
+  const perfmodel::SampleSet* set = samples_.profile.find(at);
+  // What one control execution may be off; the estimate's error is that of their median.
+  const double off = own.error_ns * std::sqrt(static_cast<double>(std::min<std::size_t>(
+                                        own.samples, perfmodel::SampleSet::kKept)));
+  if (set == nullptr || set->count() == 0) {
+    const auto touched = samples_.touched.find(at);
+    if (touched != samples_.touched.end()) {
+      const auto ns = static_cast<double>(touched->second.count());
+      if (ns > kTouchExtra + kTouchFactor * kFarSlower * own.ns + 3 * off) {
+        return Standing::kHopeless;
+      }
+    }
+    const auto asked = samples_.asked.find(at);
+    const bool in_vain = asked != samples_.asked.end() && asked->second >= kAskedInVain;
+    return in_vain ? Standing::kHopeless : Standing::kOpen;
+  }
+  const auto least = static_cast<double>(set->min().count());
+  if (least > kFarSlower * own.ns + 3 * off) return Standing::kHopeless;
+  if (set->count() >= 2 && least > kSlower * own.ns + 3 * off) return Standing::kWorse;
+  return Standing::kOpen;
+}
+
+// The fastest case that has been seen often enough to eliminate others.
+Estimate StatisticalSearch::fastest(const Estimate& own) const {
+  Estimate lead = own;
+  for (const auto& [at, standing] : cases_) {
+    if (standing == Standing::kHopeless) continue;
+    const std::optional<Estimate> seen = measured(samples_, at, options_.own);
+    if (seen && seen->samples >= 3 && seen->ns < lead.ns) lead = *seen;
+  }
+  return lead;
+}
+
+bool StatisticalSearch::settled_better(const Estimate& candidate, const Estimate& own) const {
+  return candidate.samples >= 3 &&
+         own.ns - candidate.ns > kSettled * error_of_difference(candidate, own);
+}
+
+std::vector<Wish> StatisticalSearch::wishes() const {
+  const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
+  std::size_t open = 0;
+  for (const auto& [at, standing] : cases_) {
+    open += standing == Standing::kOpen || standing == Standing::kDone ? 1u : 0u;
+  }
+  std::vector<Wish> wishes;
+  for (const auto& [at, standing] : cases_) {
+    if (standing != Standing::kOpen) continue;
+    const std::optional<Estimate> seen = measured(samples_, at, options_.own);
+    if (!own || !seen) {
+      // A first touch, or one counted run behind a touch that promised nothing.
+      const auto touched = samples_.touched.find(at);
+      const bool promising = own && touched != samples_.touched.end() &&
+                             static_cast<double>(touched->second.count()) < 1.15 * own->ns;
+      wishes.push_back({at, promising ? 2 : 1});
+      continue;
+    }
+    // Alone and settled: more samples would not change anything.
+    if (open == 1 && settled_better(*seen, *own)) continue;
+    const bool doubtful = seen->samples < 3 && seen->ns > kSlower * own->ns;
+    const auto rest = static_cast<int>(kEnough - std::min(kEnough, seen->samples));
+    wishes.push_back({at, doubtful ? 1 : std::min(3, rest)});
+  }
+  return wishes;
+}
+
+bool StatisticalSearch::tolerates(Case at, double slack_ns) const {
+  const auto known = cases_.find(at);
+  if (known == cases_.end()) {
+    if (options_.cores <= kFewCores) return false;
+    // Narrower than a hopeless width is hopeless.
+    for (const auto& [other, standing] : cases_) {
+      if (standing == Standing::kHopeless && other.binding == at.binding &&
+          other.width >= at.width) {
+        return false;
+      }
+    }
+  }
+  const Estimate none;
+  const std::optional<Estimate> here = measured(samples_, at, options_.own);
+  const Estimate rest = measured(samples_, best(), options_.own).value_or(none);
+  if (here && rest.samples > 0) return here->ns - rest.ns <= slack_ns;
+  const auto touched = samples_.touched.find(at);
+  if (touched != samples_.touched.end() && rest.samples > 0) {
+    return static_cast<double>(touched->second.count()) - rest.ns <= slack_ns;
+  }
+  return known == cases_.end() || known->second != Standing::kHopeless;
+}
+
+Case StatisticalSearch::best() const {
+  const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
+  Case best = options_.own;
+  if (!own) return best;
+  double best_ns = own->ns;
+  for (const auto& [at, standing] : cases_) {
+    if (standing == Standing::kHopeless) continue;
+    const std::optional<Estimate> seen = measured(samples_, at, options_.own);
+    if (!seen || seen->ns >= best_ns || !settled_better(*seen, *own)) continue;
+    best = at;
+    best_ns = seen->ns;
+  }
+  return best;
+}
+
+Rule StatisticalSearch::rule() const {
+  return best() == options_.own ? Rule::kOwnWidth : Rule::kFastest;
+}
+
+// ---- more than kFewCores cores -----------------------------------------------------------------
+
+bool StatisticalSearch::grow() {
+  std::set<Binding> bindings;
+  for (const Case& at : options_.admitted) bindings.insert(at.binding);
+  bool grown = false;
+  for (Binding binding : bindings) grown = grow_coarse(binding) || grown;
+  return grown || refine();
+}
+
+std::vector<int> StatisticalSearch::widths_of(Binding binding) const {
+  std::vector<int> widths;
+  for (const Case& at : options_.admitted) {
+    if (at.binding == binding) widths.push_back(at.width);
+  }
+  std::sort(widths.begin(), widths.end());
+  return widths;
+}
+
+bool StatisticalSearch::try_case(Case at) {
+  if (at == options_.own || cases_.contains(at)) return false;
+  cases_[at] = Standing::kOpen;
+  return true;
+}
+
+// Two more halvings of the widest admitted width, unless the narrowest tried one is hopeless.
+bool StatisticalSearch::grow_coarse(Binding binding) {
+  const std::vector<int> widths = widths_of(binding);
+  if (widths.empty()) return false;
+  int narrowest = 0;
+  for (const auto& [at, standing] : cases_) {
+    if (at.binding != binding) continue;
+    if (standing == Standing::kHopeless) return false;
+    narrowest = narrowest == 0 ? at.width : std::min(narrowest, at.width);
+  }
+  int added = 0;
+  double target = narrowest == 0 ? options_.own.width : narrowest / 2.0;
+  for (; target >= 1 && added < 2; target /= 2) {
+    const auto nearest = std::min_element(widths.begin(), widths.end(), [&](int a, int b) {
+      return std::abs(a - target) < std::abs(b - target);
+    });
+    added += try_case({*nearest, binding}) ? 1 : 0;
+  }
+  return added > 0;
+}
+
+// Around the best sampled width of its binding: where a fitted law has its minimum, and half-way to
+// both neighbours.
+bool StatisticalSearch::refine() {
+  const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
+  if (!own || own->ns < options_.refine_from_ns || refinements_ >= kRefinements) return false;
+  Case best = options_.own;
+  double best_ns = own->ns;
+  std::vector<std::pair<Case, double>> seen = {{options_.own, own->ns}};
+  for (const auto& [at, standing] : cases_) {
+    const std::optional<Estimate> estimate = measured(samples_, at, options_.own);
+    if (!estimate) continue;
+    seen.push_back({at, estimate->ns});
+    if (estimate->ns < best_ns) {
+      best = at;
+      best_ns = estimate->ns;
+    }
+  }
+  ++refinements_;
+  std::set<Binding> bindings = {best.binding};
+  if (best == options_.own) {
+    for (const Case& at : options_.admitted) bindings.insert(at.binding);
+  }
+  bool grown = false;
+  for (Binding binding : bindings) {
+    std::vector<LawPoint> points;
+    int below = 0;
+    int above = 0;
+    for (const auto& [at, ns] : seen) {
+      if (at.binding != binding && !(at == options_.own)) continue;
+      points.push_back({at.width, ns});
+      if (at.width < best.width) below = std::max(below, at.width);
+      if (at.width > best.width) above = above == 0 ? at.width : std::min(above, at.width);
+    }
+    const std::vector<int> widths = widths_of(binding);
+    const auto propose = [&](double target) {
+      const auto nearest = std::min_element(widths.begin(), widths.end(), [&](int a, int b) {
+        return std::abs(a - target) < std::abs(b - target);
+      });
+      if (nearest == widths.end() || *nearest <= below || (above != 0 && *nearest >= above)) return;
+      grown = try_case({*nearest, binding}) || grown;
+    };
+    if (below != 0) propose((below + best.width) / 2.0);
+    if (above != 0) propose((above + best.width) / 2.0);
+    if (const std::optional<ScalingLaw> law = fit_scaling_law(points); law && !widths.empty()) {
+      propose(*std::min_element(widths.begin(), widths.end(),
+                                [&](int a, int b) { return law->at(a) < law->at(b); }));
+    }
+  }
+  return grown;
+}
+
+}  // namespace optile::tuner

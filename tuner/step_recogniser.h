@@ -1,0 +1,84 @@
+// Finds the step of a program: the period in the sequence of op places of its issuing thread.
+// Works on op events alone, since nobody can count steps before a marker is known.
+//
+// Keeps one lag, the distance to the latest earlier occurrence of an op, for as long as every op
+// equals the one that far back. A step is found after two whole repetitions, three when it is
+// shorter than kShortStep: an inner loop looks like a step until it ends. It is withdrawn when its
+// marker stays away, and replaced by a longer one whose repetitions it does not explain.
+// Extra or missing ops only delay recognition: the lag is found again behind them.
+// Pure, bounded memory. Owned by one session, one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "perfmodel/op.h"
+#include "perfmodel/profile.h"
+#include "tuner/plan.h"
+
+namespace optile::tuner {
+
+struct PlaceHash {
+  std::size_t operator()(const perfmodel::OpPlace& place) const;
+};
+
+// A step as it repeats: its marker and the places from the marker on.
+struct RecognisedStep {
+  Marker marker;
+  std::vector<perfmodel::OpPlace> sequence;
+};
+
+// Over the keys of a step, in order from its marker: equal steps of two runs have equal ones.
+uint64_t step_fingerprint(const std::vector<perfmodel::OpPlace>& sequence);
+
+class StepRecogniser {
+ public:
+  static constexpr std::size_t kHistory = 32768;      // latest ops remembered
+  static constexpr std::size_t kLongestStep = 16384;  // longer ones are never found
+  static constexpr std::size_t kShortStep = 64;
+
+  enum class Change { kNone, kFound, kLost };
+
+  // A marker to choose when it occurs once in the step (the stored plan's).
+  void prefer(perfmodel::OpPlace marker) { preferred_ = marker; }
+  Change observe(perfmodel::OpPlace place, perfmodel::Nanoseconds begin,
+                 perfmodel::Nanoseconds duration);
+  // nullptr while none is known.
+  const RecognisedStep* step() const { return step_ ? &*step_ : nullptr; }
+  // Forgets everything but the preferred marker, and gives the memory back.
+  void restart();
+  uint64_t observed() const { return total_; }
+
+ private:
+  struct Seen {
+    perfmodel::OpPlace place;
+    int64_t gap_ns = 0;  // idle time before it
+  };
+
+  const Seen& back(uint64_t position) const { return history_[position % kHistory]; }
+  void follow_lag(perfmodel::OpPlace place);
+  void remember(perfmodel::OpPlace place, int64_t gap_ns);
+  bool follow_marker(perfmodel::OpPlace place);
+  bool worth_adopting() const;
+  bool adopt();
+  std::size_t smallest_period(std::size_t length) const;
+  std::optional<std::size_t> choose_marker(std::size_t begin, std::size_t length) const;
+
+  std::optional<perfmodel::OpPlace> preferred_;
+  std::optional<RecognisedStep> step_;
+  std::vector<Seen> history_;
+  std::unordered_map<perfmodel::OpPlace, uint64_t, PlaceHash> last_seen_;
+  uint64_t total_ = 0;
+  uint64_t lag_ = 0;      // 0 = none
+  uint64_t matched_ = 0;  // ops in a row that equal the one `lag_` before
+  int64_t last_end_ns_ = 0;
+  // The step in force: ops since its marker, and how well its length explains the latest ops.
+  uint64_t since_marker_ = 0;
+  uint64_t explained_ = 0;    // ops in intervals about as long as the step
+  uint64_t unexplained_ = 0;  // ops in other intervals; both halve as they grow
+};
+
+}  // namespace optile::tuner

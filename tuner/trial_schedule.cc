@@ -1,0 +1,139 @@
+#include "tuner/trial_schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace optile::tuner {
+namespace {
+
+using perfmodel::Binding;
+using perfmodel::Case;
+
+constexpr int kControlEvery = 2;     // trials between two controls
+constexpr double kLongOp = 20;       // changes of width that a long op outweighs
+constexpr double kRideChanges = 2;   // an op rides along when it loses less than these
+
+class PageBuilder {
+ public:
+  PageBuilder(const std::vector<TrialOp>& ops, const TrialOptions& options)
+      : ops_(ops), options_(options), open_(ops.size()) {
+    page_.widths.resize(ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].search == nullptr) continue;
+      for (const Wish& wish : ops[i].search->wishes()) open_[i][wish.at] = wish.runs;
+    }
+    drop_what_does_not_matter();
+  }
+
+  TrialPage build() {
+    int since_control = 0;
+    while (static_cast<int>(page_.bindings.size()) < kPageSteps) {
+      const std::optional<Case> next = most_wanted();
+      if (!next) break;
+      add_trial(*next);
+      const bool room = static_cast<int>(page_.bindings.size()) < kPageSteps;
+      if (options_.controls && ++since_control == kControlEvery && room) {
+        add_control();
+        since_control = 0;
+      }
+    }
+    if (options_.controls && since_control > 0 &&
+        static_cast<int>(page_.bindings.size()) < kPageSteps) {
+      add_control();
+    }
+    return std::move(page_);
+  }
+
+ private:
+  double weight(std::size_t op) const { return ops_[op].own_ns * ops_[op].per_step; }
+
+  // Cases that only a sliver of the step wishes are not worth a step of it.
+  void drop_what_does_not_matter() {
+    double total = 0;
+    std::map<Case, double> share;
+    bool unknown = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      total += weight(i);
+      unknown = unknown || (!open_[i].empty() && ops_[i].own_ns <= 0);
+      for (const auto& [at, runs] : open_[i]) share[at] += weight(i);
+    }
+    if (unknown || total <= 0) return;
+    for (auto& wishes : open_) {
+      std::erase_if(wishes, [&](const auto& wish) {
+        return share[wish.first] < options_.least_share * total;
+      });
+    }
+  }
+
+  // The case with the most runs outstanding, so that repetitions of one case are spread out.
+  std::optional<Case> most_wanted() const {
+    std::map<Case, int> runs;
+    for (const auto& wishes : open_) {
+      for (const auto& [at, count] : wishes) runs[at] = std::max(runs[at], count);
+    }
+    std::optional<Case> best;
+    int most = 0;
+    for (const auto& [at, count] : runs) {
+      if (count <= 0) continue;
+      bool better = !best || count > most;
+      if (best && count == most) better = comes_before(at, *best);
+      if (options_.narrow_first && best) better = comes_before(at, *best);
+      if (!better) continue;
+      best = at;
+      most = count;
+    }
+    return best;
+  }
+
+  bool comes_before(Case a, Case b) const {
+    return options_.narrow_first ? a.width < b.width : a.width > b.width;
+  }
+
+  void add_trial(Case at) {
+    page_.bindings.push_back(at.binding);
+    page_.control.push_back(false);
+    for (std::size_t i = 0; i < ops_.size(); ++i) page_.widths[i].push_back(width_for(i, at));
+  }
+
+  int width_for(std::size_t op, Case at) {
+    const Search* search = ops_[op].search;
+    if (search == nullptr) return 0;
+    auto& wishes = open_[op];
+    if (const auto wish = wishes.find(at); wish != wishes.end() && wish->second > 0) {
+      --wish->second;
+      return at.width;
+    }
+    if (search->tolerates(at, kRideChanges * options_.switching_ns)) return at.width;
+    if (ops_[op].own_ns >= kLongOp * options_.switching_ns && !options_.narrow_first) {
+      for (auto& [other, runs] : wishes) {
+        if (other.binding != at.binding || runs <= 0) continue;
+        --runs;
+        return other.width;
+      }
+    }
+    const Case rest = search->best();
+    const bool same_binding = rest.binding == at.binding;
+    return rest == options_.own || !same_binding ? 0 : rest.width;
+  }
+
+  void add_control() {
+    page_.bindings.push_back(Binding::kNone);
+    page_.control.push_back(true);
+    for (auto& widths : page_.widths) widths.push_back(0);
+  }
+
+  const std::vector<TrialOp>& ops_;
+  const TrialOptions& options_;
+  std::vector<std::map<Case, int>> open_;  // per op: runs outstanding
+  TrialPage page_;
+};
+
+}  // namespace
+
+TrialPage make_trial_page(const std::vector<TrialOp>& ops, const TrialOptions& options) {
+  return PageBuilder(ops, options).build();
+}
+
+}  // namespace optile::tuner

@@ -1,0 +1,43 @@
+// One plan page of scheduled steps out of what the searches wish. A scheduled step runs one case:
+// every op that wishes it, and those it costs next to nothing, so that neighbours share a width and
+// a sample does not contain a change of width; ops that would lose stay at their best. Long ops,
+// for which a change is nothing, may run another wish of theirs in the same step. Repetitions of a
+// case are spread over the page, with steps at the program's own widths between them as controls.
+// Pure.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "perfmodel/case.h"
+#include "tuner/search.h"
+
+namespace optile::tuner {
+
+inline constexpr int kPageSteps = 16;  // OPTILE_MAX_SCHEDULE
+
+struct TrialOp {
+  const Search* search = nullptr;  // null: runs at the program's own width throughout
+  double own_ns = 0;               // per execution, 0 = not known
+  int per_step = 1;
+};
+
+struct TrialOptions {
+  perfmodel::Case own;
+  bool controls = true;       // steps at own widths between the trials
+  bool narrow_first = false;  // the paper's order: widths grow
+  double switching_ns = 0;    // of one change of width
+  double least_share = 0.005;  // of the step's time: cases that only shorter ops wish are dropped
+};
+
+struct TrialPage {
+  std::vector<perfmodel::Binding> bindings;  // per scheduled step
+  std::vector<bool> control;                 // per scheduled step: all at own widths
+  std::vector<std::vector<int>> widths;      // [op][scheduled step]; 0 = own
+  bool empty() const { return bindings.empty(); }
+};
+
+// Empty when no search wishes anything that matters.
+TrialPage make_trial_page(const std::vector<TrialOp>& ops, const TrialOptions& options);
+
+}  // namespace optile::tuner

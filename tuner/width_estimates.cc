@@ -1,0 +1,117 @@
+#include "tuner/width_estimates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "perfmodel/curve.h"
+
+namespace optile::tuner {
+namespace {
+
+using perfmodel::Case;
+
+constexpr double kPredictedError = 0.10;     // of the time, between samples
+constexpr double kExtrapolatedError = 0.25;  // beyond them, and for first touches
+constexpr double kAgree = 2.0;               // standard errors
+
+// Ratio to the own width over all places of a key.
+struct Shared {
+  double time = 0;
+  double own = 0;
+  double variance = 0;
+  double own_variance = 0;
+  int places = 0;
+};
+
+std::optional<WidthEstimate> predicted(const OpSamples& samples, const perfmodel::Curve& curve,
+                                       Case at) {
+  const std::optional<perfmodel::CurvePoint> point = curve.at(at);
+  const auto touched = samples.touched.find(at);
+  const bool between = point && point->kind == perfmodel::PointKind::kInterpolated;
+  if (!between && touched != samples.touched.end()) {
+    const auto ns = static_cast<double>(touched->second.count());
+    return WidthEstimate{at.width, ns, kExtrapolatedError * ns};
+  }
+  if (!point) return std::nullopt;
+  const auto ns = static_cast<double>(point->time.count());
+  return WidthEstimate{at.width, ns, (between ? kPredictedError : kExtrapolatedError) * ns};
+}
+
+std::optional<Estimate> at_own_width(const OpSamples& samples, const EstimateOptions& options) {
+  const Case bound{options.own.width, options.binding};
+  const std::optional<Estimate> estimate = measured(samples, bound, options.own);
+  return estimate ? estimate : measured(samples, options.own, options.own);
+}
+
+using SharedByWidth = std::map<int, Shared>;
+
+std::map<uint64_t, SharedByWidth> share(const std::vector<EstimateSource>& sources,
+                                        const EstimateOptions& options) {
+  std::map<uint64_t, SharedByWidth> by_key;
+  for (const EstimateSource& source : sources) {
+    const std::optional<Estimate> own = at_own_width(*source.samples, options);
+    if (!own) continue;
+    for (int width : options.widths) {
+      const auto seen = measured(*source.samples, {width, options.binding}, options.own);
+      if (!seen) continue;
+      Shared& shared = by_key[source.key][width];
+      shared.time += seen->ns;
+      shared.own += own->ns;
+      shared.variance += seen->error_ns * seen->error_ns;
+      shared.own_variance += own->error_ns * own->error_ns;
+      ++shared.places;
+    }
+  }
+  return by_key;
+}
+
+// The place's own measurement, or its own-width time scaled by the key's ratio when both agree.
+WidthEstimate combine(int width, const Estimate& seen, const Estimate& own, const Shared& shared) {
+  const WidthEstimate alone{width, seen.ns, seen.error_ns};
+  if (shared.places < 2 || shared.own <= 0) return alone;
+  const double ratio = shared.time / shared.own;
+  const double ratio_error =
+      std::sqrt(shared.variance + ratio * ratio * shared.own_variance) / shared.own;
+  const double here = seen.ns / own.ns;
+  const double here_error = std::hypot(seen.error_ns, here * own.error_ns) / own.ns;
+  if (std::abs(here - ratio) > kAgree * std::hypot(here_error, ratio_error)) return alone;
+  // The places may still differ by less than can be told.
+  return {width, own.ns * ratio, own.ns * std::hypot(ratio_error, 0.25 * here_error)};
+}
+
+}  // namespace
+
+std::vector<std::vector<WidthEstimate>> estimate_widths(const std::vector<EstimateSource>& sources,
+                                                        const EstimateOptions& options) {
+  const std::map<uint64_t, SharedByWidth> shared = share(sources, options);
+  std::vector<std::vector<WidthEstimate>> all;
+  all.reserve(sources.size());
+  for (const EstimateSource& source : sources) {
+    std::vector<WidthEstimate> estimates;
+    const perfmodel::Curve curve(source.samples->profile);
+    const std::optional<Estimate> own = at_own_width(*source.samples, options);
+    const auto of_key = shared.find(source.key);
+    for (int width : options.widths) {
+      if (width == options.own.width) continue;
+      const Case at{width, options.binding};
+      const auto seen = measured(*source.samples, at, options.own);
+      if (seen && own && of_key != shared.end()) {
+        estimates.push_back(combine(width, *seen, *own, of_key->second.at(width)));
+      } else if (seen) {
+        estimates.push_back({width, seen->ns, seen->error_ns});
+      } else if (const auto guess = predicted(*source.samples, curve, at)) {
+        estimates.push_back(*guess);
+      }
+    }
+    if (own) estimates.push_back({options.own.width, own->ns, own->error_ns});
+    std::sort(estimates.begin(), estimates.end(),
+              [](const auto& a, const auto& b) { return a.width < b.width; });
+    all.push_back(std::move(estimates));
+  }
+  return all;
+}
+
+}  // namespace optile::tuner
