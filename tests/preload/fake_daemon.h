@@ -1,0 +1,53 @@
+// A daemon that does exactly what a test tells it: answers one hello with two regions, publishes
+// pages, reads events. Owns the socket in a folder of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "bindings/abi/frames.h"
+
+namespace optile::test {
+
+struct PlannedOp {
+  uint64_t key = 0;
+  uint16_t width = 0;
+  std::vector<uint16_t> schedule;
+  uint16_t flags = 0;
+};
+
+class FakeDaemon {
+ public:
+  FakeDaemon();
+  ~FakeDaemon();
+
+  const std::string& socket_path() const { return socket_path_; }
+  // Answers the next client, on a thread of its own; joined by wait_for_client().
+  void answer_one_client(uint16_t abi_version = OPTILE_ABI_VERSION);
+  void wait_for_client();
+  void hang_up() { connection_.reset(); }
+
+  void publish(const std::vector<PlannedOp>& ops, uint64_t marker_key = 0,
+               const std::function<void(optile_plan_page&)>& finish = {});
+  std::vector<optile_event> take_events();
+  const optile_client_region& client() const { return *client_; }
+  const optile_hello& hello() const { return hello_; }
+
+ private:
+  void serve(uint16_t abi_version);
+
+  std::string folder_;
+  std::string socket_path_;
+  base::UniqueFd listener_;
+  base::UniqueFd connection_;
+  std::thread server_;
+  optile_hello hello_{};
+  optile_plan_region* plan_ = nullptr;
+  optile_client_region* client_ = nullptr;
+  uint64_t generation_ = 0;
+};
+
+}  // namespace optile::test

@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+"""What the shim's file brings into every process: little, and nothing that nobody asked for."""
+
+import re
+import subprocess
+import sys
+import unittest
+
+SHIM = ""
+
+EXPORTED = {
+    "GOMP_parallel",
+    "GOMP_parallel_loop_dynamic",
+    "GOMP_parallel_loop_guided",
+    "GOMP_parallel_loop_maybe_nonmonotonic_runtime",
+    "GOMP_parallel_loop_nonmonotonic_dynamic",
+    "GOMP_parallel_loop_nonmonotonic_guided",
+    "GOMP_parallel_loop_nonmonotonic_runtime",
+    "GOMP_parallel_loop_runtime",
+    "GOMP_parallel_loop_static",
+    "GOMP_parallel_reductions",
+    "GOMP_parallel_sections",
+    "_ZN2at15set_num_threadsEi",
+    "omp_set_num_threads",
+    "optile_step",
+}
+
+
+def output_of(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Library(unittest.TestCase):
+    def test_exports_only_what_it_interposes(self) -> None:
+        lines = output_of("nm", "-D", "--defined-only", SHIM).splitlines()
+        self.assertEqual({line.split()[-1].split("@")[0] for line in lines}, EXPORTED)
+
+    def test_needs_only_the_c_library(self) -> None:
+        needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-dW", SHIM))
+        self.assertTrue(
+            all(name.startswith(("libc.so", "ld-linux")) for name in needed), needed
+        )
+
+    def test_thread_local_storage_is_small(self) -> None:
+        for line in output_of("readelf", "-lW", SHIM).splitlines():
+            if line.split()[:1] == ["TLS"]:
+                self.assertLessEqual(int(line.split()[5], 16), 64)
+                return
+        self.fail("no TLS segment found: has the shim become something else?")
+
+    def test_has_no_executable_stack_and_no_text_relocations(self) -> None:
+        self.assertNotIn("TEXTREL", output_of("readelf", "-dW", SHIM))
+        stack = [line for line in output_of("readelf", "-lW", SHIM).splitlines() if "STACK" in line]
+        self.assertTrue(stack and "E" not in stack[0].split()[6])
+
+
+if __name__ == "__main__":
+    SHIM = sys.argv.pop(1)
+    unittest.main(verbosity=2)

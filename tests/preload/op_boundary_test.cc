@@ -1,0 +1,268 @@
+// The rules that keep a program whole, each by name. Every test is a process of its own (the shim's
+// state is the process's), so the body runs in a forked child that reports through its exit status.
+#include "bindings/preload/op_boundary.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/environment.h"
+#include "bindings/preload/width_actuator.h"
+#include "tests/preload/fake_daemon.h"
+
+namespace optile::preload {
+namespace {
+
+using test::FakeDaemon;
+using test::PlannedOp;
+
+constexpr int kOwn = 4;
+constexpr uint64_t kOp = 0x1111;
+constexpr uint64_t kMarker = 0x2222;
+
+void describe_nothing(const void* /*source*/, char* name, char* shape) {
+  name[0] = 'x';
+  name[1] = '\0';
+  shape[0] = '\0';
+}
+
+optile_op_identity identity_of(uint64_t key) {
+  return {key, 0, OPTILE_PROBE_TORCH, describe_nothing, nullptr};
+}
+
+// Runs one op and returns the thread count that it saw inside.
+int run_op(uint64_t key) {
+  const optile_op_identity identity = identity_of(key);
+  optile_open_op open{};
+  op_begin(&identity, &open);
+  const int seen = omp_get_max_threads();
+  op_end(&open);
+  return seen;
+}
+
+#define CHECK_OR_EXIT(condition)                                            \
+  do {                                                                      \
+    if (!(condition)) {                                                     \
+      std::fprintf(stderr, "line %d: %s is false\n", __LINE__, #condition); \
+      std::_Exit(1);                                                        \
+    }                                                                       \
+  } while (false)
+
+class OpBoundary : public ::testing::Test {
+ protected:
+  // Body in a fresh process with a fake daemon; `environment` is what the launcher would have set.
+  static void in_child(void (*body)(FakeDaemon&)) {
+    const pid_t child = fork();
+    if (child == 0) {
+      FakeDaemon daemon;
+      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
+      read_environment();
+      omp_set_num_threads(kOwn);
+      choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
+      body(daemon);
+      std::_Exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  }
+
+  static void attach(FakeDaemon& daemon) {
+    daemon.answer_one_client();
+    run_op(0x9999);
+    daemon.wait_for_client();
+    // The first wait may have ended before the answer: the next boundaries look again.
+    for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) run_op(0x9999);
+    CHECK_OR_EXIT(attachment() != nullptr);
+  }
+};
+
+TEST_F(OpBoundary, WidthIsObeyedAndPutBack) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(daemon.take_events().back().width == 2);
+  });
+}
+
+TEST_F(OpBoundary, FirstExecutionIsAtTheProgramsOwnWidth) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    daemon.publish({{kOp, 1, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(run_op(kOp) == 1);
+  });
+}
+
+TEST_F(OpBoundary, NeverWiderThanTheProgramsOwnWord) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 64, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    omp_set_num_threads(2);
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    daemon.publish({{kOp, 3, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+  });
+}
+
+TEST_F(OpBoundary, WhatTheProgramSetsInsideAnOpStays) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    const optile_op_identity identity = identity_of(kOp);
+    optile_open_op open{};
+    op_begin(&identity, &open);
+    omp_set_num_threads(3);
+    op_end(&open);
+    CHECK_OR_EXIT(omp_get_max_threads() == 3);
+  });
+}
+
+TEST_F(OpBoundary, OnlyTheOutermostOpIsSteered) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    run_op(kMarker);
+    daemon.publish({{kOp, 2, {}, 0}, {kMarker, 1, {}, 0}});
+    const optile_op_identity outer = identity_of(kOp);
+    optile_open_op open{};
+    op_begin(&outer, &open);
+    CHECK_OR_EXIT(run_op(kMarker) == 2);
+    CHECK_OR_EXIT(omp_get_max_threads() == 2);
+    op_end(&open);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
+TEST_F(OpBoundary, LeftAloneMeansLeftAlone) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 1, {}, OPTILE_ENTRY_LEAVE}});
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+  });
+}
+
+TEST_F(OpBoundary, ScheduleIsWalkedStepByStep) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    run_op(kMarker);
+    daemon.take_events();
+    // Context 0 never occurs, so the marker is given the context it will run in.
+    daemon.publish({{kOp, 3, {2, 1, 0}, 0}}, 0);
+    run_op(kOp);
+    // Contexts settle after 8 equal steps; then the marker's is known from its events.
+    for (int i = 0; i < 20; ++i) {
+      run_op(kMarker);
+      run_op(kOp);
+    }
+    const std::vector<optile_event> events = daemon.take_events();
+    const uint64_t context = events[events.size() - 2].context;
+    daemon.publish({{kOp, 3, {2, 1, 0}, 0}}, kMarker,
+                   [context](optile_plan_page& page) { page.marker_context = context; });
+    int seen[6] = {};
+    for (int& width : seen) {
+      run_op(kMarker);
+      width = run_op(kOp);
+    }
+    const int wanted[6] = {2, 1, kOwn, 3, 3, 3};
+    for (int i = 0; i < 6; ++i) CHECK_OR_EXIT(seen[i] == wanted[i]);
+    int steps = 0;
+    for (const optile_event& event : daemon.take_events()) steps += event.kind == OPTILE_EVENT_STEP;
+    CHECK_OR_EXIT(steps == 5);
+  });
+}
+
+TEST_F(OpBoundary, AFullRingDropsAndCounts) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    daemon.take_events();
+    const uint64_t before = daemon.client().threads[0].dropped;
+    for (uint32_t i = 0; i < OPTILE_RING_EVENTS + 100; ++i) run_op(kOp);
+    CHECK_OR_EXIT(daemon.client().threads[0].dropped - before == 100);
+    CHECK_OR_EXIT(daemon.take_events().size() == OPTILE_RING_EVENTS);
+  });
+}
+
+TEST_F(OpBoundary, AVanishedDaemonLeavesItsLastPlan) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    daemon.hang_up();
+    for (int i = 0; i < 1000; ++i) CHECK_OR_EXIT(run_op(kOp) == 2);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
+TEST_F(OpBoundary, AnotherVersionIsNotAttached) {
+  in_child([](FakeDaemon& daemon) {
+    daemon.answer_one_client(OPTILE_ABI_VERSION + 1);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    daemon.wait_for_client();
+    for (int i = 0; i < 1000; ++i) CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(attachment() == nullptr);
+  });
+}
+
+TEST_F(OpBoundary, AForkedChildIsLeftAlone) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    const pid_t child = fork();
+    if (child == 0) std::_Exit(run_op(kOp) == kOwn && attachment() == nullptr ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK_OR_EXIT(status == 0);
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+  });
+}
+
+TEST_F(OpBoundary, ObserveChangesNothing) {
+  setenv("OPTILE_MODE", "observe", 1);
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 1, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(!daemon.take_events().empty());
+  });
+  unsetenv("OPTILE_MODE");
+}
+
+TEST_F(OpBoundary, OffNeverAttaches) {
+  setenv("OPTILE_MODE", "off", 1);
+  in_child([](FakeDaemon&) {
+    for (int i = 0; i < 100; ++i) CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(attachment() == nullptr);
+  });
+  unsetenv("OPTILE_MODE");
+}
+
+TEST_F(OpBoundary, NothingHappensInsideARegion) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 1, {}, 0}});
+    daemon.take_events();
+    int wrong = 0;
+#pragma omp parallel num_threads(2) reduction(+ : wrong)
+    wrong += run_op(kOp) == 1 ? 1 : 0;
+    CHECK_OR_EXIT(wrong == 0);
+  });
+}
+
+}  // namespace
+}  // namespace optile::preload
