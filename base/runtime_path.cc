@@ -49,9 +49,8 @@ std::string parent_directory(const std::string& path) {
 
 Status ensure_private_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return errno_error("cannot make the runtime directory " + path +
-                           "; name another place with --socket",
-                       errno);
+    return errno_error(
+        "cannot make the runtime directory " + path + "; name another place with --socket", errno);
   }
   const UniqueFd directory(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.valid()) {
@@ -78,10 +77,10 @@ Status check_socket_path(const std::string& path, std::size_t suffix_bytes) {
     return Error{ErrorKind::kInvalid, "the socket path is empty; name one with --socket"};
   }
   if (path.size() + suffix_bytes <= kMaxSocketPathBytes) return {};
-  return Error{ErrorKind::kInvalid,
-               "the socket path " + path + " has " + std::to_string(path.size()) +
-                   " bytes but only " + std::to_string(kMaxSocketPathBytes - suffix_bytes) +
-                   " fit into an address; name a shorter one with --socket"};
+  return Error{ErrorKind::kInvalid, "the socket path " + path + " has " +
+                                        std::to_string(path.size()) + " bytes but only " +
+                                        std::to_string(kMaxSocketPathBytes - suffix_bytes) +
+                                        " fit into an address; name a shorter one with --socket"};
 }
 
 }  // namespace optile::base

@@ -1,5 +1,6 @@
-// Where the daemon's socket lies: one rule for daemon and launcher (the shim follows the same one in
-// C). Nothing here connects or binds. Any thread; the environment is read by runtime_environment().
+// Where the daemon's socket lies: one rule for daemon and launcher (the shim follows the same one
+// in C). Nothing here connects or binds. Any thread; the environment is read by
+// runtime_environment().
 #pragma once
 
 #include <sys/types.h>

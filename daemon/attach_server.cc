@@ -25,7 +25,9 @@ constexpr int kAcceptsPerWake = 64;
 constexpr std::chrono::milliseconds kRetryAfter{100};
 constexpr std::size_t kMaxForeignDescriptors = 8;
 
-UniqueFd open_reserve() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+UniqueFd open_reserve() {
+  return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
 
 // A descriptor that becomes readable when the process ends; invalid where the kernel has none.
 UniqueFd process_end(int pid) {
@@ -198,7 +200,9 @@ AttachServer::AttachServer(boost::asio::io_context& io, UniqueFd listening, Hand
   wait();
 }
 
-AttachServer::~AttachServer() { stop(); }
+AttachServer::~AttachServer() {
+  stop();
+}
 
 void AttachServer::stop() {
   if (stopped_) return;

@@ -67,8 +67,8 @@ bool Client::start(const ClientHeader& header) {
     return false;
   }
   tuner::SessionOptions options;
-  options.search = hello_.search == OPTILE_SEARCH_PAPER ? tuner::SearchKind::kPaper
-                                                        : tuner::SearchKind::kAuto;
+  options.search =
+      hello_.search == OPTILE_SEARCH_PAPER ? tuner::SearchKind::kPaper : tuner::SearchKind::kAuto;
   options.strategy = strategy_of(hello_.strategy);
   options.cases = admitted(header.fallbacks);
   options.cores = cases_.cores;
@@ -141,7 +141,9 @@ void Client::set_cases(CaseSet cases) {
   if (session_ != nullptr) session_->set_cases(admitted(fallbacks_), cases_.cores);
 }
 
-bool Client::profiling() const { return !clock_refused_ && busy_plan_; }
+bool Client::profiling() const {
+  return !clock_refused_ && busy_plan_;
+}
 
 Conditions Client::conditions() const {
   Conditions conditions;

@@ -32,7 +32,7 @@ struct ClientView {
   std::optional<ClientHeader> header;
   bool clock_refused = false;  // its declared clock is not ours: nothing is observed
   ReaderCounters counters;
-  uint64_t generation = 0;     // of the plan page in force
+  uint64_t generation = 0;  // of the plan page in force
   std::size_t entries_left_out = 0;
   bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
   int own_width_cap = 0;

@@ -64,8 +64,7 @@ base::Result<ClientMemory> ClientMemory::make() {
   base::Result<Mapping> client =
       map_file(client_fd.value(), sizeof(optile_client_region), PROT_READ);
   if (!client.ok()) return client.error();
-  base::Status sealed =
-      seal(plan_fd.value(), kFixedSize | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+  base::Status sealed = seal(plan_fd.value(), kFixedSize | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
   if (sealed.ok()) sealed = seal(client_fd.value(), kFixedSize | F_SEAL_SEAL);
   if (!sealed.ok()) return sealed.error();
 
@@ -77,6 +76,8 @@ base::Result<ClientMemory> ClientMemory::make() {
   return memory;
 }
 
-ClientMemory::Descriptors ClientMemory::take_descriptors() { return std::move(descriptors_); }
+ClientMemory::Descriptors ClientMemory::take_descriptors() {
+  return std::move(descriptors_);
+}
 
 }  // namespace optile::daemon

@@ -1,5 +1,5 @@
-// The two memory files of one client: made, sized, mapped and sealed here, then passed to the client
-// once. Owned by that client's record; the daemon's one thread.
+// The two memory files of one client: made, sized, mapped and sealed here, then passed to the
+// client once. Owned by that client's record; the daemon's one thread.
 //
 // Seals: neither file can shrink or grow, so reading one never ends in SIGBUS; the plan file cannot
 // be mapped for writing by anybody after us. The client's file is mapped read-only here.

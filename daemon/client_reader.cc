@@ -163,9 +163,9 @@ std::optional<ClientEvent> ClientReader::check(const optile_event& raw, const Co
   if (raw.binding > OPTILE_BINDING_SPREAD) return std::nullopt;
   // Counters of two processors may differ by a little: one millisecond is a lot.
   if (raw.begin_ticks > now_ticks || raw.ticks > now_ticks - raw.begin_ticks) {
-    const bool slightly = raw.begin_ticks + raw.ticks >= raw.begin_ticks &&
-                          clock.duration(raw.begin_ticks + raw.ticks - now_ticks) <
-                              std::chrono::milliseconds(1);
+    const bool slightly =
+        raw.begin_ticks + raw.ticks >= raw.begin_ticks &&
+        clock.duration(raw.begin_ticks + raw.ticks - now_ticks) < std::chrono::milliseconds(1);
     if (!slightly) return std::nullopt;
   }
   const std::vector<uint8_t>& lengths = *context.schedule_lengths;

@@ -41,9 +41,9 @@ Controller::Controller(Dependencies dependencies, perfmodel::Budget budget)
 
 base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   if (clients_.size() >= kMaxClients) {
-    return base::Error{base::ErrorKind::kUnavailable,
-                       "the daemon already serves " + std::to_string(kMaxClients) +
-                           " programs; this one runs untuned"};
+    return base::Error{base::ErrorKind::kUnavailable, "the daemon already serves " +
+                                                          std::to_string(kMaxClients) +
+                                                          " programs; this one runs untuned"};
   }
   const uint64_t id = ++last_id_;
   Client::Dependencies dependencies;

@@ -1,5 +1,5 @@
-// All clients of a daemon: arrivals, departures, periodic reading, what goes to the store. The clock
-// comes in, there is no descriptor and no wait here. The daemon's one thread.
+// All clients of a daemon: arrivals, departures, periodic reading, what goes to the store. The
+// clock comes in, there is no descriptor and no wait here. The daemon's one thread.
 #pragma once
 
 #include <chrono>

@@ -150,7 +150,9 @@ Database::Opened Database::open(const std::string& path, const Identity& identit
   return opened;
 }
 
-Database::~Database() { sqlite3_close_v2(handle_); }
+Database::~Database() {
+  sqlite3_close_v2(handle_);
+}
 
 Status Database::prepare(const std::string& path, const Identity& identity) {
   if (Status status = check_identity(identity); !status.ok()) return status;
@@ -193,10 +195,9 @@ Status Database::check_identity(const Identity& identity) {
   }
   if (!is_new && found_version != identity.schema_version) {
     last_fault_ = DatabaseFault::kForeign;
-    return Error{ErrorKind::kInvalid, "the store has version " + std::to_string(found_version) +
-                                          ", this daemon knows " +
-                                          std::to_string(identity.schema_version) +
-                                          "; name another with --store"};
+    return Error{ErrorKind::kInvalid,
+                 "the store has version " + std::to_string(found_version) + ", this daemon knows " +
+                     std::to_string(identity.schema_version) + "; name another with --store"};
   }
   if (is_new) return {};
   const base::Result<std::vector<Row>> check = query("PRAGMA quick_check(1)");
@@ -226,7 +227,9 @@ base::Result<std::vector<Row>> Database::query(const std::string& sql, const Row
   return rows;
 }
 
-int64_t Database::last_row_id() const { return sqlite3_last_insert_rowid(handle_); }
+int64_t Database::last_row_id() const {
+  return sqlite3_last_insert_rowid(handle_);
+}
 
 base::Error Database::fail(const std::string& what) {
   const int code = handle_ == nullptr ? SQLITE_NOMEM : sqlite3_extended_errcode(handle_);

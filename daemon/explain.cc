@@ -50,9 +50,12 @@ bool matches(const Wanted& wanted, const perfmodel::OpPlace& place, const Client
 }
 
 Json point_json(const Case& at, double median_ns, const char* kind) {
-  return {{"width", at.width},        {"binding", perfmodel::binding_name(at.binding)},
-          {"median_ns", median_ns},   {"min_ns", nullptr},
-          {"count", 0},               {"kind", kind}};
+  return {{"width", at.width},
+          {"binding", perfmodel::binding_name(at.binding)},
+          {"median_ns", median_ns},
+          {"min_ns", nullptr},
+          {"count", 0},
+          {"kind", kind}};
 }
 
 // Sampled cases of this run, and what the curve says about the widths between them.
@@ -73,8 +76,7 @@ Json curve_of_session(const tuner::OpView& op, int cores) {
       if (op.profile.find({width, binding}) != nullptr) continue;
       const std::optional<perfmodel::CurvePoint> point = op.curve.at({width, binding});
       if (!point) continue;
-      const char* kind =
-          point->kind == PointKind::kExtrapolated ? "extrapolated" : "interpolated";
+      const char* kind = point->kind == PointKind::kExtrapolated ? "extrapolated" : "interpolated";
       curve.push_back(point_json({width, binding}, static_cast<double>(point->time.count()), kind));
     }
   }
@@ -119,8 +121,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
     const std::vector<FoundProfile> profiles = controller.store().find_profiles(
         controller.machine().fingerprint, op.place.key, "", kMaxStoredRows);
     json["curve"] = curve_of_store(profiles);
-    const int64_t when = client.stored ? client.stored->when
-                                       : (profiles.empty() ? 0 : profiles.front().when);
+    const int64_t when =
+        client.stored ? client.stored->when : (profiles.empty() ? 0 : profiles.front().when);
     json["provenance"] = {{"source", when == 0 ? "none" : "store"},
                           {"made_at", when == 0 ? Json(nullptr) : Json(iso_time(when))}};
   }
@@ -130,11 +132,11 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
                     {"own_time_ns", op.own_time.count()}};
   json["switching_cost"] = {{"ns", session.switching_cost.count()},
                             {"measured", session.switching_cost_measured}};
-  json["user"] = {{"own_width", session.own_width},
-                  {"source", width_source_name(header.own_width_source)},
-                  {"omp_num_threads", client.hello.omp_num_threads == 0
-                                          ? Json(nullptr)
-                                          : Json(client.hello.omp_num_threads)}};
+  json["user"] = {
+      {"own_width", session.own_width},
+      {"source", width_source_name(header.own_width_source)},
+      {"omp_num_threads",
+       client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
   json["cap"] = client.own_width_cap == 0 ? Json(session.own_width) : Json(client.own_width_cap);
   return json;
 }

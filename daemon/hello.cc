@@ -10,7 +10,9 @@ using base::ErrorKind;
 
 constexpr int kMaxPid = 1 << 22;  // the kernel's own limit
 
-Error refuse(const char* why) { return {ErrorKind::kInvalid, why}; }
+Error refuse(const char* why) {
+  return {ErrorKind::kInvalid, why};
+}
 
 template <std::size_t kSize>
 std::string text_of(const char (&field)[kSize]) {

@@ -11,8 +11,8 @@
 namespace optile::daemon {
 
 struct Hello {
-  int pid = 0;        // for display; the connection is the identity
-  unsigned uid = 0;   // from the socket
+  int pid = 0;       // for display; the connection is the identity
+  unsigned uid = 0;  // from the socket
   std::string run_id;
   std::string executable;
   std::string program;

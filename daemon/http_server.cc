@@ -20,7 +20,9 @@ using Stream = boost::beast::basic_stream<stream_protocol>;
 constexpr std::uint32_t kMaxHeaderBytes = 16 << 10;
 constexpr std::chrono::milliseconds kRetryAfter{100};
 
-std::string text(boost::beast::string_view view) { return {view.data(), view.size()}; }
+std::string text(boost::beast::string_view view) {
+  return {view.data(), view.size()};
+}
 
 }  // namespace
 
@@ -35,9 +37,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     parser_->body_limit(kMaxRequestBytes);
     stream_.expires_after(kHttpDeadline);
     const auto self = shared_from_this();
-    http::async_read(stream_, buffer_, *parser_, [self](const error_code& error, std::size_t) {
-      self->have_read(error);
-    });
+    http::async_read(stream_, buffer_, *parser_,
+                     [self](const error_code& error, std::size_t) { self->have_read(error); });
   }
 
   void leave() {
@@ -58,8 +59,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     }
     if (error) return leave();
     const http::request<http::string_body>& request = parser_->get();
-    const HttpResponse response = server_.handler_(
-        {text(request.method_string()), text(request.target()), request.body()});
+    const HttpResponse response =
+        server_.handler_({text(request.method_string()), text(request.target()), request.body()});
     if (!left_) answer(response, request.keep_alive());
   }
 
@@ -99,7 +100,9 @@ HttpServer::HttpServer(boost::asio::io_context& io, base::UniqueFd listening, Ha
   accept();
 }
 
-HttpServer::~HttpServer() { stop(); }
+HttpServer::~HttpServer() {
+  stop();
+}
 
 void HttpServer::stop() {
   if (stopped_) return;

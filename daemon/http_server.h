@@ -1,5 +1,5 @@
-// HTTP/1.1 on the Unix socket: takes requests apart and hands them to one function. Knows nothing of
-// what is asked. The daemon's one thread.
+// HTTP/1.1 on the Unix socket: takes requests apart and hands them to one function. Knows nothing
+// of what is asked. The daemon's one thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,7 +28,7 @@ struct HttpRequest {
 };
 struct HttpResponse {
   unsigned status = 200;
-  std::string body;  // JSON
+  std::string body;   // JSON
   std::string allow;  // methods, with status 405
 };
 

@@ -1,5 +1,5 @@
-// One daemon per socket: an flock on a file beside it, which the kernel frees on any death. The file
-// itself stays. Owned by the daemon for its whole life.
+// One daemon per socket: an flock on a file beside it, which the kernel frees on any death. The
+// file itself stays. Owned by the daemon for its whole life.
 #pragma once
 
 #include <optional>

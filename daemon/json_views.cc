@@ -26,7 +26,9 @@ constexpr std::array<std::pair<uint32_t, const char*>, 10> kFallbackTexts = {{
     {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},
 }};
 
-Json nullable(double number) { return number > 0 ? Json(number) : Json(nullptr); }
+Json nullable(double number) {
+  return number > 0 ? Json(number) : Json(nullptr);
+}
 
 Json case_json(const perfmodel::Case& at) {
   return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
@@ -164,9 +166,10 @@ Json client_summary(const ClientView& client) {
       {"attached_at", iso_time(client.attached_at)},
       {"finished_at", client.finished ? Json(iso_time(client.finished_at)) : Json(nullptr)},
       {"plan_generation", client.generation},
-      {"events", {{"read", client.counters.read},
-                  {"rejected", client.counters.rejected},
-                  {"dropped", client.counters.dropped}}},
+      {"events",
+       {{"read", client.counters.read},
+        {"rejected", client.counters.rejected},
+        {"dropped", client.counters.dropped}}},
       {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
       {"steps", client.session ? client.session->steps : 0},
       {"sampled_steps", client.session ? client.session->sampled_steps : 0},
@@ -281,12 +284,9 @@ Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget&
   const CaseSet set = make_case_set(machine, budget);
   Json cases = Json::array();
   for (const perfmodel::Case& one : set.cases) cases.push_back(case_json(one));
-  Json json = {{"machine", machine_summary(machine)},
-               {"tiles", std::move(tiles)},
-               {"budget", budget_json(budget)},
-               {"cases", std::move(cases)},
-               {"compact_order", set.compact_order},
-               {"spread_order", set.spread_order}};
+  Json json = {{"machine", machine_summary(machine)}, {"tiles", std::move(tiles)},
+               {"budget", budget_json(budget)},       {"cases", std::move(cases)},
+               {"compact_order", set.compact_order},  {"spread_order", set.spread_order}};
   return json;
 }
 

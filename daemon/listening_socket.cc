@@ -24,9 +24,8 @@ base::Status bind_at(const base::UniqueFd& fd, const std::string& path) {
   std::memcpy(address.sun_path, path.data(), path.size());
   unlink(path.c_str());  // left behind by a daemon that was killed between bind and rename
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return base::errno_error("cannot bind the socket " + path +
-                                 "; name a place you can write to with --socket",
-                             errno);
+    return base::errno_error(
+        "cannot bind the socket " + path + "; name a place you can write to with --socket", errno);
   }
   return {};
 }

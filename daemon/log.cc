@@ -41,8 +41,8 @@ Log::Log(const std::string& path, bool to_terminal) {
     why = "the log " + path + " is not ours; nothing is written to it";
   } else if (!path.empty()) {
     try {
-      sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_st>(path, kMaxFileBytes,
-                                                                             kOldFiles));
+      sinks.push_back(
+          std::make_shared<spdlog::sinks::rotating_file_sink_st>(path, kMaxFileBytes, kOldFiles));
     } catch (const std::exception& error) {
       why = error.what();
     }
@@ -53,7 +53,11 @@ Log::Log(const std::string& path, bool to_terminal) {
 
 Log::~Log() = default;
 
-void Log::say(const std::string& text) { sinks_->logger.info("{}", text); }
-void Log::warn(const std::string& text) { sinks_->logger.warn("{}", text); }
+void Log::say(const std::string& text) {
+  sinks_->logger.info("{}", text);
+}
+void Log::warn(const std::string& text) {
+  sinks_->logger.warn("{}", text);
+}
 
 }  // namespace optile::daemon

@@ -40,9 +40,9 @@ bool insert(optile_plan_page& page, const tuner::PlanEntry& entry, uint32_t sche
 }
 
 void fill_orders(optile_plan_page& page, const PageSurroundings& surroundings) {
-  const std::size_t count = std::min({surroundings.compact_order.size(),
-                                      surroundings.spread_order.size(),
-                                      std::size_t{OPTILE_MAX_CPUS}});
+  const std::size_t count =
+      std::min({surroundings.compact_order.size(), surroundings.spread_order.size(),
+                std::size_t{OPTILE_MAX_CPUS}});
   page.cpu_count = static_cast<uint32_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
     page.compact_order[i] = static_cast<uint16_t>(surroundings.compact_order[i]);

@@ -17,7 +17,9 @@ Json ratio(std::optional<double> before, std::optional<double> after) {
   return before && after ? Json(*before / *after) : Json(nullptr);
 }
 
-Json number(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+Json number(std::optional<double> value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 double spread_of(const perfmodel::SampleSet& steps) {
   const double median = seconds_of(steps.median());
@@ -114,11 +116,9 @@ void add_times(Json& json, const ClientView& client, const std::vector<RunRecord
   const bool separate = times.untouched.has_value();
   const std::optional<double> baseline = separate ? times.untouched : times.own;
   json["step_seconds"] = {{"baseline", number(baseline)}, {"tuned", number(times.tuned)}};
-  json["baseline_kind"] =
-      !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
+  json["baseline_kind"] = !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
   json["speedup"] = ratio(baseline, times.tuned);
-  const double spread_before =
-      separate ? times.untouched_spread : spread_of(session.own_steps);
+  const double spread_before = separate ? times.untouched_spread : spread_of(session.own_steps);
   json["speedup_spread"] = json["speedup"].is_null()
                                ? Json(nullptr)
                                : Json(std::hypot(spread_before, spread_of(session.tuned_steps)));
@@ -151,8 +151,7 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
       {"own_width", session.own_width},
       {"own_width_source", width_source_name(header.own_width_source)},
       {"uniform_width", session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width)},
-      {"coverage",
-       {{"observed", session.observed_share}, {"steered", session.steerable_share}}},
+      {"coverage", {{"observed", session.observed_share}, {"steered", session.steerable_share}}},
       {"counters", "none"},
       {"blas", blas_name(header)},
       {"openmp_runtime", openmp_runtime_name(header.runtime)},

@@ -74,10 +74,16 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
-Database::Identity identity() { return {kApplicationId, kSchemaVersion, kSchema}; }
+Database::Identity identity() {
+  return {kApplicationId, kSchemaVersion, kSchema};
+}
 
-int64_t word(uint64_t unsigned_word) { return static_cast<int64_t>(unsigned_word); }
-uint64_t unsigned_word(const Value& value) { return static_cast<uint64_t>(as_integer(value)); }
+int64_t word(uint64_t unsigned_word) {
+  return static_cast<int64_t>(unsigned_word);
+}
+uint64_t unsigned_word(const Value& value) {
+  return static_cast<uint64_t>(as_integer(value));
+}
 
 // Numbers from a file that anybody may have edited.
 int small(const Value& value, int highest) {
@@ -88,7 +94,9 @@ double seconds(const Value& value) {
   return std::isfinite(read) && read >= 0 ? read : 0;
 }
 // SQLite stores NaN as NULL, which the columns refuse.
-double finite(double number) { return std::isfinite(number) ? number : 0; }
+double finite(double number) {
+  return std::isfinite(number) ? number : 0;
+}
 
 constexpr int kMaxWidth = 8192;
 constexpr int kMaxCount = 1 << 30;
@@ -241,8 +249,8 @@ Status Store::write_settled(const SettledRecord& record) {
   Row values = identity_of_plan;
   for (const Value& value :
        Row{int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
-           word(plan.marker.place.context), int64_t{plan.marker.ops},
-           finite(plan.own_step_seconds), finite(plan.tuned_step_seconds), record.when}) {
+           word(plan.marker.place.context), int64_t{plan.marker.ops}, finite(plan.own_step_seconds),
+           finite(plan.tuned_step_seconds), record.when}) {
     values.push_back(value);
   }
   status = database_->run(
@@ -322,8 +330,7 @@ std::vector<Row> Store::rows(const std::string& sql, const Row& values) {
   if (database_ == nullptr) return {};
   Result<std::vector<Row>> found = database_->query(sql, values);
   if (found.ok()) return std::move(found).value();
-  if (database_->last_fault() == DatabaseFault::kCorrupt &&
-      state_.keeping != Keeping::kInMemory) {
+  if (database_->last_fault() == DatabaseFault::kCorrupt && state_.keeping != Keeping::kInMemory) {
     database_.reset();
     open_file();
   }
@@ -382,8 +389,7 @@ std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {
             "JOIN programs ON programs.id = program_id "
             "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
             "ORDER BY finished_at DESC, runs.id DESC LIMIT ?4",
-            {conditions.machine, program.program, as_text(latest[0][0]),
-             int64_t{kMaxRunsRead}})) {
+            {conditions.machine, program.program, as_text(latest[0][0]), int64_t{kMaxRunsRead}})) {
     RunRecord run;
     run.conditions = {conditions.machine,
                       {as_text(row[0]), program.program, as_text(row[1])},
@@ -415,7 +421,8 @@ std::vector<FoundProfile> Store::find_profiles(const std::string& machine, uint6
     found.profile.key = unsigned_word(row[0]);
     found.profile.name = as_text(row[1]);
     found.profile.shape = as_text(row[2]);
-    found.profile.at = {small(row[3], kMaxWidth), static_cast<Binding>(small(row[4], kLastBinding))};
+    found.profile.at = {small(row[3], kMaxWidth),
+                        static_cast<Binding>(small(row[4], kLastBinding))};
     found.profile.count = unsigned_word(row[5]);
     found.profile.median_ns = seconds(row[6]);
     found.profile.min_ns = seconds(row[7]);

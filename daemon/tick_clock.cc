@@ -11,10 +11,10 @@ namespace optile::daemon {
 namespace {
 
 constexpr double kRateTolerance = 0.01;
-constexpr uint64_t kLeastRate = UINT64_C(1000000);             // 1 MHz, slower than any counter
-constexpr uint64_t kHighestRate = UINT64_C(100000000000);      // 100 GHz, faster than any
-constexpr uint64_t kCalibrationNs = UINT64_C(20000000);        // rates need 20 ms to be seen
-constexpr double kLongestNs = 1e15;                            // eleven days
+constexpr uint64_t kLeastRate = UINT64_C(1000000);         // 1 MHz, slower than any counter
+constexpr uint64_t kHighestRate = UINT64_C(100000000000);  // 100 GHz, faster than any
+constexpr uint64_t kCalibrationNs = UINT64_C(20000000);    // rates need 20 ms to be seen
+constexpr double kLongestNs = 1e15;                        // eleven days
 
 // The counter's rate, from where it was when the daemon started.
 class CounterRate {
@@ -42,10 +42,9 @@ Clocks system_clocks() {
   Clocks clocks;
   clocks.monotonic_ns = [] { return base::monotonic_ns(); };
   clocks.unix_seconds = [] {
-    return static_cast<int64_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(
-            std::chrono::system_clock::now().time_since_epoch())
-            .count());
+    return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::seconds>(
+                                    std::chrono::system_clock::now().time_since_epoch())
+                                    .count());
   };
   clocks.counter_hz = [rate] { return rate.hz(); };
   clocks.counter = [] { return base::cpu_counter(); };

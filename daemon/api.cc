@@ -1,0 +1,332 @@
+#include "daemon/api.h"
+
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "daemon/explain.h"
+#include "daemon/report.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::size_t kMaxArguments = 511;  // as much as a hello can hold
+constexpr std::size_t kMaxProgram = 255;
+constexpr std::size_t kMaxEnvironmentWords = 64;
+
+HttpResponse ok(const Json& json) {
+  return {200, json.dump(-1, ' ', false, Json::error_handler_t::replace), ""};
+}
+
+HttpResponse problem(unsigned status, const std::string& message) {
+  HttpResponse response = ok({{"error", {{"message", message}}}});
+  response.status = status;
+  return response;
+}
+
+std::optional<unsigned> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
+  return std::nullopt;
+}
+
+// %41 → A; what is malformed stays as it is.
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      const std::optional<unsigned> high = hex_digit(text[i + 1]);
+      const std::optional<unsigned> low = hex_digit(text[i + 2]);
+      if (high && low) {
+        out.push_back(static_cast<char>(*high * 16 + *low));
+        i += 2;
+        continue;
+      }
+    }
+    out.push_back(text[i]);
+  }
+  return out;
+}
+
+std::map<std::string, std::string> parse_query(std::string_view text) {
+  std::map<std::string, std::string> query;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view pair = text.substr(0, end);
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::string_view value =
+        equals == pair.size() ? std::string_view() : pair.substr(equals + 1);
+    query[decoded(pair.substr(0, equals))] = decoded(value);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return query;
+}
+
+std::optional<uint64_t> parse_id(const std::string& text) {
+  uint64_t id = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, id);
+  if (text.empty() || error != std::errc() || at != end) return std::nullopt;
+  return id;
+}
+
+// Whether `path` fits "/v1/clients/{id}"; what stands for the braces goes to `parameter`.
+bool fits(std::string_view pattern, std::string_view path, std::string& parameter) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string_view::npos) return pattern == path;
+  const std::string_view before = pattern.substr(0, open);
+  const std::string_view after = pattern.substr(pattern.find('}') + 1);
+  if (path.size() <= before.size() + after.size()) return false;
+  if (path.substr(0, before.size()) != before) return false;
+  if (path.substr(path.size() - after.size()) != after) return false;
+  const std::string_view middle =
+      path.substr(before.size(), path.size() - before.size() - after.size());
+  if (middle.find('/') != std::string_view::npos) return false;
+  parameter = decoded(middle);
+  return true;
+}
+
+std::string text_at(const Json& json, const char* name, std::size_t most = 4096) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_string()) return "";
+  const std::string text = found->get<std::string>();
+  return clean_text(text.data(), std::min(text.size(), most));
+}
+
+bool flag_at(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
+// Launch options by their command-line words; nullopt for an unknown one.
+template <typename Choice>
+std::optional<Choice> choice_at(const Json& json, const char* name,
+                                std::initializer_list<std::pair<const char*, Choice>> words) {
+  const std::string text = text_at(json, name);
+  if (text.empty()) return Choice::kAuto;
+  for (const auto& [word, choice] : words) {
+    if (text == word) return choice;
+  }
+  return std::nullopt;
+}
+
+// Arguments as the shim tells them: blank-separated. A list is joined.
+std::string arguments_at(const Json& json) {
+  const auto found = json.find("arguments");
+  if (found == json.end() || !found->is_array()) return text_at(json, "arguments", kMaxArguments);
+  std::string joined;
+  for (const Json& one : *found) {
+    if (!one.is_string()) continue;
+    if (!joined.empty()) joined += ' ';
+    joined += one.get<std::string>();
+  }
+  return clean_text(joined.data(), std::min(joined.size(), kMaxArguments));
+}
+
+std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
+  using perfmodel::BlasChoice;
+  using perfmodel::OpenmpChoice;
+  using perfmodel::WaitChoice;
+  const auto openmp = choice_at<OpenmpChoice>(body, "openmp",
+                                              {{"auto", OpenmpChoice::kAuto},
+                                               {"keep", OpenmpChoice::kKeep},
+                                               {"llvm", OpenmpChoice::kLlvm}});
+  const auto wait = choice_at<WaitChoice>(body, "wait",
+                                          {{"auto", WaitChoice::kAuto},
+                                           {"keep", WaitChoice::kKeep},
+                                           {"active", WaitChoice::kActive},
+                                           {"passive", WaitChoice::kPassive}});
+  const auto blas = choice_at<BlasChoice>(
+      body, "blas", {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
+  if (!openmp || !wait || !blas) return std::nullopt;
+  perfmodel::LaunchFacts facts;
+  facts.openmp = *openmp;
+  facts.wait = *wait;
+  facts.blas = *blas;
+  facts.blas_provider = text_at(body, "blas_provider");
+  facts.libomp_path = text_at(body, "libomp_path");
+  facts.libomp_suitable = flag_at(body, "libomp_suitable");
+  facts.libomp_obstacle = text_at(body, "libomp_obstacle");
+  const auto words = body.find("user_environment");
+  if (words != body.end() && words->is_object()) {
+    for (const auto& [name, value] : words->items()) {
+      if (facts.user_environment.size() == kMaxEnvironmentWords) break;
+      if (value.is_string()) facts.user_environment[name] = value.get<std::string>();
+    }
+  }
+  return facts;
+}
+
+const char* keeping_name(Store::Keeping keeping) {
+  switch (keeping) {
+    case Store::Keeping::kOnDisk:
+      return "on_disk";
+    case Store::Keeping::kInMemory:
+      return "in_memory";
+    case Store::Keeping::kFailing:
+      return "failing";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+struct Api::Route {
+  const char* method;
+  const char* path;
+  HttpResponse (Api::*handler)(const Call&);
+};
+
+const std::vector<Api::Route>& Api::table() {
+  static const std::vector<Route> routes = {
+      {"GET", "/v1/status", &Api::status},
+      {"GET", "/v1/clients", &Api::clients},
+      {"GET", "/v1/clients/{id}", &Api::client},
+      {"GET", "/v1/ops", &Api::ops},
+      {"GET", "/v1/ops/{id}/explain", &Api::explain},
+      {"GET", "/v1/machine", &Api::machine},
+      {"GET", "/v1/runs/{run_id}/report", &Api::report},
+      {"POST", "/v1/launch", &Api::launch},
+  };
+  return routes;
+}
+
+std::vector<Api::RouteName> Api::routes() {
+  std::vector<RouteName> names;
+  for (const Route& route : table()) names.push_back({route.method, route.path});
+  return names;
+}
+
+Api::Api(Controller& controller, DaemonFacts facts, std::function<uint64_t()> monotonic_ns)
+    : controller_(controller), facts_(std::move(facts)), monotonic_ns_(std::move(monotonic_ns)) {}
+
+HttpResponse Api::answer(const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  const std::string_view path = target.substr(0, mark);
+  Call call;
+  call.body = request.body;
+  if (mark < target.size()) call.query = parse_query(target.substr(mark + 1));
+  std::string allowed;
+  for (const Route& route : table()) {
+    if (!fits(route.path, path, call.parameter)) continue;
+    if (request.method == route.method) {
+      try {
+        return (this->*route.handler)(call);
+      } catch (const Json::exception& error) {  // the JSON library's way to say so
+        return problem(400, std::string("the request cannot be used: ") + error.what());
+      }
+    }
+    allowed = route.method;
+  }
+  if (allowed.empty()) return problem(404, "there is nothing at this path");
+  HttpResponse response = problem(405, "use " + allowed + " here");
+  response.allow = allowed;
+  return response;
+}
+
+HttpResponse Api::status(const Call&) {
+  const Store::State& store = controller_.store().state();
+  Json clients = Json::array();
+  for (const ClientView& view : controller_.views()) {
+    if (!view.finished) clients.push_back(client_summary(view));
+  }
+  const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
+  return ok(
+      {{"pid", facts_.pid},
+       {"version", facts_.version},
+       {"socket", facts_.socket},
+       {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
+       {"store",
+        {{"path", store.path}, {"state", keeping_name(store.keeping)}, {"message", store.message}}},
+       {"machine", machine_summary(controller_.machine())},
+       {"budget", budget_json(controller_.budget())},
+       {"clients", std::move(clients)}});
+}
+
+HttpResponse Api::clients(const Call&) {
+  Json list = Json::array();
+  for (const ClientView& view : controller_.views()) list.push_back(client_summary(view));
+  return ok({{"clients", std::move(list)}});
+}
+
+HttpResponse Api::client(const Call& call) {
+  const std::optional<uint64_t> id = parse_id(call.parameter);
+  const std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
+  if (!view) return problem(404, "there is no such client; see /v1/clients");
+  return ok(client_details(*view));
+}
+
+// Of one client, of all attached ones, or where none is attached of the one that left last.
+HttpResponse Api::ops(const Call& call) {
+  std::vector<ClientView> views;
+  if (const auto wanted = call.query.find("client"); wanted != call.query.end()) {
+    const std::optional<uint64_t> id = parse_id(wanted->second);
+    std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
+    if (!view) return problem(404, "there is no such client; see /v1/clients");
+    views.push_back(std::move(*view));
+  } else {
+    for (ClientView& view : controller_.views()) {
+      if (view.finished && !views.empty()) break;
+      if (view.finished && !view.session) continue;
+      const bool finished = view.finished;
+      views.push_back(std::move(view));
+      if (finished) break;
+    }
+  }
+  Json rows = Json::array();
+  Json clients = Json::array();
+  for (const ClientView& view : views) {
+    clients.push_back({{"id", view.id},
+                       {"pid", view.hello.pid},
+                       {"program", view.hello.program},
+                       {"state", view.finished ? "finished" : "running"}});
+    if (!view.session) continue;
+    for (const tuner::OpView& op : view.session->ops) rows.push_back(op_row(view, op));
+  }
+  return ok({{"clients", std::move(clients)}, {"ops", std::move(rows)}});
+}
+
+HttpResponse Api::explain(const Call& call) {
+  std::optional<uint64_t> client;
+  if (const auto wanted = call.query.find("client"); wanted != call.query.end()) {
+    client = parse_id(wanted->second);
+    if (!client) return problem(400, "client is not a number; see /v1/clients");
+  }
+  const std::optional<Json> found = explain_op(controller_, call.parameter, client);
+  if (!found) return problem(404, "no op matches; see /v1/ops");
+  return ok(*found);
+}
+
+HttpResponse Api::machine(const Call&) {
+  return ok(machine_details(controller_.machine(), controller_.budget()));
+}
+
+HttpResponse Api::report(const Call& call) {
+  const Controller::Run run = controller_.find_run(call.parameter);
+  if (run.state == RunState::kUnknown || !run.client) return ok({{"state", "unknown"}});
+  Json json =
+      run_report(*run.client, controller_.earlier_runs(*run.client), controller_.store().state());
+  json["run_id"] = call.parameter;
+  json["state"] = run.state == RunState::kRunning ? "running" : "finished";
+  return ok(json);
+}
+
+HttpResponse Api::launch(const Call& call) {
+  const Json body = Json::parse(call.body, nullptr, false);
+  if (!body.is_object()) return problem(400, "the body is not a JSON object");
+  std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
+  if (!facts) return problem(400, "openmp, wait or blas holds an unknown word");
+  facts->budget_cores = controller_.budget().cores;
+  const ProgramKey program = {text_at(body, "executable", kMaxProgram),
+                              text_at(body, "program", kMaxProgram), arguments_at(body)};
+  const perfmodel::LaunchPlan plan = controller_.launch(*facts, program);
+  return ok({{"environment", plan.environment},
+             {"preload_libomp", plan.preload_libomp},
+             {"text", plan.text},
+             {"reasons", plan.reasons}});
+}
+
+}  // namespace optile::daemon

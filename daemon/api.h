@@ -1,0 +1,63 @@
+// The routes of the API: which request is answered by what. Pure but for what it asks the
+// controller; knows no socket. docs/openapi.yaml describes the same routes, which a test holds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/controller.h"
+#include "daemon/http_server.h"
+#include "daemon/json_views.h"
+
+namespace optile::daemon {
+
+// What the process knows about itself.
+struct DaemonFacts {
+  int pid = 0;
+  std::string version;
+  std::string socket;
+  uint64_t started_ns = 0;  // monotonic
+};
+
+class Api {
+ public:
+  // Both outlive the API.
+  Api(Controller& controller, DaemonFacts facts, std::function<uint64_t()> monotonic_ns);
+
+  HttpResponse answer(const HttpRequest& request);
+
+  struct RouteName {
+    std::string_view method;
+    std::string_view path;  // "/v1/clients/{id}"
+  };
+  static std::vector<RouteName> routes();
+
+ private:
+  // A request taken apart.
+  struct Call {
+    std::string parameter;  // what stands in the place of {…}
+    std::map<std::string, std::string> query;
+    std::string body;
+  };
+  struct Route;
+  static const std::vector<Route>& table();
+
+  HttpResponse status(const Call& call);
+  HttpResponse clients(const Call& call);
+  HttpResponse client(const Call& call);
+  HttpResponse ops(const Call& call);
+  HttpResponse explain(const Call& call);
+  HttpResponse machine(const Call& call);
+  HttpResponse report(const Call& call);
+  HttpResponse launch(const Call& call);
+
+  Controller& controller_;
+  DaemonFacts facts_;
+  std::function<uint64_t()> monotonic_ns_;
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,71 @@
+#include "daemon/config.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/runtime_path.h"
+#include "bindings/abi/frames.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr const char* kMemoryStore = ":memory:";
+
+std::string environment_word(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string absolute(const std::string& path) {
+  if (path.empty() || path[0] == '/' || path == kMemoryStore) return path;
+  char directory[PATH_MAX];
+  if (getcwd(directory, sizeof directory) == nullptr) return path;
+  return std::string(directory) + "/" + path;
+}
+
+std::string default_store() {
+  const std::string state = environment_word("XDG_STATE_HOME");
+  if (!state.empty() && state[0] == '/') return state + "/optile/store.db";
+  const std::string home = environment_word("HOME");
+  if (!home.empty() && home[0] == '/') return home + "/.local/state/optile/store.db";
+  return "";
+}
+
+std::string log_beside(const std::string& socket) {
+  const std::string ending = ".sock";
+  const bool has_ending = socket.size() > ending.size() &&
+                          socket.compare(socket.size() - ending.size(), ending.size(), ending) == 0;
+  return (has_ending ? socket.substr(0, socket.size() - ending.size()) : socket) + ".log";
+}
+
+}  // namespace
+
+base::Result<Config> complete(Config given) {
+  if (given.socket.empty()) {
+    const base::RuntimeEnvironment environment = base::runtime_environment();
+    given.own_directory = environment.socket.empty();
+    given.socket = base::default_socket_path(environment);
+  }
+  given.socket = absolute(given.socket);
+  // The longest name that is bound: the attach socket, or the temporary one.
+  constexpr std::size_t kSuffix = sizeof OPTILE_ATTACH_SUFFIX - 1;
+  if (base::Status fits = base::check_socket_path(given.socket, kSuffix); !fits.ok()) {
+    return fits.error();
+  }
+  given.store = absolute(given.store.empty() ? default_store() : given.store);
+  given.log = absolute(given.log.empty() ? log_beside(given.socket) : given.log);
+  return given;
+}
+
+std::string lock_path(const Config& config) {
+  return config.socket + ".lock";
+}
+
+std::string attach_path(const Config& config) {
+  return config.socket + OPTILE_ATTACH_SUFFIX;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,28 @@
+// What the daemon was told on its command line, with the defaults filled in. Plain value.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/result.h"
+
+namespace optile::daemon {
+
+struct Config {
+  std::string socket;  // HTTP; the attach socket lies beside it
+  std::string store;   // file, or ":memory:"
+  std::string machine = "host";
+  std::string log;                    // "" = none
+  std::chrono::seconds idle_exit{0};  // 0 = never
+  bool foreground = false;
+  bool own_directory = false;  // the socket's folder is the default one: made private where missing
+};
+
+// Fills what was not given: socket (base/runtime_path.h), store ($XDG_STATE_HOME or
+// ~/.local/state, then optile/store.db), log (beside the socket); makes paths absolute.
+base::Result<Config> complete(Config given);
+
+std::string lock_path(const Config& config);
+std::string attach_path(const Config& config);
+
+}  // namespace optile::daemon

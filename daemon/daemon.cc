@@ -1,0 +1,181 @@
+#include "daemon/daemon.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+#include "base/runtime_path.h"
+#include "daemon/listening_socket.h"
+#include "optile_version.h"
+
+namespace optile::daemon {
+namespace {
+
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+using boost::system::error_code;
+
+constexpr uint64_t kBudgetEveryNs = UINT64_C(1000000000);
+constexpr const char* kHost = "host";
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
+  if (config.own_directory) {
+    const Status made = base::ensure_private_directory(base::parent_directory(config.socket));
+    if (!made.ok()) return made.error();
+  }
+  // The lock comes first: a second daemon touches nothing.
+  Result<std::optional<InstanceLock>> lock = InstanceLock::take(lock_path(config));
+  if (!lock.ok()) return lock.error();
+  if (!lock.value()) return std::unique_ptr<Daemon>();
+  std::unique_ptr<Daemon> daemon(new Daemon(config));
+  if (Status opened = daemon->open(std::move(lock).value()); !opened.ok()) return opened.error();
+  return daemon;
+}
+
+Daemon::Daemon(Config config) : config_(std::move(config)), clocks_(system_clocks()) {}
+
+Daemon::~Daemon() {
+  stop();
+}
+
+Status Daemon::open(std::optional<InstanceLock> lock) {
+  lock_ = std::move(lock);
+  Result<perfmodel::Machine> machine = perfmodel::make_machine_source(config_.machine)->read();
+  if (!machine.ok()) return machine.status();
+  Result<UniqueFd> attach = listen_at(attach_path(config_), SOCK_SEQPACKET);
+  if (!attach.ok()) return attach.status();
+  // Last, since whoever finds this one may expect the other.
+  Result<UniqueFd> http = listen_at(config_.socket, SOCK_STREAM);
+  if (!http.ok()) {
+    unlink(attach_path(config_).c_str());
+    return http.status();
+  }
+  log_ = std::make_unique<Log>(config_.log, config_.foreground);
+  store_ = Store::open(config_.store);
+  const perfmodel::Budget budget = budget_of(machine.value());
+  controller_ = std::make_unique<Controller>(
+      Controller::Dependencies{std::move(machine).value(), store_.get(), clocks_}, budget);
+  const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
+  api_ = std::make_unique<Api>(*controller_, facts, clocks_.monotonic_ns);
+  attach_ = std::make_unique<AttachServer>(
+      io_, std::move(attach).value(),
+      AttachServer::Handlers{[this](Hello hello) { return arrive(std::move(hello)); },
+                             [this](uint64_t client) { depart(client); }},
+      *log_);
+  http_ = std::make_unique<HttpServer>(
+      io_, std::move(http).value(),
+      [this](const HttpRequest& request) { return api_->answer(request); },
+      [this] { update_idle_timer(); });
+  log_->say("optiled " OPTILE_VERSION " serves " + config_.socket);
+  if (!store_->state().message.empty()) log_->warn("store: " + store_->state().message);
+  update_idle_timer();
+  return {};
+}
+
+void Daemon::run() {
+  error_code ignored;
+  signals_.add(SIGTERM, ignored);
+  signals_.add(SIGINT, ignored);
+  signals_.async_wait([this](const error_code& error, int) {
+    if (!error) stop();
+  });
+  if (!stopped_) io_.run();
+}
+
+void Daemon::run_for(std::chrono::milliseconds moment) {
+  io_.restart();
+  io_.run_for(moment);
+}
+
+void Daemon::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  // Sockets go first, so that nobody finds a daemon that no longer answers.
+  if (http_ != nullptr) unlink(config_.socket.c_str());
+  if (attach_ != nullptr) unlink(attach_path(config_).c_str());
+  error_code ignored;
+  drain_timer_.cancel(ignored);
+  idle_timer_.cancel(ignored);
+  signals_.cancel(ignored);
+  if (http_ != nullptr) http_->stop();
+  if (attach_ != nullptr) attach_->stop();  // every client departs
+  if (controller_ != nullptr) controller_->flush(true);
+  if (log_ != nullptr) log_->say("optiled ends");
+  io_.stop();
+}
+
+Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
+  Result<ClientMemory> memory = ClientMemory::make();
+  if (!memory.ok()) return memory.error();
+  AttachServer::Admission admission;
+  admission.descriptors = memory.value().take_descriptors();
+  const std::string who =
+      hello.program + " (pid " + std::to_string(hello.pid) + ", " + mode_name(hello.mode) + ")";
+  const Result<uint64_t> id = controller_->arrive(std::move(hello), std::move(memory).value());
+  if (!id.ok()) return id.error();
+  admission.client = id.value();
+  log_->say("client " + std::to_string(admission.client) + " attached: " + who);
+  budget_read_ns_ = 0;  // may have changed while nobody was here
+  read_budget_if_due();
+  update_idle_timer();
+  // Its first page should be there when its second op begins.
+  drain_timer_.cancel();
+  draining_ = false;
+  schedule_drain();
+  return admission;
+}
+
+void Daemon::depart(uint64_t client) {
+  controller_->depart(client);
+  log_->say("client " + std::to_string(client) + " left");
+  if (!stopped_) update_idle_timer();
+}
+
+void Daemon::schedule_drain() {
+  if (draining_ || stopped_ || controller_->client_count() == 0) return;
+  draining_ = true;
+  drain_timer_.expires_after(controller_->next_drain());
+  drain_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    draining_ = false;
+    read_budget_if_due();
+    controller_->drain();
+    schedule_drain();
+  });
+}
+
+void Daemon::read_budget_if_due() {
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  if (budget_read_ns_ != 0 && now_ns - budget_read_ns_ < kBudgetEveryNs) return;
+  budget_read_ns_ = now_ns;
+  controller_->set_budget(budget_of(controller_->machine()));
+}
+
+perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine) const {
+  if (config_.machine != kHost) return whole_budget(machine);
+  return perfmodel::read_budget(machine, {});
+}
+
+void Daemon::update_idle_timer() {
+  if (stopped_ || config_.idle_exit.count() == 0) return;
+  const bool idle = controller_->client_count() == 0 && http_->connections() == 0;
+  if (!idle) {
+    idle_timer_.cancel();
+    idle_armed_ = false;
+    return;
+  }
+  idle_armed_ = true;
+  idle_timer_.expires_after(config_.idle_exit);
+  idle_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    log_->say("nothing to do for a while");
+    stop();
+  });
+}
+
+}  // namespace optile::daemon

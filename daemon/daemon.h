@@ -1,0 +1,74 @@
+// The daemon: one thread, one event loop, everything wired together. Sleeps while nothing happens:
+// without clients no timer runs but the single one of --idle-exit.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "daemon/api.h"
+#include "daemon/attach_server.h"
+#include "daemon/config.h"
+#include "daemon/controller.h"
+#include "daemon/http_server.h"
+#include "daemon/instance_lock.h"
+#include "daemon/log.h"
+#include "daemon/store.h"
+
+namespace optile::daemon {
+
+class Daemon {
+ public:
+  // Null without an error: another daemon serves this socket.
+  static base::Result<std::unique_ptr<Daemon>> start(const Config& config);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Serves until a signal, stop() or --idle-exit.
+  void run();
+  // Serves for a moment; for tests, which drive it from their own thread.
+  void run_for(std::chrono::milliseconds moment);
+  // Flushes the store, removes the sockets, ends run().
+  void stop();
+
+  Controller& controller() { return *controller_; }
+  bool stopped() const { return stopped_; }
+  // No timer is armed and no client is attached: nothing will wake us but a peer.
+  bool asleep() const { return !draining_ && !idle_armed_; }
+
+ private:
+  explicit Daemon(Config config);
+  base::Status open(std::optional<InstanceLock> lock);
+  base::Result<AttachServer::Admission> arrive(Hello hello);
+  void depart(uint64_t client);
+  void schedule_drain();
+  void read_budget_if_due();
+  void update_idle_timer();
+  perfmodel::Budget budget_of(const perfmodel::Machine& machine) const;
+
+  Config config_;
+  std::optional<InstanceLock> lock_;
+  Clocks clocks_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<Store> store_;
+  boost::asio::io_context io_{1};
+  boost::asio::steady_timer drain_timer_{io_};
+  boost::asio::steady_timer idle_timer_{io_};
+  boost::asio::signal_set signals_{io_};
+  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<AttachServer> attach_;
+  std::unique_ptr<HttpServer> http_;
+  uint64_t budget_read_ns_ = 0;
+  bool draining_ = false;
+  bool idle_armed_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,94 @@
+// optiled: reads its command line, gets out of the way of whoever started it, serves.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "daemon/config.h"
+#include "daemon/daemon.h"
+#include "optile_version.h"
+
+namespace {
+
+using optile::daemon::Config;
+using optile::daemon::Daemon;
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitAlreadyRunning = 3;
+
+int complain(const std::string& message, int code) {
+  std::fprintf(stderr, "optiled: %s\n", message.c_str());
+  return code;
+}
+
+// Nothing of whoever started us stays open: a pipe held here would keep its reader waiting.
+void close_inherited() {
+#ifdef SYS_close_range
+  syscall(SYS_close_range, 3U, ~0U, 0U);
+#endif
+}
+
+void detach_standard_streams() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  for (const int fd : {0, 1, 2}) dup2(null, fd);
+  if (null > 2) close(null);
+}
+
+int serve(const Config& given) {
+  const optile::base::Result<Config> config = optile::daemon::complete(given);
+  if (!config.ok()) return complain(config.message(), kExitUsage);
+  optile::base::Result<std::unique_ptr<Daemon>> daemon = Daemon::start(config.value());
+  if (!daemon.ok()) return complain(daemon.message(), kExitFailure);
+  if (daemon.value() == nullptr) {
+    return complain("another daemon already serves " + config.value().socket +
+                        "; name another socket with --socket",
+                    kExitAlreadyRunning);
+  }
+  if (!config.value().foreground) detach_standard_streams();
+  if (chdir("/") != 0) return kExitFailure;
+  daemon.value()->run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Config config;
+  long idle_exit_seconds = 0;
+  CLI::App app("optiled: watches and tunes the programs that `optile run` starts");
+  app.add_option("--socket", config.socket, "Unix socket of the API; attaching goes to PATH.attach")
+      ->option_text("PATH");
+  app.add_option("--store", config.store, "Where what was learned is kept; :memory: for nowhere")
+      ->option_text("FILE");
+  app.add_option("--machine", config.machine, "host, or an hwloc synthetic description")
+      ->option_text("MACHINE");
+  app.add_option("--idle-exit", idle_exit_seconds, "End after so long without clients; 0 = never")
+      ->option_text("SECONDS")
+      ->check(CLI::Range(0L, 31536000L));
+  app.add_option("--log", config.log, "Log file; by default beside the socket")
+      ->option_text("FILE");
+  app.add_flag("--foreground", config.foreground, "Log to the terminal too");
+  app.set_version_flag("--version", "optiled " OPTILE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  config.idle_exit = std::chrono::seconds(idle_exit_seconds);
+  umask(077);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  if (!config.foreground) close_inherited();
+  try {
+    return serve(config);
+  } catch (const std::exception& error) {  // out of memory, or a library's surprise
+    return complain(error.what(), kExitFailure);
+  }
+}
