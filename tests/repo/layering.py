@@ -52,11 +52,11 @@ GENERATED = ("optile_version.h",)
 # Header pattern -> patterns of the files that may include it. `tests/**` may use what it tests.
 THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("hwloc*", ("perfmodel/hwloc_machine_source.cc",)),
-    ("sqlite3.h", ("daemon/*store*.cc",)),
+    ("sqlite3.h", ("daemon/database.cc",)),
     ("boost/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
     ("nlohmann/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
-    ("CLI/*", ("bindings/cli/*.cc",)),
-    ("spdlog/*", ("daemon/*.cc",)),
+    ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
+    ("spdlog/*", ("daemon/log.cc",)),
     ("ATen/*", ("bindings/preload/torch/*",)),
     ("c10/*", ("bindings/preload/torch/*",)),
     ("torch/*", ("bindings/preload/torch/*",)),

@@ -21,6 +21,11 @@ OWN_BUDGET: Mapping[str, Tuple[int, str]] = {
     "bindings/abi/layout.h": (300, "the whole shared memory in one place, half of it contracts"),
 }
 
+# The same for functions: (file, begin of its first line) -> budget and why.
+OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
+    ("tests/abi/layout_test.cc", "std::string layout()"): (95, "one line for each field"),
+}
+
 CHECKED_SUFFIXES = tree.CXX_SUFFIXES + (".py", ".cmake", "CMakeLists.txt")
 SCRIPTS = ("dev", ".ci/run")
 
@@ -122,8 +127,9 @@ def file_problems(name: str, text: str) -> List[Problem]:
         if line != line.rstrip():
             found.append(Problem(name, number, "blanks at the end of the line"))
     for span in functions(name, text):
-        if span.lines > FUNCTION_LINES:
-            text_of = f"{span.head} has {span.lines} lines, at most {FUNCTION_LINES}"
+        budget, _ = OWN_FUNCTION_BUDGET.get((name, span.head), (FUNCTION_LINES, ""))
+        if span.lines > budget:
+            text_of = f"{span.head} has {span.lines} lines, at most {budget}"
             found.append(Problem(name, span.line, text_of))
     return found
 
@@ -132,7 +138,12 @@ def checked_files(root: pathlib.Path) -> List[str]:
     return [
         name
         for name in tree.files(root)
-        if name.endswith(CHECKED_SUFFIXES) or name in SCRIPTS
+        if name.endswith(# The same for functions: (file, begin of its first line) -> budget and why.
+OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
+    ("tests/abi/layout_test.cc", "std::string layout()"): (95, "one line for each field"),
+}
+
+CHECKED_SUFFIXES) or name in SCRIPTS
     ]
 
 

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""Links resolve, commands and flags exist, the glossary has one meaning for each word."""
+
+import pathlib
+import tempfile
+import unittest
+from typing import List, Optional
+
+import docs
+import tree
+from tree import Problem
+
+ROOT = tree.source_root()
+NO_PROGRAM = "build/bin/optile is not built, so its commands cannot be asked for"
+
+
+def optile() -> Optional[docs.Commands]:
+    folder = tree.binary_root() or ROOT / "build"
+    binary = folder / "bin" / "optile"
+    return docs.optile_commands(binary) if binary.exists() else None
+
+
+class Documents(unittest.TestCase):
+    def assert_none(self, found: List[Problem]) -> None:
+        self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
+
+    def test_links(self) -> None:
+        markdown = tree.with_suffix(docs.documents(ROOT), ".md")
+        self.assertIn("README.md", markdown)
+        self.assert_none([one for name in markdown for one in docs.link_problems(ROOT, name)])
+
+    def test_prose_is_wrapped(self) -> None:
+        for name in tree.with_suffix(docs.documents(ROOT), ".md"):
+            self.assert_none(docs.column_problems(name, tree.read(ROOT, name)))
+
+    def test_commands_and_flags_exist(self) -> None:
+        commands = optile()
+        if commands is None:
+            self.skipTest(NO_PROGRAM)
+        self.assertIn("run", commands.flags)
+        found = []
+        for name in docs.documents(ROOT):
+            text = tree.read(ROOT, name)
+            found += docs.command_problems(name, text, docs.dev_commands(ROOT), commands)
+        self.assert_none(found)
+
+    def test_every_command_has_its_place_in_the_manual(self) -> None:
+        pages = [name for name in docs.documents(ROOT) if name.startswith("docs/man/")]
+        commands = optile()
+        if commands is None:
+            self.skipTest(NO_PROGRAM)
+        manual = "".join(tree.read(ROOT, name) for name in pages).replace("\\-", "-")
+        missing = [name for name in commands.flags if name and name not in manual]
+        self.assertEqual(missing, [])
+
+    def test_glossary(self) -> None:
+        terms = docs.glossary_terms(tree.read(ROOT, "docs/glossary.md"))
+        self.assertGreater(len(terms), 20)
+        self.assertEqual(len(terms), len(set(map(str.lower, terms))))
+        self.assertEqual(terms, sorted(terms, key=str.lower))
+
+    def test_changelog_has_an_unreleased_section(self) -> None:
+        self.assertIn("## Unreleased\n", tree.read(ROOT, "CHANGELOG.md"))
+
+    def test_every_design_record_is_listed_and_whole(self) -> None:
+        index = tree.read(ROOT, "docs/design/README.md")
+        records = sorted(path.name for path in (ROOT / "docs/design").glob("[0-9]*.md"))
+        self.assertTrue(records)
+        for name in records:
+            self.assertIn(f"({name})", index)
+            text = tree.read(ROOT, f"docs/design/{name}")
+            for heading in ("Context", "Decision", "Alternatives", "Failure modes"):
+                self.assertIn(f"## {heading}\n", text, name)
+
+    def test_every_folder_of_code_says_what_it_is_for(self) -> None:
+        for name in ROOT.glob("*/CMakeLists.txt"):
+            self.assertTrue((name.parent / "README.md").exists(), f"{name.parent.name}/README.md")
+
+
+class Checking(unittest.TestCase):
+    """The checks see what they are for."""
+
+    tools = docs.Commands({"run": frozenset({"--mode"}), "": frozenset({"--version"})})
+    dev = docs.Commands({"test": frozenset(), "format": frozenset({"--check"})})
+
+    def texts(self, text: str, name: str = "x.md") -> List[str]:
+        return [one.text for one in docs.command_problems(name, text, self.dev, self.tools)]
+
+    def test_unknown_command(self) -> None:
+        self.assertEqual(self.texts("see `optile fly now`"), ["optile has no command fly"])
+        self.assertEqual(self.texts("```\n./dev fly\n```\n"), ["./dev has no command fly"])
+
+    def test_unknown_flag(self) -> None:
+        self.assertEqual(
+            self.texts("`optile run --fast -- x --y`"), ["optile run does not know --fast"]
+        )
+        self.assertEqual(self.texts("use `--fast`"), ["no command knows --fast"])
+        self.assertEqual(
+            self.texts("\\fB\\-\\-fast\\fR\n", "docs/man/x.1"), ["no command knows --fast"]
+        )
+
+    def test_what_exists_passes(self) -> None:
+        text = "`optile run --mode off -- x --y`, `./dev test -L unit`, `./dev format --check`"
+        self.assertEqual(self.texts(text + " and `--mode off`"), [])
+
+    def test_dead_link(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="optile-docs-") as folder:
+            root = pathlib.Path(folder)
+            (root / "a.md").write_text("# One `x`, two\n", encoding="utf-8")
+            (root / "b.md").write_text("[a](a.md#one-x-two) [b](c.md) [c](a.md#three)\n")
+            found = [one.text for one in docs.link_problems(root, "b.md")]
+        self.assertEqual(
+            found, ["the link to c.md leads nowhere", "a.md has no heading #three"]
+        )
+
+    def test_wide_prose(self) -> None:
+        self.assertEqual(len(docs.column_problems("x.md", "x" * 101 + "\n|" + "x" * 101)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
