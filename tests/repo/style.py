@@ -138,12 +138,7 @@ def checked_files(root: pathlib.Path) -> List[str]:
     return [
         name
         for name in tree.files(root)
-        if name.endswith(# The same for functions: (file, begin of its first line) -> budget and why.
-OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
-    ("tests/abi/layout_test.cc", "std::string layout()"): (95, "one line for each field"),
-}
-
-CHECKED_SUFFIXES) or name in SCRIPTS
+        if name.endswith(CHECKED_SUFFIXES) or name in SCRIPTS
     ]
 
 
