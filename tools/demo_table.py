@@ -10,22 +10,18 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-# Ops that take less than this share of the step's time are not worth a line.
-SMALL_SHARE = 0.01
 MOST_OPS = 8
 # Less than this is no gain that anybody would notice, and within what runs differ by anyway.
 NO_GAIN = 1.05
 
+# The report's parts in the order of the way from untouched to tuned; each is a factor or null.
+# `widths` is the last two together, for runs that did not measure them apart.
 PART_NAMES = {
-    "launch_plan": "launch plan",
-    "launch": "launch plan",
-    "openmp": "OpenMP runtime",
-    "wait": "wait policy",
+    "launch_plan": "launch plan (OpenMP runtime, wait policy, all cores offered)",
     "blas_pool": "BLAS pool",
-    "blas": "BLAS pool",
+    "uniform_width": "best single width for the whole step",
+    "width_per_op": "a width for each op",
     "widths": "widths",
-    "width_per_op": "width per op",
-    "uniform_width": "one width for all",
 }
 
 
@@ -105,18 +101,30 @@ def speed_lines(runs: Sequence[Run]) -> List[str]:
     return table.lines()
 
 
-def part_lines(parts: Mapping[str, Any]) -> List[str]:
-    """One line for each part of the gain: a factor, or what the report says in its place."""
-    table = Table(right=(False, True, False))
-    for name, value in parts.items():
-        text, factor = "", value
-        if isinstance(value, Mapping):
-            factor = value.get("speedup", value.get("factor"))
-            text = str(value.get("text") or value.get("reason") or value.get("kind") or "")
-        shown = f"{factor:.2f} times" if isinstance(factor, (int, float)) else "not measured"
-        if isinstance(factor, str):
-            shown, text = "", factor
-        table.rows.append((PART_NAMES.get(name, name.replace("_", " ")), shown, text))
+def merged_parts(runs: Sequence[Run]) -> Dict[str, Optional[float]]:
+    """The last run's parts; what it did not measure (it tried nothing) from the run before."""
+    merged: Dict[str, Optional[float]] = {}
+    for run in runs[1:]:
+        for name, factor in (run.report.get("parts") or {}).items():
+            merged[name] = factor if factor is not None else merged.get(name)
+    return merged
+
+
+def part_lines(parts: Mapping[str, Optional[float]]) -> List[str]:
+    """One line for each part of the gain: its factor, or that nothing measured it."""
+    shown = dict(parts)
+    if shown.get("uniform_width") and shown.get("width_per_op"):
+        shown.pop("widths", None)
+    elif shown.get("widths"):
+        shown = {n: v for n, v in shown.items() if n not in ("uniform_width", "width_per_op")}
+    table = Table(right=(False, True))
+    for name, label in PART_NAMES.items():
+        if name not in shown:
+            continue
+        factor = shown[name]
+        if name == "launch_plan" and factor and not shown.get("blas_pool"):
+            label = label.replace(")", ", with the BLAS pool)")
+        table.rows.append((label, f"{factor:.2f} times" if factor else "not measured"))
     return table.lines() if table.rows else ["  the report names no parts"]
 
 
@@ -130,48 +138,42 @@ def launch_line(report: Mapping[str, Any]) -> str:
     return "  in force: " + ", ".join(words)
 
 
-def own_width(report: Mapping[str, Any]) -> Optional[int]:
-    width = report.get("own_width")
-    return int(width) if isinstance(width, (int, float)) and width else None
-
-
 def shape_text(op: Mapping[str, Any], most: int = 28) -> str:
     shape = str(op.get("shape") or "")
     return shape if len(shape) <= most else shape[: most - 1] + "…"
 
 
-def op_lines(report: Mapping[str, Any]) -> List[str]:
+def changed_ops(report: Mapping[str, Any]) -> List[Mapping[str, Any]]:
     """The ops that run at another width than the program's own, the heaviest first."""
-    ops = [op for op in report.get("ops", []) if op.get("width")]
-    total = sum(float(op.get("seconds") or 0) for op in ops)
-    own = own_width(report) or max((int(op["width"]) for op in ops), default=0)
-    changed = [op for op in ops if int(op["width"]) != own]
+    changed = [op for op in report.get("ops", []) if op["width"] != op["own_width"]]
+    return sorted(changed, key=lambda op: -float(op.get("seconds") or 0))
+
+
+def op_row(op: Mapping[str, Any], step_seconds: float) -> Sequence[str]:
+    seconds, own = float(op.get("seconds") or 0), float(op.get("own_seconds") or 0)
+    times = f"{own / seconds:.2f}" if seconds and own else ""
+    back = " (backward)" if op.get("direction") == "backward" else ""
+    return (
+        f"{op.get('name') or op.get('key')}{back}",
+        shape_text(op),
+        f"{op['own_width']} -> {op['width']}",
+        f"{seconds / step_seconds:.0%}" if step_seconds else "",
+        times,
+        str(op.get("reason") or ""),
+    )
+
+
+def op_lines(report: Mapping[str, Any], step_seconds: float) -> List[str]:
+    ops = report.get("ops", [])
+    changed = changed_ops(report)
     if not changed:
-        at = f" ({own})" if own else ""
-        return [f"  none: every op runs best at the program's own width{at}"]
-    changed.sort(key=lambda op: -float(op.get("seconds") or 0))
-    table = Table(right=(False, False, True, True, False))
-    table.rows.append(("op", "shape", "width", "share", "why"))
+        return [f"  none of {len(ops)}: no other width is faster by a settled margin"]
+    table = Table(right=(False, False, True, True, True, False))
+    table.rows.append(("op", "shape", "width", "of a step", "times as fast", "why"))
     for op in changed[:MOST_OPS]:
-        share = float(op.get("seconds") or 0) / total if total else 0.0
-        if share < SMALL_SHARE and len(table.rows) > 3:
-            break
-        table.rows.append(
-            (
-                str(op.get("name") or op.get("key")),
-                shape_text(op),
-                f"{own} -> {op['width']}",
-                f"{share:.0%}",
-                str(op.get("reason") or ""),
-            )
-        )
-    lines = table.lines()
-    left = len(changed) - (len(table.rows) - 1)
-    if left:
-        lines.append(f"  and {left} smaller ones; {len(ops) - len(changed)} ops keep width {own}")
-    else:
-        lines.append(f"  {len(ops) - len(changed)} ops keep width {own}")
-    return lines
+        table.rows.append(op_row(op, step_seconds))
+    more = f"{len(changed) - MOST_OPS} more changed; " if len(changed) > MOST_OPS else ""
+    return table.lines() + [f"  {more}{len(ops) - len(changed)} keep the program's own width"]
 
 
 def verdict(runs: Sequence[Run]) -> str:
@@ -194,9 +196,11 @@ def lines(title: Mapping[str, str], runs: Sequence[Run]) -> List[str]:
     last = runs[-1].report
     out = [f"{name}: {value}" for name, value in title.items()]
     out += [""] + speed_lines(runs)
-    out += ["", "Where the gain comes from (second run)"]
-    out += part_lines(last.get("parts") or {}) + [launch_line(last)]
-    out += ["", "Which ops changed, and why (second run)"] + op_lines(last)
+    out += ["", "Where the gain comes from"]
+    out += part_lines(merged_parts(runs)) + [launch_line(last)]
+    out += ["", "Which ops changed, and why (second run)"] + op_lines(last, runs[-1].median())
+    if last.get("decision"):
+        out.append(f"  decided by whole steps: {last['decision']}")
     fallbacks: List[str] = [str(text) for text in last.get("fallbacks") or []]
     if fallbacks:
         out += ["", "Taken back or left alone"] + [f"  {text}" for text in fallbacks]

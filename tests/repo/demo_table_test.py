@@ -23,7 +23,9 @@ REPORT: Dict[str, Any] = {
     "parts": {
         "launch_plan": 3.5,
         "blas_pool": None,
-        "widths": {"speedup": 1.1, "text": "measured"},
+        "uniform_width": 1.0,
+        "width_per_op": 1.1,
+        "widths": 1.1,
     },
     "openmp_runtime": "llvm",
     "wait_policy": "1ms",
@@ -31,8 +33,17 @@ REPORT: Dict[str, Any] = {
     "coverage": {"observed": 0.97, "steered": 0.93},
     "fallbacks": [],
     "ops": [
-        {"name": "aten::addmm", "shape": "x" * 60, "width": 4, "seconds": 3, "reason": "a"},
-        {"name": "aten::tanh", "shape": "20x200", "width": 1, "seconds": 1, "reason": "b"},
+        {"name": "aten::addmm", "shape": "x" * 60, "width": 4, "own_width": 4, "seconds": 3e-3},
+        {
+            "name": "aten::tanh",
+            "shape": "20x200",
+            "direction": "backward",
+            "width": 1,
+            "own_width": 4,
+            "seconds": 1e-3,
+            "own_seconds": 2e-3,
+            "reason": "fastest",
+        },
     ],
 }
 
@@ -59,19 +70,26 @@ class Table(unittest.TestCase):
 
     def test_parts(self) -> None:
         text = "\n".join(demo_table.part_lines(REPORT["parts"]))
-        self.assertRegex(text, r"launch plan +3\.50 times")
+        self.assertRegex(text, r"launch plan \(.*, with the BLAS pool\) +3\.50 times")
         self.assertRegex(text, r"BLAS pool +not measured")
-        self.assertRegex(text, r"widths +1\.10 times +measured")
+        self.assertRegex(text, r"a width for each op +1\.10 times")
+        self.assertNotRegex(text, r"(?m)^  widths")
+
+    def test_widths_measured_together(self) -> None:
+        parts = {**REPORT["parts"], "uniform_width": None, "width_per_op": None}
+        text = "\n".join(demo_table.part_lines(parts))
+        self.assertRegex(text, r"(?m)^  widths +1\.10 times")
+        self.assertNotIn("single width", text)
 
     def test_ops_that_changed_have_a_reason(self) -> None:
-        text = "\n".join(demo_table.op_lines(REPORT))
-        self.assertRegex(text, r"aten::tanh +20x200 +4 -> 1 +25% +b")
+        text = "\n".join(demo_table.op_lines(REPORT, 4e-3))
+        self.assertRegex(text, r"aten::tanh \(backward\) +20x200 +4 -> 1 +25% +2\.00 +fastest")
         self.assertNotIn("aten::addmm", text)
-        self.assertIn("1 ops keep width 4", text)
+        self.assertIn("1 keep the program's own width", text)
 
     def test_no_op_changed(self) -> None:
         report = {**REPORT, "ops": REPORT["ops"][:1]}
-        self.assertIn("none: every op runs best", "\n".join(demo_table.op_lines(report)))
+        self.assertIn("none of 1", "\n".join(demo_table.op_lines(report, 4e-3)))
 
     def test_no_gain_is_said(self) -> None:
         self.assertIn("No gain here", self.text(50.0, 50.0, REPORT))
