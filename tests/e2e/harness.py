@@ -70,8 +70,8 @@ def library_folder():
     return pathlib.Path("/usr/lib") / (sysconfig.get_config_var("MULTIARCH") or "")
 
 
-_BLAS_PACKAGES = {"openblas-openmp": "libopenblas0-openmp", "openblas-pthread": "libopenblas0-pthread",
-                  "blis-openmp": "libblis4-openmp"}
+_BLAS_PACKAGES = {"openblas-openmp": "libopenblas0-openmp",
+                  "openblas-pthread": "libopenblas0-pthread", "blis-openmp": "libblis4-openmp"}
 
 
 def blas(provider):

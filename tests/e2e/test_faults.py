@@ -7,12 +7,12 @@ import signal
 import socket
 import stat
 import struct
-import subprocess
 import threading
 import unittest
 
-from harness import (ATTACH_SUFFIX, OPTILED, PROGRAMS, PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest,
-                     blas, connectable, finish, read_until, wait_until, without_privileges)
+from harness import (ATTACH_SUFFIX, OPTILE, OPTILED, PRELOAD, PYTHON, QUICK_BLAS, SCRIPTS,
+                     EndToEndTest, blas, connectable, finish, read_until, wait_until,
+                     without_privileges)
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
 MAGIC = 0x6C697470
@@ -338,17 +338,12 @@ class NotAllowed(FaultTest):
         finished = self.train_observed("--steps", "20", wrap=without_privileges)
         self.assert_runs_with_message(untouched, finished, "optile", str(self.space.socket))
         # The bare shim has nobody to tell, and says nothing on the program's descriptors.
-        line = without_privileges(["env", f"LD_PRELOAD={self.shim()}", *map(str, TRAINER),
+        line = without_privileges(["env", f"LD_PRELOAD={PRELOAD}", *map(str, TRAINER),
                                    "--steps", "20"])
         bare = self.space.run(line, {**self.env, "OMP_NUM_THREADS": "2",
                                      "OPTILE_SOCKET": str(self.space.socket)})
         self.assert_same_run(untouched, bare)
         self.assertEqual(untouched.stderr, bare.stderr)
-
-    @staticmethod
-    def shim():
-        from harness import PRELOAD
-        return PRELOAD
 
     def unwritable_folder(self):
         folder = self.space.dir / "unwritable"
@@ -403,7 +398,6 @@ class NotAllowed(FaultTest):
 
     def test_no_runtime_folder(self):
         """XDG_RUNTIME_DIR is often set and missing; nothing is named on the command line."""
-        from harness import OPTILE
         untouched = self.untouched("--steps", "20")
         env = {**self.env, "OMP_NUM_THREADS": "2",
                "XDG_RUNTIME_DIR": str(self.space.dir / "missing")}
@@ -413,7 +407,6 @@ class NotAllowed(FaultTest):
 
     def test_no_store_anywhere(self):
         """Neither a home nor a state folder that can be written."""
-        from harness import OPTILE
         untouched = self.untouched("--steps", "20")
         home = self.unwritable_folder()
         env = {**self.env, "OMP_NUM_THREADS": "2", "HOME": str(home), "XDG_DATA_HOME": str(home),

@@ -1,4 +1,4 @@
-"""The launcher as a command: exit codes, messages, signals, the terminal, and what it leaves behind."""
+"""The launcher as a command: exit codes, messages, signals, the terminal, what it leaves behind."""
 import fcntl
 import os
 import pathlib
@@ -6,18 +6,17 @@ import pty
 import re
 import signal
 import socket
-import subprocess
 import termios
 import unittest
 
-from harness import (DEADLINE, OPTILE, PRELOAD, PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, connectable,
-                     finish, read_until, wait_until)
+from harness import (DEADLINE, OPTILE, PRELOAD, PROGRAMS, PYTHON, SCRIPTS, EndToEndTest,
+                     connectable, finish, get, read_until, wait_until)
 
 SIGNALS = [PYTHON, SCRIPTS / "answers_signals.py"]
 
 
 class ExitCodes(EndToEndTest):
-    """125: our own failure, 126: cannot be executed, 127: not found; anything else is the program's."""
+    """125: our own failure, 126: cannot be executed, 127: not found; else it is the program's."""
 
     def assert_refused(self, line, *words):
         finished = self.space.run(line)
@@ -177,7 +176,8 @@ class Off(EndToEndTest):
     def test_environment_is_the_callers(self):
         untouched = self.space.untouched(["env"])
         finished = self.space.launched(["env"], "--mode", "off")
-        self.assertEqual(sorted(untouched.stdout.splitlines()), sorted(finished.stdout.splitlines()))
+        self.assertEqual(sorted(untouched.stdout.splitlines()),
+                         sorted(finished.stdout.splitlines()))
 
     def test_no_daemon_is_started(self):
         self.space.launched([PROGRAMS / "constructs"], "--mode", "off")
@@ -327,7 +327,6 @@ class Daemons(EndToEndTest):
         self.assertTrue(self.space.get("/v1/machine"))
 
     def test_unknown_paths(self):
-        from harness import get
         self.space.start_daemon()
         for target in ("/", "/v1/nothing", "/v1/ops/999999/explain", "/v1/ops/x/explain"):
             with self.subTest(target):

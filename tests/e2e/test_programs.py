@@ -153,12 +153,13 @@ class UnusualBinaries(ProgramTest):
         self.assert_unharmed([script, "one two", "", "--mode", "--", "off"], FOUR_THREADS)
 
     def test_pipeline(self):
-        self.assert_unharmed(["sh", "-c", "printf 'a\\nb\\n' | tr a-z A-Z | sort -r | tee /dev/null"])
+        self.assert_unharmed(
+            ["sh", "-c", "printf 'a\\nb\\n' | tr a-z A-Z | sort -r | tee /dev/null"])
 
 
 class ForcedWidths(unittest.TestCase):
-    """The programs above notice what they are there to notice: a shim that forces the size of a team
-    hangs them or makes them wrong. Without these tests the ones above could not fail."""
+    """The programs above notice what they are there to notice: a shim that forces the size of a
+    team hangs them or makes them wrong. Without these tests the ones above could not fail."""
 
     # A hang burns as many cores as it has threads; ten times what the programs need is enough.
     HANG_LIMIT = 12.0

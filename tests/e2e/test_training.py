@@ -274,7 +274,7 @@ class WidthIsBack(TrainingTest):
 
 
 class ExactNumbers(TrainingTest):
-    """The libraries' own failures, from inside PyTorch: every number right while widths are tried."""
+    """The libraries' own failures, from inside PyTorch: right numbers while widths are tried."""
 
     def test_every_blas(self):
         for provider in ("openblas-openmp", "openblas-pthread", "blis-openmp"):
