@@ -14,7 +14,7 @@ namespace optile::tuner {
 struct OpSamples {
   perfmodel::Profile profile;
   std::map<perfmodel::Case, perfmodel::Nanoseconds> touched;  // fastest first touch
-  std::map<perfmodel::Case, int> asked;  // scheduled steps that were to run it
+  std::map<perfmodel::Case, int> asked;                       // scheduled steps that were to run it
 };
 
 // A time with its uncertainty.

@@ -14,8 +14,9 @@ using perfmodel::Case;
 namespace {
 
 constexpr uint64_t kMostUnrecognised = uint64_t{1} << 20;  // ops, then events are switched off
-constexpr int kForeignSteps = 8;           // steps of another length that start a watch
-constexpr int kForeignMost = 4096;         // a watch in vain makes the next one rarer
+constexpr int kForeignSteps = 8;       // steps of another length that start a watch
+constexpr uint64_t kForeignOps = 256;  // ops beyond as many steps that pass without a marker
+constexpr int kForeignMost = 4096;     // a watch in vain makes the next one rarer
 constexpr uint64_t kWatchOps = 4 * StepRecogniser::kLongestStep;
 constexpr double kChangeShare = 0.02;      // of an execution: a change of width this small is noise
 constexpr int kLostPage = 2 * kPageSteps;  // steps without a column: the whole schedule was dropped
@@ -56,6 +57,9 @@ void Session::on_op(const OpEvent& event) {
 }
 void Session::on_step(const StepEvent& event) {
   state_->on_step(event);
+}
+void Session::on_progress(uint64_t ops_begun) {
+  state_->on_progress(ops_begun);
 }
 void Session::set_cases(std::vector<Case> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
@@ -138,6 +142,7 @@ bool Session::State::holds_a_change(const OpEvent& event) const {
 
 void Session::State::on_step(const StepEvent& event) {
   ++steps_;
+  progress_at_step_ = progress_;
   count_step(event);
   note_page_progress(event.plan, event.column, true);
   watch_for_another_step(event);
@@ -190,8 +195,7 @@ void Session::State::count_step(const StepEvent& event) {
 
 // A schedule is over when its last step ended, when steps without a column follow ones with, or
 // when so many steps passed under the page that its columns must all have been dropped.
-void Session::State::note_page_progress(uint64_t plan, std::optional<int> column,
-                                        bool step_ended) {
+void Session::State::note_page_progress(uint64_t plan, std::optional<int> column, bool step_ended) {
   if (phase_ != Phase::kExploring && phase_ != Phase::kComparing) return;
   if (plan == 0 || plan != number_ || taken_version_ != version_) return;
   const int length = taken_ ? taken_->schedule_length : 0;
@@ -213,7 +217,23 @@ void Session::State::watch_for_another_step(const StepEvent& event) {
   const int off = std::abs(static_cast<int>(event.ops) - expected);
   foreign_steps_ = off > std::max(2, expected / 10) ? foreign_steps_ + 1 : 0;
   if (foreign_needed_ == 0) foreign_needed_ = kForeignSteps;
-  if (foreign_steps_ < foreign_needed_) return;
+  if (foreign_steps_ >= foreign_needed_) begin_watch();
+}
+
+// No step for as many ops as several steps have: the marker does not come any more.
+void Session::State::on_progress(uint64_t ops_begun) {
+  progress_ = ops_begun;
+  if (progress_at_step_ > progress_ || progress_at_step_ == 0) progress_at_step_ = progress_;
+  if (phase_ != Phase::kTuned || watching_ || model_ == nullptr) return;
+  if (foreign_needed_ == 0) foreign_needed_ = kForeignSteps;
+  const auto step = static_cast<uint64_t>(model_->marker().ops);
+  const uint64_t enough = static_cast<uint64_t>(foreign_needed_) * step + kForeignOps;
+  if (progress_ - progress_at_step_ < enough) return;
+  progress_at_step_ = progress_;
+  begin_watch();
+}
+
+void Session::State::begin_watch() {
   foreign_steps_ = 0;
   watching_ = true;
   recogniser_.restart();

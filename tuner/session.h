@@ -116,6 +116,10 @@ class Session {
   // In the order of their ends. Events may be missing (dropped), never repeated.
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
+  // Ops that the client has begun since attach, on all its threads; at every look at the client.
+  // A tuned client sends no op events, and none of a step whose marker never comes again: this is
+  // how its session notices that the program has turned to something else.
+  void on_progress(uint64_t ops_begun);
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
 

@@ -17,7 +17,7 @@ using perfmodel::Nanoseconds;
 
 namespace {
 
-constexpr int kMostTrials = 96;             // scheduled trial steps of one exploration (`auto`)
+constexpr int kMostTrials = 96;              // scheduled trial steps of one exploration (`auto`)
 constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is not compared
 constexpr double kLongOps = 20;              // changes of width worth refining an op for
 
@@ -45,9 +45,8 @@ std::unique_ptr<Search> Session::State::make_search(const Site& site) const {
   const int cores = std::min(options_.cores, own_width_);
   if (options_.search == SearchKind::kPaper) {
     std::vector<Case> admitted = usable_cases();
-    const bool unbound = std::all_of(admitted.begin(), admitted.end(), [](const Case& one) {
-      return one.binding == Binding::kNone;
-    });
+    const bool unbound = std::all_of(admitted.begin(), admitted.end(),
+                                     [](const Case& one) { return one.binding == Binding::kNone; });
     if (unbound) admitted.push_back(own_case());
     return std::make_unique<HillClimb>(
         site.samples, hill_climb_grid(admitted, cores, options_.interval), own_case());
@@ -124,7 +123,7 @@ bool Session::State::trials_spent() const {
   if (own_steps_.count() == 0) return false;
   const double own = static_cast<double>(own_steps_.median().count()) * 1e-9;
   const double lost = sampled_seconds_ - sampled_steps_ * own;
-  return lost > own * std::max(12.0, 2.5 * options_.cores) * explorations_;
+  return lost > own * std::max(8.0, 2.0 * options_.cores) * explorations_;
 }
 
 // ---- planning ----------------------------------------------------------------------------------
@@ -213,7 +212,8 @@ void Session::State::plan_and_compare() {
     return candidate.plan.total_ns() < than.plan.total_ns() * (1 - kLeastPlannedGain);
   };
   std::vector<Candidate> candidates = {own};
-  const bool paper_rule = options_.strategy == Strategy::kOne || options_.strategy == Strategy::kTwo;
+  const bool paper_rule =
+      options_.strategy == Strategy::kOne || options_.strategy == Strategy::kTwo;
   if (!paper_rule && !same(uniform, own)) candidates.push_back(uniform);
   if (paper_rule && !same(planned, own)) candidates.push_back(planned);
   if (options_.strategy == Strategy::kAuto && !same(planned, own) && !same(planned, uniform) &&
@@ -235,8 +235,7 @@ void Session::State::begin_comparison(std::vector<Candidate> candidates) {
   candidate_steps_.assign(candidates_.size(), {});
   ComparisonOptions comparison;
   comparison.candidates = static_cast<int>(candidates_.size());
-  comparison.keep_last =
-      options_.strategy == Strategy::kOne || options_.strategy == Strategy::kTwo;
+  comparison.keep_last = options_.strategy == Strategy::kOne || options_.strategy == Strategy::kTwo;
   comparison.seed = options_.seed + (replanned_ ? 1 : 0);
   comparison_ = std::make_unique<StepComparison>(comparison);
   next_comparison_page();
@@ -265,10 +264,9 @@ void Session::State::close_comparison_page() {
                   describe(candidates_[at(last)]).c_str(), 100 * comparison_->gain(0, last),
                   comparison_->blocks());
   } else {
-    std::snprintf(text, sizeof text,
-                  "%s won: %+.1f %% against the program's own widths in %zu comparisons",
-                  describe(chosen).c_str(), 100 * comparison_->gain(0, winner),
-                  comparison_->blocks());
+    std::snprintf(
+        text, sizeof text, "%s won: %+.1f %% against the program's own widths in %zu comparisons",
+        describe(chosen).c_str(), 100 * comparison_->gain(0, winner), comparison_->blocks());
   }
   settle(chosen, text);
 }
@@ -291,8 +289,8 @@ void Session::State::learn_switching_cost(std::size_t planned) {
   const perfmodel::SampleSet& without = candidate_steps_[0];
   const WidthPlan& plan = candidates_[planned].plan;
   if (plan.changes == 0 || with.count() < 3 || without.count() < 3) return;
-  const double expected = static_cast<double>(without.median().count()) -
-                          candidates_[0].plan.run_ns + plan.run_ns;
+  const double expected =
+      static_cast<double>(without.median().count()) - candidates_[0].plan.run_ns + plan.run_ns;
   const double excess = static_cast<double>(with.median().count()) - expected;
   const double error = std::hypot(static_cast<double>(with.median_error().count()),
                                   static_cast<double>(without.median_error().count()));
@@ -314,10 +312,9 @@ bool Session::State::replan() {
     if (known.plan.widths == again.plan.widths && known.binding == again.binding) return false;
   }
   const Candidate winner = candidates_[at(comparison_->winner())];
-  if (again.plan.total_ns() > evaluate(problem_for(winner.binding), winner.plan.widths,
-                                       Rule::kPlanned)
-                                      .total_ns() *
-                                  (1 - kLeastPlannedGain)) {
+  if (again.plan.total_ns() >
+      evaluate(problem_for(winner.binding), winner.plan.widths, Rule::kPlanned).total_ns() *
+          (1 - kLeastPlannedGain)) {
     return false;
   }
   replanned_ = true;

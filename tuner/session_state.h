@@ -40,6 +40,7 @@ class Session::State {
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
+  void on_progress(uint64_t ops_begun);
 
   // session_state.cc
   std::optional<PlanDraft> take_plan(uint64_t number);
@@ -66,6 +67,7 @@ class Session::State {
   void note_page_progress(uint64_t plan, std::optional<int> column, bool step_ended);
   void count_step(const StepEvent& event);
   void watch_for_another_step(const StepEvent& event);
+  void begin_watch();
 
   // session_state.cc
   void step_found();
@@ -147,6 +149,8 @@ class Session::State {
   int foreign_steps_ = 0;
   uint64_t watch_limit_ = 0;  // recogniser ops until the watch ends in vain
   int foreign_needed_ = 0;
+  uint64_t progress_ = 0;          // ops begun when last told
+  uint64_t progress_at_step_ = 0;  // and when a step ended last
 
   // Totals.
   uint32_t steps_ = 0;

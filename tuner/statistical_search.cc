@@ -40,10 +40,21 @@ void StatisticalSearch::review() {
       standing = judge(at, *own, lead);
     }
   }
-  const bool open = std::any_of(cases_.begin(), cases_.end(), [](const auto& entry) {
-    return entry.second == Standing::kOpen;
-  });
+  close_last(*own);
+  const bool open = std::any_of(cases_.begin(), cases_.end(),
+                                [](const auto& entry) { return entry.second == Standing::kOpen; });
   if (!open && options_.cores > kFewCores) grow();
+}
+
+// One case left, and settled better than the control: more samples would not change anything.
+void StatisticalSearch::close_last(const Estimate& own) {
+  const auto alive = [](const auto& entry) {
+    return entry.second == Standing::kOpen || entry.second == Standing::kDone;
+  };
+  if (std::count_if(cases_.begin(), cases_.end(), alive) != 1) return;
+  auto& [at, standing] = *std::find_if(cases_.begin(), cases_.end(), alive);
+  const std::optional<Estimate> seen = measured(samples_, at, options_.own);
+  if (seen && settled_better(*seen, own)) standing = Standing::kDone;
 }
 
 StatisticalSearch::Standing StatisticalSearch::judge(Case at, const Estimate& own,
@@ -101,10 +112,6 @@ bool StatisticalSearch::settled_better(const Estimate& candidate, const Estimate
 
 std::vector<Wish> StatisticalSearch::wishes() const {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
-  std::size_t open = 0;
-  for (const auto& [at, standing] : cases_) {
-    open += standing == Standing::kOpen || standing == Standing::kDone ? 1u : 0u;
-  }
   std::vector<Wish> wishes;
   for (const auto& [at, standing] : cases_) {
     if (standing != Standing::kOpen) continue;
@@ -117,11 +124,9 @@ std::vector<Wish> StatisticalSearch::wishes() const {
       wishes.push_back({at, promising ? 2 : 1});
       continue;
     }
-    // Alone and settled: more samples would not change anything.
-    if (open == 1 && settled_better(*seen, *own)) continue;
     const bool doubtful = seen->samples < 3 && seen->ns > kSlower * own->ns;
     const auto rest = static_cast<int>(kEnough - std::min(kEnough, seen->samples));
-    wishes.push_back({at, doubtful ? 1 : std::min(3, rest)});
+    wishes.push_back({at, doubtful ? 1 : std::min(4, rest)});
   }
   return wishes;
 }
@@ -193,7 +198,8 @@ bool StatisticalSearch::try_case(Case at) {
   return true;
 }
 
-// Two more halvings of the widest admitted width, unless the narrowest tried one is hopeless.
+// Two more halvings of the own width, unless the narrowest tried one is hopeless. The own width
+// itself is a case only under a binding; without one it is the control.
 bool StatisticalSearch::grow_coarse(Binding binding) {
   const std::vector<int> widths = widths_of(binding);
   if (widths.empty()) return false;
@@ -204,7 +210,8 @@ bool StatisticalSearch::grow_coarse(Binding binding) {
     narrowest = narrowest == 0 ? at.width : std::min(narrowest, at.width);
   }
   int added = 0;
-  double target = narrowest == 0 ? options_.own.width : narrowest / 2.0;
+  const double widest = options_.own.width / (binding == options_.own.binding ? 2.0 : 1.0);
+  double target = narrowest == 0 ? widest : narrowest / 2.0;
   for (; target >= 1 && added < 2; target /= 2) {
     const auto nearest = std::min_element(widths.begin(), widths.end(), [&](int a, int b) {
       return std::abs(a - target) < std::abs(b - target);
@@ -253,6 +260,8 @@ bool StatisticalSearch::refine() {
         return std::abs(a - target) < std::abs(b - target);
       });
       if (nearest == widths.end() || *nearest <= below || (above != 0 && *nearest >= above)) return;
+      // A neighbour that differs by less than a tenth is not told apart from the best.
+      if (10 * std::abs(*nearest - best.width) < best.width) return;
       grown = try_case({*nearest, binding}) || grown;
     };
     if (below != 0) propose((below + best.width) / 2.0);

@@ -3,8 +3,8 @@
 // kEnough samples. First touches are no samples, but one that is far slower than the program's own
 // width even after an allowance ends a case without a second run.
 //
-// Up to kFewCores cores every admitted width is tried. Above, halves of the own width downwards, one
-// binding after another, until a width is hopeless (narrower ones are then hopeless too); then
+// Up to kFewCores cores every admitted width is tried. Above, halves of the own width downwards,
+// one binding after another, until a width is hopeless (narrower ones are then hopeless too); then
 // widths around the best, proposed by a fitted law and by halving, at most kRefinements times.
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace optile::tuner {
 
 struct StatisticalOptions {
-  perfmodel::Case own;                   // the control
+  perfmodel::Case own;                    // the control
   std::vector<perfmodel::Case> admitted;  // without the control
   int cores = 1;
   double least_gain = 0.01;       // of the own time; less is not worth a width
@@ -49,6 +49,7 @@ class StatisticalSearch final : public Search {
 
   Standing judge(perfmodel::Case at, const Estimate& own, const Estimate& fastest) const;
   Standing judge_few(perfmodel::Case at, const Estimate& own) const;
+  void close_last(const Estimate& own);
   Estimate fastest(const Estimate& own) const;
   bool settled_better(const Estimate& candidate, const Estimate& own) const;
   bool grow();

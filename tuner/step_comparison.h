@@ -22,8 +22,8 @@ double signed_rank_z(std::vector<double> values);
 
 struct ComparisonOptions {
   int candidates = 2;
-  int most_steps = 48;       // counted ones
-  bool keep_last = false;    // the last candidate stays unless it is settled worse than the first
+  int most_steps = 48;        // counted ones
+  bool keep_last = false;     // the last candidate stays unless it is settled worse than the first
   double least_gain = 0.003;  // gains that look smaller are given up early
   uint64_t seed = 1;
 };

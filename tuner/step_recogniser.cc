@@ -38,6 +38,7 @@ void StepRecogniser::restart() {
   *this = [this] {
     StepRecogniser fresh;
     fresh.preferred_ = preferred_;
+    fresh.shortest_ = shortest_;
     return fresh;
   }();
 }
@@ -48,8 +49,8 @@ void StepRecogniser::follow_lag(OpPlace place) {
     return;
   }
   const auto last = last_seen_.find(place);
-  const bool near = last != last_seen_.end() && total_ - last->second <= kLongestStep;
-  lag_ = near ? total_ - last->second : 0;
+  const bool near = last != last_seen_.end() && total_ - last->second.last <= kLongestStep;
+  lag_ = near ? total_ - last->second.last : 0;
   matched_ = near ? 1 : 0;
 }
 
@@ -59,10 +60,19 @@ void StepRecogniser::remember(OpPlace place, int64_t gap_ns) {
   } else {
     history_[total_ % kHistory] = {place, gap_ns};
   }
-  last_seen_[place] = total_;
+  const auto [seen, is_new] = last_seen_.try_emplace(place);
+  if (is_new) {
+    ++met_once_;
+  } else if (!seen->second.again) {
+    seen->second.again = true;
+    --met_once_;
+  }
+  seen->second.last = total_;
   ++total_;
   if (last_seen_.size() > 2 * kHistory) {
-    std::erase_if(last_seen_, [&](const auto& seen) { return total_ - seen.second > kHistory; });
+    std::erase_if(last_seen_, [&](const auto& old) { return total_ - old.second.last > kHistory; });
+    met_once_ = static_cast<uint64_t>(std::count_if(
+        last_seen_.begin(), last_seen_.end(), [](const auto& kept) { return !kept.second.again; }));
   }
 }
 
@@ -82,9 +92,14 @@ bool StepRecogniser::follow_marker(OpPlace place) {
   return false;
 }
 
+bool StepRecogniser::explains_what_was_seen() const {
+  if (matched_ >= kCertainRepetitions * lag_) return true;
+  return 2 * (matched_ + lag_) >= total_ && 2 * met_once_ <= last_seen_.size();
+}
+
 bool StepRecogniser::worth_adopting() const {
-  if (matched_ < (lag_ < kShortStep ? 2 * lag_ : lag_)) return false;
-  if (!step_) return true;
+  if (lag_ < shortest_ || matched_ < (lag_ < kShortStep ? 2 * lag_ : lag_)) return false;
+  if (!step_) return explains_what_was_seen();
   const auto length = static_cast<uint64_t>(step_->marker.ops);
   if (lag_ < length) return since_marker_ > length + length / 2;
   if (lag_ == length) {
@@ -141,9 +156,8 @@ std::optional<std::size_t> StepRecogniser::choose_marker(std::size_t begin,
     const Seen& seen = back(begin + i);
     if (count[seen.place] != 1) continue;
     if (preferred_ && seen.place == *preferred_) return i;
-    const int64_t gap = begin + i >= length
-                            ? std::min(seen.gap_ns, back(begin + i - length).gap_ns)
-                            : seen.gap_ns;
+    const int64_t gap =
+        begin + i >= length ? std::min(seen.gap_ns, back(begin + i - length).gap_ns) : seen.gap_ns;
     const bool tie = best && gap == best_gap && seen.place < back(begin + *best).place;
     if (gap > best_gap || tie) {
       best = i;

@@ -3,8 +3,10 @@
 //
 // Keeps one lag, the distance to the latest earlier occurrence of an op, for as long as every op
 // equals the one that far back. A step is found after two whole repetitions, three when it is
-// shorter than kShortStep: an inner loop looks like a step until it ends. It is withdrawn when its
-// marker stays away, and replaced by a longer one whose repetitions it does not explain.
+// shorter than kShortStep. An inner loop (the time steps of a recurrent layer) looks like a step
+// until it ends, so a repetition must also be most of what was ever seen, with most places met
+// again, or go on kCertainRepetitions times. A step is withdrawn when its marker stays away, and
+// replaced by a longer one whose repetitions it does not explain.
 // Extra or missing ops only delay recognition: the lag is found again behind them.
 // Pure, bounded memory. Owned by one session, one thread.
 #pragma once
@@ -39,6 +41,7 @@ class StepRecogniser {
   static constexpr std::size_t kHistory = 32768;      // latest ops remembered
   static constexpr std::size_t kLongestStep = 16384;  // longer ones are never found
   static constexpr std::size_t kShortStep = 64;
+  static constexpr std::size_t kCertainRepetitions = 64;
 
   enum class Change { kNone, kFound, kLost };
 
@@ -46,9 +49,11 @@ class StepRecogniser {
   void prefer(perfmodel::OpPlace marker) { preferred_ = marker; }
   Change observe(perfmodel::OpPlace place, perfmodel::Nanoseconds begin,
                  perfmodel::Nanoseconds duration);
+  // Shorter steps are not looked for: they turned out to be inner loops. Outlives restart().
+  void set_shortest(std::size_t ops) { shortest_ = ops; }
   // nullptr while none is known.
   const RecognisedStep* step() const { return step_ ? &*step_ : nullptr; }
-  // Forgets everything but the preferred marker, and gives the memory back.
+  // Forgets everything but the preferred marker and the shortest length, and frees the memory.
   void restart();
   uint64_t observed() const { return total_; }
 
@@ -63,6 +68,7 @@ class StepRecogniser {
   void remember(perfmodel::OpPlace place, int64_t gap_ns);
   bool follow_marker(perfmodel::OpPlace place);
   bool worth_adopting() const;
+  bool explains_what_was_seen() const;
   bool adopt();
   std::size_t smallest_period(std::size_t length) const;
   std::optional<std::size_t> choose_marker(std::size_t begin, std::size_t length) const;
@@ -70,8 +76,14 @@ class StepRecogniser {
   std::optional<perfmodel::OpPlace> preferred_;
   std::optional<RecognisedStep> step_;
   std::vector<Seen> history_;
-  std::unordered_map<perfmodel::OpPlace, uint64_t, PlaceHash> last_seen_;
+  struct Place {
+    uint64_t last = 0;   // position of the latest occurrence
+    bool again = false;  // met more than once
+  };
+  std::unordered_map<perfmodel::OpPlace, Place, PlaceHash> last_seen_;
+  uint64_t met_once_ = 0;  // places among them that never came again so far
   uint64_t total_ = 0;
+  std::size_t shortest_ = 1;
   uint64_t lag_ = 0;      // 0 = none
   uint64_t matched_ = 0;  // ops in a row that equal the one `lag_` before
   int64_t last_end_ns_ = 0;

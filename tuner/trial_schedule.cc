@@ -11,7 +11,7 @@ namespace {
 using perfmodel::Binding;
 using perfmodel::Case;
 
-constexpr int kControlEvery = 2;     // trials between two controls
+constexpr int kCasesPerControl = 2;  // cases between two controls
 constexpr double kLongOp = 20;       // changes of width that a long op outweighs
 constexpr double kRideChanges = 2;   // an op rides along when it loses less than these
 
@@ -33,8 +33,13 @@ class PageBuilder {
       const std::optional<Case> next = most_wanted();
       if (!next) break;
       add_trial(*next);
+      // At once again where it is wanted again: behind a step of another width the first op pays
+      // for the change, behind one of the same width none does.
+      if (static_cast<int>(page_.bindings.size()) < kPageSteps && wanted_runs(*next) > 0) {
+        add_trial(*next);
+      }
       const bool room = static_cast<int>(page_.bindings.size()) < kPageSteps;
-      if (options_.controls && ++since_control == kControlEvery && room) {
+      if (options_.controls && ++since_control == kCasesPerControl && room) {
         add_control();
         since_control = 0;
       }
@@ -85,6 +90,15 @@ class PageBuilder {
       most = count;
     }
     return best;
+  }
+
+  int wanted_runs(Case at) const {
+    int most = 0;
+    for (const auto& wishes : open_) {
+      const auto wish = wishes.find(at);
+      if (wish != wishes.end()) most = std::max(most, wish->second);
+    }
+    return most;
   }
 
   bool comes_before(Case a, Case b) const {

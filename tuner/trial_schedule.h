@@ -24,9 +24,9 @@ struct TrialOp {
 
 struct TrialOptions {
   perfmodel::Case own;
-  bool controls = true;       // steps at own widths between the trials
-  bool narrow_first = false;  // the paper's order: widths grow
-  double switching_ns = 0;    // of one change of width
+  bool controls = true;        // steps at own widths between the trials
+  bool narrow_first = false;   // the paper's order: widths grow
+  double switching_ns = 0;     // of one change of width
   double least_share = 0.005;  // of the step's time: cases that only shorter ops wish are dropped
 };
 

@@ -18,7 +18,7 @@ struct EstimateSource {
 };
 
 struct EstimateOptions {
-  perfmodel::Case own;                                        // the control
+  perfmodel::Case own;                                     // the control
   perfmodel::Binding binding = perfmodel::Binding::kNone;  // in force for the whole plan
   std::vector<int> widths;  // to be estimated besides the own one, ascending
 };

@@ -12,8 +12,8 @@
 namespace optile::tuner {
 namespace {
 
-constexpr double kSettled = 1.64;       // standard errors a gain must exceed to be kept
-constexpr double kDoubt = 1.0;          // standard errors added to a width other than the base
+constexpr double kSettled = 1.64;  // standard errors a gain must exceed to be kept
+constexpr double kDoubt = 1.0;     // standard errors added to a width other than the base
 constexpr double kUniformMargin = 0.005;
 constexpr std::size_t kMostTeams = 16;  // widths the path may choose from
 constexpr double kUnknown = 1e15;       // ns, for a width nothing is known of
@@ -118,8 +118,8 @@ class Path {
   std::vector<int> read_back(const std::vector<std::vector<std::size_t>>& from,
                              const std::vector<double>& cost) const {
     const std::size_t n = problem_.order.size();
-    auto state = static_cast<std::size_t>(std::min_element(cost.begin(), cost.end()) -
-                                          cost.begin());
+    auto state =
+        static_cast<std::size_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
     std::vector<std::map<int, int>> votes(problem_.ops.size());
     for (std::size_t i = 2 * n; i-- > n;) {
       const int op = problem_.order[i % n];
@@ -144,7 +144,8 @@ class Path {
   std::vector<int> teams_;
 };
 
-// Team widths worth a state of the path: the base's, and those at which the most time is best spent.
+// Team widths worth a state of the path: the base's, and those at which the most time is best
+// spent.
 std::vector<int> team_widths(const PlannerProblem& problem, int base) {
   std::map<int, double> worth;
   std::vector<int> count(problem.ops.size(), 0);
@@ -152,9 +153,8 @@ std::vector<int> team_widths(const PlannerProblem& problem, int base) {
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
     const PlannedOp& op = problem.ops[i];
     if (op.leave || op.widths.empty()) continue;
-    const auto best = std::min_element(op.widths.begin(), op.widths.end(), [](auto& a, auto& b) {
-      return a.ns < b.ns;
-    });
+    const auto best = std::min_element(op.widths.begin(), op.widths.end(),
+                                       [](auto& a, auto& b) { return a.ns < b.ns; });
     if (best->width > 1) worth[best->width] += best->ns * count[i];
   }
   worth[base] = std::numeric_limits<double>::max();
@@ -187,10 +187,36 @@ bool settled(const Gain& gain, double price_ns) {
   return gain.ns - price_ns > kSettled * std::sqrt(gain.variance);
 }
 
-// Puts back to the base what is not settled: single ops at width 1, and stretches of the step with
-// another team, whose gain has to pay for the changes around them too. True when something went.
-bool drop_unsettled(const PlannerProblem& problem, const std::vector<int>& base,
-                    std::vector<int>& widths) {
+// The team that works just before (direction -1) or after (+1) a position of the endless step.
+int team_beside(const PlannerProblem& problem, const std::vector<int>& widths, std::size_t from,
+                int direction) {
+  const std::size_t n = problem.order.size();
+  std::size_t i = from;
+  for (std::size_t seen = 0; seen < n; ++seen) {
+    i = direction > 0 ? (i + 1) % n : (i + n - 1) % n;
+    const int width = widths[at(problem.order[i])];
+    if (width > 1) return width;
+  }
+  return widths[at(problem.order[from])];
+}
+
+// What the changes around a stretch cost more than they would with its ops back at the base.
+double price_of(const PlannerProblem& problem, const std::vector<int>& base,
+                const std::vector<int>& widths, std::size_t begin, std::size_t last) {
+  const int before = team_beside(problem, widths, begin, -1);
+  const int after = team_beside(problem, widths, last, 1);
+  const int first_op = problem.order[begin];
+  const int last_op = problem.order[last];
+  const auto cost = [&](int from, int to) {
+    return static_cast<double>(problem.cost.between(from, to).count());
+  };
+  return cost(before, widths[at(first_op)]) + cost(widths[at(last_op)], after) -
+         cost(before, base[at(first_op)]) - cost(base[at(last_op)], after);
+}
+
+// Single ops at width 1: free to go there, so only the gain has to be settled.
+bool drop_unsettled_alone(const PlannerProblem& problem, const std::vector<int>& base,
+                          std::vector<int>& widths) {
   bool dropped = false;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     if (widths[i] == base[i] || widths[i] != 1) continue;
@@ -198,35 +224,32 @@ bool drop_unsettled(const PlannerProblem& problem, const std::vector<int>& base,
     widths[i] = base[i];
     dropped = true;
   }
-  const auto other_team = [&](int op) {
-    return widths[at(op)] != base[at(op)] && widths[at(op)] > 1;
+  return dropped;
+}
+
+// Stretches of the step with another team than the base: their gain has to pay for the changes too.
+bool drop_unsettled_stretches(const PlannerProblem& problem, const std::vector<int>& base,
+                              std::vector<int>& widths) {
+  bool dropped = false;
+  const std::size_t n = problem.order.size();
+  const auto team_at = [&](std::size_t i) {
+    const auto op = at(problem.order[i]);
+    return widths[op] != base[op] && widths[op] > 1 ? widths[op] : 0;
   };
-  for (std::size_t i = 0; i < problem.order.size();) {
-    std::size_t end = i;
+  for (std::size_t begin = 0, end = 0; begin < n; begin = std::max(end, begin + 1)) {
     Gain gain;
-    while (end < problem.order.size() && other_team(problem.order[end]) &&
-           widths[at(problem.order[end])] == widths[at(problem.order[i])]) {
+    for (end = begin; end < n && team_at(end) != 0 && team_at(end) == team_at(begin); ++end) {
       const auto op = at(problem.order[end]);
       const Gain one = gain_of(problem.ops[op], base[op], widths[op]);
       gain.ns += one.ns;
       gain.variance += one.variance;
-      ++end;
     }
-    if (end == i) {
-      ++i;
-      continue;
-    }
-    const auto first = at(problem.order[i]);
-    const bool whole_step = end - i == problem.order.size();
-    const double price =
-        whole_step ? 0
-                   : 2 * static_cast<double>(
-                             problem.cost.between(base[first], widths[first]).count());
-    if (!settled(gain, price)) {
-      for (std::size_t k = i; k < end; ++k) widths[at(problem.order[k])] = base[at(problem.order[k])];
-      dropped = true;
-    }
-    i = end;
+    if (end == begin) continue;
+    const double price = end - begin == n ? 0 : price_of(problem, base, widths, begin, end - 1);
+    if (settled(gain, price)) continue;
+    for (std::size_t k = begin; k < end; ++k)
+      widths[at(problem.order[k])] = base[at(problem.order[k])];
+    dropped = true;
   }
   return dropped;
 }
@@ -234,7 +257,11 @@ bool drop_unsettled(const PlannerProblem& problem, const std::vector<int>& base,
 WidthPlan settled_path(const PlannerProblem& problem, const std::vector<int>& base,
                        const std::vector<int>& teams) {
   std::vector<int> widths = Path(problem, base, teams).widths();
-  for (int round = 0; round < 8 && drop_unsettled(problem, base, widths); ++round) {
+  constexpr int kMostRounds = 8;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const bool alone = drop_unsettled_alone(problem, base, widths);
+    const bool stretches = drop_unsettled_stretches(problem, base, widths);
+    if (!alone && !stretches) break;
   }
   return evaluate(problem, std::move(widths), Rule::kPlanned);
 }

@@ -24,10 +24,10 @@ struct WidthEstimate {
 };
 
 struct PlannedOp {
-  std::string name;                    // the op, for strategy 2
+  std::string name;                   // the op, for strategy 2
   std::vector<WidthEstimate> widths;  // ascending; the own width is among them unless unknown
-  bool leave = false;                  // stays at the own width
-  int best_width = 0;                  // what its search found; 0 = the own width
+  bool leave = false;                 // stays at the own width
+  int best_width = 0;                 // what its search found; 0 = the own width
   Rule best_rule = Rule::kOwnWidth;
 };
 
@@ -56,7 +56,7 @@ WidthPlan evaluate(const PlannerProblem& problem, std::vector<int> widths, Rule 
 WidthPlan plan_own(const PlannerProblem& problem);
 // The best single width; the own one unless another is more than half a percent better.
 WidthPlan plan_uniform(const PlannerProblem& problem);
-WidthPlan plan_each_best(const PlannerProblem& problem);      // strategy 1
+WidthPlan plan_each_best(const PlannerProblem& problem);     // strategy 1
 WidthPlan plan_one_per_name(const PlannerProblem& problem);  // strategy 2
 WidthPlan plan_shortest_path(const PlannerProblem& problem);
 WidthPlan plan_widths(const PlannerProblem& problem, Strategy strategy);

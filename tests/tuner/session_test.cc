@@ -1,0 +1,408 @@
+// A whole session against a simulated program, without noise: what it finds, what it costs, and
+// what it does when the world around it changes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/tuner/simulated_client.h"
+
+namespace optile::tuner {
+namespace {
+
+using perfmodel::Binding;
+using perfmodel::Case;
+
+std::vector<Case> unbound(int widest) {
+  std::vector<Case> cases;
+  for (int width = 1; width <= widest; ++width) cases.push_back({width, Binding::kNone});
+  return cases;
+}
+
+SessionOptions options_for(int cores) {
+  SessionOptions options;
+  options.cases = unbound(cores);
+  options.cores = cores;
+  return options;
+}
+
+// Times in ns at widths 1, 2, ...
+std::function<double(int)> table(std::vector<double> ns) {
+  return [ns](int width) { return ns[static_cast<std::size_t>(width - 1)]; };
+}
+std::function<double(int)> scaling(double parallel, double serial = 0) {
+  return [=](int width) { return serial + parallel / width; };
+}
+
+SimulatedProgram one_of_each(std::vector<std::function<double(int)>> curves) {
+  SimulatedProgram program;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    SimulatedOp op;
+    op.key = 1000 + i;
+    op.name = "op" + std::to_string(i);
+    op.ns = curves[i];
+    program.ops.push_back(op);
+    program.order.push_back(static_cast<int>(i));
+  }
+  return program;
+}
+
+constexpr double kMs = 1e6;
+
+SimulatedProgram mixed_program() {
+  return one_of_each({
+      scaling(8 * kMs),                                     // convex, best at 4
+      table({2 * kMs, 1.4 * kMs, 1.7 * kMs, 2.2 * kMs}),    // best at 2
+      table({1 * kMs, 1.5 * kMs, 1.8 * kMs, 2 * kMs}),      // rises: best at 1
+      table({3 * kMs, 1.5 * kMs, 1.9 * kMs, 1.6 * kMs}),    // saw tooth: best at 2
+      table({1.0 * kMs, 1.6 * kMs, 1.7 * kMs, 1.2 * kMs}),  // two minima: best at 1
+      table({2 * kMs, 2 * kMs, 2 * kMs, 2 * kMs}),          // flat
+      scaling(6 * kMs, 0.2 * kMs),
+  });
+}
+
+TEST(SessionFinds, TheBestWidthOfEveryShapeOfCurve) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  const std::vector<int> best = {4, 2, 1, 2, 1, 0, 4};
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    if (best[i] == 0) continue;  // flat: any width will do
+    EXPECT_EQ(client.planned_width(i), best[i]) << "op " << i;
+  }
+  const SessionView view = session.view();
+  EXPECT_EQ(view.phase, Phase::kTuned);
+  EXPECT_FALSE(view.decision.empty());
+  EXPECT_FALSE(view.plan_replayed);
+}
+
+TEST(SessionFinds, NothingToChangeInAProgramThatScales) {
+  Session session(options_for(4));
+  SimulatedClient client(session, one_of_each({scaling(8 * kMs), scaling(3 * kMs)}), {});
+  ASSERT_TRUE(client.run_until_tuned(200));
+  EXPECT_EQ(client.page()->entries.size(), 0u);
+  EXPECT_EQ(session.view().ops[0].rule, Rule::kOwnWidth);
+}
+
+TEST(SessionFinds, OneUniformWidthWhereChangingCostsMoreThanItGains) {
+  SimulatedProgram program;
+  const SimulatedProgram pair = one_of_each({
+      table({900e3, 400e3, 500e3, 800e3}),
+      table({900e3, 420e3, 400e3, 800e3}),
+  });
+  program.ops = pair.ops;
+  for (int i = 0; i < 20; ++i) program.order.push_back(i % 2);
+  SimulatedClientOptions client_options;
+  client_options.change_ns = 60e3;
+  client_options.runtime = perfmodel::Runtime::kLibgomp;
+  Session session(options_for(4));
+  SimulatedClient client(session, program, client_options);
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_EQ(client.planned_width(0), client.planned_width(1));
+  EXPECT_NEAR(client.planned_step_ns(), client.uniform_step_ns(2), 0.02 * kMs);
+}
+
+TEST(SessionCosts, AboutTenStepsOfLostTimeOnFourCores) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  const SessionView view = session.view();
+  const double own_seconds = client.uniform_step_ns(4) * 1e-9;
+  EXPECT_LT(view.seconds_lost_to_sampling, 12 * own_seconds);
+  EXPECT_GT(view.sampled_steps, 3u);
+}
+
+TEST(SessionCosts, WidthOneIsRunOnceByAnOpThatLosesClearlyAtIt) {
+  Session session(options_for(4));
+  SimulatedClient client(session, one_of_each({scaling(40 * kMs), scaling(20 * kMs)}), {});
+  ASSERT_TRUE(client.run_until_tuned(200));
+  EXPECT_EQ(client.runs_of(1000, 1), 1);
+  EXPECT_EQ(client.runs_of(1001, 1), 1);
+}
+
+TEST(SessionCosts, NoEventsOnceTuned) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  const uint64_t events = client.op_events();
+  const uint32_t sampled = session.view().sampled_steps;
+  const std::size_t tuned = session.view().tuned_steps.count();
+  client.run_steps(100);
+  EXPECT_EQ(client.op_events(), events);
+  EXPECT_EQ(session.view().sampled_steps, sampled);
+  EXPECT_GE(session.view().tuned_steps.count(), tuned + 99);
+  EXPECT_FALSE(client.page()->record_all);
+  EXPECT_FALSE(client.page()->record_nested);
+}
+
+StoredPlan tuned_once(const SimulatedProgram& program) {
+  Session session(options_for(4));
+  SimulatedClient client(session, program, {});
+  EXPECT_TRUE(client.run_until_tuned(400));
+  const auto settled = session.take_settled();
+  EXPECT_TRUE(settled.has_value());
+  EXPECT_FALSE(session.take_settled().has_value()) << "handed out once per settling";
+  EXPECT_FALSE(settled->profiles.empty());
+  return settled->plan;
+}
+
+TEST(SessionReplay, TheSecondRunStartsTunedWithoutASampledStep) {
+  const StoredPlan stored = tuned_once(mixed_program());
+  SessionOptions options = options_for(4);
+  options.stored = stored;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  client.run_steps(2);
+  EXPECT_EQ(client.planned_width(2), 1) << "in force before the step is verified";
+  ASSERT_TRUE(client.run_until_tuned(20));
+  const uint64_t events = client.op_events();
+  client.run_steps(50);
+  const SessionView view = session.view();
+  EXPECT_TRUE(view.plan_replayed);
+  EXPECT_EQ(view.sampled_steps, 0u);
+  EXPECT_EQ(client.op_events(), events);
+  EXPECT_FALSE(client.page()->record_all);
+  EXPECT_GE(view.tuned_steps.count(), 45u);
+  EXPECT_EQ(view.ops.size(), 7u);
+  EXPECT_TRUE(std::any_of(view.ops.begin(), view.ops.end(),
+                          [](const OpView& op) { return op.rule == Rule::kReplayed; }));
+  EXPECT_FALSE(session.take_settled().has_value()) << "nothing new for the store";
+}
+
+TEST(SessionReplay, AnotherProgramIsTunedNormally) {
+  const StoredPlan stored = tuned_once(mixed_program());
+  SessionOptions options = options_for(4);
+  options.stored = stored;
+  SimulatedProgram other = mixed_program();
+  std::swap(other.order[1], other.order[5]);
+  Session session(options);
+  SimulatedClient client(session, other, {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_FALSE(session.view().plan_replayed);
+  EXPECT_GT(session.view().sampled_steps, 0u);
+  EXPECT_EQ(client.planned_width(2), 1);
+}
+
+TEST(SessionReplay, APlanMadeUnderAnotherOwnWidthIsDropped) {
+  const StoredPlan stored = tuned_once(mixed_program());
+  SessionOptions options = options_for(4);
+  options.stored = stored;
+  SimulatedClientOptions narrow;
+  narrow.own_width = 3;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), narrow);
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_FALSE(session.view().plan_replayed);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_LE(client.planned_width(i), 3);
+}
+
+TEST(SessionObserves, AndChangesNothing) {
+  SessionOptions options = options_for(4);
+  options.may_change_widths = false;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  client.run_steps(30);
+  EXPECT_EQ(session.view().phase, Phase::kObserving);
+  EXPECT_TRUE(client.page()->record_all);
+  client.run_steps(60);
+  EXPECT_FALSE(client.page()->record_all);
+  EXPECT_TRUE(client.page()->entries.empty());
+  EXPECT_EQ(client.page()->schedule_length, 0);
+  const SessionView view = session.view();
+  EXPECT_EQ(view.sampled_steps, 0u);
+  EXPECT_GT(view.own_steps.count(), 60u);
+  ASSERT_EQ(view.ops.size(), 7u);
+  for (const OpView& op : view.ops) {
+    ASSERT_EQ(op.curve.sampled().size(), 1u);
+    EXPECT_EQ(op.curve.sampled()[0].at.width, 4);
+  }
+  EXPECT_NEAR(view.observed_share, 0.99, 0.02);
+}
+
+TEST(SessionCaps, ANarrowerOwnWidthIsInTheNextPage) {
+  Session session(options_for(4));
+  SimulatedProgram program = one_of_each({
+      table({9 * kMs, 5 * kMs, 2 * kMs, 4 * kMs}),  // best at 3
+      table({1 * kMs, 2 * kMs, 3 * kMs, 4 * kMs}),
+  });
+  SimulatedClient client(session, program, {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  ASSERT_EQ(client.planned_width(0), 3);
+  client.set_own_width(2);
+  const std::optional<PlanDraft> next = session.take_plan(999);
+  ASSERT_TRUE(next.has_value());
+  for (const PlanEntry& entry : next->entries) {
+    EXPECT_LT(entry.width, 2);
+    for (int width : entry.schedule) EXPECT_LT(width, 2);
+  }
+}
+
+TEST(SessionCaps, AFasterWidthAboveTheUsersWordIsExplained) {
+  Session session(options_for(4));
+  SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  client.set_own_width(2);
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_EQ(session.view().ops[0].rule, Rule::kUserCap);
+}
+
+TEST(SessionCaps, AProgramOfOneThreadHasNothingToSearch) {
+  SimulatedClientOptions serial;
+  serial.own_width = 1;
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), serial);
+  ASSERT_TRUE(client.run_until_tuned(50));
+  EXPECT_EQ(session.view().sampled_steps, 0u);
+}
+
+TEST(SessionCaps, AWidthThatKeepsChangingEndsInTheOwnWidths) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  for (int i = 0; i < 12; ++i) {
+    client.run_steps(15);
+    client.set_own_width(i % 2 == 0 ? 3 : 4);
+  }
+  ASSERT_TRUE(client.run_until_tuned(10));
+}
+
+TEST(SessionLeavesAlone, RegionsAndOpsThatCannotBeSteered) {
+  SimulatedProgram program = mixed_program();
+  program.ops[1].region = true;
+  program.ops[2].steerable = false;
+  Session session(options_for(4));
+  SimulatedClient client(session, program, {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  const SessionView view = session.view();
+  for (const OpView& op : view.ops) {
+    if (op.place.key == 1001 || op.place.key == 1002) {
+      EXPECT_EQ(op.rule, Rule::kLeftAlone);
+      EXPECT_EQ(op.width, 0);
+    }
+  }
+}
+
+TEST(SessionSurvives, DroppedEvents) {
+  SimulatedClientOptions lossy;
+  lossy.drop = 0.03;
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), lossy);
+  ASSERT_TRUE(client.run_until_tuned(1500));
+  EXPECT_LT(client.planned_step_ns(), 1.01 * client.uniform_step_ns(4));
+}
+
+TEST(SessionSurvives, MasksThatAreRefused) {
+  SessionOptions options = options_for(8);
+  options.cases = {{1, Binding::kSpread},  {2, Binding::kSpread},  {3, Binding::kSpread},
+                   {4, Binding::kSpread},  {2, Binding::kCompact}, {4, Binding::kCompact},
+                   {6, Binding::kCompact}, {8, Binding::kCompact}};
+  SimulatedClientOptions refused;
+  refused.own_width = 8;
+  refused.masks_refused = true;
+  Session session(options);
+  SimulatedClient client(session, one_of_each({scaling(8 * kMs), scaling(2 * kMs, 1 * kMs)}),
+                         refused);
+  ASSERT_TRUE(client.run_until_tuned(600));
+}
+
+TEST(SessionSurvives, AProgramThatTurnsToAnotherStep) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  SimulatedProgram other = mixed_program();
+  for (SimulatedOp& op : other.ops) op.key += 5000;
+  // The first step stays a part of the new one, but its ops have other ones before them.
+  SimulatedProgram both = mixed_program();
+  for (std::size_t i = 0; i < other.ops.size(); ++i) {
+    both.ops.push_back(other.ops[i]);
+    both.order.push_back(static_cast<int>(both.ops.size()) - 1);
+  }
+  client.replace_program(both);
+  client.run_steps(60);
+  ASSERT_TRUE(client.run_until_tuned(600));
+  EXPECT_EQ(session.view().marker->ops, 14);
+  EXPECT_EQ(client.planned_width(9), 1);
+}
+
+TEST(SessionPaper, FirstSampledStepAtWidthOneThenWider) {
+  SessionOptions options = options_for(4);
+  options.search = SearchKind::kPaper;
+  options.strategy = Strategy::kOne;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  std::vector<int> widths;
+  for (int step = 0; step < 300 && session.view().phase != Phase::kComparing; ++step) {
+    client.run_steps(1);
+    if (client.page() == nullptr || client.page()->schedule_length == 0) continue;
+    int widest = 0;
+    for (const PlanEntry& entry : client.page()->entries) {
+      for (int width : entry.schedule) widest = std::max(widest, width);
+    }
+    if (widest > 0 && (widths.empty() || widths.back() != widest)) widths.push_back(widest);
+  }
+  EXPECT_EQ(widths, (std::vector<int>{1, 2, 3}));
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_EQ(client.planned_width(1), 2);
+  EXPECT_EQ(client.planned_width(2), 1);
+  EXPECT_EQ(client.planned_width(3), 2);
+}
+
+TEST(SessionScales, StepsOfFiveHundredAndFiveThousandOps) {
+  for (int length : {500, 5000}) {
+    SimulatedProgram program;
+    const int distinct = 60;
+    for (int i = 0; i < distinct; ++i) {
+      SimulatedOp op;
+      op.key = 77 + static_cast<uint64_t>(i);
+      op.name = "op" + std::to_string(i % 7);
+      op.ns = i % 3 == 0 ? table({100e3, 140e3, 170e3, 200e3}) : scaling(400e3);
+      program.ops.push_back(op);
+    }
+    std::mt19937_64 random(5);
+    for (int i = 0; i < length; ++i) {
+      program.order.push_back(static_cast<int>(random() % distinct));
+    }
+    Session session(options_for(4));
+    SimulatedClient client(session, program, {});
+    ASSERT_TRUE(client.run_until_tuned(400)) << length;
+    double oracle = 0;
+    for (int index : program.order) {
+      const auto& op = program.ops[static_cast<std::size_t>(index)];
+      oracle += std::min({op.ns(1), op.ns(2), op.ns(3), op.ns(4)});
+    }
+    EXPECT_LT(client.planned_step_ns(), 1.02 * oracle) << length;
+    EXPECT_LE(client.page()->entries.size(), 4096u);
+  }
+}
+
+TEST(SessionScales, ManyCoresWithoutWalkingDownToWidthOne) {
+  Session session(options_for(32));
+  SimulatedClientOptions wide;
+  wide.own_width = 32;
+  const auto knee = [](double parallel, double overhead) {
+    return [=](int width) { return parallel / width + overhead * width; };
+  };
+  SimulatedClient client(
+      session,
+      one_of_each({scaling(320 * kMs), knee(64 * kMs, 0.25 * kMs), knee(16 * kMs, 0.4 * kMs)}),
+      wide);
+  ASSERT_TRUE(client.run_until_tuned(600));
+  EXPECT_EQ(client.planned_width(0), 32);
+  EXPECT_EQ(client.runs_of(1000, 1), 0) << "a width far below a hopeless one is never run";
+  const double oracle = 10 * kMs + 8 * kMs + 2 * std::sqrt(16 * 0.4) * kMs;
+  EXPECT_LT(client.planned_step_ns(), 1.03 * oracle);
+  EXPECT_LT(session.view().seconds_lost_to_sampling, 80 * client.uniform_step_ns(32) * 1e-9);
+}
+
+TEST(SessionStops, WaitingForAStepThatNeverComes) {
+  Session session(options_for(4));
+  SimulatedProgram program = mixed_program();
+  SimulatedClient client(session, program, {});
+  std::mt19937_64 random(3);
+  std::vector<int> noise(200000);
+  for (int& index : noise) index = static_cast<int>(random() % 7);
+  for (int i = 0; i < 6; ++i) client.run_sequence(noise);
+  EXPECT_EQ(session.view().phase, Phase::kRecognising);
+}
+
+}  // namespace
+}  // namespace optile::tuner
