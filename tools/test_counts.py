@@ -30,9 +30,11 @@ UNITTEST_SUMMARY = re.compile(
     re.MULTILINE,
 )
 UNITTEST_SKIP = re.compile(
-    r"^(?P<name>\w+) \([\w.]+\)[^\n]*(?:\n[^\n]*?)? \.\.\. skipped ['\"](?P<reason>.+?)['\"]$",
+    r"^(?P<name>\w+) \([\w.]+\)(?:\n[^\n]*)? \.\.\. skipped ['\"](?P<reason>.+?)['\"]$",
     re.MULTILINE,
 )
+# The head of each failure's traceback; subtests of one test have the same name.
+UNITTEST_FAILURE = re.compile(r"^(?:FAIL|ERROR): (?P<name>\w+) \(", re.MULTILINE)
 
 
 @dataclass
@@ -69,10 +71,10 @@ def add_unittest(counts: Counts, test: str, output: str, passed: bool) -> bool:
     ran, skipped = int(summary["ran"]), kinds.get("skipped", 0)
     named = [(f"{test}.{skip['name']}", skip["reason"]) for skip in UNITTEST_SKIP.finditer(output)]
     named += [(test, "the test gave no reason")] * (skipped - len(named))
-    failed = min(kinds.get("failures", 0) + kinds.get("errors", 0), max(ran - skipped, 1))
-    failed = max(failed, 0 if passed else 1)
-    counts.passed += max(ran - skipped - failed, 0)
-    counts.failed += [test] * failed
+    broken = dict.fromkeys(one["name"] for one in UNITTEST_FAILURE.finditer(output))
+    failed = [f"{test}.{name}" for name in broken] or ([] if passed else [test])
+    counts.passed += max(ran - skipped - len(failed), 0)
+    counts.failed += failed
     counts.skipped += named[:skipped]
     return True
 
@@ -108,7 +110,7 @@ def main(arguments: List[str]) -> int:
         return 2
     for name, reason in counts.skipped:
         print(f"skipped: {name}: {reason}")
-    for name in dict.fromkeys(counts.failed):
+    for name in counts.failed:
         print(f"failed: {name}")
     print(counts.line())
     return 1 if counts.failed else 0

@@ -62,12 +62,18 @@ class Counting(unittest.TestCase):
         output = (
             "test_a (m.X.test_a) ... ok\n"
             "test_b (m.X.test_b)\nWhat it is about. ... skipped 'one core only'\n"
-            "test_c (m.X.test_c) ... FAIL\n\n"
-            "Ran 3 tests in 0.1s\n\nFAILED (failures=1, skipped=1)\n"
+            "test_c (m.X.test_c) ... FAIL\n"
+            "test_d (m.X.test_d) ... skipped 'two cores only'\n\n"
+            "=====\nFAIL: test_c (m.X.test_c) (2)\n-----\nFAIL: test_c (m.X.test_c) (3)\n\n"
+            "Ran 4 tests in 0.1s\n\nFAILED (failures=2, skipped=2)\n"
         )
         counts = self.one_case("fail", output)
-        self.assertEqual(counts.line(), "1 passed, 1 failed, 1 skipped")
-        self.assertEqual(counts.skipped, [("e2e.X.test_b", "one core only")])
+        self.assertEqual(counts.line(), "1 passed, 1 failed, 2 skipped")
+        self.assertEqual(counts.failed, ["e2e.X.test_c"])
+        self.assertEqual(
+            counts.skipped,
+            [("e2e.X.test_b", "one core only"), ("e2e.X.test_d", "two cores only")],
+        )
 
     def test_a_class_that_ended_after_its_last_test_failed(self) -> None:
         counts = self.one_case("fail", "Ran 3 tests in 0.1s\n\nOK\n")
