@@ -49,6 +49,33 @@ perfmodel::Runtime runtime_of(uint32_t word) {
 
 }  // namespace
 
+const char* rejection_name(Rejection why) {
+  switch (why) {
+    case Rejection::kRing:
+      return "ring";
+    case Rejection::kRecord:
+      return "record";
+    case Rejection::kWidth:
+      return "width";
+    case Rejection::kTime:
+      return "time";
+    case Rejection::kPlan:
+      return "plan";
+    case Rejection::kColumn:
+      return "column";
+    case Rejection::kOp:
+      return "op";
+    case Rejection::kKind:
+      return "kind";
+  }
+  return "unknown";
+}
+
+void ClientReader::reject(Rejection why) {
+  ++counters_.rejected;
+  ++counters_.rejected_by[static_cast<std::size_t>(why)];
+}
+
 std::optional<ClientHeader> ClientReader::header() const {
   const optile_client_header& shared = region_->header;
   if (optile_load32(&shared.magic) != OPTILE_ABI_MAGIC) return std::nullopt;
@@ -99,7 +126,7 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
     op.probe = copy.probe;
     registry_.push_back(op);
     if (op.key == 0) {
-      ++counters_.rejected;
+      reject(Rejection::kRecord);
       continue;
     }
     fresh.push_back(std::move(op));
@@ -135,7 +162,7 @@ void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<
   if (waiting == 0) return;
   if (waiting > OPTILE_RING_EVENTS) {
     // A producer that keeps the rules cannot be here. Start again from where it says it is.
-    ++counters_.rejected;
+    reject(Rejection::kRing);
     tail = head;
     return;
   }
@@ -144,42 +171,51 @@ void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<
   uint64_t latest_end = 0;
   for (; tail != head; ++tail) {
     const optile_event raw = copy_of(region_->threads[slot].ring[tail % OPTILE_RING_EVENTS]);
-    std::optional<ClientEvent> event = check(raw, context, now_ticks);
-    if (!event) {
-      ++counters_.rejected;
+    if (const std::optional<Rejection> wrong = fault(raw, context, now_ticks)) {
+      reject(*wrong);
       continue;
     }
     // One thread's events are in order already; equal or odd times must not reorder them.
     latest_end = std::max(latest_end, raw.begin_ticks + raw.ticks);
-    out.push_back({latest_end, std::move(*event)});
+    out.push_back({latest_end, decode(raw, context)});
     ++counters_.read;
   }
 }
 
-std::optional<ClientEvent> ClientReader::check(const optile_event& raw, const Context& context,
-                                               uint64_t now_ticks) const {
+std::optional<Rejection> ClientReader::fault(const optile_event& raw, const Context& context,
+                                             uint64_t now_ticks) const {
   const TickClock& clock = *context.clock;
-  if ((raw.flags & ~kKnownEventFlags) != 0 || raw.width > kMaxWidth) return std::nullopt;
-  if (raw.binding > OPTILE_BINDING_SPREAD) return std::nullopt;
+  if ((raw.flags & ~kKnownEventFlags) != 0) return Rejection::kKind;
+  if (raw.kind != OPTILE_EVENT_OP && raw.kind != OPTILE_EVENT_STEP) return Rejection::kKind;
+  if (raw.width > kMaxWidth || raw.binding > OPTILE_BINDING_SPREAD) return Rejection::kWidth;
+  const uint64_t end_ticks = raw.begin_ticks + raw.ticks;
+  if (end_ticks < raw.begin_ticks) return Rejection::kTime;
   // Counters of two processors may differ by a little: one millisecond is a lot.
-  if (raw.begin_ticks > now_ticks || raw.ticks > now_ticks - raw.begin_ticks) {
-    const bool slightly =
-        raw.begin_ticks + raw.ticks >= raw.begin_ticks &&
-        clock.duration(raw.begin_ticks + raw.ticks - now_ticks) < std::chrono::milliseconds(1);
-    if (!slightly) return std::nullopt;
+  if (end_ticks > now_ticks &&
+      clock.duration(end_ticks - now_ticks) > std::chrono::milliseconds(1)) {
+    return Rejection::kTime;
   }
   const std::vector<uint8_t>& lengths = *context.schedule_lengths;
   const std::optional<uint64_t> plan = whole_generation(raw.generation_low, lengths.size());
-  if (!plan) return std::nullopt;
-  std::optional<int> column;
-  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0) {
-    if (*plan == 0 || raw.column >= lengths[*plan - 1]) return std::nullopt;
-    column = raw.column;
+  if (!plan) return Rejection::kPlan;
+  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0 &&
+      (*plan == 0 || raw.column >= lengths[*plan - 1])) {
+    return Rejection::kColumn;
   }
+  if (raw.kind == OPTILE_EVENT_OP &&
+      (raw.op_id >= registry_.size() || registry_[raw.op_id].key == 0)) {
+    return Rejection::kOp;
+  }
+  return std::nullopt;
+}
 
+ClientEvent ClientReader::decode(const optile_event& raw, const Context& context) const {
+  const TickClock& clock = *context.clock;
+  const uint64_t plan = *whole_generation(raw.generation_low, context.schedule_lengths->size());
+  std::optional<int> column;
+  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0) column = raw.column;
   ClientEvent event;
   if (raw.kind == OPTILE_EVENT_OP) {
-    if (raw.op_id >= registry_.size() || registry_[raw.op_id].key == 0) return std::nullopt;
     tuner::OpEvent op;
     op.place = {registry_[raw.op_id].key, raw.context};
     op.begin = clock.since_attach(raw.begin_ticks);
@@ -191,11 +227,10 @@ std::optional<ClientEvent> ClientReader::check(const optile_event& raw, const Co
     op.own_width = (raw.flags & OPTILE_EVENT_OWN_WIDTH) != 0;
     op.steerable = (raw.flags & OPTILE_EVENT_STEERABLE) != 0;
     op.column = column;
-    op.plan = *plan;
+    op.plan = plan;
     event.op = op;
     return event;
   }
-  if (raw.kind != OPTILE_EVENT_STEP) return std::nullopt;
   tuner::StepEvent step;
   step.step = raw.step;
   step.duration = clock.duration(raw.ticks);
@@ -206,7 +241,7 @@ std::optional<ClientEvent> ClientReader::check(const optile_event& raw, const Co
   step.width_changes = raw.width_changes;
   step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
   step.column = column;
-  step.plan = *plan;
+  step.plan = plan;
   event.step = step;
   return event;
 }

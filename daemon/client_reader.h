@@ -37,10 +37,16 @@ struct ClientHeader {
   uint64_t annotations = 0;
 };
 
+// Why something a client wrote was not used.
+enum class Rejection { kRing, kRecord, kWidth, kTime, kPlan, kColumn, kOp, kKind };
+inline constexpr std::size_t kRejections = 8;
+const char* rejection_name(Rejection why);
+
 struct ReaderCounters {
   uint64_t read = 0;      // events taken
   uint64_t rejected = 0;  // events, records and ring positions that made no sense
   uint64_t dropped = 0;   // by the client: its ring was full
+  std::array<uint64_t, kRejections> rejected_by{};
 };
 
 // An op's totals over all threads.
@@ -93,8 +99,12 @@ class ClientReader {
     ClientEvent event;
   };
   void read_slot(uint32_t slot, const Context& context, std::vector<Timed>& out);
-  std::optional<ClientEvent> check(const optile_event& raw, const Context& context,
-                                   uint64_t now_ticks) const;
+  void reject(Rejection why);
+  // The first thing that is wrong with an event, if any.
+  std::optional<Rejection> fault(const optile_event& raw, const Context& context,
+                                 uint64_t now_ticks) const;
+  // Of an event without fault.
+  ClientEvent decode(const optile_event& raw, const Context& context) const;
 
   const optile_client_region* region_;
   std::vector<perfmodel::OpDescription> registry_;

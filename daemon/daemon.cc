@@ -87,9 +87,9 @@ void Daemon::run() {
   if (!stopped_) io_.run();
 }
 
-void Daemon::run_for(std::chrono::milliseconds moment) {
+std::size_t Daemon::run_for(std::chrono::milliseconds moment) {
   io_.restart();
-  io_.run_for(moment);
+  return io_.run_for(moment);
 }
 
 void Daemon::stop() {

@@ -32,8 +32,9 @@ class Daemon {
 
   // Serves until a signal, stop() or --idle-exit.
   void run();
-  // Serves for a moment; for tests, which drive it from their own thread.
-  void run_for(std::chrono::milliseconds moment);
+  // Serves for a moment; for tests, which drive it from their own thread. Returns how many times it
+  // woke up for something.
+  std::size_t run_for(std::chrono::milliseconds moment);
   // Flushes the store, removes the sockets, ends run().
   void stop();
 

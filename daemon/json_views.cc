@@ -196,6 +196,12 @@ Json client_details(const ClientView& client) {
   json["adopted_generation"] = header.adopted_generation;
   json["annotated_steps"] = header.annotations;
   json["own_width_cap"] = client.own_width_cap;
+  Json rejected = Json::object();
+  for (std::size_t i = 0; i < kRejections; ++i) {
+    if (client.counters.rejected_by[i] == 0) continue;
+    rejected[rejection_name(static_cast<Rejection>(i))] = client.counters.rejected_by[i];
+  }
+  json["events_rejected_by"] = std::move(rejected);
   if (!client.session) return json;
   const tuner::SessionView& session = *client.session;
   json["step_seconds"] = {{"own", nullable(seconds_of(session.own_steps.median()))},
