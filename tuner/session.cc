@@ -209,22 +209,27 @@ void Session::State::note_page_progress(uint64_t plan, std::optional<int> column
   if (column_seen_ || steps_without_column_ > kLostPage) page_ended();
 }
 
-// Tuned sessions get no op events; the number of ops in a step tells when the program does
-// something else.
+// Tuned and comparing sessions get no op events; the number of ops in a step tells when the program
+// does something else.
 void Session::State::watch_for_another_step(const StepEvent& event) {
-  if (phase_ != Phase::kTuned || watching_ || model_ == nullptr) return;
+  const bool silent = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
+  if (!silent || watching_ || model_ == nullptr) return;
   const int expected = model_->marker().ops;
-  const int off = std::abs(static_cast<int>(event.ops) - expected);
-  foreign_steps_ = off > std::max(2, expected / 10) ? foreign_steps_ + 1 : 0;
+  const int off = static_cast<int>(event.ops) - expected;
+  foreign_steps_ = std::abs(off) > std::max(2, expected / 10) ? foreign_steps_ + 1 : 0;
   if (foreign_needed_ == 0) foreign_needed_ = kForeignSteps;
-  if (foreign_steps_ >= foreign_needed_) begin_watch();
+  if (foreign_steps_ < foreign_needed_) return;
+  // Much longer ones: what is known as the step is a loop inside it.
+  if (off > expected / 2) recogniser_.set_shortest(static_cast<std::size_t>(expected) + 1);
+  begin_watch();
 }
 
 // No step for as many ops as several steps have: the marker does not come any more.
 void Session::State::on_progress(uint64_t ops_begun) {
   progress_ = ops_begun;
   if (progress_at_step_ > progress_ || progress_at_step_ == 0) progress_at_step_ = progress_;
-  if (phase_ != Phase::kTuned || watching_ || model_ == nullptr) return;
+  const bool silent = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
+  if (!silent || watching_ || model_ == nullptr) return;
   if (foreign_needed_ == 0) foreign_needed_ = kForeignSteps;
   const auto step = static_cast<uint64_t>(model_->marker().ops);
   const uint64_t enough = static_cast<uint64_t>(foreign_needed_) * step + kForeignOps;
@@ -234,6 +239,10 @@ void Session::State::on_progress(uint64_t ops_begun) {
 }
 
 void Session::State::begin_watch() {
+  if (phase_ == Phase::kComparing) {
+    settle(own_candidate(), "the program turned to another step while whole steps were compared");
+    settled_ready_ = false;
+  }
   foreign_steps_ = 0;
   watching_ = true;
   recogniser_.restart();

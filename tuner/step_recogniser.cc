@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
 
 #include "base/hash.h"
 
@@ -28,7 +29,13 @@ StepRecogniser::Change StepRecogniser::observe(OpPlace place, Nanoseconds begin,
   follow_lag(place);
   remember(place, gap);
   const bool lost = follow_marker(place);
-  if (lost) step_.reset();
+  if (lost) {
+    // What was met in the phase that ended is no evidence about the next one.
+    step_.reset();
+    origin_ = total_;
+    met_ = 0;
+    met_once_ = 0;
+  }
   // Looked at once per whole repetition, so that a refused period costs nothing in between.
   if (lag_ != 0 && matched_ % lag_ == 0 && worth_adopting() && adopt()) return Change::kFound;
   return lost ? Change::kLost : Change::kNone;
@@ -60,19 +67,28 @@ void StepRecogniser::remember(OpPlace place, int64_t gap_ns) {
   } else {
     history_[total_ % kHistory] = {place, gap_ns};
   }
-  const auto [seen, is_new] = last_seen_.try_emplace(place);
-  if (is_new) {
+  Place& seen = last_seen_[place];
+  if (seen.count == 0 || seen.last < origin_) {
+    seen.count = 1;
+    ++met_;
     ++met_once_;
-  } else if (!seen->second.again) {
-    seen->second.again = true;
+  } else if (seen.count == 1) {
+    seen.count = 2;
     --met_once_;
   }
-  seen->second.last = total_;
+  seen.last = total_;
   ++total_;
-  if (last_seen_.size() > 2 * kHistory) {
-    std::erase_if(last_seen_, [&](const auto& old) { return total_ - old.second.last > kHistory; });
-    met_once_ = static_cast<uint64_t>(std::count_if(
-        last_seen_.begin(), last_seen_.end(), [](const auto& kept) { return !kept.second.again; }));
+  if (last_seen_.size() > 2 * kHistory) forget_old_places();
+}
+
+void StepRecogniser::forget_old_places() {
+  std::erase_if(last_seen_, [&](const auto& old) { return total_ - old.second.last > kHistory; });
+  met_ = 0;
+  met_once_ = 0;
+  for (const auto& [place, seen] : last_seen_) {
+    if (seen.last < origin_) continue;
+    ++met_;
+    met_once_ += seen.count == 1 ? 1u : 0u;
   }
 }
 
@@ -92,9 +108,16 @@ bool StepRecogniser::follow_marker(OpPlace place) {
   return false;
 }
 
+// A step holds most of the places that come again; an inner loop holds a few of them, and in the
+// first step it is met in, most of the others have been met only once so far.
 bool StepRecogniser::explains_what_was_seen() const {
   if (matched_ >= kCertainRepetitions * lag_) return true;
-  return 2 * (matched_ + lag_) >= total_ && 2 * met_once_ <= last_seen_.size();
+  const uint64_t before = total_ - origin_ - std::min(total_ - origin_, matched_ + lag_);
+  if (matched_ >= kCertainOps && matched_ >= kCertainLead * before) return true;
+  if (2 * met_once_ > met_ + kStrayPlaces) return false;
+  std::unordered_set<OpPlace, PlaceHash> inside;
+  for (uint64_t i = total_ - lag_; i < total_; ++i) inside.insert(back(i).place);
+  return 2 * inside.size() >= met_ - met_once_;
 }
 
 bool StepRecogniser::worth_adopting() const {

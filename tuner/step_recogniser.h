@@ -4,11 +4,11 @@
 // Keeps one lag, the distance to the latest earlier occurrence of an op, for as long as every op
 // equals the one that far back. A step is found after two whole repetitions, three when it is
 // shorter than kShortStep. An inner loop (the time steps of a recurrent layer) looks like a step
-// until it ends, so a repetition must also be most of what was ever seen, with most places met
-// again, or go on kCertainRepetitions times. A step is withdrawn when its marker stays away, and
-// replaced by a longer one whose repetitions it does not explain.
-// Extra or missing ops only delay recognition: the lag is found again behind them.
-// Pure, bounded memory. Owned by one session, one thread.
+// until it ends, so it must also hold most of the places that were met again, and most places must
+// have been met again, or it must go on for very long. A step is withdrawn when its marker stays
+// away, and replaced by a longer one whose repetitions it does not explain. Extra or missing ops
+// only delay recognition: the lag is found again behind them. Pure, bounded memory. Owned by one
+// session, one thread.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,13 @@ class StepRecogniser {
   static constexpr std::size_t kHistory = 32768;      // latest ops remembered
   static constexpr std::size_t kLongestStep = 16384;  // longer ones are never found
   static constexpr std::size_t kShortStep = 64;
+  // Repetitions that need no other evidence; or that many ops, so many times what went before.
   static constexpr std::size_t kCertainRepetitions = 64;
+  static constexpr std::size_t kCertainOps = 512;
+  static constexpr std::size_t kCertainLead = 16;
+  // Places that are met once without saying anything: contexts take eight ops to fill at the start
+  // of the recording and behind every extra op.
+  static constexpr std::size_t kStrayPlaces = 16;
 
   enum class Change { kNone, kFound, kLost };
 
@@ -66,6 +72,7 @@ class StepRecogniser {
   const Seen& back(uint64_t position) const { return history_[position % kHistory]; }
   void follow_lag(perfmodel::OpPlace place);
   void remember(perfmodel::OpPlace place, int64_t gap_ns);
+  void forget_old_places();
   bool follow_marker(perfmodel::OpPlace place);
   bool worth_adopting() const;
   bool explains_what_was_seen() const;
@@ -77,12 +84,14 @@ class StepRecogniser {
   std::optional<RecognisedStep> step_;
   std::vector<Seen> history_;
   struct Place {
-    uint64_t last = 0;   // position of the latest occurrence
-    bool again = false;  // met more than once
+    uint64_t last = 0;  // position of the latest occurrence
+    int count = 0;      // since origin_: 1, or 2 for more
   };
   std::unordered_map<perfmodel::OpPlace, Place, PlaceHash> last_seen_;
-  uint64_t met_once_ = 0;  // places among them that never came again so far
+  uint64_t met_ = 0;       // places met since origin_
+  uint64_t met_once_ = 0;  // those that did not come again so far
   uint64_t total_ = 0;
+  uint64_t origin_ = 0;  // where the evidence begins: the start, or the loss of a step
   std::size_t shortest_ = 1;
   uint64_t lag_ = 0;      // 0 = none
   uint64_t matched_ = 0;  // ops in a row that equal the one `lag_` before

@@ -66,10 +66,11 @@ class Path {
   std::vector<int> widths() const {
     const std::size_t states = teams_.size();
     const std::size_t n = problem_.order.size();
-    // Run over the step twice and read the second half, so that its start follows its end.
-    std::vector<std::vector<std::size_t>> from(2 * n, std::vector<std::size_t>(states));
+    // Run over the step three times and read the middle one: its start follows an end, its end
+    // leads to a start.
+    std::vector<std::vector<std::size_t>> from(3 * n, std::vector<std::size_t>(states));
     std::vector<double> cost(states, 0);
-    for (std::size_t i = 0; i < 2 * n; ++i) {
+    for (std::size_t i = 0; i < 3 * n; ++i) {
       std::vector<double> next(states);
       for (std::size_t s = 0; s < states; ++s) {
         std::size_t best = s;
@@ -121,9 +122,9 @@ class Path {
     auto state =
         static_cast<std::size_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
     std::vector<std::map<int, int>> votes(problem_.ops.size());
-    for (std::size_t i = 2 * n; i-- > n;) {
+    for (std::size_t i = 3 * n; i-- > n;) {
       const int op = problem_.order[i % n];
-      ++votes[at(op)][cheaper(op, teams_[state]).first];
+      if (i < 2 * n) ++votes[at(op)][cheaper(op, teams_[state]).first];
       state = from[i][state];
     }
     std::vector<int> widths = base_;
