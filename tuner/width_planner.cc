@@ -215,14 +215,20 @@ double price_of(const PlannerProblem& problem, const std::vector<int>& base,
          cost(before, base[at(first_op)]) - cost(base[at(last_op)], after);
 }
 
-// Single ops at width 1: free to go there, so only the gain has to be settled.
+// Single ops at width 1: free to go there, so only the gain over the team around them has to be
+// settled.
 bool drop_unsettled_alone(const PlannerProblem& problem, const std::vector<int>& base,
                           std::vector<int>& widths) {
   bool dropped = false;
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (widths[i] == base[i] || widths[i] != 1) continue;
-    if (settled(gain_of(problem.ops[i], base[i], 1), 0)) continue;
-    widths[i] = base[i];
+  std::vector<bool> seen(widths.size(), false);
+  for (std::size_t i = 0; i < problem.order.size(); ++i) {
+    const auto op = at(problem.order[i]);
+    if (seen[op] || widths[op] == base[op] || widths[op] != 1) continue;
+    seen[op] = true;
+    const int beside = team_beside(problem, widths, i, -1);
+    const int team = beside > 1 && find(problem.ops[op], beside) != nullptr ? beside : base[op];
+    if (settled(gain_of(problem.ops[op], team, 1), 0)) continue;
+    widths[op] = team;
     dropped = true;
   }
   return dropped;
