@@ -1,0 +1,30 @@
+// Starts the program: in our place, or as our child when something is to be done after its end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bindings/cli/launch_environment.h"
+
+namespace optile::cli {
+
+inline constexpr int kOwnFailure = 125;
+inline constexpr int kCannotExecute = 126;
+inline constexpr int kNotFound = 127;
+
+// Never returns when it succeeds; else the exit code, with the reason on stderr.
+int exec_program(const std::vector<std::string>& command, const Variables& set);
+
+// Runs the program as a child in our process group and terminal. Signals that reach us are passed
+// on; a stop stops us too. Returns the wait status.
+struct ChildEnd {
+  bool started = false;
+  int exit_code = kOwnFailure;  // when it was not started
+  int wait_status = 0;
+};
+ChildEnd run_program(const std::vector<std::string>& command, const Variables& set);
+
+// Ends this process as the child ended: same exit code, or the same signal.
+[[noreturn]] void end_like(int wait_status);
+
+}  // namespace optile::cli

@@ -1,0 +1,132 @@
+#include "bindings/cli/daemon_start.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "base/runtime_path.h"
+#include "base/unique_fd.h"
+#include "bindings/abi/frames.h"
+
+namespace optile::cli {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::chrono::milliseconds kLook = std::chrono::milliseconds(2);
+constexpr const char* kIdleSeconds = "600";
+
+// errno of a connection attempt; 0 = somebody listens.
+int try_connect(const std::string& socket_path) {
+  const base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof address.sun_path, "%s", socket_path.c_str());
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return 0;
+  return errno == EAGAIN ? 0 : errno;
+}
+
+std::vector<std::string> daemon_command(const DaemonPaths& paths) {
+  std::vector<std::string> command = {own_folder() + "/optiled",
+                                      "--socket",
+                                      paths.socket,
+                                      "--store",
+                                      paths.store,
+                                      "--idle-exit",
+                                      kIdleSeconds};
+  if (!paths.machine.empty()) {
+    command.insert(command.end(), {"--machine", paths.machine});
+  }
+  return command;
+}
+
+// The daemon's own process: no terminal, no inherited descriptors, default signals.
+[[noreturn]] void become_daemon(const std::vector<std::string>& command) {
+  setsid();
+  if (fork() != 0) _exit(0);
+  const int nothing = open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd) dup2(nothing, fd);
+  close_range(3, ~0U, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const char* name : {"LD_PRELOAD", "OMP_NUM_THREADS"}) unsetenv(name);
+  if (chdir("/") != 0) _exit(1);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+base::Status start_daemon(const DaemonPaths& paths) {
+  const std::vector<std::string> command = daemon_command(paths);
+  if (access(command.front().c_str(), X_OK) != 0) {
+    return base::errno_error("the daemon " + command.front() + " cannot be started", errno);
+  }
+  const std::string folder = base::parent_directory(paths.socket);
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) {
+    base::Status made = base::ensure_private_directory(folder);
+    if (!made.ok()) return made;
+  }
+  const pid_t child = fork();
+  if (child < 0) return base::errno_error("the daemon cannot be started", errno);
+  if (child == 0) become_daemon(command);
+  int ended = 0;
+  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string own_folder() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path().string();
+}
+
+std::string default_store_path() {
+  const char* state = getenv("XDG_STATE_HOME");
+  const char* home = getenv("HOME");
+  fs::path folder;
+  if (state != nullptr && state[0] == '/') {
+    folder = fs::path(state) / "optile";
+  } else if (home != nullptr && home[0] == '/') {
+    folder = fs::path(home) / ".local" / "state" / "optile";
+  } else {
+    return ":memory:";
+  }
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  return (folder / "store.db").string();
+}
+
+base::Status ensure_daemon(const DaemonPaths& paths, std::chrono::milliseconds patience) {
+  base::Status fits = base::check_socket_path(paths.socket, sizeof OPTILE_ATTACH_SUFFIX - 1);
+  if (!fits.ok()) return fits;
+  const int first = try_connect(paths.socket);
+  if (first == 0) return {};
+  if (first == EACCES || first == EPERM) {
+    return base::errno_error("the daemon's socket " + paths.socket + " cannot be used", first);
+  }
+  base::Status started = start_daemon(paths);
+  if (!started.ok()) return started;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < end) {
+    if (try_connect(paths.socket) == 0) return {};
+    std::this_thread::sleep_for(kLook);
+  }
+  return {};  // not up yet: the shim attaches later, by itself
+}
+
+}  // namespace optile::cli

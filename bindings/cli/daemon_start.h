@@ -1,0 +1,27 @@
+// Finds the per-user daemon or starts one, without ever holding the program up for long.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/result.h"
+
+namespace optile::cli {
+
+struct DaemonPaths {
+  std::string socket;
+  std::string store;
+  std::string machine;  // empty = the host
+};
+
+// Folder of the running optile binary.
+std::string own_folder();
+// ~/.local/state/optile/store.db, by XDG_STATE_HOME; ":memory:" without a home.
+std::string default_store_path();
+
+// Returns at once when one answers; else starts one (two launchers at once: one daemon wins, the
+// other's exit is nobody's concern) and waits until it can be connected to, or the time is over. An
+// error says what is lost; the program starts all the same.
+base::Status ensure_daemon(const DaemonPaths& paths, std::chrono::milliseconds patience);
+
+}  // namespace optile::cli

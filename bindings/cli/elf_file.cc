@@ -1,0 +1,143 @@
+#include "bindings/cli/elf_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/unique_fd.h"
+
+namespace optile::cli {
+namespace {
+
+// A file in memory; every access is checked against its end.
+class Mapping {
+ public:
+  Mapping(const void* bytes, std::size_t size)
+      : bytes_(static_cast<const char*>(bytes)), size_(size) {}
+  ~Mapping() {
+    if (bytes_ != nullptr) munmap(const_cast<char*>(bytes_), size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  template <typename T>
+  std::optional<T> at(std::uint64_t offset) const {
+    if (offset > size_ || size_ - offset < sizeof(T)) return std::nullopt;
+    T copy;
+    std::memcpy(&copy, bytes_ + offset, sizeof copy);
+    return copy;
+  }
+  // NUL-terminated text; empty when it runs over the end.
+  std::string_view text(std::uint64_t offset) const {
+    if (offset >= size_) return {};
+    const void* end = std::memchr(bytes_ + offset, 0, size_ - offset);
+    if (end == nullptr) return {};
+    return {bytes_ + offset,
+            static_cast<std::size_t>(static_cast<const char*>(end) - (bytes_ + offset))};
+  }
+
+ private:
+  const char* bytes_;
+  std::size_t size_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const Mapping& file) : file_(file) {}
+
+  bool read(ElfFile* elf, ElfSymbols symbols) {
+    const auto header = file_.at<Elf64_Ehdr>(0);
+    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_phentsize != sizeof(Elf64_Phdr)) {
+      return false;
+    }
+    for (unsigned i = 0; i < header->e_phnum; ++i) {
+      const auto part = file_.at<Elf64_Phdr>(header->e_phoff + i * sizeof(Elf64_Phdr));
+      if (!part) return false;
+      segments_.push_back(*part);
+    }
+    for (const Elf64_Phdr& part : segments_) {
+      if (part.p_type == PT_INTERP) elf->interpreter = file_.text(part.p_offset);
+      if (part.p_type == PT_DYNAMIC && !read_dynamic(part)) return false;
+    }
+    elf->is_dynamic = has_dynamic_;
+    elf->is_program = header->e_type == ET_EXEC || !elf->interpreter.empty();
+    for (const std::uint64_t name : needed_) elf->needed.emplace_back(file_.text(strings_ + name));
+    if (symbols == ElfSymbols::kAll) read_symbols(elf);
+    return true;
+  }
+
+ private:
+  // An address in memory as an offset in the file; the file's end when no segment holds it.
+  std::uint64_t offset_of(std::uint64_t address) const {
+    for (const Elf64_Phdr& part : segments_) {
+      if (part.p_type == PT_LOAD && address >= part.p_vaddr &&
+          address - part.p_vaddr < part.p_filesz) {
+        return address - part.p_vaddr + part.p_offset;
+      }
+    }
+    return UINT64_MAX;
+  }
+
+  bool read_dynamic(const Elf64_Phdr& part) {
+    has_dynamic_ = true;
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= part.p_filesz; at += sizeof(Elf64_Dyn)) {
+      const auto entry = file_.at<Elf64_Dyn>(part.p_offset + at);
+      if (!entry) return false;
+      if (entry->d_tag == DT_NULL) break;
+      if (entry->d_tag == DT_NEEDED) needed_.push_back(entry->d_un.d_val);
+      if (entry->d_tag == DT_STRTAB) strings_ = offset_of(entry->d_un.d_ptr);
+      if (entry->d_tag == DT_SYMTAB) symbols_ = offset_of(entry->d_un.d_ptr);
+      if (entry->d_tag == DT_STRSZ) string_bytes_ = entry->d_un.d_val;
+    }
+    return true;
+  }
+
+  // The symbol table has no length of its own; linkers put the strings right behind it.
+  void read_symbols(ElfFile* elf) const {
+    if (symbols_ == UINT64_MAX || strings_ == UINT64_MAX || strings_ <= symbols_) return;
+    for (std::uint64_t at = symbols_; at + sizeof(Elf64_Sym) <= strings_; at += sizeof(Elf64_Sym)) {
+      const auto symbol = file_.at<Elf64_Sym>(at);
+      if (!symbol || symbol->st_name >= string_bytes_) return;
+      const std::string_view name = file_.text(strings_ + symbol->st_name);
+      if (name.empty()) continue;
+      (symbol->st_shndx == SHN_UNDEF ? elf->undefined : elf->defined).emplace(name);
+    }
+  }
+
+  const Mapping& file_;
+  std::vector<Elf64_Phdr> segments_;
+  std::vector<std::uint64_t> needed_;
+  bool has_dynamic_ = false;
+  std::uint64_t strings_ = UINT64_MAX;
+  std::uint64_t symbols_ = UINT64_MAX;
+  std::uint64_t string_bytes_ = 0;
+};
+
+}  // namespace
+
+base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols) {
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return base::errno_error("cannot read " + path, errno);
+  struct stat found = {};
+  if (fstat(fd.get(), &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0) {
+    return base::Error{base::ErrorKind::kInvalid, path + " is not a file with something in it"};
+  }
+  const auto size = static_cast<std::size_t>(found.st_size);
+  const void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (bytes == MAP_FAILED) return base::errno_error("cannot map " + path, errno);
+  const Mapping file(bytes, size);
+  ElfFile elf;
+  if (!Reader(file).read(&elf, symbols)) {
+    return base::Error{base::ErrorKind::kInvalid, path + " is not a 64-bit ELF file"};
+  }
+  return elf;
+}
+
+}  // namespace optile::cli

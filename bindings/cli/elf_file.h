@@ -1,0 +1,26 @@
+// What an ELF file says about itself, read from the file alone and bounds-checked: a program is
+// looked at before it is started. 64-bit files of this machine's byte order; others are refused.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace optile::cli {
+
+struct ElfFile {
+  std::string interpreter;  // PT_INTERP; empty for libraries and static programs
+  bool is_program = false;  // has an entry point of its own
+  bool is_dynamic = false;
+  std::vector<std::string> needed;  // DT_NEEDED, in order
+  std::set<std::string> undefined;  // dynamic symbols it wants from others
+  std::set<std::string> defined;    // dynamic symbols it offers
+};
+
+enum class ElfSymbols { kNone, kAll };
+
+base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols);
+
+}  // namespace optile::cli

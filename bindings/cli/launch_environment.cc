@@ -1,0 +1,69 @@
+#include "bindings/cli/launch_environment.h"
+
+#include <array>
+#include <string_view>
+
+namespace optile::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> kThreadWords = {"OMP_",      "GOMP_", "KMP_",
+                                                          "OPENBLAS_", "GOTO_", "MKL_"};
+
+std::string value_of(const Variables& now, const std::string& name) {
+  const auto found = now.find(name);
+  return found == now.end() ? "" : found->second;
+}
+
+std::string preload_list(const LaunchDecision& decision, const std::string& before) {
+  std::string list = decision.shim;
+  if (decision.plan.preload_libomp) list += ":" + decision.libomp;
+  if (!before.empty()) list += ":" + before;
+  return list;
+}
+
+}  // namespace
+
+Variables user_words(const Variables& now) {
+  Variables words;
+  for (const auto& [name, value] : now) {
+    for (const std::string_view prefix : kThreadWords) {
+      if (name.starts_with(prefix)) words[name] = value;
+    }
+  }
+  return words;
+}
+
+Variables launch_environment(const Options& options, const LaunchDecision& decision,
+                             const Variables& now) {
+  Variables set;
+  if (decision.shim.empty()) return set;
+  set["OPTILE_SOCKET"] = decision.socket;
+  set["OPTILE_RUN_ID"] = decision.run_id;
+  set["OPTILE_BRIDGE_DIR"] = decision.bridge_dir;
+  set["OPTILE_MODE"] = options.mode;
+  set["LD_PRELOAD"] = preload_list(decision, value_of(now, "LD_PRELOAD"));
+  if (decision.baseline) {
+    set["OPTILE_MODE"] = "observe";
+    set["OPTILE_BASELINE"] = "1";
+    set["OPTILE_BLAS"] = "keep";
+    set["OPTILE_LAUNCH_PLAN"] = "";
+    return set;
+  }
+  set["OPTILE_SEARCH"] = options.search;
+  set["OPTILE_STRATEGY"] = options.strategy;
+  set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
+  set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
+  for (const auto& [name, value] : decision.plan.environment) {
+    if (!now.contains(name)) set[name] = value;
+  }
+  if (now.contains("OMP_NUM_THREADS")) {
+    set["OPTILE_OWN_WIDTH_SOURCE"] = "environment";
+  } else {
+    // A framework alone may start at half the cores; what is never tried cannot be chosen.
+    set["OMP_NUM_THREADS"] = std::to_string(decision.budget_cores);
+    set["OPTILE_OWN_WIDTH_SOURCE"] = "launcher";
+  }
+  return set;
+}
+
+}  // namespace optile::cli

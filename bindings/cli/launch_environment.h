@@ -1,0 +1,35 @@
+// The environment that a program is started with. Pure: what is there now and what was decided go
+// in, the variables to set come out. A word that the user set is never replaced.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "bindings/cli/options.h"
+#include "perfmodel/launch_plan.h"
+
+namespace optile::cli {
+
+using Variables = std::map<std::string, std::string>;
+
+struct LaunchDecision {
+  perfmodel::LaunchPlan plan;
+  std::string shim;  // path; empty: the program cannot be seen, nothing is preloaded
+  std::string bridge_dir;
+  std::string libomp;
+  std::string socket;
+  std::string run_id;
+  int budget_cores = 1;
+  bool baseline = false;
+};
+
+// The words of `now` that say something about threads, and so bind us.
+Variables user_words(const Variables& now);
+
+// Variables to set; LD_PRELOAD keeps what was in it. Order: the shim, then libomp, then the user's
+// own. The shim must come before any OpenMP runtime, or it sees nothing; the user's come last in
+// search order but are all loaded.
+Variables launch_environment(const Options& options, const LaunchDecision& decision,
+                             const Variables& now);
+
+}  // namespace optile::cli

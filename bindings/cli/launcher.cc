@@ -1,0 +1,202 @@
+#include "bindings/cli/launcher.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+
+#include "base/runtime_path.h"
+#include "bindings/cli/child_process.h"
+#include "bindings/cli/daemon_start.h"
+#include "bindings/cli/http_client.h"
+#include "bindings/cli/report_output.h"
+#include "bindings/cli/target_program.h"
+#include "perfmodel/budget.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
+
+namespace optile::cli {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+
+// All of it together: nobody waits longer at start than this.
+constexpr milliseconds kDaemonPatience(30);
+constexpr milliseconds kPlanPatience(20);
+
+void lost(const std::string& what) {
+  std::cerr << "optile: " << what << "\n";
+}
+
+Variables environment_now() {
+  Variables now;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) now[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return now;
+}
+
+std::string value_of(const Variables& now, const std::string& name) {
+  const auto found = now.find(name);
+  return found == now.end() ? "" : found->second;
+}
+
+std::string make_run_id() {
+  std::random_device random;
+  char text[40];
+  std::snprintf(text, sizeof text, "%08x%08x-%d", random(), random(), static_cast<int>(getpid()));
+  return text;
+}
+
+std::string find_shim() {
+  namespace fs = std::filesystem;
+  const fs::path here = own_folder();
+  std::error_code ignored;
+  for (const fs::path& folder : {here / "../lib", here / "../lib/optile", here}) {
+    const fs::path shim = folder / "liboptile_preload.so";
+    if (fs::exists(shim, ignored)) return fs::canonical(shim, ignored).string();
+  }
+  return "";
+}
+
+perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& target,
+                                const Variables& now, int budget_cores) {
+  using namespace perfmodel;
+  LaunchFacts facts;
+  facts.openmp = options.openmp == "llvm"   ? OpenmpChoice::kLlvm
+                 : options.openmp == "keep" ? OpenmpChoice::kKeep
+                                            : OpenmpChoice::kAuto;
+  facts.wait = options.wait == "active"    ? WaitChoice::kActive
+               : options.wait == "passive" ? WaitChoice::kPassive
+               : options.wait == "keep"    ? WaitChoice::kKeep
+                                           : WaitChoice::kAuto;
+  facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
+  facts.user_environment = user_words(now);
+  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"));
+  facts.blas_provider = blas_provider(search);
+  if (facts.openmp != OpenmpChoice::kKeep) {
+    const LibompFit fit = look_for_libomp(target, search);
+    facts.libomp_path = fit.path;
+    facts.libomp_suitable = fit.suitable;
+    facts.libomp_obstacle = fit.obstacle;
+  }
+  facts.budget_cores = budget_cores;
+  return facts;
+}
+
+std::string joined(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// The daemon knows how earlier runs of this program went; without it the rules alone decide.
+std::optional<perfmodel::LaunchPlan> plan_from_daemon(const Options& options,
+                                                      const std::string& socket,
+                                                      const TargetProgram& target,
+                                                      const perfmodel::LaunchFacts& facts) {
+  std::error_code ignored;
+  const Json body = {
+      {"executable", std::filesystem::canonical(target.executable, ignored).string()},
+      {"program", target.script},
+      {"arguments", joined(options.command)},
+      {"openmp", options.openmp},
+      {"wait", options.wait},
+      {"blas", options.blas},
+      {"user_environment", facts.user_environment},
+      {"blas_provider", facts.blas_provider},
+      {"libomp_path", facts.libomp_path},
+      {"libomp_suitable", facts.libomp_suitable},
+      {"libomp_obstacle", facts.libomp_obstacle}};
+  const auto answer = ask_daemon(socket, "POST", "/v1/launch", body.dump(), kPlanPatience);
+  if (!answer.ok() || answer.value().status != 200) return std::nullopt;
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  perfmodel::LaunchPlan plan;
+  plan.preload_libomp = json.value("preload_libomp", false);
+  plan.text = json.value("text", "");
+  plan.blas_follows = plan.text.find("blas=follow") != std::string::npos;
+  const Json environment = json.value("environment", Json::object());
+  for (const auto& [name, value] : environment.items()) {
+    if (value.is_string()) plan.environment[name] = value.get<std::string>();
+  }
+  return plan;
+}
+
+LaunchDecision decide(const Options& options, const TargetProgram& target, const Variables& now,
+                      const std::string& socket, bool daemon_there) {
+  LaunchDecision decision;
+  decision.baseline = options.verb == Verb::kBaseline;
+  decision.socket = socket;
+  decision.run_id = make_run_id();
+  decision.shim = find_shim();
+  decision.bridge_dir = base::parent_directory(decision.shim);
+  if (decision.shim.empty()) {
+    lost("liboptile_preload.so is not beside optile: the program runs untouched");
+    return decision;
+  }
+  if (!target.unseen.empty()) {
+    lost(target.path + " cannot be seen: " + target.unseen + "; it runs untouched");
+    decision.shim.clear();
+    return decision;
+  }
+  if (decision.baseline) return decision;
+  const auto machine = perfmodel::make_machine_source("host")->read();
+  if (machine.ok()) decision.budget_cores = perfmodel::read_budget(machine.value(), {}).cores;
+  const perfmodel::LaunchFacts facts = facts_of(options, target, now, decision.budget_cores);
+  decision.libomp = facts.libomp_path;
+  std::optional<perfmodel::LaunchPlan> plan;
+  if (daemon_there) plan = plan_from_daemon(options, socket, target, facts);
+  decision.plan = plan ? *plan : perfmodel::choose_launch_plan(facts, {});
+  return decision;
+}
+
+// Asked for and lost is said; the rest is in the log and in `optile status`.
+void say_what_is_lost(const std::string& socket) {
+  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", kPlanPatience);
+  if (!answer.ok()) return;
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  const Json store = json.is_object() ? json.value("store", Json::object()) : Json::object();
+  const std::string message = store.value("message", "");
+  if (!message.empty()) lost("the store is not kept: " + message);
+}
+
+}  // namespace
+
+int launch(const Options& options) {
+  base::Result<TargetProgram> target = look_at_program(options.command);
+  if (!target.ok()) {
+    lost(target.message());
+    return target.error().kind == base::ErrorKind::kDenied ? kCannotExecute : kNotFound;
+  }
+  if (options.verb == Verb::kRun && options.mode == "off") {
+    return exec_program(options.command, {});
+  }
+  const Variables now = environment_now();
+  const std::string socket = options.socket.empty()
+                                 ? base::default_socket_path(base::runtime_environment())
+                                 : std::filesystem::absolute(options.socket).string();
+  const std::string store = options.store.empty() ? default_store_path() : options.store;
+  const base::Status daemon = ensure_daemon({socket, store, options.machine}, kDaemonPatience);
+  if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
+  if (daemon.ok()) say_what_is_lost(socket);
+  const LaunchDecision decision = decide(options, target.value(), now, socket, daemon.ok());
+  const Variables set = launch_environment(options, decision, now);
+  if (options.report.empty() && !options.summary) return exec_program(options.command, set);
+
+  const ChildEnd end = run_program(options.command, set);
+  if (!end.started) return end.exit_code;
+  write_outputs(options, decision);
+  end_like(end.wait_status);
+}
+
+}  // namespace optile::cli

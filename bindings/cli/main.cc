@@ -1,0 +1,22 @@
+#include <cstdio>
+#include <iostream>
+
+#include "bindings/cli/child_process.h"
+#include "bindings/cli/launcher.h"
+#include "bindings/cli/queries.h"
+
+int main(int argc, char** argv) {
+  using namespace optile::cli;
+  const auto parsed = parse_options({argv + 1, argv + argc});
+  if (!parsed.ok()) {
+    std::cerr << "optile: " << parsed.message() << "\n";
+    return kOwnFailure;
+  }
+  if (parsed.value().exit_code >= 0) {
+    std::cout << parsed.value().text;
+    return parsed.value().exit_code;
+  }
+  const Options& options = parsed.value().options;
+  const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
+  return starts_a_program ? launch(options) : answer_query(options);
+}

@@ -1,0 +1,133 @@
+// The one file of the command line that knows CLI11.
+#include "bindings/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+#include "optile_version.h"
+
+namespace optile::cli {
+namespace {
+
+void add_socket(CLI::App* app, Options& options) {
+  app->add_option("--socket", options.socket, "Unix socket of the daemon")->type_name("PATH");
+}
+
+void add_outputs(CLI::App* app, Options& options) {
+  add_socket(app, options);
+  app->add_option("--report", options.report, "Write what happened as JSON when the program ended")
+      ->type_name("FILE");
+  app->add_flag("--summary", options.summary,
+                "Print a short table to stderr when the program ended");
+  app->add_option("--store", options.store,
+                  "Where a daemon that is started here keeps what it learns")
+      ->type_name("FILE");
+  app->add_option("--machine", options.machine,
+                  "Machine description for a daemon that is started here (for trying things out)")
+      ->type_name("MACHINE");
+  app->prefix_command();
+}
+
+void choose(CLI::App* app, const char* name, std::string& value, const char* text,
+            const std::vector<std::string>& words) {
+  app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
+}
+
+CLI::App* add_run(CLI::App& app, Options& options) {
+  CLI::App* run =
+      app.add_subcommand("run", "Run a program and tune it: optile run [OPTIONS] -- CMD");
+  choose(run, "--mode", options.mode, "How far optile may go",
+         {"observe", "advise", "tune", "freeze", "off"});
+  choose(run, "--openmp", options.openmp, "OpenMP runtime: keep the program's, or LLVM's",
+         {"auto", "keep", "llvm"});
+  choose(run, "--wait", options.wait, "How idle OpenMP threads wait",
+         {"auto", "keep", "active", "passive"});
+  choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
+         {"auto", "keep"});
+  choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
+  choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
+         {"1", "2", "uniform", "auto"});
+  add_outputs(run, options);
+  return run;
+}
+
+void add_query(CLI::App* app, Options& options) {
+  add_socket(app, options);
+  app->add_flag("--json", options.json, "Print the daemon's JSON");
+}
+
+// Everything behind the first "--" is the program's, whatever it looks like.
+std::vector<std::string> split_command(std::vector<std::string>& arguments) {
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  if (separator == arguments.end()) return {};
+  std::vector<std::string> command(separator + 1, arguments.end());
+  arguments.erase(separator, arguments.end());
+  return command;
+}
+
+}  // namespace
+
+base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
+  Parsed parsed;
+  Options& options = parsed.options;
+  std::vector<std::string> words = arguments;
+  options.command = split_command(words);
+
+  CLI::App app("optile: runs each operator of a program at the right width", "optile");
+  app.set_version_flag("--version", std::string("optile ") + OPTILE_VERSION);
+  app.require_subcommand(1);
+  CLI::App* run = add_run(app, options);
+  CLI::App* baseline = app.add_subcommand(
+      "baseline", "Run a program untouched and record it: optile baseline [OPTIONS] -- CMD");
+  add_outputs(baseline, options);
+  CLI::App* status = app.add_subcommand("status", "The daemon and the programs it tunes");
+  CLI::App* ops = app.add_subcommand("ops", "The ops of a program: time, width, reason");
+  CLI::App* explain = app.add_subcommand("explain", "Why an op runs at its width");
+  CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
+  CLI::App* stop =
+      app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
+  for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
+  add_socket(stop, options);
+  for (CLI::App* query : {ops, explain}) {
+    query->add_option("--client", options.client, "Only of this client")->type_name("ID");
+  }
+  explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
+
+  try {
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = app.exit(error, out, err);
+    if (code != 0) return base::Error{base::ErrorKind::kInvalid, error.what()};
+    parsed.exit_code = 0;
+    parsed.text = out.str();
+    return parsed;
+  }
+  const std::vector<std::pair<CLI::App*, Verb>> verbs = {
+      {run, Verb::kRun},  {baseline, Verb::kBaseline}, {status, Verb::kStatus},
+      {ops, Verb::kOps},  {explain, Verb::kExplain},   {machine, Verb::kMachine},
+      {stop, Verb::kStop}};
+  for (const auto& [app_of, verb] : verbs) {
+    if (!app_of->parsed()) continue;
+    options.verb = verb;
+    if (verb != Verb::kRun && verb != Verb::kBaseline) continue;
+    // Without a "--" the program's words are what the options left over.
+    std::vector<std::string> rest = app_of->remaining();
+    options.command.insert(options.command.begin(), rest.begin(), rest.end());
+    if (options.command.empty()) {
+      return base::Error{base::ErrorKind::kInvalid,
+                         "no program to run: optile " + app_of->get_name() + " [OPTIONS] -- CMD"};
+    }
+    if (options.command.front().starts_with("-")) {
+      return base::Error{base::ErrorKind::kInvalid, "unknown option " + options.command.front() +
+                                                        "; see optile " + app_of->get_name() +
+                                                        " --help"};
+    }
+  }
+  return parsed;
+}
+
+}  // namespace optile::cli

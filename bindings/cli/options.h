@@ -1,0 +1,41 @@
+// What was typed, parsed. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace optile::cli {
+
+enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kStop };
+
+struct Options {
+  Verb verb = Verb::kStatus;
+  std::string mode = "tune";
+  std::string openmp = "auto";
+  std::string wait = "auto";
+  std::string blas = "auto";
+  std::string search = "auto";
+  std::string strategy = "auto";
+  std::string report;  // file
+  bool summary = false;
+  std::string socket;   // empty = the default
+  std::string store;    // empty = the default; only for a daemon that is started
+  std::string machine;  // likewise
+  bool json = false;
+  std::string client;  // of ops and explain
+  std::string op;      // of explain
+  std::vector<std::string> command;
+};
+
+struct Parsed {
+  Options options;
+  int exit_code = -1;  // >= 0: print `text` and end with it (help, version)
+  std::string text;
+};
+
+// An error's message is for stderr; the exit code is then 125.
+base::Result<Parsed> parse_options(const std::vector<std::string>& arguments);
+
+}  // namespace optile::cli

@@ -1,0 +1,208 @@
+#include "bindings/cli/queries.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/runtime_path.h"
+#include "bindings/cli/http_client.h"
+
+namespace optile::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::milliseconds kPatience(3000);
+constexpr int kBarColumns = 32;
+
+// A JSON null stands where nothing is known.
+std::string text_of(const Json& object, const char* key, const std::string& otherwise = "") {
+  const Json value = object.value(key, Json());
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? otherwise : value.dump();
+}
+
+Json list_of(const Json& object, const char* key) {
+  return object.value(key, Json::array());
+}
+
+double number_of(const Json& object, const char* key) {
+  const Json value = object.value(key, Json());
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+std::string path_component(const std::string& text) {
+  static const char* digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += c;
+    } else {
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return out;
+}
+
+std::string target_of(const Options& options) {
+  const std::string client =
+      options.client.empty() ? "" : "?client=" + path_component(options.client);
+  switch (options.verb) {
+    case Verb::kOps:
+      return "/v1/ops" + client;
+    case Verb::kExplain:
+      return "/v1/ops/" + path_component(options.op) + "/explain" + client;
+    case Verb::kMachine:
+      return "/v1/machine";
+    default:
+      return "/v1/status";
+  }
+}
+
+void print_status(const Json& status) {
+  std::printf("optiled %s, pid %d, up %.0f s\n", text_of(status, "version").c_str(),
+              static_cast<int>(number_of(status, "pid")), number_of(status, "uptime_seconds"));
+  const Json store = status.value("store", Json::object());
+  std::printf("store    %s (%s)\n", text_of(store, "path", "none").c_str(),
+              text_of(store, "state").c_str());
+  if (!text_of(store, "message").empty())
+    std::printf("         %s\n", text_of(store, "message").c_str());
+  const Json machine = status.value("machine", Json::object());
+  const Json budget = status.value("budget", Json::object());
+  std::printf("machine  %s\n", text_of(machine, "name").c_str());
+  std::printf("budget   %s cores%s%s\n", text_of(budget, "cores").c_str(),
+              text_of(budget, "limited_by").empty() ? "" : ", limited by ",
+              text_of(budget, "limited_by").c_str());
+  const Json clients = status.value("clients", Json::array());
+  if (clients.empty()) std::printf("clients  none\n");
+  for (const Json& client : clients) {
+    std::printf("client %s  pid %s  %-11s %s steps  %s\n", text_of(client, "id").c_str(),
+                text_of(client, "pid").c_str(), text_of(client, "phase").c_str(),
+                text_of(client, "steps").c_str(), text_of(client, "program").c_str());
+  }
+}
+
+void print_ops(const Json& answer) {
+  Json ops = answer.value("ops", Json::array());
+  if (ops.empty()) {
+    std::printf("no ops yet: no program has run a whole step\n");
+    return;
+  }
+  std::stable_sort(ops.begin(), ops.end(), [](const Json& a, const Json& b) {
+    return number_of(a, "share") > number_of(b, "share");
+  });
+  std::printf("%-34s %6s  %5s %5s  %s\n", "op id", "share", "width", "own", "op: why");
+  for (const Json& op : ops) {
+    std::printf("%-34s %5.1f%%  %5s %5s  %s %s: %s\n", text_of(op, "id").c_str(),
+                100 * number_of(op, "share"), text_of(op, "width").c_str(),
+                text_of(op, "own_width").c_str(), text_of(op, "name").c_str(),
+                text_of(op, "shape").c_str(), text_of(op, "reason").c_str());
+  }
+}
+
+void print_curve(const Json& curve) {
+  double slowest = 0;
+  for (const Json& point : curve) slowest = std::max(slowest, number_of(point, "median_ns"));
+  for (const Json& point : curve) {
+    const double ns = number_of(point, "median_ns");
+    const int bar = slowest > 0 ? static_cast<int>(kBarColumns * ns / slowest) : 0;
+    std::printf("  width %4s %-8s %12.3f us  %5s samples  %s %s\n", text_of(point, "width").c_str(),
+                text_of(point, "binding").c_str(), ns / 1e3, text_of(point, "count").c_str(),
+                std::string(static_cast<std::size_t>(std::max(1, bar)), '#').c_str(),
+                text_of(point, "kind") == "sampled" ? "" : text_of(point, "kind").c_str());
+  }
+}
+
+void print_explanation(const Json& op) {
+  std::printf("%s %s  (%s)\n", text_of(op, "name").c_str(), text_of(op, "shape").c_str(),
+              text_of(op, "id").c_str());
+  std::printf("  %s\n", text_of(op, "sentence").c_str());
+  if (!text_of(op, "decision").empty())
+    std::printf("  step: %s\n", text_of(op, "decision").c_str());
+  print_curve(op.value("curve", Json::array()));
+  const Json runner_up = op.value("runner_up", Json());
+  if (runner_up.is_object()) {
+    std::printf("  runner-up: width %s\n", text_of(runner_up, "width").c_str());
+  }
+  const Json provenance = op.value("provenance", Json::object());
+  std::printf("  measured: %s, %s\n", text_of(provenance, "source", "unknown").c_str(),
+              text_of(provenance, "made_at", "date unknown").c_str());
+  const Json switching = op.value("switching_cost", Json::object());
+  if (!switching.empty()) {
+    std::printf("  a change of width costs %.1f us (%s)\n", number_of(switching, "ns") / 1e3,
+                switching.value("measured", false) ? "measured" : "assumed");
+  }
+  const Json user = op.value("user", Json::object());
+  if (!user.empty()) {
+    std::printf("  you said: own width %s, set by %s; never wider than %s\n",
+                text_of(user, "own_width").c_str(), text_of(user, "source").c_str(),
+                text_of(op, "cap").c_str());
+  }
+}
+
+void print_answer(Verb verb, const Json& answer) {
+  switch (verb) {
+    case Verb::kStatus:
+      print_status(answer);
+      return;
+    case Verb::kOps:
+      print_ops(answer);
+      return;
+    case Verb::kExplain:
+      for (const Json& op : list_of(answer, "explanations")) print_explanation(op);
+      if (number_of(answer, "more") > 0) {
+        std::printf("and %.0f more; name one by its id (optile ops)\n", number_of(answer, "more"));
+      }
+      return;
+    default:
+      std::printf("%s\n", answer.dump(2).c_str());
+  }
+}
+
+int fail(const std::string& message) {
+  std::cerr << "optile: " << message << "\n";
+  return 1;
+}
+
+// The socket's owner is checked by the kernel: only we or root could have answered there.
+int stop_daemon(const Json& status) {
+  const auto pid = static_cast<pid_t>(number_of(status, "pid"));
+  if (pid <= 1 || kill(pid, SIGTERM) != 0) {
+    return fail("the daemon (pid " + std::to_string(pid) +
+                ") cannot be ended: " + std::strerror(errno));
+  }
+  std::printf("optiled (pid %d) was asked to end\n", static_cast<int>(pid));
+  return 0;
+}
+
+}  // namespace
+
+int answer_query(const Options& options) {
+  const std::string socket = options.socket.empty()
+                                 ? base::default_socket_path(base::runtime_environment())
+                                 : std::filesystem::absolute(options.socket).string();
+  const auto answer = ask_daemon(socket, "GET", target_of(options), "", kPatience);
+  if (!answer.ok()) return fail(answer.message());
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  if (answer.value().status != 200) {
+    return fail(json.is_object() ? text_of(json, "error", "the daemon refused")
+                                 : "the daemon refused");
+  }
+  if (!json.is_object()) return fail("the daemon's answer cannot be read");
+  if (options.verb == Verb::kStop) return stop_daemon(json);
+  if (options.json) {
+    std::printf("%s\n", json.dump(2).c_str());
+  } else {
+    print_answer(options.verb, json);
+  }
+  return 0;
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,184 @@
+#include "bindings/cli/report_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/result.h"
+#include "bindings/cli/http_client.h"
+
+namespace optile::cli {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kReportPatience(5000);
+constexpr milliseconds kPause(20);
+constexpr std::size_t kRows = 12;
+
+std::string format(const char* pattern, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, value);
+  return text;
+}
+
+// The daemon hears of the program's end a moment after we do.
+Json fetch_report(const LaunchDecision& decision) {
+  const auto end = steady_clock::now() + kReportPatience;
+  Json report = {{"state", "unknown"}};
+  while (steady_clock::now() < end) {
+    const auto answer = ask_daemon(
+        decision.socket, "GET", "/v1/runs/" + decision.run_id + "/report", "", milliseconds(1000));
+    if (!answer.ok() && answer.error().kind == base::ErrorKind::kNotFound) break;
+    if (answer.ok()) {
+      Json parsed = Json::parse(answer.value().body, nullptr, false);
+      if (parsed.is_object()) report = std::move(parsed);
+      // A program that never opened a region never attached: nothing will come.
+      const std::string state = report.value("state", "unknown");
+      if (state != "running") break;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return report;
+}
+
+// Beside the target and renamed into place: a reader never sees half a report.
+base::Status write_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".part" + std::to_string(getpid());
+  {
+    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+    file << text;
+    file.close();
+    if (!file) {
+      const int why = errno;
+      unlink(temporary.c_str());
+      return base::errno_error("the report " + path + " cannot be written", why);
+    }
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int why = errno;
+    unlink(temporary.c_str());
+    return base::errno_error("the report " + path + " cannot be written", why);
+  }
+  return {};
+}
+
+void add_steps(const Json& report, std::string& out) {
+  const Json step = report.value("step_seconds", Json::object());
+  const Json tuned = step.value("tuned", Json());
+  const Json baseline = step.value("baseline", Json());
+  if (baseline.is_number()) {
+    out += "  untouched      " + format("%9.2f ms a step", baseline.get<double>() * 1e3) + "  (" +
+           (report.value("baseline_kind", Json()) == "control" ? "control steps inside this run"
+                                                               : "a run of its own") +
+           ")\n";
+  }
+  if (tuned.is_number()) {
+    out += "  tuned          " + format("%9.2f ms a step", tuned.get<double>() * 1e3) + "\n";
+  }
+  const Json speedup = report.value("speedup", Json());
+  out += speedup.is_number()
+             ? "  times faster   " + format("%9.2f", speedup.get<double>()) + "\n"
+             : "  times faster   not measured: no untouched steps to compare with\n";
+}
+
+void add_parts(const Json& report, std::string& out) {
+  const std::pair<const char*, const char*> names[] = {{"launch_plan", "launch plan"},
+                                                       {"blas_pool", "BLAS pool"},
+                                                       {"uniform_width", "one best width"},
+                                                       {"width_per_op", "width per op"}};
+  const Json parts = report.value("parts", Json::object());
+  for (const auto& [key, text] : names) {
+    const Json value = parts.value(key, Json());
+    if (!value.is_number()) continue;
+    out += "    by " + std::string(text) + std::string(15 - std::string(text).size(), ' ') +
+           format("%7.2f", value.get<double>()) + "\n";
+  }
+}
+
+void add_ops(const Json& report, std::string& out) {
+  std::vector<Json> changed;
+  const Json ops = report.value("ops", Json::array());
+  for (const Json& op : ops) {
+    if (op.value("width", 0) != op.value("own_width", 0)) changed.push_back(op);
+  }
+  if (changed.empty()) {
+    out += "  no op runs at another width than the program's own\n";
+    return;
+  }
+  const auto seconds = [](const Json& op) {
+    return op.value("seconds", 0.0) * std::max(1, op.value("per_step", 1));
+  };
+  std::sort(changed.begin(), changed.end(),
+            [&](const Json& a, const Json& b) { return seconds(a) > seconds(b); });
+  out +=
+      "  ops at another width than the program's own (" + std::to_string(changed.size()) + "):\n";
+  for (std::size_t i = 0; i < changed.size() && i < kRows; ++i) {
+    const Json& op = changed[i];
+    std::string name = op.value("name", "");
+    name.resize(std::max<std::size_t>(name.size(), 28), ' ');
+    out += "    " + name + " width " + std::to_string(op.value("width", 0)) + "  " +
+           op.value("reason", "") + "\n";
+  }
+}
+
+}  // namespace
+
+std::string summary_table(const std::string& text) {
+  const Json report = Json::parse(text, nullptr, false);
+  if (!report.is_object() || report.value("state", "unknown") == "unknown") {
+    return "optile: the program never attached (no OpenMP region, no op), so there is nothing to "
+           "report\n";
+  }
+  std::string out = "optile: " + report.value("program", "the program") + ", " +
+                    std::to_string(report.value("steps", 0)) + " steps\n";
+  add_steps(report, out);
+  add_parts(report, out);
+  const Json coverage = report.value("coverage", Json::object());
+  const auto percent = [&](const char* key) {
+    const Json value = coverage.value(key, Json());
+    return value.is_number() ? format("%.1f %%", value.get<double>() * 100)
+                             : std::string("unknown");
+  };
+  out += "  coverage       " + percent("observed") + " of a step observed, " + percent("steered") +
+         " steerable\n";
+  out +=
+      "  sampled steps  " + std::to_string(report.value("sampled_steps", 0)) +
+      (report.value("plan_replayed", false) ? "  (the plan of an earlier run was used)\n" : "\n");
+  out += "  BLAS " + report.value("blas", std::string("unknown")) + ", OpenMP " +
+         report.value("openmp_runtime", std::string("unknown")) + ", launch plan " +
+         report.value("launch_plan", std::string("none")) + "\n";
+  const std::string decision = report.value("decision", "");
+  if (!decision.empty()) out += "  " + decision + "\n";
+  add_ops(report, out);
+  const Json fallbacks = report.value("fallbacks", Json::array());
+  for (const Json& fallback : fallbacks) {
+    if (fallback.is_string()) out += "  note: " + fallback.get<std::string>() + "\n";
+  }
+  return out;
+}
+
+void write_outputs(const Options& options, const LaunchDecision& decision) {
+  const Json report = fetch_report(decision);
+  const std::string text = report.dump(2) + "\n";
+  if (!options.report.empty()) {
+    const base::Status written = write_file(options.report, text);
+    if (!written.ok()) std::cerr << "optile: " << written.message() << "\n";
+    if (report.value("state", "unknown") == "unknown") {
+      std::cerr << "optile: the program never attached, so its report is empty\n";
+    }
+  }
+  if (options.summary) std::cerr << summary_table(text);
+}
+
+}  // namespace optile::cli
