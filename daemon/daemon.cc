@@ -84,6 +84,12 @@ void Daemon::run() {
   signals_.async_wait([this](const error_code& error, int) {
     if (!error) stop();
   });
+  // Whoever starts us may have them blocked until we can handle them.
+  sigset_t handled;
+  sigemptyset(&handled);
+  sigaddset(&handled, SIGTERM);
+  sigaddset(&handled, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
   if (!stopped_) io_.run();
 }
 

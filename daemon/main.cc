@@ -41,6 +41,16 @@ void detach_standard_streams() {
   if (null > 2) close(null);
 }
 
+// Until the loop handles them: a signal that comes while the sockets are made must not leave them
+// behind.
+void hold_signals() {
+  sigset_t held;
+  sigemptyset(&held);
+  sigaddset(&held, SIGTERM);
+  sigaddset(&held, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &held, nullptr);
+}
+
 int serve(const Config& given) {
   const optile::base::Result<Config> config = optile::daemon::complete(given);
   if (!config.ok()) return complain(config.message(), kExitUsage);
@@ -83,6 +93,7 @@ int main(int argc, char** argv) {
   }
   config.idle_exit = std::chrono::seconds(idle_exit_seconds);
   umask(077);
+  hold_signals();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   if (!config.foreground) close_inherited();

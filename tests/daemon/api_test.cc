@@ -1,0 +1,204 @@
+#include "daemon/api.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "base/cpu_counter.h"
+#include "tests/daemon/running_daemon.h"
+
+namespace optile::daemon {
+namespace {
+
+class ApiTest : public testing::Test {
+ protected:
+  ApiTest() : running_(test_config(directory_)) {}
+  TemporaryDirectory directory_;
+  RunningDaemon running_;
+};
+
+// A client that ran a few steps of two ops, seen and still attached.
+struct Observed {
+  Observed(RunningDaemon& running, const std::string& program)
+      : connection(attach_path(running.config())),
+        regions(running.attach(connection, make_hello(program))) {
+    const uint32_t mm = regions.register_op(0xabc, "aten::mm", "[2, 2]");
+    const uint32_t add = regions.register_op(0xdef, "aten::add", "[2]");
+    uint64_t context = 1;
+    for (int i = 0; i < 40; ++i) {
+      optile_event event{};
+      event.kind = OPTILE_EVENT_OP;
+      event.op_id = i % 2 == 0 ? mm : add;
+      event.context = context;
+      event.begin_ticks = base::monotonic_ns();
+      event.width = 4;
+      event.flags = OPTILE_EVENT_OWN_WIDTH | OPTILE_EVENT_STEERABLE;
+      regions.write(event);
+      context = optile_next_context(context, i % 2 == 0 ? 0xabc : 0xdef);
+    }
+    running.serve_until([&] { return optile_load64(&regions.plan().tails[0]) == 40; });
+  }
+  FakeConnection connection;
+  ClientRegions regions;
+};
+
+TEST_F(ApiTest, Status) {
+  const Answer answer = running_.get("/v1/status");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.head.find("application/json"), std::string::npos);
+  const nlohmann::json json = answer.json();
+  EXPECT_EQ(json["pid"], getpid());
+  EXPECT_FALSE(json["version"].get<std::string>().empty());
+  EXPECT_GE(json["uptime_seconds"].get<double>(), 0);
+  EXPECT_EQ(json["store"]["state"], "in_memory");
+  EXPECT_EQ(json["machine"]["cores"], 4);
+  EXPECT_EQ(json["budget"]["cores"], 4);
+  EXPECT_TRUE(json["clients"].empty());
+}
+
+TEST_F(ApiTest, Clients) {
+  Observed observed(running_, "train");
+  const nlohmann::json list = running_.get("/v1/clients").json()["clients"];
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0]["program"], "train");
+  EXPECT_EQ(list[0]["state"], "running");
+  EXPECT_EQ(list[0]["openmp_runtime"], "libgomp");
+  const std::string path = "/v1/clients/" + list[0]["id"].dump();
+  EXPECT_EQ(running_.get(path).json()["own_width"], 4);
+  EXPECT_EQ(running_.get("/v1/clients/99").status, 404);
+  EXPECT_EQ(running_.get("/v1/clients/x").status, 404);
+}
+
+TEST_F(ApiTest, OpsAreListedAndExplained) {
+  Observed observed(running_, "train");
+  const nlohmann::json json = running_.get("/v1/ops").json();
+  ASSERT_EQ(json["clients"].size(), 1u);
+  EXPECT_EQ(running_.get("/v1/ops?client=99").status, 404);
+  ASSERT_FALSE(json["ops"].empty());
+  const nlohmann::json& row = json["ops"][0];
+  for (const char* key : {"id", "key", "name", "shape", "width", "own_width", "per_step", "seconds",
+                          "reason", "runner_up"}) {
+    EXPECT_TRUE(row.contains(key)) << key;
+  }
+  for (const std::string& id : {row["id"].get<std::string>(), row["key"].get<std::string>(),
+                                std::string("aten::"), std::string("aten%3A%3Amm")}) {
+    const Answer answer = running_.get("/v1/ops/" + id + "/explain");
+    ASSERT_EQ(answer.status, 200) << id;
+    const nlohmann::json first = answer.json()["explanations"][0];
+    for (const char* key : {"curve", "chosen", "runner_up", "provenance", "reason", "sentence",
+                            "switching_cost", "user", "cap"}) {
+      EXPECT_TRUE(first.contains(key)) << key;
+    }
+    EXPECT_EQ(first["user"]["source"], "launcher");
+  }
+  EXPECT_EQ(running_.get("/v1/ops/aten::mm/explain?client=x").status, 400);
+  EXPECT_EQ(running_.get("/v1/ops/nothing/explain").status, 404);
+  EXPECT_EQ(running_.get("/v1/ops//explain").status, 404);
+}
+
+TEST_F(ApiTest, OpsOfTheLastClientStayVisible) {
+  {
+    Observed observed(running_, "train");
+    observed.connection.hang_up();
+    running_.serve_until([&] { return running_.daemon().controller().client_count() == 0; });
+  }
+  const nlohmann::json json = running_.get("/v1/ops").json();
+  ASSERT_EQ(json["clients"].size(), 1u);
+  EXPECT_EQ(json["clients"][0]["state"], "finished");
+  EXPECT_EQ(running_.get("/v1/ops/aten::mm/explain").json()["explanations"][0]["state"],
+            "finished");
+}
+
+TEST_F(ApiTest, ExplainsFromTheStoreWhatNoClientRemembers) {
+  SettledRecord record;
+  record.conditions.machine = running_.daemon().controller().machine().fingerprint;
+  record.conditions.program = {"/usr/bin/python3", "train.py", ""};
+  record.when = 1700000000;
+  record.settled.profiles = {{0x77, "aten::bmm", "[3]", {1, perfmodel::Binding::kNone}, 9, 50, 40},
+                             {0x77, "aten::bmm", "[3]", {2, perfmodel::Binding::kNone}, 8, 30, 20}};
+  ASSERT_TRUE(running_.daemon().controller().store().write({{record}, {}, {}}).ok());
+  const nlohmann::json json = running_.get("/v1/ops/aten::bmm/explain").json();
+  ASSERT_EQ(json["explanations"].size(), 1u);
+  EXPECT_EQ(json["explanations"][0]["provenance"]["source"], "store");
+  EXPECT_EQ(json["explanations"][0]["provenance"]["made_at"], "2023-11-14T22:13:20Z");
+  EXPECT_EQ(json["explanations"][0]["curve"].size(), 2u);
+}
+
+TEST_F(ApiTest, Machine) {
+  const nlohmann::json json = running_.get("/v1/machine").json();
+  EXPECT_EQ(json["machine"]["cores"], 4);
+  EXPECT_EQ(json["compact_order"].size(), 4u);
+  EXPECT_FALSE(json["cases"].empty());
+}
+
+TEST_F(ApiTest, ReportsFollowARun) {
+  EXPECT_EQ(running_.get("/v1/runs/run-train/report").json()["state"], "unknown");
+  {
+    Observed observed(running_, "train");
+    EXPECT_EQ(running_.get("/v1/runs/run-train/report").json()["state"], "running");
+    observed.connection.hang_up();
+    running_.serve_until([&] { return running_.daemon().controller().client_count() == 0; });
+  }
+  const nlohmann::json json = running_.get("/v1/runs/run-train/report").json();
+  EXPECT_EQ(json["state"], "finished");
+  EXPECT_EQ(json["program"], "train");
+}
+
+TEST_F(ApiTest, LaunchPlans) {
+  const Answer answer = running_.post(
+      "/v1/launch",
+      R"({"program":"train.py","executable":"/usr/bin/python3","arguments":["a","b"],)"
+      R"("user_environment":{"OMP_WAIT_POLICY":"active"},"blas_provider":"openblas-pthread"})");
+  EXPECT_EQ(answer.status, 200);
+  const nlohmann::json json = answer.json();
+  EXPECT_TRUE(json["environment"].is_object());
+  EXPECT_FALSE(json["preload_libomp"].get<bool>());
+  EXPECT_FALSE(json["text"].get<std::string>().empty());
+  EXPECT_TRUE(json["reasons"].is_array());
+  EXPECT_EQ(running_.post("/v1/launch", "").status, 400);
+  EXPECT_EQ(running_.post("/v1/launch", "[1]").status, 400);
+  EXPECT_EQ(running_.post("/v1/launch", R"({"openmp":"intel"})").status, 400);
+  EXPECT_EQ(running_.post("/v1/launch", R"({"program":7,"arguments":[1,{}]})").status, 200);
+}
+
+TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
+  EXPECT_EQ(running_.get("/").status, 404);
+  EXPECT_EQ(running_.get("/v1/status/").status, 404);
+  EXPECT_EQ(running_.get("/v1/clients/1/2").status, 404);
+  const Answer answer = running_.post("/v1/status", "{}");
+  EXPECT_EQ(answer.status, 405);
+  EXPECT_NE(answer.head.find("Allow: GET"), std::string::npos);
+  EXPECT_EQ(running_.raw("rubbish\r\n\r\n").status, 0);
+  EXPECT_EQ(
+      running_.raw("GET /v1/status HTTP/1.1\r\nA: " + std::string(40000, 'x') + "\r\n\r\n").status,
+      0);
+  EXPECT_EQ(running_.raw("POST /v1/launch HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n{").status,
+            413);
+  EXPECT_EQ(running_.get("/v1/status?%zz=%&&=").status, 200);
+  EXPECT_EQ(running_.get("/v1/status").status, 200);
+}
+
+TEST(OpenApi, DescribesExactlyTheRoutesThereAre) {
+  std::ifstream file(OPTILE_SOURCE_DIR "/docs/openapi.yaml");
+  ASSERT_TRUE(file.is_open());
+  std::set<std::string> described;
+  std::string path;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("  /v1/", 0) == 0 && line.back() == ':') {
+      path = line.substr(2, line.size() - 3);
+    } else if (line == "    get:") {
+      described.insert("GET " + path);
+    } else if (line == "    post:") {
+      described.insert("POST " + path);
+    }
+  }
+  std::set<std::string> routes;
+  for (const Api::RouteName& route : Api::routes()) {
+    routes.insert(std::string(route.method) + " " + std::string(route.path));
+  }
+  EXPECT_EQ(described, routes);
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,279 @@
+#include "daemon/client_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "tests/daemon/fake_client.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr uint64_t kNow = UINT64_C(5000000000);
+constexpr uint64_t kAttach = UINT64_C(1000000000);
+
+Clocks fixed_clocks() {
+  Clocks clocks;
+  clocks.monotonic_ns = [] { return kNow; };
+  clocks.counter = [] { return kNow; };
+  clocks.counter_hz = []() -> std::optional<uint64_t> { return UINT64_C(2000000000); };
+  clocks.unix_seconds = [] { return int64_t{1700000000}; };
+  return clocks;
+}
+
+class ClientReaderTest : public testing::Test {
+ protected:
+  ClientReaderTest()
+      : memory_(ClientMemory::make().value()),
+        fds_(memory_.take_descriptors()),
+        regions_(fds_.plan.get(), fds_.client.get()),
+        reader_(memory_.client()),
+        clock_(TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, UINT64_C(1000000000), kAttach,
+                               fixed_clocks())) {}
+
+  std::vector<ClientEvent> read() {
+    reader_.mark();
+    reader_.new_ops();
+    return reader_.read({&*clock_, &schedule_lengths_});
+  }
+  optile_event op_event(uint32_t id, uint64_t begin, uint64_t ticks) {
+    optile_event event{};
+    event.kind = OPTILE_EVENT_OP;
+    event.op_id = id;
+    event.begin_ticks = begin;
+    event.ticks = ticks;
+    event.width = 4;
+    return event;
+  }
+  uint64_t rejected(Rejection why) {
+    return reader_.counters().rejected_by[static_cast<std::size_t>(why)];
+  }
+
+  ClientMemory memory_;
+  ClientMemory::Descriptors fds_;
+  ClientRegions regions_;
+  ClientReader reader_;
+  std::optional<TickClock> clock_;
+  std::vector<uint8_t> schedule_lengths_ = {0, 4};  // plans 1 and 2
+};
+
+TEST_F(ClientReaderTest, NoHeaderBeforeTheClientHasWrittenOne) {
+  EXPECT_FALSE(reader_.header().has_value());
+  regions_.begin(kAttach, 4);
+  ASSERT_TRUE(reader_.header().has_value());
+  EXPECT_EQ(reader_.header()->own_width, 4);
+  EXPECT_EQ(reader_.header()->runtime, perfmodel::Runtime::kLibgomp);
+  EXPECT_EQ(reader_.header()->runtime_path, "/usr/lib/libgomp.so.1");
+}
+
+TEST_F(ClientReaderTest, EventsComeInTheOrderOfTheirEndsOverAllThreads) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  const uint32_t b = regions_.register_op(22, "b", "");
+  regions_.write(op_event(a, kAttach + 100, 50), 0);
+  regions_.write(op_event(a, kAttach + 300, 50), 0);
+  regions_.write(op_event(b, kAttach + 150, 60), 1);
+  const std::vector<ClientEvent> events = read();
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].op->place.key, 11u);
+  EXPECT_EQ(events[1].op->place.key, 22u);
+  EXPECT_EQ(events[2].op->begin, std::chrono::nanoseconds(300));
+  EXPECT_EQ(reader_.tail(0), 2u);
+  EXPECT_EQ(reader_.tail(1), 1u);
+  EXPECT_TRUE(read().empty());
+}
+
+TEST_F(ClientReaderTest, EqualEndsKeepTheOrderOfTheRing) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  regions_.write(op_event(a, kAttach + 100, 50));
+  optile_event step = op_event(0, kAttach + 100, 50);
+  step.kind = OPTILE_EVENT_STEP;
+  regions_.write(step);
+  const std::vector<ClientEvent> events = read();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_TRUE(events[0].op.has_value());
+  EXPECT_TRUE(events[1].step.has_value());
+}
+
+TEST_F(ClientReaderTest, FieldsOfAStepAreDecoded) {
+  optile_event step = op_event(0, kAttach + 100, 1000);
+  step.kind = OPTILE_EVENT_STEP;
+  step.context = 900;
+  step.region_ticks = 2000;  // more than the step: several threads
+  step.regions = 12;
+  step.width_changes = 3;
+  step.generation_low = 2;
+  step.flags = OPTILE_EVENT_SCHEDULED | OPTILE_EVENT_MIXED_GENERATION;
+  step.column = 3;
+  regions_.write(step);
+  const std::vector<ClientEvent> events = read();
+  ASSERT_EQ(events.size(), 1u);
+  const tuner::StepEvent& seen = *events[0].step;
+  EXPECT_EQ(seen.observed, std::chrono::nanoseconds(900));
+  EXPECT_EQ(seen.steerable, std::chrono::nanoseconds(900));
+  EXPECT_EQ(seen.ops, 12u);
+  EXPECT_EQ(seen.width_changes, 3u);
+  EXPECT_EQ(seen.plan, 2u);
+  EXPECT_EQ(seen.column, 3);
+  EXPECT_TRUE(seen.mixed);
+}
+
+TEST_F(ClientReaderTest, EveryFieldIsChecked) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  const auto send = [&](auto change) {
+    optile_event event = op_event(a, kAttach + 100, 50);
+    change(event);
+    regions_.write(event);
+    EXPECT_TRUE(read().empty());
+  };
+  send([](optile_event& e) { e.kind = 7; });
+  EXPECT_EQ(rejected(Rejection::kKind), 1u);
+  send([](optile_event& e) { e.flags = 0x8000; });
+  EXPECT_EQ(rejected(Rejection::kKind), 2u);
+  send([](optile_event& e) { e.op_id = 1; });
+  send([](optile_event& e) { e.op_id = 0xffffffff; });
+  EXPECT_EQ(rejected(Rejection::kOp), 2u);
+  send([](optile_event& e) { e.width = 0xffff; });
+  send([](optile_event& e) { e.binding = 3; });
+  EXPECT_EQ(rejected(Rejection::kWidth), 2u);
+  send([](optile_event& e) { e.begin_ticks = kNow + 10000000; });
+  send([](optile_event& e) { e.ticks = UINT64_MAX; });
+  send([](optile_event& e) { e.ticks = kNow; });
+  EXPECT_EQ(rejected(Rejection::kTime), 3u);
+  send([](optile_event& e) { e.generation_low = 3; });
+  EXPECT_EQ(rejected(Rejection::kPlan), 1u);
+  send([](optile_event& e) {
+    e.generation_low = 1;  // whose schedule is empty
+    e.flags = OPTILE_EVENT_SCHEDULED;
+  });
+  send([](optile_event& e) {
+    e.generation_low = 2;
+    e.flags = OPTILE_EVENT_SCHEDULED;
+    e.column = 4;
+  });
+  EXPECT_EQ(rejected(Rejection::kColumn), 2u);
+  EXPECT_EQ(reader_.counters().rejected, 12u);
+  regions_.write(op_event(a, kAttach + 100, 50));  // and a good one still passes
+  EXPECT_EQ(read().size(), 1u);
+}
+
+TEST_F(ClientReaderTest, AFullRingIsReadWholeAndDropsAreCounted) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  uint64_t dropped = 0;
+  for (uint32_t i = 0; i < OPTILE_RING_EVENTS + 10; ++i) {
+    if (!regions_.write(op_event(a, kAttach + i, 1))) ++dropped;
+  }
+  EXPECT_EQ(dropped, 10u);
+  EXPECT_EQ(read().size(), OPTILE_RING_EVENTS);
+  EXPECT_EQ(reader_.counters().dropped, 10u);
+  EXPECT_DOUBLE_EQ(reader_.fill(), 1.0);
+}
+
+TEST_F(ClientReaderTest, AnImpossibleRingPositionIsLeftBehind) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  optile_store64(&regions_.client().threads[0].head, UINT64_C(1) << 60);
+  EXPECT_TRUE(read().empty());
+  EXPECT_EQ(rejected(Rejection::kRing), 1u);
+  optile_thread_slot& slot = regions_.client().threads[0];
+  slot.ring[slot.head % OPTILE_RING_EVENTS] = op_event(a, kAttach + 1, 1);
+  optile_store64(&slot.head, slot.head + 1);
+  EXPECT_EQ(read().size(), 1u);
+}
+
+TEST_F(ClientReaderTest, NamesAreCleanedAndRecordsWithoutKeyKeepTheirPlace) {
+  regions_.register_op(0, "nothing", "");
+  regions_.register_op(5, "a\nb\"\x01", "[1]");
+  optile_op_record& third = regions_.client().ops[2];
+  third.key = 6;
+  std::memset(third.name, 'n', sizeof third.name);
+  optile_store32(&regions_.client().header.registry_count, 3);
+  const std::vector<perfmodel::OpDescription> ops = reader_.new_ops();
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_EQ(ops[0].name, "a?b\"?");
+  EXPECT_EQ(ops[1].name.size(), OPTILE_NAME_BYTES);
+  EXPECT_EQ(reader_.registry().size(), 3u);
+  EXPECT_EQ(rejected(Rejection::kRecord), 1u);
+}
+
+TEST_F(ClientReaderTest, TotalsAddUpOverThreads) {
+  regions_.register_op(11, "a", "");
+  for (uint32_t thread = 0; thread < 2; ++thread) {
+    optile_thread_slot& slot = regions_.client().threads[thread];
+    slot.tid = 7;
+    slot.aggregates[0].count = 3;
+    slot.aggregates[0].ticks = 300;
+    slot.aggregates[0].min_ticks = 90 + thread;
+  }
+  reader_.new_ops();
+  const std::vector<OpTotals> totals = reader_.totals(*clock_);
+  ASSERT_EQ(totals.size(), 1u);
+  EXPECT_EQ(totals[0].count, 6u);
+  EXPECT_EQ(totals[0].time, std::chrono::nanoseconds(600));
+  EXPECT_EQ(totals[0].min, std::chrono::nanoseconds(90));
+}
+
+TEST_F(ClientReaderTest, RandomMemoryIsReadWithoutHarm) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  auto* words = reinterpret_cast<uint64_t*>(&regions_.client());
+  const std::size_t count = sizeof(optile_client_region) / sizeof(uint64_t);
+  for (int round = 0; round < 20; ++round) {
+    for (std::size_t i = 0; i < count; i += 1 + random() % 64) words[i] = random();
+    // Some rounds look right on the outside.
+    if (round % 2 == 0) regions_.begin(kAttach, 4);
+    for (optile_thread_slot& slot : regions_.client().threads) {
+      if (random() % 2 == 0) slot.head = reader_.tail(0) + random() % (OPTILE_RING_EVENTS + 2);
+    }
+    const std::optional<ClientHeader> header = reader_.header();
+    if (header) {
+      EXPECT_LE(header->registry_count, OPTILE_MAX_OPS);
+      TickClock::make(header->clock_kind, header->ticks_per_second, header->attach_ticks,
+                      fixed_clocks());
+    }
+    for (const ClientEvent& event : read()) {
+      EXPECT_NE(event.op.has_value(), event.step.has_value());
+      if (event.op) {
+        EXPECT_NE(event.op->place.key, 0u);
+      }
+    }
+    reader_.totals(*clock_);
+    EXPECT_LE(reader_.registry().size(), OPTILE_MAX_OPS);
+  }
+}
+
+TEST(TickClock, TakesOnlyClocksOfThisMachine) {
+  const Clocks clocks = fixed_clocks();
+  EXPECT_TRUE(TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, UINT64_C(1000000000), 0, clocks));
+  EXPECT_FALSE(TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, 1000, 0, clocks));
+  EXPECT_FALSE(TickClock::make(99, UINT64_C(1000000000), 0, clocks));
+  EXPECT_TRUE(TickClock::make(OPTILE_CLOCK_CPU_COUNTER, UINT64_C(2000000000), 0, clocks));
+  EXPECT_TRUE(TickClock::make(OPTILE_CLOCK_CPU_COUNTER, UINT64_C(2010000000), 0, clocks));
+  EXPECT_FALSE(TickClock::make(OPTILE_CLOCK_CPU_COUNTER, UINT64_C(2100000000), 0, clocks));
+  EXPECT_FALSE(TickClock::make(OPTILE_CLOCK_CPU_COUNTER, 0, 0, clocks));
+  Clocks unsteady = clocks;
+  unsteady.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
+  EXPECT_FALSE(TickClock::make(OPTILE_CLOCK_CPU_COUNTER, UINT64_C(2000000000), 0, unsteady));
+}
+
+TEST(TickClock, ConvertsTicks) {
+  const auto clock =
+      TickClock::make(OPTILE_CLOCK_CPU_COUNTER, UINT64_C(2000000000), 1000, fixed_clocks());
+  ASSERT_TRUE(clock);
+  EXPECT_EQ(clock->duration(200), std::chrono::nanoseconds(100));
+  EXPECT_EQ(clock->since_attach(1200), std::chrono::nanoseconds(100));
+  EXPECT_EQ(clock->since_attach(10), std::chrono::nanoseconds(0));
+  EXPECT_GT(clock->duration(UINT64_MAX), std::chrono::nanoseconds(0));  // no overflow
+}
+
+TEST(SystemClocks, TheCounterRateIsPlausibleWhereThereIsOne) {
+  const Clocks clocks = system_clocks();
+  const std::optional<uint64_t> hz = clocks.counter_hz();
+  if (hz && *hz != 0) {
+    EXPECT_GT(*hz, UINT64_C(1000000));
+  }
+  EXPECT_GT(clocks.unix_seconds(), 1600000000);
+}
+
+}  // namespace
+}  // namespace optile::daemon

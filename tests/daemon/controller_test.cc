@@ -1,0 +1,270 @@
+#include "daemon/controller.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/report.h"
+#include "tests/daemon/simulated_program.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr uint64_t kMatmul = 0x1111;
+constexpr uint64_t kAdd = 0x2222;
+constexpr uint64_t kSoftmax = 0x3333;
+
+perfmodel::Machine four_cores() {
+  return perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value();
+}
+
+// A matmul that scales, an add that gets slower with width, a softmax that does not care.
+std::vector<SimulatedProgram::Op> training_step() {
+  return {{kMatmul, "aten::mm", [](int width) { return uint64_t{4000000} / uint64_t(width); }},
+          {kAdd, "aten::add", [](int width) { return uint64_t{500000} * uint64_t(width); }},
+          {kSoftmax, "aten::softmax", [](int) { return uint64_t{100000}; }}};
+}
+
+class ControllerTest : public testing::Test {
+ protected:
+  ControllerTest() : store_(Store::open(":memory:")) {
+    Clocks clocks;
+    clocks.monotonic_ns = [this] { return now_ns_; };
+    clocks.unix_seconds = [this] {
+      return int64_t{1700000000} + static_cast<int64_t>(now_ns_ / 1000000000);
+    };
+    clocks.counter = clocks.monotonic_ns;
+    clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
+    const perfmodel::Machine machine = four_cores();
+    controller_ = std::make_unique<Controller>(
+        Controller::Dependencies{machine, store_.get(), clocks}, whole_budget(machine));
+  }
+
+  Hello hello(const std::string& run_id) {
+    Hello hello;
+    hello.run_id = run_id;
+    hello.executable = "/usr/bin/python3";
+    hello.program = "train.py";
+    hello.arguments = "python3 train.py";
+    hello.launch_plan = "openmp=keep wait=keep blas=follow";
+    return hello;
+  }
+
+  struct Attached {
+    uint64_t id = 0;
+    std::unique_ptr<SimulatedProgram> program;
+  };
+  Attached attach(const Hello& who) {
+    ClientMemory memory = ClientMemory::make().value();
+    const ClientMemory::Descriptors fds = memory.take_descriptors();
+    Attached attached;
+    attached.program = std::make_unique<SimulatedProgram>(
+        ClientRegions(fds.plan.get(), fds.client.get()),
+        std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
+        training_step(), 4, &now_ns_);
+    attached.id = controller_->arrive(who, std::move(memory)).value();
+    controller_->drain();
+    return attached;
+  }
+  // Steps until the session is tuned; false if it never is.
+  bool run_until_tuned(Attached& attached, int most_steps) {
+    for (int step = 0; step < most_steps; ++step) {
+      attached.program->run_step();
+      controller_->drain();
+      const std::optional<ClientView> view = controller_->view(attached.id);
+      if (view->session && view->session->phase == tuner::Phase::kTuned) return true;
+    }
+    return false;
+  }
+  void run(Attached& attached, int steps) {
+    for (int step = 0; step < steps; ++step) {
+      attached.program->run_step();
+      controller_->drain();
+    }
+  }
+
+  uint64_t now_ns_ = UINT64_C(10000000000);
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Controller> controller_;
+};
+
+TEST_F(ControllerTest, APageIsPublishedAsSoonAsTheClientIsThere) {
+  Attached attached = attach(hello("r"));
+  EXPECT_EQ(attached.program->regions().plan().generation, 1u);
+  EXPECT_EQ(controller_->next_drain(), std::chrono::milliseconds(5));
+}
+
+TEST_F(ControllerTest, TunesAProgramAndRemembersForTheNextRun) {
+  Attached first = attach(hello("first"));
+  ASSERT_TRUE(run_until_tuned(first, 3000));
+  run(first, 50);
+  EXPECT_EQ(first.program->widths().at(kAdd), 1);
+  EXPECT_EQ(first.program->widths().at(kMatmul), 4);
+  controller_->depart(first.id);
+  EXPECT_EQ(controller_->client_count(), 0u);
+
+  const Controller::Run finished = controller_->find_run("first");
+  ASSERT_EQ(finished.state, RunState::kFinished);
+  EXPECT_EQ(finished.client->counters.rejected, 0u);
+  const Json report =
+      run_report(*finished.client, controller_->earlier_runs(*finished.client), store_->state());
+  EXPECT_EQ(report["baseline_kind"], "control");
+  EXPECT_GT(report["speedup"].get<double>(), 1.1);
+  EXPECT_FALSE(report["plan_replayed"].get<bool>());
+
+  Attached second = attach(hello("second"));
+  ASSERT_TRUE(run_until_tuned(second, 200));
+  run(second, 20);
+  EXPECT_EQ(second.program->widths().at(kAdd), 1);
+  const std::optional<ClientView> view = controller_->view(second.id);
+  EXPECT_TRUE(view->session->plan_replayed);
+  EXPECT_EQ(view->session->sampled_steps, 0u);
+  EXPECT_EQ(controller_->find_run("second").state, RunState::kRunning);
+}
+
+TEST_F(ControllerTest, ObservingChangesNothing) {
+  Hello who = hello("observed");
+  who.mode = OPTILE_MODE_OBSERVE;
+  Attached attached = attach(who);
+  for (int step = 0; step < 200; ++step) {
+    attached.program->run_step();
+    controller_->drain();
+    for (const auto& [key, width] : attached.program->widths()) ASSERT_EQ(width, 4);
+  }
+  controller_->depart(attached.id);
+  const std::vector<RunRecord> runs =
+      controller_->earlier_runs(*controller_->find_run("observed").client);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].kind, RunKind::kObserve);
+  EXPECT_GT(runs[0].steps, 100);
+}
+
+TEST_F(ControllerTest, ABaselineRunIsTheOneThatSpeedupsAreMeasuredAgainst) {
+  Hello who = hello("baseline");
+  who.baseline = true;
+  who.launch_plan = "";
+  Attached baseline = attach(who);
+  run(baseline, 60);
+  controller_->depart(baseline.id);
+  Attached tuned = attach(hello("tuned"));
+  ASSERT_TRUE(run_until_tuned(tuned, 3000));
+  run(tuned, 50);
+  controller_->depart(tuned.id);
+  const ClientView client = *controller_->find_run("tuned").client;
+  const Json report = run_report(client, controller_->earlier_runs(client), store_->state());
+  EXPECT_EQ(report["baseline_kind"], "separate_run");
+  const double expected = report["step_seconds"]["baseline"].get<double>() /
+                          report["step_seconds"]["tuned"].get<double>();
+  EXPECT_NEAR(report["speedup"].get<double>(), expected, 1e-9);
+}
+
+TEST_F(ControllerTest, FreezeWithoutAStoredPlanKeepsOwnWidths) {
+  Hello who = hello("frozen");
+  who.mode = OPTILE_MODE_FREEZE;
+  Attached attached = attach(who);
+  for (int step = 0; step < 300; ++step) {
+    attached.program->run_step();
+    controller_->drain();
+    for (const auto& [key, width] : attached.program->widths()) ASSERT_EQ(width, 4);
+  }
+}
+
+TEST_F(ControllerTest, WhatIsLeftInTheRingIsReadAtDeparture) {
+  Attached attached = attach(hello("late"));
+  run(attached, 2);
+  const uint64_t before = controller_->view(attached.id)->counters.read;
+  attached.program->run_step();  // nobody drains
+  controller_->depart(attached.id);
+  EXPECT_GE(controller_->find_run("late").client->counters.read, before + 3);
+}
+
+TEST_F(ControllerTest, AForeignClockIsRefusedAndSaid) {
+  Attached attached = attach(hello("clock"));
+  ClientMemory memory = ClientMemory::make().value();
+  const ClientMemory::Descriptors fds = memory.take_descriptors();
+  ClientRegions regions(fds.plan.get(), fds.client.get());
+  regions.begin(now_ns_, 4);
+  regions.client().header.clock_kind = OPTILE_CLOCK_CPU_COUNTER;  // which is not steady here
+  const uint64_t id = controller_->arrive(hello("clock"), std::move(memory)).value();
+  controller_->drain();
+  const std::optional<ClientView> view = controller_->view(id);
+  EXPECT_TRUE(view->clock_refused);
+  EXPECT_FALSE(fallback_texts(*view).empty());
+  controller_->depart(id);
+}
+
+TEST_F(ControllerTest, ClientsAreLimitedAndDepartedOnesForgottenInTheEnd) {
+  std::vector<uint64_t> ids;
+  for (std::size_t i = 0; i < kMaxClients; ++i) {
+    ids.push_back(controller_->arrive(hello("x"), ClientMemory::make().value()).value());
+  }
+  const base::Result<uint64_t> refused =
+      controller_->arrive(hello("y"), ClientMemory::make().value());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.message().find("untuned"), std::string::npos);
+  for (const uint64_t id : ids) controller_->depart(id);
+  EXPECT_EQ(controller_->views().size(), kMaxFinished);
+  EXPECT_FALSE(controller_->view(ids.front()).has_value());
+  EXPECT_TRUE(controller_->view(ids.back()).has_value());
+  controller_->depart(ids.front());  // again: nothing happens
+}
+
+TEST_F(ControllerTest, AShrunkBudgetCapsTheNextPage) {
+  Attached attached = attach(hello("shrunk"));
+  run(attached, 10);
+  perfmodel::Budget half = controller_->budget();
+  half.units = {0, 1};
+  half.cores = 2;
+  controller_->set_budget(half);
+  run(attached, 400);
+  const optile_plan_region& plan = attached.program->regions().plan();
+  EXPECT_EQ(plan.pages[plan.generation & 1].own_width_cap, 2u);
+  EXPECT_EQ(plan.pages[plan.generation & 1].cpu_count, 2u);
+}
+
+TEST_F(ControllerTest, TunedClientsAreReadRarely) {
+  Attached attached = attach(hello("calm"));
+  ASSERT_TRUE(run_until_tuned(attached, 3000));
+  run(attached, 5);
+  EXPECT_GE(controller_->next_drain(), std::chrono::milliseconds(200));
+  run(attached, 60);
+  EXPECT_LE(controller_->next_drain(), std::chrono::milliseconds(1000));
+}
+
+TEST_F(ControllerTest, LaunchPlansSeeOnlyRunsThatSayUnderWhichTheyRan) {
+  perfmodel::LaunchFacts facts;
+  facts.blas_provider = "openblas-pthread";
+  facts.budget_cores = 4;
+  const ProgramKey program = {"/usr/bin/python3", "train.py", "python3 train.py"};
+  const perfmodel::LaunchPlan before = controller_->launch(facts, program);
+  EXPECT_FALSE(before.text.empty());
+  StoreBatch batch;
+  RunRecord untouched;
+  untouched.conditions = {controller_->machine().fingerprint, program, "", 1};
+  untouched.kind = RunKind::kBaseline;
+  untouched.steps = 50;
+  untouched.step_seconds = 0.1;
+  RunRecord ours = untouched;
+  ours.kind = RunKind::kTune;
+  ours.conditions.launch_plan = before.text;
+  ours.step_seconds = 0.3;  // three times slower than untouched
+  batch.runs = {untouched, ours};
+  ASSERT_TRUE(store_->write(batch).ok());
+  const perfmodel::LaunchPlan after = controller_->launch(facts, program);
+  if (before.text != after.text) {
+    EXPECT_NE(after.reasons.back().find("taken back"), std::string::npos);
+  }
+}
+
+TEST_F(ControllerTest, OfSeveralProcessesOfARunTheBusiestIsReported) {
+  Attached idle = attach(hello("same"));
+  Attached busy = attach(hello("same"));
+  run(busy, 80);
+  controller_->depart(busy.id);
+  EXPECT_EQ(controller_->find_run("same").state, RunState::kRunning);
+  EXPECT_EQ(controller_->find_run("same").client->id, busy.id);
+  controller_->depart(idle.id);
+  EXPECT_EQ(controller_->find_run("same").state, RunState::kFinished);
+  EXPECT_EQ(controller_->find_run("").state, RunState::kUnknown);
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,213 @@
+#include "daemon/daemon.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <fstream>
+
+#include "tests/daemon/running_daemon.h"
+
+namespace optile::daemon {
+namespace {
+
+TEST(Daemon, SocketsArePrivateAndGoneAfterwards) {
+  const TemporaryDirectory directory;
+  const Config config = test_config(directory);
+  {
+    RunningDaemon running(config);
+    for (const std::string& path : {config.socket, attach_path(config)}) {
+      struct stat found {};
+      ASSERT_EQ(stat(path.c_str(), &found), 0);
+      EXPECT_TRUE(S_ISSOCK(found.st_mode));
+      EXPECT_EQ(found.st_mode & 0777, 0600u);
+    }
+  }
+  EXPECT_NE(access(config.socket.c_str(), F_OK), 0);
+  EXPECT_NE(access(attach_path(config).c_str(), F_OK), 0);
+}
+
+TEST(Daemon, ASecondOneStepsBackAndTouchesNothing) {
+  const TemporaryDirectory directory;
+  RunningDaemon running(test_config(directory));
+  struct stat before {
+  }, after{};
+  stat(running.config().socket.c_str(), &before);
+  const auto second = Daemon::start(running.config());
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second.value(), nullptr);
+  stat(running.config().socket.c_str(), &after);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  EXPECT_EQ(running.get("/v1/status").status, 200);
+}
+
+TEST(Daemon, StaleSocketsAreReplaced) {
+  const TemporaryDirectory directory;
+  const Config config = test_config(directory);
+  std::ofstream(config.socket) << "stale";
+  std::ofstream(attach_path(config)) << "stale";
+  RunningDaemon running(config);
+  EXPECT_EQ(running.get("/v1/status").status, 200);
+}
+
+TEST(Daemon, SleepsWithoutClients) {
+  const TemporaryDirectory directory;
+  RunningDaemon running(test_config(directory));
+  EXPECT_TRUE(running.daemon().asleep());
+  EXPECT_EQ(running.daemon().run_for(std::chrono::milliseconds(30)), 0u);
+  {
+    FakeConnection connection(attach_path(running.config()));
+    ClientRegions regions = running.attach(connection, make_hello("train"));
+    EXPECT_FALSE(running.daemon().asleep());
+  }
+  EXPECT_TRUE(running.serve_until([&] { return running.daemon().asleep(); }));
+}
+
+TEST(Daemon, EndsWhenIdleForLongEnough) {
+  const TemporaryDirectory directory;
+  Config config = test_config(directory);
+  config.idle_exit = std::chrono::seconds(1);
+  RunningDaemon running(config);
+  EXPECT_TRUE(running.serve_until([&] { return running.daemon().stopped(); }));
+  EXPECT_NE(access(config.socket.c_str(), F_OK), 0);
+}
+
+TEST(Daemon, AMachineThatIsNoneIsAnErrorThatSaysSo) {
+  const TemporaryDirectory directory;
+  Config config = test_config(directory);
+  config.machine = "a potato";
+  const auto started = Daemon::start(config);
+  ASSERT_FALSE(started.ok());
+  EXPECT_FALSE(started.message().empty());
+  EXPECT_NE(access(config.socket.c_str(), F_OK), 0);
+}
+
+TEST(Daemon, AFolderThatIsNotThereIsAnErrorThatSaysSo) {
+  const TemporaryDirectory directory;
+  Config config = test_config(directory);
+  config.socket = directory / "missing/d.sock";
+  const auto started = Daemon::start(config);
+  ASSERT_FALSE(started.ok());
+  EXPECT_NE(started.message().find("--socket"), std::string::npos);
+}
+
+TEST(Daemon, NothingIsWrittenThroughALinkedLog) {
+  const TemporaryDirectory directory;
+  Config config = test_config(directory);
+  std::ofstream(directory / "victim") << "precious";
+  ASSERT_EQ(symlink((directory / "victim").c_str(), config.log.c_str()), 0);
+  {
+    RunningDaemon running(config);
+    EXPECT_EQ(running.get("/v1/status").status, 200);
+  }
+  std::string text;
+  std::ifstream(directory / "victim") >> text;
+  EXPECT_EQ(text, "precious");
+}
+
+TEST(Config, FillsInWhatWasNotGiven) {
+  Config given;
+  given.socket = "/tmp/x/optiled.sock";
+  const base::Result<Config> config = complete(given);
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config.value().log, "/tmp/x/optiled.log");
+  EXPECT_EQ(attach_path(config.value()), "/tmp/x/optiled.sock.attach");
+  given.socket = "/tmp/" + std::string(100, 'x');
+  const base::Result<Config> too_long = complete(given);
+  ASSERT_FALSE(too_long.ok());
+  EXPECT_NE(too_long.message().find("--socket"), std::string::npos);
+}
+
+// The program itself, as a child.
+class OptiledTest : public testing::Test {
+ protected:
+  pid_t spawn(const std::vector<std::string>& arguments) {
+    std::vector<char*> argv;
+    std::vector<std::string> words = arguments;
+    words.insert(words.begin(), OPTILED_PATH);
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      const int null = open("/dev/null", O_RDWR);
+      dup2(null, 1);
+      dup2(null, 2);
+      execv(OPTILED_PATH, argv.data());
+      _exit(127);
+    }
+    return child;
+  }
+  std::vector<std::string> serve_arguments() {
+    return {"--socket", directory_ / "d.sock", "--store", directory_ / "store.db"};
+  }
+  int exit_code(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  bool wait_for_socket() {
+    const timespec pause{0, 1000000};
+    for (int i = 0; i < 20000; ++i) {
+      const int fd = connect_stream(directory_ / "d.sock");
+      if (fd >= 0) {
+        close(fd);
+        return true;
+      }
+      nanosleep(&pause, nullptr);
+    }
+    return false;
+  }
+  TemporaryDirectory directory_;
+};
+
+TEST_F(OptiledTest, EndsCleanlyAtSignals) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const pid_t child = spawn(serve_arguments());
+    ASSERT_TRUE(wait_for_socket());
+    kill(child, signal);
+    EXPECT_EQ(exit_code(child), 0);
+    EXPECT_NE(access((directory_ / "d.sock").c_str(), F_OK), 0);
+    EXPECT_NE(access((directory_ / "d.sock.attach").c_str(), F_OK), 0);
+  }
+}
+
+TEST_F(OptiledTest, ASecondOneExitsWithThreeAndAKilledOneIsReplaced) {
+  const pid_t first = spawn(serve_arguments());
+  ASSERT_TRUE(wait_for_socket());
+  EXPECT_EQ(exit_code(spawn(serve_arguments())), 3);
+  kill(first, SIGKILL);
+  exit_code(first);
+  const pid_t next = spawn(serve_arguments());
+  EXPECT_TRUE(wait_for_socket());
+  kill(next, SIGTERM);
+  EXPECT_EQ(exit_code(next), 0);
+}
+
+TEST_F(OptiledTest, HoldsNothingOfWhoeverStartedIt) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);  // inherited on purpose
+  const pid_t child = spawn(serve_arguments());
+  close(ends[1]);
+  ASSERT_TRUE(wait_for_socket());
+  char byte;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0);  // end of file although it still runs
+  close(ends[0]);
+  kill(child, SIGTERM);
+  EXPECT_EQ(exit_code(child), 0);
+}
+
+TEST_F(OptiledTest, TellsWrongFlagsFromVersionAndHelp) {
+  EXPECT_EQ(exit_code(spawn({"--bogus"})), 2);
+  EXPECT_EQ(exit_code(spawn({"--idle-exit", "-3"})), 2);
+  EXPECT_EQ(exit_code(spawn({"--socket", "/tmp/" + std::string(200, 'x')})), 2);
+  EXPECT_EQ(exit_code(spawn({"--version"})), 0);
+  EXPECT_EQ(exit_code(spawn({"--help"})), 0);
+}
+
+}  // namespace
+}  // namespace optile::daemon

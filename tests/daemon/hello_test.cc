@@ -1,0 +1,70 @@
+#include "daemon/hello.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tests/daemon/fake_client.h"
+
+namespace optile::daemon {
+namespace {
+
+TEST(Hello, CarriesWhoTheClientIs) {
+  optile_hello raw = make_hello("train");
+  raw.mode = OPTILE_MODE_OBSERVE;
+  raw.strategy = OPTILE_STRATEGY_2;
+  raw.baseline = 1;
+  const base::Result<Hello> hello = parse_hello(&raw, sizeof raw);
+  ASSERT_TRUE(hello.ok());
+  EXPECT_EQ(hello.value().program, "train");
+  EXPECT_EQ(hello.value().arguments, "train --steps 3");
+  EXPECT_EQ(hello.value().mode, OPTILE_MODE_OBSERVE);
+  EXPECT_EQ(hello.value().strategy, OPTILE_STRATEGY_2);
+  EXPECT_TRUE(hello.value().baseline);
+}
+
+TEST(Hello, WrongFramesAreRefusedWithAReason) {
+  const optile_hello good = make_hello("train");
+  const auto refused = [&](auto change) {
+    optile_hello raw = good;
+    change(raw);
+    const base::Result<Hello> hello = parse_hello(&raw, sizeof raw);
+    return !hello.ok() && !hello.message().empty();
+  };
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.header.magic = 1; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.header.abi_version = 77; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.header.kind = OPTILE_FRAME_WELCOME; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.header.bytes = 8; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.mode = 200; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.search = 9; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.strategy = 9; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.own_width_source = 99; }));
+  EXPECT_FALSE(parse_hello(&good, sizeof good - 1).ok());
+  EXPECT_FALSE(parse_hello(&good, 0).ok());
+}
+
+TEST(Hello, TextsAreCutAndCleaned) {
+  optile_hello raw = make_hello("train");
+  std::memset(raw.program, 'x', sizeof raw.program);  // no end
+  std::strcpy(raw.executable, "a\nb\x1b[31m\xff");
+  const base::Result<Hello> hello = parse_hello(&raw, sizeof raw);
+  ASSERT_TRUE(hello.ok());
+  EXPECT_EQ(hello.value().program.size(), sizeof raw.program);
+  EXPECT_EQ(hello.value().executable, "a?b?[31m?");
+}
+
+TEST(Hello, RandomFramesNeverPassAsAnythingButWhatTheySay) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<unsigned char> bytes(random() % (2 * sizeof(optile_hello)));
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
+    EXPECT_FALSE(parse_hello(bytes.data(), bytes.size()).ok());
+  }
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,142 @@
+#include "daemon/report.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::daemon {
+namespace {
+
+using perfmodel::SampleSet;
+
+void fill(SampleSet& set, int count, int64_t ns) {
+  for (int i = 0; i < count; ++i) set.add(perfmodel::Nanoseconds(ns + i % 3));
+}
+
+ClientView tuned_client() {
+  ClientView client;
+  client.hello.program = "train.py";
+  client.hello.arguments = "python3 train.py";
+  client.hello.launch_plan = "openmp=llvm wait=1ms blas=follow";
+  client.header = ClientHeader();
+  client.header->blas_ready = true;
+  client.header->blas_path = "/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3";
+  client.session = tuner::SessionView();
+  client.session->steps = 100;
+  fill(client.session->own_steps, 10, 8000000);
+  fill(client.session->uniform_steps, 10, 4000000);
+  fill(client.session->tuned_steps, 50, 2000000);
+  client.session->seconds_in_steps = 2.0;
+  client.session->seconds_lost_to_sampling = 0.02;
+  client.shim_seconds = 0.02;
+  return client;
+}
+
+Json report_of(const ClientView& client, const std::vector<RunRecord>& earlier = {}) {
+  Store::State store;
+  store.keeping = Store::Keeping::kOnDisk;
+  return run_report(client, earlier, store);
+}
+
+RunRecord earlier_run(RunKind kind, const std::string& launch_plan, double seconds) {
+  RunRecord run;
+  run.conditions.program = {"", "train.py", "python3 train.py"};
+  run.conditions.launch_plan = launch_plan;
+  run.kind = kind;
+  run.steps = 20;
+  run.step_seconds = seconds;
+  run.own_steps = 20;
+  run.own_step_seconds = seconds;
+  return run;
+}
+
+TEST(Report, HasEveryKeyAlsoForAClientThatDidNothing) {
+  ClientView empty;
+  for (const ClientView& client : {empty, tuned_client()}) {
+    const Json report = report_of(client);
+    for (const char* key : {"steps",     "step_seconds",   "baseline_kind", "speedup",
+                            "parts",     "samples",        "sampled_steps", "overhead_ratio",
+                            "coverage",  "plan_replayed",  "ops",           "counters",
+                            "blas",      "openmp_runtime", "wait_policy",   "launch_plan",
+                            "fallbacks", "program",        "pid",           "phase",
+                            "decision",  "events_dropped"}) {
+      EXPECT_TRUE(report.contains(key)) << key;
+    }
+  }
+}
+
+TEST(Report, WithinOneRunTheControlIsTheBaseline) {
+  const Json report = report_of(tuned_client());
+  EXPECT_EQ(report["baseline_kind"], "control");
+  EXPECT_NEAR(report["speedup"].get<double>(), 4.0, 0.01);
+  EXPECT_TRUE(report["parts"]["launch_plan"].is_null());
+  EXPECT_NEAR(report["parts"]["uniform_width"].get<double>(), 2.0, 0.01);
+  EXPECT_NEAR(report["parts"]["width_per_op"].get<double>(), 2.0, 0.01);
+  EXPECT_NEAR(report["overhead_ratio"].get<double>(), 0.02, 1e-9);
+  EXPECT_EQ(report["blas"], "openblas-pthread");
+  EXPECT_EQ(report["wait_policy"], "1ms");
+}
+
+TEST(Report, ASeparateUntouchedRunSplitsIntoParts) {
+  const Json report = report_of(
+      tuned_client(), {earlier_run(RunKind::kTune, "openmp=llvm wait=1ms blas=keep", 0.016),
+                       earlier_run(RunKind::kBaseline, "", 0.032)});
+  EXPECT_EQ(report["baseline_kind"], "separate_run");
+  EXPECT_NEAR(report["speedup"].get<double>(), 16.0, 0.1);
+  EXPECT_NEAR(report["parts"]["launch_plan"].get<double>(), 2.0, 0.01);
+  EXPECT_NEAR(report["parts"]["blas_pool"].get<double>(), 2.0, 0.01);
+}
+
+TEST(Report, RunsWithOtherArgumentsAreNoBaseline) {
+  RunRecord other = earlier_run(RunKind::kBaseline, "", 0.032);
+  other.conditions.program.arguments = "python3 train.py --batch 9";
+  EXPECT_EQ(report_of(tuned_client(), {other})["baseline_kind"], "control");
+}
+
+TEST(Report, WithoutAMeasuredBaselineThereIsNoSpeedup) {
+  ClientView client = tuned_client();
+  client.session->own_steps = SampleSet();
+  Json report = report_of(client);
+  EXPECT_TRUE(report["speedup"].is_null());
+  EXPECT_TRUE(report["baseline_kind"].is_null());
+  fill(client.session->own_steps, 2, 8000000);  // two steps are no measurement
+  report = report_of(client);
+  EXPECT_TRUE(report["speedup"].is_null());
+}
+
+TEST(Report, AnObservedRunHasNothingTuned) {
+  ClientView client = tuned_client();
+  client.hello.mode = OPTILE_MODE_OBSERVE;
+  const Json report = report_of(client);
+  EXPECT_TRUE(report["step_seconds"]["tuned"].is_null());
+  EXPECT_TRUE(report["speedup"].is_null());
+}
+
+TEST(Report, SaysWhatWasLost) {
+  ClientView client = tuned_client();
+  client.header->fallbacks = OPTILE_FALLBACK_BRIDGE_MISSING | OPTILE_FALLBACK_USER_BINDING;
+  client.counters.dropped = 12;
+  Store::State store;
+  store.message = "cannot open the store";
+  const Json report = run_report(client, {}, store);
+  EXPECT_EQ(report["fallbacks"].size(), 4u);
+  EXPECT_NE(report["fallbacks"].back().get<std::string>().find("cannot open"), std::string::npos);
+}
+
+TEST(Report, BlasIsNamedByItsPath) {
+  ClientHeader header;
+  EXPECT_EQ(blas_name(header), "unknown");
+  header.blas_ready = true;
+  EXPECT_EQ(blas_name(header), "none");
+  header.blas_path = "/usr/lib/x86_64-linux-gnu/blis-openmp/libblas.so.3";
+  EXPECT_EQ(blas_name(header), "blis");
+  header.blas_path = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0";
+  EXPECT_EQ(blas_name(header), "reference");
+}
+
+TEST(LaunchWord, FindsWholeWordsOnly) {
+  EXPECT_EQ(launch_word("openmp=llvm wait=1ms", "wait"), "1ms");
+  EXPECT_EQ(launch_word("openmp=llvm", "wait"), "");
+  EXPECT_EQ(launch_word("xwait=3 wait=4", "wait"), "4");
+}
+
+}  // namespace
+}  // namespace optile::daemon
