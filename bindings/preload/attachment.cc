@@ -17,6 +17,7 @@
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/shim_clock.h"
+#include "bindings/preload/user_word.h"
 
 namespace optile::preload {
 namespace {
@@ -210,7 +211,7 @@ void fill_client_header(optile_client_region* client) {
   header.clock_kind = counter_is_used() ? OPTILE_CLOCK_CPU_COUNTER : OPTILE_CLOCK_MONOTONIC_NS;
   header.ticks_per_second = ticks_per_second();
   header.attach_ticks = ticks();
-  header.own_width_source = environment().own_width_source;
+  header.own_width_source = own_width_source();
   header.fallbacks = __atomic_load_n(&fallbacks, __ATOMIC_RELAXED);
   header.abi_version = OPTILE_ABI_VERSION;
   optile_store32(&header.magic, OPTILE_ABI_MAGIC);
@@ -238,6 +239,10 @@ bool adopt_regions(const Received& got) {
   replay_registrations(client);
   __atomic_store_n(&current, &next, __ATOMIC_RELEASE);
   return true;
+}
+
+void after_fork_in_parent() {
+  if (attachment() != nullptr) add_fallback(OPTILE_FALLBACK_FORKED);
 }
 
 void after_fork_in_child() {
@@ -275,7 +280,7 @@ void finish_attaching() {
 
 void start_attaching() {
   if (line.used == 0 && !line.waited_once) {
-    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
   }
   measure_clock();
   if (!connect_and_greet()) {

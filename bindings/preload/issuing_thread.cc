@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "bindings/preload/attachment.h"
+#include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
 namespace {
@@ -32,7 +33,7 @@ IssuingThread* claim() {
     threads[i] = IssuingThread{};
     threads[i].slot = i;
     threads[i].tid = tid;
-    __atomic_fetch_add(&claimed_ever, 1, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&claimed_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();
     return &threads[i];
   }
   add_fallback(OPTILE_FALLBACK_THREADS_FULL);
@@ -53,6 +54,14 @@ IssuingThread* issuing_thread() {
     errno = kept_errno;
   }
   return mine;
+}
+
+bool meets_first(IssuingThread& thread, uint32_t op_id) {
+  const uint64_t bit = UINT64_C(1) << (op_id % 64);
+  uint64_t& word = thread.met[op_id / 64];
+  if ((word & bit) != 0) return false;
+  word |= bit;
+  return true;
 }
 
 bool several_threads_issue() {

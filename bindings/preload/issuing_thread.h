@@ -26,6 +26,7 @@ struct IssuingThread {
   int effective_width = 0;
   int previous_width = 0;  // of the op before: a change costs
   int blas_own = 0;        // pool count to be restored; 0 = untouched
+  int blas_set = 0;        // what we set it to
   uint64_t region_ticks = 0;
   uint32_t regions = 0;
   uint32_t region_depth = 0;  // regions open on this thread as their master
@@ -38,6 +39,7 @@ struct IssuingThread {
   uint64_t steerable = 0;
   uint32_t ops = 0;
   uint32_t width_changes = 0;
+  uint64_t met[OPTILE_MAX_OPS / 64] = {};  // ops that this thread has run before
   uint32_t nested_open = 0;
   NestedOp nested[kMaxNested];
 };
@@ -46,6 +48,8 @@ struct IssuingThread {
 IssuingThread* issuing_thread();
 // The same without claiming a slot: null for a thread that never issued an op.
 IssuingThread* known_issuing_thread();
+// True the first time that this thread meets the op.
+bool meets_first(IssuingThread& thread, uint32_t op_id);
 // True once a second thread has issued ops.
 bool several_threads_issue();
 

@@ -78,18 +78,28 @@ void end_nested(IssuingThread& thread, const OpenOp& op) {
     add_nested_time(*attached, thread, nested.op_id, spent - nested.children);
 }
 
-// Everything about the op that the plan decides. Returns the wanted width; 0 = the program's own.
-uint32_t consult_plan(const PlanView& plan, const IssuingThread& thread, OpenOp* op) {
-  const int column = thread.step_begin == 0 ? -1 : thread.step_column;
+// What the plan wants for an op: at most this many threads; 0 = as the program has it.
+struct Wanted {
+  uint32_t width = 0;
+  uint32_t cap = 0;
+};
+
+// Everything about the op that the plan decides.
+Wanted consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
+  // A page that arrived inside the step has a schedule of its own, which has not begun.
+  const bool scheduled = thread.step_begin != 0 && thread.step_generation == plan.generation;
+  const int column = scheduled ? thread.step_column : -1;
   const Decision decision = look_up(plan, op->key, op->context, column);
   op->column = static_cast<int16_t>(column);
   op->generation_low = static_cast<uint32_t>(plan.generation);
   op->record =
       (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0 || (decision.flags & OPTILE_ENTRY_RECORD) != 0;
-  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return 0;
-  // The first execution of everything is at the program's own width: what it sizes then is sized
-  // for the widest team it will ever meet.
-  return has_never_run(op->op_id) ? 0 : decision.width;
+  // The first execution of everything is at the program's own width, whatever lease or budget say:
+  // what is sized then is sized for the widest team it will ever meet. On every thread anew, since
+  // buffers may be the thread's.
+  const bool first = meets_first(thread, op->op_id);
+  if (first || (decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return {};
+  return {decision.width, plan.own_width_cap};
 }
 
 bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
@@ -111,13 +121,13 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   if (plan.valid && plan.marker_key != 0 && marks_step) {
     cross_step(thread, *attached, plan, arrived);
   }
-  const uint32_t wanted = consult_plan(plan, thread, op);
+  const Wanted wanted = consult_plan(plan, thread, op);
   op->flags = 0;
   if (region) {
     thread.effective_width = 0;
     thread.actuated = false;
   } else {
-    apply_width(thread, wanted, may_steer() ? plan.own_width_cap : 0);
+    apply_width(thread, wanted.width, wanted.cap);
     if (steered_runtime() != nullptr) op->flags |= OPTILE_EVENT_STEERABLE;
     if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
   }

@@ -90,10 +90,6 @@ bool is_first_touch(uint32_t op_id, uint32_t width) {
   return (__atomic_fetch_or(&widths_run[op_id], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-bool has_never_run(uint32_t op_id) {
-  return __atomic_load_n(&widths_run[op_id], __ATOMIC_RELAXED) == 0;
-}
-
 void replay_registrations(optile_client_region* client) {
   const uint32_t count = __atomic_load_n(&described, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < count; ++i) client->ops[i] = records[i];

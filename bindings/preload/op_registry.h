@@ -15,8 +15,6 @@ uint32_t op_id_of(const optile_op_identity& identity);
 
 // Notes that an op runs at this width now; true when it never did before.
 bool is_first_touch(uint32_t op_id, uint32_t width);
-// True until the op has run once, at whatever width.
-bool has_never_run(uint32_t op_id);
 
 // Writes all records so far into a fresh region. Called while it is not published yet.
 void replay_registrations(optile_client_region* client);

@@ -13,16 +13,26 @@ namespace {
 
 thread_local bool inside_explicit_call = false;
 
+// Kept beside the regions: the word is often said before the first op, hence before attaching.
+uint32_t heard = OPTILE_WIDTH_DEFAULT;
+
 void note_source(uint32_t source) {
+  if (source > __atomic_load_n(&heard, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&heard, source, __ATOMIC_RELAXED);
+  }
   const Attachment* attached = attachment();
   if (attached == nullptr) return;
-  uint32_t* word = &attached->client->header.own_width_source;
-  // A framework's own initialisation never covers what a person said.
-  if (source == OPTILE_WIDTH_FRAMEWORK && optile_load32(word) != OPTILE_WIDTH_DEFAULT) return;
-  optile_store32(word, source);
+  optile_store32(&attached->client->header.own_width_source, own_width_source());
 }
 
 }  // namespace
+
+uint32_t own_width_source() {
+  const uint32_t said = __atomic_load_n(&heard, __ATOMIC_RELAXED);
+  const uint32_t told = environment().own_width_source;
+  // A framework's own initialisation never covers what a person said.
+  return said == OPTILE_WIDTH_PROGRAM || told == OPTILE_WIDTH_DEFAULT ? said : told;
+}
 
 void note_width_word(const void* caller, int width) {
   notice_framework(caller);
@@ -54,7 +64,8 @@ extern "C" void _ZN2at15set_num_threadsEi(int width) {
   auto* real = reinterpret_cast<void (*)(int)>(
       optile::preload::resolve_cached(caller, "_ZN2at15set_num_threadsEi"));
   if (real == nullptr) return;
-  const bool person = !optile::preload::is_framework_core(caller);
+  // PyTorch throws at a count below one: nothing may be left behind on the way out.
+  const bool person = width > 0 && !optile::preload::is_framework_core(caller);
   optile::preload::inside_explicit_call = person;
   real(width);
   optile::preload::inside_explicit_call = false;

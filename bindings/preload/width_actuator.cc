@@ -12,6 +12,7 @@ OpenmpRuntime runtime;
 BlasPool pool;
 int chosen = 0;  // 0 = nobody yet, 1 = being chosen, 2 = ready
 bool pool_shared = false;
+int pool_narrowed_from = 0;  // while it is narrowed: the count to give back
 int pool_own = 0;  // its own count, before we touched it
 
 void publish_choice(const Attachment& attached) {
@@ -28,18 +29,26 @@ void apply_pool(IssuingThread& thread, int width) {
   thread.blas_own = 0;
   if (!pool.steerable() || !environment().steer_blas || pool_own <= 1) return;
   if (several_threads_issue()) {
-    // One count for the whole process: with two threads issuing ops it is nobody's to change.
-    if (!__atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED)) {
-      pool.set_num_threads(pool_own);
-      add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
-    }
+    leave_pool();
     return;
   }
   const int now = pool.get_num_threads();
   const int wanted = width < now ? width : now;
   if (wanted == now || wanted < 1) return;
+  __atomic_store_n(&pool_narrowed_from, now, __ATOMIC_RELAXED);
   pool.set_num_threads(wanted);
   thread.blas_own = now;
+  thread.blas_set = wanted;
+}
+
+void restore_pool(IssuingThread& thread) {
+  // Whoever set another count meanwhile meant it. A forked child has no pool: asking for a count
+  // would start one.
+  if (!is_forked_child() && pool.get_num_threads() == thread.blas_set) {
+    pool.set_num_threads(thread.blas_own);
+  }
+  __atomic_store_n(&pool_narrowed_from, 0, __ATOMIC_RELAXED);
+  thread.blas_own = 0;
 }
 
 }  // namespace
@@ -103,10 +112,16 @@ void restore_width(IssuingThread& thread) {
     thread.actuated = false;
     runtime.set_num_threads(thread.own_width);
   }
-  if (thread.blas_own != 0) {
-    pool.set_num_threads(thread.blas_own);
-    thread.blas_own = 0;
-  }
+  if (thread.blas_own != 0) restore_pool(thread);
+}
+
+void leave_pool() {
+  if (__atomic_load_n(&chosen, __ATOMIC_ACQUIRE) != 2 || !pool.steerable() || !may_steer()) return;
+  if (!environment().steer_blas || __atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED)) return;
+  // The other thread may be inside an op right now, with the pool narrowed.
+  const int narrowed_from = __atomic_load_n(&pool_narrowed_from, __ATOMIC_RELAXED);
+  if (narrowed_from != 0) pool.set_num_threads(narrowed_from);
+  add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
 }
 
 }  // namespace optile::preload

@@ -20,6 +20,10 @@ bool inside_region();
 void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap);
 void restore_width(IssuingThread& thread);
 
+// A second thread issues ops: a count that belongs to the whole process can follow neither. The
+// pool gets its own count back and is left alone for good.
+void leave_pool();
+
 // The count is known to the daemon as the program's own.
 void publish_own_width(int width);
 

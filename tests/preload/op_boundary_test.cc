@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
@@ -98,6 +99,70 @@ TEST_F(OpBoundary, FirstExecutionIsAtTheProgramsOwnWidth) {
     daemon.publish({{kOp, 1, {}, 0}});
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
     CHECK_OR_EXIT(run_op(kOp) == 1);
+  });
+}
+
+TEST_F(OpBoundary, FirstExecutionIsAtOwnWidthOnEveryThread) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    std::thread([] {
+      omp_set_num_threads(kOwn);
+      CHECK_OR_EXIT(run_op(kOp) == kOwn);
+      CHECK_OR_EXIT(run_op(kOp) == 2);
+    }).join();
+  });
+}
+
+TEST_F(OpBoundary, ALeaseDoesNotNarrowTheFirstExecution) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    daemon.publish({{kOp, 0, {}, 0}}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+  });
+}
+
+TEST_F(OpBoundary, ALeaseDoesNotNarrowWhatIsLeftAlone) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 0, {}, OPTILE_ENTRY_LEAVE}}, 0,
+                   [](optile_plan_page& page) { page.own_width_cap = 2; });
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+  });
+}
+
+TEST_F(OpBoundary, APageInsideAStepHasNoScheduleYet) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 3, {2, 2}, 0}});
+    declared_step();
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    daemon.publish({{kOp, 3, {1, 1}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 3);
+    declared_step();
+    CHECK_OR_EXIT(run_op(kOp) == 1);
+  });
+}
+
+TEST_F(OpBoundary, AWordFromBeforeAttachingIsReported) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);  // omp_set_num_threads came before it
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+  });
+}
+
+TEST_F(OpBoundary, AForkIsReported) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    const pid_t child = fork();
+    if (child == 0) std::_Exit(0);
+    waitpid(child, nullptr, 0);
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_FORKED) != 0);
   });
 }
 
