@@ -1,10 +1,14 @@
 #include "daemon/client.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace optile::daemon {
 namespace {
+
+// The loops over time in the recurrent layers that we met last up to a tenth of a second.
+constexpr std::chrono::milliseconds kLeastRepeating(300);
 
 // Masks must be left alone: the user bound the threads, or the kernel refused.
 constexpr uint32_t kNoMasks = OPTILE_FALLBACK_USER_BINDING | OPTILE_FALLBACK_MASK_REFUSED;
@@ -73,6 +77,7 @@ bool Client::start(const ClientHeader& header) {
   options.cases = admitted(header.fallbacks);
   options.cores = cases_.cores;
   options.seed = id_;
+  options.least_repeating = kLeastRepeating;
   const bool tunes = hello_.mode == OPTILE_MODE_TUNE || hello_.mode == OPTILE_MODE_FREEZE;
   options.may_change_widths = tunes && !hello_.baseline;
   if (options.may_change_widths && dependencies_.find_plan) {
@@ -131,6 +136,9 @@ void Client::publish() {
   if (hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_) {
     surroundings.own_width_cap = cases_.cores;
   }
+  was_bound_ = was_bound_ || draft->binding != perfmodel::Binding::kNone ||
+               std::any_of(draft->schedule_binding.begin(), draft->schedule_binding.end(),
+                           [](auto binding) { return binding != perfmodel::Binding::kNone; });
   entries_left_out_ = writer_.publish(number, *draft, surroundings);
   schedule_lengths_.push_back(static_cast<uint8_t>(
       std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));

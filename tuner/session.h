@@ -35,6 +35,9 @@ struct SessionOptions {
   int interval = 0;                    // x of the hill climb; 0 = 1 up to 8 cores, else 4
   std::optional<StoredPlan> stored;
   uint64_t seed = 1;
+  // A sequence has to repeat for so long before it is taken for the step: the loops inside one
+  // (the time steps of a recurrent layer) are over sooner.
+  perfmodel::Nanoseconds least_repeating{0};
 };
 
 // An execution of an op at depth 0, as the daemon decoded and validated it.

@@ -20,6 +20,7 @@ bool fits(int width, int own_width) {
 }  // namespace
 
 Session::State::State(SessionOptions options) : options_(std::move(options)) {
+  recogniser_.set_least_span(options_.least_repeating);
   if (options_.may_change_widths && options_.stored) begin_replay();
 }
 

@@ -27,7 +27,7 @@ StepRecogniser::Change StepRecogniser::observe(OpPlace place, Nanoseconds begin,
   const int64_t gap = total_ == 0 ? 0 : std::max<int64_t>(0, begin.count() - last_end_ns_);
   last_end_ns_ = begin.count() + duration.count();
   follow_lag(place);
-  remember(place, gap);
+  remember(place, begin.count(), gap);
   const bool lost = follow_marker(place);
   if (lost) {
     // What was met in the phase that ended is no evidence about the next one.
@@ -46,6 +46,7 @@ void StepRecogniser::restart() {
     StepRecogniser fresh;
     fresh.preferred_ = preferred_;
     fresh.shortest_ = shortest_;
+    fresh.least_span_ = least_span_;
     return fresh;
   }();
 }
@@ -61,11 +62,11 @@ void StepRecogniser::follow_lag(OpPlace place) {
   matched_ = near ? 1 : 0;
 }
 
-void StepRecogniser::remember(OpPlace place, int64_t gap_ns) {
+void StepRecogniser::remember(OpPlace place, int64_t begin_ns, int64_t gap_ns) {
   if (history_.size() < kHistory) {
-    history_.push_back({place, gap_ns});
+    history_.push_back({place, begin_ns, gap_ns});
   } else {
-    history_[total_ % kHistory] = {place, gap_ns};
+    history_[total_ % kHistory] = {place, begin_ns, gap_ns};
   }
   Place& seen = last_seen_[place];
   if (seen.count == 0 || seen.last < origin_) {
@@ -120,8 +121,16 @@ bool StepRecogniser::explains_what_was_seen() const {
   return 2 * inside.size() >= met_ - met_once_;
 }
 
+// How long the present repetition has gone on, by the clock.
+Nanoseconds StepRecogniser::repeating_for() const {
+  const uint64_t ops = std::min<uint64_t>({matched_ + lag_, total_, history_.size()});
+  return ops == 0 ? Nanoseconds(0) : Nanoseconds(last_end_ns_ - back(total_ - ops).begin_ns);
+}
+
 bool StepRecogniser::worth_adopting() const {
+  if (repeating_for() < least_span_) return false;
   if (lag_ < shortest_ || matched_ < (lag_ < kShortStep ? 2 * lag_ : lag_)) return false;
+  if (lag_ < kTinyStep && matched_ < kShortStep) return false;
   if (!step_) return explains_what_was_seen();
   const auto length = static_cast<uint64_t>(step_->marker.ops);
   if (lag_ < length) return since_marker_ > length + length / 2;

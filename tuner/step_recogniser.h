@@ -41,6 +41,7 @@ class StepRecogniser {
   static constexpr std::size_t kHistory = 32768;      // latest ops remembered
   static constexpr std::size_t kLongestStep = 16384;  // longer ones are never found
   static constexpr std::size_t kShortStep = 64;
+  static constexpr std::size_t kTinyStep = 16;  // such ones have to repeat for kShortStep ops
   // Repetitions that need no other evidence; or that many ops, so many times what went before.
   static constexpr std::size_t kCertainRepetitions = 64;
   static constexpr std::size_t kCertainOps = 512;
@@ -57,6 +58,8 @@ class StepRecogniser {
                  perfmodel::Nanoseconds duration);
   // Shorter steps are not looked for: they turned out to be inner loops. Outlives restart().
   void set_shortest(std::size_t ops) { shortest_ = ops; }
+  // A repetition has to last this long: loops inside a step are over sooner. Outlives restart().
+  void set_least_span(perfmodel::Nanoseconds span) { least_span_ = span; }
   // nullptr while none is known.
   const RecognisedStep* step() const { return step_ ? &*step_ : nullptr; }
   // Forgets everything but the preferred marker and the shortest length, and frees the memory.
@@ -66,12 +69,14 @@ class StepRecogniser {
  private:
   struct Seen {
     perfmodel::OpPlace place;
+    int64_t begin_ns = 0;
     int64_t gap_ns = 0;  // idle time before it
   };
 
   const Seen& back(uint64_t position) const { return history_[position % kHistory]; }
   void follow_lag(perfmodel::OpPlace place);
-  void remember(perfmodel::OpPlace place, int64_t gap_ns);
+  void remember(perfmodel::OpPlace place, int64_t begin_ns, int64_t gap_ns);
+  perfmodel::Nanoseconds repeating_for() const;
   void forget_old_places();
   bool follow_marker(perfmodel::OpPlace place);
   bool worth_adopting() const;
@@ -93,6 +98,7 @@ class StepRecogniser {
   uint64_t total_ = 0;
   uint64_t origin_ = 0;  // where the evidence begins: the start, or the loss of a step
   std::size_t shortest_ = 1;
+  perfmodel::Nanoseconds least_span_{0};
   uint64_t lag_ = 0;      // 0 = none
   uint64_t matched_ = 0;  // ops in a row that equal the one `lag_` before
   int64_t last_end_ns_ = 0;
