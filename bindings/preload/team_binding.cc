@@ -1,59 +1,100 @@
 #include "bindings/preload/team_binding.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 
 #include "bindings/preload/environment.h"
+#include "bindings/preload/host_log.h"
+#include "bindings/preload/issuing_thread.h"
 
 namespace optile::preload {
 namespace {
 
-// The order in force; written by the thread that begins a step while no region is open on it.
+// The order in force; written by the thread that begins a step while no region is open on it, read
+// by the teams of its regions.
 uint16_t order[OPTILE_MAX_CPUS];
 uint32_t order_count = 0;
+uint64_t order_generation = 0;
 uint32_t in_force = OPTILE_BINDING_NONE;
 uint32_t epoch = 0;  // counts changes; 0 = no binding was ever in force
 bool refused = false;
-cpu_set_t program_mask;  // before we touched any
+bool master_is_bound = false;  // the issuing thread's mask is ours at this moment
+cpu_set_t program_mask;        // before we touched any
 
+// Which order this worker's mask follows, and as which thread of the team.
 thread_local uint32_t my_epoch = 0;
+thread_local int my_thread = 0;
 
+void refuse() {
+  if (__atomic_exchange_n(&refused, true, __ATOMIC_RELAXED)) return;
+  add_fallback(OPTILE_FALLBACK_MASK_REFUSED);
+  log_line("a mask was refused or clipped: threads are not bound any more", "");
+}
+
+// Units outside the program's own mask would be refused, or silently clipped.
 bool copy_order(const PlanView& plan, uint32_t binding) {
   const uint16_t* from =
       binding == OPTILE_BINDING_COMPACT ? plan.page->compact_order : plan.page->spread_order;
   const uint32_t count = optile_load32(&plan.page->cpu_count);
-  if (count > OPTILE_MAX_CPUS) return false;
+  if (count == 0 || count > OPTILE_MAX_CPUS) return false;
   uint16_t copy[OPTILE_MAX_CPUS];
   for (uint32_t i = 0; i < count; ++i) copy[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
   if (optile_load64(&plan.page->generation) != plan.generation) return false;
   for (uint32_t i = 0; i < count; ++i) {
-    if (copy[i] >= CPU_SETSIZE) return false;
-    __atomic_store_n(&order[i], copy[i], __ATOMIC_RELAXED);
+    if (copy[i] < CPU_SETSIZE && CPU_ISSET(copy[i], &program_mask)) continue;
+    refuse();
+    return false;
   }
-  __atomic_store_n(&order_count, count, __ATOMIC_RELEASE);
+  memcpy(order, copy, count * sizeof copy[0]);
+  order_count = count;
+  order_generation = plan.generation;
   return true;
 }
 
-void set_own_mask(int thread) {
-  cpu_set_t mask;
-  const uint32_t count = __atomic_load_n(&order_count, __ATOMIC_ACQUIRE);
-  const bool bound =
-      __atomic_load_n(&in_force, __ATOMIC_RELAXED) != OPTILE_BINDING_NONE && count > 0;
-  if (bound) {
-    CPU_ZERO(&mask);
-    CPU_SET(__atomic_load_n(&order[static_cast<uint32_t>(thread) % count], __ATOMIC_RELAXED),
-            &mask);
-  } else {
-    mask = program_mask;
-  }
+void set_mask(const cpu_set_t& mask, bool ours) {
+  const int kept_errno = errno;
   cpu_set_t got;
   const bool set = sched_setaffinity(0, sizeof mask, &mask) == 0 &&
-                   sched_getaffinity(0, sizeof got, &got) == 0 && CPU_EQUAL(&mask, &got);
-  if (set || !bound) return;
-  // Clipped or refused: the allowed set has changed under the plan. No more masks from us.
-  __atomic_store_n(&refused, true, __ATOMIC_RELAXED);
-  sched_setaffinity(0, sizeof program_mask, &program_mask);
-  add_fallback(OPTILE_FALLBACK_MASK_REFUSED);
+                   (!ours || (sched_getaffinity(0, sizeof got, &got) == 0 &&
+                              CPU_EQUAL(&mask, &got)));
+  if (!set && ours) {
+    // The allowed set has changed under the plan. No more masks from us.
+    refuse();
+    sched_setaffinity(0, sizeof program_mask, &program_mask);
+  }
+  errno = kept_errno;
+}
+
+void follow_order(int thread) {
+  if (__atomic_load_n(&in_force, __ATOMIC_RELAXED) == OPTILE_BINDING_NONE) {
+    if (thread != 0) set_mask(program_mask, false);
+    return;
+  }
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  const auto index = static_cast<uint32_t>(thread);
+  if (index < order_count) {
+    CPU_SET(order[index], &mask);
+  } else {
+    // A team larger than the order: who has no unit of its own may run on all of them.
+    for (uint32_t i = 0; i < order_count; ++i) CPU_SET(order[i], &mask);
+  }
+  if (thread == 0) __atomic_store_n(&master_is_bound, true, __ATOMIC_RELAXED);
+  set_mask(mask, true);
+}
+
+uint32_t allowed_binding(const PlanView& plan, int column) {
+  const uint32_t wanted = wanted_binding(plan, column);
+  if (wanted == OPTILE_BINDING_NONE || wanted > OPTILE_BINDING_SPREAD) return OPTILE_BINDING_NONE;
+  if (environment().user_binding) {
+    add_fallback(OPTILE_FALLBACK_USER_BINDING);
+    return OPTILE_BINDING_NONE;
+  }
+  // The first threads of two teams would share a unit.
+  if (several_threads_issue()) return OPTILE_BINDING_NONE;
+  if (!may_steer() || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return OPTILE_BINDING_NONE;
+  return wanted;
 }
 
 }  // namespace
@@ -63,20 +104,15 @@ uint32_t binding_in_force() {
 }
 
 void adopt_binding(const PlanView& plan, int column) {
-  uint32_t wanted = wanted_binding(plan, column);
-  if (wanted > OPTILE_BINDING_SPREAD || __atomic_load_n(&refused, __ATOMIC_RELAXED)) {
-    wanted = OPTILE_BINDING_NONE;
-  }
-  if (wanted != OPTILE_BINDING_NONE && environment().user_binding) {
-    add_fallback(OPTILE_FALLBACK_USER_BINDING);
-    wanted = OPTILE_BINDING_NONE;
-  }
-  if (wanted == binding_in_force()) return;
+  uint32_t wanted = allowed_binding(plan, column);
+  const bool same = wanted == binding_in_force();
+  if (same && (wanted == OPTILE_BINDING_NONE || plan.generation == order_generation)) return;
   if (__atomic_load_n(&epoch, __ATOMIC_RELAXED) == 0 &&
       sched_getaffinity(0, sizeof program_mask, &program_mask) != 0) {
     return;
   }
-  if (wanted != OPTILE_BINDING_NONE && !copy_order(plan, wanted)) return;
+  if (wanted != OPTILE_BINDING_NONE && !copy_order(plan, wanted)) wanted = OPTILE_BINDING_NONE;
+  if (wanted == OPTILE_BINDING_NONE && binding_in_force() == wanted) return;
   __atomic_store_n(&in_force, wanted, __ATOMIC_RELAXED);
   __atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
 }
@@ -88,12 +124,21 @@ bool trampoline_needed() {
 void run_trampoline(void* trampoline) {
   const auto* wrapped = static_cast<const Trampoline*>(trampoline);
   const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
-  if (my_epoch != now && wrapped->runtime->get_thread_num != nullptr) {
-    const int thread = wrapped->runtime->get_thread_num();
-    if (thread > 0) set_own_mask(thread);
+  const int thread = wrapped->runtime->get_thread_num();
+  if (thread == 0) {
+    follow_order(thread);
+  } else if (my_epoch != now || my_thread != thread) {
     my_epoch = now;
+    my_thread = thread;
+    follow_order(thread);
   }
   wrapped->function(wrapped->data);
+}
+
+void leave_trampoline() {
+  if (!__atomic_load_n(&master_is_bound, __ATOMIC_RELAXED)) return;
+  __atomic_store_n(&master_is_bound, false, __ATOMIC_RELAXED);
+  set_mask(program_mask, false);
 }
 
 }  // namespace optile::preload

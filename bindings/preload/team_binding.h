@@ -1,6 +1,10 @@
-// Compact and spread masks for the workers of a team, through the trampoline that runs on each of
-// them. Set per step, never per op. The master's own mask is never touched: threads and children
-// that the program makes inherit it, and a pinned master would put them all on one core.
+// Compact and spread masks for the threads of a team, through the trampoline that runs on each of
+// them: thread i goes to the i-th processing unit of the plan's order. The order changes with steps
+// and plans, never with ops.
+//
+// Workers keep their mask between regions. The thread that opens a region has ours only while the
+// region runs: whatever it makes outside (threads of other pools, children) inherits the mask that
+// it has then, and would end up on one core.
 #pragma once
 
 #include <stdint.h>
@@ -10,18 +14,23 @@
 
 namespace optile::preload {
 
-// A step begins: the binding that is in force from now on.
+// A step begins: the binding that is in force from now on. On the one issuing thread, outside
+// regions; with a second one there is no binding any more.
 void adopt_binding(const PlanView& plan, int column);
 uint32_t binding_in_force();
 
-// A region is about to open: what its workers run. When no binding was ever in force these are the
+// A region is about to open: what its threads run. When no binding was ever in force these are the
 // program's own function and data, unchanged.
 struct Trampoline {
+  void* first_word = nullptr;  // the region's data's: where runtimes look for its reductions
   void (*function)(void*) = nullptr;
   void* data = nullptr;
   const OpenmpRuntime* runtime = nullptr;
 };
 bool trampoline_needed();
 void run_trampoline(void* trampoline);
+
+// The region is over: the thread that opened it gets its own mask back.
+void leave_trampoline();
 
 }  // namespace optile::preload

@@ -18,7 +18,7 @@ void open_region(const void* caller, const char* symbol, Body body, void* data, 
     body(data);
     return;
   }
-  RegionScope scope(caller, body, data);
+  RegionScope scope(caller, body, data, false);
   real(scope.function(), scope.data(), rest...);
 }
 
@@ -44,7 +44,7 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
     body(data);
     return 1;
   }
-  RegionScope scope(caller, body, data);
+  RegionScope scope(caller, body, data, true);
   return real(scope.function(), scope.data(), threads, flags);
 }
 

@@ -78,15 +78,18 @@ const OpenmpRuntime* runtime_of(const void* caller) {
 
 }  // namespace
 
-RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data) {
-  trampoline_ = {body, data, nullptr};
+RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bool reductions) {
+  trampoline_.function = body;
+  trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
   notice_framework(caller);
-  if (trampoline_needed()) {
-    trampoline_.runtime = runtime_of(caller);
-    wrapped_ = trampoline_.runtime != nullptr;
-  }
   IssuingThread* thread = known_issuing_thread();
+  // Teams inside teams, and those of threads that issue no ops, are left where they are.
+  if (trampoline_needed() && thread != nullptr && !inside_region()) {
+    if (reductions) memcpy(&trampoline_.first_word, data, sizeof trampoline_.first_word);
+    trampoline_.runtime = runtime_of(caller);
+    wrapped_ = trampoline_.runtime != nullptr && trampoline_.runtime->get_thread_num != nullptr;
+  }
   if (thread != nullptr && thread->depth > 0) {
     if (thread->region_depth++ == 0) begin_ = ticks();
     thread_ = thread;
@@ -104,6 +107,7 @@ void RegionScope::observe_alone(void (*body)(void*)) {
 }
 
 RegionScope::~RegionScope() {
+  if (wrapped_) leave_trampoline();
   if (alone_) op_end(&open_);
   if (thread_ == nullptr) return;
   if (--thread_->region_depth == 0) {

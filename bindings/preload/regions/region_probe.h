@@ -13,7 +13,8 @@ namespace optile::preload {
 // Lives on the master's stack around the real entry point.
 class RegionScope {
  public:
-  RegionScope(const void* caller, void (*body)(void*), void* data);
+  // `reductions`: the runtime looks into the first word of the region's data.
+  RegionScope(const void* caller, void (*body)(void*), void* data, bool reductions);
   ~RegionScope();
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
