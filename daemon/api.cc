@@ -230,9 +230,7 @@ HttpResponse Api::answer(const HttpRequest& request) {
 HttpResponse Api::status(const Call&) {
   const Store::State& store = controller_.store().state();
   Json clients = Json::array();
-  for (const ClientView& view : controller_.views()) {
-    if (!view.finished) clients.push_back(client_summary(view));
-  }
+  for (const ClientView& view : controller_.attached()) clients.push_back(client_summary(view));
   const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
   return ok(
       {{"pid", facts_.pid},
@@ -319,7 +317,8 @@ HttpResponse Api::launch(const Call& call) {
   if (!body.is_object()) return problem(400, "the body is not a JSON object");
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
   if (!facts) return problem(400, "openmp, wait or blas holds an unknown word");
-  facts->budget_cores = controller_.budget().cores;
+  const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
+  facts->budget_cores = asked > 0 ? asked : controller_.budget().cores;
   const ProgramKey program = {text_at(body, "executable", kMaxProgram),
                               text_at(body, "program", kMaxProgram), arguments_at(body)};
   const perfmodel::LaunchPlan plan = controller_.launch(*facts, program);

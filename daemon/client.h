@@ -59,6 +59,8 @@ class Client {
   // Budget changed.
   void set_cases(CaseSet cases);
 
+  // Some page of ours has set the masks of its threads.
+  bool was_bound() const { return was_bound_; }
   // Events are wanted soon: steps are being recognised, sampled or compared.
   bool profiling() const;
   double ring_fill() const { return reader_.fill(); }
@@ -93,6 +95,7 @@ class Client {
   std::vector<uint8_t> schedule_lengths_;  // of plan i at index i - 1
   std::size_t entries_left_out_ = 0;
   bool trials_withheld_ = false;
+  bool was_bound_ = false;
   bool busy_plan_ = true;  // the last plan wants events
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   int own_width_ = 0;

@@ -1,6 +1,7 @@
 #include "daemon/controller.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace optile::daemon {
@@ -29,12 +30,12 @@ void keep_newest(std::vector<T>& records) {
 
 }  // namespace
 
-Controller::Controller(Dependencies dependencies, perfmodel::Budget budget)
+Controller::Controller(Dependencies dependencies)
     : machine_(std::move(dependencies.machine)),
       store_(dependencies.store),
       clocks_(std::move(dependencies.clocks)),
-      budget_(std::move(budget)),
-      cases_(make_case_set(machine_, budget_)),
+      read_budget_(std::move(dependencies.read_budget)),
+      budget_(read_budget_(0)),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
       flush_wait_ns_(kFlushEveryNs) {}
@@ -57,8 +58,13 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
     conditions.runtime = runtime;
     return store_->find_plan(conditions, own_width);
   };
-  clients_.emplace(id, std::make_unique<Client>(id, std::move(hello), std::move(memory), cases_,
-                                                std::move(dependencies)));
+  Place place;
+  place.at_attach = read_budget_(hello.pid);
+  place.now = place.at_attach;
+  place.client =
+      std::make_unique<Client>(id, std::move(hello), std::move(memory),
+                               make_case_set(machine_, place.now), std::move(dependencies));
+  clients_.emplace(id, std::move(place));
   next_drain_ = kProfilingPeriod;
   return id;
 }
@@ -66,7 +72,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
 void Controller::depart(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  Client& client = *found->second;
+  Client& client = *found->second.client;
   if (std::optional<tuner::Session::Settled> settled = client.drain()) {
     settle(client, std::move(*settled));
   }
@@ -87,12 +93,13 @@ void Controller::depart(uint64_t id) {
 void Controller::drain() {
   bool profiling = false;
   double fill = 0;
-  for (const auto& [id, client] : clients_) {
-    if (std::optional<tuner::Session::Settled> settled = client->drain()) {
-      settle(*client, std::move(*settled));
+  for (const auto& [id, place] : clients_) {
+    Client& client = *place.client;
+    if (std::optional<tuner::Session::Settled> settled = client.drain()) {
+      settle(client, std::move(*settled));
     }
-    profiling = profiling || client->profiling();
-    fill = std::max(fill, client->ring_fill());
+    profiling = profiling || client.profiling();
+    fill = std::max(fill, client.ring_fill());
   }
   if (fill > kRingBusy) {
     tuned_period_ = std::max(kProfilingPeriod, tuned_period_ / 2);
@@ -104,13 +111,25 @@ void Controller::drain() {
   flush(false);
 }
 
-void Controller::set_budget(perfmodel::Budget budget) {
-  if (budget == budget_) return;
-  budget_ = std::move(budget);
-  CaseSet cases = make_case_set(machine_, budget_);
-  if (cases == cases_) return;
-  cases_ = std::move(cases);
-  for (const auto& [id, client] : clients_) client->set_cases(cases_);
+void Controller::refresh_budgets() {
+  budget_ = read_budget_(0);
+  for (auto& [id, place] : clients_) {
+    perfmodel::Budget now = budget_now(place);
+    if (now == place.now) continue;
+    place.now = std::move(now);
+    place.client->set_cases(make_case_set(machine_, place.now));
+  }
+}
+
+perfmodel::Budget Controller::budget_now(const Place& place) const {
+  perfmodel::Budget now = read_budget_(place.client->hello().pid);
+  if (!place.client->was_bound()) return now;
+  perfmodel::Budget kept = place.at_attach;
+  kept.quota_cores = now.quota_cores;
+  if (now.quota_cores > 0) {
+    kept.cores = std::clamp(static_cast<int>(std::ceil(now.quota_cores)), 1, kept.cores);
+  }
+  return kept;
 }
 
 void Controller::settle(const Client& client, tuner::Session::Settled settled) {
@@ -171,15 +190,22 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
   return plan;
 }
 
-std::vector<ClientView> Controller::views() const {
+std::vector<ClientView> Controller::attached() const {
   std::vector<ClientView> views;
-  for (const auto& [id, client] : clients_) views.push_back(client->view());
+  for (const auto& [id, place] : clients_) views.push_back(place.client->view());
+  return views;
+}
+
+std::vector<ClientView> Controller::views() const {
+  std::vector<ClientView> views = attached();
   views.insert(views.end(), finished_.begin(), finished_.end());
   return views;
 }
 
 std::optional<ClientView> Controller::view(uint64_t id) const {
-  if (const auto found = clients_.find(id); found != clients_.end()) return found->second->view();
+  if (const auto found = clients_.find(id); found != clients_.end()) {
+    return found->second.client->view();
+  }
   for (const ClientView& view : finished_) {
     if (view.id == id) return view;
   }
@@ -189,10 +215,10 @@ std::optional<ClientView> Controller::view(uint64_t id) const {
 Controller::Run Controller::find_run(const std::string& run_id) const {
   Run run;
   if (run_id.empty()) return run;
-  for (const auto& [id, client] : clients_) {
-    if (client->hello().run_id != run_id) continue;
+  for (const auto& [id, place] : clients_) {
+    if (place.client->hello().run_id != run_id) continue;
     run.state = RunState::kRunning;
-    ClientView view = client->view();
+    ClientView view = place.client->view();
     if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) {
       run.client = std::move(view);
     }

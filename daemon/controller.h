@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,10 +34,12 @@ class Controller {
     perfmodel::Machine machine;
     Store* store = nullptr;  // outlives the controller
     Clocks clocks;
+    // Budget of a process; pid 0 = the daemon's own.
+    std::function<perfmodel::Budget(int pid)> read_budget;
   };
-  Controller(Dependencies dependencies, perfmodel::Budget budget);
+  explicit Controller(Dependencies dependencies);
 
-  // Id of the new client; kUnavailable when full.
+  // Id of the new client; kUnavailable when full. Its budget is read from its pid (0 = ours).
   base::Result<uint64_t> arrive(Hello hello, ClientMemory memory);
   // Its connection is gone: what is left in its memory is read, then it is only remembered.
   void depart(uint64_t id);
@@ -44,7 +47,8 @@ class Controller {
   // Reads every client. To be called again after next_drain() while there are clients.
   void drain();
   std::chrono::milliseconds next_drain() const { return next_drain_; }
-  void set_budget(perfmodel::Budget budget);
+  // Reads the budgets again; to be called about once a second while there are clients.
+  void refresh_budgets();
   // Writes what is due; `now`: also what is not.
   void flush(bool now);
 
@@ -56,7 +60,9 @@ class Controller {
   Store& store() { return *store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
-  // Attached ones by id, then the remembered ones, newest first.
+  // Attached ones by id.
+  std::vector<ClientView> attached() const;
+  // The same, then the remembered ones, newest first.
   std::vector<ClientView> views() const;
   std::optional<ClientView> view(uint64_t id) const;
   // Of all processes of that run the one that spent the most time in steps.
@@ -69,6 +75,14 @@ class Controller {
   std::vector<RunRecord> earlier_runs(const ClientView& client) const;
 
  private:
+  // A client with what it was allowed when it came. Later its own mask may be one that we set, so
+  // only quota and loss of processors are read again once a binding was in force.
+  struct Place {
+    std::unique_ptr<Client> client;
+    perfmodel::Budget at_attach;
+    perfmodel::Budget now;
+  };
+  perfmodel::Budget budget_now(const Place& place) const;
   void settle(const Client& client, tuner::Session::Settled settled);
   void trim_batch();
   Conditions on_this_machine(Conditions conditions) const;
@@ -76,10 +90,10 @@ class Controller {
   perfmodel::Machine machine_;
   Store* store_;
   Clocks clocks_;
+  std::function<perfmodel::Budget(int pid)> read_budget_;
   perfmodel::Budget budget_;
-  CaseSet cases_;
   uint64_t last_id_ = 0;
-  std::map<uint64_t, std::unique_ptr<Client>> clients_;
+  std::map<uint64_t, Place> clients_;
   std::deque<ClientView> finished_;  // newest first
   std::chrono::milliseconds next_drain_;
   std::chrono::milliseconds tuned_period_;

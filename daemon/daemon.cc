@@ -57,9 +57,9 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   }
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
   store_ = Store::open(config_.store);
-  const perfmodel::Budget budget = budget_of(machine.value());
-  controller_ = std::make_unique<Controller>(
-      Controller::Dependencies{std::move(machine).value(), store_.get(), clocks_}, budget);
+  const perfmodel::Machine& read = machine.value();
+  controller_ = std::make_unique<Controller>(Controller::Dependencies{
+      read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   api_ = std::make_unique<Api>(*controller_, facts, clocks_.monotonic_ns);
   attach_ = std::make_unique<AttachServer>(
@@ -126,8 +126,6 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   if (!id.ok()) return id.error();
   admission.client = id.value();
   log_->say("client " + std::to_string(admission.client) + " attached: " + who);
-  budget_read_ns_ = 0;  // may have changed while nobody was here
-  read_budget_if_due();
   update_idle_timer();
   // Its first page should be there when its second op begins.
   drain_timer_.cancel();
@@ -149,22 +147,24 @@ void Daemon::schedule_drain() {
   drain_timer_.async_wait([this](const error_code& error) {
     if (error) return;
     draining_ = false;
-    read_budget_if_due();
+    refresh_budgets_if_due();
     controller_->drain();
     schedule_drain();
   });
 }
 
-void Daemon::read_budget_if_due() {
+void Daemon::refresh_budgets_if_due() {
   const uint64_t now_ns = clocks_.monotonic_ns();
   if (budget_read_ns_ != 0 && now_ns - budget_read_ns_ < kBudgetEveryNs) return;
   budget_read_ns_ = now_ns;
-  controller_->set_budget(budget_of(controller_->machine()));
+  controller_->refresh_budgets();
 }
 
-perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine) const {
+perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) const {
   if (config_.machine != kHost) return whole_budget(machine);
-  return perfmodel::read_budget(machine, {});
+  perfmodel::BudgetSources sources;
+  sources.pid = pid;
+  return perfmodel::read_budget(machine, sources);
 }
 
 void Daemon::update_idle_timer() {

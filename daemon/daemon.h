@@ -49,9 +49,9 @@ class Daemon {
   base::Result<AttachServer::Admission> arrive(Hello hello);
   void depart(uint64_t client);
   void schedule_drain();
-  void read_budget_if_due();
+  void refresh_budgets_if_due();
   void update_idle_timer();
-  perfmodel::Budget budget_of(const perfmodel::Machine& machine) const;
+  perfmodel::Budget budget_of(const perfmodel::Machine& machine, int pid) const;
 
   Config config_;
   std::optional<InstanceLock> lock_;

@@ -7,6 +7,7 @@
 
 #include "base/cpu_counter.h"
 #include "tests/daemon/running_daemon.h"
+#include "tests/daemon/simulated_program.h"
 
 namespace optile::daemon {
 namespace {
@@ -18,29 +19,25 @@ class ApiTest : public testing::Test {
   RunningDaemon running_;
 };
 
-// A client that ran a few steps of two ops, seen and still attached.
+// A client that runs steps of two ops until the daemon knows them, and is still attached.
 struct Observed {
   Observed(RunningDaemon& running, const std::string& program)
       : connection(attach_path(running.config())),
-        regions(running.attach(connection, make_hello(program))) {
-    const uint32_t mm = regions.register_op(0xabc, "aten::mm", "[2, 2]");
-    const uint32_t add = regions.register_op(0xdef, "aten::add", "[2]");
-    uint64_t context = 1;
-    for (int i = 0; i < 40; ++i) {
-      optile_event event{};
-      event.kind = OPTILE_EVENT_OP;
-      event.op_id = i % 2 == 0 ? mm : add;
-      event.context = context;
-      event.begin_ticks = base::monotonic_ns();
-      event.width = 4;
-      event.flags = OPTILE_EVENT_OWN_WIDTH | OPTILE_EVENT_STEERABLE;
-      regions.write(event);
-      context = optile_next_context(context, i % 2 == 0 ? 0xabc : 0xdef);
-    }
-    running.serve_until([&] { return optile_load64(&regions.plan().tails[0]) == 40; });
+        clock_ns(base::monotonic_ns() - UINT64_C(3600000000000)),  // its events are in the past
+        simulated(running.attach(connection, make_hello(program)), {},
+                  {{0xabc, "aten::mm", [](int width) { return 4000000u / unsigned(width); }},
+                   {0xdef, "aten::add", [](int) { return 100000u; }}},
+                  4, &clock_ns) {
+    EXPECT_TRUE(running.serve_until([&] {
+      simulated.run_step();
+      running.daemon().controller().drain();
+      const std::vector<ClientView> views = running.daemon().controller().attached();
+      return !views.empty() && views[0].session && !views[0].session->ops.empty();
+    }));
   }
   FakeConnection connection;
-  ClientRegions regions;
+  uint64_t clock_ns;
+  SimulatedProgram simulated;
 };
 
 TEST_F(ApiTest, Status) {

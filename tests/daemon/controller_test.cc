@@ -8,6 +8,8 @@
 namespace optile::daemon {
 namespace {
 
+constexpr int kConfinedPid = 77;
+constexpr int kManySteps = 600;  // recognised long before
 constexpr uint64_t kMatmul = 0x1111;
 constexpr uint64_t kAdd = 0x2222;
 constexpr uint64_t kSoftmax = 0x3333;
@@ -34,8 +36,10 @@ class ControllerTest : public testing::Test {
     clocks.counter = clocks.monotonic_ns;
     clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
     const perfmodel::Machine machine = four_cores();
-    controller_ = std::make_unique<Controller>(
-        Controller::Dependencies{machine, store_.get(), clocks}, whole_budget(machine));
+    budget_ = whole_budget(machine);
+    controller_ = std::make_unique<Controller>(Controller::Dependencies{
+        machine, store_.get(), clocks,
+        [this](int pid) { return pid == kConfinedPid ? confined_ : budget_; }});
   }
 
   Hello hello(const std::string& run_id) {
@@ -82,6 +86,8 @@ class ControllerTest : public testing::Test {
   }
 
   uint64_t now_ns_ = UINT64_C(10000000000);
+  perfmodel::Budget budget_;
+  perfmodel::Budget confined_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Controller> controller_;
 };
@@ -111,7 +117,7 @@ TEST_F(ControllerTest, TunesAProgramAndRemembersForTheNextRun) {
   EXPECT_FALSE(report["plan_replayed"].get<bool>());
 
   Attached second = attach(hello("second"));
-  ASSERT_TRUE(run_until_tuned(second, 200));
+  ASSERT_TRUE(run_until_tuned(second, kManySteps));
   run(second, 20);
   EXPECT_EQ(second.program->widths().at(kAdd), 1);
   const std::optional<ClientView> view = controller_->view(second.id);
@@ -124,7 +130,7 @@ TEST_F(ControllerTest, ObservingChangesNothing) {
   Hello who = hello("observed");
   who.mode = OPTILE_MODE_OBSERVE;
   Attached attached = attach(who);
-  for (int step = 0; step < 200; ++step) {
+  for (int step = 0; step < kManySteps; ++step) {
     attached.program->run_step();
     controller_->drain();
     for (const auto& [key, width] : attached.program->widths()) ASSERT_EQ(width, 4);
@@ -134,7 +140,7 @@ TEST_F(ControllerTest, ObservingChangesNothing) {
       controller_->earlier_runs(*controller_->find_run("observed").client);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].kind, RunKind::kObserve);
-  EXPECT_GT(runs[0].steps, 100);
+  EXPECT_GT(runs[0].steps, kManySteps / 2);
 }
 
 TEST_F(ControllerTest, ABaselineRunIsTheOneThatSpeedupsAreMeasuredAgainst) {
@@ -142,7 +148,7 @@ TEST_F(ControllerTest, ABaselineRunIsTheOneThatSpeedupsAreMeasuredAgainst) {
   who.baseline = true;
   who.launch_plan = "";
   Attached baseline = attach(who);
-  run(baseline, 60);
+  run(baseline, kManySteps);
   controller_->depart(baseline.id);
   Attached tuned = attach(hello("tuned"));
   ASSERT_TRUE(run_until_tuned(tuned, 3000));
@@ -210,14 +216,29 @@ TEST_F(ControllerTest, ClientsAreLimitedAndDepartedOnesForgottenInTheEnd) {
 TEST_F(ControllerTest, AShrunkBudgetCapsTheNextPage) {
   Attached attached = attach(hello("shrunk"));
   run(attached, 10);
-  perfmodel::Budget half = controller_->budget();
-  half.units = {0, 1};
-  half.cores = 2;
-  controller_->set_budget(half);
+  budget_.units = {0, 1};
+  budget_.cores = 2;
+  controller_->refresh_budgets();
   run(attached, 400);
   const optile_plan_region& plan = attached.program->regions().plan();
   EXPECT_EQ(plan.pages[plan.generation & 1].own_width_cap, 2u);
   EXPECT_EQ(plan.pages[plan.generation & 1].cpu_count, 2u);
+}
+
+TEST_F(ControllerTest, AConfinedClientGetsOnlyWhatItMayUse) {
+  confined_.units = {2, 3};
+  confined_.cores = 2;
+  Hello who = hello("confined");
+  who.pid = kConfinedPid;
+  Attached attached = attach(who);
+  const optile_plan_region& plan = attached.program->regions().plan();
+  const optile_plan_page& page = plan.pages[plan.generation & 1];
+  ASSERT_EQ(page.cpu_count, 2u);
+  EXPECT_EQ(page.compact_order[0], 2u);
+  EXPECT_EQ(page.compact_order[1], 3u);
+  EXPECT_EQ(page.own_width_cap, 0u);  // it came like this: nothing was taken away
+  EXPECT_EQ(controller_->view(attached.id)->cores, 2);
+  EXPECT_EQ(controller_->budget().cores, 4);
 }
 
 TEST_F(ControllerTest, TunedClientsAreReadRarely) {
@@ -257,7 +278,7 @@ TEST_F(ControllerTest, LaunchPlansSeeOnlyRunsThatSayUnderWhichTheyRan) {
 TEST_F(ControllerTest, OfSeveralProcessesOfARunTheBusiestIsReported) {
   Attached idle = attach(hello("same"));
   Attached busy = attach(hello("same"));
-  run(busy, 80);
+  run(busy, kManySteps);
   controller_->depart(busy.id);
   EXPECT_EQ(controller_->find_run("same").state, RunState::kRunning);
   EXPECT_EQ(controller_->find_run("same").client->id, busy.id);
