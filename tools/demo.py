@@ -14,7 +14,6 @@ import os
 import pathlib
 import platform
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,13 +27,17 @@ import blas_provider  # noqa: E402
 import demo_table  # noqa: E402
 
 PROVIDER = "openblas-pthread"
-# Name -> (what it is, steps). Enough steps for the search to settle, few enough for the patience
-# of somebody who watches; the untouched run is the slow one.
 WORKLOADS = {
-    "lstm": ("two-layer LSTM language model, batch 20", 200),
-    "digits": ("small convolutional network on scikit-learn's digits, batch 64", 400),
-    "dcgan": ("DCGAN, 28x28, batch 64", 120),
+    "lstm": "two-layer LSTM language model, batch 20",
+    "digits": "small convolutional network on scikit-learn's digits, batch 64",
+    "dcgan": "DCGAN, 28x28, batch 64",
 }
+# Every run has the same number of steps: as many as the untouched program, which is usually the
+# slowest, does in this time; enough for the search to settle, few enough for somebody who watches.
+RUN_SECONDS = 60.0
+FEWEST_STEPS = 100
+MOST_STEPS = 400
+TRIAL_STEPS = 8
 # What would make a run something else than untouched.
 STEERING = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "GOTO_", "BLIS_", "MKL_", "OPTILE_", "LD_PRELOAD")
 
@@ -52,11 +55,28 @@ class Demo:
     private: pathlib.Path  # socket and store; short, because a socket's path has 107 bytes
     env: Dict[str, str]
     workload: str
-    steps: int
+    steps: int = 0  # 0: as RUN_SECONDS allows
 
     @property
     def socket(self) -> pathlib.Path:
         return self.private / "optiled.sock"
+
+    @property
+    def script(self) -> str:
+        return str(ROOT / "bench" / "workloads" / f"{self.workload}.py")
+
+    def choose_steps(self) -> None:
+        """A few steps of the untouched program say how many fit into the demo's time."""
+        own = self.results / "trial.json"
+        command = [
+            blas_provider.PYTHON, self.script, "--quiet", "--steps", str(TRIAL_STEPS),
+            "--json", str(own),
+        ]  # fmt: skip
+        print(f"-- {TRIAL_STEPS} steps to see how long one takes", flush=True)
+        if subprocess.run(command, env=self.env, check=False).returncode != 0:
+            raise DemoError("the training program does not run by itself: see its output above")
+        steps = int(RUN_SECONDS / load(own)["median_seconds"])
+        self.steps = max(FEWEST_STEPS, min(MOST_STEPS, steps))
 
     def train(self, verb: str, label: str, settled_half: bool = False) -> demo_table.Run:
         """`optile VERB … -- python3 WORKLOAD`, with its progress on the terminal."""
@@ -64,11 +84,10 @@ class Demo:
         # Every run has the same command line: that is what makes it the same program to optile.
         own = self.results / "program.json"
         own.unlink(missing_ok=True)
-        script = ROOT / "bench" / "workloads" / f"{self.workload}.py"
         command = [
             str(self.build / "bin" / "optile"), verb, "--socket", str(self.socket),
             "--store", str(self.private / "store.db"), "--report", str(report), "--",
-            blas_provider.PYTHON, str(script), "--steps", str(self.steps), "--json", str(own),
+            blas_provider.PYTHON, self.script, "--steps", str(self.steps), "--json", str(own),
         ]  # fmt: skip
         print(f"\n-- {label}\n   {' '.join(command)}", flush=True)
         begin = time.monotonic()
@@ -81,20 +100,8 @@ class Demo:
 
     def stop_daemon(self) -> None:
         """The daemon that the launcher started for us is ours alone: end it."""
-        command = [
-            str(self.build / "bin" / "optile"), "status", "--json", "--socket", str(self.socket),
-        ]  # fmt: skip
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
-        )
-        try:
-            pid = int(json.loads(done.stdout)["pid"])
-        except (ValueError, KeyError):
-            return
-        try:
-            os.kill(pid, signal.SIGTERM)
-        except ProcessLookupError:
-            pass
+        command = [str(self.build / "bin" / "optile"), "stop", "--socket", str(self.socket)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def load(path: pathlib.Path) -> Dict[str, Any]:
@@ -111,7 +118,7 @@ def untouched_environment() -> Dict[str, str]:
 
 def title(demo: Demo, first: demo_table.Run) -> Dict[str, str]:
     return {
-        "Program": WORKLOADS[demo.workload][0] + f", {demo.steps} steps (PyTorch "
+        "Program": WORKLOADS[demo.workload] + f", {demo.steps} steps (PyTorch "
         f"{first.program.get('torch_version', '?')})",
         "Machine": f"{len(os.sched_getaffinity(0))} cores for us, {platform.machine()}",
         "BLAS": f"{first.program.get('blas')} ({first.program.get('blas_path')})",
@@ -125,6 +132,8 @@ def run_demo(demo: Demo) -> None:
     blas_provider.require(PROVIDER, actual.provider)
     print(f"BLAS pinned to {actual.provider}: {actual.path}")
     runs: List[demo_table.Run] = []
+    if not demo.steps:
+        demo.choose_steps()
     try:
         runs.append(demo.train("baseline", "untouched"))
         runs.append(demo.train("run", "optile, first run", settled_half=True))
@@ -143,18 +152,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev demo", description="Tunes a real training run.")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
     parser.add_argument("--workload", choices=sorted(WORKLOADS), default="lstm")
-    parser.add_argument("--steps", type=int, help="of each run (default: as fits the workload)")
+    parser.add_argument("--steps", type=int, default=0, help="of each run (default: a minute's)")
     options = parser.parse_args()
     results = options.build / "demo"
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
-    steps = options.steps or WORKLOADS[options.workload][1]
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="optile-demo-") as private:
         try:
             env = untouched_environment()
             run_demo(
-                Demo(options.build, results, pathlib.Path(private), env, options.workload, steps)
+                Demo(
+                    build=options.build.resolve(),
+                    results=results.resolve(),
+                    private=pathlib.Path(private),
+                    env=env,
+                    workload=options.workload,
+                    steps=options.steps,
+                )
             )
         except (DemoError, blas_provider.ProviderError, OSError) as error:
             print(f"demo: {error}", file=sys.stderr)

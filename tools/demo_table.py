@@ -128,6 +128,18 @@ def part_lines(parts: Mapping[str, Optional[float]]) -> List[str]:
     return table.lines() if table.rows else ["  the report names no parts"]
 
 
+def step_warning(run: Run) -> Optional[str]:
+    """Says so when optile took something else for a step than the program does."""
+    steps = len(run.program["step_seconds"]) + int(run.program.get("warmup", 0))
+    seen = run.report.get("steps")
+    if seen is None or abs(int(seen) - steps) <= max(5, steps // 10):
+        return None
+    return (
+        f"  careful: optile saw {seen} steps in {run.label} where the program made {steps}, so "
+        "the parts and shares below the first table rest on another step than the program's"
+    )
+
+
 def launch_line(report: Mapping[str, Any]) -> str:
     wait = report.get("wait_policy") or "the program's own"
     words = [
@@ -195,7 +207,7 @@ def lines(title: Mapping[str, str], runs: Sequence[Run]) -> List[str]:
     """The whole text; the first run is the untouched one, the last decides the verdict."""
     last = runs[-1].report
     out = [f"{name}: {value}" for name, value in title.items()]
-    out += [""] + speed_lines(runs)
+    out += [""] + speed_lines(runs) + [text for text in map(step_warning, runs) if text]
     out += ["", "Where the gain comes from"]
     out += part_lines(merged_parts(runs)) + [launch_line(last)]
     out += ["", "Which ops changed, and why (second run)"] + op_lines(last, runs[-1].median())

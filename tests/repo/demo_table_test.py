@@ -17,7 +17,7 @@ def program(milliseconds: List[float]) -> Dict[str, Any]:
 
 
 REPORT: Dict[str, Any] = {
-    "steps": 200,
+    "steps": 8,
     "sampled_steps": 0,
     "plan_replayed": True,
     "parts": {
@@ -50,7 +50,7 @@ REPORT: Dict[str, Any] = {
 
 class Table(unittest.TestCase):
     def runs(self, untouched: float, tuned: float, report: Dict[str, Any]) -> List[Run]:
-        first = {"steps": 200, "sampled_steps": 30, "plan_replayed": False}
+        first = {"steps": 8, "sampled_steps": 3, "plan_replayed": False}
         return [
             Run("untouched", program([untouched] * 8), {}),
             Run("first", program([900.0] * 4 + [tuned] * 4), first, settled_half=True),
@@ -64,9 +64,14 @@ class Table(unittest.TestCase):
         text = self.text(200.0, 50.0, REPORT)
         self.assertIn("BLAS: openblas", text)
         self.assertRegex(text, r"untouched +200 +200 to 200 +1\.00")
-        self.assertRegex(text, r"first +50 +50 to 50 +4\.00 +tried widths in 30 of 200 steps")
+        self.assertRegex(text, r"first +50 +50 to 50 +4\.00 +tried widths in 3 of 8 steps")
         self.assertRegex(text, r"second +50 .* 4\.00 +tuned from the start, 0 steps")
         self.assertIn("The second run is 4.00 times as fast", text)
+
+    def test_another_step_than_the_programs_is_said(self) -> None:
+        self.assertNotIn("careful", self.text(200.0, 50.0, REPORT))
+        text = self.text(200.0, 50.0, {**REPORT, "steps": 304})
+        self.assertIn("optile saw 304 steps in second where the program made 8", text)
 
     def test_parts(self) -> None:
         text = "\n".join(demo_table.part_lines(REPORT["parts"]))
