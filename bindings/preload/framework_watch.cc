@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,13 +19,46 @@ namespace optile::preload {
 namespace {
 
 constexpr const char* kBridge = "liboptile_torch_bridge.so";
+constexpr const char* kCore = "libtorch_cpu.so";
+constexpr char kBuiltFor[] = "libtorch_cpu.so." OPTILE_TORCH_VERSION;
 
 int started = 0;  // 0 = not noticed, 1 = being opened or failed, 2 = at work
+
+// Call sites that are known to be somebody else's: regions come by the thousand, and asking the
+// linker whose code an address is takes a lock.
+constexpr size_t kOthers = 256;
+const void* others[kOthers];
 
 const char* file_name(const void* address) {
   const char* path = object_of(address);
   const char* slash = strrchr(path, '/');
   return slash == nullptr ? path : slash + 1;
+}
+
+int find_core(dl_phdr_info* object, size_t /*size*/, void* found) {
+  const char* slash = strrchr(object->dlpi_name, '/');
+  const char* name = slash == nullptr ? object->dlpi_name : slash + 1;
+  if (strncmp(name, kCore, strlen(kCore)) != 0) return 0;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    *static_cast<const void**>(found) =
+        reinterpret_cast<const void*>(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    return 1;
+  }
+  return 0;
+}
+
+// An address inside the framework's core: the caller's own, or, when somebody else computes for
+// the first time, wherever the core has been loaded meanwhile. Null when there is none.
+const void* core_seen_from(const void* caller) {
+  const uint64_t mixed = reinterpret_cast<uintptr_t>(caller) * UINT64_C(0x9e3779b97f4a7c15);
+  const void** slot = &others[(mixed >> 32) % kOthers];
+  if (__atomic_load_n(slot, __ATOMIC_RELAXED) == caller) return nullptr;
+  if (is_framework_core(caller)) return caller;
+  const void* core = nullptr;
+  dl_iterate_phdr(find_core, &core);
+  __atomic_store_n(slot, caller, __ATOMIC_RELAXED);
+  return core;
 }
 
 // Code that we load into somebody's process must belong to them or to the administrator, and be
@@ -36,14 +70,26 @@ bool is_trustworthy(const char* path) {
   return owned && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-bool open_bridge() {
+// The bridge needs the PyTorch that it was built for by name. In a process with another one,
+// opening it would load that PyTorch beside the program's own wherever it happens to be installed.
+bool bridge_is_for(const void* core) {
+  constexpr size_t kLength = sizeof kBuiltFor - 1;
+  const char* name = file_name(core);
+  return OPTILE_TORCH_VERSION[0] != '\0' && strncmp(name, kBuiltFor, kLength) == 0 &&
+         (name[kLength] == '\0' || name[kLength] == '.');
+}
+
+bool open_bridge(const void* core) {
+  if (!bridge_is_for(core)) {
+    log_line("PyTorch is observed by its OpenMP regions only: no bridge for", object_of(core));
+    return false;
+  }
   char path[768];
   snprintf(path, sizeof path, "%s/%s", environment().bridge_dir, kBridge);
   if (!is_trustworthy(path)) {
     log_line("PyTorch is observed by its OpenMP regions only: no bridge that can be trusted", path);
     return false;
   }
-  // Opening fails, harmlessly, where PyTorch is not the version that the bridge was built for.
   void* bridge = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (bridge == nullptr) {
     const char* why = dlerror();
@@ -61,7 +107,7 @@ bool is_framework(const void* caller) {
 }
 
 bool is_framework_core(const void* caller) {
-  return strncmp(file_name(caller), "libtorch_cpu", 12) == 0;
+  return strncmp(file_name(caller), kCore, strlen(kCore)) == 0;
 }
 
 bool framework_probe_active() {
@@ -70,15 +116,16 @@ bool framework_probe_active() {
 
 void notice_framework(const void* caller) {
   if (__atomic_load_n(&started, __ATOMIC_RELAXED) != 0 || environment().off) return;
-  if (!is_framework_core(caller)) return;
+  const void* core = core_seen_from(caller);
+  if (core == nullptr) return;
   int not_yet = 0;
   if (!__atomic_compare_exchange_n(&started, &not_yet, 1, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_RELAXED)) {
     return;
   }
   const int kept_errno = errno;
-  choose_steered_runtime(caller);
-  if (open_bridge()) {
+  choose_steered_runtime(core);
+  if (open_bridge(core)) {
     __atomic_store_n(&started, 2, __ATOMIC_RELEASE);
   } else {
     add_fallback(OPTILE_FALLBACK_BRIDGE_MISSING);

@@ -5,6 +5,7 @@
 #include "bindings/preload/event_writer.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/plan_reader.h"
+#include "bindings/preload/runtimes_in_use.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/team_binding.h"
 #include "bindings/preload/width_actuator.h"
@@ -124,6 +125,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   const Wanted wanted = consult_plan(plan, thread, op);
   op->flags = 0;
   if (region) {
+    publish_runtime_in_use(*attached);
     thread.effective_width = 0;
     thread.actuated = false;
   } else {
@@ -177,7 +179,10 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
 
 int at_depth_0() {
   const IssuingThread* thread = known_issuing_thread();
-  return thread == nullptr || thread->depth == 0 ? 1 : 0;
+  if (thread != nullptr && thread->depth > 0) return 0;
+  // While nobody listens an op costs no more than this; trying again is due now and then.
+  if (attachment() == nullptr) maintain_attachment(ticks());
+  return attachment() != nullptr && !inside_region() ? 1 : 0;
 }
 
 int nested_wanted() {

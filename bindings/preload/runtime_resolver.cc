@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bindings/preload/attachment.h"
+#include "bindings/preload/runtimes_in_use.h"
 
 namespace optile::preload {
 namespace {
@@ -24,11 +24,6 @@ uint32_t first_site(const void* caller, const char* symbol) {
   return static_cast<uint32_t>(mixed >> 20) % kCallSites;
 }
 
-const char* base_name(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash == nullptr ? path : slash + 1;
-}
-
 bool is_ours(const void* address) {
   Dl_info where = {};
   Dl_info self = {};
@@ -40,15 +35,6 @@ bool is_ours(const void* address) {
 template <typename Function>
 void take(Function*& function, const void* caller, const char* symbol) {
   function = reinterpret_cast<Function*>(resolve_for(caller, symbol));
-}
-
-void note_second_runtime(const char* path) {
-  static char first[256] = "";
-  if (first[0] == '\0') {
-    snprintf(first, sizeof first, "%s", path);
-  } else if (strcmp(first, path) != 0) {
-    add_fallback(OPTILE_FALLBACK_TWO_RUNTIMES);
-  }
 }
 
 }  // namespace
@@ -83,6 +69,7 @@ void* resolve_cached(const void* caller, const char* symbol) {
     }
     if (known != nullptr) continue;
     void* found = resolve_for(caller, symbol);
+    if (strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found));
     const void* nobody = nullptr;
     if (found != nullptr && __atomic_compare_exchange_n(&site.caller, &nobody, caller, false,
                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -102,13 +89,8 @@ void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {
   if (!runtime->usable()) return;
   const char* path = object_of(reinterpret_cast<const void*>(runtime->get_max_threads));
   snprintf(runtime->path, sizeof runtime->path, "%s", path);
-  const char* name = base_name(path);
-  if (strncmp(name, "libgomp", 7) == 0) {
-    runtime->kind = OPTILE_RUNTIME_LIBGOMP;
-  } else if (strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp", 7) == 0) {
-    runtime->kind = OPTILE_RUNTIME_LLVM;
-  }
-  note_second_runtime(path);
+  runtime->kind = runtime_kind(path);
+  note_runtime_in_use(path);
 }
 
 void resolve_blas(const void* caller, BlasPool* pool) {

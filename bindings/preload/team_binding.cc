@@ -55,9 +55,9 @@ bool copy_order(const PlanView& plan, uint32_t binding) {
 void set_mask(const cpu_set_t& mask, bool ours) {
   const int kept_errno = errno;
   cpu_set_t got;
-  const bool set = sched_setaffinity(0, sizeof mask, &mask) == 0 &&
-                   (!ours || (sched_getaffinity(0, sizeof got, &got) == 0 &&
-                              CPU_EQUAL(&mask, &got)));
+  const bool set =
+      sched_setaffinity(0, sizeof mask, &mask) == 0 &&
+      (!ours || (sched_getaffinity(0, sizeof got, &got) == 0 && CPU_EQUAL(&mask, &got)));
   if (!set && ours) {
     // The allowed set has changed under the plan. No more masks from us.
     refuse();

@@ -13,7 +13,7 @@ BlasPool pool;
 int chosen = 0;  // 0 = nobody yet, 1 = being chosen, 2 = ready
 bool pool_shared = false;
 int pool_narrowed_from = 0;  // while it is narrowed: the count to give back
-int pool_own = 0;  // its own count, before we touched it
+int pool_own = 0;            // its own count, before we touched it
 
 void publish_choice(const Attachment& attached) {
   optile_client_header& header = attached.client->header;
@@ -117,7 +117,8 @@ void restore_width(IssuingThread& thread) {
 
 void leave_pool() {
   if (__atomic_load_n(&chosen, __ATOMIC_ACQUIRE) != 2 || !pool.steerable() || !may_steer()) return;
-  if (!environment().steer_blas || __atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED)) return;
+  if (!environment().steer_blas || __atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED))
+    return;
   // The other thread may be inside an op right now, with the pool narrowed.
   const int narrowed_from = __atomic_load_n(&pool_narrowed_from, __ATOMIC_RELAXED);
   if (narrowed_from != 0) pool.set_num_threads(narrowed_from);

@@ -2,6 +2,7 @@
 // state is the process's), so the body runs in a forked child that reports through its exit status.
 #include "bindings/preload/op_boundary.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
+#include "bindings/preload/runtimes_in_use.h"
 #include "bindings/preload/width_actuator.h"
 #include "tests/preload/fake_daemon.h"
 
@@ -407,6 +409,14 @@ TEST_F(OpBoundary, ReductionsOfTasksStayRightUnderABinding) {
     }
     CHECK_OR_EXIT(sum == 15);
   });
+}
+
+TEST_F(OpBoundary, ARuntimeThatLacksWhatAnObjectNeedsIsNamed) {
+  if (dlopen("libomp.so.5", RTLD_NOW | RTLD_LOCAL) == nullptr) GTEST_SKIP() << "no libomp.so.5";
+  EXPECT_EQ(missing_in_runtime("libomp.so.5"), nullptr);
+  ASSERT_NE(dlopen(OPTILE_TEST_NEEDS_MORE, RTLD_LAZY | RTLD_LOCAL), nullptr) << dlerror();
+  EXPECT_STREQ(missing_in_runtime("libomp.so.5"), "GOMP_warning");
+  EXPECT_EQ(missing_in_runtime("libgomp.so.1"), nullptr);
 }
 
 TEST_F(OpBoundary, NothingHappensInsideARegion) {

@@ -76,6 +76,12 @@ const OpenmpRuntime* runtime_of(const void* caller) {
   return mine == steered->get_thread_num ? steered : nullptr;
 }
 
+// A team inside a team: its master is a worker of the outer one.
+bool is_worker(const void* caller) {
+  auto* const in_parallel = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_in_parallel"));
+  return in_parallel != nullptr && in_parallel() != 0;
+}
+
 }  // namespace
 
 RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bool reductions) {
@@ -95,7 +101,7 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
     thread_ = thread;
     return;
   }
-  if (!framework_probe_active()) observe_alone(body);
+  if (!framework_probe_active() && !is_worker(caller)) observe_alone(body);
 }
 
 void RegionScope::observe_alone(void (*body)(void*)) {

@@ -1,0 +1,8 @@
+/* Needs an entry point of libgomp that LLVM's runtime has not. */
+void warn_while_running(int wrong);
+
+void warn_while_running(int wrong) {
+  if (wrong) {
+#pragma omp error at(execution) severity(warning)
+  }
+}

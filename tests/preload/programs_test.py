@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""What happens to real programs that have the shim in them and no daemon."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SHIM = ""
+FOREIGN_TORCH = ""
+
+OPENS_A_FOREIGN_TORCH = """
+import ctypes, re
+library = ctypes.CDLL({path!r})
+print(library.sum_in_a_team(10))
+maps = open("/proc/self/maps").read()
+print(sorted(set(re.findall(r"libtorch[^/ ]*$", maps, re.M))))
+"""
+
+CLOSES_EVERYTHING = """
+import ctypes, os
+library = ctypes.CDLL({path!r})
+library.sum_in_a_team(10)
+os.closerange(3, 4096)
+print(library.sum_in_a_team(10))
+"""
+
+
+class Programs(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="optile-")
+        self.addCleanup(self.folder.cleanup)
+
+    def run_python(self, code: str, **environment: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            ["/usr/bin/python3", "-c", code.format(path=FOREIGN_TORCH)],
+            env={
+                **os.environ,
+                "LD_PRELOAD": SHIM,
+                "OPTILE_SOCKET": self.folder.name + "/optiled.sock",
+                **environment,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def log(self) -> str:
+        with open(self.folder.name + "/clients.log", encoding="utf-8") as log:
+            return log.read()
+
+    def test_another_pytorch_is_not_joined_by_the_one_we_know(self) -> None:
+        run = self.run_python(OPENS_A_FOREIGN_TORCH)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual(run.stdout, "45\n['libtorch_cpu.so']\n")
+        self.assertIn("no bridge for", self.log())
+
+    def test_local_library_finds_its_own_runtime(self) -> None:
+        # ctypes opens RTLD_LOCAL: libgomp is not in the global scope.
+        run = self.run_python(OPENS_A_FOREIGN_TORCH)
+        self.assertTrue(run.stdout.startswith("45\n"), run)
+
+    def test_nothing_is_written_to_the_programs_descriptors(self) -> None:
+        run = self.run_python(CLOSES_EVERYTHING)
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "45\n", ""))
+
+    def test_off_is_silent(self) -> None:
+        run = self.run_python(OPENS_A_FOREIGN_TORCH, OPTILE_MODE="off")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertFalse(os.path.exists(self.folder.name + "/clients.log"))
+
+
+if __name__ == "__main__":
+    SHIM, FOREIGN_TORCH = sys.argv.pop(1), sys.argv.pop(1)
+    unittest.main(verbosity=2)
