@@ -319,8 +319,9 @@ HttpResponse Api::launch(const Call& call) {
   if (!facts) return problem(400, "openmp, wait or blas holds an unknown word");
   const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
   facts->budget_cores = asked > 0 ? asked : controller_.budget().cores;
-  const ProgramKey program = {text_at(body, "executable", kMaxProgram),
-                              text_at(body, "program", kMaxProgram), arguments_at(body)};
+  ProgramKey program = {text_at(body, "executable", kMaxProgram),
+                        text_at(body, "program", kMaxProgram), arguments_at(body)};
+  if (program.program.empty()) program.program = program.executable;
   const perfmodel::LaunchPlan plan = controller_.launch(*facts, program);
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
