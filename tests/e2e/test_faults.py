@@ -388,7 +388,7 @@ class NotAllowed(FaultTest):
         untouched = self.untouched("--steps", "20")
         self.space.socket = self.space.dir / ("long" * 40) / "optiled.sock"
         self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "optile",
-                                      "107")
+                                      "bytes", "--socket")
 
     def test_report_that_cannot_be_written(self):
         path = self.space.dir / "nowhere" / "report.json"

@@ -66,8 +66,8 @@ class FirstAndSecondRun(TrainingTest):
         self.assertTrue(second["plan_replayed"], second)
         self.assertEqual(0, second["sampled_steps"], second)
         # The same decisions, not just any.
-        self.assertEqual({op["key"]: op["width"] for op in first["ops"]},
-                         {op["key"]: op["width"] for op in second["ops"]})
+        self.assertEqual({op["id"]: op["width"] for op in first["ops"]},
+                         {op["id"]: op["width"] for op in second["ops"]})
 
     def check_same_training(self, untouched, finished):
         """Another width may round a sum differently; the training goes the same way."""
@@ -95,10 +95,10 @@ class FirstAndSecondRun(TrainingTest):
 
     def check_ops(self, ops):
         self.assertTrue(ops)
-        names = " ".join(str(op["key"]) for op in ops)
+        names = " ".join(op["name"] for op in ops)
         self.assertIn("conv", names)
         for op in ops:
-            self.assertLessEqual({"key", "width", "seconds", "reason"}, set(op))
+            self.assertLessEqual({"key", "name", "width", "seconds", "reason"}, set(op))
             self.assertGreaterEqual(op["seconds"], 0)
             self.assertTrue(op["reason"], op)
             self.assertTrue(0 <= op["width"] <= usable_cpus(), op)

@@ -3,7 +3,7 @@
 #include <omp.h>
 #include <stdio.h>
 
-enum { kRounds = 60, kCount = 500 };
+enum { kRounds = 20, kCount = 500 };
 static const long kExpected = (long)kCount * (kCount - 1) / 2;
 
 static long loop_static(void) {
