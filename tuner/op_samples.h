@@ -14,7 +14,9 @@ namespace optile::tuner {
 struct OpSamples {
   perfmodel::Profile profile;
   std::map<perfmodel::Case, perfmodel::Nanoseconds> touched;  // fastest first touch
-  std::map<perfmodel::Case, int> asked;                       // scheduled steps that were to run it
+  // Executions that contain a change of width; samples only where there are no others.
+  std::map<perfmodel::Case, perfmodel::SampleSet> with_change;
+  std::map<perfmodel::Case, int> asked;  // scheduled steps that were to run it
 };
 
 // A time with its uncertainty.

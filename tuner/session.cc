@@ -18,9 +18,14 @@ constexpr int kForeignSteps = 8;       // steps of another length that start a w
 constexpr uint64_t kForeignOps = 256;  // ops beyond as many steps that pass without a marker
 constexpr int kForeignMost = 4096;     // a watch in vain makes the next one rarer
 constexpr uint64_t kWatchOps = 4 * StepRecogniser::kLongestStep;
-constexpr double kChangeShare = 0.02;      // of an execution: a change of width this small is noise
+constexpr double kChangeShare = 0.02;  // of an execution: a change of width this small is noise
+constexpr std::chrono::microseconds kDearChange{50};  // assumed until it was measured
 constexpr int kLostPage = 2 * kPageSteps;  // steps without a column: the whole schedule was dropped
 constexpr std::size_t kPagesKept = 4;
+constexpr double kLoopSteps = 32;    // as many steps' ops before a step is called a loop
+constexpr double kLoopShare = 0.15;  // of all ops outside its even repetitions
+constexpr int kLoopReturns = 3;      // from odd repetitions to even ones
+constexpr int kMostLoops = 6;        // then the step is taken as it is
 
 }  // namespace
 
@@ -125,7 +130,9 @@ void Session::State::take_sample(const OpEvent& event) {
     if (event.first_touch) {
       const auto [touch, fresh] = site->samples.touched.emplace(at, event.duration);
       if (!fresh) touch->second = std::min(touch->second, event.duration);
-    } else if (!holds_a_change(event)) {
+    } else if (holds_a_change(event)) {
+      site->samples.with_change[at].add(event.duration);
+    } else {
       site->samples.profile.record(at, event.duration);
       ++samples_;
     }
@@ -136,13 +143,19 @@ void Session::State::take_sample(const OpEvent& event) {
 // A team that had to be built inside the op: a short op would be charged for it.
 bool Session::State::holds_a_change(const OpEvent& event) const {
   if (event.width <= 1 || team_before_ == 0 || team_before_ == event.width) return false;
-  const auto price = static_cast<double>(cost_.between(team_before_, event.width).count());
-  return price > kChangeShare * static_cast<double>(event.duration.count());
+  perfmodel::Nanoseconds price = cost_.typical();
+  if (!cost_.measured()) price = std::max<perfmodel::Nanoseconds>(price, kDearChange);
+  return static_cast<double>(price.count()) >
+         kChangeShare * static_cast<double>(event.duration.count());
 }
 
 void Session::State::on_step(const StepEvent& event) {
   ++steps_;
   progress_at_step_ = progress_;
+  if (step_is_a_loop(event)) {
+    look_for_a_longer_step();
+    return;
+  }
   count_step(event);
   note_page_progress(event.plan, event.column, true);
   watch_for_another_step(event);
@@ -236,6 +249,53 @@ void Session::State::on_progress(uint64_t ops_begun) {
   if (progress_ - progress_at_step_ < enough) return;
   progress_at_step_ = progress_;
   begin_watch();
+}
+
+// The marker of a loop comes evenly while the loop runs, and then not for as long as the rest of
+// the real step takes: a good part of all ops lies in steps of another length.
+bool Session::State::step_is_a_loop(const StepEvent& event) {
+  if (model_ == nullptr || event.mixed || loops_found_ >= kMostLoops) return false;
+  const double expected = model_->marker().ops;
+  const double off = std::abs(static_cast<double>(event.ops) - expected);
+  const bool odd = off > std::max(2.0, expected / 10);
+  (odd ? odd_ops_ : even_ops_) += static_cast<double>(event.ops);
+  if (!odd && after_odd_) ++returns_;
+  after_odd_ = odd;
+  const double all = even_ops_ + odd_ops_;
+  if (all < kLoopSteps * expected) return false;
+  // A program that turned to something else does not come back to the even repetitions.
+  const bool loop = odd_ops_ > kLoopShare * all && returns_ >= kLoopReturns;
+  even_ops_ /= 2;
+  odd_ops_ /= 2;
+  return loop;
+}
+
+void Session::State::look_for_a_longer_step() {
+  ++loops_found_;
+  returns_ = 0;
+  after_odd_ = false;
+  even_ops_ = 0;
+  odd_ops_ = 0;
+  // The last try takes whatever repeats: some programs simply vary.
+  const auto longer = static_cast<std::size_t>(model_->marker().ops) * 2;
+  recogniser_.set_shortest(loops_found_ < kMostLoops ? longer : 1);
+  recogniser_.restart();
+  replay_.reset();
+  replay_verified_ = false;
+  watching_ = false;
+  comparison_.reset();
+  trial_ = {};
+  in_force_ = Candidate{};
+  model_.reset();
+  phase_ = Phase::kRecognising;
+  own_steps_ = {};
+  uniform_steps_ = {};
+  tuned_steps_ = {};
+  sampled_steps_ = 0;
+  sampled_seconds_ = 0;
+  steps_ = 0;
+  decision_ = "what repeated was a loop inside the step; a longer step is looked for";
+  changed();
 }
 
 void Session::State::begin_watch() {

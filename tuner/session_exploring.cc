@@ -18,6 +18,8 @@ using perfmodel::Nanoseconds;
 namespace {
 
 constexpr int kMostTrials = 96;              // scheduled trial steps of one exploration (`auto`)
+constexpr int kAskedForClean = 3;            // then samples with a change of width in them count
+constexpr double kFreeSeconds = 0.1;         // may be lost however short the steps are
 constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is not compared
 constexpr double kLongOps = 20;              // changes of width worth refining an op for
 
@@ -106,6 +108,7 @@ void Session::State::close_trial_page() {
         ++site.samples.asked[{width, trial_.bindings[column]}];
       }
     }
+    accept_changes(site);
     if (site.search) site.search->review();
   }
   trials_ += static_cast<int>(std::count(trial_.control.begin(), trial_.control.end(), false));
@@ -116,6 +119,22 @@ void Session::State::close_trial_page() {
   next_trial_page();
 }
 
+// An op whose neighbours never run at its trial width has no other samples than those with a change
+// of width in them; without the price of one they are better than none.
+void Session::State::accept_changes(Site& site) {
+  for (const auto& [at, asked] : site.samples.asked) {
+    const auto dirty = site.samples.with_change.find(at);
+    if (asked < kAskedForClean || dirty == site.samples.with_change.end()) continue;
+    if (site.samples.profile.find(at) == nullptr) {
+      for (Nanoseconds duration : dirty->second.kept()) {
+        site.samples.profile.record(at, std::max(duration - cost_.typical(), Nanoseconds(1)));
+        ++samples_;
+      }
+    }
+    site.samples.with_change.erase(dirty);
+  }
+}
+
 // The paper's climb is bounded by its grid; `auto` by steps and by the time it may lose.
 bool Session::State::trials_spent() const {
   if (options_.search == SearchKind::kPaper) return false;
@@ -123,7 +142,8 @@ bool Session::State::trials_spent() const {
   if (own_steps_.count() == 0) return false;
   const double own = static_cast<double>(own_steps_.median().count()) * 1e-9;
   const double lost = sampled_seconds_ - sampled_steps_ * own;
-  return lost > own * std::max(8.0, 2.0 * options_.cores) * explorations_;
+  const double allowed = std::max(kFreeSeconds, own * std::max(8.0, 2.0 * options_.cores));
+  return lost > allowed * explorations_;
 }
 
 // ---- planning ----------------------------------------------------------------------------------

@@ -68,6 +68,8 @@ class Session::State {
   void count_step(const StepEvent& event);
   void watch_for_another_step(const StepEvent& event);
   void begin_watch();
+  bool step_is_a_loop(const StepEvent& event);
+  void look_for_a_longer_step();
 
   // session_state.cc
   void step_found();
@@ -87,6 +89,7 @@ class Session::State {
   void explore();
   void next_trial_page();
   void close_trial_page();
+  void accept_changes(Site& site);
   bool trials_spent() const;
   TrialOptions trial_options() const;
   std::vector<perfmodel::Case> usable_cases() const;
@@ -151,6 +154,13 @@ class Session::State {
   int foreign_needed_ = 0;
   uint64_t progress_ = 0;          // ops begun when last told
   uint64_t progress_at_step_ = 0;  // and when a step ended last
+
+  // A step that is only a loop inside the real one shows in the lengths of its repetitions.
+  double even_ops_ = 0;  // in steps as long as the model's, fading
+  double odd_ops_ = 0;   // in others
+  bool after_odd_ = false;
+  int returns_ = 0;  // even steps right after odd ones
+  int loops_found_ = 0;
 
   // Totals.
   uint32_t steps_ = 0;

@@ -88,7 +88,12 @@ StatisticalSearch::Standing StatisticalSearch::judge_few(Case at, const Estimate
     const bool in_vain = asked != samples_.asked.end() && asked->second >= kAskedInVain;
     return in_vain ? Standing::kHopeless : Standing::kOpen;
   }
-  const auto least = static_cast<double>(set->min().count());
+  // The first touch is an execution too: one that was hit by something else is not held against
+  // the case when the touch was fast.
+  auto least = static_cast<double>(set->min().count());
+  if (const auto touched = samples_.touched.find(at); touched != samples_.touched.end()) {
+    least = std::min(least, static_cast<double>(touched->second.count()));
+  }
   if (least > kFarSlower * own.ns + 3 * off) return Standing::kHopeless;
   if (set->count() >= 2 && least > kSlower * own.ns + 3 * off) return Standing::kWorse;
   return Standing::kOpen;

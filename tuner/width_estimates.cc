@@ -15,6 +15,7 @@ using perfmodel::Case;
 
 constexpr double kPredictedError = 0.10;     // of the time, between samples
 constexpr double kExtrapolatedError = 0.25;  // beyond them, and for first touches
+constexpr std::size_t kFewSamples = 3;       // fewer show no spread
 constexpr double kAgree = 2.0;               // standard errors
 
 // Ratio to the own width over all places of a key.
@@ -56,7 +57,7 @@ std::map<uint64_t, SharedByWidth> share(const std::vector<EstimateSource>& sourc
     if (!own) continue;
     for (int width : options.widths) {
       const auto seen = measured(*source.samples, {width, options.binding}, options.own);
-      if (!seen) continue;
+      if (!seen || seen->samples < kFewSamples) continue;
       Shared& shared = by_key[source.key][width];
       shared.time += seen->ns;
       shared.own += own->ns;
@@ -68,15 +69,25 @@ std::map<uint64_t, SharedByWidth> share(const std::vector<EstimateSource>& sourc
   return by_key;
 }
 
+Shared shared_at(const SharedByWidth& by_width, int width) {
+  const auto found = by_width.find(width);
+  return found == by_width.end() ? Shared{} : found->second;
+}
+
 // The place's own measurement, or its own-width time scaled by the key's ratio when both agree.
 WidthEstimate combine(int width, const Estimate& seen, const Estimate& own, const Shared& shared) {
   const WidthEstimate alone{width, seen.ns, seen.error_ns};
-  if (shared.places < 2 || shared.own <= 0) return alone;
+  if (shared.own <= 0) return alone;
   const double ratio = shared.time / shared.own;
   const double ratio_error =
       std::sqrt(shared.variance + ratio * ratio * shared.own_variance) / shared.own;
   const double here = seen.ns / own.ns;
   const double here_error = std::hypot(seen.error_ns, here * own.error_ns) / own.ns;
+  if (seen.samples < kFewSamples) {
+    // One or two executions may have been hit by anything; the other places know better.
+    return {width, own.ns * ratio, own.ns * std::hypot(ratio_error, kPredictedError * ratio)};
+  }
+  if (shared.places < 2) return alone;
   if (std::abs(here - ratio) > kAgree * std::hypot(here_error, ratio_error)) return alone;
   // The places may still differ by less than can be told.
   return {width, own.ns * ratio, own.ns * std::hypot(ratio_error, 0.25 * here_error)};
@@ -99,7 +110,7 @@ std::vector<std::vector<WidthEstimate>> estimate_widths(const std::vector<Estima
       const Case at{width, options.binding};
       const auto seen = measured(*source.samples, at, options.own);
       if (seen && own && of_key != shared.end()) {
-        estimates.push_back(combine(width, *seen, *own, of_key->second.at(width)));
+        estimates.push_back(combine(width, *seen, *own, shared_at(of_key->second, width)));
       } else if (seen) {
         estimates.push_back({width, seen->ns, seen->error_ns});
       } else if (const auto guess = predicted(*source.samples, curve, at)) {

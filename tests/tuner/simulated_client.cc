@@ -61,7 +61,10 @@ void SimulatedClient::run_steps(int count) {
 bool SimulatedClient::run_until_tuned(int most) {
   for (int i = 0; i < most; ++i) {
     run_steps(1);
-    if (session_.view().phase == Phase::kTuned && published_.empty()) {
+    // Every change of phase comes with a page; a view copies all samples.
+    if (page_number_ == looked_at_ || !published_.empty()) continue;
+    looked_at_ = page_number_;
+    if (session_.view().phase == Phase::kTuned) {
       run_steps(options_.adoption_delay + 2);
       return true;
     }

@@ -91,6 +91,7 @@ class SimulatedClient {
   std::optional<PlanDraft> page_;
   std::unordered_map<perfmodel::OpPlace, std::size_t, PlaceHash> entries_;
   uint64_t page_number_ = 0;
+  uint64_t looked_at_ = 0;
   struct Published {
     uint64_t number;
     PlanDraft draft;
