@@ -1,6 +1,6 @@
-"""A training step that has everything a bridge must get right: shapes, directions, a recurrent layer,
-an op that throws. Runs `before` steps, says so, waits for a line, runs `after` steps, and prints how
-often the thread count between ops was not what it was at the start."""
+"""A training step that has everything a bridge must get right: shapes, directions, a recurrent
+layer, an op that throws. Runs half of its steps, says so, waits for a line, runs the others, and
+prints how often the thread count between steps was not what it was at the start."""
 
 import sys
 
