@@ -8,6 +8,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 
@@ -133,6 +134,7 @@ class OptiledTest : public testing::Test {
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     const pid_t child = fork();
+    if (child < 0) abort();  // -1 in a later kill() would mean everybody
     if (child == 0) {
       const int null = open("/dev/null", O_RDWR);
       dup2(null, 1);
