@@ -101,13 +101,16 @@ def dev_commands(root: pathlib.Path) -> Commands:
     return Commands(flags)
 
 
-def optile_commands(binary: pathlib.Path) -> Commands:
-    """Commands of optile with their flags, from its help and each command's own."""
+def optile_commands(folder: pathlib.Path) -> Commands:
+    """Commands of optile with their flags, from its help and each command's own. What has no
+    command, the daemon's flags among it, is under the empty name."""
+    binary = folder / "optile"
     listed = _help([str(binary), "--help"])
     _, _, commands = listed.partition("ommands:")
     names = re.findall(r"^  ([a-z][a-z-]*)\s", commands, re.MULTILINE)
     flags = {name: frozenset(_FLAG.findall(_help([str(binary), name, "--help"]))) for name in names}
-    return Commands({**flags, "": frozenset(_FLAG.findall(listed))})
+    alone = listed + _help([str(folder / "optiled"), "--help"])
+    return Commands({**flags, "": frozenset(_FLAG.findall(alone))})
 
 
 def code_pieces(name: str, text: str) -> Iterator[Tuple[int, str]]:

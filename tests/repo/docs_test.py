@@ -11,13 +11,13 @@ import tree
 from tree import Problem
 
 ROOT = tree.source_root()
-NO_PROGRAM = "build/bin/optile is not built, so its commands cannot be asked for"
+NO_PROGRAM = "optile and optiled are not built, so they cannot be asked for their commands"
 
 
 def optile() -> Optional[docs.Commands]:
     folder = tree.binary_root() or ROOT / "build"
-    binary = folder / "bin" / "optile"
-    return docs.optile_commands(binary) if binary.exists() else None
+    built = all((folder / "bin" / name).exists() for name in ("optile", "optiled"))
+    return docs.optile_commands(folder / "bin") if built else None
 
 
 class Documents(unittest.TestCase):
