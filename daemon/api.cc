@@ -146,6 +146,8 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   facts.wait = *wait;
   facts.blas = *blas;
   facts.blas_provider = text_at(body, "blas_provider");
+  facts.uses_openmp = flag_at(body, "uses_openmp");
+  facts.resizes_teams = flag_at(body, "resizes_teams");
   facts.libomp_path = text_at(body, "libomp_path");
   facts.libomp_suitable = flag_at(body, "libomp_suitable");
   facts.libomp_obstacle = text_at(body, "libomp_obstacle");

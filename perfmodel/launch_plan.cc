@@ -25,7 +25,9 @@ class Chooser {
  private:
   bool user_set(const char* name) const { return facts_.user_environment.contains(name); }
 
-  bool two_spinning_pools() const { return facts_.blas_provider == "openblas-pthread"; }
+  bool two_spinning_pools() const {
+    return facts_.uses_openmp && facts_.blas_provider == "openblas-pthread";
+  }
 
   void because(std::string reason) { plan_.reasons.push_back(std::move(reason)); }
 
@@ -39,6 +41,10 @@ class Chooser {
     }
     if (!facts_.libomp_suitable) {
       because("kept libgomp: " + facts_.libomp_obstacle);
+      return;
+    }
+    if (!asked && !two_spinning_pools() && !facts_.resizes_teams) {
+      because("kept libgomp: nothing is known of this program that makes libomp certain to pay");
       return;
     }
     // A user who tuned libgomp by hand keeps it.

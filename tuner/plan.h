@@ -37,8 +37,12 @@ struct PlanEntry {
 };
 
 struct Marker {
-  perfmodel::OpPlace place;  // the op that starts a step
+  perfmodel::OpPlace place;  // the op that starts a step; context 0: wherever its key occurs
   int ops = 0;               // ops at depth 0 in a step
+
+  bool is(const perfmodel::OpPlace& met) const {
+    return met.key == place.key && (place.context == 0 || met.context == place.context);
+  }
 
   bool operator==(const Marker&) const = default;
 };

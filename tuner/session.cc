@@ -97,6 +97,10 @@ void Session::State::add_op(perfmodel::OpDescription op) {
 void Session::State::on_op(const OpEvent& event) {
   if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width);
   note_page_progress(event.plan, event.column, false);
+  if (count_markers_) {
+    ++ops_seen_;
+    if (model_ && model_->marker().is(event.place)) ++steps_;
+  }
   watch_sequence(event);
   take_sample(event);
 }
@@ -150,7 +154,9 @@ bool Session::State::holds_a_change(const OpEvent& event) const {
 }
 
 void Session::State::on_step(const StepEvent& event) {
-  ++steps_;
+  // The first one ends a step that was counted when it began, unless a stored plan knew its marker.
+  if (!count_markers_ || model_ == nullptr) ++steps_;
+  count_markers_ = false;
   progress_at_step_ = progress_;
   if (step_is_a_loop(event)) {
     look_for_a_longer_step();
@@ -294,6 +300,7 @@ void Session::State::look_for_a_longer_step() {
   sampled_steps_ = 0;
   sampled_seconds_ = 0;
   steps_ = 0;
+  count_markers_ = true;
   decision_ = "what repeated was a loop inside the step; a longer step is looked for";
   changed();
 }

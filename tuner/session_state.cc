@@ -56,6 +56,7 @@ void Session::State::step_found() {
   watching_ = false;
   if (model_) fresh->adopt_samples(*model_);
   model_ = std::move(fresh);
+  if (count_markers_ && steps_ == 0) steps_ = steps_so_far();
   changed();
   if (!options_.may_change_widths) {
     phase_ = Phase::kObserving;
@@ -72,6 +73,15 @@ void Session::State::step_found() {
   replay_verified_ = false;
   explorations_ = 0;
   if (own_width_ > 0) start_tuning();
+}
+
+// Those that the recogniser remembers, and as many as the ops before them make.
+uint32_t Session::State::steps_so_far() const {
+  const uint64_t remembered =
+      std::min<uint64_t>(recogniser_.observed(), StepRecogniser::kHistory);
+  const uint64_t forgotten = ops_seen_ - std::min(ops_seen_, remembered);
+  return static_cast<uint32_t>(recogniser_.steps_begun() +
+                               forgotten / static_cast<uint64_t>(model_->marker().ops));
 }
 
 void Session::State::set_own_width(int width) {

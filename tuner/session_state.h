@@ -73,6 +73,7 @@ class Session::State {
 
   // session_state.cc
   void step_found();
+  uint32_t steps_so_far() const;
   bool replay_fits() const;
   void begin_replay();
   void start_tuning();
@@ -164,6 +165,8 @@ class Session::State {
 
   // Totals.
   uint32_t steps_ = 0;
+  uint64_t ops_seen_ = 0;      // op events before steps were counted by their own events
+  bool count_markers_ = true;  // a step counts when it begins, until step events come
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0;  // in observe mode
   uint32_t sampled_steps_ = 0;

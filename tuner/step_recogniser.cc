@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_set>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -39,6 +40,13 @@ StepRecogniser::Change StepRecogniser::observe(OpPlace place, Nanoseconds begin,
   // Looked at once per whole repetition, so that a refused period costs nothing in between.
   if (lag_ != 0 && matched_ % lag_ == 0 && worth_adopting() && adopt()) return Change::kFound;
   return lost ? Change::kLost : Change::kNone;
+}
+
+uint64_t StepRecogniser::steps_begun() const {
+  if (!step_) return 0;
+  return static_cast<uint64_t>(std::count_if(history_.begin(), history_.end(), [&](const Seen& seen) {
+    return step_->marker.is(seen.place);
+  }));
 }
 
 void StepRecogniser::restart() {
@@ -98,7 +106,7 @@ bool StepRecogniser::follow_marker(OpPlace place) {
   if (!step_) return false;
   const auto length = static_cast<uint64_t>(step_->marker.ops);
   ++since_marker_;
-  if (!(place == step_->marker.place)) return since_marker_ > 2 * length + 16;
+  if (!step_->marker.is(place)) return since_marker_ > 2 * length + 16;
   const uint64_t off = since_marker_ > length ? since_marker_ - length : length - since_marker_;
   (off * 20 <= length ? explained_ : unexplained_) += since_marker_;
   since_marker_ = 0;
@@ -143,22 +151,69 @@ bool StepRecogniser::worth_adopting() const {
 }
 
 bool StepRecogniser::adopt() {
-  const std::size_t length = smallest_period(static_cast<std::size_t>(lag_));
-  const auto begin = static_cast<std::size_t>(total_ - length);
-  const std::optional<std::size_t> marker = choose_marker(begin, length);
+  const Stretch stretch = repetition();
+  const std::optional<OpPlace> marker = choose_marker(stretch);
   if (!marker) return false;
   RecognisedStep found;
-  found.marker.place = back(begin + *marker).place;
-  found.marker.ops = static_cast<int>(length);
-  found.sequence.reserve(length);
-  // From the marker to the newest op, then the repetition before it up to the marker.
-  for (std::size_t i = *marker; i < length; ++i) found.sequence.push_back(back(begin + i).place);
-  for (std::size_t i = 0; i < *marker; ++i) found.sequence.push_back(back(begin + i).place);
-  since_marker_ = length - 1 - *marker;
+  found.marker = {*marker, static_cast<int>(stretch.length)};
+  std::size_t first = 0;
+  while (!found.marker.is(back(stretch.begin + first).place)) ++first;
+  found.sequence.reserve(stretch.length);
+  for (std::size_t i = 0; i < stretch.length; ++i) {
+    found.sequence.push_back(back(stretch.begin + (first + i) % stretch.length).place);
+  }
+  since_marker_ = 0;
+  while (!found.marker.is(back(total_ - 1 - since_marker_).place)) ++since_marker_;
   explained_ = 0;
   unexplained_ = 0;
   step_ = std::move(found);
   return true;
+}
+
+// Of the latest lag_ ops, which equal those before them.
+StepRecogniser::Stretch StepRecogniser::repetition() const {
+  const std::size_t length = smallest_period(static_cast<std::size_t>(lag_));
+  if (const auto step = step_with_extras(length)) return *step;
+  return {total_ - length, length};
+}
+
+// The distance at which most places come again, where nearly all of them do so at about that
+// distance: an op in between makes one distance longer and is followed by places of its own.
+std::optional<StepRecogniser::Stretch> StepRecogniser::step_with_extras(std::size_t length) const {
+  std::unordered_map<OpPlace, uint64_t, PlaceHash> last;
+  std::unordered_map<uint64_t, std::size_t> distances;
+  const uint64_t begin = total_ - length;
+  const uint64_t known = std::min<uint64_t>({2 * length, total_, history_.size()});
+  for (uint64_t i = total_ - known; i < total_; ++i) {
+    const auto [before, fresh] = last.try_emplace(back(i).place, i);
+    if (!fresh && i >= begin) ++distances[i - before->second];
+    before->second = i;
+  }
+  const auto usual = std::max_element(
+      distances.begin(), distances.end(), [](const auto& one, const auto& other) {
+        return std::pair(one.second, other.first) < std::pair(other.second, one.first);
+      });
+  if (usual == distances.end() || 2 * usual->first > length) return std::nullopt;
+  const auto period = static_cast<std::size_t>(usual->first);
+  if (period < shortest_ || period < kTinyStep) return std::nullopt;
+  const std::size_t slack = std::max(period / 20, std::min<std::size_t>(16, period / 4));
+  std::size_t near = 0;
+  for (const auto& [distance, ops] : distances) {
+    if (distance + slack >= period && distance <= period + slack) near += ops;
+  }
+  if (static_cast<double>(near) < kNearlyAll * static_cast<double>(length)) return std::nullopt;
+  return latest_repetition(period, static_cast<std::size_t>(known));
+}
+
+// The latest `period` ops that equal those before them one by one.
+std::optional<StepRecogniser::Stretch> StepRecogniser::latest_repetition(std::size_t period,
+                                                                         std::size_t within) const {
+  std::size_t matched = 0;
+  for (uint64_t end = total_; end > total_ - within + period; --end) {
+    matched = back(end - 1).place == back(end - 1 - period).place ? matched + 1 : 0;
+    if (matched == period) return Stretch{end - 1, period};
+  }
+  return std::nullopt;
 }
 
 // The latest `length` ops repeat; they may do so more than once (prefix function).
@@ -175,28 +230,36 @@ std::size_t StepRecogniser::smallest_period(std::size_t length) const {
   return length % period == 0 ? period : length;
 }
 
-// Among the places that occur once: the preferred one, else the one after the longest idle time
-// (a program rests between steps, not inside them); ties go to the smallest place, so that the
-// choice does not depend on where the recording began.
-std::optional<std::size_t> StepRecogniser::choose_marker(std::size_t begin,
-                                                         std::size_t length) const {
-  std::unordered_map<OpPlace, int, PlaceHash> count;
-  for (std::size_t i = 0; i < length; ++i) ++count[back(begin + i).place];
-  std::optional<std::size_t> best;
-  int64_t best_gap = -1;
-  for (std::size_t i = 0; i < length; ++i) {
-    const Seen& seen = back(begin + i);
-    if (count[seen.place] != 1) continue;
-    if (preferred_ && seen.place == *preferred_) return i;
-    const int64_t gap =
-        begin + i >= length ? std::min(seen.gap_ns, back(begin + i - length).gap_ns) : seen.gap_ns;
-    const bool tie = best && gap == best_gap && seen.place < back(begin + *best).place;
-    if (gap > best_gap || tie) {
-      best = i;
-      best_gap = gap;
-    }
+// An op that occurs once in the step, by its key where one does: contexts are others behind an op
+// that comes now and then. The preferred one, else the one after the longest idle time (a program
+// rests between steps, not inside them); ties go to the smallest place, so that the choice does not
+// depend on where the recording began.
+std::optional<OpPlace> StepRecogniser::choose_marker(Stretch stretch) const {
+  std::unordered_map<uint64_t, int> keys;
+  std::unordered_map<OpPlace, int, PlaceHash> places;
+  for (uint64_t i = stretch.begin; i < stretch.begin + stretch.length; ++i) {
+    ++keys[back(i).place.key];
+    ++places[back(i).place];
   }
-  return best;
+  struct Choice {
+    bool by_key = false;
+    int64_t gap = -1;
+    OpPlace place;
+  };
+  std::optional<Choice> best;
+  for (uint64_t i = stretch.begin; i < stretch.begin + stretch.length; ++i) {
+    const Seen& seen = back(i);
+    if (places[seen.place] != 1) continue;
+    Choice choice{keys[seen.place.key] == 1, seen.gap_ns, seen.place};
+    if (choice.by_key) choice.place.context = 0;
+    if (preferred_ && choice.place == *preferred_) return choice.place;
+    if (i >= stretch.length) choice.gap = std::min(choice.gap, back(i - stretch.length).gap_ns);
+    const auto rank = [](const Choice& one) { return std::pair(one.by_key, one.gap); };
+    const bool tie = best && rank(choice) == rank(*best) && choice.place < best->place;
+    if (!best || rank(choice) > rank(*best) || tie) best = choice;
+  }
+  if (!best) return std::nullopt;
+  return best->place;
 }
 
 }  // namespace optile::tuner

@@ -7,7 +7,9 @@
 // until it ends, so it must also hold most of the places that were met again, and most places must
 // have been met again, or it must go on for very long. A step is withdrawn when its marker stays
 // away, and replaced by a longer one whose repetitions it does not explain. Extra or missing ops
-// only delay recognition: the lag is found again behind them. Pure, bounded memory. Owned by one
+// only delay recognition: the lag is found again behind them. Where they come evenly, as from a
+// program that prints its loss every tenth step, ten steps and the extra op repeat as well: a
+// shorter period that nearly all ops keep is then the step. Pure, bounded memory. Owned by one
 // session, one thread.
 #pragma once
 
@@ -46,6 +48,8 @@ class StepRecogniser {
   static constexpr std::size_t kCertainRepetitions = 64;
   static constexpr std::size_t kCertainOps = 512;
   static constexpr std::size_t kCertainLead = 16;
+  // Ops that must keep a shorter period for it to be the step of a longer one.
+  static constexpr double kNearlyAll = 0.8;
   // Places that are met once without saying anything: contexts take eight ops to fill at the start
   // of the recording and behind every extra op.
   static constexpr std::size_t kStrayPlaces = 16;
@@ -65,6 +69,8 @@ class StepRecogniser {
   // Forgets everything but the preferred marker and the shortest length, and frees the memory.
   void restart();
   uint64_t observed() const { return total_; }
+  // Steps begun since restart(), as far as remembered; 0 while none is known.
+  uint64_t steps_begun() const;
 
  private:
   struct Seen {
@@ -82,8 +88,15 @@ class StepRecogniser {
   bool worth_adopting() const;
   bool explains_what_was_seen() const;
   bool adopt();
+  struct Stretch {
+    uint64_t begin = 0;
+    std::size_t length = 0;
+  };
+  Stretch repetition() const;
   std::size_t smallest_period(std::size_t length) const;
-  std::optional<std::size_t> choose_marker(std::size_t begin, std::size_t length) const;
+  std::optional<Stretch> step_with_extras(std::size_t length) const;
+  std::optional<Stretch> latest_repetition(std::size_t period, std::size_t within) const;
+  std::optional<perfmodel::OpPlace> choose_marker(Stretch stretch) const;
 
   std::optional<perfmodel::OpPlace> preferred_;
   std::optional<RecognisedStep> step_;

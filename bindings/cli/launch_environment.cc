@@ -58,7 +58,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   }
   if (now.contains("OMP_NUM_THREADS")) {
     set["OPTILE_OWN_WIDTH_SOURCE"] = "environment";
-  } else {
+  } else if (!options.changes_nothing()) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
     set["OMP_NUM_THREADS"] = std::to_string(decision.budget_cores);
     set["OPTILE_OWN_WIDTH_SOURCE"] = "launcher";

@@ -81,14 +81,14 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
                                            : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.user_environment = user_words(now);
-  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"));
-  facts.blas_provider = blas_provider(search);
-  if (facts.openmp != OpenmpChoice::kKeep) {
-    const LibompFit fit = look_for_libomp(target, search);
-    facts.libomp_path = fit.path;
-    facts.libomp_suitable = fit.suitable;
-    facts.libomp_obstacle = fit.obstacle;
-  }
+  const ProgramObjects objects =
+      look_at_objects(target, LibrarySearch(value_of(now, "LD_LIBRARY_PATH")));
+  facts.blas_provider = objects.blas_provider;
+  facts.uses_openmp = objects.uses_openmp;
+  facts.resizes_teams = objects.has_pytorch;
+  facts.libomp_path = objects.libomp_path;
+  facts.libomp_suitable = objects.libomp_suitable;
+  facts.libomp_obstacle = objects.libomp_obstacle;
   facts.budget_cores = budget_cores;
   return facts;
 }
@@ -114,6 +114,8 @@ std::optional<perfmodel::LaunchPlan> plan_from_daemon(const Options& options,
       {"blas", options.blas},
       {"user_environment", facts.user_environment},
       {"blas_provider", facts.blas_provider},
+      {"uses_openmp", facts.uses_openmp},
+      {"resizes_teams", facts.resizes_teams},
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};

@@ -57,6 +57,15 @@ void add_query(CLI::App* app, Options& options) {
   app->add_flag("--json", options.json, "Print the daemon's JSON");
 }
 
+// The first word names what to do; CLI11 would only say that something is missing.
+std::string unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty() || words.front().starts_with("-")) return "";
+  for (const CLI::App* known : app.get_subcommands(nullptr)) {
+    if (known->get_name() == words.front()) return "";
+  }
+  return "unknown command " + words.front() + "; see optile --help";
+}
+
 // Everything behind the first "--" is the program's, whatever it looks like.
 std::vector<std::string> split_command(std::vector<std::string>& arguments) {
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
@@ -94,6 +103,8 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   }
   explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
 
+  const std::string unknown = unknown_command(app, words);
+  if (!unknown.empty()) return base::Error{base::ErrorKind::kInvalid, unknown};
   try {
     std::reverse(words.begin(), words.end());
     app.parse(words);
@@ -105,6 +116,9 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     parsed.exit_code = 0;
     parsed.text = out.str();
     return parsed;
+  }
+  for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
+    if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
   const std::vector<std::pair<CLI::App*, Verb>> verbs = {
       {run, Verb::kRun},  {baseline, Verb::kBaseline}, {status, Verb::kStatus},

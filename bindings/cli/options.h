@@ -27,6 +27,9 @@ struct Options {
   std::string client;  // of ops and explain
   std::string op;      // of explain
   std::vector<std::string> command;
+
+  // Modes that promise it; choices about the launch that nobody made are then "keep".
+  bool changes_nothing() const { return mode == "observe" || mode == "advise"; }
 };
 
 struct Parsed {

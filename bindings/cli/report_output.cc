@@ -32,17 +32,40 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
+// Of a program that nothing is known about, because it never attached or the daemon is gone. Who
+// reads reports finds every field that they can count on.
+Json empty_report(const LaunchDecision& decision) {
+  return {{"state", "unknown"},
+          {"run_id", decision.run_id},
+          {"steps", 0},
+          {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}}},
+          {"baseline_kind", nullptr},
+          {"speedup", nullptr},
+          {"parts", Json::object()},
+          {"samples", 0},
+          {"sampled_steps", 0},
+          {"overhead_ratio", 0.0},
+          {"coverage", {{"observed", nullptr}, {"steered", nullptr}}},
+          {"plan_replayed", false},
+          {"ops", Json::array()},
+          {"counters", "none"},
+          {"blas", nullptr},
+          {"openmp_runtime", nullptr},
+          {"wait_policy", nullptr},
+          {"fallbacks", Json::array()}};
+}
+
 // The daemon hears of the program's end a moment after we do.
 Json fetch_report(const LaunchDecision& decision) {
   const auto end = steady_clock::now() + kReportPatience;
-  Json report = {{"state", "unknown"}};
+  Json report = empty_report(decision);
   while (steady_clock::now() < end) {
     const auto answer = ask_daemon(
         decision.socket, "GET", "/v1/runs/" + decision.run_id + "/report", "", milliseconds(1000));
     if (!answer.ok() && answer.error().kind == base::ErrorKind::kNotFound) break;
     if (answer.ok()) {
       Json parsed = Json::parse(answer.value().body, nullptr, false);
-      if (parsed.is_object()) report = std::move(parsed);
+      if (parsed.is_object()) report.update(parsed);
       // A program that never opened a region never attached: nothing will come.
       const std::string state = report.value("state", "unknown");
       if (state != "running") break;

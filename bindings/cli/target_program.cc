@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "bindings/cli/elf_file.h"
 
@@ -117,25 +118,39 @@ std::vector<std::string> python_extensions(const std::string& executable) {
   return found;
 }
 
-// The first thing that an object of the closure asks of libgomp and libomp cannot give.
-std::string first_obstacle(std::deque<std::string> open, const LibrarySearch& search,
-                           const std::set<std::string>& offered) {
+struct Closure {
+  std::vector<std::string> openmp_objects;  // those that need libgomp
+  std::string blas_path;
+};
+
+Closure closure_of(std::deque<std::string> open, const LibrarySearch& search) {
+  Closure closure;
   std::set<std::string> seen;
-  int objects = 0;
-  while (!open.empty() && objects < kMostObjects) {
+  for (int objects = 0; !open.empty() && objects < kMostObjects; ++objects) {
     const std::string path = open.front();
     open.pop_front();
     const auto elf = read_elf_file(path, ElfSymbols::kNone);
     if (!elf.ok()) continue;
-    ++objects;
     bool uses_openmp = false;
     for (const std::string& needed : elf.value().needed) {
-      uses_openmp = uses_openmp || needed.starts_with("libgomp");
-      if (!seen.insert(needed).second || needed.starts_with("libgomp")) continue;
+      const bool libgomp = needed.starts_with("libgomp");
+      uses_openmp = uses_openmp || libgomp;
+      if (!seen.insert(needed).second || libgomp) continue;
       const std::string next = search.find(needed);
-      if (!next.empty()) open.push_back(next);
+      if (next.empty()) continue;
+      const bool blas = needed.starts_with("libblas.") || needed.starts_with("libopenblas.");
+      if (blas && closure.blas_path.empty()) closure.blas_path = next;
+      open.push_back(next);
     }
-    if (!uses_openmp) continue;
+    if (uses_openmp) closure.openmp_objects.push_back(path);
+  }
+  return closure;
+}
+
+// The first thing that one of the objects asks of OpenMP and that is not offered.
+std::string first_obstacle(const std::vector<std::string>& objects,
+                           const std::set<std::string>& offered) {
+  for (const std::string& path : objects) {
     const auto symbols = read_elf_file(path, ElfSymbols::kAll);
     if (!symbols.ok()) continue;
     for (const std::string& name : symbols.value().undefined) {
@@ -146,6 +161,20 @@ std::string first_obstacle(std::deque<std::string> open, const LibrarySearch& se
     }
   }
   return "";
+}
+
+std::string provider_of(const std::string& blas_path) {
+  constexpr std::pair<const char*, const char*> kKnown[] = {
+      {"openblas-pthread", "openblas-pthread"},
+      {"openblas-openmp", "openblas-openmp"},
+      {"openblas-serial", "openblas-serial"},
+      {"blis", "blis"},
+      {"/blas/", "reference"}};
+  if (blas_path.empty()) return "none";
+  for (const auto& [part, provider] : kKnown) {
+    if (blas_path.find(part) != std::string::npos) return provider;
+  }
+  return "other";
 }
 
 }  // namespace
@@ -172,36 +201,30 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   return target;
 }
 
-std::string blas_provider(const LibrarySearch& search) {
-  std::string path = search.find("libblas.so.3");
-  if (path.empty()) path = search.find("libopenblas.so.0");
-  if (path.empty()) return "none";
-  if (path.find("openblas-pthread") != std::string::npos) return "openblas-pthread";
-  if (path.find("openblas-openmp") != std::string::npos) return "openblas-openmp";
-  if (path.find("openblas-serial") != std::string::npos) return "openblas-serial";
-  if (path.find("blis") != std::string::npos) return "blis";
-  if (path.find("/blas/") != std::string::npos) return "reference";
-  return "other";
-}
-
-LibompFit look_for_libomp(const TargetProgram& target, const LibrarySearch& search) {
-  LibompFit fit;
-  fit.path = search.find("libomp.so.5");
-  if (fit.path.empty()) return fit;
-  const auto libomp = read_elf_file(fit.path, ElfSymbols::kAll);
-  if (!libomp.ok()) {
-    fit.obstacle = libomp.message();
-    return fit;
-  }
+ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch& search) {
   std::deque<std::string> open = {target.executable};
+  ProgramObjects objects;
   if (is_python(target.executable)) {
     for (std::string& extension : python_extensions(target.executable)) {
+      objects.has_pytorch = true;
       open.push_back(std::move(extension));
     }
   }
-  fit.obstacle = first_obstacle(std::move(open), search, libomp.value().defined);
-  fit.suitable = fit.obstacle.empty();
-  return fit;
+  Closure closure = closure_of(std::move(open), search);
+  // What an interpreter opens later is bound to the machine's choice.
+  if (closure.blas_path.empty() && is_python(target.executable)) {
+    closure.blas_path = search.find("libblas.so.3");
+  }
+  objects.blas_provider = provider_of(closure.blas_path);
+  objects.uses_openmp = !closure.openmp_objects.empty();
+  objects.libomp_path = search.find("libomp.so.5");
+  if (objects.libomp_path.empty()) return objects;
+  const auto libomp = read_elf_file(objects.libomp_path, ElfSymbols::kAll);
+  objects.libomp_obstacle = libomp.ok()
+                                ? first_obstacle(closure.openmp_objects, libomp.value().defined)
+                                : libomp.message();
+  objects.libomp_suitable = objects.libomp_obstacle.empty();
+  return objects;
 }
 
 }  // namespace optile::cli

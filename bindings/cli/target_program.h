@@ -20,17 +20,18 @@ struct TargetProgram {
 // kNotFound or kDenied when execvp would fail with ENOENT or EACCES.
 base::Result<TargetProgram> look_at_program(const std::vector<std::string>& command);
 
-// Which BLAS the program would load: openblas-pthread, openblas-openmp, blis, reference, or none.
-std::string blas_provider(const LibrarySearch& search);
-
-// LLVM's runtime in place of libgomp: only where it offers every entry point that the program's
-// objects ask for. Objects that the program opens later are not known; the shim looks at them
-// again.
-struct LibompFit {
-  std::string path;  // of libomp; empty when it is not installed
-  bool suitable = false;
-  std::string obstacle;  // for people
+// What the program's objects bring, as far as can be seen: those that it is linked with and, for an
+// interpreter, PyTorch where it would be imported from. Objects that the program opens later are
+// not known; the shim looks at them again.
+struct ProgramObjects {
+  bool uses_openmp = false;   // an object needs libgomp
+  bool has_pytorch = false;
+  std::string blas_provider;  // openblas-pthread, openblas-openmp, blis, reference, or none
+  std::string libomp_path;    // LLVM's runtime; empty when it is not installed
+  // It offers every entry point that the objects ask of libgomp; else why not, for people.
+  bool libomp_suitable = false;
+  std::string libomp_obstacle;
 };
-LibompFit look_for_libomp(const TargetProgram& target, const LibrarySearch& search);
+ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch& search);
 
 }  // namespace optile::cli

@@ -55,8 +55,7 @@ const void* core_seen_from(const void* caller) {
   const void** slot = &others[(mixed >> 32) % kOthers];
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == caller) return nullptr;
   if (is_framework_core(caller)) return caller;
-  const void* core = nullptr;
-  dl_iterate_phdr(find_core, &core);
+  const void* core = framework_core();
   __atomic_store_n(slot, caller, __ATOMIC_RELAXED);
   return core;
 }
@@ -102,12 +101,14 @@ bool open_bridge(const void* core) {
 
 }  // namespace
 
-bool is_framework(const void* caller) {
-  return strncmp(file_name(caller), "libtorch", 8) == 0;
-}
-
 bool is_framework_core(const void* caller) {
   return strncmp(file_name(caller), kCore, strlen(kCore)) == 0;
+}
+
+const void* framework_core() {
+  const void* core = nullptr;
+  dl_iterate_phdr(find_core, &core);
+  return core;
 }
 
 bool framework_probe_active() {
@@ -116,7 +117,7 @@ bool framework_probe_active() {
 
 void notice_framework(const void* caller) {
   if (__atomic_load_n(&started, __ATOMIC_RELAXED) != 0 || environment().off) return;
-  const void* core = core_seen_from(caller);
+  const void* core = caller == nullptr ? nullptr : core_seen_from(caller);
   if (core == nullptr) return;
   int not_yet = 0;
   if (!__atomic_compare_exchange_n(&started, &not_yet, 1, false, __ATOMIC_ACQ_REL,

@@ -22,7 +22,7 @@ struct IssuingThread {
   // The open outermost op.
   uint32_t depth = 0;  // ops open on this thread
   bool actuated = false;
-  int own_width = 0;  // to be restored, kept current by what the program itself sets meanwhile
+  int own_width = 0;  // as the latest op found it; to be restored
   int effective_width = 0;
   int previous_width = 0;  // of the op before: a change costs
   int blas_own = 0;        // pool count to be restored; 0 = untouched

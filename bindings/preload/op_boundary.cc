@@ -118,7 +118,8 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   op->context = thread.context;
   const PlanView plan = current_plan(*attached);
   const bool marks_step = __atomic_load_n(&declared_steps, __ATOMIC_RELAXED) == 0 &&
-                          plan.marker_key == op->key && plan.marker_context == op->context;
+                          plan.marker_key == op->key &&
+                          (plan.marker_context == 0 || plan.marker_context == op->context);
   if (plan.valid && plan.marker_key != 0 && marks_step) {
     cross_step(thread, *attached, plan, arrived);
   }

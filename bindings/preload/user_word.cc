@@ -1,17 +1,14 @@
 #include "bindings/preload/user_word.h"
 
-#include <string.h>
+#include <sched.h>
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/framework_watch.h"
-#include "bindings/preload/issuing_thread.h"
 #include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
-
-thread_local bool inside_explicit_call = false;
 
 // Kept beside the regions: the word is often said before the first op, hence before attaching.
 uint32_t heard = OPTILE_WIDTH_DEFAULT;
@@ -25,6 +22,14 @@ void note_source(uint32_t source) {
   optile_store32(&attached->client->header.own_width_source, own_width_source());
 }
 
+// What a runtime starts with when nobody says anything.
+int unspoken_width() {
+  const uint32_t told = environment().omp_num_threads;
+  if (told != 0) return static_cast<int>(told);
+  cpu_set_t usable;
+  return sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 0;
+}
+
 }  // namespace
 
 uint32_t own_width_source() {
@@ -34,39 +39,32 @@ uint32_t own_width_source() {
   return said == OPTILE_WIDTH_PROGRAM || told == OPTILE_WIDTH_DEFAULT ? said : told;
 }
 
-void note_width_word(const void* caller, int width) {
-  notice_framework(caller);
-  const bool framework = is_framework(caller) && !inside_explicit_call;
+void note_own_width(int width, int before) {
+  if (width == before || width <= 0 || width == unspoken_width()) return;
+  // Without a word in the environment PyTorch starts at half the cores by itself.
+  const bool framework = before == 0 && framework_probe_active() &&
+                         environment().own_width_source == OPTILE_WIDTH_DEFAULT;
   note_source(framework ? OPTILE_WIDTH_FRAMEWORK : OPTILE_WIDTH_PROGRAM);
-  // Inside an op of ours the count in force is not the program's: remember what to go back to.
-  IssuingThread* thread = known_issuing_thread();
-  if (thread != nullptr && thread->depth > 0 && thread->actuated && width > 0) {
-    thread->own_width = width;
-  }
 }
 
 }  // namespace optile::preload
 
-extern "C" void omp_set_num_threads(int width) {
-  using optile::preload::note_width_word;
-  const void* caller = __builtin_return_address(0);
-  auto* real = reinterpret_cast<void (*)(int)>(
-      optile::preload::resolve_cached(caller, "omp_set_num_threads"));
-  if (!optile::preload::environment().off && !optile::preload::is_forked_child()) {
-    note_width_word(caller, width);
-  }
-  if (real != nullptr) real(width);
-}
-
 // at::set_num_threads(int)
 extern "C" void _ZN2at15set_num_threadsEi(int width) {
+  using namespace optile::preload;
   const void* caller = __builtin_return_address(0);
-  auto* real = reinterpret_cast<void (*)(int)>(
-      optile::preload::resolve_cached(caller, "_ZN2at15set_num_threadsEi"));
+  constexpr const char* kName = "_ZN2at15set_num_threadsEi";
+  auto* real = reinterpret_cast<void (*)(int)>(resolve_cached(caller, kName));
+  if (real == nullptr) {
+    // Called through a tail call out of an object that knows nothing of PyTorch.
+    real = reinterpret_cast<void (*)(int)>(resolve_for(framework_core(), kName));
+  }
   if (real == nullptr) return;
-  // PyTorch throws at a count below one: nothing may be left behind on the way out.
-  const bool person = width > 0 && !optile::preload::is_framework_core(caller);
-  optile::preload::inside_explicit_call = person;
+  const bool ours = environment().off || is_forked_child() || is_framework_core(caller);
+  // PyTorch throws at a count below one, so nothing of ours may wait behind the call.
+  if (!ours && width > 0) {
+    notice_framework(framework_core());
+    note_source(OPTILE_WIDTH_PROGRAM);
+  }
   real(width);
-  optile::preload::inside_explicit_call = false;
 }

@@ -1,16 +1,19 @@
-// What the program itself says about its thread count while it runs: omp_set_num_threads from its
-// own objects, and at::set_num_threads, are its user's word; the same call from inside a framework
-// that initialises itself is not.
+// Whose word the program's own width is. Nothing is interposed for omp_set_num_threads: where a call
+// came from cannot be told behind a tail call, and a word sent to the wrong copy of a runtime is a
+// word lost. What was said shows in the width that an op finds: one that is neither the
+// environment's nor the machine's was set by somebody. at::set_num_threads is a symbol of its own,
+// which PyTorch does not call while it initialises itself, so it is always a person's word.
 #pragma once
 
 #include <stdint.h>
 
 namespace optile::preload {
 
-// Called for every omp_set_num_threads that passes through, before it takes effect.
-void note_width_word(const void* caller, int width);
+// An op found this width; `before` is the one that the same thread's last op found, 0 for its first.
+// On the issuing thread, outside every region.
+void note_own_width(int width, int before);
 
-// Whose word the program's own width is, as far as heard (optile_width_source).
+// Whose word the program's own width is, as far as known (optile_width_source).
 uint32_t own_width_source();
 
 }  // namespace optile::preload

@@ -4,6 +4,7 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
+#include "bindings/preload/user_word.h"
 
 namespace optile::preload {
 namespace {
@@ -97,6 +98,7 @@ void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap) {
   int effective = own;
   if (cap != 0 && static_cast<int>(cap) < effective) effective = static_cast<int>(cap);
   if (wanted != 0 && static_cast<int>(wanted) < effective) effective = static_cast<int>(wanted);
+  note_own_width(own, thread.own_width);
   thread.own_width = own;
   thread.effective_width = effective;
   publish_own_width(own);
@@ -110,7 +112,11 @@ void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap) {
 void restore_width(IssuingThread& thread) {
   if (thread.actuated) {
     thread.actuated = false;
-    runtime.set_num_threads(thread.own_width);
+    // Another count was set inside the op by the program, and stays. OpenBLAS's OpenMP build sets
+    // the one that it finds, which says nothing.
+    if (runtime.get_max_threads() == thread.effective_width) {
+      runtime.set_num_threads(thread.own_width);
+    }
   }
   if (thread.blas_own != 0) restore_pool(thread);
 }

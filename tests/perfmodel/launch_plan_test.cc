@@ -10,6 +10,7 @@ LaunchFacts two_pools() {
   facts.blas_provider = "openblas-pthread";
   facts.libomp_path = "/usr/lib/libomp.so.5";
   facts.libomp_suitable = true;
+  facts.uses_openmp = true;
   facts.budget_cores = 4;
   return facts;
 }
@@ -48,6 +49,25 @@ TEST(LaunchPlan, LibompOnlyWhereEveryEntryPointIsThere) {
   const LaunchPlan plan = choose_launch_plan(facts, {});
   EXPECT_FALSE(plan.preload_libomp);
   EXPECT_NE(plan.reasons.front().find("GOMP_teams4"), std::string::npos);
+}
+
+TEST(LaunchPlan, AnUnknownProgramKeepsItsRuntime) {
+  LaunchFacts facts = two_pools();
+  facts.uses_openmp = false;
+  const LaunchPlan plan = choose_launch_plan(facts, {});
+  EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=keep");
+  EXPECT_TRUE(plan.environment.empty());
+  facts.openmp = OpenmpChoice::kLlvm;
+  EXPECT_TRUE(choose_launch_plan(facts, {}).preload_libomp) << "asked for";
+}
+
+TEST(LaunchPlan, OpsThatAreResizedAllTheTimeGetTheRuntimeThatResizesCheaply) {
+  LaunchFacts facts = two_pools();
+  facts.blas_provider = "reference";
+  facts.resizes_teams = true;
+  const LaunchPlan plan = choose_launch_plan(facts, {});
+  EXPECT_TRUE(plan.preload_libomp);
+  EXPECT_FALSE(plan.blas_follows);
 }
 
 TEST(LaunchPlan, APlanThatLostAgainstTheUntouchedRunIsTakenBack) {

@@ -21,7 +21,6 @@ EXPORTED = {
     "GOMP_parallel_reductions",
     "GOMP_parallel_sections",
     "_ZN2at15set_num_threadsEi",
-    "omp_set_num_threads",
     "optile_step",
 }
 

@@ -155,8 +155,44 @@ TEST_F(OpBoundary, APageInsideAStepHasNoScheduleYet) {
 
 TEST_F(OpBoundary, AWordFromBeforeAttachingIsReported) {
   in_child([](FakeDaemon& daemon) {
+    setenv("OMP_NUM_THREADS", std::to_string(kOwn + 1).c_str(), 1);
+    read_environment();
     attach(daemon);  // omp_set_num_threads came before it
+    run_op(kOp);
     CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+  });
+}
+
+TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
+    read_environment();
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    run_op(kOp);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    omp_set_num_threads(kOwn - 1);
+    run_op(kOp);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+  });
+}
+
+TEST_F(OpBoundary, AnEchoOfTheWidthInForceIsNobodysWord) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
+    read_environment();
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    const optile_op_identity identity = identity_of(kOp);
+    optile_open_op open{};
+    op_begin(&identity, &open);
+    omp_set_num_threads(omp_get_max_threads());  // as OpenBLAS's OpenMP build does
+    op_end(&open);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
   });
 }
 
@@ -228,7 +264,6 @@ TEST_F(OpBoundary, ScheduleIsWalkedStepByStep) {
     run_op(kOp);
     run_op(kMarker);
     daemon.take_events();
-    // Context 0 never occurs, so the marker is given the context it will run in.
     daemon.publish({{kOp, 3, {2, 1, 0}, 0}}, 0);
     run_op(kOp);
     // Contexts settle after 8 equal steps; then the marker's is known from its events.

@@ -290,6 +290,42 @@ TEST(SessionSurvives, DroppedEvents) {
   EXPECT_LT(client.planned_step_ns(), 1.01 * client.uniform_step_ns(4));
 }
 
+// Each op once, except that those of the loop come `times` times in a row.
+SimulatedProgram around_a_loop(int before, int loop, int times) {
+  SimulatedProgram program = one_of_each(
+      std::vector<std::function<double(int)>>(static_cast<std::size_t>(before + loop),
+                                              scaling(0.2 * kMs, 0.01 * kMs)));
+  for (int round = 1; round < times; ++round) {
+    for (int i = 0; i < loop; ++i) program.order.push_back(before + i);
+  }
+  return program;
+}
+
+TEST(SessionCounts, EveryStepThatBegan) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  const uint32_t at_first = session.view().steps;
+  client.run_steps(100);
+  EXPECT_EQ(session.view().steps, at_first + 100);
+
+  Session other(options_for(4));
+  SimulatedClient second(other, mixed_program(), {});
+  second.run_steps(250);
+  EXPECT_GE(other.view().steps, 248u) << "those before the step was known count too";
+  EXPECT_LE(other.view().steps, 250u);
+}
+
+TEST(SessionSurvives, ALoopInsideTheStepThatIsTakenForTheStep) {
+  Session session(options_for(4));
+  SimulatedClient client(session, around_a_loop(40, 5, 120), {});
+  client.run_steps(120);
+  ASSERT_TRUE(session.view().marker);
+  EXPECT_EQ(session.view().marker->ops, 640);
+  EXPECT_GE(session.view().steps, 110u);
+  EXPECT_LE(session.view().steps, 120u);
+}
+
 TEST(SessionSurvives, MasksThatAreRefused) {
   SessionOptions options = options_for(8);
   options.cases = {{1, Binding::kSpread},  {2, Binding::kSpread},  {3, Binding::kSpread},

@@ -79,7 +79,7 @@ void SimulatedClient::run_sequence(const std::vector<int>& order) {
 void SimulatedClient::run_op(const SimulatedOp& op) {
   ++progress_;
   const OpPlace place{op.key, context_};
-  const bool starts_step = page_ && page_->marker && page_->marker->place == place;
+  const bool starts_step = page_ && page_->marker && page_->marker->is(place);
   if (starts_step) step_boundary();
   adopt_pages();
   const bool first = started_.insert(op.key).second;

@@ -9,10 +9,17 @@ using optile::preload::RegionScope;
 using optile::preload::resolve_cached;
 using Body = void (*)(void*);
 
+// The compiler puts a region's body into the object that opens the region. The return address would
+// not do: a region without shared variables is often opened by a tail call.
+const void* object_address(Body body) {
+  return reinterpret_cast<const void*>(body);
+}
+
 // Without any runtime behind us the region is run by its one thread, which OpenMP allows.
 template <typename... Rest>
-void open_region(const void* caller, const char* symbol, Body body, void* data, Rest... rest) {
+void open_region(const char* symbol, Body body, void* data, Rest... rest) {
   using Real = void (*)(Body, void*, Rest...);
+  const void* caller = object_address(body);
   const auto real = reinterpret_cast<Real>(resolve_cached(caller, symbol));
   if (real == nullptr) {
     body(data);
@@ -27,17 +34,17 @@ void open_region(const void* caller, const char* symbol, Body body, void* data, 
 extern "C" {
 
 void GOMP_parallel(Body body, void* data, unsigned threads, unsigned flags) {
-  open_region(__builtin_return_address(0), "GOMP_parallel", body, data, threads, flags);
+  open_region("GOMP_parallel", body, data, threads, flags);
 }
 
 void GOMP_parallel_sections(Body body, void* data, unsigned threads, unsigned count,
                             unsigned flags) {
-  open_region(__builtin_return_address(0), "GOMP_parallel_sections", body, data, threads, count,
+  open_region("GOMP_parallel_sections", body, data, threads, count,
               flags);
 }
 
 unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsigned flags) {
-  const void* caller = __builtin_return_address(0);
+  const void* caller = object_address(body);
   using Real = unsigned (*)(Body, void*, unsigned, unsigned);
   const auto real = reinterpret_cast<Real>(resolve_cached(caller, "GOMP_parallel_reductions"));
   if (real == nullptr) {
@@ -51,13 +58,13 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
 #define OPTILE_LOOP(name)                                                                         \
   void name(Body body, void* data, unsigned threads, long start, long end, long step, long chunk, \
             unsigned flags) {                                                                     \
-    open_region(__builtin_return_address(0), #name, body, data, threads, start, end, step, chunk, \
+    open_region(#name, body, data, threads, start, end, step, chunk, \
                 flags);                                                                           \
   }
 #define OPTILE_RUNTIME_LOOP(name)                                                                  \
   void name(Body body, void* data, unsigned threads, long start, long end, long step,              \
             unsigned flags) {                                                                      \
-    open_region(__builtin_return_address(0), #name, body, data, threads, start, end, step, flags); \
+    open_region(#name, body, data, threads, start, end, step, flags); \
   }
 
 OPTILE_LOOP(GOMP_parallel_loop_static)
