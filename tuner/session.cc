@@ -97,10 +97,7 @@ void Session::State::add_op(perfmodel::OpDescription op) {
 void Session::State::on_op(const OpEvent& event) {
   if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width);
   note_page_progress(event.plan, event.column, false);
-  if (count_markers_) {
-    ++ops_seen_;
-    if (model_ && model_->marker().is(event.place)) ++steps_;
-  }
+  if (count_markers_ && model_ && model_->marker().is(event.place)) ++steps_;
   watch_sequence(event);
   take_sample(event);
 }
@@ -154,6 +151,7 @@ bool Session::State::holds_a_change(const OpEvent& event) const {
 }
 
 void Session::State::on_step(const StepEvent& event) {
+  if (event.plan < marker_since_) return;
   // The first one ends a step that was counted when it began, unless a stored plan knew its marker.
   if (!count_markers_ || model_ == nullptr) ++steps_;
   count_markers_ = false;
@@ -299,8 +297,7 @@ void Session::State::look_for_a_longer_step() {
   tuned_steps_ = {};
   sampled_steps_ = 0;
   sampled_seconds_ = 0;
-  steps_ = 0;
-  count_markers_ = true;
+  silent_before_ = false;
   decision_ = "what repeated was a loop inside the step; a longer step is looked for";
   changed();
 }
@@ -322,6 +319,7 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
   taken_version_ = version_;
   PlanDraft draft = make_draft();
   if (taken_ && draft == *taken_) return std::nullopt;
+  if (!taken_ || taken_->marker != draft.marker) marker_since_ = number;
   taken_ = draft;
   number_ = number;
   column_seen_ = false;

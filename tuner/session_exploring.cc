@@ -17,7 +17,7 @@ using perfmodel::Nanoseconds;
 
 namespace {
 
-constexpr int kMostTrials = 96;              // scheduled trial steps of one exploration (`auto`)
+constexpr int kMostTrials = 48;              // scheduled trial steps of one exploration (`auto`)
 constexpr int kAskedForClean = 3;            // then samples with a change of width in them count
 constexpr double kFreeSeconds = 0.1;         // may be lost however short the steps are
 constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is not compared

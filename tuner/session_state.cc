@@ -56,7 +56,7 @@ void Session::State::step_found() {
   watching_ = false;
   if (model_) fresh->adopt_samples(*model_);
   model_ = std::move(fresh);
-  if (count_markers_ && steps_ == 0) steps_ = steps_so_far();
+  count_steps_so_far();
   changed();
   if (!options_.may_change_widths) {
     phase_ = Phase::kObserving;
@@ -75,13 +75,21 @@ void Session::State::step_found() {
   if (own_width_ > 0) start_tuning();
 }
 
-// Those that the recogniser remembers, and as many as the ops before them make.
-uint32_t Session::State::steps_so_far() const {
-  const uint64_t remembered =
-      std::min<uint64_t>(recogniser_.observed(), StepRecogniser::kHistory);
-  const uint64_t forgotten = ops_seen_ - std::min(ops_seen_, remembered);
-  return static_cast<uint32_t>(recogniser_.steps_begun() +
-                               forgotten / static_cast<uint64_t>(model_->marker().ops));
+// Another step is known from now on. Those of a tuned one before it were steps too; what was counted
+// while nothing was settled was a part of the present one. The recogniser remembers the latest; those
+// before come from the number of ops.
+void Session::State::count_steps_so_far() {
+  if (replay_ && steps_ > 0) return;  // counted from the first on, by the stored marker
+  const uint64_t begun = recogniser_.steps_begun();
+  if (silent_before_) {
+    steps_ += static_cast<uint32_t>(begun);
+  } else {
+    const uint64_t remembered =
+        std::min<uint64_t>(recogniser_.observed(), StepRecogniser::kHistory);
+    const uint64_t forgotten = progress_ - std::min(progress_, remembered);
+    steps_ = static_cast<uint32_t>(begun + forgotten / static_cast<uint64_t>(model_->marker().ops));
+  }
+  count_markers_ = true;
 }
 
 void Session::State::set_own_width(int width) {
@@ -140,6 +148,7 @@ void Session::State::mark_left_alone() {
 void Session::State::settle(Candidate candidate, std::string decision) {
   in_force_ = std::move(candidate);
   decision_ = std::move(decision);
+  silent_before_ = true;
   phase_ = Phase::kTuned;
   comparison_.reset();
   trial_ = {};

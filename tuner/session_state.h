@@ -73,7 +73,7 @@ class Session::State {
 
   // session_state.cc
   void step_found();
-  uint32_t steps_so_far() const;
+  void count_steps_so_far();
   bool replay_fits() const;
   void begin_replay();
   void start_tuning();
@@ -165,8 +165,9 @@ class Session::State {
 
   // Totals.
   uint32_t steps_ = 0;
-  uint64_t ops_seen_ = 0;      // op events before steps were counted by their own events
   bool count_markers_ = true;  // a step counts when it begins, until step events come
+  bool silent_before_ = false;  // op events have been off since attach
+  uint64_t marker_since_ = 0;  // the first page with the present marker; older steps were others
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0;  // in observe mode
   uint32_t sampled_steps_ = 0;

@@ -79,6 +79,11 @@ base::Status start_daemon(const DaemonPaths& paths) {
     base::Status made = base::ensure_private_directory(folder);
     if (!made.ok()) return made;
   }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return base::errno_error(
+        "the daemon's socket cannot be made in " + folder + "; name another place with --socket",
+        errno);
+  }
   const pid_t child = fork();
   if (child < 0) return base::errno_error("the daemon cannot be started", errno);
   if (child == 0) become_daemon(command);

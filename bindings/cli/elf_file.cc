@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -14,6 +15,9 @@
 
 namespace optile::cli {
 namespace {
+
+constexpr unsigned char kOwnByteOrder =
+    std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
 
 // A file in memory; every access is checked against its end.
 class Mapping {
@@ -54,7 +58,8 @@ class Reader {
   bool read(ElfFile* elf, ElfSymbols symbols) {
     const auto header = file_.at<Elf64_Ehdr>(0);
     if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_phentsize != sizeof(Elf64_Phdr)) {
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != kOwnByteOrder ||
+        header->e_phentsize != sizeof(Elf64_Phdr)) {
       return false;
     }
     for (unsigned i = 0; i < header->e_phnum; ++i) {

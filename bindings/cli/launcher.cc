@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -30,6 +31,7 @@ using std::chrono::milliseconds;
 // All of it together: nobody waits longer at start than this.
 constexpr milliseconds kDaemonPatience(30);
 constexpr milliseconds kPlanPatience(20);
+constexpr const char* kMemoryStore = ":memory:";
 
 void lost(const std::string& what) {
   std::cerr << "optile: " << what << "\n";
@@ -119,7 +121,9 @@ std::optional<perfmodel::LaunchPlan> plan_from_daemon(const Options& options,
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};
-  const auto answer = ask_daemon(socket, "POST", "/v1/launch", body.dump(), kPlanPatience);
+  const auto answer =
+      ask_daemon(socket, "POST", "/v1/launch",
+                 body.dump(-1, ' ', false, Json::error_handler_t::replace), kPlanPatience);
   if (!answer.ok() || answer.value().status != 200) return std::nullopt;
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -169,7 +173,34 @@ void say_what_is_lost(const std::string& socket) {
   const Json json = Json::parse(answer.value().body, nullptr, false);
   const Json store = json.is_object() ? json.value("store", Json::object()) : Json::object();
   const std::string message = store.value("message", "");
-  if (!message.empty()) lost("the store is not kept: " + message);
+  if (message.empty() || store.value("path", "") == kMemoryStore) return;
+  const bool kept = store.value("state", "") == "on_disk";
+  lost((kept ? "the store was repaired: " : "the store is not kept: ") + message);
+}
+
+// From the launcher's own folder, which is not the daemon's.
+std::string absolute(const std::string& path) {
+  return path == kMemoryStore ? path : std::filesystem::absolute(path).string();
+}
+
+struct Prepared {
+  LaunchDecision decision;
+  Variables set;
+};
+
+Prepared prepare(const Options& options, const TargetProgram& target) {
+  const Variables now = environment_now();
+  const std::string socket =
+      absolute(options.socket.empty() ? base::default_socket_path(base::runtime_environment())
+                                      : options.socket);
+  const std::string store = absolute(options.store.empty() ? default_store_path() : options.store);
+  const base::Status daemon = ensure_daemon({socket, store, options.machine}, kDaemonPatience);
+  if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
+  if (daemon.ok()) say_what_is_lost(socket);
+  Prepared prepared;
+  prepared.decision = decide(options, target, now, socket, daemon.ok());
+  prepared.set = launch_environment(options, prepared.decision, now);
+  return prepared;
 }
 
 }  // namespace
@@ -180,24 +211,22 @@ int launch(const Options& options) {
     lost(target.message());
     return target.error().kind == base::ErrorKind::kDenied ? kCannotExecute : kNotFound;
   }
+  const bool stays = !options.report.empty() || options.summary;
   if (options.verb == Verb::kRun && options.mode == "off") {
+    if (stays) lost("nothing is watched with --mode off, so there is no report");
     return exec_program(options.command, {});
   }
-  const Variables now = environment_now();
-  const std::string socket = options.socket.empty()
-                                 ? base::default_socket_path(base::runtime_environment())
-                                 : std::filesystem::absolute(options.socket).string();
-  const std::string store = options.store.empty() ? default_store_path() : options.store;
-  const base::Status daemon = ensure_daemon({socket, store, options.machine}, kDaemonPatience);
-  if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
-  if (daemon.ok()) say_what_is_lost(socket);
-  const LaunchDecision decision = decide(options, target.value(), now, socket, daemon.ok());
-  const Variables set = launch_environment(options, decision, now);
-  if (options.report.empty() && !options.summary) return exec_program(options.command, set);
+  Prepared prepared;
+  try {
+    prepared = prepare(options, target.value());
+  } catch (const std::exception& error) {  // a library's surprise, memory
+    lost(std::string(error.what()) + "; the program runs untouched");
+  }
+  if (!stays) return exec_program(options.command, prepared.set);
 
-  const ChildEnd end = run_program(options.command, set);
+  const ChildEnd end = run_program(options.command, prepared.set);
   if (!end.started) return end.exit_code;
-  write_outputs(options, decision);
+  write_outputs(options, prepared.decision);
   end_like(end.wait_status);
 }
 

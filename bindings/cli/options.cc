@@ -10,6 +10,8 @@
 namespace optile::cli {
 namespace {
 
+const std::string kSeeHelp = "; see optile --help";
+
 void add_socket(CLI::App* app, Options& options) {
   app->add_option("--socket", options.socket, "Unix socket of the daemon")->type_name("PATH");
 }
@@ -63,16 +65,25 @@ std::string unknown_command(const CLI::App& app, const std::vector<std::string>&
   for (const CLI::App* known : app.get_subcommands(nullptr)) {
     if (known->get_name() == words.front()) return "";
   }
-  return "unknown command " + words.front() + "; see optile --help";
+  return "unknown command " + words.front() + kSeeHelp;
 }
 
-// Everything behind the first "--" is the program's, whatever it looks like.
+// Everything behind the first "--" is the program's, whatever it looks like. (Where the program was
+// named before it, the "--" itself is the program's too: see whole_command.)
 std::vector<std::string> split_command(std::vector<std::string>& arguments) {
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   if (separator == arguments.end()) return {};
   std::vector<std::string> command(separator + 1, arguments.end());
   arguments.erase(separator, arguments.end());
   return command;
+}
+
+// `before`: what the options left over in front of the "--".
+std::vector<std::string> whole_command(std::vector<std::string> before, bool separated,
+                                       const std::vector<std::string>& behind) {
+  if (!before.empty() && separated) before.emplace_back("--");
+  before.insert(before.end(), behind.begin(), behind.end());
+  return before;
 }
 
 }  // namespace
@@ -82,6 +93,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   Options& options = parsed.options;
   std::vector<std::string> words = arguments;
   options.command = split_command(words);
+  const bool separated = words.size() < arguments.size();
 
   CLI::App app("optile: runs each operator of a program at the right width", "optile");
   app.set_version_flag("--version", std::string("optile ") + OPTILE_VERSION);
@@ -112,7 +124,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     std::ostringstream out;
     std::ostringstream err;
     const int code = app.exit(error, out, err);
-    if (code != 0) return base::Error{base::ErrorKind::kInvalid, error.what()};
+    if (code != 0) return base::Error{base::ErrorKind::kInvalid, error.what() + kSeeHelp};
     parsed.exit_code = 0;
     parsed.text = out.str();
     return parsed;
@@ -128,9 +140,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     if (!app_of->parsed()) continue;
     options.verb = verb;
     if (verb != Verb::kRun && verb != Verb::kBaseline) continue;
-    // Without a "--" the program's words are what the options left over.
-    std::vector<std::string> rest = app_of->remaining();
-    options.command.insert(options.command.begin(), rest.begin(), rest.end());
+    options.command = whole_command(app_of->remaining(), separated, options.command);
     if (options.command.empty()) {
       return base::Error{base::ErrorKind::kInvalid,
                          "no program to run: optile " + app_of->get_name() + " [OPTIONS] -- CMD"};

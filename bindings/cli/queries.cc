@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/runtime_path.h"
@@ -20,6 +21,7 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::milliseconds kPatience(3000);
 constexpr int kBarColumns = 32;
+constexpr const char* kRefused = "the daemon refused to answer; its log says why";
 
 // A JSON null stands where nothing is known.
 std::string text_of(const Json& object, const char* key, const std::string& otherwise = "") {
@@ -89,12 +91,23 @@ void print_status(const Json& status) {
   }
 }
 
+// Of the time that the ops of the same client take in a step.
+void add_shares(Json& ops) {
+  std::map<double, double> seconds;  // by client
+  for (const Json& op : ops) seconds[number_of(op, "client")] += number_of(op, "seconds");
+  for (Json& op : ops) {
+    const double all = seconds[number_of(op, "client")];
+    op["share"] = all > 0 ? number_of(op, "seconds") / all : 0;
+  }
+}
+
 void print_ops(const Json& answer) {
   Json ops = answer.value("ops", Json::array());
   if (ops.empty()) {
     std::printf("no ops yet: no program has run a whole step\n");
     return;
   }
+  add_shares(ops);
   std::stable_sort(ops.begin(), ops.end(), [](const Json& a, const Json& b) {
     return number_of(a, "share") > number_of(b, "share");
   });
@@ -184,18 +197,20 @@ int stop_daemon(const Json& status) {
 
 }  // namespace
 
-int answer_query(const Options& options) {
-  const std::string socket = options.socket.empty()
-                                 ? base::default_socket_path(base::runtime_environment())
-                                 : std::filesystem::absolute(options.socket).string();
+int answer_query(const Options& options) try {
+  const std::string named = options.socket.empty()
+                                ? base::default_socket_path(base::runtime_environment())
+                                : options.socket;
+  const std::string socket = std::filesystem::absolute(named).string();
   const auto answer = ask_daemon(socket, "GET", target_of(options), "", kPatience);
   if (!answer.ok()) return fail(answer.message());
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (answer.value().status != 200) {
-    return fail(json.is_object() ? text_of(json, "error", "the daemon refused")
-                                 : "the daemon refused");
+    const Json error = json.is_object() ? json.value("error", Json()) : Json();
+    return fail(error.is_object() ? text_of(error, "message", kRefused) : kRefused);
   }
-  if (!json.is_object()) return fail("the daemon's answer cannot be read");
+  if (!json.is_object())
+    return fail("the daemon's answer cannot be read; ask with --json for more");
   if (options.verb == Verb::kStop) return stop_daemon(json);
   if (options.json) {
     std::printf("%s\n", json.dump(2).c_str());
@@ -203,6 +218,10 @@ int answer_query(const Options& options) {
     print_answer(options.verb, json);
   }
   return 0;
+} catch (const Json::exception&) {  // a field of another kind than ours
+  return fail("the daemon's answer cannot be read; it may be of another version: optile stop");
+} catch (const std::filesystem::filesystem_error& error) {
+  return fail(error.what());
 }
 
 }  // namespace optile::cli

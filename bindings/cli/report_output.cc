@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "bindings/cli/http_client.h"
 
 namespace optile::cli {
+namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::json;
@@ -55,10 +57,16 @@ Json empty_report(const LaunchDecision& decision) {
           {"fallbacks", Json::array()}};
 }
 
+std::string state_of(const Json& report) {
+  const Json state = report.value("state", Json());
+  return state.is_string() ? state.get<std::string>() : "unknown";
+}
+
 // The daemon hears of the program's end a moment after we do.
 Json fetch_report(const LaunchDecision& decision) {
   const auto end = steady_clock::now() + kReportPatience;
   Json report = empty_report(decision);
+  if (decision.shim.empty()) return report;  // it could not attach
   while (steady_clock::now() < end) {
     const auto answer = ask_daemon(
         decision.socket, "GET", "/v1/runs/" + decision.run_id + "/report", "", milliseconds(1000));
@@ -67,32 +75,33 @@ Json fetch_report(const LaunchDecision& decision) {
       Json parsed = Json::parse(answer.value().body, nullptr, false);
       if (parsed.is_object()) report.update(parsed);
       // A program that never opened a region never attached: nothing will come.
-      const std::string state = report.value("state", "unknown");
-      if (state != "running") break;
+      if (state_of(report) != "running") break;
     }
     std::this_thread::sleep_for(kPause);
   }
   return report;
 }
 
-// Beside the target and renamed into place: a reader never sees half a report.
+// A file is replaced as a whole, behind a link too: a reader never sees half a report. What is no
+// file, a pipe or a device, is written to.
 base::Status write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part" + std::to_string(getpid());
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) {
-      const int why = errno;
-      unlink(temporary.c_str());
-      return base::errno_error("the report " + path + " cannot be written", why);
-    }
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+  std::error_code ignored;
+  const fs::file_status found = fs::status(path, ignored);
+  const bool replaced =
+      !path.starts_with("/dev/") && (!fs::exists(found) || fs::is_regular_file(found));
+  const std::string whole =
+      replaced && fs::exists(found) ? fs::canonical(path, ignored).string() : path;
+  const std::string part = replaced ? whole + ".part" + std::to_string(getpid()) : whole;
+  const auto failed = [&] {
     const int why = errno;
-    unlink(temporary.c_str());
+    if (replaced) unlink(part.c_str());
     return base::errno_error("the report " + path + " cannot be written", why);
-  }
+  };
+  std::ofstream file(part, std::ios::binary | (replaced ? std::ios::trunc : std::ios::app));
+  file << text;
+  file.close();
+  if (!file) return failed();
+  if (replaced && std::rename(part.c_str(), whole.c_str()) != 0) return failed();
   return {};
 }
 
@@ -139,9 +148,7 @@ void add_ops(const Json& report, std::string& out) {
     out += "  no op runs at another width than the program's own\n";
     return;
   }
-  const auto seconds = [](const Json& op) {
-    return op.value("seconds", 0.0) * std::max(1, op.value("per_step", 1));
-  };
+  const auto seconds = [](const Json& op) { return op.value("seconds", 0.0); };
   std::sort(changed.begin(), changed.end(),
             [&](const Json& a, const Json& b) { return seconds(a) > seconds(b); });
   out +=
@@ -155,14 +162,7 @@ void add_ops(const Json& report, std::string& out) {
   }
 }
 
-}  // namespace
-
-std::string summary_table(const std::string& text) {
-  const Json report = Json::parse(text, nullptr, false);
-  if (!report.is_object() || report.value("state", "unknown") == "unknown") {
-    return "optile: the program never attached (no OpenMP region, no op), so there is nothing to "
-           "report\n";
-  }
+std::string table_of(const Json& report) {
   std::string out = "optile: " + report.value("program", "the program") + ", " +
                     std::to_string(report.value("steps", 0)) + " steps\n";
   add_steps(report, out);
@@ -191,13 +191,28 @@ std::string summary_table(const std::string& text) {
   return out;
 }
 
+}  // namespace
+
+std::string summary_table(const std::string& text) {
+  const Json report = Json::parse(text, nullptr, false);
+  if (!report.is_object() || state_of(report) == "unknown") {
+    return "optile: the program never attached (no OpenMP region, no op), so there is nothing to "
+           "report\n";
+  }
+  try {
+    return table_of(report);
+  } catch (const Json::exception&) {  // a field of another kind than ours
+    return "optile: the report cannot be read; the daemon may be of another version: optile stop\n";
+  }
+}
+
 void write_outputs(const Options& options, const LaunchDecision& decision) {
   const Json report = fetch_report(decision);
   const std::string text = report.dump(2) + "\n";
   if (!options.report.empty()) {
     const base::Status written = write_file(options.report, text);
     if (!written.ok()) std::cerr << "optile: " << written.message() << "\n";
-    if (report.value("state", "unknown") == "unknown") {
+    if (state_of(report) == "unknown") {
       std::cerr << "optile: the program never attached, so its report is empty\n";
     }
   }

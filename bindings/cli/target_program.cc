@@ -100,6 +100,18 @@ bool is_python(const std::string& executable) {
   return fs::path(executable).filename().string().starts_with("python");
 }
 
+// What an interpreter was told to run, else the executable: as the shim will tell it of itself.
+std::string program_of(const std::string& executable, const std::vector<std::string>& command) {
+  std::error_code ignored;
+  const std::string itself = fs::canonical(executable, ignored).string();
+  if (!is_python(executable)) return itself;
+  for (std::size_t i = 1; i < command.size() && command[i] != "-c"; ++i) {
+    if (command[i] == "-m") return i + 1 < command.size() ? command[i + 1] : itself;
+    if (!command[i].starts_with("-")) return command[i];
+  }
+  return itself;
+}
+
 // PyTorch's extension module, where this interpreter would import it from.
 std::vector<std::string> python_extensions(const std::string& executable) {
   std::vector<std::string> found;
@@ -191,12 +203,7 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
     if (interpreter.empty()) break;
     target.executable = interpreter;
   }
-  if (is_python(target.executable) && target.executable == target.path) {
-    const auto script =
-        std::find_if(command.begin() + 1, command.end(),
-                     [](const std::string& word) { return !word.starts_with("-"); });
-    if (script != command.end()) target.script = *script;
-  }
+  if (target.executable == target.path) target.script = program_of(target.executable, command);
   target.unseen = why_unseen(target.executable);
   return target;
 }

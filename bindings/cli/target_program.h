@@ -13,7 +13,7 @@ namespace optile::cli {
 struct TargetProgram {
   std::string path;        // what execvp will find
   std::string executable;  // the ELF file that runs: the same, or a script's interpreter
-  std::string script;      // what an interpreter runs, for the store's key; else `path`
+  std::string script;      // what an interpreter runs, else the executable: the store's key
   std::string unseen;      // why the shim is left out; empty when it can be used
 };
 
@@ -24,7 +24,7 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
 // interpreter, PyTorch where it would be imported from. Objects that the program opens later are
 // not known; the shim looks at them again.
 struct ProgramObjects {
-  bool uses_openmp = false;   // an object needs libgomp
+  bool uses_openmp = false;  // an object needs libgomp
   bool has_pytorch = false;
   std::string blas_provider;  // openblas-pthread, openblas-openmp, blis, reference, or none
   std::string libomp_path;    // LLVM's runtime; empty when it is not installed
