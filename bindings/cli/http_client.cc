@@ -5,7 +5,7 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <cerrno>
+#include <boost/system/error_code.hpp>
 
 namespace optile::cli {
 namespace {
@@ -70,8 +70,8 @@ base::Result<HttpAnswer> ask_daemon(const std::string& socket, const std::string
     exchange.start(socket, deadline);
     loop.run();
     if (!exchange.error()) return exchange.answer();
-    const bool nobody =
-        exchange.error() == asio::error::connection_refused || exchange.error().value() == ENOENT;
+    const bool nobody = exchange.error() == asio::error::connection_refused ||
+                        exchange.error() == boost::system::errc::no_such_file_or_directory;
     if (nobody) {
       return base::Error{base::ErrorKind::kNotFound,
                          "no daemon answers on " + socket +
