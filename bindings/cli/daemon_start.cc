@@ -61,9 +61,7 @@ std::vector<std::string> daemon_command(const DaemonPaths& paths) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const char* name : {"LD_PRELOAD", "OMP_NUM_THREADS"}) unsetenv(name);
   if (chdir("/") != 0) _exit(1);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = argument_vector(command);
   execv(arguments[0], arguments.data());
   _exit(127);
 }
