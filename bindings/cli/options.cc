@@ -10,7 +10,7 @@
 namespace optile::cli {
 namespace {
 
-const std::string kSeeHelp = "; see optile --help";
+constexpr const char* kSeeHelp = "; see optile --help";
 
 void add_socket(CLI::App* app, Options& options) {
   app->add_option("--socket", options.socket, "Unix socket of the daemon")->type_name("PATH");
@@ -124,7 +124,8 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     std::ostringstream out;
     std::ostringstream err;
     const int code = app.exit(error, out, err);
-    if (code != 0) return base::Error{base::ErrorKind::kInvalid, error.what() + kSeeHelp};
+    if (code != 0)
+      return base::Error{base::ErrorKind::kInvalid, std::string(error.what()) + kSeeHelp};
     parsed.exit_code = 0;
     parsed.text = out.str();
     return parsed;
@@ -140,15 +141,16 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     if (!app_of->parsed()) continue;
     options.verb = verb;
     if (verb != Verb::kRun && verb != Verb::kBaseline) continue;
-    options.command = whole_command(app_of->remaining(), separated, options.command);
+    const std::vector<std::string> before = app_of->remaining();
+    if (!before.empty() && before.front().starts_with("-")) {
+      return base::Error{
+          base::ErrorKind::kInvalid,
+          "unknown option " + before.front() + "; see optile " + app_of->get_name() + " --help"};
+    }
+    options.command = whole_command(before, separated, options.command);
     if (options.command.empty()) {
       return base::Error{base::ErrorKind::kInvalid,
                          "no program to run: optile " + app_of->get_name() + " [OPTIONS] -- CMD"};
-    }
-    if (options.command.front().starts_with("-")) {
-      return base::Error{base::ErrorKind::kInvalid, "unknown option " + options.command.front() +
-                                                        "; see optile " + app_of->get_name() +
-                                                        " --help"};
     }
   }
   return parsed;

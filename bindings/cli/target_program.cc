@@ -103,7 +103,7 @@ bool is_python(const std::string& executable) {
 // What an interpreter was told to run, else the executable: as the shim will tell it of itself.
 std::string program_of(const std::string& executable, const std::vector<std::string>& command) {
   std::error_code ignored;
-  const std::string itself = fs::canonical(executable, ignored).string();
+  std::string itself = fs::canonical(executable, ignored).string();
   if (!is_python(executable)) return itself;
   for (std::size_t i = 1; i < command.size() && command[i] != "-c"; ++i) {
     if (command[i] == "-m") return i + 1 < command.size() ? command[i + 1] : itself;
