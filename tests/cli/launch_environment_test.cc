@@ -1,0 +1,139 @@
+#include "bindings/cli/launch_environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optile::cli {
+namespace {
+
+using testing::Contains;
+using testing::Key;
+using testing::Not;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+LaunchDecision decided() {
+  LaunchDecision decision;
+  decision.shim = "/opt/lib/liboptile_preload.so";
+  decision.bridge_dir = "/opt/lib";
+  decision.libomp = "/usr/lib/libomp.so.5";
+  decision.socket = "/run/optile/optiled.sock";
+  decision.run_id = "abc-1";
+  decision.budget_cores = 6;
+  decision.plan.text = "openmp=llvm wait=1ms blas=follow";
+  decision.plan.preload_libomp = true;
+  decision.plan.blas_follows = true;
+  decision.plan.environment = {{"KMP_BLOCKTIME", "1"}};
+  return decision;
+}
+
+Variables made(const Options& options, const Variables& now) {
+  return launch_environment(options, decided(), now);
+}
+
+Options in_mode(const std::string& mode) {
+  Options options;
+  options.mode = mode;
+  return options;
+}
+
+TEST(LaunchEnvironment, TheShimIsToldEverything) {
+  Options options;
+  options.search = "paper";
+  options.strategy = "2";
+  const Variables set = made(options, {});
+  EXPECT_THAT(set, Contains(Pair("OPTILE_SOCKET", "/run/optile/optiled.sock")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_RUN_ID", "abc-1")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_BRIDGE_DIR", "/opt/lib")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_MODE", "tune")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_SEARCH", "paper")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_STRATEGY", "2")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_BLAS", "auto")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_LAUNCH_PLAN", "openmp=llvm wait=1ms blas=follow")));
+  EXPECT_THAT(set, Contains(Pair("KMP_BLOCKTIME", "1")));
+  EXPECT_THAT(set, Not(Contains(Key("OPTILE_BASELINE"))));
+}
+
+TEST(LaunchEnvironment, TheBlasPoolIsLeftAloneUnlessThePlanSaysSo) {
+  LaunchDecision decision = decided();
+  decision.plan.blas_follows = false;
+  EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_BLAS"), "keep");
+}
+
+TEST(LaunchEnvironment, AWordOfTheUserIsNeverReplaced) {
+  const Variables now = {{"KMP_BLOCKTIME", "200"}, {"OMP_NUM_THREADS", "2"}};
+  const Variables set = made({}, now);
+  EXPECT_THAT(set, Not(Contains(Key("KMP_BLOCKTIME"))));
+  EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
+  EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
+}
+
+TEST(LaunchEnvironment, AnEmptyWordIsAWord) {
+  const Variables set = made({}, {{"OMP_NUM_THREADS", ""}});
+  EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
+}
+
+TEST(LaunchEnvironment, WithoutAWordTheBudgetIsExported) {
+  for (const char* mode : {"tune", "freeze"}) {
+    const Variables set = made(in_mode(mode), {});
+    EXPECT_EQ(set.at("OMP_NUM_THREADS"), "6") << mode;
+    EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "launcher") << mode;
+  }
+}
+
+TEST(LaunchEnvironment, ModesThatChangeNothingExportNoWidth) {
+  for (const char* mode : {"observe", "advise"}) {
+    const Variables set = made(in_mode(mode), {});
+    EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS")))) << mode;
+    EXPECT_THAT(set, Not(Contains(Key("OPTILE_OWN_WIDTH_SOURCE")))) << mode;
+    EXPECT_EQ(set.at("OPTILE_MODE"), mode);
+  }
+}
+
+TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
+  LaunchDecision decision = decided();
+  decision.baseline = true;
+  decision.plan = {};
+  const Variables set = launch_environment({}, decision, {{"LD_PRELOAD", "mine.so"}});
+  EXPECT_THAT(set, UnorderedElementsAre(
+                       Pair("LD_PRELOAD", "/opt/lib/liboptile_preload.so:mine.so"),
+                       Pair("OPTILE_SOCKET", "/run/optile/optiled.sock"),
+                       Pair("OPTILE_RUN_ID", "abc-1"), Pair("OPTILE_BRIDGE_DIR", "/opt/lib"),
+                       Pair("OPTILE_MODE", "observe"), Pair("OPTILE_BASELINE", "1"),
+                       Pair("OPTILE_BLAS", "keep"), Pair("OPTILE_LAUNCH_PLAN", "")));
+}
+
+TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {
+  EXPECT_EQ(made({}, {{"LD_PRELOAD", "libuser.so:/x/liby.so"}}).at("LD_PRELOAD"),
+            "/opt/lib/liboptile_preload.so:/usr/lib/libomp.so.5:libuser.so:/x/liby.so");
+  EXPECT_EQ(made({}, {}).at("LD_PRELOAD"), "/opt/lib/liboptile_preload.so:/usr/lib/libomp.so.5");
+  LaunchDecision kept = decided();
+  kept.plan.preload_libomp = false;
+  EXPECT_EQ(launch_environment({}, kept, {{"LD_PRELOAD", ""}}).at("LD_PRELOAD"),
+            "/opt/lib/liboptile_preload.so");
+}
+
+TEST(LaunchEnvironment, AProgramThatCannotBeSeenGetsNothing) {
+  LaunchDecision decision = decided();
+  decision.shim = "";
+  EXPECT_TRUE(launch_environment({}, decision, {}).empty());
+}
+
+TEST(UserWords, ThoseAboutThreadsAndNoOthers) {
+  const Variables now = {{"OMP_NUM_THREADS", "2"},
+                         {"GOMP_SPINCOUNT", "1"},
+                         {"KMP_AFFINITY", "none"},
+                         {"OPENBLAS_NUM_THREADS", "3"},
+                         {"GOTO_NUM_THREADS", "3"},
+                         {"MKL_NUM_THREADS", "4"},
+                         {"HOME", "/h"},
+                         {"MY_OMP_THING", "x"},
+                         {"LD_PRELOAD", "libuser.so"}};
+  EXPECT_THAT(user_words(now),
+              UnorderedElementsAre(Key("OMP_NUM_THREADS"), Key("GOMP_SPINCOUNT"),
+                                   Key("KMP_AFFINITY"), Key("OPENBLAS_NUM_THREADS"),
+                                   Key("GOTO_NUM_THREADS"), Key("MKL_NUM_THREADS")));
+}
+
+}  // namespace
+}  // namespace optile::cli

@@ -1,0 +1,187 @@
+#include "bindings/cli/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optile::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+Options parsed(const Words& words) {
+  const auto result = parse_options(words);
+  EXPECT_TRUE(result.ok()) << result.message();
+  return result.ok() ? result.value().options : Options();
+}
+
+std::string refused(const Words& words) {
+  const auto result = parse_options(words);
+  EXPECT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, base::ErrorKind::kInvalid);
+  return result.ok() ? "" : result.message();
+}
+
+TEST(Options, WhatHoldsUnlessSomethingIsSaid) {
+  const Options options = parsed({"run", "--", "train"});
+  EXPECT_EQ(options.verb, Verb::kRun);
+  EXPECT_EQ(options.mode, "tune");
+  EXPECT_EQ(options.openmp, "auto");
+  EXPECT_EQ(options.wait, "auto");
+  EXPECT_EQ(options.blas, "auto");
+  EXPECT_EQ(options.search, "auto");
+  EXPECT_EQ(options.strategy, "auto");
+  EXPECT_FALSE(options.summary);
+  for (const std::string& text : {options.report, options.socket, options.store, options.machine}) {
+    EXPECT_EQ(text, "");
+  }
+  EXPECT_THAT(options.command, ElementsAre("train"));
+}
+
+TEST(Options, EveryFlagOfRun) {
+  const Options options = parsed(
+      {"run",         "--mode",   "freeze",   "--openmp",  "llvm",       "--wait", "passive",
+       "--blas",      "keep",     "--search", "paper",     "--strategy", "2",      "--socket",
+       "s.sock",      "--report", "r.json",   "--summary", "--store",    "s.db",   "--machine",
+       "core:4 pu:1", "--",       "python3",  "train.py",  "--epochs",   "3"});
+  EXPECT_EQ(options.mode, "freeze");
+  EXPECT_EQ(options.openmp, "llvm");
+  EXPECT_EQ(options.wait, "passive");
+  EXPECT_EQ(options.blas, "keep");
+  EXPECT_EQ(options.search, "paper");
+  EXPECT_EQ(options.strategy, "2");
+  EXPECT_EQ(options.socket, "s.sock");
+  EXPECT_EQ(options.report, "r.json");
+  EXPECT_TRUE(options.summary);
+  EXPECT_EQ(options.store, "s.db");
+  EXPECT_EQ(options.machine, "core:4 pu:1");
+  EXPECT_THAT(options.command, ElementsAre("python3", "train.py", "--epochs", "3"));
+}
+
+TEST(Options, EveryFlagOfBaseline) {
+  const Options options = parsed({"baseline", "--socket", "s", "--report", "r", "--summary",
+                                  "--store", "d", "--machine", "m", "--", "train"});
+  EXPECT_EQ(options.verb, Verb::kBaseline);
+  EXPECT_EQ(options.socket, "s");
+  EXPECT_EQ(options.report, "r");
+  EXPECT_TRUE(options.summary);
+  EXPECT_EQ(options.store, "d");
+  EXPECT_EQ(options.machine, "m");
+}
+
+TEST(Options, AnUntouchedRunHasNothingToChoose) {
+  for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy"}) {
+    EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
+  }
+}
+
+TEST(Options, EveryQuestion) {
+  EXPECT_EQ(parsed({"status"}).verb, Verb::kStatus);
+  EXPECT_EQ(parsed({"machine"}).verb, Verb::kMachine);
+  EXPECT_EQ(parsed({"stop", "--socket", "s"}).verb, Verb::kStop);
+  const Options ops = parsed({"ops", "--json", "--client", "7", "--socket", "s"});
+  EXPECT_EQ(ops.verb, Verb::kOps);
+  EXPECT_TRUE(ops.json);
+  EXPECT_EQ(ops.client, "7");
+  EXPECT_EQ(ops.socket, "s");
+  const Options explain = parsed({"explain", "aten::addmm", "--client", "7"});
+  EXPECT_EQ(explain.verb, Verb::kExplain);
+  EXPECT_EQ(explain.op, "aten::addmm");
+  EXPECT_FALSE(explain.json);
+}
+
+struct Choice {
+  const char* flag;
+  Words words;
+};
+
+TEST(Options, WhatCanBeChosenAndWhatNot) {
+  const std::vector<Choice> choices = {{"--mode", {"observe", "advise", "tune", "freeze", "off"}},
+                                       {"--openmp", {"auto", "keep", "llvm"}},
+                                       {"--wait", {"auto", "keep", "active", "passive"}},
+                                       {"--blas", {"auto", "keep"}},
+                                       {"--search", {"paper", "auto"}},
+                                       {"--strategy", {"1", "2", "uniform", "auto"}}};
+  for (const Choice& choice : choices) {
+    for (const std::string& word : choice.words) {
+      EXPECT_TRUE(parse_options({"run", choice.flag, word, "--", "x"}).ok()) << word;
+    }
+    for (const char* wrong : {"faster", "", "TUNE"}) {
+      const std::string message = refused({"run", choice.flag, wrong, "--", "x"});
+      EXPECT_THAT(message, HasSubstr(choice.flag));
+      EXPECT_THAT(message, HasSubstr(choice.words.front())) << "what can be chosen is said";
+    }
+    EXPECT_THAT(refused({"run", choice.flag}), HasSubstr(choice.flag));
+  }
+}
+
+TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
+  for (const char* mode : {"observe", "advise"}) {
+    const Options options = parsed({"run", "--mode", mode, "--", "x"});
+    EXPECT_TRUE(options.changes_nothing());
+    EXPECT_EQ(options.openmp, "keep");
+    EXPECT_EQ(options.wait, "keep");
+    EXPECT_EQ(options.blas, "keep");
+    // What somebody asked for by name is theirs.
+    const Options asked = parsed({"run", "--mode", mode, "--openmp", "llvm", "--", "x"});
+    EXPECT_EQ(asked.openmp, "llvm");
+    EXPECT_EQ(asked.wait, "keep");
+  }
+  for (const char* mode : {"tune", "freeze"}) {
+    const Options options = parsed({"run", "--mode", mode, "--", "x"});
+    EXPECT_FALSE(options.changes_nothing());
+    EXPECT_EQ(options.openmp, "auto");
+    EXPECT_EQ(options.wait, "auto");
+    EXPECT_EQ(options.blas, "auto");
+  }
+}
+
+TEST(Options, TheCommandIsTheProgramsOwn) {
+  // Flags behind the separator look like ours and are not.
+  EXPECT_THAT(parsed({"run", "--", "x", "--mode", "off", "--help"}).command,
+              ElementsAre("x", "--mode", "off", "--help"));
+  EXPECT_EQ(parsed({"run", "--", "x", "--mode", "off"}).mode, "tune");
+  // So does a second separator.
+  EXPECT_THAT(parsed({"run", "--", "git", "log", "--", "file"}).command,
+              ElementsAre("git", "log", "--", "file"));
+  EXPECT_THAT(parsed({"run", "--", "--odd-name"}).command, ElementsAre("--odd-name"));
+}
+
+TEST(Options, WithoutASeparatorTheFirstWordIsTheProgram) {
+  const Options options = parsed({"run", "--mode", "observe", "train", "--mode", "off", "-v"});
+  EXPECT_EQ(options.mode, "observe");
+  EXPECT_THAT(options.command, ElementsAre("train", "--mode", "off", "-v"));
+  // A separator behind the program's name is the program's.
+  EXPECT_THAT(parsed({"run", "git", "log", "--", "file"}).command,
+              ElementsAre("git", "log", "--", "file"));
+}
+
+TEST(Options, WhatCannotBeMeant) {
+  EXPECT_THAT(refused({}), HasSubstr("optile --help"));
+  EXPECT_THAT(refused({"fly", "--", "x"}), HasSubstr("fly"));
+  EXPECT_THAT(refused({"fly"}), HasSubstr("optile --help"));
+  EXPECT_THAT(refused({"run"}), HasSubstr("no program"));
+  EXPECT_THAT(refused({"run", "--"}), HasSubstr("no program"));
+  EXPECT_THAT(refused({"baseline", "--summary"}), HasSubstr("optile baseline"));
+  EXPECT_THAT(refused({"run", "--faster", "--", "x"}), HasSubstr("--faster"));
+  EXPECT_THAT(refused({"status", "--faster"}), HasSubstr("--faster"));
+  EXPECT_THAT(refused({"status", "--client", "1"}), HasSubstr("--client"));
+  EXPECT_THAT(refused({"explain"}), HasSubstr("OP"));
+  EXPECT_THAT(refused({"ops", "extra"}), HasSubstr("extra"));
+  EXPECT_THAT(refused({"stop", "--json"}), HasSubstr("--json"));
+}
+
+TEST(Options, HelpAndVersionEndWellAndPrint) {
+  for (const Words& words :
+       {Words{"--help"}, Words{"run", "--help"}, Words{"explain", "--help"}, Words{"--version"}}) {
+    const auto result = parse_options(words);
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result.value().exit_code, 0);
+    EXPECT_THAT(result.value().text, HasSubstr("optile"));
+  }
+  EXPECT_EQ(parse_options({"status"}).value().exit_code, -1);
+}
+
+}  // namespace
+}  // namespace optile::cli

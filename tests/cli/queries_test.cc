@@ -1,0 +1,132 @@
+#include "bindings/cli/queries.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/files.h"
+#include "tests/cli/one_answer.h"
+
+namespace optile::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Said {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+class QueriesTest : public testing::Test {
+ protected:
+  Said ask(Options options) {
+    options.socket = folder_ / "s";
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Said said;
+    said.exit_code = answer_query(options);
+    said.out = testing::internal::GetCapturedStdout();
+    said.err = testing::internal::GetCapturedStderr();
+    return said;
+  }
+  Said ask(Options options, int status, const std::string& body) {
+    OneAnswer daemon(folder_ / "s", status, body);
+    Said said = ask(std::move(options));
+    request_ = daemon.request();
+    return said;
+  }
+
+  TemporaryDirectory folder_;
+  std::string request_;
+};
+
+Options about(Verb verb) {
+  Options options;
+  options.verb = verb;
+  return options;
+}
+
+TEST_F(QueriesTest, WithoutADaemonTheMessageSaysWhatToDo) {
+  const Said said = ask(about(Verb::kStatus));
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.err, StartsWith("optile: no daemon answers on "));
+  EXPECT_EQ(said.out, "");
+}
+
+TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWords) {
+  Options options = about(Verb::kExplain);
+  options.op = "aten::x y";
+  const Said said = ask(options, 404, R"({"error": {"message": "no op matches; see /v1/ops"}})");
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_EQ(said.err, "optile: no op matches; see /v1/ops\n");
+  EXPECT_THAT(request_, StartsWith("GET /v1/ops/aten%3A%3Ax%20y/explain "));
+}
+
+TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {
+  Options options = about(Verb::kOps);
+  options.client = "1";
+  const Said said = ask(options, 200, R"({"ops": [
+      {"client": 1, "id": "a", "seconds": 0.001, "width": 1, "own_width": 4, "name": "small"},
+      {"client": 1, "id": "b", "seconds": 0.003, "width": 4, "own_width": 4, "name": "large"},
+      {"client": 2, "id": "c", "seconds": 9.0, "width": 4, "own_width": 4, "name": "other"}]})");
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(request_, StartsWith("GET /v1/ops?client=1 "));
+  const std::size_t small = said.out.find("25.0%");
+  const std::size_t large = said.out.find("75.0%");
+  ASSERT_NE(small, std::string::npos) << said.out;
+  ASSERT_NE(large, std::string::npos) << said.out;
+  EXPECT_LT(large, small);
+  EXPECT_THAT(said.out, HasSubstr("100.0%"));
+}
+
+TEST_F(QueriesTest, OpsThatTookNoTimeYetHaveNoShare) {
+  const Said said =
+      ask(about(Verb::kOps), 200, R"({"ops": [{"client": 1, "id": "a", "seconds": 0}]})");
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.out, HasSubstr("0.0%"));
+}
+
+TEST_F(QueriesTest, JsonIsTheDaemonsAnswer) {
+  Options options = about(Verb::kStatus);
+  options.json = true;
+  const Said said = ask(options, 200, R"({"pid": 7, "clients": []})");
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_EQ(said.out, "{\n  \"clients\": [],\n  \"pid\": 7\n}\n");
+}
+
+TEST_F(QueriesTest, AnExplanationShowsTheCurveAndWhoSaidWhat) {
+  const Said said = ask(about(Verb::kExplain), 200, R"({"more": 2, "explanations": [{
+      "name": "aten::addmm", "shape": "[8,8]", "id": "00ff", "sentence": "width 2: planned",
+      "curve": [{"width": 2, "binding": "none", "median_ns": 1000, "count": 8, "kind": "sampled"}],
+      "runner_up": {"width": 4}, "provenance": {"source": "this_run", "made_at": null},
+      "switching_cost": {"ns": 5000, "measured": true}, "cap": 4,
+      "user": {"own_width": 4, "source": "environment"}}]})");
+  EXPECT_EQ(said.exit_code, 0);
+  for (const char* part :
+       {"aten::addmm [8,8]  (00ff)", "width 2: planned", "8 samples", "runner-up: width 4",
+        "this_run", "5.0 us (measured)", "set by environment; never wider than 4", "and 2 more"}) {
+    EXPECT_THAT(said.out, HasSubstr(part));
+  }
+}
+
+TEST_F(QueriesTest, AnAnswerOfAnotherKindIsNoCrash) {
+  for (const char* body : {"garbage", "[]", R"({"store": 3, "machine": "x", "clients": 5})"}) {
+    std::filesystem::remove(folder_ / "s");
+    const Said said = ask(about(Verb::kStatus), 200, body);
+    EXPECT_EQ(said.exit_code, 1) << body;
+    EXPECT_THAT(said.err, StartsWith("optile: "));
+  }
+}
+
+TEST_F(QueriesTest, NobodyIsEndedWhoIsNoDaemon) {
+  for (const char* body : {R"({"pid": 1})", R"({"pid": -1})", "{}"}) {
+    std::filesystem::remove(folder_ / "s");
+    const Said said = ask(about(Verb::kStop), 200, body);
+    EXPECT_EQ(said.exit_code, 1) << body;
+    EXPECT_THAT(said.err, HasSubstr("cannot be ended"));
+  }
+}
+
+}  // namespace
+}  // namespace optile::cli

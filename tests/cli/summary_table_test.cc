@@ -1,0 +1,128 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bindings/cli/report_output.h"
+
+namespace optile::cli {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// As the daemon reports a program that it only watched so far.
+Json untuned() {
+  return {{"state", "finished"},
+          {"program", "train.py"},
+          {"steps", 40},
+          {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}}},
+          {"baseline_kind", nullptr},
+          {"speedup", nullptr},
+          {"parts", {{"launch_plan", nullptr}, {"uniform_width", nullptr}}},
+          {"coverage", {{"observed", 0.981}, {"steered", 0.943}}},
+          {"sampled_steps", 0},
+          {"plan_replayed", false},
+          {"blas", "openblas-pthread"},
+          {"openmp_runtime", "llvm"},
+          {"launch_plan", "openmp=llvm wait=1ms blas=follow"},
+          {"decision", ""},
+          {"ops", Json::array()},
+          {"fallbacks", Json::array()}};
+}
+
+Json op(const char* name, int width, double seconds, int per_step) {
+  return {{"name", name},       {"width", width},       {"own_width", 4},
+          {"seconds", seconds}, {"per_step", per_step}, {"reason", "why " + std::string(name)}};
+}
+
+Json tuned() {
+  Json report = untuned();
+  report["step_seconds"] = {{"baseline", 0.2}, {"tuned", 0.05}};
+  report["baseline_kind"] = "separate_run";
+  report["speedup"] = 4.0;
+  report["parts"] = {{"launch_plan", 2.5}, {"blas_pool", nullptr}, {"width_per_op", 1.25}};
+  report["sampled_steps"] = 17;
+  report["decision"] = "the planned widths won";
+  report["ops"] = {op("small", 1, 0.001, 1), op("kept", 4, 0.02, 1), op("large", 2, 0.004, 1)};
+  return report;
+}
+
+std::string table(const Json& report) {
+  return summary_table(report.dump());
+}
+
+TEST(SummaryTable, NeverAttached) {
+  for (const char* text : {"", "garbage", "[]", "{}", R"({"state": "unknown"})"}) {
+    EXPECT_THAT(summary_table(text), HasSubstr("never attached")) << text;
+  }
+}
+
+TEST(SummaryTable, UntunedClaimsNothing) {
+  const std::string text = table(untuned());
+  EXPECT_THAT(text, HasSubstr("train.py, 40 steps"));
+  EXPECT_THAT(text, HasSubstr("times faster   not measured"));
+  EXPECT_THAT(text, HasSubstr("98.1 % of a step observed, 94.3 % steerable"));
+  EXPECT_THAT(text, HasSubstr("no op runs at another width"));
+  EXPECT_THAT(text, HasSubstr("BLAS openblas-pthread, OpenMP llvm, launch plan openmp=llvm"));
+  EXPECT_THAT(text, Not(HasSubstr("ms a step")));
+  EXPECT_THAT(text, Not(HasSubstr("by launch plan")));
+}
+
+TEST(SummaryTable, TunedSaysHowMuchAndByWhat) {
+  const std::string text = table(tuned());
+  EXPECT_THAT(text, HasSubstr("untouched         200.00 ms a step  (a run of its own)"));
+  EXPECT_THAT(text, HasSubstr("tuned              50.00 ms a step"));
+  EXPECT_THAT(text, HasSubstr("times faster        4.00"));
+  EXPECT_THAT(text, HasSubstr("by launch plan       2.50"));
+  EXPECT_THAT(text, HasSubstr("by width per op      1.25"));
+  EXPECT_THAT(text, Not(HasSubstr("BLAS pool"))) << "not measured, not claimed";
+  EXPECT_THAT(text, HasSubstr("the planned widths won"));
+  EXPECT_THAT(text, HasSubstr("sampled steps  17\n"));
+}
+
+TEST(SummaryTable, AControlIsNamedAsOne) {
+  Json report = tuned();
+  report["baseline_kind"] = "control";
+  EXPECT_THAT(table(report), HasSubstr("(control steps inside this run)"));
+}
+
+TEST(SummaryTable, ChangedOpsByTheirTimeInAStep) {
+  Json report = tuned();
+  // Its seconds are those of all its executions already.
+  report["ops"].push_back(op("often", 1, 0.002, 100));
+  const std::string text = table(report);
+  EXPECT_THAT(text, HasSubstr("another width than the program's own (3)"));
+  EXPECT_THAT(text, Not(HasSubstr("kept")));
+  EXPECT_THAT(text, HasSubstr("why large"));
+  EXPECT_LT(text.find("large"), text.find("often"));
+  EXPECT_LT(text.find("often"), text.find("small"));
+}
+
+TEST(SummaryTable, AReplayedPlanIsSaid) {
+  Json report = tuned();
+  report["plan_replayed"] = true;
+  report["sampled_steps"] = 0;
+  EXPECT_THAT(table(report), HasSubstr("sampled steps  0  (the plan of an earlier run was used)"));
+}
+
+TEST(SummaryTable, FallbacksAreNotes) {
+  Json report = untuned();
+  report["fallbacks"] = {"one thing", "another"};
+  const std::string text = table(report);
+  EXPECT_THAT(text, HasSubstr("  note: one thing\n  note: another\n"));
+}
+
+TEST(SummaryTable, AReportOfAnotherKindIsNoCrash) {
+  Json report = untuned();
+  report["steps"] = "many";
+  EXPECT_THAT(table(report), HasSubstr("cannot be read"));
+  report = untuned();
+  report["program"] = nullptr;
+  report["ops"] = {3};
+  EXPECT_THAT(table(report), HasSubstr("cannot be read"));
+}
+
+}  // namespace
+}  // namespace optile::cli
