@@ -75,9 +75,9 @@ void Session::State::step_found() {
   if (own_width_ > 0) start_tuning();
 }
 
-// Another step is known from now on. Those of a tuned one before it were steps too; what was counted
-// while nothing was settled was a part of the present one. The recogniser remembers the latest; those
-// before come from the number of ops.
+// Another step is known from now on. Those of a tuned one before it were steps too; what was
+// counted while nothing was settled was a part of the present one. The recogniser remembers the
+// latest; those before come from the number of ops.
 void Session::State::count_steps_so_far() {
   if (replay_ && steps_ > 0) return;  // counted from the first on, by the stored marker
   const uint64_t begun = recogniser_.steps_begun();

@@ -165,9 +165,9 @@ class Session::State {
 
   // Totals.
   uint32_t steps_ = 0;
-  bool count_markers_ = true;  // a step counts when it begins, until step events come
+  bool count_markers_ = true;   // a step counts when it begins, until step events come
   bool silent_before_ = false;  // op events have been off since attach
-  uint64_t marker_since_ = 0;  // the first page with the present marker; older steps were others
+  uint64_t marker_since_ = 0;   // the first page with the present marker; older steps were others
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0;  // in observe mode
   uint32_t sampled_steps_ = 0;

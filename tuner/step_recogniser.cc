@@ -44,9 +44,9 @@ StepRecogniser::Change StepRecogniser::observe(OpPlace place, Nanoseconds begin,
 
 uint64_t StepRecogniser::steps_begun() const {
   if (!step_) return 0;
-  return static_cast<uint64_t>(std::count_if(history_.begin(), history_.end(), [&](const Seen& seen) {
-    return step_->marker.is(seen.place);
-  }));
+  return static_cast<uint64_t>(
+      std::count_if(history_.begin(), history_.end(),
+                    [&](const Seen& seen) { return step_->marker.is(seen.place); }));
 }
 
 void StepRecogniser::restart() {
@@ -189,8 +189,8 @@ std::optional<StepRecogniser::Stretch> StepRecogniser::step_with_extras(std::siz
     if (!fresh && i >= begin) ++distances[i - before->second];
     before->second = i;
   }
-  const auto usual = std::max_element(
-      distances.begin(), distances.end(), [](const auto& one, const auto& other) {
+  const auto usual =
+      std::max_element(distances.begin(), distances.end(), [](const auto& one, const auto& other) {
         return std::pair(one.second, other.first) < std::pair(other.second, one.first);
       });
   if (usual == distances.end() || 2 * usual->first > length) return std::nullopt;

@@ -43,11 +43,17 @@ void handle_signals() {
 
 }  // namespace
 
-int exec_program(const std::vector<std::string>& command, const Variables& set) {
-  for (const auto& [name, value] : set) setenv(name.c_str(), value.c_str(), 1);
+std::vector<char*> argument_vector(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  return arguments;
+}
+
+int exec_program(const std::vector<std::string>& command, const Variables& set) {
+  for (const auto& [name, value] : set) setenv(name.c_str(), value.c_str(), 1);
+  const std::vector<char*> arguments = argument_vector(command);
   execvp(arguments[0], arguments.data());
   const int why = errno;
   std::fprintf(stderr, "optile: cannot run %s: %s\n", arguments[0], std::strerror(why));

@@ -27,4 +27,7 @@ ChildEnd run_program(const std::vector<std::string>& command, const Variables& s
 // Ends this process as the child ended: same exit code, or the same signal.
 [[noreturn]] void end_like(int wait_status);
 
+// As exec wants them: pointers into `command`, which has to live as long, and a null at the end.
+std::vector<char*> argument_vector(const std::vector<std::string>& command);
+
 }  // namespace optile::cli

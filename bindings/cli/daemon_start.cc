@@ -17,6 +17,7 @@
 #include "base/runtime_path.h"
 #include "base/unique_fd.h"
 #include "bindings/abi/frames.h"
+#include "bindings/cli/child_process.h"
 
 namespace optile::cli {
 namespace fs = std::filesystem;

@@ -7,8 +7,8 @@ namespace optile::preload {
 // Cheap after the first call per call site's object; never fails towards the caller.
 void notice_framework(const void* caller);
 
-// The object around `caller` is the framework's core (libtorch_cpu), which initialises itself, unlike
-// its bindings, through which the program's user speaks.
+// The object around `caller` is the framework's core (libtorch_cpu), which initialises itself,
+// unlike its bindings, through which the program's user speaks.
 bool is_framework_core(const void* caller);
 // An address inside the core, wherever it was loaded; null when it was not.
 const void* framework_core();

@@ -36,6 +36,9 @@ struct IssuingThread {
   uint64_t step_generation = 0;
   int step_column = -1;
   uint64_t observed = 0;
+  uint32_t composites = 0;  // open ones that are looked through
+  uint64_t composite_begin = 0;
+  uint64_t observed_before_composite = 0;
   uint64_t steerable = 0;
   uint32_t ops = 0;
   uint32_t width_changes = 0;

@@ -29,13 +29,34 @@ struct OpenOp {
 };
 static_assert(sizeof(OpenOp) <= sizeof(optile_open_op), "an open op fits its storage");
 
-enum OpenState : uint64_t { kIgnored = 0, kOutermost = 1, kNested = 2 };
+enum OpenState : uint64_t { kIgnored = 0, kOutermost = 1, kNested = 2, kComposite = 3 };
 
 uint64_t declared_steps = 0;
+
+// Composites are looked through; what passes between the ops inside them is the framework's, and
+// observed as well.
+void begin_composite(IssuingThread& thread, OpenOp* op) {
+  op->state = kComposite;
+  if (thread.composites++ > 0) return;
+  thread.composite_begin = ticks();
+  thread.observed_before_composite = thread.observed;
+}
+
+void count_composite(IssuingThread& thread, uint64_t now) {
+  thread.observed = thread.observed_before_composite + (now - thread.composite_begin);
+}
+
+void end_composite(IssuingThread& thread) {
+  if (thread.composites == 0 || --thread.composites > 0) return;
+  count_composite(thread, ticks());
+}
 
 // A step ends and the next one begins on this thread.
 void cross_step(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
                 uint64_t now) {
+  if (thread.composites > 0) count_composite(thread, now);
+  thread.composite_begin = now;
+  thread.observed_before_composite = 0;
   if (thread.step_begin != 0) {
     StepTotals totals;
     totals.begin = thread.step_begin;
@@ -200,6 +221,8 @@ void op_begin(const optile_op_identity* identity, optile_open_op* open) {
   if (thread->depth > 0) {
     begin_nested(*thread, *identity, op);
     ++thread->depth;
+  } else if ((identity->flags & OPTILE_OP_COMPOSITE) != 0) {
+    begin_composite(*thread, op);
   } else if (begin_outermost(*thread, *identity, op)) {
     thread->depth = 1;
   }
@@ -208,7 +231,12 @@ void op_begin(const optile_op_identity* identity, optile_open_op* open) {
 void op_end(optile_open_op* open) {
   const auto* op = reinterpret_cast<const OpenOp*>(open);
   IssuingThread* thread = known_issuing_thread();
-  if (op->state == kIgnored || thread == nullptr || thread->depth == 0) return;
+  if (op->state == kIgnored || thread == nullptr) return;
+  if (op->state == kComposite) {
+    end_composite(*thread);
+    return;
+  }
+  if (thread->depth == 0) return;
   if (op->state == kNested) {
     end_nested(*thread, *op);
     --thread->depth;

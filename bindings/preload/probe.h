@@ -18,6 +18,11 @@ extern "C" {
 
 #define OPTILE_PROBE_API_VERSION 1u
 
+/* Besides optile_op_flag: an op that only calls others on its thread and sizes nothing itself. It is
+ * looked through: each op inside it is an outermost one; the time between them counts as observed.
+ * Its key, name and shape are not asked for. */
+#define OPTILE_OP_COMPOSITE 256u
+
 /* Who an op is. `describe` is called at most once per key, when the key is registered. */
 typedef struct optile_op_identity {
   uint64_t key;   /* of name, shapes, types and direction; never 0 */

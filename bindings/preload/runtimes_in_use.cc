@@ -32,6 +32,7 @@ const ElfW(Dyn) * dynamic_section(const dl_phdr_info& object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = object.dlpi_phdr[i];
     if (header.p_type != PT_DYNAMIC) continue;
+    // The linker gives addresses as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + header.p_vaddr);
   }
   return nullptr;
@@ -44,6 +45,7 @@ DynamicTables tables_of(const dl_phdr_info& object) {
     const auto address = static_cast<uintptr_t>(entry->d_un.d_ptr);
     // The linker has made these absolute, except in the kernel's own object.
     if (address < object.dlpi_addr) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
     const auto* table = reinterpret_cast<const void*>(address);
     if (entry->d_tag == DT_SYMTAB) tables.symbols = static_cast<const ElfW(Sym)*>(table);
     if (entry->d_tag == DT_STRTAB) tables.strings = static_cast<const char*>(table);

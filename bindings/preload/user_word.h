@@ -1,6 +1,6 @@
-// Whose word the program's own width is. Nothing is interposed for omp_set_num_threads: where a call
-// came from cannot be told behind a tail call, and a word sent to the wrong copy of a runtime is a
-// word lost. What was said shows in the width that an op finds: one that is neither the
+// Whose word the program's own width is. Nothing is interposed for omp_set_num_threads: where a
+// call came from cannot be told behind a tail call, and a word sent to the wrong copy of a runtime
+// is a word lost. What was said shows in the width that an op finds: one that is neither the
 // environment's nor the machine's was set by somebody. at::set_num_threads is a symbol of its own,
 // which PyTorch does not call while it initialises itself, so it is always a person's word.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace optile::preload {
 
-// An op found this width; `before` is the one that the same thread's last op found, 0 for its first.
-// On the issuing thread, outside every region.
+// An op found this width; `before` is the one that the same thread's last op found, 0 for its
+// first. On the issuing thread, outside every region.
 void note_own_width(int width, int before);
 
 // Whose word the program's own width is, as far as known (optile_width_source).

@@ -249,6 +249,41 @@ TEST_F(OpBoundary, OnlyTheOutermostOpIsSteered) {
   });
 }
 
+TEST_F(OpBoundary, ACompositeIsLookedThroughAndItsTimeObserved) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    declared_step();
+    daemon.take_events();
+    optile_op_identity composite = identity_of(kMarker);
+    composite.flags = OPTILE_OP_COMPOSITE;
+    optile_open_op outer{};
+    optile_open_op inner{};
+    op_begin(&composite, &outer);
+    op_begin(&composite, &inner);
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    declared_step();  // inside it
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    op_end(&inner);
+    op_end(&outer);
+    declared_step();
+    uint64_t inside_ops = 0;
+    int steps = 0;
+    for (const optile_event& event : daemon.take_events()) {
+      if (event.kind == OPTILE_EVENT_OP) {
+        inside_ops += event.ticks;
+      } else {
+        ++steps;
+        CHECK_OR_EXIT(event.context <= event.ticks);
+        CHECK_OR_EXIT(event.context > inside_ops);
+        inside_ops = 0;
+      }
+    }
+    CHECK_OR_EXIT(steps == 2);
+  });
+}
+
 TEST_F(OpBoundary, LeftAloneMeansLeftAlone) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);

@@ -292,9 +292,8 @@ TEST(SessionSurvives, DroppedEvents) {
 
 // Each op once, except that those of the loop come `times` times in a row.
 SimulatedProgram around_a_loop(int before, int loop, int times) {
-  SimulatedProgram program = one_of_each(
-      std::vector<std::function<double(int)>>(static_cast<std::size_t>(before + loop),
-                                              scaling(0.2 * kMs, 0.01 * kMs)));
+  SimulatedProgram program = one_of_each(std::vector<std::function<double(int)>>(
+      static_cast<std::size_t>(before + loop), scaling(0.2 * kMs, 0.01 * kMs)));
   for (int round = 1; round < times; ++round) {
     for (int i = 0; i < loop; ++i) program.order.push_back(before + i);
   }

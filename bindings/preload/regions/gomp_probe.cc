@@ -39,8 +39,7 @@ void GOMP_parallel(Body body, void* data, unsigned threads, unsigned flags) {
 
 void GOMP_parallel_sections(Body body, void* data, unsigned threads, unsigned count,
                             unsigned flags) {
-  open_region("GOMP_parallel_sections", body, data, threads, count,
-              flags);
+  open_region("GOMP_parallel_sections", body, data, threads, count, flags);
 }
 
 unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsigned flags) {
@@ -58,13 +57,12 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
 #define OPTILE_LOOP(name)                                                                         \
   void name(Body body, void* data, unsigned threads, long start, long end, long step, long chunk, \
             unsigned flags) {                                                                     \
-    open_region(#name, body, data, threads, start, end, step, chunk, \
-                flags);                                                                           \
+    open_region(#name, body, data, threads, start, end, step, chunk, flags);                      \
   }
-#define OPTILE_RUNTIME_LOOP(name)                                                                  \
-  void name(Body body, void* data, unsigned threads, long start, long end, long step,              \
-            unsigned flags) {                                                                      \
-    open_region(#name, body, data, threads, start, end, step, flags); \
+#define OPTILE_RUNTIME_LOOP(name)                                                     \
+  void name(Body body, void* data, unsigned threads, long start, long end, long step, \
+            unsigned flags) {                                                         \
+    open_region(#name, body, data, threads, start, end, step, flags);                 \
   }
 
 OPTILE_LOOP(GOMP_parallel_loop_static)

@@ -113,7 +113,7 @@ void describe_instance(const void* record_function, char name[OPTILE_NAME_BYTES]
         char count[24];
         std::snprintf(count, sizeof count, "%zu x ", list.size());
         field.add(count);
-        if (list.size() > 0) describe_tensor(list.get(0), field);
+        if (!list.empty()) describe_tensor(list.get(0), field);
       }
     }
   } catch (...) {

@@ -34,7 +34,7 @@ Stack& stack_of_this_thread() {
 // Ops that only call other ops on the same thread and size nothing themselves. They are looked
 // through: what they call is the outermost, so that each product and each activation inside a
 // recurrent layer gets a width of its own. The engine's wrapper around a backward node is one too.
-bool is_transparent(const char* name) {
+bool is_composite(const char* name) {
   if (std::strncmp(name, "autograd::engine::", 18) == 0) return true;
   static constexpr const char* kComposites[] = {"aten::lstm", "aten::gru", "aten::rnn_tanh",
                                                 "aten::rnn_relu"};
@@ -46,7 +46,13 @@ bool is_transparent(const char* name) {
 
 void report(const at::RecordFunction& op, Frame& frame) {
   if (shim->at_depth_0() != 0) {
-    if (is_transparent(op.name())) return;
+    if (is_composite(op.name())) {
+      const optile_op_identity composite = {1, OPTILE_OP_COMPOSITE, OPTILE_PROBE_TORCH,
+                                            describe_name, &op};
+      frame.reported = true;
+      shim->op_begin(&composite, &frame.open);
+      return;
+    }
     const bool backward = op.scope() == at::RecordScope::BACKWARD_FUNCTION;
     const uint32_t flags = backward ? uint32_t{OPTILE_OP_BACKWARD} : uint32_t{0};
     const optile_op_identity identity = {key_of_instance(op), flags, OPTILE_PROBE_TORCH,
