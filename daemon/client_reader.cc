@@ -151,7 +151,7 @@ std::vector<ClientEvent> ClientReader::read(const Context& context) {
                    [](const Timed& a, const Timed& b) { return a.end < b.end; });
   std::vector<ClientEvent> events;
   events.reserve(timed.size());
-  for (Timed& one : timed) events.push_back(std::move(one.event));
+  for (const Timed& one : timed) events.push_back(one.event);
   return events;
 }
 

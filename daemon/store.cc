@@ -111,7 +111,7 @@ void make_parents(const std::string& path) {
 }
 
 std::string rename_aside(const std::string& path) {
-  const std::string aside = path + ".damaged-" + std::to_string(std::time(nullptr));
+  std::string aside = path + ".damaged-" + std::to_string(std::time(nullptr));
   if (std::rename(path.c_str(), aside.c_str()) != 0) return "";
   // The journal belongs to the damaged file; a new one must not replay it.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
@@ -210,7 +210,7 @@ Status Store::write_batch(const StoreBatch& batch) {
     if (Status status = prune(); !status.ok()) return status;
     return database_->run("COMMIT");
   };
-  const Status status = write_all();
+  Status status = write_all();
   if (!status.ok()) {
     // The fault of the statement counts, not the one of taking it back.
     const DatabaseFault fault = database_->last_fault();

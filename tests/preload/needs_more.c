@@ -1,4 +1,4 @@
-/* Needs an entry point of libgomp that LLVM's runtime has not. */
+/* Needs an entry point of libgomp that LLVM's runtime has not. GCC only: clang does not know it. */
 void warn_while_running(int wrong);
 
 void warn_while_running(int wrong) {

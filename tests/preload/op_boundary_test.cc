@@ -23,7 +23,6 @@ namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
-using test::PlannedOp;
 
 constexpr int kOwn = 4;
 constexpr uint64_t kOp = 0x1111;

@@ -1,5 +1,6 @@
 /* One region of every kind that GCC compiles to an entry point of its own: plain, loops of each
- * schedule, combined and not, sections, tasks, task loops and reductions, ordered, cancelled. */
+ * schedule, combined and not, sections, tasks, task loops and reductions, ordered, cancelled. GCC
+ * only: clang 14 cannot read a task loop with a reduction. */
 #include <omp.h>
 #include <stdio.h>
 

@@ -12,7 +12,6 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
 
 constexpr int kSeeds = 40;
 

@@ -10,7 +10,6 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
 using perfmodel::Nanoseconds;
 
 SessionOptions options_for(int cores, Strategy strategy) {
