@@ -41,10 +41,9 @@ int find_core(dl_phdr_info* object, size_t /*size*/, void* found) {
   if (strncmp(name, kCore, strlen(kCore)) != 0) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const ElfW(Addr) start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
     // The linker gives addresses as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-    const auto* start =
-        reinterpret_cast<const void*>(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-    *static_cast<const void**>(found) = start;
+    *static_cast<const void**>(found) = reinterpret_cast<const void*>(start);
     return 1;
   }
   return 0;
