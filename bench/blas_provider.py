@@ -27,7 +27,7 @@ WORKLOADS = pathlib.Path(__file__).resolve().parent / "workloads"
 FOLDERS: Mapping[str, Tuple[Sequence[str], str]] = {
     "openblas-pthread": (("openblas-pthread",), "libopenblas0-pthread"),
     "openblas-openmp": (("openblas-openmp",), "libopenblas0-openmp"),
-    "blis": (("blis-openmp",), "libblis4-openmp"),
+    "blis": (("blis-openmp", "lapack"), "libblis4-openmp and liblapack3"),
     "reference": (("blas", "lapack"), "libblas3 and liblapack3"),
 }
 
