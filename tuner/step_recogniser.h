@@ -47,7 +47,7 @@ class StepRecogniser {
   // Repetitions that need no other evidence; or that many ops, so many times what went before.
   static constexpr std::size_t kCertainRepetitions = 64;
   static constexpr std::size_t kCertainOps = 512;
-  static constexpr std::size_t kCertainLead = 16;
+  static constexpr std::size_t kCertainLead = 4;
   // Ops that must keep a shorter period for it to be the step of a longer one.
   static constexpr double kNearlyAll = 0.8;
   // Places that are met once without saying anything: contexts take eight ops to fill at the start
