@@ -18,8 +18,8 @@ extern "C" {
 
 #define OPTILE_PROBE_API_VERSION 1u
 
-/* Besides optile_op_flag: an op that only calls others on its thread and sizes nothing itself. It is
- * looked through: each op inside it is an outermost one; the time between them counts as observed.
+/* Besides optile_op_flag: an op that only calls others on its thread and sizes nothing itself. It
+ * is looked through: each op inside it is an outermost one; time between them counts as observed.
  * Its key, name and shape are not asked for. */
 #define OPTILE_OP_COMPOSITE 256u
 
