@@ -110,18 +110,22 @@ void add_steps(const Json& report, std::string& out) {
   const Json tuned = step.value("tuned", Json());
   const Json baseline = step.value("baseline", Json());
   if (baseline.is_number()) {
-    out += "  untouched      " + format("%9.2f ms a step", baseline.get<double>() * 1e3) + "  (" +
-           (report.value("baseline_kind", Json()) == "control" ? "control steps inside this run"
-                                                               : "a run of its own") +
-           ")\n";
+    // Controls run under the launch plan, which an untouched run does not have.
+    const bool control = report.value("baseline_kind", Json()) == "control";
+    out += (control ? "  own widths     " : "  untouched      ") +
+           format("%9.2f ms a step", baseline.get<double>() * 1e3) + "  (" +
+           (control ? "control steps inside this run" : "a run of its own") + ")\n";
   }
   if (tuned.is_number()) {
     out += "  tuned          " + format("%9.2f ms a step", tuned.get<double>() * 1e3) + "\n";
   }
   const Json speedup = report.value("speedup", Json());
-  out += speedup.is_number()
-             ? "  times faster   " + format("%9.2f", speedup.get<double>()) + "\n"
-             : "  times faster   not measured: no untouched steps to compare with\n";
+  if (speedup.is_number()) {
+    out += "  times faster   " + format("%9.2f", speedup.get<double>()) + "\n";
+  } else {
+    out += "  times faster   not measured: ";
+    out += baseline.is_number() ? "no step was run tuned\n" : "nothing to compare with\n";
+  }
 }
 
 void add_parts(const Json& report, std::string& out) {

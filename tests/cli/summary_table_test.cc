@@ -62,7 +62,7 @@ TEST(SummaryTable, NeverAttached) {
 TEST(SummaryTable, UntunedClaimsNothing) {
   const std::string text = table(untuned());
   EXPECT_THAT(text, HasSubstr("train.py, 40 steps"));
-  EXPECT_THAT(text, HasSubstr("times faster   not measured"));
+  EXPECT_THAT(text, HasSubstr("times faster   not measured: nothing to compare with"));
   EXPECT_THAT(text, HasSubstr("98.1 % of a step observed, 94.3 % steerable"));
   EXPECT_THAT(text, HasSubstr("no op runs at another width"));
   EXPECT_THAT(text, HasSubstr("BLAS openblas-pthread, OpenMP llvm, launch plan openmp=llvm"));
@@ -85,7 +85,17 @@ TEST(SummaryTable, TunedSaysHowMuchAndByWhat) {
 TEST(SummaryTable, AControlIsNamedAsOne) {
   Json report = tuned();
   report["baseline_kind"] = "control";
-  EXPECT_THAT(table(report), HasSubstr("(control steps inside this run)"));
+  const std::string text = table(report);
+  EXPECT_THAT(text,
+              HasSubstr("own widths        200.00 ms a step  (control steps inside this run)"));
+  EXPECT_THAT(text, Not(HasSubstr("untouched")));
+}
+
+TEST(SummaryTable, ARunThatEndedBeforeItWasTuned) {
+  Json report = tuned();
+  report["step_seconds"]["tuned"] = nullptr;
+  report["speedup"] = nullptr;
+  EXPECT_THAT(table(report), HasSubstr("times faster   not measured: no step was run tuned"));
 }
 
 TEST(SummaryTable, ChangedOpsByTheirTimeInAStep) {
