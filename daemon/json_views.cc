@@ -20,7 +20,7 @@ constexpr std::array<std::pair<uint32_t, const char*>, 10> kFallbackTexts = {{
     {OPTILE_FALLBACK_USER_BINDING, "you bound the threads yourself: masks were left alone"},
     {OPTILE_FALLBACK_MASK_REFUSED, "the kernel refused a mask: threads were left unbound"},
     {OPTILE_FALLBACK_RUNTIME_UNSUITABLE,
-     "an object of the program needs what libomp lacks: libgomp was kept"},
+     "an object of the program needs what libomp lacks: run it with --openmp keep"},
     {OPTILE_FALLBACK_BLAS_SHARED,
      "several threads issue ops: the BLAS pool, which they share, was left alone"},
     {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},

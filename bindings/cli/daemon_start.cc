@@ -60,6 +60,10 @@ std::vector<std::string> daemon_command(const DaemonPaths& paths) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Ignored ones outlive exec, unlike handlers.
+  for (const int ignorable : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) {
+    signal(ignorable, SIG_DFL);
+  }
   for (const char* name : {"LD_PRELOAD", "OMP_NUM_THREADS"}) unsetenv(name);
   if (chdir("/") != 0) _exit(1);
   const std::vector<char*> arguments = argument_vector(command);

@@ -56,7 +56,9 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   for (const auto& [name, value] : decision.plan.environment) {
     if (!now.contains(name)) set[name] = value;
   }
-  if (now.contains("OMP_NUM_THREADS")) {
+  // A launcher around this one spoke for nobody.
+  const bool ours = value_of(now, "OPTILE_OWN_WIDTH_SOURCE") == "launcher";
+  if (now.contains("OMP_NUM_THREADS") && !ours) {
     set["OPTILE_OWN_WIDTH_SOURCE"] = "environment";
   } else if (!options.changes_nothing()) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.

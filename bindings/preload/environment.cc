@@ -36,9 +36,9 @@ uint8_t read_strategy(const char* text) {
   return OPTILE_STRATEGY_AUTO;
 }
 
-bool is_folder(const char* path) {
+bool is_own_folder(const char* path) {
   struct stat found = {};
-  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+  return stat(path, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid();
 }
 
 void read_socket_path() {
@@ -48,11 +48,11 @@ void read_socket_path() {
   int written = 0;
   if (given != nullptr && given[0] != '\0') {
     written = snprintf(socket_path, sizeof socket_path, "%s", given);
-  } else if (runtime_dir != nullptr && runtime_dir[0] != '\0' && is_folder(runtime_dir)) {
+  } else if (runtime_dir != nullptr && runtime_dir[0] != '\0' && is_own_folder(runtime_dir)) {
     written = snprintf(socket_path, sizeof socket_path, "%s/optile/optiled.sock", runtime_dir);
   } else {
     written = snprintf(socket_path, sizeof socket_path, "/tmp/optile-%u/optiled.sock",
-                       static_cast<unsigned>(getuid()));
+                       static_cast<unsigned>(geteuid()));
   }
   const size_t total = static_cast<size_t>(written) + strlen(OPTILE_ATTACH_SUFFIX);
   if (written <= 0 || total >= sizeof current.attach_path) return;

@@ -1,7 +1,9 @@
 #include "bindings/preload/runtime_resolver.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bindings/preload/runtimes_in_use.h"
@@ -30,6 +32,15 @@ bool is_ours(const void* address) {
   return dladdr(address, &where) != 0 &&
          dladdr(reinterpret_cast<const void*>(&resolve_for), &self) != 0 &&
          where.dli_fbase == self.dli_fbase;
+}
+
+// Distributions choose a BLAS by links: which one it is stands in the name behind them.
+void copy_real_path(const char* path, char* to, size_t bytes) {
+  static char real[PATH_MAX];  // the first framework decides, so one call at a time
+  const char* from = realpath(path, real) == nullptr ? path : real;
+  const size_t length = strnlen(from, bytes - 1);
+  memcpy(to, from, length);
+  to[length] = '\0';
 }
 
 template <typename Function>
@@ -97,11 +108,11 @@ void resolve_blas(const void* caller, BlasPool* pool) {
   const void* gemm = resolve_for(caller, "sgemm_");
   if (gemm == nullptr) gemm = resolve_for(caller, "cblas_sgemm");
   if (gemm == nullptr) return;
-  snprintf(pool->path, sizeof pool->path, "%s", object_of(gemm));
+  copy_real_path(object_of(gemm), pool->path, sizeof pool->path);
   // openblas_get_parallel: 0 sequential, 1 threads of its own, 2 OpenMP (which needs nothing).
   auto* kind = reinterpret_cast<int (*)()>(resolve_for(caller, "openblas_get_parallel"));
   if (kind == nullptr) return;
-  snprintf(pool->path, sizeof pool->path, "%s", object_of(reinterpret_cast<const void*>(kind)));
+  copy_real_path(object_of(reinterpret_cast<const void*>(kind)), pool->path, sizeof pool->path);
   if (kind() != 1) return;
   take(pool->get_num_threads, caller, "openblas_get_num_threads");
   take(pool->set_num_threads, caller, "openblas_set_num_threads");

@@ -81,6 +81,13 @@ TEST(LaunchEnvironment, WithoutAWordTheBudgetIsExported) {
   }
 }
 
+TEST(LaunchEnvironment, ALauncherAroundThisOneIsNotTheUser) {
+  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher"}};
+  const Variables set = made(in_mode("tune"), now);
+  EXPECT_THAT(set, Contains(Pair("OMP_NUM_THREADS", "6")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "launcher")));
+}
+
 TEST(LaunchEnvironment, ModesThatChangeNothingExportNoWidth) {
   for (const char* mode : {"observe", "advise"}) {
     const Variables set = made(in_mode(mode), {});
