@@ -113,7 +113,7 @@ typedef struct optile_plan_page {
   uint64_t generation;
   uint32_t flags; /* optile_page_flag */
   uint32_t entry_count;
-  uint64_t marker_key; /* the op that starts a step; 0 = steps not known yet */
+  uint64_t marker_key;      /* the op that starts a step; 0 = steps not known yet */
   uint64_t marker_context;  /* 0 = in any context */
   uint32_t schedule_length; /* scheduled steps, begun at the first marker after adoption */
   uint32_t binding;         /* optile_binding in force when no scheduled step is running */
