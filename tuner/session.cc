@@ -8,7 +8,6 @@
 
 namespace optile::tuner {
 
-using perfmodel::Binding;
 using perfmodel::Case;
 
 namespace {

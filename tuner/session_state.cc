@@ -5,7 +5,6 @@
 
 namespace optile::tuner {
 
-using perfmodel::Binding;
 using perfmodel::Case;
 
 namespace {

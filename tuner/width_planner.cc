@@ -167,6 +167,7 @@ std::vector<int> team_widths(const PlannerProblem& problem, int base) {
   std::sort(ranked.rbegin(), ranked.rend());
   if (ranked.size() > kMostTeams) ranked.resize(kMostTeams);
   std::vector<int> teams;
+  teams.reserve(ranked.size());
   for (const auto& [ns, width] : ranked) teams.push_back(width);
   std::sort(teams.begin(), teams.end());
   return teams;

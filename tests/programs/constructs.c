@@ -97,6 +97,11 @@ static long tasks(void) {
   return sum;
 }
 
+#ifdef __clang__ /* its own lowering of a taskloop converts the loop variable back and forth */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wconversion"
+#pragma clang diagnostic ignored "-Wsign-conversion"
+#endif
 static long task_loop(void) {
   long sum = 0;
 #pragma omp parallel
@@ -105,6 +110,9 @@ static long task_loop(void) {
   for (int i = 0; i < kCount; i++) sum += i;
   return sum;
 }
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 static long task_reduction(void) {
   long sum = 0;
