@@ -39,6 +39,7 @@ struct IssuingThread {
   uint32_t composites = 0;  // open ones that are looked through
   uint64_t composite_begin = 0;
   uint64_t observed_before_composite = 0;
+  uint64_t row_end = 0;  // end of the latest composite of a row; 0 = something else came since
   uint64_t steerable = 0;
   uint32_t ops = 0;
   uint32_t width_changes = 0;

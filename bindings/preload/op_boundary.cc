@@ -35,10 +35,14 @@ uint64_t declared_steps = 0;
 
 // Composites are looked through; what passes between the ops inside them is the framework's, and
 // observed as well.
-void begin_composite(IssuingThread& thread, OpenOp* op) {
+void begin_composite(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
   op->state = kComposite;
+  op->flags = (identity.flags & OPTILE_OP_IN_ROW) != 0;
   if (thread.composites++ > 0) return;
-  thread.composite_begin = ticks();
+  const uint64_t now = ticks();
+  if (op->flags != 0 && thread.row_end != 0) thread.observed += now - thread.row_end;
+  thread.row_end = 0;
+  thread.composite_begin = now;
   thread.observed_before_composite = thread.observed;
 }
 
@@ -46,9 +50,11 @@ void count_composite(IssuingThread& thread, uint64_t now) {
   thread.observed = thread.observed_before_composite + (now - thread.composite_begin);
 }
 
-void end_composite(IssuingThread& thread) {
+void end_composite(IssuingThread& thread, const OpenOp& op) {
   if (thread.composites == 0 || --thread.composites > 0) return;
-  count_composite(thread, ticks());
+  const uint64_t now = ticks();
+  count_composite(thread, now);
+  thread.row_end = op.flags != 0 ? now : 0;
 }
 
 // A step ends and the next one begins on this thread.
@@ -56,6 +62,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
                 uint64_t now) {
   if (thread.composites > 0) count_composite(thread, now);
   thread.composite_begin = now;
+  thread.row_end = 0;
   thread.observed_before_composite = 0;
   if (thread.step_begin != 0) {
     StepTotals totals;
@@ -162,6 +169,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   if (thread.effective_width != thread.previous_width) ++thread.width_changes;
   thread.previous_width = thread.effective_width;
   op->binding = static_cast<uint8_t>(binding_in_force());
+  if (thread.composites == 0) thread.row_end = 0;
   thread.region_ticks = 0;
   thread.regions = 0;
   thread.context = optile_next_context(thread.context, op->key);
@@ -222,7 +230,7 @@ void op_begin(const optile_op_identity* identity, optile_open_op* open) {
     begin_nested(*thread, *identity, op);
     ++thread->depth;
   } else if ((identity->flags & OPTILE_OP_COMPOSITE) != 0) {
-    begin_composite(*thread, op);
+    begin_composite(*thread, *identity, op);
   } else if (begin_outermost(*thread, *identity, op)) {
     thread->depth = 1;
   }
@@ -233,7 +241,7 @@ void op_end(optile_open_op* open) {
   IssuingThread* thread = known_issuing_thread();
   if (op->state == kIgnored || thread == nullptr) return;
   if (op->state == kComposite) {
-    end_composite(*thread);
+    end_composite(*thread, *op);
     return;
   }
   if (thread->depth == 0) return;

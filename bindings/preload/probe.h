@@ -23,6 +23,11 @@ extern "C" {
  * Its key, name and shape are not asked for. */
 #define OPTILE_OP_COMPOSITE 256u
 
+/* With OPTILE_OP_COMPOSITE: one of a row that a loop of the framework's own works off on its thread
+ * (the nodes of a backward pass). Between two of a row, with no op in between, the framework is at
+ * work too, and that time counts as observed. */
+#define OPTILE_OP_IN_ROW 512u
+
 /* Who an op is. `describe` is called at most once per key, when the key is registered. */
 typedef struct optile_op_identity {
   uint64_t key;   /* of name, shapes, types and direction; never 0 */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/shim_clock.h"
 #include "bindings/preload/width_actuator.h"
 #include "tests/preload/fake_daemon.h"
 
@@ -280,6 +282,35 @@ TEST_F(OpBoundary, ACompositeIsLookedThroughAndItsTimeObserved) {
       }
     }
     CHECK_OR_EXIT(steps == 2);
+  });
+}
+
+TEST_F(OpBoundary, TimeBetweenCompositesOfARowIsObservedUntilAnOpComesBetween) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({});
+    optile_op_identity node = identity_of(kMarker);
+    node.flags = OPTILE_OP_COMPOSITE | OPTILE_OP_IN_ROW;
+    optile_open_op open{};
+    for (const bool op_between : {true, false}) {
+      declared_step();
+      daemon.take_events();
+      op_begin(&node, &open);
+      op_end(&open);
+      if (op_between) run_op(kOp);
+      const uint64_t from = ticks();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const uint64_t between = ticks() - from;
+      op_begin(&node, &open);
+      op_end(&open);
+      declared_step();
+      const auto events = daemon.take_events();
+      const optile_event& step = events.back();
+      CHECK_OR_EXIT(step.kind == OPTILE_EVENT_STEP);
+      if (op_between) CHECK_OR_EXIT(step.context + between <= step.ticks);
+      if (!op_between) CHECK_OR_EXIT(step.context >= between);
+    }
   });
 }
 

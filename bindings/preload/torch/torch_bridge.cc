@@ -33,22 +33,26 @@ Stack& stack_of_this_thread() {
 
 // Ops that only call other ops on the same thread and size nothing themselves. They are looked
 // through: what they call is the outermost, so that each product and each activation inside a
-// recurrent layer gets a width of its own. The engine's wrapper around a backward node is one too.
-bool is_composite(const char* name) {
-  if (std::strncmp(name, "autograd::engine::", 18) == 0) return true;
+// recurrent layer gets a width of its own. The engine's wrapper around a backward node is one too,
+// in a row with those before it. 0 = no composite.
+uint32_t composite_flags(const char* name) {
+  if (std::strncmp(name, "autograd::engine::", 18) == 0) {
+    return OPTILE_OP_COMPOSITE | OPTILE_OP_IN_ROW;
+  }
   static constexpr const char* kComposites[] = {"aten::lstm", "aten::gru", "aten::rnn_tanh",
                                                 "aten::rnn_relu"};
   for (const char* composite : kComposites) {
-    if (std::strcmp(name, composite) == 0) return true;
+    if (std::strcmp(name, composite) == 0) return OPTILE_OP_COMPOSITE;
   }
-  return false;
+  return 0;
 }
 
 void report(const at::RecordFunction& op, Frame& frame) {
   if (shim->at_depth_0() != 0) {
-    if (is_composite(op.name())) {
-      const optile_op_identity composite = {1, OPTILE_OP_COMPOSITE, OPTILE_PROBE_TORCH,
-                                            describe_name, &op};
+    const uint32_t composite_of = composite_flags(op.name());
+    if (composite_of != 0) {
+      const optile_op_identity composite = {1, composite_of, OPTILE_PROBE_TORCH, describe_name,
+                                            &op};
       frame.reported = true;
       shim->op_begin(&composite, &frame.open);
       return;
