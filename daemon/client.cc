@@ -109,7 +109,7 @@ void Client::follow(const ClientHeader& header) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
   }
   fallbacks_ = header.fallbacks;
-  session_->on_progress(header.progress);
+  session_->on_progress(header.progress, header.steps);
   for (perfmodel::OpDescription& op : reader_.new_ops()) session_->add_op(std::move(op));
 }
 

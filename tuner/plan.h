@@ -50,6 +50,7 @@ struct Marker {
 struct PlanDraft {
   bool record_all = false;  // events for every op
   bool record_nested = false;
+  bool may_rest = false;  // no width is changed: the client may leave most steps unwatched
   std::optional<Marker> marker;
   perfmodel::Binding binding = perfmodel::Binding::kNone;
   int schedule_length = 0;  // <= OPTILE_MAX_SCHEDULE (16)

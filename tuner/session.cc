@@ -62,8 +62,8 @@ void Session::on_op(const OpEvent& event) {
 void Session::on_step(const StepEvent& event) {
   state_->on_step(event);
 }
-void Session::on_progress(uint64_t ops_begun) {
-  state_->on_progress(ops_begun);
+void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
+  state_->on_progress(ops_begun, steps_begun);
 }
 void Session::set_cases(std::vector<Case> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
@@ -154,6 +154,9 @@ void Session::State::on_step(const StepEvent& event) {
   // The first one ends a step that was counted when it began, unless a stored plan knew its marker.
   if (!count_markers_ || model_ == nullptr) ++steps_;
   count_markers_ = false;
+  const bool rested = taken_ && taken_->may_rest && latest_step_ != 0;
+  if (rested && event.step > latest_step_ + 1) unwatched_steps_ += event.step - latest_step_ - 1;
+  latest_step_ = event.step;
   progress_at_step_ = progress_;
   if (step_is_a_loop(event)) {
     look_for_a_longer_step();
@@ -182,6 +185,7 @@ void Session::State::count_step(const StepEvent& event) {
       own_steps_.add(event.duration);
     } else if (phase_ == Phase::kTuned) {
       tuned_steps_.add(event.duration);
+      if (tuned_steps_.count() == kHeardSteps) changed();
     }
     return;
   }
@@ -241,8 +245,9 @@ void Session::State::watch_for_another_step(const StepEvent& event) {
 }
 
 // No step for as many ops as several steps have: the marker does not come any more.
-void Session::State::on_progress(uint64_t ops_begun) {
+void Session::State::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   progress_ = ops_begun;
+  steps_begun_ = steps_begun;
   if (progress_at_step_ > progress_ || progress_at_step_ == 0) progress_at_step_ = progress_;
   const bool silent = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
   if (!silent || watching_ || model_ == nullptr) return;

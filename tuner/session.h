@@ -56,7 +56,7 @@ struct OpEvent {
 };
 
 struct StepEvent {
-  uint32_t step = 0;  // the step that ended
+  uint32_t step = 0;  // the step that ended; numbers that are left out passed unwatched
   perfmodel::Nanoseconds duration{0};
   perfmodel::Nanoseconds observed{0};  // inside ops at depth 0
   perfmodel::Nanoseconds steerable{0};
@@ -83,7 +83,8 @@ struct OpView {
 
 struct SessionView {
   Phase phase = Phase::kRecognising;
-  uint32_t steps = 0;          // whole steps seen
+  uint32_t steps = 0;  // whole steps, unwatched ones included
+  uint32_t unwatched_steps = 0;
   uint32_t sampled_steps = 0;  // in which some op ran a case neither planned nor control
   uint64_t samples = 0;
   bool plan_replayed = false;  // the plan in force came from the store
@@ -99,7 +100,7 @@ struct SessionView {
   bool switching_cost_measured = false;
   double observed_share = 0;  // coverage, mean over whole steps
   double steerable_share = 0;
-  double seconds_in_steps = 0;          // sum of the durations of all whole steps
+  double seconds_in_steps = 0;          // of all whole steps; unwatched ones count as the median
   double seconds_lost_to_sampling = 0;  // sampled steps minus as many tuned ones
   std::vector<OpView> ops;
 };
@@ -122,7 +123,8 @@ class Session {
   // Ops that the client has begun since attach, on all its threads; at every look at the client.
   // A tuned client sends no op events, and none of a step whose marker never comes again: this is
   // how its session notices that the program has turned to something else.
-  void on_progress(uint64_t ops_begun);
+  // `steps_begun` counts those that passed unwatched as well.
+  void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
 

@@ -185,6 +185,20 @@ bool Session::State::records_all() const {
   return false;
 }
 
+// As many steps as the figures of a run need, whatever comes later.
+bool Session::State::heard_enough() const {
+  if (phase_ == Phase::kTuned) return !watching_ && tuned_steps_.count() >= kHeardSteps;
+  return phase_ == Phase::kObserving && own_steps_.count() >= kHeardSteps;
+}
+
+// With everything at the program's own width there is nothing to do at an op.
+bool Session::State::may_rest(const PlanDraft& draft) const {
+  return heard_enough() && !draft.record_all && draft.schedule_length == 0 &&
+         draft.binding == perfmodel::Binding::kNone &&
+         std::all_of(draft.entries.begin(), draft.entries.end(),
+                     [](const PlanEntry& entry) { return entry.width == 0; });
+}
+
 PlanDraft Session::State::make_draft() const {
   PlanDraft draft;
   draft.record_all = records_all();
@@ -206,6 +220,7 @@ PlanDraft Session::State::make_draft() const {
   if (replay_) draft.binding = replay_->binding;
   draft.schedule_length = static_cast<int>(draft.schedule_binding.size());
   add_entries(draft);
+  draft.may_rest = may_rest(draft);
   return draft;
 }
 

@@ -20,6 +20,9 @@
 
 namespace optile::tuner {
 
+// Steps under the plan in force that are watched before any is left out: enough for its figures.
+inline constexpr uint64_t kHeardSteps = 24;
+
 // Widths for a whole step, and the masks they run under.
 struct Candidate {
   enum class Kind : uint8_t { kOwn, kUniform, kPlanned };
@@ -40,7 +43,7 @@ class Session::State {
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
-  void on_progress(uint64_t ops_begun);
+  void on_progress(uint64_t ops_begun, uint32_t steps_begun);
 
   // session_state.cc
   std::optional<PlanDraft> take_plan(uint64_t number);
@@ -84,6 +87,8 @@ class Session::State {
   PlanDraft make_draft() const;
   void add_entries(PlanDraft& draft) const;
   bool records_all() const;
+  bool heard_enough() const;
+  bool may_rest(const PlanDraft& draft) const;
   void changed() { ++version_; }
 
   // session_exploring.cc
@@ -165,9 +170,12 @@ class Session::State {
 
   // Totals.
   uint32_t steps_ = 0;
-  bool count_markers_ = true;   // a step counts when it begins, until step events come
-  bool silent_before_ = false;  // op events have been off since attach
-  uint64_t marker_since_ = 0;   // the first page with the present marker; older steps were others
+  bool count_markers_ = true;     // a step counts when it begins, until step events come
+  bool silent_before_ = false;    // op events have been off since attach
+  uint64_t marker_since_ = 0;     // the first page with the present marker; older steps were others
+  uint32_t unwatched_steps_ = 0;  // before the latest step event
+  uint32_t latest_step_ = 0;      // number of that event's step
+  uint32_t steps_begun_ = 0;
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0;  // in observe mode
   uint32_t sampled_steps_ = 0;

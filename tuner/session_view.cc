@@ -35,7 +35,12 @@ void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
 SessionView Session::State::view() const {
   SessionView view;
   view.phase = phase_;
-  view.steps = steps_;
+  // The latest one that began has not ended.
+  const uint32_t since = taken_ && taken_->may_rest && steps_begun_ > latest_step_ + 1
+                             ? steps_begun_ - latest_step_ - 1
+                             : 0;
+  view.unwatched_steps = unwatched_steps_ + since;
+  view.steps = steps_ + view.unwatched_steps;
   view.sampled_steps = sampled_steps_;
   view.samples = samples_;
   view.plan_replayed = replay_verified_;
@@ -53,8 +58,8 @@ SessionView Session::State::view() const {
     view.observed_share = observed_seconds_ / step_seconds_;
     view.steerable_share = steerable_seconds_ / step_seconds_;
   }
-  view.seconds_in_steps = step_seconds_;
   const perfmodel::SampleSet& normal = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
+  view.seconds_in_steps = step_seconds_ + view.unwatched_steps * seconds(normal.median());
   view.seconds_lost_to_sampling =
       std::max(0.0, sampled_seconds_ - sampled_steps_ * seconds(normal.median()));
   if (!model_) return view;

@@ -105,7 +105,8 @@ OPTILE_STATIC_ASSERT(sizeof(optile_plan_entry) == 64, "plan entry layout");
 
 enum optile_page_flag {
   OPTILE_PAGE_RECORD_ALL = 1,   /* record events of every op, also of ops without an entry */
-  OPTILE_PAGE_RECORD_NESTED = 2 /* attribute self time to nested ops too */
+  OPTILE_PAGE_RECORD_NESTED = 2, /* attribute self time to nested ops too */
+  OPTILE_PAGE_MAY_REST = 4       /* no op's width is changed: probes may leave out most steps */
 };
 /* A page is immutable once published. `generation` is 0 while it is being written; a reader that
  * sees another generation after its copy than before it throws the copy away. */
@@ -250,7 +251,7 @@ typedef struct optile_client_header {
   uint32_t own_width;        /* program's own width as last seen at depth 0; 0 = not known yet */
   uint32_t own_width_source; /* optile_width_source */
   uint32_t blas_threads;     /* the pool's own count; 0 = no steerable pool */
-  uint32_t steps;            /* steps begun since attach */
+  uint32_t steps;            /* steps begun since attach, those that no probe watched included */
   uint64_t unseen_ops;       /* begun but not recorded: registry or thread limit, reentrancy */
   uint64_t shim_ticks;       /* time spent inside the shim while recording events (sampled) */
   uint64_t annotations;      /* optile_step() calls */

@@ -40,6 +40,7 @@ Json empty_report(const LaunchDecision& decision) {
   return {{"state", "unknown"},
           {"run_id", decision.run_id},
           {"steps", 0},
+          {"unwatched_steps", 0},
           {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}}},
           {"baseline_kind", nullptr},
           {"speedup", nullptr},

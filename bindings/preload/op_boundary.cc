@@ -5,6 +5,7 @@
 #include "bindings/preload/event_writer.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/plan_reader.h"
+#include "bindings/preload/rest.h"
 #include "bindings/preload/runtimes_in_use.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/team_binding.h"
@@ -76,7 +77,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   advance_schedule(plan);
   thread.step_column = schedule_column(plan);
   adopt_binding(plan, thread.step_column);
-  thread.step_begin = now;
+  thread.step_begin = rest_from_step(thread, attached, plan, now) ? 0 : now;
   thread.step_generation = plan.generation;
   thread.observed = 0;
   thread.steerable = 0;
@@ -278,7 +279,9 @@ const optile_probe_api* probe_api() {
                                        nested_wanted,
                                        op_begin,
                                        op_end,
-                                       declared_step};
+                                       declared_step,
+                                       offer_rest,
+                                       landmark};
   return &api;
 }
 

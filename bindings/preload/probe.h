@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define OPTILE_PROBE_API_VERSION 1u
+#define OPTILE_PROBE_API_VERSION 2u
 
 /* Besides optile_op_flag: an op that only calls others on its thread and sizes nothing itself. It
  * is looked through: each op inside it is an outermost one; time between them counts as observed.
@@ -56,6 +56,14 @@ typedef struct optile_probe_api {
   void (*op_end)(optile_open_op* open);
   /* A step boundary that the program itself declares. */
   void (*step)(void);
+  /* A probe whose reports cost time offers to rest: `listen(0)` makes it report no ops, `listen(1)`
+   * makes it report them again. Called on the issuing thread, also inside op_begin. To be offered
+   * at most once, before the first op; `listen` must not block. */
+  void (*offer_rest)(void (*listen)(int on));
+  /* Something that the framework does as often in every step, seen at no cost while resting. By
+   * these the core counts steps meanwhile, and wakes the probe: a probe that has none never rests.
+   * On the issuing thread. */
+  void (*landmark)(void);
 } optile_probe_api;
 
 /* Exported by every probe library; returns 0, or non-zero when it cannot work here. `library` is a

@@ -28,6 +28,15 @@ class PlanPageTest : public testing::Test {
   PlanPageWriter writer_;
 };
 
+TEST_F(PlanPageTest, ACapOnTheOwnWidthForbidsResting) {
+  tuner::PlanDraft draft;
+  draft.may_rest = true;
+  writer_.publish(1, draft, {});
+  EXPECT_EQ(page(1).flags, OPTILE_PAGE_MAY_REST);
+  writer_.publish(2, draft, {{}, {}, 3});
+  EXPECT_EQ(page(2).flags, 0u);
+}
+
 TEST_F(PlanPageTest, HoldsWhatTheDraftSays) {
   tuner::PlanDraft draft;
   draft.record_all = true;

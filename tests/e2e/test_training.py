@@ -196,6 +196,12 @@ class Untouched(TrainingTest):
         self.assertEqual(0, report["sampled_steps"], report)
         self.assertGreater(report["coverage"]["observed"], 0)
 
+    def test_resting_loses_count_of_no_step(self):
+        steps = 300
+        _, report = self.train("--mode", "observe", arguments=("--steps", str(steps)))
+        self.assertGreater(report["unwatched_steps"], steps / 3, report)
+        self.assertTrue(steps - 3 <= report["steps"] <= steps + 1, report["steps"])
+
     def test_freeze_repeats_itself(self):
         self.train()
         command = [*TRAINER, "--steps", "60"]

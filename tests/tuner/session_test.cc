@@ -61,6 +61,57 @@ SimulatedProgram mixed_program() {
   });
 }
 
+// Every width is best at 4, the program's own.
+SimulatedProgram wide_program() {
+  return one_of_each({scaling(8 * kMs), scaling(6 * kMs), scaling(9 * kMs)});
+}
+
+TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
+  Session wide(options_for(4));
+  SimulatedClient wide_client(wide, wide_program(), {});
+  ASSERT_TRUE(wide_client.run_until_tuned(400));
+  EXPECT_FALSE(wide_client.page()->may_rest) << "before its steps were heard";
+  wide_client.run_steps(40);
+  EXPECT_TRUE(wide_client.page()->may_rest);
+
+  Session mixed(options_for(4));
+  SimulatedClient mixed_client(mixed, mixed_program(), {});
+  ASSERT_TRUE(mixed_client.run_until_tuned(400));
+  mixed_client.run_steps(40);
+  EXPECT_FALSE(mixed_client.page()->may_rest);
+}
+
+TEST(SessionLetsRest, WhatIsOnlyObserved) {
+  SessionOptions options = options_for(4);
+  options.may_change_widths = false;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  client.run_steps(200);
+  ASSERT_EQ(session.view().phase, Phase::kObserving);
+  EXPECT_TRUE(client.page()->may_rest);
+}
+
+TEST(SessionLetsRest, AndCountsTheStepsThatNobodyWatched) {
+  SessionOptions options = options_for(4);
+  options.may_change_widths = false;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  client.run_steps(200);
+  const uint32_t before = session.view().steps;
+  StepEvent event;
+  event.plan = client.plan_number();
+  event.duration = perfmodel::Nanoseconds(20'000'000);
+  event.step = 1000;
+  session.on_step(event);  // the shim's own numbers: whatever came before, it is far behind
+  const uint32_t unwatched = session.view().unwatched_steps;
+  event.step = 1063;
+  session.on_step(event);
+  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62);
+  EXPECT_EQ(session.view().steps, before + unwatched + 2 + 62);
+  session.on_progress(1, 1074);  // resting again: the step after the latest event's has begun too
+  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62 + 10);
+}
+
 TEST(SessionFinds, TheBestWidthOfEveryShapeOfCurve) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});

@@ -54,7 +54,7 @@ void SimulatedClient::run_steps(int count) {
                    (1 + options_.noise.drift_per_step * boundaries_);
     run_sequence(program_.order);
     ++boundaries_;
-    session_.on_progress(progress_);
+    session_.on_progress(progress_, 0);
   }
 }
 

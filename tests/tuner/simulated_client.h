@@ -70,6 +70,7 @@ class SimulatedClient {
   double uniform_step_ns(int width) const;
   int planned_width(std::size_t op_in_order) const;
   const PlanDraft* page() const { return page_ ? &*page_ : nullptr; }
+  uint64_t plan_number() const { return page_number_; }
   uint64_t op_events() const { return op_events_; }
   // Executions of a key at a width.
   int runs_of(uint64_t key, int width) const;

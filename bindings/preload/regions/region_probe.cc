@@ -9,6 +9,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/framework_watch.h"
 #include "bindings/preload/op_boundary.h"
+#include "bindings/preload/rest.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/width_actuator.h"
 
@@ -89,6 +90,7 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
   trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
   notice_framework(caller);
+  end_overdue_rest();
   IssuingThread* thread = known_issuing_thread();
   // Teams inside teams, and those of threads that issue no ops, are left where they are.
   if (trampoline_needed() && thread != nullptr && !inside_region()) {

@@ -96,6 +96,27 @@ void on_end(const at::RecordFunction& op, at::ObserverContext* /*context*/) {
   }
 }
 
+at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
+
+// PyTorch leaves out all its preparations for an op while no callback asks for them.
+void listen(int on) {
+  try {
+    if (on != 0) {
+      at::reenableCallback(handle);
+    } else {
+      at::disableCallback(handle);
+    }
+  } catch (...) {
+    return;  // then it goes on as it was
+  }
+}
+
+// Named ranges that a program or PyTorch's own optimizers open: once or a few times in a step.
+std::unique_ptr<at::ObserverContext> on_range(const at::RecordFunction& /*range*/) {
+  shim->landmark();
+  return nullptr;
+}
+
 }  // namespace
 }  // namespace optile::torch_bridge
 
@@ -107,10 +128,14 @@ extern "C" __attribute__((visibility("default"))) int optile_probe_start(
   }
   optile::torch_bridge::shim = api;
   try {
-    at::addGlobalCallback(
+    using optile::torch_bridge::handle;
+    handle = at::addGlobalCallback(
         at::RecordFunctionCallback(optile::torch_bridge::on_start, optile::torch_bridge::on_end)
             .needsInputs(true)
             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+    at::addGlobalCallback(at::RecordFunctionCallback(optile::torch_bridge::on_range)
+                              .scopes({at::RecordScope::USER_SCOPE}));
+    api->offer_rest(optile::torch_bridge::listen);
   } catch (...) {
     return 1;
   }

@@ -1,0 +1,112 @@
+#include "bindings/preload/rest.h"
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/shim_clock.h"
+
+namespace optile::preload {
+namespace {
+
+constexpr uint32_t kSteadySteps = 2;  // with as many landmarks each, before they are counted by
+
+void (*listen_to)(int on) = nullptr;
+
+// Words that a second thread may read are atomic; only the issuing thread changes them.
+uint32_t resting = 0;
+uint64_t landmarks = 0;  // since the latest rest began
+
+struct Steps {
+  bool begun = false;             // a step's begin was heard since the latest rest
+  uint64_t landmarks_before = 0;  // when the present step began
+  uint64_t per_step = 0;
+  uint32_t steady = 0;    // steps in a row with as many landmarks
+  uint32_t listened = 0;  // whole steps since the latest rest, under one plan
+  uint64_t generation = 0;
+  // Of the rest.
+  uint64_t latest_end = 0;  // in ticks
+  uint64_t context = 0;     // that the marker came in, to meet it again
+};
+Steps steps;
+
+uint64_t longest_rest(const Attachment& attached) {
+  const uint64_t rate = optile_load64(&attached.client->header.ticks_per_second);
+  return kLongestRestNs / 1'000'000'000 * rate;
+}
+
+void wake(IssuingThread& thread) {
+  steps.begun = false;
+  thread.context = steps.context;
+  __atomic_store_n(&resting, 0, __ATOMIC_RELAXED);
+  listen_to(1);
+}
+
+// A step begins that somebody listens to; one before it may have ended.
+void hear_step(const PlanView& plan) {
+  const uint64_t seen = __atomic_load_n(&landmarks, __ATOMIC_RELAXED);
+  const uint64_t in_step = seen - steps.landmarks_before;
+  steps.landmarks_before = seen;
+  if (steps.generation != plan.generation) {
+    steps.generation = plan.generation;
+    steps.listened = 0;
+  }
+  if (!steps.begun) {
+    steps.begun = true;
+    steps.listened = 0;
+    return;
+  }
+  ++steps.listened;
+  steps.steady = in_step == steps.per_step ? steps.steady + 1 : 0;
+  steps.per_step = in_step;
+}
+
+// The marker that no one hears has passed once a landmark of the step after it comes.
+void count_step(const Attachment& attached, uint64_t since_rest) {
+  if (since_rest <= 1 || (since_rest - 1) % steps.per_step != 0) return;
+  __atomic_fetch_add(&attached.client->header.steps, 1, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+void offer_rest(void (*listen)(int on)) {
+  __atomic_store_n(&listen_to, listen, __ATOMIC_RELEASE);
+}
+
+void landmark() {
+  const Attachment* attached = attachment();
+  IssuingThread* thread = known_issuing_thread();
+  if (attached == nullptr || is_forked_child() || thread == nullptr) return;
+  const uint64_t seen = __atomic_add_fetch(&landmarks, 1, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0) return;
+  const uint64_t now = ticks();
+  maintain_attachment(now);
+  count_step(*attached, seen);
+  const bool whole = seen % steps.per_step == 0;  // the next marker is the next thing to come
+  const bool over = seen >= kRestedSteps * steps.per_step ||
+                    optile_load64(&attached->plan->generation) != steps.generation;
+  if ((whole && over) || now > steps.latest_end || attachment() != attached) {
+    wake(*thread);
+  }
+}
+
+bool rest_from_step(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
+                    uint64_t now) {
+  hear_step(plan);
+  if (__atomic_load_n(&listen_to, __ATOMIC_ACQUIRE) == nullptr || steps.per_step == 0) return false;
+  if (!plan.valid || (plan.flags & OPTILE_PAGE_MAY_REST) == 0 || several_threads_issue()) {
+    return false;
+  }
+  if (steps.listened < kListenedSteps || steps.steady < kSteadySteps) return false;
+  steps.latest_end = now + longest_rest(attached);
+  steps.context = thread.context;
+  __atomic_store_n(&landmarks, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&resting, 1, __ATOMIC_RELAXED);
+  listen_to(0);
+  return true;
+}
+
+void end_overdue_rest() {
+  if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0) return;
+  IssuingThread* thread = known_issuing_thread();
+  if (thread != nullptr && ticks() > steps.latest_end) wake(*thread);
+}
+
+}  // namespace optile::preload

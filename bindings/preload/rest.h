@@ -1,0 +1,32 @@
+// Resting: while no op's width is changed, a probe that costs something per op listens to a few
+// steps out of many, so that the price of being watched is paid for those only. Steps that pass
+// meanwhile are counted by the framework's landmarks.
+//
+// Used from the one thread that issues ops; with several of them nothing ever rests.
+#pragma once
+
+#include <stdint.h>
+
+#include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/plan_reader.h"
+
+namespace optile::preload {
+
+inline constexpr uint32_t kListenedSteps = 2;  // whole steps between two rests
+inline constexpr uint32_t kRestedSteps = 62;   // a rest is over after so many at the latest
+inline constexpr uint64_t kLongestRestNs = 10'000'000'000;
+
+// What the probe API hands on; see probe.h.
+void offer_rest(void (*listen)(int on));
+void landmark();
+
+// A step begins under this plan. True when the probe rests from here on: this step's end will not
+// be seen.
+bool rest_from_step(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
+                    uint64_t now);
+
+// Ends a rest that lasted too long; cheap when nothing rests. Where regions begin, in case that
+// landmarks stay away.
+void end_overdue_rest();
+
+}  // namespace optile::preload
