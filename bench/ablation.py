@@ -48,6 +48,8 @@ PREPARE_SHARE = 0.25  # of the time at most, for each first run
 # A replay counts once the daemon has recognised the step again; the warm-up is made that long, but
 # no longer than this.
 MOST_REPLAY_SECONDS = 60.0
+# Then it listens to this many steps before it leaves any unwatched; timed are those that follow.
+LISTENING_STEPS = 16
 
 
 @dataclass
@@ -138,7 +140,7 @@ def warm_until_replayed(way: Launch, workload: Workload, length: Length) -> Leng
         run = workload_run.run(way, workload, interleaved.PROBE_STEPS, warmup)
         if run.report.get("plan_replayed"):
             progress(f"{way.label}: replayed within {warmup + interleaved.PROBE_STEPS} steps")
-            return dataclasses.replace(length, warmup=warmup)
+            return dataclasses.replace(length, warmup=warmup + LISTENING_STEPS)
         warmup *= 2
     progress(f"{way.label}: careful, its plan is not recognised as replayed in {warmup // 2} steps")
     return length

@@ -21,7 +21,7 @@
 namespace optile::tuner {
 
 // Steps under the plan in force that are watched before any is left out: enough for its figures.
-inline constexpr uint64_t kHeardSteps = 24;
+inline constexpr uint64_t kHeardSteps = 12;
 
 // Widths for a whole step, and the masks they run under.
 struct Candidate {
