@@ -104,7 +104,7 @@ typedef struct optile_plan_entry {
 OPTILE_STATIC_ASSERT(sizeof(optile_plan_entry) == 64, "plan entry layout");
 
 enum optile_page_flag {
-  OPTILE_PAGE_RECORD_ALL = 1,   /* record events of every op, also of ops without an entry */
+  OPTILE_PAGE_RECORD_ALL = 1,    /* record events of every op, also of ops without an entry */
   OPTILE_PAGE_RECORD_NESTED = 2, /* attribute self time to nested ops too */
   OPTILE_PAGE_MAY_REST = 4       /* no op's width is changed: probes may leave out most steps */
 };
