@@ -39,13 +39,18 @@ uint32_t steps_begun(const FakeDaemon& daemon) {
   return optile_load32(&daemon.client().header.steps);
 }
 
-using Rest = OpBoundary;
+class Rest : public OpBoundary {
+ protected:
+  static void start(FakeDaemon& daemon, uint32_t flags) {
+    offer_rest(listen);
+    attach(daemon);
+    publish(daemon, flags);
+  }
+};
 
 TEST_F(Rest, NothingRestsUnlessThePlanAllowsIt) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, 0);
+    start(daemon, 0);
     run_steps(100);
     CHECK_OR_EXIT(listened_to);
     CHECK_OR_EXIT(steps_begun(daemon) == 100);
@@ -54,9 +59,7 @@ TEST_F(Rest, NothingRestsUnlessThePlanAllowsIt) {
 
 TEST_F(Rest, MostStepsAreLeftOutAndEveryOneIsCounted) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_REST);
     int heard = 0;
     for (int step = 1; step <= 1000; ++step) {
       const bool listening = listened_to;
@@ -81,9 +84,7 @@ TEST_F(Rest, MostStepsAreLeftOutAndEveryOneIsCounted) {
 
 TEST_F(Rest, ANewPlanEndsARestBetweenTwoSteps) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_REST);
     run_steps(10);
     CHECK_OR_EXIT(!listened_to);
     publish(daemon, 0);
@@ -119,9 +120,7 @@ TEST_F(Rest, TheMarkerIsMetAgainInItsContext) {
 
 TEST_F(Rest, WithoutLandmarksNothingRests) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_REST);
     for (int i = 0; i < 100; ++i) {
       run_op(kMarker);
       run_op(kOp);
@@ -132,9 +131,7 @@ TEST_F(Rest, WithoutLandmarksNothingRests) {
 
 TEST_F(Rest, LandmarksThatComeIrregularlyAreNotCountedBy) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_REST);
     for (int i = 0; i < 100; ++i) {
       run_step();
       if (i % 2 == 0) landmark();
@@ -146,9 +143,7 @@ TEST_F(Rest, LandmarksThatComeIrregularlyAreNotCountedBy) {
 
 TEST_F(Rest, SeveralIssuingThreadsNeverRest) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_REST);
     std::thread other([] { run_op(kOp); });
     other.join();
     run_steps(100);
@@ -158,9 +153,7 @@ TEST_F(Rest, SeveralIssuingThreadsNeverRest) {
 
 TEST_F(Rest, AForkedChildWakesNobody) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
-    attach(daemon);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_REST);
     run_steps(10);
     CHECK_OR_EXIT(!listened_to);
     const pid_t child = fork();
