@@ -82,6 +82,12 @@ Times times_of(const ClientView& client, const std::vector<RunRecord>& earlier) 
   if (client.hello.mode != OPTILE_MODE_OBSERVE && client.hello.mode != OPTILE_MODE_ADVISE) {
     times.tuned = measured(session.tuned_steps);
   }
+  // Then tuned steps are steps at the program's own widths, and undisturbed ones: the controls of
+  // the search ran among trials, watched op by op.
+  if (session.own_widths_in_force && times.tuned) {
+    if (times.own) times.own = times.tuned;
+    times.uniform.reset();
+  }
   if (client.hello.baseline) {
     times.untouched = times.own;
     times.own.reset();
@@ -122,8 +128,9 @@ void add_times(Json& json, const ClientView& client, const std::vector<RunRecord
   json["speedup_spread"] = json["speedup"].is_null()
                                ? Json(nullptr)
                                : Json(std::hypot(spread_before, spread_of(session.tuned_steps)));
-  const std::optional<double> own_for_launch =
-      times.own ? times.own : earlier_own(earlier, client, client.hello.launch_plan);
+  std::optional<double> own_for_launch = times.own;
+  if (session.own_widths_in_force && times.tuned) own_for_launch = times.tuned;
+  if (!own_for_launch) own_for_launch = earlier_own(earlier, client, client.hello.launch_plan);
   json["parts"] = parts_of(times, own_for_launch);
 }
 

@@ -98,7 +98,8 @@ struct SessionView {
   perfmodel::SampleSet tuned_steps;  // under the plan in force
   perfmodel::Nanoseconds switching_cost{0};
   bool switching_cost_measured = false;
-  double observed_share = 0;  // coverage, mean over whole steps
+  bool own_widths_in_force = false;  // tuned, and the plan changes no width and no mask
+  double observed_share = 0;         // coverage, mean over whole steps
   double steerable_share = 0;
   double seconds_in_steps = 0;          // of all whole steps; unwatched ones count as the median
   double seconds_lost_to_sampling = 0;  // sampled steps minus as many tuned ones

@@ -95,6 +95,9 @@ SessionView Session::State::view() const {
     }
     view.ops.push_back(std::move(op));
   }
+  view.own_widths_in_force =
+      phase_ == Phase::kTuned && view.binding == perfmodel::Binding::kNone &&
+      std::all_of(view.ops.begin(), view.ops.end(), [](const OpView& op) { return op.width == 0; });
   return view;
 }
 

@@ -102,6 +102,19 @@ TEST(Report, WithoutAMeasuredBaselineThereIsNoSpeedup) {
   EXPECT_TRUE(report["speedup"].is_null());
 }
 
+TEST(Report, APlanThatChangesNoWidthGainsNothingByWidths) {
+  ClientView client = tuned_client();
+  client.session->own_widths_in_force = true;
+  Json report = report_of(client);
+  EXPECT_EQ(report["baseline_kind"], "control");
+  EXPECT_EQ(report["speedup"], 1.0);
+  EXPECT_EQ(report["parts"]["widths"], 1.0);
+  EXPECT_TRUE(report["parts"]["uniform_width"].is_null());
+  report = report_of(client, {earlier_run(RunKind::kBaseline, "", 0.032)});
+  EXPECT_NEAR(report["speedup"].get<double>(), 16.0, 0.1);
+  EXPECT_NEAR(report["parts"]["launch_plan"].get<double>(), 16.0, 0.1);
+}
+
 TEST(Report, AnObservedRunHasNothingTuned) {
   ClientView client = tuned_client();
   client.hello.mode = OPTILE_MODE_OBSERVE;
