@@ -82,8 +82,8 @@ Times times_of(const ClientView& client, const std::vector<RunRecord>& earlier) 
   if (client.hello.mode != OPTILE_MODE_OBSERVE && client.hello.mode != OPTILE_MODE_ADVISE) {
     times.tuned = measured(session.tuned_steps);
   }
-  // Then tuned steps are steps at the program's own widths, and undisturbed ones: the controls of
-  // the search ran among trials, watched op by op.
+  // Where the plan changes no width, tuned steps are steps at the program's own widths, and the
+  // undisturbed ones: the controls of the search ran among trials, watched op by op.
   if (session.own_widths_in_force && times.tuned) {
     if (times.own) times.own = times.tuned;
     times.uniform.reset();
