@@ -59,6 +59,24 @@ enum optile_binding {
   OPTILE_BINDING_COMPACT = 1, /* neighbouring threads share a tile */
   OPTILE_BINDING_SPREAD = 2   /* at most one thread to a tile */
 };
+/* How counters were read while profiling; a higher tier shows more. */
+enum optile_counter_tier {
+  OPTILE_COUNTERS_NONE = 0,     /* not tried, or not allowed: time only */
+  OPTILE_COUNTERS_SOFTWARE = 1, /* the kernel's own events */
+  OPTILE_COUNTERS_HARDWARE = 2  /* those of the processor */
+};
+enum optile_counter_event {
+  OPTILE_COUNT_NOTHING = 0, /* an unused place of a group */
+  OPTILE_COUNT_CYCLES = 1,
+  OPTILE_COUNT_INSTRUCTIONS = 2,
+  OPTILE_COUNT_LLC_ACCESSES = 3,
+  OPTILE_COUNT_LLC_MISSES = 4,
+  OPTILE_COUNT_L1_HITS = 5,
+  OPTILE_COUNT_TASK_CLOCK_NS = 6,
+  OPTILE_COUNT_PAGE_FAULTS = 7,
+  OPTILE_COUNT_CONTEXT_SWITCHES = 8,
+  OPTILE_COUNT_MIGRATIONS = 9
+};
 enum optile_clock { OPTILE_CLOCK_MONOTONIC_NS = 0, OPTILE_CLOCK_CPU_COUNTER = 1 };
 enum optile_runtime {
   OPTILE_RUNTIME_UNKNOWN = 0,
@@ -99,14 +117,15 @@ typedef struct optile_plan_entry {
   uint16_t flags;   /* optile_entry_flag */
   uint32_t reserved;
   uint16_t schedule[OPTILE_MAX_SCHEDULE]; /* width in the i-th scheduled step */
-  uint64_t reserved2;
+  uint64_t baseline_ticks; /* an execution at the program's own width; 0 = not known */
 } optile_plan_entry;
 OPTILE_STATIC_ASSERT(sizeof(optile_plan_entry) == 64, "plan entry layout");
 
 enum optile_page_flag {
   OPTILE_PAGE_RECORD_ALL = 1,    /* record events of every op, also of ops without an entry */
   OPTILE_PAGE_RECORD_NESTED = 2, /* attribute self time to nested ops too */
-  OPTILE_PAGE_MAY_REST = 4       /* no op's width is changed: probes may leave out most steps */
+  OPTILE_PAGE_MAY_REST = 4,      /* no op's width is changed: probes may leave out most steps */
+  OPTILE_PAGE_COUNT = 8          /* read counters around recorded ops, one group a step */
 };
 /* A page is immutable once published. `generation` is 0 while it is being written; a reader that
  * sees another generation after its copy than before it throws the copy away. */
@@ -153,8 +172,11 @@ static inline uint64_t optile_next_context(uint64_t context, uint64_t key) {
 
 /* ---- client region -------------------------------------------------------------------------- */
 enum optile_event_kind {
-  OPTILE_EVENT_OP = 1,  /* one execution of an op at depth 0 */
-  OPTILE_EVENT_STEP = 2 /* a step ended: op_id is unused, ticks is the step's time */
+  OPTILE_EVENT_OP = 1,   /* one execution of an op at depth 0 */
+  OPTILE_EVENT_STEP = 2, /* a step ended: op_id is unused, ticks is the step's time */
+  /* What was counted in the op whose event comes next in the ring. The first four words are counts
+   * of the events of group `column`, in its order; `regions` is how many threads were counted. */
+  OPTILE_EVENT_COUNTS = 3
 };
 enum optile_event_flag {
   OPTILE_EVENT_FIRST_TOUCH = 1,      /* first execution of this op at this width: not a sample */
@@ -208,6 +230,19 @@ typedef struct optile_thread_slot {
   optile_aggregate aggregates[OPTILE_MAX_OPS];
 } optile_thread_slot;
 
+/* An entry that the shim no longer obeys, because the op was slower under it than at the program's
+ * own width, now and on this machine. Complete once `key` is set. */
+typedef struct optile_disabled_entry {
+  uint64_t key; /* 0 = not complete */
+  uint64_t context;
+  uint64_t entry_ticks; /* mean of an execution under the entry */
+  uint64_t own_ticks;   /* and at the program's own width afterwards */
+  uint32_t generation_low;
+  uint16_t width; /* that the entry asked for */
+  uint16_t reserved;
+} optile_disabled_entry;
+OPTILE_STATIC_ASSERT(sizeof(optile_disabled_entry) == 40, "disabled entry layout");
+
 enum optile_op_flag {
   OPTILE_OP_BACKWARD = 1,
   OPTILE_OP_NESTED = 2, /* never at depth 0: self time only, never steered */
@@ -234,7 +269,9 @@ enum optile_fallback {
   OPTILE_FALLBACK_MASK_REFUSED = 64,        /* the kernel refused or clipped a mask */
   OPTILE_FALLBACK_RUNTIME_UNSUITABLE = 128, /* an object needs entry points that libomp lacks */
   OPTILE_FALLBACK_BLAS_SHARED = 256,        /* several issuing threads: BLAS pool left alone */
-  OPTILE_FALLBACK_FORKED = 512              /* a forked child: untouched */
+  OPTILE_FALLBACK_FORKED = 512,             /* a forked child: untouched */
+  OPTILE_FALLBACK_NO_COUNTERS = 1024,       /* PAPI or the kernel refused: time only */
+  OPTILE_FALLBACK_ENTRY_DISABLED = 2048     /* an entry lost against own widths: see `disabled` */
 };
 
 typedef struct optile_client_header {
@@ -258,8 +295,13 @@ typedef struct optile_client_header {
   char runtime_path[256];    /* valid when runtime != 0 */
   char blas_path[256];       /* valid when blas_ready != 0; empty = none found */
   uint32_t blas_ready;
-  uint32_t reserved32;
-  uint64_t reserved[24];
+  uint32_t counter_tier;   /* optile_counter_tier; set after the groups below */
+  uint32_t counter_groups; /* that the steps take turns in */
+  int32_t counter_errno;   /* why a higher tier was refused; 0 = nothing was */
+  uint8_t counter_events[OPTILE_COUNTER_GROUPS][OPTILE_GROUP_EVENTS]; /* optile_counter_event */
+  uint64_t disabled_count; /* ever; number i is disabled[i % OPTILE_MAX_DISABLED] */
+  optile_disabled_entry disabled[OPTILE_MAX_DISABLED];
+  uint64_t reserved[21];
 } optile_client_header;
 
 typedef struct optile_client_region {

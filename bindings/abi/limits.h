@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define OPTILE_ABI_MAGIC UINT32_C(0x6c697470) /* "ptil" */
-#define OPTILE_ABI_VERSION 1u
+#define OPTILE_ABI_VERSION 2u
 
 /* Distinct op instances of a client. Further ones run untouched and are counted as dropped. */
 #define OPTILE_MAX_OPS 4096u
@@ -23,3 +23,8 @@
 /* Text of an op: longer names and shapes are cut, the key still tells them apart. */
 #define OPTILE_NAME_BYTES 96u
 #define OPTILE_SHAPE_BYTES 128u
+/* Counters that are read together, and groups of them that steps take turns in. */
+#define OPTILE_GROUP_EVENTS 4u
+#define OPTILE_COUNTER_GROUPS 4u
+/* Disabled entries that are remembered; the oldest is overwritten, all are counted. */
+#define OPTILE_MAX_DISABLED 64u

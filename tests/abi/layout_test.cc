@@ -24,6 +24,7 @@ std::string layout() {
   FIELD(optile_plan_entry, width);
   FIELD(optile_plan_entry, flags);
   FIELD(optile_plan_entry, schedule);
+  FIELD(optile_plan_entry, baseline_ticks);
   SIZE(optile_plan_page);
   FIELD(optile_plan_page, generation);
   FIELD(optile_plan_page, flags);
@@ -74,6 +75,13 @@ std::string layout() {
   FIELD(optile_thread_slot, tid);
   FIELD(optile_thread_slot, ring);
   FIELD(optile_thread_slot, aggregates);
+  SIZE(optile_disabled_entry);
+  FIELD(optile_disabled_entry, key);
+  FIELD(optile_disabled_entry, context);
+  FIELD(optile_disabled_entry, entry_ticks);
+  FIELD(optile_disabled_entry, own_ticks);
+  FIELD(optile_disabled_entry, generation_low);
+  FIELD(optile_disabled_entry, width);
   SIZE(optile_op_record);
   FIELD(optile_op_record, key);
   FIELD(optile_op_record, flags);
@@ -94,6 +102,12 @@ std::string layout() {
   FIELD(optile_client_header, runtime_path);
   FIELD(optile_client_header, blas_path);
   FIELD(optile_client_header, blas_ready);
+  FIELD(optile_client_header, counter_tier);
+  FIELD(optile_client_header, counter_groups);
+  FIELD(optile_client_header, counter_errno);
+  FIELD(optile_client_header, counter_events);
+  FIELD(optile_client_header, disabled_count);
+  FIELD(optile_client_header, disabled);
   SIZE(optile_client_region);
   FIELD(optile_client_region, ops);
   FIELD(optile_client_region, threads);
