@@ -1,8 +1,9 @@
 #include "perfmodel/launch_plan.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 namespace optile::perfmodel {
 namespace {
@@ -105,21 +106,78 @@ class Chooser {
   std::string blas_ = "keep";
 };
 
-// Fastest run of a plan, if any; the newest spread is as good as another.
-std::optional<MeasuredLaunchPlan> best_run(const std::vector<MeasuredLaunchPlan>& measured,
-                                           const std::string& text) {
-  std::optional<MeasuredLaunchPlan> best;
-  for (const MeasuredLaunchPlan& run : measured) {
-    if (run.text != text || run.steps < 3 || run.step_seconds <= 0) continue;
-    if (!best || run.step_seconds < best->step_seconds) best = run;
-  }
-  return best;
+constexpr int kLeastSteps = 3;
+constexpr double kLeastGain = 0.05;  // beyond both spreads: less is not worth a change of plan
+
+const std::string kKeepAll = "openmp=keep wait=keep blas=keep";
+
+// An untouched run is what keeping everything gives.
+const std::string& text_of(const MeasuredLaunchPlan& run) {
+  return run.text.empty() ? kKeepAll : run.text;
 }
 
-// The untouched run was faster than this plan by more than both spreads explain.
-bool lost_against(const MeasuredLaunchPlan& plan, const MeasuredLaunchPlan& untouched) {
-  return untouched.step_seconds * (1 + untouched.spread) <
-         plan.step_seconds * (1 - std::min(plan.spread, 0.5));
+bool usable(const MeasuredLaunchPlan& run) {
+  return run.steps >= kLeastSteps && run.step_seconds > 0;
+}
+
+const MeasuredLaunchPlan* latest_run(const std::vector<MeasuredLaunchPlan>& measured,
+                                     const std::string& text) {
+  for (const MeasuredLaunchPlan& run : measured) {
+    if (usable(run) && text_of(run) == text) return &run;
+  }
+  return nullptr;
+}
+
+// By more than both spreads explain.
+bool settled_faster(const MeasuredLaunchPlan& than, const MeasuredLaunchPlan& run) {
+  return run.step_seconds * (1 + std::min(run.spread, 0.5)) * (1 + kLeastGain) <
+         than.step_seconds * (1 - std::min(than.spread, 0.5));
+}
+
+std::string word_of(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find(name + "=");
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + name.size() + 1;
+  return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+// The plan with that text, where facts and the user's words still allow it.
+std::optional<LaunchPlan> plan_named(LaunchFacts facts, const std::string& text) {
+  const bool any_runtime = facts.openmp == OpenmpChoice::kAuto;
+  const bool any_wait = facts.wait == WaitChoice::kAuto;
+  if (any_runtime) {
+    facts.openmp = word_of(text, "openmp") == "llvm" ? OpenmpChoice::kLlvm : OpenmpChoice::kKeep;
+  }
+  const std::string wait = word_of(text, "wait");
+  if (any_wait && wait == "keep") facts.wait = WaitChoice::kKeep;
+  if (any_wait && wait == "active") facts.wait = WaitChoice::kActive;
+  if (any_wait && wait == "passive") facts.wait = WaitChoice::kPassive;
+  if (facts.blas == BlasChoice::kAuto && word_of(text, "blas") == "keep") {
+    facts.blas = BlasChoice::kKeep;
+  }
+  LaunchPlan plan = Chooser(facts).choose();
+  if (plan.text != text) return std::nullopt;
+  return plan;
+}
+
+std::string percent(double share) {
+  return std::to_string(static_cast<int>(std::lround(100 * share))) + " %";
+}
+
+// Says so where the latest run had another plan, and a slower one.
+void note_what_was_taken_back(LaunchPlan& plan, const std::vector<MeasuredLaunchPlan>& measured) {
+  const MeasuredLaunchPlan* ours = latest_run(measured, plan.text);
+  for (const MeasuredLaunchPlan& run : measured) {
+    if (!usable(run) || run.text.empty()) continue;
+    if (ours == nullptr || run.text == plan.text || !settled_faster(run, *ours)) return;
+    plan.taken_back = run.text;
+    plan.loss_seconds = run.step_seconds - ours->step_seconds;
+    plan.reasons.push_back("taken back: \"" + run.text + "\" of the latest run took " +
+                           std::to_string(run.step_seconds) + " s a step, " +
+                           percent(plan.loss_seconds / ours->step_seconds) + " more than \"" +
+                           plan.text + "\" did (" + std::to_string(ours->step_seconds) + " s)");
+    return;
+  }
 }
 
 }  // namespace
@@ -127,19 +185,31 @@ bool lost_against(const MeasuredLaunchPlan& plan, const MeasuredLaunchPlan& unto
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured) {
   LaunchPlan plan = Chooser(facts).choose();
-  const std::optional<MeasuredLaunchPlan> untouched = best_run(measured, "");
-  const std::optional<MeasuredLaunchPlan> ours = best_run(measured, plan.text);
-  if (!untouched || !ours || !lost_against(*ours, *untouched)) return plan;
+  const MeasuredLaunchPlan* best = latest_run(measured, plan.text);
+  const std::string by_rule = plan.text;
+  // Without a run of its own the rule's plan is tried first.
+  if (best != nullptr) {
+    for (const MeasuredLaunchPlan& other : measured) {
+      if (latest_run(measured, text_of(other)) != &other || !settled_faster(*best, other)) continue;
+      std::optional<LaunchPlan> instead = plan_named(facts, text_of(other));
+      if (!instead) continue;
+      best = &other;
+      plan = std::move(*instead);
+    }
+  }
+  if (plan.text != by_rule) {
+    plan.reasons.push_back("measured: faster than \"" + by_rule +
+                           "\", which the rules would choose");
+  }
+  note_what_was_taken_back(plan, measured);
+  return plan;
+}
 
-  LaunchFacts keep = facts;
-  if (keep.openmp == OpenmpChoice::kAuto) keep.openmp = OpenmpChoice::kKeep;
-  if (keep.wait == WaitChoice::kAuto) keep.wait = WaitChoice::kKeep;
-  if (keep.blas == BlasChoice::kAuto) keep.blas = BlasChoice::kKeep;
-  LaunchPlan kept = Chooser(keep).choose();
-  kept.reasons.push_back("taken back: \"" + plan.text + "\" was slower than the untouched run (" +
-                         std::to_string(ours->step_seconds) + " s against " +
-                         std::to_string(untouched->step_seconds) + " s a step)");
-  return kept;
+LaunchPlan launch_plan_left_alone() {
+  LaunchPlan plan;
+  plan.text = kKeepAll;
+  plan.reasons.emplace_back("undone by hand; optile undo --revoke takes that back");
+  return plan;
 }
 
 }  // namespace optile::perfmodel

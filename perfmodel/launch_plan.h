@@ -38,6 +38,10 @@ struct LaunchPlan {
   bool blas_follows = false;         // the shim sets the BLAS pool's count at op boundaries
   std::string text;                  // "openmp=llvm wait=1ms blas=follow": store key
   std::vector<std::string> reasons;  // one sentence per choice, for people
+  // The latest run's plan, when it is not this one because it lost: its text, and seconds of a step
+  // that it was slower than this one.
+  std::string taken_back;
+  double loss_seconds = 0;
 };
 
 // A finished run of the same program on the same hardware.
@@ -49,7 +53,12 @@ struct MeasuredLaunchPlan {
   bool tuned = false;  // widths were tuned too
 };
 
+// `measured`: newest first. The latest run of a plan speaks for it, since whatever an older one
+// said was not true the last time.
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured);
+
+// Everything as the program has it, for one that is to be left alone.
+LaunchPlan launch_plan_left_alone();
 
 }  // namespace optile::perfmodel
