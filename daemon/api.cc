@@ -161,6 +161,27 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   return facts;
 }
 
+// What is known of a program's widths, as far as one line can say it.
+Json stored_json(const std::optional<FoundPlan>& found) {
+  if (!found) return nullptr;
+  const tuner::StoredPlan& plan = found->plan;
+  int changed = 0;
+  int uniform = 0;
+  bool one_width = !plan.entries.empty();
+  for (const tuner::StoredEntry& entry : plan.entries) {
+    if (entry.rule == tuner::Rule::kLeftAlone) continue;
+    if (entry.width != 0) ++changed;
+    const int width = entry.width == 0 ? plan.own_width : entry.width;
+    if (uniform == 0) uniform = width;
+    one_width = one_width && width == uniform;
+  }
+  return {{"uniform_width", one_width && uniform > 0 ? Json(uniform) : Json(nullptr)},
+          {"changed_ops", changed},
+          {"own_width", plan.own_width},
+          {"own_step_seconds", plan.own_step_seconds},
+          {"tuned_step_seconds", plan.tuned_step_seconds}};
+}
+
 const char* keeping_name(Store::Keeping keeping) {
   switch (keeping) {
     case Store::Keeping::kOnDisk:
@@ -191,6 +212,7 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/machine", &Api::machine},
       {"GET", "/v1/runs/{run_id}/report", &Api::report},
       {"POST", "/v1/launch", &Api::launch},
+      {"POST", "/v1/undo", &Api::undo},
   };
   return routes;
 }
@@ -328,7 +350,34 @@ HttpResponse Api::launch(const Call& call) {
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"text", plan.text},
-             {"reasons", plan.reasons}});
+             {"reasons", plan.reasons},
+             {"taken_back", plan.taken_back},
+             {"loss_seconds", plan.loss_seconds},
+             {"stored", stored_json(controller_.stored_plan(program, plan.text))}});
+}
+
+HttpResponse Api::undo(const Call& call) {
+  const Json body = Json::parse(call.body, nullptr, false);
+  if (!body.is_object()) return problem(400, "the body is not a JSON object");
+  Controller::UndoRequest request;
+  request.client = body.value("client", uint64_t{0});
+  request.program = text_at(body, "program", kMaxProgram);
+  request.op = text_at(body, "op");
+  request.revoke = flag_at(body, "revoke");
+  if (request.revoke && !request.op.empty()) {
+    return problem(400, "an op cannot be revoked alone; name its program, or nothing");
+  }
+  const base::Result<Controller::Undone> undone = controller_.undo(request);
+  if (!undone.ok()) return problem(404, undone.message());
+  Json clients = Json::array();
+  for (const ClientView& view : undone.value().clients) {
+    clients.push_back({{"id", view.id},
+                       {"pid", view.hello.pid},
+                       {"program", view.hello.program},
+                       {"launch_plan", view.hello.launch_plan}});
+  }
+  return ok(
+      {{"clients", std::move(clients)}, {"ops", undone.value().ops}, {"revoked", request.revoke}});
 }
 
 }  // namespace optile::daemon

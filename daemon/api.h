@@ -54,6 +54,7 @@ class Api {
   HttpResponse machine(const Call& call);
   HttpResponse report(const Call& call);
   HttpResponse launch(const Call& call);
+  HttpResponse undo(const Call& call);
 
   Controller& controller_;
   DaemonFacts facts_;

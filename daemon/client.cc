@@ -79,7 +79,8 @@ bool Client::start(const ClientHeader& header) {
   options.seed = id_;
   options.least_repeating = kLeastRepeating;
   const bool tunes = hello_.mode == OPTILE_MODE_TUNE || hello_.mode == OPTILE_MODE_FREEZE;
-  options.may_change_widths = tunes && !hello_.baseline;
+  options.may_change_widths = tunes && !hello_.baseline && !dependencies_.left_alone;
+  options.guard = hello_.mode == OPTILE_MODE_TUNE;
   if (options.may_change_widths && dependencies_.find_plan) {
     stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), header.own_width);
     if (stored_) options.stored = stored_->plan;
@@ -111,6 +112,9 @@ void Client::follow(const ClientHeader& header) {
   fallbacks_ = header.fallbacks;
   session_->on_progress(header.progress, header.steps);
   for (perfmodel::OpDescription& op : reader_.new_ops()) session_->add_op(std::move(op));
+  for (const DisabledEntry& entry : reader_.new_disabled(*clock_)) {
+    session_->on_entry_disabled(entry.place, entry.under_entry, entry.at_own_width);
+  }
 }
 
 void Client::feed() {
@@ -132,7 +136,8 @@ void Client::publish() {
     trials_withheld_ = true;
     return;
   }
-  PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0};
+  PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
+                                clock_->ticks_per_ns()};
   if (hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_) {
     surroundings.own_width_cap = cases_.cores;
   }
@@ -143,6 +148,16 @@ void Client::publish() {
   schedule_lengths_.push_back(static_cast<uint8_t>(
       std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));
   busy_plan_ = draft->record_all || draft->schedule_length > 0;
+}
+
+void Client::on_surroundings_changed() {
+  if (session_ != nullptr) session_->on_surroundings_changed();
+}
+
+void Client::undo(uint64_t key) {
+  if (session_ == nullptr) return;
+  session_->undo(key);
+  publish();
 }
 
 void Client::set_cases(CaseSet cases) {
@@ -191,6 +206,7 @@ ClientView Client::view() const {
   view.counters = reader_.counters();
   view.generation = writer_.generation();
   view.entries_left_out = entries_left_out_;
+  view.left_alone = dependencies_.left_alone;
   view.trials_withheld = trials_withheld_;
   view.own_width_cap = cases_.cores < cores_at_attach_ ? cases_.cores : 0;
   view.cores = cases_.cores;

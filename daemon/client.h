@@ -34,6 +34,7 @@ struct ClientView {
   ReaderCounters counters;
   uint64_t generation = 0;  // of the plan page in force
   std::size_t entries_left_out = 0;
+  bool left_alone = false;       // undone by hand in an earlier run
   bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
   int own_width_cap = 0;
   int cores = 1;
@@ -50,12 +51,19 @@ class Client {
     const Clocks* clocks = nullptr;
     // Plan of an earlier run under this runtime and own width (0 = not known yet).
     std::function<std::optional<FoundPlan>(int runtime, int own_width)> find_plan;
+    bool left_alone = false;  // by hand, in an earlier run
   };
 
   Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases, Dependencies dependencies);
 
   // Reads what is there, publishes what follows from it. Returns the settled plan, once.
   std::optional<tuner::Session::Settled> drain();
+  // What the store holds of this program's plan is wrong: true once.
+  bool take_forgotten() { return session_ != nullptr && session_->take_forgotten(); }
+  // Another program came or left.
+  void on_surroundings_changed();
+  // By hand, for the rest of the run; 0 = every op.
+  void undo(uint64_t key);
   // Budget changed.
   void set_cases(CaseSet cases);
 

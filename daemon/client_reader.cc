@@ -10,6 +10,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr uint16_t kMaxWidth = 8192;  // wider than any machine of today
+constexpr perfmodel::Nanoseconds kLongestExecution = std::chrono::hours(24);
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
                                       OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_OWN_WIDTH |
                                       OPTILE_EVENT_STEERABLE;
@@ -130,6 +131,29 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
       continue;
     }
     fresh.push_back(std::move(op));
+  }
+  return fresh;
+}
+
+std::vector<DisabledEntry> ClientReader::new_disabled(const TickClock& clock) {
+  std::vector<DisabledEntry> fresh;
+  const uint64_t count = optile_load64(&region_->header.disabled_count);
+  // A client that counts backwards is not followed.
+  if (count <= disabled_seen_) return fresh;
+  uint64_t next = disabled_seen_;
+  if (count - next > OPTILE_MAX_DISABLED) next = count - OPTILE_MAX_DISABLED;
+  disabled_seen_ = count;
+  for (; next != count; ++next) {
+    const optile_disabled_entry copy =
+        copy_of(region_->header.disabled[next % OPTILE_MAX_DISABLED]);
+    if (copy.key == 0 || copy.width > kMaxWidth) {
+      reject(Rejection::kRecord);
+      continue;
+    }
+    fresh.push_back({{copy.key, copy.context},
+                     copy.width,
+                     std::min(clock.duration(copy.entry_ticks), kLongestExecution),
+                     std::min(clock.duration(copy.own_ticks), kLongestExecution)});
   }
   return fresh;
 }

@@ -49,6 +49,14 @@ struct ReaderCounters {
   std::array<uint64_t, kRejections> rejected_by{};
 };
 
+// An entry of a plan page that the client no longer obeys.
+struct DisabledEntry {
+  perfmodel::OpPlace place;
+  int width = 0;  // that the entry asked for
+  perfmodel::Nanoseconds under_entry{0};
+  perfmodel::Nanoseconds at_own_width{0};
+};
+
 // An op's totals over all threads.
 struct OpTotals {
   uint64_t count = 0;
@@ -76,6 +84,8 @@ class ClientReader {
   // Registered ops that were not returned before. A record that makes no sense keeps its place.
   std::vector<perfmodel::OpDescription> new_ops();
   const std::vector<perfmodel::OpDescription>& registry() const { return registry_; }
+  // Entries that were disabled since the last call; of very many only the latest.
+  std::vector<DisabledEntry> new_disabled(const TickClock& clock);
 
   // What the checks of an event need to know.
   struct Context {
@@ -108,6 +118,7 @@ class ClientReader {
 
   const optile_client_region* region_;
   std::vector<perfmodel::OpDescription> registry_;
+  uint64_t disabled_seen_ = 0;
   std::array<uint64_t, OPTILE_MAX_THREADS> heads_{};  // at the mark
   std::array<uint64_t, OPTILE_MAX_THREADS> tails_{};
   ReaderCounters counters_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "daemon/op_selection.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -20,6 +22,18 @@ constexpr std::size_t kMaxBatch = 256;  // kept while nothing can be written; th
 
 double seconds_in_steps(const ClientView& client) {
   return client.session ? client.session->seconds_in_steps : 0;
+}
+
+// How many places of those keys run at another width than the program's own; 0 = every key.
+std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>& keys) {
+  if (!client.session) return 0;
+  std::size_t places = 0;
+  for (const tuner::OpView& op : client.session->ops) {
+    const bool meant =
+        keys.front() == 0 || std::find(keys.begin(), keys.end(), op.place.key) != keys.end();
+    places += meant && op.width != 0 ? 1 : 0;
+  }
+  return places;
 }
 
 template <typename T>
@@ -58,6 +72,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
     conditions.runtime = runtime;
     return store_->find_plan(conditions, own_width);
   };
+  dependencies.left_alone = store_->is_undone(wanted);
   Place place;
   place.at_attach = read_budget_(hello.pid);
   place.now = place.at_attach;
@@ -65,6 +80,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
       std::make_unique<Client>(id, std::move(hello), std::move(memory),
                                make_case_set(machine_, place.now), std::move(dependencies));
   clients_.emplace(id, std::move(place));
+  surroundings_changed(id);
   next_drain_ = kProfilingPeriod;
   return id;
 }
@@ -73,9 +89,7 @@ void Controller::depart(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   Client& client = *found->second.client;
-  if (std::optional<tuner::Session::Settled> settled = client.drain()) {
-    settle(client, std::move(*settled));
-  }
+  follow(client);
   if (std::optional<RunRecord> run = client.run_record()) {
     run->conditions = on_this_machine(std::move(run->conditions));
     run->when = clocks_.unix_seconds();
@@ -85,6 +99,7 @@ void Controller::depart(uint64_t id) {
   view.finished = true;
   view.finished_at = clocks_.unix_seconds();
   clients_.erase(found);
+  surroundings_changed(id);
   finished_.push_front(std::move(view));
   if (finished_.size() > kMaxFinished) finished_.pop_back();
   flush(true);
@@ -95,9 +110,7 @@ void Controller::drain() {
   double fill = 0;
   for (const auto& [id, place] : clients_) {
     Client& client = *place.client;
-    if (std::optional<tuner::Session::Settled> settled = client.drain()) {
-      settle(client, std::move(*settled));
-    }
+    follow(client);
     profiling = profiling || client.profiling();
     fill = std::max(fill, client.ring_fill());
   }
@@ -132,6 +145,22 @@ perfmodel::Budget Controller::budget_now(const Place& place) const {
   return kept;
 }
 
+// What a client has done since the last look, and what follows for the store.
+void Controller::follow(Client& client) {
+  std::optional<tuner::Session::Settled> settled = client.drain();
+  if (client.take_forgotten()) {
+    batch_.forgotten.push_back(on_this_machine(client.conditions()));
+    flush_at_ns_ = std::min(flush_at_ns_, clocks_.monotonic_ns());
+  }
+  if (settled) settle(client, std::move(*settled));
+}
+
+void Controller::surroundings_changed(uint64_t except) {
+  for (auto& [id, place] : clients_) {
+    if (id != except) place.client->on_surroundings_changed();
+  }
+}
+
 void Controller::settle(const Client& client, tuner::Session::Settled settled) {
   SettledRecord record;
   record.conditions = on_this_machine(client.conditions());
@@ -157,9 +186,54 @@ void Controller::flush(bool now) {
 }
 
 void Controller::trim_batch() {
+  keep_newest(batch_.forgotten);
+  keep_newest(batch_.undone);
   keep_newest(batch_.settled);
   keep_newest(batch_.runs);
   keep_newest(batch_.launches);
+}
+
+base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
+  Undone undone;
+  const auto program_is_meant = [&](const ClientView& view) {
+    return request.program.empty() || view.hello.program == request.program;
+  };
+  bool known = false;
+  for (auto& [id, place] : clients_) {
+    if (request.client != 0 && request.client != id) continue;
+    const ClientView before = place.client->view();
+    if (!program_is_meant(before)) continue;
+    known = true;
+    if (request.revoke) continue;
+    const std::vector<uint64_t> keys = request.op.empty()
+                                           ? std::vector<uint64_t>{0}
+                                           : keys_of(OpSelection::parse(request.op), before);
+    for (const uint64_t key : keys) place.client->undo(key);
+    if (keys.empty()) continue;
+    undone.ops += changed_places(before, keys);
+    undone.clients.push_back(before);
+  }
+  if (request.client != 0 && !known) {
+    return base::Error{base::ErrorKind::kNotFound,
+                       "no attached client has that number; see /v1/clients"};
+  }
+  if (!request.op.empty()) {
+    if (undone.clients.empty()) {
+      return base::Error{base::ErrorKind::kNotFound, "no attached client runs such an op"};
+    }
+    return undone;
+  }
+  UndoRecord record;
+  record.conditions = on_this_machine({});
+  record.conditions.program.program = request.program;
+  record.revoke = request.revoke;
+  record.when = clocks_.unix_seconds();
+  if (request.client != 0) {
+    record.conditions.program.program = clients_.at(request.client).client->hello().program;
+  }
+  batch_.undone.push_back(record);
+  flush(true);
+  return undone;
 }
 
 perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
@@ -179,7 +253,9 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
     one.tuned = run.kind == RunKind::kTune;
     measured.push_back(std::move(one));
   }
-  perfmodel::LaunchPlan plan = perfmodel::choose_launch_plan(facts, measured);
+  perfmodel::LaunchPlan plan = store_->is_undone(conditions)
+                                   ? perfmodel::launch_plan_left_alone()
+                                   : perfmodel::choose_launch_plan(facts, measured);
   LaunchRecord record;
   record.conditions = conditions;
   record.conditions.launch_plan = plan.text;
@@ -188,6 +264,15 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
   batch_.launches.push_back(std::move(record));
   trim_batch();
   return plan;
+}
+
+std::optional<FoundPlan> Controller::stored_plan(const ProgramKey& program,
+                                                 const std::string& launch_plan) {
+  Conditions conditions;
+  conditions.machine = machine_.fingerprint;
+  conditions.program = program;
+  conditions.launch_plan = launch_plan;
+  return store_->find_plan(conditions, 0);
 }
 
 std::vector<ClientView> Controller::attached() const {

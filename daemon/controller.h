@@ -52,7 +52,23 @@ class Controller {
   // Writes what is due; `now`: also what is not.
   void flush(bool now);
 
+  // By hand: the programs' own widths, for the attached clients that are meant until they end, and
+  // for later runs of their programs until it is revoked.
+  struct UndoRequest {
+    uint64_t client = 0;  // 0 = every one
+    std::string program;  // "" = every one
+    std::string op;       // "" = every one; else only those ops, of attached clients
+    bool revoke = false;
+  };
+  struct Undone {
+    std::vector<ClientView> clients;
+    std::size_t ops = 0;  // places whose width was changed and is no longer
+  };
+  base::Result<Undone> undo(const UndoRequest& request);
+
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts& facts, const ProgramKey& program);
+  // What an earlier run of the program found under that launch plan.
+  std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan);
 
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
@@ -84,6 +100,8 @@ class Controller {
   };
   perfmodel::Budget budget_now(const Place& place) const;
   void settle(const Client& client, tuner::Session::Settled settled);
+  void follow(Client& client);
+  void surroundings_changed(uint64_t except);
   void trim_batch();
   Conditions on_this_machine(Conditions conditions) const;
 

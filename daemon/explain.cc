@@ -1,9 +1,10 @@
 #include "daemon/explain.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <vector>
+
+#include "daemon/op_selection.h"
 
 namespace optile::daemon {
 namespace {
@@ -12,42 +13,6 @@ using perfmodel::Case;
 using perfmodel::PointKind;
 
 constexpr int kMaxStoredRows = 512;
-
-// An op id taken apart; key 0: it is the begin of a name.
-struct Wanted {
-  uint64_t key = 0;
-  std::optional<uint64_t> context;
-  std::string name;
-};
-
-bool parse_hex(const std::string& text, uint64_t& word) {
-  if (text.size() != 16) return false;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, word, 16);
-  return error == std::errc() && at == end;
-}
-
-Wanted parse_wanted(const std::string& text) {
-  Wanted wanted;
-  uint64_t context = 0;
-  if (parse_hex(text, wanted.key)) return wanted;
-  if (text.size() == 33 && text[16] == '-' && parse_hex(text.substr(0, 16), wanted.key) &&
-      parse_hex(text.substr(17), context)) {
-    wanted.context = context;
-    return wanted;
-  }
-  wanted.key = 0;
-  wanted.name = text;
-  return wanted;
-}
-
-bool matches(const Wanted& wanted, const perfmodel::OpPlace& place, const ClientView& client) {
-  if (wanted.key != 0) {
-    return place.key == wanted.key && (!wanted.context || *wanted.context == place.context);
-  }
-  const auto found = client.ops.find(place.key);
-  return found != client.ops.end() && found->second.name.rfind(wanted.name, 0) == 0;
-}
 
 Json point_json(const Case& at, double median_ns, const char* kind) {
   return {{"width", at.width},
@@ -142,11 +107,11 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
 }
 
 std::optional<Json> from_client(Controller& controller, const ClientView& client,
-                                const Wanted& wanted) {
+                                const OpSelection& wanted) {
   if (!client.session) return std::nullopt;
   std::vector<const tuner::OpView*> found;
   for (const tuner::OpView& op : client.session->ops) {
-    if (matches(wanted, op.place, client)) found.push_back(&op);
+    if (wanted.matches(op.place, client)) found.push_back(&op);
   }
   if (found.empty()) return std::nullopt;
   std::stable_sort(found.begin(), found.end(), [](const auto* a, const auto* b) {
@@ -161,7 +126,7 @@ std::optional<Json> from_client(Controller& controller, const ClientView& client
 }
 
 // No client remembers it: what earlier runs left behind.
-std::optional<Json> from_store(Controller& controller, const Wanted& wanted) {
+std::optional<Json> from_store(Controller& controller, const OpSelection& wanted) {
   const std::vector<FoundProfile> profiles = controller.store().find_profiles(
       controller.machine().fingerprint, wanted.key, wanted.name, kMaxStoredRows);
   if (profiles.empty()) return std::nullopt;
@@ -191,7 +156,7 @@ std::optional<Json> from_store(Controller& controller, const Wanted& wanted) {
 
 std::optional<Json> explain_op(Controller& controller, const std::string& wanted_text,
                                std::optional<uint64_t> client) {
-  const Wanted wanted = parse_wanted(wanted_text);
+  const OpSelection wanted = OpSelection::parse(wanted_text);
   if (wanted.key == 0 && wanted.name.empty()) return std::nullopt;
   if (client) {
     const std::optional<ClientView> view = controller.view(*client);

@@ -8,7 +8,7 @@
 namespace optile::daemon {
 namespace {
 
-constexpr std::array<std::pair<uint32_t, const char*>, 10> kFallbackTexts = {{
+constexpr std::array<std::pair<uint32_t, const char*>, 11> kFallbackTexts = {{
     {OPTILE_FALLBACK_NO_RUNTIME,
      "no OpenMP runtime was found in the program: its widths were left alone"},
     {OPTILE_FALLBACK_TWO_RUNTIMES,
@@ -24,6 +24,8 @@ constexpr std::array<std::pair<uint32_t, const char*>, 10> kFallbackTexts = {{
     {OPTILE_FALLBACK_BLAS_SHARED,
      "several threads issue ops: the BLAS pool, which they share, was left alone"},
     {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},
+    {OPTILE_FALLBACK_ENTRY_DISABLED,
+     "ops that were slower at their planned width than at the program's own were put back"},
 }};
 
 Json nullable(double number) {
@@ -79,6 +81,10 @@ const char* rule_name(tuner::Rule rule) {
       return "user_cap";
     case tuner::Rule::kLeftAlone:
       return "left_alone";
+    case tuner::Rule::kRolledBack:
+      return "rolled_back";
+    case tuner::Rule::kUndone:
+      return "undone";
   }
   return "unknown";
 }
@@ -141,6 +147,9 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
   if (client.entries_left_out != 0) {
     texts.push_back(std::to_string(client.entries_left_out) +
                     " ops did not fit into the plan and kept their own width");
+  }
+  if (client.left_alone) {
+    texts.emplace_back("undone by hand: the program's own widths; optile undo --revoke to tune it");
   }
   if (client.trials_withheld) {
     texts.emplace_back("freeze: the stored plan does not fit this step; own widths were kept");
@@ -207,6 +216,7 @@ Json client_details(const ClientView& client) {
   json["step_seconds"] = {{"own", nullable(seconds_of(session.own_steps.median()))},
                           {"uniform", nullable(seconds_of(session.uniform_steps.median()))},
                           {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
+  json["guard"] = guard_json(session.guard);
   json["step_samples"] = {{"own", session.own_steps.count()},
                           {"uniform", session.uniform_steps.count()},
                           {"tuned", session.tuned_steps.count()}};
@@ -255,6 +265,21 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
   row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
   row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
   return row;
+}
+
+Json guard_json(const tuner::GuardView& guard) {
+  Json rollbacks = Json::array();
+  for (const tuner::Rollback& one : guard.rollbacks) {
+    rollbacks.push_back({{"step", one.step},
+                         {"what", one.what},
+                         {"reason", one.reason},
+                         {"loss_seconds", one.loss_seconds}});
+  }
+  return {{"active", guard.active},
+          {"verified", guard.verified},
+          {"controls", guard.controls},
+          {"control_seconds", guard.control_seconds},
+          {"rollbacks", std::move(rollbacks)}};
 }
 
 Json budget_json(const perfmodel::Budget& budget) {

@@ -30,6 +30,8 @@ std::vector<std::string> fallback_texts(const ClientView& client);
 Json client_summary(const ClientView& client);
 Json client_details(const ClientView& client);
 Json op_row(const ClientView& client, const tuner::OpView& op);
+// Controls and rollbacks of a session.
+Json guard_json(const tuner::GuardView& guard);
 Json budget_json(const perfmodel::Budget& budget);
 Json machine_summary(const perfmodel::Machine& machine);
 Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget& budget);

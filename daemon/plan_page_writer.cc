@@ -13,12 +13,14 @@ static_assert(sizeof(optile_plan_page) % sizeof(uint64_t) == 0);
 constexpr std::size_t kPageWords = sizeof(optile_plan_page) / sizeof(uint64_t);
 constexpr uint32_t kMaxEntries = OPTILE_PLAN_SLOTS / 2;
 constexpr int kMaxWidth = 65535;
+constexpr double kLongestBaseline = 1e18;  // ticks
 
 uint16_t width_word(int width) {
   return static_cast<uint16_t>(width < 0 || width > kMaxWidth ? 0 : width);
 }
 
-bool insert(optile_plan_page& page, const tuner::PlanEntry& entry, uint32_t schedule_length) {
+bool insert(optile_plan_page& page, const tuner::PlanEntry& entry, double ticks_per_ns) {
+  const uint32_t schedule_length = page.schedule_length;
   if (entry.place.key == 0 || page.entry_count >= kMaxEntries) return false;
   uint32_t slot = optile_plan_slot(entry.place.key, entry.place.context);
   while (page.slots[slot].key != 0) {
@@ -34,6 +36,11 @@ bool insert(optile_plan_page& page, const tuner::PlanEntry& entry, uint32_t sche
   if (!entry.schedule.empty()) out.flags |= OPTILE_ENTRY_RECORD;
   for (uint32_t i = 0; i < schedule_length; ++i) {
     out.schedule[i] = i < entry.schedule.size() ? width_word(entry.schedule[i]) : out.width;
+  }
+  const double baseline = ticks_per_ns * static_cast<double>(entry.baseline.count());
+  if (baseline > 0 && baseline < kLongestBaseline) {
+    out.baseline_ticks = static_cast<uint64_t>(baseline);
+    out.accepted_loss = static_cast<uint32_t>(1000 * std::clamp(entry.accepted_loss, 0.0, 1.0));
   }
   ++page.entry_count;
   return true;
@@ -79,7 +86,7 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
   fill_orders(*page, surroundings);
   std::size_t left_out = 0;
   for (const tuner::PlanEntry& entry : draft.entries) {
-    if (!insert(*page, entry, page->schedule_length)) ++left_out;
+    if (!insert(*page, entry, surroundings.ticks_per_ns)) ++left_out;
   }
 
   // Words that stay the same are not touched: pages of small plans stay small in memory.

@@ -77,7 +77,9 @@ struct Times {
 Times times_of(const ClientView& client, const std::vector<RunRecord>& earlier) {
   Times times;
   const tuner::SessionView& session = *client.session;
-  times.own = measured(session.own_steps);
+  // Steps that ran as the tuned ones do, where there are enough; others were watched op by op.
+  times.own = measured(session.control_steps);
+  if (!times.own) times.own = measured(session.own_steps);
   times.uniform = measured(session.uniform_steps);
   if (client.hello.mode != OPTILE_MODE_OBSERVE && client.hello.mode != OPTILE_MODE_ADVISE) {
     times.tuned = measured(session.tuned_steps);
@@ -159,6 +161,7 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
       {"own_width", session.own_width},
       {"own_width_source", width_source_name(header.own_width_source)},
       {"uniform_width", session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width)},
+      {"guard", guard_json(session.guard)},
       {"coverage", {{"observed", session.observed_share}, {"steered", session.steerable_share}}},
       {"counters", "none"},
       {"blas", blas_name(header)},

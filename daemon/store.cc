@@ -30,6 +30,9 @@ constexpr int64_t kMaxPlansPerProgram = 32;
 constexpr int kMaxEntries = 4096;
 constexpr int kMaxRunsRead = 128;
 
+// In the place of a launch plan's text: the program is to be left alone.
+constexpr const char* kUndone = "undone";
+
 // Keys are 64 unsigned bits in the program and the same bits as a signed number here.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE programs (
@@ -101,7 +104,7 @@ double finite(double number) {
 constexpr int kMaxWidth = 8192;
 constexpr int kMaxCount = 1 << 30;
 constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
-constexpr int kLastRule = static_cast<int>(tuner::Rule::kLeftAlone);
+constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
 
 void make_parents(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
@@ -198,6 +201,12 @@ Status Store::write(const StoreBatch& batch) {
 Status Store::write_batch(const StoreBatch& batch) {
   if (Status begun = database_->run("BEGIN IMMEDIATE"); !begun.ok()) return begun;
   const auto write_all = [&]() -> Status {
+    for (const Conditions& conditions : batch.forgotten) {
+      if (Status status = forget(conditions); !status.ok()) return status;
+    }
+    for (const UndoRecord& record : batch.undone) {
+      if (Status status = write_undone(record); !status.ok()) return status;
+    }
     for (const SettledRecord& record : batch.settled) {
       if (Status status = write_settled(record); !status.ok()) return status;
     }
@@ -228,6 +237,37 @@ Result<int64_t> Store::program_id(const Conditions& conditions, int64_t when) {
       {program.executable, program.program, program.arguments, when});
   if (!rows.ok()) return rows.error();
   return as_integer(rows.value().at(0).at(0));
+}
+
+Status Store::forget(const Conditions& conditions) {
+  const ProgramKey& program = conditions.program;
+  return database_->run(
+      "DELETE FROM plans WHERE machine = ?1 AND launch_plan = ?2 "
+      "AND (?3 = 0 OR runtime = 0 OR runtime = ?3) AND program_id IN "
+      "(SELECT id FROM programs WHERE executable = ?4 AND program = ?5)",
+      {conditions.machine, conditions.launch_plan, int64_t{conditions.runtime}, program.executable,
+       program.program});
+}
+
+Status Store::write_undone(const UndoRecord& record) {
+  const Row which = {record.conditions.machine, record.conditions.program.program, kUndone};
+  if (record.revoke) {
+    return database_->run(
+        "DELETE FROM launch_plans WHERE machine = ?1 AND text = ?3 AND program_id IN "
+        "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
+        which);
+  }
+  Status status = database_->run(
+      "DELETE FROM plans WHERE machine = ?1 AND program_id IN "
+      "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
+      {record.conditions.machine, record.conditions.program.program});
+  if (!status.ok()) return status;
+  Row values = which;
+  values.emplace_back(record.when);
+  return database_->run(
+      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
+      "SELECT id, ?1, ?3, '', ?4 FROM programs WHERE ?2 = '' OR program = ?2",
+      values);
 }
 
 Status Store::write_settled(const SettledRecord& record) {
@@ -361,17 +401,37 @@ std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int own_
   result.plan.tuned_step_seconds = seconds(row[8]);
   result.when = as_integer(row[9]);
   result.same_arguments = as_integer(row[10]) != 0;
-  for (const Row& entry :
-       rows("SELECT key, context, name, shape, width, rule FROM plan_entries WHERE plan_id = ?1 "
-            "LIMIT ?2",
-            {as_integer(row[0]), int64_t{kMaxEntries}})) {
+  for (const Row& entry : rows(
+           "SELECT entry.key, entry.context, entry.name, entry.shape, entry.width, rule, "
+           "own.median_ns, planned.median_ns FROM plan_entries AS entry JOIN plans ON plans.id = "
+           "plan_id "
+           "LEFT JOIN profiles AS own ON own.program_id = plans.program_id "
+           "AND own.machine = plans.machine AND own.launch_plan = plans.launch_plan "
+           "AND own.runtime = plans.runtime AND own.key = entry.key "
+           "AND own.width = plans.own_width AND own.binding = ?3 "
+           "LEFT JOIN profiles AS planned ON planned.program_id = plans.program_id "
+           "AND planned.machine = plans.machine AND planned.launch_plan = plans.launch_plan "
+           "AND planned.runtime = plans.runtime AND planned.key = entry.key "
+           "AND planned.width = entry.width AND planned.binding = plans.binding "
+           "WHERE plan_id = ?1 LIMIT ?2",
+           {as_integer(row[0]), int64_t{kMaxEntries}, int64_t{static_cast<int>(Binding::kNone)}})) {
     result.plan.entries.push_back({{unsigned_word(entry[0]), unsigned_word(entry[1])},
                                    as_text(entry[2]),
                                    as_text(entry[3]),
                                    small(entry[4], kMaxWidth),
-                                   static_cast<tuner::Rule>(small(entry[5], kLastRule))});
+                                   static_cast<tuner::Rule>(small(entry[5], kLastRule)),
+                                   seconds(entry[6]),
+                                   seconds(entry[7])});
   }
   return result;
+}
+
+bool Store::is_undone(const Conditions& conditions) {
+  return !rows(
+              "SELECT 1 FROM launch_plans JOIN programs ON programs.id = program_id "
+              "WHERE machine = ?1 AND program = ?2 AND text = ?3 LIMIT 1",
+              {conditions.machine, conditions.program.program, kUndone})
+              .empty();
 }
 
 std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {

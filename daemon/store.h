@@ -60,13 +60,25 @@ struct LaunchRecord {
   int64_t when = 0;
 };
 
-// Written in one transaction: all of it or nothing.
+// A program that somebody wants left alone, or no longer.
+struct UndoRecord {
+  Conditions conditions;  // machine, and the program's name; "" = every program that is known
+  bool revoke = false;
+  int64_t when = 0;
+};
+
+// Written in one transaction: all of it or nothing. What is forgotten or undone goes first.
 struct StoreBatch {
   std::vector<SettledRecord> settled;
   std::vector<RunRecord> runs;
   std::vector<LaunchRecord> launches;
+  std::vector<Conditions> forgotten{};  // plans that lost
+  std::vector<UndoRecord> undone{};
 
-  bool empty() const { return settled.empty() && runs.empty() && launches.empty(); }
+  bool empty() const {
+    return forgotten.empty() && undone.empty() && settled.empty() && runs.empty() &&
+           launches.empty();
+  }
 };
 
 struct FoundPlan {
@@ -101,6 +113,8 @@ class Store {
   // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
   // known) decides between several.
   std::optional<FoundPlan> find_plan(const Conditions& conditions, int own_width);
+  // Somebody asked for this program to be left alone.
+  bool is_undone(const Conditions& conditions);
   // Runs of the program on this machine under any launch plan, newest first. Arguments: these, or
   // where they have no run those of its latest run. The executable is not compared: a launcher
   // knows it by another path than the program does.
@@ -115,6 +129,8 @@ class Store {
   void open_memory(const std::string& why);
   base::Status write_batch(const StoreBatch& batch);
   base::Result<int64_t> program_id(const Conditions& conditions, int64_t when);
+  base::Status forget(const Conditions& conditions);
+  base::Status write_undone(const UndoRecord& record);
   base::Status write_settled(const SettledRecord& record);
   base::Status write_run(const RunRecord& record);
   base::Status write_launch(const LaunchRecord& record);

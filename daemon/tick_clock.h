@@ -29,6 +29,7 @@ class TickClock {
                                        uint64_t attach_ticks, const Clocks& clocks);
 
   perfmodel::Nanoseconds duration(uint64_t ticks) const;
+  double ticks_per_ns() const { return 1 / ns_per_tick_; }
   // Ticks before the attach are zero.
   perfmodel::Nanoseconds since_attach(uint64_t ticks) const;
   // The same clock, read here.

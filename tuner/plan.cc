@@ -18,6 +18,10 @@ const char* reason_text(Rule rule) {
       return "taken from the store: an earlier run of this program settled it";
     case Rule::kUserCap:
       return "a faster width exists, but the program or its user set a lower limit";
+    case Rule::kRolledBack:
+      return "rolled back: slower than the program's own width";
+    case Rule::kUndone:
+      return "undone by hand";
     case Rule::kLeftAlone:
       return "observed only: its width cannot be set from outside";
   }

@@ -15,14 +15,16 @@ namespace optile::tuner {
 
 // Which rule decided a width. The text for people is in reason_text().
 enum class Rule : uint8_t {
-  kOwnWidth,   // not sampled yet, or nothing beat the program's own width by a settled margin
-  kHillClimb,  // the paper's climb stopped here
-  kFastest,    // fastest width by a settled margin
-  kPlanned,    // the segment planner: run time plus switching cost
-  kUniform,    // one width for the whole step won the comparison of whole steps
-  kReplayed,   // from the store
-  kUserCap,    // a faster width exists, but the user's word forbids it
-  kLeftAlone,  // observed only: nested, a region, or too short to matter
+  kOwnWidth,    // not sampled yet, or nothing beat the program's own width by a settled margin
+  kHillClimb,   // the paper's climb stopped here
+  kFastest,     // fastest width by a settled margin
+  kPlanned,     // the segment planner: run time plus switching cost
+  kUniform,     // one width for the whole step won the comparison of whole steps
+  kReplayed,    // from the store
+  kUserCap,     // a faster width exists, but the user's word forbids it
+  kLeftAlone,   // observed only: nested, a region, or too short to matter
+  kRolledBack,  // a width lost against the program's own
+  kUndone,      // somebody asked for the program's own width
 };
 const char* reason_text(Rule rule);
 
@@ -32,6 +34,8 @@ struct PlanEntry {
   Rule rule = Rule::kOwnWidth;
   bool leave = false;
   std::vector<int> schedule;  // width in the i-th scheduled step; empty or schedule_length long
+  perfmodel::Nanoseconds baseline{0};  // an execution at the program's own width; 0 = not known
+  double accepted_loss = 0;            // share of it that this width is known to cost the op
 
   bool operator==(const PlanEntry&) const = default;
 };
@@ -67,6 +71,8 @@ struct StoredEntry {
   std::string shape;
   int width = 0;
   Rule rule = Rule::kOwnWidth;
+  double own_ns = 0;      // an execution at the program's own width; 0 = not known
+  double planned_ns = 0;  // and at `width`
 };
 struct StoredPlan {
   uint64_t step_fingerprint = 0;  // over the sequence of keys of a step

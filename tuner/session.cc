@@ -68,6 +68,19 @@ void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
 void Session::set_cases(std::vector<Case> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
 }
+void Session::on_surroundings_changed() {
+  state_->on_surroundings_changed();
+}
+void Session::on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
+                                perfmodel::Nanoseconds at_own_width) {
+  state_->on_entry_disabled(place, under_entry, at_own_width);
+}
+void Session::undo(uint64_t key) {
+  state_->undo(key);
+}
+bool Session::take_forgotten() {
+  return state_->take_forgotten();
+}
 std::optional<PlanDraft> Session::take_plan(uint64_t number) {
   return state_->take_plan(number);
 }
@@ -187,6 +200,7 @@ void Session::State::count_step(const StepEvent& event) {
       tuned_steps_.add(event.duration);
       if (tuned_steps_.count() == kHeardSteps) changed();
     }
+    if (planned) guard_step(event, std::nullopt);
     return;
   }
   const int column = *event.column;
@@ -194,6 +208,7 @@ void Session::State::count_step(const StepEvent& event) {
   switch (page->second.columns[static_cast<std::size_t>(column)]) {
     case Column::kControl:
       own_steps_.add(event.duration);
+      if (!guard_page_.empty()) control_steps_.add(event.duration);
       break;
     case Column::kUniform:
       uniform_steps_.add(event.duration);
@@ -203,20 +218,24 @@ void Session::State::count_step(const StepEvent& event) {
       sampled_seconds_ += seconds;
       break;
     case Column::kCandidate:
+    case Column::kPlan:
       break;
   }
+  if (event.plan == number_ && !guard_page_.empty()) guard_step(event, column);
   if (event.plan != number_ || phase_ != Phase::kComparing || comparison_ == nullptr) return;
   comparison_->record(column, event.duration);
   if (column >= 1 && column < static_cast<int>(comparison_page_.size())) {
     const int candidate = comparison_page_[static_cast<std::size_t>(column)];
     candidate_steps_[static_cast<std::size_t>(candidate)].add(event.duration);
+    if (candidate == 0) control_steps_.add(event.duration);
   }
 }
 
 // A schedule is over when its last step ended, when steps without a column follow ones with, or
 // when so many steps passed under the page that its columns must all have been dropped.
 void Session::State::note_page_progress(uint64_t plan, std::optional<int> column, bool step_ended) {
-  if (phase_ != Phase::kExploring && phase_ != Phase::kComparing) return;
+  const bool searching = phase_ == Phase::kExploring || phase_ == Phase::kComparing;
+  if (!searching && guard_page_.empty()) return;
   if (plan == 0 || plan != number_ || taken_version_ != version_) return;
   const int length = taken_ ? taken_->schedule_length : 0;
   if (length == 0) return;
@@ -296,7 +315,10 @@ void Session::State::look_for_a_longer_step() {
   in_force_ = Candidate{};
   model_.reset();
   phase_ = Phase::kRecognising;
+  guard_.end();
+  guard_page_.clear();
   own_steps_ = {};
+  control_steps_ = {};
   uniform_steps_ = {};
   tuned_steps_ = {};
   sampled_steps_ = 0;
@@ -343,6 +365,7 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
                                                                  : Column::kCandidate);
     }
   }
+  for (bool own : guard_page_) page.columns.push_back(own ? Column::kControl : Column::kPlan);
   pages_[number] = std::move(page);
   while (pages_.size() > kPagesKept) pages_.erase(pages_.begin());
   return draft;

@@ -28,6 +28,8 @@ const char* phase_name(Phase phase);
 
 struct SessionOptions {
   bool may_change_widths = true;  // false: observe and advise
+  // Controls, rollback and exploring again; false: the same widths in every run (freeze).
+  bool guard = true;
   SearchKind search = SearchKind::kAuto;
   Strategy strategy = Strategy::kAuto;
   std::vector<perfmodel::Case> cases;  // what may be tried, from sched::admitted_widths
@@ -81,6 +83,23 @@ struct OpView {
   perfmodel::Curve curve;
 };
 
+// Something that was in force and is no longer, because it lost.
+struct Rollback {
+  uint32_t step = 0;  // counted so far
+  std::string what;   // "plan", or the name of an op
+  std::string reason;
+  double loss_seconds = 0;  // of a step, or of an execution of the op
+};
+
+// What was done to know that the plan in force still pays.
+struct GuardView {
+  bool active = false;    // a plan that changes something is in force
+  bool verified = false;  // compared with the program's own widths since it came into force
+  uint32_t controls = 0;  // whole steps at the program's own widths
+  double control_seconds = 0;
+  std::vector<Rollback> rollbacks;  // oldest first
+};
+
 struct SessionView {
   Phase phase = Phase::kRecognising;
   uint32_t steps = 0;  // whole steps, unwatched ones included
@@ -92,7 +111,8 @@ struct SessionView {
   perfmodel::Binding binding = perfmodel::Binding::kNone;
   std::optional<Marker> marker;
   std::string decision;                // one sentence: which candidate won and by how much
-  perfmodel::SampleSet own_steps;      // whole steps at the program's own widths (controls)
+  perfmodel::SampleSet own_steps;      // whole steps at the program's own widths
+  perfmodel::SampleSet control_steps;  // those of them that ran as the tuned ones do: controls
   perfmodel::SampleSet uniform_steps;  // at the best uniform width
   int uniform_width = 0;
   perfmodel::SampleSet tuned_steps;  // under the plan in force
@@ -103,6 +123,7 @@ struct SessionView {
   double steerable_share = 0;
   double seconds_in_steps = 0;          // of all whole steps; unwatched ones count as the median
   double seconds_lost_to_sampling = 0;  // sampled steps minus as many tuned ones
+  GuardView guard;
   std::vector<OpView> ops;
 };
 
@@ -129,6 +150,14 @@ class Session {
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
 
+  // A neighbour came or left: what the plan was made under may not hold any more.
+  void on_surroundings_changed();
+  // The client stopped obeying an entry: it was slower than the program's own width afterwards.
+  void on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
+                         perfmodel::Nanoseconds at_own_width);
+  // By hand: the program's own widths for the rest of the run; `key` 0 = of every op.
+  void undo(uint64_t key);
+
   // A plan that differs from the last one taken, or nullopt. The caller numbers it and tells the
   // number back in OpEvent::plan and StepEvent::plan.
   std::optional<PlanDraft> take_plan(uint64_t number);
@@ -138,6 +167,8 @@ class Session {
     std::vector<StoredProfile> profiles;
   };
   std::optional<Settled> take_settled();
+  // What is stored of this program's plan is wrong: true once per rollback.
+  bool take_forgotten();
 
   SessionView view() const;
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const;

@@ -1,6 +1,7 @@
 #include "tuner/session_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace optile::tuner {
@@ -11,6 +12,11 @@ namespace {
 
 constexpr uint32_t kObservedSteps = 50;  // with events of every op, in observe mode
 constexpr int kMostExplorations = 4;     // a width or a budget that keeps changing is only a cap
+
+// What an op loses at its planned width, as a share of its time at the own one; 0 = nothing.
+double loss(double own_ns, double planned_ns) {
+  return own_ns > 0 ? std::max(0.0, planned_ns / own_ns - 1) : 0;
+}
 
 bool fits(int width, int own_width) {
   return width > 0 && (own_width == 0 || width < own_width);
@@ -29,6 +35,7 @@ Session::State::State(SessionOptions options) : options_(std::move(options)) {
 void Session::State::begin_replay() {
   replay_ = options_.stored;
   recogniser_.prefer(replay_->marker.place);
+  guard_replay();
 }
 
 bool Session::State::replay_fits() const {
@@ -70,8 +77,17 @@ void Session::State::step_found() {
   }
   replay_.reset();
   replay_verified_ = false;
+  guard_.end();
+  guard_page_.clear();
   explorations_ = 0;
-  if (own_width_ > 0) start_tuning();
+  if (own_width_ <= 0) return;
+  if (rollbacks_.empty() && !undone_) {
+    start_tuning();
+  } else {
+    // What was stored lost already: searching waits until it can be afforded.
+    settle(own_candidate(), undone_ ? kUndoneText : decision_);
+    settled_ready_ = false;
+  }
 }
 
 // Another step is known from now on. Those of a tuned one before it were steps too; what was
@@ -101,6 +117,8 @@ void Session::State::set_own_width(int width) {
     replay_.reset();
     replay_verified_ = false;
   }
+  guard_.end();
+  guard_page_.clear();
   restart_exploring();
 }
 
@@ -108,7 +126,10 @@ void Session::State::set_cases(std::vector<Case> cases, int cores) {
   if (cases == options_.cases && cores == options_.cores) return;
   options_.cases = std::move(cases);
   options_.cores = cores;
+  on_surroundings_changed();
   if (!options_.may_change_widths || model_ == nullptr || own_width_ == 0 || replay_) return;
+  guard_.end();
+  guard_page_.clear();
   restart_exploring();
 }
 
@@ -117,6 +138,7 @@ void Session::State::set_cases(std::vector<Case> cases, int cores) {
 // width gets no more than the cap.
 void Session::State::restart_exploring() {
   changed();
+  if (undone_) return;
   if (explorations_ >= kMostExplorations) {
     if (phase_ != Phase::kTuned) settle(own_candidate(), "the program keeps changing its width");
     return;
@@ -156,12 +178,15 @@ void Session::State::settle(Candidate candidate, std::string decision) {
   if (model_) recogniser_.prefer(model_->marker().place);
   foreign_steps_ = 0;
   tuned_steps_ = {};
+  guard_settled();
   changed();
 }
 
 void Session::State::page_ended() {
   if (phase_ == Phase::kExploring) {
     close_trial_page();
+  } else if (phase_ != Phase::kComparing) {
+    guard_page_ended();
   } else {
     close_comparison_page();
   }
@@ -218,6 +243,9 @@ PlanDraft Session::State::make_draft() const {
     draft.binding = in_force_.binding;
   }
   if (replay_) draft.binding = replay_->binding;
+  for (bool own : guard_page_) {
+    draft.schedule_binding.push_back(own ? perfmodel::Binding::kNone : draft.binding);
+  }
   draft.schedule_length = static_cast<int>(draft.schedule_binding.size());
   add_entries(draft);
   draft.may_rest = may_rest(draft);
@@ -225,12 +253,27 @@ PlanDraft Session::State::make_draft() const {
 }
 
 void Session::State::add_entries(PlanDraft& draft) const {
+  add_planned_entries(draft);
+  if (guard_page_.empty()) return;
+  for (PlanEntry& entry : draft.entries) {
+    if (entry.width == 0) continue;
+    for (bool own : guard_page_) entry.schedule.push_back(own ? 0 : entry.width);
+  }
+}
+
+void Session::State::add_planned_entries(PlanDraft& draft) const {
   if (replay_) {
     for (const StoredEntry& entry : replay_->entries) {
       if (entry.rule == Rule::kLeftAlone) {
-        draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}});
+        draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
       } else if (fits(entry.width, own_width_)) {
-        draft.entries.push_back({entry.place, entry.width, Rule::kReplayed, false, {}});
+        draft.entries.push_back({entry.place,
+                                 entry.width,
+                                 Rule::kReplayed,
+                                 false,
+                                 {},
+                                 perfmodel::Nanoseconds(std::llround(entry.own_ns)),
+                                 loss(entry.own_ns, entry.planned_ns)});
       }
     }
     return;
@@ -256,7 +299,17 @@ void Session::State::add_entries(PlanDraft& draft) const {
       }
     } else if (phase_ == Phase::kTuned && i < in_force_.plan.widths.size()) {
       entry.width = clipped(in_force_.plan.widths[i]);
-      if (entry.width != 0) entry.rule = in_force_.plan.rules[i];
+      if (entry.width != 0) {
+        entry.rule = in_force_.plan.rules[i];
+        const auto* own = site.samples.profile.find(own_case());
+        if (own != nullptr) entry.baseline = own->median();
+        const auto planned =
+            perfmodel::Curve(site.samples.profile).at({entry.width, in_force_.binding});
+        if (own != nullptr && planned) {
+          entry.accepted_loss = loss(static_cast<double>(entry.baseline.count()),
+                                     static_cast<double>(planned->time.count()));
+        }
+      }
     }
     const bool idle = std::all_of(entry.schedule.begin(), entry.schedule.end(),
                                   [](int width) { return width == 0; });

@@ -1,6 +1,6 @@
 // The inside of a Session: one state machine, its code in session.cc (events), session_state.cc
-// (phases and plan pages), session_exploring.cc (trials, planning, comparison) and session_view.cc
-// (what others may see). Only those files include this.
+// (phases and plan pages), session_exploring.cc (trials, planning, comparison), session_guard.cc
+// (controls, rollback, undo) and session_view.cc (what others may see). Only those include this.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tuner/plan_guard.h"
 #include "tuner/session.h"
 #include "tuner/step_comparison.h"
 #include "tuner/step_model.h"
@@ -22,6 +23,9 @@ namespace optile::tuner {
 
 // Steps under the plan in force that are watched before any is left out: enough for its figures.
 inline constexpr uint64_t kHeardSteps = 12;
+
+inline constexpr const char* kUndoneText =
+    "undone by hand: every op runs at the program's own width";
 
 // Widths for a whole step, and the masks they run under.
 struct Candidate {
@@ -48,6 +52,13 @@ class Session::State {
   // session_state.cc
   std::optional<PlanDraft> take_plan(uint64_t number);
 
+  // session_guard.cc
+  void on_surroundings_changed();
+  void on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
+                         perfmodel::Nanoseconds at_own_width);
+  void undo(uint64_t key);
+  bool take_forgotten();
+
   // session_view.cc
   std::optional<Settled> take_settled();
   SessionView view() const;
@@ -56,7 +67,7 @@ class Session::State {
 
  private:
   // What a scheduled step is for.
-  enum class Column : uint8_t { kControl, kTrial, kUniform, kCandidate };
+  enum class Column : uint8_t { kControl, kTrial, kUniform, kCandidate, kPlan };
   // What the caller was given under a number, as far as later events need it.
   struct Page {
     bool base_is_plan = false;  // outside of the schedule: the plan in force, else own widths
@@ -86,10 +97,21 @@ class Session::State {
   void page_ended();
   PlanDraft make_draft() const;
   void add_entries(PlanDraft& draft) const;
+  void add_planned_entries(PlanDraft& draft) const;
   bool records_all() const;
   bool heard_enough() const;
   bool may_rest(const PlanDraft& draft) const;
   void changed() { ++version_; }
+
+  // session_guard.cc
+  void guard_settled();
+  void guard_replay();
+  void guard_step(const StepEvent& event, std::optional<int> column);
+  void guard_page_ended();
+  void next_guard_page();
+  void roll_back();
+  void explore_again_if_due(double seconds);
+  bool leave_entry(const perfmodel::OpPlace& place, Rule rule);
 
   // session_exploring.cc
   void explore();
@@ -152,6 +174,14 @@ class Session::State {
 
   // Tuned.
   Candidate in_force_;
+  PlanGuard guard_;
+  std::vector<bool> guard_page_;  // scheduled steps of the present page: true = own widths
+  std::vector<Rollback> rollbacks_;
+  bool forget_ = false;         // the stored plan
+  bool undone_ = false;         // by hand, for the rest of the run
+  bool explore_again_ = false;  // once it can be afforded
+  double explored_at_level_ = 1;
+  double explore_credit_ = 0;  // seconds
   std::optional<Settled> settled_;
   bool settled_ready_ = false;
   bool watching_ = false;  // events on again: the step may have become another
@@ -184,6 +214,7 @@ class Session::State {
   double observed_seconds_ = 0;
   double steerable_seconds_ = 0;
   perfmodel::SampleSet own_steps_;
+  perfmodel::SampleSet control_steps_;
   perfmodel::SampleSet uniform_steps_;
   perfmodel::SampleSet tuned_steps_;
   int uniform_width_ = 0;

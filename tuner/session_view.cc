@@ -49,6 +49,9 @@ SessionView Session::State::view() const {
   if (model_) view.marker = model_->marker();
   view.decision = decision_;
   view.own_steps = own_steps_;
+  view.control_steps = control_steps_;
+  view.guard = {guard_.active(), guard_.verified(), guard_.controls(), guard_.control_seconds(),
+                rollbacks_};
   view.uniform_steps = uniform_steps_;
   view.uniform_width = uniform_width_;
   view.tuned_steps = tuned_steps_;
@@ -110,7 +113,12 @@ std::optional<Session::Settled> Session::State::take_settled() {
   plan.own_width = own_width_;
   plan.binding = in_force_.binding;
   plan.marker = model_->marker();
-  plan.own_step_seconds = seconds(own_steps_.median());
+  plan.own_step_seconds =
+      seconds(control_steps_.count() > 0 ? control_steps_.median() : own_steps_.median());
+  if (replay_) {
+    plan.own_step_seconds = replay_->own_step_seconds;
+    plan.tuned_step_seconds = replay_->tuned_step_seconds;
+  }
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const bool chosen = candidates_[i].kind == in_force_.kind &&
                         candidates_[i].plan.widths == in_force_.plan.widths;
@@ -126,6 +134,8 @@ std::optional<Session::Settled> Session::State::take_settled() {
     }
     entry.width = op.width;
     entry.rule = op.rule;
+    entry.own_ns = static_cast<double>(op.own_time.count());
+    entry.planned_ns = static_cast<double>(op.best_time.count());
     plan.entries.push_back(entry);
     for (const auto& [at, set] : op.profile.cases) {
       settled.profiles.push_back({op.place.key, entry.name, entry.shape, at, set.count(),

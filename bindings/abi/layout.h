@@ -111,11 +111,11 @@ enum optile_entry_flag {
  * Widths: 0 = the program's own. Whatever stands here, the shim never goes wider than the program's
  * own count at that moment, and runs the first execution of every key at it. */
 typedef struct optile_plan_entry {
-  uint64_t key;     /* 0 = free slot */
-  uint64_t context; /* rolling hash of the keys before it; 0 = any */
-  uint16_t width;   /* in force when no scheduled step is running */
-  uint16_t flags;   /* optile_entry_flag */
-  uint32_t reserved;
+  uint64_t key;           /* 0 = free slot */
+  uint64_t context;       /* rolling hash of the keys before it; 0 = any */
+  uint16_t width;         /* in force when no scheduled step is running */
+  uint16_t flags;         /* optile_entry_flag */
+  uint32_t accepted_loss; /* thousandths of the baseline that the plan knowingly costs this op */
   uint16_t schedule[OPTILE_MAX_SCHEDULE]; /* width in the i-th scheduled step */
   uint64_t baseline_ticks; /* an execution at the program's own width; 0 = not known */
 } optile_plan_entry;

@@ -1,6 +1,7 @@
 #include "bindings/preload/op_boundary.h"
 
 #include "bindings/preload/attachment.h"
+#include "bindings/preload/entry_guard.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/event_writer.h"
 #include "bindings/preload/op_registry.h"
@@ -27,6 +28,8 @@ struct OpenOp {
   uint8_t binding;
   uint8_t reserved;
   uint64_t key;
+  uint32_t judged;  // entry_guard.h; 0 = this execution says nothing of its entry
+  uint32_t reserved2;
 };
 static_assert(sizeof(OpenOp) <= sizeof(optile_open_op), "an open op fits its storage");
 
@@ -121,6 +124,7 @@ Wanted consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
   const int column = scheduled ? thread.step_column : -1;
   const Decision decision = look_up(plan, op->key, op->context, column);
   op->column = static_cast<int16_t>(column);
+  op->judged = 0;
   op->generation_low = static_cast<uint32_t>(plan.generation);
   op->record =
       (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0 || (decision.flags & OPTILE_ENTRY_RECORD) != 0;
@@ -129,6 +133,9 @@ Wanted consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
   // buffers may be the thread's.
   const bool first = meets_first(thread, op->op_id);
   if (first || (decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return {};
+  if (decision.width != 0 && column < 0 && !entry_is_obeyed(thread, decision, &op->judged)) {
+    return {0, plan.own_width_cap};
+  }
   return {decision.width, plan.own_width_cap};
 }
 
@@ -203,6 +210,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   thread.observed += event.ticks;
   if ((op.flags & OPTILE_EVENT_STEERABLE) != 0) thread.steerable += event.ticks;
   ++thread.ops;
+  judged_execution(*attached, op.judged, event.ticks, op.generation_low);
   write_op(*attached, thread, event, op.record != 0);
 }
 

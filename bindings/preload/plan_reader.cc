@@ -29,6 +29,11 @@ bool find_entry(const PlanView& plan, uint64_t key, uint64_t context, int column
       decision->found = true;
       decision->width = column >= 0 ? load16(&entry.schedule[column]) : load16(&entry.width);
       decision->flags = load16(&entry.flags);
+      decision->slot = at;
+      decision->key = key;
+      decision->context = context;
+      decision->accepted_loss = optile_load32(&entry.accepted_loss);
+      decision->baseline_ticks = optile_load64(&entry.baseline_ticks);
       return true;
     }
     at = (at + 1) & (OPTILE_PLAN_SLOTS - 1);

@@ -27,6 +27,12 @@ struct Decision {
   bool found = false;
   uint32_t width = 0;  // 0 = the program's own
   uint16_t flags = 0;  // optile_entry_flag
+  // Of the entry itself.
+  uint32_t slot = 0;
+  uint64_t key = 0;
+  uint64_t context = 0;  // 0 = in any context
+  uint64_t baseline_ticks = 0;
+  uint32_t accepted_loss = 0;
 };
 Decision look_up(const PlanView& plan, uint64_t key, uint64_t context, int column);
 

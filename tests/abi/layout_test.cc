@@ -23,6 +23,7 @@ std::string layout() {
   FIELD(optile_plan_entry, context);
   FIELD(optile_plan_entry, width);
   FIELD(optile_plan_entry, flags);
+  FIELD(optile_plan_entry, accepted_loss);
   FIELD(optile_plan_entry, schedule);
   FIELD(optile_plan_entry, baseline_ticks);
   SIZE(optile_plan_page);

@@ -134,11 +134,13 @@ void SimulatedClient::step_boundary() {
     event.ops = ops_in_step_;
     event.width_changes = changes_;
     event.column = column_;
-    event.plan = page_number_;
+    event.plan = step_page_;
+    event.mixed = step_page_ != page_number_;
     session_.on_step(event);
   }
   ++step_;
   step_begin_ns_ = now_ns_;
+  step_page_ = page_number_;
   in_ops_ns_ = steerable_ns_ = 0;
   ops_in_step_ = changes_ = 0;
   if (schedule_waits_) {

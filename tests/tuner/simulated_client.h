@@ -72,6 +72,7 @@ class SimulatedClient {
   const PlanDraft* page() const { return page_ ? &*page_ : nullptr; }
   uint64_t plan_number() const { return page_number_; }
   uint64_t op_events() const { return op_events_; }
+  double elapsed_ns() const { return now_ns_; }
   // Executions of a key at a width.
   int runs_of(uint64_t key, int width) const;
 
@@ -92,6 +93,7 @@ class SimulatedClient {
   std::optional<PlanDraft> page_;
   std::unordered_map<perfmodel::OpPlace, std::size_t, PlaceHash> entries_;
   uint64_t page_number_ = 0;
+  uint64_t step_page_ = 0;  // when the step began
   uint64_t looked_at_ = 0;
   struct Published {
     uint64_t number;
