@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/runtime_path.h"
+#include "bindings/cli/advice.h"
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/daemon_start.h"
 #include "bindings/cli/http_client.h"
@@ -101,11 +102,46 @@ std::string joined(const std::vector<std::string>& command) {
   return text;
 }
 
+struct DaemonsPlan {
+  perfmodel::LaunchPlan plan;
+  bool has_stored = false;
+  StoredAdvice stored;
+};
+
+double number_at(const Json& object, const char* name) {
+  const Json value = object.value(name, Json());
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+DaemonsPlan read_plan(const Json& json) {
+  DaemonsPlan read;
+  perfmodel::LaunchPlan& plan = read.plan;
+  plan.preload_libomp = json.value("preload_libomp", false);
+  plan.text = json.value("text", "");
+  plan.blas_follows = plan.text.find("blas=follow") != std::string::npos;
+  const Json environment = json.value("environment", Json::object());
+  for (const auto& [name, value] : environment.items()) {
+    if (value.is_string()) plan.environment[name] = value.get<std::string>();
+  }
+  for (const Json& reason : json.value("reasons", Json::array())) {
+    if (reason.is_string()) plan.reasons.push_back(reason.get<std::string>());
+  }
+  plan.taken_back = json.value("taken_back", "");
+  plan.loss_seconds = number_at(json, "loss_seconds");
+  const Json stored = json.value("stored", Json());
+  if (!stored.is_object()) return read;
+  read.has_stored = true;
+  read.stored.uniform_width = static_cast<int>(number_at(stored, "uniform_width"));
+  read.stored.changed_ops = static_cast<int>(number_at(stored, "changed_ops"));
+  read.stored.own_step_seconds = number_at(stored, "own_step_seconds");
+  read.stored.tuned_step_seconds = number_at(stored, "tuned_step_seconds");
+  return read;
+}
+
 // The daemon knows how earlier runs of this program went; without it the rules alone decide.
-std::optional<perfmodel::LaunchPlan> plan_from_daemon(const Options& options,
-                                                      const std::string& socket,
-                                                      const TargetProgram& target,
-                                                      const perfmodel::LaunchFacts& facts) {
+std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
+                                            const TargetProgram& target,
+                                            const perfmodel::LaunchFacts& facts) {
   std::error_code ignored;
   const Json body = {
       {"executable", std::filesystem::canonical(target.executable, ignored).string()},
@@ -127,15 +163,15 @@ std::optional<perfmodel::LaunchPlan> plan_from_daemon(const Options& options,
   if (!answer.ok() || answer.value().status != 200) return std::nullopt;
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (!json.is_object()) return std::nullopt;
-  perfmodel::LaunchPlan plan;
-  plan.preload_libomp = json.value("preload_libomp", false);
-  plan.text = json.value("text", "");
-  plan.blas_follows = plan.text.find("blas=follow") != std::string::npos;
-  const Json environment = json.value("environment", Json::object());
-  for (const auto& [name, value] : environment.items()) {
-    if (value.is_string()) plan.environment[name] = value.get<std::string>();
-  }
-  return plan;
+  return read_plan(json);
+}
+
+void say_what_was_taken_back(const perfmodel::LaunchPlan& plan) {
+  if (plan.taken_back.empty()) return;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g ms a step", plan.loss_seconds * 1e3);
+  lost("the launch plan of the latest run (" + plan.taken_back + ") cost " + text +
+       " and is taken back; now: " + plan.text);
 }
 
 LaunchDecision decide(const Options& options, const TargetProgram& target, const Variables& now,
@@ -160,9 +196,10 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   if (machine.ok()) decision.budget_cores = perfmodel::read_budget(machine.value(), {}).cores;
   const perfmodel::LaunchFacts facts = facts_of(options, target, now, decision.budget_cores);
   decision.libomp = facts.libomp_path;
-  std::optional<perfmodel::LaunchPlan> plan;
+  std::optional<DaemonsPlan> plan;
   if (daemon_there) plan = plan_from_daemon(options, socket, target, facts);
-  decision.plan = plan ? *plan : perfmodel::choose_launch_plan(facts, {});
+  decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
+  if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);
   return decision;
 }
 
@@ -203,6 +240,34 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   return prepared;
 }
 
+// What a tuned run would have done, from what is known now that the program has ended.
+void give_advice(const Options& options, const TargetProgram& target,
+                 const LaunchDecision& decision) {
+  if (decision.shim.empty()) return;  // why is said already
+  const Json report = Json::parse(report_of(decision), nullptr, false);
+  Options tuned = options;
+  tuned.openmp = options.typed.openmp;
+  tuned.wait = options.typed.wait;
+  tuned.blas = options.typed.blas;
+  const Variables now = environment_now();
+  const perfmodel::LaunchFacts launch = facts_of(tuned, target, now, decision.budget_cores);
+  AdviceFacts facts;
+  const std::optional<DaemonsPlan> plan = plan_from_daemon(tuned, decision.socket, target, launch);
+  facts.plan = plan ? plan->plan : perfmodel::choose_launch_plan(launch, {});
+  facts.has_stored = plan && plan->has_stored;
+  if (facts.has_stored) facts.stored = plan->stored;
+  facts.command = options.command;
+  facts.program = target.script.empty() ? target.executable : target.script;
+  facts.libomp_path = launch.libomp_path;
+  facts.omp_num_threads_set = now.contains("OMP_NUM_THREADS");
+  facts.budget_cores = decision.budget_cores;
+  facts.typed = options.typed;
+  if (report.is_object()) {
+    facts.step_seconds = number_at(report.value("step_seconds", Json::object()), "baseline");
+  }
+  std::cerr << advice_text(facts);
+}
+
 }  // namespace
 
 int launch(const Options& options) {
@@ -211,7 +276,8 @@ int launch(const Options& options) {
     lost(target.message());
     return target.error().kind == base::ErrorKind::kDenied ? kCannotExecute : kNotFound;
   }
-  const bool stays = !options.report.empty() || options.summary;
+  const bool advises = options.verb == Verb::kRun && options.mode == "advise";
+  const bool stays = !options.report.empty() || options.summary || advises;
   if (options.verb == Verb::kRun && options.mode == "off") {
     if (stays) lost("nothing is watched with --mode off, so there is no report");
     return exec_program(options.command, {});
@@ -226,7 +292,8 @@ int launch(const Options& options) {
 
   const ChildEnd end = run_program(options.command, prepared.set);
   if (!end.started) return end.exit_code;
-  write_outputs(options, prepared.decision);
+  if (!options.report.empty() || options.summary) write_outputs(options, prepared.decision);
+  if (advises) give_advice(options, target.value(), prepared.decision);
   end_like(end.wait_status);
 }
 

@@ -59,6 +59,15 @@ void add_query(CLI::App* app, Options& options) {
   app->add_flag("--json", options.json, "Print the daemon's JSON");
 }
 
+void add_undo(CLI::App* app, Options& options) {
+  add_query(app, options);
+  app->add_option("--program", options.program, "Only programs of this name (see optile status)")
+      ->type_name("NAME");
+  app->add_option("--op", options.op, "Only this op of running programs: its id, or how it begins")
+      ->type_name("OP");
+  app->add_flag("--revoke", options.revoke, "Let later runs be tuned again");
+}
+
 // The first word names what to do; CLI11 would only say that something is missing.
 std::string unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words.front().starts_with("-")) return "";
@@ -106,11 +115,14 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* ops = app.add_subcommand("ops", "The ops of a program: time, width, reason");
   CLI::App* explain = app.add_subcommand("explain", "Why an op runs at its width");
   CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
+  CLI::App* undo = app.add_subcommand(
+      "undo", "Back to the programs' own widths, now and in later runs; all of them, or as named");
   CLI::App* stop =
       app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   add_socket(stop, options);
-  for (CLI::App* query : {ops, explain}) {
+  add_undo(undo, options);
+  for (CLI::App* query : {ops, explain, undo}) {
     query->add_option("--client", options.client, "Only of this client")->type_name("ID");
   }
   explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
@@ -130,13 +142,14 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     parsed.text = out.str();
     return parsed;
   }
+  options.typed = {options.openmp, options.wait, options.blas};
   for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
   const std::vector<std::pair<CLI::App*, Verb>> verbs = {
-      {run, Verb::kRun},  {baseline, Verb::kBaseline}, {status, Verb::kStatus},
-      {ops, Verb::kOps},  {explain, Verb::kExplain},   {machine, Verb::kMachine},
-      {stop, Verb::kStop}};
+      {run, Verb::kRun},   {baseline, Verb::kBaseline}, {status, Verb::kStatus},
+      {ops, Verb::kOps},   {explain, Verb::kExplain},   {machine, Verb::kMachine},
+      {undo, Verb::kUndo}, {stop, Verb::kStop}};
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;

@@ -8,7 +8,7 @@
 
 namespace optile::cli {
 
-enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kStop };
+enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kUndo, kStop };
 
 struct Options {
   Verb verb = Verb::kStatus;
@@ -24,8 +24,17 @@ struct Options {
   std::string store;    // empty = the default; only for a daemon that is started
   std::string machine;  // likewise
   bool json = false;
-  std::string client;  // of ops and explain
-  std::string op;      // of explain
+  std::string client;   // of ops, explain and undo
+  std::string op;       // of explain and undo
+  std::string program;  // of undo
+  bool revoke = false;  // of undo
+  // What was typed about the launch, before modes that change nothing turned it into "keep".
+  struct LaunchWords {
+    std::string openmp = "auto";
+    std::string wait = "auto";
+    std::string blas = "auto";
+  };
+  LaunchWords typed;
   std::vector<std::string> command;
 
   // Modes that promise it; choices about the launch that nobody made are then "keep".

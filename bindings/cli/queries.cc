@@ -63,6 +63,8 @@ std::string target_of(const Options& options) {
       return "/v1/ops/" + path_component(options.op) + "/explain" + client;
     case Verb::kMachine:
       return "/v1/machine";
+    case Verb::kUndo:
+      return "/v1/undo";
     default:
       return "/v1/status";
   }
@@ -160,6 +162,37 @@ void print_explanation(const Json& op) {
   }
 }
 
+std::string body_of(const Options& options) {
+  if (options.verb != Verb::kUndo) return "";
+  Json body = {{"program", options.program}, {"op", options.op}, {"revoke", options.revoke}};
+  if (!options.client.empty()) body["client"] = std::strtoull(options.client.c_str(), nullptr, 10);
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_undone(const Options& options, const Json& answer) {
+  if (answer.value("revoked", false)) {
+    std::printf("later runs are tuned again; running programs stay as they are\n");
+    return;
+  }
+  for (const Json& client : list_of(answer, "clients")) {
+    std::printf("client %s  pid %s  %s: %s at the program's own width again\n",
+                text_of(client, "id").c_str(), text_of(client, "pid").c_str(),
+                text_of(client, "program").c_str(),
+                options.op.empty() ? "every op is" : "the op is");
+    const std::string launch = text_of(client, "launch_plan");
+    if (options.op.empty() && !launch.empty()) {
+      std::printf("  its launch plan (%s) stays until it ends\n", launch.c_str());
+    }
+  }
+  std::printf("%.0f places ran at another width until now\n", number_of(answer, "ops"));
+  if (options.op.empty()) {
+    std::printf(
+        "later runs keep the program's own settings; to tune them again: optile undo%s%s "
+        "--revoke\n",
+        options.program.empty() ? "" : " --program ", options.program.c_str());
+  }
+}
+
 void print_answer(Verb verb, const Json& answer) {
   switch (verb) {
     case Verb::kStatus:
@@ -202,7 +235,8 @@ int answer_query(const Options& options) try {
                                 ? base::default_socket_path(base::runtime_environment())
                                 : options.socket;
   const std::string socket = std::filesystem::absolute(named).string();
-  const auto answer = ask_daemon(socket, "GET", target_of(options), "", kPatience);
+  const auto answer = ask_daemon(socket, options.verb == Verb::kUndo ? "POST" : "GET",
+                                 target_of(options), body_of(options), kPatience);
   if (!answer.ok()) return fail(answer.message());
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (answer.value().status != 200) {
@@ -214,6 +248,8 @@ int answer_query(const Options& options) try {
   if (options.verb == Verb::kStop) return stop_daemon(json);
   if (options.json) {
     std::printf("%s\n", json.dump(2).c_str());
+  } else if (options.verb == Verb::kUndo) {
+    print_undone(options, json);
   } else {
     print_answer(options.verb, json);
   }

@@ -189,6 +189,11 @@ std::string table_of(const Json& report) {
   const std::string decision = report.value("decision", "");
   if (!decision.empty()) out += "  " + decision + "\n";
   add_ops(report, out);
+  const Json guard = report.value("guard", Json::object());
+  for (const Json& one : guard.value("rollbacks", Json::array())) {
+    out += "  rolled back in step " + std::to_string(one.value("step", 0)) + ": " +
+           one.value("what", "") + ": " + one.value("reason", "") + "\n";
+  }
   const Json fallbacks = report.value("fallbacks", Json::array());
   for (const Json& fallback : fallbacks) {
     if (fallback.is_string()) out += "  note: " + fallback.get<std::string>() + "\n";
@@ -209,6 +214,10 @@ std::string summary_table(const std::string& text) {
   } catch (const Json::exception&) {  // a field of another kind than ours
     return "optile: the report cannot be read; the daemon may be of another version: optile stop\n";
   }
+}
+
+std::string report_of(const LaunchDecision& decision) {
+  return fetch_report(decision).dump();
 }
 
 void write_outputs(const Options& options, const LaunchDecision& decision) {

@@ -11,6 +11,9 @@ namespace optile::cli {
 // said on stderr. The program's exit code is not touched by any of it.
 void write_outputs(const Options& options, const LaunchDecision& decision);
 
+// The run's report as the daemon has it, waiting a moment for the program's end to be noticed.
+std::string report_of(const LaunchDecision& decision);
+
 // The report as a table that a person understands. `report` is the daemon's JSON.
 std::string summary_table(const std::string& report);
 
