@@ -13,6 +13,7 @@ using perfmodel::OpPlace;
 
 namespace {
 
+constexpr uint64_t kContextOps = 8;        // after which an op's context no longer shows the start
 constexpr double kExploreShare = 0.01;     // of the time, that exploring again may take
 constexpr double kExplorePrice = 8;        // in steps: what an exploration may lose
 constexpr double kNewLevel = 1.15;         // of the steps' time, since the last exploration
@@ -77,8 +78,10 @@ void Session::State::guard_step(const StepEvent& event, std::optional<int> colum
     guard_.on_page_step(*column, step);
     return;
   }
-  // The first one initialises.
-  if (event.step > 1) guard_.on_plan_step(step);
+  // The first one initialises, and until the context is what it is in every step, entries that have
+  // one are not met.
+  const bool plan_is_met = event.step > 1 && uint64_t{event.step - 1} * event.ops > kContextOps;
+  if (plan_is_met) guard_.on_plan_step(step);
   if (guard_page_.empty()) next_guard_page();
   explore_again_if_due(step);
 }

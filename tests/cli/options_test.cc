@@ -137,6 +137,18 @@ TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
   }
 }
 
+TEST(Options, UndoNamesWhatItMeans) {
+  const Options all = parsed({"undo"});
+  EXPECT_EQ(all.verb, Verb::kUndo);
+  EXPECT_FALSE(all.revoke);
+  const Options some =
+      parsed({"undo", "--client", "3", "--op", "aten::mm", "--program", "x.py", "--revoke"});
+  EXPECT_EQ(some.client, "3");
+  EXPECT_EQ(some.op, "aten::mm");
+  EXPECT_EQ(some.program, "x.py");
+  EXPECT_TRUE(some.revoke);
+}
+
 TEST(Options, TheCommandIsTheProgramsOwn) {
   // Flags behind the separator look like ours and are not.
   EXPECT_THAT(parsed({"run", "--", "x", "--mode", "off", "--help"}).command,

@@ -80,6 +80,20 @@ TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {
   EXPECT_THAT(said.out, HasSubstr("100.0%"));
 }
 
+TEST_F(QueriesTest, UndoSaysWhatWasPutBackAndHowToTakeThatBack) {
+  Options options = about(Verb::kUndo);
+  options.program = "train.py";
+  const Said said = ask(options, 200, R"({"clients": [{"id": 3, "pid": 77, "program": "train.py",
+      "launch_plan": "openmp=llvm wait=1ms blas=follow"}], "ops": 5, "revoked": false})");
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(request_, StartsWith("POST /v1/undo "));
+  EXPECT_THAT(request_, HasSubstr(R"("program":"train.py")"));
+  EXPECT_THAT(said.out, HasSubstr("client 3  pid 77  train.py: every op is at the program's own"));
+  EXPECT_THAT(said.out, HasSubstr("(openmp=llvm wait=1ms blas=follow) stays until it ends"));
+  EXPECT_THAT(said.out, HasSubstr("5 places ran at another width"));
+  EXPECT_THAT(said.out, HasSubstr("optile undo --program train.py --revoke"));
+}
+
 TEST_F(QueriesTest, OpsThatTookNoTimeYetHaveNoShare) {
   const Said said =
       ask(about(Verb::kOps), 200, R"({"ops": [{"client": 1, "id": "a", "seconds": 0}]})");

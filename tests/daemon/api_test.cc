@@ -159,6 +159,22 @@ TEST_F(ApiTest, LaunchPlans) {
   EXPECT_EQ(running_.post("/v1/launch", R"({"program":7,"arguments":[1,{}]})").status, 200);
 }
 
+TEST_F(ApiTest, Undo) {
+  const nlohmann::json all = running_.post("/v1/undo", "{}").json();
+  EXPECT_TRUE(all["clients"].empty());
+  EXPECT_EQ(all["ops"], 0);
+  EXPECT_EQ(running_.post("/v1/undo", "").status, 400);
+  EXPECT_EQ(running_.post("/v1/undo", R"({"client":"x"})").status, 400);
+  EXPECT_EQ(running_.post("/v1/undo", R"({"client":77})").status, 404);
+  EXPECT_EQ(running_.post("/v1/undo", R"({"op":"aten::mm"})").status, 404);
+  EXPECT_EQ(running_.post("/v1/undo", R"({"op":"x","revoke":true})").status, 400);
+  EXPECT_TRUE(running_.post("/v1/undo", R"({"revoke":true})").json()["revoked"].get<bool>());
+  Observed observed(running_, "train");
+  const nlohmann::json one = running_.post("/v1/undo", R"({"program":"train"})").json();
+  ASSERT_EQ(one["clients"].size(), 1u);
+  EXPECT_EQ(one["clients"][0]["program"], "train");
+}
+
 TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
   EXPECT_EQ(running_.get("/").status, 404);
   EXPECT_EQ(running_.get("/v1/status/").status, 404);

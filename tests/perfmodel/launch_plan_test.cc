@@ -82,5 +82,67 @@ TEST(LaunchPlan, APlanThatLostAgainstTheUntouchedRunIsTakenBack) {
   EXPECT_TRUE(stays.preload_libomp);  // within the spreads: not settled
 }
 
+constexpr const char* kActive = "openmp=llvm wait=active blas=follow";
+
+// Newest first.
+TEST(LaunchPlan, AFasterPlanThatWasMeasuredIsUsed) {
+  const std::string ours = choose_launch_plan(two_pools(), {}).text;
+  const LaunchPlan plan = choose_launch_plan(
+      two_pools(), {{kActive, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
+  EXPECT_EQ(plan.text, kActive);
+  EXPECT_EQ(plan.environment.at("OMP_WAIT_POLICY"), "active");
+  EXPECT_TRUE(plan.taken_back.empty()) << "the rule's plan was not the latest";
+}
+
+// Believed once, whatever made it look good; its next run tells the truth.
+TEST(LaunchPlan, AWrongPlanIsTakenBackByTheNextRunAndItsLossIsSaid) {
+  const std::string ours = choose_launch_plan(two_pools(), {}).text;
+  const LaunchPlan plan = choose_launch_plan(two_pools(), {{kActive, 4.0, 0.02, 30, true},
+                                                           {kActive, 0.1, 0.02, 30, true},
+                                                           {ours, 1.0, 0.02, 30, true}});
+  EXPECT_EQ(plan.text, ours);
+  EXPECT_EQ(plan.taken_back, kActive);
+  EXPECT_NEAR(plan.loss_seconds, 3.0, 1e-9);
+  EXPECT_NE(plan.reasons.back().find("300 % more"), std::string::npos);
+}
+
+TEST(LaunchPlan, WhatTheUserSaidIsNotOverruledByAFasterRun) {
+  LaunchFacts facts = two_pools();
+  facts.wait = WaitChoice::kPassive;
+  const std::string ours = choose_launch_plan(facts, {}).text;
+  const LaunchPlan plan =
+      choose_launch_plan(facts, {{kActive, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
+  EXPECT_EQ(plan.text, ours);
+  facts = two_pools();
+  facts.libomp_suitable = false;
+  EXPECT_FALSE(choose_launch_plan(facts, {{kActive, 0.7, 0.02, 30, true},
+                                          {"openmp=keep wait=keep blas=follow", 1, 0.02, 30, true}})
+                   .preload_libomp);
+}
+
+TEST(LaunchPlan, ASmallDifferenceChangesNoPlan) {
+  const std::string ours = choose_launch_plan(two_pools(), {}).text;
+  const LaunchPlan plan = choose_launch_plan(
+      two_pools(), {{kActive, 0.97, 0.01, 30, true}, {ours, 1.0, 0.01, 30, true}});
+  EXPECT_EQ(plan.text, ours);
+  EXPECT_TRUE(plan.taken_back.empty());
+}
+
+TEST(LaunchPlan, RunsOfTooFewStepsSayNothing) {
+  const std::string ours = choose_launch_plan(two_pools(), {}).text;
+  const LaunchPlan plan =
+      choose_launch_plan(two_pools(), {{kActive, 0.1, 0, 2, true}, {ours, 1.0, 0.01, 30, true}});
+  EXPECT_EQ(plan.text, ours);
+}
+
+TEST(LaunchPlan, NamesThatMeanNothingChangeNothing) {
+  const std::string ours = choose_launch_plan(two_pools(), {}).text;
+  for (const char* text : {"undone", "openmp=", "openmp=llvm wait=9 blas=x", "\n"}) {
+    const LaunchPlan plan =
+        choose_launch_plan(two_pools(), {{text, 0.1, 0, 30, true}, {ours, 1.0, 0.01, 30, true}});
+    EXPECT_EQ(plan.text, ours) << text;
+  }
+}
+
 }  // namespace
 }  // namespace optile::perfmodel

@@ -114,6 +114,7 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   event.plan = page_number_;
   now_ns_ += time + kGapNs;
   in_ops_ns_ += time;
+  busy_ns_ += time;
   if (op.steerable) steerable_ns_ += time;
   ++ops_in_step_;
   context_ = optile_next_context(context_, op.key);

@@ -72,7 +72,7 @@ class SimulatedClient {
   const PlanDraft* page() const { return page_ ? &*page_ : nullptr; }
   uint64_t plan_number() const { return page_number_; }
   uint64_t op_events() const { return op_events_; }
-  double elapsed_ns() const { return now_ns_; }
+  double busy_ns() const { return busy_ns_; }  // inside ops
   // Executions of a key at a width.
   int runs_of(uint64_t key, int width) const;
 
@@ -109,6 +109,7 @@ class SimulatedClient {
   uint64_t context_ = 0;
   int team_ = 0;
   double now_ns_ = 0;
+  double busy_ns_ = 0;
   uint32_t step_ = 0;
   double step_begin_ns_ = -1;
   double in_ops_ns_ = 0;

@@ -1,0 +1,100 @@
+// A controller on four described cores with a store in memory, and simulated programs that attach
+// to it; the clock is the test's.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/controller.h"
+#include "tests/daemon/simulated_program.h"
+
+namespace optile::daemon {
+
+inline constexpr int kConfinedPid = 77;
+inline constexpr uint64_t kMatmul = 0x1111;
+inline constexpr uint64_t kAdd = 0x2222;
+inline constexpr uint64_t kSoftmax = 0x3333;
+
+inline perfmodel::Machine four_cores() {
+  return perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value();
+}
+
+// A matmul that scales, an add that gets slower with width, a softmax that does not care.
+inline std::vector<SimulatedProgram::Op> training_step() {
+  return {{kMatmul, "aten::mm", [](int width) { return uint64_t{4000000} / uint64_t(width); }},
+          {kAdd, "aten::add", [](int width) { return uint64_t{500000} * uint64_t(width); }},
+          {kSoftmax, "aten::softmax", [](int) { return uint64_t{100000}; }}};
+}
+
+class ControllerTest : public testing::Test {
+ protected:
+  ControllerTest() : store_(Store::open(":memory:")) {
+    Clocks clocks;
+    clocks.monotonic_ns = [this] { return now_ns_; };
+    clocks.unix_seconds = [this] {
+      return int64_t{1700000000} + static_cast<int64_t>(now_ns_ / 1000000000);
+    };
+    clocks.counter = clocks.monotonic_ns;
+    clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
+    const perfmodel::Machine machine = four_cores();
+    budget_ = whole_budget(machine);
+    controller_ = std::make_unique<Controller>(Controller::Dependencies{
+        machine, store_.get(), clocks,
+        [this](int pid) { return pid == kConfinedPid ? confined_ : budget_; }});
+  }
+
+  Hello hello(const std::string& run_id) {
+    Hello hello;
+    hello.run_id = run_id;
+    hello.executable = "/usr/bin/python3";
+    hello.program = "train.py";
+    hello.arguments = "python3 train.py";
+    hello.launch_plan = "openmp=keep wait=keep blas=follow";
+    return hello;
+  }
+
+  struct Attached {
+    uint64_t id = 0;
+    std::unique_ptr<SimulatedProgram> program;
+  };
+  Attached attach(const Hello& who) {
+    ClientMemory memory = ClientMemory::make().value();
+    const ClientMemory::Descriptors fds = memory.take_descriptors();
+    Attached attached;
+    attached.program = std::make_unique<SimulatedProgram>(
+        ClientRegions(fds.plan.get(), fds.client.get()),
+        std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
+        training_step(), 4, &now_ns_);
+    attached.id = controller_->arrive(who, std::move(memory)).value();
+    controller_->drain();
+    return attached;
+  }
+  // Steps until the session is tuned; false if it never is.
+  bool run_until_tuned(Attached& attached, int most_steps) {
+    for (int step = 0; step < most_steps; ++step) {
+      attached.program->run_step();
+      controller_->drain();
+      const std::optional<ClientView> view = controller_->view(attached.id);
+      if (view->session && view->session->phase == tuner::Phase::kTuned) return true;
+    }
+    return false;
+  }
+  void run(Attached& attached, int steps) {
+    for (int step = 0; step < steps; ++step) {
+      attached.program->run_step();
+      controller_->drain();
+    }
+  }
+
+  uint64_t now_ns_ = UINT64_C(10000000000);
+  perfmodel::Budget budget_;
+  perfmodel::Budget confined_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Controller> controller_;
+};
+
+}  // namespace optile::daemon
