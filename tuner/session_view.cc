@@ -30,6 +30,12 @@ void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
   }
 }
 
+bool changes_nothing(const SessionView& view) {
+  return view.binding == perfmodel::Binding::kNone &&
+         std::all_of(view.ops.begin(), view.ops.end(),
+                     [](const OpView& op) { return op.width == 0; });
+}
+
 }  // namespace
 
 SessionView Session::State::view() const {
@@ -98,9 +104,7 @@ SessionView Session::State::view() const {
     }
     view.ops.push_back(std::move(op));
   }
-  view.own_widths_in_force =
-      phase_ == Phase::kTuned && view.binding == perfmodel::Binding::kNone &&
-      std::all_of(view.ops.begin(), view.ops.end(), [](const OpView& op) { return op.width == 0; });
+  view.own_widths_in_force = phase_ == Phase::kTuned && changes_nothing(view);
   return view;
 }
 

@@ -59,6 +59,10 @@ void add_query(CLI::App* app, Options& options) {
   app->add_flag("--json", options.json, "Print the daemon's JSON");
 }
 
+void add_client(CLI::App* app, Options& options) {
+  app->add_option("--client", options.client, "Only of this client")->type_name("ID");
+}
+
 void add_undo(CLI::App* app, Options& options) {
   add_query(app, options);
   app->add_option("--program", options.program, "Only programs of this name (see optile status)")
@@ -122,9 +126,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   add_socket(stop, options);
   add_undo(undo, options);
-  for (CLI::App* query : {ops, explain, undo}) {
-    query->add_option("--client", options.client, "Only of this client")->type_name("ID");
-  }
+  for (CLI::App* query : {ops, explain, undo}) add_client(query, options);
   explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
 
   const std::string unknown = unknown_command(app, words);

@@ -8,8 +8,10 @@ namespace {
 constexpr uint32_t kWindow = 32;        // executions under the entry
 constexpr uint32_t kSlowOfWindow = 28;  // of them, before the entry is suspected
 constexpr uint32_t kLongestWindow = 1U << 14;
-constexpr uint32_t kTried = 16;   // executions at the program's own width, the first not counted
-constexpr uint64_t kMargin = 50;  // thousandths
+constexpr uint32_t kPairs = 32;        // executions at the own width, each followed by one under it
+constexpr uint32_t kSlowOfPairs = 26;  // a fair coin shows this once in 3,000 times
+constexpr uint64_t kLongest = 8;       // times the baseline: longer executions count as this
+constexpr uint64_t kMargin = 50;       // thousandths
 constexpr uint64_t kMostAccepted = 250;  // thousandths
 
 EntryRecord records[OPTILE_PLAN_SLOTS];
@@ -22,31 +24,26 @@ bool slower(const EntryRecord& record, uint64_t ticks, uint64_t than) {
 
 void begin_window(EntryRecord* record, EntryStage stage) {
   record->sum = 0;
+  record->own_sum = 0;
   record->calls = 0;
   record->slow = 0;
   __atomic_store_n(&record->stage, static_cast<uint32_t>(stage), __ATOMIC_RELAXED);
 }
 
-bool end_of_window(EntryRecord* record) {
+void end_of_window(EntryRecord* record) {
   const bool suspected =
       record->slow * uint64_t{kWindow} >= record->calls * uint64_t{kSlowOfWindow};
-  record->entry_mean = record->sum / record->calls;
   begin_window(record, suspected ? EntryStage::kTrying : EntryStage::kObeyed);
-  return false;
 }
 
 bool end_of_trying(EntryRecord* record) {
-  const uint64_t own_mean = record->sum / (kTried - 1);
-  if (slower(*record, record->entry_mean, own_mean)) {
-    record->baseline = own_mean;
-    begin_window(record, EntryStage::kDisabled);
-    return true;
-  }
-  // Not the entry's fault.
-  record->baseline = own_mean;
-  record->window = record->window < kLongestWindow ? record->window * 2 : kLongestWindow;
-  begin_window(record, EntryStage::kObeyed);
-  return false;
+  const bool condemned = record->slow >= kSlowOfPairs;
+  record->baseline = record->own_sum / kPairs;
+  record->entry_mean = record->sum / kPairs;
+  // Not the entry's fault: this is what the machine is like now.
+  if (!condemned && record->window < kLongestWindow) record->window *= 2;
+  begin_window(record, condemned ? EntryStage::kDisabled : EntryStage::kObeyed);
+  return condemned;
 }
 
 // Another entry came to stand in this place, or the plan now says another width.
@@ -87,16 +84,27 @@ void publish(const Attachment& attached, const EntryRecord& record, uint32_t gen
 
 }  // namespace
 
+bool own_width_is_next(const EntryRecord& record) {
+  return record.calls % 2 == 0;
+}
+
 bool judge_execution(EntryRecord* record, uint64_t ticks) {
-  const uint64_t longest = 2 * record->baseline;
-  ++record->calls;
-  if (record->stage == static_cast<uint32_t>(EntryStage::kTrying)) {
-    if (record->calls > 1) record->sum += ticks < longest ? ticks : longest;
-    return record->calls == kTried && end_of_trying(record);
+  const uint64_t longest = kLongest * record->baseline;
+  const uint64_t cut = ticks < longest ? ticks : longest;
+  if (record->stage != static_cast<uint32_t>(EntryStage::kTrying)) {
+    ++record->calls;
+    if (slower(*record, ticks, record->baseline)) ++record->slow;
+    if (record->calls >= record->window) end_of_window(record);
+    return false;
   }
-  record->sum += ticks < longest ? ticks : longest;
-  if (slower(*record, ticks, record->baseline)) ++record->slow;
-  return record->calls >= record->window && end_of_window(record);
+  if (own_width_is_next(*record)) {
+    record->own_ticks = ticks;
+    record->own_sum += cut;
+  } else {
+    record->sum += cut;
+    if (slower(*record, ticks, record->own_ticks)) ++record->slow;
+  }
+  return ++record->calls == 2 * kPairs && end_of_trying(record);
 }
 
 bool entry_is_obeyed(const IssuingThread& thread, const Decision& decision, uint32_t* judged) {
@@ -116,8 +124,12 @@ bool entry_is_obeyed(const IssuingThread& thread, const Decision& decision, uint
     *judged = decision.slot + 1;
   }
   const uint32_t stage = __atomic_load_n(&record.stage, __ATOMIC_RELAXED);
-  if (stage == static_cast<uint32_t>(EntryStage::kDisabled)) *judged = 0;
-  return stage == static_cast<uint32_t>(EntryStage::kObeyed);
+  if (stage == static_cast<uint32_t>(EntryStage::kDisabled)) {
+    *judged = 0;
+    return false;
+  }
+  const bool trying = stage == static_cast<uint32_t>(EntryStage::kTrying);
+  return !trying || judge != me || !own_width_is_next(record);
 }
 
 void judged_execution(const Attachment& attached, uint32_t judged, uint64_t ticks,

@@ -3,10 +3,10 @@
 // for the sake of its neighbours. The daemon may be stopped, or wrong.
 //
 // An entry is watched in windows of executions. When nearly all of a window are slower than the
-// baseline that came with the entry, the next executions run at the program's own width: only what
-// was measured here and now condemns an entry. A machine that became slow for both sets a new
-// baseline instead, and the next look comes later. Entries without a baseline, scheduled steps and
-// the freeze mode are not judged.
+// baseline that came with the entry, the next ones take turns: one at the program's own width, one
+// under the entry. Only what loses nearly all of these pairs, here and now, is condemned. A machine
+// that became slow for both sets a new baseline instead, and the next look comes later. Entries
+// without a baseline, scheduled steps and the freeze mode are not judged.
 //
 // The judgement of an entry belongs to the issuing thread that met it first; others only read its
 // stage. Nothing is allocated.
@@ -27,8 +27,10 @@ struct EntryRecord {
   uint64_t key;
   uint64_t context;
   uint64_t baseline;    // ticks of an execution at the program's own width
-  uint64_t sum;         // of the present window, each execution cut at twice the baseline
-  uint64_t entry_mean;  // of the window that made it suspicious
+  uint64_t own_ticks;   // while trying: of the latest execution at the program's own width
+  uint64_t own_sum;     // and of all
+  uint64_t sum;         // and of those under the entry
+  uint64_t entry_mean;  // when it was tried last
   uint32_t width;
   uint32_t stage;  // EntryStage
   uint32_t judge;  // slot of the issuing thread, plus 1; 0 = free
@@ -38,8 +40,9 @@ struct EntryRecord {
   uint64_t accepted_loss;  // thousandths
 };
 
-// One execution that took `ticks`, under the entry or, while trying, at the program's own width.
-// True when it condemned the entry. Pure.
+// While trying: whether the next execution is one at the program's own width. Pure.
+bool own_width_is_next(const EntryRecord& record);
+// One execution that took `ticks`. True when it condemned the entry. Pure.
 bool judge_execution(EntryRecord* record, uint64_t ticks);
 
 // Whether the entry behind `decision` is to be obeyed now. `judged` becomes the place to pass to

@@ -18,12 +18,12 @@ COLUMNS = 100
 
 # Files with a budget of their own, and why. Lower it when the file shrinks.
 OWN_BUDGET: Mapping[str, Tuple[int, str]] = {
-    "bindings/abi/layout.h": (300, "the whole shared memory in one place, half of it contracts"),
+    "bindings/abi/layout.h": (330, "the whole shared memory in one place, half of it contracts"),
 }
 
 # The same for functions: (file, begin of its first line) -> budget and why.
 OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
-    ("tests/abi/layout_test.cc", "std::string layout()"): (95, "one line for each field"),
+    ("tests/abi/layout_test.cc", "std::string layout()"): (115, "one line for each field"),
 }
 
 CHECKED_SUFFIXES = tree.CXX_SUFFIXES + (".py", ".cmake", "CMakeLists.txt")
