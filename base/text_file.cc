@@ -43,6 +43,7 @@ std::vector<int> parse_cpu_list(const std::string& text) {
       last = *upper;
     }
     for (int cpu = *first; cpu <= last; ++cpu) cpus.push_back(cpu);
+    if (cpus.size() > kMaxCpuNumber) break;  // more than there can be: the same ones again
     if (at >= end || *at != ',') break;
     ++at;
   }

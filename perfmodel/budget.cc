@@ -14,6 +14,8 @@ namespace {
 
 using base::read_text_file;
 
+constexpr double kMostCores = 65536;  // more than any machine of today
+
 // Where a control group file system is mounted, and what it controls.
 struct CgroupPath {
   std::string mount;  // below the root, e.g. "sys/fs/cgroup" or "sys/fs/cgroup/cpu"
@@ -62,20 +64,26 @@ std::vector<CgroupPath> cpu_cgroups(const BudgetSources& sources) {
   return groups;
 }
 
+// Cores that a quota grants; one that no machine could use up is none.
+std::optional<double> granted(double quota, double period) {
+  const double cores = quota > 0 && period > 0 ? quota / period : 0;
+  if (!(cores > 0 && cores < kMostCores)) return std::nullopt;
+  return cores;
+}
+
 std::optional<double> quota_in(const std::string& folder, bool unified) {
   if (unified) {
     std::istringstream text(read_text_file(folder + "/cpu.max").value_or(""));
     std::string quota;
     double period = 0;
-    if (!(text >> quota >> period) || quota == "max" || period <= 0) return std::nullopt;
-    return std::atof(quota.c_str()) / period;
+    if (!(text >> quota >> period) || quota == "max") return std::nullopt;
+    return granted(std::atof(quota.c_str()), period);
   }
   const double quota =
       std::atof(read_text_file(folder + "/cpu.cfs_quota_us").value_or("-1").c_str());
   const double period =
       std::atof(read_text_file(folder + "/cpu.cfs_period_us").value_or("0").c_str());
-  if (quota <= 0 || period <= 0) return std::nullopt;
-  return quota / period;
+  return granted(quota, period);
 }
 
 // Every level counts, up to the root of the mount: a parent's quota binds its children too. Inside
@@ -86,7 +94,7 @@ double smallest_quota(const BudgetSources& sources) {
     for (std::string path = group.path;;) {
       const std::optional<double> quota =
           quota_in(sources.root + group.mount + path, group.unified);
-      if (quota && *quota > 0 && (smallest == 0 || *quota < smallest)) smallest = *quota;
+      if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
       const std::size_t slash = path.rfind('/');
       if (slash == std::string::npos || path.empty()) break;
       path.resize(slash);
@@ -125,9 +133,9 @@ Budget read_budget(const Machine& machine, const BudgetSources& sources) {
   budget.cores = std::max(1, static_cast<int>(cores.size()));
   budget.quota_cores = smallest_quota(sources);
   if (budget.quota_cores > 0) {
-    const int granted = std::max(1, static_cast<int>(std::ceil(budget.quota_cores - 1e-9)));
-    if (granted < budget.cores) {
-      budget.cores = granted;
+    const int whole = std::max(1, static_cast<int>(std::ceil(budget.quota_cores - 1e-9)));
+    if (whole < budget.cores) {
+      budget.cores = whole;
       budget.limited_by = "quota";
     }
   }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,10 @@ namespace {
 
 constexpr unsigned char kOwnByteOrder =
     std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+
+// A file may name the same long text any number of times; real ones stay far below.
+constexpr std::size_t kMaxName = 4096;
+constexpr std::size_t kMaxNeeded = 1024;
 
 // A file in memory; every access is checked against its end.
 class Mapping {
@@ -37,10 +42,10 @@ class Mapping {
     std::memcpy(&copy, bytes_ + offset, sizeof copy);
     return copy;
   }
-  // NUL-terminated text; empty when it runs over the end.
+  // NUL-terminated text; empty when it runs over the end or is no name.
   std::string_view text(std::uint64_t offset) const {
     if (offset >= size_) return {};
-    const void* end = std::memchr(bytes_ + offset, 0, size_ - offset);
+    const void* end = std::memchr(bytes_ + offset, 0, std::min(size_ - offset, kMaxName));
     if (end == nullptr) return {};
     return {bytes_ + offset,
             static_cast<std::size_t>(static_cast<const char*>(end) - (bytes_ + offset))};
@@ -69,7 +74,8 @@ class Reader {
     }
     for (const Elf64_Phdr& part : segments_) {
       if (part.p_type == PT_INTERP) elf->interpreter = file_.text(part.p_offset);
-      if (part.p_type == PT_DYNAMIC && !read_dynamic(part)) return false;
+      // The loader knows one.
+      if (part.p_type == PT_DYNAMIC && !has_dynamic_ && !read_dynamic(part)) return false;
     }
     elf->is_dynamic = has_dynamic_;
     elf->is_program = header->e_type == ET_EXEC || !elf->interpreter.empty();
@@ -96,7 +102,9 @@ class Reader {
       const auto entry = file_.at<Elf64_Dyn>(part.p_offset + at);
       if (!entry) return false;
       if (entry->d_tag == DT_NULL) break;
-      if (entry->d_tag == DT_NEEDED) needed_.push_back(entry->d_un.d_val);
+      if (entry->d_tag == DT_NEEDED && needed_.size() < kMaxNeeded) {
+        needed_.push_back(entry->d_un.d_val);
+      }
       if (entry->d_tag == DT_STRTAB) strings_ = offset_of(entry->d_un.d_ptr);
       if (entry->d_tag == DT_SYMTAB) symbols_ = offset_of(entry->d_un.d_ptr);
       if (entry->d_tag == DT_STRSZ) string_bytes_ = entry->d_un.d_val;

@@ -18,6 +18,12 @@ TEST(CpuList, StopsAtWhatIsMalformed) {
   EXPECT_TRUE(parse_cpu_list("-4").empty());
 }
 
+TEST(CpuList, TheSameRangeAgainAndAgainEnds) {
+  std::string text = "0-65535";
+  for (int i = 0; i < 1000; ++i) text += ",0-65535";
+  EXPECT_LE(parse_cpu_list(text).size(), std::size_t{2} * 65536);
+}
+
 TEST(TextFile, MissingIsNothing) {
   EXPECT_FALSE(read_text_file("/nonexistent/file").has_value());
   EXPECT_TRUE(read_text_file("/proc/self/status").has_value());

@@ -107,6 +107,14 @@ TEST_F(ElfFileTest, WhatIsNoElfFileOfThisMachine) {
   EXPECT_EQ(refused(foreign), ErrorKind::kInvalid);
 }
 
+TEST_F(ElfFileTest, TheSameLongNameManyTimesIsNotKept) {
+  const std::string longest(100000, 'n');
+  const auto elf = read(build_library(std::vector<std::string>(5000, "libm.so"), {longest, "f"}));
+  ASSERT_TRUE(elf.ok());
+  EXPECT_EQ(elf.value().needed.size(), 1024u);
+  EXPECT_THAT(elf.value().undefined, UnorderedElementsAre("f"));
+}
+
 TEST_F(ElfFileTest, WhatIsNoFile) {
   EXPECT_EQ(read_elf_file(folder_ / "missing", ElfSymbols::kNone).error().kind,
             ErrorKind::kNotFound);

@@ -70,6 +70,15 @@ TEST_F(BudgetTest, AQuotaBelowOneCoreStillGrantsOne) {
   EXPECT_EQ(budget().cores, 1);
 }
 
+TEST_F(BudgetTest, AQuotaThatNoMachineCouldUseUpIsNone) {
+  write("proc/self/cgroup", "0::/\n");
+  for (const char* quota : {"1e300 1", "inf 1", "nan 1", "1 nan", "1 0", "-5 100000"}) {
+    write("sys/fs/cgroup/cpu.max", quota);
+    EXPECT_EQ(budget().cores, 8) << quota;
+    EXPECT_EQ(budget().quota_cores, 0) << quota;
+  }
+}
+
 TEST_F(BudgetTest, OfflineUnitsAreNotCounted) {
   write("sys/devices/system/cpu/online", "0-7\n");
   EXPECT_EQ(budget().cores, 4);
