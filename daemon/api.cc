@@ -256,16 +256,18 @@ HttpResponse Api::status(const Call&) {
   Json clients = Json::array();
   for (const ClientView& view : controller_.attached()) clients.push_back(client_summary(view));
   const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
-  return ok(
-      {{"pid", facts_.pid},
-       {"version", facts_.version},
-       {"socket", facts_.socket},
-       {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
-       {"store",
-        {{"path", store.path}, {"state", keeping_name(store.keeping)}, {"message", store.message}}},
-       {"machine", machine_summary(controller_.machine())},
-       {"budget", budget_json(controller_.budget())},
-       {"clients", std::move(clients)}});
+  return ok({{"pid", facts_.pid},
+             {"version", facts_.version},
+             {"socket", facts_.socket},
+             {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
+             {"store",
+              {{"path", store.path},
+               {"state", keeping_name(store.keeping)},
+               {"failed_writes", store.failed_writes},
+               {"message", store.message}}},
+             {"machine", machine_summary(controller_.machine())},
+             {"budget", budget_json(controller_.budget())},
+             {"clients", std::move(clients)}});
 }
 
 HttpResponse Api::clients(const Call&) {

@@ -18,7 +18,7 @@ constexpr double kRingBusy = 0.25;          // fuller than this: read sooner
 constexpr double kRingQuiet = 0.05;
 constexpr uint64_t kFlushEveryNs = UINT64_C(3000000000);
 constexpr uint64_t kLongestFlushWaitNs = UINT64_C(60000000000);  // after repeated failures
-constexpr std::size_t kMaxBatch = 256;  // kept while nothing can be written; the oldest go
+constexpr std::size_t kMaxLaunches = 256;  // between two writes; the oldest go
 
 double seconds_in_steps(const ClientView& client) {
   return client.session ? client.session->seconds_in_steps : 0;
@@ -34,12 +34,6 @@ std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>
     places += meant && op.width != 0 ? 1 : 0;
   }
   return places;
-}
-
-template <typename T>
-void keep_newest(std::vector<T>& records) {
-  if (records.size() <= kMaxBatch) return;
-  records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(kMaxBatch));
 }
 
 }  // namespace
@@ -171,26 +165,21 @@ void Controller::settle(const Client& client, tuner::Session::Settled settled) {
 }
 
 void Controller::flush(bool now) {
-  if (batch_.empty()) return;
+  if (batch_.empty() && !store_->unsaved()) return;
   const uint64_t now_ns = clocks_.monotonic_ns();
   if (!now && now_ns < flush_at_ns_) return;
-  const base::Status written = store_->write(batch_);
-  if (written.ok()) {
-    batch_ = {};
+  if (store_->write(std::exchange(batch_, {})).ok()) {
     flush_wait_ns_ = kFlushEveryNs;
   } else {
-    trim_batch();
     flush_wait_ns_ = std::min(flush_wait_ns_ * 2, kLongestFlushWaitNs);
   }
   flush_at_ns_ = now_ns + flush_wait_ns_;
 }
 
-void Controller::trim_batch() {
-  keep_newest(batch_.forgotten);
-  keep_newest(batch_.undone);
-  keep_newest(batch_.settled);
-  keep_newest(batch_.runs);
-  keep_newest(batch_.launches);
+std::optional<milliseconds> Controller::next_write() const {
+  if (!store_->unsaved()) return std::nullopt;
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  return milliseconds(flush_at_ns_ > now_ns ? (flush_at_ns_ - now_ns) / 1000000 + 1 : 0);
 }
 
 base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
@@ -262,7 +251,7 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
   for (const std::string& reason : plan.reasons) record.reasons += reason + "\n";
   record.when = clocks_.unix_seconds();
   batch_.launches.push_back(std::move(record));
-  trim_batch();
+  if (batch_.launches.size() > kMaxLaunches) batch_.launches.erase(batch_.launches.begin());
   return plan;
 }
 

@@ -51,6 +51,9 @@ class Controller {
   void refresh_budgets();
   // Writes what is due; `now`: also what is not.
   void flush(bool now);
+  // How long until what could not be written is tried again; nullopt when nothing waits. To be
+  // called without clients: drain() does it with them.
+  std::optional<std::chrono::milliseconds> next_write() const;
 
   // By hand: the programs' own widths, for the attached clients that are meant until they end, and
   // for later runs of their programs until it is revoked.
@@ -102,7 +105,6 @@ class Controller {
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);
   void surroundings_changed(uint64_t except);
-  void trim_batch();
   Conditions on_this_machine(Conditions conditions) const;
 
   perfmodel::Machine machine_;

@@ -138,12 +138,17 @@ void Daemon::depart(uint64_t client) {
   controller_->depart(client);
   log_->say("client " + std::to_string(client) + " left");
   if (!stopped_) update_idle_timer();
+  schedule_drain();
 }
 
+// Also without clients while something waits to be written.
 void Daemon::schedule_drain() {
-  if (draining_ || stopped_ || controller_->client_count() == 0) return;
+  if (draining_ || stopped_) return;
+  std::optional<std::chrono::milliseconds> next = controller_->next_write();
+  if (controller_->client_count() > 0) next = controller_->next_drain();
+  if (!next) return;
   draining_ = true;
-  drain_timer_.expires_after(controller_->next_drain());
+  drain_timer_.expires_after(*next);
   drain_timer_.async_wait([this](const error_code& error) {
     if (error) return;
     draining_ = false;

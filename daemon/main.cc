@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
   hold_signals();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is one more disk that is full
   if (!config.foreground) close_inherited();
   try {
     return serve(config);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <utility>
 
 #include "base/runtime_path.h"
 
@@ -29,6 +30,7 @@ constexpr int64_t kMaxRunsPerProgram = 128;
 constexpr int64_t kMaxPlansPerProgram = 32;
 constexpr int kMaxEntries = 4096;
 constexpr int kMaxRunsRead = 128;
+constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
 
 // In the place of a launch plan's text: the program is to be left alone.
 constexpr const char* kUndone = "undone";
@@ -123,6 +125,186 @@ std::string rename_aside(const std::string& path) {
   return aside;
 }
 
+bool same_program(const UndoRecord& record, const Conditions& conditions) {
+  const std::string& program = record.conditions.program.program;
+  return record.conditions.machine == conditions.machine &&
+         (program.empty() || program == conditions.program.program);
+}
+
+// Whether what was forgotten under `forgotten` is what is looked for under `wanted`.
+bool same_plan(const Conditions& forgotten, const Conditions& wanted) {
+  return forgotten.machine == wanted.machine && forgotten.launch_plan == wanted.launch_plan &&
+         forgotten.program.executable == wanted.program.executable &&
+         forgotten.program.program == wanted.program.program;
+}
+
+Result<int64_t> program_id(Database& database, const Conditions& conditions, int64_t when) {
+  const ProgramKey& program = conditions.program;
+  const Result<std::vector<Row>> rows = database.query(
+      "INSERT INTO programs (executable, program, arguments, last_seen) VALUES (?1, ?2, ?3, ?4) "
+      "ON CONFLICT DO UPDATE SET last_seen = max(last_seen, excluded.last_seen) RETURNING id",
+      {program.executable, program.program, program.arguments, when});
+  if (!rows.ok()) return rows.error();
+  return as_integer(rows.value().at(0).at(0));
+}
+
+Status forget(Database& database, const Conditions& conditions) {
+  const ProgramKey& program = conditions.program;
+  return database.run(
+      "DELETE FROM plans WHERE machine = ?1 AND launch_plan = ?2 "
+      "AND (?3 = 0 OR runtime = 0 OR runtime = ?3) AND program_id IN "
+      "(SELECT id FROM programs WHERE executable = ?4 AND program = ?5)",
+      {conditions.machine, conditions.launch_plan, int64_t{conditions.runtime}, program.executable,
+       program.program});
+}
+
+Status write_undone(Database& database, const UndoRecord& record) {
+  const Row which = {record.conditions.machine, record.conditions.program.program, kUndone};
+  if (record.revoke) {
+    return database.run(
+        "DELETE FROM launch_plans WHERE machine = ?1 AND text = ?3 AND program_id IN "
+        "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
+        which);
+  }
+  Status status = database.run(
+      "DELETE FROM plans WHERE machine = ?1 AND program_id IN "
+      "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
+      {record.conditions.machine, record.conditions.program.program});
+  if (!status.ok()) return status;
+  Row values = which;
+  values.emplace_back(record.when);
+  return database.run(
+      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
+      "SELECT id, ?1, ?3, '', ?4 FROM programs WHERE ?2 = '' OR program = ?2",
+      values);
+}
+
+Status write_settled(Database& database, const SettledRecord& record) {
+  const Conditions& at = record.conditions;
+  const tuner::StoredPlan& plan = record.settled.plan;
+  const Result<int64_t> program = program_id(database, at, record.when);
+  if (!program.ok()) return program.status();
+  const Row identity_of_plan = {program.value(),
+                                at.machine,
+                                at.launch_plan,
+                                int64_t{at.runtime},
+                                word(plan.step_fingerprint),
+                                int64_t{plan.own_width}};
+  Status status = database.run(
+      "DELETE FROM plans WHERE program_id = ?1 AND machine = ?2 AND launch_plan = ?3 AND "
+      "runtime = ?4 AND step_fingerprint = ?5 AND own_width = ?6",
+      identity_of_plan);
+  if (!status.ok()) return status;
+  Row values = identity_of_plan;
+  for (const Value& value :
+       Row{int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
+           word(plan.marker.place.context), int64_t{plan.marker.ops}, finite(plan.own_step_seconds),
+           finite(plan.tuned_step_seconds), record.when}) {
+    values.push_back(value);
+  }
+  status = database.run(
+      "INSERT INTO plans (program_id, machine, launch_plan, runtime, step_fingerprint, own_width, "
+      "binding, marker_key, marker_context, marker_ops, own_step_seconds, tuned_step_seconds, "
+      "made_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+      values);
+  if (!status.ok()) return status;
+  const int64_t plan_id = database.last_row_id();
+  for (const tuner::StoredEntry& entry : plan.entries) {
+    status = database.run(
+        "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, name, shape, width, rule) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        {plan_id, word(entry.place.key), word(entry.place.context), entry.name, entry.shape,
+         int64_t{entry.width}, int64_t{static_cast<int>(entry.rule)}});
+    if (!status.ok()) return status;
+  }
+  for (const tuner::StoredProfile& profile : record.settled.profiles) {
+    status = database.run(
+        "INSERT OR REPLACE INTO profiles (program_id, machine, launch_plan, runtime, key, width, "
+        "binding, name, shape, samples, median_ns, min_ns, made_at) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        {program.value(), at.machine, at.launch_plan, int64_t{at.runtime}, word(profile.key),
+         int64_t{profile.at.width}, int64_t{static_cast<int>(profile.at.binding)}, profile.name,
+         profile.shape, word(profile.count), finite(profile.median_ns), finite(profile.min_ns),
+         record.when});
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status write_run(Database& database, const RunRecord& record) {
+  const Conditions& at = record.conditions;
+  const Result<int64_t> program = program_id(database, at, record.when);
+  if (!program.ok()) return program.status();
+  return database.run(
+      "INSERT INTO runs (program_id, machine, launch_plan, runtime, kind, steps, step_seconds, "
+      "spread, own_steps, own_step_seconds, finished_at) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      {program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
+       int64_t{static_cast<int>(record.kind)}, int64_t{record.steps}, finite(record.step_seconds),
+       finite(record.spread), int64_t{record.own_steps}, finite(record.own_step_seconds),
+       record.when});
+}
+
+Status write_launch(Database& database, const LaunchRecord& record) {
+  const Conditions& at = record.conditions;
+  const Result<int64_t> program = program_id(database, at, record.when);
+  if (!program.ok()) return program.status();
+  return database.run(
+      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
+      "VALUES (?1, ?2, ?3, ?4, ?5)",
+      {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
+}
+
+Status prune(Database& database) {
+  Status status = database.run(
+      "DELETE FROM programs WHERE id NOT IN "
+      "(SELECT id FROM programs ORDER BY last_seen DESC, id DESC LIMIT ?1)",
+      {kMaxPrograms});
+  if (!status.ok()) return status;
+  status = database.run(
+      "DELETE FROM runs WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
+      "(PARTITION BY program_id ORDER BY finished_at DESC, id DESC) AS age FROM runs) "
+      "WHERE age > ?1)",
+      {kMaxRunsPerProgram});
+  if (!status.ok()) return status;
+  return database.run(
+      "DELETE FROM plans WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
+      "(PARTITION BY program_id ORDER BY made_at DESC, id DESC) AS age FROM plans) "
+      "WHERE age > ?1)",
+      {kMaxPlansPerProgram});
+}
+
+Status write_batch(Database& database, const StoreBatch& batch) {
+  if (Status begun = database.run("BEGIN IMMEDIATE"); !begun.ok()) return begun;
+  const auto write_all = [&]() -> Status {
+    for (const Conditions& conditions : batch.forgotten) {
+      if (Status status = forget(database, conditions); !status.ok()) return status;
+    }
+    for (const UndoRecord& record : batch.undone) {
+      if (Status status = write_undone(database, record); !status.ok()) return status;
+    }
+    for (const SettledRecord& record : batch.settled) {
+      if (Status status = write_settled(database, record); !status.ok()) return status;
+    }
+    for (const RunRecord& record : batch.runs) {
+      if (Status status = write_run(database, record); !status.ok()) return status;
+    }
+    for (const LaunchRecord& record : batch.launches) {
+      if (Status status = write_launch(database, record); !status.ok()) return status;
+    }
+    if (Status status = prune(database); !status.ok()) return status;
+    return database.run("COMMIT");
+  };
+  Status status = write_all();
+  if (!status.ok()) {
+    // The fault of the statement counts, not the one of taking it back.
+    const DatabaseFault fault = database.last_fault();
+    const Status undone = database.run("ROLLBACK");
+    if (!undone.ok() || fault == DatabaseFault::kCorrupt) return status;
+  }
+  return status;
+}
+
 }  // namespace
 
 const char* run_kind_name(RunKind kind) {
@@ -141,8 +323,9 @@ std::unique_ptr<Store> Store::open(const std::string& path) {
   std::unique_ptr<Store> store(new Store);
   store->state_.path = path;
   if (path == kMemoryPath || path.empty()) {
-    store->open_memory(path.empty() ? "there is no home directory; name a file with --store"
-                                    : "asked for with --store :memory:");
+    store->state_.message = path.empty() ? "there is no home directory; name a file with --store"
+                                         : "asked for with --store :memory:";
+    store->open_memory();
   } else {
     store->open_file();
   }
@@ -160,226 +343,146 @@ void Store::open_file() {
       opened = Database::open(state_.path, identity());
     }
   }
-  if (opened.database == nullptr) {
-    open_memory(opened.message + "; nothing is kept beyond this daemon");
-    return;
-  }
-  database_ = std::move(opened.database);
-  state_.keeping = Keeping::kOnDisk;
+  file_ = std::move(opened.database);
+  may_come_back_ = opened.fault == DatabaseFault::kUnavailable;
+  state_.keeping = file_ == nullptr ? Keeping::kInMemory : Keeping::kOnDisk;
   state_.message = repaired;
+  if (file_ != nullptr) return;
+  state_.message = opened.message + (may_come_back_ ? "; kept in memory and tried again"
+                                                    : "; nothing is kept beyond this daemon");
+  open_memory();
 }
 
-void Store::open_memory(const std::string& why) {
-  Database::Opened opened = Database::open(kMemoryPath, identity());
-  database_ = std::move(opened.database);  // null only without memory; then nothing is found
-  state_.keeping = Keeping::kInMemory;
-  state_.message = why;
+void Store::open_memory() {
+  // Null only without memory; then nothing is found.
+  if (memory_ == nullptr) memory_ = Database::open(kMemoryPath, identity()).database;
 }
 
 Status Store::write(const StoreBatch& batch) {
-  if (batch.empty()) return {};
-  if (database_ == nullptr) return Error{ErrorKind::kUnavailable, "there is no store"};
-  Status status = write_batch(batch);
-  if (!status.ok() && database_->last_fault() == DatabaseFault::kCorrupt &&
-      state_.keeping != Keeping::kInMemory) {
-    database_.reset();
-    open_file();
-    if (database_ == nullptr) return Error{ErrorKind::kUnavailable, "there is no store"};
-    status = write_batch(batch);
+  if (batch.empty() && unsaved_.empty()) return {};
+  if (file_ == nullptr && may_come_back_) open_file();
+  if (file_ == nullptr) {
+    keep_in_memory(batch, state_.message);
+    // Without a file that might come back, this is all that was asked for.
+    return may_come_back_ ? Status(Error{ErrorKind::kUnavailable, state_.message}) : Status();
   }
-  if (state_.keeping == Keeping::kInMemory) return status;
-  if (status.ok() && state_.keeping == Keeping::kFailing) {
-    state_.keeping = Keeping::kOnDisk;
-    state_.message = "";
-  } else if (!status.ok()) {
-    state_.keeping = Keeping::kFailing;
-    state_.message = status.message() + "; kept in memory and tried again";
+  Status status;
+  while (status.ok() && !unsaved_.empty()) {
+    status = write_file(unsaved_.front());
+    if (status.ok()) unsaved_.pop_front();
   }
-  return status;
-}
-
-Status Store::write_batch(const StoreBatch& batch) {
-  if (Status begun = database_->run("BEGIN IMMEDIATE"); !begun.ok()) return begun;
-  const auto write_all = [&]() -> Status {
-    for (const Conditions& conditions : batch.forgotten) {
-      if (Status status = forget(conditions); !status.ok()) return status;
-    }
-    for (const UndoRecord& record : batch.undone) {
-      if (Status status = write_undone(record); !status.ok()) return status;
-    }
-    for (const SettledRecord& record : batch.settled) {
-      if (Status status = write_settled(record); !status.ok()) return status;
-    }
-    for (const RunRecord& record : batch.runs) {
-      if (Status status = write_run(record); !status.ok()) return status;
-    }
-    for (const LaunchRecord& record : batch.launches) {
-      if (Status status = write_launch(record); !status.ok()) return status;
-    }
-    if (Status status = prune(); !status.ok()) return status;
-    return database_->run("COMMIT");
-  };
-  Status status = write_all();
+  if (status.ok() && !batch.empty()) status = write_file(batch);
   if (!status.ok()) {
-    // The fault of the statement counts, not the one of taking it back.
-    const DatabaseFault fault = database_->last_fault();
-    const Status undone = database_->run("ROLLBACK");
-    if (!undone.ok() || fault == DatabaseFault::kCorrupt) return status;
+    keep_in_memory(batch, status.message() + "; kept in memory and tried again");
+    return status;
   }
+  if (state_.keeping == Keeping::kFailing) state_.message = "";
+  state_.keeping = Keeping::kOnDisk;
+  memory_.reset();
   return status;
 }
 
-Result<int64_t> Store::program_id(const Conditions& conditions, int64_t when) {
-  const ProgramKey& program = conditions.program;
-  const Result<std::vector<Row>> rows = database_->query(
-      "INSERT INTO programs (executable, program, arguments, last_seen) VALUES (?1, ?2, ?3, ?4) "
-      "ON CONFLICT DO UPDATE SET last_seen = max(last_seen, excluded.last_seen) RETURNING id",
-      {program.executable, program.program, program.arguments, when});
-  if (!rows.ok()) return rows.error();
-  return as_integer(rows.value().at(0).at(0));
+Status Store::write_file(const StoreBatch& batch) {
+  Status status = write_batch(*file_, batch);
+  if (status.ok() || file_->last_fault() != DatabaseFault::kCorrupt) return status;
+  file_.reset();
+  open_file();
+  if (file_ == nullptr) return Error{ErrorKind::kUnavailable, state_.message};
+  return write_batch(*file_, batch);
 }
 
-Status Store::forget(const Conditions& conditions) {
-  const ProgramKey& program = conditions.program;
-  return database_->run(
-      "DELETE FROM plans WHERE machine = ?1 AND launch_plan = ?2 "
-      "AND (?3 = 0 OR runtime = 0 OR runtime = ?3) AND program_id IN "
-      "(SELECT id FROM programs WHERE executable = ?4 AND program = ?5)",
-      {conditions.machine, conditions.launch_plan, int64_t{conditions.runtime}, program.executable,
-       program.program});
-}
-
-Status Store::write_undone(const UndoRecord& record) {
-  const Row which = {record.conditions.machine, record.conditions.program.program, kUndone};
-  if (record.revoke) {
-    return database_->run(
-        "DELETE FROM launch_plans WHERE machine = ?1 AND text = ?3 AND program_id IN "
-        "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
-        which);
+void Store::keep_in_memory(const StoreBatch& batch, const std::string& why) {
+  if (file_ != nullptr || may_come_back_) {
+    ++state_.failed_writes;
+    if (!batch.empty()) unsaved_.push_back(batch);
+    if (unsaved_.size() > kMaxUnsaved) unsaved_.pop_front();
   }
-  Status status = database_->run(
-      "DELETE FROM plans WHERE machine = ?1 AND program_id IN "
-      "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
-      {record.conditions.machine, record.conditions.program.program});
-  if (!status.ok()) return status;
-  Row values = which;
-  values.emplace_back(record.when);
-  return database_->run(
-      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
-      "SELECT id, ?1, ?3, '', ?4 FROM programs WHERE ?2 = '' OR program = ?2",
-      values);
-}
-
-Status Store::write_settled(const SettledRecord& record) {
-  const Conditions& at = record.conditions;
-  const tuner::StoredPlan& plan = record.settled.plan;
-  const Result<int64_t> program = program_id(at, record.when);
-  if (!program.ok()) return program.status();
-  const Row identity_of_plan = {program.value(),
-                                at.machine,
-                                at.launch_plan,
-                                int64_t{at.runtime},
-                                word(plan.step_fingerprint),
-                                int64_t{plan.own_width}};
-  Status status = database_->run(
-      "DELETE FROM plans WHERE program_id = ?1 AND machine = ?2 AND launch_plan = ?3 AND "
-      "runtime = ?4 AND step_fingerprint = ?5 AND own_width = ?6",
-      identity_of_plan);
-  if (!status.ok()) return status;
-  Row values = identity_of_plan;
-  for (const Value& value :
-       Row{int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
-           word(plan.marker.place.context), int64_t{plan.marker.ops}, finite(plan.own_step_seconds),
-           finite(plan.tuned_step_seconds), record.when}) {
-    values.push_back(value);
-  }
-  status = database_->run(
-      "INSERT INTO plans (program_id, machine, launch_plan, runtime, step_fingerprint, own_width, "
-      "binding, marker_key, marker_context, marker_ops, own_step_seconds, tuned_step_seconds, "
-      "made_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-      values);
-  if (!status.ok()) return status;
-  const int64_t plan_id = database_->last_row_id();
-  for (const tuner::StoredEntry& entry : plan.entries) {
-    status = database_->run(
-        "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, name, shape, width, rule) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        {plan_id, word(entry.place.key), word(entry.place.context), entry.name, entry.shape,
-         int64_t{entry.width}, int64_t{static_cast<int>(entry.rule)}});
-    if (!status.ok()) return status;
-  }
-  for (const tuner::StoredProfile& profile : record.settled.profiles) {
-    status = database_->run(
-        "INSERT OR REPLACE INTO profiles (program_id, machine, launch_plan, runtime, key, width, "
-        "binding, name, shape, samples, median_ns, min_ns, made_at) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        {program.value(), at.machine, at.launch_plan, int64_t{at.runtime}, word(profile.key),
-         int64_t{profile.at.width}, int64_t{static_cast<int>(profile.at.binding)}, profile.name,
-         profile.shape, word(profile.count), finite(profile.median_ns), finite(profile.min_ns),
-         record.when});
-    if (!status.ok()) return status;
-  }
-  return {};
-}
-
-Status Store::write_run(const RunRecord& record) {
-  const Conditions& at = record.conditions;
-  const Result<int64_t> program = program_id(at, record.when);
-  if (!program.ok()) return program.status();
-  return database_->run(
-      "INSERT INTO runs (program_id, machine, launch_plan, runtime, kind, steps, step_seconds, "
-      "spread, own_steps, own_step_seconds, finished_at) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-      {program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
-       int64_t{static_cast<int>(record.kind)}, int64_t{record.steps}, finite(record.step_seconds),
-       finite(record.spread), int64_t{record.own_steps}, finite(record.own_step_seconds),
-       record.when});
-}
-
-Status Store::write_launch(const LaunchRecord& record) {
-  const Conditions& at = record.conditions;
-  const Result<int64_t> program = program_id(at, record.when);
-  if (!program.ok()) return program.status();
-  return database_->run(
-      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
-      "VALUES (?1, ?2, ?3, ?4, ?5)",
-      {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
-}
-
-Status Store::prune() {
-  Status status = database_->run(
-      "DELETE FROM programs WHERE id NOT IN "
-      "(SELECT id FROM programs ORDER BY last_seen DESC, id DESC LIMIT ?1)",
-      {kMaxPrograms});
-  if (!status.ok()) return status;
-  status = database_->run(
-      "DELETE FROM runs WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
-      "(PARTITION BY program_id ORDER BY finished_at DESC, id DESC) AS age FROM runs) "
-      "WHERE age > ?1)",
-      {kMaxRunsPerProgram});
-  if (!status.ok()) return status;
-  return database_->run(
-      "DELETE FROM plans WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
-      "(PARTITION BY program_id ORDER BY made_at DESC, id DESC) AS age FROM plans) "
-      "WHERE age > ?1)",
-      {kMaxPlansPerProgram});
+  if (file_ != nullptr) state_.keeping = Keeping::kFailing;
+  state_.message = why;
+  open_memory();
+  // A failure here loses what would be lost anyway.
+  if (memory_ != nullptr && !batch.empty()) static_cast<void>(write_batch(*memory_, batch).ok());
 }
 
 // What cannot be read is not there.
-std::vector<Row> Store::rows(const std::string& sql, const Row& values) {
-  if (database_ == nullptr) return {};
-  Result<std::vector<Row>> found = database_->query(sql, values);
+std::vector<Row> Store::rows(Database* database, const std::string& sql, const Row& values) {
+  if (database == nullptr) return {};
+  Result<std::vector<Row>> found = database->query(sql, values);
   if (found.ok()) return std::move(found).value();
-  if (database_->last_fault() == DatabaseFault::kCorrupt && state_.keeping != Keeping::kInMemory) {
-    database_.reset();
-    open_file();
-  }
+  if (database == file_.get() && file_->last_fault() == DatabaseFault::kCorrupt) damaged_ = true;
   return {};
 }
 
+// A file that turned out to be damaged while it was read is put aside.
+void Store::leave_damaged() {
+  if (!std::exchange(damaged_, false)) return;
+  file_.reset();
+  open_file();
+}
+
+// What could not be written yet is the newest, but the same arguments come first.
 std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int own_width) {
+  std::optional<FoundPlan> found = find_plan_in(memory_.get(), conditions, own_width);
+  if ((!found || !found->same_arguments) && !file_is_outdated(conditions)) {
+    std::optional<FoundPlan> older = find_plan_in(file_.get(), conditions, own_width);
+    if (!found || (older && older->same_arguments)) found = std::move(older);
+  }
+  if (damaged_) found.reset();  // half of it may be missing
+  leave_damaged();
+  return found;
+}
+
+// A plan in the file that is to be forgotten as soon as the file can be written.
+bool Store::file_is_outdated(const Conditions& conditions) const {
+  return std::any_of(unsaved_.begin(), unsaved_.end(), [&](const StoreBatch& batch) {
+    return std::any_of(batch.forgotten.begin(), batch.forgotten.end(),
+                       [&](const Conditions& one) { return same_plan(one, conditions); }) ||
+           std::any_of(batch.undone.begin(), batch.undone.end(), [&](const UndoRecord& record) {
+             return !record.revoke && same_program(record, conditions);
+           });
+  });
+}
+
+// The newest word counts; the one in memory names only programs that memory knows.
+bool Store::is_undone(const Conditions& conditions) {
+  for (auto batch = unsaved_.rbegin(); batch != unsaved_.rend(); ++batch) {
+    for (auto record = batch->undone.rbegin(); record != batch->undone.rend(); ++record) {
+      if (same_program(*record, conditions)) return !record->revoke;
+    }
+  }
+  const bool undone = !rows(file_ != nullptr ? file_.get() : memory_.get(),
+                            "SELECT 1 FROM launch_plans JOIN programs ON programs.id = program_id "
+                            "WHERE machine = ?1 AND program = ?2 AND text = ?3 LIMIT 1",
+                            {conditions.machine, conditions.program.program, kUndone})
+                           .empty();
+  leave_damaged();
+  return undone;
+}
+
+std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {
+  std::vector<RunRecord> found = find_runs_in(memory_.get(), conditions);
+  for (RunRecord& run : find_runs_in(file_.get(), conditions)) found.push_back(std::move(run));
+  leave_damaged();
+  return found;
+}
+
+std::vector<FoundProfile> Store::find_profiles(const std::string& machine, uint64_t key,
+                                               const std::string& name_prefix, int limit) {
+  std::vector<FoundProfile> found =
+      find_profiles_in(memory_.get(), machine, key, name_prefix, limit);
+  const int left = limit - static_cast<int>(found.size());
+  for (FoundProfile& one : find_profiles_in(file_.get(), machine, key, name_prefix, left)) {
+    found.push_back(std::move(one));
+  }
+  leave_damaged();
+  return found;
+}
+
+std::optional<FoundPlan> Store::find_plan_in(Database* database, const Conditions& conditions,
+                                             int own_width) {
   const ProgramKey& program = conditions.program;
   const std::vector<Row> found = rows(
+      database,
       "SELECT plans.id, step_fingerprint, own_width, binding, marker_key, marker_context, "
       "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
       "FROM plans JOIN programs ON programs.id = program_id "
@@ -402,6 +505,7 @@ std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int own_
   result.when = as_integer(row[9]);
   result.same_arguments = as_integer(row[10]) != 0;
   for (const Row& entry : rows(
+           database,
            "SELECT entry.key, entry.context, entry.name, entry.shape, entry.width, rule, "
            "own.median_ns, planned.median_ns FROM plan_entries AS entry JOIN plans ON plans.id = "
            "plan_id "
@@ -426,25 +530,19 @@ std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int own_
   return result;
 }
 
-bool Store::is_undone(const Conditions& conditions) {
-  return !rows(
-              "SELECT 1 FROM launch_plans JOIN programs ON programs.id = program_id "
-              "WHERE machine = ?1 AND program = ?2 AND text = ?3 LIMIT 1",
-              {conditions.machine, conditions.program.program, kUndone})
-              .empty();
-}
-
-std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {
+std::vector<RunRecord> Store::find_runs_in(Database* database, const Conditions& conditions) {
   const ProgramKey& program = conditions.program;
-  const std::vector<Row> latest = rows(
-      "SELECT arguments FROM runs JOIN programs ON programs.id = program_id "
-      "WHERE machine = ?1 AND program = ?2 "
-      "ORDER BY (arguments = ?3) DESC, finished_at DESC, runs.id DESC LIMIT 1",
-      {conditions.machine, program.program, program.arguments});
+  const std::vector<Row> latest =
+      rows(database,
+           "SELECT arguments FROM runs JOIN programs ON programs.id = program_id "
+           "WHERE machine = ?1 AND program = ?2 "
+           "ORDER BY (arguments = ?3) DESC, finished_at DESC, runs.id DESC LIMIT 1",
+           {conditions.machine, program.program, program.arguments});
   if (latest.empty()) return {};
   std::vector<RunRecord> runs;
   for (const Row& row :
-       rows("SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
+       rows(database,
+            "SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
             "spread, own_steps, own_step_seconds, finished_at FROM runs "
             "JOIN programs ON programs.id = program_id "
             "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
@@ -467,11 +565,13 @@ std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {
   return runs;
 }
 
-std::vector<FoundProfile> Store::find_profiles(const std::string& machine, uint64_t key,
-                                               const std::string& name_prefix, int limit) {
+std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std::string& machine,
+                                                  uint64_t key, const std::string& name_prefix,
+                                                  int limit) {
   std::vector<FoundProfile> profiles;
   for (const Row& row :
-       rows("SELECT key, name, shape, width, binding, samples, median_ns, min_ns, made_at, program "
+       rows(database,
+            "SELECT key, name, shape, width, binding, samples, median_ns, min_ns, made_at, program "
             "FROM profiles JOIN programs ON programs.id = program_id "
             "WHERE machine = ?1 AND ((?2 <> 0 AND key = ?2) OR "
             "(?2 = 0 AND substr(name, 1, length(?3)) = ?3)) "

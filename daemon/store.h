@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,7 +100,8 @@ class Store {
   struct State {
     std::string path;
     Keeping keeping = Keeping::kInMemory;
-    std::string message;  // why not on disk, or what was repaired
+    std::string message;         // why not on disk, or what was repaired
+    uint64_t failed_writes = 0;  // since the start
   };
 
   // ":memory:" to keep nothing. Missing folders are made; a damaged file is renamed aside.
@@ -107,8 +109,11 @@ class Store {
 
   const State& state() const { return state_; }
 
-  // kUnavailable: nothing was written; keep the batch and try again later.
+  // What cannot be written is kept in memory, is found there, and is tried again with every later
+  // write, for which an empty batch will do; the status then says what is wrong.
   base::Status write(const StoreBatch& batch);
+  // Something waits for a file that could not be opened or written.
+  bool unsaved() const { return !unsaved_.empty(); }
 
   // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
   // known) decides between several.
@@ -126,19 +131,26 @@ class Store {
  private:
   Store() = default;
   void open_file();
-  void open_memory(const std::string& why);
-  base::Status write_batch(const StoreBatch& batch);
-  base::Result<int64_t> program_id(const Conditions& conditions, int64_t when);
-  base::Status forget(const Conditions& conditions);
-  base::Status write_undone(const UndoRecord& record);
-  base::Status write_settled(const SettledRecord& record);
-  base::Status write_run(const RunRecord& record);
-  base::Status write_launch(const LaunchRecord& record);
-  base::Status prune();
-  std::vector<Row> rows(const std::string& sql, const Row& values);
+  void open_memory();
+  void leave_damaged();
+  base::Status write_file(const StoreBatch& batch);
+  bool file_is_outdated(const Conditions& conditions) const;
+  void keep_in_memory(const StoreBatch& batch, const std::string& why);
+  std::vector<Row> rows(Database* database, const std::string& sql, const Row& values);
+  std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& conditions,
+                                        int own_width);
+  std::vector<RunRecord> find_runs_in(Database* database, const Conditions& conditions);
+  std::vector<FoundProfile> find_profiles_in(Database* database, const std::string& machine,
+                                             uint64_t key, const std::string& name_prefix,
+                                             int limit);
 
   State state_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Database> file_;
+  // Instead of the file, or while it cannot be written what was to go into it.
+  std::unique_ptr<Database> memory_;
+  std::deque<StoreBatch> unsaved_;  // oldest first
+  bool may_come_back_ = false;      // what is wrong with the file may pass
+  bool damaged_ = false;            // seen while reading
 };
 
 }  // namespace optile::daemon

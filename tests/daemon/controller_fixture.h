@@ -32,7 +32,10 @@ inline std::vector<SimulatedProgram::Op> training_step() {
 
 class ControllerTest : public testing::Test {
  protected:
-  ControllerTest() : store_(Store::open(":memory:")) {
+  ControllerTest() : store_(Store::open(":memory:")) { make_controller(); }
+
+  // Anew, on what is in store_ now.
+  void make_controller() {
     Clocks clocks;
     clocks.monotonic_ns = [this] { return now_ns_; };
     clocks.unix_seconds = [this] {

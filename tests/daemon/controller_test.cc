@@ -2,6 +2,7 @@
 
 #include "daemon/report.h"
 #include "tests/daemon/controller_fixture.h"
+#include "tests/daemon/temporary_directory.h"
 
 namespace optile::daemon {
 namespace {
@@ -164,6 +165,39 @@ TEST_F(ControllerTest, TunedClientsAreReadRarely) {
   EXPECT_GE(controller_->next_drain(), std::chrono::milliseconds(200));
   run(attached, 60);
   EXPECT_LE(controller_->next_drain(), std::chrono::milliseconds(1000));
+}
+
+// F8, F12: what a client leaves behind is tried again, later each time, and not forgotten.
+TEST_F(ControllerTest, AFailedWriteIsTriedAgainLaterEachTime) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  store_ = Store::open(path);
+  make_controller();
+  const Database::Opened holder = Database::open(path, {0x6f70746c, 1, ""});
+  ASSERT_NE(holder.database, nullptr);
+  ASSERT_TRUE(holder.database->run("BEGIN IMMEDIATE").ok());
+  Attached attached = attach(hello("a"));
+  ASSERT_TRUE(run_until_tuned(attached, kManySteps));
+  controller_->depart(attached.id);
+  EXPECT_EQ(store_->state().keeping, Store::Keeping::kFailing);
+  std::chrono::milliseconds wait(0);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::optional<std::chrono::milliseconds> next = controller_->next_write();
+    ASSERT_TRUE(next.has_value());
+    EXPECT_GT(*next, wait);
+    wait = *next;
+    const uint64_t failed = store_->state().failed_writes;
+    controller_->drain();
+    EXPECT_EQ(store_->state().failed_writes, failed) << "too early";
+    now_ns_ += static_cast<uint64_t>(wait.count()) * 1000000;
+    controller_->drain();
+    EXPECT_EQ(store_->state().failed_writes, failed + 1);
+  }
+  ASSERT_TRUE(holder.database->run("ROLLBACK").ok());
+  now_ns_ += static_cast<uint64_t>(controller_->next_write()->count()) * 1000000;
+  controller_->drain();
+  EXPECT_FALSE(controller_->next_write().has_value());
+  EXPECT_EQ(store_->state().keeping, Store::Keeping::kOnDisk);
 }
 
 TEST_F(ControllerTest, LaunchPlansSeeOnlyRunsThatSayUnderWhichTheyRan) {

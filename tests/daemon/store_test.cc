@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,6 +165,7 @@ TEST(Store, NumbersThatAreNoneDoNotSpoilABatch) {
   EXPECT_DOUBLE_EQ(store->find_runs(conditions())[0].step_seconds, 0);
 }
 
+// F10.
 TEST(Store, ADamagedFileIsPutAsideAndANewOneBegun) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
@@ -179,6 +181,7 @@ TEST(Store, ADamagedFileIsPutAsideAndANewOneBegun) {
   EXPECT_EQ(aside, 1);
 }
 
+// F10.
 TEST(Store, FlippedBytesNeverCrashAndNeverServeWidthsOutOfRange) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -239,7 +242,9 @@ TEST(Store, WhereNothingCanBeWrittenItKeepsInMemoryAndSaysWhy) {
     const std::unique_ptr<Store> store = Store::open(path);
     EXPECT_EQ(store->state().keeping, Store::Keeping::kInMemory) << path;
     EXPECT_FALSE(store->state().message.empty());
-    ASSERT_TRUE(store->write({{settled(conditions(), 2)}, {}, {}}).ok());
+    // Without any path there is nothing to be tried again.
+    EXPECT_EQ(store->write({{settled(conditions(), 2)}, {}, {}}).ok(), path.empty()) << path;
+    EXPECT_EQ(store->unsaved(), !path.empty()) << path;
     EXPECT_TRUE(store->find_plan(conditions(), 4).has_value());
   }
 }
@@ -260,7 +265,122 @@ TEST(Store, AFailingWriteIsToldAndComesBack) {
   EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
 }
 
-// Killed at any moment: what was acknowledged is there, and what is there is whole.
+// No byte more can be written to a file: EFBIG here, as good as ENOSPC. The signal that comes with
+// it is ignored, as optiled does.
+class NoSpace {
+ public:
+  NoSpace() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NoSpace() { setrlimit(RLIMIT_FSIZE, &before_); }
+  NoSpace(const NoSpace&) = delete;
+  NoSpace& operator=(const NoSpace&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// F8, F12.
+TEST(Store, WhileTheDiskIsFullItServesFromMemoryAndCatchesUpAfterwards) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  const std::unique_ptr<Store> store = Store::open(path);
+  ASSERT_TRUE(store->write({{settled(conditions("before"), 1)}, {}, {}}).ok());
+  {
+    const NoSpace no_space;
+    const base::Status full =
+        store->write({{settled(conditions(), 2)}, {run(RunKind::kTune, "x", 1, 5)}, {}});
+    ASSERT_FALSE(full.ok());
+    EXPECT_EQ(store->state().keeping, Store::Keeping::kFailing);
+    EXPECT_EQ(store->state().failed_writes, 1u);
+    EXPECT_NE(store->state().message.find("tried again"), std::string::npos);
+    EXPECT_EQ(store->find_plan(conditions(), 4)->plan.entries[0].width, 2);
+    EXPECT_EQ(store->find_plan(conditions("before"), 4)->plan.entries[0].width, 1);
+    EXPECT_EQ(store->find_runs(conditions()).size(), 1u);
+    EXPECT_FALSE(store->write({{settled(conditions(), 3)}, {}, {}}).ok());
+    EXPECT_EQ(store->find_plan(conditions(), 4)->plan.entries[0].width, 3);
+  }
+  EXPECT_TRUE(store->unsaved());
+  ASSERT_TRUE(store->write({}).ok());  // an empty batch will do
+  EXPECT_FALSE(store->unsaved());
+  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
+  EXPECT_EQ(store->state().message, "");
+  EXPECT_EQ(store->state().failed_writes, 2u);
+  const std::unique_ptr<Store> later = Store::open(path);
+  EXPECT_EQ(later->find_plan(conditions(), 4)->plan.entries[0].width, 3);
+  EXPECT_EQ(later->find_runs(conditions()).size(), 1u);
+}
+
+// F8, F9.
+TEST(Store, AFileThatCouldNotBeMadeAtTheStartIsMadeLater) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  std::unique_ptr<Store> store;
+  {
+    const NoSpace no_space;
+    store = Store::open(path);
+    EXPECT_EQ(store->state().keeping, Store::Keeping::kInMemory);
+    EXPECT_FALSE(store->write({{settled(conditions(), 2)}, {}, {}}).ok());
+    EXPECT_EQ(store->find_plan(conditions(), 4)->plan.entries[0].width, 2);
+  }
+  ASSERT_TRUE(store->write({}).ok());
+  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
+  EXPECT_EQ(Store::open(path)->find_plan(conditions(), 4)->plan.entries[0].width, 2);
+}
+
+// F8: as much is kept as a person would want back, not more.
+TEST(Store, WhatWaitsForTheDiskIsLimited) {
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Store> store = Store::open(directory / "store.db");
+  {
+    const NoSpace no_space;
+    for (int i = 0; i < 280; ++i) {
+      EXPECT_FALSE(store->write({{}, {run(RunKind::kTune, "x", 1, i)}, {}}).ok());
+    }
+  }
+  ASSERT_TRUE(store->write({}).ok());
+  EXPECT_EQ(store->find_runs(conditions()).front().when, 279);
+}
+
+// F11: the journal ends wherever the last write was cut off, as after a kill in the middle of a
+// commit or a lost page: what is found is one whole batch, and never a later one than was written.
+TEST(Store, AJournalCutAnywhereLeavesWholeBatches) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  const std::unique_ptr<Store> store = Store::open(path);
+  for (int batch = 1; batch <= 6; ++batch) {
+    ASSERT_TRUE(store->write({{settled(conditions(), batch, 30)}, {}, {}}).ok());
+  }
+  const std::string journal = path + "-wal";
+  const auto whole = std::filesystem::file_size(journal);  // nothing is moved before the close
+  ASSERT_GT(whole, 6u * 4096u);
+  int last = 0;
+  for (std::uintmax_t length = 0;; length += 509) {
+    const std::string copy = directory / "copy.db";
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(copy + suffix);
+    std::filesystem::copy_file(path, copy);
+    std::filesystem::copy_file(journal, copy + "-wal");
+    std::filesystem::resize_file(copy + "-wal", std::min(length, whole));
+    const std::unique_ptr<Store> cut = Store::open(copy);
+    EXPECT_EQ(cut->state().message, "") << length;
+    int width = 0;
+    if (const std::optional<FoundPlan> found = cut->find_plan(conditions(), 4)) {
+      ASSERT_EQ(found->plan.entries.size(), 30u) << length;
+      width = found->plan.entries[0].width;
+      for (const tuner::StoredEntry& entry : found->plan.entries) EXPECT_EQ(entry.width, width);
+    }
+    EXPECT_GE(width, last) << length;
+    last = width;
+    if (length >= whole) break;
+  }
+  EXPECT_EQ(last, 6);
+}
+
+// F11. Killed at any moment: what was acknowledged is there, and what is there is whole.
 TEST(Store, BatchesSurviveAKill) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -11,7 +11,6 @@ namespace {
 
 using optile::fuzz::Bytes;
 using optile::fuzz::require;
-using optile::fuzz::Script;
 
 constexpr const char* kFiles[] = {"proc/self/status",
                                   "proc/self/cgroup",
