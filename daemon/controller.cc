@@ -94,9 +94,18 @@ void Controller::depart(uint64_t id) {
   view.finished_at = clocks_.unix_seconds();
   clients_.erase(found);
   surroundings_changed(id);
-  finished_.push_front(std::move(view));
-  if (finished_.size() > kMaxFinished) finished_.pop_back();
+  remember(std::move(view));
   flush(true);
+}
+
+void Controller::remember(ClientView view) {
+  finished_ops_ += view.ops.size();
+  finished_.push_front(std::move(view));
+  while (finished_.size() > kMaxFinished ||
+         (finished_ops_ > kMaxFinishedOps && finished_.size() > 1)) {
+    finished_ops_ -= finished_.back().ops.size();
+    finished_.pop_back();
+  }
 }
 
 void Controller::drain() {

@@ -25,6 +25,9 @@ namespace optile::daemon {
 inline constexpr std::size_t kMaxClients = 256;
 // Remembered after they have left, for reports. The oldest is forgotten.
 inline constexpr std::size_t kMaxFinished = 64;
+// Ops of all that are remembered; a client may register thousands with long names. The one that
+// left last is kept in any case.
+inline constexpr std::size_t kMaxFinishedOps = 16384;
 
 enum class RunState { kUnknown, kRunning, kFinished };
 
@@ -102,6 +105,7 @@ class Controller {
     perfmodel::Budget now;
   };
   perfmodel::Budget budget_now(const Place& place) const;
+  void remember(ClientView view);
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);
   void surroundings_changed(uint64_t except);
@@ -115,6 +119,7 @@ class Controller {
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;
   std::deque<ClientView> finished_;  // newest first
+  std::size_t finished_ops_ = 0;     // of all of them
   std::chrono::milliseconds next_drain_;
   std::chrono::milliseconds tuned_period_;
   StoreBatch batch_;

@@ -130,6 +130,19 @@ TEST_F(ControllerTest, ClientsAreLimitedAndDepartedOnesForgottenInTheEnd) {
   controller_->depart(ids.front());  // again: nothing happens
 }
 
+TEST_F(ControllerTest, ClientsWithVeryManyOpsAreForgottenSooner) {
+  for (int i = 0; i < 8; ++i) {
+    Attached attached = attach(hello("many-" + std::to_string(i)));
+    ClientRegions& regions = attached.program->regions();
+    for (uint64_t key = 1; key <= OPTILE_MAX_OPS; ++key) regions.register_op(key, "op", "");
+    controller_->drain();
+    controller_->depart(attached.id);
+  }
+  EXPECT_EQ(controller_->views().size(), kMaxFinishedOps / OPTILE_MAX_OPS);
+  EXPECT_EQ(controller_->find_run("many-7").state, RunState::kFinished);
+  EXPECT_EQ(controller_->find_run("many-0").state, RunState::kUnknown);
+}
+
 TEST_F(ControllerTest, AShrunkBudgetCapsTheNextPage) {
   Attached attached = attach(hello("shrunk"));
   run(attached, 10);
