@@ -11,7 +11,6 @@ namespace {
 
 using optile::fuzz::Bytes;
 using optile::fuzz::require;
-using optile::fuzz::Script;
 using optile::preload::Attachment;
 using optile::preload::Decision;
 using optile::preload::PlanView;

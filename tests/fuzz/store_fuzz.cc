@@ -16,7 +16,6 @@ namespace {
 using namespace optile::daemon;
 using optile::fuzz::Bytes;
 using optile::fuzz::require;
-using optile::fuzz::Script;
 
 constexpr int kMaxChanges = 64;
 
@@ -173,7 +172,7 @@ std::vector<std::string> optile::fuzz::seeds() {
   return {rows + number(3, -1) + number(15, INT64_MAX) + number(21, INT64_MIN),
           rows + Script().put(uint8_t{1}).put(-1e308).put(uint8_t{4}).put(1e308).bytes(),
           rows + Script().put(uint8_t{2}).put(uint8_t{6}).text("\xff\1\n'\"%").bytes(),
-          file + bytes(100, "\r\0\0\0"),
+          file + bytes(100, std::string(4, '\0')),
           file + bytes(20, "abcd") + bytes(5000, "0123456789abcdef"),
           file + bytes(9000, "\x7f")};
 }
