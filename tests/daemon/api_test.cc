@@ -1,6 +1,7 @@
 #include "daemon/api.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <fstream>
 #include <set>
@@ -189,6 +190,25 @@ TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
   EXPECT_EQ(running_.raw("POST /v1/launch HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n{").status,
             413);
   EXPECT_EQ(running_.get("/v1/status?%zz=%&&=").status, 200);
+  EXPECT_EQ(running_.get("/v1/status").status, 200);
+}
+
+// F16: somebody asks and asks and never reads an answer. The daemon stops taking its questions,
+// keeps one answer for it, and serves the others.
+TEST_F(ApiTest, AReaderThatNeverReadsCollectsNothing) {
+  const base::UniqueFd stuck(connect_stream(running_.config().socket));
+  ASSERT_TRUE(stuck.valid());
+  const std::string question = "GET /v1/machine HTTP/1.1\r\nHost: x\r\n\r\n";
+  std::size_t sent = 0;
+  int refused = 0;  // in a row
+  EXPECT_TRUE(running_.serve_until([&] {
+    const ssize_t wrote =
+        send(stuck.get(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (wrote > 0) sent += static_cast<std::size_t>(wrote);
+    refused = wrote > 0 ? 0 : refused + 1;
+    return refused > 20;
+  }));
+  EXPECT_LT(sent, 2 * kMaxRequestBytes + (std::size_t{1} << 20));  // ours and the socket's buffers
   EXPECT_EQ(running_.get("/v1/status").status, 200);
 }
 

@@ -227,6 +227,7 @@ TEST_F(AttachTest, WithoutDescriptorsItShedsAndDoesNotSpin) {
   EXPECT_TRUE(running_.attach(next, make_hello("next")).valid());
 }
 
+// F13.
 TEST_F(AttachTest, AThousandAtOnceAreServedOrToldNo) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

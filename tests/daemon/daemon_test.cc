@@ -33,6 +33,7 @@ TEST(Daemon, SocketsArePrivateAndGoneAfterwards) {
   EXPECT_NE(access(attach_path(config).c_str(), F_OK), 0);
 }
 
+// F35.
 TEST(Daemon, ASecondOneStepsBackAndTouchesNothing) {
   const TemporaryDirectory directory;
   RunningDaemon running(test_config(directory));
@@ -47,6 +48,7 @@ TEST(Daemon, ASecondOneStepsBackAndTouchesNothing) {
   EXPECT_EQ(running.get("/v1/status").status, 200);
 }
 
+// F36.
 TEST(Daemon, StaleSocketsAreReplaced) {
   const TemporaryDirectory directory;
   const Config config = test_config(directory);
@@ -178,6 +180,7 @@ TEST_F(OptiledTest, EndsCleanlyAtSignals) {
   }
 }
 
+// F35, F36.
 TEST_F(OptiledTest, ASecondOneExitsWithThreeAndAKilledOneIsReplaced) {
   const pid_t first = spawn(serve_arguments());
   ASSERT_TRUE(wait_for_socket());

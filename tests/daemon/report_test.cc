@@ -123,6 +123,13 @@ TEST(Report, AnObservedRunHasNothingTuned) {
   EXPECT_TRUE(report["speedup"].is_null());
 }
 
+// F33.
+TEST(Report, WithoutCountersItSaysSoAndHasItsTimes) {
+  const Json report = report_of(tuned_client());
+  EXPECT_EQ(report["counters"], "none");
+  EXPECT_FALSE(report["step_seconds"]["tuned"].is_null());
+}
+
 TEST(Report, SaysWhatWasLost) {
   ClientView client = tuned_client();
   client.header->fallbacks = OPTILE_FALLBACK_BRIDGE_MISSING | OPTILE_FALLBACK_USER_BINDING;

@@ -346,6 +346,56 @@ TEST(Store, WhatWaitsForTheDiskIsLimited) {
   EXPECT_EQ(store->find_runs(conditions()).front().when, 279);
 }
 
+// F12: what somebody took back is not served from the file that still has it.
+TEST(Store, AnUndoCountsBeforeItCanBeWritten) {
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Store> store = Store::open(directory / "store.db");
+  ASSERT_TRUE(store->write({{settled(conditions(), 2)}, {}, {}}).ok());
+  UndoRecord undo;
+  undo.conditions.machine = conditions().machine;
+  undo.conditions.program.program = conditions().program.program;
+  StoreBatch batch;
+  {
+    const NoSpace no_space;
+    batch.undone = {undo};
+    ASSERT_FALSE(store->write(batch).ok());
+    EXPECT_TRUE(store->is_undone(conditions()));
+    EXPECT_FALSE(store->find_plan(conditions(), 4).has_value());
+    batch.undone[0].revoke = true;
+    ASSERT_FALSE(store->write(batch).ok());
+    EXPECT_FALSE(store->is_undone(conditions()));
+    batch.undone[0].revoke = false;
+    ASSERT_FALSE(store->write(batch).ok());
+  }
+  ASSERT_TRUE(store->write({}).ok());
+  EXPECT_TRUE(store->is_undone(conditions()));
+  EXPECT_FALSE(store->find_plan(conditions(), 4).has_value());
+}
+
+// F12: a plan that lost stays lost, and one that was found afterwards stays found.
+TEST(Store, WhatWaitsIsWrittenInItsOrder) {
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Store> store = Store::open(directory / "store.db");
+  StoreBatch forgotten;
+  forgotten.forgotten = {conditions()};
+  {
+    const NoSpace no_space;
+    ASSERT_FALSE(store->write({{settled(conditions(), 2)}, {}, {}}).ok());
+    ASSERT_FALSE(store->write(forgotten).ok());
+    EXPECT_FALSE(store->find_plan(conditions(), 4).has_value());
+  }
+  ASSERT_TRUE(store->write({}).ok());
+  EXPECT_FALSE(store->find_plan(conditions(), 4).has_value());
+  ASSERT_TRUE(store->write({{settled(conditions(), 2)}, {}, {}}).ok());
+  {
+    const NoSpace no_space;
+    ASSERT_FALSE(store->write(forgotten).ok());
+    ASSERT_FALSE(store->write({{settled(conditions(), 3)}, {}, {}}).ok());
+  }
+  ASSERT_TRUE(store->write({}).ok());
+  EXPECT_EQ(store->find_plan(conditions(), 4)->plan.entries[0].width, 3);
+}
+
 // F11: the journal ends wherever the last write was cut off, as after a kill in the middle of a
 // commit or a lost page: what is found is one whole batch, and never a later one than was written.
 TEST(Store, AJournalCutAnywhereLeavesWholeBatches) {

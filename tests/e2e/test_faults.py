@@ -48,6 +48,7 @@ class DaemonGone(FaultTest):
         return finished
 
     def test_killed(self):
+        """F1."""
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
         self.assert_same_run(untouched, self.interrupted("observe", daemon.kill))
@@ -60,6 +61,7 @@ class DaemonGone(FaultTest):
         self.assertIn("step 120 loss", finished.stdout)
 
     def test_killed_and_started_again(self):
+        """F1."""
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
 
@@ -70,8 +72,51 @@ class DaemonGone(FaultTest):
         self.assert_same_run(untouched, self.interrupted("observe", replace))
         self.assertEqual(0, self.interrupted("tune", lambda: None).code)
 
+    def test_attaches_to_the_next_daemon(self):
+        """F1: by itself, at an op boundary."""
+        self.space.start_daemon().kill()
+        daemon = self.space.start_daemon()
+        program = self.space.popen(self.space.launcher(
+            command=[*TRAINER, "--steps", "1000000"]), self.env)
+
+        def attached():
+            return [client["pid"] for client in self.space.ask_json("status")["clients"]]
+
+        wait_until(lambda: attached() == [program.pid], "the program to attach")
+        daemon.kill()
+        self.space.start_daemon()
+        wait_until(lambda: attached() == [program.pid], "the program to attach again")
+        self.assertIsNone(program.poll())
+
+    def test_stopped_daemon_drops_and_counts(self):
+        """F16: what no longer fits into the ring is counted, and the program does not notice."""
+        arguments = ("--steps", "400")
+        untouched = self.untouched(*arguments)
+        daemon = self.space.start_daemon()
+        program = self.space.popen(
+            self.space.launcher("--mode", "observe", command=[
+                *TRAINER, *arguments, "--pause-at", "3", "--pause-at", "400"]),
+            {**self.env, "OMP_NUM_THREADS": "2"})
+        output = read_until(program, "paused")
+        wait_until(lambda: self.space.get("/v1/clients")["clients"], "the program to attach")
+        daemon.process.send_signal(signal.SIGSTOP)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        output += read_until(program, "paused")
+        daemon.process.send_signal(signal.SIGCONT)
+
+        def events():
+            return self.space.get("/v1/clients")["clients"][0]["events"]
+
+        wait_until(lambda: events()["dropped"] > 0, "the dropped events to be counted")
+        self.assertGreater(events()["read"], 0)
+        self.assertEqual(0, events()["rejected"])
+        finished = finish(program, "\n")
+        finished.stdout = (output + finished.stdout).replace("paused\n", "")
+        self.assert_same_run(untouched, finished)
+
     def test_stopped(self):
-        """A daemon that is there and never answers."""
+        """F16: a daemon that is there and never answers."""
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
         stopped = self.interrupted("observe", lambda: daemon.process.send_signal(signal.SIGSTOP))
@@ -105,6 +150,7 @@ class DaemonGone(FaultTest):
         self.assertEqual(0, self.space.launched([*TRAINER, "--steps", "20"], env=self.env).code)
 
     def test_stale_socket(self):
+        """F36."""
         untouched = self.untouched("--steps", "20")
         self.space.start_daemon().kill()
         self.assertTrue(self.space.socket.exists())
@@ -118,6 +164,7 @@ class DaemonGone(FaultTest):
 
 class TwoDaemons(FaultTest):
     def test_second_refuses_and_touches_nothing(self):
+        """F35."""
         daemon = self.space.start_daemon()
         sockets = [self.space.socket, pathlib.Path(f"{self.space.socket}{ATTACH_SUFFIX}")]
         before = [path.stat() for path in sockets]
@@ -359,6 +406,7 @@ class NotAllowed(FaultTest):
         self.assertFalse(self.space.store.exists())
 
     def test_daemon_with_an_unwritable_store(self):
+        """F9."""
         store = self.unwritable_folder() / "store.db"
         daemon = self.space.start_daemon(store=store, wrap=without_privileges)
         finished = self.space.launched([*TRAINER, "--steps", "60"], env=self.env)
@@ -373,6 +421,7 @@ class NotAllowed(FaultTest):
         self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "store")
 
     def test_damaged_store(self):
+        """F10."""
         untouched = self.untouched("--steps", "20")
         self.space.store.write_bytes(os.urandom(20000))
         self.assert_same_run(untouched, self.train_observed("--steps", "20"))
@@ -406,7 +455,7 @@ class NotAllowed(FaultTest):
         self.assert_same_run(untouched, self.space.run(line, env))
 
     def test_no_store_anywhere(self):
-        """Neither a home nor a state folder that can be written."""
+        """F9: neither a home nor a state folder that can be written."""
         untouched = self.untouched("--steps", "20")
         home = self.unwritable_folder()
         env = {**self.env, "OMP_NUM_THREADS": "2", "HOME": str(home), "XDG_DATA_HOME": str(home),

@@ -290,6 +290,7 @@ TEST_F(OpBoundary, ScheduleIsWalkedStepByStep) {
   });
 }
 
+// F16.
 TEST_F(OpBoundary, AFullRingDropsAndCounts) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
@@ -301,6 +302,7 @@ TEST_F(OpBoundary, AFullRingDropsAndCounts) {
   });
 }
 
+// F1.
 TEST_F(OpBoundary, AVanishedDaemonLeavesItsLastPlan) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);

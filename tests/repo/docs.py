@@ -183,3 +183,41 @@ def column_problems(name: str, text: str) -> List[Problem]:
         if len(line) > COLUMNS and not line.startswith("|"):
             found.append(Problem(name, number, f"{len(line)} columns, at most {COLUMNS}"))
     return found
+
+
+# --- faults ---------------------------------------------------------------------------------
+
+_TEST_NAME = re.compile(r"`(?:(test_\w+)\.)?(\w+)\.(\w+)`")
+_FUZZ_NAMES = re.compile(r"fuzz targets? ((?:`\w+`(?:, )?)+)")
+
+
+def fault_problems(root: pathlib.Path, name: str) -> List[Problem]:
+    """Tests and fuzz targets that the table of faults names and that do not exist."""
+    targets = tree.read(root, "tests/fuzz/CMakeLists.txt")
+    sources = "".join(
+        tree.read(root, one)
+        for one in tree.with_suffix(tree.files(root), ".cc")
+        if one.startswith("tests/")
+    )
+    found = []
+    for number, line in enumerate(tree.read(root, name).splitlines(), 1):
+        if not re.match(r"\| F\d+ ", line):
+            continue
+        named = _TEST_NAME.findall(line.rsplit("|", 2)[1])
+        fuzzed = [one for part in _FUZZ_NAMES.findall(line) for one in re.findall(r"\w+", part)]
+        if not named and not fuzzed:
+            found.append(Problem(name, number, "no test holds this"))
+        for module, suite, test in named:
+            if module:
+                path = root / "tests/e2e" / f"{module}.py"
+                text = path.read_text(encoding="utf-8") if path.exists() else ""
+                _, _, body = text.partition(f"class {suite}(")
+                exists = f"def {test}(" in re.split(r"\nclass ", body)[0]
+            else:
+                exists = bool(re.search(rf"TEST(?:_F)?\({suite}, {test}\)", sources))
+            if not exists:
+                found.append(Problem(name, number, f"there is no test {suite}.{test}"))
+        for target in fuzzed:
+            if f"optile_add_fuzz_target({target} " not in targets:
+                found.append(Problem(name, number, f"there is no fuzz target {target}"))
+    return found

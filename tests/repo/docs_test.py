@@ -59,6 +59,11 @@ class Documents(unittest.TestCase):
         self.assertEqual(len(terms), len(set(map(str.lower, terms))))
         self.assertEqual(terms, sorted(terms, key=str.lower))
 
+    def test_every_fault_has_its_tests(self) -> None:
+        self.assert_none(docs.fault_problems(ROOT, "docs/faults.md"))
+        rows = [one for one in tree.read(ROOT, "docs/faults.md").splitlines() if "| F" in one]
+        self.assertGreater(len(rows), 10)
+
     def test_changelog_has_an_unreleased_section(self) -> None:
         self.assertIn("## Unreleased\n", tree.read(ROOT, "CHANGELOG.md"))
 
@@ -111,6 +116,31 @@ class Checking(unittest.TestCase):
             found = [one.text for one in docs.link_problems(root, "b.md")]
         self.assertEqual(
             found, ["the link to c.md leads nowhere", "a.md has no heading #three"]
+        )
+
+    def test_a_test_that_is_not_there(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="optile-docs-") as folder:
+            root = pathlib.Path(folder)
+            for name, text in {
+                "tests/fuzz/CMakeLists.txt": "optile_add_fuzz_target(one ROUNDS 1)\n",
+                "tests/a_test.cc": "TEST(Suite, There) {}\n",
+                "tests/e2e/test_a.py": "class A(X):\n    def test_b(self):\n"
+                "class B(X):\n    def test_c(self):\n",
+                "faults.md": "| F1 | x | y | `Suite.There`, `test_a.A.test_b`, fuzz target `one` |\n"
+                "| F2 | x | y | `Suite.Gone`, `test_a.A.test_c`, fuzz targets `one`, `two` |\n"
+                "| F3 | x | y | |\n",
+            }.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            found = [one.text for one in docs.fault_problems(root, "faults.md")]
+        self.assertEqual(
+            found,
+            [
+                "there is no test Suite.Gone",
+                "there is no test A.test_c",
+                "there is no fuzz target two",
+                "no test holds this",
+            ],
         )
 
     def test_wide_prose(self) -> None:
