@@ -1,5 +1,6 @@
 """Clients that keep no rule: they speak the frames of bindings/abi and then write what they like
-into the memory that they were given. Where a word lies comes from the frozen listing in tests/abi."""
+into the memory that they were given. Where a word lies comes from the frozen listing in
+tests/abi."""
 import array
 import mmap
 import os

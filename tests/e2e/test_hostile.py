@@ -1,5 +1,5 @@
-"""Hostile clients beside an honest one: the daemon stays up, its memory stays flat, every descriptor
-comes back, and the honest program is served on as if nothing were."""
+"""Hostile clients beside an honest one: the daemon stays up, its memory stays flat, every
+descriptor comes back, and the honest program is served on as if nothing were."""
 import contextlib
 import json
 import os
@@ -179,8 +179,8 @@ class HostileClients(EndToEndTest):
             for slot in range(MAX_THREADS):
                 thread = client.thread(slot)
                 client.scribble(self.random, thread, LAYOUT["optile_thread_slot"][0])
-                client.put64("optile_thread_slot.head",
-                             self.random.choice((1, RING_EVENTS, RING_EVENTS + 1, 2**63, -1)), thread)
+                head = self.random.choice((1, RING_EVENTS, RING_EVENTS + 1, 2**63, -1))
+                client.put64("optile_thread_slot.head", head, thread)
             self.ask_about(client)
             for _ in range(20):
                 begin = self.random.randrange(len(client.memory) - 65536)
