@@ -9,7 +9,6 @@ namespace optile::tuner {
 namespace {
 
 constexpr std::size_t kRecent = 8;     // plan steps that a control is compared with
-constexpr std::size_t kLatest = 3;     // of them, when all must be slower
 constexpr std::size_t kReference = 8;  // that the level is compared with
 constexpr double kBroken = 1.25;       // times the promise: suspicious from the first whole step on
 constexpr double kGross = 1.25;        // slower than every control: lost without a comparison
