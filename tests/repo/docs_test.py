@@ -126,7 +126,8 @@ class Checking(unittest.TestCase):
                 "tests/a_test.cc": "TEST(Suite, There) {}\n",
                 "tests/e2e/test_a.py": "class A(X):\n    def test_b(self):\n"
                 "class B(X):\n    def test_c(self):\n",
-                "faults.md": "| F1 | x | y | `Suite.There`, `test_a.A.test_b`, fuzz target `one` |\n"
+                "faults.md": "| F1 | x | y | `Suite.There`, `test_a.A.test_b`, "
+                "fuzz target `one` |\n"
                 "| F2 | x | y | `Suite.Gone`, `test_a.A.test_c`, fuzz targets `one`, `two` |\n"
                 "| F3 | x | y | |\n",
             }.items():
