@@ -60,6 +60,11 @@ void Session::State::step_found() {
     return;
   }
   watching_ = false;
+  // What was tuned until now was a loop inside the real step: its rounds were no steps.
+  if (model_ && fresh->holds_loop(*model_)) {
+    silent_before_ = false;
+    unwatched_steps_ = 0;
+  }
   if (model_) fresh->adopt_samples(*model_);
   model_ = std::move(fresh);
   count_steps_so_far();

@@ -45,4 +45,14 @@ OpPlace StepModel::steered(const OpPlace& place) const {
   return by_key_ ? OpPlace{place.key, 0} : place;
 }
 
+bool StepModel::holds_loop(const StepModel& other) const {
+  if (marker_.ops < 2 * other.marker_.ops) return false;
+  const uint64_t key = other.marker_.place.key;
+  int rounds = 0;
+  for (const int site : order_) {
+    if (sites_[static_cast<std::size_t>(site)].place.key == key) ++rounds;
+  }
+  return rounds > 1;
+}
+
 }  // namespace optile::tuner

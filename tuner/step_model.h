@@ -41,6 +41,8 @@ class StepModel {
   std::deque<Site>& sites() { return sites_; }              // never moves: searches point into it
   const std::deque<Site>& sites() const { return sites_; }
   Site* find(const perfmodel::OpPlace& place);
+  // The other's step is repeated inside this one.
+  bool holds_loop(const StepModel& other) const;
 
  private:
   perfmodel::OpPlace steered(const perfmodel::OpPlace& place) const;

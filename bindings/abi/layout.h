@@ -208,9 +208,9 @@ OPTILE_STATIC_ASSERT(sizeof(optile_event) == 64, "event layout");
 typedef struct optile_aggregate {
   uint64_t count;
   uint64_t ticks;
-  uint64_t min_ticks; /* 0 = none yet */
-  uint64_t squares;   /* sum of (ticks / 256)^2, wrapping */
-  uint64_t region_ticks;
+  uint64_t min_ticks;    /* 0 = none yet */
+  uint64_t squares;      /* sum of (ticks / 256)^2, wrapping */
+  uint64_t region_ticks; /* of executions whose event was recorded */
   uint64_t regions;
   uint64_t own_width_count;
   uint64_t reserved;

@@ -29,7 +29,8 @@ struct IssuingThread {
   int blas_set = 0;        // what we set it to
   uint64_t region_ticks = 0;
   uint32_t regions = 0;
-  uint32_t region_depth = 0;  // regions open on this thread as their master
+  bool times_regions = false;  // their time is wanted: the op's event is recorded
+  uint32_t region_depth = 0;   // regions open on this thread as their master
   // The step.
   uint64_t context = 1;
   uint64_t step_begin = 0;  // 0 = no step begun on this thread

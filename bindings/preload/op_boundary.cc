@@ -178,6 +178,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   thread.previous_width = thread.effective_width;
   op->binding = static_cast<uint8_t>(binding_in_force());
   if (thread.composites == 0) thread.row_end = 0;
+  thread.times_regions = op->record != 0;
   thread.region_ticks = 0;
   thread.regions = 0;
   thread.context = optile_next_context(thread.context, op->key);

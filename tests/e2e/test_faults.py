@@ -13,6 +13,7 @@ import unittest
 from harness import (ATTACH_SUFFIX, OPTILE, OPTILED, PRELOAD, PYTHON, QUICK_BLAS, SCRIPTS,
                      EndToEndTest, blas, connectable, finish, read_until, wait_until,
                      without_privileges)
+from hostile_client import VERSION as ABI_VERSION
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
 MAGIC = 0x6C697470
@@ -248,7 +249,7 @@ class FakeDaemon:
             thread.join()
 
 
-def frame_header(kind, size, version=1, magic=MAGIC):
+def frame_header(kind, size, version=ABI_VERSION, magic=MAGIC):
     return struct.pack("<IHHII", magic, version, kind, size, 0)
 
 
@@ -276,7 +277,7 @@ def answer_garbage(peer, is_attach):
 
 
 def answer_without_descriptors(peer, is_attach):
-    peer.sendall(welcome(1) if is_attach else http_answer("[]"))
+    peer.sendall(welcome(ABI_VERSION) if is_attach else http_answer("[]"))
 
 
 def answer_tiny_memory(peer, is_attach):
@@ -287,7 +288,7 @@ def answer_tiny_memory(peer, is_attach):
     try:
         for region in regions:
             os.ftruncate(region, 4096)
-        peer.sendmsg([welcome(1, (1 << 26, 1 << 26))],
+        peer.sendmsg([welcome(ABI_VERSION, (1 << 26, 1 << 26))],
                      [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", regions))])
     finally:
         for region in regions:

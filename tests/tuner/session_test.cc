@@ -331,6 +331,23 @@ TEST(SessionCounts, EveryStepThatBegan) {
   EXPECT_LE(other.view().steps, 250u);
 }
 
+TEST(SessionCounts, NotTheRoundsOfALoopThatWasTakenForTheStep) {
+  Session session(options_for(4));
+  SimulatedClient client(session, around_a_loop(40, 5, 60), {});
+  // The first step's loop has far more rounds: it is recognised, tuned and settled by itself.
+  std::vector<int> first;
+  for (int i = 0; i < 40; ++i) first.push_back(i);
+  for (int round = 0; round < 2500; ++round) {
+    for (int i = 0; i < 5; ++i) first.push_back(40 + i);
+  }
+  client.run_sequence(first);
+  client.run_steps(60);
+  ASSERT_TRUE(session.view().marker);
+  EXPECT_EQ(session.view().marker->ops, 340);  // the whole step in the end
+  // What passed before the recogniser's memory begins is known by its number of ops alone.
+  EXPECT_LE(session.view().steps, 61u + first.size() / 340);
+}
+
 TEST(SessionSurvives, ALoopInsideTheStepThatIsTakenForTheStep) {
   Session session(options_for(4));
   SimulatedClient client(session, around_a_loop(40, 5, 120), {});

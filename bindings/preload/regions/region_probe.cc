@@ -89,9 +89,12 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
   trampoline_.function = body;
   trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
-  notice_framework(caller);
-  end_overdue_rest();
   IssuingThread* thread = known_issuing_thread();
+  // Inside an op some probe is at work already, and nobody rests.
+  if (thread == nullptr || thread->depth == 0) {
+    notice_framework(caller);
+    end_overdue_rest();
+  }
   // Teams inside teams, and those of threads that issue no ops, are left where they are.
   if (trampoline_needed() && thread != nullptr && !inside_region()) {
     if (reductions) memcpy(&trampoline_.first_word, data, sizeof trampoline_.first_word);
@@ -99,7 +102,7 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
     wrapped_ = trampoline_.runtime != nullptr && trampoline_.runtime->get_thread_num != nullptr;
   }
   if (thread != nullptr && thread->depth > 0) {
-    if (thread->region_depth++ == 0) begin_ = ticks();
+    if (thread->region_depth++ == 0 && thread->times_regions) begin_ = ticks();
     thread_ = thread;
     return;
   }
@@ -119,7 +122,7 @@ RegionScope::~RegionScope() {
   if (alone_) op_end(&open_);
   if (thread_ == nullptr) return;
   if (--thread_->region_depth == 0) {
-    thread_->region_ticks += ticks() - begin_;
+    if (begin_ != 0) thread_->region_ticks += ticks() - begin_;
     ++thread_->regions;
   }
 }
