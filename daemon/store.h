@@ -76,10 +76,10 @@ struct StoreBatch {
   std::vector<Conditions> forgotten{};  // plans that lost
   std::vector<UndoRecord> undone{};
 
-  bool empty() const {
-    return forgotten.empty() && undone.empty() && settled.empty() && runs.empty() &&
-           launches.empty();
+  std::size_t size() const {
+    return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size();
   }
+  bool empty() const { return size() == 0; }
 };
 
 struct FoundPlan {
@@ -96,7 +96,7 @@ struct FoundProfile {
 
 class Store {
  public:
-  enum class Keeping { kOnDisk, kInMemory, kFailing };
+  enum class Keeping { kOnDisk, kInMemory, kFailing };  // keeping_name()
   struct State {
     std::string path;
     Keeping keeping = Keeping::kInMemory;
@@ -114,6 +114,7 @@ class Store {
   base::Status write(const StoreBatch& batch);
   // Something waits for a file that could not be opened or written.
   bool unsaved() const { return !unsaved_.empty(); }
+  std::size_t unsaved_records() const;
 
   // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
   // known) decides between several.
@@ -152,5 +153,7 @@ class Store {
   bool may_come_back_ = false;      // what is wrong with the file may pass
   bool damaged_ = false;            // seen while reading
 };
+
+const char* keeping_name(Store::Keeping keeping);
 
 }  // namespace optile::daemon
