@@ -121,10 +121,12 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
   CLI::App* undo = app.add_subcommand(
       "undo", "Back to the programs' own widths, now and in later runs; all of them, or as named");
+  CLI::App* metrics =
+      app.add_subcommand("metrics", "The daemon's metrics, as Prometheus reads them");
   CLI::App* stop =
       app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
-  add_socket(stop, options);
+  for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
   for (CLI::App* query : {ops, explain, undo}) add_client(query, options);
   explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
@@ -149,9 +151,9 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
   const std::vector<std::pair<CLI::App*, Verb>> verbs = {
-      {run, Verb::kRun},   {baseline, Verb::kBaseline}, {status, Verb::kStatus},
-      {ops, Verb::kOps},   {explain, Verb::kExplain},   {machine, Verb::kMachine},
-      {undo, Verb::kUndo}, {stop, Verb::kStop}};
+      {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
+      {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
+      {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop}};
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;

@@ -11,6 +11,12 @@
 namespace optile::daemon {
 namespace {
 
+std::array<std::size_t, kMetrics> sizes_of(const std::vector<MetricSample>& samples) {
+  std::array<std::size_t, kMetrics> sizes{};
+  for (const MetricSample& sample : samples) ++sizes[static_cast<std::size_t>(sample.metric)];
+  return sizes;
+}
+
 // Counters and families of the library's own are not used: everything here is a copy of a state
 // that somebody else keeps, so nothing is ever added on a hot path.
 class SnapshotCollectable final : public prometheus::Collectable {
@@ -26,6 +32,8 @@ class SnapshotCollectable final : public prometheus::Collectable {
       family.type = entry.type == MetricType::kCounter ? prometheus::MetricType::Counter
                                                        : prometheus::MetricType::Gauge;
     }
+    const std::array<std::size_t, kMetrics> sizes = sizes_of(samples_);
+    for (std::size_t i = 0; i < kMetrics; ++i) families[i].metric.reserve(sizes[i]);
     for (const MetricSample& sample : samples_) {
       families[static_cast<std::size_t>(sample.metric)].metric.push_back(metric_of(sample));
     }
@@ -58,8 +66,7 @@ class SnapshotCollectable final : public prometheus::Collectable {
 
 std::size_t keep_within(std::size_t most, std::vector<MetricSample>& samples) {
   if (samples.size() <= most) return 0;
-  std::array<std::size_t, kMetrics> sizes{};
-  for (const MetricSample& sample : samples) ++sizes[static_cast<std::size_t>(sample.metric)];
+  const std::array<std::size_t, kMetrics> sizes = sizes_of(samples);
   std::size_t kept = samples.size();
   std::size_t last = kMetrics;  // metrics below this number stay
   while (last > 0 && kept > most) kept -= sizes[--last];

@@ -44,31 +44,33 @@ OpLedger::Op* OpLedger::find(const ClientView& client, uint64_t key) {
     if (ops_.size() >= kMaxOpsKnown) return nullptr;
     found = ops_.emplace(std::move(name), Op()).first;
   }
-  found->second.round = round_;
   return &found->second;
 }
 
 void OpLedger::take(const ClientView& client) {
   Seen& seen = seen_[client.id];
   seen.round = round_;
-  std::map<uint64_t, Op*> found;
   for (const auto& [key, total] : client.totals) {
-    Op* op = find(client, key);
-    found.emplace(key, op);
+    Known& known = seen.ops[key];
+    // Names are made once: an op that is met in every round stays where it is.
+    if (known.op == nullptr) known.op = find(client, key);
+    if (known.op != nullptr) known.op->round = round_;
     const Amount now{seconds_of(total.time), static_cast<double>(total.count)};
-    Amount& before = seen.totals[key];
     // The client may write anything: what falls counts as nothing.
-    const Amount more{std::max(0.0, now.seconds - before.seconds),
-                      std::max(0.0, now.executions - before.executions)};
-    before = now;
-    (op == nullptr ? unnamed_ : op->fresh).add(more);
+    const Amount more{std::max(0.0, now.seconds - known.before.seconds),
+                      std::max(0.0, now.executions - known.before.executions)};
+    known.before = now;
+    (known.op == nullptr ? unnamed_ : known.op->fresh).add(more);
   }
+  // One whose total is gone from the client's memory is not met, and may not be kept.
+  std::erase_if(seen.ops,
+                [&client](const auto& one) { return client.totals.count(one.first) == 0; });
   if (!client.session || client.finished) return;
   for (const tuner::OpView& view : client.session->ops) {
-    const auto met = found.find(view.place.key);
-    if (met == found.end() || met->second == nullptr) continue;
+    const auto met = seen.ops.find(view.place.key);
+    if (met == seen.ops.end() || met->second.op == nullptr) continue;
     const int width = view.width == 0 ? client.session->own_width : view.width;
-    met->second->width = std::max(met->second->width, width);
+    met->second.op->width = std::max(met->second.op->width, width);
   }
 }
 

@@ -56,8 +56,12 @@ class OpLedger {
     uint64_t round = 0;  // last met
     bool own_row = false;
   };
+  struct Known {
+    Amount before;
+    Op* op = nullptr;  // null beyond kMaxOpsKnown
+  };
   struct Seen {
-    std::map<uint64_t, Amount> totals;  // by key
+    std::map<uint64_t, Known> ops;  // by key
     uint64_t round = 0;
   };
 
