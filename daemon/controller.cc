@@ -279,9 +279,9 @@ std::optional<FoundPlan> Controller::stored_plan(const ProgramKey& program,
   return store_->find_plan(conditions, 0);
 }
 
-std::vector<ClientView> Controller::attached() const {
+std::vector<ClientView> Controller::attached(tuner::Detail detail) const {
   std::vector<ClientView> views;
-  for (const auto& [id, place] : clients_) views.push_back(place.client->view());
+  for (const auto& [id, place] : clients_) views.push_back(place.client->view(detail));
   return views;
 }
 

@@ -92,7 +92,7 @@ class Controller {
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
   // Attached ones by id.
-  std::vector<ClientView> attached() const;
+  std::vector<ClientView> attached(tuner::Detail detail = tuner::Detail::kWhole) const;
   // The same, then the remembered ones, newest first.
   std::vector<ClientView> views() const;
   std::optional<ClientView> view(uint64_t id) const;

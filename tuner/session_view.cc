@@ -38,7 +38,7 @@ bool changes_nothing(const SessionView& view) {
 
 }  // namespace
 
-SessionView Session::State::view() const {
+SessionView Session::State::view(Detail detail) const {
   SessionView view;
   view.phase = phase_;
   // The latest one that began has not ended.
@@ -91,6 +91,10 @@ SessionView Session::State::view() const {
       op.width = width < own_width_ ? width : 0;
       op.rule = in_force_.plan.rules[i];
     }
+    if (detail == Detail::kFigures) {
+      view.ops.push_back(std::move(op));
+      continue;
+    }
     const Case planned{op.width == 0 ? own_width_ : op.width,
                        op.width == 0 ? perfmodel::Binding::kNone : view.binding};
     op.profile = site.samples.profile;
@@ -128,7 +132,7 @@ std::optional<Session::Settled> Session::State::take_settled() {
                         candidates_[i].plan.widths == in_force_.plan.widths;
     if (chosen) plan.tuned_step_seconds = seconds(candidate_steps_[i].median());
   }
-  for (const OpView& op : view().ops) {
+  for (const OpView& op : view(Detail::kWhole).ops) {
     const auto known = ops_.find(op.place.key);
     StoredEntry entry;
     entry.place = op.place;

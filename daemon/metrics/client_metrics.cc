@@ -33,6 +33,18 @@ class Writer {
   std::vector<MetricSample>& samples_;
 };
 
+void add_guard(const tuner::GuardView& guard, Writer& writer) {
+  const auto plans = std::count_if(guard.rollbacks.begin(), guard.rollbacks.end(),
+                                   [](const auto& one) { return one.what == "plan"; });
+  const auto all = static_cast<std::ptrdiff_t>(guard.rollbacks.size());
+  writer.add(Metric::kClientGuardActive, guard.active ? 1 : 0);
+  writer.add(Metric::kClientGuardVerified, guard.verified ? 1 : 0);
+  writer.add(Metric::kClientRollbacksTotal, "plan", static_cast<double>(plans));
+  writer.add(Metric::kClientRollbacksTotal, "op", static_cast<double>(all - plans));
+  writer.add(Metric::kClientControlStepsTotal, guard.controls);
+  writer.add(Metric::kClientControlSecondsTotal, guard.control_seconds);
+}
+
 void add_session(const tuner::SessionView& session, Writer& writer) {
   writer.add(Metric::kClientStepsTotal, session.steps);
   writer.add(Metric::kClientSampledStepsTotal, session.sampled_steps);
@@ -48,7 +60,7 @@ void add_session(const tuner::SessionView& session, Writer& writer) {
   });
   writer.add(Metric::kClientOps, static_cast<double>(session.ops.size()));
   writer.add(Metric::kClientSteeredOps, static_cast<double>(steered));
-  // The guard's samples belong here, once SessionView tells about it.
+  add_guard(session.guard, writer);
 }
 
 }  // namespace

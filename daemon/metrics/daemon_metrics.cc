@@ -42,7 +42,7 @@ std::string DaemonMetrics::page(Audience audience) {
 
 std::vector<MetricSample> DaemonMetrics::samples(Audience audience) {
   const Controller& controller = *dependencies_.controller;
-  const std::vector<ClientView> clients = controller.attached();
+  const std::vector<ClientView> clients = controller.attached(tuner::Detail::kFigures);
   ops_.update(clients, [&controller](uint64_t id) { return controller.view(id); });
   std::vector<MetricSample> samples;
   add_daemon_samples(clients, samples);

@@ -47,8 +47,11 @@ enum class Metric : uint8_t {
   kClientSampledStepsTotal,
   kClientSecondsInSteps,
   kClientCoverage,
-  // The guard's metrics (rollbacks, control steps, entries switched off) belong here, once a
-  // session's view tells about it.
+  kClientGuardActive,
+  kClientGuardVerified,
+  kClientRollbacksTotal,
+  kClientControlStepsTotal,
+  kClientControlSecondsTotal,
   kClientOwnWidth,
   kClientCores,
   kClientOps,
