@@ -99,6 +99,19 @@ std::vector<std::string> whole_command(std::vector<std::string> before, bool sep
   return before;
 }
 
+// The program to start, from what `app` left over and what stood behind the "--".
+base::Status take_command(const CLI::App& app, bool separated, Options& options) {
+  const std::vector<std::string> before = app.remaining();
+  if (!before.empty() && before.front().starts_with("-")) {
+    return base::Error{base::ErrorKind::kInvalid, "unknown option " + before.front() +
+                                                      "; see optile " + app.get_name() + " --help"};
+  }
+  options.command = whole_command(before, separated, options.command);
+  if (!options.command.empty()) return {};
+  return base::Error{base::ErrorKind::kInvalid,
+                     "no program to run: optile " + app.get_name() + " [OPTIONS] -- CMD"};
+}
+
 }  // namespace
 
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
@@ -158,17 +171,8 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     if (!app_of->parsed()) continue;
     options.verb = verb;
     if (verb != Verb::kRun && verb != Verb::kBaseline) continue;
-    const std::vector<std::string> before = app_of->remaining();
-    if (!before.empty() && before.front().starts_with("-")) {
-      return base::Error{
-          base::ErrorKind::kInvalid,
-          "unknown option " + before.front() + "; see optile " + app_of->get_name() + " --help"};
-    }
-    options.command = whole_command(before, separated, options.command);
-    if (options.command.empty()) {
-      return base::Error{base::ErrorKind::kInvalid,
-                         "no program to run: optile " + app_of->get_name() + " [OPTIONS] -- CMD"};
-    }
+    base::Status taken = take_command(*app_of, separated, options);
+    if (!taken.ok()) return taken.error();
   }
   return parsed;
 }
