@@ -196,6 +196,29 @@ TEST_F(DaemonMetricsTest, SpeedupsAreTheReportsOwn) {
   EXPECT_EQ(count_of(read, "optile_client_step_seconds"), 3u);  // no uniform width was compared
 }
 
+TEST_F(DaemonMetricsTest, TheGuardsWorkIsTold) {
+  ClientView client;
+  client.hello.program = "train.py";
+  client.session = tuner::SessionView();
+  tuner::GuardView& guard = client.session->guard;
+  guard.active = true;
+  guard.controls = 12;
+  guard.control_seconds = 0.5;
+  guard.rollbacks = {{100, "plan", "it lost", 0.1}, {200, "aten::mm", "it lost", 0.01}};
+  std::vector<MetricSample> samples;
+  add_client_samples(client, step_times(client, {}), 1, samples);
+  const std::vector<ExposedSample> read = read_exposition(exposition(samples));
+  std::map<std::string, std::string> labels = {{"program", "train.py"}, {"client", "1"}};
+  EXPECT_EQ(value_of(read, "optile_client_guard_active", labels), 1);
+  EXPECT_EQ(value_of(read, "optile_client_guard_verified", labels), 0);
+  EXPECT_EQ(value_of(read, "optile_client_control_steps_total", labels), 12);
+  EXPECT_EQ(value_of(read, "optile_client_control_seconds_total", labels), 0.5);
+  for (const char* what : {"plan", "op"}) {
+    labels["what"] = what;
+    EXPECT_EQ(value_of(read, "optile_client_rollbacks_total", labels), 1) << what;
+  }
+}
+
 // ---- the whole daemon
 
 std::string file_text(const std::string& path) {
