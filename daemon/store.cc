@@ -593,22 +593,4 @@ std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std:
   return profiles;
 }
 
-std::size_t Store::unsaved_records() const {
-  std::size_t records = 0;
-  for (const StoreBatch& batch : unsaved_) records += batch.size();
-  return records;
-}
-
-const char* keeping_name(Store::Keeping keeping) {
-  switch (keeping) {
-    case Store::Keeping::kOnDisk:
-      return "on_disk";
-    case Store::Keeping::kInMemory:
-      return "in_memory";
-    case Store::Keeping::kFailing:
-      return "failing";
-  }
-  return "unknown";
-}
-
 }  // namespace optile::daemon

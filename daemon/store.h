@@ -96,7 +96,7 @@ struct FoundProfile {
 
 class Store {
  public:
-  enum class Keeping { kOnDisk, kInMemory, kFailing };  // keeping_name()
+  enum class Keeping { kOnDisk, kInMemory, kFailing };
   struct State {
     std::string path;
     Keeping keeping = Keeping::kInMemory;
@@ -114,7 +114,11 @@ class Store {
   base::Status write(const StoreBatch& batch);
   // Something waits for a file that could not be opened or written.
   bool unsaved() const { return !unsaved_.empty(); }
-  std::size_t unsaved_records() const;
+  std::size_t unsaved_records() const {
+    std::size_t records = 0;
+    for (const StoreBatch& batch : unsaved_) records += batch.size();
+    return records;
+  }
 
   // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
   // known) decides between several.
@@ -153,7 +157,5 @@ class Store {
   bool may_come_back_ = false;      // what is wrong with the file may pass
   bool damaged_ = false;            // seen while reading
 };
-
-const char* keeping_name(Store::Keeping keeping);
 
 }  // namespace optile::daemon

@@ -30,6 +30,21 @@ void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
   }
 }
 
+// What was measured of an op, and what follows from it. `own`: the program's own case.
+void add_evidence(const OpSamples& samples, Case own, perfmodel::Binding in_force, OpView& op) {
+  const Case planned{op.width == 0 ? own.width : op.width,
+                     op.width == 0 ? perfmodel::Binding::kNone : in_force};
+  op.profile = samples.profile;
+  op.curve = perfmodel::Curve(op.profile);
+  if (const auto point = op.curve.at(planned)) op.best_time = point->time;
+  op.own_time = median_at(samples, own);
+  find_runner_up(samples, planned, op);
+  const std::optional<perfmodel::CurvePoint> best = op.curve.best();
+  if (op.rule == Rule::kOwnWidth && best && own.width > 0 && best->at.width > own.width) {
+    op.rule = Rule::kUserCap;
+  }
+}
+
 bool changes_nothing(const SessionView& view) {
   return view.binding == perfmodel::Binding::kNone &&
          std::all_of(view.ops.begin(), view.ops.end(),
@@ -91,21 +106,7 @@ SessionView Session::State::view(Detail detail) const {
       op.width = width < own_width_ ? width : 0;
       op.rule = in_force_.plan.rules[i];
     }
-    if (detail == Detail::kFigures) {
-      view.ops.push_back(std::move(op));
-      continue;
-    }
-    const Case planned{op.width == 0 ? own_width_ : op.width,
-                       op.width == 0 ? perfmodel::Binding::kNone : view.binding};
-    op.profile = site.samples.profile;
-    op.curve = perfmodel::Curve(op.profile);
-    if (const auto point = op.curve.at(planned)) op.best_time = point->time;
-    op.own_time = median_at(site.samples, own_case());
-    find_runner_up(site.samples, planned, op);
-    const std::optional<perfmodel::CurvePoint> best = op.curve.best();
-    if (op.rule == Rule::kOwnWidth && best && own_width_ > 0 && best->at.width > own_width_) {
-      op.rule = Rule::kUserCap;
-    }
+    if (detail == Detail::kWhole) add_evidence(site.samples, own_case(), view.binding, op);
     view.ops.push_back(std::move(op));
   }
   view.own_widths_in_force = phase_ == Phase::kTuned && changes_nothing(view);
