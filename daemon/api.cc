@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/explain.h"
+#include "daemon/metrics/exposition.h"
 #include "daemon/report.h"
 
 namespace optile::daemon {
@@ -182,18 +183,6 @@ Json stored_json(const std::optional<FoundPlan>& found) {
           {"tuned_step_seconds", plan.tuned_step_seconds}};
 }
 
-const char* keeping_name(Store::Keeping keeping) {
-  switch (keeping) {
-    case Store::Keeping::kOnDisk:
-      return "on_disk";
-    case Store::Keeping::kInMemory:
-      return "in_memory";
-    case Store::Keeping::kFailing:
-      return "failing";
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 struct Api::Route {
@@ -213,6 +202,7 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/runs/{run_id}/report", &Api::report},
       {"POST", "/v1/launch", &Api::launch},
       {"POST", "/v1/undo", &Api::undo},
+      {"GET", "/metrics", &Api::metrics},
   };
   return routes;
 }
@@ -223,8 +213,12 @@ std::vector<Api::RouteName> Api::routes() {
   return names;
 }
 
-Api::Api(Controller& controller, DaemonFacts facts, std::function<uint64_t()> monotonic_ns)
-    : controller_(controller), facts_(std::move(facts)), monotonic_ns_(std::move(monotonic_ns)) {}
+Api::Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
+         std::function<uint64_t()> monotonic_ns)
+    : controller_(controller),
+      metrics_(metrics),
+      facts_(std::move(facts)),
+      monotonic_ns_(std::move(monotonic_ns)) {}
 
 HttpResponse Api::answer(const HttpRequest& request) {
   const std::string_view target = request.target;
@@ -380,6 +374,13 @@ HttpResponse Api::undo(const Call& call) {
   }
   return ok(
       {{"clients", std::move(clients)}, {"ops", undone.value().ops}, {"revoked", request.revoke}});
+}
+
+HttpResponse Api::metrics(const Call&) {
+  HttpResponse response;
+  response.body = metrics_.page();
+  response.type = kExpositionType;
+  return response;
 }
 
 }  // namespace optile::daemon

@@ -12,6 +12,7 @@
 #include "daemon/controller.h"
 #include "daemon/http_server.h"
 #include "daemon/json_views.h"
+#include "daemon/metrics/daemon_metrics.h"
 
 namespace optile::daemon {
 
@@ -25,8 +26,9 @@ struct DaemonFacts {
 
 class Api {
  public:
-  // Both outlive the API.
-  Api(Controller& controller, DaemonFacts facts, std::function<uint64_t()> monotonic_ns);
+  // Controller and metrics outlive the API.
+  Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
+      std::function<uint64_t()> monotonic_ns);
 
   HttpResponse answer(const HttpRequest& request);
 
@@ -55,8 +57,10 @@ class Api {
   HttpResponse report(const Call& call);
   HttpResponse launch(const Call& call);
   HttpResponse undo(const Call& call);
+  HttpResponse metrics(const Call& call);
 
   Controller& controller_;
+  DaemonMetrics& metrics_;
   DaemonFacts facts_;
   std::function<uint64_t()> monotonic_ns_;
 };

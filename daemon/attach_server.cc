@@ -175,6 +175,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
   }
 
   void refuse(const std::string& reason) {
+    ++server_.refused_;
     server_.log_.warn("refused a client (pid " + std::to_string(peer_.pid) + "): " + reason);
     send_refusal(socket_.native_handle(), reason);
     leave();

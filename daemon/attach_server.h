@@ -46,6 +46,8 @@ class AttachServer {
   // Closes everything; clients keep their last plan. Their departure is told.
   void stop();
   std::size_t pending() const { return pending_; }
+  // Programs that were told why they may not attach.
+  uint64_t refused() const { return refused_; }
 
  private:
   class Connection;
@@ -64,6 +66,7 @@ class AttachServer {
   Log& log_;
   std::set<std::shared_ptr<Connection>> connections_;
   std::size_t pending_ = 0;
+  uint64_t refused_ = 0;
   bool stopped_ = false;
 };
 

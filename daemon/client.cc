@@ -196,7 +196,7 @@ std::optional<RunRecord> Client::run_record() const {
   return run;
 }
 
-ClientView Client::view() const {
+ClientView Client::view(tuner::Detail detail) const {
   ClientView view;
   view.id = id_;
   view.hello = hello_;
@@ -212,7 +212,7 @@ ClientView Client::view() const {
   view.cores = cases_.cores;
   view.stored = stored_;
   if (session_ != nullptr) {
-    view.session = session_->view();
+    view.session = session_->view(detail);
     view.ops = session_->ops();
   }
   if (clock_) {

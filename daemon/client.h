@@ -76,7 +76,7 @@ class Client {
   Conditions conditions() const;
   // The run as the store keeps it; nullopt where no whole step was seen.
   std::optional<RunRecord> run_record() const;
-  ClientView view() const;
+  ClientView view(tuner::Detail detail = tuner::Detail::kWhole) const;
   uint64_t id() const { return id_; }
   const Hello& hello() const { return hello_; }
 

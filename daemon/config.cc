@@ -8,6 +8,7 @@
 
 #include "base/runtime_path.h"
 #include "bindings/abi/frames.h"
+#include "daemon/metrics/loopback.h"
 
 namespace optile::daemon {
 namespace {
@@ -41,6 +42,25 @@ std::string log_beside(const std::string& socket) {
   return (has_ending ? socket.substr(0, socket.size() - ending.size()) : socket) + ".log";
 }
 
+base::Status check_metrics(const MetricsOptions& metrics) {
+  if (!metrics.listen.empty()) {
+    if (base::Status address = parse_loopback(metrics.listen).status(); !address.ok()) {
+      return address;
+    }
+  }
+  if (!metrics.discovery.empty() && metrics.listen.empty()) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "--metrics-discovery tells of a port: it needs --metrics-listen too"};
+  }
+  const std::string ending = ".prom";
+  if (!metrics.textfile.empty() && !metrics.textfile.ends_with(ending)) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "--metrics-textfile needs a name that ends in .prom: node_exporter reads "
+                       "no other"};
+  }
+  return {};
+}
+
 }  // namespace
 
 base::Result<Config> complete(Config given) {
@@ -56,6 +76,9 @@ base::Result<Config> complete(Config given) {
     return fits.error();
   }
   given.store = absolute(given.store.empty() ? default_store() : given.store);
+  given.metrics.discovery = absolute(given.metrics.discovery);
+  given.metrics.textfile = absolute(given.metrics.textfile);
+  if (base::Status usable = check_metrics(given.metrics); !usable.ok()) return usable.error();
   given.log = absolute(given.log.empty() ? log_beside(given.socket) : given.log);
   return given;
 }

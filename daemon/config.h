@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "daemon/metrics/metrics_outlets.h"
 
 namespace optile::daemon {
 
@@ -14,6 +15,7 @@ struct Config {
   std::string machine = "host";
   std::string log;                    // "" = none
   std::chrono::seconds idle_exit{0};  // 0 = never
+  MetricsOptions metrics;
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing
 };

@@ -76,6 +76,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   clients_.emplace(id, std::move(place));
   surroundings_changed(id);
   next_drain_ = kProfilingPeriod;
+  ++tally_.attached;
   return id;
 }
 
@@ -177,6 +178,7 @@ void Controller::flush(bool now) {
   if (batch_.empty() && !store_->unsaved()) return;
   const uint64_t now_ns = clocks_.monotonic_ns();
   if (!now && now_ns < flush_at_ns_) return;
+  ++tally_.store_writes;
   if (store_->write(std::exchange(batch_, {})).ok()) {
     flush_wait_ns_ = kFlushEveryNs;
   } else {
@@ -189,6 +191,10 @@ std::optional<milliseconds> Controller::next_write() const {
   if (!store_->unsaved()) return std::nullopt;
   const uint64_t now_ns = clocks_.monotonic_ns();
   return milliseconds(flush_at_ns_ > now_ns ? (flush_at_ns_ - now_ns) / 1000000 + 1 : 0);
+}
+
+std::size_t Controller::pending_records() const {
+  return batch_.size() + store_->unsaved_records();
 }
 
 base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
@@ -273,9 +279,9 @@ std::optional<FoundPlan> Controller::stored_plan(const ProgramKey& program,
   return store_->find_plan(conditions, 0);
 }
 
-std::vector<ClientView> Controller::attached() const {
+std::vector<ClientView> Controller::attached(tuner::Detail detail) const {
   std::vector<ClientView> views;
-  for (const auto& [id, place] : clients_) views.push_back(place.client->view());
+  for (const auto& [id, place] : clients_) views.push_back(place.client->view(detail));
   return views;
 }
 

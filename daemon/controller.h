@@ -76,6 +76,15 @@ class Controller {
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan);
 
+  // Since the daemon began.
+  struct Tally {
+    uint64_t attached = 0;
+    uint64_t store_writes = 0;  // failed ones too: what they held is found nevertheless
+  };
+  const Tally& tally() const { return tally_; }
+  // Waiting to be written.
+  std::size_t pending_records() const;
+
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
   const perfmodel::Budget& budget() const { return budget_; }
@@ -83,7 +92,7 @@ class Controller {
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
   // Attached ones by id.
-  std::vector<ClientView> attached() const;
+  std::vector<ClientView> attached(tuner::Detail detail = tuner::Detail::kWhole) const;
   // The same, then the remembered ones, newest first.
   std::vector<ClientView> views() const;
   std::optional<ClientView> view(uint64_t id) const;
@@ -125,6 +134,7 @@ class Controller {
   StoreBatch batch_;
   uint64_t flush_at_ns_ = 0;
   uint64_t flush_wait_ns_;
+  Tally tally_;
 };
 
 }  // namespace optile::daemon

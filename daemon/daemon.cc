@@ -61,20 +61,29 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
       read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
-  api_ = std::make_unique<Api>(*controller_, facts, clocks_.monotonic_ns);
+  metrics_ = std::make_unique<DaemonMetrics>(
+      DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
+                                  [this] { return attach_->refused(); }, clocks_.monotonic_ns});
+  api_ = std::make_unique<Api>(*controller_, *metrics_, facts, clocks_.monotonic_ns);
   attach_ = std::make_unique<AttachServer>(
       io_, std::move(attach).value(),
       AttachServer::Handlers{[this](Hello hello) { return arrive(std::move(hello)); },
                              [this](uint64_t client) { depart(client); }},
       *log_);
   http_ = std::make_unique<HttpServer>(
-      io_, std::move(http).value(),
+      io_, HttpServer::Listening{std::move(http).value()},
       [this](const HttpRequest& request) { return api_->answer(request); },
       [this] { update_idle_timer(); });
   log_->say("optiled " OPTILE_VERSION " serves " + config_.socket);
   if (!store_->state().message.empty()) log_->warn("store: " + store_->state().message);
   update_idle_timer();
-  return {};
+  return open_metrics();
+}
+
+// Last: what these options promise is either all there or the daemon does not start.
+Status Daemon::open_metrics() {
+  outlets_ = std::make_unique<MetricsOutlets>(io_, *metrics_, *log_, clocks_.monotonic_ns);
+  return outlets_->open(config_.metrics);
 }
 
 void Daemon::run() {
@@ -111,6 +120,7 @@ void Daemon::stop() {
   if (http_ != nullptr) http_->stop();
   if (attach_ != nullptr) attach_->stop();  // every client departs
   if (controller_ != nullptr) controller_->flush(true);
+  if (outlets_ != nullptr) outlets_->stop();
   if (log_ != nullptr) log_->say("optiled ends");
   io_.stop();
 }
@@ -126,6 +136,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   if (!id.ok()) return id.error();
   admission.client = id.value();
   log_->say("client " + std::to_string(admission.client) + " attached: " + who);
+  outlets_->set_clients(controller_->client_count());
   update_idle_timer();
   // Its first page should be there when its second op begins.
   drain_timer_.cancel();
@@ -137,6 +148,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
 void Daemon::depart(uint64_t client) {
   controller_->depart(client);
   log_->say("client " + std::to_string(client) + " left");
+  outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
   schedule_drain();
 }

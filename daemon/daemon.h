@@ -18,6 +18,8 @@
 #include "daemon/http_server.h"
 #include "daemon/instance_lock.h"
 #include "daemon/log.h"
+#include "daemon/metrics/daemon_metrics.h"
+#include "daemon/metrics/metrics_outlets.h"
 #include "daemon/store.h"
 
 namespace optile::daemon {
@@ -41,11 +43,14 @@ class Daemon {
   Controller& controller() { return *controller_; }
   bool stopped() const { return stopped_; }
   // No timer is armed and no client is attached: nothing will wake us but a peer.
-  bool asleep() const { return !draining_ && !idle_armed_; }
+  bool asleep() const { return !draining_ && !idle_armed_ && outlets_->asleep(); }
+  // Where metrics are served over TCP; "" = nowhere.
+  const std::string& metrics_target() const { return outlets_->target(); }
 
  private:
   explicit Daemon(Config config);
   base::Status open(std::optional<InstanceLock> lock);
+  base::Status open_metrics();
   base::Result<AttachServer::Admission> arrive(Hello hello);
   void depart(uint64_t client);
   void schedule_drain();
@@ -63,9 +68,11 @@ class Daemon {
   boost::asio::steady_timer idle_timer_{io_};
   boost::asio::signal_set signals_{io_};
   std::unique_ptr<Controller> controller_;
+  std::unique_ptr<DaemonMetrics> metrics_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<AttachServer> attach_;
   std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<MetricsOutlets> outlets_;
   uint64_t budget_read_ns_ = 0;
   bool draining_ = false;
   bool idle_armed_ = false;

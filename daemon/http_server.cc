@@ -1,5 +1,7 @@
 #include "daemon/http_server.h"
 
+#include <sys/socket.h>
+
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -13,12 +15,20 @@ namespace optile::daemon {
 namespace {
 
 namespace http = boost::beast::http;
-using boost::asio::local::stream_protocol;
+using boost::asio::generic::stream_protocol;
 using boost::system::error_code;
 using Stream = boost::beast::basic_stream<stream_protocol>;
 
 constexpr std::uint32_t kMaxHeaderBytes = 16 << 10;
 constexpr std::chrono::milliseconds kRetryAfter{100};
+
+// What asio needs to know of a descriptor that exists already.
+stream_protocol protocol_of(int fd) {
+  int family = AF_UNIX;
+  socklen_t size = sizeof family;
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) family = AF_UNIX;
+  return {family, 0};
+}
 
 std::string text(boost::beast::string_view view) {
   return {view.data(), view.size()};
@@ -69,7 +79,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     message_.version(11);
     message_.result(response.status);
     message_.set(http::field::server, "optiled/" OPTILE_VERSION);
-    message_.set(http::field::content_type, "application/json");
+    message_.set(http::field::content_type, response.type);
     if (!response.allow.empty()) message_.set(http::field::allow, response.allow);
     message_.body() = response.body;
     message_.keep_alive(keep_alive);
@@ -91,12 +101,15 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   bool left_ = false;
 };
 
-HttpServer::HttpServer(boost::asio::io_context& io, base::UniqueFd listening, Handler handler,
+HttpServer::HttpServer(boost::asio::io_context& io, Listening listening, Handler handler,
                        std::function<void()> changed)
-    : acceptor_(io, stream_protocol(), listening.release()),
+    : peers_(listening.peers),
+      max_connections_(listening.max_connections),
+      acceptor_(io, protocol_of(listening.fd.get()), listening.fd.get()),
       retry_(io),
       handler_(std::move(handler)),
       changed_(std::move(changed)) {
+  static_cast<void>(listening.fd.release());  // the acceptor's from here on
   accept();
 }
 
@@ -114,6 +127,10 @@ void HttpServer::stop() {
   for (const std::shared_ptr<Connection>& connection : all) connection->leave();
 }
 
+bool HttpServer::may_talk(int connected_fd) const {
+  return peers_ == Peers::kAnybody || peer_of(connected_fd).allowed;
+}
+
 void HttpServer::accept() {
   acceptor_.async_accept([this](const error_code& error, stream_protocol::socket socket) {
     if (stopped_) return;
@@ -125,7 +142,7 @@ void HttpServer::accept() {
       });
       return;
     }
-    if (connections_.size() < kMaxHttpConnections && peer_of(socket.native_handle()).allowed) {
+    if (connections_.size() < max_connections_ && may_talk(socket.native_handle())) {
       const auto connection = std::make_shared<Connection>(*this, std::move(socket));
       connections_.insert(connection);
       changed_();

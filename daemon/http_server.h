@@ -1,9 +1,10 @@
-// HTTP/1.1 on the Unix socket: takes requests apart and hands them to one function. Knows nothing
-// of what is asked. The daemon's one thread.
+// HTTP/1.1 on a listening socket, Unix or TCP: takes requests apart and hands them to one function.
+// Knows nothing of what is asked. The daemon's one thread.
 #pragma once
 
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
@@ -28,16 +29,27 @@ struct HttpRequest {
 };
 struct HttpResponse {
   unsigned status = 200;
-  std::string body;   // JSON
+  std::string body;
   std::string allow;  // methods, with status 405
+  std::string type = "application/json";
 };
 
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
+  enum class Peers {
+    kOwnUser,  // what the kernel says about a Unix socket's peer: our user and root
+    kAnybody,  // TCP does not say
+  };
+  struct Listening {
+    base::UniqueFd fd;  // non-blocking
+    Peers peers = Peers::kOwnUser;
+    std::size_t max_connections = kMaxHttpConnections;
+  };
+
   // `changed` is called after the number of connections has changed.
-  HttpServer(boost::asio::io_context& io, base::UniqueFd listening, Handler handler,
+  HttpServer(boost::asio::io_context& io, Listening listening, Handler handler,
              std::function<void()> changed);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -50,7 +62,11 @@ class HttpServer {
   class Connection;
   void accept();
 
-  boost::asio::local::stream_protocol::acceptor acceptor_;
+  bool may_talk(int connected_fd) const;
+
+  Peers peers_;
+  std::size_t max_connections_;
+  boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol> acceptor_;
   boost::asio::steady_timer retry_;
   Handler handler_;
   std::function<void()> changed_;

@@ -89,6 +89,18 @@ const char* rule_name(tuner::Rule rule) {
   return "unknown";
 }
 
+const char* keeping_name(Store::Keeping keeping) {
+  switch (keeping) {
+    case Store::Keeping::kOnDisk:
+      return "on_disk";
+    case Store::Keeping::kInMemory:
+      return "in_memory";
+    case Store::Keeping::kFailing:
+      return "failing";
+  }
+  return "unknown";
+}
+
 std::string blas_name(const ClientHeader& header) {
   if (!header.blas_ready) return "unknown";
   const std::string& path = header.blas_path;

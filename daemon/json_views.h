@@ -18,6 +18,7 @@ std::string op_id(const perfmodel::OpPlace& place);  // hex of key, or key-conte
 std::string iso_time(int64_t unix_seconds);          // UTC; null text ("") for 0
 double seconds_of(perfmodel::Nanoseconds duration);
 const char* rule_name(tuner::Rule rule);
+const char* keeping_name(Store::Keeping keeping);
 // From the path of the BLAS that a client found: openblas-pthread, openblas-openmp, blis, …
 std::string blas_name(const ClientHeader& header);
 std::string openmp_runtime_name(perfmodel::Runtime runtime);

@@ -11,6 +11,7 @@
 
 #include "daemon/config.h"
 #include "daemon/daemon.h"
+#include "daemon/metrics/metric_catalogue.h"
 #include "optile_version.h"
 
 namespace {
@@ -72,6 +73,7 @@ int serve(const Config& given) {
 int main(int argc, char** argv) {
   Config config;
   long idle_exit_seconds = 0;
+  bool print_catalogue = false;
   CLI::App app("optiled: watches and tunes the programs that `optile run` starts");
   app.add_option("--socket", config.socket, "Unix socket of the API; attaching goes to PATH.attach")
       ->option_text("PATH");
@@ -84,12 +86,26 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0L, 31536000L));
   app.add_option("--log", config.log, "Log file; by default beside the socket")
       ->option_text("FILE");
+  app.add_option("--metrics-listen", config.metrics.listen,
+                 "Serve /metrics over TCP to this machine; port 0 = any free one")
+      ->option_text("127.0.0.1:PORT");
+  app.add_option("--metrics-discovery", config.metrics.discovery,
+                 "Tell Prometheus the port in this file, as long as the daemon runs")
+      ->option_text("FILE");
+  app.add_option("--metrics-textfile", config.metrics.textfile,
+                 "Write the metrics here too, for node_exporter's textfile collector")
+      ->option_text("FILE.prom");
+  app.add_flag("--print-metric-catalogue", print_catalogue, "Print every metric as JSON and end");
   app.add_flag("--foreground", config.foreground, "Log to the terminal too");
   app.set_version_flag("--version", "optiled " OPTILE_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (print_catalogue) {
+    std::puts(optile::daemon::metric_catalogue_json().c_str());
+    return 0;
   }
   config.idle_exit = std::chrono::seconds(idle_exit_seconds);
   umask(077);

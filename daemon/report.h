@@ -10,9 +10,6 @@
 
 namespace optile::daemon {
 
-// Fewer steps than this are no measurement of a step.
-inline constexpr std::size_t kLeastSteps = 3;
-
 Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
                 const Store::State& store);
 

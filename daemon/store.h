@@ -76,10 +76,10 @@ struct StoreBatch {
   std::vector<Conditions> forgotten{};  // plans that lost
   std::vector<UndoRecord> undone{};
 
-  bool empty() const {
-    return forgotten.empty() && undone.empty() && settled.empty() && runs.empty() &&
-           launches.empty();
+  std::size_t size() const {
+    return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size();
   }
+  bool empty() const { return size() == 0; }
 };
 
 struct FoundPlan {
@@ -114,6 +114,11 @@ class Store {
   base::Status write(const StoreBatch& batch);
   // Something waits for a file that could not be opened or written.
   bool unsaved() const { return !unsaved_.empty(); }
+  std::size_t unsaved_records() const {
+    std::size_t records = 0;
+    for (const StoreBatch& batch : unsaved_) records += batch.size();
+    return records;
+  }
 
   // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
   // known) decides between several.

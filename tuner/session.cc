@@ -87,8 +87,8 @@ std::optional<PlanDraft> Session::take_plan(uint64_t number) {
 std::optional<Session::Settled> Session::take_settled() {
   return state_->take_settled();
 }
-SessionView Session::view() const {
-  return state_->view();
+SessionView Session::view(Detail detail) const {
+  return state_->view(detail);
 }
 const std::map<uint64_t, perfmodel::OpDescription>& Session::ops() const {
   return state_->ops();

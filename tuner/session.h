@@ -100,6 +100,10 @@ struct GuardView {
   std::vector<Rollback> rollbacks;  // oldest first
 };
 
+// kFigures leaves out what is copied or computed op by op: profiles, curves, predicted times and
+// runners-up, and with them Rule::kUserCap. For those who ask often.
+enum class Detail : uint8_t { kWhole, kFigures };
+
 struct SessionView {
   Phase phase = Phase::kRecognising;
   uint32_t steps = 0;  // whole steps, unwatched ones included
@@ -170,7 +174,7 @@ class Session {
   // What is stored of this program's plan is wrong: true once per rollback.
   bool take_forgotten();
 
-  SessionView view() const;
+  SessionView view(Detail detail = Detail::kWhole) const;
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const;
 
  private:

@@ -61,7 +61,7 @@ class Session::State {
 
   // session_view.cc
   std::optional<Settled> take_settled();
-  SessionView view() const;
+  SessionView view(Detail detail) const;
 
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const { return ops_; }
 

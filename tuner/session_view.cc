@@ -30,6 +30,21 @@ void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
   }
 }
 
+// What was measured of an op, and what follows from it. `own`: the program's own case.
+void add_evidence(const OpSamples& samples, Case own, perfmodel::Binding in_force, OpView& op) {
+  const Case planned{op.width == 0 ? own.width : op.width,
+                     op.width == 0 ? perfmodel::Binding::kNone : in_force};
+  op.profile = samples.profile;
+  op.curve = perfmodel::Curve(op.profile);
+  if (const auto point = op.curve.at(planned)) op.best_time = point->time;
+  op.own_time = median_at(samples, own);
+  find_runner_up(samples, planned, op);
+  const std::optional<perfmodel::CurvePoint> best = op.curve.best();
+  if (op.rule == Rule::kOwnWidth && best && own.width > 0 && best->at.width > own.width) {
+    op.rule = Rule::kUserCap;
+  }
+}
+
 bool changes_nothing(const SessionView& view) {
   return view.binding == perfmodel::Binding::kNone &&
          std::all_of(view.ops.begin(), view.ops.end(),
@@ -38,7 +53,7 @@ bool changes_nothing(const SessionView& view) {
 
 }  // namespace
 
-SessionView Session::State::view() const {
+SessionView Session::State::view(Detail detail) const {
   SessionView view;
   view.phase = phase_;
   // The latest one that began has not ended.
@@ -91,17 +106,7 @@ SessionView Session::State::view() const {
       op.width = width < own_width_ ? width : 0;
       op.rule = in_force_.plan.rules[i];
     }
-    const Case planned{op.width == 0 ? own_width_ : op.width,
-                       op.width == 0 ? perfmodel::Binding::kNone : view.binding};
-    op.profile = site.samples.profile;
-    op.curve = perfmodel::Curve(op.profile);
-    if (const auto point = op.curve.at(planned)) op.best_time = point->time;
-    op.own_time = median_at(site.samples, own_case());
-    find_runner_up(site.samples, planned, op);
-    const std::optional<perfmodel::CurvePoint> best = op.curve.best();
-    if (op.rule == Rule::kOwnWidth && best && own_width_ > 0 && best->at.width > own_width_) {
-      op.rule = Rule::kUserCap;
-    }
+    if (detail == Detail::kWhole) add_evidence(site.samples, own_case(), view.binding, op);
     view.ops.push_back(std::move(op));
   }
   view.own_widths_in_force = phase_ == Phase::kTuned && changes_nothing(view);
@@ -128,7 +133,7 @@ std::optional<Session::Settled> Session::State::take_settled() {
                         candidates_[i].plan.widths == in_force_.plan.widths;
     if (chosen) plan.tuned_step_seconds = seconds(candidate_steps_[i].median());
   }
-  for (const OpView& op : view().ops) {
+  for (const OpView& op : view(Detail::kWhole).ops) {
     const auto known = ops_.find(op.place.key);
     StoredEntry entry;
     entry.place = op.place;

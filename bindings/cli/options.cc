@@ -99,6 +99,19 @@ std::vector<std::string> whole_command(std::vector<std::string> before, bool sep
   return before;
 }
 
+// The program to start, from what `app` left over and what stood behind the "--".
+base::Status take_command(const CLI::App& app, bool separated, Options& options) {
+  const std::vector<std::string> before = app.remaining();
+  if (!before.empty() && before.front().starts_with("-")) {
+    return base::Error{base::ErrorKind::kInvalid, "unknown option " + before.front() +
+                                                      "; see optile " + app.get_name() + " --help"};
+  }
+  options.command = whole_command(before, separated, options.command);
+  if (!options.command.empty()) return {};
+  return base::Error{base::ErrorKind::kInvalid,
+                     "no program to run: optile " + app.get_name() + " [OPTIONS] -- CMD"};
+}
+
 }  // namespace
 
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
@@ -121,10 +134,12 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
   CLI::App* undo = app.add_subcommand(
       "undo", "Back to the programs' own widths, now and in later runs; all of them, or as named");
+  CLI::App* metrics =
+      app.add_subcommand("metrics", "The daemon's metrics, as Prometheus reads them");
   CLI::App* stop =
       app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
-  add_socket(stop, options);
+  for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
   for (CLI::App* query : {ops, explain, undo}) add_client(query, options);
   explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
@@ -149,24 +164,15 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
   const std::vector<std::pair<CLI::App*, Verb>> verbs = {
-      {run, Verb::kRun},   {baseline, Verb::kBaseline}, {status, Verb::kStatus},
-      {ops, Verb::kOps},   {explain, Verb::kExplain},   {machine, Verb::kMachine},
-      {undo, Verb::kUndo}, {stop, Verb::kStop}};
+      {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
+      {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
+      {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop}};
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;
     if (verb != Verb::kRun && verb != Verb::kBaseline) continue;
-    const std::vector<std::string> before = app_of->remaining();
-    if (!before.empty() && before.front().starts_with("-")) {
-      return base::Error{
-          base::ErrorKind::kInvalid,
-          "unknown option " + before.front() + "; see optile " + app_of->get_name() + " --help"};
-    }
-    options.command = whole_command(before, separated, options.command);
-    if (options.command.empty()) {
-      return base::Error{base::ErrorKind::kInvalid,
-                         "no program to run: optile " + app_of->get_name() + " [OPTIONS] -- CMD"};
-    }
+    base::Status taken = take_command(*app_of, separated, options);
+    if (!taken.ok()) return taken.error();
   }
   return parsed;
 }

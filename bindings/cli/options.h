@@ -8,7 +8,7 @@
 
 namespace optile::cli {
 
-enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kUndo, kStop };
+enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kMetrics, kUndo, kStop };
 
 struct Options {
   Verb verb = Verb::kStatus;

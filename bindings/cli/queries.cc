@@ -65,6 +65,8 @@ std::string target_of(const Options& options) {
       return "/v1/machine";
     case Verb::kUndo:
       return "/v1/undo";
+    case Verb::kMetrics:
+      return "/metrics";
     default:
       return "/v1/status";
   }
@@ -242,6 +244,10 @@ int answer_query(const Options& options) try {
   if (answer.value().status != 200) {
     const Json error = json.is_object() ? json.value("error", Json()) : Json();
     return fail(error.is_object() ? text_of(error, "message", kRefused) : kRefused);
+  }
+  if (options.verb == Verb::kMetrics) {
+    std::fputs(answer.value().body.c_str(), stdout);
+    return 0;
   }
   if (!json.is_object())
     return fail("the daemon's answer cannot be read; ask with --json for more");

@@ -79,6 +79,7 @@ TEST(Options, AnUntouchedRunHasNothingToChoose) {
 TEST(Options, EveryQuestion) {
   EXPECT_EQ(parsed({"status"}).verb, Verb::kStatus);
   EXPECT_EQ(parsed({"machine"}).verb, Verb::kMachine);
+  EXPECT_EQ(parsed({"metrics", "--socket", "s"}).verb, Verb::kMetrics);
   EXPECT_EQ(parsed({"stop", "--socket", "s"}).verb, Verb::kStop);
   const Options ops = parsed({"ops", "--json", "--client", "7", "--socket", "s"});
   EXPECT_EQ(ops.verb, Verb::kOps);

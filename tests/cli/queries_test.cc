@@ -54,6 +54,14 @@ TEST_F(QueriesTest, WithoutADaemonTheMessageSaysWhatToDo) {
   EXPECT_EQ(said.out, "");
 }
 
+TEST_F(QueriesTest, MetricsAreHandedOnAsTheyCame) {
+  const std::string page = "# TYPE optile_clients gauge\noptile_clients 3\n";
+  const Said said = ask(about(Verb::kMetrics), 200, page);
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_EQ(said.out, page);
+  EXPECT_THAT(request_, StartsWith("GET /metrics "));
+}
+
 TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWords) {
   Options options = about(Verb::kExplain);
   options.op = "aten::x y";

@@ -15,6 +15,23 @@ TEST_F(ControllerTest, APageIsPublishedAsSoonAsTheClientIsThere) {
   EXPECT_EQ(controller_->next_drain(), std::chrono::milliseconds(5));
 }
 
+TEST_F(ControllerTest, FiguresAloneSayTheSameWidths) {
+  Attached attached = attach(hello("r"));
+  ASSERT_TRUE(run_until_tuned(attached, 3000));
+  const tuner::SessionView whole = *controller_->attached()[0].session;
+  const tuner::SessionView figures = *controller_->attached(tuner::Detail::kFigures)[0].session;
+  EXPECT_EQ(figures.steps, whole.steps);
+  EXPECT_EQ(figures.tuned_steps.count(), whole.tuned_steps.count());
+  EXPECT_EQ(figures.own_widths_in_force, whole.own_widths_in_force);
+  ASSERT_EQ(figures.ops.size(), whole.ops.size());
+  for (std::size_t i = 0; i < whole.ops.size(); ++i) {
+    EXPECT_EQ(figures.ops[i].place, whole.ops[i].place);
+    EXPECT_EQ(figures.ops[i].width, whole.ops[i].width);
+    EXPECT_EQ(figures.ops[i].profile.samples(), 0u);
+    EXPECT_GT(whole.ops[i].profile.samples(), 0u);
+  }
+}
+
 TEST_F(ControllerTest, TunesAProgramAndRemembersForTheNextRun) {
   Attached first = attach(hello("first"));
   ASSERT_TRUE(run_until_tuned(first, 3000));

@@ -2,6 +2,7 @@
 // script of writes (single words, header fields, plausible ops, events and steps, whole stretches
 // of random words, ring positions), of time going by, and of readings in between: drain, every
 // route of the API, the report at the end.
+#include <algorithm>
 #include <memory>
 #include <random>
 
@@ -44,7 +45,8 @@ class Hostile {
         budget_(optile::daemon::whole_budget(machine_)),
         controller_({machine_, store_.get(), optile::fuzz::standing_clocks(&now_ns_),
                      [this](int) { return budget_; }}),
-        api_(controller_, {1, "0", "s", 0}, [this] { return now_ns_; }) {}
+        metrics_({&controller_, "0", [] { return uint64_t{0}; }, [this] { return now_ns_; }}),
+        api_(controller_, metrics_, {1, "0", "s", 0}, [this] { return now_ns_; }) {}
 
   void run(Bytes& bytes) {
     attach(bytes.take<uint8_t>());
@@ -214,6 +216,12 @@ class Hostile {
       require(response.status == 200 || response.status == 404, "a question is answered");
       require(optile::daemon::Json::accept(response.body), "an answer is JSON");
     }
+    const std::string page = metrics_.page();
+    // JSON takes nothing but UTF-8, which is what Prometheus insists on too.
+    const auto strict = optile::daemon::Json::error_handler_t::strict;
+    require(!optile::daemon::Json(page).dump(-1, ' ', false, strict).empty(), "a page is UTF-8");
+    const auto lines = std::count(page.begin(), page.end(), '\n');
+    require(lines > 10 && lines < 6000, "a page has a bound");
   }
 
   uint64_t now_ns_ = kAttachNs;
@@ -221,6 +229,7 @@ class Hostile {
   optile::perfmodel::Machine machine_;
   optile::perfmodel::Budget budget_;
   Controller controller_;
+  optile::daemon::DaemonMetrics metrics_;
   Api api_;
   ClientRegions regions_;
   uint64_t id_ = 0;

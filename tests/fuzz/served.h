@@ -44,13 +44,15 @@ class Served {
         machine_(four_cores()),
         controller_({machine_, store_.get(), standing_clocks(&now_ns_),
                      [this](int) { return daemon::whole_budget(machine_); }}),
-        api_(controller_, {1, "0", http_path(), 0}, [this] { return now_ns_; }),
+        metrics_(
+            {&controller_, "0", [this] { return attach_.refused(); }, [this] { return now_ns_; }}),
+        api_(controller_, metrics_, {1, "0", http_path(), 0}, [this] { return now_ns_; }),
         attach_(io_, daemon::listen_at(attach_path(), SOCK_SEQPACKET).value(),
                 {[this](daemon::Hello hello) { return arrive(std::move(hello)); },
                  [this](uint64_t client) { controller_.depart(client); }},
                 log_),
         http_(
-            io_, daemon::listen_at(http_path(), SOCK_STREAM).value(),
+            io_, daemon::HttpServer::Listening{daemon::listen_at(http_path(), SOCK_STREAM).value()},
             [this](const daemon::HttpRequest& request) { return api_.answer(request); }, [] {}) {}
 
   std::string attach_path() const { return directory_ / "a"; }
@@ -82,6 +84,7 @@ class Served {
   std::unique_ptr<daemon::Store> store_;
   perfmodel::Machine machine_;
   daemon::Controller controller_;
+  daemon::DaemonMetrics metrics_;
   daemon::Api api_;
   boost::asio::io_context io_{1};
   daemon::AttachServer attach_;

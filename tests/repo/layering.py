@@ -56,6 +56,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("boost/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
     ("nlohmann/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
     ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
+    ("prometheus/*", ("daemon/metrics/exposition.cc",)),
     ("spdlog/*", ("daemon/log.cc",)),
     ("ATen/*", ("bindings/preload/torch/*",)),
     ("c10/*", ("bindings/preload/torch/*",)),

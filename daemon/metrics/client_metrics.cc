@@ -1,0 +1,106 @@
+#include "daemon/metrics/client_metrics.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/json_views.h"
+#include "daemon/metrics/label_text.h"
+
+namespace optile::daemon {
+namespace {
+
+// Samples of one client: every one has the same first two labels.
+class Writer {
+ public:
+  Writer(const ClientView& client, int place, std::vector<MetricSample>& samples)
+      : program_(label_text(client.hello.program)),
+        place_(std::to_string(place)),
+        samples_(samples) {}
+
+  void add(Metric metric, double value) { add(metric, "", value); }
+  void add(Metric metric, const char* third, double value) {
+    samples_.push_back({metric, {program_, place_, third, ""}, value});
+  }
+  void add(Metric metric, const char* third, std::optional<double> value) {
+    if (value) add(metric, third, *value);
+  }
+
+ private:
+  std::string program_;
+  std::string place_;
+  std::vector<MetricSample>& samples_;
+};
+
+void add_guard(const tuner::GuardView& guard, Writer& writer) {
+  const auto plans = std::count_if(guard.rollbacks.begin(), guard.rollbacks.end(),
+                                   [](const auto& one) { return one.what == "plan"; });
+  const auto all = static_cast<std::ptrdiff_t>(guard.rollbacks.size());
+  writer.add(Metric::kClientGuardActive, guard.active ? 1 : 0);
+  writer.add(Metric::kClientGuardVerified, guard.verified ? 1 : 0);
+  writer.add(Metric::kClientRollbacksTotal, "plan", static_cast<double>(plans));
+  writer.add(Metric::kClientRollbacksTotal, "op", static_cast<double>(all - plans));
+  writer.add(Metric::kClientControlStepsTotal, guard.controls);
+  writer.add(Metric::kClientControlSecondsTotal, guard.control_seconds);
+}
+
+void add_session(const tuner::SessionView& session, Writer& writer) {
+  writer.add(Metric::kClientStepsTotal, session.steps);
+  writer.add(Metric::kClientSampledStepsTotal, session.sampled_steps);
+  writer.add(Metric::kClientUnwatchedStepsTotal, session.unwatched_steps);
+  writer.add(Metric::kClientSecondsInSteps, session.seconds_in_steps);
+  writer.add(Metric::kClientSamplingLostSeconds, session.seconds_lost_to_sampling);
+  writer.add(Metric::kClientCoverage, "observed", session.observed_share);
+  writer.add(Metric::kClientCoverage, "steered", session.steerable_share);
+  writer.add(Metric::kClientPlanReplayed, session.plan_replayed ? 1 : 0);
+  if (session.own_width > 0) writer.add(Metric::kClientOwnWidth, session.own_width);
+  const auto steered = std::count_if(session.ops.begin(), session.ops.end(), [&](const auto& op) {
+    return op.width != 0 && op.width != session.own_width;
+  });
+  writer.add(Metric::kClientOps, static_cast<double>(session.ops.size()));
+  writer.add(Metric::kClientSteeredOps, static_cast<double>(steered));
+  add_guard(session.guard, writer);
+}
+
+}  // namespace
+
+std::vector<const char*> phase_names() {
+  using tuner::Phase;
+  std::vector<const char*> names = {"attaching"};
+  for (const Phase phase : {Phase::kRecognising, Phase::kExploring, Phase::kComparing,
+                            Phase::kTuned, Phase::kObserving}) {
+    names.push_back(tuner::phase_name(phase));
+  }
+  return names;
+}
+
+const char* phase_of(const ClientView& client) {
+  return client.session ? tuner::phase_name(client.session->phase) : "attaching";
+}
+
+void add_client_samples(const ClientView& client, const StepTimes& times, int place,
+                        std::vector<MetricSample>& samples) {
+  Writer writer(client, place, samples);
+  writer.add(Metric::kClientSpeedup, "control", ratio_of(times.own, times.tuned));
+  writer.add(Metric::kClientSpeedup, "separate_run", ratio_of(times.untouched, times.tuned));
+  writer.add(Metric::kClientStepSeconds, "own", times.own);
+  writer.add(Metric::kClientStepSeconds, "uniform", times.uniform);
+  writer.add(Metric::kClientStepSeconds, "tuned", times.tuned);
+  writer.add(Metric::kClientStepSeconds, "baseline", times.untouched);
+  const std::string phase = phase_of(client);
+  for (const char* name : phase_names()) {
+    writer.add(Metric::kClientPhase, name, phase == name ? 1.0 : 0.0);
+  }
+  writer.add(Metric::kClientId, static_cast<double>(client.id));
+  writer.add(Metric::kClientCores, client.cores);
+  writer.add(Metric::kClientFallbacks, static_cast<double>(fallback_texts(client).size()));
+  writer.add(Metric::kClientShimSeconds, client.shim_seconds);
+  const ReaderCounters& counters = client.counters;
+  writer.add(Metric::kClientEventsTotal, "read", static_cast<double>(counters.read));
+  writer.add(Metric::kClientEventsTotal, "dropped", static_cast<double>(counters.dropped));
+  writer.add(Metric::kClientEventsTotal, "rejected", static_cast<double>(counters.rejected));
+  if (client.session) add_session(*client.session, writer);
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,136 @@
+#include "daemon/metrics/daemon_metrics.h"
+
+#include <set>
+#include <utility>
+
+#include "daemon/json_views.h"
+#include "daemon/metrics/client_metrics.h"
+#include "daemon/metrics/exposition.h"
+#include "daemon/metrics/label_text.h"
+#include "daemon/metrics/process_metrics.h"
+#include "daemon/step_times.h"
+
+namespace optile::daemon {
+namespace {
+
+// The page's own two: how many series there are, and how many were left out.
+constexpr std::size_t kOwnSeries = 2;
+
+void add(std::vector<MetricSample>& samples, Metric metric, double value) {
+  samples.push_back({metric, {}, value});
+}
+
+void add(std::vector<MetricSample>& samples, Metric metric, std::string label, double value) {
+  samples.push_back({metric, {std::move(label)}, value});
+}
+
+}  // namespace
+
+DaemonMetrics::DaemonMetrics(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
+
+std::string DaemonMetrics::page(Audience audience) {
+  const uint64_t begin_ns = dependencies_.monotonic_ns();
+  ++pages_;
+  std::vector<MetricSample> all = samples(audience);
+  const std::size_t dropped = keep_within(kMaxSeries - kOwnSeries, all);
+  add(all, Metric::kSeriesDropped, static_cast<double>(dropped));
+  add(all, Metric::kSeries, static_cast<double>(all.size() + 1));
+  std::string text = exposition(std::move(all));
+  last_seconds_ = static_cast<double>(dependencies_.monotonic_ns() - begin_ns) / 1e9;
+  return text;
+}
+
+std::vector<MetricSample> DaemonMetrics::samples(Audience audience) {
+  const Controller& controller = *dependencies_.controller;
+  const std::vector<ClientView> clients = controller.attached(tuner::Detail::kFigures);
+  ops_.update(clients, [&controller](uint64_t id) { return controller.view(id); });
+  std::vector<MetricSample> samples;
+  add_daemon_samples(clients, samples);
+  if (audience == Audience::kScraper) add_process_samples(samples);
+  add_op_samples(samples);
+  assign_places(clients);
+  lookups_ = 0;
+  const uint64_t writes = controller.tally().store_writes;
+  if (writes != earlier_as_of_) earlier_.clear();
+  earlier_as_of_ = writes;
+  for (const ClientView& client : clients) {
+    const StepTimes times = client.session ? step_times(client, earlier_runs(client)) : StepTimes();
+    add_client_samples(client, times, places_.at(client.id), samples);
+  }
+  if (clients.empty()) earlier_.clear();
+  return samples;
+}
+
+void DaemonMetrics::add_daemon_samples(const std::vector<ClientView>& clients,
+                                       std::vector<MetricSample>& samples) const {
+  Controller& controller = *dependencies_.controller;
+  const Controller::Tally& tally = controller.tally();
+  add(samples, Metric::kBuildInfo, label_text(dependencies_.version), 1);
+  for (const std::string phase : phase_names()) {
+    double count = 0;
+    for (const ClientView& client : clients) count += phase == phase_of(client) ? 1 : 0;
+    add(samples, Metric::kClients, phase, count);
+  }
+  add(samples, Metric::kClientsAttachedTotal, static_cast<double>(tally.attached));
+  add(samples, Metric::kClientsRefusedTotal, static_cast<double>(dependencies_.refused()));
+  add(samples, Metric::kBudgetCores, controller.budget().cores);
+  add(samples, Metric::kMachineCores, static_cast<double>(controller.machine().cores.size()));
+  const std::string state = keeping_name(controller.store().state().keeping);
+  for (const Store::Keeping one :
+       {Store::Keeping::kOnDisk, Store::Keeping::kInMemory, Store::Keeping::kFailing}) {
+    add(samples, Metric::kStoreState, keeping_name(one), state == keeping_name(one) ? 1 : 0);
+  }
+  add(samples, Metric::kStoreWriteFailuresTotal,
+      static_cast<double>(controller.store().state().failed_writes));
+  add(samples, Metric::kStorePendingRecords, static_cast<double>(controller.pending_records()));
+  add(samples, Metric::kScrapesTotal, static_cast<double>(pages_));
+  add(samples, Metric::kScrapeSeconds, last_seconds_);
+  add(samples, Metric::kOpsFolded, static_cast<double>(ops_.folded()));
+}
+
+void DaemonMetrics::add_op_samples(std::vector<MetricSample>& samples) const {
+  for (const OpLedger::Row& row : ops_.rows()) {
+    const std::array<std::string, kMaxLabels> labels = {row.program, row.op, row.shape,
+                                                        row.direction};
+    samples.push_back({Metric::kOpSecondsTotal, labels, row.seconds});
+    samples.push_back({Metric::kOpExecutionsTotal, labels, row.executions});
+    if (row.width > 0) {
+      samples.push_back({Metric::kOpWidth, labels, static_cast<double>(row.width)});
+    }
+  }
+}
+
+// The lowest free number: labels stay few however many programs come and go.
+void DaemonMetrics::assign_places(const std::vector<ClientView>& clients) {
+  Places kept;
+  std::set<int> taken;
+  for (const ClientView& client : clients) {
+    const auto had = places_.find(client.id);
+    if (had == places_.end()) continue;
+    kept.insert(*had);
+    taken.insert(had->second);
+  }
+  int next = 1;
+  for (const ClientView& client : clients) {
+    if (kept.count(client.id) != 0) continue;
+    while (taken.count(next) != 0) ++next;
+    kept[client.id] = next++;
+  }
+  places_ = std::move(kept);
+}
+
+const std::vector<RunRecord>& DaemonMetrics::earlier_runs(const ClientView& client) {
+  static const std::vector<RunRecord> nothing;
+  std::string program = client.hello.executable;
+  for (const std::string* part : {&client.hello.program, &client.hello.arguments}) {
+    program.append(1, '\0').append(*part);
+  }
+  const auto found = earlier_.find(program);
+  if (found != earlier_.end()) return found->second;
+  if (lookups_ == kMaxLookups) return nothing;
+  ++lookups_;
+  return earlier_.emplace(std::move(program), dependencies_.controller->earlier_runs(client))
+      .first->second;
+}
+
+}  // namespace optile::daemon

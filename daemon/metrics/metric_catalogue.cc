@@ -1,0 +1,176 @@
+#include "daemon/metrics/metric_catalogue.h"
+
+#include <nlohmann/json.hpp>
+
+namespace optile::daemon {
+namespace {
+
+constexpr MetricType kCounter = MetricType::kCounter;
+constexpr MetricType kGauge = MetricType::kGauge;
+constexpr std::array<const char*, kMaxLabels> kNone = {};
+constexpr std::array<const char*, kMaxLabels> kOfClient = {"program", "client"};
+constexpr std::array<const char*, kMaxLabels> kOfClientAndKind = {"program", "client", "kind"};
+constexpr std::array<const char*, kMaxLabels> kOfOp = {"program", "op", "shape", "direction"};
+
+constexpr std::array<MetricEntry, kMetrics> kCatalogue = {{
+    {Metric::kBuildInfo,
+     "optile_build_info",
+     kGauge,
+     "",
+     {"version"},
+     "Always 1; the label tells the version of the daemon."},
+    {Metric::kClients,
+     "optile_clients",
+     kGauge,
+     "",
+     {"phase"},
+     "Attached programs by phase of their tuning."},
+    {Metric::kClientsAttachedTotal, "optile_clients_attached_total", kCounter, "", kNone,
+     "Programs that attached since the daemon began."},
+    {Metric::kClientsRefusedTotal, "optile_clients_refused_total", kCounter, "", kNone,
+     "Programs that were refused: too many, or of another version. They run untuned."},
+    {Metric::kBudgetCores, "optile_budget_cores", kGauge, "", kNone,
+     "Cores that the kernel grants the daemon's user."},
+    {Metric::kMachineCores, "optile_machine_cores", kGauge, "", kNone, "Cores of the machine."},
+    {Metric::kStoreState,
+     "optile_store_state",
+     kGauge,
+     "",
+     {"state"},
+     "1 for where what is learned is kept: on_disk, in_memory or failing; 0 for the others."},
+    {Metric::kStoreWriteFailuresTotal, "optile_store_write_failures_total", kCounter, "", kNone,
+     "Attempts to write to the store that failed; they are repeated."},
+    {Metric::kStorePendingRecords, "optile_store_pending_records", kGauge, "", kNone,
+     "Records that wait to be written to the store."},
+    {Metric::kScrapesTotal, "optile_scrapes_total", kCounter, "", kNone,
+     "How often these metrics were made, this time included."},
+    {Metric::kScrapeSeconds, "optile_scrape_seconds", kGauge, "seconds", kNone,
+     "How long the daemon took to make the previous page of metrics."},
+    {Metric::kSeries, "optile_series", kGauge, "", kNone, "Series on this page."},
+    {Metric::kSeriesDropped, "optile_series_dropped", kGauge, "", kNone,
+     "Series left out of this page because of the cap."},
+    {Metric::kOpsFolded, "optile_ops_folded", kGauge, "", kNone,
+     "Ops that are counted under op=\"other\", since only the longest have series of their own."},
+    {Metric::kProcessCpuSecondsTotal, "process_cpu_seconds_total", kCounter, "seconds", kNone,
+     "Processor time of the daemon, user and system."},
+    {Metric::kProcessResidentBytes, "process_resident_memory_bytes", kGauge, "bytes", kNone,
+     "Resident memory of the daemon."},
+    {Metric::kProcessVirtualBytes, "process_virtual_memory_bytes", kGauge, "bytes", kNone,
+     "Virtual memory of the daemon."},
+    {Metric::kProcessOpenFds, "process_open_fds", kGauge, "", kNone,
+     "Open file descriptors of the daemon."},
+    {Metric::kProcessMaxFds, "process_max_fds", kGauge, "", kNone,
+     "Most file descriptors that the daemon may open."},
+    {Metric::kProcessStartSeconds, "process_start_time_seconds", kGauge, "seconds", kNone,
+     "When the daemon began, in seconds since 1970."},
+    {Metric::kProcessThreads, "process_threads", kGauge, "", kNone, "Threads of the daemon."},
+    {Metric::kClientSpeedup, "optile_client_speedup_ratio", kGauge, "ratio", kOfClientAndKind,
+     "Step time before over step time tuned: against control steps of this run (control), or "
+     "against an untouched run of the same program (separate_run). Above 1: faster."},
+    {Metric::kClientStepSeconds, "optile_client_step_seconds", kGauge, "seconds", kOfClientAndKind,
+     "Median time of a step: at the program's own widths (own), at the best single width "
+     "(uniform), under the plan in force (tuned), of an untouched run (baseline)."},
+    {Metric::kClientStepsTotal, "optile_client_steps_total", kCounter, "", kOfClient,
+     "Whole steps, unwatched ones included."},
+    {Metric::kClientSamplingLostSeconds, "optile_client_sampling_lost_seconds", kGauge, "seconds",
+     kOfClient,
+     "What the search has cost this run so far: sampled steps less as many ordinary ones."},
+    {Metric::kOpSecondsTotal, "optile_op_seconds_total", kCounter, "seconds", kOfOp,
+     "Time inside the op, over all attached runs of the program. What has no series of its own "
+     "is under op=\"other\"."},
+    {Metric::kOpExecutionsTotal, "optile_op_executions_total", kCounter, "", kOfOp,
+     "Executions of the op that were watched, over all attached runs of the program."},
+    {Metric::kOpWidth, "optile_op_width", kGauge, "", kOfOp,
+     "Threads that the op runs with under the plans in force; the most, where places differ."},
+    {Metric::kClientPhase,
+     "optile_client_phase",
+     kGauge,
+     "",
+     {"program", "client", "phase"},
+     "1 for the phase that the tuning of this program is in, 0 for the others."},
+    {Metric::kClientId, "optile_client_id", kGauge, "", kOfClient,
+     "Number of this client for `optile ops --client`; the label is a place that is used again."},
+    {Metric::kClientSampledStepsTotal, "optile_client_sampled_steps_total", kCounter, "", kOfClient,
+     "Steps in which some op ran a case that is neither planned nor control."},
+    {Metric::kClientSecondsInSteps, "optile_client_seconds_in_steps", kGauge, "seconds", kOfClient,
+     "Time of all whole steps; unwatched ones count as the median."},
+    {Metric::kClientCoverage, "optile_client_coverage_ratio", kGauge, "ratio", kOfClientAndKind,
+     "Share of a step's time inside ops that were observed, and inside those that can be "
+     "steered."},
+    {Metric::kClientGuardActive, "optile_client_guard_active", kGauge, "", kOfClient,
+     "1 while a plan that changes something is in force and held to its word."},
+    {Metric::kClientGuardVerified, "optile_client_guard_verified", kGauge, "", kOfClient,
+     "1 where the plan was compared with the program's own widths since it came into force."},
+    {Metric::kClientRollbacksTotal,
+     "optile_client_rollbacks_total",
+     kCounter,
+     "",
+     {"program", "client", "what"},
+     "What lost against the program's own widths and was taken back: a whole plan, or an op."},
+    {Metric::kClientControlStepsTotal, "optile_client_control_steps_total", kCounter, "", kOfClient,
+     "Whole steps at the program's own widths, run to know that the plan still pays."},
+    {Metric::kClientControlSecondsTotal, "optile_client_control_seconds_total", kCounter, "seconds",
+     kOfClient, "Time of those steps."},
+    {Metric::kClientOwnWidth, "optile_client_own_width", kGauge, "", kOfClient,
+     "Threads that the program would use by itself."},
+    {Metric::kClientCores, "optile_client_cores", kGauge, "", kOfClient,
+     "Cores of the program's budget."},
+    {Metric::kClientOps, "optile_client_ops", kGauge, "", kOfClient,
+     "Places of ops in a step of the program."},
+    {Metric::kClientSteeredOps, "optile_client_steered_ops", kGauge, "", kOfClient,
+     "Places whose width the plan changes."},
+    {Metric::kClientPlanReplayed, "optile_client_plan_replayed", kGauge, "", kOfClient,
+     "1 where the plan in force came from the store."},
+    {Metric::kClientFallbacks, "optile_client_fallbacks", kGauge, "", kOfClient,
+     "Things that were given up in this run; the report names them."},
+    {Metric::kClientUnwatchedStepsTotal, "optile_client_unwatched_steps_total", kCounter, "",
+     kOfClient, "Steps that passed while the shim rested."},
+    {Metric::kClientShimSeconds, "optile_client_shim_seconds", kGauge, "seconds", kOfClient,
+     "Time that the shim took inside the program, as it counts it."},
+    {Metric::kClientEventsTotal,
+     "optile_client_events_total",
+     kCounter,
+     "",
+     {"program", "client", "result"},
+     "Events by what became of them: read, dropped (ring full) or rejected (no sense)."},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kMetrics; ++i) {
+    if (static_cast<std::size_t>(kCatalogue[i].metric) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "the table is indexed by the metric");
+
+}  // namespace
+
+std::size_t MetricEntry::label_count() const {
+  std::size_t count = 0;
+  while (count < kMaxLabels && labels[count] != nullptr) ++count;
+  return count;
+}
+
+std::span<const MetricEntry, kMetrics> metric_catalogue() {
+  return kCatalogue;
+}
+
+const MetricEntry& metric_entry(Metric metric) {
+  return kCatalogue[static_cast<std::size_t>(metric)];
+}
+
+std::string metric_catalogue_json() {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const MetricEntry& entry : kCatalogue) {
+    nlohmann::ordered_json labels = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < entry.label_count(); ++i) labels.push_back(entry.labels[i]);
+    all.push_back({{"name", entry.name},
+                   {"type", entry.type == MetricType::kCounter ? "counter" : "gauge"},
+                   {"unit", entry.unit},
+                   {"labels", std::move(labels)},
+                   {"help", entry.help}});
+  }
+  return all.dump(2);
+}
+
+}  // namespace optile::daemon
