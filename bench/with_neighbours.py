@@ -33,7 +33,8 @@ def main(arguments: List[str]) -> int:
     count, command = parse(arguments)
     progress(f"{count} neighbours keep a core busy each")
     neighbours = [
-        subprocess.Popen([sys.executable, "-c", SPIN], stdin=subprocess.DEVNULL)
+        subprocess.Popen([sys.executable, "-c", SPIN], stdin=subprocess.DEVNULL,
+                         start_new_session=True)  # fmt: skip
         for _ in range(count)
     ]
     try:
