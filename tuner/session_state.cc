@@ -215,6 +215,14 @@ bool Session::State::records_all() const {
   return false;
 }
 
+// After the search, so that it waits for nothing, or where there is none to come. Where a watch is
+// on, another step may come.
+bool Session::State::wants_counts() const {
+  const bool nothing_to_steer = phase_ == Phase::kRecognising && model_ && own_width_ == 0;
+  const bool settled = phase_ == Phase::kTuned || phase_ == Phase::kObserving || nothing_to_steer;
+  return settled && !watching_ && counted_steps_ < options_.counted_steps;
+}
+
 // As many steps as the figures of a run need, whatever comes later.
 bool Session::State::heard_enough() const {
   if (phase_ == Phase::kTuned) return !watching_ && tuned_steps_.count() >= kHeardSteps;
@@ -231,7 +239,8 @@ bool Session::State::may_rest(const PlanDraft& draft) const {
 
 PlanDraft Session::State::make_draft() const {
   PlanDraft draft;
-  draft.record_all = records_all();
+  draft.count = wants_counts();
+  draft.record_all = records_all() || draft.count;
   draft.record_nested = draft.record_all && phase_ == Phase::kObserving;
   if (model_) {
     draft.marker = model_->marker();
