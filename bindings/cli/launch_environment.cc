@@ -51,6 +51,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   }
   set["OPTILE_SEARCH"] = options.search;
   set["OPTILE_STRATEGY"] = options.strategy;
+  set["OPTILE_COUNTERS"] = options.counters;
   set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
   set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
   for (const auto& [name, value] : decision.plan.environment) {

@@ -50,6 +50,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
+  choose(run, "--counters", options.counters, "Which counters are read while profiling",
+         {"auto", "software", "off"});
   add_outputs(run, options);
   return run;
 }

@@ -18,6 +18,7 @@ struct Options {
   std::string blas = "auto";
   std::string search = "auto";
   std::string strategy = "auto";
+  std::string counters = "auto";
   std::string report;  // file
   bool summary = false;
   std::string socket;   // empty = the default
