@@ -216,11 +216,11 @@ bool Session::State::records_all() const {
 }
 
 // After the search, so that it waits for nothing, or where there is none to come. Where a watch is
-// on, another step may come.
+// on, another step may come, and the guard's steps are compared as they are.
 bool Session::State::wants_counts() const {
   const bool nothing_to_steer = phase_ == Phase::kRecognising && model_ && own_width_ == 0;
   const bool settled = phase_ == Phase::kTuned || phase_ == Phase::kObserving || nothing_to_steer;
-  return settled && !watching_ && counted_steps_ < options_.counted_steps;
+  return settled && !watching_ && guard_page_.empty() && counted_steps_ < options_.counted_steps;
 }
 
 // As many steps as the figures of a run need, whatever comes later.
