@@ -8,7 +8,18 @@
 
 namespace optile::cli {
 
-enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kMetrics, kUndo, kStop };
+enum class Verb {
+  kRun,
+  kBaseline,
+  kStatus,
+  kOps,
+  kExplain,
+  kMachine,
+  kMetrics,
+  kUndo,
+  kStop,
+  kDoctor
+};
 
 struct Options {
   Verb verb = Verb::kStatus;
