@@ -195,8 +195,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
 void end_outermost(IssuingThread& thread, const OpenOp& op) {
   const uint64_t now = ticks();
   optile_event counts;
-  const bool reading = thread.counts.on != 0;
-  const bool counted = reading && end_counts(thread, &counts);
+  const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
   thread.nested_open = 0;
   const Attachment* attached = attachment();
@@ -217,8 +216,8 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   thread.observed += event.ticks;
   if ((op.flags & OPTILE_EVENT_STEERABLE) != 0) thread.steerable += event.ticks;
   ++thread.ops;
-  // Workers that read counters make an op slower: that is no fault of its width.
-  if (!reading) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
+  // Workers that read or close counters make an op slower: that is no fault of its width.
+  if (!counters_in_use()) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
   counts.op_id = event.op_id;
   counts.generation_low = event.generation_low;
   write_op(*attached, thread, event, op.record != 0, counted ? &counts : nullptr);
