@@ -128,7 +128,7 @@ std::string usual_store_path() {
 }
 
 std::string default_store_path() {
-  const std::string path = usual_store_path();
+  std::string path = usual_store_path();
   std::error_code ignored;
   if (path[0] == '/') fs::create_directories(fs::path(path).parent_path(), ignored);
   return path;

@@ -35,7 +35,7 @@ DaemonFacts sound_daemon() {
   daemon.state = DaemonFacts::State::kAnswers;
   daemon.socket = "/run/user/1/optile/optiled.sock";
   daemon.version = daemon.own_version = "0.1.0";
-  daemon.store = "/home/u/store.db";
+  daemon.store = "/srv/u/store.db";
   daemon.store_state = "on_disk";
   daemon.store_writable = true;
   return daemon;
@@ -240,8 +240,8 @@ TEST(DoctorProgram, ItsPytorchAndOurBridge) {
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kOk);
   program.objects.torch_core = "libtorch_cpu.so";
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kNote);
-  program.venv_torch = "/home/u/venv/lib/python3.11/site-packages/torch";
-  EXPECT_THAT(text_of(check_program(program, sound_installation())), HasSubstr("/home/u/venv"));
+  program.venv_torch = "/srv/u/venv/lib/python3.11/site-packages/torch";
+  EXPECT_THAT(text_of(check_program(program, sound_installation())), HasSubstr("/srv/u/venv"));
   program = sound_program();
   InstalledFacts without = sound_installation();
   without.bridge.clear();

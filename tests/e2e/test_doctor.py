@@ -8,8 +8,8 @@ from harness import OPTILE, PROGRAMS, PYTHON, EndToEndTest, without_privileges
 
 class Doctor(EndToEndTest):
     def examine(self, *words, env=None, wrap=list):
-        command = wrap([str(OPTILE), "doctor", "--json", "--socket", str(self.space.socket), *words])
-        answer = self.space.run(command, env)
+        command = [str(OPTILE), "doctor", "--json", "--socket", str(self.space.socket), *words]
+        answer = self.space.run(wrap(command), env)
         self.assertIn(answer.code, (0, 1), answer)
         found = json.loads(answer.stdout)
         self.assertEqual(answer.code, 1 if found["problems"] else 0, answer)
