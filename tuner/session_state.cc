@@ -215,12 +215,13 @@ bool Session::State::records_all() const {
   return false;
 }
 
-// After the search, so that it waits for nothing, or where there is none to come. Where a watch is
-// on, another step may come, and the guard's steps are compared as they are.
+// Behind the search and the first steps under its plan: neither they nor the guard, which hears of
+// no counted step, wait for counters. Where there is nothing to steer there is nothing to wait for.
 bool Session::State::wants_counts() const {
+  if (watching_ || !guard_page_.empty() || counted_steps_ >= options_.counted_steps) return false;
   const bool nothing_to_steer = phase_ == Phase::kRecognising && model_ && own_width_ == 0;
-  const bool settled = phase_ == Phase::kTuned || phase_ == Phase::kObserving || nothing_to_steer;
-  return settled && !watching_ && guard_page_.empty() && counted_steps_ < options_.counted_steps;
+  const bool tuned = phase_ == Phase::kTuned && tuned_steps_.count() >= kHeardSteps;
+  return tuned || phase_ == Phase::kObserving || nothing_to_steer;
 }
 
 // As many steps as the figures of a run need, whatever comes later.

@@ -196,10 +196,14 @@ TEST_F(ControllerTest, CountersAreAskedForOnceTheWidthsAreSettled) {
     const optile_plan_region& plan = attached.program->regions().plan();
     return (plan.pages[plan.generation & 1].flags & OPTILE_PAGE_COUNT) != 0;
   };
-  EXPECT_FALSE(counts());
   ASSERT_TRUE(run_until_tuned(attached, 3000));
-  EXPECT_TRUE(counts());
-  run(attached, 20);
+  int counted = 0;
+  for (int step = 0; step < 60; ++step) {
+    run(attached, 1);
+    counted += counts() ? 1 : 0;
+  }
+  EXPECT_GE(counted, 8);
+  EXPECT_LE(counted, 12);
   EXPECT_FALSE(counts());
 }
 
@@ -226,8 +230,6 @@ TEST_F(ControllerTest, TunedClientsAreReadRarely) {
   Attached attached = attach(hello("calm"));
   ASSERT_TRUE(run_until_tuned(attached, 3000));
   run(attached, 5);
-  EXPECT_EQ(controller_->next_drain(), std::chrono::milliseconds(5)) << "counted steps have events";
-  run(attached, 10);
   EXPECT_GE(controller_->next_drain(), std::chrono::milliseconds(200));
   run(attached, 60);
   EXPECT_LE(controller_->next_drain(), std::chrono::milliseconds(1000));
