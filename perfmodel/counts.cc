@@ -82,7 +82,9 @@ std::optional<double> OpCounts::busy_cores() const {
 }
 
 void Counts::add(const CountedExecution& execution) {
-  ops_[execution.key][execution.width].add(execution);
+  std::map<int, OpCounts>& widths = ops_[execution.key];
+  if (widths.size() >= kMostWidths && widths.count(execution.width) == 0) return;
+  widths[execution.width].add(execution);
   ++executions_;
 }
 

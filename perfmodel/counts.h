@@ -77,6 +77,8 @@ class OpCounts {
 // By key and width.
 class Counts {
  public:
+  static constexpr std::size_t kMostWidths = 16;  // of an op; what runs at further ones is left out
+
   void add(const CountedExecution& execution);
   // At this width, else at the width that was counted most often; null when none was.
   const OpCounts* find(uint64_t key, int width) const;

@@ -84,6 +84,16 @@ TEST(Counts, AnotherWidthStandsInForOneThatWasNeverCounted) {
   EXPECT_EQ(counts.find(kOp + 1, 1), nullptr);
 }
 
+TEST(Counts, AnOpHasOnlySoManyWidths) {
+  Counts counts;
+  const int most = static_cast<int>(Counts::kMostWidths);
+  for (int width = 1; width <= 1000; ++width) counts.add(execution(width, microseconds(100)));
+  EXPECT_EQ(counts.executions(), Counts::kMostWidths);
+  counts.add(execution(most, microseconds(100)));
+  EXPECT_EQ(counts.find(kOp, most)->executions(), 2u);
+  EXPECT_EQ(counts.find(kOp, 1000)->executions(), 2u) << "the width that was counted most";
+}
+
 TEST(Counts, EventsThatNobodyKnowsAreLeftOut) {
   Counts counts;
   CountedExecution one = execution(4, microseconds(100));
