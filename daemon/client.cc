@@ -1,6 +1,7 @@
 #include "daemon/client.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -9,6 +10,9 @@ namespace {
 
 // The loops over time in the recurrent layers that we met last up to a tenth of a second.
 constexpr std::chrono::milliseconds kLeastRepeating(300);
+
+// Two rounds of the four groups that there are at most.
+constexpr uint32_t kCountedSteps = 2 * OPTILE_COUNTER_GROUPS;
 
 // Masks must be left alone: the user bound the threads, or the kernel refused.
 constexpr uint32_t kNoMasks = OPTILE_FALLBACK_USER_BINDING | OPTILE_FALLBACK_MASK_REFUSED;
@@ -57,7 +61,7 @@ std::optional<tuner::Session::Settled> Client::drain() {
   if (!header || clock_refused_) return std::nullopt;
   if (session_ == nullptr && !start(*header)) return std::nullopt;
   follow(*header);
-  feed();
+  feed(*header);
   publish();
   return session_->take_settled();
 }
@@ -87,6 +91,9 @@ bool Client::start(const ClientHeader& header) {
   }
   // The same widths in every run: without a plan to repeat, those are the program's own.
   if (hello_.mode == OPTILE_MODE_FREEZE && !stored_) options.may_change_widths = false;
+  // An untouched run stays one, and what the user switched off is not asked for.
+  const bool counts = !hello_.baseline && header.counter_errno != ECANCELED;
+  options.counted_steps = counts ? kCountedSteps : 0;
   fallbacks_ = header.fallbacks;
   session_ = std::make_unique<tuner::Session>(std::move(options));
   return true;
@@ -117,9 +124,11 @@ void Client::follow(const ClientHeader& header) {
   }
 }
 
-void Client::feed() {
-  for (const ClientEvent& event : reader_.read({&*clock_, &schedule_lengths_})) {
+void Client::feed(const ClientHeader& header) {
+  const ClientReader::Context context{&*clock_, &schedule_lengths_, &header.counter_groups};
+  for (const ClientEvent& event : reader_.read(context)) {
     if (event.op) session_->on_op(*event.op);
+    if (event.counts) counts_.add(*event.counts);
     if (event.step) session_->on_step(*event.step);
   }
   for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
@@ -211,6 +220,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.own_width_cap = cases_.cores < cores_at_attach_ ? cases_.cores : 0;
   view.cores = cases_.cores;
   view.stored = stored_;
+  view.counts = counts_;
   if (session_ != nullptr) {
     view.session = session_->view(detail);
     view.ops = session_->ops();

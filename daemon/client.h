@@ -43,6 +43,7 @@ struct ClientView {
   std::map<uint64_t, perfmodel::OpDescription> ops;
   std::map<uint64_t, OpTotals> totals;  // by key
   double shim_seconds = 0;
+  perfmodel::Counts counts;  // what was counted in ops; the tier is in the header
 };
 
 class Client {
@@ -83,7 +84,7 @@ class Client {
  private:
   bool start(const ClientHeader& header);
   void follow(const ClientHeader& header);
-  void feed();
+  void feed(const ClientHeader& header);
   void publish();
   const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
 
@@ -108,6 +109,7 @@ class Client {
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   int own_width_ = 0;
   uint32_t fallbacks_ = 0;
+  perfmodel::Counts counts_;
 };
 
 }  // namespace optile::daemon

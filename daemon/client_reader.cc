@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint16_t kMaxWidth = 8192;  // wider than any machine of today
 constexpr perfmodel::Nanoseconds kLongestExecution = std::chrono::hours(24);
+constexpr uint64_t kMostCounted = uint64_t{1} << 56;  // two years of nanoseconds, or cycles
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
                                       OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_OWN_WIDTH |
                                       OPTILE_EVENT_STEERABLE;
@@ -35,6 +36,23 @@ std::optional<uint64_t> whole_generation(uint32_t low, uint64_t current) {
     whole -= UINT64_C(0x100000000);
   }
   return whole;
+}
+
+// The groups as far as they make sense: an event without a name is an unused place.
+void read_counters(const optile_client_header& copy, uint32_t tier, ClientHeader& header) {
+  header.counter_errno = std::clamp(copy.counter_errno, 0, 4095);
+  if (tier > OPTILE_COUNTERS_HARDWARE) return;
+  header.counter_tier = static_cast<perfmodel::CounterTier>(tier);
+  if (tier == OPTILE_COUNTERS_NONE) return;
+  header.counter_groups.resize(std::min<uint32_t>(copy.counter_groups, OPTILE_COUNTER_GROUPS));
+  for (std::size_t i = 0; i < header.counter_groups.size(); ++i) {
+    for (std::size_t j = 0; j < OPTILE_GROUP_EVENTS; ++j) {
+      const uint8_t event = copy.counter_events[i][j];
+      header.counter_groups[i][j] = event < perfmodel::kCountedEvents
+                                        ? static_cast<perfmodel::CountedEvent>(event)
+                                        : perfmodel::CountedEvent::kNothing;
+    }
+  }
 }
 
 perfmodel::Runtime runtime_of(uint32_t word) {
@@ -68,6 +86,8 @@ const char* rejection_name(Rejection why) {
       return "op";
     case Rejection::kKind:
       return "kind";
+    case Rejection::kCounts:
+      return "counts";
   }
   return "unknown";
 }
@@ -81,9 +101,11 @@ std::optional<ClientHeader> ClientReader::header() const {
   const optile_client_header& shared = region_->header;
   if (optile_load32(&shared.magic) != OPTILE_ABI_MAGIC) return std::nullopt;
   if (optile_load32(&shared.abi_version) != OPTILE_ABI_VERSION) return std::nullopt;
-  // `runtime` and `blas_ready` say that a path is complete, so they are read before the copy.
+  // `runtime` and `blas_ready` say that a path is complete, and `counter_tier` that the groups are,
+  // so they are read before the copy.
   const uint32_t runtime = optile_load32(&shared.runtime);
   const bool blas_ready = optile_load32(&shared.blas_ready) != 0;
+  const uint32_t counter_tier = optile_load32(&shared.counter_tier);
   const optile_client_header copy = copy_of(shared);
 
   ClientHeader header;
@@ -108,6 +130,7 @@ std::optional<ClientHeader> ClientReader::header() const {
   header.unseen_ops = copy.unseen_ops;
   header.shim_ticks = copy.shim_ticks;
   header.annotations = copy.annotations;
+  read_counters(copy, counter_tier, header);
   return header;
 }
 
@@ -193,17 +216,57 @@ void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<
   fill_ = std::max(fill_, static_cast<double>(waiting) / OPTILE_RING_EVENTS);
   const uint64_t now_ticks = context.clock->now();
   uint64_t latest_end = 0;
+  std::optional<optile_event> counts;
   for (; tail != head; ++tail) {
     const optile_event raw = copy_of(region_->threads[slot].ring[tail % OPTILE_RING_EVENTS]);
+    if (raw.kind == OPTILE_EVENT_COUNTS) {
+      if (counts) reject(Rejection::kCounts);
+      counts = raw;
+      continue;
+    }
     if (const std::optional<Rejection> wrong = fault(raw, context, now_ticks)) {
       reject(*wrong);
+      if (counts) reject(Rejection::kCounts);
+      counts.reset();
       continue;
     }
     // One thread's events are in order already; equal or odd times must not reorder them.
     latest_end = std::max(latest_end, raw.begin_ticks + raw.ticks);
     out.push_back({latest_end, decode(raw, context)});
+    out.back().event.counts = take_counts(raw, context, counts);
     ++counters_.read;
   }
+  // Counts and op are written together: there is nothing that it could still belong to.
+  if (counts) reject(Rejection::kCounts);
+}
+
+std::optional<perfmodel::CountedExecution> ClientReader::take_counts(
+    const optile_event& op, const Context& context, std::optional<optile_event>& counts) {
+  if (!counts) return std::nullopt;
+  const optile_event raw = *counts;
+  counts.reset();
+  const bool belongs = op.kind == OPTILE_EVENT_OP && raw.op_id == op.op_id;
+  if (!belongs || !counts_make_sense(raw, context)) {
+    reject(Rejection::kCounts);
+    return std::nullopt;
+  }
+  perfmodel::CountedExecution execution;
+  execution.key = registry_[op.op_id].key;
+  execution.width = op.width;
+  execution.duration = context.clock->duration(op.ticks);
+  execution.regions = op.regions;
+  execution.threads = raw.regions;
+  execution.events = (*context.counter_groups)[raw.column];
+  execution.counts = {raw.begin_ticks, raw.ticks, raw.context, raw.region_ticks};
+  return execution;
+}
+
+bool ClientReader::counts_make_sense(const optile_event& raw, const Context& context) {
+  const bool group_is_known =
+      context.counter_groups != nullptr && raw.column < context.counter_groups->size();
+  if (!group_is_known || raw.flags != 0) return false;
+  if (raw.regions == 0 || raw.regions > kMaxWidth) return false;
+  return std::max({raw.begin_ticks, raw.ticks, raw.context, raw.region_ticks}) <= kMostCounted;
 }
 
 std::optional<Rejection> ClientReader::fault(const optile_event& raw, const Context& context,

@@ -10,6 +10,7 @@
 
 #include "bindings/abi/layout.h"
 #include "daemon/tick_clock.h"
+#include "perfmodel/counts.h"
 #include "perfmodel/op.h"
 #include "tuner/session.h"
 
@@ -35,11 +36,14 @@ struct ClientHeader {
   uint64_t unseen_ops = 0;
   uint64_t shim_ticks = 0;
   uint64_t annotations = 0;
+  perfmodel::CounterTier counter_tier = perfmodel::CounterTier::kNone;
+  std::vector<std::array<perfmodel::CountedEvent, OPTILE_GROUP_EVENTS>> counter_groups;
+  int counter_errno = 0;  // why a higher tier was refused
 };
 
 // Why something a client wrote was not used.
-enum class Rejection { kRing, kRecord, kWidth, kTime, kPlan, kColumn, kOp, kKind };
-inline constexpr std::size_t kRejections = 8;
+enum class Rejection { kRing, kRecord, kWidth, kTime, kPlan, kColumn, kOp, kKind, kCounts };
+inline constexpr std::size_t kRejections = 9;
 const char* rejection_name(Rejection why);
 
 struct ReaderCounters {
@@ -65,9 +69,10 @@ struct OpTotals {
   uint64_t own_width_count = 0;
 };
 
-// In the order of their ends: exactly one of the two is set.
+// In the order of their ends: exactly one of `op` and `step` is set.
 struct ClientEvent {
   std::optional<tuner::OpEvent> op;
+  std::optional<perfmodel::CountedExecution> counts;  // of the op
   std::optional<tuner::StepEvent> step;
 };
 
@@ -92,6 +97,9 @@ class ClientReader {
     const TickClock* clock = nullptr;
     // Length of the schedule of plan i at index i - 1; its size is the current generation.
     const std::vector<uint8_t>* schedule_lengths = nullptr;
+    // What the groups of counts hold; null or empty: none are expected.
+    const std::vector<std::array<perfmodel::CountedEvent, OPTILE_GROUP_EVENTS>>* counter_groups =
+        nullptr;
   };
   // Events up to the mark, in the order of their ends. tail(i) is to be published afterwards.
   std::vector<ClientEvent> read(const Context& context);
@@ -113,6 +121,11 @@ class ClientReader {
   // The first thing that is wrong with an event, if any.
   std::optional<Rejection> fault(const optile_event& raw, const Context& context,
                                  uint64_t now_ticks) const;
+  static bool counts_make_sense(const optile_event& raw, const Context& context);
+  // The counts that came directly before an op, when they are its own; anything else is rejected.
+  std::optional<perfmodel::CountedExecution> take_counts(const optile_event& op,
+                                                         const Context& context,
+                                                         std::optional<optile_event>& counts);
   // Of an event without fault.
   ClientEvent decode(const optile_event& raw, const Context& context) const;
 

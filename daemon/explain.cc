@@ -95,6 +95,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
                     {"binding", perfmodel::binding_name(session.binding)},
                     {"time_ns", op.best_time.count()},
                     {"own_time_ns", op.own_time.count()}};
+  json["counters"] = perfmodel::counter_tier_name(header.counter_tier);
+  json["counter_reason"] = text_or_null(counter_reason(header));
   json["switching_cost"] = {{"ns", session.switching_cost.count()},
                             {"measured", session.switching_cost_measured}};
   json["user"] = {

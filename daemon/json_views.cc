@@ -1,6 +1,7 @@
 #include "daemon/json_views.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -8,7 +9,7 @@
 namespace optile::daemon {
 namespace {
 
-constexpr std::array<std::pair<uint32_t, const char*>, 11> kFallbackTexts = {{
+constexpr std::array<std::pair<uint32_t, const char*>, 12> kFallbackTexts = {{
     {OPTILE_FALLBACK_NO_RUNTIME,
      "no OpenMP runtime was found in the program: its widths were left alone"},
     {OPTILE_FALLBACK_TWO_RUNTIMES,
@@ -26,6 +27,7 @@ constexpr std::array<std::pair<uint32_t, const char*>, 11> kFallbackTexts = {{
     {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},
     {OPTILE_FALLBACK_ENTRY_DISABLED,
      "ops that were slower at their planned width than at the program's own were put back"},
+    {OPTILE_FALLBACK_NO_COUNTERS, "counters could not be read: ops are known by their time alone"},
 }};
 
 Json nullable(double number) {
@@ -276,6 +278,7 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
   const auto totals = client.totals.find(op.place.key);
   row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
   row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
+  row["counts"] = counts_json(client, op.place.key, op.width == 0 ? own : op.width);
   return row;
 }
 
@@ -292,6 +295,60 @@ Json guard_json(const tuner::GuardView& guard) {
           {"controls", guard.controls},
           {"control_seconds", guard.control_seconds},
           {"rollbacks", std::move(rollbacks)}};
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+std::string counter_reason(const ClientHeader& header) {
+  const bool none = header.counter_tier == perfmodel::CounterTier::kNone;
+  switch (header.counter_errno) {
+    case 0:
+      return none ? "nothing was counted yet" : "";
+    case ECANCELED:
+      return "switched off with --counters off";
+    case ENODEV:
+    case ENOENT:
+      return none ? "the counter library is not there" : "the processor grants no counters here";
+    case EACCES:
+    case EPERM:
+      return none ? "the counter library cannot be trusted: others may write to it"
+                  : "the kernel refused perf events: see perf_event_paranoid in optile doctor";
+    case EBUSY:
+      return "the program uses PAPI itself";
+    default:
+      return "refused, error " + std::to_string(header.counter_errno);
+  }
+}
+
+Json counts_json(const ClientView& client, uint64_t key, int width) {
+  using perfmodel::CountedEvent;
+  const perfmodel::OpCounts* counts = client.counts.find(key, width);
+  if (counts == nullptr) return nullptr;
+  Json means = Json::object();
+  for (std::size_t i = 1; i < perfmodel::kCountedEvents; ++i) {
+    const auto event = static_cast<CountedEvent>(i);
+    if (const auto mean = counts->mean(event)) means[perfmodel::counted_event_name(event)] = *mean;
+  }
+  Json ratios = Json::object();
+  const auto add = [&](const char* name, std::optional<double> ratio, double scale) {
+    if (ratio) ratios[name] = *ratio * scale;
+  };
+  add("instructions_per_cycle", counts->ratio(CountedEvent::kInstructions, CountedEvent::kCycles),
+      1);
+  for (const CountedEvent event :
+       {CountedEvent::kLlcAccesses, CountedEvent::kLlcMisses, CountedEvent::kL1Hits}) {
+    const std::string name =
+        std::string(perfmodel::counted_event_name(event)) + "_per_1000_instructions";
+    add(name.c_str(), counts->ratio(event, CountedEvent::kInstructions), 1000);
+  }
+  add("busy_cores", counts->busy_cores(), 1);
+  return {{"executions", counts->executions()},
+          {"too_short", counts->too_short()},
+          {"threads", counts->threads()},
+          {"per_execution", std::move(means)},
+          {"ratios", std::move(ratios)}};
 }
 
 Json budget_json(const perfmodel::Budget& budget) {

@@ -25,6 +25,12 @@ std::string openmp_runtime_name(perfmodel::Runtime runtime);
 // The word behind `name=` in a launch plan's text; "" where it has none.
 std::string launch_word(const std::string& launch_plan, const std::string& name);
 
+// Why the tier of counters is no higher; "" where nothing was refused.
+std::string counter_reason(const ClientHeader& header);
+// What was counted in an op at about this width; null where nothing was.
+Json counts_json(const ClientView& client, uint64_t key, int width);
+Json text_or_null(const std::string& text);  // null for ""
+
 // What was lost for this client, one sentence each.
 std::vector<std::string> fallback_texts(const ClientView& client);
 

@@ -54,6 +54,7 @@ struct Marker {
 struct PlanDraft {
   bool record_all = false;  // events for every op
   bool record_nested = false;
+  bool count = false;     // counters around ops; what is measured then is no sample
   bool may_rest = false;  // no width is changed: the client may leave most steps unwatched
   std::optional<Marker> marker;
   perfmodel::Binding binding = perfmodel::Binding::kNone;

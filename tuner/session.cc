@@ -136,6 +136,8 @@ void Session::State::watch_sequence(const OpEvent& event) {
 }
 
 void Session::State::take_sample(const OpEvent& event) {
+  const auto page = pages_.find(event.plan);
+  if (page != pages_.end() && page->second.counts) return;
   Site* site = model_ == nullptr ? nullptr : model_->find(event.place);
   if (site != nullptr && event.width > 0) {
     ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
@@ -192,6 +194,10 @@ void Session::State::count_step(const StepEvent& event) {
   if (event.mixed) return;
   const auto page = pages_.find(event.plan);
   const bool known = page != pages_.end();
+  if (known && page->second.counts) {
+    if (++counted_steps_ == options_.counted_steps) changed();
+    return;
+  }
   if (!event.column) {
     const bool planned = known && page->second.base_is_plan;
     if (!planned) {
@@ -353,6 +359,7 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
   Page page;
   const bool replaying = replay_.has_value();
   page.base_is_plan = replaying || phase_ == Phase::kTuned;
+  page.counts = draft.count;
   if (phase_ == Phase::kExploring) {
     for (bool control : trial_.control) {
       page.columns.push_back(control ? Column::kControl : Column::kTrial);

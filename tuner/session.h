@@ -40,6 +40,9 @@ struct SessionOptions {
   // A sequence has to repeat for so long before it is taken for the step: the loops inside one
   // (the time steps of a recurrent layer) are over sooner.
   perfmodel::Nanoseconds least_repeating{0};
+  // Steps in which counters are read, once the widths are settled and heard (or only observed):
+  // neither search nor guard waits for them. 0 = none.
+  uint32_t counted_steps = 0;
 };
 
 // An execution of an op at depth 0, as the daemon decoded and validated it.

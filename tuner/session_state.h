@@ -71,6 +71,7 @@ class Session::State {
   // What the caller was given under a number, as far as later events need it.
   struct Page {
     bool base_is_plan = false;  // outside of the schedule: the plan in force, else own widths
+    bool counts = false;        // every step pays for counters
     std::vector<Column> columns;
   };
 
@@ -99,6 +100,7 @@ class Session::State {
   void add_entries(PlanDraft& draft) const;
   void add_planned_entries(PlanDraft& draft) const;
   bool records_all() const;
+  bool wants_counts() const;
   bool heard_enough() const;
   bool may_rest(const PlanDraft& draft) const;
   void changed() { ++version_; }
@@ -208,6 +210,7 @@ class Session::State {
   uint32_t steps_begun_ = 0;
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0;  // in observe mode
+  uint32_t counted_steps_ = 0;   // in which counters were read
   uint32_t sampled_steps_ = 0;
   double sampled_seconds_ = 0;
   double step_seconds_ = 0;

@@ -103,7 +103,17 @@ std::string own_folder() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path().string();
 }
 
-std::string default_store_path() {
+std::string find_shim() {
+  const fs::path here = own_folder();
+  std::error_code ignored;
+  for (const fs::path& folder : {here / "../lib", here / "../lib/optile", here}) {
+    const fs::path shim = folder / "liboptile_preload.so";
+    if (fs::exists(shim, ignored)) return fs::canonical(shim, ignored).string();
+  }
+  return "";
+}
+
+std::string usual_store_path() {
   const char* state = getenv("XDG_STATE_HOME");
   const char* home = getenv("HOME");
   fs::path folder;
@@ -114,9 +124,14 @@ std::string default_store_path() {
   } else {
     return ":memory:";
   }
-  std::error_code ignored;
-  fs::create_directories(folder, ignored);
   return (folder / "store.db").string();
+}
+
+std::string default_store_path() {
+  std::string path = usual_store_path();
+  std::error_code ignored;
+  if (path[0] == '/') fs::create_directories(fs::path(path).parent_path(), ignored);
+  return path;
 }
 
 base::Status ensure_daemon(const DaemonPaths& paths, std::chrono::milliseconds patience) {

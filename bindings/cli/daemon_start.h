@@ -16,7 +16,11 @@ struct DaemonPaths {
 
 // Folder of the running optile binary.
 std::string own_folder();
+// The shim beside it; empty when there is none.
+std::string find_shim();
 // ~/.local/state/optile/store.db, by XDG_STATE_HOME; ":memory:" without a home.
+std::string usual_store_path();
+// The same, with its folder made.
 std::string default_store_path();
 
 // Returns at once when one answers; else starts one (two launchers at once: one daemon wins, the

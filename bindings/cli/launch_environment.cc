@@ -1,7 +1,11 @@
 #include "bindings/cli/launch_environment.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <string_view>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 
 namespace optile::cli {
 namespace {
@@ -22,6 +26,16 @@ std::string preload_list(const LaunchDecision& decision, const std::string& befo
 }
 
 }  // namespace
+
+Variables environment_now() {
+  Variables now;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) now[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return now;
+}
 
 Variables user_words(const Variables& now) {
   Variables words;
@@ -51,6 +65,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   }
   set["OPTILE_SEARCH"] = options.search;
   set["OPTILE_STRATEGY"] = options.strategy;
+  set["OPTILE_COUNTERS"] = options.counters;
   set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
   set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
   for (const auto& [name, value] : decision.plan.environment) {

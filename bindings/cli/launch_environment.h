@@ -23,6 +23,9 @@ struct LaunchDecision {
   bool baseline = false;
 };
 
+// This process's own.
+Variables environment_now();
+
 // The words of `now` that say something about threads, and so bind us.
 Variables user_words(const Variables& now);
 

@@ -21,8 +21,6 @@
 #include "bindings/cli/target_program.h"
 #include "perfmodel/budget.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
-
 namespace optile::cli {
 namespace {
 
@@ -38,16 +36,6 @@ void lost(const std::string& what) {
   std::cerr << "optile: " << what << "\n";
 }
 
-Variables environment_now() {
-  Variables now;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) now[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return now;
-}
-
 std::string value_of(const Variables& now, const std::string& name) {
   const auto found = now.find(name);
   return found == now.end() ? "" : found->second;
@@ -58,17 +46,6 @@ std::string make_run_id() {
   char text[40];
   std::snprintf(text, sizeof text, "%08x%08x-%d", random(), random(), static_cast<int>(getpid()));
   return text;
-}
-
-std::string find_shim() {
-  namespace fs = std::filesystem;
-  const fs::path here = own_folder();
-  std::error_code ignored;
-  for (const fs::path& folder : {here / "../lib", here / "../lib/optile", here}) {
-    const fs::path shim = folder / "liboptile_preload.so";
-    if (fs::exists(shim, ignored)) return fs::canonical(shim, ignored).string();
-  }
-  return "";
 }
 
 perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& target,

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "bindings/cli/child_process.h"
+#include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
 #include "bindings/cli/queries.h"
 
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
     return parsed.value().exit_code;
   }
   const Options& options = parsed.value().options;
+  if (options.verb == Verb::kDoctor) return examine(options);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : answer_query(options);
 }

@@ -50,6 +50,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
+  choose(run, "--counters", options.counters, "Which counters are read while profiling",
+         {"auto", "software", "off"});
   add_outputs(run, options);
   return run;
 }
@@ -70,6 +72,15 @@ void add_undo(CLI::App* app, Options& options) {
   app->add_option("--op", options.op, "Only this op of running programs: its id, or how it begins")
       ->type_name("OP");
   app->add_flag("--revoke", options.revoke, "Let later runs be tuned again");
+}
+
+CLI::App* add_doctor(CLI::App& app, Options& options) {
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "What this machine and a program allow: optile doctor [OPTIONS] [-- CMD]");
+  add_socket(doctor, options);
+  doctor->add_flag("--json", options.json, "Print the findings as JSON");
+  doctor->prefix_command();
+  return doctor;
 }
 
 // The first word names what to do; CLI11 would only say that something is missing.
@@ -99,17 +110,20 @@ std::vector<std::string> whole_command(std::vector<std::string> before, bool sep
   return before;
 }
 
-// The program to start, from what `app` left over and what stood behind the "--".
-base::Status take_command(const CLI::App& app, bool separated, Options& options) {
+// The program of a command that takes one, in `command`, which holds what stood behind the "--".
+base::Status take_command(const CLI::App& app, bool separated, bool required,
+                          std::vector<std::string>& command) {
   const std::vector<std::string> before = app.remaining();
   if (!before.empty() && before.front().starts_with("-")) {
     return base::Error{base::ErrorKind::kInvalid, "unknown option " + before.front() +
                                                       "; see optile " + app.get_name() + " --help"};
   }
-  options.command = whole_command(before, separated, options.command);
-  if (!options.command.empty()) return {};
-  return base::Error{base::ErrorKind::kInvalid,
-                     "no program to run: optile " + app.get_name() + " [OPTIONS] -- CMD"};
+  command = whole_command(before, separated, command);
+  if (required && command.empty()) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "no program to run: optile " + app.get_name() + " [OPTIONS] -- CMD"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -138,6 +152,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
       app.add_subcommand("metrics", "The daemon's metrics, as Prometheus reads them");
   CLI::App* stop =
       app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
+  CLI::App* doctor = add_doctor(app, options);
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
@@ -166,12 +181,14 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   const std::vector<std::pair<CLI::App*, Verb>> verbs = {
       {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
       {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
-      {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop}};
+      {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
+      {doctor, Verb::kDoctor}};
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;
-    if (verb != Verb::kRun && verb != Verb::kBaseline) continue;
-    base::Status taken = take_command(*app_of, separated, options);
+    const bool runs = verb == Verb::kRun || verb == Verb::kBaseline;
+    if (!runs && verb != Verb::kDoctor) continue;
+    const base::Status taken = take_command(*app_of, separated, runs, options.command);
     if (!taken.ok()) return taken.error();
   }
   return parsed;

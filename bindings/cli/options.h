@@ -8,7 +8,18 @@
 
 namespace optile::cli {
 
-enum class Verb { kRun, kBaseline, kStatus, kOps, kExplain, kMachine, kMetrics, kUndo, kStop };
+enum class Verb {
+  kRun,
+  kBaseline,
+  kStatus,
+  kOps,
+  kExplain,
+  kMachine,
+  kMetrics,
+  kUndo,
+  kStop,
+  kDoctor
+};
 
 struct Options {
   Verb verb = Verb::kStatus;
@@ -18,6 +29,7 @@ struct Options {
   std::string blas = "auto";
   std::string search = "auto";
   std::string strategy = "auto";
+  std::string counters = "auto";
   std::string report;  // file
   bool summary = false;
   std::string socket;   // empty = the default

@@ -137,6 +137,27 @@ void print_curve(const Json& curve) {
   }
 }
 
+// What was counted, and why it is not more.
+void print_counts(const Json& op) {
+  const std::string tier = text_of(op, "counters");
+  if (tier.empty()) return;
+  const std::string reason = text_of(op, "counter_reason");
+  std::printf("  counters: %s%s%s\n", tier.c_str(), reason.empty() ? "" : "; ", reason.c_str());
+  const Json counts = op.value("counts", Json());
+  if (!counts.is_object()) return;
+  std::printf("    %.0f executions counted on %.1f threads; %.0f too short to be counted\n",
+              number_of(counts, "executions"), number_of(counts, "threads"),
+              number_of(counts, "too_short"));
+  const Json means = counts.value("per_execution", Json::object());
+  for (const auto& [name, value] : means.items()) {
+    if (value.is_number()) std::printf("    %-32s %14.1f\n", name.c_str(), value.get<double>());
+  }
+  const Json ratios = counts.value("ratios", Json::object());
+  for (const auto& [name, value] : ratios.items()) {
+    if (value.is_number()) std::printf("    %-32s %14.3f\n", name.c_str(), value.get<double>());
+  }
+}
+
 void print_explanation(const Json& op) {
   std::printf("%s %s  (%s)\n", text_of(op, "name").c_str(), text_of(op, "shape").c_str(),
               text_of(op, "id").c_str());
@@ -162,6 +183,7 @@ void print_explanation(const Json& op) {
                 text_of(user, "own_width").c_str(), text_of(user, "source").c_str(),
                 text_of(op, "cap").c_str());
   }
+  print_counts(op);
 }
 
 std::string body_of(const Options& options) {

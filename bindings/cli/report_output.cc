@@ -52,6 +52,7 @@ Json empty_report(const LaunchDecision& decision) {
           {"plan_replayed", false},
           {"ops", Json::array()},
           {"counters", "none"},
+          {"counter_reason", nullptr},
           {"blas", nullptr},
           {"openmp_runtime", nullptr},
           {"wait_policy", nullptr},
@@ -186,6 +187,9 @@ std::string table_of(const Json& report) {
   out += "  BLAS " + report.value("blas", std::string("unknown")) + ", OpenMP " +
          report.value("openmp_runtime", std::string("unknown")) + ", launch plan " +
          report.value("launch_plan", std::string("none")) + "\n";
+  const Json reason = report.value("counter_reason", Json());
+  out += "  counters " + report.value("counters", std::string("none")) +
+         (reason.is_string() ? "; " + reason.get<std::string>() : "") + "\n";
   const std::string decision = report.value("decision", "");
   if (!decision.empty()) out += "  " + decision + "\n";
   add_ops(report, out);

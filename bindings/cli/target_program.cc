@@ -132,8 +132,15 @@ std::vector<std::string> python_extensions(const std::string& executable) {
 
 struct Closure {
   std::vector<std::string> openmp_objects;  // those that need libgomp
+  std::set<std::string> openmp_runtimes;
+  std::string torch_core;
   std::string blas_path;
 };
+
+bool is_openmp_runtime(const std::string& name) {
+  return name.starts_with("libgomp.") || name.starts_with("libgomp-") ||
+         name.starts_with("libomp.") || name.starts_with("libiomp5.");
+}
 
 Closure closure_of(std::deque<std::string> open, const LibrarySearch& search) {
   Closure closure;
@@ -147,6 +154,8 @@ Closure closure_of(std::deque<std::string> open, const LibrarySearch& search) {
     for (const std::string& needed : elf.value().needed) {
       const bool libgomp = needed.starts_with("libgomp");
       uses_openmp = uses_openmp || libgomp;
+      if (is_openmp_runtime(needed)) closure.openmp_runtimes.insert(needed);
+      if (needed.starts_with("libtorch_cpu.so")) closure.torch_core = needed;
       if (!seen.insert(needed).second || libgomp) continue;
       const std::string next = search.find(needed);
       if (next.empty()) continue;
@@ -224,6 +233,8 @@ ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch&
   }
   objects.blas_provider = provider_of(closure.blas_path);
   objects.uses_openmp = !closure.openmp_objects.empty();
+  objects.openmp_runtimes = std::move(closure.openmp_runtimes);
+  objects.torch_core = std::move(closure.torch_core);
   objects.libomp_path = search.find("libomp.so.5");
   if (objects.libomp_path.empty()) return objects;
   const auto libomp = read_elf_file(objects.libomp_path, ElfSymbols::kAll);

@@ -2,6 +2,7 @@
 // loaded, and whether a preloaded library would reach it or break it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
 struct ProgramObjects {
   bool uses_openmp = false;  // an object needs libgomp
   bool has_pytorch = false;
+  std::set<std::string> openmp_runtimes;  // that objects are linked with: libgomp.so.1, libomp.so.5
+  std::string torch_core;                 // PyTorch's library of operators, by name
   std::string blas_provider;  // openblas-pthread, openblas-openmp, blis, reference, or none
   std::string libomp_path;    // LLVM's runtime; empty when it is not installed
   // It offers every entry point that the objects ask of libgomp; else why not, for people.

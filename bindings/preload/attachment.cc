@@ -213,6 +213,8 @@ void fill_client_header(optile_client_region* client) {
   header.attach_ticks = ticks();
   header.own_width_source = own_width_source();
   header.fallbacks = __atomic_load_n(&fallbacks, __ATOMIC_RELAXED);
+  // Nobody needs to ask for what was switched off.
+  if (environment().highest_counters == OPTILE_COUNTERS_NONE) header.counter_errno = ECANCELED;
   header.abi_version = OPTILE_ABI_VERSION;
   optile_store32(&header.magic, OPTILE_ABI_MAGIC);
 }

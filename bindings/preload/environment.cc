@@ -36,6 +36,12 @@ uint8_t read_strategy(const char* text) {
   return OPTILE_STRATEGY_AUTO;
 }
 
+uint8_t read_counters(const char* text) {
+  if (equals(text, "off")) return OPTILE_COUNTERS_NONE;
+  if (equals(text, "software")) return OPTILE_COUNTERS_SOFTWARE;
+  return OPTILE_COUNTERS_HARDWARE;
+}
+
 bool is_own_folder(const char* path) {
   struct stat found = {};
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid();
@@ -98,6 +104,7 @@ void read_environment() {
   current.strategy = read_strategy(getenv("OPTILE_STRATEGY"));
   current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
   current.steer_blas = !equals(getenv("OPTILE_BLAS"), "keep");
+  current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));
   current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
                          getenv("GOMP_CPU_AFFINITY") != nullptr ||
                          getenv("KMP_AFFINITY") != nullptr;

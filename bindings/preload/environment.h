@@ -15,6 +15,7 @@ struct Environment {
   uint8_t strategy = OPTILE_STRATEGY_AUTO;
   bool baseline = false;
   bool steer_blas = true;
+  uint8_t highest_counters = OPTILE_COUNTERS_HARDWARE;  // optile_counter_tier
   bool user_binding = false;  // OMP_PROC_BIND and the like: masks are the user's
   uint32_t omp_num_threads = 0;
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;

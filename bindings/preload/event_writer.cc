@@ -9,7 +9,9 @@ optile_thread_slot& slot_of(const Attachment& attached, const IssuingThread& thr
   return slot;
 }
 
-void push(const Attachment& attached, const IssuingThread& thread, const optile_event& event) {
+// What belongs to an event comes with it: a reader sees both or neither.
+void push(const Attachment& attached, const IssuingThread& thread, const optile_event& event,
+          const optile_event* before = nullptr) {
   optile_thread_slot& slot = slot_of(attached, thread);
   const uint64_t head = slot.head;  // written by this thread only
   const uint64_t tail = optile_load64(&attached.plan->tails[thread.slot]);
@@ -17,8 +19,12 @@ void push(const Attachment& attached, const IssuingThread& thread, const optile_
     optile_store64(&slot.dropped, slot.dropped + 1);
     return;
   }
-  slot.ring[head % OPTILE_RING_EVENTS] = event;
-  optile_store64(&slot.head, head + 1);
+  uint64_t next = head;
+  if (before != nullptr && head - tail + 1 < OPTILE_RING_EVENTS) {
+    slot.ring[next++ % OPTILE_RING_EVENTS] = *before;
+  }
+  slot.ring[next++ % OPTILE_RING_EVENTS] = event;
+  optile_store64(&slot.head, next);
 }
 
 void add(uint64_t* word, uint64_t value) {
@@ -27,7 +33,8 @@ void add(uint64_t* word, uint64_t value) {
 
 }  // namespace
 
-void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record) {
+void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record,
+              const optile_event* counts) {
   optile_aggregate& total = slot_of(attached, thread).aggregates[event.op_id];
   add(&total.count, 1);
   add(&total.ticks, event.ticks);
@@ -41,7 +48,7 @@ void write_op(const Attachment& attached, IssuingThread& thread, optile_event ev
   if ((event.flags & OPTILE_EVENT_OWN_WIDTH) != 0) add(&total.own_width_count, 1);
   if (!record) return;
   event.step = optile_load32(&attached.client->header.steps);
-  push(attached, thread, event);
+  push(attached, thread, event, counts);
 }
 
 void write_step(const Attachment& attached, IssuingThread& thread, const StepTotals& totals) {

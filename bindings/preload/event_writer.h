@@ -15,7 +15,9 @@ struct StepTotals {
   bool mixed = false;
 };
 
-void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record);
+// `counts` (or null) is written directly before the op, or not at all.
+void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record,
+              const optile_event* counts = nullptr);
 void write_step(const Attachment& attached, IssuingThread& thread, const StepTotals& totals);
 void add_nested_time(const Attachment& attached, IssuingThread& thread, uint32_t op_id,
                      uint64_t ticks);

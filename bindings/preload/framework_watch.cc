@@ -3,15 +3,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/op_boundary.h"
+#include "bindings/preload/own_library.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/width_actuator.h"
 
@@ -61,15 +59,6 @@ const void* core_seen_from(const void* caller) {
   return core;
 }
 
-// Code that we load into somebody's process must belong to them or to the administrator, and be
-// writable by nobody else.
-bool is_trustworthy(const char* path) {
-  struct stat found = {};
-  if (stat(path, &found) != 0) return false;
-  const bool owned = found.st_uid == 0 || found.st_uid == geteuid();
-  return owned && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 // The bridge needs the PyTorch that it was built for by name. In a process with another one,
 // opening it would load that PyTorch beside the program's own wherever it happens to be installed.
 bool bridge_is_for(const void* core) {
@@ -84,18 +73,8 @@ bool open_bridge(const void* core) {
     log_line("PyTorch is observed by its OpenMP regions only: no bridge for", object_of(core));
     return false;
   }
-  char path[768];
-  snprintf(path, sizeof path, "%s/%s", environment().bridge_dir, kBridge);
-  if (!is_trustworthy(path)) {
-    log_line("PyTorch is observed by its OpenMP regions only: no bridge that can be trusted", path);
-    return false;
-  }
-  void* bridge = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (bridge == nullptr) {
-    const char* why = dlerror();
-    log_line("PyTorch is observed by its OpenMP regions only", why == nullptr ? path : why);
-    return false;
-  }
+  void* bridge = open_own_library(kBridge, "PyTorch is observed by its OpenMP regions only");
+  if (bridge == nullptr) return false;
   auto* start = reinterpret_cast<optile_probe_start_fn>(dlsym(bridge, OPTILE_PROBE_START_SYMBOL));
   return start != nullptr && start(probe_api()) == 0;
 }

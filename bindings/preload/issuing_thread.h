@@ -16,6 +16,18 @@ struct NestedOp {
   uint64_t children = 0;
 };
 
+// What is counted in the op that is open on a thread. The thread's own part is counted from begin
+// to end; workers add what they count in their parts of its regions, from their own threads.
+struct OpCounts {
+  uint32_t on = 0;
+  uint32_t spoilt = 0;   // something was opened inside, or could not be read: not to be told
+  uint32_t threads = 0;  // that were counted
+  uint32_t serial = 0;   // of the op, so that a worker counts itself once
+  uint32_t group = 0;
+  uint64_t begin[OPTILE_GROUP_EVENTS] = {};
+  uint64_t workers[OPTILE_GROUP_EVENTS] = {};
+};
+
 struct IssuingThread {
   uint32_t slot = 0;
   uint32_t tid = 0;
@@ -45,6 +57,7 @@ struct IssuingThread {
   uint32_t ops = 0;
   uint32_t width_changes = 0;
   uint64_t met[OPTILE_MAX_OPS / 64] = {};  // ops that this thread has run before
+  OpCounts counts;
   uint32_t nested_open = 0;
   NestedOp nested[kMaxNested];
 };

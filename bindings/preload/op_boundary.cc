@@ -4,6 +4,7 @@
 #include "bindings/preload/entry_guard.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/event_writer.h"
+#include "bindings/preload/op_counters.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/plan_reader.h"
 #include "bindings/preload/rest.h"
@@ -87,8 +88,9 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   thread.ops = 0;
   thread.width_changes = 0;
   optile_client_header& header = attached.client->header;
-  __atomic_fetch_add(&header.steps, 1, __ATOMIC_RELAXED);
+  const uint32_t step = __atomic_add_fetch(&header.steps, 1, __ATOMIC_RELAXED);
   optile_store64(&header.adopted_generation, plan.generation);
+  adopt_counting(attached, plan, step);
 }
 
 void begin_nested(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
@@ -185,12 +187,15 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   optile_client_header& header = attached->client->header;
   optile_store64(&header.progress, header.progress + 1);
   op->state = kOutermost;
+  if (counters_in_use()) begin_counts(thread);
   op->begin = ticks();
   return true;
 }
 
 void end_outermost(IssuingThread& thread, const OpenOp& op) {
   const uint64_t now = ticks();
+  optile_event counts;
+  const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
   thread.nested_open = 0;
   const Attachment* attached = attachment();
@@ -211,8 +216,11 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   thread.observed += event.ticks;
   if ((op.flags & OPTILE_EVENT_STEERABLE) != 0) thread.steerable += event.ticks;
   ++thread.ops;
-  judged_execution(*attached, op.judged, event.ticks, op.generation_low);
-  write_op(*attached, thread, event, op.record != 0);
+  // Workers that read or close counters make an op slower: that is no fault of its width.
+  if (!counters_in_use()) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
+  counts.op_id = event.op_id;
+  counts.generation_low = event.generation_low;
+  write_op(*attached, thread, event, op.record != 0, counted ? &counts : nullptr);
 }
 
 }  // namespace

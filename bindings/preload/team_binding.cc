@@ -7,6 +7,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/op_counters.h"
 
 namespace optile::preload {
 namespace {
@@ -84,6 +85,18 @@ void follow_order(int thread) {
   set_mask(mask, true);
 }
 
+void follow_binding(const OpenmpRuntime& runtime) {
+  const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+  const int thread = runtime.get_thread_num();
+  if (thread == 0) {
+    follow_order(thread);
+  } else if (my_epoch != now || my_thread != thread) {
+    my_epoch = now;
+    my_thread = thread;
+    follow_order(thread);
+  }
+}
+
 uint32_t allowed_binding(const PlanView& plan, int column) {
   const uint32_t wanted = wanted_binding(plan, column);
   if (wanted == OPTILE_BINDING_NONE || wanted > OPTILE_BINDING_SPREAD) return OPTILE_BINDING_NONE;
@@ -123,16 +136,15 @@ bool trampoline_needed() {
 
 void run_trampoline(void* trampoline) {
   const auto* wrapped = static_cast<const Trampoline*>(trampoline);
-  const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
-  const int thread = wrapped->runtime->get_thread_num();
-  if (thread == 0) {
-    follow_order(thread);
-  } else if (my_epoch != now || my_thread != thread) {
-    my_epoch = now;
-    my_thread = thread;
-    follow_order(thread);
+  if (wrapped->runtime != nullptr) follow_binding(*wrapped->runtime);
+  if (wrapped->counts == nullptr) {
+    wrapped->function(wrapped->data);
+    return;
   }
+  uint64_t begin[OPTILE_GROUP_EVENTS];
+  const bool counted = begin_part(*wrapped->counts, begin);
   wrapped->function(wrapped->data);
+  if (counted) end_part(*wrapped->counts, begin);
 }
 
 void leave_trampoline() {

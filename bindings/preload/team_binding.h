@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "bindings/preload/issuing_thread.h"
 #include "bindings/preload/plan_reader.h"
 #include "bindings/preload/runtime_resolver.h"
 
@@ -19,13 +20,14 @@ namespace optile::preload {
 void adopt_binding(const PlanView& plan, int column);
 uint32_t binding_in_force();
 
-// A region is about to open: what its threads run. When no binding was ever in force these are the
-// program's own function and data, unchanged.
+// A region is about to open: what its threads run. When no binding was ever in force and nothing is
+// counted these are the program's own function and data, unchanged.
 struct Trampoline {
   void* first_word = nullptr;  // the region's data's: where runtimes look for its reductions
   void (*function)(void*) = nullptr;
   void* data = nullptr;
-  const OpenmpRuntime* runtime = nullptr;
+  const OpenmpRuntime* runtime = nullptr;  // null: masks are left alone
+  OpCounts* counts = nullptr;              // of the op around the region; null: nothing is counted
 };
 bool trampoline_needed();
 void run_trampoline(void* trampoline);

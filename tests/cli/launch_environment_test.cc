@@ -48,6 +48,7 @@ TEST(LaunchEnvironment, TheShimIsToldEverything) {
   EXPECT_THAT(set, Contains(Pair("OPTILE_MODE", "tune")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_SEARCH", "paper")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_STRATEGY", "2")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_COUNTERS", "auto")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_BLAS", "auto")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_LAUNCH_PLAN", "openmp=llvm wait=1ms blas=follow")));
   EXPECT_THAT(set, Contains(Pair("KMP_BLOCKTIME", "1")));

@@ -71,7 +71,8 @@ TEST(Options, EveryFlagOfBaseline) {
 }
 
 TEST(Options, AnUntouchedRunHasNothingToChoose) {
-  for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy"}) {
+  for (const char* flag :
+       {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy", "--counters"}) {
     EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
   }
 }
@@ -103,7 +104,8 @@ TEST(Options, WhatCanBeChosenAndWhatNot) {
                                        {"--wait", {"auto", "keep", "active", "passive"}},
                                        {"--blas", {"auto", "keep"}},
                                        {"--search", {"paper", "auto"}},
-                                       {"--strategy", {"1", "2", "uniform", "auto"}}};
+                                       {"--strategy", {"1", "2", "uniform", "auto"}},
+                                       {"--counters", {"auto", "software", "off"}}};
   for (const Choice& choice : choices) {
     for (const std::string& word : choice.words) {
       EXPECT_TRUE(parse_options({"run", choice.flag, word, "--", "x"}).ok()) << word;

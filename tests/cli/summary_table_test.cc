@@ -53,6 +53,14 @@ std::string table(const Json& report) {
   return summary_table(report.dump());
 }
 
+TEST(SummaryTable, SaysWhichCountersThereWere) {
+  EXPECT_THAT(table(untuned()), HasSubstr("counters none"));
+  Json report = untuned();
+  report["counters"] = "software";
+  report["counter_reason"] = "the processor grants no counters here";
+  EXPECT_THAT(table(report), HasSubstr("counters software; the processor grants no counters"));
+}
+
 TEST(SummaryTable, NeverAttached) {
   for (const char* text : {"", "garbage", "[]", "{}", R"({"state": "unknown"})"}) {
     EXPECT_THAT(summary_table(text), HasSubstr("never attached")) << text;

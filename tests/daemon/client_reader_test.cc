@@ -35,7 +35,20 @@ class ClientReaderTest : public testing::Test {
   std::vector<ClientEvent> read() {
     reader_.mark();
     reader_.new_ops();
-    return reader_.read({&*clock_, &schedule_lengths_});
+    return reader_.read({&*clock_, &schedule_lengths_, &groups_});
+  }
+  // Five, six, seven and eight of the group's events, on four threads.
+  optile_event counts_of(uint32_t id, uint8_t group) {
+    optile_event event{};
+    event.kind = OPTILE_EVENT_COUNTS;
+    event.op_id = id;
+    event.column = group;
+    event.regions = 4;
+    event.begin_ticks = 5;
+    event.ticks = 6;
+    event.context = 7;
+    event.region_ticks = 8;
+    return event;
   }
   optile_event op_event(uint32_t id, uint64_t begin, uint64_t ticks) {
     optile_event event{};
@@ -56,6 +69,9 @@ class ClientReaderTest : public testing::Test {
   ClientReader reader_;
   std::optional<TickClock> clock_;
   std::vector<uint8_t> schedule_lengths_ = {0, 4};  // plans 1 and 2
+  std::vector<std::array<perfmodel::CountedEvent, OPTILE_GROUP_EVENTS>> groups_ = {
+      {perfmodel::CountedEvent::kCycles, perfmodel::CountedEvent::kInstructions},
+      {perfmodel::CountedEvent::kTaskClockNs}};
 };
 
 TEST_F(ClientReaderTest, NoHeaderBeforeTheClientHasWrittenOne) {
@@ -116,6 +132,93 @@ TEST_F(ClientReaderTest, FieldsOfAStepAreDecoded) {
   EXPECT_EQ(seen.plan, 2u);
   EXPECT_EQ(seen.column, 3);
   EXPECT_TRUE(seen.mixed);
+}
+
+TEST_F(ClientReaderTest, CountsBelongToTheOpBehindThem) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  regions_.write(counts_of(a, 0));
+  regions_.write(op_event(a, kAttach + 100, 50));
+  regions_.write(op_event(a, kAttach + 200, 50));
+  const std::vector<ClientEvent> events = read();
+  ASSERT_EQ(events.size(), 2u);
+  ASSERT_TRUE(events[0].counts.has_value());
+  EXPECT_EQ(events[0].counts->key, 11u);
+  EXPECT_EQ(events[0].counts->width, 4);
+  EXPECT_EQ(events[0].counts->threads, 4u);
+  EXPECT_EQ(events[0].counts->duration, std::chrono::nanoseconds(50));
+  EXPECT_EQ(events[0].counts->events, groups_[0]);
+  EXPECT_EQ(events[0].counts->counts[3], 8u);
+  EXPECT_FALSE(events[1].counts.has_value());
+  EXPECT_EQ(reader_.counters().rejected, 0u);
+  EXPECT_EQ(reader_.counters().read, 2u);
+}
+
+TEST_F(ClientReaderTest, CountsThatBelongToNoOpAreRejected) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  const uint32_t b = regions_.register_op(22, "b", "");
+  regions_.write(counts_of(a, 0));  // another follows
+  regions_.write(counts_of(a, 0));  // of another op
+  regions_.write(op_event(b, kAttach + 100, 50));
+  optile_event step = op_event(a, kAttach + 200, 50);
+  step.kind = OPTILE_EVENT_STEP;
+  regions_.write(counts_of(a, 0));  // before a step
+  regions_.write(step);
+  optile_event broken = op_event(a, kAttach + 300, UINT64_MAX);
+  regions_.write(counts_of(a, 0));  // before an op that makes no sense
+  regions_.write(broken);
+  regions_.write(op_event(a, kAttach + 400, 50));
+  regions_.write(counts_of(a, 0));  // before nothing
+  const std::vector<ClientEvent> events = read();
+  EXPECT_EQ(events.size(), 3u);
+  for (const ClientEvent& event : events) EXPECT_FALSE(event.counts.has_value());
+  EXPECT_EQ(rejected(Rejection::kCounts), 5u);
+  regions_.write(op_event(a, kAttach + 500, 50), 0);
+  ASSERT_EQ(read().size(), 1u);
+}
+
+TEST_F(ClientReaderTest, EveryFieldOfCountsIsChecked) {
+  const uint32_t a = regions_.register_op(11, "a", "");
+  uint64_t wrong = 0;
+  const auto send = [&](auto change) {
+    optile_event counts = counts_of(a, 0);
+    change(counts);
+    regions_.write(counts);
+    regions_.write(op_event(a, kAttach + 100, 50));
+    const std::vector<ClientEvent> events = read();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_FALSE(events[0].counts.has_value());
+    EXPECT_EQ(rejected(Rejection::kCounts), ++wrong);
+  };
+  send([](optile_event& e) { e.column = 2; });
+  send([](optile_event& e) { e.column = 255; });
+  send([](optile_event& e) { e.regions = 0; });
+  send([](optile_event& e) { e.regions = UINT32_MAX; });
+  send([](optile_event& e) { e.flags = OPTILE_EVENT_SCHEDULED; });
+  send([](optile_event& e) { e.op_id = 1000; });
+  send([](optile_event& e) { e.begin_ticks = UINT64_MAX; });
+  send([](optile_event& e) { e.region_ticks = uint64_t{1} << 60; });
+  groups_.clear();
+  send([](optile_event&) {});
+}
+
+TEST_F(ClientReaderTest, TheTierOfCountersIsRead) {
+  regions_.begin(kAttach, 4);
+  EXPECT_EQ(reader_.header()->counter_tier, perfmodel::CounterTier::kNone);
+  optile_client_header& header = regions_.client().header;
+  header.counter_groups = 77;  // more than there can be
+  header.counter_events[0][1] = OPTILE_COUNT_INSTRUCTIONS;
+  header.counter_events[3][0] = 200;
+  header.counter_errno = -5;
+  EXPECT_TRUE(reader_.header()->counter_groups.empty()) << "before the tier is set";
+  header.counter_tier = OPTILE_COUNTERS_HARDWARE;
+  const ClientHeader seen = *reader_.header();
+  EXPECT_EQ(seen.counter_tier, perfmodel::CounterTier::kHardware);
+  ASSERT_EQ(seen.counter_groups.size(), std::size_t{OPTILE_COUNTER_GROUPS});
+  EXPECT_EQ(seen.counter_groups[0][1], perfmodel::CountedEvent::kInstructions);
+  EXPECT_EQ(seen.counter_groups[3][0], perfmodel::CountedEvent::kNothing);
+  EXPECT_EQ(seen.counter_errno, 0);
+  header.counter_tier = 9;
+  EXPECT_EQ(reader_.header()->counter_tier, perfmodel::CounterTier::kNone);
 }
 
 TEST_F(ClientReaderTest, EveryFieldIsChecked) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "daemon/report.h"
 #include "tests/daemon/controller_fixture.h"
 #include "tests/daemon/temporary_directory.h"
@@ -186,6 +188,42 @@ TEST_F(ControllerTest, AConfinedClientGetsOnlyWhatItMayUse) {
   EXPECT_EQ(page.own_width_cap, 0u);  // it came like this: nothing was taken away
   EXPECT_EQ(controller_->view(attached.id)->cores, 2);
   EXPECT_EQ(controller_->budget().cores, 4);
+}
+
+TEST_F(ControllerTest, CountersAreAskedForOnceTheWidthsAreSettled) {
+  Attached attached = attach(hello("counted"));
+  const auto counts = [&] {
+    const optile_plan_region& plan = attached.program->regions().plan();
+    return (plan.pages[plan.generation & 1].flags & OPTILE_PAGE_COUNT) != 0;
+  };
+  ASSERT_TRUE(run_until_tuned(attached, 3000));
+  int counted = 0;
+  for (int step = 0; step < 60; ++step) {
+    run(attached, 1);
+    counted += counts() ? 1 : 0;
+  }
+  EXPECT_GE(counted, 8);
+  EXPECT_LE(counted, 12);
+  EXPECT_FALSE(counts());
+}
+
+TEST_F(ControllerTest, WhatTheUserSwitchedOffIsNotAskedFor) {
+  Hello who = hello("off");
+  who.mode = OPTILE_MODE_OBSERVE;
+  ClientMemory memory = ClientMemory::make().value();
+  const ClientMemory::Descriptors fds = memory.take_descriptors();
+  Attached attached;
+  ClientRegions regions(fds.plan.get(), fds.client.get());
+  regions.client().header.counter_errno = ECANCELED;
+  attached.program = std::make_unique<SimulatedProgram>(
+      std::move(regions), std::vector<SimulatedProgram::Op>{}, training_step(), 4, &now_ns_);
+  attached.id = controller_->arrive(who, std::move(memory)).value();
+  for (int step = 0; step < kManySteps; ++step) {
+    run(attached, 1);
+    const optile_plan_region& plan = attached.program->regions().plan();
+    ASSERT_EQ(plan.pages[plan.generation & 1].flags & OPTILE_PAGE_COUNT, 0u);
+  }
+  EXPECT_EQ(controller_->view(attached.id)->session->phase, tuner::Phase::kObserving);
 }
 
 TEST_F(ControllerTest, TunedClientsAreReadRarely) {

@@ -37,6 +37,14 @@ TEST_F(PlanPageTest, ACapOnTheOwnWidthForbidsResting) {
   EXPECT_EQ(page(2).flags, 0u);
 }
 
+TEST_F(PlanPageTest, AsksForCounters) {
+  tuner::PlanDraft draft;
+  draft.record_all = true;
+  draft.count = true;
+  writer_.publish(1, draft, {});
+  EXPECT_EQ(page(1).flags, OPTILE_PAGE_RECORD_ALL | OPTILE_PAGE_COUNT);
+}
+
 TEST_F(PlanPageTest, HoldsWhatTheDraftSays) {
   tuner::PlanDraft draft;
   draft.record_all = true;

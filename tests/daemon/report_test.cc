@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace optile::daemon {
 namespace {
 
@@ -61,6 +63,47 @@ TEST(Report, HasEveryKeyAlsoForAClientThatDidNothing) {
       EXPECT_TRUE(report.contains(key)) << key;
     }
   }
+}
+
+TEST(Report, SaysWhichCountersThereWereAndWhyNotMore) {
+  ClientView client = tuned_client();
+  EXPECT_EQ(report_of(client)["counters"], "none");
+  client.header->counter_errno = ECANCELED;
+  EXPECT_EQ(report_of(client)["counter_reason"], "switched off with --counters off");
+  client.header->counter_tier = perfmodel::CounterTier::kSoftware;
+  client.header->counter_errno = ENODEV;
+  EXPECT_EQ(report_of(client)["counters"], "software");
+  EXPECT_EQ(report_of(client)["counter_reason"], "the processor grants no counters here");
+  client.header->counter_tier = perfmodel::CounterTier::kHardware;
+  client.header->counter_errno = 0;
+  EXPECT_EQ(report_of(client)["counters"], "hardware");
+  EXPECT_TRUE(report_of(client)["counter_reason"].is_null());
+}
+
+TEST(Report, RowsCarryTheCountsOfTheirWidth) {
+  ClientView client = tuned_client();
+  client.session->own_width = 4;
+  tuner::OpView op;
+  op.place = {7, 0};
+  op.width = 2;
+  client.session->ops.push_back(op);
+  EXPECT_TRUE(report_of(client)["ops"][0]["counts"].is_null());
+  perfmodel::CountedExecution one;
+  one.key = 7;
+  one.width = 2;
+  one.duration = std::chrono::microseconds(100);
+  one.threads = 2;
+  one.events = {perfmodel::CountedEvent::kInstructions, perfmodel::CountedEvent::kLlcMisses,
+                perfmodel::CountedEvent::kTaskClockNs};
+  one.counts = {4000, 8, 150000};
+  client.counts.add(one);
+  const Json counts = report_of(client)["ops"][0]["counts"];
+  EXPECT_EQ(counts["executions"], 1);
+  EXPECT_EQ(counts["threads"], 2.0);
+  EXPECT_EQ(counts["per_execution"]["instructions"], 4000.0);
+  EXPECT_FALSE(counts["per_execution"].contains("cycles"));
+  EXPECT_DOUBLE_EQ(counts["ratios"]["llc_misses_per_1000_instructions"].get<double>(), 2.0);
+  EXPECT_DOUBLE_EQ(counts["ratios"]["busy_cores"].get<double>(), 1.5);
 }
 
 TEST(Report, WithinOneRunTheControlIsTheBaseline) {

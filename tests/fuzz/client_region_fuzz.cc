@@ -65,6 +65,12 @@ class Hostile {
     regions_ = ClientRegions(fds.plan.get(), fds.client.get());
     require(regions_.valid(), "its memory can be mapped");
     regions_.begin(kAttachNs, how % 9);
+    optile_client_header& header = regions_.client().header;
+    for (auto& group : header.counter_events) {
+      for (uint8_t& event : group) event = static_cast<uint8_t>(how++ % 12);
+    }
+    header.counter_groups = how % 6;
+    header.counter_tier = how % 4;
     optile_hello frame = optile::daemon::make_hello("hostile");
     frame.mode = static_cast<uint8_t>(how % (OPTILE_MODE_OFF + 1));
     frame.strategy = static_cast<uint8_t>(how / 8 % (OPTILE_STRATEGY_UNIFORM + 1));
@@ -154,6 +160,17 @@ class Hostile {
     for (uint64_t i = 0; i < count; ++i) put(uint64_t{begin} + i, random());
   }
 
+  void add_counts(uint32_t op, uint64_t number) {
+    optile_event counts{};
+    counts.kind = OPTILE_EVENT_COUNTS;
+    counts.op_id = op;
+    counts.column = static_cast<uint8_t>(number % 5);
+    counts.regions = 1 + op;
+    counts.begin_ticks = number;
+    counts.ticks = number * number;
+    regions_.write(counts);
+  }
+
   // Whole steps as an honest program has them, but for the numbers.
   void steps(Bytes& bytes) {
     const int count = 1 + bytes.take<uint8_t>() % 64;
@@ -185,6 +202,7 @@ class Hostile {
         event.ticks = ticks % 100000000;
         now_ns_ += event.ticks;
         ++region.header.progress;
+        if ((mask & 64) != 0) add_counts(op, ticks);
         regions_.write(event);
       }
       event.kind = OPTILE_EVENT_STEP;

@@ -61,6 +61,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("ATen/*", ("bindings/preload/torch/*",)),
     ("c10/*", ("bindings/preload/torch/*",)),
     ("torch/*", ("bindings/preload/torch/*",)),
+    ("papi.h", ("bindings/preload/counters/papi_source.cc",)),
     # x86 is assumed nowhere else.
     ("x86intrin.h", ("base/cpu_counter.h",)),
     ("immintrin.h", ("base/cpu_counter.h",)),

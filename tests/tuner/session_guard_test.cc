@@ -71,6 +71,17 @@ TEST(SessionGuard, APoisonedPlanIsUndoneWithinTwentySteps) {
   EXPECT_FALSE(session.take_forgotten()) << "told once";
 }
 
+TEST(SessionGuard, CountersDoNotMakeItWait) {
+  StoredPlan plan = poisoned(tuned_once(steered_program()));
+  SessionOptions options = replaying(plan);
+  options.counted_steps = 8;
+  Session session(options);
+  SimulatedClient client(session, steered_program(), {});
+  client.run_steps(20);
+  EXPECT_EQ(session.view().guard.rollbacks.size(), 1u);
+  EXPECT_EQ(client.planned_width(0), 4);
+}
+
 TEST(SessionGuard, APlanPoisonedTogetherWithItsTimesToo) {
   StoredPlan plan = poisoned(tuned_once(steered_program()));
   plan.own_step_seconds = plan.tuned_step_seconds = 0;

@@ -46,6 +46,74 @@ TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
   EXPECT_FALSE(mixed_client.page()->may_rest);
 }
 
+TEST(SessionCounts, InStepsBehindTheSearchThatAreNoSamples) {
+  SessionOptions options = options_for(4);
+  options.counted_steps = 8;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  int before = 0;
+  while (session.view().phase != Phase::kTuned && before < 400) {
+    ASSERT_FALSE(client.page() != nullptr && client.page()->count) << "while it is searched";
+    client.run_steps(1);
+    ++before;
+  }
+  Session plain(options_for(4));
+  SimulatedClient plain_client(plain, mixed_program(), {});
+  for (int i = 0; i < before; ++i) plain_client.run_steps(1);
+  EXPECT_EQ(session.view().phase, Phase::kTuned);
+  EXPECT_EQ(plain.view().phase, Phase::kTuned) << "the search waits for no counter";
+  EXPECT_EQ(session.view().samples, plain.view().samples);
+
+  const uint64_t samples = session.view().samples;
+  int counted = 0;
+  for (int i = 0; i < 60; ++i) {
+    client.run_steps(1);
+    counted += client.page()->count ? 1 : 0;
+    EXPECT_EQ(client.page()->record_all, client.page()->count);
+  }
+  EXPECT_GE(counted, 8);
+  EXPECT_LE(counted, 12);
+  EXPECT_EQ(session.view().samples, samples);
+  EXPECT_LE(session.view().tuned_steps.count(), 60u - 8u);
+  EXPECT_GT(session.view().tuned_steps.count(), 40u);
+  EXPECT_FALSE(client.page()->record_all);
+}
+
+// Regions outside of any op: nothing tells the program's own width.
+TEST(SessionCounts, AlsoWhereNothingCanBeSteered) {
+  SessionOptions options = options_for(4);
+  options.counted_steps = 8;
+  Session session(options);
+  SimulatedClientOptions unknown;
+  unknown.own_width = 0;
+  const auto constant = [](int /*width*/) { return kMs; };
+  SimulatedClient client(session, one_of_each({constant, constant, constant}), unknown);
+  int counted = 0;
+  for (int i = 0; i < 100; ++i) {
+    client.run_steps(1);
+    counted += client.page() != nullptr && client.page()->count ? 1 : 0;
+  }
+  ASSERT_EQ(session.view().phase, Phase::kRecognising);
+  EXPECT_GE(counted, 8);
+  EXPECT_LE(counted, 12);
+}
+
+TEST(SessionCounts, AlsoWhereNoWidthMayBeChanged) {
+  SessionOptions options = options_for(4);
+  options.may_change_widths = false;
+  options.counted_steps = 8;
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  int counted = 0;
+  for (int i = 0; i < 200; ++i) {
+    client.run_steps(1);
+    counted += client.page() != nullptr && client.page()->count ? 1 : 0;
+  }
+  EXPECT_GE(counted, 8);
+  EXPECT_LE(counted, 12);
+  EXPECT_TRUE(client.page()->may_rest);
+}
+
 TEST(SessionLetsRest, WhatIsOnlyObserved) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;

@@ -9,6 +9,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/framework_watch.h"
 #include "bindings/preload/op_boundary.h"
+#include "bindings/preload/op_counters.h"
 #include "bindings/preload/rest.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/width_actuator.h"
@@ -95,18 +96,30 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
     notice_framework(caller);
     end_overdue_rest();
   }
-  // Teams inside teams, and those of threads that issue no ops, are left where they are.
-  if (trampoline_needed() && thread != nullptr && !inside_region()) {
-    if (reductions) memcpy(&trampoline_.first_word, data, sizeof trampoline_.first_word);
-    trampoline_.runtime = runtime_of(caller);
-    wrapped_ = trampoline_.runtime != nullptr && trampoline_.runtime->get_thread_num != nullptr;
-  }
   if (thread != nullptr && thread->depth > 0) {
     if (thread->region_depth++ == 0 && thread->times_regions) begin_ = ticks();
     thread_ = thread;
-    return;
+  } else if (!framework_probe_active() && !is_worker(caller)) {
+    observe_alone(body);
+    thread = known_issuing_thread();
   }
-  if (!framework_probe_active() && !is_worker(caller)) observe_alone(body);
+  if (thread != nullptr) wrap(*thread, caller, reductions);
+}
+
+// Teams inside teams, and those of threads that issue no ops, are left where they are.
+void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reductions) {
+  const bool binds = trampoline_needed();
+  const bool counts = counters_in_use();
+  if ((!binds && !counts) || inside_region()) return;
+  if (binds) trampoline_.runtime = runtime_of(caller);
+  if (trampoline_.runtime != nullptr && trampoline_.runtime->get_thread_num == nullptr) {
+    trampoline_.runtime = nullptr;
+  }
+  if (counts && thread.depth > 0) trampoline_.counts = &thread.counts;
+  wrapped_ = trampoline_.runtime != nullptr || trampoline_.counts != nullptr;
+  if (wrapped_ && reductions) {
+    memcpy(&trampoline_.first_word, trampoline_.data, sizeof trampoline_.first_word);
+  }
 }
 
 void RegionScope::observe_alone(void (*body)(void*)) {

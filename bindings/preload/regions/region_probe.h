@@ -25,6 +25,7 @@ class RegionScope {
 
  private:
   void observe_alone(void (*body)(void*));
+  void wrap(IssuingThread& thread, const void* caller, bool reductions);
 
   IssuingThread* thread_ = nullptr;  // set when the region belongs to an open op
   uint64_t begin_ = 0;
