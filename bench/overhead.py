@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """What optile costs on this machine: docs/overhead.md is made by this.
 
-    bench/overhead.py --write docs/overhead.md      about ten minutes, on a machine that does nothing
+    bench/overhead.py --write docs/overhead.md
 
-Every figure is a median with an interval that holds 95 % of resampled medians; differences are
-taken inside each round. Instructions are counted by valgrind, as the difference of two run lengths.
+It takes about ten minutes and wants a machine that does nothing else. Every figure is a median with
+an interval that holds 95 % of resampled medians; differences are taken inside each round.
+Instructions are counted by valgrind, as the difference of two run lengths.
 """
 
 from __future__ import annotations
