@@ -191,6 +191,19 @@ class Untouched(TrainingTest):
                 self.assert_same_run(untouched, self.space.preloaded(
                     command, {**env, "OPTILE_MODE": "observe"}))
 
+    def test_advise_says_afterwards_what_it_would_do(self):
+        finished = self.space.launched([*TRAINER, "--steps", "60"], "--mode", "advise",
+                                       env=self.env)
+        advice = finished.stderr[finished.stderr.index("optile: advice for"):]
+        self.assertIn("nothing was changed in this run", advice)
+        command = advice.strip().splitlines()[-1].strip()
+        self.assertTrue(command.startswith("optile run -- "), advice)
+        self.assertIn("train_small.py", command)
+        # The lines are what a shell takes.
+        lines = [line for line in advice.splitlines()[1:] if line.strip().startswith("export")]
+        self.assertTrue(lines, advice)
+        self.assertEqual(0, self.space.untouched(["sh", "-eu", "-c", "\n".join(lines)]).code)
+
     def test_observe_changes_no_width(self):
         _, report = self.train("--mode", "observe")
         self.assertEqual(0, report["sampled_steps"], report)
@@ -216,6 +229,27 @@ class Untouched(TrainingTest):
         launched = self.space.launched(command, env=self.env)
         self.assert_same_run(untouched, launched)
         self.assertEqual(untouched.stderr, launched.stderr)
+
+
+class Undo(TrainingTest):
+    def test_it_lasts_for_later_runs_until_it_is_revoked(self):
+        self.train()
+        answer = self.space.ask("undo")
+        self.assertEqual(0, answer.code, answer)
+        self.assertIn("optile undo --revoke", answer.stdout)
+        _, report = self.train(arguments=("--steps", "60"))
+        self.assertEqual(0, report["sampled_steps"], report)
+        self.assertFalse(report["plan_replayed"], report)
+        self.assertEqual("openmp=keep wait=keep blas=keep", report["launch_plan"])
+        self.assertTrue(any("undone by hand" in text for text in report["fallbacks"]), report)
+        self.assertEqual(0, self.space.ask("undo", "--revoke").code)
+        _, report = self.train(arguments=("--steps", "60"))
+        self.assertFalse(any("undone by hand" in text for text in report["fallbacks"]), report)
+
+    def test_what_is_not_there_cannot_be_undone(self):
+        answer = self.space.ask("undo", "--op", "aten::nothing")
+        self.assertEqual(1, answer.code)
+        self.assertIn("no attached client runs such an op", answer.stderr)
 
 
 class UsersWord(TrainingTest):

@@ -83,6 +83,26 @@ void touch_fresh_pages(std::size_t pages) {
   munmap(memory, bytes);
 }
 
+// An answer that only another thread can give: between question and answer this one has to give its
+// processor away at least once in so many times.
+void wait_for_another_thread() {
+  int question[2];
+  int answer[2];
+  CHECK_OR_EXIT(pipe(question) == 0 && pipe(answer) == 0);
+  std::thread echo([&] {
+    char byte = 0;
+    while (read(question[0], &byte, 1) == 1 && write(answer[1], &byte, 1) == 1) {
+    }
+  });
+  char byte = 'x';
+  for (int i = 0; i < 100; ++i) {
+    CHECK_OR_EXIT(write(question[1], &byte, 1) == 1 && read(answer[0], &byte, 1) == 1);
+  }
+  close(question[1]);
+  echo.join();
+  for (int fd : {question[0], answer[0], answer[1]}) close(fd);
+}
+
 TEST(Counters, TheKernelsEventsAreCountedWhateverIsGranted) {
   EXPECT_EQ(0, status_of([] {
               const optile_counters_found found = found_up_to(OPTILE_COUNTERS_SOFTWARE);
@@ -92,7 +112,7 @@ TEST(Counters, TheKernelsEventsAreCountedWhateverIsGranted) {
               uint64_t after[OPTILE_GROUP_EVENTS];
               CHECK_OR_EXIT(counters().read(before) == 0);
               touch_fresh_pages(200);
-              usleep(1000);  // gives the processor away
+              wait_for_another_thread();
               CHECK_OR_EXIT(counters().read(after) == 0);
               const auto more = [&](uint8_t event) {
                 const std::size_t at = place_of(found, event);
