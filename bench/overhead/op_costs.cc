@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -37,7 +36,7 @@ constexpr int kOwn = 4;
 constexpr int kBlock = 2000;  // less than a ring holds, so that nothing is dropped
 
 void describe(const void* /*source*/, char* name, char* shape) {
-  std::strcpy(name, "op");
+  std::snprintf(name, OPTILE_NAME_BYTES, "op");
   shape[0] = '\0';
 }
 

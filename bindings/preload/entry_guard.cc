@@ -61,16 +61,11 @@ void start_over(EntryRecord* record, const Decision& decision) {
 
 void publish(const Attachment& attached, const EntryRecord& record, uint32_t generation_low) {
   optile_client_header& header = attached.client->header;
-  static uint64_t taken = 0;
-  static const optile_client_region* region = nullptr;
   static uint32_t busy = 0;
   // Another thread is at it: this entry stays disabled all the same, untold.
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
-  if (region != attached.client) {
-    region = attached.client;
-    taken = 0;
-  }
-  optile_disabled_entry& out = header.disabled[taken % OPTILE_MAX_DISABLED];
+  const uint64_t number = optile_load64(&header.disabled_count);  // only written here
+  optile_disabled_entry& out = header.disabled[number % OPTILE_MAX_DISABLED];
   optile_store64(&out.key, 0);
   optile_store64(&out.context, record.context);
   optile_store64(&out.entry_ticks, record.entry_mean);
@@ -78,7 +73,7 @@ void publish(const Attachment& attached, const EntryRecord& record, uint32_t gen
   optile_store32(&out.generation_low, generation_low);
   __atomic_store_n(&out.width, static_cast<uint16_t>(record.width), __ATOMIC_RELAXED);
   optile_store64(&out.key, record.key);
-  optile_store64(&header.disabled_count, ++taken);
+  optile_store64(&header.disabled_count, number + 1);
   __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 

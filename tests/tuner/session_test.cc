@@ -12,7 +12,6 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
 
 SimulatedProgram mixed_program() {
   return one_of_each({
