@@ -61,7 +61,8 @@ class HostileClients(EndToEndTest):
         now = wait_until(lambda: self.went_on(), "the honest program's events to be read")
         self.assertEqual(0, now["events"]["rejected"], now)
         self.assertEqual(self.before["id"], now["id"])
-        self.assertEqual("tuned", now["phase"])
+        # A storm is load as well: the guard may look for better widths. The step is not lost.
+        self.assertIn(now["phase"], ("tuned", "exploring", "comparing"))
         self.assertGreaterEqual(now["plan_generation"], self.before["plan_generation"])
         self.before = now
 
