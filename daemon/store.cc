@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/runtime_path.h"
+#include "daemon/plan_sum.h"
+#include "daemon/store_file.h"
 
 namespace optile::daemon {
 namespace {
@@ -28,7 +30,7 @@ constexpr int kSchemaVersion = 1;
 constexpr int64_t kMaxPrograms = 512;
 constexpr int64_t kMaxRunsPerProgram = 128;
 constexpr int64_t kMaxPlansPerProgram = 32;
-constexpr int kMaxEntries = 4096;
+constexpr int kMaxEntries = 4097;  // with the one that holds the sum
 constexpr int kMaxRunsRead = 128;
 constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
 
@@ -107,23 +109,6 @@ constexpr int kMaxWidth = 8192;
 constexpr int kMaxCount = 1 << 30;
 constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
 constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
-
-void make_parents(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
-       slash = path.find('/', slash + 1)) {
-    mkdir(path.substr(0, slash).c_str(), 0700);  // a failure shows when the file is opened
-  }
-}
-
-std::string rename_aside(const std::string& path) {
-  std::string aside = path + ".damaged-" + std::to_string(std::time(nullptr));
-  if (std::rename(path.c_str(), aside.c_str()) != 0) return "";
-  // The journal belongs to the damaged file; a new one must not replay it.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-    std::rename((path + suffix).c_str(), (aside + suffix).c_str());
-  }
-  return aside;
-}
 
 bool same_program(const UndoRecord& record, const Conditions& conditions) {
   const std::string& program = record.conditions.program.program;
@@ -209,7 +194,10 @@ Status write_settled(Database& database, const SettledRecord& record) {
       values);
   if (!status.ok()) return status;
   const int64_t plan_id = database.last_row_id();
-  for (const tuner::StoredEntry& entry : plan.entries) {
+  // No op has key 0.
+  std::vector<tuner::StoredEntry> entries = plan.entries;
+  entries.push_back({{0, plan_sum(plan)}, "sum", "", 0, tuner::Rule::kOwnWidth});
+  for (const tuner::StoredEntry& entry : entries) {
     status = database.run(
         "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, name, shape, width, rule) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -504,6 +492,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
   result.plan.tuned_step_seconds = seconds(row[8]);
   result.when = as_integer(row[9]);
   result.same_arguments = as_integer(row[10]) != 0;
+  uint64_t sum = 0;
   for (const Row& entry : rows(
            database,
            "SELECT entry.key, entry.context, entry.name, entry.shape, entry.width, rule, "
@@ -519,6 +508,10 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
            "AND planned.width = entry.width AND planned.binding = plans.binding "
            "WHERE plan_id = ?1 LIMIT ?2",
            {as_integer(row[0]), int64_t{kMaxEntries}, int64_t{static_cast<int>(Binding::kNone)}})) {
+    if (unsigned_word(entry[0]) == 0) {
+      sum = unsigned_word(entry[1]);
+      continue;
+    }
     result.plan.entries.push_back({{unsigned_word(entry[0]), unsigned_word(entry[1])},
                                    as_text(entry[2]),
                                    as_text(entry[3]),
@@ -527,6 +520,8 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
                                    seconds(entry[6]),
                                    seconds(entry[7])});
   }
+  // Whatever is wrong with it, it is not the plan that was stored.
+  if (sum != plan_sum(result.plan)) return std::nullopt;
   return result;
 }
 
