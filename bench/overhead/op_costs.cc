@@ -3,6 +3,7 @@
 // the nanoseconds of every block.
 //
 //   op_costs [--rounds N]                    blocks of all cases, interleaved
+//   op_costs --counters 1 [--rounds N]       one op whose counters are read
 //   op_costs --case NAME --iterations N      one case only, for counting instructions
 #include <dlfcn.h>
 #include <omp.h>
@@ -92,15 +93,22 @@ std::vector<Case> all_cases() {
        [](int count) {
          for (int i = 0; i < count; ++i) GOMP_parallel(nothing, nullptr, 1, 0);
        }},
-      {"region of four threads", tuned,
-       [](int count) {
-         for (int i = 0; i < count / 20; ++i) bare(nothing, nullptr, kOwn, 0);
-       }},
   };
+}
+
+// In a process of its own: a thread that counted once closes its counters some steps later.
+Case counting() {
+  return {"op with counters read",
+          [](FakeDaemon& daemon) {
+            publish(daemon, 0, OPTILE_PAGE_RECORD_ALL | OPTILE_PAGE_COUNT);
+            optile::preload::declared_step();
+          },
+          ops};
 }
 
 double block_ns(const Case& one, FakeDaemon& daemon) {
   one.prepare(daemon);
+  daemon.take_events();
   one.run(20);
   daemon.take_events();
   const auto begin = std::chrono::steady_clock::now();
@@ -123,10 +131,12 @@ int main(int argc, char** argv) {
   int rounds = 101;
   int iterations = 0;
   std::string only;
+  bool counters = false;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     if (name == "--rounds") rounds = std::atoi(argv[i + 1]);
     if (name == "--iterations") iterations = std::atoi(argv[i + 1]);
+    if (name == "--counters") counters = std::atoi(argv[i + 1]) != 0;
     if (name == "--case") only = argv[i + 1];
   }
   FakeDaemon daemon;
@@ -135,7 +145,7 @@ int main(int argc, char** argv) {
   omp_set_num_threads(kOwn);
   optile::preload::choose_steered_runtime(reinterpret_cast<const void*>(&one_op));
   attach(daemon);
-  const std::vector<Case> cases = all_cases();
+  const std::vector<Case> cases = counters ? std::vector<Case>{counting()} : all_cases();
   std::map<std::string, std::vector<double>> times;
   for (const Case& one : cases) {
     if (only.empty() || one.name != only) continue;
@@ -157,6 +167,6 @@ int main(int argc, char** argv) {
     }
     std::printf("]");
   }
-  std::printf("}\n");
+  std::printf(",\n \"counter tier\": [%u]}\n", daemon.client().header.counter_tier);
   return 0;
 }
