@@ -125,7 +125,8 @@ def core_rows(build: pathlib.Path) -> List[str]:
             other_count = counted[against]
             count = None if count is None or other_count is None else count - other_count
         number = "not counted" if count is None else f"{count:.0f}"
-        rows.append(f"| {text.format(tier=tier)} | {shown(values)} | {number} | {goal and '≤ ' + goal} |")
+        name = text.format(tier=tier)
+        rows.append(f"| {name} | {shown(values)} | {number} | {goal and '≤ ' + goal} |")
     return rows
 
 
