@@ -109,7 +109,7 @@ void PlanGuard::watch_level(double seconds) {
 
 bool PlanGuard::control_due() const {
   if (!active_ || lost_ || recent_.empty()) return false;
-  if (suspicious_) return recent_.size() > 1;
+  if (suspicious_) return true;
   const double own = own_ > 0 ? own_ : 2 * recent_plan();
   return recent_.size() == kRecent && credit_ >= own;
 }
@@ -121,9 +121,9 @@ const std::vector<bool>& PlanGuard::page() {
   } else if (control_due()) {
     stage_ = Stage::kControl;
     control_steps_.clear();
-    // The first step behind another width pays for the change, and for what the program's own width
-    // has not touched yet.
-    page_.assign(suspicious_ ? 2 : 1, true);
+    bracket_.clear();
+    // In turns, so that a quiet moment of the machine does not speak for one of them alone.
+    page_ = suspicious_ ? std::vector<bool>{true, false, true} : std::vector<bool>{true};
   }
   return page_;
 }
@@ -131,7 +131,10 @@ const std::vector<bool>& PlanGuard::page() {
 void PlanGuard::on_page_step(int column, double seconds) {
   if (column < 0 || column >= static_cast<int>(page_.size()) || seconds <= 0) return;
   if (stage_ == Stage::kComparing) comparison_->record(column, nanoseconds(seconds));
-  if (!page_[static_cast<std::size_t>(column)]) return;
+  if (!page_[static_cast<std::size_t>(column)]) {
+    bracket_.push_back(seconds);
+    return;
+  }
   ++controls_;
   control_seconds_ += seconds;
   credit_ -= seconds;
@@ -158,8 +161,11 @@ void PlanGuard::judge_control() {
   std::vector<double> sorted = recent_;
   std::sort(sorted.begin(), sorted.end());
   const double fastest = sorted[sorted.size() > 2 ? 1 : 0];
-  const bool whole = control_steps_.size() > 1 || !suspicious_;
-  if (suspicious_ && whole && fastest > kGross * control && recent_.size() > 1) {
+  const double slowest = *std::max_element(control_steps_.begin(), control_steps_.end());
+  const bool whole = control_steps_.size() > 1 && !bracket_.empty();
+  const bool all_slower = std::all_of(bracket_.begin(), bracket_.end(),
+                                      [&](double step) { return step > kGross * slowest; });
+  if (suspicious_ && whole && all_slower && fastest > kGross * slowest) {
     lose(plan, control);
     return;
   }

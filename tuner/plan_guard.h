@@ -78,6 +78,7 @@ class PlanGuard {
   std::string suspicion_;
   std::vector<bool> page_;
   std::vector<double> control_steps_;  // of the present page
+  std::vector<double> bracket_;        // and its steps under the plan
   std::unique_ptr<StepComparison> comparison_;
   std::vector<double> recent_;     // the latest plan steps, oldest first
   std::vector<double> reference_;  // the first ones
