@@ -123,20 +123,6 @@ std::string openmp_runtime_name(perfmodel::Runtime runtime) {
   return perfmodel::runtime_name(runtime);
 }
 
-std::string launch_word(const std::string& launch_plan, const std::string& name) {
-  const std::string wanted = name + "=";
-  std::size_t at = 0;
-  while (at < launch_plan.size()) {
-    std::size_t end = launch_plan.find(' ', at);
-    if (end == std::string::npos) end = launch_plan.size();
-    if (launch_plan.compare(at, wanted.size(), wanted) == 0) {
-      return launch_plan.substr(at + wanted.size(), end - at - wanted.size());
-    }
-    at = end + 1;
-  }
-  return "";
-}
-
 std::vector<std::string> fallback_texts(const ClientView& client) {
   std::vector<std::string> texts;
   if (client.clock_refused) {

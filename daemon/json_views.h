@@ -22,8 +22,6 @@ const char* keeping_name(Store::Keeping keeping);
 // From the path of the BLAS that a client found: openblas-pthread, openblas-openmp, blis, …
 std::string blas_name(const ClientHeader& header);
 std::string openmp_runtime_name(perfmodel::Runtime runtime);
-// The word behind `name=` in a launch plan's text; "" where it has none.
-std::string launch_word(const std::string& launch_plan, const std::string& name);
 
 // Why the tier of counters is no higher; "" where nothing was refused.
 std::string counter_reason(const ClientHeader& header);

@@ -93,7 +93,7 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
       {"overhead_ratio", nullptr},
       {"ops", Json::array()},
   };
-  const std::string wait = launch_word(client.hello.launch_plan, "wait");
+  const std::string wait = perfmodel::launch_word(client.hello.launch_plan, "wait");
   json["wait_policy"] = wait.empty() || wait == "keep" ? "default" : wait;
   json["parts"] = parts_of({}, std::nullopt);
   std::vector<std::string> fallbacks = fallback_texts(client);

@@ -30,7 +30,7 @@ std::optional<RunRecord> separate_baseline(const std::vector<RunRecord>& earlier
 
 // The same launch plan with the BLAS pool left alone; "" when it is left alone already.
 std::string without_blas(const std::string& launch_plan) {
-  const std::string blas = launch_word(launch_plan, "blas");
+  const std::string blas = perfmodel::launch_word(launch_plan, "blas");
   if (blas.empty() || blas == "keep") return "";
   std::string text = launch_plan;
   text.replace(text.find("blas=" + blas), 5 + blas.size(), "blas=keep");

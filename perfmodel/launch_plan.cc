@@ -134,25 +134,19 @@ bool settled_faster(const MeasuredLaunchPlan& than, const MeasuredLaunchPlan& ru
          than.step_seconds * (1 - std::min(than.spread, 0.5));
 }
 
-std::string word_of(const std::string& text, const std::string& name) {
-  const std::size_t at = text.find(name + "=");
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + name.size() + 1;
-  return text.substr(begin, text.find(' ', begin) - begin);
-}
-
 // The plan with that text, where facts and the user's words still allow it.
 std::optional<LaunchPlan> plan_named(LaunchFacts facts, const std::string& text) {
   const bool any_runtime = facts.openmp == OpenmpChoice::kAuto;
   const bool any_wait = facts.wait == WaitChoice::kAuto;
   if (any_runtime) {
-    facts.openmp = word_of(text, "openmp") == "llvm" ? OpenmpChoice::kLlvm : OpenmpChoice::kKeep;
+    facts.openmp =
+        launch_word(text, "openmp") == "llvm" ? OpenmpChoice::kLlvm : OpenmpChoice::kKeep;
   }
-  const std::string wait = word_of(text, "wait");
+  const std::string wait = launch_word(text, "wait");
   if (any_wait && wait == "keep") facts.wait = WaitChoice::kKeep;
   if (any_wait && wait == "active") facts.wait = WaitChoice::kActive;
   if (any_wait && wait == "passive") facts.wait = WaitChoice::kPassive;
-  if (facts.blas == BlasChoice::kAuto && word_of(text, "blas") == "keep") {
+  if (facts.blas == BlasChoice::kAuto && launch_word(text, "blas") == "keep") {
     facts.blas = BlasChoice::kKeep;
   }
   LaunchPlan plan = Chooser(facts).choose();
@@ -181,6 +175,20 @@ void note_what_was_taken_back(LaunchPlan& plan, const std::vector<MeasuredLaunch
 }
 
 }  // namespace
+
+std::string launch_word(const std::string& launch_plan, const std::string& name) {
+  const std::string wanted = name + "=";
+  std::size_t at = 0;
+  while (at < launch_plan.size()) {
+    std::size_t end = launch_plan.find(' ', at);
+    if (end == std::string::npos) end = launch_plan.size();
+    if (launch_plan.compare(at, wanted.size(), wanted) == 0) {
+      return launch_plan.substr(at + wanted.size(), end - at - wanted.size());
+    }
+    at = end + 1;
+  }
+  return "";
+}
 
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured) {

@@ -58,6 +58,9 @@ struct MeasuredLaunchPlan {
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured);
 
+// A word of a plan's text: "1ms" of "openmp=llvm wait=1ms" for "wait"; empty where it has none.
+std::string launch_word(const std::string& launch_plan, const std::string& name);
+
 // Everything as the program has it, for one that is to be left alone.
 LaunchPlan launch_plan_left_alone();
 

@@ -19,13 +19,6 @@ constexpr int kQuietSteps = 100;       // between two suspicions about the level
 constexpr int kVerifyingSteps = 24;    // of one comparison
 constexpr double kMostCredit = 2;      // controls that can be saved up
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 perfmodel::Nanoseconds nanoseconds(double seconds) {
   return perfmodel::Nanoseconds(std::llround(seconds * 1e9));
 }

@@ -321,8 +321,7 @@ void Session::State::look_for_a_longer_step() {
   in_force_ = Candidate{};
   model_.reset();
   phase_ = Phase::kRecognising;
-  guard_.end();
-  guard_page_.clear();
+  end_guard();
   own_steps_ = {};
   control_steps_ = {};
   uniform_steps_ = {};

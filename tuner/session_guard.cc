@@ -20,10 +20,6 @@ constexpr double kNewLevel = 1.15;         // of the steps' time, since the last
 constexpr std::size_t kMostRollbacks = 2;  // of whole plans; then the client is left alone
 constexpr std::size_t kMostRemembered = 64;
 
-double seconds(Nanoseconds duration) {
-  return static_cast<double>(duration.count()) * 1e-9;
-}
-
 bool changes_something(const Candidate& candidate, int own_width) {
   return candidate.binding != perfmodel::Binding::kNone ||
          std::any_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
@@ -35,8 +31,7 @@ bool changes_something(const Candidate& candidate, int own_width) {
 // ---- when a plan comes into force --------------------------------------------------------------
 
 void Session::State::guard_settled() {
-  guard_page_.clear();
-  guard_.end();
+  end_guard();
   if (!options_.guard || !options_.may_change_widths) return;
   double promised = 0;
   double own = seconds(own_steps_.median());
@@ -54,6 +49,11 @@ void Session::State::guard_settled() {
     guard_.watch();
   }
   explored_at_level_ = 1;
+}
+
+void Session::State::end_guard() {
+  guard_.end();
+  guard_page_.clear();
 }
 
 void Session::State::guard_replay() {
@@ -199,8 +199,7 @@ void Session::State::undo(uint64_t key) {
   explore_again_ = false;
   replay_.reset();
   replay_verified_ = false;
-  guard_.end();
-  guard_page_.clear();
+  end_guard();
   changed();
   if (model_ == nullptr) {
     decision_ = kUndoneText;

@@ -82,8 +82,7 @@ void Session::State::step_found() {
   }
   replay_.reset();
   replay_verified_ = false;
-  guard_.end();
-  guard_page_.clear();
+  end_guard();
   explorations_ = 0;
   if (own_width_ <= 0) return;
   if (rollbacks_.empty() && !undone_) {
@@ -122,8 +121,7 @@ void Session::State::set_own_width(int width) {
     replay_.reset();
     replay_verified_ = false;
   }
-  guard_.end();
-  guard_page_.clear();
+  end_guard();
   restart_exploring();
 }
 
@@ -133,8 +131,7 @@ void Session::State::set_cases(std::vector<Case> cases, int cores) {
   options_.cores = cores;
   on_surroundings_changed();
   if (!options_.may_change_widths || model_ == nullptr || own_width_ == 0 || replay_) return;
-  guard_.end();
-  guard_page_.clear();
+  end_guard();
   restart_exploring();
 }
 

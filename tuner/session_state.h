@@ -27,6 +27,10 @@ inline constexpr uint64_t kHeardSteps = 12;
 inline constexpr const char* kUndoneText =
     "undone by hand: every op runs at the program's own width";
 
+inline double seconds(perfmodel::Nanoseconds duration) {
+  return static_cast<double>(duration.count()) * 1e-9;
+}
+
 // Widths for a whole step, and the masks they run under.
 struct Candidate {
   enum class Kind : uint8_t { kOwn, kUniform, kPlanned };
@@ -107,6 +111,7 @@ class Session::State {
 
   // session_guard.cc
   void guard_settled();
+  void end_guard();
   void guard_replay();
   void guard_step(const StepEvent& event, std::optional<int> column);
   void guard_page_ended();

@@ -10,10 +10,6 @@ using perfmodel::Nanoseconds;
 
 namespace {
 
-double seconds(Nanoseconds duration) {
-  return static_cast<double>(duration.count()) * 1e-9;
-}
-
 Nanoseconds median_at(const OpSamples& samples, Case at) {
   const perfmodel::SampleSet* set = samples.profile.find(at);
   return set == nullptr ? Nanoseconds(0) : set->median();

@@ -19,14 +19,14 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
+}  // namespace
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
-
-}  // namespace
 
 double signed_rank_z(std::vector<double> values) {
   std::erase(values, 0.0);

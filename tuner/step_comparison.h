@@ -16,6 +16,9 @@
 
 namespace optile::tuner {
 
+// 0 of none.
+double median(std::vector<double> values);
+
 // Signed rank statistic of `values` against zero, in standard deviations; positive when they tend
 // to be above. Zeroes are left out; 0 when nothing remains.
 double signed_rank_z(std::vector<double> values);

@@ -34,7 +34,7 @@ void add_header(const AdviceFacts& facts, std::string& out) {
 }
 
 // What the environment alone can do.
-bool add_environment(const AdviceFacts& facts, std::string& out) {
+void add_environment(const AdviceFacts& facts, std::string& out) {
   std::string lines;
   if (facts.plan.preload_libomp) {
     lines += "  export LD_PRELOAD=" + quoted(facts.libomp_path) + "${LD_PRELOAD:+:$LD_PRELOAD}\n";
@@ -49,9 +49,7 @@ bool add_environment(const AdviceFacts& facts, std::string& out) {
              (facts.stored.uniform_width > 0 ? "  # the best single width of an earlier run\n"
                                              : "  # the cores that the kernel grants\n");
   }
-  if (lines.empty()) return false;
-  out += "  without optile:\n" + lines;
-  return true;
+  if (!lines.empty()) out += "  without optile:\n" + lines;
 }
 
 std::string launch_flags(const AdviceFacts& facts) {

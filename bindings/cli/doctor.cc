@@ -28,11 +28,6 @@ std::size_t problems_of(const std::vector<Finding>& findings) {
       [](const Finding& finding) { return finding.level == Finding::Level::kProblem; }));
 }
 
-std::string value_of(const Variables& now, const std::string& name) {
-  const auto found = now.find(name);
-  return found == now.end() ? "" : found->second;
-}
-
 DoctorFacts read_facts(const Options& options) {
   const Variables now = environment_now();
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"));

@@ -13,11 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kThreadWords = {"OMP_",      "GOMP_", "KMP_",
                                                           "OPENBLAS_", "GOTO_", "MKL_"};
 
-std::string value_of(const Variables& now, const std::string& name) {
-  const auto found = now.find(name);
-  return found == now.end() ? "" : found->second;
-}
-
 std::string preload_list(const LaunchDecision& decision, const std::string& before) {
   std::string list = decision.shim;
   if (decision.plan.preload_libomp) list += ":" + decision.libomp;
@@ -26,6 +21,11 @@ std::string preload_list(const LaunchDecision& decision, const std::string& befo
 }
 
 }  // namespace
+
+std::string value_of(const Variables& now, const std::string& name) {
+  const auto found = now.find(name);
+  return found == now.end() ? "" : found->second;
+}
 
 Variables environment_now() {
   Variables now;

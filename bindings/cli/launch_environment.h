@@ -25,6 +25,8 @@ struct LaunchDecision {
 
 // This process's own.
 Variables environment_now();
+// Empty where it is not set.
+std::string value_of(const Variables& now, const std::string& name);
 
 // The words of `now` that say something about threads, and so bind us.
 Variables user_words(const Variables& now);

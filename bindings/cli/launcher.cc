@@ -36,11 +36,6 @@ void lost(const std::string& what) {
   std::cerr << "optile: " << what << "\n";
 }
 
-std::string value_of(const Variables& now, const std::string& name) {
-  const auto found = now.find(name);
-  return found == now.end() ? "" : found->second;
-}
-
 std::string make_run_id() {
   std::random_device random;
   char text[40];

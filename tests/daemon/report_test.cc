@@ -196,9 +196,9 @@ TEST(Report, BlasIsNamedByItsPath) {
 }
 
 TEST(LaunchWord, FindsWholeWordsOnly) {
-  EXPECT_EQ(launch_word("openmp=llvm wait=1ms", "wait"), "1ms");
-  EXPECT_EQ(launch_word("openmp=llvm", "wait"), "");
-  EXPECT_EQ(launch_word("xwait=3 wait=4", "wait"), "4");
+  EXPECT_EQ(perfmodel::launch_word("openmp=llvm wait=1ms", "wait"), "1ms");
+  EXPECT_EQ(perfmodel::launch_word("openmp=llvm", "wait"), "");
+  EXPECT_EQ(perfmodel::launch_word("xwait=3 wait=4", "wait"), "4");
 }
 
 }  // namespace

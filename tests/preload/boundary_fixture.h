@@ -13,6 +13,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/width_actuator.h"
+#include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_daemon.h"
 
 namespace optile::preload {
@@ -40,14 +41,6 @@ inline int run_op(uint64_t key) {
   op_end(&open);
   return seen;
 }
-
-#define CHECK_OR_EXIT(condition)                                            \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
-      std::fprintf(stderr, "line %d: %s is false\n", __LINE__, #condition); \
-      std::_Exit(1);                                                        \
-    }                                                                       \
-  } while (false)
 
 class OpBoundary : public ::testing::Test {
  protected:

@@ -17,16 +17,9 @@
 #include <gtest/gtest.h>
 
 #include "bindings/preload/counters/counter_api.h"
+#include "tests/preload/check_or_exit.h"
 
 namespace {
-
-#define CHECK_OR_EXIT(condition)                                            \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
-      std::fprintf(stderr, "line %d: %s is false\n", __LINE__, #condition); \
-      std::_Exit(1);                                                        \
-    }                                                                       \
-  } while (false)
 
 constexpr int kNotHere = 77;
 
