@@ -6,7 +6,8 @@
 namespace optile::perfmodel {
 namespace {
 
-double middle(std::vector<double> values) {
+// Of at least one; their order changes.
+double middle(std::vector<double>& values) {
   const std::size_t half = values.size() / 2;
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(half);
   std::nth_element(values.begin(), at, values.end());
@@ -36,6 +37,7 @@ void SampleSet::add(Nanoseconds duration) {
     kept_[count_ % kKept] = duration;
   }
   ++count_;
+  estimates_.reset();
 }
 
 Nanoseconds SampleSet::min() const {
@@ -46,19 +48,30 @@ Nanoseconds SampleSet::mean() const {
   return count_ == 0 ? Nanoseconds(0) : rounded(sum_ns_ / static_cast<double>(count_));
 }
 
-Nanoseconds SampleSet::median() const {
-  return kept_.empty() ? Nanoseconds(0) : rounded(middle(as_numbers(kept_)));
-}
-
-Nanoseconds SampleSet::median_error() const {
-  if (kept_.size() < 3) return Nanoseconds::max();
+const SampleSet::Estimates& SampleSet::estimates() const {
+  if (estimates_) return *estimates_;
+  Estimates& fresh = estimates_.emplace();
+  fresh.median_error = Nanoseconds::max();
+  if (kept_.empty()) return fresh;
   std::vector<double> numbers = as_numbers(kept_);
   const double center = middle(numbers);
+  fresh.median = rounded(center);
+  if (kept_.size() < 3) return fresh;
   for (double& number : numbers) number = std::abs(number - center);
   // 1.4826 turns a median absolute deviation into a standard deviation under normal noise; the
   // median's own error is 1.2533 times that of the mean.
   const double deviation = 1.4826 * middle(numbers);
-  return rounded(1.96 * 1.2533 * deviation / std::sqrt(static_cast<double>(kept_.size())));
+  fresh.median_error =
+      rounded(1.96 * 1.2533 * deviation / std::sqrt(static_cast<double>(kept_.size())));
+  return fresh;
+}
+
+Nanoseconds SampleSet::median() const {
+  return estimates().median;
+}
+
+Nanoseconds SampleSet::median_error() const {
+  return estimates().median_error;
 }
 
 const SampleSet* Profile::find(Case wanted) const {

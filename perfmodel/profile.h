@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "perfmodel/case.h"
@@ -33,6 +34,13 @@ class SampleSet {
   double sum_ns_ = 0;
   Nanoseconds min_{0};
   std::vector<Nanoseconds> kept_;
+  // Asked for far more often than samples come, so both are remembered until the next one.
+  struct Estimates {
+    Nanoseconds median{0};
+    Nanoseconds median_error{0};
+  };
+  const Estimates& estimates() const;
+  mutable std::optional<Estimates> estimates_;
 };
 
 struct Profile {
