@@ -191,6 +191,15 @@ class Untouched(TrainingTest):
                 self.assert_same_run(untouched, self.space.preloaded(
                     command, {**env, "OPTILE_MODE": "observe"}))
 
+    def test_what_the_users_profiler_sees(self):
+        command = [PYTHON, SCRIPTS / "torch_profiled.py"]
+        untouched = self.space.untouched(command, self.env)
+        self.assertGreater(len(untouched.stdout.splitlines()), 50)
+        for mode in ("observe", "tune"):
+            with self.subTest(mode):
+                self.assert_same_run(untouched,
+                                     self.space.launched(command, "--mode", mode, env=self.env))
+
     def test_advise_says_afterwards_what_it_would_do(self):
         finished = self.space.launched([*TRAINER, "--steps", "60"], "--mode", "advise",
                                        env=self.env)
