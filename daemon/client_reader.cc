@@ -11,6 +11,9 @@ namespace {
 
 constexpr uint16_t kMaxWidth = 8192;  // wider than any machine of today
 constexpr perfmodel::Nanoseconds kLongestExecution = std::chrono::hours(24);
+// What PyTorch and the shim take for an outermost op and the three inside it once somebody listens,
+// as measured in steps of an LSTM (docs/overhead.md); most of it is PyTorch's own.
+constexpr perfmodel::Nanoseconds kTorchListens{4000};
 constexpr uint64_t kMostCounted = uint64_t{1} << 56;  // two years of nanoseconds, or cycles
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
                                       OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_OWN_WIDTH |
@@ -148,6 +151,7 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
     op.nested = (copy.flags & OPTILE_OP_NESTED) != 0;
     op.region = (copy.flags & OPTILE_OP_REGION) != 0;
     op.probe = copy.probe;
+    if (copy.probe == OPTILE_PROBE_TORCH && !op.nested) op.listening = kTorchListens;
     registry_.push_back(op);
     if (op.key == 0) {
       reject(Rejection::kRecord);

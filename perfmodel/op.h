@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "perfmodel/profile.h"
+
 namespace optile::perfmodel {
 
 // An op instance in its place: `key` names the op with its shapes, types and direction, `context`
@@ -25,6 +27,9 @@ struct OpDescription {
   bool nested = false;  // never at depth 0: self time only
   bool region = false;  // an anonymous OpenMP region: observed only
   uint32_t probe = 0;   // optile_probe
+  // What an execution takes less while its probe rests, which it may where no width is changed; 0:
+  // it never rests, or costs nothing that could be told.
+  Nanoseconds listening{0};
 };
 
 }  // namespace optile::perfmodel

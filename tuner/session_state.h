@@ -136,6 +136,7 @@ class Session::State {
   Candidate planned_candidate() const;
   void plan_and_compare();
   void begin_comparison(std::vector<Candidate> candidates);
+  perfmodel::Nanoseconds listening_of_a_step() const;
   void next_comparison_page();
   void close_comparison_page();
   bool replan();

@@ -66,7 +66,8 @@ std::vector<int> StepComparison::next_page() {
 
 void StepComparison::record(int column, perfmodel::Nanoseconds duration) {
   if (column < 1 || column >= static_cast<int>(page_.size()) || duration.count() <= 0) return;
-  times_[column] = duration;
+  const bool first = page_[at(column)] == 0;
+  times_[column] = first ? duration - std::min(options_.first_saves, duration / 2) : duration;
 }
 
 void StepComparison::close_page() {

@@ -45,6 +45,20 @@ TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
   EXPECT_FALSE(mixed_client.page()->may_rest);
 }
 
+// Half a millisecond of twenty is gained, two of them would be saved by not listening.
+TEST(SessionLetsRest, RatherThanGainLessThanListeningCosts) {
+  for (const int listening_ns : {0, 1'000'000}) {
+    SimulatedProgram program =
+        one_of_each({table({30 * kMs, 20 * kMs, 9.7 * kMs, 10.2 * kMs}), scaling(40 * kMs)});
+    for (SimulatedOp& op : program.ops) op.listening = perfmodel::Nanoseconds(listening_ns);
+    Session session(options_for(4));
+    SimulatedClient client(session, program, {});
+    ASSERT_TRUE(client.run_until_tuned(400));
+    client.run_steps(40);
+    EXPECT_EQ(client.page()->may_rest, listening_ns != 0) << session.view().decision;
+  }
+}
+
 TEST(SessionCounts, InStepsBehindTheSearchThatAreNoSamples) {
   SessionOptions options = options_for(4);
   options.counted_steps = 8;

@@ -37,6 +37,7 @@ void SimulatedClient::replace_program(SimulatedProgram program) {
     description.key = op.key;
     description.name = op.name;
     description.region = op.region;
+    description.listening = op.listening;
     session_.add_op(description);
   }
 }

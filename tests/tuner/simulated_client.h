@@ -27,6 +27,7 @@ struct SimulatedOp {
   std::function<double(int)> ns;  // per execution, by width
   bool steerable = true;
   bool region = false;
+  perfmodel::Nanoseconds listening{0};  // part of `ns`
 };
 
 struct SimulatedProgram {

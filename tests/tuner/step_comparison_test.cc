@@ -53,6 +53,13 @@ TEST(StepComparison, AClearGainIsSettledInOnePage) {
   EXPECT_LE(run.steps, 16);
 }
 
+TEST(StepComparison, WhatTheFirstSavesCountsForIt) {
+  const auto gains_three_percent = [](int candidate, int) { return candidate == 1 ? 0.97 : 1.0; };
+  EXPECT_EQ(compare({.candidates = 2}, gains_three_percent).winner, 1);
+  const ComparisonOptions saving = {.candidates = 2, .first_saves = Nanoseconds(40'000'000)};
+  EXPECT_EQ(compare(saving, gains_three_percent).winner, 0);
+}
+
 TEST(StepComparison, TheSimplerWinsAmongEquals) {
   int moved = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
