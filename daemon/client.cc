@@ -150,6 +150,10 @@ void Client::publish() {
   if (hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_) {
     surroundings.own_width_cap = cases_.cores;
   }
+  if (draft->own_width_cap > 0 &&
+      (surroundings.own_width_cap == 0 || draft->own_width_cap < surroundings.own_width_cap)) {
+    surroundings.own_width_cap = draft->own_width_cap;
+  }
   was_bound_ = was_bound_ || draft->binding != perfmodel::Binding::kNone ||
                std::any_of(draft->schedule_binding.begin(), draft->schedule_binding.end(),
                            [](auto binding) { return binding != perfmodel::Binding::kNone; });

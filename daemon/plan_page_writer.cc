@@ -71,8 +71,7 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
   if (draft.record_all) page->flags |= OPTILE_PAGE_RECORD_ALL;
   if (draft.record_nested) page->flags |= OPTILE_PAGE_RECORD_NESTED;
   if (draft.count) page->flags |= OPTILE_PAGE_COUNT;
-  // A cap on the own width has to be laid on every op.
-  if (draft.may_rest && surroundings.own_width_cap == 0) page->flags |= OPTILE_PAGE_MAY_REST;
+  if (draft.may_rest) page->flags |= OPTILE_PAGE_MAY_REST;
   if (draft.marker) {
     page->marker_key = draft.marker->place.key;
     page->marker_context = draft.marker->place.context;

@@ -54,8 +54,11 @@ struct Marker {
 struct PlanDraft {
   bool record_all = false;  // events for every op
   bool record_nested = false;
-  bool count = false;     // counters around ops; what is measured then is no sample
-  bool may_rest = false;  // no width is changed: the client may leave most steps unwatched
+  bool count = false;  // counters around ops; what is measured then is no sample
+  // No op has a width of its own, or all have the one of `own_width_cap`: the client may leave most
+  // steps unwatched.
+  bool may_rest = false;
+  int own_width_cap = 0;  // of every op, in the present plan; 0 = none
   std::optional<Marker> marker;
   perfmodel::Binding binding = perfmodel::Binding::kNone;
   int schedule_length = 0;  // <= OPTILE_MAX_SCHEDULE (16)

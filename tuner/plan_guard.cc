@@ -81,6 +81,11 @@ void PlanGuard::on_plan_step(double seconds) {
   watch_level(seconds);
 }
 
+void PlanGuard::on_unwatched_steps(uint32_t steps) {
+  if (!watching_ || lost_) return;
+  credit_ += kControlShare * recent_plan() * steps;
+}
+
 // All of the latest steps on one side of the reference: no single slow one.
 void PlanGuard::watch_level(double seconds) {
   if (steps_ < quiet_until_ || recent_.size() < kRecent || reference_.size() < kReference) return;

@@ -170,7 +170,10 @@ void Session::State::on_step(const StepEvent& event) {
   if (!count_markers_ || model_ == nullptr) ++steps_;
   count_markers_ = false;
   const bool rested = taken_ && taken_->may_rest && latest_step_ != 0;
-  if (rested && event.step > latest_step_ + 1) unwatched_steps_ += event.step - latest_step_ - 1;
+  if (rested && event.step > latest_step_ + 1) {
+    unwatched_steps_ += event.step - latest_step_ - 1;
+    guard_.on_unwatched_steps(event.step - latest_step_ - 1);
+  }
   latest_step_ = event.step;
   progress_at_step_ = progress_;
   if (step_is_a_loop(event)) {

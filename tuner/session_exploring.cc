@@ -257,13 +257,17 @@ void Session::State::begin_comparison(std::vector<Candidate> candidates) {
   comparison.candidates = static_cast<int>(candidates_.size());
   comparison.keep_last = options_.strategy == Strategy::kOne || options_.strategy == Strategy::kTwo;
   comparison.seed = options_.seed + (replanned_ ? 1 : 0);
-  comparison.first_saves = listening_of_a_step();
+  const Nanoseconds listening = listening_of_a_step();
+  for (const Candidate& candidate : candidates_) {
+    const bool rests = !changes_something(candidate) || common_width(candidate) != 0;
+    comparison.saves.push_back(rests ? listening : Nanoseconds(0));
+  }
   comparison_ = std::make_unique<StepComparison>(comparison);
   next_comparison_page();
 }
 
-// Where no width is changed, most steps pass without anybody listening to their ops; a plan is paid
-// for in every step, and has to earn that too.
+// Where no op has a width of its own, most steps pass without anybody listening; any other plan is
+// paid for in every step, and has to earn that too.
 Nanoseconds Session::State::listening_of_a_step() const {
   Nanoseconds sum{0};
   for (const Site& site : model_->sites()) {

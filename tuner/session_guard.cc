@@ -20,12 +20,6 @@ constexpr double kNewLevel = 1.15;         // of the steps' time, since the last
 constexpr std::size_t kMostRollbacks = 2;  // of whole plans; then the client is left alone
 constexpr std::size_t kMostRemembered = 64;
 
-bool changes_something(const Candidate& candidate, int own_width) {
-  return candidate.binding != perfmodel::Binding::kNone ||
-         std::any_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
-                     [&](int width) { return width != own_width; });
-}
-
 }  // namespace
 
 // ---- when a plan comes into force --------------------------------------------------------------
@@ -43,7 +37,7 @@ void Session::State::guard_settled() {
       promised = median;
     }
   }
-  if (changes_something(in_force_, own_width_)) {
+  if (changes_something(in_force_)) {
     guard_.begin(promised, own, options_.seed);
   } else {
     guard_.watch();

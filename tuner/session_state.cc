@@ -227,7 +227,33 @@ bool Session::State::heard_enough() const {
   return phase_ == Phase::kObserving && own_steps_.count() >= kHeardSteps;
 }
 
-// With everything at the program's own width there is nothing to do at an op.
+bool Session::State::changes_something(const Candidate& candidate) const {
+  return candidate.binding != perfmodel::Binding::kNone ||
+         std::any_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
+                     [&](int width) { return width != own_width_; });
+}
+
+// The one width below the program's own at which every op runs; 0 = there is none.
+int Session::State::common_width(const Candidate& candidate) const {
+  if (candidate.binding != perfmodel::Binding::kNone || candidate.plan.widths.empty()) return 0;
+  const int width = candidate.plan.widths.front();
+  const bool same = std::all_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
+                                [&](int one) { return one == width; });
+  return same && fits(width, own_width_) ? width : 0;
+}
+
+// The same of the plan that is in force, where nothing but that width stands in the page.
+int Session::State::width_in_force() const {
+  if (!guard_page_.empty() || watching_) return 0;
+  if (!replay_) return phase_ == Phase::kTuned ? common_width(in_force_) : 0;
+  if (replay_->binding != perfmodel::Binding::kNone || replay_->entries.empty()) return 0;
+  const int width = replay_->entries.front().width;
+  const bool same = std::all_of(replay_->entries.begin(), replay_->entries.end(),
+                                [&](const StoredEntry& entry) { return entry.width == width; });
+  return same && replay_verified_ && fits(width, own_width_) ? width : 0;
+}
+
+// With one width for all, or everything at the program's own, there is nothing to do at an op.
 bool Session::State::may_rest(const PlanDraft& draft) const {
   return heard_enough() && !draft.record_all && draft.schedule_length == 0 &&
          draft.binding == perfmodel::Binding::kNone &&
@@ -259,7 +285,11 @@ PlanDraft Session::State::make_draft() const {
     draft.schedule_binding.push_back(own ? perfmodel::Binding::kNone : draft.binding);
   }
   draft.schedule_length = static_cast<int>(draft.schedule_binding.size());
-  add_entries(draft);
+  if (const int width = heard_enough() ? width_in_force() : 0; width != 0) {
+    draft.own_width_cap = width;
+  } else {
+    add_entries(draft);
+  }
   draft.may_rest = may_rest(draft);
   return draft;
 }

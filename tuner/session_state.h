@@ -106,6 +106,7 @@ class Session::State {
   bool records_all() const;
   bool wants_counts() const;
   bool heard_enough() const;
+  int width_in_force() const;
   bool may_rest(const PlanDraft& draft) const;
   void changed() { ++version_; }
 
@@ -137,6 +138,8 @@ class Session::State {
   void plan_and_compare();
   void begin_comparison(std::vector<Candidate> candidates);
   perfmodel::Nanoseconds listening_of_a_step() const;
+  bool changes_something(const Candidate& candidate) const;
+  int common_width(const Candidate& candidate) const;
   void next_comparison_page();
   void close_comparison_page();
   bool replan();

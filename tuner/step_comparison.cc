@@ -66,8 +66,9 @@ std::vector<int> StepComparison::next_page() {
 
 void StepComparison::record(int column, perfmodel::Nanoseconds duration) {
   if (column < 1 || column >= static_cast<int>(page_.size()) || duration.count() <= 0) return;
-  const bool first = page_[at(column)] == 0;
-  times_[column] = first ? duration - std::min(options_.first_saves, duration / 2) : duration;
+  const std::size_t candidate = at(page_[at(column)]);
+  const bool saves = candidate < options_.saves.size();
+  times_[column] = saves ? duration - std::min(options_.saves[candidate], duration / 2) : duration;
 }
 
 void StepComparison::close_page() {

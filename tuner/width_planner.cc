@@ -15,6 +15,7 @@ namespace {
 constexpr double kSettled = 1.64;  // standard errors a gain must exceed to be kept
 constexpr double kDoubt = 1.0;     // standard errors added to a width other than the base
 constexpr double kUniformMargin = 0.005;
+constexpr double kSmallShare = 0.01;    // of a step
 constexpr std::size_t kMostTeams = 16;  // widths the path may choose from
 constexpr double kUnknown = 1e15;       // ns, for a width nothing is known of
 
@@ -50,7 +51,33 @@ int uniform_width_of(const PlannerProblem& problem, const PlannedOp& op, int wid
   return op.leave || find(op, width) == nullptr ? problem.own_width : width;
 }
 
-WidthPlan uniform_at(const PlannerProblem& problem, int width) {
+// Ops that nothing is known of at that width, and that hardly matter, are taken for no faster and
+// no slower there: with one width for really all ops nobody has to tell one op from another.
+PlannerProblem with_small_ones_at(PlannerProblem problem, int width) {
+  std::vector<double> step(problem.ops.size(), 0);
+  double all = 0;
+  for (int op : problem.order) {
+    const double ns = time_of(problem.ops[at(op)], problem.own_width);
+    if (ns >= kUnknown) continue;
+    step[at(op)] += ns;
+    all += ns;
+  }
+  double unknown = 0;
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    if (find(problem.ops[i], width) == nullptr) unknown += step[i];
+  }
+  if (unknown > kSmallShare * all) return problem;
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    PlannedOp& op = problem.ops[i];
+    const WidthEstimate* own = find(op, problem.own_width);
+    if (own == nullptr || find(op, width) != nullptr) continue;
+    op.widths.push_back({width, own->ns, own->ns});
+  }
+  return problem;
+}
+
+WidthPlan uniform_at(const PlannerProblem& known, int width) {
+  const PlannerProblem problem = with_small_ones_at(known, width);
   std::vector<int> widths;
   widths.reserve(problem.ops.size());
   for (const PlannedOp& op : problem.ops) widths.push_back(uniform_width_of(problem, op, width));

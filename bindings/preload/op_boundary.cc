@@ -165,6 +165,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   op->flags = 0;
   if (region) {
     publish_runtime_in_use(*attached);
+    note_own_region();
     thread.effective_width = 0;
     thread.actuated = false;
   } else {
@@ -197,6 +198,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   optile_event counts;
   const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
+  rest_begins();
   thread.nested_open = 0;
   const Attachment* attached = attachment();
   if (attached == nullptr) return;

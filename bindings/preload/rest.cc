@@ -2,6 +2,7 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/shim_clock.h"
+#include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
 namespace {
@@ -24,8 +25,12 @@ struct Steps {
   // Of the rest.
   uint64_t latest_end = 0;  // in ticks
   uint64_t context = 0;     // that the marker came in, to meet it again
+  uint32_t cap = 0;
 };
 Steps steps;
+bool held_back = false;  // a cap is left in place
+HeldWidth held;
+bool own_regions = false;
 
 uint64_t longest_rest(const Attachment& attached) {
   const uint64_t rate = optile_load64(&attached.client->header.ticks_per_second);
@@ -34,6 +39,8 @@ uint64_t longest_rest(const Attachment& attached) {
 
 void wake(IssuingThread& thread) {
   steps.begun = false;
+  if (held_back) release_width(held);
+  held_back = false;
   thread.context = steps.context;
   __atomic_store_n(&resting, 0, __ATOMIC_RELAXED);
   listen_to(1);
@@ -73,7 +80,11 @@ void offer_rest(void (*listen)(int on)) {
 void landmark() {
   const Attachment* attached = attachment();
   IssuingThread* thread = known_issuing_thread();
-  if (attached == nullptr || is_forked_child() || thread == nullptr) return;
+  if (is_forked_child() || thread == nullptr) return;
+  if (attached == nullptr) {
+    if (__atomic_load_n(&resting, __ATOMIC_RELAXED) != 0) wake(*thread);
+    return;
+  }
   const uint64_t seen = __atomic_add_fetch(&landmarks, 1, __ATOMIC_RELAXED);
   if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0) return;
   const uint64_t now = ticks();
@@ -95,12 +106,24 @@ bool rest_from_step(IssuingThread& thread, const Attachment& attached, const Pla
     return false;
   }
   if (steps.listened < kListenedSteps || steps.steady < kSteadySteps) return false;
+  if (plan.own_width_cap != 0 && own_regions) return false;
+  steps.cap = plan.own_width_cap;
   steps.latest_end = now + longest_rest(attached);
   steps.context = thread.context;
   __atomic_store_n(&landmarks, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&resting, 1, __ATOMIC_RELAXED);
   listen_to(0);
   return true;
+}
+
+void rest_begins() {
+  if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0 || held_back || steps.cap == 0) return;
+  held = hold_width(steps.cap);
+  held_back = true;
+}
+
+void note_own_region() {
+  own_regions = true;
 }
 
 void end_overdue_rest() {

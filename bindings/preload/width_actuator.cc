@@ -121,6 +121,36 @@ void restore_width(IssuingThread& thread) {
   if (thread.blas_own != 0) restore_pool(thread);
 }
 
+HeldWidth hold_width(uint32_t cap) {
+  HeldWidth held;
+  const OpenmpRuntime* steered = steered_runtime();
+  if (steered == nullptr || cap == 0) return held;
+  const int own = steered->get_max_threads();
+  const int narrow = static_cast<int>(cap);
+  if (narrow >= own) return held;
+  held.own = own;
+  held.set = narrow;
+  steered->set_num_threads(narrow);
+  if (!pool.steerable() || !environment().steer_blas || pool_own <= 1) return held;
+  const int pool_now = pool.get_num_threads();
+  if (narrow >= pool_now) return held;
+  held.pool_own = pool_now;
+  held.pool_set = narrow;
+  __atomic_store_n(&pool_narrowed_from, pool_now, __ATOMIC_RELAXED);
+  pool.set_num_threads(narrow);
+  return held;
+}
+
+void release_width(const HeldWidth& held) {
+  // Another count than ours was set by the program meanwhile, and stays.
+  if (held.set != 0 && runtime.get_max_threads() == held.set) runtime.set_num_threads(held.own);
+  if (held.pool_set == 0) return;
+  if (!is_forked_child() && pool.get_num_threads() == held.pool_set) {
+    pool.set_num_threads(held.pool_own);
+  }
+  __atomic_store_n(&pool_narrowed_from, 0, __ATOMIC_RELAXED);
+}
+
 void leave_pool() {
   if (__atomic_load_n(&chosen, __ATOMIC_ACQUIRE) != 2 || !pool.steerable() || !may_steer()) return;
   if (!environment().steer_blas || __atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED))

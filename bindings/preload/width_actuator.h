@@ -20,6 +20,17 @@ bool inside_region();
 void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap);
 void restore_width(IssuingThread& thread);
 
+// While nobody listens to ops, what was capped stays so between them: a program that asks for its
+// count then reads the cap. What was set, to be put back; nothing where the cap does not bind.
+struct HeldWidth {
+  int own = 0;
+  int set = 0;
+  int pool_own = 0;
+  int pool_set = 0;
+};
+HeldWidth hold_width(uint32_t cap);
+void release_width(const HeldWidth& held);
+
 // A second thread issues ops: a count that belongs to the whole process can follow neither. The
 // pool gets its own count back and is left alone for good.
 void leave_pool();

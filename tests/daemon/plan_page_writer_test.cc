@@ -28,13 +28,14 @@ class PlanPageTest : public testing::Test {
   PlanPageWriter writer_;
 };
 
-TEST_F(PlanPageTest, ACapOnTheOwnWidthForbidsResting) {
+TEST_F(PlanPageTest, ClientsMayRestUnderACap) {
   tuner::PlanDraft draft;
   draft.may_rest = true;
   writer_.publish(1, draft, {});
   EXPECT_EQ(page(1).flags, OPTILE_PAGE_MAY_REST);
   writer_.publish(2, draft, {{}, {}, 3});
-  EXPECT_EQ(page(2).flags, 0u);
+  EXPECT_EQ(page(2).flags, OPTILE_PAGE_MAY_REST);
+  EXPECT_EQ(page(2).own_width_cap, 3u);
 }
 
 TEST_F(PlanPageTest, AsksForCounters) {

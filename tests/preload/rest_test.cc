@@ -118,6 +118,45 @@ TEST_F(Rest, TheMarkerIsMetAgainInItsContext) {
   });
 }
 
+void publish_cap(FakeDaemon& daemon, uint32_t cap) {
+  daemon.publish({}, kMarker, [cap](optile_plan_page& page) {
+    page.flags = OPTILE_PAGE_MAY_REST;
+    page.own_width_cap = cap;
+  });
+}
+
+TEST_F(Rest, ACapStaysInPlaceWhileNobodyListens) {
+  in_child([](FakeDaemon& daemon) {
+    start(daemon, 0);
+    publish_cap(daemon, 2);
+    for (int i = 0; i < 200; ++i) {
+      run_step();
+      CHECK_OR_EXIT(omp_get_max_threads() == (listened_to ? kOwn : 2));
+    }
+    CHECK_OR_EXIT(!listened_to);
+    publish_cap(daemon, 3);
+    run_step();
+    CHECK_OR_EXIT(listened_to && omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(run_op(kOp) == 3);
+    while (listened_to) run_step();
+    CHECK_OR_EXIT(omp_get_max_threads() == 3);
+    // What the program itself says meanwhile stays.
+    omp_set_num_threads(1);
+    while (!listened_to) run_step();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+  });
+}
+
+TEST_F(Rest, NoCapIsLeftInPlaceBesideRegionsOfTheProgram) {
+  in_child([](FakeDaemon& daemon) {
+    start(daemon, 0);
+    note_own_region();
+    publish_cap(daemon, 2);
+    run_steps(100);
+    CHECK_OR_EXIT(listened_to && omp_get_max_threads() == kOwn);
+  });
+}
+
 TEST_F(Rest, WithoutLandmarksNothingRests) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);

@@ -45,6 +45,26 @@ TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
   EXPECT_FALSE(mixed_client.page()->may_rest);
 }
 
+TEST(SessionLetsRest, UnderOneWidthForAll) {
+  const auto narrow = [] { return table({90 * kMs, 10 * kMs, 14 * kMs, 15 * kMs}); };
+  SimulatedProgram program = one_of_each({narrow(), narrow(), narrow()});
+  Session session(options_for(4));
+  SimulatedClient client(session, program, {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_FALSE(client.page()->may_rest) << "before its steps were heard";
+  EXPECT_EQ(client.page()->own_width_cap, 0);
+  bool rested = false;
+  for (int i = 0; i < 40; ++i) {
+    client.run_steps(1);
+    if (!client.page()->may_rest) continue;
+    rested = true;
+    EXPECT_EQ(client.page()->own_width_cap, 2);
+    EXPECT_TRUE(client.page()->entries.empty());
+  }
+  EXPECT_TRUE(rested);
+  EXPECT_EQ(session.view().ops.front().width, 2);
+}
+
 // Half a millisecond of twenty is gained, two of them would be saved by not listening.
 TEST(SessionLetsRest, RatherThanGainLessThanListeningCosts) {
   for (const int listening_ns : {0, 1'000'000}) {

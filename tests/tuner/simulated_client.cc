@@ -181,12 +181,14 @@ int SimulatedClient::width_for(const OpPlace& place, const PlanDraft* page,
                                std::optional<int> column) const {
   if (page == nullptr) return options_.own_width;
   const PlanEntry* entry = entry_for(place);
-  if (entry == nullptr || entry->leave) return options_.own_width;
+  const int own = page->own_width_cap == 0 ? options_.own_width
+                                           : std::min(page->own_width_cap, options_.own_width);
+  if (entry == nullptr || entry->leave) return own;
   int width = entry->width;
   if (column && !entry->schedule.empty()) {
     width = entry->schedule[static_cast<std::size_t>(*column)];
   }
-  return width == 0 ? options_.own_width : std::min(width, options_.own_width);
+  return width == 0 ? own : std::min(width, own);
 }
 
 double SimulatedClient::noisy(double value) {

@@ -53,11 +53,12 @@ TEST(StepComparison, AClearGainIsSettledInOnePage) {
   EXPECT_LE(run.steps, 16);
 }
 
-TEST(StepComparison, WhatTheFirstSavesCountsForIt) {
+TEST(StepComparison, WhatACandidateSavesCountsForIt) {
   const auto gains_three_percent = [](int candidate, int) { return candidate == 1 ? 0.97 : 1.0; };
   EXPECT_EQ(compare({.candidates = 2}, gains_three_percent).winner, 1);
-  const ComparisonOptions saving = {.candidates = 2, .first_saves = Nanoseconds(40'000'000)};
-  EXPECT_EQ(compare(saving, gains_three_percent).winner, 0);
+  const Nanoseconds saved(40'000'000);
+  EXPECT_EQ(compare({.candidates = 2, .saves = {saved}}, gains_three_percent).winner, 0);
+  EXPECT_EQ(compare({.candidates = 2, .saves = {saved, saved}}, gains_three_percent).winner, 1);
 }
 
 TEST(StepComparison, TheSimplerWinsAmongEquals) {
