@@ -37,7 +37,7 @@ void SampleSet::add(Nanoseconds duration) {
     kept_[count_ % kKept] = duration;
   }
   ++count_;
-  estimates_.reset();
+  estimate_.reset();
 }
 
 Nanoseconds SampleSet::min() const {
@@ -48,10 +48,10 @@ Nanoseconds SampleSet::mean() const {
   return count_ == 0 ? Nanoseconds(0) : rounded(sum_ns_ / static_cast<double>(count_));
 }
 
-const SampleSet::Estimates& SampleSet::estimates() const {
-  if (estimates_) return *estimates_;
-  Estimates& fresh = estimates_.emplace();
-  fresh.median_error = Nanoseconds::max();
+const MedianEstimate& SampleSet::estimate() const {
+  if (estimate_) return *estimate_;
+  MedianEstimate& fresh = estimate_.emplace();
+  fresh.error = Nanoseconds::max();
   if (kept_.empty()) return fresh;
   std::vector<double> numbers = as_numbers(kept_);
   const double center = middle(numbers);
@@ -61,17 +61,16 @@ const SampleSet::Estimates& SampleSet::estimates() const {
   // 1.4826 turns a median absolute deviation into a standard deviation under normal noise; the
   // median's own error is 1.2533 times that of the mean.
   const double deviation = 1.4826 * middle(numbers);
-  fresh.median_error =
-      rounded(1.96 * 1.2533 * deviation / std::sqrt(static_cast<double>(kept_.size())));
+  fresh.error = rounded(1.96 * 1.2533 * deviation / std::sqrt(static_cast<double>(kept_.size())));
   return fresh;
 }
 
 Nanoseconds SampleSet::median() const {
-  return estimates().median;
+  return estimate().median;
 }
 
 Nanoseconds SampleSet::median_error() const {
-  return estimates().median_error;
+  return estimate().error;
 }
 
 const SampleSet* Profile::find(Case wanted) const {

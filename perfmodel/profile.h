@@ -13,6 +13,11 @@ namespace optile::perfmodel {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+struct MedianEstimate {
+  Nanoseconds median{0};
+  Nanoseconds error{0};  // as SampleSet::median_error() says
+};
+
 // Running statistics of one case, with the latest samples kept for robust estimates.
 class SampleSet {
  public:
@@ -35,12 +40,8 @@ class SampleSet {
   Nanoseconds min_{0};
   std::vector<Nanoseconds> kept_;
   // Asked for far more often than samples come, so both are remembered until the next one.
-  struct Estimates {
-    Nanoseconds median{0};
-    Nanoseconds median_error{0};
-  };
-  const Estimates& estimates() const;
-  mutable std::optional<Estimates> estimates_;
+  const MedianEstimate& estimate() const;
+  mutable std::optional<MedianEstimate> estimate_;
 };
 
 struct Profile {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "tuner/trial_schedule.h"
 
@@ -45,7 +46,7 @@ double signed_rank_z(std::vector<double> values) {
 }
 
 StepComparison::StepComparison(ComparisonOptions options)
-    : options_(options), random_(options.seed) {
+    : options_(std::move(options)), random_(options_.seed) {
   if (options_.candidates < 2) decided_ = true;
 }
 
