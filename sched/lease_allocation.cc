@@ -1,0 +1,360 @@
+#include "sched/lease_allocation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "sched/core_knapsack.h"
+
+namespace optile::sched {
+namespace {
+
+// So small that they decide between equals only: first for what is held, then for fewer cores.
+constexpr double kStay = 1e-8;
+constexpr double kFewer = 1e-9;
+constexpr double kRounding = 1e-6;
+
+struct Client {
+  const LeaseDemand* demand = nullptr;
+  double weight = 1.0;
+  std::vector<double> rising;  // running maximum of progress
+  int floor = 1;
+  int most = 1;
+
+  bool known() const { return !rising.empty(); }
+  bool batch() const { return demand->priority == Priority::kBatch; }
+  double progress(int cores) const {
+    if (cores <= 0 || rising.empty()) return 0;
+    return rising[std::min(static_cast<std::size_t>(cores), rising.size()) - 1];
+  }
+};
+
+// A client in one division of cores.
+struct Seat {
+  const Client* client = nullptr;
+  bool gains = true;  // false: waits
+  int least = 0;
+  int most = 0;
+  int held = 0;
+  int cores = 0;
+
+  double worth(int n) const { return gains ? client->weight * client->progress(n) : 0.0; }
+};
+
+Client client_of(const LeaseDemand& demand, int cores) {
+  Client client;
+  client.demand = &demand;
+  const bool sane = std::isfinite(demand.weight) && demand.weight > 0;
+  client.weight = sane ? std::clamp(demand.weight, 1e-3, 1e3) : 1.0;
+  client.most = std::clamp(demand.most, 1, std::max(cores, 1));
+  client.floor = std::clamp(demand.floor, 0, client.most);
+  double best = 0;
+  for (double value : demand.progress) {
+    if (static_cast<int>(client.rising.size()) >= std::min(cores, kMostCores)) break;
+    if (std::isfinite(value)) best = std::max(best, std::min(value, 1.0));
+    client.rising.push_back(best);
+  }
+  return client;
+}
+
+// Everybody one core, then the floors in rounds, as long as there are cores.
+void set_floors(std::vector<Seat>& seats, int cores) {
+  int left = cores;
+  for (bool more = true; more;) {
+    more = false;
+    for (Seat& seat : seats) {
+      if (left == 0 || seat.least >= seat.client->floor) continue;
+      ++seat.least;
+      --left;
+      more = true;
+    }
+  }
+}
+
+class Division {
+ public:
+  Division(std::vector<Seat> seats, int cores, const AllocationPolicy& policy)
+      : seats_(std::move(seats)), cores_(cores), policy_(policy) {}
+
+  std::vector<Seat> run() {
+    choose();
+    if (held_is_possible() && !pays()) {
+      for (Seat& seat : seats_) seat.cores = seat.held;
+    }
+    spread_rest();
+    return seats_;
+  }
+
+  bool exact() const { return exact_; }
+  uint64_t operations() const { return operations_; }
+
+ private:
+  bool held_is_possible() const {
+    int sum = 0;
+    for (const Seat& seat : seats_) {
+      if (seat.held < seat.least || seat.held > seat.most) return false;
+      sum += seat.held;
+    }
+    return sum <= cores_;
+  }
+
+  int given() const {
+    int sum = 0;
+    for (const Seat& seat : seats_) sum += seat.cores;
+    return sum;
+  }
+
+  // Of the weighted progress, what moving one core costs it within the horizon.
+  double price(const Seat& seat) const {
+    if (seat.held <= 0) return 0;
+    const double horizon = std::max(policy_.horizon_seconds, 1e-9);
+    return std::max(0.0, policy_.moving_seconds_per_core) * seat.worth(seat.held) / horizon;
+  }
+
+  KnapsackRow row_of(const Seat& seat) const {
+    KnapsackRow row;
+    row.least = seat.least;
+    const int curve = seat.gains ? static_cast<int>(seat.client->rising.size()) : 0;
+    const int last = std::max(seat.least, std::min(seat.most, std::max(curve, seat.held)));
+    const double stay = seat.held > 0 ? std::max(price(seat), kStay * seat.client->weight) : 0.0;
+    for (int n = seat.least; n <= last; ++n) {
+      row.worth.push_back(seat.worth(n) - stay * std::abs(n - seat.held) -
+                          kFewer * seat.client->weight * n);
+    }
+    return row;
+  }
+
+  // Normal clients first, with the floors of the others set aside; then batch clients; then those
+  // who wait keep what nobody gains from.
+  void choose() {
+    int set_aside = 0;
+    for (Seat& seat : seats_) {
+      seat.cores = seat.least;
+      set_aside += seat.least;
+    }
+    const bool batch_wants = choose_among(false, cores_ - set_aside);
+    if (batch_wants) {
+      trim();
+      choose_among(true, cores_ - given());
+    }
+    int left = cores_ - given();
+    for (Seat& seat : seats_) {
+      if (seat.gains) continue;
+      const int more = std::clamp(std::min(seat.held, seat.most) - seat.cores, 0, left);
+      seat.cores += more;
+      left -= more;
+    }
+  }
+
+  // Whether there are known clients of the other class, too.
+  bool choose_among(bool batch, int spare) {
+    std::vector<Seat*> mine;
+    std::vector<KnapsackRow> rows;
+    bool others = false;
+    int room = spare;
+    for (Seat& seat : seats_) {
+      if (!seat.gains || !seat.client->known()) continue;
+      if (seat.client->batch() != batch) {
+        others = true;
+        continue;
+      }
+      room += seat.least;
+      rows.push_back(row_of(seat));
+      mine.push_back(&seat);
+    }
+    if (rows.empty()) return others;
+    const KnapsackChoice choice = choose_cores(rows, room, policy_.most_operations);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i]->cores = choice.cores[i];
+    exact_ = exact_ && choice.exact;
+    operations_ += choice.operations;
+    return others;
+  }
+
+  // Takes from normal clients what they gain next to nothing from, the cheapest first.
+  void trim() {
+    double allowed = policy_.nothing * worth_of(false, &Seat::cores);
+    while (true) {
+      Seat* cheapest = nullptr;
+      int to = 0;
+      double least_loss = 0;
+      for (Seat& seat : seats_) {
+        if (!seat.gains || seat.client->batch() || !seat.client->known()) continue;
+        // Down to the next width that is worth less.
+        int n = seat.cores - 1;
+        while (n > seat.least && seat.worth(n - 1) == seat.worth(n)) --n;
+        ++operations_;
+        if (n < seat.least) continue;
+        const double loss = (seat.worth(seat.cores) - seat.worth(n)) / (seat.cores - n);
+        if (cheapest != nullptr && loss >= least_loss) continue;
+        cheapest = &seat;
+        to = n;
+        least_loss = loss;
+      }
+      if (cheapest == nullptr) return;
+      const double loss = least_loss * (cheapest->cores - to);
+      if (loss > allowed) return;
+      allowed -= loss;
+      cheapest->cores = to;
+    }
+  }
+
+  double worth_of(bool batch, int Seat::*cores) const {
+    double sum = 0;
+    for (const Seat& seat : seats_) {
+      if (seat.client->batch() == batch) sum += seat.worth(seat.*cores);
+    }
+    return sum;
+  }
+
+  // Whether what was chosen is enough better than what is held, for one class without loss for the
+  // class above it.
+  bool pays() const {
+    const auto gain_pays = [this](bool batch) {
+      const double before = worth_of(batch, &Seat::held);
+      double gain = worth_of(batch, &Seat::cores) - before;
+      for (const Seat& seat : seats_) {
+        if (seat.client->batch() == batch) gain -= price(seat) * std::abs(seat.cores - seat.held);
+      }
+      return gain > std::max(policy_.least_gain, kRounding) * before + kRounding;
+    };
+    if (gain_pays(false)) return true;
+    const double normal = worth_of(false, &Seat::held);
+    const double loss = normal - worth_of(false, &Seat::cores);
+    return loss <= (policy_.nothing + kRounding) * normal && gain_pays(true);
+  }
+
+  // What nobody is known to gain from goes to those that were not measured yet, evenly.
+  void spread_rest() {
+    int left = cores_ - given();
+    while (left > 0) {
+      Seat* poorest = nullptr;
+      for (Seat& seat : seats_) {
+        if (!seat.gains || seat.client->known() || seat.cores >= seat.most) continue;
+        if (poorest == nullptr || seat.cores < poorest->cores) poorest = &seat;
+      }
+      if (poorest == nullptr) return;
+      ++poorest->cores;
+      --left;
+    }
+  }
+
+  std::vector<Seat> seats_;
+  int cores_;
+  const AllocationPolicy& policy_;
+  bool exact_ = true;
+  uint64_t operations_ = 0;
+};
+
+// Each gets a part of a core by weight, nobody more than one core.
+void share_turns(const std::vector<Client>& clients, const AllocationProblem& problem,
+                 Allocation& allocation) {
+  allocation.turns = true;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    allocation.shares[i].fraction = 0;
+    if (!clients[i].demand->idle && clients[i].most > 0) open.push_back(i);
+  }
+  const auto turn = [&](std::size_t i) {
+    return clients[i].weight * (clients[i].batch() ? problem.policy.batch_turn : 1.0);
+  };
+  double cores = std::max(0, problem.cores);
+  for (bool capped = true; capped && !open.empty();) {
+    capped = false;
+    double weights = 0;
+    for (std::size_t i : open) weights += turn(i);
+    std::vector<std::size_t> rest;
+    double taken = 0;
+    for (std::size_t i : open) {
+      allocation.shares[i].fraction = cores * turn(i) / weights;
+      if (allocation.shares[i].fraction >= 1.0) {
+        allocation.shares[i].fraction = 1.0;
+        taken += 1.0;
+        capped = true;
+      } else {
+        rest.push_back(i);
+      }
+    }
+    cores -= taken;
+    open = std::move(rest);
+  }
+}
+
+// Cores by claim, everybody counted as awake; those that are left out get nothing.
+void divide_claims(const std::vector<Client>& clients, bool with_idle,
+                   const AllocationProblem& problem, Allocation& allocation) {
+  std::vector<Seat> seats;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if (clients[i].demand->idle && !with_idle) continue;
+    seats.push_back({&clients[i], true, 0, clients[i].most, clients[i].demand->claimed, 0});
+    places.push_back(i);
+  }
+  set_floors(seats, problem.cores);
+  Division division(std::move(seats), problem.cores, problem.policy);
+  const std::vector<Seat> divided = division.run();
+  for (std::size_t k = 0; k < divided.size(); ++k) {
+    allocation.shares[places[k]].claim = divided[k].cores;
+    allocation.shares[places[k]].cores = divided[k].cores;
+  }
+  allocation.exact = allocation.exact && division.exact();
+  allocation.operations += division.operations();
+}
+
+void lend(const std::vector<Client>& clients, const AllocationProblem& problem,
+          Allocation& allocation) {
+  std::vector<Seat> seats;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const LeaseDemand& demand = *clients[i].demand;
+    const int claim = allocation.shares[i].claim;
+    // Who goes idle gives back first what was lent to it.
+    const int held = demand.idle ? std::min(demand.used, claim) : demand.used;
+    seats.push_back({&clients[i], !demand.idle, demand.idle ? 0 : claim,
+                     demand.idle ? claim : std::max(claim, clients[i].most), held, 0});
+  }
+  Division division(std::move(seats), problem.cores, problem.policy);
+  const std::vector<Seat> divided = division.run();
+  for (std::size_t i = 0; i < divided.size(); ++i) allocation.shares[i].cores = divided[i].cores;
+  allocation.exact = allocation.exact && division.exact();
+  allocation.operations += division.operations();
+}
+
+}  // namespace
+
+Allocation allocate(const AllocationProblem& problem) {
+  std::vector<Client> clients;
+  clients.reserve(problem.demands.size());
+  for (const LeaseDemand& demand : problem.demands) {
+    clients.push_back(client_of(demand, problem.cores));
+  }
+  std::sort(clients.begin(), clients.end(),
+            [](const Client& a, const Client& b) { return a.demand->id < b.demand->id; });
+  Allocation allocation;
+  int awake = 0;
+  for (const Client& client : clients) {
+    allocation.shares.push_back({client.demand->id, 0, 0, 1.0});
+    if (!client.demand->idle) ++awake;
+  }
+  if (awake > problem.cores) {
+    share_turns(clients, problem, allocation);
+    return allocation;
+  }
+  const bool all_fit = static_cast<int>(clients.size()) <= problem.cores;
+  divide_claims(clients, all_fit, problem, allocation);
+  if (all_fit && awake < static_cast<int>(clients.size())) lend(clients, problem, allocation);
+
+  allocation.kept = true;
+  double before = 0;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const LeaseDemand& demand = *clients[i].demand;
+    const LeaseShare& share = allocation.shares[i];
+    allocation.kept =
+        allocation.kept && share.claim == demand.claimed && share.cores == demand.used;
+    if (demand.idle) continue;
+    allocation.worth += clients[i].weight * clients[i].progress(share.cores);
+    before += clients[i].weight * clients[i].progress(demand.used);
+  }
+  allocation.gain = allocation.worth - before;
+  return allocation;
+}
+
+}  // namespace optile::sched

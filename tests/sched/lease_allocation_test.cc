@@ -1,0 +1,292 @@
+#include "sched/lease_allocation.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/sched/curves.h"
+
+namespace optile::sched {
+namespace {
+
+using curves::Random;
+
+LeaseDemand demand(ClientId id, std::vector<double> progress) {
+  LeaseDemand made;
+  made.id = id;
+  made.progress = std::move(progress);
+  return made;
+}
+
+std::vector<int> cores_of(const Allocation& allocation) {
+  std::vector<int> cores;
+  for (const LeaseShare& share : allocation.shares) cores.push_back(share.cores);
+  return cores;
+}
+
+std::vector<int> claims_of(const Allocation& allocation) {
+  std::vector<int> cores;
+  for (const LeaseShare& share : allocation.shares) cores.push_back(share.claim);
+  return cores;
+}
+
+// As the lease plan does: what was given is what is held next time.
+void hold(AllocationProblem& problem, const Allocation& allocation) {
+  for (LeaseDemand& one : problem.demands) {
+    for (const LeaseShare& share : allocation.shares) {
+      if (share.id != one.id) continue;
+      one.claimed = share.claim;
+      one.used = share.cores;
+    }
+  }
+}
+
+AllocationProblem random_problem(Random& random, int clients, int cores) {
+  AllocationProblem problem;
+  problem.cores = cores;
+  for (int i = 1; i <= clients; ++i) {
+    problem.demands.push_back(demand(static_cast<ClientId>(i), curves::any(random, cores)));
+    problem.demands.back().weight = curves::uniform(random, 0.25, 4.0);
+  }
+  return problem;
+}
+
+TEST(LeaseAllocation, WithinOnePercentOfBruteForce) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const int cores = curves::integer(random, 2, 9);
+    const int clients = curves::integer(random, 1, std::min(cores, 4));
+    const AllocationProblem problem = random_problem(random, clients, cores);
+    const Allocation allocation = allocate(problem);
+    const double best = curves::brute_force(problem.demands, cores);
+    EXPECT_GE(allocation.worth, 0.99 * best);
+    EXPECT_LE(allocation.worth, best + 1e-9);
+    EXPECT_TRUE(allocation.exact);
+  }
+}
+
+TEST(LeaseAllocation, SumsFloorsAndFractionsHoldForAnyInput) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const int cores = curves::integer(random, 1, 24);
+    AllocationProblem problem = random_problem(random, curves::integer(random, 1, 30), cores);
+    int awake = 0;
+    for (LeaseDemand& one : problem.demands) {
+      one.idle = curves::integer(random, 0, 3) == 0;
+      one.floor = curves::integer(random, 0, 6);
+      one.most = curves::integer(random, 1, 30);
+      one.claimed = curves::integer(random, 0, 4);
+      one.used = curves::integer(random, 0, 4);
+      if (curves::integer(random, 0, 4) == 0) one.progress.clear();
+      if (curves::integer(random, 0, 1) == 0) one.priority = Priority::kBatch;
+      if (!one.idle) ++awake;
+    }
+    const Allocation allocation = allocate(problem);
+    double sum = 0;
+    for (std::size_t i = 0; i < problem.demands.size(); ++i) {
+      const LeaseShare& share = allocation.shares[i];
+      const LeaseDemand& one = problem.demands[i];
+      sum += allocation.turns ? share.fraction : share.cores;
+      EXPECT_LE(share.cores, one.most);
+      EXPECT_GE(share.cores, 0);
+      if (one.idle) continue;
+      if (!allocation.turns && one.floor > 0) {
+        EXPECT_GE(share.cores, 1);
+      }
+      if (allocation.turns) {
+        EXPECT_GT(share.fraction, 0);
+      }
+    }
+    EXPECT_LE(sum, cores + 1e-9);
+    EXPECT_EQ(allocation.turns, awake > cores);
+  }
+}
+
+TEST(LeaseAllocation, TheOrderOfTheDemandsDecidesNothing) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    AllocationProblem problem = random_problem(random, 6, 16);
+    const std::vector<int> first = cores_of(allocate(problem));
+    std::shuffle(problem.demands.begin(), problem.demands.end(), random);
+    EXPECT_EQ(cores_of(allocate(problem)), first);
+  }
+}
+
+TEST(LeaseAllocation, MoreWeightNeverMeansFewerCores) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    AllocationProblem problem = random_problem(random, curves::integer(random, 2, 6), 16);
+    if (curves::integer(random, 0, 1) == 0) hold(problem, allocate(problem));
+    int before = 0;
+    problem.demands[0].weight = 0.1;
+    const bool held = problem.demands[0].claimed > 0;
+    for (int step = 0; step < 12; ++step) {
+      const Allocation allocation = allocate(problem);
+      EXPECT_GE(allocation.shares[0].cores, before) << step;
+      before = allocation.shares[0].cores;
+      if (held) hold(problem, allocation);
+      problem.demands[0].weight *= 1.7;
+    }
+  }
+}
+
+TEST(LeaseAllocation, ConstantInputChangesNothing) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    AllocationProblem problem = random_problem(random, curves::integer(random, 1, 8), 16);
+    for (LeaseDemand& one : problem.demands) {
+      one.idle = curves::integer(random, 0, 3) == 0;
+      if (curves::integer(random, 0, 4) == 0) one.progress.clear();
+      if (curves::integer(random, 0, 2) == 0) one.priority = Priority::kBatch;
+    }
+    problem.policy.least_gain = 0;
+    problem.policy.moving_seconds_per_core = 0;
+    hold(problem, allocate(problem));
+    for (int again = 0; again < 5; ++again) {
+      const Allocation allocation = allocate(problem);
+      EXPECT_TRUE(allocation.kept) << again;
+      hold(problem, allocation);
+    }
+  }
+}
+
+TEST(LeaseAllocation, ASmallGainMovesNobody) {
+  AllocationProblem problem;
+  problem.cores = 4;
+  problem.demands = {demand(1, {0.5, 0.80, 0.90, 1.0}), demand(2, {0.5, 0.80, 0.90, 1.0})};
+  hold(problem, allocate(problem));
+  EXPECT_EQ(problem.demands[0].used, 2);
+  problem.demands[0].progress = {0.5, 0.70, 1.0, 1.0};
+  problem.demands[1].progress = {0.71, 1.0, 1.0, 1.0};  // 3 + 1 gains 0.01
+  EXPECT_TRUE(allocate(problem).kept);
+  problem.demands[1].progress = {0.9, 1.0, 1.0, 1.0};  // 3 + 1 gains 0.2
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{3, 1}));
+  problem.policy.moving_seconds_per_core = 0.2;  // and moving costs more than that
+  EXPECT_TRUE(allocate(problem).kept);
+}
+
+TEST(LeaseAllocation, TheMeasuredPairsGetTheirBestSplits) {
+  // A convolutional network that scales beside a recurrent one that does not.
+  AllocationProblem problem;
+  problem.cores = 4;
+  problem.demands = {demand(1, {0.35, 0.62, 0.84, 1.0}), demand(2, {1.0, 0.9, 0.7, 0.5})};
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{3, 1}));
+  problem.demands[1].progress = problem.demands[0].progress;
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
+}
+
+TEST(LeaseAllocation, BatchGetsWhatNobodyElseGainsFrom) {
+  AllocationProblem problem;
+  problem.cores = 8;
+  problem.demands = {demand(1, {0.3, 0.6, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0}),
+                     demand(2, {0.13, 0.25, 0.38, 0.5, 0.63, 0.75, 0.88, 1.0})};
+  problem.demands[1].priority = Priority::kBatch;
+  problem.demands[1].weight = 100;
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{4, 4}));
+  problem.demands[0].progress = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{7, 1}));
+}
+
+TEST(LeaseAllocation, BatchTakesWhatNormalClientsHoldForNothing) {
+  AllocationProblem problem;
+  problem.cores = 8;
+  const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
+  problem.demands = {demand(1, {0.5, 1.0}), demand(2, linear)};
+  problem.demands[1].priority = Priority::kBatch;
+  problem.demands[0].claimed = problem.demands[0].used = 6;
+  problem.demands[1].claimed = problem.demands[1].used = 2;
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 6}));
+}
+
+TEST(LeaseAllocation, ANewcomerWithoutACurveGetsItsFloorAndWhatIsFree) {
+  AllocationProblem problem;
+  problem.cores = 4;
+  problem.demands = {demand(1, {})};
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{4}));
+  problem.demands.push_back(demand(2, {0.4, 0.7, 1.0, 1.0}));
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{1, 3}));
+}
+
+TEST(LeaseAllocation, WhatAWaitingClientHoldsIsLentAndComesBack) {
+  AllocationProblem problem;
+  problem.cores = 4;
+  const std::vector<double> curve = {0.4, 0.7, 0.9, 1.0};
+  problem.demands = {demand(1, curve), demand(2, curve)};
+  hold(problem, allocate(problem));
+  problem.demands[1].idle = true;
+  Allocation allocation = allocate(problem);
+  EXPECT_EQ(cores_of(allocation), (std::vector<int>{4, 0}));
+  EXPECT_EQ(claims_of(allocation), (std::vector<int>{2, 2}));
+  hold(problem, allocation);
+  problem.demands[1].idle = false;
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
+}
+
+TEST(LeaseAllocation, NobodyBorrowsWhatItGainsNothingFrom) {
+  AllocationProblem problem;
+  problem.cores = 4;
+  problem.demands = {demand(1, {0.6, 1.0}), demand(2, {0.4, 1.0})};
+  hold(problem, allocate(problem));
+  problem.demands[1].idle = true;
+  EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
+}
+
+TEST(LeaseAllocation, MoreClientsThanCoresTakeTurnsByWeight) {
+  AllocationProblem problem;
+  problem.cores = 2;
+  for (ClientId id = 1; id <= 4; ++id) problem.demands.push_back(demand(id, {1.0}));
+  problem.demands[0].weight = 2.0;
+  const Allocation allocation = allocate(problem);
+  ASSERT_TRUE(allocation.turns);
+  EXPECT_DOUBLE_EQ(allocation.shares[0].fraction, 0.8);
+  EXPECT_DOUBLE_EQ(allocation.shares[1].fraction, 0.4);
+}
+
+TEST(LeaseAllocation, NonsenseInWeightsAndCurvesDoesNoHarm) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  AllocationProblem problem;
+  problem.cores = 4;
+  problem.demands = {demand(1, {nan, infinity, -3.0, 0.5}), demand(2, {0.5, 1.0}), demand(3, {})};
+  problem.demands[0].weight = nan;
+  problem.demands[1].weight = -1;
+  problem.demands[2].floor = -5;
+  problem.demands[2].most = -5;
+  const Allocation allocation = allocate(problem);
+  EXPECT_EQ(cores_of(allocation), (std::vector<int>{1, 2, 1}));
+  problem.cores = 0;
+  EXPECT_TRUE(allocate(problem).turns);
+  EXPECT_TRUE(allocate({}).shares.empty());
+}
+
+// 64 clients on 384 cores: three passes over the curves and a little dynamic programming. The plain
+// dynamic program over all of it takes 64 × 384² / 2 = 4.7 million steps.
+TEST(LeaseAllocation, FewOperationsForManyClientsOnALargeMachine) {
+  uint64_t most = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    AllocationProblem problem = random_problem(random, 64, 384);
+    for (LeaseDemand& one : problem.demands) {
+      if (seed % 2 == 0) one.progress = curves::smooth(random, 384);
+    }
+    Allocation allocation = allocate(problem);
+    EXPECT_TRUE(allocation.exact);
+    most = std::max(most, allocation.operations);
+    hold(problem, allocation);
+    problem.demands[5].progress = curves::any(random, 384);
+    allocation = allocate(problem);
+    most = std::max(most, allocation.operations);
+  }
+  RecordProperty("most_operations", std::to_string(most));
+  EXPECT_LT(most, 1'000'000u);
+  EXPECT_GT(most, 64u * 384u);
+}
+
+}  // namespace
+}  // namespace optile::sched
