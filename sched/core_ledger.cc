@@ -1,0 +1,97 @@
+#include "sched/core_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace optile::sched {
+
+void CoreLedger::add(ClientId id) {
+  accounts_.try_emplace(id);
+}
+
+void CoreLedger::remove(ClientId id) {
+  accounts_.erase(id);
+  for (auto& core : users_) core.erase(id);
+}
+
+double CoreLedger::used(int core) const {
+  double sum = 0;
+  for (const auto& [user, fraction] : users_[static_cast<std::size_t>(core)]) sum += fraction;
+  return sum;
+}
+
+double CoreLedger::room(ClientId id, int core) const {
+  const auto& users = users_[static_cast<std::size_t>(core)];
+  double sum = 0;
+  for (const auto& [user, fraction] : users) sum += user == id ? 0.0 : fraction;
+  return std::max(0.0, 1.0 - sum);
+}
+
+bool CoreLedger::fits(ClientId id, const Lease& lease) const {
+  return std::all_of(lease.cores.begin(), lease.cores.end(),
+                     [&](int core) { return room(id, core) >= lease.fraction - kSameFraction; });
+}
+
+uint64_t CoreLedger::send(ClientId id, Lease lease, uint64_t tick) {
+  accounts_.at(id).sent.push_back({++last_sequence_, tick, std::move(lease)});
+  count(id);
+  return last_sequence_;
+}
+
+bool CoreLedger::confirm(ClientId id, uint64_t sequence) {
+  Account& account = accounts_.at(id);
+  const auto found = std::find_if(account.sent.begin(), account.sent.end(),
+                                  [&](const Sent& sent) { return sent.sequence == sequence; });
+  if (found == account.sent.end()) return false;
+  account.confirmed = found->lease;
+  account.sent.erase(account.sent.begin(), found + 1);
+  count(id);
+  return true;
+}
+
+void CoreLedger::take_back(ClientId id) {
+  accounts_.at(id) = {};
+  count(id);
+}
+
+const Lease& CoreLedger::granted(ClientId id) const {
+  const Account& account = accounts_.at(id);
+  return account.sent.empty() ? account.confirmed : account.sent.back().lease;
+}
+
+std::map<int, double> CoreLedger::held(ClientId id) const {
+  const Account& account = accounts_.at(id);
+  std::map<int, double> held;
+  const auto add = [&held](const Lease& lease) {
+    for (int core : lease.cores) held[core] = std::max(held[core], lease.fraction);
+  };
+  add(account.confirmed);
+  for (const Sent& sent : account.sent) add(sent.lease);
+  return held;
+}
+
+std::size_t CoreLedger::unconfirmed(ClientId id) const {
+  return accounts_.at(id).sent.size();
+}
+
+std::optional<uint64_t> CoreLedger::owes_since(ClientId id) const {
+  const Account& account = accounts_.at(id);
+  if (account.sent.empty()) return std::nullopt;
+  return account.sent.front().tick;
+}
+
+std::optional<ClientId> CoreLedger::other_user(ClientId id, int core) const {
+  for (const auto& [user, fraction] : users_[static_cast<std::size_t>(core)]) {
+    if (user != id) return user;
+  }
+  return std::nullopt;
+}
+
+void CoreLedger::count(ClientId id) {
+  for (auto& core : users_) core.erase(id);
+  for (const auto& [core, fraction] : held(id)) {
+    users_[static_cast<std::size_t>(core)][id] = fraction;
+  }
+}
+
+}  // namespace optile::sched

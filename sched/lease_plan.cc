@@ -1,0 +1,186 @@
+#include "sched/lease_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sched/core_assignment.h"
+
+namespace optile::sched {
+namespace {
+
+using perfmodel::Budget;
+using perfmodel::Machine;
+
+constexpr double kWhole = 1.0 - 1e-9;
+
+class Planner {
+ public:
+  Planner(const Machine& machine, const Budget& budget, const std::vector<PlanClient>& clients,
+          const AllocationPolicy& policy)
+      : machine_(machine), clients_(clients), policy_(policy) {
+    for (int core : budget_cores(machine, budget)) room_[core] = 1.0;
+    capacity_ = std::min(budget.cores, static_cast<int>(room_.size()));
+    for (const PlanClient& client : clients) {
+      PlannedLease lease;
+      lease.id = client.demand.id;
+      plan_.leases.push_back(lease);
+    }
+  }
+
+  LeasePlan run() {
+    set_fixed_aside();
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      if (!clients_[i].fixed && !clients_[i].pin.empty()) pin(i);
+    }
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      if (!clients_[i].fixed && plan_.leases[i].target.empty()) pool_.push_back(i);
+    }
+    AllocationProblem problem;
+    for (const auto& [core, room] : room_) {
+      if (room >= kWhole) whole_.push_back(core);
+    }
+    problem.cores = std::clamp(capacity_, 0, static_cast<int>(whole_.size()));
+    problem.policy = policy_;
+    for (std::size_t i : pool_) problem.demands.push_back(clients_[i].demand);
+    plan_.allocation = allocate(problem);
+    if (plan_.allocation.turns) {
+      take_turns(problem.cores);
+    } else {
+      take_cores();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // The next core within the budget that this client may keep; counts against the capacity.
+  std::vector<int> within(const std::vector<int>& cores) {
+    std::vector<int> kept;
+    for (int core : cores) {
+      if (capacity_ > 0 && room_.contains(core)) {
+        kept.push_back(core);
+        --capacity_;
+      }
+    }
+    return kept;
+  }
+
+  void set_fixed_aside() {
+    std::map<int, double> taken;
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      const PlanClient& client = clients_[i];
+      if (!client.fixed) continue;
+      for (const auto& [core, fraction] : client.occupied) {
+        if (room_.contains(core)) taken[core] += fraction;
+      }
+    }
+    int left = capacity_;
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      const PlanClient& client = clients_[i];
+      if (!client.fixed) continue;
+      Lease& target = plan_.leases[i].target;
+      target.fraction = client.target.fraction;
+      for (int core : client.target.cores) {
+        const bool shared = client.target.fraction < kWhole;
+        if (!room_.contains(core) || (left <= 0 && !shared)) continue;
+        target.cores.push_back(core);
+        if (!shared) --left;
+      }
+    }
+    for (const auto& [core, fraction] : taken) room_[core] = std::max(0.0, 1.0 - fraction);
+    capacity_ -= static_cast<int>(taken.size());
+  }
+
+  void pin(std::size_t i) {
+    Lease& target = plan_.leases[i].target;
+    target.cores = within(clients_[i].pin);
+    // A core that somebody fixed is on was counted already.
+    for (int core : target.cores) {
+      if (room_[core] < kWhole) ++capacity_;
+      room_[core] = 0;
+    }
+  }
+
+  double turn_weight(const LeaseDemand& demand) const {
+    const double weight = demand.weight > 0 ? demand.weight : 1.0;
+    return weight * (demand.priority == Priority::kBatch ? policy_.batch_turn : 1.0);
+  }
+
+  // On the cores that are in use already before others, so that few clients move.
+  std::vector<TurnCore> turn_cores(int whole_cores) const {
+    std::map<int, int> users;
+    for (std::size_t i : pool_) {
+      for (int core : clients_[i].target.cores) ++users[core];
+    }
+    std::vector<int> order = whole_;
+    std::stable_sort(order.begin(), order.end(), [&users](int a, int b) {
+      const auto of = [&users](int core) { return users.contains(core) ? users.at(core) : 0; };
+      return of(a) > of(b);
+    });
+    order.resize(static_cast<std::size_t>(whole_cores));
+    std::sort(order.begin(), order.end());
+    std::vector<TurnCore> cores;
+    for (int core : order) cores.push_back({core, 1.0});
+    for (const auto& [core, room] : room_) {
+      if (room > 1e-6 && room < kWhole) cores.push_back({core, room});
+    }
+    return cores;
+  }
+
+  void take_turns(int whole_cores) {
+    std::vector<TurnWish> wishes;
+    std::vector<std::size_t> places;
+    for (std::size_t i : pool_) {
+      const PlanClient& client = clients_[i];
+      if (client.demand.idle) continue;
+      const int held = client.target.empty() ? -1 : client.target.cores.front();
+      wishes.push_back({client.demand.id, turn_weight(client.demand), held});
+      places.push_back(i);
+    }
+    const std::vector<TurnGrant> grants = assign_turns(turn_cores(whole_cores), wishes);
+    for (std::size_t k = 0; k < grants.size(); ++k) {
+      plan_.leases[places[k]].target = {{grants[k].core}, grants[k].fraction};
+    }
+  }
+
+  void take_cores() {
+    std::map<ClientId, const LeaseShare*> shares;
+    for (const LeaseShare& share : plan_.allocation.shares) shares[share.id] = &share;
+    // Who wakes goes first, so that it takes back its own from those that borrowed it.
+    std::vector<std::size_t> order = pool_;
+    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      return wakes(a) != wakes(b) ? wakes(a) : clients_[a].demand.id < clients_[b].demand.id;
+    });
+    std::vector<CoreWish> wishes;
+    for (std::size_t i : order) {
+      const LeaseShare& share = *shares.at(clients_[i].demand.id);
+      plan_.leases[i].claim = share.claim;
+      plan_.leases[i].used = share.cores;
+      wishes.push_back(
+          {share.id, share.cores, wakes(i) ? clients_[i].home : clients_[i].target.cores});
+    }
+    const std::vector<CoreGrant> grants = assign_cores(machine_, whole_, wishes);
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      plan_.leases[order[k]].target = {grants[k].cores, 1.0};
+    }
+  }
+
+  bool wakes(std::size_t i) const { return !clients_[i].demand.idle && !clients_[i].home.empty(); }
+
+  const Machine& machine_;
+  const std::vector<PlanClient>& clients_;
+  const AllocationPolicy& policy_;
+  std::map<int, double> room_;  // by core of the budget
+  int capacity_ = 0;            // cores that are still to be given
+  std::vector<int> whole_;      // cores that nobody fixed or pinned is on
+  std::vector<std::size_t> pool_;
+  LeasePlan plan_;
+};
+
+}  // namespace
+
+LeasePlan plan_leases(const Machine& machine, const Budget& budget,
+                      const std::vector<PlanClient>& clients, const AllocationPolicy& policy) {
+  return Planner(machine, budget, clients, policy).run();
+}
+
+}  // namespace optile::sched

@@ -1,0 +1,43 @@
+// Which lease every client should have: the words of the user, clients that cannot be moved, then
+// the allocation and the assignment of cores for the rest. Called by the lease table. Pure; any
+// thread.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "perfmodel/budget.h"
+#include "perfmodel/machine.h"
+#include "sched/lease.h"
+#include "sched/lease_allocation.h"
+
+namespace optile::sched {
+
+struct PlanClient {
+  LeaseDemand demand;     // with `claimed` and `used` of the last plan
+  Lease target;           // of the last plan
+  std::vector<int> home;  // cores that it lends while it waits, and takes back when it wakes
+  std::vector<int> pin;   // the user's; not empty: exactly these, for it alone
+  // Not to be moved (paused, does not answer, detached): keeps of its target what is in the budget.
+  bool fixed = false;
+  std::map<int, double> occupied;  // fixed only: core and fraction that it may be using
+};
+
+struct PlannedLease {
+  ClientId id = 0;
+  Lease target;
+  int claim = 0;  // LeaseShare::claim; in turns, pinned and fixed: 0
+  int used = 0;
+};
+
+struct LeasePlan {
+  std::vector<PlannedLease> leases;  // in the order of the clients
+  Allocation allocation;             // of those that are neither pinned nor fixed
+};
+
+// Targets of clients that are not fixed never overlap each other or what fixed ones occupy, except
+// that a pin goes first: its cores are planned away from everybody, also before they are free.
+LeasePlan plan_leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
+                      const std::vector<PlanClient>& clients, const AllocationPolicy& policy);
+
+}  // namespace optile::sched

@@ -1,0 +1,285 @@
+#include "sched/lease_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "sched/core_assignment.h"
+
+namespace optile::sched {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::Status;
+
+constexpr std::size_t kMostCauses = 3;  // in one reason
+
+std::string name(ClientId id) {
+  return "client " + std::to_string(id);
+}
+
+std::string number(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+bool possible_weight(double weight) {
+  return std::isfinite(weight) && weight >= 1e-3 && weight <= 1e3;
+}
+
+Error weight_error(double weight) {
+  return {ErrorKind::kInvalid, "a share of " + number(weight) + " is not between 0.001 and 1000"};
+}
+
+}  // namespace
+
+LeaseTable::LeaseTable(perfmodel::Machine machine, perfmodel::Budget budget, LeaseSettings settings)
+    : machine_(std::move(machine)),
+      budget_(std::move(budget)),
+      settings_(settings),
+      ledger_(static_cast<int>(machine_.cores.size())) {}
+
+base::Result<LeaseTable::Client*> LeaseTable::find(ClientId id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end() || found->second.detached) {
+    return Error{ErrorKind::kNotFound, name(id) + " has no lease here; see the list of clients"};
+  }
+  return &found->second;
+}
+
+void LeaseTable::because(std::string cause) {
+  stale_ = true;
+  if (causes_.size() <= kMostCauses) causes_.push_back(std::move(cause));
+}
+
+Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
+  if (clients_.contains(id)) {
+    return Error{ErrorKind::kInvalid, name(id) + " is here already"};
+  }
+  if (!possible_weight(weight)) return weight_error(weight);
+  if (clients_.size() >= kMostLeases) {
+    return Error{ErrorKind::kUnavailable,
+                 "no more than " + std::to_string(kMostLeases) + " clients can have leases"};
+  }
+  Client client;
+  client.demand.id = id;
+  client.demand.weight = weight;
+  client.demand.priority = priority;
+  clients_[id] = std::move(client);
+  ledger_.add(id);
+  because(name(id) + " arrived");
+  return {};
+}
+
+Status LeaseTable::leave(ClientId id) {
+  if (clients_.erase(id) == 0) return find(id).status();
+  ledger_.remove(id);
+  because(name(id) + " left");
+  return {};
+}
+
+Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, int most) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  if (progress.size() > kMostCores) progress.resize(kMostCores);
+  LeaseDemand& demand = client.value()->demand;
+  if (demand.progress == progress && demand.floor == floor && demand.most == most) return {};
+  demand.progress = std::move(progress);
+  demand.floor = floor;
+  demand.most = most;
+  because("new measurements of " + name(id));
+  return {};
+}
+
+Status LeaseTable::wait(ClientId id) {
+  const auto found = find(id);
+  if (!found.ok()) return found.status();
+  Client& client = *found.value();
+  if (client.demand.idle) return {};
+  client.demand.idle = true;
+  // What it borrowed from others that wait goes back to them and not to it.
+  std::set<int> of_others;
+  for (const auto& [other, one] : clients_) {
+    if (other != id && one.demand.idle) of_others.insert(one.home.begin(), one.home.end());
+  }
+  client.home.clear();
+  if (client.target.fraction >= 1.0) {
+    for (int core : client.target.cores) {
+      if (!of_others.contains(core)) client.home.push_back(core);
+    }
+  }
+  because(name(id) + " waits");
+  return {};
+}
+
+Status LeaseTable::wake(ClientId id) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  if (!client.value()->demand.idle) return {};
+  client.value()->demand.idle = false;
+  because(name(id) + " woke");
+  return {};
+}
+
+Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return find(id).status();
+  if (!ledger_.confirm(id, sequence)) {
+    return Error{ErrorKind::kInvalid,
+                 name(id) + " confirmed lease " + std::to_string(sequence) + ", which is not open"};
+  }
+  Client& client = found->second;
+  if (client.dismissed && ledger_.unconfirmed(id) == 0) return leave(id);
+  if ((client.late || client.revoked) && ledger_.unconfirmed(id) == 0) {
+    client.late = false;
+    client.revoked = false;
+    because(name(id) + " answers again");
+  }
+  return {};
+}
+
+Status LeaseTable::set_budget(perfmodel::Budget budget) {
+  if (budget == budget_) return {};
+  budget_ = std::move(budget);
+  because("the budget is now " + std::to_string(budget_.cores) +
+          (budget_.cores == 1 ? " core" : " cores"));
+  return {};
+}
+
+Status LeaseTable::share(ClientId id, double weight) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  if (!possible_weight(weight)) return weight_error(weight);
+  client.value()->demand.weight = weight;
+  because("the user set the share of " + name(id) + " to " + number(weight));
+  return {};
+}
+
+Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  if (cores.empty()) return Error{ErrorKind::kInvalid, "a pin needs at least one core"};
+  const std::vector<int> usable = budget_cores(machine_, budget_);
+  std::size_t pinned = cores.size();
+  for (int core : cores) {
+    if (!std::binary_search(usable.begin(), usable.end(), core)) {
+      return Error{ErrorKind::kInvalid,
+                   "core " + std::to_string(core) + " is not in the budget; pin to cores that are"};
+    }
+  }
+  bool others = false;
+  for (const auto& [other, one] : clients_) {
+    if (other == id || one.detached) continue;
+    others = others || one.pin.empty();
+    pinned += one.pin.size();
+    for (int core : cores) {
+      if (std::find(one.pin.begin(), one.pin.end(), core) == one.pin.end()) continue;
+      return Error{ErrorKind::kInvalid, "core " + std::to_string(core) + " is pinned to " +
+                                            name(other) + "; take that back first"};
+    }
+  }
+  const auto most = static_cast<std::size_t>(std::max(0, budget_.cores));
+  if (pinned > most || (others && pinned == most)) {
+    return Error{ErrorKind::kInvalid,
+                 "that would leave nothing for other clients; pin to fewer cores"};
+  }
+  client.value()->pin = std::move(cores);
+  because("the user pinned " + name(id));
+  return {};
+}
+
+Status LeaseTable::unpin(ClientId id) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  client.value()->pin.clear();
+  because("the user took back the pin of " + name(id));
+  return {};
+}
+
+Status LeaseTable::pause(ClientId id) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  client.value()->paused = true;
+  because("the user paused " + name(id));
+  return {};
+}
+
+Status LeaseTable::resume(ClientId id) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  client.value()->paused = false;
+  because("the user resumed " + name(id));
+  return {};
+}
+
+Status LeaseTable::detach(ClientId id) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  client.value()->detached = true;
+  client.value()->target = {};
+  because("the user detached " + name(id));
+  return {};
+}
+
+Status LeaseTable::revoke(ClientId id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return find(id).status();
+  Client& client = found->second;
+  if (client.detached) return leave(id);
+  client.revoked = true;
+  client.late = false;
+  client.target = {};
+  client.home.clear();
+  ledger_.take_back(id);
+  ++counters_.revoked;
+  because(name(id) + " was revoked");
+  return {};
+}
+
+std::vector<LeaseView> LeaseTable::view() const {
+  std::vector<LeaseView> views;
+  for (const auto& [id, client] : clients_) {
+    LeaseView view;
+    view.id = id;
+    view.granted = ledger_.granted(id);
+    view.held = ledger_.held(id);
+    view.target = client.target;
+    view.claim = client.demand.claimed;
+    view.borrowed = std::max(0, client.demand.used - client.demand.claimed);
+    view.weight = client.demand.weight;
+    view.priority = client.demand.priority;
+    view.idle = client.demand.idle;
+    view.paused = client.paused;
+    view.pinned = !client.pin.empty();
+    view.late = client.late;
+    view.revoked = client.revoked;
+    view.reason = client.reason;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+double LeaseTable::held_cores() const {
+  double sum = 0;
+  for (int core = 0; core < static_cast<int>(machine_.cores.size()); ++core) {
+    sum += ledger_.used(core);
+  }
+  return sum;
+}
+
+int LeaseTable::lent_cores() const {
+  int sum = 0;
+  for (const auto& [id, client] : clients_) {
+    sum += std::max(0, client.demand.used - client.demand.claimed);
+  }
+  return sum;
+}
+
+}  // namespace optile::sched

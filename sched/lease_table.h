@@ -1,0 +1,146 @@
+// Who has which cores: events in, changes of leases out. A state machine without clock or
+// descriptors, driven by the daemon's loop; one thread. Time is ticks of whatever length the caller
+// chooses, passed in.
+//
+// A core is never with two clients, not even for a moment: a lease grows only by cores that nobody
+// may be using, that is, whose former user confirmed a lease without them, left, or was revoked.
+// Leases taken in turns add up to one core at most by the same rule.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "perfmodel/budget.h"
+#include "perfmodel/machine.h"
+#include "sched/core_ledger.h"
+#include "sched/lease_plan.h"
+
+namespace optile::sched {
+
+inline constexpr std::size_t kMostLeases = 4096;    // clients; arrivals beyond are refused
+inline constexpr std::size_t kMostUnconfirmed = 8;  // leases of a client; it gets no more until it
+                                                    // confirms one
+struct LeaseChange {
+  ClientId id = 0;
+  uint64_t sequence = 0;  // to be confirmed with this number once the client uses nothing beyond it
+  Lease lease;
+  Lease before;        // the one that was sent before
+  bool last = false;   // the client was detached: let it go once it confirms
+  double gain = 0;     // of its weighted progress that the plan predicts; 0 where unknown
+  std::string reason;  // one line: who, from, to, why
+};
+
+struct LeaseView {
+  ClientId id = 0;
+  Lease granted;               // the last that was sent
+  std::map<int, double> held;  // what it may be using, until it confirms: core and fraction
+  Lease target;                // what it gets once others gave it up
+  int claim = 0;               // cores it is owed
+  int borrowed = 0;            // beyond its claim
+  double weight = 1.0;
+  Priority priority = Priority::kNormal;
+  bool idle = false;
+  bool paused = false;
+  bool pinned = false;
+  bool late = false;     // did not confirm in time; its cores stay counted
+  bool revoked = false;  // its cores were taken without its word
+  std::string reason;    // of the last change
+};
+
+// Ever since the table was made.
+struct LeaseCounters {
+  uint64_t plans = 0;
+  uint64_t plans_kept = 0;  // that changed nothing
+  uint64_t changes = 0;
+  uint64_t cores_granted = 0;  // that a client did not have in the lease before
+  uint64_t late = 0;
+  uint64_t revoked = 0;
+  uint64_t emptied = 0;  // leases taken whole for a moment, because clients waited for each other
+  uint64_t operations = 0;
+};
+
+struct LeaseSettings {
+  AllocationPolicy policy;
+  uint64_t confirm_ticks = 50;  // longer unconfirmed: late
+};
+
+class LeaseTable {
+ public:
+  LeaseTable(perfmodel::Machine machine, perfmodel::Budget budget, LeaseSettings settings);
+
+  // Events. They take effect with the next decide(). kNotFound: no such client.
+  base::Status arrive(ClientId id, double weight, Priority priority);
+  base::Status leave(ClientId id);  // gone for sure: its cores are free at once
+  // A new curve (LeaseDemand::progress), and how few and how many cores make sense.
+  base::Status demand(ClientId id, std::vector<double> progress, int floor, int most);
+  base::Status wait(ClientId id);  // can use nothing now
+  base::Status wake(ClientId id);
+  base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
+  base::Status set_budget(perfmodel::Budget budget);
+
+  // Words of the user. They bind until they are taken back.
+  base::Status share(ClientId id, double weight);
+  // Cores of the machine, not processing units. Refused where another pin has one of them, where
+  // one is not in the budget, or where nothing would be left for other clients.
+  base::Status pin(ClientId id, std::vector<int> cores);
+  base::Status unpin(ClientId id);
+  base::Status pause(ClientId id);  // its lease stays as it is, whatever the others do
+  base::Status resume(ClientId id);
+  base::Status detach(ClientId id);  // its cores go back when it confirms; then it is forgotten
+  // Takes everything from a client without its word. Only for one that cannot run (stopped) and
+  // has to ask before it uses a core again; it is planned for again once it confirms the empty
+  // lease that the next decide() sends it.
+  base::Status revoke(ClientId id);
+
+  // What to send now, those that only give up first. `tick` never goes back.
+  std::vector<LeaseChange> decide(uint64_t tick);
+
+  std::vector<LeaseView> view() const;  // by id
+  const LeaseCounters& counters() const { return counters_; }
+  const perfmodel::Budget& budget() const { return budget_; }
+  const perfmodel::Machine& machine() const { return machine_; }
+  double held_cores() const;  // sum of what all may be using
+  int lent_cores() const;     // beyond claims
+
+ private:
+  struct Client {
+    LeaseDemand demand;
+    Lease target;
+    std::vector<int> home;
+    std::vector<int> pin;
+    bool paused = false;
+    bool detached = false;
+    bool dismissed = false;  // detached and told so
+    bool late = false;
+    bool revoked = false;
+    double gain = 0;
+    std::string reason;
+  };
+
+  base::Result<Client*> find(ClientId id);
+  void because(std::string cause);  // something happened that calls for a new plan
+  void mark_late(uint64_t tick);
+  PlanClient plan_client(ClientId id, const Client& client) const;
+  void plan();
+  Lease next_lease(ClientId id, const Client& client) const;
+  void send(ClientId id, Client& client, Lease next, uint64_t tick,
+            std::vector<LeaseChange>& changes);
+  void break_deadlock(uint64_t tick, std::vector<LeaseChange>& changes);
+  std::string reason_for(ClientId id, const Client& client, const Lease& before,
+                         const Lease& next) const;
+
+  perfmodel::Machine machine_;
+  perfmodel::Budget budget_;
+  LeaseSettings settings_;
+  CoreLedger ledger_;
+  std::map<ClientId, Client> clients_;
+  std::vector<std::string> causes_;  // since the last plan
+  bool stale_ = false;               // a plan is due
+  std::string cause_;                // of the plan in force
+  LeaseCounters counters_;
+};
+
+}  // namespace optile::sched
