@@ -47,7 +47,7 @@ Client client_of(const LeaseDemand& demand, int cores) {
   const bool sane = std::isfinite(demand.weight) && demand.weight > 0;
   client.weight = sane ? std::clamp(demand.weight, 1e-3, 1e3) : 1.0;
   client.most = std::clamp(demand.most, 1, std::max(cores, 1));
-  client.floor = std::clamp(demand.floor, 0, client.most);
+  client.floor = std::clamp(demand.floor, 1, client.most);
   double best = 0;
   for (double value : demand.progress) {
     if (static_cast<int>(client.rising.size()) >= std::min(cores, kMostCores)) break;

@@ -158,7 +158,8 @@ Lease LeaseTable::next_lease(ClientId id, const Client& client) const {
     if (ledger_.fits(id, {{core}, target.fraction})) next.cores.push_back(core);
   }
   const Lease& granted = ledger_.granted(id);
-  if (!next.empty() || target.empty() || granted.empty()) return next;
+  if (!next.empty()) return next;
+  if (target.empty() || granted.empty()) return {};
   const auto shared = std::find_if(granted.cores.begin(), granted.cores.end(),
                                    [&target](int core) { return has(target, core); });
   const bool stays = shared != granted.cores.end();

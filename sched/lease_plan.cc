@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 
 #include "sched/core_assignment.h"
 
@@ -21,6 +22,7 @@ class Planner {
     for (int core : budget_cores(machine, budget)) room_[core] = 1.0;
     capacity_ = std::min(budget.cores, static_cast<int>(room_.size()));
     for (const PlanClient& client : clients) {
+      if (!client.fixed) pinned_.insert(client.pin.begin(), client.pin.end());
       PlannedLease lease;
       lease.id = client.demand.id;
       plan_.leases.push_back(lease);
@@ -81,10 +83,11 @@ class Planner {
       target.fraction = client.target.fraction;
       for (int core : client.target.cores) {
         const bool shared = client.target.fraction < kWhole;
-        if (!room_.contains(core) || (left <= 0 && !shared)) continue;
+        if (!room_.contains(core) || pinned_.contains(core) || (left <= 0 && !shared)) continue;
         target.cores.push_back(core);
         if (!shared) --left;
       }
+      if (target.empty()) target = {};
     }
     for (const auto& [core, fraction] : taken) room_[core] = std::max(0.0, 1.0 - fraction);
     capacity_ -= static_cast<int>(taken.size());
@@ -171,6 +174,7 @@ class Planner {
   const AllocationPolicy& policy_;
   std::map<int, double> room_;  // by core of the budget
   int capacity_ = 0;            // cores that are still to be given
+  std::set<int> pinned_;
   std::vector<int> whole_;      // cores that nobody fixed or pinned is on
   std::vector<std::size_t> pool_;
   LeasePlan plan_;

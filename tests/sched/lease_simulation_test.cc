@@ -1,0 +1,344 @@
+// Clients that arrive, wait, stop, die and change their minds, with messages that take their time,
+// against one lease table. What each client really uses is kept here, apart from the table's books.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+
+#include "sched/core_assignment.h"
+#include "sched/lease_table.h"
+#include "tests/sched/curves.h"
+#include "tests/sched/machines.h"
+
+namespace optile::sched {
+namespace {
+
+using curves::integer;
+using curves::Random;
+
+constexpr double kRounding = 1e-6;
+
+struct SimulatedClient {
+  Lease uses;
+  std::deque<LeaseChange> inbox;
+  bool stopped = false;
+  bool dead = false;        // the table does not know yet
+  uint64_t noticed_at = 0;  // tick at which it learns
+};
+
+struct Confirmation {
+  uint64_t arrives = 0;
+  ClientId id = 0;
+  uint64_t sequence = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const perfmodel::Machine& machine, uint64_t seed)
+      : random_(seed),
+        whole_(machines::whole(machine)),
+        table_(machine, whole_, settings()),
+        most_clients_(integer(random_, 2, seed % 16 == 0 ? 300 : 40)) {}
+
+  void run(int ticks) {
+    for (int i = 0; i < ticks && !::testing::Test::HasFailure(); ++i) {
+      const int events = integer(random_, 0, 3);
+      for (int k = 0; k < events; ++k) something_happens();
+      step();
+    }
+  }
+
+  // Everybody answers again: all that was promised arrives, and nobody is left without.
+  void calm_down() {
+    for (auto& [id, client] : clients_) {
+      if (!client.dead) client.stopped = false;
+    }
+    set_budget(whole_);
+    int quiet = 0;
+    for (int i = 0; i < 2000 && quiet < 60; ++i) quiet = step() == 0 ? quiet + 1 : 0;
+    ASSERT_GE(quiet, 60) << "never settles";
+    EXPECT_LE(table_.held_cores(), table_.budget().cores + kRounding);
+    for (const LeaseView& view : table_.view()) {
+      EXPECT_FALSE(view.late) << view.id;
+      EXPECT_FALSE(view.revoked) << view.id;
+      EXPECT_EQ(view.granted.cores, view.target.cores) << view.id;
+      EXPECT_NEAR(view.granted.fraction, view.target.fraction, kRounding) << view.id;
+      EXPECT_EQ(clients_.at(view.id).uses, view.granted) << view.id;
+    }
+    nobody_is_left_without();
+  }
+
+  // All go; the next one finds the whole machine.
+  void end() {
+    while (!clients_.empty()) {
+      EXPECT_TRUE(table_.leave(clients_.begin()->first).ok());
+      clients_.erase(clients_.begin());
+    }
+    confirmations_.clear();
+    EXPECT_EQ(table_.held_cores(), 0.0);
+    EXPECT_TRUE(table_.view().empty());
+    ASSERT_TRUE(table_.arrive(++last_id_, 1.0, Priority::kNormal).ok());
+    const auto sent = table_.decide(++tick_);
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(static_cast<int>(sent[0].lease.cores.size()), whole_.cores);
+  }
+
+  const LeaseCounters& counters() const { return table_.counters(); }
+
+ private:
+  static LeaseSettings settings() {
+    LeaseSettings made;
+    made.confirm_ticks = 12;
+    return made;
+  }
+
+  ClientId any_client() {
+    if (clients_.empty()) return 0;
+    auto found = clients_.begin();
+    std::advance(found, integer(random_, 0, static_cast<int>(clients_.size()) - 1));
+    return found->second.dead ? 0 : found->first;
+  }
+
+  void arrive() {
+    if (static_cast<int>(clients_.size()) >= most_clients_) return;
+    const auto priority = integer(random_, 0, 4) == 0 ? Priority::kBatch : Priority::kNormal;
+    ASSERT_TRUE(table_.arrive(++last_id_, curves::uniform(random_, 0.3, 3.0), priority).ok());
+    clients_[last_id_] = {};
+    if (integer(random_, 0, 2) != 0) new_curve(last_id_);
+  }
+
+  void new_curve(ClientId id) {
+    const int cores = std::min(whole_.cores, 64);
+    table_.demand(id, curves::any(random_, cores), integer(random_, 0, 2), kNoLimit).ok();
+  }
+
+  // Killed: it uses nothing from now on, the table hears of it a little later.
+  void die(ClientId id) {
+    SimulatedClient& client = clients_.at(id);
+    client.dead = true;
+    client.uses = {};
+    client.noticed_at = tick_ + static_cast<uint64_t>(integer(random_, 0, 3));
+  }
+
+  void something_happens() {
+    const int what = integer(random_, 0, 19);
+    if (what < 7) return arrive();
+    const ClientId id = any_client();
+    if (id == 0) return;
+    // Refusals (a pin on a pinned core, a client that was detached) are part of it.
+    switch (what) {
+      case 7:
+      case 8:
+        return die(id);
+      case 9:
+        clients_.at(id).stopped = true;
+        return;
+      case 10:
+        clients_.at(id).stopped = false;
+        return;
+      case 11:
+      case 12:
+        return new_curve(id);
+      case 13:
+        table_.wait(id).ok();
+        return;
+      case 14:
+        table_.wake(id).ok();
+        return;
+      case 15:
+        table_.share(id, curves::uniform(random_, 0.2, 5.0)).ok();
+        return;
+      case 16:
+        return user_pins(id);
+      case 17:
+        (integer(random_, 0, 2) == 0 ? table_.pause(id) : table_.resume(id)).ok();
+        return;
+      case 18:
+        return revoke_late();
+      default:
+        return integer(random_, 0, 2) == 0 ? (void)table_.detach(id).ok() : change_budget();
+    }
+  }
+
+  void user_pins(ClientId id) {
+    if (integer(random_, 0, 1) == 0) {
+      table_.unpin(id).ok();
+      return;
+    }
+    const int first = integer(random_, 0, whole_.cores - 1);
+    const int count = integer(random_, 1, std::max(1, whole_.cores / 8));
+    std::vector<int> cores;
+    for (int c = first; c < std::min(first + count, whole_.cores); ++c) cores.push_back(c);
+    table_.pin(id, cores).ok();
+  }
+
+  void revoke_late() {
+    for (const LeaseView& view : table_.view()) {
+      const auto found = clients_.find(view.id);
+      if (!view.late || found == clients_.end() || !found->second.stopped) continue;
+      ASSERT_TRUE(table_.revoke(view.id).ok());
+      // What was on its way is void, and it has to ask before it uses a core again.
+      found->second.inbox.clear();
+      found->second.uses = {};
+      forget_detached();
+      return;
+    }
+  }
+
+  void change_budget() {
+    perfmodel::Budget budget = whole_;
+    if (integer(random_, 0, 2) != 0) {
+      budget.units.clear();
+      for (int unit : whole_.units) {
+        if (integer(random_, 0, 3) != 0) budget.units.push_back(unit);
+      }
+      const auto cores = budget_cores(table_.machine(), budget);
+      budget.cores = std::max(1, integer(random_, 1, std::max(1, static_cast<int>(cores.size()))));
+    }
+    set_budget(budget);
+  }
+
+  void set_budget(const perfmodel::Budget& budget) { EXPECT_TRUE(table_.set_budget(budget).ok()); }
+
+  // Clients that were detached, and let go of.
+  void forget_detached() {
+    std::set<ClientId> known;
+    for (const LeaseView& view : table_.view()) known.insert(view.id);
+    std::erase_if(clients_, [&](const auto& one) { return !known.contains(one.first); });
+  }
+
+  int step() {
+    ++tick_;
+    for (auto one = clients_.begin(); one != clients_.end();) {
+      if (one->second.dead && one->second.noticed_at <= tick_) {
+        EXPECT_TRUE(table_.leave(one->first).ok() || true);
+        one = clients_.erase(one);
+      } else {
+        ++one;
+      }
+    }
+    for (auto& [id, client] : clients_) {
+      if (!client.stopped && !client.dead && integer(random_, 0, 2) != 0) read_inbox(id, client);
+    }
+    for (auto one = confirmations_.begin(); one != confirmations_.end();) {
+      if (one->arrives > tick_) {
+        ++one;
+        continue;
+      }
+      table_.confirm(one->id, one->sequence).ok();  // it may be gone or revoked by now
+      one = confirmations_.erase(one);
+    }
+    forget_detached();
+    const auto sent = table_.decide(tick_);
+    const auto usable = budget_cores(table_.machine(), table_.budget());
+    for (const LeaseChange& change : sent) {
+      EXPECT_FALSE(change.reason.empty());
+      for (int core : change.lease.cores) {
+        const auto& before = change.before.cores;
+        EXPECT_TRUE(std::binary_search(usable.begin(), usable.end(), core) ||
+                    std::binary_search(before.begin(), before.end(), core))
+            << "core " << core << " is not in the budget";
+      }
+      clients_.at(change.id).inbox.push_back(change);
+    }
+    check();
+    return static_cast<int>(sent.size());
+  }
+
+  // An op boundary: it takes one lease or all that are there, and says so.
+  void read_inbox(ClientId id, SimulatedClient& client) {
+    if (client.inbox.empty()) return;
+    const bool all = integer(random_, 0, 1) == 0;
+    const LeaseChange change = all ? client.inbox.back() : client.inbox.front();
+    if (all) {
+      client.inbox.clear();
+    } else {
+      client.inbox.pop_front();
+    }
+    client.uses = change.lease;
+    confirmations_.push_back(
+        {tick_ + static_cast<uint64_t>(integer(random_, 0, 3)), id, change.sequence});
+  }
+
+  void check() {
+    std::map<int, double> used;
+    std::map<int, double> counted;
+    for (const LeaseView& view : table_.view()) {
+      for (const auto& [core, fraction] : view.held) counted[core] += fraction;
+      const SimulatedClient& client = clients_.at(view.id);
+      for (int core : client.uses.cores) {
+        used[core] += client.uses.fraction;
+        const auto held = view.held.find(core);
+        ASSERT_TRUE(held != view.held.end()) << "client " << view.id << " uses core " << core;
+        ASSERT_LE(client.uses.fraction, held->second + kRounding);
+      }
+    }
+    for (const auto& [core, fraction] : used) {
+      ASSERT_LE(fraction, 1 + kRounding) << "core " << core << " is used twice";
+    }
+    for (const auto& [core, fraction] : counted) {
+      ASSERT_LE(fraction, 1 + kRounding) << "core " << core << " is granted twice";
+    }
+  }
+
+  // Only where the user's words leave nothing may somebody who can run be without a core.
+  void nobody_is_left_without() {
+    double bound = 0;
+    for (const LeaseView& view : table_.view()) {
+      if (view.paused || view.pinned) bound += static_cast<double>(view.target.cores.size());
+    }
+    for (const LeaseView& view : table_.view()) {
+      if (view.idle || view.paused || view.pinned || bound >= whole_.cores) continue;
+      EXPECT_FALSE(view.granted.empty()) << view.id;
+    }
+  }
+
+  Random random_;
+  perfmodel::Budget whole_;
+  LeaseTable table_;
+  int most_clients_;
+  std::map<ClientId, SimulatedClient> clients_;
+  std::vector<Confirmation> confirmations_;
+  ClientId last_id_ = 0;
+  uint64_t tick_ = 0;
+};
+
+// 1,000 seeds in all.
+class LeaseSimulation : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
+  const perfmodel::Machine machine = machines::machine(GetParam());
+  LeaseCounters sum;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Simulation simulation(machine, seed);
+    simulation.run(seed % 16 == 0 ? 400 : 120);
+    simulation.calm_down();
+    simulation.end();
+    sum.changes += simulation.counters().changes;
+    sum.late += simulation.counters().late;
+    sum.revoked += simulation.counters().revoked;
+    sum.emptied += simulation.counters().emptied;
+    if (HasFailure()) return;
+  }
+  RecordProperty("changes", std::to_string(sum.changes));
+  RecordProperty("late", std::to_string(sum.late));
+  RecordProperty("revoked", std::to_string(sum.revoked));
+  RecordProperty("emptied", std::to_string(sum.emptied));
+  // The interesting things did happen.
+  EXPECT_GT(sum.changes, 5000u);
+  EXPECT_GT(sum.late, 100u);
+  EXPECT_GT(sum.revoked, 10u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, LeaseSimulation,
+                         ::testing::Values("pack:1 l3:1 core:4 pu:1", "pack:1 l2:8 core:2 pu:1",
+                                           "pack:1 l2:34 core:2 pu:4",
+                                           "pack:2 numa:1 l3:12 core:8 pu:2",
+                                           "pack:2 numa:2 l3:12 core:8 pu:2"));
+
+}  // namespace
+}  // namespace optile::sched
