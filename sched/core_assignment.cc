@@ -17,6 +17,10 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
+bool granted(const Budget& budget, int os_index) {
+  return std::binary_search(budget.units.begin(), budget.units.end(), os_index);
+}
+
 // Who has which core while an assignment is being made. Clients are places in the list of wishes.
 class Assignment {
  public:
@@ -399,12 +403,11 @@ class Turns {
 }  // namespace
 
 std::vector<int> budget_cores(const Machine& machine, const Budget& budget) {
-  const std::set<int> units(budget.units.begin(), budget.units.end());
   std::vector<int> cores;
   for (int core = 0; core < static_cast<int>(machine.cores.size()); ++core) {
     const auto& of_core = machine.cores[at(core)].units;
     if (std::any_of(of_core.begin(), of_core.end(),
-                    [&](int unit) { return units.contains(machine.units[at(unit)].os_index); })) {
+                    [&](int unit) { return granted(budget, machine.units[at(unit)].os_index); })) {
       cores.push_back(core);
     }
   }
@@ -413,12 +416,11 @@ std::vector<int> budget_cores(const Machine& machine, const Budget& budget) {
 
 std::vector<int> units_of(const Machine& machine, const Budget& budget,
                           const std::vector<int>& cores) {
-  const std::set<int> allowed(budget.units.begin(), budget.units.end());
   std::vector<int> units;
   for (int core : cores) {
     for (int unit : machine.cores[at(core)].units) {
       const int os_index = machine.units[at(unit)].os_index;
-      if (allowed.contains(os_index)) units.push_back(os_index);
+      if (granted(budget, os_index)) units.push_back(os_index);
     }
   }
   std::sort(units.begin(), units.end());

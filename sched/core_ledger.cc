@@ -10,8 +10,8 @@ void CoreLedger::add(ClientId id) {
 }
 
 void CoreLedger::remove(ClientId id) {
+  take_back(id);
   accounts_.erase(id);
-  for (auto& core : users_) core.erase(id);
 }
 
 double CoreLedger::used(int core) const {
@@ -50,7 +50,9 @@ bool CoreLedger::confirm(ClientId id, uint64_t sequence) {
 }
 
 void CoreLedger::take_back(ClientId id) {
-  accounts_.at(id) = {};
+  Account& account = accounts_.at(id);
+  account.confirmed = {};
+  account.sent.clear();
   count(id);
 }
 
@@ -88,9 +90,12 @@ std::optional<ClientId> CoreLedger::other_user(ClientId id, int core) const {
 }
 
 void CoreLedger::count(ClientId id) {
-  for (auto& core : users_) core.erase(id);
+  Account& account = accounts_.at(id);
+  for (int core : account.counted) users_[static_cast<std::size_t>(core)].erase(id);
+  account.counted.clear();
   for (const auto& [core, fraction] : held(id)) {
     users_[static_cast<std::size_t>(core)][id] = fraction;
+    account.counted.push_back(core);
   }
 }
 

@@ -53,6 +53,7 @@ class CoreLedger {
   struct Account {
     Lease confirmed;
     std::deque<Sent> sent;
+    std::vector<int> counted;  // cores on which users_ has it
   };
   void count(ClientId id);
 

@@ -175,7 +175,7 @@ class Planner {
   std::map<int, double> room_;  // by core of the budget
   int capacity_ = 0;            // cores that are still to be given
   std::set<int> pinned_;
-  std::vector<int> whole_;      // cores that nobody fixed or pinned is on
+  std::vector<int> whole_;  // cores that nobody fixed or pinned is on
   std::vector<std::size_t> pool_;
   LeasePlan plan_;
 };

@@ -1,6 +1,7 @@
 // Machines and budgets for the tests of this folder.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "perfmodel/budget.h"
@@ -20,6 +21,7 @@ inline perfmodel::Machine machine(const std::string& description) {
 inline perfmodel::Budget whole(const perfmodel::Machine& m) {
   perfmodel::Budget budget;
   for (const auto& unit : m.units) budget.units.push_back(unit.os_index);
+  std::sort(budget.units.begin(), budget.units.end());
   budget.cores = static_cast<int>(m.cores.size());
   return budget;
 }
