@@ -1,0 +1,126 @@
+#include "daemon/process_entry.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+namespace optile::daemon {
+namespace {
+
+using base::UniqueFd;
+
+// Places in the line, counted as in proc(5).
+constexpr int kState = 3;
+constexpr int kFlags = 9;
+constexpr int kUserTicks = 14;
+constexpr int kSystemTicks = 15;
+constexpr int kStartTicks = 22;
+constexpr int kPending = 31;
+
+constexpr uint64_t kKill = UINT64_C(1) << (SIGKILL - 1);
+
+std::optional<uint64_t> number_of(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<int> id_of(const char* text) {
+  const std::optional<uint64_t> number = number_of(text);
+  if (!number || *number == 0 || *number > INT32_MAX) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+}  // namespace
+
+bool ProcessStat::ends() const {
+  return state == 'Z' || state == 'X' || (flags & kExiting) != 0 || (pending & kKill) != 0;
+}
+
+std::optional<ProcessStat> parse_process_stat(std::string_view line) {
+  // The name stands in parentheses and may hold any byte, parentheses and blanks too.
+  const std::size_t open = line.find('(');
+  const std::size_t close = line.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return std::nullopt;
+  }
+  ProcessStat stat;
+  stat.name = line.substr(open + 1, close - open - 1);
+  line.remove_prefix(close + 1);
+  int place = kState - 1;
+  while (place < kPending) {
+    const std::size_t begin = line.find_first_not_of(" \n");
+    if (begin == std::string_view::npos) return std::nullopt;
+    line.remove_prefix(begin);
+    const std::string_view field = line.substr(0, line.find_first_of(" \n"));
+    line.remove_prefix(field.size());
+    ++place;
+    if (place == kState) {
+      stat.state = field.front();
+      continue;
+    }
+    if (place != kFlags && place != kUserTicks && place != kSystemTicks && place != kStartTicks &&
+        place != kPending) {
+      continue;
+    }
+    const std::optional<uint64_t> number = number_of(field);
+    if (!number) return std::nullopt;
+    if (place == kFlags) stat.flags = static_cast<uint32_t>(*number);
+    if (place == kUserTicks || place == kSystemTicks) stat.busy_ticks += *number;
+    if (place == kStartTicks) stat.start_ticks = *number;
+    if (place == kPending) stat.pending = *number;
+  }
+  return stat;
+}
+
+base::Result<ProcessEntry> ProcessEntry::open(int pid, const std::string& proc) {
+  const std::string path = proc + "/" + std::to_string(pid);
+  UniqueFd folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (pid <= 0 || !folder.valid()) {
+    return base::Error{base::ErrorKind::kNotFound, "there is no process " + std::to_string(pid)};
+  }
+  return ProcessEntry(pid, std::move(folder));
+}
+
+std::optional<ProcessStat> ProcessEntry::read(const char* path) const {
+  const UniqueFd file(openat(folder_.get(), path, O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return std::nullopt;
+  std::array<char, 1024> text{};
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  if (got <= 0) return std::nullopt;
+  return parse_process_stat({text.data(), static_cast<std::size_t>(got)});
+}
+
+std::optional<ProcessStat> ProcessEntry::stat() const {
+  return read("stat");
+}
+
+std::optional<ProcessStat> ProcessEntry::thread_stat(int tid) const {
+  std::array<char, 48> path{};
+  std::snprintf(path.data(), path.size(), "task/%d/stat", tid);
+  return read(path.data());
+}
+
+std::vector<int> ProcessEntry::threads(std::size_t limit) const {
+  std::vector<int> found;
+  UniqueFd folder(openat(folder_.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(folder.get()), closedir);
+  if (listing == nullptr) return found;
+  folder.release();  // the listing closes it
+  while (found.size() < limit) {
+    const dirent* entry = readdir(listing.get());
+    if (entry == nullptr) break;
+    if (const std::optional<int> tid = id_of(entry->d_name)) found.push_back(*tid);
+  }
+  return found;
+}
+
+}  // namespace optile::daemon
