@@ -1,0 +1,109 @@
+#include "daemon/unmanaged_load.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/text_file.h"
+#include "daemon/process_entry.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr int kMostUnits = 65536;  // more than any machine of today
+
+// "cpu3 user nice system idle iowait irq softirq steal ..."; guest time is within user.
+std::optional<std::pair<int, UnitTicks>> parse_unit(const std::string& line) {
+  if (line.compare(0, 3, "cpu") != 0 || line.size() < 4 || line[3] == ' ') return std::nullopt;
+  std::istringstream fields(line.substr(3));
+  int unit = -1;
+  uint64_t user = 0, nice = 0, system = 0, idle = 0;
+  if (!(fields >> unit >> user >> nice >> system >> idle)) return std::nullopt;
+  if (unit < 0 || unit >= kMostUnits) return std::nullopt;
+  uint64_t waiting = 0, interrupts = 0, soft_interrupts = 0, stolen = 0;
+  fields >> waiting >> interrupts >> soft_interrupts >> stolen;  // older kernels have fewer
+  return std::pair{
+      unit, UnitTicks{user + nice + system + interrupts + soft_interrupts, stolen, idle + waiting}};
+}
+
+bool same_processes(const LoadReading& before, const LoadReading& after) {
+  return std::equal(before.processes.begin(), before.processes.end(), after.processes.begin(),
+                    after.processes.end(), [](const auto& one, const auto& other) {
+                      return one.first == other.first &&
+                             one.second.start_ticks == other.second.start_ticks;
+                    });
+}
+
+// Idle time is not kept to the tick by every kernel and may fall back a little.
+std::optional<UnitTicks> difference(const UnitTicks& before, const UnitTicks& after) {
+  if (after.busy < before.busy || after.stolen < before.stolen) return std::nullopt;
+  return UnitTicks{after.busy - before.busy, after.stolen - before.stolen,
+                   after.idle < before.idle ? 0 : after.idle - before.idle};
+}
+
+double clients_ticks(const LoadReading& before, const LoadReading& after) {
+  double ticks = 0;
+  for (const auto& [pid, now] : after.processes) {
+    const uint64_t then = before.processes.at(pid).busy_ticks;
+    if (now.busy_ticks > then) ticks += static_cast<double>(now.busy_ticks - then);
+  }
+  return ticks;
+}
+
+}  // namespace
+
+LoadReading read_load(const LoadSources& sources) {
+  LoadReading reading;
+  const std::string proc = sources.root + "/proc";
+  std::istringstream lines(base::read_text_file(proc + "/stat").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (const auto unit = parse_unit(line)) reading.units.insert(*unit);
+  }
+  for (const int pid : sources.pids) {
+    const base::Result<ProcessEntry> entry = ProcessEntry::open(pid, proc);
+    if (!entry.ok()) continue;
+    if (const std::optional<ProcessStat> stat = entry.value().stat()) {
+      reading.processes[pid] = {stat->start_ticks, stat->busy_ticks};
+    }
+  }
+  return reading;
+}
+
+std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const LoadReading& after,
+                                               const std::vector<int>& units,
+                                               const std::set<int>& clients_units) {
+  if (!same_processes(before, after)) return std::nullopt;
+  UnmanagedLoad load;
+  double busy = 0, stolen = 0, longest = 0;
+  std::map<int, double> busy_by_unit;
+  for (const int unit : units) {
+    const auto then = before.units.find(unit);
+    const auto now = after.units.find(unit);
+    if (then == before.units.end() || now == after.units.end()) continue;  // offline
+    const std::optional<UnitTicks> passed = difference(then->second, now->second);
+    if (!passed) return std::nullopt;
+    busy += static_cast<double>(passed->busy);
+    stolen += static_cast<double>(passed->stolen);
+    longest = std::max(longest, static_cast<double>(passed->all()));
+    if (!clients_units.contains(unit)) busy_by_unit[unit] = static_cast<double>(passed->busy);
+  }
+  // Time as the kernel counted it; the unit that counted most has missed least.
+  if (longest <= 0) return std::nullopt;
+  for (const auto& [unit, ticks] : busy_by_unit) load.by_unit[unit] = ticks / longest;
+  double apart = 0;
+  for (const auto& [unit, share] : load.by_unit) apart += share;
+  load.stolen = stolen / longest;
+  load.cores = std::max(apart, (busy - clients_ticks(before, after)) / longest);
+  load.beside_clients = load.cores - apart;
+  return load;
+}
+
+int UnmanagedCores::feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed) {
+  const double seconds = std::chrono::duration<double>(passed).count();
+  const double weight = 1 - std::exp(-seconds / std::chrono::duration<double>(kSmoothing).count());
+  smoothed_ += weight * (load.cores + load.stolen - smoothed_);
+  if (std::abs(smoothed_ - cores_) >= kAway) cores_ = static_cast<int>(std::lround(smoothed_));
+  return cores_;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,78 @@
+// What processes that are not attached take of the cores: read from the kernel's counts of busy
+// time, of every processing unit and of every client's process. They get no plan and no lease, so
+// the budget shrinks by what they use. Two readings make a figure (pure), figures make a steady
+// whole number (pure); reading takes a root folder like perfmodel/budget.h. The daemon's one
+// thread, about once a second while there are clients.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace optile::daemon {
+
+// Since boot, in clock ticks.
+struct UnitTicks {
+  uint64_t busy = 0;    // anybody's, interrupts included
+  uint64_t stolen = 0;  // the hypervisor gave it to another machine
+  uint64_t idle = 0;
+
+  uint64_t all() const { return busy + stolen + idle; }
+};
+
+struct LoadReading {
+  struct Process {
+    uint64_t start_ticks = 0;  // another value is another process with that pid
+    uint64_t busy_ticks = 0;   // all its threads, ended ones too; not its children
+  };
+  std::map<int, UnitTicks> units;    // by os index; online ones only
+  std::map<int, Process> processes;  // by pid; those of the clients that could be read
+};
+
+struct LoadSources {
+  std::string root = "/";  // holds proc/
+  std::vector<int> pids;   // of the attached clients
+};
+
+LoadReading read_load(const LoadSources& sources);
+
+// Cores that were busy on average between two readings; 1.0 is one processing unit all the time.
+struct UnmanagedLoad {
+  double cores = 0;   // by processes that are not attached
+  double stolen = 0;  // by other machines on this host
+  // Share of each unit that no client may use, of all that kept it busy: there it is all unmanaged.
+  std::map<int, double> by_unit;
+  double beside_clients = 0;  // the rest of `cores`: on units that clients use too
+};
+
+// Over `units` (the budget's); `clients_units` of them are where clients may run. nullopt when
+// nothing can be said: no time has passed, a unit's counts went backwards, or other clients were
+// read than before (what one used before it came or after it left would pass for unmanaged).
+std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const LoadReading& after,
+                                               const std::vector<int>& units,
+                                               const std::set<int>& clients_units);
+
+// How many whole cores to leave to others. Follows a smoothed load only where that is well away
+// from what stands, so that the budget does not flap; a burst shorter than the smoothing changes
+// nothing.
+class UnmanagedCores {
+ public:
+  static constexpr std::chrono::seconds kSmoothing{3};  // time constant
+  // A half would be rounding; this much nearer to the next whole number is a change.
+  static constexpr double kAway = 0.7;
+
+  // `passed`: since the figure before. Returns what to leave from now on.
+  int feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed);
+  int cores() const { return cores_; }
+  double smoothed() const { return smoothed_; }
+
+ private:
+  double smoothed_ = 0;
+  int cores_ = 0;
+};
+
+}  // namespace optile::daemon
