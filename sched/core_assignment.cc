@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -135,8 +136,8 @@ class Assignment {
 
   // Who needs most finds whole tiles first.
   std::vector<int> by_need() const {
-    std::vector<int> order;
-    for (int client = 0; client < clients(); ++client) order.push_back(client);
+    std::vector<int> order(wishes_.size());
+    std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [this](int a, int b) {
       return wanted(a) - count_[at(a)] > wanted(b) - count_[at(b)];
     });
@@ -432,6 +433,7 @@ std::vector<CoreGrant> assign_cores(const Machine& machine, const std::vector<in
   Assignment assignment(machine, usable, wishes);
   assignment.run();
   std::vector<CoreGrant> grants;
+  grants.reserve(wishes.size());
   for (int client = 0; client < static_cast<int>(wishes.size()); ++client) {
     grants.push_back({wishes[at(client)].id, assignment.cores_of(client)});
   }

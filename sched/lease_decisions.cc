@@ -194,9 +194,10 @@ void LeaseTable::break_deadlock(uint64_t tick, std::vector<LeaseChange>& changes
     if (client.late) continue;
     if (ledger_.unconfirmed(id) > 0) return;
     const Lease& granted = ledger_.granted(id);
-    const bool keeps = !granted.empty() && !client.target.empty() &&
+    const Lease& target = client.target;
+    const bool keeps = !granted.empty() && !target.empty() &&
                        std::none_of(granted.cores.begin(), granted.cores.end(),
-                                    [&client](int core) { return has(client.target, core); });
+                                    [&target](int core) { return has(target, core); });
     if (keeps && stuck == nullptr) {
       stuck = &client;
       stuck_id = id;

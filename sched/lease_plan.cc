@@ -122,6 +122,7 @@ class Planner {
     order.resize(static_cast<std::size_t>(whole_cores));
     std::sort(order.begin(), order.end());
     std::vector<TurnCore> cores;
+    cores.reserve(room_.size());
     for (int core : order) cores.push_back({core, 1.0});
     for (const auto& [core, room] : room_) {
       if (room > 1e-6 && room < kWhole) cores.push_back({core, room});

@@ -315,11 +315,12 @@ class LeaseSimulation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
   const perfmodel::Machine machine = machines::machine(GetParam());
+  const int ticks = machine.cores.size() > 100 ? 50 : 120;
   LeaseCounters sum;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Simulation simulation(machine, seed);
-    simulation.run(seed % 16 == 0 ? 400 : 120);
+    simulation.run(seed % 16 == 0 ? 3 * ticks : ticks);
     simulation.calm_down();
     simulation.end();
     sum.changes += simulation.counters().changes;
