@@ -206,14 +206,17 @@ class Division {
     return sum;
   }
 
-  // Whether what was chosen is enough better than what is held, for one class without loss for the
-  // class above it.
+  // Whether what was chosen is enough better than what is held, measured by those it changes: for
+  // one class, without loss for the class above it.
   bool pays() const {
     const auto gain_pays = [this](bool batch) {
-      const double before = worth_of(batch, &Seat::held);
-      double gain = worth_of(batch, &Seat::cores) - before;
+      double before = 0;
+      double gain = 0;
       for (const Seat& seat : seats_) {
-        if (seat.client->batch() == batch) gain -= price(seat) * std::abs(seat.cores - seat.held);
+        if (seat.client->batch() != batch || seat.cores == seat.held) continue;
+        before += seat.worth(seat.held);
+        gain += seat.worth(seat.cores) - seat.worth(seat.held) -
+                price(seat) * std::abs(seat.cores - seat.held);
       }
       return gain > std::max(policy_.least_gain, kRounding) * before + kRounding;
     };

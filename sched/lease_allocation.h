@@ -31,7 +31,7 @@ struct LeaseDemand {
 
 // When a change pays. The defaults are careful guesses, not measurements.
 struct AllocationPolicy {
-  double least_gain = 0.02;                // of the sum of weighted progress, beyond the price
+  double least_gain = 0.02;  // of the weighted progress of those it changes, beyond the price
   double moving_seconds_per_core = 0.001;  // of its progress that a client loses per core moved
   double horizon_seconds = 1.0;            // over which that price is spread
   double nothing = 0.002;    // of the normal clients' progress: what batch clients may cost them

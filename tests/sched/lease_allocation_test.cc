@@ -170,6 +170,19 @@ TEST(LeaseAllocation, ASmallGainMovesNobody) {
   EXPECT_TRUE(allocate(problem).kept);
 }
 
+// What one client gains is not drowned by the progress of many others.
+TEST(LeaseAllocation, AmongManyClientsOneIsHeard) {
+  AllocationProblem problem;
+  problem.cores = 64;
+  for (ClientId id = 1; id <= 32; ++id) problem.demands.push_back(demand(id, {0.9, 1.0}));
+  hold(problem, allocate(problem));
+  ASSERT_EQ(problem.demands[0].used, 2);
+  problem.demands[0].progress = {0.3, 0.6, 1.0};
+  const std::vector<int> cores = cores_of(allocate(problem));
+  EXPECT_EQ(cores[0], 3);
+  EXPECT_EQ(std::count(cores.begin(), cores.end(), 1), 1);
+}
+
 TEST(LeaseAllocation, TheMeasuredPairsGetTheirBestSplits) {
   // A convolutional network that scales beside a recurrent one that does not.
   AllocationProblem problem;
