@@ -42,7 +42,7 @@ class Simulation {
         whole_(machines::whole(machine)),
         table_(machine, whole_, settings()),
         usable_(budget_cores(machine, whole_)),
-        most_clients_(integer(random_, 2, seed % 16 == 0 ? 300 : 40)) {}
+        most_clients_(integer(random_, 2, seed % 20 == 0 ? 300 : 40)) {}
 
   void run(int ticks) {
     for (int i = 0; i < ticks && !::testing::Test::HasFailure(); ++i) {
@@ -59,8 +59,8 @@ class Simulation {
     }
     set_budget(whole_);
     int quiet = 0;
-    for (int i = 0; i < 2000 && quiet < 20; ++i) quiet = step() == 0 ? quiet + 1 : 0;
-    ASSERT_GE(quiet, 20) << "never settles";
+    for (int i = 0; i < 2000 && quiet < 16; ++i) quiet = step() == 0 ? quiet + 1 : 0;
+    ASSERT_GE(quiet, 16) << "never settles";
     EXPECT_LE(table_.held_cores(), table_.budget().cores + kRounding);
     for (const LeaseView& view : table_.view()) {
       EXPECT_FALSE(view.late) << view.id;
@@ -315,12 +315,12 @@ class LeaseSimulation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
   const perfmodel::Machine machine = machines::machine(GetParam());
-  const int ticks = machine.cores.size() > 100 ? 50 : 120;
+  const int ticks = machine.cores.size() > 100 ? 30 : 60;
   LeaseCounters sum;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Simulation simulation(machine, seed);
-    simulation.run(seed % 16 == 0 ? 3 * ticks : ticks);
+    simulation.run(seed % 20 == 0 ? 4 * ticks : ticks);
     simulation.calm_down();
     simulation.end();
     sum.changes += simulation.counters().changes;
@@ -335,7 +335,7 @@ TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
   RecordProperty("emptied", std::to_string(sum.emptied));
   // The interesting things did happen.
   EXPECT_GT(sum.changes, 5000u);
-  EXPECT_GT(sum.late, 100u);
+  EXPECT_GT(sum.late, 50u);
   EXPECT_GT(sum.revoked, 10u);
 }
 

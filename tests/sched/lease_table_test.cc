@@ -184,6 +184,23 @@ TEST_F(LeaseTableTest, ALateClientThatAnswersIsPlannedForAgain) {
   EXPECT_EQ(cores(2).size(), 2u);
 }
 
+TEST_F(LeaseTableTest, NothingMoreIsKeptForAClientThatDoesNotAnswer) {
+  use("pack:1 l3:1 core:8 pu:1");
+  const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
+  for (ClientId id = 1; id <= 3; ++id) arrive(id, linear);
+  settle();
+  ASSERT_TRUE(table_->share(1, 10).ok());
+  const auto shrinking = decide();
+  ASSERT_EQ(shrinking.size(), 2u);
+  confirm(shrinking[0]);
+  ASSERT_EQ(decide().size(), 1u);  // client 1 grows by a part of what it is promised
+  EXPECT_LT(view(1).granted.cores.size(), view(1).target.cores.size());
+  tick_ += 100;
+  decide();
+  EXPECT_TRUE(view(1).late);
+  EXPECT_EQ(view(1).target, view(1).granted);
+}
+
 TEST_F(LeaseTableTest, ARevokedClientHasNothingUntilItAnswers) {
   arrive(1, kConcave);
   arrive(2, kConcave);
