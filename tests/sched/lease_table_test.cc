@@ -137,6 +137,23 @@ TEST_F(LeaseTableTest, AWaitingClientLendsItsCoresAndTakesTheSameBack) {
   EXPECT_EQ(table_->lent_cores(), 0);
 }
 
+TEST_F(LeaseTableTest, OnceItIsAwakeItsFormerCoresAreLikeAnyOther) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  ASSERT_EQ(cores(2), (Cores{2, 3}));
+  ASSERT_TRUE(table_->pin(1, {2, 3}).ok());
+  settle();
+  ASSERT_EQ(cores(2), (Cores{0, 1}));
+  ASSERT_TRUE(table_->unpin(1).ok());
+  EXPECT_EQ(settle(), 0);
+  EXPECT_EQ(cores(2), (Cores{0, 1}));
+}
+
 TEST_F(LeaseTableTest, MoreClientsThanCoresTakeTurns) {
   for (ClientId id = 1; id <= 8; ++id) arrive(id, kLinear);
   settle();
