@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "sched/core_assignment.h"
 #include "sched/lease_table.h"
@@ -20,6 +21,7 @@ using curves::integer;
 using curves::Random;
 
 constexpr double kRounding = 1e-6;
+constexpr uint64_t kManyClientsEvery = 20;  // seeds
 
 struct SimulatedClient {
   Lease uses;
@@ -42,7 +44,7 @@ class Simulation {
         whole_(machines::whole(machine)),
         table_(machine, whole_, settings()),
         usable_(budget_cores(machine, whole_)),
-        most_clients_(integer(random_, 2, seed % 20 == 0 ? 300 : 40)) {}
+        most_clients_(integer(random_, 2, seed % kManyClientsEvery == 0 ? 300 : 40)) {}
 
   void run(int ticks) {
     for (int i = 0; i < ticks && !::testing::Test::HasFailure(); ++i) {
@@ -310,40 +312,41 @@ class Simulation {
   uint64_t tick_ = 0;
 };
 
-// 1,000 seeds in all.
-class LeaseSimulation : public ::testing::TestWithParam<const char*> {};
+constexpr uint64_t kBlocks = 4;
+constexpr uint64_t kSeedsOfBlock = 50;
+
+// 5 machines × 4 blocks × 50: 1,000 seeds in all.
+class LeaseSimulation : public ::testing::TestWithParam<std::tuple<const char*, uint64_t>> {};
 
 TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
-  const perfmodel::Machine machine = machines::machine(GetParam());
+  const auto [description, block] = GetParam();
+  const perfmodel::Machine machine = machines::machine(description);
   const int ticks = machine.cores.size() > 100 ? 30 : 60;
   LeaseCounters sum;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+  for (uint64_t seed = block * kSeedsOfBlock + 1; seed <= (block + 1) * kSeedsOfBlock; ++seed) {
+    SCOPED_TRACE(std::string(description) + ", seed " + std::to_string(seed));
     Simulation simulation(machine, seed);
-    simulation.run(seed % 20 == 0 ? 4 * ticks : ticks);
+    simulation.run(seed % kManyClientsEvery == 0 ? 4 * ticks : ticks);
     simulation.calm_down();
     simulation.end();
     sum.changes += simulation.counters().changes;
     sum.late += simulation.counters().late;
     sum.revoked += simulation.counters().revoked;
-    sum.emptied += simulation.counters().emptied;
     if (HasFailure()) return;
   }
-  RecordProperty("changes", std::to_string(sum.changes));
-  RecordProperty("late", std::to_string(sum.late));
-  RecordProperty("revoked", std::to_string(sum.revoked));
-  RecordProperty("emptied", std::to_string(sum.emptied));
   // The interesting things did happen.
-  EXPECT_GT(sum.changes, 5000u);
-  EXPECT_GT(sum.late, 50u);
-  EXPECT_GT(sum.revoked, 10u);
+  EXPECT_GT(sum.changes, 1000u);
+  EXPECT_GT(sum.late, 10u);
+  EXPECT_GT(sum.revoked, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, LeaseSimulation,
-                         ::testing::Values("pack:1 l3:1 core:4 pu:1", "pack:1 l2:8 core:2 pu:1",
-                                           "pack:1 l2:34 core:2 pu:4",
-                                           "pack:2 numa:1 l3:12 core:8 pu:2",
-                                           "pack:2 numa:2 l3:12 core:8 pu:2"));
+                         ::testing::Combine(::testing::Values("pack:1 l3:1 core:4 pu:1",
+                                                              "pack:1 l2:8 core:2 pu:1",
+                                                              "pack:1 l2:34 core:2 pu:4",
+                                                              "pack:2 numa:1 l3:12 core:8 pu:2",
+                                                              "pack:2 numa:2 l3:12 core:8 pu:2"),
+                                            ::testing::Range(uint64_t{0}, kBlocks)));
 
 }  // namespace
 }  // namespace optile::sched
