@@ -91,8 +91,8 @@ class LeaseTable {
   base::Status resume(ClientId id);
   base::Status detach(ClientId id);  // its cores go back when it confirms; then it is forgotten
   // Takes everything from a client without its word. Only for one that cannot run (stopped) and
-  // has to ask before it uses a core again; it is planned for again once it confirms the empty
-  // lease that the next decide() sends it.
+  // has to ask before it uses a core again; what was sent to it before is void and must not reach
+  // it. It is planned for again once it confirms the empty lease that the next decide() sends.
   base::Status revoke(ClientId id);
 
   // What to send now, those that only give up first. `tick` never goes back.
