@@ -111,7 +111,7 @@ void Client::follow(const ClientHeader& header) {
   }
   if (header.own_width != own_width_ && header.own_width > 0) {
     own_width_ = header.own_width;
-    session_->set_own_width(own_width_);
+    session_->set_own_width(bounded_own_width());
   }
   if (((header.fallbacks ^ fallbacks_) & kNoMasks) != 0) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
@@ -147,9 +147,7 @@ void Client::publish() {
   }
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
                                 clock_->ticks_per_ns()};
-  if (hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_) {
-    surroundings.own_width_cap = cases_.cores;
-  }
+  surroundings.own_width_cap = own_width_cap();
   if (draft->own_width_cap > 0 &&
       (surroundings.own_width_cap == 0 || draft->own_width_cap < surroundings.own_width_cap)) {
     surroundings.own_width_cap = draft->own_width_cap;
@@ -175,7 +173,24 @@ void Client::undo(uint64_t key) {
 
 void Client::set_cases(CaseSet cases) {
   cases_ = std::move(cases);
-  if (session_ != nullptr) session_->set_cases(admitted(fallbacks_), cases_.cores);
+  if (session_ == nullptr) return;
+  session_->set_bounds(admitted(fallbacks_), cases_.cores, bounded_own_width());
+  publish();
+}
+
+// Budget or lease; what the program came with bounds it no further.
+int Client::own_width_cap() const {
+  const bool bound = hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_;
+  return bound ? cases_.cores : 0;
+}
+
+int Client::bounded_own_width() const {
+  const int cap = own_width_cap();
+  return cap == 0 ? own_width_ : std::min(own_width_, cap);
+}
+
+std::vector<double> Client::step_seconds_by_cores(int most) const {
+  return session_ == nullptr ? std::vector<double>{} : session_->step_seconds_by_cores(most);
 }
 
 bool Client::profiling() const {
@@ -221,7 +236,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.entries_left_out = entries_left_out_;
   view.left_alone = dependencies_.left_alone;
   view.trials_withheld = trials_withheld_;
-  view.own_width_cap = cases_.cores < cores_at_attach_ ? cases_.cores : 0;
+  view.own_width_cap = own_width_cap();
   view.cores = cases_.cores;
   view.stored = stored_;
   view.counts = counts_;

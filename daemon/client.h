@@ -67,6 +67,8 @@ class Client {
   void undo(uint64_t key);
   // Budget changed.
   void set_cases(CaseSet cases);
+  // Predicted; empty while nothing is known of its steps.
+  std::vector<double> step_seconds_by_cores(int most) const;
 
   // Some page of ours has set the masks of its threads.
   bool was_bound() const { return was_bound_; }
@@ -86,6 +88,8 @@ class Client {
   void follow(const ClientHeader& header);
   void feed(const ClientHeader& header);
   void publish();
+  int own_width_cap() const;  // 0 = none
+  int bounded_own_width() const;
   const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
 
   uint64_t id_;

@@ -18,7 +18,8 @@ constexpr double kRingBusy = 0.25;          // fuller than this: read sooner
 constexpr double kRingQuiet = 0.05;
 constexpr uint64_t kFlushEveryNs = UINT64_C(3000000000);
 constexpr uint64_t kLongestFlushWaitNs = UINT64_C(60000000000);  // after repeated failures
-constexpr std::size_t kMaxLaunches = 256;  // between two writes; the oldest go
+constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
+constexpr std::size_t kMaxLaunches = 256;      // between two writes; the oldest go
 
 double seconds_in_steps(const ClientView& client) {
   return client.session ? client.session->seconds_in_steps : 0;
@@ -46,7 +47,11 @@ Controller::Controller(Dependencies dependencies)
       budget_(read_budget_(0)),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
-      flush_wait_ns_(kFlushEveryNs) {}
+      flush_wait_ns_(kFlushEveryNs) {
+  if (dependencies.confine) {
+    leases_.emplace(machine_, budget_, Leases::Dependencies{std::move(dependencies.confine)});
+  }
+}
 
 base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   if (clients_.size() >= kMaxClients) {
@@ -75,6 +80,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
                                make_case_set(machine_, place.now), std::move(dependencies));
   clients_.emplace(id, std::move(place));
   surroundings_changed(id);
+  lease_to(id);
   next_drain_ = kProfilingPeriod;
   ++tally_.attached;
   return id;
@@ -95,6 +101,8 @@ void Controller::depart(uint64_t id) {
   view.finished_at = clocks_.unix_seconds();
   clients_.erase(found);
   surroundings_changed(id);
+  if (leases_) leases_->leave(id);
+  decide_leases();
   remember(std::move(view));
   flush(true);
 }
@@ -134,13 +142,72 @@ void Controller::refresh_budgets() {
     perfmodel::Budget now = budget_now(place);
     if (now == place.now) continue;
     place.now = std::move(now);
-    place.client->set_cases(make_case_set(machine_, place.now));
+    place.client->set_cases(make_case_set(machine_, leased(place)));
+  }
+  if (!leases_) return;
+  leases_->set_budget(budget_);
+  leases_->confine_again();
+  tell_demands();
+  decide_leases();
+}
+
+// ---- leases ------------------------------------------------------------------------------------
+
+// What it may use of what the kernel grants it.
+perfmodel::Budget Controller::leased(const Place& place) {
+  if (!place.lease || place.lease->units.empty()) return place.now;
+  perfmodel::Budget budget = place.now;
+  std::erase_if(budget.units, [&](int unit) {
+    return std::find(place.lease->units.begin(), place.lease->units.end(), unit) ==
+           place.lease->units.end();
+  });
+  // Elsewhere altogether: it shares nothing with the others.
+  if (budget.units.empty()) return place.now;
+  budget.cores = std::clamp(place.lease->cores, 1, place.now.cores);
+  return budget;
+}
+
+// Only programs that may be changed get a lease; the others are load.
+void Controller::lease_to(uint64_t id) {
+  if (!leases_) return;
+  const Place& place = clients_.at(id);
+  const Hello& hello = place.client->hello();
+  if (hello.mode != OPTILE_MODE_TUNE || hello.baseline) return;
+  leases_->arrive(id, hello.pid, place.at_attach.cores);
+  decide_leases();
+}
+
+void Controller::tell_demands() {
+  for (const auto& [id, place] : clients_) {
+    if (!leases_->has(id)) continue;
+    const tuner::SessionView seen =
+        place.client->view(tuner::Detail::kFigures).session.value_or(tuner::SessionView{});
+    const bool settled = seen.phase == tuner::Phase::kTuned;
+    double measured = 0;
+    if (settled && seen.tuned_steps.count() >= kFewestLeasedSteps) {
+      measured = std::chrono::duration<double>(seen.tuned_steps.median()).count();
+    }
+    leases_->demand(id, place.client->step_seconds_by_cores(place.at_attach.cores), measured,
+                    settled);
+  }
+}
+
+void Controller::decide_leases() {
+  if (!leases_) return;
+  const std::chrono::nanoseconds now(clocks_.monotonic_ns());
+  for (Leases::Granted& granted : leases_->decide(std::chrono::duration_cast<milliseconds>(now))) {
+    const auto found = clients_.find(granted.client);
+    if (found == clients_.end()) continue;
+    Place& place = found->second;
+    place.lease = std::move(granted);
+    place.client->set_cases(make_case_set(machine_, leased(place)));
   }
 }
 
 perfmodel::Budget Controller::budget_now(const Place& place) const {
   perfmodel::Budget now = read_budget_(place.client->hello().pid);
-  if (!place.client->was_bound()) return now;
+  // Masks that we set ourselves are no budget.
+  if (!place.client->was_bound() && !place.lease) return now;
   perfmodel::Budget kept = place.at_attach;
   kept.quota_cores = now.quota_cores;
   if (now.quota_cores > 0) {

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "daemon/client.h"
+#include "daemon/leases.h"
 #include "daemon/store.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/launch_plan.h"
@@ -39,6 +40,8 @@ class Controller {
     Clocks clocks;
     // Budget of a process; pid 0 = the daemon's own.
     std::function<perfmodel::Budget(int pid)> read_budget;
+    // Leases::Dependencies::confine. Without it clients get no leases.
+    std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine = {};
   };
   explicit Controller(Dependencies dependencies);
 
@@ -88,6 +91,8 @@ class Controller {
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
   const perfmodel::Budget& budget() const { return budget_; }
+  // Null where clients get none.
+  const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
   Store& store() { return *store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
@@ -112,8 +117,13 @@ class Controller {
     std::unique_ptr<Client> client;
     perfmodel::Budget at_attach;
     perfmodel::Budget now;
+    std::optional<Leases::Granted> lease;
   };
   perfmodel::Budget budget_now(const Place& place) const;
+  static perfmodel::Budget leased(const Place& place);
+  void lease_to(uint64_t id);
+  void tell_demands();
+  void decide_leases();
   void remember(ClientView view);
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);
@@ -127,6 +137,7 @@ class Controller {
   perfmodel::Budget budget_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;
+  std::optional<Leases> leases_;
   std::deque<ClientView> finished_;  // newest first
   std::size_t finished_ops_ = 0;     // of all of them
   std::chrono::milliseconds next_drain_;

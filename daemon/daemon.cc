@@ -59,7 +59,10 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   store_ = Store::open(config_.store);
   const perfmodel::Machine& read = machine.value();
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
-      read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); }});
+      read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); },
+      [this](uint64_t client, int pid, const std::vector<int>& units) {
+        confine(client, pid, units);
+      }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
@@ -147,6 +150,9 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
 
 void Daemon::depart(uint64_t client) {
   controller_->depart(client);
+  // It may live on: after an exec, or when we are told to end.
+  confine(client, 0, {});
+  unconfined_.erase(client);
   log_->say("client " + std::to_string(client) + " left");
   outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
@@ -182,6 +188,28 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
   perfmodel::BudgetSources sources;
   sources.pid = pid;
   return perfmodel::read_budget(machine, sources);
+}
+
+void Daemon::confine(uint64_t client, int pid, const std::vector<int>& units) {
+  auto known = masks_.find(client);
+  if (known == masks_.end()) {
+    if (units.empty()) return;
+    Result<ProcessEntry> process = ProcessEntry::open(pid);
+    if (!process.ok()) return;
+    known = masks_.emplace(client, ThreadMasks(std::move(process).value())).first;
+  }
+  if (units.empty()) {
+    known->second.release();
+    masks_.erase(known);
+    return;
+  }
+  const Result<MaskOutcome> outcome = known->second.confine(unit_set(units));
+  const bool holds = outcome.ok() && outcome.value().holds();
+  if (holds || !unconfined_.insert(client).second) return;
+  log_->warn("client " + std::to_string(client) + " cannot be held to its cores: " +
+             (outcome.ok() ? std::to_string(outcome.value().left_alone) +
+                                 " of its threads were placed by the program or its user"
+                           : outcome.error().message));
 }
 
 void Daemon::update_idle_timer() {

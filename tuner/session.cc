@@ -68,6 +68,9 @@ void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
 void Session::set_cases(std::vector<Case> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
 }
+void Session::set_bounds(std::vector<Case> cases, int cores, int own_width) {
+  state_->set_bounds(std::move(cases), cores, own_width);
+}
 void Session::on_surroundings_changed() {
   state_->on_surroundings_changed();
 }
@@ -86,6 +89,9 @@ std::optional<PlanDraft> Session::take_plan(uint64_t number) {
 }
 std::optional<Session::Settled> Session::take_settled() {
   return state_->take_settled();
+}
+std::vector<double> Session::step_seconds_by_cores(int most) const {
+  return state_->step_seconds_by_cores(most);
 }
 SessionView Session::view(Detail detail) const {
   return state_->view(detail);
@@ -352,7 +358,8 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
   if (taken_version_ == version_) return std::nullopt;
   taken_version_ = version_;
   PlanDraft draft = make_draft();
-  if (taken_ && draft == *taken_) return std::nullopt;
+  if (taken_ && draft == *taken_ && !bounds_changed_) return std::nullopt;
+  bounds_changed_ = false;
   if (!taken_ || taken_->marker != draft.marker) marker_since_ = number;
   taken_ = draft;
   number_ = number;

@@ -157,6 +157,10 @@ class Session {
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
 
+  // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from
+  // now on. Whole steps are compared anew, from the curves that are known.
+  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width);
+
   // A neighbour came or left: what the plan was made under may not hold any more.
   void on_surroundings_changed();
   // The client stopped obeying an entry: it was slower than the program's own width afterwards.
@@ -176,6 +180,10 @@ class Session {
   std::optional<Settled> take_settled();
   // What is stored of this program's plan is wrong: true once per rollback.
   bool take_forgotten();
+
+  // Predicted seconds of a step with 1 … `most` cores, every op at its fastest width up to that;
+  // empty while nothing is known of the step.
+  std::vector<double> step_seconds_by_cores(int most) const;
 
   SessionView view(Detail detail = Detail::kWhole) const;
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const;

@@ -135,6 +135,31 @@ void Session::State::set_cases(std::vector<Case> cases, int cores) {
   restart_exploring();
 }
 
+void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_width) {
+  bounds_changed_ = bounds_changed_ || cases != options_.cases || cores != options_.cores;
+  if (bounds_changed_) changed();
+  if (own_width == own_width_) {
+    set_cases(std::move(cases), cores);
+    return;
+  }
+  options_.cases = std::move(cases);
+  options_.cores = cores;
+  own_width_ = own_width;
+  changed();
+  if (!options_.may_change_widths || model_ == nullptr || own_width_ <= 0) return;
+  replay_.reset();
+  replay_verified_ = false;
+  end_guard();
+  // Steps at other widths: no measure for the present ones.
+  own_steps_ = {};
+  control_steps_ = {};
+  uniform_steps_ = {};
+  tuned_steps_ = {};
+  // Bounds that come from outside are no habit of the program's.
+  explorations_ = 0;
+  restart_exploring();
+}
+
 // Caps are in the next page at once, since widths that are not below the own one are never written.
 // What was sampled stays, so that exploring again costs little; a program that keeps changing its
 // width gets no more than the cap.

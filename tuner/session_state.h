@@ -48,6 +48,7 @@ class Session::State {
   void set_runtime(perfmodel::Runtime runtime);
   void set_own_width(int width);
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
+  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width);
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
@@ -66,6 +67,7 @@ class Session::State {
   // session_view.cc
   std::optional<Settled> take_settled();
   SessionView view(Detail detail) const;
+  std::vector<double> step_seconds_by_cores(int most) const;
 
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const { return ops_; }
 
@@ -168,6 +170,7 @@ class Session::State {
   uint64_t version_ = 1;            // of what a draft is made from
   uint64_t taken_version_ = 0;
   std::optional<PlanDraft> taken_;
+  bool bounds_changed_ = false;  // the page differs even where the draft does not
   bool column_seen_ = false;
   int steps_without_column_ = 0;
 
@@ -202,8 +205,7 @@ class Session::State {
   uint64_t progress_ = 0;          // ops begun when last told
   uint64_t progress_at_step_ = 0;  // and when a step ended last
 
-  // A step that is only a loop inside the real one shows in the lengths of its repetitions.
-  double even_ops_ = 0;  // in steps as long as the model's, fading
+  double even_ops_ = 0;  // in steps as long as the model's, fading: see step_is_a_loop()
   double odd_ops_ = 0;   // in others
   bool after_odd_ = false;
   int returns_ = 0;  // even steps right after odd ones
@@ -232,8 +234,7 @@ class Session::State {
   int uniform_width_ = 0;
   std::string decision_;
 
-  // The op before, for samples that contain a change of width.
-  int team_before_ = 0;
+  int team_before_ = 0;  // of the op before, for samples that contain a change of width
 };
 
 }  // namespace optile::tuner

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tuner/session_state.h"
+#include "tuner/step_curve.h"
 #include "tuner/width_estimates.h"
 
 namespace optile::tuner {
@@ -107,6 +108,27 @@ SessionView Session::State::view(Detail detail) const {
   }
   view.own_widths_in_force = phase_ == Phase::kTuned && changes_nothing(view);
   return view;
+}
+
+std::vector<double> Session::State::step_seconds_by_cores(int most) const {
+  if (model_ == nullptr || own_width_ <= 0 || most <= 0) return {};
+  EstimateOptions options;
+  options.own = own_case();
+  for (int width = 1; width <= most; ++width) options.widths.push_back(width);
+  std::vector<EstimateSource> sources;
+  for (const Site& site : model_->sites()) sources.push_back({site.place.key, &site.samples});
+  std::vector<std::vector<WidthEstimate>> estimates = estimate_widths(sources, options);
+  std::vector<CurveOp> ops;
+  for (std::size_t i = 0; i < estimates.size(); ++i) {
+    ops.push_back({model_->sites()[i].per_step, std::move(estimates[i])});
+  }
+  std::vector<double> curve = ops_seconds_by_cores(ops, most);
+  // What passes outside ops stays as it is.
+  const perfmodel::SampleSet& steps = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
+  const auto now = static_cast<std::size_t>(std::min(own_width_, most)) - 1;
+  const double outside = std::max(0.0, seconds(steps.median()) - curve[now]);
+  for (double& one : curve) one += outside;
+  return curve;
 }
 
 std::optional<Session::Settled> Session::State::take_settled() {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,7 +48,10 @@ class ControllerTest : public testing::Test {
     budget_ = whole_budget(machine);
     controller_ = std::make_unique<Controller>(Controller::Dependencies{
         machine, store_.get(), clocks,
-        [this](int pid) { return pid == kConfinedPid ? confined_ : budget_; }});
+        [this](int pid) { return pid == kConfinedPid ? confined_ : budget_; },
+        leases_ ? [this](uint64_t client, int,
+                         const std::vector<int>& units) { masks_[client] = units; }
+                : decltype(Controller::Dependencies::confine){}});
   }
 
   Hello hello(const std::string& run_id) {
@@ -94,6 +98,8 @@ class ControllerTest : public testing::Test {
   }
 
   uint64_t now_ns_ = UINT64_C(10000000000);
+  bool leases_ = false;                         // for make_controller()
+  std::map<uint64_t, std::vector<int>> masks_;  // of clients, as last set
   perfmodel::Budget budget_;
   perfmodel::Budget confined_;
   std::unique_ptr<Store> store_;

@@ -174,6 +174,44 @@ TEST_F(ControllerTest, AShrunkBudgetCapsTheNextPage) {
   EXPECT_EQ(plan.pages[plan.generation & 1].cpu_count, 2u);
 }
 
+TEST_F(ControllerTest, TwoProgramsShareTheCores) {
+  leases_ = true;
+  make_controller();
+  Attached one = attach(hello("one"));
+  run(one, 10);
+  EXPECT_TRUE(masks_[one.id].empty()) << "alone";
+  Attached other = attach(hello("other"));
+  run(one, 3);
+  run(other, 10);
+  ASSERT_EQ(masks_[one.id].size() + masks_[other.id].size(), 4u);
+  for (int unit : masks_[one.id]) {
+    EXPECT_EQ(std::count(masks_[other.id].begin(), masks_[other.id].end(), unit), 0);
+  }
+  const auto cap = [](Attached& program) {
+    const optile_plan_region& plan = program.program->regions().plan();
+    return plan.pages[plan.generation & 1].own_width_cap;
+  };
+  EXPECT_EQ(cap(one), masks_[one.id].size());
+  EXPECT_EQ(cap(other), masks_[other.id].size());
+  EXPECT_EQ(controller_->view(one.id)->cores, static_cast<int>(masks_[one.id].size()));
+
+  controller_->depart(other.id);
+  run(one, 3);
+  EXPECT_TRUE(masks_[one.id].empty()) << "alone again";
+  EXPECT_EQ(cap(one), 0u);
+}
+
+TEST_F(ControllerTest, WhatMayNotBeChangedGetsNoLease) {
+  leases_ = true;
+  make_controller();
+  Attached one = attach(hello("one"));
+  Hello watched = hello("watched");
+  watched.mode = OPTILE_MODE_OBSERVE;
+  Attached other = attach(watched);
+  EXPECT_TRUE(masks_[one.id].empty());
+  EXPECT_FALSE(masks_.contains(other.id));
+}
+
 TEST_F(ControllerTest, AConfinedClientGetsOnlyWhatItMayUse) {
   confined_.units = {2, 3};
   confined_.cores = 2;

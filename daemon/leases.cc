@@ -1,0 +1,120 @@
+#include "daemon/leases.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "sched/core_assignment.h"
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A session that is interrupted in its search begins it again, so what was granted stays for a
+// while, unless somebody comes or goes.
+constexpr milliseconds kLongestSearch{60000};
+constexpr int kMostRounds = 8;  // of giving up and taking
+
+// Cores confirmed at once: nobody is ever late.
+sched::LeaseSettings settings() {
+  sched::LeaseSettings settings;
+  settings.policy.horizon_seconds = 10;
+  return settings;
+}
+
+}  // namespace
+
+Leases::Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
+               Dependencies dependencies)
+    : table_(machine, budget, settings()), dependencies_(std::move(dependencies)) {}
+
+void Leases::arrive(uint64_t client, int pid, int cores) {
+  if (!table_.arrive(client, 1.0, sched::Priority::kNormal).ok()) return;
+  Client& fresh = clients_[client];
+  fresh.pid = pid;
+  fresh.cores = std::max(1, cores);
+  must_decide_ = true;
+}
+
+void Leases::leave(uint64_t client) {
+  if (clients_.erase(client) == 0) return;
+  if (!table_.leave(client).ok()) return;
+  must_decide_ = true;
+}
+
+void Leases::set_budget(const perfmodel::Budget& budget) {
+  if (budget == table_.budget() || !table_.set_budget(budget).ok()) return;
+  must_decide_ = true;
+}
+
+void Leases::demand(uint64_t client, const std::vector<double>& predicted, double measured,
+                    bool settled) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  Client& known = found->second;
+  known.settled = settled;
+  if (settled && measured > 0 && known.granted > 0) known.measured[known.granted] = measured;
+  std::vector<double> seconds = predicted;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const auto at = known.measured.find(static_cast<int>(i) + 1);
+    if (at != known.measured.end()) seconds[i] = at->second;
+  }
+  if (seconds.empty()) return;
+  const double best = *std::min_element(seconds.begin(), seconds.end());
+  if (best <= 0) return;
+  std::vector<double> progress;
+  progress.reserve(seconds.size());
+  for (double one : seconds) progress.push_back(best / one);
+  if (progress == known.progress) return;
+  known.progress = progress;
+  (void)table_.demand(client, std::move(progress), 1, known.cores);
+}
+
+bool Leases::someone_searches() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& one) { return !one.second.settled; });
+}
+
+std::vector<Leases::Granted> Leases::decide(milliseconds now) {
+  std::vector<Granted> granted;
+  const bool patient = changed_at_ && now - *changed_at_ < kLongestSearch && someone_searches();
+  if (patient && !must_decide_) return granted;
+  must_decide_ = false;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const std::vector<sched::LeaseChange> changes =
+        table_.decide(static_cast<uint64_t>(std::max<int64_t>(0, now.count())));
+    if (changes.empty()) break;
+    for (const sched::LeaseChange& change : changes) apply(change, granted);
+    changed_at_ = now;
+  }
+  return granted;
+}
+
+void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& granted) {
+  const auto found = clients_.find(change.id);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  const std::vector<int> all = sched::budget_cores(table_.machine(), table_.budget());
+  client.granted = change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size());
+  client.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
+  // With everything there is nothing to confine it from.
+  const bool everything = change.lease.cores == all && change.lease.fraction >= 1;
+  dependencies_.confine(change.id, client.pid, everything ? std::vector<int>{} : client.units);
+  if (everything) client.units.clear();
+  (void)table_.confirm(change.id, change.sequence);
+  Granted one;
+  one.client = change.id;
+  one.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
+  one.cores = std::max(1, client.granted);
+  one.reason = change.reason;
+  granted.push_back(std::move(one));
+}
+
+void Leases::confine_again() {
+  for (const auto& [id, client] : clients_) {
+    if (!client.units.empty()) dependencies_.confine(id, client.pid, client.units);
+  }
+}
+
+}  // namespace optile::daemon

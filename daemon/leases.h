@@ -1,0 +1,78 @@
+// Leases of the attached clients: what their sessions know becomes demands, what the lease table
+// decides becomes masks of threads. Owned by the controller; the daemon's one thread.
+//
+// Masks are set at once and from outside, so a lease is confirmed as soon as they are: whatever the
+// client runs then runs within it. Its widths follow with its next plan page.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/budget.h"
+#include "perfmodel/machine.h"
+#include "sched/lease_table.h"
+
+namespace optile::daemon {
+
+class Leases {
+ public:
+  struct Dependencies {
+    // Confines all threads of a client's process to these processing units (os indices); none: they
+    // get back what they had. To be repeated now and then.
+    std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine;
+  };
+  Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
+         Dependencies dependencies);
+
+  // `cores`: that it could use if it were alone.
+  void arrive(uint64_t client, int pid, int cores);
+  // Gone, or going for sure.
+  void leave(uint64_t client);
+  bool has(uint64_t client) const { return clients_.contains(client); }
+  void set_budget(const perfmodel::Budget& budget);
+
+  // `predicted`: seconds of a step with 1, 2, … cores; `measured`: of its steps now, 0 = none yet.
+  // A measured step counts for more than a predicted one from then on. `settled`: its session is
+  // not searching, so that its cores may be changed without losing what it has begun.
+  void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
+
+  struct Granted {
+    uint64_t client = 0;
+    std::vector<int> units;  // os indices; empty: no lease yet, one core in turns
+    int cores = 1;           // whole ones
+    std::string reason;
+  };
+  // What changed since the last call. `now`: since whenever, never going back.
+  std::vector<Granted> decide(std::chrono::milliseconds now);
+  // Threads that appeared since.
+  void confine_again();
+
+  std::vector<sched::LeaseView> view() const { return table_.view(); }
+  const sched::LeaseTable& table() const { return table_; }
+
+ private:
+  struct Client {
+    int pid = 0;
+    int cores = 1;
+    std::vector<int> units;
+    std::map<int, double> measured;  // seconds of a step by cores
+    int granted = 0;                 // whole cores
+    std::vector<double> progress;    // as the table was told
+    bool settled = false;
+  };
+  void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
+  bool someone_searches() const;
+
+  sched::LeaseTable table_;
+  Dependencies dependencies_;
+  std::map<uint64_t, Client> clients_;
+  bool must_decide_ = false;  // somebody came or left, or the budget changed
+  std::optional<std::chrono::milliseconds> changed_at_;
+};
+
+}  // namespace optile::daemon

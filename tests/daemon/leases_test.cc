@@ -1,0 +1,129 @@
+// Leases on four described cores: what is confined to what, in which order, and when cores move.
+#include "daemon/leases.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "daemon/case_set.h"
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kStart{1000};
+
+class LeasesTest : public testing::Test {
+ protected:
+  LeasesTest()
+      : machine_(perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value()),
+        leases_(machine_, whole_budget(machine_),
+                {[this](uint64_t client, int pid, const std::vector<int>& units) {
+                  EXPECT_EQ(pid, static_cast<int>(client) + 100);
+                  confine(client, units);
+                }}) {}
+
+  // As the kernel would have it; nobody is ever let onto a core that somebody else is held to.
+  void confine(uint64_t client, const std::vector<int>& units) {
+    masks_[client] = {units.begin(), units.end()};
+    for (const auto& [other, mask] : masks_) {
+      if (other == client || in_turns_) continue;
+      for (int unit : units) EXPECT_FALSE(mask.contains(unit)) << client << " and " << other;
+    }
+  }
+  void arrive(uint64_t client) { leases_.arrive(client, static_cast<int>(client) + 100, 4); }
+  // Everybody's, as far as it was ever told.
+  void decide(milliseconds now) {
+    for (const Leases::Granted& one : leases_.decide(now)) granted_[one.client] = one;
+  }
+  int cores(uint64_t client) { return granted_.at(client).cores; }
+  void scales(uint64_t client, bool settled = true, double measured = 0) {
+    leases_.demand(client, {4, 2, 4.0 / 3, 1}, measured, settled);
+  }
+  void stays_flat(uint64_t client, bool settled = true) {
+    leases_.demand(client, {1, 0.99, 0.98, 0.98}, 0, settled);
+  }
+
+  perfmodel::Machine machine_;
+  bool in_turns_ = false;  // cores are shared
+  std::map<uint64_t, std::set<int>> masks_;
+  std::map<uint64_t, Leases::Granted> granted_;
+  Leases leases_;
+};
+
+TEST_F(LeasesTest, WhoIsAloneIsLeftAlone) {
+  arrive(1);
+  decide(kStart);
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_TRUE(masks_[1].empty());
+}
+
+TEST_F(LeasesTest, ASecondOneGetsItsPartAtOnceAndGivesItBack) {
+  arrive(1);
+  decide(kStart);
+  arrive(2);
+  decide(kStart);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(cores(2), 2);
+  EXPECT_EQ(masks_[1].size(), 2u);
+  EXPECT_EQ(masks_[2].size(), 2u);
+  EXPECT_FALSE(granted_.at(2).reason.empty());
+  masks_.erase(2);
+  leases_.leave(2);
+  decide(kStart);
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_TRUE(masks_[1].empty());
+}
+
+TEST_F(LeasesTest, CoresGoWhereTheyAreWorthMost) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  stays_flat(2);
+  decide(kStart + seconds(1));
+  EXPECT_EQ(cores(1), 3);
+  EXPECT_EQ(cores(2), 1);
+}
+
+TEST_F(LeasesTest, NoCoreMovesWhileSomebodySearchesButNotForEver) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  stays_flat(2, false);
+  decide(kStart + seconds(10));
+  EXPECT_EQ(cores(1), 2);
+  decide(kStart + seconds(61));
+  EXPECT_EQ(cores(1), 3);
+}
+
+TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  stays_flat(2);
+  decide(kStart + seconds(1));
+  ASSERT_EQ(cores(1), 3);
+  // With three cores it is no faster than with two after all, and the other one is.
+  scales(1, true, 2.0);
+  leases_.demand(2, {1, 0.5, 0.5, 0.5}, 0, true);
+  decide(kStart + seconds(2));
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(cores(2), 2);
+}
+
+TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
+  in_turns_ = true;
+  for (uint64_t client = 1; client <= 6; ++client) arrive(client);
+  std::vector<Leases::Granted> granted = leases_.decide(kStart);
+  for (const Leases::Granted& one : granted) EXPECT_EQ(one.cores, 1);
+  EXPECT_LE(leases_.table().held_cores(), 4.0 + 1e-9);
+}
+
+}  // namespace
+}  // namespace optile::daemon

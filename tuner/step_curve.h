@@ -1,0 +1,22 @@
+// The time of a step's ops over the number of cores that the program may use: every op at its
+// fastest width up to that number. What leases between programs are allocated by. Pure.
+#pragma once
+
+#include <vector>
+
+#include "tuner/width_planner.h"
+
+namespace optile::tuner {
+
+struct CurveOp {
+  int per_step = 0;                  // executions
+  std::vector<WidthEstimate> known;  // ascending
+};
+
+// Element n - 1: seconds with at most n cores. Widths between known ones count as the next narrower
+// one; below the narrowest an op is taken to scale ideally, beyond the widest by the law through
+// its two widest, or nine tenths of it where there is one only. Ops that nothing is known of add
+// nothing.
+std::vector<double> ops_seconds_by_cores(const std::vector<CurveOp>& ops, int most);
+
+}  // namespace optile::tuner
