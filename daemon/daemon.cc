@@ -3,12 +3,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
 #include "base/runtime_path.h"
 #include "daemon/listening_socket.h"
 #include "optile_version.h"
+#include "sched/core_assignment.h"
 
 namespace optile::daemon {
 namespace {
@@ -57,11 +59,12 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   }
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
   store_ = Store::open(config_.store);
+  confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_);
   const perfmodel::Machine& read = machine.value();
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
       read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); },
       [this](uint64_t client, int pid, const std::vector<int>& units) {
-        confine(client, pid, units);
+        confinement_->confine(client, pid, units);
       }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   metrics_ = std::make_unique<DaemonMetrics>(
@@ -151,8 +154,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
 void Daemon::depart(uint64_t client) {
   controller_->depart(client);
   // It may live on: after an exec, or when we are told to end.
-  confine(client, 0, {});
-  unconfined_.erase(client);
+  confinement_->release(client);
   log_->say("client " + std::to_string(client) + " left");
   outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
@@ -187,29 +189,18 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
   if (config_.machine != kHost) return whole_budget(machine);
   perfmodel::BudgetSources sources;
   sources.pid = pid;
-  return perfmodel::read_budget(machine, sources);
-}
-
-void Daemon::confine(uint64_t client, int pid, const std::vector<int>& units) {
-  auto known = masks_.find(client);
-  if (known == masks_.end()) {
-    if (units.empty()) return;
-    Result<ProcessEntry> process = ProcessEntry::open(pid);
-    if (!process.ok()) return;
-    known = masks_.emplace(client, ThreadMasks(std::move(process).value())).first;
+  perfmodel::Budget budget = perfmodel::read_budget(machine, sources);
+  // Masks that an earlier daemon of ours set are no budget.
+  if (const auto original = pid == 0 ? std::nullopt : confinement_->original_of(pid)) {
+    const perfmodel::Budget own = perfmodel::read_budget(machine, {});
+    budget = own;
+    std::erase_if(budget.units, [&](int unit) {
+      return std::find(original->begin(), original->end(), unit) == original->end();
+    });
+    budget.cores =
+        std::min(own.cores, static_cast<int>(sched::budget_cores(machine, budget).size()));
   }
-  if (units.empty()) {
-    known->second.release();
-    masks_.erase(known);
-    return;
-  }
-  const Result<MaskOutcome> outcome = known->second.confine(unit_set(units));
-  const bool holds = outcome.ok() && outcome.value().holds();
-  if (holds || !unconfined_.insert(client).second) return;
-  log_->warn("client " + std::to_string(client) + " cannot be held to its cores: " +
-             (outcome.ok() ? std::to_string(outcome.value().left_alone) +
-                                 " of its threads were placed by the program or its user"
-                           : outcome.error().message));
+  return budget;
 }
 
 void Daemon::update_idle_timer() {

@@ -7,15 +7,14 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "base/result.h"
 #include "daemon/api.h"
 #include "daemon/attach_server.h"
 #include "daemon/config.h"
+#include "daemon/confinement.h"
 #include "daemon/controller.h"
 #include "daemon/http_server.h"
 #include "daemon/instance_lock.h"
@@ -23,7 +22,6 @@
 #include "daemon/metrics/daemon_metrics.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/store.h"
-#include "daemon/thread_masks.h"
 
 namespace optile::daemon {
 
@@ -58,7 +56,6 @@ class Daemon {
   void depart(uint64_t client);
   void schedule_drain();
   void refresh_budgets_if_due();
-  void confine(uint64_t client, int pid, const std::vector<int>& units);
   void update_idle_timer();
   perfmodel::Budget budget_of(const perfmodel::Machine& machine, int pid) const;
 
@@ -71,8 +68,7 @@ class Daemon {
   boost::asio::steady_timer drain_timer_{io_};
   boost::asio::steady_timer idle_timer_{io_};
   boost::asio::signal_set signals_{io_};
-  std::map<uint64_t, ThreadMasks> masks_;  // of confined clients
-  std::set<uint64_t> unconfined_;          // somebody was told
+  std::unique_ptr<Confinement> confinement_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
   std::unique_ptr<Api> api_;

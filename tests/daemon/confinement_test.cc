@@ -1,0 +1,99 @@
+// Masks of a real process, across a daemon that was killed.
+#include "daemon/confinement.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace optile::daemon {
+namespace {
+
+std::vector<int> mask_of(int pid) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  EXPECT_EQ(sched_getaffinity(pid, sizeof mask, &mask), 0);
+  std::vector<int> units;
+  for (int unit = 0; unit < CPU_SETSIZE; ++unit) {
+    if (CPU_ISSET(static_cast<std::size_t>(unit), &mask)) units.push_back(unit);
+  }
+  return units;
+}
+
+class ConfinementTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    all_ = mask_of(0);
+    if (all_.size() < 2) GTEST_SKIP() << "one processing unit: nothing to be confined from";
+    char folder[] = "/tmp/optile-confinement-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    child_ = fork();
+    if (child_ == 0) {
+      for (;;) pause();
+    }
+    log_ = std::make_unique<Log>(folder_ + "/log", false);
+  }
+  void TearDown() override {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+  std::string file() const { return folder_ + "/leases"; }
+
+  std::vector<int> all_;
+  std::string folder_;
+  pid_t child_ = -1;
+  std::unique_ptr<Log> log_;
+};
+
+TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
+  Confinement confinement(file(), *log_);
+  confinement.confine(1, child_, {all_.front()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.front()});
+  EXPECT_TRUE(std::filesystem::exists(file()));
+  confinement.release(1);
+  EXPECT_EQ(mask_of(child_), all_);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(ConfinementTest, TheNextDaemonKnowsWhatTheKilledOneDid) {
+  {
+    Confinement killed(file(), *log_);
+    killed.confine(1, child_, {all_.front()});
+  }
+  Confinement next(file(), *log_);
+  EXPECT_EQ(next.original_of(child_), all_);
+  EXPECT_EQ(next.original_of(getpid()), std::nullopt);
+  next.confine(7, child_, {all_.back()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()}) << "a mask of ours, not the program's";
+  next.confine(7, child_, {});
+  EXPECT_EQ(mask_of(child_), all_);
+  EXPECT_EQ(next.original_of(child_), std::nullopt);
+}
+
+TEST_F(ConfinementTest, WhoIsAloneUnderTheNextDaemonGetsItsMaskBack) {
+  {
+    Confinement killed(file(), *log_);
+    killed.confine(1, child_, {all_.front()});
+  }
+  Confinement next(file(), *log_);
+  next.confine(7, child_, {});
+  EXPECT_EQ(mask_of(child_), all_);
+}
+
+TEST_F(ConfinementTest, AFileThatIsNotOursSaysNothing) {
+  std::ofstream(file()) << R"([{"pid": 1, "start_ticks": "soon"}])";
+  EXPECT_EQ(Confinement(file(), *log_).original_of(1), std::nullopt);
+  std::ofstream(file()) << "no JSON";
+  EXPECT_EQ(Confinement(file(), *log_).original_of(1), std::nullopt);
+}
+
+}  // namespace
+}  // namespace optile::daemon
