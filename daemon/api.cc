@@ -300,7 +300,7 @@ HttpResponse Api::ops(const Call& call) {
     clients.push_back({{"id", view.id},
                        {"pid", view.hello.pid},
                        {"program", view.hello.program},
-                       {"state", view.finished ? "finished" : "running"}});
+                       {"state", client_state(view)}});
     if (!view.session) continue;
     for (const tuner::OpView& op : view.session->ops) rows.push_back(op_row(view, op));
   }

@@ -193,6 +193,12 @@ std::vector<double> Client::step_seconds_by_cores(int most) const {
   return session_ == nullptr ? std::vector<double>{} : session_->step_seconds_by_cores(most);
 }
 
+void Client::set_process_stopped(bool stopped) {
+  const std::optional<ClientHeader> header = reader_.header();
+  const uint64_t progress = header ? header->progress : 0;
+  stopped_ = stopped && progress == std::exchange(progress_looked_at_, progress);
+}
+
 bool Client::profiling() const {
   return !clock_refused_ && busy_plan_;
 }
@@ -228,6 +234,8 @@ ClientView Client::view(tuner::Detail detail) const {
   ClientView view;
   view.id = id_;
   view.hello = hello_;
+  view.dying = dying_;
+  view.stopped = stopped_;
   view.attached_at = attached_at_;
   view.header = reader_.header();
   view.clock_refused = clock_refused_;

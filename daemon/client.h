@@ -27,6 +27,8 @@ struct ClientView {
   uint64_t id = 0;
   Hello hello;
   bool finished = false;
+  bool dying = false;    // its process ends; what it still has in its rings is read at its hang-up
+  bool stopped = false;  // its process is stopped and begins no ops
   int64_t attached_at = 0;  // seconds since 1970
   int64_t finished_at = 0;
   std::optional<ClientHeader> header;
@@ -69,6 +71,12 @@ class Client {
   void set_cases(CaseSet cases);
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
+
+  // The process ends: nothing will come any more but what lies in its rings.
+  void set_dying() { dying_ = true; }
+  // Whether the process is stopped at this moment; it counts once no op has begun since the last
+  // call.
+  void set_process_stopped(bool stopped);
 
   // Some page of ours has set the masks of its threads.
   bool was_bound() const { return was_bound_; }
@@ -114,6 +122,9 @@ class Client {
   int own_width_ = 0;
   uint32_t fallbacks_ = 0;
   perfmodel::Counts counts_;
+  bool dying_ = false;
+  bool stopped_ = false;
+  uint64_t progress_looked_at_ = 0;
 };
 
 }  // namespace optile::daemon

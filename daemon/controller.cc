@@ -44,6 +44,7 @@ Controller::Controller(Dependencies dependencies)
       store_(dependencies.store),
       clocks_(std::move(dependencies.clocks)),
       read_budget_(std::move(dependencies.read_budget)),
+      is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
@@ -98,6 +99,7 @@ void Controller::depart(uint64_t id) {
   }
   ClientView view = client.view();
   view.finished = true;
+  view.stopped = false;
   view.finished_at = clocks_.unix_seconds();
   clients_.erase(found);
   surroundings_changed(id);
@@ -105,6 +107,11 @@ void Controller::depart(uint64_t id) {
   decide_leases();
   remember(std::move(view));
   flush(true);
+}
+
+void Controller::dying(uint64_t id) {
+  const auto found = clients_.find(id);
+  if (found != clients_.end()) found->second.client->set_dying();
 }
 
 void Controller::remember(ClientView view) {
@@ -139,6 +146,8 @@ void Controller::drain() {
 void Controller::refresh_budgets() {
   budget_ = read_budget_(0);
   for (auto& [id, place] : clients_) {
+    const int pid = place.client->hello().pid;
+    place.client->set_process_stopped(is_stopped_ && is_stopped_(pid));
     perfmodel::Budget now = budget_now(place);
     if (now == place.now) continue;
     place.now = std::move(now);

@@ -42,6 +42,8 @@ class Controller {
     std::function<perfmodel::Budget(int pid)> read_budget;
     // Leases::Dependencies::confine. Without it clients get no leases.
     std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine = {};
+    // Whether that process is stopped (SIGSTOP, a debugger); may be empty.
+    std::function<bool(int pid)> is_stopped = {};
   };
   explicit Controller(Dependencies dependencies);
 
@@ -49,11 +51,15 @@ class Controller {
   base::Result<uint64_t> arrive(Hello hello, ClientMemory memory);
   // Its connection is gone: what is left in its memory is read, then it is only remembered.
   void depart(uint64_t id);
+  // Its process is ending; the connection will be gone when its memory is. Until then it is listed
+  // as dying. Unknown ids are let pass: it may have left already.
+  void dying(uint64_t id);
 
   // Reads every client. To be called again after next_drain() while there are clients.
   void drain();
   std::chrono::milliseconds next_drain() const { return next_drain_; }
-  // Reads the budgets again; to be called about once a second while there are clients.
+  // Reads the budgets again, and who is stopped; to be called about once a second while there are
+  // clients.
   void refresh_budgets();
   // Writes what is due; `now`: also what is not.
   void flush(bool now);
@@ -134,6 +140,7 @@ class Controller {
   Store* store_;
   Clocks clocks_;
   std::function<perfmodel::Budget(int pid)> read_budget_;
+  std::function<bool(int pid)> is_stopped_;
   perfmodel::Budget budget_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;

@@ -1,5 +1,6 @@
 #include "daemon/daemon.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 
 #include "base/runtime_path.h"
 #include "daemon/listening_socket.h"
+#include "daemon/process_entry.h"
+#include "daemon/short_turns.h"
 #include "optile_version.h"
 #include "sched/core_assignment.h"
 
@@ -22,6 +25,12 @@ using boost::system::error_code;
 
 constexpr uint64_t kBudgetEveryNs = UINT64_C(1000000000);
 constexpr const char* kHost = "host";
+
+bool is_stopped(int pid) {
+  const Result<ProcessEntry> entry = ProcessEntry::open(pid);
+  const std::optional<ProcessStat> stat = entry.ok() ? entry.value().stat() : std::nullopt;
+  return stat && stat->stopped();
+}
 
 }  // namespace
 
@@ -65,12 +74,14 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); },
       [this](uint64_t client, int pid, const std::vector<int>& units) {
         confinement_->confine(client, pid, units);
-      }});
+      },
+      is_stopped});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
                                   [this] { return attach_->refused(); }, clocks_.monotonic_ns});
   api_ = std::make_unique<Api>(*controller_, *metrics_, facts, clocks_.monotonic_ns);
+  open_death_watch();
   attach_ = std::make_unique<AttachServer>(
       io_, std::move(attach).value(),
       AttachServer::Handlers{[this](Hello hello) { return arrive(std::move(hello)); },
@@ -105,6 +116,7 @@ void Daemon::run() {
   sigaddset(&handled, SIGTERM);
   sigaddset(&handled, SIGINT);
   pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
+  ask_for_short_turns();
   if (!stopped_) io_.run();
 }
 
@@ -127,6 +139,7 @@ void Daemon::stop() {
   if (attach_ != nullptr) attach_->stop();  // every client departs
   if (controller_ != nullptr) controller_->flush(true);
   if (outlets_ != nullptr) outlets_->stop();
+  deaths_told_.cancel(ignored);
   if (log_ != nullptr) log_->say("optiled ends");
   io_.stop();
 }
@@ -138,10 +151,14 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   admission.descriptors = memory.value().take_descriptors();
   const std::string who =
       hello.program + " (pid " + std::to_string(hello.pid) + ", " + mode_name(hello.mode) + ")";
+  const int pid = hello.pid;
+  // Stays mapped there until the client departs.
+  const uint32_t* life = optile_life_word(&memory.value().client()->header);
   const Result<uint64_t> id = controller_->arrive(std::move(hello), std::move(memory).value());
   if (!id.ok()) return id.error();
   admission.client = id.value();
   log_->say("client " + std::to_string(admission.client) + " attached: " + who);
+  watch_life(admission.client, life, pid);
   outlets_->set_clients(controller_->client_count());
   update_idle_timer();
   // Its first page should be there when its second op begins.
@@ -152,6 +169,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
 }
 
 void Daemon::depart(uint64_t client) {
+  if (deaths_ != nullptr) deaths_->remove(client);  // before its memory goes
   controller_->depart(client);
   // It may live on: after an exec, or when we are told to end.
   confinement_->release(client);
@@ -159,6 +177,41 @@ void Daemon::depart(uint64_t client) {
   outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
   schedule_drain();
+}
+
+void Daemon::open_death_watch() {
+  Result<std::unique_ptr<DeathWatch>> watch = DeathWatch::make();
+  error_code failed;
+  if (watch.ok()) {
+    const int told = fcntl(watch.value()->descriptor(), F_DUPFD_CLOEXEC, 0);
+    if (told >= 0) deaths_told_.assign(told, failed);
+    if (told < 0 || failed) return;
+    deaths_ = std::move(watch).value();
+    await_deaths();
+  } else {
+    log_->say("killed clients are noticed at their hang-up: " + watch.message());
+  }
+}
+
+void Daemon::watch_life(uint64_t client, const uint32_t* word, int pid) {
+  if (deaths_ == nullptr) return;
+  // One in another pid namespace has no pid here, and its end is told by its hang-up.
+  Result<ProcessEntry> entry = ProcessEntry::open(pid);
+  if (!entry.ok()) return;
+  const auto process = std::make_shared<ProcessEntry>(std::move(entry).value());
+  deaths_->add({client, word, [process] { return process->ends(); }});
+}
+
+void Daemon::await_deaths() {
+  deaths_told_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                          [this](const error_code& error) {
+                            if (error || stopped_) return;
+                            for (const uint64_t client : deaths_->take()) {
+                              log_->say("client " + std::to_string(client) + " is dying");
+                              controller_->dying(client);
+                            }
+                            await_deaths();
+                          });
 }
 
 // Also without clients while something waits to be written.

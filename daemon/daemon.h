@@ -1,8 +1,10 @@
-// The daemon: one thread, one event loop, everything wired together. Sleeps while nothing happens:
-// without clients no timer runs but the single one of --idle-exit.
+// The daemon: one thread, one event loop, everything wired together; a helper thread waits for
+// clients to die once there has been one. Sleeps while nothing happens: without clients no timer
+// runs but the single one of --idle-exit.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -16,6 +18,7 @@
 #include "daemon/config.h"
 #include "daemon/confinement.h"
 #include "daemon/controller.h"
+#include "daemon/death_watch.h"
 #include "daemon/http_server.h"
 #include "daemon/instance_lock.h"
 #include "daemon/log.h"
@@ -54,6 +57,9 @@ class Daemon {
   base::Status open_metrics();
   base::Result<AttachServer::Admission> arrive(Hello hello);
   void depart(uint64_t client);
+  void open_death_watch();
+  void watch_life(uint64_t client, const uint32_t* word, int pid);
+  void await_deaths();
   void schedule_drain();
   void refresh_budgets_if_due();
   void update_idle_timer();
@@ -72,6 +78,8 @@ class Daemon {
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
   std::unique_ptr<Api> api_;
+  std::unique_ptr<DeathWatch> deaths_;  // null where the kernel cannot
+  boost::asio::posix::stream_descriptor deaths_told_{io_};
   std::unique_ptr<AttachServer> attach_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<MetricsOutlets> outlets_;

@@ -77,7 +77,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   const tuner::SessionView& session = *client.session;
   const ClientHeader header = client.header.value_or(ClientHeader());
   json["program"] = client.hello.program;
-  json["state"] = client.finished ? "finished" : "running";
+  json["state"] = client_state(client);
   json["sentence"] = sentence(client, op);
   json["decision"] = session.decision;
   json["curve"] = curve_of_session(op, client.cores);

@@ -123,6 +123,12 @@ std::string openmp_runtime_name(perfmodel::Runtime runtime) {
   return perfmodel::runtime_name(runtime);
 }
 
+const char* client_state(const ClientView& client) {
+  if (client.finished) return "finished";
+  if (client.dying) return "dying";
+  return client.stopped ? "stopped" : "running";
+}
+
 std::vector<std::string> fallback_texts(const ClientView& client) {
   std::vector<std::string> texts;
   if (client.clock_refused) {
@@ -161,7 +167,7 @@ Json client_summary(const ClientView& client) {
   Json json = {
       {"id", client.id},
       {"pid", client.hello.pid},
-      {"state", client.finished ? "finished" : "running"},
+      {"state", client_state(client)},
       {"program", client.hello.program},
       {"arguments", client.hello.arguments},
       {"executable", client.hello.executable},

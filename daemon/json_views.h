@@ -29,6 +29,8 @@ std::string counter_reason(const ClientHeader& header);
 Json counts_json(const ClientView& client, uint64_t key, int width);
 Json text_or_null(const std::string& text);  // null for ""
 
+// running, stopped, dying or finished.
+const char* client_state(const ClientView& client);
 // What was lost for this client, one sentence each.
 std::vector<std::string> fallback_texts(const ClientView& client);
 

@@ -23,6 +23,8 @@ constexpr int kSystemTicks = 15;
 constexpr int kStartTicks = 22;
 constexpr int kPending = 31;
 
+constexpr std::size_t kThreadsLookedAt = 65536;  // more than a process usually may have
+
 constexpr uint64_t kKill = UINT64_C(1) << (SIGKILL - 1);
 
 std::optional<uint64_t> number_of(std::string_view text) {
@@ -121,6 +123,18 @@ std::vector<int> ProcessEntry::threads(std::size_t limit) const {
     if (const std::optional<int> tid = id_of(entry->d_name)) found.push_back(*tid);
   }
   return found;
+}
+
+// A kill is on every thread at once; each is then seen to end, or has the signal still before it.
+bool ProcessEntry::ends() const {
+  const std::optional<ProcessStat> leader = stat();
+  if (!leader) return true;
+  if (!leader->ends()) return false;
+  for (const int tid : threads(kThreadsLookedAt)) {
+    const std::optional<ProcessStat> thread = thread_stat(tid);
+    if (thread && !thread->ends()) return false;
+  }
+  return true;
 }
 
 }  // namespace optile::daemon

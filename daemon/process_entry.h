@@ -45,6 +45,8 @@ class ProcessEntry {
   std::optional<ProcessStat> thread_stat(int tid) const;
   // Its threads, at most `limit` of them; empty once the process is gone.
   std::vector<int> threads(std::size_t limit) const;
+  // All its threads end, or it is gone: not so while one of them ends alone, the main thread too.
+  bool ends() const;
 
  private:
   ProcessEntry(int pid, base::UniqueFd folder) : pid_(pid), folder_(std::move(folder)) {}

@@ -301,8 +301,17 @@ typedef struct optile_client_header {
   uint8_t counter_events[OPTILE_COUNTER_GROUPS][OPTILE_GROUP_EVENTS]; /* optile_counter_event */
   uint64_t disabled_count; /* ever; number i is disabled[i % OPTILE_MAX_DISABLED] */
   optile_disabled_entry disabled[OPTILE_MAX_DISABLED];
-  uint64_t reserved[21];
+  uint64_t life[OPTILE_LIFE_WORDS]; /* a robust mutex; optile_life_word() is what is watched */
+  uint64_t reserved[21 - OPTILE_LIFE_WORDS];
 } optile_client_header;
+
+/* The futex word that a thread of the client owns while it lives: its thread id and two bits of the
+ * kernel's (robust futexes, set_robust_list(2)). When the owner ends in whatever way, the kernel
+ * sets FUTEX_OWNER_DIED in it and wakes who waits, before it takes the memory apart. 0 = nobody has
+ * owned it yet. For liveness only: no data is guarded by it and the daemon never writes it. */
+static inline const uint32_t* optile_life_word(const optile_client_header* header) {
+  return (const uint32_t*)(const void*)header->life;
+}
 
 typedef struct optile_client_region {
   optile_client_header header;

@@ -28,3 +28,5 @@
 #define OPTILE_COUNTER_GROUPS 4u
 /* Disabled entries that are remembered; the oldest is overwritten, all are counted. */
 #define OPTILE_MAX_DISABLED 64u
+/* Room for the C library's mutex: 40 bytes on x86-64, 48 on arm64. */
+#define OPTILE_LIFE_WORDS 6u

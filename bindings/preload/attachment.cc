@@ -15,6 +15,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/hello.h"
 #include "bindings/preload/host_log.h"
+#include "bindings/preload/life_word.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/user_word.h"
@@ -237,6 +238,7 @@ bool adopt_regions(const Received& got) {
   }
   Attachment& next = attachments[line.used++];
   next = {plan, client};
+  hold_life(client);
   fill_client_header(client);
   replay_registrations(client);
   __atomic_store_n(&current, &next, __ATOMIC_RELEASE);

@@ -4,6 +4,7 @@
 #include "bindings/preload/entry_guard.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/event_writer.h"
+#include "bindings/preload/life_word.h"
 #include "bindings/preload/op_counters.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/plan_reader.h"
@@ -146,6 +147,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   maintain_attachment(arrived);
   const Attachment* attached = attachment();
   if (attached == nullptr) return false;
+  if (life_is_loose(attached->client)) take_over_life(attached->client);
   const bool region = (identity.flags & OPTILE_OP_REGION) != 0;
   op->op_id = op_id_of(identity);
   if (op->op_id == kNoOp) {

@@ -109,6 +109,7 @@ std::string layout() {
   FIELD(optile_client_header, counter_events);
   FIELD(optile_client_header, disabled_count);
   FIELD(optile_client_header, disabled);
+  FIELD(optile_client_header, life);
   SIZE(optile_client_region);
   FIELD(optile_client_region, ops);
   FIELD(optile_client_region, threads);

@@ -163,6 +163,45 @@ class DaemonGone(FaultTest):
         wait_until(lambda: connectable(self.space.socket, socket.SOCK_STREAM), "a new daemon")
 
 
+class ClientGone(FaultTest):
+    def paused_client(self, *arguments):
+        """A program between two steps, attached."""
+        program = self.space.popen(self.space.launcher(
+            command=[*TRAINER, "--steps", "40", "--pause-at", "20", *arguments]), self.env)
+        read_until(program, "paused")
+        wait_until(lambda: self.states() == ["running"], "the program to attach")
+        return program
+
+    def states(self):
+        return [client["state"] for client in self.space.ask_json("status")["clients"]]
+
+    def said_of_clients(self):
+        log = (self.space.dir / "optiled.log").read_text(errors="replace")
+        words = [line.split(" client 1 ", 1)[1].strip() for line in log.splitlines()
+                 if " client 1 " in line]
+        return [word for word in words if word in ("is dying", "left")]
+
+    def test_killed(self):
+        """F2: the daemon knows before the program's memory is gone and the connection with it."""
+        self.space.start_daemon()
+        program = self.paused_client("--resident-mb", "500")
+        self.assertEqual([], self.said_of_clients())
+        program.kill()
+        program.wait()
+        wait_until(lambda: "left" in self.said_of_clients(), "the program to be forgotten")
+        self.assertEqual(["is dying", "left"], self.said_of_clients())
+
+    def test_stopped(self):
+        """F17."""
+        self.space.start_daemon()
+        program = self.paused_client()
+        program.send_signal(signal.SIGSTOP)
+        wait_until(lambda: self.states() == ["stopped"], "the stop to be seen")
+        program.send_signal(signal.SIGCONT)
+        wait_until(lambda: self.states() == ["running"], "the program to go on")
+        self.assertEqual(0, finish(program, "\n").code)
+
+
 class TwoDaemons(FaultTest):
     def test_second_refuses_and_touches_nothing(self):
         """F35."""

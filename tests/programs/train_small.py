@@ -37,7 +37,9 @@ def main():
     parser.add_argument("--threads", type=int, help="torch.set_num_threads() before anything else")
     parser.add_argument("--pause-at", type=int, action="append", default=[])
     parser.add_argument("--exit-code", type=int, default=0)
+    parser.add_argument("--resident-mb", type=int, default=0, help="memory that is merely held")
     options = parser.parse_args()
+    held = b"x" * (options.resident_mb << 20)
     if options.threads:
         torch.set_num_threads(options.threads)
 
@@ -58,6 +60,7 @@ def main():
         if step in options.pause_at:
             pause()
     print("weights", digest_of(net), flush=True)
+    del held
     return options.exit_code
 
 
