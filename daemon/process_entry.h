@@ -24,6 +24,8 @@ struct ProcessStat {
   uint64_t start_ticks = 0;  // since boot; with the pid it names a process
   std::string name;          // as the kernel has it, at most 15 bytes
 
+  int killed_by = 0;  // the signal that ends all its threads; told to who may trace it
+
   static constexpr uint32_t kExiting = 0x4;  // PF_EXITING
   bool stopped() const { return state == 'T' || state == 't'; }
   // It ends, or nothing can keep it from ending any more.
@@ -46,11 +48,15 @@ class ProcessEntry {
   // Its threads, at most `limit` of them; empty once the process is gone.
   std::vector<int> threads(std::size_t limit) const;
   // All its threads end, or it is gone: not so while one of them ends alone, the main thread too.
+  // Never waits for its memory to be taken apart.
   bool ends() const;
 
  private:
   ProcessEntry(int pid, base::UniqueFd folder) : pid_(pid), folder_(std::move(folder)) {}
+  enum class Memory { kHeld, kGivenUp, kNotTold };
   std::optional<ProcessStat> read(const char* path) const;
+  Memory memory(const char* link) const;
+  bool others_end() const;
 
   int pid_ = 0;
   base::UniqueFd folder_;

@@ -66,19 +66,25 @@ class DeathWatchTest : public ::testing::Test {
     return looks >= at_least;
   }
 
+  // Words and looks of a test are its locals: declared after them, this ends the watch before them.
+  struct WatchedUntilHere {
+    std::unique_ptr<DeathWatch>& watch;
+    ~WatchedUntilHere() { watch.reset(); }
+  };
+
   std::unique_ptr<DeathWatch> watch_;
 };
 
 TEST_F(DeathWatchTest, AMarkedWordOfAnEndingProcessIsToldOnce) {
-  Word word;
+  Word word, other;
   word.value = kHeld;
   std::atomic<int> looks = 0;
+  const WatchedUntilHere watched{watch_};
   ASSERT_TRUE(watch_->add({7, &word.value, [&] { return ++looks > 0; }}));
   word.set(kLoose);
   EXPECT_EQ(wait(), std::vector<uint64_t>{7});
   word.set(kHeld);
   word.set(kLoose);
-  Word other;
   ASSERT_TRUE(watch_->add({8, &other.value, [] { return true; }}));
   other.set(kLoose);
   EXPECT_EQ(wait(), std::vector<uint64_t>{8});
@@ -88,6 +94,7 @@ TEST_F(DeathWatchTest, AMarkedWordOfAnEndingProcessIsToldOnce) {
 TEST_F(DeathWatchTest, WhatHappenedBeforeItWasAddedCounts) {
   Word word;
   word.value = kLoose;
+  const WatchedUntilHere watched{watch_};
   ASSERT_TRUE(watch_->add({7, &word.value, [] { return true; }}));
   EXPECT_EQ(wait(), std::vector<uint64_t>{7});
 }
@@ -100,6 +107,7 @@ TEST_F(DeathWatchTest, AThreadThatEndsAloneIsNoDeathAndTheNextOwnerIsWatched) {
     ++looks;
     return ends.load();
   };
+  const WatchedUntilHere watched{watch_};
   ASSERT_TRUE(watch_->add({7, &word.value, look}));
   word.set(kHeld);
   word.set(kLoose);
@@ -115,6 +123,7 @@ TEST_F(DeathWatchTest, AProcessThatEndsALittleLaterIsToldWithoutAnotherWake) {
   Word word;
   word.value = kHeld;
   std::atomic<int> looks = 0;
+  const WatchedUntilHere watched{watch_};
   ASSERT_TRUE(watch_->add({7, &word.value, [&] { return ++looks == 4; }}));
   word.set(kLoose);
   EXPECT_EQ(wait(), std::vector<uint64_t>{7});
@@ -127,6 +136,7 @@ TEST_F(DeathWatchTest, ARemovedOneIsNotToldAndItsWordNotRead) {
   auto* mapped = static_cast<uint32_t*>(page);
   *mapped = kHeld;
   Word other;
+  const WatchedUntilHere watched{watch_};
   ASSERT_TRUE(watch_->add({7, mapped, [] { return true; }}));
   ASSERT_TRUE(watch_->add({8, &other.value, [] { return true; }}));
   watch_->remove(7);
@@ -139,6 +149,7 @@ TEST_F(DeathWatchTest, ARemovedOneIsNotToldAndItsWordNotRead) {
 
 TEST_F(DeathWatchTest, MoreWordsThanOneCallTakesAreWatchedToo) {
   std::vector<Word> words(kMaxClients);
+  const WatchedUntilHere watched{watch_};
   for (std::size_t i = 0; i < words.size(); ++i) {
     words[i].value = kHeld;
     ASSERT_TRUE(watch_->add({i, &words[i].value, [] { return true; }}));
@@ -163,6 +174,7 @@ TEST_F(DeathWatchTest, AClientThatKeepsWakingUsIsLeftToTheBackstop) {
   noisy.value = quiet.value = kHeld;
   std::atomic<int> looks = 0;
   std::atomic<int> rounds = 0;
+  const WatchedUntilHere watched{watch_};
   ASSERT_TRUE(watch_->add({7, &noisy.value, [&] {
                              ++looks;
                              return false;
@@ -347,9 +359,8 @@ TEST_F(RealDeathTest, TheAttachingThreadEndsAndAnotherOneTakesOver) {
 TEST_F(RealDeathTest, AMainThreadThatEndsAloneIsNoDeath) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
-    std::thread([this, main_thread = pthread_self(), &region] {
-      pthread_join(main_thread, nullptr);
-      if (!preload::life_is_loose(&region)) _exit(1);
+    std::thread([this, &region] {
+      while (!preload::life_is_loose(&region)) sched_yield();
       Talk::say(talk_.to_test[1]);
       Talk::hear(talk_.to_client[0]);
       _exit(0);
