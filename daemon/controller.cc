@@ -111,7 +111,10 @@ void Controller::depart(uint64_t id) {
 
 void Controller::dying(uint64_t id) {
   const auto found = clients_.find(id);
-  if (found != clients_.end()) found->second.client->set_dying();
+  if (found == clients_.end()) return;
+  found->second.client->set_dying();
+  if (leases_) leases_->leave(id);
+  decide_leases();
 }
 
 void Controller::remember(ClientView view) {

@@ -201,6 +201,19 @@ TEST_F(ControllerTest, TwoProgramsShareTheCores) {
   EXPECT_EQ(cap(one), 0u);
 }
 
+TEST_F(ControllerTest, ADyingProgramsCoresAreGivenAwayBeforeItIsGone) {
+  leases_ = true;
+  make_controller();
+  Attached one = attach(hello("one"));
+  Attached other = attach(hello("other"));
+  ASSERT_EQ(masks_[one.id].size(), 2u);
+  controller_->dying(other.id);
+  EXPECT_TRUE(masks_[one.id].empty()) << "all of them";
+  EXPECT_EQ(controller_->client_count(), 2u);
+  controller_->depart(other.id);
+  EXPECT_TRUE(masks_[one.id].empty());
+}
+
 TEST_F(ControllerTest, WhatMayNotBeChangedGetsNoLease) {
   leases_ = true;
   make_controller();
