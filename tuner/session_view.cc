@@ -120,7 +120,14 @@ std::vector<double> Session::State::step_seconds_by_cores(int most) const {
   std::vector<std::vector<WidthEstimate>> estimates = estimate_widths(sources, options);
   std::vector<CurveOp> ops;
   for (std::size_t i = 0; i < estimates.size(); ++i) {
-    ops.push_back({model_->sites()[i].per_step, std::move(estimates[i])});
+    const Site& site = model_->sites()[i];
+    // The first execution runs at the program's own width, also on the few cores of a lease: beyond
+    // the present width only samples count.
+    std::erase_if(estimates[i], [&](const WidthEstimate& one) {
+      return one.width > own_width_ &&
+             site.samples.profile.find({one.width, perfmodel::Binding::kNone}) == nullptr;
+    });
+    ops.push_back({site.per_step, std::move(estimates[i])});
   }
   std::vector<double> curve = ops_seconds_by_cores(ops, most);
   // What passes outside ops stays as it is.

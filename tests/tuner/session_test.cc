@@ -65,6 +65,33 @@ TEST(SessionLetsRest, UnderOneWidthForAll) {
   EXPECT_EQ(session.view().ops.front().width, 2);
 }
 
+// What a lease is decided by: a program that came under one core has a curve nevertheless.
+TEST(SessionBounds, ACurveFromANarrowLeaseIsNotFlat) {
+  Session session(options_for(4));
+  int cores = 1;
+  // Four threads on one core: what the first execution of everything meets.
+  const auto crowded = [&cores](double work) {
+    return [&cores, work](int width) { return width > cores ? 10 * work : work / width; };
+  };
+  SimulatedClient client(session, one_of_each({crowded(8 * kMs), crowded(6 * kMs)}), {});
+  EXPECT_TRUE(session.step_seconds_by_cores(4).empty());
+  client.run_steps(1);
+  client.set_own_width(1);
+  client.run_steps(60);
+  const std::vector<double> narrow = session.step_seconds_by_cores(4);
+  ASSERT_EQ(narrow.size(), 4u);
+  EXPECT_NEAR(narrow[0], 0.014, 0.001);
+  EXPECT_LT(narrow[3], 0.5 * narrow[0]) << "nine tenths are taken to scale";
+
+  cores = 4;
+  client.set_own_width(4);
+  session.set_bounds(unbound(4), 4, 4);
+  client.run_steps(200);
+  const std::vector<double> wide = session.step_seconds_by_cores(4);
+  EXPECT_NEAR(wide[0], 0.014, 0.001);
+  EXPECT_NEAR(wide[3], 0.0035, 0.0004);
+}
+
 // Half a millisecond of twenty is gained, two of them would be saved by not listening.
 TEST(SessionLetsRest, RatherThanGainLessThanListeningCosts) {
   for (const int listening_ns : {0, 1'000'000}) {
