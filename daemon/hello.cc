@@ -44,6 +44,8 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   if (raw.search > OPTILE_SEARCH_PAPER) return refuse("unknown search");
   if (raw.strategy > OPTILE_STRATEGY_UNIFORM) return refuse("unknown strategy");
   if (raw.own_width_source > OPTILE_WIDTH_PROGRAM) return refuse("unknown width source");
+  if (raw.priority > OPTILE_PRIORITY_BATCH) return refuse("unknown priority");
+  if (raw.share_milli > OPTILE_MAX_SHARE_MILLI) return refuse("impossible share");
 
   Hello hello;
   hello.pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
@@ -59,6 +61,8 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   hello.baseline = raw.baseline != 0;
   hello.own_width_source = raw.own_width_source;
   hello.omp_num_threads = raw.omp_num_threads;
+  hello.share = raw.share_milli == 0 ? 1.0 : raw.share_milli / 1000.0;
+  hello.priority = static_cast<optile_priority>(raw.priority);
   return hello;
 }
 

@@ -25,6 +25,8 @@ struct Hello {
   bool baseline = false;  // an untouched run, to be recorded as such
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
   uint32_t omp_num_threads = 0;
+  double share = 1.0;  // weight when cores are divided
+  optile_priority priority = OPTILE_PRIORITY_NORMAL;
 };
 
 // `size` is what arrived. Anything off is an error whose text may go back to the peer.

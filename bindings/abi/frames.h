@@ -46,7 +46,10 @@ typedef struct optile_hello {
   char arguments[512];   /* argv, blank-separated, cut at the end of the field */
   char launch_plan[256]; /* OPTILE_LAUNCH_PLAN: text of the launch plan in force; may be empty */
   char version[32];      /* of the shim */
-  uint64_t reserved2[8];
+  uint32_t share_milli;  /* `--share`, in thousandths; 0 = not said, that is 1 */
+  uint8_t priority;      /* optile_priority */
+  uint8_t reserved2[3];
+  uint64_t reserved3[7];
 } optile_hello;
 OPTILE_STATIC_ASSERT(sizeof(optile_hello) == 16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64,
                      "hello layout");

@@ -54,6 +54,8 @@ enum optile_strategy {
   OPTILE_STRATEGY_2 = 2,      /* one width per op, that of its slowest instance */
   OPTILE_STRATEGY_UNIFORM = 3 /* one width for the whole step */
 };
+/* Who is served first when cores are divided between programs. */
+enum optile_priority { OPTILE_PRIORITY_NORMAL = 0, OPTILE_PRIORITY_BATCH = 1 };
 enum optile_binding {
   OPTILE_BINDING_NONE = 0,    /* the masks are left alone */
   OPTILE_BINDING_COMPACT = 1, /* neighbouring threads share a tile */

@@ -42,6 +42,15 @@ uint8_t read_counters(const char* text) {
   return OPTILE_COUNTERS_HARDWARE;
 }
 
+// A number of at most three decimals; 0 for what is none, so that nobody is refused for it.
+uint32_t read_share(const char* text) {
+  if (text == nullptr) return 0;
+  char* end = nullptr;
+  const double share = strtod(text, &end);
+  const bool possible = end != text && *end == '\0' && share >= 0.001 && share <= 1000;
+  return possible ? static_cast<uint32_t>(share * 1000 + 0.5) : 0;
+}
+
 bool is_own_folder(const char* path) {
   struct stat found = {};
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid();
@@ -102,6 +111,9 @@ void read_environment() {
   current.search =
       equals(getenv("OPTILE_SEARCH"), "paper") ? OPTILE_SEARCH_PAPER : OPTILE_SEARCH_AUTO;
   current.strategy = read_strategy(getenv("OPTILE_STRATEGY"));
+  current.share_milli = read_share(getenv("OPTILE_SHARE"));
+  current.priority =
+      equals(getenv("OPTILE_PRIORITY"), "batch") ? OPTILE_PRIORITY_BATCH : OPTILE_PRIORITY_NORMAL;
   current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
   current.steer_blas = !equals(getenv("OPTILE_BLAS"), "keep");
   current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));

@@ -13,6 +13,8 @@ struct Environment {
   uint8_t mode = OPTILE_MODE_TUNE;
   uint8_t search = OPTILE_SEARCH_AUTO;
   uint8_t strategy = OPTILE_STRATEGY_AUTO;
+  uint8_t priority = OPTILE_PRIORITY_NORMAL;
+  uint32_t share_milli = 0;  // 0 = not said
   bool baseline = false;
   bool steer_blas = true;
   uint8_t highest_counters = OPTILE_COUNTERS_HARDWARE;  // optile_counter_tier

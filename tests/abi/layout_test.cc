@@ -122,6 +122,8 @@ std::string layout() {
   FIELD(optile_hello, arguments);
   FIELD(optile_hello, launch_plan);
   FIELD(optile_hello, version);
+  FIELD(optile_hello, share_milli);
+  FIELD(optile_hello, priority);
   SIZE(optile_welcome);
   SIZE(optile_refused);
   return out.str();

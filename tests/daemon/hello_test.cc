@@ -23,6 +23,18 @@ TEST(Hello, CarriesWhoTheClientIs) {
   EXPECT_EQ(hello.value().mode, OPTILE_MODE_OBSERVE);
   EXPECT_EQ(hello.value().strategy, OPTILE_STRATEGY_2);
   EXPECT_TRUE(hello.value().baseline);
+  EXPECT_EQ(hello.value().share, 1.0);
+  EXPECT_EQ(hello.value().priority, OPTILE_PRIORITY_NORMAL);
+}
+
+TEST(Hello, CarriesItsShareAndPriority) {
+  optile_hello raw = make_hello("train");
+  raw.share_milli = 2500;
+  raw.priority = OPTILE_PRIORITY_BATCH;
+  const base::Result<Hello> hello = parse_hello(&raw, sizeof raw);
+  ASSERT_TRUE(hello.ok());
+  EXPECT_EQ(hello.value().share, 2.5);
+  EXPECT_EQ(hello.value().priority, OPTILE_PRIORITY_BATCH);
 }
 
 TEST(Hello, WrongFramesAreRefusedWithAReason) {
@@ -40,6 +52,8 @@ TEST(Hello, WrongFramesAreRefusedWithAReason) {
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.mode = 200; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.search = 9; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.strategy = 9; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.priority = 2; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.share_milli = OPTILE_MAX_SHARE_MILLI + 1; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.own_width_source = 99; }));
   EXPECT_FALSE(parse_hello(&good, sizeof good - 1).ok());
   EXPECT_FALSE(parse_hello(&good, 0).ok());
