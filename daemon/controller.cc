@@ -25,6 +25,47 @@ double seconds_in_steps(const ClientView& client) {
   return client.session ? client.session->seconds_in_steps : 0;
 }
 
+base::Status say_to(Leases& leases, const Controller::LeaseWord& word) {
+  using Kind = Controller::LeaseWord::Kind;
+  switch (word.kind) {
+    case Kind::kShare:
+      return leases.share(word.client, word.share);
+    case Kind::kPin:
+      return leases.pin(word.client, word.cores);
+    case Kind::kUnpin:
+      return leases.unpin(word.client);
+    case Kind::kPause:
+      return leases.pause(word.client);
+    case Kind::kResume:
+      return leases.resume(word.client);
+    case Kind::kDetach:
+      return leases.detach(word.client);
+  }
+  return {};
+}
+
+// For the log: a word may be heard and change nothing.
+std::string text_of(const Controller::LeaseWord& word) {
+  using Kind = Controller::LeaseWord::Kind;
+  std::string cores;
+  for (const int core : word.cores) cores += " " + std::to_string(core);
+  switch (word.kind) {
+    case Kind::kShare:
+      return "share " + std::to_string(word.share);
+    case Kind::kPin:
+      return "pinned to cores" + cores;
+    case Kind::kUnpin:
+      return "not pinned any more";
+    case Kind::kPause:
+      return "paused";
+    case Kind::kResume:
+      return "resumed";
+    case Kind::kDetach:
+      return "detached";
+  }
+  return "";
+}
+
 // How many places of those keys run at another width than the program's own; 0 = every key.
 std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>& keys) {
   if (!client.session) return 0;
@@ -49,6 +90,7 @@ Controller::Controller(Dependencies dependencies)
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
       flush_wait_ns_(kFlushEveryNs) {
+  say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   if (dependencies.confine) {
     leases_.emplace(machine_, budget_, Leases::Dependencies{std::move(dependencies.confine)});
   }
@@ -185,7 +227,9 @@ void Controller::lease_to(uint64_t id) {
   const Place& place = clients_.at(id);
   const Hello& hello = place.client->hello();
   if (hello.mode != OPTILE_MODE_TUNE || hello.baseline) return;
-  leases_->arrive(id, hello.pid, place.at_attach.cores);
+  const bool batch = hello.priority == OPTILE_PRIORITY_BATCH;
+  leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
+                  batch ? sched::Priority::kBatch : sched::Priority::kNormal);
   decide_leases();
 }
 
@@ -210,10 +254,38 @@ void Controller::decide_leases() {
   for (Leases::Granted& granted : leases_->decide(std::chrono::duration_cast<milliseconds>(now))) {
     const auto found = clients_.find(granted.client);
     if (found == clients_.end()) continue;
-    Place& place = found->second;
-    place.lease = std::move(granted);
-    place.client->set_cases(make_case_set(machine_, leased(place)));
+    take_lease(found->second, std::move(granted));
   }
+}
+
+void Controller::take_lease(Place& place, Leases::Granted granted) {
+  say_("lease: " + granted.reason);
+  if (granted.last) {
+    place.lease.reset();
+    place.now = budget_now(place);
+  } else {
+    place.lease = std::move(granted);
+  }
+  place.client->set_cases(make_case_set(machine_, leased(place)));
+}
+
+base::Status Controller::change_lease(const LeaseWord& word) {
+  const std::string who = "client " + std::to_string(word.client);
+  if (!clients_.contains(word.client)) {
+    return base::Error{base::ErrorKind::kNotFound,
+                       "no attached client has that number; see optile leases"};
+  }
+  if (!leases_ || !leases_->has(word.client)) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       who +
+                           " has no lease: it was detached, or started in another mode than "
+                           "tune; start it again with optile run"};
+  }
+  const base::Status done = say_to(*leases_, word);
+  if (!done.ok()) return done;
+  say_("lease: " + who + ", by hand: " + text_of(word));
+  decide_leases();
+  return {};
 }
 
 perfmodel::Budget Controller::budget_now(const Place& place) const {

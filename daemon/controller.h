@@ -44,6 +44,8 @@ class Controller {
     std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine = {};
     // Whether that process is stopped (SIGSTOP, a debugger); may be empty.
     std::function<bool(int pid)> is_stopped = {};
+    // What happens to leases, a line each; without it nobody is told.
+    std::function<void(const std::string& line)> say = {};
   };
   explicit Controller(Dependencies dependencies);
 
@@ -80,6 +82,17 @@ class Controller {
     std::size_t ops = 0;  // places whose width was changed and is no longer
   };
   base::Result<Undone> undo(const UndoRequest& request);
+
+  // By hand. In force when it returns. kNotFound: no such client; kUnavailable: it has no lease, or
+  // another word of the user stands against it.
+  struct LeaseWord {
+    enum class Kind { kShare, kPin, kUnpin, kPause, kResume, kDetach };
+    uint64_t client = 0;
+    Kind kind = Kind::kShare;
+    double share = 1.0;
+    std::vector<int> cores;  // of a pin
+  };
+  base::Status change_lease(const LeaseWord& word);
 
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts& facts, const ProgramKey& program);
   // What an earlier run of the program found under that launch plan.
@@ -128,6 +141,7 @@ class Controller {
   perfmodel::Budget budget_now(const Place& place) const;
   static perfmodel::Budget leased(const Place& place);
   void lease_to(uint64_t id);
+  void take_lease(Place& place, Leases::Granted granted);
   void tell_demands();
   void decide_leases();
   void remember(ClientView view);
@@ -145,8 +159,9 @@ class Controller {
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;
   std::optional<Leases> leases_;
-  std::deque<ClientView> finished_;  // newest first
-  std::size_t finished_ops_ = 0;     // of all of them
+  std::function<void(const std::string& line)> say_;  // never empty
+  std::deque<ClientView> finished_;                   // newest first
+  std::size_t finished_ops_ = 0;                      // of all of them
   std::chrono::milliseconds next_drain_;
   std::chrono::milliseconds tuned_period_;
   StoreBatch batch_;

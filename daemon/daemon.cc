@@ -75,7 +75,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this](uint64_t client, int pid, const std::vector<int>& units) {
         confinement_->confine(client, pid, units);
       },
-      is_stopped});
+      is_stopped, [this](const std::string& line) { log_->say(line); }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,

@@ -29,8 +29,8 @@ Leases::Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budge
                Dependencies dependencies)
     : table_(machine, budget, settings()), dependencies_(std::move(dependencies)) {}
 
-void Leases::arrive(uint64_t client, int pid, int cores) {
-  if (!table_.arrive(client, 1.0, sched::Priority::kNormal).ok()) return;
+void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Priority priority) {
+  if (!table_.arrive(client, share, priority).ok()) return;
   Client& fresh = clients_[client];
   fresh.pid = pid;
   fresh.cores = std::max(1, cores);
@@ -71,6 +71,36 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   (void)table_.demand(client, std::move(progress), 1, known.cores);
 }
 
+// Nobody waits for the end of a search after a word of the user.
+base::Status Leases::heard(base::Status status) {
+  must_decide_ = must_decide_ || status.ok();
+  return status;
+}
+
+base::Status Leases::share(uint64_t client, double share) {
+  return heard(table_.share(client, share));
+}
+
+base::Status Leases::pin(uint64_t client, std::vector<int> cores) {
+  return heard(table_.pin(client, std::move(cores)));
+}
+
+base::Status Leases::unpin(uint64_t client) {
+  return heard(table_.unpin(client));
+}
+
+base::Status Leases::pause(uint64_t client) {
+  return heard(table_.pause(client));
+}
+
+base::Status Leases::resume(uint64_t client) {
+  return heard(table_.resume(client));
+}
+
+base::Status Leases::detach(uint64_t client) {
+  return heard(table_.detach(client));
+}
+
 bool Leases::someone_searches() const {
   return std::any_of(clients_.begin(), clients_.end(),
                      [](const auto& one) { return !one.second.settled; });
@@ -107,8 +137,10 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   one.client = change.id;
   one.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
   one.cores = std::max(1, client.granted);
+  one.last = change.last;
   one.reason = change.reason;
   granted.push_back(std::move(one));
+  if (change.last) clients_.erase(found);
 }
 
 void Leases::confine_again() {

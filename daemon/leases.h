@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
 #include "sched/lease_table.h"
@@ -30,7 +31,8 @@ class Leases {
          Dependencies dependencies);
 
   // `cores`: that it could use if it were alone.
-  void arrive(uint64_t client, int pid, int cores);
+  void arrive(uint64_t client, int pid, int cores, double share = 1.0,
+              sched::Priority priority = sched::Priority::kNormal);
   // Gone, or going for sure.
   void leave(uint64_t client);
   bool has(uint64_t client) const { return clients_.contains(client); }
@@ -41,10 +43,19 @@ class Leases {
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
 
+  // Words of the user, by LeaseTable's rules and with its errors; the next decide() follows them.
+  base::Status share(uint64_t client, double share);
+  base::Status pin(uint64_t client, std::vector<int> cores);  // of the machine, not units
+  base::Status unpin(uint64_t client);
+  base::Status pause(uint64_t client);
+  base::Status resume(uint64_t client);
+  base::Status detach(uint64_t client);  // back to the masks that it came with, for good
+
   struct Granted {
     uint64_t client = 0;
     std::vector<int> units;  // os indices; empty: no lease yet, one core in turns
     int cores = 1;           // whole ones
+    bool last = false;       // it was detached: no lease any more
     std::string reason;
   };
   // What changed since the last call. `now`: since whenever, never going back.
@@ -65,6 +76,7 @@ class Leases {
     std::vector<double> progress;    // as the table was told
     bool settled = false;
   };
+  base::Status heard(base::Status status);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   bool someone_searches() const;
 

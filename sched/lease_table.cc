@@ -181,13 +181,13 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
     pinned += one.pin.size();
     for (int core : cores) {
       if (std::find(one.pin.begin(), one.pin.end(), core) == one.pin.end()) continue;
-      return Error{ErrorKind::kInvalid, "core " + std::to_string(core) + " is pinned to " +
-                                            name(other) + "; take that back first"};
+      return Error{ErrorKind::kUnavailable, "core " + std::to_string(core) + " is pinned to " +
+                                                name(other) + "; take that back first"};
     }
   }
   const auto most = static_cast<std::size_t>(std::max(0, budget_.cores));
   if (pinned > most || (others && pinned == most)) {
-    return Error{ErrorKind::kInvalid,
+    return Error{ErrorKind::kUnavailable,
                  "that would leave nothing for other clients; pin to fewer cores"};
   }
   client.value()->pin = std::move(cores);

@@ -83,8 +83,8 @@ class LeaseTable {
 
   // Words of the user. They bind until they are taken back.
   base::Status share(ClientId id, double weight);
-  // Cores of the machine, not processing units. Refused where another pin has one of them, where
-  // one is not in the budget, or where nothing would be left for other clients.
+  // Cores of the machine, not processing units. kInvalid: one is not in the budget. kUnavailable:
+  // another pin has one of them, or nothing would be left for other clients.
   base::Status pin(ClientId id, std::vector<int> cores);
   base::Status unpin(ClientId id);
   base::Status pause(ClientId id);  // its lease stays as it is, whatever the others do

@@ -117,6 +117,50 @@ TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
   EXPECT_EQ(cores(2), 2);
 }
 
+TEST_F(LeasesTest, WordsOfTheUserWaitForNobodysSearch) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  stays_flat(2, false);
+  ASSERT_TRUE(leases_.pin(1, {1, 2, 3}).ok());
+  decide(kStart + seconds(1));
+  EXPECT_EQ(masks_[1], (std::set<int>{1, 2, 3}));
+  EXPECT_EQ(masks_[2], (std::set<int>{0}));
+  ASSERT_TRUE(leases_.unpin(1).ok());
+  ASSERT_TRUE(leases_.share(2, 100).ok());
+  decide(kStart + seconds(2));
+  EXPECT_FALSE(leases_.view()[0].pinned);
+  EXPECT_EQ(leases_.view()[1].weight, 100);
+}
+
+TEST_F(LeasesTest, APausedLeaseStaysWhenTheOtherLeaves) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  ASSERT_TRUE(leases_.pause(1).ok());
+  leases_.leave(2);
+  masks_.erase(2);
+  decide(kStart);
+  EXPECT_EQ(cores(1), 2);
+  ASSERT_TRUE(leases_.resume(1).ok());
+  decide(kStart);
+  EXPECT_EQ(cores(1), 4);
+}
+
+TEST_F(LeasesTest, WhoIsDetachedGetsItsMasksBackAndIsForgotten) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  ASSERT_FALSE(masks_[1].empty());
+  ASSERT_TRUE(leases_.detach(1).ok());
+  decide(kStart);
+  EXPECT_TRUE(masks_[1].empty());
+  EXPECT_TRUE(granted_.at(1).last);
+  EXPECT_FALSE(leases_.has(1));
+  EXPECT_EQ(cores(2), 4);
+  EXPECT_EQ(leases_.detach(1).error().kind, base::ErrorKind::kNotFound);
+}
+
 TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
   in_turns_ = true;
   for (uint64_t client = 1; client <= 6; ++client) arrive(client);
