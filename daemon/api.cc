@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/explain.h"
+#include "daemon/lease_json.h"
 #include "daemon/metrics/exposition.h"
 #include "daemon/report.h"
 
@@ -202,6 +203,8 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/runs/{run_id}/report", &Api::report},
       {"POST", "/v1/launch", &Api::launch},
       {"POST", "/v1/undo", &Api::undo},
+      {"GET", "/v1/leases", &Api::leases},
+      {"POST", "/v1/leases", &Api::change_lease},
       {"GET", "/metrics", &Api::metrics},
   };
   return routes;
@@ -237,7 +240,7 @@ HttpResponse Api::answer(const HttpRequest& request) {
         return problem(400, std::string("the request cannot be used: ") + error.what());
       }
     }
-    allowed = route.method;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
   }
   if (allowed.empty()) return problem(404, "there is nothing at this path");
   HttpResponse response = problem(405, "use " + allowed + " here");
@@ -374,6 +377,24 @@ HttpResponse Api::undo(const Call& call) {
   }
   return ok(
       {{"clients", std::move(clients)}, {"ops", undone.value().ops}, {"revoked", request.revoke}});
+}
+
+HttpResponse Api::leases(const Call&) {
+  return ok(leases_json(controller_));
+}
+
+HttpResponse Api::change_lease(const Call& call) {
+  const Json body = Json::parse(call.body, nullptr, false);
+  if (!body.is_object()) return problem(400, "the body is not a JSON object");
+  const base::Result<Controller::LeaseWord> word = parse_lease_word(body);
+  if (!word.ok()) return problem(400, word.message());
+  const base::Status changed = controller_.change_lease(word.value());
+  if (changed.ok()) return ok(leases_json(controller_));
+  const base::ErrorKind kind = changed.error().kind;
+  return problem(kind == base::ErrorKind::kNotFound      ? 404
+                 : kind == base::ErrorKind::kUnavailable ? 409
+                                                         : 400,
+                 changed.message());
 }
 
 HttpResponse Api::metrics(const Call&) {

@@ -57,6 +57,8 @@ class Api {
   HttpResponse report(const Call& call);
   HttpResponse launch(const Call& call);
   HttpResponse undo(const Call& call);
+  HttpResponse leases(const Call& call);
+  HttpResponse change_lease(const Call& call);
   HttpResponse metrics(const Call& call);
 
   Controller& controller_;

@@ -176,6 +176,105 @@ TEST_F(ApiTest, Undo) {
   EXPECT_EQ(one["clients"][0]["program"], "train");
 }
 
+// What a refusal says; "" where it was none, or of another kind.
+std::string refusal(const Answer& answer, int status) {
+  EXPECT_EQ(answer.status, status) << answer.body;
+  if (answer.status != status) return "";
+  return answer.json()["error"]["message"].get<std::string>();
+}
+
+TEST_F(ApiTest, LeasesAreListed) {
+  const nlohmann::json none = running_.get("/v1/leases").json();
+  EXPECT_TRUE(none["clients"].empty());
+  EXPECT_EQ(none["budget"]["cores"], 4);
+  EXPECT_EQ(none["held_cores"], 0);
+  FakeConnection connection(attach_path(running_.config()));
+  optile_hello hello = make_hello("train");
+  hello.share_milli = 3000;
+  hello.priority = OPTILE_PRIORITY_BATCH;
+  running_.attach(connection, hello);
+  const nlohmann::json json = running_.get("/v1/leases").json();
+  ASSERT_EQ(json["clients"].size(), 1u);
+  const nlohmann::json& lease = json["clients"][0];
+  EXPECT_EQ(lease["program"], "train");
+  EXPECT_EQ(lease["cores"], nlohmann::json({0, 1, 2, 3}));
+  EXPECT_EQ(lease["units"].size(), 4u);
+  EXPECT_EQ(lease["target"]["cores"], lease["cores"]);
+  EXPECT_EQ(lease["share"], 3);
+  EXPECT_EQ(lease["priority"], "batch");
+  EXPECT_EQ(lease["fraction"], 1);
+  for (const char* key : {"idle", "paused", "pinned", "late"}) EXPECT_EQ(lease[key], false) << key;
+  EXPECT_FALSE(lease["reason"].get<std::string>().empty());
+  EXPECT_EQ(json["held_cores"], 4);
+  EXPECT_GE(json["changes"], 1);
+  EXPECT_TRUE(json["unleased"].empty());
+}
+
+TEST_F(ApiTest, WordsAboutALease) {
+  FakeConnection connection(attach_path(running_.config()));
+  running_.attach(connection, make_hello("train"));
+  const auto say = [&](const std::string& words) {
+    const Answer answer = running_.post("/v1/leases", R"({"client":1,)" + words + "}");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const nlohmann::json clients = answer.json()["clients"];
+    return clients.empty() ? nlohmann::json::object() : clients[0];
+  };
+  EXPECT_EQ(say(R"("share":2.5)")["share"], 2.5);
+  const nlohmann::json pinned = say(R"("pin":"0,2-3")");
+  EXPECT_EQ(pinned["cores"], nlohmann::json({0, 2, 3}));
+  EXPECT_EQ(pinned["pinned"], true);
+  EXPECT_EQ(say(R"("pin":[1])")["cores"], nlohmann::json({1}));
+  const nlohmann::json unpinned = say(R"("unpin":true)");
+  EXPECT_EQ(unpinned["pinned"], false);
+  EXPECT_EQ(unpinned["cores"].size(), 4u);
+  EXPECT_EQ(say(R"("pause":true)")["paused"], true);
+  EXPECT_EQ(say(R"("resume":true)")["paused"], false);
+}
+
+TEST_F(ApiTest, ADetachedClientHasNoLeaseAnyMore) {
+  FakeConnection first(attach_path(running_.config()));
+  FakeConnection second(attach_path(running_.config()));
+  running_.attach(first, make_hello("train"));
+  running_.attach(second, make_hello("infer"));
+  const Answer answer = running_.post("/v1/leases", R"({"client":1,"detach":true})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const nlohmann::json json = answer.json();
+  ASSERT_EQ(json["clients"].size(), 1u);
+  EXPECT_EQ(json["clients"][0]["program"], "infer");
+  EXPECT_EQ(json["clients"][0]["cores"].size(), 4u);
+  ASSERT_EQ(json["unleased"].size(), 1u);
+  EXPECT_EQ(json["unleased"][0]["program"], "train");
+  EXPECT_NE(
+      refusal(running_.post("/v1/leases", R"({"client":1,"pause":true})"), 409).find("optile run"),
+      std::string::npos);
+}
+
+TEST_F(ApiTest, WordsThatCannotBeFollowedSayWhatToDo) {
+  FakeConnection first(attach_path(running_.config()));
+  FakeConnection second(attach_path(running_.config()));
+  running_.attach(first, make_hello("train"));
+  running_.attach(second, make_hello("infer"));
+  const auto post = [&](const std::string& body) { return running_.post("/v1/leases", body); };
+  for (const char* body :
+       {"", "[]", R"({"share":2})", R"({"client":1})", R"({"client":"1","share":2})",
+        R"({"client":1,"share":"2"})", R"({"client":1,"share":0})", R"({"client":1,"share":2e9})",
+        R"({"client":1,"share":2,"pause":true})", R"({"client":1,"pin":""})",
+        R"({"client":1,"pin":"3-1"})", R"({"client":1,"pin":"0-99999999"})",
+        R"({"client":1,"pin":"0,"})", R"({"client":1,"pin":[-1]})", R"({"client":1,"pin":[]})",
+        R"({"client":1,"pause":7})", R"({"client":1,"pin":true})"}) {
+    EXPECT_FALSE(refusal(post(body), 400).empty()) << body;
+  }
+  EXPECT_NE(refusal(post(R"({"client":1,"pin":"4"})"), 400).find("not in the budget"),
+            std::string::npos);
+  EXPECT_NE(refusal(post(R"({"client":1,"pin":"0-3"})"), 409).find("fewer cores"),
+            std::string::npos);
+  EXPECT_EQ(post(R"({"client":1,"pin":"0-1"})").status, 200);
+  EXPECT_NE(refusal(post(R"({"client":2,"pin":[1]})"), 409).find("take that back first"),
+            std::string::npos);
+  EXPECT_NE(refusal(post(R"({"client":9,"pause":true})"), 404).find("optile leases"),
+            std::string::npos);
+}
+
 TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
   EXPECT_EQ(running_.get("/").status, 404);
   EXPECT_EQ(running_.get("/v1/status/").status, 404);

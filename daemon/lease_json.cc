@@ -1,0 +1,164 @@
+#include "daemon/lease_json.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sched/core_assignment.h"
+
+namespace optile::daemon {
+namespace {
+
+using Kind = Controller::LeaseWord::Kind;
+
+constexpr std::array<std::pair<const char*, Kind>, 6> kWords = {{{"share", Kind::kShare},
+                                                                 {"pin", Kind::kPin},
+                                                                 {"unpin", Kind::kUnpin},
+                                                                 {"pause", Kind::kPause},
+                                                                 {"resume", Kind::kResume},
+                                                                 {"detach", Kind::kDetach}}};
+constexpr const char* kCoresWanted =
+    "pin needs cores, as \"0-3\" or [0, 1]; optile machine lists them";
+
+base::Error invalid(const std::string& message) {
+  return {base::ErrorKind::kInvalid, message};
+}
+
+// The number that `text` begins with, which is then cut off.
+std::optional<int> take_number(std::string_view& text) {
+  int number = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
+  return number;
+}
+
+// "0-3,6"; nullopt for anything else.
+std::optional<std::vector<int>> cores_in(std::string_view text) {
+  std::vector<int> cores;
+  while (true) {
+    const std::optional<int> first = take_number(text);
+    if (!first) return std::nullopt;
+    std::optional<int> last = first;
+    if (text.starts_with("-")) {
+      text.remove_prefix(1);
+      last = take_number(text);
+      if (!last) return std::nullopt;
+    }
+    if (*last < *first || static_cast<std::size_t>(*last - *first) >= kMaxPinnedCores) {
+      return std::nullopt;
+    }
+    for (int core = *first; core <= *last; ++core) cores.push_back(core);
+    if (cores.size() > kMaxPinnedCores) return std::nullopt;
+    if (text.empty()) return cores;
+    if (!text.starts_with(",")) return std::nullopt;
+    text.remove_prefix(1);
+  }
+}
+
+std::optional<std::vector<int>> cores_of(const Json& json) {
+  if (json.is_string()) return cores_in(json.get_ref<const std::string&>());
+  if (!json.is_array() || json.empty() || json.size() > kMaxPinnedCores) return std::nullopt;
+  std::vector<int> cores;
+  for (const Json& one : json) {
+    if (!one.is_number_unsigned() || one.get<uint64_t>() > OPTILE_MAX_CPUS * UINT64_C(64)) {
+      return std::nullopt;
+    }
+    cores.push_back(one.get<int>());
+  }
+  return cores;
+}
+
+Json lease_json(const sched::LeaseView& view, const Controller& controller) {
+  const auto units = [&](const std::vector<int>& cores) {
+    return sched::units_of(controller.machine(), controller.leases()->table().budget(), cores);
+  };
+  return {{"cores", view.granted.cores},
+          {"units", units(view.granted.cores)},
+          {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
+          {"target",
+           {{"cores", view.target.cores},
+            {"units", units(view.target.cores)},
+            {"fraction", view.target.empty() ? 0.0 : view.target.fraction}}},
+          {"claim", view.claim},
+          {"borrowed", view.borrowed},
+          {"share", view.weight},
+          {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
+          {"idle", view.idle},
+          {"paused", view.paused},
+          {"pinned", view.pinned},
+          {"late", view.late},
+          {"reason", view.reason}};
+}
+
+Json named(const ClientView& client) {
+  return {{"id", client.id}, {"pid", client.hello.pid}, {"program", client.hello.program}};
+}
+
+}  // namespace
+
+Json leases_json(const Controller& controller) {
+  const Leases* leases = controller.leases();
+  const std::vector<sched::LeaseView> views =
+      leases == nullptr ? std::vector<sched::LeaseView>() : leases->view();
+  Json clients = Json::array();
+  Json unleased = Json::array();
+  for (const ClientView& client : controller.attached(tuner::Detail::kFigures)) {
+    Json one = named(client);
+    const auto view = std::find_if(views.begin(), views.end(), [&](const sched::LeaseView& each) {
+      return each.id == client.id;
+    });
+    if (view == views.end()) {
+      one["mode"] = mode_name(client.hello.mode);
+      unleased.push_back(std::move(one));
+      continue;
+    }
+    one.update(lease_json(*view, controller));
+    clients.push_back(std::move(one));
+  }
+  const sched::LeaseCounters counters =
+      leases == nullptr ? sched::LeaseCounters() : leases->table().counters();
+  return {{"budget", budget_json(controller.budget())},
+          {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
+          {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
+          {"changes", counters.changes},
+          {"cores_granted", counters.cores_granted},
+          {"clients", std::move(clients)},
+          {"unleased", std::move(unleased)}};
+}
+
+base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
+  const auto client = body.find("client");
+  if (client == body.end() || !client->is_number_unsigned()) {
+    return invalid("client has to be the number of an attached client; see optile leases");
+  }
+  Controller::LeaseWord word;
+  word.client = client->get<uint64_t>();
+  const Json* said = nullptr;
+  for (const auto& [name, kind] : kWords) {
+    const auto found = body.find(name);
+    if (found == body.end() || *found == false) continue;
+    if (said != nullptr) return invalid("one word at a time: share, pin, unpin, pause, …");
+    said = &*found;
+    word.kind = kind;
+  }
+  if (said == nullptr) {
+    return invalid("say one of share, pin, unpin, pause, resume and detach of the client");
+  }
+  if (word.kind == Kind::kShare) {
+    if (!said->is_number()) return invalid("share has to be a number; 1 is what everybody has");
+    word.share = said->get<double>();
+  } else if (word.kind == Kind::kPin) {
+    std::optional<std::vector<int>> cores = cores_of(*said);
+    if (!cores) return invalid(kCoresWanted);
+    word.cores = std::move(*cores);
+  } else if (*said != true) {
+    return invalid("unpin, pause, resume and detach take true");
+  }
+  return word;
+}
+
+}  // namespace optile::daemon
