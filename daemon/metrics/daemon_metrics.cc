@@ -1,5 +1,6 @@
 #include "daemon/metrics/daemon_metrics.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -49,6 +50,7 @@ std::vector<MetricSample> DaemonMetrics::samples(Audience audience) {
   if (audience == Audience::kScraper) add_process_samples(samples);
   add_op_samples(samples);
   assign_places(clients);
+  add_lease_samples(clients, samples);
   lookups_ = 0;
   const uint64_t writes = controller.tally().store_writes;
   if (writes != earlier_as_of_) earlier_.clear();
@@ -86,6 +88,29 @@ void DaemonMetrics::add_daemon_samples(const std::vector<ClientView>& clients,
   add(samples, Metric::kScrapesTotal, static_cast<double>(pages_));
   add(samples, Metric::kScrapeSeconds, last_seconds_);
   add(samples, Metric::kOpsFolded, static_cast<double>(ops_.folded()));
+}
+
+void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
+                                      std::vector<MetricSample>& samples) const {
+  const Leases* leases = dependencies_.controller->leases();
+  if (leases == nullptr) return;
+  const sched::LeaseTable& table = leases->table();
+  const std::vector<sched::LeaseView> views = table.view();
+  add(samples, Metric::kLeaseHeldCores, table.held_cores());
+  add(samples, Metric::kLeaseLentCores, table.lent_cores());
+  add(samples, Metric::kLeaseUnleasedClients,
+      static_cast<double>(clients.size()) - static_cast<double>(views.size()));
+  add(samples, Metric::kLeaseChangesTotal, static_cast<double>(table.counters().changes));
+  add(samples, Metric::kLeaseCoresGrantedTotal,
+      static_cast<double>(table.counters().cores_granted));
+  for (const sched::LeaseView& view : views) {
+    const auto client = std::find_if(clients.begin(), clients.end(),
+                                     [&](const ClientView& one) { return one.id == view.id; });
+    if (client == clients.end()) continue;
+    samples.push_back({Metric::kClientLeasedCores,
+                       {label_text(client->hello.program), std::to_string(places_.at(view.id))},
+                       static_cast<double>(view.granted.cores.size()) * view.granted.fraction});
+  }
 }
 
 void DaemonMetrics::add_op_samples(std::vector<MetricSample>& samples) const {

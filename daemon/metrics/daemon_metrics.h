@@ -41,6 +41,8 @@ class DaemonMetrics {
   std::vector<MetricSample> samples(Audience audience);
   void add_daemon_samples(const std::vector<ClientView>& clients,
                           std::vector<MetricSample>& samples) const;
+  void add_lease_samples(const std::vector<ClientView>& clients,
+                         std::vector<MetricSample>& samples) const;
   void add_op_samples(std::vector<MetricSample>& samples) const;
   void assign_places(const std::vector<ClientView>& clients);
   // Earlier runs of its program; empty where too much was looked up for this page.

@@ -32,7 +32,8 @@ class DaemonMetricsTest : public testing::Test {
     const perfmodel::Machine machine =
         perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value();
     controller_ = std::make_unique<Controller>(Controller::Dependencies{
-        machine, store_.get(), clocks, [machine](int) { return whole_budget(machine); }});
+        machine, store_.get(), clocks, [machine](int) { return whole_budget(machine); },
+        [](uint64_t, int, const std::vector<int>&) {}});
     metrics_ = std::make_unique<DaemonMetrics>(DaemonMetrics::Dependencies{
         controller_.get(), "1.2.3", [this] { return refused_; }, [this] { return now_ns_; }});
   }
@@ -110,6 +111,24 @@ TEST_F(DaemonMetricsTest, AClientComesAndGoes) {
   EXPECT_EQ(value_of(samples, "optile_clients_attached_total"), 1);
   samples = scrape();
   EXPECT_EQ(count_of(samples, "optile_op_seconds_total"), 0u);
+}
+
+TEST_F(DaemonMetricsTest, LeasesAreCounted) {
+  EXPECT_EQ(value_of(scrape(), "optile_lease_held_cores"), 0);
+  attach("a", {});
+  const uint64_t second = attach("b", {});
+  std::vector<ExposedSample> samples = scrape();
+  EXPECT_EQ(value_of(samples, "optile_client_leased_cores", {{"program", "b"}, {"client", "2"}}),
+            2);
+  EXPECT_EQ(value_of(samples, "optile_lease_held_cores"), 4);
+  EXPECT_EQ(value_of(samples, "optile_lease_unleased_clients"), 0);
+  EXPECT_EQ(value_of(samples, "optile_lease_changes_total"), 3);        // 4, then 2 and 2
+  EXPECT_EQ(value_of(samples, "optile_lease_cores_granted_total"), 6);  // two of them moved
+  ASSERT_TRUE(
+      controller_->change_lease({second, Controller::LeaseWord::Kind::kDetach, 1, {}}).ok());
+  samples = scrape();
+  EXPECT_EQ(value_of(samples, "optile_lease_unleased_clients"), 1);
+  EXPECT_EQ(count_of(samples, "optile_client_leased_cores"), 1u);
 }
 
 TEST_F(DaemonMetricsTest, PlacesAreUsedAgain) {
