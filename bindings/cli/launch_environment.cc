@@ -66,6 +66,8 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_SEARCH"] = options.search;
   set["OPTILE_STRATEGY"] = options.strategy;
   set["OPTILE_COUNTERS"] = options.counters;
+  if (!options.share.empty()) set["OPTILE_SHARE"] = options.share;
+  set["OPTILE_PRIORITY"] = options.priority;
   set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
   set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
   for (const auto& [name, value] : decision.plan.environment) {

@@ -36,6 +36,14 @@ void choose(CLI::App* app, const char* name, std::string& value, const char* tex
   app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
 }
 
+CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
+  return app
+      ->add_option(name, options.share,
+                   "Weight of its progress when cores are divided; 1 unless said")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->type_name("N");
+}
+
 CLI::App* add_run(CLI::App& app, Options& options) {
   CLI::App* run =
       app.add_subcommand("run", "Run a program and tune it: optile run [OPTIONS] -- CMD");
@@ -52,6 +60,9 @@ CLI::App* add_run(CLI::App& app, Options& options) {
          {"1", "2", "uniform", "auto"});
   choose(run, "--counters", options.counters, "Which counters are read while profiling",
          {"auto", "software", "off"});
+  add_share(run, "--share", options);
+  choose(run, "--priority", options.priority, "Whether cores go to this program before others",
+         {"normal", "batch"});
   add_outputs(run, options);
   return run;
 }
@@ -72,6 +83,34 @@ void add_undo(CLI::App* app, Options& options) {
   app->add_option("--op", options.op, "Only this op of running programs: its id, or how it begins")
       ->type_name("OP");
   app->add_flag("--revoke", options.revoke, "Let later runs be tuned again");
+}
+
+using Verbs = std::vector<std::pair<CLI::App*, Verb>>;
+
+// `optile leases` and the words about one client's.
+Verbs add_leases(CLI::App& app, Options& options) {
+  Verbs verbs = {
+      {app.add_subcommand("leases", "Which cores each program has, and why"), Verb::kLeases},
+      {app.add_subcommand("share", "Weigh a program's progress: optile share ID N"), Verb::kShare},
+      {app.add_subcommand("pin", "Give a program exactly these cores: optile pin ID 0-3"),
+       Verb::kPin},
+      {app.add_subcommand("unpin", "Take a pin back"), Verb::kUnpin},
+      {app.add_subcommand("pause", "Leave a program's cores as they are"), Verb::kPause},
+      {app.add_subcommand("resume", "Take a pause back"), Verb::kResume},
+      {app.add_subcommand("detach", "Put a program back onto all of its own cores, for good"),
+       Verb::kDetach}};
+  for (const auto& [command, verb] : verbs) {
+    add_query(command, options);
+    if (verb == Verb::kLeases) continue;
+    command->add_option("ID", options.client, "Number of the client; see optile leases")
+        ->check(CLI::TypeValidator<uint64_t>("NUMBER"))
+        ->required();
+    if (verb == Verb::kShare) add_share(command, "N", options)->required();
+    if (verb == Verb::kPin) {
+      command->add_option("CORES", options.cores, "Such as 0-3,6; see optile machine")->required();
+    }
+  }
+  return verbs;
 }
 
 CLI::App* add_doctor(CLI::App& app, Options& options) {
@@ -108,6 +147,24 @@ std::vector<std::string> whole_command(std::vector<std::string> before, bool sep
   if (!before.empty() && separated) before.emplace_back("--");
   before.insert(before.end(), behind.begin(), behind.end());
   return before;
+}
+
+// True where there is something to do; else help or the version is in `parsed`.
+base::Result<bool> parse_words(CLI::App& app, std::vector<std::string> words, Parsed& parsed) {
+  try {
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+    return true;
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream err;
+    if (app.exit(error, out, err) != 0) {
+      return base::Error{base::ErrorKind::kInvalid, std::string(error.what()) + kSeeHelp};
+    }
+    parsed.exit_code = 0;
+    parsed.text = out.str();
+    return false;
+  }
 }
 
 // The program of a command that takes one, in `command`, which holds what stood behind the "--".
@@ -148,6 +205,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
   CLI::App* undo = app.add_subcommand(
       "undo", "Back to the programs' own widths, now and in later runs; all of them, or as named");
+  const Verbs leases = add_leases(app, options);
   CLI::App* metrics =
       app.add_subcommand("metrics", "The daemon's metrics, as Prometheus reads them");
   CLI::App* stop =
@@ -161,28 +219,18 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
 
   const std::string unknown = unknown_command(app, words);
   if (!unknown.empty()) return base::Error{base::ErrorKind::kInvalid, unknown};
-  try {
-    std::reverse(words.begin(), words.end());
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const int code = app.exit(error, out, err);
-    if (code != 0)
-      return base::Error{base::ErrorKind::kInvalid, std::string(error.what()) + kSeeHelp};
-    parsed.exit_code = 0;
-    parsed.text = out.str();
-    return parsed;
-  }
+  const base::Result<bool> goes_on = parse_words(app, words, parsed);
+  if (!goes_on.ok()) return goes_on.error();
+  if (!goes_on.value()) return parsed;
   options.typed = {options.openmp, options.wait, options.blas};
   for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
-  const std::vector<std::pair<CLI::App*, Verb>> verbs = {
-      {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
-      {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
-      {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
-      {doctor, Verb::kDoctor}};
+  Verbs verbs = {{run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
+                 {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
+                 {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
+                 {doctor, Verb::kDoctor}};
+  verbs.insert(verbs.end(), leases.begin(), leases.end());
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;

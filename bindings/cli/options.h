@@ -17,6 +17,13 @@ enum class Verb {
   kMachine,
   kMetrics,
   kUndo,
+  kLeases,
+  kShare,
+  kPin,
+  kUnpin,
+  kPause,
+  kResume,
+  kDetach,
   kStop,
   kDoctor
 };
@@ -30,13 +37,16 @@ struct Options {
   std::string search = "auto";
   std::string strategy = "auto";
   std::string counters = "auto";
+  std::string share;  // of run and of share; empty = nothing was said, which is 1
+  std::string priority = "normal";
   std::string report;  // file
   bool summary = false;
   std::string socket;   // empty = the default
   std::string store;    // empty = the default; only for a daemon that is started
   std::string machine;  // likewise
   bool json = false;
-  std::string client;   // of ops, explain and undo
+  std::string client;   // of ops, explain, undo and the words about a lease
+  std::string cores;    // of pin
   std::string op;       // of explain and undo
   std::string program;  // of undo
   bool revoke = false;  // of undo

@@ -9,35 +9,18 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/runtime_path.h"
 #include "bindings/cli/http_client.h"
+#include "bindings/cli/json_fields.h"
+#include "bindings/cli/lease_words.h"
 
 namespace optile::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::chrono::milliseconds kPatience(3000);
 constexpr int kBarColumns = 32;
 constexpr const char* kRefused = "the daemon refused to answer; its log says why";
-
-// A JSON null stands where nothing is known.
-std::string text_of(const Json& object, const char* key, const std::string& otherwise = "") {
-  const Json value = object.value(key, Json());
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? otherwise : value.dump();
-}
-
-Json list_of(const Json& object, const char* key) {
-  return object.value(key, Json::array());
-}
-
-double number_of(const Json& object, const char* key) {
-  const Json value = object.value(key, Json());
-  return value.is_number() ? value.get<double>() : 0;
-}
 
 std::string path_component(const std::string& text) {
   static const char* digits = "0123456789ABCDEF";
@@ -56,7 +39,10 @@ std::string path_component(const std::string& text) {
 std::string target_of(const Options& options) {
   const std::string client =
       options.client.empty() ? "" : "?client=" + path_component(options.client);
+  if (changes_a_lease(options.verb)) return "/v1/leases";
   switch (options.verb) {
+    case Verb::kLeases:
+      return "/v1/leases";
     case Verb::kOps:
       return "/v1/ops" + client;
     case Verb::kExplain:
@@ -187,6 +173,9 @@ void print_explanation(const Json& op) {
 }
 
 std::string body_of(const Options& options) {
+  if (changes_a_lease(options.verb)) {
+    return lease_request(options).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
   if (options.verb != Verb::kUndo) return "";
   Json body = {{"program", options.program}, {"op", options.op}, {"revoke", options.revoke}};
   if (!options.client.empty()) body["client"] = std::strtoull(options.client.c_str(), nullptr, 10);
@@ -225,6 +214,9 @@ void print_answer(Verb verb, const Json& answer) {
     case Verb::kOps:
       print_ops(answer);
       return;
+    case Verb::kLeases:
+      std::fputs(lease_table(answer).c_str(), stdout);
+      return;
     case Verb::kExplain:
       for (const Json& op : list_of(answer, "explanations")) print_explanation(op);
       if (number_of(answer, "more") > 0) {
@@ -259,8 +251,9 @@ int answer_query(const Options& options) try {
                                 ? base::default_socket_path(base::runtime_environment())
                                 : options.socket;
   const std::string socket = std::filesystem::absolute(named).string();
-  const auto answer = ask_daemon(socket, options.verb == Verb::kUndo ? "POST" : "GET",
-                                 target_of(options), body_of(options), kPatience);
+  const std::string body = body_of(options);
+  const auto answer =
+      ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kPatience);
   if (!answer.ok()) return fail(answer.message());
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (answer.value().status != 200) {
@@ -278,6 +271,9 @@ int answer_query(const Options& options) try {
     std::printf("%s\n", json.dump(2).c_str());
   } else if (options.verb == Verb::kUndo) {
     print_undone(options, json);
+  } else if (changes_a_lease(options.verb)) {
+    const uint64_t client = std::strtoull(options.client.c_str(), nullptr, 10);
+    std::fputs(lease_line(json, client).c_str(), stdout);
   } else {
     print_answer(options.verb, json);
   }

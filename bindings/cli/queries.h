@@ -1,4 +1,5 @@
-// `optile status`, `ops`, `explain`, `machine`, `stop`: what the daemon says, as tables or JSON.
+// `optile status`, `ops`, `explain`, `machine`, `leases`, `stop`: what the daemon says, as tables
+// or JSON.
 #pragma once
 
 #include "bindings/cli/options.h"

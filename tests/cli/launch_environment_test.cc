@@ -55,6 +55,16 @@ TEST(LaunchEnvironment, TheShimIsToldEverything) {
   EXPECT_THAT(set, Not(Contains(Key("OPTILE_BASELINE"))));
 }
 
+TEST(LaunchEnvironment, AShareIsOnlySaidWhereTheUserDid) {
+  EXPECT_THAT(made({}, {}), Not(Contains(Key("OPTILE_SHARE"))));
+  EXPECT_EQ(made({}, {}).at("OPTILE_PRIORITY"), "normal");
+  Options options;
+  options.share = "2.5";
+  options.priority = "batch";
+  EXPECT_EQ(made(options, {}).at("OPTILE_SHARE"), "2.5");
+  EXPECT_EQ(made(options, {}).at("OPTILE_PRIORITY"), "batch");
+}
+
 TEST(LaunchEnvironment, TheBlasPoolIsLeftAloneUnlessThePlanSaysSo) {
   LaunchDecision decision = decided();
   decision.plan.blas_follows = false;

@@ -105,7 +105,8 @@ TEST(Options, WhatCanBeChosenAndWhatNot) {
                                        {"--blas", {"auto", "keep"}},
                                        {"--search", {"paper", "auto"}},
                                        {"--strategy", {"1", "2", "uniform", "auto"}},
-                                       {"--counters", {"auto", "software", "off"}}};
+                                       {"--counters", {"auto", "software", "off"}},
+                                       {"--priority", {"normal", "batch"}}};
   for (const Choice& choice : choices) {
     for (const std::string& word : choice.words) {
       EXPECT_TRUE(parse_options({"run", choice.flag, word, "--", "x"}).ok()) << word;
@@ -150,6 +151,36 @@ TEST(Options, UndoNamesWhatItMeans) {
   EXPECT_EQ(some.op, "aten::mm");
   EXPECT_EQ(some.program, "x.py");
   EXPECT_TRUE(some.revoke);
+}
+
+TEST(Options, LeasesAndTheWordsAboutThem) {
+  EXPECT_EQ(parsed({"leases", "--json"}).verb, Verb::kLeases);
+  const Options share = parsed({"share", "3", "2.5"});
+  EXPECT_EQ(share.verb, Verb::kShare);
+  EXPECT_EQ(share.client, "3");
+  EXPECT_EQ(share.share, "2.5");
+  const Options pin = parsed({"pin", "3", "0-1,3"});
+  EXPECT_EQ(pin.verb, Verb::kPin);
+  EXPECT_EQ(pin.cores, "0-1,3");
+  EXPECT_EQ(parsed({"unpin", "3"}).verb, Verb::kUnpin);
+  EXPECT_EQ(parsed({"pause", "3"}).verb, Verb::kPause);
+  EXPECT_EQ(parsed({"resume", "3"}).verb, Verb::kResume);
+  EXPECT_EQ(parsed({"detach", "3"}).verb, Verb::kDetach);
+  for (const char* word : {"share", "pin", "unpin", "pause", "resume", "detach"}) {
+    EXPECT_THAT(refused({word}), HasSubstr("ID")) << word;
+    EXPECT_THAT(refused({word, "first"}), HasSubstr("ID")) << word;
+  }
+  EXPECT_THAT(refused({"share", "3"}), HasSubstr("N"));
+  EXPECT_THAT(refused({"share", "3", "0"}), HasSubstr("1000"));
+  EXPECT_THAT(refused({"pin", "3"}), HasSubstr("CORES"));
+}
+
+TEST(Options, AShareIsANumberWithinLimits) {
+  EXPECT_EQ(parsed({"run", "--", "x"}).share, "");
+  EXPECT_EQ(parsed({"run", "--share", "2", "--priority", "batch", "--", "x"}).share, "2");
+  for (const char* wrong : {"much", "-1", "0", "2000"}) {
+    EXPECT_THAT(refused({"run", "--share", wrong, "--", "x"}), HasSubstr("--share"));
+  }
 }
 
 TEST(Options, TheCommandIsTheProgramsOwn) {

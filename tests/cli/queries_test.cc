@@ -102,6 +102,66 @@ TEST_F(QueriesTest, UndoSaysWhatWasPutBackAndHowToTakeThatBack) {
   EXPECT_THAT(said.out, HasSubstr("optile undo --program train.py --revoke"));
 }
 
+constexpr const char* kLeases = R"({"budget": {"cores": 4}, "held_cores": 3.5, "lent_cores": 1,
+    "clients": [
+      {"id": 1, "pid": 70, "program": "train.py", "cores": [0, 1, 3], "fraction": 1.0, "share": 2,
+       "priority": "normal", "pinned": true, "paused": false, "idle": false, "late": false,
+       "borrowed": 0, "reason": "client 1 from 4 cores to 3 cores: the user pinned client 1"},
+      {"id": 2, "pid": 71, "program": "stencil", "cores": [2], "fraction": 0.5, "share": 1,
+       "priority": "batch", "pinned": false, "paused": true, "idle": false, "late": false,
+       "borrowed": 1, "reason": "client 2 arrived"}],
+    "unleased": [{"id": 5, "pid": 72, "program": "watched", "mode": "observe"}]})";
+
+TEST_F(QueriesTest, LeasesAreATableWithHowTheyCame) {
+  const Said said = ask(about(Verb::kLeases), 200, kLeases);
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(request_, StartsWith("GET /v1/leases "));
+  EXPECT_THAT(said.out, HasSubstr("budget  4 cores; 3.5 held by leases, 1 lent"));
+  EXPECT_THAT(said.out, HasSubstr("0-1,3"));
+  EXPECT_THAT(said.out, HasSubstr("0.50 of 2"));
+  EXPECT_THAT(said.out, HasSubstr("paused,borrows"));
+  EXPECT_THAT(said.out, HasSubstr("train.py: client 1 from 4 cores to 3 cores: the user pinned"));
+  EXPECT_THAT(said.out, HasSubstr("client 5  pid 72  watched: no lease"));
+}
+
+TEST_F(QueriesTest, AWordAboutALeaseIsSentAndItsResultSaid) {
+  struct Case {
+    Verb verb;
+    const char* sent;
+  };
+  for (const Case& one : {Case{Verb::kShare, R"({"client":1,"share":2.0})"},
+                          {Verb::kPin, R"("pin":"0-1,3")"},
+                          {Verb::kUnpin, R"("unpin":true)"},
+                          {Verb::kPause, R"("pause":true)"},
+                          {Verb::kResume, R"("resume":true)"},
+                          {Verb::kDetach, R"("detach":true)"}}) {
+    std::filesystem::remove(folder_ / "s");
+    Options options = about(one.verb);
+    options.client = "1";
+    options.share = "2";
+    options.cores = "0-1,3";
+    const Said said = ask(options, 200, kLeases);
+    EXPECT_EQ(said.exit_code, 0);
+    EXPECT_THAT(request_, StartsWith("POST /v1/leases "));
+    EXPECT_THAT(request_, HasSubstr(one.sent));
+    EXPECT_EQ(said.out, "client 1  train.py: cores 0-1,3, share 2, pinned\n");
+  }
+}
+
+TEST_F(QueriesTest, AnswersAboutLeasesOfAnotherKindAreNoCrash) {
+  for (const char* body :
+       {R"({"clients": [{"cores": ["x", {}], "share": "a"}]})", R"({"clients": [3]})",
+        R"({"clients": [{"cores": 7, "id": "x", "pinned": 3}]})", "{}"}) {
+    for (const Verb verb : {Verb::kLeases, Verb::kPause}) {
+      std::filesystem::remove(folder_ / "s");
+      Options options = about(verb);
+      options.client = "1";
+      const Said said = ask(options, 200, body);
+      EXPECT_TRUE(said.exit_code == 0 || !said.err.empty()) << body;
+    }
+  }
+}
+
 TEST_F(QueriesTest, OpsThatTookNoTimeYetHaveNoShare) {
   const Said said =
       ask(about(Verb::kOps), 200, R"({"ops": [{"client": 1, "id": "a", "seconds": 0}]})");
