@@ -1,0 +1,159 @@
+"""Leases on this machine's own cores: two trainings under one daemon never have a core in common,
+what one leaves the other gets, and what the user says about a lease happens."""
+import os
+import signal
+import unittest
+
+from harness import (PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, read_until,
+                     usable_cpus, wait_until)
+
+TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
+FOREVER = "100000000"  # steps; such a program is ended by its test
+
+
+def masks(pid):
+    """Of every thread of the process: tid -> set of processing units."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            found[int(tid)] = os.sched_getaffinity(int(tid))
+        except ProcessLookupError:  # ended since
+            continue
+    return found
+
+
+def all_within(pid, units):
+    return all(mask <= units for mask in masks(pid).values())
+
+
+@unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to divide")
+class LeaseTest(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.env = blas(QUICK_BLAS)
+        self.space.start_daemon()
+        self.whole = os.sched_getaffinity(0)
+
+    def start(self, *options, arguments=("--steps", FOREVER)):
+        """A training that has a lease: its process, which is the client's."""
+        process = self.space.popen(
+            self.space.launcher(*options, command=[*TRAINER, *arguments]), self.env)
+        wait_until(lambda: self.lease_of(process) or self.gone(process), "a lease")
+        return process
+
+    def gone(self, process):
+        if process.poll() is not None:
+            raise AssertionError(f"ended with {process.returncode}: {process.stderr.read()}")
+
+    def lease_of(self, process):
+        leases = self.space.get("/v1/leases")["clients"]
+        return next((lease for lease in leases if lease["pid"] == process.pid), None)
+
+    def id_of(self, process):
+        return str(self.lease_of(process)["id"])
+
+    def say(self, *words):
+        answer = self.space.ask(*words)
+        self.assertEqual(0, answer.code, answer)
+        return answer.stdout
+
+    def wait_for_masks(self, process, units):
+        """Every thread may run on exactly these units."""
+        wait_until(lambda: self.has_masks(process, units),
+                   f"every thread of {process.pid} to have {sorted(units)}")
+
+    def has_masks(self, process, units):
+        found = masks(process.pid).values()
+        return bool(found) and all(mask == units for mask in found)
+
+    def wait_until_apart(self, one, other):
+        """Both are held to their leases, and these have nothing in common."""
+        def apart():
+            first, second = self.lease_of(one), self.lease_of(other)
+            if not first or not second or not first["units"] or not second["units"]:
+                return None
+            mine, others = set(first["units"]), set(second["units"])
+            self.assertFalse(mine & others, (first, second))
+            held = all_within(one.pid, mine) and all_within(other.pid, others)
+            return (mine, others) if held else None
+
+        return wait_until(apart, "both programs to be held to their leases")
+
+
+class LeasesBetweenPrograms(LeaseTest):
+    def test_cores_are_divided_and_come_back(self):
+        ending = self.start(arguments=("--steps", "100", "--pause-at", "90"))
+        staying = self.start()
+        read_until(ending, "paused")
+        mine, others = self.wait_until_apart(ending, staying)
+        self.assertLessEqual(mine | others, self.whole)
+        finished = finish(ending, "\n")
+        self.assertEqual(0, finished.code, finished)
+        self.wait_for_masks(staying, self.whole)
+        left = self.space.get("/v1/leases")["clients"]
+        self.assertEqual([staying.pid], [one["pid"] for one in left])
+
+    def test_a_killed_program_leaves_nothing_behind(self):
+        killed, staying = self.start(), self.start()
+        self.wait_until_apart(killed, staying)
+        killed.send_signal(signal.SIGKILL)
+        self.wait_for_masks(staying, self.whole)
+        staying.send_signal(signal.SIGKILL)
+        wait_until(lambda: not self.space.get("/v1/leases")["clients"], "no lease to be left")
+        self.assertEqual(0, self.space.get("/v1/leases")["held_cores"])
+
+    def test_what_is_said_at_the_start(self):
+        process = self.start("--share", "2.5", "--priority", "batch")
+        lease = self.lease_of(process)
+        self.assertEqual((2.5, "batch"), (lease["share"], lease["priority"]))
+
+
+class WordsAboutLeases(LeaseTest):
+    def units_of_core(self, core):
+        for tile in self.space.get("/v1/machine")["tiles"]:
+            for one in tile["cores"]:
+                if one["core"] == core:
+                    return set(one["units"]) & self.whole
+        raise AssertionError(f"no core {core}")
+
+    def test_pin_and_unpin(self):
+        pinned, other = self.start(), self.start()
+        core = self.lease_of(other)["cores"][0]  # it has to come from the other one
+        said = self.say("pin", self.id_of(pinned), str(core))
+        self.assertIn(f"cores {core}, share 1, pinned", said)
+        self.wait_for_masks(pinned, self.units_of_core(core))
+        self.wait_until_apart(pinned, other)
+        self.assertIn("pinned", self.say("leases"))
+        refused = self.space.ask("pin", self.id_of(other), str(core))
+        self.assertEqual(1, refused.code, refused)
+        self.assertIn("take that back first", refused.stderr)
+        self.assertNotIn("pinned", self.say("unpin", self.id_of(pinned)))
+        self.wait_until_apart(pinned, other)
+        log = (self.space.dir / "optiled.log").read_text()
+        self.assertIn(f"client {self.id_of(pinned)}, by hand: pinned to cores {core}", log)
+        self.assertIn("the user took back the pin", log)
+
+    def test_detach(self):
+        detached, other = self.start(), self.start()
+        self.wait_until_apart(detached, other)
+        number = self.id_of(detached)
+        self.assertIn("no lease", self.say("detach", number))
+        self.wait_for_masks(detached, self.whole)
+        self.wait_for_masks(other, self.whole)
+        self.assertEqual([detached.pid],
+                         [one["pid"] for one in self.space.get("/v1/leases")["unleased"]])
+        again = self.space.ask("detach", number)
+        self.assertEqual(1, again.code, again)
+        self.assertIn("has no lease", again.stderr)
+
+    def test_pause_and_share(self):
+        paused, ending = self.start(), self.start()
+        before, _ = self.wait_until_apart(paused, ending)
+        self.assertIn("paused", self.say("pause", self.id_of(paused)))
+        shares = self.space.ask_json("share", self.id_of(ending), "3")["clients"]
+        self.assertEqual([1, 3], [one["share"] for one in shares])
+        ending.send_signal(signal.SIGKILL)
+        wait_until(lambda: len(self.space.get("/v1/leases")["clients"]) == 1, "one to be left")
+        self.assertEqual(before, set(self.lease_of(paused)["units"]))
+        self.say("resume", self.id_of(paused))
+        self.wait_for_masks(paused, self.whole)
