@@ -66,9 +66,18 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   std::vector<double> progress;
   progress.reserve(seconds.size());
   for (double one : seconds) progress.push_back(best / one);
-  if (progress == known.progress) return;
-  known.progress = progress;
-  (void)table_.demand(client, std::move(progress), 1, known.cores);
+  known.progress = std::move(progress);
+  tell_curves();
+}
+
+// A curve that was measured on few cores beside others says little about more. Who is alone is
+// taken as unknown, and so may use everything.
+void Leases::tell_curves() {
+  const bool alone = clients_.size() == 1;
+  for (const auto& [id, client] : clients_) {
+    if (client.progress.empty()) continue;
+    (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, 1, client.cores);
+  }
 }
 
 // Nobody waits for the end of a search after a word of the user.
@@ -111,6 +120,7 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   const bool patient = changed_at_ && now - *changed_at_ < kLongestSearch && someone_searches();
   if (patient && !must_decide_) return granted;
   must_decide_ = false;
+  tell_curves();
   for (int round = 0; round < kMostRounds; ++round) {
     const std::vector<sched::LeaseChange> changes =
         table_.decide(static_cast<uint64_t>(std::max<int64_t>(0, now.count())));

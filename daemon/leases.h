@@ -73,11 +73,12 @@ class Leases {
     std::vector<int> units;
     std::map<int, double> measured;  // seconds of a step by cores
     int granted = 0;                 // whole cores
-    std::vector<double> progress;    // as the table was told
+    std::vector<double> progress;    // as the table is told while there are others
     bool settled = false;
   };
   base::Status heard(base::Status status);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
+  void tell_curves();
   bool someone_searches() const;
 
   sched::LeaseTable table_;

@@ -89,6 +89,27 @@ TEST_F(LeasesTest, CoresGoWhereTheyAreWorthMost) {
   EXPECT_EQ(cores(2), 1);
 }
 
+TEST_F(LeasesTest, WhoIsLeftAloneGetsEverythingWhateverItsCurveSays) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  stays_flat(2);
+  decide(kStart + seconds(1));
+  ASSERT_EQ(cores(2), 1);
+  leases_.leave(1);
+  masks_.erase(1);
+  decide(kStart + seconds(2));
+  EXPECT_EQ(cores(2), 4);
+  EXPECT_TRUE(masks_[2].empty());
+  // Its curve counts again once somebody else is there.
+  arrive(3);
+  scales(3);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(cores(2), 1);
+  EXPECT_EQ(cores(3), 3);
+}
+
 TEST_F(LeasesTest, NoCoreMovesWhileSomebodySearchesButNotForEver) {
   arrive(1);
   arrive(2);
