@@ -54,6 +54,7 @@ base::Result<LeaseTable::Client*> LeaseTable::find(ClientId id) {
 
 void LeaseTable::because(std::string cause) {
   stale_ = true;
+  if (std::find(causes_.begin(), causes_.end(), cause) != causes_.end()) return;
   if (causes_.size() <= kMostCauses) causes_.push_back(std::move(cause));
 }
 

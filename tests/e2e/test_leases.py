@@ -131,7 +131,7 @@ class WordsAboutLeases(LeaseTest):
         self.wait_until_apart(pinned, other)
         log = (self.space.dir / "optiled.log").read_text()
         self.assertIn(f"client {self.id_of(pinned)}, by hand: pinned to cores {core}", log)
-        self.assertIn("the user took back the pin", log)
+        self.assertIn(f"client {self.id_of(pinned)}, by hand: not pinned any more", log)
 
     def test_detach(self):
         detached, other = self.start(), self.start()
