@@ -281,7 +281,7 @@ base::Status Controller::change_lease(const LeaseWord& word) {
                            " has no lease: it was detached, or started in another mode than "
                            "tune; start it again with optile run"};
   }
-  const base::Status done = say_to(*leases_, word);
+  base::Status done = say_to(*leases_, word);
   if (!done.ok()) return done;
   say_("lease: " + who + ", by hand: " + text_of(word));
   decide_leases();

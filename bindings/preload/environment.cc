@@ -48,7 +48,9 @@ uint32_t read_share(const char* text) {
   char* end = nullptr;
   const double share = strtod(text, &end);
   const bool possible = end != text && *end == '\0' && share >= 0.001 && share <= 1000;
-  return possible ? static_cast<uint32_t>(share * 1000 + 0.5) : 0;
+  if (!possible) return 0;
+  const auto whole = static_cast<uint32_t>(share * 1000);  // rounded by hand: no libm in the shim
+  return whole + (share * 1000 - whole >= 0.5 ? 1 : 0);
 }
 
 bool is_own_folder(const char* path) {
