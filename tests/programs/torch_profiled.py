@@ -5,18 +5,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
-
-
-class Refusing(torch.autograd.Function):
-    """Its backward throws from inside the engine."""
-
-    @staticmethod
-    def forward(context, x):
-        return x * 2
-
-    @staticmethod
-    def backward(context, gradient):
-        raise ValueError("refused")
+from torch_widths import Refusing
 
 
 def step(optimizer, kernels, pictures, x):

@@ -13,58 +13,6 @@ namespace {
 
 using perfmodel::Binding;
 
-SimulatedProgram mixed_program() {
-  return one_of_each({
-      scaling(8 * kMs),                                     // convex, best at 4
-      table({2 * kMs, 1.4 * kMs, 1.7 * kMs, 2.2 * kMs}),    // best at 2
-      table({1 * kMs, 1.5 * kMs, 1.8 * kMs, 2 * kMs}),      // rises: best at 1
-      table({3 * kMs, 1.5 * kMs, 1.9 * kMs, 1.6 * kMs}),    // saw tooth: best at 2
-      table({1.0 * kMs, 1.6 * kMs, 1.7 * kMs, 1.2 * kMs}),  // two minima: best at 1
-      table({2 * kMs, 2 * kMs, 2 * kMs, 2 * kMs}),          // flat
-      scaling(6 * kMs, 0.2 * kMs),
-  });
-}
-
-// Every width is best at 4, the program's own.
-SimulatedProgram wide_program() {
-  return one_of_each({scaling(8 * kMs), scaling(6 * kMs), scaling(9 * kMs)});
-}
-
-TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
-  Session wide(options_for(4));
-  SimulatedClient wide_client(wide, wide_program(), {});
-  ASSERT_TRUE(wide_client.run_until_tuned(400));
-  EXPECT_FALSE(wide_client.page()->may_rest) << "before its steps were heard";
-  wide_client.run_steps(40);
-  EXPECT_TRUE(wide_client.page()->may_rest);
-
-  Session mixed(options_for(4));
-  SimulatedClient mixed_client(mixed, mixed_program(), {});
-  ASSERT_TRUE(mixed_client.run_until_tuned(400));
-  mixed_client.run_steps(40);
-  EXPECT_FALSE(mixed_client.page()->may_rest);
-}
-
-TEST(SessionLetsRest, UnderOneWidthForAll) {
-  const auto narrow = [] { return table({90 * kMs, 10 * kMs, 14 * kMs, 15 * kMs}); };
-  SimulatedProgram program = one_of_each({narrow(), narrow(), narrow()});
-  Session session(options_for(4));
-  SimulatedClient client(session, program, {});
-  ASSERT_TRUE(client.run_until_tuned(400));
-  EXPECT_FALSE(client.page()->may_rest) << "before its steps were heard";
-  EXPECT_EQ(client.page()->own_width_cap, 0);
-  bool rested = false;
-  for (int i = 0; i < 40; ++i) {
-    client.run_steps(1);
-    if (!client.page()->may_rest) continue;
-    rested = true;
-    EXPECT_EQ(client.page()->own_width_cap, 2);
-    EXPECT_TRUE(client.page()->entries.empty());
-  }
-  EXPECT_TRUE(rested);
-  EXPECT_EQ(session.view().ops.front().width, 2);
-}
-
 // What a lease is decided by: a program that came under one core has a curve nevertheless.
 TEST(SessionBounds, ACurveFromANarrowLeaseIsNotFlat) {
   Session session(options_for(4));
@@ -90,20 +38,6 @@ TEST(SessionBounds, ACurveFromANarrowLeaseIsNotFlat) {
   const std::vector<double> wide = session.step_seconds_by_cores(4);
   EXPECT_NEAR(wide[0], 0.014, 0.001);
   EXPECT_NEAR(wide[3], 0.0035, 0.0004);
-}
-
-// Half a millisecond of twenty is gained, two of them would be saved by not listening.
-TEST(SessionLetsRest, RatherThanGainLessThanListeningCosts) {
-  for (const int listening_ns : {0, 1'000'000}) {
-    SimulatedProgram program =
-        one_of_each({table({30 * kMs, 20 * kMs, 9.7 * kMs, 10.2 * kMs}), scaling(40 * kMs)});
-    for (SimulatedOp& op : program.ops) op.listening = perfmodel::Nanoseconds(listening_ns);
-    Session session(options_for(4));
-    SimulatedClient client(session, program, {});
-    ASSERT_TRUE(client.run_until_tuned(400));
-    client.run_steps(40);
-    EXPECT_EQ(client.page()->may_rest, listening_ns != 0) << session.view().decision;
-  }
 }
 
 TEST(SessionCounts, InStepsBehindTheSearchThatAreNoSamples) {
@@ -172,37 +106,6 @@ TEST(SessionCounts, AlsoWhereNoWidthMayBeChanged) {
   EXPECT_GE(counted, 8);
   EXPECT_LE(counted, 12);
   EXPECT_TRUE(client.page()->may_rest);
-}
-
-TEST(SessionLetsRest, WhatIsOnlyObserved) {
-  SessionOptions options = options_for(4);
-  options.may_change_widths = false;
-  Session session(options);
-  SimulatedClient client(session, mixed_program(), {});
-  client.run_steps(200);
-  ASSERT_EQ(session.view().phase, Phase::kObserving);
-  EXPECT_TRUE(client.page()->may_rest);
-}
-
-TEST(SessionLetsRest, AndCountsTheStepsThatNobodyWatched) {
-  SessionOptions options = options_for(4);
-  options.may_change_widths = false;
-  Session session(options);
-  SimulatedClient client(session, mixed_program(), {});
-  client.run_steps(200);
-  const uint32_t before = session.view().steps;
-  StepEvent event;
-  event.plan = client.plan_number();
-  event.duration = perfmodel::Nanoseconds(20'000'000);
-  event.step = 1000;
-  session.on_step(event);  // the shim's own numbers: whatever came before, it is far behind
-  const uint32_t unwatched = session.view().unwatched_steps;
-  event.step = 1063;
-  session.on_step(event);
-  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62);
-  EXPECT_EQ(session.view().steps, before + unwatched + 2 + 62);
-  session.on_progress(1, 1074);  // resting again: the step after the latest event's has begun too
-  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62 + 10);
 }
 
 TEST(SessionFinds, TheBestWidthOfEveryShapeOfCurve) {

@@ -48,4 +48,21 @@ inline SimulatedProgram one_of_each(std::vector<std::function<double(int)>> curv
 
 inline constexpr double kMs = 1e6;
 
+inline SimulatedProgram mixed_program() {
+  return one_of_each({
+      scaling(8 * kMs),                                     // convex, best at 4
+      table({2 * kMs, 1.4 * kMs, 1.7 * kMs, 2.2 * kMs}),    // best at 2
+      table({1 * kMs, 1.5 * kMs, 1.8 * kMs, 2 * kMs}),      // rises: best at 1
+      table({3 * kMs, 1.5 * kMs, 1.9 * kMs, 1.6 * kMs}),    // saw tooth: best at 2
+      table({1.0 * kMs, 1.6 * kMs, 1.7 * kMs, 1.2 * kMs}),  // two minima: best at 1
+      table({2 * kMs, 2 * kMs, 2 * kMs, 2 * kMs}),          // flat
+      scaling(6 * kMs, 0.2 * kMs),
+  });
+}
+
+// Every width is best at 4, the program's own.
+inline SimulatedProgram wide_program() {
+  return one_of_each({scaling(8 * kMs), scaling(6 * kMs), scaling(9 * kMs)});
+}
+
 }  // namespace optile::tuner
