@@ -145,11 +145,12 @@ class PrivateDaemon:
             raise RunError(f"the daemon answered {response.status} to {target}")
         return body
 
-    def prefix(self, options: Sequence[str]) -> Tuple[str, ...]:
+    def prefix(self, options: Sequence[str], report: bool = True) -> Tuple[str, ...]:
         """The launcher's words before a command."""
+        own = ("--report", str(self.report)) if report else ()
         return (
             str(self._optile), "run", "--socket", str(self.socket), "--store", str(self._store),
-            "--report", str(self.report), *options, "--",
+            *own, *options, "--",
         )  # fmt: skip
 
     # --- the first run ----------------------------------------------------------------------

@@ -134,7 +134,7 @@ def _own_seconds() -> float:
     )
 
 
-def _load(path: pathlib.Path) -> Dict[str, Any]:
+def load(path: pathlib.Path) -> Dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -179,8 +179,8 @@ def run(
         execute(command, launch.environment, limit, launch.label)
         wall = time.monotonic() - begin
         foreign = (_busy_seconds() - busy - (_own_seconds() - mine)) / max(wall, 1e-3)
-        program = _load(own)
-    report = _load(launch.report) if launch.report is not None else {}
+        program = load(own)
+    report = load(launch.report) if launch.report is not None else {}
     _check(launch, program)
     seconds = [float(one) for one in program["step_seconds"]]
     return Measured(seconds, wall, max(0.0, foreign), program, report)

@@ -86,7 +86,9 @@ bool Client::start(const ClientHeader& header) {
   options.may_change_widths = tunes && !hello_.baseline && !dependencies_.left_alone;
   options.guard = hello_.mode == OPTILE_MODE_TUNE;
   if (options.may_change_widths && dependencies_.find_plan) {
-    stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), header.own_width);
+    const int cap = own_width_cap();
+    const int width = cap == 0 ? header.own_width : std::min(cap, header.own_width);
+    stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), width);
     if (stored_) options.stored = stored_->plan;
   }
   // The same widths in every run: without a plan to repeat, those are the program's own.
@@ -111,7 +113,7 @@ void Client::follow(const ClientHeader& header) {
   }
   if (header.own_width != own_width_ && header.own_width > 0) {
     own_width_ = header.own_width;
-    session_->set_own_width(bounded_own_width());
+    session_->set_own_width(bounded_own_width(), bounded_own_width() < own_width_);
   }
   if (((header.fallbacks ^ fallbacks_) & kNoMasks) != 0) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
@@ -174,7 +176,15 @@ void Client::undo(uint64_t key) {
 void Client::set_cases(CaseSet cases) {
   cases_ = std::move(cases);
   if (session_ == nullptr) return;
-  session_->set_bounds(admitted(fallbacks_), cases_.cores, bounded_own_width());
+  std::optional<tuner::StoredPlan> stored;
+  if (dependencies_.find_plan && own_width_ > 0) {
+    const int width = bounded_own_width();
+    std::optional<FoundPlan> found = dependencies_.find_plan(static_cast<int>(runtime_), width);
+    if (found && found->same_arguments && found->plan.own_width == width) {
+      stored = std::move(found->plan);
+    }
+  }
+  session_->set_bounds(admitted(fallbacks_), cases_.cores, bounded_own_width(), stored);
   publish();
 }
 

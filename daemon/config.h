@@ -9,6 +9,9 @@
 
 namespace optile::daemon {
 
+// What to do about processes that are not attached and keep cores busy.
+enum class OtherLoad { kYield, kIgnore };
+
 struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
   std::string store;   // file, or ":memory:"
@@ -16,6 +19,7 @@ struct Config {
   std::string log;                    // "" = none
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
+  OtherLoad other_load = OtherLoad::kYield;
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing
 };

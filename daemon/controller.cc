@@ -92,7 +92,9 @@ Controller::Controller(Dependencies dependencies)
       flush_wait_ns_(kFlushEveryNs) {
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   if (dependencies.confine) {
-    leases_.emplace(machine_, budget_, Leases::Dependencies{std::move(dependencies.confine)});
+    leases_.emplace(
+        machine_, budget_,
+        Leases::Dependencies{std::move(dependencies.confine), std::move(dependencies.read_load)});
   }
 }
 
@@ -199,7 +201,7 @@ void Controller::refresh_budgets() {
     place.client->set_cases(make_case_set(machine_, leased(place)));
   }
   if (!leases_) return;
-  leases_->set_budget(budget_);
+  leases_->set_budget(budget_, since_start());
   leases_->confine_again();
   tell_demands();
   decide_leases();
@@ -248,10 +250,13 @@ void Controller::tell_demands() {
   }
 }
 
+milliseconds Controller::since_start() const {
+  return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(clocks_.monotonic_ns()));
+}
+
 void Controller::decide_leases() {
   if (!leases_) return;
-  const std::chrono::nanoseconds now(clocks_.monotonic_ns());
-  for (Leases::Granted& granted : leases_->decide(std::chrono::duration_cast<milliseconds>(now))) {
+  for (Leases::Granted& granted : leases_->decide(since_start())) {
     const auto found = clients_.find(granted.client);
     if (found == clients_.end()) continue;
     take_lease(found->second, std::move(granted));

@@ -46,6 +46,8 @@ class Controller {
     std::function<bool(int pid)> is_stopped = {};
     // What happens to leases, a line each; without it nobody is told.
     std::function<void(const std::string& line)> say = {};
+    // Leases::Dependencies::read_load.
+    std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
   };
   explicit Controller(Dependencies dependencies);
 
@@ -144,6 +146,7 @@ class Controller {
   void take_lease(Place& place, Leases::Granted granted);
   void tell_demands();
   void decide_leases();
+  std::chrono::milliseconds since_start() const;
   void remember(ClientView view);
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);

@@ -32,6 +32,12 @@ bool is_stopped(int pid) {
   return stat && stat->stopped();
 }
 
+// Load is of this machine only, not of a described one.
+std::function<LoadReading(const std::vector<int>& pids)> load_reader(const Config& config) {
+  if (config.machine != kHost || config.other_load == OtherLoad::kIgnore) return {};
+  return [](const std::vector<int>& pids) { return read_load({"/", pids}); };
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
@@ -75,7 +81,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this](uint64_t client, int pid, const std::vector<int>& units) {
         confinement_->confine(client, pid, units);
       },
-      is_stopped, [this](const std::string& line) { log_->say(line); }});
+      is_stopped, [this](const std::string& line) { log_->say(line); }, load_reader(config_)});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,

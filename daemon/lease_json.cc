@@ -124,6 +124,7 @@ Json leases_json(const Controller& controller) {
   return {{"budget", budget_json(controller.budget())},
           {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
+          {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
           {"changes", counters.changes},
           {"cores_granted", counters.cores_granted},
           {"clients", std::move(clients)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "sched/core_assignment.h"
@@ -39,13 +40,35 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
 
 void Leases::leave(uint64_t client) {
   if (clients_.erase(client) == 0) return;
+  if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
   if (!table_.leave(client).ok()) return;
   must_decide_ = true;
 }
 
-void Leases::set_budget(const perfmodel::Budget& budget) {
-  if (budget == table_.budget() || !table_.set_budget(budget).ok()) return;
+void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now) {
+  if (dependencies_.read_load) follow_load(budget, now);
+  perfmodel::Budget left = budget;
+  left.cores = std::max(1, budget.cores - unmanaged_.cores());
+  if (left == table_.budget() || !table_.set_budget(left).ok()) return;
   must_decide_ = true;
+}
+
+void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now) {
+  std::vector<int> pids;
+  std::set<int> used;
+  for (const auto& [id, client] : clients_) {
+    pids.push_back(client.pid);
+    const std::vector<int>& units = client.units.empty() ? budget.units : client.units;
+    used.insert(units.begin(), units.end());
+  }
+  LoadReading reading = dependencies_.read_load(pids);
+  if (load_ && !clients_.empty()) {
+    if (const auto load = unmanaged_between(*load_, reading, budget.units, used)) {
+      unmanaged_.feed(*load, now - load_read_);
+    }
+  }
+  load_ = std::move(reading);
+  load_read_ = now;
 }
 
 void Leases::demand(uint64_t client, const std::vector<double>& predicted, double measured,
@@ -135,13 +158,11 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   const auto found = clients_.find(change.id);
   if (found == clients_.end()) return;
   Client& client = found->second;
-  const std::vector<int> all = sched::budget_cores(table_.machine(), table_.budget());
   client.granted = change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size());
   client.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
-  // With everything there is nothing to confine it from.
-  const bool everything = change.lease.cores == all && change.lease.fraction >= 1;
-  dependencies_.confine(change.id, client.pid, everything ? std::vector<int>{} : client.units);
-  if (everything) client.units.clear();
+  const bool free = needs_no_mask(change);
+  dependencies_.confine(change.id, client.pid, free ? std::vector<int>{} : client.units);
+  if (free) client.units.clear();
   (void)table_.confirm(change.id, change.sequence);
   Granted one;
   one.client = change.id;
@@ -151,6 +172,17 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   one.reason = change.reason;
   granted.push_back(std::move(one));
   if (change.last) clients_.erase(found);
+}
+
+// With all cores there is nothing to confine it from. Beside others that nobody confines, the
+// kernel knows better where it finds room: there the width alone follows the lease.
+bool Leases::needs_no_mask(const sched::LeaseChange& change) const {
+  if (change.lease.fraction < 1) return false;
+  if (change.lease.cores == sched::budget_cores(table_.machine(), table_.budget())) return true;
+  if (clients_.size() != 1 || change.last) return change.last;
+  const std::vector<sched::LeaseView> leases = table_.view();
+  return std::none_of(leases.begin(), leases.end(),
+                      [&](const auto& lease) { return lease.id == change.id && lease.pinned; });
 }
 
 void Leases::confine_again() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
 #include "sched/lease_table.h"
@@ -26,6 +27,8 @@ class Leases {
     // Confines all threads of a client's process to these processing units (os indices); none: they
     // get back what they had. To be repeated now and then.
     std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine;
+    // Busy time so far, of all units and of these processes. Without it nobody else takes cores.
+    std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
   };
   Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
          Dependencies dependencies);
@@ -36,7 +39,10 @@ class Leases {
   // Gone, or going for sure.
   void leave(uint64_t client);
   bool has(uint64_t client) const { return clients_.contains(client); }
-  void set_budget(const perfmodel::Budget& budget);
+  // About once a second: what the kernel grants, of which the cores that others keep busy are left
+  // to them. `now`: as in decide().
+  void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now);
+  int left_to_others() const { return unmanaged_.cores(); }
 
   // `predicted`: seconds of a step with 1, 2, … cores; `measured`: of its steps now, 0 = none yet.
   // A measured step counts for more than a predicted one from then on. `settled`: its session is
@@ -80,12 +86,17 @@ class Leases {
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   void tell_curves();
   bool someone_searches() const;
+  void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now);
+  bool needs_no_mask(const sched::LeaseChange& change) const;
 
   sched::LeaseTable table_;
   Dependencies dependencies_;
   std::map<uint64_t, Client> clients_;
   bool must_decide_ = false;  // somebody came or left, or the budget changed
   std::optional<std::chrono::milliseconds> changed_at_;
+  std::optional<LoadReading> load_;
+  std::chrono::milliseconds load_read_{0};
+  UnmanagedCores unmanaged_;
 };
 
 }  // namespace optile::daemon

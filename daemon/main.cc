@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <string>
 
 #include "daemon/config.h"
 #include "daemon/daemon.h"
@@ -18,6 +20,7 @@ namespace {
 
 using optile::daemon::Config;
 using optile::daemon::Daemon;
+using optile::daemon::OtherLoad;
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -84,6 +87,12 @@ int main(int argc, char** argv) {
   app.add_option("--idle-exit", idle_exit_seconds, "End after so long without clients; 0 = never")
       ->option_text("SECONDS")
       ->check(CLI::Range(0L, 31536000L));
+  app.add_option("--other-load", config.other_load,
+                 "yield: leave the cores to others that they keep busy (default); ignore: do not")
+      ->option_text("yield|ignore")
+      ->envname("OPTILE_OTHER_LOAD")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, OtherLoad>{
+          {"yield", OtherLoad::kYield}, {"ignore", OtherLoad::kIgnore}}));
   app.add_option("--log", config.log, "Log file; by default beside the socket")
       ->option_text("FILE");
   app.add_option("--metrics-listen", config.metrics.listen,

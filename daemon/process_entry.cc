@@ -20,6 +20,7 @@ constexpr int kState = 3;
 constexpr int kFlags = 9;
 constexpr int kUserTicks = 14;
 constexpr int kSystemTicks = 15;
+constexpr int kNice = 19;
 constexpr int kStartTicks = 22;
 constexpr int kPending = 31;
 constexpr int kExitCode = 52;  // as wait() tells it
@@ -76,6 +77,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
       stat.state = field.front();
       continue;
     }
+    if (place == kNice) stat.nice = field.front() != '-' && field != "0";
     if (place != kFlags && place != kUserTicks && place != kSystemTicks && place != kStartTicks &&
         place != kPending && place != kExitCode) {
       continue;

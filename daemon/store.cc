@@ -12,6 +12,7 @@
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
 #include "daemon/store_file.h"
+#include "daemon/store_values.h"
 
 namespace optile::daemon {
 namespace {
@@ -30,14 +31,11 @@ constexpr int kSchemaVersion = 1;
 constexpr int64_t kMaxPrograms = 512;
 constexpr int64_t kMaxRunsPerProgram = 128;
 constexpr int64_t kMaxPlansPerProgram = 32;
-constexpr int kMaxEntries = 4097;  // with the one that holds the sum
-constexpr int kMaxRunsRead = 128;
 constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
 
 // In the place of a launch plan's text: the program is to be left alone.
 constexpr const char* kUndone = "undone";
 
-// Keys are 64 unsigned bits in the program and the same bits as a signed number here.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE programs (
   id INTEGER PRIMARY KEY,
@@ -84,31 +82,6 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 Database::Identity identity() {
   return {kApplicationId, kSchemaVersion, kSchema};
 }
-
-int64_t word(uint64_t unsigned_word) {
-  return static_cast<int64_t>(unsigned_word);
-}
-uint64_t unsigned_word(const Value& value) {
-  return static_cast<uint64_t>(as_integer(value));
-}
-
-// Numbers from a file that anybody may have edited.
-int small(const Value& value, int highest) {
-  return static_cast<int>(std::clamp<int64_t>(as_integer(value), 0, highest));
-}
-double seconds(const Value& value) {
-  const double read = as_real(value);
-  return std::isfinite(read) && read >= 0 ? read : 0;
-}
-// SQLite stores NaN as NULL, which the columns refuse.
-double finite(double number) {
-  return std::isfinite(number) ? number : 0;
-}
-
-constexpr int kMaxWidth = 8192;
-constexpr int kMaxCount = 1 << 30;
-constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
-constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
 
 bool same_program(const UndoRecord& record, const Conditions& conditions) {
   const std::string& program = record.conditions.program.program;
@@ -464,128 +437,6 @@ std::vector<FoundProfile> Store::find_profiles(const std::string& machine, uint6
   }
   leave_damaged();
   return found;
-}
-
-std::optional<FoundPlan> Store::find_plan_in(Database* database, const Conditions& conditions,
-                                             int own_width) {
-  const ProgramKey& program = conditions.program;
-  const std::vector<Row> found = rows(
-      database,
-      "SELECT plans.id, step_fingerprint, own_width, binding, marker_key, marker_context, "
-      "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
-      "FROM plans JOIN programs ON programs.id = program_id "
-      "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
-      "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
-      "ORDER BY same DESC, (runtime = ?6) DESC, (own_width = ?7) DESC, made_at DESC, plans.id DESC "
-      "LIMIT 1",
-      {program.executable, program.program, program.arguments, conditions.machine,
-       conditions.launch_plan, int64_t{conditions.runtime}, int64_t{own_width}});
-  if (found.empty()) return std::nullopt;
-  const Row& row = found[0];
-  FoundPlan result;
-  result.plan.step_fingerprint = unsigned_word(row[1]);
-  result.plan.own_width = small(row[2], kMaxWidth);
-  result.plan.binding = static_cast<Binding>(small(row[3], kLastBinding));
-  result.plan.marker.place = {unsigned_word(row[4]), unsigned_word(row[5])};
-  result.plan.marker.ops = small(row[6], kMaxCount);
-  result.plan.own_step_seconds = seconds(row[7]);
-  result.plan.tuned_step_seconds = seconds(row[8]);
-  result.when = as_integer(row[9]);
-  result.same_arguments = as_integer(row[10]) != 0;
-  uint64_t sum = 0;
-  for (const Row& entry : rows(
-           database,
-           "SELECT entry.key, entry.context, entry.name, entry.shape, entry.width, rule, "
-           "own.median_ns, planned.median_ns FROM plan_entries AS entry JOIN plans ON plans.id = "
-           "plan_id "
-           "LEFT JOIN profiles AS own ON own.program_id = plans.program_id "
-           "AND own.machine = plans.machine AND own.launch_plan = plans.launch_plan "
-           "AND own.runtime = plans.runtime AND own.key = entry.key "
-           "AND own.width = plans.own_width AND own.binding = ?3 "
-           "LEFT JOIN profiles AS planned ON planned.program_id = plans.program_id "
-           "AND planned.machine = plans.machine AND planned.launch_plan = plans.launch_plan "
-           "AND planned.runtime = plans.runtime AND planned.key = entry.key "
-           "AND planned.width = entry.width AND planned.binding = plans.binding "
-           "WHERE plan_id = ?1 LIMIT ?2",
-           {as_integer(row[0]), int64_t{kMaxEntries}, int64_t{static_cast<int>(Binding::kNone)}})) {
-    if (unsigned_word(entry[0]) == 0) {
-      sum = unsigned_word(entry[1]);
-      continue;
-    }
-    result.plan.entries.push_back({{unsigned_word(entry[0]), unsigned_word(entry[1])},
-                                   as_text(entry[2]),
-                                   as_text(entry[3]),
-                                   small(entry[4], kMaxWidth),
-                                   static_cast<tuner::Rule>(small(entry[5], kLastRule)),
-                                   seconds(entry[6]),
-                                   seconds(entry[7])});
-  }
-  // Whatever is wrong with it, it is not the plan that was stored.
-  if (sum != plan_sum(result.plan)) return std::nullopt;
-  return result;
-}
-
-std::vector<RunRecord> Store::find_runs_in(Database* database, const Conditions& conditions) {
-  const ProgramKey& program = conditions.program;
-  const std::vector<Row> latest =
-      rows(database,
-           "SELECT arguments FROM runs JOIN programs ON programs.id = program_id "
-           "WHERE machine = ?1 AND program = ?2 "
-           "ORDER BY (arguments = ?3) DESC, finished_at DESC, runs.id DESC LIMIT 1",
-           {conditions.machine, program.program, program.arguments});
-  if (latest.empty()) return {};
-  std::vector<RunRecord> runs;
-  for (const Row& row :
-       rows(database,
-            "SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
-            "spread, own_steps, own_step_seconds, finished_at FROM runs "
-            "JOIN programs ON programs.id = program_id "
-            "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
-            "ORDER BY finished_at DESC, runs.id DESC LIMIT ?4",
-            {conditions.machine, program.program, as_text(latest[0][0]), int64_t{kMaxRunsRead}})) {
-    RunRecord run;
-    run.conditions = {conditions.machine,
-                      {as_text(row[0]), program.program, as_text(row[1])},
-                      as_text(row[2]),
-                      small(row[3], OPTILE_RUNTIME_LLVM)};
-    run.kind = static_cast<RunKind>(small(row[4], static_cast<int>(RunKind::kTune)));
-    run.steps = small(row[5], kMaxCount);
-    run.step_seconds = seconds(row[6]);
-    run.spread = seconds(row[7]);
-    run.own_steps = small(row[8], kMaxCount);
-    run.own_step_seconds = seconds(row[9]);
-    run.when = as_integer(row[10]);
-    runs.push_back(std::move(run));
-  }
-  return runs;
-}
-
-std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std::string& machine,
-                                                  uint64_t key, const std::string& name_prefix,
-                                                  int limit) {
-  std::vector<FoundProfile> profiles;
-  for (const Row& row :
-       rows(database,
-            "SELECT key, name, shape, width, binding, samples, median_ns, min_ns, made_at, program "
-            "FROM profiles JOIN programs ON programs.id = program_id "
-            "WHERE machine = ?1 AND ((?2 <> 0 AND key = ?2) OR "
-            "(?2 = 0 AND substr(name, 1, length(?3)) = ?3)) "
-            "ORDER BY made_at DESC, program_id, key, binding, width LIMIT ?4",
-            {machine, word(key), name_prefix, int64_t{limit}})) {
-    FoundProfile found;
-    found.profile.key = unsigned_word(row[0]);
-    found.profile.name = as_text(row[1]);
-    found.profile.shape = as_text(row[2]);
-    found.profile.at = {small(row[3], kMaxWidth),
-                        static_cast<Binding>(small(row[4], kLastBinding))};
-    found.profile.count = unsigned_word(row[5]);
-    found.profile.median_ns = seconds(row[6]);
-    found.profile.min_ns = seconds(row[7]);
-    found.when = as_integer(row[8]);
-    found.program = as_text(row[9]);
-    profiles.push_back(std::move(found));
-  }
-  return profiles;
 }
 
 }  // namespace optile::daemon

@@ -23,7 +23,7 @@ std::optional<std::pair<int, UnitTicks>> parse_unit(const std::string& line) {
   uint64_t waiting = 0, interrupts = 0, soft_interrupts = 0, stolen = 0;
   fields >> waiting >> interrupts >> soft_interrupts >> stolen;  // older kernels have fewer
   return std::pair{
-      unit, UnitTicks{user + nice + system + interrupts + soft_interrupts, stolen, idle + waiting}};
+      unit, UnitTicks{user + system + interrupts + soft_interrupts, stolen, idle + waiting + nice}};
 }
 
 bool same_processes(const LoadReading& before, const LoadReading& after) {
@@ -63,7 +63,7 @@ LoadReading read_load(const LoadSources& sources) {
     const base::Result<ProcessEntry> entry = ProcessEntry::open(pid, proc);
     if (!entry.ok()) continue;
     if (const std::optional<ProcessStat> stat = entry.value().stat()) {
-      reading.processes[pid] = {stat->start_ticks, stat->busy_ticks};
+      reading.processes[pid] = {stat->start_ticks, stat->nice ? 0 : stat->busy_ticks};
     }
   }
   return reading;

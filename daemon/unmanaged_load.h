@@ -1,8 +1,9 @@
 // What processes that are not attached take of the cores: read from the kernel's counts of busy
 // time, of every processing unit and of every client's process. They get no plan and no lease, so
-// the budget shrinks by what they use. Two readings make a figure (pure), figures make a steady
-// whole number (pure); reading takes a root folder like perfmodel/budget.h. The daemon's one
-// thread, about once a second while there are clients.
+// the budget shrinks by what they use. Processes that were niced are no load: they give way. Two
+// readings make a figure (pure), figures make a steady whole number (pure); reading takes a root
+// folder like perfmodel/budget.h. The daemon's one thread, about once a second while there are
+// clients.
 #pragma once
 
 #include <chrono>
@@ -17,9 +18,9 @@ namespace optile::daemon {
 
 // Since boot, in clock ticks.
 struct UnitTicks {
-  uint64_t busy = 0;    // anybody's, interrupts included
+  uint64_t busy = 0;    // anybody's who is not niced, interrupts included
   uint64_t stolen = 0;  // the hypervisor gave it to another machine
-  uint64_t idle = 0;
+  uint64_t idle = 0;    // and niced
 
   uint64_t all() const { return busy + stolen + idle; }
 };
@@ -27,7 +28,7 @@ struct UnitTicks {
 struct LoadReading {
   struct Process {
     uint64_t start_ticks = 0;  // another value is another process with that pid
-    uint64_t busy_ticks = 0;   // all its threads, ended ones too; not its children
+    uint64_t busy_ticks = 0;   // all its threads, ended ones too; not its children; 0: niced
   };
   std::map<int, UnitTicks> units;    // by os index; online ones only
   std::map<int, Process> processes;  // by pid; those of the clients that could be read

@@ -78,6 +78,12 @@ struct StoredEntry {
   double own_ns = 0;      // an execution at the program's own width; 0 = not known
   double planned_ns = 0;  // and at `width`
 };
+// What an op took at a width, without a binding of ours.
+struct StoredTime {
+  uint64_t key = 0;
+  int width = 0;
+  double ns = 0;
+};
 struct StoredPlan {
   uint64_t step_fingerprint = 0;  // over the sequence of keys of a step
   int own_width = 0;              // that the plan was made under
@@ -86,6 +92,7 @@ struct StoredPlan {
   std::vector<StoredEntry> entries;
   double own_step_seconds = 0;  // median of control steps when it was made; 0 = none
   double tuned_step_seconds = 0;
+  std::vector<StoredTime> times;  // from profiles, of any own width
 };
 struct StoredProfile {
   uint64_t key = 0;

@@ -50,8 +50,8 @@ Session::~Session() = default;
 void Session::set_runtime(perfmodel::Runtime runtime) {
   state_->set_runtime(runtime);
 }
-void Session::set_own_width(int width) {
-  state_->set_own_width(width);
+void Session::set_own_width(int width, bool bounded) {
+  state_->set_own_width(width, bounded);
 }
 void Session::add_op(perfmodel::OpDescription op) {
   state_->add_op(std::move(op));
@@ -68,8 +68,9 @@ void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
 void Session::set_cases(std::vector<Case> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
 }
-void Session::set_bounds(std::vector<Case> cases, int cores, int own_width) {
-  state_->set_bounds(std::move(cases), cores, own_width);
+void Session::set_bounds(std::vector<Case> cases, int cores, int own_width,
+                         const std::optional<StoredPlan>& stored) {
+  state_->set_bounds(std::move(cases), cores, own_width, stored);
 }
 void Session::on_surroundings_changed() {
   state_->on_surroundings_changed();
@@ -113,7 +114,7 @@ void Session::State::add_op(perfmodel::OpDescription op) {
 }
 
 void Session::State::on_op(const OpEvent& event) {
-  if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width);
+  if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width, bounded_);
   note_page_progress(event.plan, event.column, false);
   if (count_markers_ && model_ && model_->marker().is(event.place)) ++steps_;
   watch_sequence(event);

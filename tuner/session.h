@@ -144,7 +144,8 @@ class Session {
   // The steered runtime, once the client knows it; before the first step at the latest.
   void set_runtime(perfmodel::Runtime runtime);
   // The program's own width as the client last saw it; a lower one is a cap from then on.
-  void set_own_width(int width);
+  // `bounded`: a lease or a budget made it narrower than the program has it.
+  void set_own_width(int width, bool bounded = false);
   void add_op(perfmodel::OpDescription op);
   // In the order of their ends. Events may be missing (dropped), never repeated.
   void on_op(const OpEvent& event);
@@ -158,8 +159,10 @@ class Session {
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
 
   // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from
-  // now on. Whole steps are compared anew, from the curves that are known.
-  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width);
+  // now on. `stored`: what is known for that width, in force at once where the step is the same. A
+  // stored plan for more cores stays as far as it fits. Otherwise whole steps are compared anew.
+  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
+                  const std::optional<StoredPlan>& stored = std::nullopt);
 
   // A neighbour came or left: what the plan was made under may not hold any more.
   void on_surroundings_changed();

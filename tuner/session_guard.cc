@@ -56,7 +56,10 @@ void Session::State::guard_replay() {
                        std::any_of(replay_->entries.begin(), replay_->entries.end(),
                                    [](const StoredEntry& entry) { return entry.width != 0; });
   if (changes) {
-    guard_.begin(replay_->tuned_step_seconds, replay_->own_step_seconds, options_.seed);
+    // What was promised with more cores says nothing now.
+    const double known = replay_clipped() ? 0 : 1;
+    guard_.begin(known * replay_->tuned_step_seconds, known * replay_->own_step_seconds,
+                 options_.seed);
   } else {
     guard_.watch();
   }
@@ -116,9 +119,21 @@ void Session::State::roll_back() {
 }
 
 // A search is worth a hundredth of the time; after a rollback, or when the steps' time changed for
-// good while nothing was changed by us, it begins as soon as that much has passed.
+// good while nothing was changed by us, it begins as soon as that much has passed. So it does for a
+// plan that was made for more cores.
 void Session::State::explore_again_if_due(double step) {
-  if (phase_ != Phase::kTuned || watching_ || replay_ || undone_ || guard_.active()) return;
+  if (phase_ != Phase::kTuned || watching_ || undone_) return;
+  if (replay_clipped()) {
+    explore_credit_ += kExploreShare * step;
+    if (explore_credit_ < kExplorePrice * step) return;
+    explore_credit_ = 0;
+    replay_.reset();
+    replay_verified_ = false;
+    end_guard();
+    restart_exploring();
+    return;
+  }
+  if (replay_ || guard_.active()) return;
   const double level = guard_.level() / explored_at_level_;
   if (level > kNewLevel || level < 1 / kNewLevel) explore_again_ = true;
   if (!explore_again_) return;

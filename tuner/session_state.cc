@@ -34,6 +34,7 @@ Session::State::State(SessionOptions options) : options_(std::move(options)) {
 // The stored plan is in force from the first op on; the sequence is verified while it runs.
 void Session::State::begin_replay() {
   replay_ = options_.stored;
+  known_times_ = options_.stored->times;
   recogniser_.prefer(replay_->marker.place);
   guard_replay();
 }
@@ -41,7 +42,12 @@ void Session::State::begin_replay() {
 bool Session::State::replay_fits() const {
   return replay_ && model_->fingerprint() == replay_->step_fingerprint &&
          model_->marker().place == replay_->marker.place &&
-         (own_width_ == 0 || own_width_ == replay_->own_width);
+         (own_width_ == 0 || own_width_ == replay_->own_width || replay_clipped());
+}
+
+// It was made for more cores than the program may use now.
+bool Session::State::replay_clipped() const {
+  return replay_ && bounded_ && own_width_ > 0 && own_width_ < replay_->own_width;
 }
 
 void Session::State::step_found() {
@@ -111,13 +117,14 @@ void Session::State::count_steps_so_far() {
   count_markers_ = true;
 }
 
-void Session::State::set_own_width(int width) {
+void Session::State::set_own_width(int width, bool bounded) {
   if (width <= 0 || width == own_width_) return;
   own_width_ = width;
+  bounded_ = bounded;
   changed();
   if (!options_.may_change_widths || model_ == nullptr) return;
   if (replay_) {
-    if (own_width_ == replay_->own_width) return;
+    if (own_width_ == replay_->own_width || replay_clipped()) return;
     replay_.reset();
     replay_verified_ = false;
   }
@@ -135,7 +142,8 @@ void Session::State::set_cases(std::vector<Case> cases, int cores) {
   restart_exploring();
 }
 
-void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_width) {
+void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_width,
+                                const std::optional<StoredPlan>& stored) {
   bounds_changed_ = bounds_changed_ || cases != options_.cases || cores != options_.cores;
   if (bounds_changed_) changed();
   if (own_width == own_width_) {
@@ -145,19 +153,40 @@ void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_widt
   options_.cases = std::move(cases);
   options_.cores = cores;
   own_width_ = own_width;
+  bounded_ = true;
   changed();
   if (!options_.may_change_widths || model_ == nullptr || own_width_ <= 0) return;
-  replay_.reset();
-  replay_verified_ = false;
   end_guard();
   // Steps at other widths: no measure for the present ones.
   own_steps_ = {};
   control_steps_ = {};
   uniform_steps_ = {};
   tuned_steps_ = {};
+  if (undone_ || replay_under(stored)) return;
+  replay_.reset();
+  replay_verified_ = false;
   // Bounds that come from outside are no habit of the program's.
   explorations_ = 0;
   restart_exploring();
+}
+
+// A stored plan that serves for the present own width comes into force, or stays.
+bool Session::State::replay_under(const std::optional<StoredPlan>& stored) {
+  std::optional<StoredPlan> before = std::exchange(replay_, stored);
+  const bool exact = replay_fits() && replay_->own_width == own_width_;
+  if (!exact) replay_ = std::move(before);
+  if (!replay_fits()) return false;
+  replay_verified_ = true;
+  phase_ = Phase::kTuned;
+  comparison_.reset();
+  trial_ = {};
+  explore_credit_ = 0;
+  recogniser_.restart();
+  recogniser_.prefer(model_->marker().place);
+  decision_ = exact ? "the stored plan for so many cores is in force"
+                    : "the stored plan is in force, as far as it fits in so many cores";
+  guard_replay();
+  return true;
 }
 
 // Caps are in the next page at once, since widths that are not below the own one are never written.

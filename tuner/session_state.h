@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tuner/candidate.h"
 #include "tuner/plan_guard.h"
 #include "tuner/session.h"
 #include "tuner/step_comparison.h"
@@ -31,24 +32,16 @@ inline double seconds(perfmodel::Nanoseconds duration) {
   return static_cast<double>(duration.count()) * 1e-9;
 }
 
-// Widths for a whole step, and the masks they run under.
-struct Candidate {
-  enum class Kind : uint8_t { kOwn, kUniform, kPlanned };
-  Kind kind = Kind::kOwn;
-  perfmodel::Binding binding = perfmodel::Binding::kNone;
-  WidthPlan plan;
-  int uniform_width = 0;  // kUniform only
-};
-
 class Session::State {
  public:
   explicit State(SessionOptions options);
 
   // session.cc
   void set_runtime(perfmodel::Runtime runtime);
-  void set_own_width(int width);
+  void set_own_width(int width, bool bounded);
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
-  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width);
+  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
+                  const std::optional<StoredPlan>& stored);
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
@@ -97,6 +90,8 @@ class Session::State {
   void count_steps_so_far();
   bool replay_fits() const;
   void begin_replay();
+  bool replay_clipped() const;
+  bool replay_under(const std::optional<StoredPlan>& stored);
   void start_tuning();
   void restart_exploring();
   void mark_left_alone();
@@ -154,7 +149,8 @@ class Session::State {
   std::map<uint64_t, perfmodel::OpDescription> ops_;
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   perfmodel::SwitchingCost cost_;
-  int own_width_ = 0;  // 0 = not known yet
+  int own_width_ = 0;     // 0 = not known yet
+  bool bounded_ = false;  // from outside: the program's is wider
   Phase phase_ = Phase::kRecognising;
   StepRecogniser recogniser_;
   bool gave_up_ = false;  // no step found in kMostUnrecognised ops
@@ -163,6 +159,7 @@ class Session::State {
   // Replay of a stored plan.
   std::optional<StoredPlan> replay_;  // in force, verified or not
   bool replay_verified_ = false;
+  std::vector<StoredTime> known_times_;  // of earlier runs
 
   // The page being run.
   std::map<uint64_t, Page> pages_;  // the latest few, by number

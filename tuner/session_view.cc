@@ -48,6 +48,25 @@ bool changes_nothing(const SessionView& view) {
                      [](const OpView& op) { return op.width == 0; });
 }
 
+// What earlier runs measured counts for more than what is predicted from this one.
+void add_known_times(uint64_t key, const perfmodel::Profile& profile,
+                     const std::vector<StoredTime>& times, std::vector<WidthEstimate>& estimates) {
+  const auto measured = [&](int width) {
+    return profile.find({width, perfmodel::Binding::kNone}) != nullptr;
+  };
+  std::vector<WidthEstimate> known;
+  for (const StoredTime& time : times) {
+    if (time.key == key && !measured(time.width)) known.push_back({time.width, time.ns, 0});
+  }
+  if (known.empty()) return;
+  for (const WidthEstimate& one : estimates) {
+    if (measured(one.width)) known.push_back(one);
+  }
+  std::sort(known.begin(), known.end(),
+            [](const auto& a, const auto& b) { return a.width < b.width; });
+  estimates = std::move(known);
+}
+
 }  // namespace
 
 SessionView Session::State::view(Detail detail) const {
@@ -127,6 +146,7 @@ std::vector<double> Session::State::step_seconds_by_cores(int most) const {
       return one.width > own_width_ &&
              site.samples.profile.find({one.width, perfmodel::Binding::kNone}) == nullptr;
     });
+    add_known_times(site.place.key, site.samples.profile, known_times_, estimates[i]);
     ops.push_back({site.per_step, std::move(estimates[i])});
   }
   std::vector<double> curve = ops_seconds_by_cores(ops, most);

@@ -45,6 +45,7 @@ class Options:
     json_path: Optional[str]
     quiet: bool
     threads: Optional[int]
+    seconds: Optional[float] = None
 
 
 class Trainer(Protocol):
@@ -154,6 +155,9 @@ def parse_options(name: str, default_batch: int, arguments: Optional[List[str]])
     parser.add_argument(
         "--threads", type=positive, help="call torch.set_num_threads (default: leave it alone)"
     )
+    parser.add_argument(
+        "--seconds", type=float, help="end after this many of timed steps, whatever --steps says"
+    )
     parsed = parser.parse_args(arguments)
     return Options(
         steps=parsed.steps,
@@ -163,6 +167,7 @@ def parse_options(name: str, default_batch: int, arguments: Optional[List[str]])
         json_path=parsed.json,
         quiet=parsed.quiet,
         threads=parsed.threads,
+        seconds=parsed.seconds,
     )
 
 
@@ -218,14 +223,19 @@ def main(
     progress = Progress(options.warmup + options.steps, options.quiet)
     losses: List[float] = []
     seconds: List[float] = []
-    for index in range(options.warmup + options.steps):
+    ends: List[float] = []  # of timed steps, on the clock that all processes share
+    total = sys.maxsize if options.seconds else options.warmup + options.steps
+    for index in range(total):
         start = time.perf_counter()
         loss = trainer.step(index)
         elapsed = time.perf_counter() - start
         losses.append(loss)
         if index >= options.warmup:
             seconds.append(elapsed)
+            ends.append(time.monotonic())
         progress.show(index + 1, loss, elapsed, index < options.warmup)
+        if options.seconds and ends and ends[-1] - ends[0] >= options.seconds:
+            break
 
     libraries = mapped_libraries()
     figures = trainer.final_figures() if isinstance(trainer, StepTrainer) else {}
@@ -235,9 +245,10 @@ def main(
         "workload": name,
         "batch": options.batch,
         "seed": options.seed,
-        "steps": options.steps,
+        "steps": len(seconds),
         "warmup": options.warmup,
         "step_seconds": seconds,
+        "step_ends": ends,
         "median_seconds": statistics.median(seconds),
         "first_loss": losses[0],
         "last_loss": losses[-1],

@@ -94,9 +94,11 @@ std::string core_ranges(const Json& cores) {
 std::string lease_table(const Json& answer) {
   const Json budget = answer.value("budget", Json::object());
   char head[kCellBytes];
-  std::snprintf(head, sizeof head, "budget  %.0f cores; %.4g held by leases, %.0f lent\n",
+  std::snprintf(head, sizeof head,
+                "budget  %.0f cores; %.4g held by leases, %.0f lent, %.0f left to "
+                "others\n",
                 number_of(budget, "cores"), number_of(answer, "held_cores"),
-                number_of(answer, "lent_cores"));
+                number_of(answer, "lent_cores"), number_of(answer, "left_to_others"));
   std::string text = head;
   const Json clients = list_of(answer, "clients");
   if (clients.empty()) text += "no leases: no program is attached that may be changed\n";

@@ -116,7 +116,7 @@ TEST_F(QueriesTest, LeasesAreATableWithHowTheyCame) {
   const Said said = ask(about(Verb::kLeases), 200, kLeases);
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(request_, StartsWith("GET /v1/leases "));
-  EXPECT_THAT(said.out, HasSubstr("budget  4 cores; 3.5 held by leases, 1 lent"));
+  EXPECT_THAT(said.out, HasSubstr("budget  4 cores; 3.5 held by leases, 1 lent, 0 left to others"));
   EXPECT_THAT(said.out, HasSubstr("0-1,3"));
   EXPECT_THAT(said.out, HasSubstr("0.50 of 2"));
   EXPECT_THAT(said.out, HasSubstr("paused,borrows"));

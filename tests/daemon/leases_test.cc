@@ -22,9 +22,23 @@ class LeasesTest : public testing::Test {
       : machine_(perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value()),
         leases_(machine_, whole_budget(machine_),
                 {[this](uint64_t client, int pid, const std::vector<int>& units) {
-                  EXPECT_EQ(pid, static_cast<int>(client) + 100);
-                  confine(client, units);
-                }}) {}
+                   EXPECT_EQ(pid, static_cast<int>(client) + 100);
+                   confine(client, units);
+                 },
+                 [this](const std::vector<int>&) { return load_; }}) {
+    for (int unit = 0; unit < 4; ++unit) load_.units[unit] = {};
+  }
+
+  // A second passes in which others keep so many cores busy, and clients none.
+  void second_with(double busy, milliseconds& now) {
+    for (auto& [unit, ticks] : load_.units) {
+      ticks.busy += static_cast<uint64_t>(busy * 25);
+      ticks.idle += 100 - static_cast<uint64_t>(busy * 25);
+    }
+    now += seconds(1);
+    leases_.set_budget(whole_budget(machine_), now);
+    decide(now);
+  }
 
   // As the kernel would have it; nobody is ever let onto a core that somebody else is held to.
   void confine(uint64_t client, const std::vector<int>& units) {
@@ -48,6 +62,7 @@ class LeasesTest : public testing::Test {
   }
 
   perfmodel::Machine machine_;
+  LoadReading load_;
   bool in_turns_ = false;  // cores are shared
   std::map<uint64_t, std::set<int>> masks_;
   std::map<uint64_t, Leases::Granted> granted_;
@@ -180,6 +195,42 @@ TEST_F(LeasesTest, WhoIsDetachedGetsItsMasksBackAndIsForgotten) {
   EXPECT_FALSE(leases_.has(1));
   EXPECT_EQ(cores(2), 4);
   EXPECT_EQ(leases_.detach(1).error().kind, base::ErrorKind::kNotFound);
+}
+
+TEST_F(LeasesTest, WhatOthersKeepBusyIsLeftToThem) {
+  arrive(1);
+  milliseconds now = kStart;
+  second_with(0, now);
+  EXPECT_EQ(cores(1), 4);
+  second_with(2, now);
+  EXPECT_EQ(cores(1), 4) << "a burst";
+  for (int i = 0; i < 20; ++i) second_with(2, now);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_TRUE(masks_[1].empty()) << "the kernel finds where there is room";
+  EXPECT_EQ(leases_.left_to_others(), 2);
+  for (int i = 0; i < 20; ++i) second_with(4, now);
+  EXPECT_EQ(cores(1), 1) << "never none";
+  for (int i = 0; i < 20; ++i) second_with(0, now);
+  EXPECT_EQ(cores(1), 4);
+}
+
+TEST_F(LeasesTest, OfWhatOthersLeaveEachHasItsOwnCores) {
+  arrive(1);
+  arrive(2);
+  milliseconds now = kStart;
+  for (int i = 0; i < 20; ++i) second_with(2, now);
+  EXPECT_EQ(cores(1), 1);
+  EXPECT_EQ(cores(2), 1);
+  EXPECT_EQ(masks_[1].size(), 1u);
+  EXPECT_EQ(masks_[2].size(), 1u);
+}
+
+TEST_F(LeasesTest, APinHoldsAlsoWhereNobodyElseIsAttached) {
+  arrive(1);
+  decide(kStart);
+  ASSERT_TRUE(leases_.pin(1, {1, 2}).ok());
+  decide(kStart);
+  EXPECT_EQ(masks_[1], (std::set<int>{1, 2}));
 }
 
 TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {

@@ -167,20 +167,23 @@ class LoadReadingTest : public ::testing::Test {
 TEST_F(LoadReadingTest, ReadsUnitsAndClients) {
   write("proc/stat",
         "cpu  100 0 0 0 0 0 0 0 0 0\n"
-        "cpu0 10 2 3 50 7 1 4 9 2 0\n"
+        "cpu0 12 5 3 45 7 1 4 9 2 0\n"
         "cpu2 20 0 0 70\n"
         "cpuX 1 1 1 1\n"
         "intr 12345 cpu1 1 1 1 1\n");
   write("proc/7/stat",
         "7 (a b) S 1 1 1 0 -1 4 0 0 0 0 30 12 5 5 20 0 1 0 99 0 0 0 0 0 0 0 0 0 0\n");
+  write("proc/6/stat",
+        "6 (nice) S 1 1 1 0 -1 4 0 0 0 0 30 12 5 5 39 19 1 0 98 0 0 0 0 0 0 0 0 0 0\n");
   write("proc/8/stat", "8 (cut off) S 1 1\n");
-  const LoadReading reading = read({7, 8, 9});
+  const LoadReading reading = read({6, 7, 8, 9});
   ASSERT_EQ(reading.units.size(), 2u);
   EXPECT_EQ(reading.units.at(0).busy, 20u);
   EXPECT_EQ(reading.units.at(0).stolen, 9u);
-  EXPECT_EQ(reading.units.at(0).idle, 57u);
+  EXPECT_EQ(reading.units.at(0).idle, 57u) << "niced processes give way";
   EXPECT_EQ(reading.units.at(2).busy, 20u);
-  ASSERT_EQ(reading.processes.size(), 1u);
+  ASSERT_EQ(reading.processes.size(), 2u);
+  EXPECT_EQ(reading.processes.at(6).busy_ticks, 0u);
   EXPECT_EQ(reading.processes.at(7).busy_ticks, 42u);  // its children's are not its own
   EXPECT_EQ(reading.processes.at(7).start_ticks, 99u);
 }

@@ -185,14 +185,15 @@ class Workspace:
         env.update(HOME=str(self.dir / "home"), TMPDIR=str(self.dir / "tmp"),
                    XDG_RUNTIME_DIR=str(self.runtime), XDG_CACHE_HOME=str(self.dir / "cache"),
                    XDG_CONFIG_HOME=str(self.dir / "config"), XDG_DATA_HOME=str(self.dir / "data"),
-                   XDG_STATE_HOME=str(self.dir / "state"), PYTHONDONTWRITEBYTECODE="1")
+                   XDG_STATE_HOME=str(self.dir / "state"), PYTHONDONTWRITEBYTECODE="1",
+                   OPTILE_OTHER_LOAD="ignore")  # tests run beside each other
         env.update(extra or {})
         return env
 
     # ---- the daemon
-    def start_daemon(self, store=None, wrap=lambda command: command):
+    def start_daemon(self, store=None, wrap=lambda command: command, options=()):
         command = wrap([str(OPTILED), "--socket", str(self.socket), "--store",
-                        str(store or self.store)])
+                        str(store or self.store), *options])
         log = (self.dir / "optiled.err").open("ab")
         with log:
             process = subprocess.Popen(command, env=self.environment(), stdin=subprocess.DEVNULL,

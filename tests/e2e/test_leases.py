@@ -28,10 +28,12 @@ def all_within(pid, units):
 
 @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to divide")
 class LeaseTest(EndToEndTest):
+    daemon_options = ()
+
     def setUp(self):
         super().setUp()
         self.env = blas(QUICK_BLAS)
-        self.space.start_daemon()
+        self.space.start_daemon(options=self.daemon_options)
         self.whole = os.sched_getaffinity(0)
 
     def start(self, *options, arguments=("--steps", FOREVER)):
@@ -106,6 +108,18 @@ class LeasesBetweenPrograms(LeaseTest):
         process = self.start("--share", "2.5", "--priority", "batch")
         lease = self.lease_of(process)
         self.assertEqual((2.5, "batch"), (lease["share"], lease["priority"]))
+
+
+class LeasesBesideOthers(LeaseTest):
+    daemon_options = ("--other-load", "yield")
+
+    def test_what_others_keep_busy_is_left_to_them(self):
+        training = self.start()
+        for _ in self.whole:
+            self.space.popen([PYTHON, "-c", "while True: pass"])
+        wait_until(lambda: self.space.get("/v1/leases")["left_to_others"] > 0, "others to be seen")
+        wait_until(lambda: len(self.lease_of(training)["units"]) < len(self.whole), "less for us")
+        self.assertTrue(self.has_masks(training, self.whole))
 
 
 class WordsAboutLeases(LeaseTest):

@@ -243,6 +243,79 @@ TEST(SessionReplay, APlanMadeUnderAnotherOwnWidthIsDropped) {
   for (std::size_t i = 0; i < 7; ++i) EXPECT_LE(client.planned_width(i), 3);
 }
 
+// A lease, not the program: then what was learned is obeyed as far as it goes, and learned anew
+// once that can be afforded.
+TEST(SessionReplay, APlanMadeForMoreCoresIsObeyedAsFarAsItFits) {
+  SessionOptions options = options_for(4);
+  options.stored = tuned_once(mixed_program());
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  client.run_steps(20);
+  ASSERT_TRUE(session.view().plan_replayed);
+  ASSERT_EQ(client.planned_width(2), 1);
+  ASSERT_EQ(client.planned_width(1), 2);
+  session.set_bounds(unbound(2), 2, 2);
+  client.set_own_width(2);
+  EXPECT_EQ(session.view().phase, Phase::kTuned);
+  EXPECT_TRUE(session.view().plan_replayed);
+  client.run_steps(20);
+  EXPECT_EQ(client.planned_width(2), 1);
+  EXPECT_EQ(client.planned_width(1), 2);
+  for (const PlanEntry& entry : client.page()->entries) EXPECT_LT(entry.width, 2);
+  client.run_steps(2000);
+  EXPECT_FALSE(session.view().plan_replayed);
+  EXPECT_EQ(session.view().phase, Phase::kTuned);
+}
+
+TEST(SessionReplay, WhatIsStoredForTheNewWidthIsInForceAtOnce) {
+  const StoredPlan wide = tuned_once(mixed_program());
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  client.run_steps(10);
+  ASSERT_FALSE(session.view().plan_replayed);
+  session.set_bounds(unbound(2), 2, 2, std::nullopt);
+  client.set_own_width(2);
+  client.run_steps(10);
+  session.set_bounds(unbound(4), 4, 4, wide);
+  client.set_own_width(4);
+  EXPECT_TRUE(session.view().plan_replayed);
+  client.run_steps(10);
+  EXPECT_EQ(client.planned_width(2), 1);
+  EXPECT_EQ(client.planned_width(1), 2);
+
+  StoredPlan other = wide;
+  other.own_width = 3;
+  other.step_fingerprint ^= 1;
+  session.set_bounds(unbound(3), 3, 3, other);
+  EXPECT_EQ(session.view().decision.find("for so many cores"), std::string::npos)
+      << "another program's";
+}
+
+TEST(SessionBounds, WhatEarlierRunsMeasuredIsPartOfTheCurve) {
+  SessionOptions options = options_for(4);
+  options.stored = tuned_once(wide_program());
+  Session session(options);
+  SimulatedClient client(session, wide_program(), {});
+  client.run_steps(60);
+  ASSERT_TRUE(session.view().plan_replayed);
+  const std::vector<double> guessed = session.step_seconds_by_cores(4);
+  ASSERT_EQ(guessed.size(), 4u);
+
+  for (const double ops : {8.0, 6.0, 9.0}) {
+    const auto key = static_cast<uint64_t>(ops == 8.0 ? 1000 : ops == 6.0 ? 1001 : 1002);
+    options.stored->times.push_back({key, 1, ops * kMs});
+    options.stored->times.push_back({key, 2, 0.9 * ops * kMs});
+    options.stored->times.push_back({key, 4, ops / 4 * kMs});
+  }
+  Session informed(options);
+  SimulatedClient second(informed, wide_program(), {});
+  second.run_steps(60);
+  const std::vector<double> known = informed.step_seconds_by_cores(4);
+  EXPECT_NEAR(known[0], 0.023, 0.0005);
+  EXPECT_NEAR(known[1], 0.0207, 0.0005);
+  EXPECT_NEAR(known[3], guessed[3], 0.0005);
+}
+
 TEST(SessionObserves, AndChangesNothing) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;

@@ -1,0 +1,34 @@
+// Numbers of ours as the store's columns hold them, and back. Only the store's sources include
+// this.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "daemon/database.h"
+
+namespace optile::daemon {
+
+// Keys are 64 unsigned bits in the program and the same bits as a signed number here.
+inline int64_t word(uint64_t unsigned_word) {
+  return static_cast<int64_t>(unsigned_word);
+}
+inline uint64_t unsigned_word(const Value& value) {
+  return static_cast<uint64_t>(as_integer(value));
+}
+
+// Numbers from a file that anybody may have edited.
+inline int small(const Value& value, int highest) {
+  return static_cast<int>(std::clamp<int64_t>(as_integer(value), 0, highest));
+}
+inline double seconds(const Value& value) {
+  const double read = as_real(value);
+  return std::isfinite(read) && read >= 0 ? read : 0;
+}
+// SQLite stores NaN as NULL, which the columns refuse.
+inline double finite(double number) {
+  return std::isfinite(number) ? number : 0;
+}
+
+}  // namespace optile::daemon
