@@ -149,7 +149,7 @@ void Client::publish() {
   }
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
                                 clock_->ticks_per_ns()};
-  surroundings.own_width_cap = own_width_cap();
+  surroundings.own_width_cap = page_cap();
   if (draft->own_width_cap > 0 &&
       (surroundings.own_width_cap == 0 || draft->own_width_cap < surroundings.own_width_cap)) {
     surroundings.own_width_cap = draft->own_width_cap;
@@ -175,6 +175,7 @@ void Client::undo(uint64_t key) {
 
 void Client::set_cases(CaseSet cases) {
   cases_ = std::move(cases);
+  narrowed_ = narrowed_ || own_width_cap() != 0;
   if (session_ == nullptr) return;
   std::optional<tuner::StoredPlan> stored;
   if (dependencies_.find_plan && own_width_ > 0) {
@@ -199,14 +200,29 @@ int Client::bounded_own_width() const {
   return cap == 0 ? own_width_ : std::min(own_width_, cap);
 }
 
+int Client::page_cap() const {
+  const int cap = own_width_cap();
+  return cap == 0 || cap + lent_ >= cores_at_attach_ ? 0 : cap + lent_;
+}
+
+void Client::set_lent(int cores) {
+  if (cores == std::exchange(lent_, cores) || session_ == nullptr) return;
+  session_->on_page_bounds_changed();
+  publish();
+}
+
+uint64_t Client::progress() const {
+  const std::optional<ClientHeader> header = reader_.header();
+  return header ? header->progress : 0;
+}
+
 std::vector<double> Client::step_seconds_by_cores(int most) const {
   return session_ == nullptr ? std::vector<double>{} : session_->step_seconds_by_cores(most);
 }
 
 void Client::set_process_stopped(bool stopped) {
-  const std::optional<ClientHeader> header = reader_.header();
-  const uint64_t progress = header ? header->progress : 0;
-  stopped_ = stopped && progress == std::exchange(progress_looked_at_, progress);
+  const uint64_t now = progress();
+  stopped_ = stopped && now == std::exchange(progress_looked_at_, now);
 }
 
 bool Client::profiling() const {
@@ -222,7 +238,8 @@ Conditions Client::conditions() const {
 }
 
 std::optional<RunRecord> Client::run_record() const {
-  if (session_ == nullptr) return std::nullopt;
+  // Runs are compared to judge launch plans; one with fewer cores says nothing about them.
+  if (session_ == nullptr || narrowed_) return std::nullopt;
   const tuner::SessionView seen = session_->view();
   RunRecord run;
   run.conditions = conditions();

@@ -69,6 +69,11 @@ class Client {
   void undo(uint64_t key);
   // Budget changed.
   void set_cases(CaseSet cases);
+  // So many cores more for a while, which others do not use: for what runs at its own width.
+  // Nothing is tuned for them.
+  void set_lent(int cores);
+  // Ops begun so far.
+  uint64_t progress() const;
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
 
@@ -85,7 +90,7 @@ class Client {
   double ring_fill() const { return reader_.fill(); }
   // What a run or a settled plan of this client is stored under, but for the machine.
   Conditions conditions() const;
-  // The run as the store keeps it; nullopt where no whole step was seen.
+  // The run as the store keeps it; nullopt where no whole step was seen, or some with fewer cores.
   std::optional<RunRecord> run_record() const;
   ClientView view(tuner::Detail detail = tuner::Detail::kWhole) const;
   uint64_t id() const { return id_; }
@@ -98,6 +103,7 @@ class Client {
   void publish();
   int own_width_cap() const;  // 0 = none
   int bounded_own_width() const;
+  int page_cap() const;  // the same with what is lent
   const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
 
   uint64_t id_;
@@ -124,6 +130,8 @@ class Client {
   perfmodel::Counts counts_;
   bool dying_ = false;
   bool stopped_ = false;
+  int lent_ = 0;
+  bool narrowed_ = false;  // by a lease or a budget, at some time
   uint64_t progress_looked_at_ = 0;
 };
 

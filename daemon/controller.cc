@@ -90,6 +90,7 @@ Controller::Controller(Dependencies dependencies)
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
       flush_wait_ns_(kFlushEveryNs) {
+  busy_time_ = std::move(dependencies.busy_time);
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   if (dependencies.confine) {
     leases_.emplace(
@@ -203,6 +204,7 @@ void Controller::refresh_budgets() {
   if (!leases_) return;
   leases_->set_budget(budget_, since_start());
   leases_->confine_again();
+  for (auto& [id, place] : clients_) lend(place);
   tell_demands();
   decide_leases();
 }
@@ -265,6 +267,13 @@ void Controller::decide_leases() {
 
 void Controller::take_lease(Place& place, Leases::Granted granted) {
   say_("lease: " + granted.reason);
+  // What is lent comes and goes: its session hears nothing of it.
+  if (place.lease && !granted.last && granted.cores == place.lease->cores &&
+      (granted.lent != 0 || place.lease->lent != 0)) {
+    place.lease->lent = granted.lent;
+    lend(place);
+    return;
+  }
   if (granted.last) {
     place.lease.reset();
     place.now = budget_now(place);
@@ -272,6 +281,41 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     place.lease = std::move(granted);
   }
   place.client->set_cases(make_case_set(machine_, leased(place)));
+  lend(place);
+}
+
+// Only to who runs at its own widths: what a plan or a search is about is so many cores and no
+// more.
+void Controller::lend(Place& place) {
+  const int lent = place.lease ? place.lease->lent : 0;
+  const auto seen = place.client->view(tuner::Detail::kFigures).session;
+  place.client->set_lent(seen && seen->own_widths_in_force ? lent : 0);
+}
+
+std::optional<milliseconds> Controller::next_look() const {
+  if (!leases_ || !busy_time_ || leases_->table().clients() < 2) return std::nullopt;
+  const bool waited_for = std::any_of(clients_.begin(), clients_.end(),
+                                      [](const auto& one) { return one.second.waiting.waiting(); });
+  return waited_for ? WaitingWatch::kEveryWaiting : WaitingWatch::kEvery;
+}
+
+void Controller::look_for_waiting() {
+  if (!leases_ || !busy_time_) return;
+  bool changed = false;
+  for (auto& [id, place] : clients_) {
+    if (!leases_->has(id)) continue;
+    const int pid = place.client->hello().pid;
+    const bool news = place.waiting.look(since_start(), place.client->progress(),
+                                         [this, pid] { return busy_time_(pid); });
+    if (!news) continue;
+    changed = true;
+    if (place.waiting.waiting()) {
+      leases_->wait(id);
+    } else {
+      leases_->wake(id);
+    }
+  }
+  if (changed) decide_leases();
 }
 
 base::Status Controller::change_lease(const LeaseWord& word) {

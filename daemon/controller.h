@@ -16,6 +16,7 @@
 #include "daemon/client.h"
 #include "daemon/leases.h"
 #include "daemon/store.h"
+#include "daemon/waiting_watch.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/launch_plan.h"
 #include "perfmodel/machine.h"
@@ -46,6 +47,9 @@ class Controller {
     std::function<bool(int pid)> is_stopped = {};
     // What happens to leases, a line each; without it nobody is told.
     std::function<void(const std::string& line)> say = {};
+    // Processor time of all threads of a process so far; nullopt: it cannot be told. Without it
+    // nobody is seen to wait.
+    std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time = {};
     // Leases::Dependencies::read_load.
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
   };
@@ -65,6 +69,10 @@ class Controller {
   // Reads the budgets again, and who is stopped; to be called about once a second while there are
   // clients.
   void refresh_budgets();
+  // Whose cores can be lent meanwhile, and who wants them back; to be called again after
+  // next_look(). nullopt: there is nobody to lend to.
+  void look_for_waiting();
+  std::optional<std::chrono::milliseconds> next_look() const;
   // Writes what is due; `now`: also what is not.
   void flush(bool now);
   // How long until what could not be written is tried again; nullopt when nothing waits. To be
@@ -139,12 +147,14 @@ class Controller {
     perfmodel::Budget at_attach;
     perfmodel::Budget now;
     std::optional<Leases::Granted> lease;
+    WaitingWatch waiting = {};
   };
   perfmodel::Budget budget_now(const Place& place) const;
   static perfmodel::Budget leased(const Place& place);
   void lease_to(uint64_t id);
   void take_lease(Place& place, Leases::Granted granted);
   void tell_demands();
+  static void lend(Place& place);
   void decide_leases();
   std::chrono::milliseconds since_start() const;
   void remember(ClientView view);
@@ -158,6 +168,7 @@ class Controller {
   Clocks clocks_;
   std::function<perfmodel::Budget(int pid)> read_budget_;
   std::function<bool(int pid)> is_stopped_;
+  std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;

@@ -32,6 +32,14 @@ bool is_stopped(int pid) {
   return stat && stat->stopped();
 }
 
+std::optional<std::chrono::milliseconds> busy_time(int pid) {
+  static const long kTicksPerSecond = sysconf(_SC_CLK_TCK);
+  const Result<ProcessEntry> entry = ProcessEntry::open(pid);
+  const std::optional<ProcessStat> stat = entry.ok() ? entry.value().stat() : std::nullopt;
+  if (!stat || kTicksPerSecond <= 0) return std::nullopt;
+  return std::chrono::milliseconds(static_cast<int64_t>(stat->busy_ticks) * 1000 / kTicksPerSecond);
+}
+
 // Load is of this machine only, not of a described one.
 std::function<LoadReading(const std::vector<int>& pids)> load_reader(const Config& config) {
   if (config.machine != kHost || config.other_load == OtherLoad::kIgnore) return {};
@@ -81,7 +89,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this](uint64_t client, int pid, const std::vector<int>& units) {
         confinement_->confine(client, pid, units);
       },
-      is_stopped, [this](const std::string& line) { log_->say(line); }, load_reader(config_)});
+      is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
+      load_reader(config_)});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
@@ -139,6 +148,7 @@ void Daemon::stop() {
   if (attach_ != nullptr) unlink(attach_path(config_).c_str());
   error_code ignored;
   drain_timer_.cancel(ignored);
+  look_timer_.cancel(ignored);
   idle_timer_.cancel(ignored);
   signals_.cancel(ignored);
   if (http_ != nullptr) http_->stop();
@@ -171,6 +181,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   drain_timer_.cancel();
   draining_ = false;
   schedule_drain();
+  schedule_look();
   return admission;
 }
 
@@ -234,6 +245,21 @@ void Daemon::schedule_drain() {
     refresh_budgets_if_due();
     controller_->drain();
     schedule_drain();
+  });
+}
+
+// While several clients have leases.
+void Daemon::schedule_look() {
+  if (looking_ || stopped_) return;
+  const std::optional<std::chrono::milliseconds> next = controller_->next_look();
+  if (!next) return;
+  looking_ = true;
+  look_timer_.expires_after(*next);
+  look_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    looking_ = false;
+    controller_->look_for_waiting();
+    schedule_look();
   });
 }
 

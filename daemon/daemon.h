@@ -62,6 +62,7 @@ class Daemon {
   void await_deaths();
   void schedule_drain();
   void refresh_budgets_if_due();
+  void schedule_look();
   void update_idle_timer();
   perfmodel::Budget budget_of(const perfmodel::Machine& machine, int pid) const;
 
@@ -72,6 +73,7 @@ class Daemon {
   std::unique_ptr<Store> store_;
   boost::asio::io_context io_{1};
   boost::asio::steady_timer drain_timer_{io_};
+  boost::asio::steady_timer look_timer_{io_};
   boost::asio::steady_timer idle_timer_{io_};
   boost::asio::signal_set signals_{io_};
   std::unique_ptr<Confinement> confinement_;
@@ -85,6 +87,7 @@ class Daemon {
   std::unique_ptr<MetricsOutlets> outlets_;
   uint64_t budget_read_ns_ = 0;
   bool draining_ = false;
+  bool looking_ = false;
   bool idle_armed_ = false;
   bool stopped_ = false;
 };

@@ -77,7 +77,8 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   if (found == clients_.end()) return;
   Client& known = found->second;
   known.settled = settled;
-  if (settled && measured > 0 && known.granted > 0) known.measured[known.granted] = measured;
+  if (settled && measured > 0 && known.granted > 0 && known.lent == 0)
+    known.measured[known.granted] = measured;
   std::vector<double> seconds = predicted;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const auto at = known.measured.find(static_cast<int>(i) + 1);
@@ -101,6 +102,20 @@ void Leases::tell_curves() {
     if (client.progress.empty()) continue;
     (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, 1, client.cores);
   }
+}
+
+void Leases::wait(uint64_t client) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || !table_.wait(client).ok()) return;
+  found->second.waits = true;
+  must_decide_ = true;
+}
+
+void Leases::wake(uint64_t client) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || !table_.wake(client).ok()) return;
+  found->second.waits = false;
+  must_decide_ = true;
 }
 
 // Nobody waits for the end of a search after a word of the user.
@@ -158,7 +173,14 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   const auto found = clients_.find(change.id);
   if (found == clients_.end()) return;
   Client& client = found->second;
-  client.granted = change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size());
+  // It uses none, and finds its own again when it wakes.
+  if (client.waits && change.lease.empty() && !change.last) {
+    (void)table_.confirm(change.id, change.sequence);
+    return;
+  }
+  client.lent = lent_to(change.id);
+  client.granted =
+      change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size()) - client.lent;
   client.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
   const bool free = needs_no_mask(change);
   dependencies_.confine(change.id, client.pid, free ? std::vector<int>{} : client.units);
@@ -168,6 +190,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   one.client = change.id;
   one.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
   one.cores = std::max(1, client.granted);
+  one.lent = client.lent;
   one.last = change.last;
   one.reason = change.reason;
   granted.push_back(std::move(one));
@@ -183,6 +206,16 @@ bool Leases::needs_no_mask(const sched::LeaseChange& change) const {
   const std::vector<sched::LeaseView> leases = table_.view();
   return std::none_of(leases.begin(), leases.end(),
                       [&](const auto& lease) { return lease.id == change.id && lease.pinned; });
+}
+
+int Leases::lent_to(uint64_t client) const {
+  const std::vector<sched::LeaseView> leases = table_.view();
+  const auto found = std::find_if(leases.begin(), leases.end(),
+                                  [&](const auto& lease) { return lease.id == client; });
+  if (found == leases.end() || found->claim <= 0) return 0;
+  // As many of them as it has already.
+  return std::clamp(static_cast<int>(found->granted.cores.size()) - found->claim, 0,
+                    found->borrowed);
 }
 
 void Leases::confine_again() {

@@ -49,6 +49,10 @@ class Leases {
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
 
+  // It can use no core for now, and can again. Meanwhile its cores are lent; its masks stay.
+  void wait(uint64_t client);
+  void wake(uint64_t client);
+
   // Words of the user, by LeaseTable's rules and with its errors; the next decide() follows them.
   base::Status share(uint64_t client, double share);
   base::Status pin(uint64_t client, std::vector<int> cores);  // of the machine, not units
@@ -60,7 +64,8 @@ class Leases {
   struct Granted {
     uint64_t client = 0;
     std::vector<int> units;  // os indices; empty: no lease yet, one core in turns
-    int cores = 1;           // whole ones
+    int cores = 1;           // whole ones, without those that others lend it
+    int lent = 0;            // cores of others that wait
     bool last = false;       // it was detached: no lease any more
     std::string reason;
   };
@@ -81,6 +86,8 @@ class Leases {
     int granted = 0;                 // whole cores
     std::vector<double> progress;    // as the table is told while there are others
     bool settled = false;
+    bool waits = false;
+    int lent = 0;
   };
   base::Status heard(base::Status status);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
@@ -88,6 +95,7 @@ class Leases {
   bool someone_searches() const;
   void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now);
   bool needs_no_mask(const sched::LeaseChange& change) const;
+  int lent_to(uint64_t client) const;
 
   sched::LeaseTable table_;
   Dependencies dependencies_;

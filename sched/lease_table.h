@@ -102,6 +102,7 @@ class LeaseTable {
   const LeaseCounters& counters() const { return counters_; }
   const perfmodel::Budget& budget() const { return budget_; }
   const perfmodel::Machine& machine() const { return machine_; }
+  std::size_t clients() const { return clients_.size(); }
   double held_cores() const;  // sum of what all may be using
   int lent_cores() const;     // beyond claims
 

@@ -72,6 +72,9 @@ void Session::set_bounds(std::vector<Case> cases, int cores, int own_width,
                          const std::optional<StoredPlan>& stored) {
   state_->set_bounds(std::move(cases), cores, own_width, stored);
 }
+void Session::on_page_bounds_changed() {
+  state_->on_page_bounds_changed();
+}
 void Session::on_surroundings_changed() {
   state_->on_surroundings_changed();
 }

@@ -164,6 +164,8 @@ class Session {
   void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored = std::nullopt);
 
+  // What the caller adds to a page changed: the next take_plan() has one.
+  void on_page_bounds_changed();
   // A neighbour came or left: what the plan was made under may not hold any more.
   void on_surroundings_changed();
   // The client stopped obeying an entry: it was slower than the program's own width afterwards.

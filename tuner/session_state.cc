@@ -170,6 +170,11 @@ void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_widt
   restart_exploring();
 }
 
+void Session::State::on_page_bounds_changed() {
+  bounds_changed_ = true;
+  changed();
+}
+
 // A stored plan that serves for the present own width comes into force, or stays.
 bool Session::State::replay_under(const std::optional<StoredPlan>& stored) {
   std::optional<StoredPlan> before = std::exchange(replay_, stored);

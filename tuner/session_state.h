@@ -42,6 +42,7 @@ class Session::State {
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
   void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored);
+  void on_page_bounds_changed();
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);

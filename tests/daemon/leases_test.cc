@@ -44,7 +44,7 @@ class LeasesTest : public testing::Test {
   void confine(uint64_t client, const std::vector<int>& units) {
     masks_[client] = {units.begin(), units.end()};
     for (const auto& [other, mask] : masks_) {
-      if (other == client || in_turns_) continue;
+      if (other == client || in_turns_ || lent_out_.contains(other)) continue;
       for (int unit : units) EXPECT_FALSE(mask.contains(unit)) << client << " and " << other;
     }
   }
@@ -63,7 +63,8 @@ class LeasesTest : public testing::Test {
 
   perfmodel::Machine machine_;
   LoadReading load_;
-  bool in_turns_ = false;  // cores are shared
+  bool in_turns_ = false;        // cores are shared
+  std::set<uint64_t> lent_out_;  // whose masks do not count: it waits
   std::map<uint64_t, std::set<int>> masks_;
   std::map<uint64_t, Leases::Granted> granted_;
   Leases leases_;
@@ -223,6 +224,30 @@ TEST_F(LeasesTest, OfWhatOthersLeaveEachHasItsOwnCores) {
   EXPECT_EQ(cores(2), 1);
   EXPECT_EQ(masks_[1].size(), 1u);
   EXPECT_EQ(masks_[2].size(), 1u);
+}
+
+TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  scales(2);
+  decide(kStart + seconds(1));
+  const std::set<int> own = masks_[2];
+  ASSERT_EQ(own.size(), 2u);
+  lent_out_ = {2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  EXPECT_EQ(masks_[1].size(), 0u) << "everything";
+  EXPECT_EQ(cores(1), 2) << "what is lent is no lease";
+  EXPECT_EQ(granted_.at(1).lent, 2);
+  EXPECT_EQ(masks_[2], own);
+  leases_.wake(2);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(masks_[1].size(), 2u);
+  EXPECT_EQ(masks_[2], own);
 }
 
 TEST_F(LeasesTest, APinHoldsAlsoWhereNobodyElseIsAttached) {

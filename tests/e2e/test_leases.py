@@ -95,6 +95,18 @@ class LeasesBetweenPrograms(LeaseTest):
         left = self.space.get("/v1/leases")["clients"]
         self.assertEqual([staying.pid], [one["pid"] for one in left])
 
+    def test_who_waits_lends_its_cores_and_gets_them_back(self):
+        waiting = self.start(arguments=("--steps", FOREVER, "--pause-at", "90"))
+        working = self.start()
+        read_until(waiting, "paused")
+        self.wait_for_masks(working, self.whole)
+        wait_until(lambda: self.space.get("/v1/leases")["lent_cores"] > 0, "something to be lent")
+        self.assertTrue(self.lease_of(waiting)["idle"])
+        waiting.stdin.write("\n")
+        waiting.stdin.flush()
+        self.wait_until_apart(waiting, working)
+        self.assertEqual(0, self.space.get("/v1/leases")["lent_cores"])
+
     def test_a_killed_program_leaves_nothing_behind(self):
         killed, staying = self.start(), self.start()
         self.wait_until_apart(killed, staying)

@@ -1,0 +1,40 @@
+// Whether a client waits for something else than the processor: data, a file, a peer. Told by the
+// ops that it begins and the processor time that its process uses. Pure; the daemon's one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace optile::daemon {
+
+class WaitingWatch {
+ public:
+  // Quiet for so long, it waits. Programs whose pauses end soon after that are given longer.
+  static constexpr std::chrono::milliseconds kPatience{60};
+  static constexpr std::chrono::milliseconds kLongestPatience{2000};
+  // How often to look: at who works, and at who waits.
+  static constexpr std::chrono::milliseconds kEvery{20};
+  static constexpr std::chrono::milliseconds kEveryWaiting{10};
+
+  // Whether the answer is another one than before. `progress`: ops begun. `busy`: processor time of
+  // all its threads so far, asked for only where no op began since the last look; without an answer
+  // it is taken to work. `now` never goes back.
+  bool look(std::chrono::milliseconds now, uint64_t progress,
+            const std::function<std::optional<std::chrono::milliseconds>()>& busy);
+  bool waiting() const { return waiting_; }
+
+ private:
+  bool works(std::chrono::milliseconds now, uint64_t progress,
+             const std::function<std::optional<std::chrono::milliseconds>()>& busy);
+
+  bool waiting_ = false;
+  uint64_t progress_ = 0;
+  std::chrono::milliseconds quiet_since_{0};
+  std::optional<std::chrono::milliseconds> busy_then_;  // when the quiet began
+  std::chrono::milliseconds waits_since_{0};
+  std::chrono::milliseconds patience_ = kPatience;
+};
+
+}  // namespace optile::daemon
