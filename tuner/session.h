@@ -56,6 +56,7 @@ struct OpEvent {
   bool first_touch = false;
   bool own_width = false;  // ran at the program's own width
   bool steerable = true;
+  bool in_company = false;    // other threads were inside ops meanwhile: no sample
   std::optional<int> column;  // of the schedule
   uint64_t plan = 0;          // sequence number of the PlanDraft in force; 0 = none
 };
@@ -67,7 +68,8 @@ struct StepEvent {
   perfmodel::Nanoseconds steerable{0};
   uint32_t ops = 0;
   uint32_t width_changes = 0;
-  bool mixed = false;  // the plan changed inside
+  bool mixed = false;       // the plan changed inside
+  bool in_company = false;  // most of it
   std::optional<int> column;
   uint64_t plan = 0;
 };
@@ -150,7 +152,9 @@ class Session {
   // In the order of their ends. Events may be missing (dropped), never repeated.
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
-  // Ops that the client has begun since attach, on all its threads; at every look at the client.
+  // Another thread of the client is followed from now on: its ops are another sequence.
+  void on_issuer_changed();
+  // Ops that the client has begun since attach; at every look at the client.
   // A tuned client sends no op events, and none of a step whose marker never comes again: this is
   // how its session notices that the program has turned to something else.
   // `steps_begun` counts those that passed unwatched as well.
