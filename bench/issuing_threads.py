@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Times a program whose threads issue ops at the same time: as recommended, with the cores divided by
-hand, and under optile, interleaved.
+"""Times a program whose threads issue ops at the same time: as recommended, with the cores divided
+by hand, and under optile, interleaved.
 
     issuing_threads.py --threads 2 --threads 4 --kind convolution --rounds 8
-    issuing_threads.py --options '--openmp keep --wait keep'      sharing without a launch plan
+    issuing_threads.py --variable OMP_WAIT_POLICY=passive --options '--openmp keep --wait keep'
+
+The second form leaves the launch plan out of it: what remains is the sharing.
 
 Every round runs each form once, in fresh processes, in an order that rotates. A ratio is taken
 inside each round: passes a second under optile over those of another form. The results of all runs
@@ -33,11 +35,14 @@ PYTHON = "/usr/bin/python3"
 FORMS = ("recommended", "divided by hand", "optile")
 PATIENCE = 120.0
 
+Runs = Dict[str, List[Dict[str, Any]]]
+
 
 def run_once(command: Sequence[str], environment: Dict[str, str]) -> Dict[str, Any]:
     finished = subprocess.run(
-        list(command), env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+        list(command), env=environment, capture_output=True, text=True, timeout=PATIENCE,
+        check=False,
+    )  # fmt: skip
     if finished.returncode != 0:
         raise RunError(f"status {finished.returncode} of {' '.join(command)}: {finished.stderr}")
     answer = json.loads(finished.stdout)
@@ -58,6 +63,7 @@ class Forms:
         environment = settings.clean_environment(self._options.blas)
         each = max(1, self._cores // threads) if form == "divided by hand" else self._cores
         environment["OMP_NUM_THREADS"] = str(each)
+        environment.update(word.split("=", 1) for word in self._options.variable)
         command = [PYTHON, str(WORKLOAD), kind, "--threads", str(threads),
                    "--seconds", str(self._options.seconds)]  # fmt: skip
         if form != "optile":
@@ -68,8 +74,8 @@ class Forms:
         return {**answer, "sharing": report.get("sharing"), "decision": report.get("decision")}
 
 
-def rounds_of(forms: Forms, kind: str, threads: int, rounds: int) -> Dict[str, List[Dict[str, Any]]]:
-    runs: Dict[str, List[Dict[str, Any]]] = {form: [] for form in FORMS}
+def rounds_of(forms: Forms, kind: str, threads: int, rounds: int) -> Runs:
+    runs: Runs = {form: [] for form in FORMS}
     for one in range(rounds):
         for form in (*FORMS[one % len(FORMS) :], *FORMS[: one % len(FORMS)]):
             runs[form].append(forms.run(form, kind, threads))
@@ -81,7 +87,7 @@ def rounds_of(forms: Forms, kind: str, threads: int, rounds: int) -> Dict[str, L
     return runs
 
 
-def compared(runs: Dict[str, List[Dict[str, Any]]]) -> Dict[str, ratios.Ratio]:
+def compared(runs: Runs) -> Dict[str, ratios.Ratio]:
     seconds = {form: [1 / run["passes_per_second"] for run in each] for form, each in runs.items()}
     return {form: ratios.times_as_fast(seconds[form], seconds["optile"]) for form in FORMS[:2]}
 
@@ -111,6 +117,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=4.0, help="timed, of each run")
     parser.add_argument("--blas", default="openblas-openmp")
+    parser.add_argument("--variable", action="append", default=[], metavar="NAME=VALUE",
+                        help="for every form")  # fmt: skip
     parser.add_argument("--options", default="", help="words for optile run")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
@@ -125,7 +133,8 @@ def main() -> int:
     print("\n".join(rows))
     if options.json:
         machine = {"cores": settings.usable_cores(), "blas": options.blas}
-        options.json.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
+        text = json.dumps({"machine": machine, "results": results}, indent=1)
+        options.json.write_text(text + "\n", encoding="utf-8")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Several Python threads that run the same ops at the same time, or strictly in turns. PyTorch lets go
-of the interpreter's lock inside an op.
+"""Several Python threads that run the same ops at the same time, or strictly in turns. PyTorch lets
+go of the interpreter's lock inside an op.
 
 Prints how many passes gave another result than the thread's first one, and how often a thread's own
-count was not what it was before. With --wait it stops after half of its passes, says "ready" and goes
-on after a line of input.
+count was not what it was before. With --wait it stops after half of its passes, says "ready" and
+goes on after a line of input.
 """
 import argparse
 import sys
@@ -52,7 +52,7 @@ def work(issuer, steps, meet, turns, mine):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=160)
+    parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--turns", action="store_true")
     parser.add_argument("--wait", action="store_true")
     options = parser.parse_args()
