@@ -8,8 +8,8 @@ by hand, and under optile, interleaved.
 The second form leaves the launch plan out of it: what remains is the sharing.
 
 Every round runs each form once, in fresh processes, in an order that rotates. A ratio is taken
-inside each round: passes a second under optile over those of another form. The results of all runs
-have to be the same to six digits.
+inside each round: passes under optile over those of another form, in a second and in a second of
+processor time. The results of all runs have to be the same to six digits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Forms:
         environment = settings.clean_environment(self._options.blas)
         each = max(1, self._cores // threads) if form == "divided by hand" else self._cores
         environment["OMP_NUM_THREADS"] = str(each)
-        environment.update(word.split("=", 1) for word in self._options.variable)
+        for word in self._options.variable:
+            name, _, text = word.partition("=")
+            environment[name] = text
         command = [PYTHON, str(WORKLOAD), kind, "--threads", str(threads),
                    "--seconds", str(self._options.seconds)]  # fmt: skip
         if form != "optile":
@@ -87,9 +89,20 @@ def rounds_of(forms: Forms, kind: str, threads: int, rounds: int) -> Runs:
     return runs
 
 
-def compared(runs: Runs) -> Dict[str, ratios.Ratio]:
-    seconds = {form: [1 / run["passes_per_second"] for run in each] for form, each in runs.items()}
+def compared(runs: Runs, figure: str) -> Dict[str, ratios.Ratio]:
+    seconds = {form: [1 / run[figure] for run in each] for form, each in runs.items()}
     return {form: ratios.times_as_fast(seconds[form], seconds["optile"]) for form in FORMS[:2]}
+
+
+def outcome(kind: str, threads: int, runs: Runs) -> Tuple[str, Dict[str, Any]]:
+    row = f"{kind}, {threads} threads, passes under optile"
+    result: Dict[str, Any] = {"kind": kind, "threads": threads, "runs": runs}
+    for figure in ("passes_per_second", "passes_per_cpu_second"):
+        ratio = compared(runs, figure)
+        row += f"\n  {figure[7:].replace('_', ' '):16}"
+        row += ", ".join(f" {one} times {form}" for form, one in ratio.items())
+        result[figure] = {form: one.as_json() for form, one in ratio.items()}
+    return row, result
 
 
 def measure(options: argparse.Namespace) -> Tuple[List[str], List[Dict[str, Any]]]:
@@ -100,12 +113,9 @@ def measure(options: argparse.Namespace) -> Tuple[List[str], List[Dict[str, Any]
             for kind in options.kind:
                 for threads in options.threads:
                     runs = rounds_of(forms, kind, threads, options.rounds)
-                    ratio = compared(runs)
-                    rows.append(f"{kind:12} {threads} threads: {ratio[FORMS[0]]} times as fast as "
-                                f"{FORMS[0]}, {ratio[FORMS[1]]} as {FORMS[1]}")  # fmt: skip
-                    results.append({"kind": kind, "threads": threads, "runs": runs,
-                                    "times_as_fast": {form: one.as_json()
-                                                      for form, one in ratio.items()}})  # fmt: skip
+                    row, result = outcome(kind, threads, runs)
+                    rows.append(row)
+                    results.append(result)
                     progress(rows[-1])
     return rows, results
 

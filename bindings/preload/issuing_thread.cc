@@ -9,11 +9,13 @@
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
+
+uint32_t claimed_ever = 0;
+
 namespace {
 
 IssuingThread threads[kMostIssuing];
 uint32_t owners[kMostIssuing];  // thread ids; 0 = free
-uint32_t claimed_ever = 0;
 pthread_key_t end_of_thread;
 bool ends_are_told = false;
 
@@ -83,14 +85,6 @@ bool meets_first(IssuingThread& thread, uint32_t op_id) {
   if ((word & bit) != 0) return false;
   word |= bit;
   return true;
-}
-
-bool several_threads_issue() {
-  return __atomic_load_n(&claimed_ever, __ATOMIC_RELAXED) > 1;
-}
-
-uint32_t issuing_threads_so_far() {
-  return __atomic_load_n(&claimed_ever, __ATOMIC_RELAXED);
 }
 
 }  // namespace optile::preload

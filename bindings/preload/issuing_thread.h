@@ -73,9 +73,14 @@ IssuingThread* issuing_thread();
 IssuingThread* known_issuing_thread();
 // True the first time that this thread meets the op.
 bool meets_first(IssuingThread& thread, uint32_t op_id);
+// Threads that have issued ops so far. Asked several times in each op, hence in the open.
+extern uint32_t claimed_ever;
+inline uint32_t issuing_threads_so_far() {
+  return __atomic_load_n(&claimed_ever, __ATOMIC_RELAXED);
+}
 // True once a second thread has issued ops.
-bool several_threads_issue();
-// Threads that have issued ops so far.
-uint32_t issuing_threads_so_far();
+inline bool several_threads_issue() {
+  return issuing_threads_so_far() > 1;
+}
 
 }  // namespace optile::preload
