@@ -27,7 +27,9 @@ uint64_t bit_of(uint32_t slot) {
   return UINT64_C(1) << (kWidthBits + slot);
 }
 
+// Mostly nobody or one; what counts more of them is a call on processors of the oldest kind.
 uint32_t count(uint64_t who) {
+  if ((who & (who - 1)) == 0) return who != 0 ? 1 : 0;
   return static_cast<uint32_t>(__builtin_popcountll(who));
 }
 
@@ -123,7 +125,9 @@ bool leave_op(uint32_t slot, IssuerPart* part, uint64_t now) {
   const uint64_t whole = now - part->entered;
   const uint64_t others = spent - part->spent - whole;
   // Somebody was between its two words: that one op says nothing.
-  if (whole != 0 && others / kMostIssuing <= whole) {
+  if (others == 0) {
+    note_company(part, 0);
+  } else if (whole != 0 && others / kMostIssuing <= whole) {
     note_company(part, static_cast<uint32_t>(others * kOneOther / whole));
   }
   const bool was_joined = (__atomic_load_n(&shared.joined, __ATOMIC_RELAXED) & mine) != 0;
