@@ -79,7 +79,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--warmup", type=float, default=2.0, help="seconds before the timed ones")
+    parser.add_argument("--warmup", type=float, default=1.0, help="seconds before the timed ones")
     parser.add_argument("--seconds", type=float, default=4.0)
     options = parser.parse_args()
     workers: List[Worker] = [Worker(options.kind, i) for i in range(options.threads)]

@@ -7,7 +7,7 @@ namespace {
 constexpr uint64_t kWidthBits = 16;
 constexpr uint64_t kWidths = (UINT64_C(1) << kWidthBits) - 1;
 constexpr uint32_t kWidest = 1023;  // counted of one thread, so that the sum of all fits
-static_assert(kMostIssuing * kWidest <= kWidths, "the sum of all widths has its bits");
+static_assert(uint64_t{kMostIssuing} * kWidest <= kWidths, "the sum of all widths has its bits");
 static_assert(kWidthBits + kMostIssuing <= 64, "every thread has its bit");
 
 constexpr int32_t kFading = 8;  // ops that the mean remembers
@@ -76,12 +76,9 @@ void note_company(IssuerPart* part, uint32_t others) {
 uint32_t settle_limit(IssuerPart* part, uint32_t available) {
   // A team of one is no team: taking it costs the next op nothing.
   if (available <= 1) return 1;
-  if (part->limit == 0 || available < part->limit) {
-    part->limit = available;
-    part->spare = 0;
-  } else if (available == part->limit) {
-    part->spare = 0;
-  } else if (++part->spare >= kPatience) {
+  const bool wider = part->limit != 0 && available > part->limit;
+  part->spare = wider ? part->spare + 1 : 0;
+  if (!wider || part->spare >= kPatience) {
     part->limit = available;
     part->spare = 0;
   }

@@ -17,9 +17,9 @@ namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
-constexpr int kRounds = 100;
+constexpr int kRounds = 64;
 constexpr int kWaits = 20;
-constexpr int kSettled = 60;  // rounds after which everybody knows its company
+constexpr int kSettled = 40;  // rounds after which everybody knows its company
 using Issuers = OpBoundary;
 
 // An op with a region inside, at the width that the thread has then. Returns the team's size.
