@@ -17,7 +17,7 @@ constexpr std::array<std::pair<uint32_t, const char*>, 12> kFallbackTexts = {{
     {OPTILE_FALLBACK_BRIDGE_MISSING,
      "no bridge for this version of PyTorch: its ops were not seen, only their regions"},
     {OPTILE_FALLBACK_OPS_FULL, "more ops than can be registered: the rest ran untouched"},
-    {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than slots: the rest ran untouched"},
+    {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than rings: nothing is known of the rest"},
     {OPTILE_FALLBACK_USER_BINDING, "you bound the threads yourself: masks were left alone"},
     {OPTILE_FALLBACK_MASK_REFUSED, "the kernel refused a mask: threads were left unbound"},
     {OPTILE_FALLBACK_RUNTIME_UNSUITABLE,
