@@ -154,20 +154,17 @@ class Session {
   void on_step(const StepEvent& event);
   // Another thread of the client is followed from now on: its ops are another sequence.
   void on_issuer_changed();
-  // Ops that the client has begun since attach; at every look at the client.
-  // A tuned client sends no op events, and none of a step whose marker never comes again: this is
-  // how its session notices that the program has turned to something else.
-  // `steps_begun` counts those that passed unwatched as well.
+  // Ops that the client has begun since attach; at every look at the client. A tuned one sends no
+  // op events, and none of a step whose marker never comes again: this is how its session notices
+  // that the program has turned to something else. `steps_begun` counts those unwatched as well.
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
-
   // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from
   // now on. `stored`: what is known for that width, in force at once where the step is the same. A
   // stored plan for more cores stays as far as it fits. Otherwise whole steps are compared anew.
   void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored = std::nullopt);
-
   // A neighbour came or left: what the plan was made under may not hold any more.
   void on_surroundings_changed();
   // The client stopped obeying an entry: it was slower than the program's own width afterwards.
