@@ -119,7 +119,6 @@ void Client::follow(const ClientHeader& header) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
   }
   fallbacks_ = header.fallbacks;
-  session_->on_progress(header.progress, header.steps);
   for (perfmodel::OpDescription& op : reader_.new_ops()) session_->add_op(std::move(op));
   for (const DisabledEntry& entry : reader_.new_disabled(*clock_)) {
     session_->on_entry_disabled(entry.place, entry.under_entry, entry.at_own_width);
@@ -128,11 +127,21 @@ void Client::follow(const ClientHeader& header) {
 
 void Client::feed(const ClientHeader& header) {
   const ClientReader::Context context{&*clock_, &schedule_lengths_, &header.counter_groups};
-  for (const ClientEvent& event : reader_.read(context)) {
-    if (event.op) session_->on_op(*event.op);
-    if (event.counts) counts_.add(*event.counts);
-    if (event.step) session_->on_step(*event.step);
+  const std::vector<ClientEvent> events = reader_.read(context);
+  for (const ClientEvent& event : events) {
+    if (event.op) main_issuer_.add(event.slot, event.op->duration);
   }
+  if (main_issuer_.choose()) session_->on_issuer_changed();
+  session_->on_progress(main_issuer_.ops_of_it(header.progress), header.steps);
+  for (const ClientEvent& event : events) {
+    if (event.counts) counts_.add(*event.counts);
+    // Several threads' ops are no sequence, and only steps that the program declares are
+    // everybody's.
+    const bool followed = event.slot == main_issuer_.slot();
+    if (event.op && followed) session_->on_op(*event.op);
+    if (event.step && (followed || header.annotations > 0)) session_->on_step(*event.step);
+  }
+  writer_.set_sharing(shared_cores(), main_issuer_.slot());
   for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
     writer_.set_tail(slot, reader_.tail(slot));
   }
@@ -169,7 +178,9 @@ void Client::on_surroundings_changed() {
 
 void Client::undo(uint64_t key) {
   if (session_ == nullptr) return;
+  undone_ = undone_ || key == 0;
   session_->undo(key);
+  writer_.set_sharing(shared_cores(), main_issuer_.slot());
   publish();
 }
 
@@ -193,6 +204,13 @@ void Client::set_cases(CaseSet cases) {
 int Client::own_width_cap() const {
   const bool bound = hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_;
   return bound ? cases_.cores : 0;
+}
+
+// What the program's own threads may use together, as long as anything may be changed at all.
+int Client::shared_cores() const {
+  const bool shared =
+      hello_.mode == OPTILE_MODE_TUNE && !hello_.baseline && !dependencies_.left_alone && !undone_;
+  return shared ? cases_.cores : 0;
 }
 
 int Client::bounded_own_width() const {
@@ -273,6 +291,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.trials_withheld = trials_withheld_;
   view.own_width_cap = own_width_cap();
   view.cores = cases_.cores;
+  view.shared_cores = shared_cores();
   view.stored = stored_;
   view.counts = counts_;
   if (session_ != nullptr) {

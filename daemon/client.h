@@ -15,6 +15,7 @@
 #include "daemon/client_memory.h"
 #include "daemon/client_reader.h"
 #include "daemon/hello.h"
+#include "daemon/main_issuer.h"
 #include "daemon/plan_page_writer.h"
 #include "daemon/store.h"
 #include "daemon/tick_clock.h"
@@ -40,6 +41,7 @@ struct ClientView {
   bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
   int own_width_cap = 0;
   int cores = 1;
+  int shared_cores = 0;  // that its issuing threads share; 0 = each runs as if alone
   std::optional<tuner::SessionView> session;
   std::optional<FoundPlan> stored;  // what the session was started with
   std::map<uint64_t, perfmodel::OpDescription> ops;
@@ -102,6 +104,7 @@ class Client {
   void feed(const ClientHeader& header);
   void publish();
   int own_width_cap() const;  // 0 = none
+  int shared_cores() const;
   int bounded_own_width() const;
   int page_cap() const;  // the same with what is lent
   const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
@@ -115,6 +118,7 @@ class Client {
   int64_t attached_at_;
   ClientReader reader_;
   PlanPageWriter writer_;
+  MainIssuer main_issuer_;
   std::optional<TickClock> clock_;
   bool clock_refused_ = false;
   std::optional<FoundPlan> stored_;
@@ -122,6 +126,7 @@ class Client {
   std::vector<uint8_t> schedule_lengths_;  // of plan i at index i - 1
   std::size_t entries_left_out_ = 0;
   bool trials_withheld_ = false;
+  bool undone_ = false;  // all of it, by hand
   bool was_bound_ = false;
   bool busy_plan_ = true;  // the last plan wants events
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;

@@ -17,7 +17,7 @@ constexpr perfmodel::Nanoseconds kTorchListens{4000};
 constexpr uint64_t kMostCounted = uint64_t{1} << 56;  // two years of nanoseconds, or cycles
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
                                       OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_OWN_WIDTH |
-                                      OPTILE_EVENT_STEERABLE;
+                                      OPTILE_EVENT_STEERABLE | OPTILE_EVENT_IN_COMPANY;
 
 // A copy of a shared struct, word by word.
 template <typename T>
@@ -133,6 +133,9 @@ std::optional<ClientHeader> ClientReader::header() const {
   header.unseen_ops = copy.unseen_ops;
   header.shim_ticks = copy.shim_ticks;
   header.annotations = copy.annotations;
+  header.issuing_threads = copy.issuing_threads;
+  header.most_in_ops = std::min(copy.most_in_ops, copy.issuing_threads);
+  header.narrowed_ops = copy.narrowed_ops;
   read_counters(copy, counter_tier, header);
   return header;
 }
@@ -237,6 +240,7 @@ void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<
     // One thread's events are in order already; equal or odd times must not reorder them.
     latest_end = std::max(latest_end, raw.begin_ticks + raw.ticks);
     out.push_back({latest_end, decode(raw, context)});
+    out.back().event.slot = slot;
     out.back().event.counts = take_counts(raw, context, counts);
     ++counters_.read;
   }
@@ -317,6 +321,7 @@ ClientEvent ClientReader::decode(const optile_event& raw, const Context& context
     op.first_touch = (raw.flags & OPTILE_EVENT_FIRST_TOUCH) != 0;
     op.own_width = (raw.flags & OPTILE_EVENT_OWN_WIDTH) != 0;
     op.steerable = (raw.flags & OPTILE_EVENT_STEERABLE) != 0;
+    op.in_company = (raw.flags & OPTILE_EVENT_IN_COMPANY) != 0;
     op.column = column;
     op.plan = plan;
     event.op = op;
@@ -331,6 +336,7 @@ ClientEvent ClientReader::decode(const optile_event& raw, const Context& context
   step.ops = raw.regions;
   step.width_changes = raw.width_changes;
   step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
+  step.in_company = (raw.flags & OPTILE_EVENT_IN_COMPANY) != 0;
   step.column = column;
   step.plan = plan;
   event.step = step;

@@ -38,7 +38,10 @@ struct ClientHeader {
   uint64_t annotations = 0;
   perfmodel::CounterTier counter_tier = perfmodel::CounterTier::kNone;
   std::vector<std::array<perfmodel::CountedEvent, OPTILE_GROUP_EVENTS>> counter_groups;
-  int counter_errno = 0;  // why a higher tier was refused
+  int counter_errno = 0;         // why a higher tier was refused
+  uint32_t issuing_threads = 0;  // that issued ops; 0 = one at most
+  uint32_t most_in_ops = 0;      // at the same moment
+  uint64_t narrowed_ops = 0;     // narrower than alone
 };
 
 // Why something a client wrote was not used.
@@ -71,6 +74,7 @@ struct OpTotals {
 
 // In the order of their ends: exactly one of `op` and `step` is set.
 struct ClientEvent {
+  uint32_t slot = 0;  // of the issuing thread
   std::optional<tuner::OpEvent> op;
   std::optional<perfmodel::CountedExecution> counts;  // of the op
   std::optional<tuner::StepEvent> step;

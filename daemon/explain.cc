@@ -69,6 +69,12 @@ std::string sentence(const ClientView& client, const tuner::OpView& op) {
   const int width = op.width == 0 ? session.own_width : op.width;
   std::string text = "width " + std::to_string(width) + ": " + tuner::reason_text(op.rule);
   if (op.runner_up) text += "; runner-up is width " + std::to_string(op.runner_up->width);
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  if (header.issuing_threads > 1 && client.shared_cores > 0) {
+    text += "; " + std::to_string(header.issuing_threads) +
+            " threads issue ops, and those of the same moment share " +
+            std::to_string(client.shared_cores) + " cores";
+  }
   return text;
 }
 
@@ -97,6 +103,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
                     {"own_time_ns", op.own_time.count()}};
   json["counters"] = perfmodel::counter_tier_name(header.counter_tier);
   json["counter_reason"] = text_or_null(counter_reason(header));
+  json["sharing"] = sharing_json(client);
   json["switching_cost"] = {{"ns", session.switching_cost.count()},
                             {"measured", session.switching_cost_measured}};
   json["user"] = {

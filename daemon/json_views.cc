@@ -17,7 +17,7 @@ constexpr std::array<std::pair<uint32_t, const char*>, 12> kFallbackTexts = {{
     {OPTILE_FALLBACK_BRIDGE_MISSING,
      "no bridge for this version of PyTorch: its ops were not seen, only their regions"},
     {OPTILE_FALLBACK_OPS_FULL, "more ops than can be registered: the rest ran untouched"},
-    {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than slots: the rest ran untouched"},
+    {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than rings: nothing is known of the rest"},
     {OPTILE_FALLBACK_USER_BINDING, "you bound the threads yourself: masks were left alone"},
     {OPTILE_FALLBACK_MASK_REFUSED, "the kernel refused a mask: threads were left unbound"},
     {OPTILE_FALLBACK_RUNTIME_UNSUITABLE,
@@ -211,6 +211,7 @@ Json client_details(const ClientView& client) {
   json["adopted_generation"] = header.adopted_generation;
   json["annotated_steps"] = header.annotations;
   json["own_width_cap"] = client.own_width_cap;
+  json["sharing"] = sharing_json(client);
   Json rejected = Json::object();
   for (std::size_t i = 0; i < kRejections; ++i) {
     if (client.counters.rejected_by[i] == 0) continue;
@@ -272,6 +273,15 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
   row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
   row["counts"] = counts_json(client, op.place.key, op.width == 0 ? own : op.width);
   return row;
+}
+
+Json sharing_json(const ClientView& client) {
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  const uint32_t alone = header.progress > 0 ? 1 : 0;
+  return {{"issuing_threads", std::max(header.issuing_threads, alone)},
+          {"most_in_ops", std::max(header.most_in_ops, alone)},
+          {"shared_cores", client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
+          {"narrowed_ops", header.narrowed_ops}};
 }
 
 Json guard_json(const tuner::GuardView& guard) {

@@ -37,6 +37,8 @@ std::vector<std::string> fallback_texts(const ClientView& client);
 Json client_summary(const ClientView& client);
 Json client_details(const ClientView& client);
 Json op_row(const ClientView& client, const tuner::OpView& op);
+// How its threads that issue ops share the cores.
+Json sharing_json(const ClientView& client);
 // Controls and rollbacks of a session.
 Json guard_json(const tuner::GuardView& guard);
 Json budget_json(const perfmodel::Budget& budget);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "bindings/abi/layout.h"
@@ -32,6 +33,12 @@ class PlanPageWriter {
   uint64_t generation() const { return generation_; }
 
   void set_tail(uint32_t slot, uint64_t tail) { optile_store64(&region_->tails[slot], tail); }
+  // Beside the pages, in force at once: cores for ops of several threads together (0 = not shared),
+  // and whose steps are followed.
+  void set_sharing(int cores, std::optional<uint32_t> main_issuer) {
+    optile_store64(&region_->shared_cores, static_cast<uint64_t>(cores));
+    optile_store64(&region_->main_issuer, main_issuer ? uint64_t{*main_issuer} + 1 : 0);
+  }
   void set_heartbeat(uint64_t ticks) { optile_store64(&region_->heartbeat, ticks); }
 
  private:

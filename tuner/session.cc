@@ -62,6 +62,9 @@ void Session::on_op(const OpEvent& event) {
 void Session::on_step(const StepEvent& event) {
   state_->on_step(event);
 }
+void Session::on_issuer_changed() {
+  state_->on_issuer_changed();
+}
 void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   state_->on_progress(ops_begun, steps_begun);
 }
@@ -120,8 +123,28 @@ void Session::State::on_op(const OpEvent& event) {
   if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width, bounded_);
   note_page_progress(event.plan, event.column, false);
   if (count_markers_ && model_ && model_->marker().is(event.place)) ++steps_;
+  const bool was_usual = company_.usual();
+  company_.on_op(event.in_company);
+  if (company_.usual() != was_usual) company_changed();
   watch_sequence(event);
   take_sample(event);
+}
+
+// While other threads compute as well no width can be told from another. What was settled before
+// stays in force, as a bound; the guard looks at steps that the thread has for itself.
+void Session::State::company_changed() {
+  if (model_ == nullptr || !options_.may_change_widths) return;
+  if (!company_.usual()) {
+    if (phase_ == Phase::kTuned && decision_ == kSharedText) restart_exploring();
+  } else if (phase_ == Phase::kExploring || phase_ == Phase::kComparing) {
+    settle(own_candidate(), kSharedText);
+    settled_ready_ = false;
+  }
+}
+
+void Session::State::on_issuer_changed() {
+  recogniser_.restart();
+  if (model_ != nullptr && (phase_ == Phase::kTuned || phase_ == Phase::kComparing)) begin_watch();
 }
 
 void Session::State::watch_sequence(const OpEvent& event) {
@@ -149,7 +172,7 @@ void Session::State::take_sample(const OpEvent& event) {
   const auto page = pages_.find(event.plan);
   if (page != pages_.end() && page->second.counts) return;
   Site* site = model_ == nullptr ? nullptr : model_->find(event.place);
-  if (site != nullptr && event.width > 0) {
+  if (site != nullptr && event.width > 0 && !event.in_company) {
     ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
     const Case at{event.width, event.binding};
     if (event.first_touch) {
@@ -190,6 +213,9 @@ void Session::State::on_step(const StepEvent& event) {
     look_for_a_longer_step();
     return;
   }
+  const bool was_usual = company_.usual();
+  company_.on_step(event.in_company);
+  if (company_.usual() != was_usual) company_changed();
   count_step(event);
   note_page_progress(event.plan, event.column, true);
   watch_for_another_step(event);
@@ -241,6 +267,7 @@ void Session::State::count_step(const StepEvent& event) {
       break;
   }
   if (event.plan == number_ && !guard_page_.empty()) guard_step(event, column);
+  if (event.in_company) return;
   if (event.plan != number_ || phase_ != Phase::kComparing || comparison_ == nullptr) return;
   comparison_->record(column, event.duration);
   if (column >= 1 && column < static_cast<int>(comparison_page_.size())) {

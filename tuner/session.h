@@ -56,6 +56,7 @@ struct OpEvent {
   bool first_touch = false;
   bool own_width = false;  // ran at the program's own width
   bool steerable = true;
+  bool in_company = false;    // other threads were inside ops meanwhile: no sample
   std::optional<int> column;  // of the schedule
   uint64_t plan = 0;          // sequence number of the PlanDraft in force; 0 = none
 };
@@ -67,7 +68,8 @@ struct StepEvent {
   perfmodel::Nanoseconds steerable{0};
   uint32_t ops = 0;
   uint32_t width_changes = 0;
-  bool mixed = false;  // the plan changed inside
+  bool mixed = false;       // the plan changed inside
+  bool in_company = false;  // most of it
   std::optional<int> column;
   uint64_t plan = 0;
 };
@@ -150,20 +152,19 @@ class Session {
   // In the order of their ends. Events may be missing (dropped), never repeated.
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
-  // Ops that the client has begun since attach, on all its threads; at every look at the client.
-  // A tuned client sends no op events, and none of a step whose marker never comes again: this is
-  // how its session notices that the program has turned to something else.
-  // `steps_begun` counts those that passed unwatched as well.
+  // Another thread of the client is followed from now on: its ops are another sequence.
+  void on_issuer_changed();
+  // Ops that the client has begun since attach; at every look at the client. A tuned one sends no
+  // op events, and none of a step whose marker never comes again: this is how its session notices
+  // that the program has turned to something else. `steps_begun` counts those unwatched as well.
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
-
   // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from
   // now on. `stored`: what is known for that width, in force at once where the step is the same. A
   // stored plan for more cores stays as far as it fits. Otherwise whole steps are compared anew.
   void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored = std::nullopt);
-
   // What the caller adds to a page changed: the next take_plan() has one.
   void on_page_bounds_changed();
   // A neighbour came or left: what the plan was made under may not hold any more.

@@ -69,7 +69,7 @@ void Session::State::guard_replay() {
 
 // Every whole step under the plan, and those of the guard's own pages.
 void Session::State::guard_step(const StepEvent& event, std::optional<int> column) {
-  if (!options_.guard) return;
+  if (!options_.guard || event.in_company) return;
   const double step = seconds(event.duration);
   if (column) {
     guard_.on_page_step(*column, step);
@@ -85,7 +85,7 @@ void Session::State::guard_step(const StepEvent& event, std::optional<int> colum
 
 void Session::State::next_guard_page() {
   const bool in_force = replay_.has_value() || phase_ == Phase::kTuned;
-  if (!in_force || watching_) return;
+  if (!in_force || watching_ || company_.usual()) return;
   guard_page_ = guard_.page();
   if (!guard_page_.empty()) changed();
 }

@@ -208,6 +208,11 @@ void Session::State::restart_exploring() {
 }
 
 void Session::State::start_tuning() {
+  if (company_.usual()) {
+    settle(own_candidate(), kSharedText);
+    settled_ready_ = false;
+    return;
+  }
   ++explorations_;
   comparison_.reset();
   replanned_ = false;

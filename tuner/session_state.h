@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tuner/candidate.h"
+#include "tuner/company.h"
 #include "tuner/plan_guard.h"
 #include "tuner/session.h"
 #include "tuner/step_comparison.h"
@@ -27,6 +28,8 @@ inline constexpr uint64_t kHeardSteps = 12;
 
 inline constexpr const char* kUndoneText =
     "undone by hand: every op runs at the program's own width";
+inline constexpr const char* kSharedText =
+    "several threads issue ops at the same time and share the cores: no widths are searched";
 
 inline double seconds(perfmodel::Nanoseconds duration) {
   return static_cast<double>(duration.count()) * 1e-9;
@@ -46,6 +49,7 @@ class Session::State {
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
+  void on_issuer_changed();
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
 
   // session_state.cc
@@ -76,6 +80,7 @@ class Session::State {
   };
 
   // session.cc
+  void company_changed();
   void watch_sequence(const OpEvent& event);
   void take_sample(const OpEvent& event);
   bool holds_a_change(const OpEvent& event) const;
@@ -156,12 +161,11 @@ class Session::State {
   StepRecogniser recogniser_;
   bool gave_up_ = false;  // no step found in kMostUnrecognised ops
   std::unique_ptr<StepModel> model_;
-
+  Company company_;
   // Replay of a stored plan.
   std::optional<StoredPlan> replay_;  // in force, verified or not
   bool replay_verified_ = false;
   std::vector<StoredTime> known_times_;  // of earlier runs
-
   // The page being run.
   std::map<uint64_t, Page> pages_;  // the latest few, by number
   uint64_t number_ = 0;             // of the latest page taken; 0 = none
@@ -171,19 +175,16 @@ class Session::State {
   bool bounds_changed_ = false;  // the page differs even where the draft does not
   bool column_seen_ = false;
   int steps_without_column_ = 0;
-
   // Exploring.
   TrialPage trial_;
   int trials_ = 0;  // scheduled trial steps so far
   int explorations_ = 0;
-
   // Comparing.
   std::unique_ptr<StepComparison> comparison_;
   std::vector<Candidate> candidates_;
   std::vector<perfmodel::SampleSet> candidate_steps_;
   std::vector<int> comparison_page_;
   bool replanned_ = false;
-
   // Tuned.
   Candidate in_force_;
   PlanGuard guard_;
@@ -231,7 +232,6 @@ class Session::State {
   perfmodel::SampleSet tuned_steps_;
   int uniform_width_ = 0;
   std::string decision_;
-
   int team_before_ = 0;  // of the op before, for samples that contain a change of width
 };
 

@@ -130,7 +130,7 @@ SessionView Session::State::view(Detail detail) const {
 }
 
 std::vector<double> Session::State::step_seconds_by_cores(int most) const {
-  if (model_ == nullptr || own_width_ <= 0 || most <= 0) return {};
+  if (model_ == nullptr || own_width_ <= 0 || most <= 0 || company_.usual()) return {};
   EstimateOptions options;
   options.own = own_case();
   for (int width = 1; width <= most; ++width) options.widths.push_back(width);

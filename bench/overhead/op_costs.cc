@@ -4,6 +4,7 @@
 //
 //   op_costs [--rounds N]                    blocks of all cases, interleaved
 //   op_costs --counters 1 [--rounds N]       one op whose counters are read
+//   op_costs --issuers 2 [--rounds N]        the same cases once a second thread has issued an op
 //   op_costs --case NAME --iterations N      one case only, for counting instructions
 #include <dlfcn.h>
 #include <omp.h>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bindings/preload/attachment.h"
@@ -63,6 +65,7 @@ struct Case {
 };
 
 void publish(FakeDaemon& daemon, uint16_t width, uint32_t page_flags) {
+  daemon.share(kOwn);
   daemon.publish({{kOp, width, {}, 0}}, 0,
                  [page_flags](optile_plan_page& page) { page.flags = page_flags; });
 }
@@ -132,10 +135,12 @@ int main(int argc, char** argv) {
   int iterations = 0;
   std::string only;
   bool counters = false;
+  int issuers = 1;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     if (name == "--rounds") rounds = std::atoi(argv[i + 1]);
     if (name == "--iterations") iterations = std::atoi(argv[i + 1]);
+    if (name == "--issuers") issuers = std::atoi(argv[i + 1]);
     if (name == "--counters") counters = std::atoi(argv[i + 1]) != 0;
     if (name == "--case") only = argv[i + 1];
   }
@@ -145,6 +150,7 @@ int main(int argc, char** argv) {
   omp_set_num_threads(kOwn);
   optile::preload::choose_steered_runtime(reinterpret_cast<const void*>(&one_op));
   attach(daemon);
+  for (int other = 1; other < issuers; ++other) std::thread(one_op, kAround).join();
   const std::vector<Case> cases = counters ? std::vector<Case>{counting()} : all_cases();
   std::map<std::string, std::vector<double>> times;
   for (const Case& one : cases) {

@@ -7,8 +7,7 @@
  *
  * Either side may vanish or misbehave at any moment. So: no lock, one writer per word, every shared
  * word is loaded and stored with the accessors below, and a reader copies to locals, checks the
- * copy, and only then uses it. Times are ticks of the clock that `clock_kind` names; one machine,
- * so both sides read the same counter.
+ * copy, and only then uses it. Times are ticks of the clock that `clock_kind` names: one for both.
  *
  * Any change here is a new OPTILE_ABI_VERSION and a new golden copy in tests/abi. */
 #pragma once
@@ -129,8 +128,8 @@ enum optile_page_flag {
   OPTILE_PAGE_MAY_REST = 4,      /* no entry changes a width: probes may leave out most steps */
   OPTILE_PAGE_COUNT = 8          /* read counters around recorded ops, one group a step */
 };
-/* A page is immutable once published. `generation` is 0 while it is being written; a reader that
- * sees another generation after its copy than before it throws the copy away. */
+/* Immutable once published. `generation` is 0 while it is being written; a reader that sees another
+ * one after its copy than before it throws the copy away. */
 typedef struct optile_plan_page {
   uint64_t generation;
   uint32_t flags; /* optile_page_flag */
@@ -154,11 +153,13 @@ typedef struct optile_plan_region {
   uint64_t generation; /* of the current page, which is pages[generation & 1]; 0 = no plan yet */
   uint64_t heartbeat;  /* the daemon's tick count, for `is it alive` in reports only */
   uint64_t tails[OPTILE_MAX_THREADS]; /* per thread slot: events the daemon has consumed */
-  uint64_t reserved[5];
+  uint64_t shared_cores; /* that ops of several threads at once share; 0 = each as if alone */
+  uint64_t main_issuer;  /* slot whose steps are followed, plus 1; 0 = every thread's */
+  uint64_t reserved[3];
   optile_plan_page pages[2];
 } optile_plan_region;
 
-/* First slot to probe; then the next ones, wrapping, until a free slot or OPTILE_PLAN_SLOTS. */
+/* First slot to probe; then the next ones, wrapping, until a free one or OPTILE_PLAN_SLOTS. */
 static inline uint32_t optile_plan_slot(uint64_t key, uint64_t context) {
   uint64_t mixed = (key ^ (context * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xff51afd7ed558ccd);
   return (uint32_t)(mixed >> 32) & (OPTILE_PLAN_SLOTS - 1u);
@@ -185,7 +186,8 @@ enum optile_event_flag {
   OPTILE_EVENT_SCHEDULED = 2,        /* `column` of the schedule was in force */
   OPTILE_EVENT_MIXED_GENERATION = 4, /* the plan changed inside this step: not a sample */
   OPTILE_EVENT_OWN_WIDTH = 8,        /* ran at the program's own width */
-  OPTILE_EVENT_STEERABLE = 16        /* an actuator could have set the width */
+  OPTILE_EVENT_STEERABLE = 16,       /* an actuator could have set the width */
+  OPTILE_EVENT_IN_COMPANY = 32       /* OP: others were in ops too: not a sample. STEP: mostly so */
 };
 typedef struct optile_event {
   uint64_t begin_ticks;
@@ -206,7 +208,7 @@ typedef struct optile_event {
 } optile_event;
 OPTILE_STATIC_ASSERT(sizeof(optile_event) == 64, "event layout");
 
-/* Running totals of one op on one thread since attach, kept in every mode. */
+/* Totals of one op on one thread since attach, in every mode. */
 typedef struct optile_aggregate {
   uint64_t count;
   uint64_t ticks;
@@ -219,9 +221,8 @@ typedef struct optile_aggregate {
 } optile_aggregate;
 OPTILE_STATIC_ASSERT(sizeof(optile_aggregate) == 64, "aggregate layout");
 
-/* One producer (the thread), one consumer (the daemon, whose position is `tails` in the plan
- * region). The producer never overwrites: it drops and counts while head - tail ==
- * OPTILE_RING_EVENTS. */
+/* One producer (the thread), one consumer (the daemon, whose position is in `tails`). The producer
+ * never overwrites: it drops and counts while head - tail == OPTILE_RING_EVENTS. */
 typedef struct optile_thread_slot {
   uint64_t head;    /* events ever written; event i is ring[i % OPTILE_RING_EVENTS] */
   uint64_t dropped; /* events dropped because the ring was full */
@@ -304,7 +305,10 @@ typedef struct optile_client_header {
   uint64_t disabled_count; /* ever; number i is disabled[i % OPTILE_MAX_DISABLED] */
   optile_disabled_entry disabled[OPTILE_MAX_DISABLED];
   uint64_t life[OPTILE_LIFE_WORDS]; /* a robust mutex; optile_life_word() is what is watched */
-  uint64_t reserved[21 - OPTILE_LIFE_WORDS];
+  uint64_t narrowed_ops;            /* begun narrower than alone, since threads share the cores */
+  uint32_t issuing_threads;         /* that issued ops, ended ones included */
+  uint32_t most_in_ops;             /* at the same moment */
+  uint64_t reserved[19 - OPTILE_LIFE_WORDS];
 } optile_client_header;
 
 /* The futex word that a thread of the client owns while it lives: its thread id and two bits of the

@@ -9,7 +9,7 @@
 
 /* Distinct op instances of a client. Further ones run untouched and are counted as dropped. */
 #define OPTILE_MAX_OPS 4096u
-/* Issuing threads of a client. Ops of further threads run untouched and are counted. */
+/* Issuing threads of a client that are recorded. Ops of further threads are counted only. */
 #define OPTILE_MAX_THREADS 8u
 /* Events in one thread's ring (a power of two). Ring full: the event is dropped and counted. */
 #define OPTILE_RING_EVENTS 4096u

@@ -168,6 +168,20 @@ void add_ops(const Json& report, std::string& out) {
   }
 }
 
+void add_sharing(const Json& report, std::string& out) {
+  const Json sharing = report.value("sharing", Json::object());
+  const int threads = sharing.value("issuing_threads", 0);
+  if (threads < 2) return;
+  out += "  threads        " + std::to_string(threads) + " issued ops, " +
+         std::to_string(sharing.value("most_in_ops", 0)) + " at the same moment";
+  const Json cores = sharing.value("shared_cores", Json());
+  if (cores.is_number_integer()) {
+    out += "; they share " + std::to_string(cores.get<int>()) + " cores, which narrowed " +
+           std::to_string(sharing.value("narrowed_ops", uint64_t{0})) + " executions";
+  }
+  out += "\n";
+}
+
 std::string table_of(const Json& report) {
   std::string out = "optile: " + report.value("program", "the program") + ", " +
                     std::to_string(report.value("steps", 0)) + " steps\n";
@@ -190,6 +204,7 @@ std::string table_of(const Json& report) {
   const Json reason = report.value("counter_reason", Json());
   out += "  counters " + report.value("counters", std::string("none")) +
          (reason.is_string() ? "; " + reason.get<std::string>() : "") + "\n";
+  add_sharing(report, out);
   const std::string decision = report.value("decision", "");
   if (!decision.empty()) out += "  " + decision + "\n";
   add_ops(report, out);

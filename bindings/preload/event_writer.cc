@@ -27,6 +27,12 @@ void push(const Attachment& attached, const IssuingThread& thread, const optile_
   optile_store64(&slot.head, next);
 }
 
+bool has_ring(const Attachment& attached, const IssuingThread& thread) {
+  if (thread.slot < OPTILE_MAX_THREADS) return true;
+  __atomic_fetch_add(&attached.client->header.unseen_ops, 1, __ATOMIC_RELAXED);
+  return false;
+}
+
 void add(uint64_t* word, uint64_t value) {
   optile_store64(word, *word + value);
 }
@@ -35,6 +41,7 @@ void add(uint64_t* word, uint64_t value) {
 
 void write_op(const Attachment& attached, IssuingThread& thread, optile_event event, bool record,
               const optile_event* counts) {
+  if (!has_ring(attached, thread)) return;
   optile_aggregate& total = slot_of(attached, thread).aggregates[event.op_id];
   add(&total.count, 1);
   add(&total.ticks, event.ticks);
@@ -52,6 +59,7 @@ void write_op(const Attachment& attached, IssuingThread& thread, optile_event ev
 }
 
 void write_step(const Attachment& attached, IssuingThread& thread, const StepTotals& totals) {
+  if (!has_ring(attached, thread)) return;
   optile_event event = {};
   event.kind = OPTILE_EVENT_STEP;
   event.begin_ticks = totals.begin;
@@ -64,6 +72,7 @@ void write_step(const Attachment& attached, IssuingThread& thread, const StepTot
   event.regions = thread.ops;
   event.width_changes = thread.width_changes;
   if (totals.mixed) event.flags |= OPTILE_EVENT_MIXED_GENERATION;
+  if (2 * thread.in_company > thread.observed) event.flags |= OPTILE_EVENT_IN_COMPANY;
   if (totals.column >= 0) {
     event.flags |= OPTILE_EVENT_SCHEDULED;
     event.column = static_cast<uint8_t>(totals.column);
@@ -73,6 +82,7 @@ void write_step(const Attachment& attached, IssuingThread& thread, const StepTot
 
 void add_nested_time(const Attachment& attached, IssuingThread& thread, uint32_t op_id,
                      uint64_t ticks) {
+  if (thread.slot >= OPTILE_MAX_THREADS) return;
   optile_aggregate& total = slot_of(attached, thread).aggregates[op_id];
   add(&total.count, 1);
   add(&total.ticks, ticks);

@@ -1,6 +1,7 @@
 #include "bindings/preload/issuing_thread.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,11 +9,15 @@
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
+
+uint32_t claimed_ever = 0;
+
 namespace {
 
-IssuingThread threads[OPTILE_MAX_THREADS];
-uint32_t owners[OPTILE_MAX_THREADS];  // thread ids; 0 = free
-uint32_t claimed_ever = 0;
+IssuingThread threads[kMostIssuing];
+uint32_t owners[kMostIssuing];  // thread ids; 0 = free
+pthread_key_t end_of_thread;
+bool ends_are_told = false;
 
 thread_local IssuingThread* mine = nullptr;
 thread_local bool turned_away = false;
@@ -21,18 +26,36 @@ bool is_alive(uint32_t tid) {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) == 0 || errno != ESRCH;
 }
 
+// A thread that ends, in whatever way, inside an op or not, gives its part and its slot back. It
+// may issue ops even after this, from another destructor, and then claims a slot anew.
+void thread_ended(void* object) {
+  auto* thread = static_cast<IssuingThread*>(object);
+  if (mine != thread) return;
+  forget_issuer(thread->slot, &thread->part);
+  mine = nullptr;
+  __atomic_store_n(&owners[thread->slot], 0, __ATOMIC_RELEASE);
+}
+
+__attribute__((constructor)) void prepare() {
+  ends_are_told = pthread_key_create(&end_of_thread, thread_ended) == 0;
+}
+
 IssuingThread* claim() {
   const auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
-  for (uint32_t i = 0; i < OPTILE_MAX_THREADS; ++i) {
+  for (uint32_t i = 0; i < kMostIssuing; ++i) {
     uint32_t owner = __atomic_load_n(&owners[i], __ATOMIC_ACQUIRE);
     if (owner != 0 && is_alive(owner)) continue;
     if (!__atomic_compare_exchange_n(&owners[i], &owner, tid, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
       continue;
     }
+    // Of a thread that ended without a word, by the bare system call.
+    forget_issuer(i, &threads[i].part);
     threads[i] = IssuingThread{};
     threads[i].slot = i;
     threads[i].tid = tid;
+    if (ends_are_told) pthread_setspecific(end_of_thread, &threads[i]);
+    if (i >= OPTILE_MAX_THREADS) add_fallback(OPTILE_FALLBACK_THREADS_FULL);
     if (__atomic_add_fetch(&claimed_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();
     return &threads[i];
   }
@@ -62,10 +85,6 @@ bool meets_first(IssuingThread& thread, uint32_t op_id) {
   if ((word & bit) != 0) return false;
   word |= bit;
   return true;
-}
-
-bool several_threads_issue() {
-  return __atomic_load_n(&claimed_ever, __ATOMIC_RELAXED) > 1;
 }
 
 }  // namespace optile::preload

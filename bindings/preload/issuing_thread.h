@@ -1,9 +1,11 @@
 // A thread that issues ops: its slot in the client region and what is open on it. One static object
-// per slot, used by its thread only; a dead thread's slot is taken over.
+// per slot, used by its thread only; given back when the thread ends. Slots from OPTILE_MAX_THREADS
+// on have no ring: such threads are steered, but nothing is recorded of them.
 #pragma once
 
 #include <stdint.h>
 
+#include "bindings/preload/issuer_share.h"
 #include "bindings/preload/probe.h"
 
 namespace optile::preload {
@@ -37,6 +39,8 @@ struct IssuingThread {
   int own_width = 0;  // as the latest op found it; to be restored
   int effective_width = 0;
   int previous_width = 0;  // of the op before: a change costs
+  IssuerPart part;         // of the cores that issuing threads share
+  bool narrowed = false;   // to that part, in the open op
   int blas_own = 0;        // pool count to be restored; 0 = untouched
   int blas_set = 0;        // what we set it to
   uint64_t region_ticks = 0;
@@ -54,6 +58,7 @@ struct IssuingThread {
   uint64_t observed_before_composite = 0;
   uint64_t row_end = 0;  // end of the latest composite of a row; 0 = something else came since
   uint64_t steerable = 0;
+  uint64_t in_company = 0;  // inside ops while other threads were
   uint32_t ops = 0;
   uint32_t width_changes = 0;
   uint64_t met[OPTILE_MAX_OPS / 64] = {};  // ops that this thread has run before
@@ -62,13 +67,20 @@ struct IssuingThread {
   NestedOp nested[kMaxNested];
 };
 
-// Of the calling thread; null when OPTILE_MAX_THREADS issue ops already, or inside the shim itself.
+// Of the calling thread; null when kMostIssuing issue ops already, or inside the shim itself.
 IssuingThread* issuing_thread();
 // The same without claiming a slot: null for a thread that never issued an op.
 IssuingThread* known_issuing_thread();
 // True the first time that this thread meets the op.
 bool meets_first(IssuingThread& thread, uint32_t op_id);
+// Threads that have issued ops so far. Asked several times in each op, hence in the open.
+extern uint32_t claimed_ever;  // NOLINT(bugprone-dynamic-static-initializers): 0 from the start
+inline uint32_t issuing_threads_so_far() {
+  return __atomic_load_n(&claimed_ever, __ATOMIC_RELAXED);
+}
 // True once a second thread has issued ops.
-bool several_threads_issue();
+inline bool several_threads_issue() {
+  return issuing_threads_so_far() > 1;
+}
 
 }  // namespace optile::preload

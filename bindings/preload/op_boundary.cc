@@ -85,6 +85,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   thread.step_begin = rest_from_step(thread, attached, plan, now) ? 0 : now;
   thread.step_generation = plan.generation;
   thread.observed = 0;
+  thread.in_company = 0;
   thread.steerable = 0;
   thread.ops = 0;
   thread.width_changes = 0;
@@ -114,14 +115,8 @@ void end_nested(IssuingThread& thread, const OpenOp& op) {
     add_nested_time(*attached, thread, nested.op_id, spent - nested.children);
 }
 
-// What the plan wants for an op: at most this many threads; 0 = as the program has it.
-struct Wanted {
-  uint32_t width = 0;
-  uint32_t cap = 0;
-};
-
 // Everything about the op that the plan decides.
-Wanted consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
+WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
   // A page that arrived inside the step has a schedule of its own, which has not begun.
   const bool scheduled = thread.step_begin != 0 && thread.step_generation == plan.generation;
   const int column = scheduled ? thread.step_column : -1;
@@ -136,10 +131,39 @@ Wanted consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
   // buffers may be the thread's.
   const bool first = meets_first(thread, op->op_id);
   if (first || (decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return {};
+  // Where every run is to have the same widths, company is no reason for others.
+  const uint32_t cores = environment().mode == OPTILE_MODE_TUNE ? plan.shared_cores : 0;
   if (decision.width != 0 && column < 0 && !entry_is_obeyed(thread, decision, &op->judged)) {
-    return {0, plan.own_width_cap};
+    return {0, plan.own_width_cap, cores};
   }
-  return {decision.width, plan.own_width_cap};
+  return {decision.width, plan.own_width_cap, cores};
+}
+
+// The steps of one thread are followed: those of others that run the same ops would mix with them.
+bool follows_steps_of(const IssuingThread& thread, const Attachment& attached) {
+  if (!several_threads_issue()) return true;
+  const uint64_t main_issuer = optile_load64(&attached.plan->main_issuer);
+  return main_issuer == 0 || main_issuer == uint64_t{thread.slot} + 1;
+}
+
+// The op ends: whether other threads were inside ops meanwhile.
+bool leave_company(IssuingThread& thread, uint64_t now) {
+  if (!several_threads_issue()) return false;
+  // A second thread came while this op was the only one that there had ever been.
+  return thread.part.held == 0 || leave_op(thread.slot, &thread.part, now);
+}
+
+void tell_of_sharing(const Attachment& attached, const IssuingThread& thread) {
+  if (!several_threads_issue()) return;
+  optile_client_header& header = attached.client->header;
+  const uint32_t threads = issuing_threads_so_far();
+  if (optile_load32(&header.issuing_threads) != threads) {
+    optile_store32(&header.issuing_threads, threads);
+  }
+  if (optile_load32(&header.most_in_ops) < most_in_ops()) {
+    optile_store32(&header.most_in_ops, most_in_ops());
+  }
+  if (thread.narrowed) __atomic_fetch_add(&header.narrowed_ops, 1, __ATOMIC_RELAXED);
 }
 
 bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
@@ -161,17 +185,23 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
                           plan.marker_key == op->key &&
                           (plan.marker_context == 0 || plan.marker_context == op->context);
   if (plan.valid && plan.marker_key != 0 && marks_step) {
-    cross_step(thread, *attached, plan, arrived);
+    if (follows_steps_of(thread, *attached)) {
+      cross_step(thread, *attached, plan, arrived);
+    } else {
+      thread.step_begin = 0;  // no column of a schedule is this thread's
+    }
   }
-  const Wanted wanted = consult_plan(plan, thread, op);
+  const WantedWidth wanted = consult_plan(plan, thread, op);
   op->flags = 0;
   if (region) {
     publish_runtime_in_use(*attached);
     note_own_region();
     thread.effective_width = 0;
     thread.actuated = false;
+    thread.narrowed = false;
+    if (several_threads_issue()) enter_op(thread.slot, &thread.part, 0, 0, arrived);
   } else {
-    apply_width(thread, wanted.width, wanted.cap);
+    apply_width(thread, wanted, arrived);
     if (steered_runtime() != nullptr) op->flags |= OPTILE_EVENT_STEERABLE;
     if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
   }
@@ -197,6 +227,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
 
 void end_outermost(IssuingThread& thread, const OpenOp& op) {
   const uint64_t now = ticks();
+  const bool in_company = leave_company(thread, now);
   optile_event counts;
   const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
@@ -213,15 +244,20 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   event.generation_low = op.generation_low;
   event.width = static_cast<uint16_t>(thread.effective_width);
   event.flags = op.flags;
+  if (in_company) event.flags |= OPTILE_EVENT_IN_COMPANY;
   event.regions = thread.regions;
   event.kind = OPTILE_EVENT_OP;
   event.column = op.column >= 0 ? static_cast<uint8_t>(op.column) : 0;
   event.binding = op.binding;
   thread.observed += event.ticks;
   if ((op.flags & OPTILE_EVENT_STEERABLE) != 0) thread.steerable += event.ticks;
+  if (in_company) thread.in_company += event.ticks;
   ++thread.ops;
-  // Workers that read or close counters make an op slower: that is no fault of its width.
-  if (!counters_in_use()) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
+  tell_of_sharing(*attached, thread);
+  // Workers that read or close counters make an op slower, and so do other threads' ops: that is no
+  // fault of its width.
+  const bool says_something = !counters_in_use() && !in_company && !thread.narrowed;
+  if (says_something) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
   counts.op_id = event.op_id;
   counts.generation_low = event.generation_low;
   write_op(*attached, thread, event, op.record != 0, counted ? &counts : nullptr);

@@ -19,6 +19,7 @@ struct PlanView {
   uint64_t marker_context = 0;
   uint32_t schedule_length = 0;
   uint32_t own_width_cap = 0;
+  uint32_t shared_cores = 0;  // not of the page: in force at once; 0 = nobody shares
 };
 PlanView current_plan(const Attachment& attached);
 

@@ -42,6 +42,16 @@ void apply_pool(IssuingThread& thread, int width) {
   thread.blas_set = wanted;
 }
 
+// While one thread issues ops there is nobody to share with.
+int share_cores(IssuingThread& thread, int width, uint32_t cores, uint64_t now) {
+  thread.narrowed = false;
+  if (!several_threads_issue()) return width;
+  const auto wide = static_cast<uint32_t>(width > 0 ? width : 0);
+  const auto given = static_cast<int>(enter_op(thread.slot, &thread.part, wide, cores, now));
+  thread.narrowed = given < width;
+  return given;
+}
+
 void restore_pool(IssuingThread& thread) {
   // Whoever set another count meanwhile meant it. A forked child has no pool: asking for a count
   // would start one.
@@ -86,18 +96,23 @@ void publish_own_width(int width) {
   }
 }
 
-void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap) {
+void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now) {
   thread.actuated = false;
   thread.blas_own = 0;
   const OpenmpRuntime* steered = steered_runtime();
   if (steered == nullptr) {
     thread.effective_width = 0;
+    share_cores(thread, 0, 0, now);
     return;
   }
   const int own = steered->get_max_threads();
   int effective = own;
-  if (cap != 0 && static_cast<int>(cap) < effective) effective = static_cast<int>(cap);
-  if (wanted != 0 && static_cast<int>(wanted) < effective) effective = static_cast<int>(wanted);
+  const auto bound = [&effective](uint32_t most) {
+    if (most != 0 && static_cast<int>(most) < effective) effective = static_cast<int>(most);
+  };
+  bound(wanted.cap);
+  bound(wanted.width);
+  effective = share_cores(thread, effective, wanted.cores, now);
   note_own_width(own, thread.own_width);
   thread.own_width = own;
   thread.effective_width = effective;

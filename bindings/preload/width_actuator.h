@@ -16,8 +16,14 @@ const OpenmpRuntime* steered_runtime();  // null before
 // True on a thread that runs inside a parallel region of the steered runtime: hands off.
 bool inside_region();
 
-// wanted = 0: the program's own. `cap` (0 = none) bounds the own width too.
-void apply_width(IssuingThread& thread, uint32_t wanted, uint32_t cap);
+// What the plan wants for an op: at most so many threads; 0 = no word on it.
+struct WantedWidth {
+  uint32_t width = 0;
+  uint32_t cap = 0;    // bounds the own width too
+  uint32_t cores = 0;  // that threads which are inside ops at the same time share
+};
+// From here on, at `now`, the thread counts as inside an op, until leave_op() of issuer_share.h.
+void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now);
 void restore_width(IssuingThread& thread);
 
 // While nobody listens to ops, what was capped stays so between them: a program that asks for its

@@ -46,6 +46,7 @@ std::string layout() {
   FIELD(optile_plan_region, generation);
   FIELD(optile_plan_region, heartbeat);
   FIELD(optile_plan_region, tails);
+  FIELD(optile_plan_region, main_issuer);
   FIELD(optile_plan_region, pages);
   SIZE(optile_event);
   FIELD(optile_event, begin_ticks);
@@ -110,6 +111,7 @@ std::string layout() {
   FIELD(optile_client_header, disabled_count);
   FIELD(optile_client_header, disabled);
   FIELD(optile_client_header, life);
+  FIELD(optile_client_header, most_in_ops);
   SIZE(optile_client_region);
   FIELD(optile_client_region, ops);
   FIELD(optile_client_region, threads);

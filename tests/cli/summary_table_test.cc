@@ -53,6 +53,16 @@ std::string table(const Json& report) {
   return summary_table(report.dump());
 }
 
+TEST(SummaryTable, SaysHowThreadsShare) {
+  EXPECT_THAT(table(untuned()), Not(HasSubstr("at the same moment")));
+  Json report = untuned();
+  report["sharing"] = {
+      {"issuing_threads", 4}, {"most_in_ops", 3}, {"shared_cores", 8}, {"narrowed_ops", 1200}};
+  EXPECT_THAT(table(report), HasSubstr("4 issued ops, 3 at the same moment; they share 8 cores"));
+  report["sharing"]["shared_cores"] = nullptr;
+  EXPECT_THAT(table(report), Not(HasSubstr("share")));
+}
+
 TEST(SummaryTable, SaysWhichCountersThereWere) {
   EXPECT_THAT(table(untuned()), HasSubstr("counters none"));
   Json report = untuned();

@@ -106,6 +106,11 @@ void FakeDaemon::publish(const std::vector<PlannedOp>& ops, uint64_t marker_key,
   optile_store64(&plan_->generation, generation_);
 }
 
+void FakeDaemon::share(uint64_t cores, uint64_t main_issuer) {
+  optile_store64(&plan_->main_issuer, main_issuer);
+  optile_store64(&plan_->shared_cores, cores);
+}
+
 std::vector<optile_event> FakeDaemon::take_events() {
   std::vector<optile_event> events;
   for (uint32_t thread = 0; thread < OPTILE_MAX_THREADS; ++thread) {

@@ -32,6 +32,9 @@ class FakeDaemon {
 
   void publish(const std::vector<PlannedOp>& ops, uint64_t marker_key = 0,
                const std::function<void(optile_plan_page&)>& finish = {});
+  // Cores that its issuing threads share, and the slot whose steps are followed, plus 1.
+  void share(uint64_t cores, uint64_t main_issuer = 0);
+  // Of all threads, thread by thread.
   std::vector<optile_event> take_events();
   const optile_client_region& client() const { return *client_; }
   const optile_hello& hello() const { return hello_; }

@@ -19,10 +19,11 @@ namespace {
 using test::FakeDaemon;
 using test::PlannedOp;
 
-// torch_program.py under the shim, with both ends of its conversation.
+// A program under the shim, with both ends of its conversation.
 class Program {
  public:
-  explicit Program(const FakeDaemon& daemon) {
+  explicit Program(const FakeDaemon& daemon, const char* script = OPTILE_TEST_PROGRAM,
+                   const char* word = nullptr, const char* more = nullptr) {
     int to_child[2];
     int from_child[2];
     if (pipe2(to_child, O_CLOEXEC) != 0 || pipe2(from_child, O_CLOEXEC) != 0) abort();
@@ -34,7 +35,7 @@ class Program {
       setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
       setenv("OMP_NUM_THREADS", "4", 1);
       setenv("OMP_WAIT_POLICY", "passive", 1);
-      execl("/usr/bin/python3", "python3", OPTILE_TEST_PROGRAM, nullptr);
+      execl("/usr/bin/python3", "python3", script, word, more, nullptr);
       std::_Exit(127);
     }
     close(to_child[0]);
@@ -119,6 +120,92 @@ TEST(Torch, OpsAreSeenSteeredAndPutBack) {
   EXPECT_GT(narrow.size(), 10u);
   EXPECT_EQ(daemon.client().header.own_width, 4u);
   EXPECT_EQ(daemon.client().header.own_width_source, uint32_t{OPTILE_WIDTH_ENVIRONMENT});
+}
+
+// One execution of an op.
+struct Execution {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  int width = 0;
+};
+
+// What every thread ran since its ring was read last.
+std::vector<std::vector<Execution>> executions_by_thread(const FakeDaemon& daemon,
+                                                         const std::vector<uint64_t>& from) {
+  std::vector<std::vector<Execution>> all;
+  for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
+    const optile_thread_slot& thread = daemon.client().threads[slot];
+    const uint64_t head = optile_load64(&thread.head);
+    if (head == from[slot]) continue;
+    all.emplace_back();
+    for (uint64_t i = from[slot]; i < head; ++i) {
+      const optile_event& event = thread.ring[i % OPTILE_RING_EVENTS];
+      if (event.kind != OPTILE_EVENT_OP) continue;
+      all.back().push_back({event.begin_ticks, event.begin_ticks + event.ticks, event.width});
+    }
+  }
+  return all;
+}
+
+// Wherever an op begins: what was in force on all threads, and what of it were teams.
+void add_up(const std::vector<std::vector<Execution>>& threads, int* most, int* most_in_teams) {
+  for (const auto& mine : threads) {
+    for (const Execution& op : mine) {
+      int sum = 0;
+      int teams = 0;
+      for (const auto& other : threads) {
+        const auto next =
+            std::upper_bound(other.begin(), other.end(), op.begin,
+                             [](uint64_t when, const Execution& one) { return when < one.begin; });
+        if (next == other.begin() || std::prev(next)->end <= op.begin) continue;
+        sum += std::prev(next)->width;
+        if (std::prev(next)->width > 1) teams += std::prev(next)->width;
+      }
+      *most = std::max(*most, sum);
+      *most_in_teams = std::max(*most_in_teams, teams);
+    }
+  }
+}
+
+TEST(Torch, OpsOfSeveralThreadsShareTheCores) {
+  FakeDaemon daemon;
+  daemon.answer_one_client();
+  Program program(daemon, OPTILE_TEST_ISSUERS, "--wait");
+  ASSERT_EQ(program.read_line(), "ready\n");
+  daemon.wait_for_client();
+  daemon.publish({});
+  daemon.share(4);
+  std::vector<uint64_t> heads;
+  for (const optile_thread_slot& thread : daemon.client().threads) heads.push_back(thread.head);
+  daemon.take_events();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "issuers: 3 threads, 0 wrong, 0 surprises\n");
+
+  const auto threads = executions_by_thread(daemon, heads);
+  ASSERT_EQ(threads.size(), 3u);
+  int most = 0;
+  int most_in_teams = 0;
+  add_up(threads, &most, &most_in_teams);
+  EXPECT_LE(most_in_teams, 4) << "more than one thread is taken only where it is free";
+  EXPECT_LE(most, 4 + 2) << "and beyond that are floors";
+  EXPECT_EQ(daemon.client().header.most_in_ops, 3u);
+  EXPECT_GT(daemon.client().header.narrowed_ops, 0u);
+}
+
+TEST(Torch, OpsOfThreadsThatTakeTurnsKeepTheirWidths) {
+  FakeDaemon daemon;
+  daemon.answer_one_client();
+  Program program(daemon, OPTILE_TEST_ISSUERS, "--wait", "--turns");
+  ASSERT_EQ(program.read_line(), "ready\n");
+  daemon.wait_for_client();
+  daemon.publish({});
+  daemon.share(4);
+  daemon.take_events();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "issuers: 3 threads, 0 wrong, 0 surprises\n");
+  for (const optile_event& event : daemon.take_events()) EXPECT_EQ(event.width, 4);
+  EXPECT_EQ(daemon.client().header.narrowed_ops, 0u);
+  EXPECT_EQ(daemon.client().header.issuing_threads, 3u);
 }
 
 }  // namespace

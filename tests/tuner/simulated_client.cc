@@ -111,6 +111,9 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   event.first_touch = touch;
   event.own_width = width == options_.own_width;
   event.steerable = op.steerable;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  event.in_company = options_.company > 0 && uniform(random_) < options_.company;
+  if (event.in_company) in_company_ns_ += time;
   event.column = column_;
   event.plan = page_number_;
   now_ns_ += time + kGapNs;
@@ -138,12 +141,13 @@ void SimulatedClient::step_boundary() {
     event.column = column_;
     event.plan = step_page_;
     event.mixed = step_page_ != page_number_;
+    event.in_company = 2 * in_company_ns_ > in_ops_ns_;
     session_.on_step(event);
   }
   ++step_;
   step_begin_ns_ = now_ns_;
   step_page_ = page_number_;
-  in_ops_ns_ = steerable_ns_ = 0;
+  in_ops_ns_ = steerable_ns_ = in_company_ns_ = 0;
   ops_in_step_ = changes_ = 0;
   if (schedule_waits_) {
     schedule_waits_ = false;

@@ -50,6 +50,7 @@ struct SimulatedClientOptions {
   double first_touch_ns = 0;   // extra time of the first execution at a width
   int adoption_delay = 1;      // whole steps between publishing a page and obeying it
   double drop = 0;             // share of op and step events that are lost
+  double company = 0;          // share of ops during which other threads are inside ops
   bool masks_refused = false;  // a binding is asked for and not in force
   SimulatedNoise noise;
   uint64_t seed = 1;
@@ -65,6 +66,7 @@ class SimulatedClient {
   void run_sequence(const std::vector<int>& order);  // ops that are no whole step
   void replace_program(SimulatedProgram program);
   void set_own_width(int width);
+  void set_company(double share) { options_.company = share; }
 
   // Noiseless time of a step: under the page in force outside of schedules, and at one width.
   double planned_step_ns() const;
@@ -117,6 +119,7 @@ class SimulatedClient {
   double steerable_ns_ = 0;
   uint32_t ops_in_step_ = 0;
   uint32_t changes_ = 0;
+  double in_company_ns_ = 0;
   double step_factor_ = 1;
   uint64_t op_events_ = 0;
   uint64_t progress_ = 0;
