@@ -251,7 +251,9 @@ HttpResponse Api::answer(const HttpRequest& request) {
 HttpResponse Api::status(const Call&) {
   const Store::State& store = controller_.store().state();
   Json clients = Json::array();
-  for (const ClientView& view : controller_.attached()) clients.push_back(client_summary(view));
+  for (const ClientView& view : controller_.attached(tuner::Detail::kFigures)) {
+    clients.push_back(client_summary(view));
+  }
   const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
   return ok({{"pid", facts_.pid},
              {"version", facts_.version},

@@ -35,6 +35,21 @@ tuner::Strategy strategy_of(optile_strategy strategy) {
   return tuner::Strategy::kAuto;
 }
 
+// Steps at the program's own width are controls and no trials.
+Trials trials_of(const tuner::PlanDraft& draft, int own_width) {
+  Trials trials;
+  for (const tuner::PlanEntry& entry : draft.entries) {
+    bool tried = false;
+    for (const int width : entry.schedule) {
+      if (width == 0 || width == own_width) continue;
+      trials.widths.insert(width);
+      tried = true;
+    }
+    trials.ops += tried ? 1 : 0;
+  }
+  return trials;
+}
+
 double relative_error(const perfmodel::SampleSet& steps) {
   const double median = seconds_of(steps.median());
   if (median <= 0 || steps.median_error() == perfmodel::Nanoseconds::max()) return 0;
@@ -167,6 +182,7 @@ void Client::publish() {
                std::any_of(draft->schedule_binding.begin(), draft->schedule_binding.end(),
                            [](auto binding) { return binding != perfmodel::Binding::kNone; });
   entries_left_out_ = writer_.publish(number, *draft, surroundings);
+  trials_in_force_ = trials_of(*draft, bounded_own_width());
   schedule_lengths_.push_back(static_cast<uint8_t>(
       std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));
   busy_plan_ = draft->record_all || draft->schedule_length > 0;
@@ -287,6 +303,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.counters = reader_.counters();
   view.generation = writer_.generation();
   view.entries_left_out = entries_left_out_;
+  view.trials = trials_in_force_;
   view.left_alone = dependencies_.left_alone;
   view.trials_withheld = trials_withheld_;
   view.own_width_cap = own_width_cap();

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@
 #include "tuner/session.h"
 
 namespace optile::daemon {
+
+// What the scheduled steps of the plan in force try.
+struct Trials {
+  std::size_t ops = 0;
+  std::set<int> widths;
+};
 
 // Everything about a client that can be told to people; a plain copy that outlives it.
 struct ClientView {
@@ -42,6 +49,7 @@ struct ClientView {
   int own_width_cap = 0;
   int cores = 1;
   int shared_cores = 0;  // that its issuing threads share; 0 = each runs as if alone
+  Trials trials;
   std::optional<tuner::SessionView> session;
   std::optional<FoundPlan> stored;  // what the session was started with
   std::map<uint64_t, perfmodel::OpDescription> ops;
@@ -125,6 +133,7 @@ class Client {
   std::unique_ptr<tuner::Session> session_;
   std::vector<uint8_t> schedule_lengths_;  // of plan i at index i - 1
   std::size_t entries_left_out_ = 0;
+  Trials trials_in_force_;
   bool trials_withheld_ = false;
   bool undone_ = false;  // all of it, by hand
   bool was_bound_ = false;

@@ -266,7 +266,7 @@ void Controller::decide_leases() {
 }
 
 void Controller::take_lease(Place& place, Leases::Granted granted) {
-  say_("lease: " + granted.reason);
+  tell_of_lease(granted.client, granted.reason);
   // What is lent comes and goes: its session hears nothing of it.
   if (place.lease && !granted.last && granted.cores == place.lease->cores &&
       (granted.lent != 0 || place.lease->lent != 0)) {
@@ -318,6 +318,11 @@ void Controller::look_for_waiting() {
   if (changed) decide_leases();
 }
 
+void Controller::tell_of_lease(uint64_t client, const std::string& text) {
+  say_("lease: " + text);
+  lease_history_.note({clocks_.unix_seconds(), client, text});
+}
+
 base::Status Controller::change_lease(const LeaseWord& word) {
   const std::string who = "client " + std::to_string(word.client);
   if (!clients_.contains(word.client)) {
@@ -332,7 +337,7 @@ base::Status Controller::change_lease(const LeaseWord& word) {
   }
   base::Status done = say_to(*leases_, word);
   if (!done.ok()) return done;
-  say_("lease: " + who + ", by hand: " + text_of(word));
+  tell_of_lease(word.client, who + ", by hand: " + text_of(word));
   decide_leases();
   return {};
 }

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "daemon/client.h"
+#include "daemon/lease_history.h"
 #include "daemon/leases.h"
 #include "daemon/store.h"
 #include "daemon/waiting_watch.h"
@@ -122,6 +123,7 @@ class Controller {
   const perfmodel::Budget& budget() const { return budget_; }
   // Null where clients get none.
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
+  const LeaseHistory& lease_history() const { return lease_history_; }
   Store& store() { return *store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
@@ -153,6 +155,7 @@ class Controller {
   static perfmodel::Budget leased(const Place& place);
   void lease_to(uint64_t id);
   void take_lease(Place& place, Leases::Granted granted);
+  void tell_of_lease(uint64_t client, const std::string& text);
   void tell_demands();
   static void lend(Place& place);
   void decide_leases();
@@ -173,6 +176,7 @@ class Controller {
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;
   std::optional<Leases> leases_;
+  LeaseHistory lease_history_;
   std::function<void(const std::string& line)> say_;  // never empty
   std::deque<ClientView> finished_;                   // newest first
   std::size_t finished_ops_ = 0;                      // of all of them

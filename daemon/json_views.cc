@@ -1,5 +1,6 @@
 #include "daemon/json_views.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -163,6 +164,33 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
   return texts;
 }
 
+// Medians of whole steps.
+Json step_seconds_json(const tuner::SessionView& session) {
+  return {{"own", nullable(seconds_of(session.own_steps.median()))},
+          {"uniform", nullable(seconds_of(session.uniform_steps.median()))},
+          {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
+}
+
+// The narrowest and the widest op of a step; null while no step is known.
+Json widths_json(const ClientView& client, const tuner::SessionView& session) {
+  const int own = client.own_width_cap > 0 ? std::min(session.own_width, client.own_width_cap)
+                                           : session.own_width;
+  if (session.ops.empty() || own <= 0) return nullptr;
+  int least = own;
+  int most = 0;
+  for (const tuner::OpView& op : session.ops) {
+    const int width = op.width == 0 ? own : op.width;
+    least = std::min(least, width);
+    most = std::max(most, width);
+  }
+  return {{"least", least}, {"most", most}};
+}
+
+Json trials_json(const Trials& trials) {
+  if (trials.ops == 0) return nullptr;
+  return {{"ops", trials.ops}, {"widths", trials.widths}};
+}
+
 Json client_summary(const ClientView& client) {
   Json json = {
       {"id", client.id},
@@ -196,6 +224,11 @@ Json client_summary(const ClientView& client) {
   const ClientHeader header = client.header.value_or(ClientHeader());
   json["own_width"] = header.own_width == 0 ? Json(nullptr) : Json(header.own_width);
   json["own_width_source"] = width_source_name(header.own_width_source);
+  static const tuner::SessionView nothing_yet;
+  const tuner::SessionView& session = client.session ? *client.session : nothing_yet;
+  json["step_seconds"] = step_seconds_json(session);
+  json["widths"] = widths_json(client, session);
+  json["trials"] = trials_json(client.trials);
   json["openmp_runtime"] = openmp_runtime_name(header.runtime);
   json["blas"] = blas_name(header);
   return json;
@@ -220,9 +253,6 @@ Json client_details(const ClientView& client) {
   json["events_rejected_by"] = std::move(rejected);
   if (!client.session) return json;
   const tuner::SessionView& session = *client.session;
-  json["step_seconds"] = {{"own", nullable(seconds_of(session.own_steps.median()))},
-                          {"uniform", nullable(seconds_of(session.uniform_steps.median()))},
-                          {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
   json["guard"] = guard_json(session.guard);
   json["step_samples"] = {{"own", session.own_steps.count()},
                           {"uniform", session.uniform_steps.count()},

@@ -72,6 +72,23 @@ std::optional<std::vector<int>> cores_of(const Json& json) {
   return cores;
 }
 
+// In turns it has its fraction of what one core gives.
+Json progress_json(const sched::LeaseView& view, const Leases& leases) {
+  const std::optional<Leases::Progress> progress = leases.progress(view.id);
+  if (!progress || view.granted.empty()) return nullptr;
+  const double share = std::min(view.granted.fraction, 1.0);
+  return {{"value", progress->value * share}, {"measured", progress->measured && share >= 1}};
+}
+
+Json recent_json(const LeaseHistory& history) {
+  Json recent = Json::array();
+  for (const LeaseEvent& event : history.newest_first()) {
+    recent.push_back(
+        {{"at", iso_time(event.when)}, {"client", event.client}, {"text", event.text}});
+  }
+  return recent;
+}
+
 Json lease_json(const sched::LeaseView& view, const Controller& controller) {
   const auto units = [&](const std::vector<int>& cores) {
     return sched::units_of(controller.machine(), controller.leases()->table().budget(), cores);
@@ -85,6 +102,8 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
             {"fraction", view.target.empty() ? 0.0 : view.target.fraction}}},
           {"claim", view.claim},
           {"borrowed", view.borrowed},
+          {"lends", view.lends},
+          {"progress", progress_json(view, *controller.leases())},
           {"share", view.weight},
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
@@ -125,8 +144,10 @@ Json leases_json(const Controller& controller) {
           {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
+          {"cause", leases == nullptr ? "" : leases->table().cause()},
           {"changes", counters.changes},
           {"cores_granted", counters.cores_granted},
+          {"recent", recent_json(controller.lease_history())},
           {"clients", std::move(clients)},
           {"unleased", std::move(unleased)}};
 }

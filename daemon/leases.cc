@@ -218,6 +218,18 @@ int Leases::lent_to(uint64_t client) const {
                     found->borrowed);
 }
 
+std::optional<Leases::Progress> Leases::progress(uint64_t client) const {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || found->second.progress.empty()) return std::nullopt;
+  const Client& known = found->second;
+  const auto best = std::max_element(known.progress.begin(), known.progress.end());
+  const auto cores = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(known.granted, 1)),
+                                             1, known.progress.size());
+  const auto at_best = static_cast<int>(best - known.progress.begin()) + 1;
+  return Progress{known.progress[cores - 1],
+                  known.measured.contains(known.granted) && known.measured.contains(at_best)};
+}
+
 void Leases::confine_again() {
   for (const auto& [id, client] : clients_) {
     if (!client.units.empty()) dependencies_.confine(id, client.pid, client.units);

@@ -74,6 +74,14 @@ class Leases {
   // Threads that appeared since.
   void confine_again();
 
+  // Throughput over that alone at its own best, with the cores that it has (with one, in turns):
+  // measured where both are, else from its curve. nullopt while nothing is known of it.
+  struct Progress {
+    double value = 0;
+    bool measured = false;
+  };
+  std::optional<Progress> progress(uint64_t client) const;
+
   std::vector<sched::LeaseView> view() const { return table_.view(); }
   const sched::LeaseTable& table() const { return table_; }
 

@@ -261,6 +261,7 @@ std::vector<LeaseView> LeaseTable::view() const {
     view.pinned = !client.pin.empty();
     view.late = client.late;
     view.revoked = client.revoked;
+    if (client.demand.idle) view.lends = client.home;
     view.reason = client.reason;
     views.push_back(std::move(view));
   }

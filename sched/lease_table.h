@@ -45,9 +45,10 @@ struct LeaseView {
   bool idle = false;
   bool paused = false;
   bool pinned = false;
-  bool late = false;     // did not confirm in time; its cores stay counted
-  bool revoked = false;  // its cores were taken without its word
-  std::string reason;    // of the last change
+  bool late = false;       // did not confirm in time; its cores stay counted
+  bool revoked = false;    // its cores were taken without its word
+  std::vector<int> lends;  // cores that go back to it when it wakes
+  std::string reason;      // of the last change
 };
 
 // Ever since the table was made.
@@ -103,8 +104,9 @@ class LeaseTable {
   const perfmodel::Budget& budget() const { return budget_; }
   const perfmodel::Machine& machine() const { return machine_; }
   std::size_t clients() const { return clients_.size(); }
-  double held_cores() const;  // sum of what all may be using
-  int lent_cores() const;     // beyond claims
+  double held_cores() const;                           // sum of what all may be using
+  int lent_cores() const;                              // beyond claims
+  const std::string& cause() const { return cause_; }  // of the plan in force
 
  private:
   struct Client {

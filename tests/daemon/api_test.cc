@@ -62,10 +62,25 @@ TEST_F(ApiTest, Clients) {
   EXPECT_EQ(list[0]["program"], "train");
   EXPECT_EQ(list[0]["state"], "running");
   EXPECT_EQ(list[0]["openmp_runtime"], "libgomp");
+  EXPECT_EQ(list[0]["widths"], nlohmann::json({{"least", 4}, {"most", 4}}));
   const std::string path = "/v1/clients/" + list[0]["id"].dump();
   EXPECT_EQ(running_.get(path).json()["own_width"], 4);
   EXPECT_EQ(running_.get("/v1/clients/99").status, 404);
   EXPECT_EQ(running_.get("/v1/clients/x").status, 404);
+}
+
+TEST_F(ApiTest, WhatIsBeingTriedIsTold) {
+  Observed observed(running_, "train");
+  EXPECT_TRUE(running_.serve_until([&] {
+    observed.simulated.run_step();
+    running_.daemon().controller().drain();
+    return running_.daemon().controller().attached()[0].trials.ops > 0;
+  }));
+  const nlohmann::json client = running_.get("/v1/status").json()["clients"][0];
+  EXPECT_EQ(client["phase"], "exploring");
+  EXPECT_GE(client["trials"]["ops"], 1);
+  EXPECT_FALSE(client["trials"]["widths"].empty());
+  for (const nlohmann::json& width : client["trials"]["widths"]) EXPECT_LT(width, 4);
 }
 
 TEST_F(ApiTest, OpsAreListedAndExplained) {
@@ -208,6 +223,13 @@ TEST_F(ApiTest, LeasesAreListed) {
   EXPECT_EQ(json["held_cores"], 4);
   EXPECT_GE(json["changes"], 1);
   EXPECT_TRUE(json["unleased"].empty());
+  EXPECT_EQ(json["cause"], "client 1 arrived");
+  EXPECT_TRUE(lease["lends"].empty());
+  EXPECT_TRUE(lease["progress"].is_null());
+  ASSERT_EQ(json["recent"].size(), 1u);
+  EXPECT_EQ(json["recent"][0]["client"], 1);
+  EXPECT_EQ(json["recent"][0]["text"], lease["reason"]);
+  EXPECT_FALSE(json["recent"][0]["at"].get<std::string>().empty());
 }
 
 TEST_F(ApiTest, WordsAboutALease) {
@@ -220,6 +242,8 @@ TEST_F(ApiTest, WordsAboutALease) {
     return clients.empty() ? nlohmann::json::object() : clients[0];
   };
   EXPECT_EQ(say(R"("share":2.5)")["share"], 2.5);
+  EXPECT_EQ(running_.get("/v1/leases").json()["recent"][0]["text"],
+            "client 1, by hand: share 2.500000");
   const nlohmann::json pinned = say(R"("pin":"0,2-3")");
   EXPECT_EQ(pinned["cores"], nlohmann::json({0, 2, 3}));
   EXPECT_EQ(pinned["pinned"], true);

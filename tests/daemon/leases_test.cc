@@ -138,6 +138,26 @@ TEST_F(LeasesTest, NoCoreMovesWhileSomebodySearchesButNotForEver) {
   EXPECT_EQ(cores(1), 3);
 }
 
+TEST_F(LeasesTest, ProgressIsPredictedUntilBothOfItsSidesAreMeasured) {
+  arrive(1);
+  decide(kStart);
+  EXPECT_FALSE(leases_.progress(1));
+  EXPECT_FALSE(leases_.progress(7));
+  scales(1, true, 1.25);  // alone, with all four cores
+  ASSERT_TRUE(leases_.progress(1));
+  EXPECT_DOUBLE_EQ(leases_.progress(1)->value, 1);
+  EXPECT_TRUE(leases_.progress(1)->measured);
+  arrive(2);
+  decide(kStart);
+  ASSERT_EQ(cores(1), 3);
+  scales(1);
+  EXPECT_DOUBLE_EQ(leases_.progress(1)->value, 1.25 / (4.0 / 3));
+  EXPECT_FALSE(leases_.progress(1)->measured);
+  scales(1, true, 2.5);
+  EXPECT_DOUBLE_EQ(leases_.progress(1)->value, 0.5);
+  EXPECT_TRUE(leases_.progress(1)->measured);
+}
+
 TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
   arrive(1);
   arrive(2);

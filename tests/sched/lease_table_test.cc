@@ -126,7 +126,9 @@ TEST_F(LeaseTableTest, AWaitingClientLendsItsCoresAndTakesTheSameBack) {
   EXPECT_EQ(cores(1).size(), 4u);
   EXPECT_EQ(view(1).borrowed, 2);
   EXPECT_EQ(table_->lent_cores(), 2);
+  EXPECT_EQ(table_->cause(), "client 2 waits");
   EXPECT_EQ(view(2).claim, 2);
+  EXPECT_EQ(view(2).lends, before);
   ASSERT_TRUE(table_->wake(2).ok());
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
@@ -135,6 +137,7 @@ TEST_F(LeaseTableTest, AWaitingClientLendsItsCoresAndTakesTheSameBack) {
   EXPECT_EQ(settle(), 1);
   EXPECT_EQ(cores(2), before);
   EXPECT_EQ(table_->lent_cores(), 0);
+  EXPECT_TRUE(view(2).lends.empty());
 }
 
 TEST_F(LeaseTableTest, OnceItIsAwakeItsFormerCoresAreLikeAnyOther) {

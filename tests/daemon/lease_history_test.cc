@@ -1,0 +1,17 @@
+#include "daemon/lease_history.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::daemon {
+namespace {
+
+TEST(LeaseHistory, TheOldestIsForgotten) {
+  LeaseHistory history;
+  for (int64_t i = 0; i < 100; ++i) history.note({i, 1, "change " + std::to_string(i)});
+  ASSERT_EQ(history.newest_first().size(), kMaxLeaseEvents);
+  EXPECT_EQ(history.newest_first().front().text, "change 99");
+  EXPECT_EQ(history.newest_first().back().text, "change 68");
+}
+
+}  // namespace
+}  // namespace optile::daemon
