@@ -6,6 +6,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/system/error_code.hpp>
+#include <cctype>
 
 namespace optile::cli {
 namespace {
@@ -54,6 +55,20 @@ class Exchange {
 };
 
 }  // namespace
+
+std::string path_component(const std::string& text) {
+  static const char* digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += c;
+    } else {
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return out;
+}
 
 base::Result<HttpAnswer> ask_daemon(const std::string& socket, const std::string& method,
                                     const std::string& target, const std::string& body,

@@ -19,4 +19,7 @@ base::Result<HttpAnswer> ask_daemon(const std::string& socket, const std::string
                                     const std::string& target, const std::string& body,
                                     std::chrono::milliseconds deadline);
 
+// Any text as a part of a target's path or query.
+std::string path_component(const std::string& text);
+
 }  // namespace optile::cli

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/runtime_path.h"
+#include "bindings/cli/explanation.h"
 #include "bindings/cli/http_client.h"
 #include "bindings/cli/json_fields.h"
 #include "bindings/cli/lease_words.h"
@@ -19,22 +20,7 @@ namespace optile::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience(3000);
-constexpr int kBarColumns = 32;
 constexpr const char* kRefused = "the daemon refused to answer; its log says why";
-
-std::string path_component(const std::string& text) {
-  static const char* digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.' || c == '~') {
-      out += c;
-    } else {
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  return out;
-}
 
 std::string target_of(const Options& options) {
   const std::string client =
@@ -110,68 +96,6 @@ void print_ops(const Json& answer) {
   }
 }
 
-void print_curve(const Json& curve) {
-  double slowest = 0;
-  for (const Json& point : curve) slowest = std::max(slowest, number_of(point, "median_ns"));
-  for (const Json& point : curve) {
-    const double ns = number_of(point, "median_ns");
-    const int bar = slowest > 0 ? static_cast<int>(kBarColumns * ns / slowest) : 0;
-    std::printf("  width %4s %-8s %12.3f us  %5s samples  %s %s\n", text_of(point, "width").c_str(),
-                text_of(point, "binding").c_str(), ns / 1e3, text_of(point, "count").c_str(),
-                std::string(static_cast<std::size_t>(std::max(1, bar)), '#').c_str(),
-                text_of(point, "kind") == "sampled" ? "" : text_of(point, "kind").c_str());
-  }
-}
-
-// What was counted, and why it is not more.
-void print_counts(const Json& op) {
-  const std::string tier = text_of(op, "counters");
-  if (tier.empty()) return;
-  const std::string reason = text_of(op, "counter_reason");
-  std::printf("  counters: %s%s%s\n", tier.c_str(), reason.empty() ? "" : "; ", reason.c_str());
-  const Json counts = op.value("counts", Json());
-  if (!counts.is_object()) return;
-  std::printf("    %.0f executions counted on %.1f threads; %.0f too short to be counted\n",
-              number_of(counts, "executions"), number_of(counts, "threads"),
-              number_of(counts, "too_short"));
-  const Json means = counts.value("per_execution", Json::object());
-  for (const auto& [name, value] : means.items()) {
-    if (value.is_number()) std::printf("    %-32s %14.1f\n", name.c_str(), value.get<double>());
-  }
-  const Json ratios = counts.value("ratios", Json::object());
-  for (const auto& [name, value] : ratios.items()) {
-    if (value.is_number()) std::printf("    %-32s %14.3f\n", name.c_str(), value.get<double>());
-  }
-}
-
-void print_explanation(const Json& op) {
-  std::printf("%s %s  (%s)\n", text_of(op, "name").c_str(), text_of(op, "shape").c_str(),
-              text_of(op, "id").c_str());
-  std::printf("  %s\n", text_of(op, "sentence").c_str());
-  if (!text_of(op, "decision").empty())
-    std::printf("  step: %s\n", text_of(op, "decision").c_str());
-  print_curve(op.value("curve", Json::array()));
-  const Json runner_up = op.value("runner_up", Json());
-  if (runner_up.is_object()) {
-    std::printf("  runner-up: width %s\n", text_of(runner_up, "width").c_str());
-  }
-  const Json provenance = op.value("provenance", Json::object());
-  std::printf("  measured: %s, %s\n", text_of(provenance, "source", "unknown").c_str(),
-              text_of(provenance, "made_at", "date unknown").c_str());
-  const Json switching = op.value("switching_cost", Json::object());
-  if (!switching.empty()) {
-    std::printf("  a change of width costs %.1f us (%s)\n", number_of(switching, "ns") / 1e3,
-                switching.value("measured", false) ? "measured" : "assumed");
-  }
-  const Json user = op.value("user", Json::object());
-  if (!user.empty()) {
-    std::printf("  you said: own width %s, set by %s; never wider than %s\n",
-                text_of(user, "own_width").c_str(), text_of(user, "source").c_str(),
-                text_of(op, "cap").c_str());
-  }
-  print_counts(op);
-}
-
 std::string body_of(const Options& options) {
   if (changes_a_lease(options.verb)) {
     return lease_request(options).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -218,7 +142,9 @@ void print_answer(Verb verb, const Json& answer) {
       std::fputs(lease_table(answer).c_str(), stdout);
       return;
     case Verb::kExplain:
-      for (const Json& op : list_of(answer, "explanations")) print_explanation(op);
+      for (const Json& op : list_of(answer, "explanations")) {
+        std::fputs(explanation_text(op).c_str(), stdout);
+      }
       if (number_of(answer, "more") > 0) {
         std::printf("and %.0f more; name one by its id (optile ops)\n", number_of(answer, "more"));
       }
