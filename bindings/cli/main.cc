@@ -5,6 +5,7 @@
 #include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
 #include "bindings/cli/queries.h"
+#include "bindings/cli/top/top.h"
 
 int main(int argc, char** argv) {
   using namespace optile::cli;
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   }
   const Options& options = parsed.value().options;
   if (options.verb == Verb::kDoctor) return examine(options);
+  if (options.verb == Verb::kTop) return watch(options);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : answer_query(options);
 }

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "optile_version.h"
@@ -113,6 +114,26 @@ Verbs add_leases(CLI::App& app, Options& options) {
   return verbs;
 }
 
+// CLI::Range would let "nan" pass.
+std::string interval_problem(const std::string& text) {
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  const bool good = !text.empty() && *end == '\0' && seconds >= 0.1 && seconds <= 3600;
+  return good ? "" : "has to be from 0.1 to 3600 seconds";
+}
+
+CLI::App* add_top(CLI::App& app, Options& options) {
+  CLI::App* top =
+      app.add_subcommand("top", "Cores, programs and leases as they change; ? shows the keys");
+  add_socket(top, options);
+  top->add_option("--interval", options.interval_seconds, "Seconds from one look to the next")
+      ->check(interval_problem)
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  top->add_flag("--once", options.once, "Print one picture as plain text and end");
+  return top;
+}
+
 CLI::App* add_doctor(CLI::App& app, Options& options) {
   CLI::App* doctor = app.add_subcommand(
       "doctor", "What this machine and a program allow: optile doctor [OPTIONS] [-- CMD]");
@@ -211,6 +232,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* stop =
       app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
   CLI::App* doctor = add_doctor(app, options);
+  CLI::App* top = add_top(app, options);
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
@@ -226,10 +248,12 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
-  Verbs verbs = {{run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
-                 {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
-                 {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
-                 {doctor, Verb::kDoctor}};
+  Verbs verbs = {{run, Verb::kRun},         {baseline, Verb::kBaseline},
+                 {status, Verb::kStatus},   {ops, Verb::kOps},
+                 {explain, Verb::kExplain}, {machine, Verb::kMachine},
+                 {metrics, Verb::kMetrics}, {undo, Verb::kUndo},
+                 {stop, Verb::kStop},       {doctor, Verb::kDoctor},
+                 {top, Verb::kTop}};
   verbs.insert(verbs.end(), leases.begin(), leases.end());
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;

@@ -24,6 +24,7 @@ enum class Verb {
   kPause,
   kResume,
   kDetach,
+  kTop,
   kStop,
   kDoctor
 };
@@ -45,11 +46,13 @@ struct Options {
   std::string store;    // empty = the default; only for a daemon that is started
   std::string machine;  // likewise
   bool json = false;
-  std::string client;   // of ops, explain, undo and the words about a lease
-  std::string cores;    // of pin
-  std::string op;       // of explain and undo
-  std::string program;  // of undo
-  bool revoke = false;  // of undo
+  std::string client;           // of ops, explain, undo and the words about a lease
+  std::string cores;            // of pin
+  std::string op;               // of explain and undo
+  std::string program;          // of undo
+  bool revoke = false;          // of undo
+  bool once = false;            // of top
+  double interval_seconds = 1;  // of top
   // What was typed about the launch, before modes that change nothing turned it into "keep".
   struct LaunchWords {
     std::string openmp = "auto";

@@ -229,5 +229,19 @@ TEST(Options, HelpAndVersionEndWellAndPrint) {
   EXPECT_EQ(parse_options({"status"}).value().exit_code, -1);
 }
 
+TEST(Options, TopLooksOnceASecondUnlessSaid) {
+  const Options plain = parsed({"top"});
+  EXPECT_EQ(plain.verb, Verb::kTop);
+  EXPECT_EQ(plain.interval_seconds, 1);
+  EXPECT_FALSE(plain.once);
+  const Options said = parsed({"top", "--interval", "2.5", "--once", "--socket", "s"});
+  EXPECT_EQ(said.interval_seconds, 2.5);
+  EXPECT_TRUE(said.once);
+  EXPECT_EQ(said.socket, "s");
+  for (const char* interval : {"0", "-1", "nan", "1e9", "x", ""}) {
+    EXPECT_THAT(refused({"top", "--interval", interval}), HasSubstr("--interval")) << interval;
+  }
+}
+
 }  // namespace
 }  // namespace optile::cli

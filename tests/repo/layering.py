@@ -55,6 +55,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("sqlite3.h", ("daemon/database.cc",)),
     ("boost/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
     ("nlohmann/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
+    ("ncurses.h", ("bindings/cli/top/ncurses_terminal.cc",)),
     ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
     ("prometheus/*", ("daemon/metrics/exposition.cc",)),
     ("spdlog/*", ("daemon/log.cc",)),
@@ -89,8 +90,9 @@ STANDARD = frozenset(
     stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h
     string.h threads.h time.h uchar.h wchar.h wctype.h
     cxxabi.h dirent.h dlfcn.h elf.h execinfo.h fcntl.h features.h ftw.h getopt.h glob.h grp.h
-    ifaddrs.h libgen.h link.h malloc.h netdb.h poll.h pthread.h pwd.h regex.h sched.h semaphore.h
-    spawn.h strings.h sysexits.h syslog.h termios.h ucontext.h unistd.h utime.h""".split()
+    ifaddrs.h langinfo.h libgen.h link.h malloc.h netdb.h poll.h pthread.h pwd.h regex.h sched.h
+    semaphore.h spawn.h strings.h sysexits.h syslog.h termios.h ucontext.h unistd.h
+    utime.h""".split()
 )
 SYSTEM_FOLDERS = ("sys/", "linux/", "asm/", "bits/", "net/", "netinet/", "arpa/")
 
