@@ -40,12 +40,15 @@ def offset(name):
     return LAYOUT[name][0]
 
 
-def hello(run_id="hostile", pid=1, name=b"hostile"):
+OBSERVE = 1  # a mode without a lease
+
+
+def hello(run_id="hostile", pid=1, name=b"hostile", mode=0):
     def text(words, size):
         return words[:size - 1].ljust(size, b"\0")
 
     frame = struct.pack("<IHHII", MAGIC, VERSION, 1, HELLO_BYTES, 0)
-    frame += struct.pack("<iIIBBBBQ", pid, 0, 0, 0, 0, 0, 0, 0)
+    frame += struct.pack("<iIIBBBBQ", pid, 0, 0, mode, 0, 0, 0, 0)
     frame += text(run_id.encode(), 40) + text(name, 256) + text(name, 256) + text(name, 512)
     frame += text(b"", 256) + text(b"0", 32) + bytes(64)
     assert len(frame) == HELLO_BYTES, len(frame)
@@ -62,9 +65,9 @@ def connect(path, kind):
 class HostileClient:
     """Attached, with its memory mapped and a header that lets the daemon begin."""
 
-    def __init__(self, socket_path, run_id="hostile"):
+    def __init__(self, socket_path, run_id="hostile", **words):
         self.peer = connect(f"{socket_path}{harness.ATTACH_SUFFIX}", socket.SOCK_SEQPACKET)
-        self.peer.send(hello(run_id))
+        self.peer.send(hello(run_id, **words))
         frame, ancillary, _, _ = self.peer.recvmsg(4096, socket.CMSG_SPACE(2 * 4))
         assert ancillary, f"refused: {frame[16:]}"
         fds = array.array("i")
