@@ -49,6 +49,12 @@ TEST(PlainPicture, HasEverything) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
+TEST(PlainPicture, CoresThatAreLeftToOthersAreTold) {
+  Snapshot seen = two_clients();
+  seen.left_to_others = 1;
+  EXPECT_THAT(plain_picture(scene_of(seen)), HasSubstr("0 lent, 1 left to others  machine"));
+}
+
 TEST(PlainPicture, SaysWhatToDoWithoutClients) {
   EXPECT_THAT(plain_picture(scene_of(machine_of(1, 1, 4))), HasSubstr("optile run"));
 }

@@ -27,11 +27,14 @@ std::string cores_number(double cores) {
 // What matters more stands first: a narrow terminal shows the begin.
 std::string head_text(const Scene& scene) {
   const Snapshot& seen = scene.seen;
-  std::string text =
-      "optiled " + seen.version + "  " + counted(seen.clients.size(), "client") + "  " +
-      cores_number(seen.leased_cores) + " of " + counted(seen.budget_cores, "core") + " leased, " +
-      std::to_string(seen.lent_cores) + " lent  machine: " + counted(seen.cores, "core") + " in " +
-      counted(seen.tiles.size(), "tile");
+  std::string text = "optiled " + seen.version + "  " + counted(seen.clients.size(), "client") +
+                     "  " + cores_number(seen.leased_cores) + " of " +
+                     counted(seen.budget_cores, "core") + " leased, " +
+                     std::to_string(seen.lent_cores) + " lent";
+  if (seen.left_to_others > 0) {
+    text += ", " + std::to_string(seen.left_to_others) + " left to others";
+  }
+  text += "  machine: " + counted(seen.cores, "core") + " in " + counted(seen.tiles.size(), "tile");
   if (seen.numa_nodes > 1) text += ", " + counted(seen.numa_nodes, "NUMA node");
   if (!seen.limited_by.empty()) text += ", limited by " + seen.limited_by;
   return text + "  " + seen.machine;

@@ -82,6 +82,7 @@ class Reader {
     seen.limited_by = text(budget, "limited_by");
     seen.leased_cores = number_of(answers_.leases, "held_cores");
     seen.lent_cores = count_of(answers_.leases, "lent_cores");
+    seen.left_to_others = count_of(answers_.leases, "left_to_others");
     seen.cause = text(answers_.leases, "cause");
   }
 

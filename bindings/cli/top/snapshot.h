@@ -75,6 +75,7 @@ struct Snapshot {
   std::string limited_by;
   double leased_cores = 0;
   uint64_t lent_cores = 0;
+  uint64_t left_to_others = 0;      // kept busy by programs that are not attached
   std::string cause;                // of the last plan of leases
   std::vector<ClientSeen> clients;  // by id
   std::vector<ChangeSeen> recent;   // newest first
