@@ -145,8 +145,7 @@ class Session {
 
   // The steered runtime, once the client knows it; before the first step at the latest.
   void set_runtime(perfmodel::Runtime runtime);
-  // The program's own width as the client last saw it; a lower one is a cap from then on.
-  // `bounded`: a lease or a budget made it narrower than the program has it.
+  // As the client last saw it; a lower one is a cap from then on. `bounded`: by a lease or budget.
   void set_own_width(int width, bool bounded = false);
   void add_op(perfmodel::OpDescription op);
   // In the order of their ends. Events may be missing (dropped), never repeated.
@@ -187,8 +186,7 @@ class Session {
   // What is stored of this program's plan is wrong: true once per rollback.
   bool take_forgotten();
 
-  // Predicted seconds of a step with 1 … `most` cores, every op at its fastest width up to that;
-  // empty while nothing is known of the step.
+  // Predicted seconds of a step with 1 … `most` cores; empty while nothing is known of the step.
   std::vector<double> step_seconds_by_cores(int most) const;
 
   SessionView view(Detail detail = Detail::kWhole) const;
