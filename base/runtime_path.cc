@@ -17,6 +17,8 @@ std::string environment_word(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+constexpr const char* kSystemSocket = "/run/optile/optiled.sock";
+
 bool is_own_directory(const std::string& path, uid_t uid) {
   struct stat found {};
   return !path.empty() && stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
@@ -27,8 +29,13 @@ bool is_own_directory(const std::string& path, uid_t uid) {
 
 RuntimeEnvironment runtime_environment() {
   RuntimeEnvironment environment;
-  environment.socket = environment_word("OPTILE_SOCKET");
+  // What a launcher around us found is no word of the user's.
+  if (environment_word("OPTILE_SOCKET_SOURCE") != "launcher") {
+    environment.socket = environment_word("OPTILE_SOCKET");
+  }
   environment.xdg_runtime_dir = environment_word("XDG_RUNTIME_DIR");
+  environment.system_socket = environment_word("OPTILE_SYSTEM_SOCKET");
+  if (environment.system_socket.empty()) environment.system_socket = kSystemSocket;
   environment.uid = geteuid();
   return environment;
 }
@@ -68,6 +75,25 @@ Status ensure_private_directory(const std::string& path) {
   if ((found.st_mode & 077) != 0) {
     return Error{ErrorKind::kDenied, "others can enter the runtime directory " + path +
                                          "; run chmod 700 on it or name another with --socket"};
+  }
+  return {};
+}
+
+Status ensure_system_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) == 0) {
+    // Whatever the mask of the process: users have to reach the sockets in it.
+    if (chmod(path.c_str(), 0755) != 0) return errno_error("cannot open " + path, errno);
+  } else if (errno != EEXIST) {
+    return errno_error("cannot make the folder " + path + "; name another socket with --socket",
+                       errno);
+  }
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return errno_error("cannot look at " + path, errno);
+  if (!S_ISDIR(found.st_mode) || (found.st_uid != 0 && found.st_uid != geteuid()) ||
+      (found.st_mode & 022) != 0) {
+    return Error{ErrorKind::kDenied, "others could put a socket into " + path +
+                                         "; it has to belong to root or to this account and to be "
+                                         "writable by nobody else"};
   }
   return {};
 }

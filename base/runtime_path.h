@@ -15,8 +15,9 @@ namespace optile::base {
 inline constexpr std::size_t kMaxSocketPathBytes = 107;
 
 struct RuntimeEnvironment {
-  std::string socket;           // OPTILE_SOCKET; empty = unset
+  std::string socket;           // OPTILE_SOCKET; empty = unset, or a launcher's and not the user's
   std::string xdg_runtime_dir;  // XDG_RUNTIME_DIR; often set and missing on compute nodes
+  std::string system_socket;    // of the system daemon; OPTILE_SYSTEM_SOCKET, for trials, else /run
   std::string temporary = "/tmp";
   uid_t uid = 0;
 };
@@ -28,6 +29,10 @@ std::string default_socket_path(const RuntimeEnvironment& environment);
 
 // The part before the last slash; "." without one.
 std::string parent_directory(const std::string& path);
+
+// Makes `path` with mode 0755 where it is missing, and refuses one that is a link, or that others
+// than root and we can write to: whoever may put a socket there would be the system daemon.
+Status ensure_system_directory(const std::string& path);
 
 // Makes `path` with mode 0700 where it is missing, and refuses one that is a link, belongs to
 // somebody else, or can be written by others. Its parent has to exist.
