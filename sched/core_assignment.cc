@@ -336,7 +336,7 @@ class Turns {
     std::vector<std::size_t> homeless;
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const auto home = std::find_if(cores_.begin(), cores_.end(), [&](const TurnCore& core) {
-        return core.core == wishes_[i].held_core;
+        return core.core == wishes_[i].held_core && can_use(i, core.core);
       });
       if (home == cores_.end()) {
         homeless.push_back(i);
@@ -347,11 +347,15 @@ class Turns {
     std::stable_sort(homeless.begin(), homeless.end(), [this](std::size_t a, std::size_t b) {
       return wishes_[a].weight > wishes_[b].weight;
     });
-    for (std::size_t i : homeless) put(i, lightest());
+    for (std::size_t i : homeless) put(i, lightest(i));
     while (even_out()) {
     }
     std::vector<TurnGrant> grants;
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
+      if (place_[i] == kNowhere) {
+        grants.push_back({wishes_[i].id, kNobody, 0.0});
+        continue;
+      }
       const TurnCore& core = cores_[place_[i]];
       grants.push_back(
           {wishes_[i].id, core.core, core.room * wishes_[i].weight / weight_[place_[i]]});
@@ -360,38 +364,49 @@ class Turns {
   }
 
  private:
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
   static constexpr double kWorthMoving = 0.98;  // of the load before; closer is not worth a move
 
   double load(std::size_t core) const { return weight_[core] / cores_[core].room; }
 
-  std::size_t lightest() const {
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < cores_.size(); ++c) {
-      if (load(c) < load(best)) best = c;
+  bool can_use(std::size_t client, int core) const {
+    const std::vector<int>& bound = wishes_[client].bound;
+    return bound.empty() || std::find(bound.begin(), bound.end(), core) != bound.end();
+  }
+
+  // Of those that it can use.
+  std::size_t lightest(std::size_t client) const {
+    std::size_t best = kNowhere;
+    for (std::size_t c = 0; c < cores_.size(); ++c) {
+      if (!can_use(client, cores_[c].core)) continue;
+      if (best == kNowhere || load(c) < load(best)) best = c;
     }
     return best;
   }
 
   void put(std::size_t client, std::size_t core) {
     place_[client] = core;
-    weight_[core] += wishes_[client].weight;
+    if (core != kNowhere) weight_[core] += wishes_[client].weight;
   }
 
-  // Moves one client to the lightest core if that core stays clearly lighter than the one it left.
+  // Moves one client to its lightest core if that core stays clearly lighter than the one it left.
   bool even_out() {
-    const std::size_t to = lightest();
     std::size_t mover = wishes_.size();
+    std::size_t target = kNowhere;
     double heaviest = 0;
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
+      if (place_[i] == kNowhere) continue;
+      const std::size_t to = lightest(i);
       const double here = load(place_[i]);
       const double there = (weight_[to] + wishes_[i].weight) / cores_[to].room;
       if (place_[i] == to || there >= kWorthMoving * here || here <= heaviest) continue;
       heaviest = here;
       mover = i;
+      target = to;
     }
     if (mover == wishes_.size()) return false;
     weight_[place_[mover]] -= wishes_[mover].weight;
-    put(mover, to);
+    put(mover, target);
     return true;
   }
 

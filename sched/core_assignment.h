@@ -47,7 +47,8 @@ int broken_tiles(const perfmodel::Machine& machine, const std::vector<int>& usab
 struct TurnWish {
   ClientId id = 0;
   double weight = 1.0;
-  int held_core = -1;  // where it takes turns now; -1: nowhere
+  int held_core = -1;        // where it takes turns now; -1: nowhere
+  std::vector<int> bound{};  // it can use only these; empty: all
 };
 
 struct TurnCore {
@@ -57,7 +58,7 @@ struct TurnCore {
 
 struct TurnGrant {
   ClientId id = 0;
-  int core = 0;
+  int core = 0;  // -1: there is none that it can use
   double fraction = 0;
 };
 

@@ -104,6 +104,7 @@ PlanClient LeaseTable::plan_client(ClientId id, const Client& client) const {
   made.target = client.target;
   made.home = client.home;
   made.pin = client.pin;
+  made.bound = client.bound;
   const bool paused = client.paused && !client.target.empty();
   made.fixed = client.late || client.revoked || client.detached || (paused && client.pin.empty());
   if (!made.fixed) return made;

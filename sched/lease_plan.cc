@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <set>
 
 #include "sched/core_assignment.h"
@@ -43,7 +44,8 @@ class Planner {
     }
     problem.cores = std::clamp(capacity_, 0, static_cast<int>(whole_.size()));
     problem.policy = policy_;
-    for (std::size_t i : pool_) problem.demands.push_back(clients_[i].demand);
+    gather_bound();
+    for (std::size_t i : pool_) problem.demands.push_back(demand_within_bounds(i));
     plan_.allocation = allocate(problem);
     if (plan_.allocation.turns) {
       take_turns(problem.cores);
@@ -103,6 +105,31 @@ class Planner {
     }
   }
 
+  // Those that are bound to the same cores divide these evenly: at most so many each.
+  void gather_bound() {
+    std::erase_if(pool_, [this](std::size_t i) {
+      const std::vector<int>& bound = clients_[i].bound;
+      if (bound.empty()) return false;
+      std::vector<int>& usable = usable_by_[bound];
+      if (usable.empty()) {
+        std::set_intersection(bound.begin(), bound.end(), whole_.begin(), whole_.end(),
+                              std::back_inserter(usable));
+      }
+      if (!usable.empty()) ++bound_to_[bound];
+      return usable.empty();  // nothing there is free: no lease
+    });
+  }
+
+  LeaseDemand demand_within_bounds(std::size_t i) const {
+    LeaseDemand demand = clients_[i].demand;
+    const std::vector<int>& bound = clients_[i].bound;
+    if (bound.empty()) return demand;
+    const int room = static_cast<int>(usable_by_.at(bound).size());
+    demand.most = std::clamp(room / bound_to_.at(bound), 1, demand.most);
+    demand.floor = std::min(demand.floor, demand.most);
+    return demand;
+  }
+
   double turn_weight(const LeaseDemand& demand) const {
     const double weight = demand.weight > 0 ? demand.weight : 1.0;
     return weight * (demand.priority == Priority::kBatch ? policy_.batch_turn : 1.0);
@@ -137,11 +164,12 @@ class Planner {
       const PlanClient& client = clients_[i];
       if (client.demand.idle) continue;
       const int held = client.target.empty() ? -1 : client.target.cores.front();
-      wishes.push_back({client.demand.id, turn_weight(client.demand), held});
+      wishes.push_back({client.demand.id, turn_weight(client.demand), held, client.bound});
       places.push_back(i);
     }
     const std::vector<TurnGrant> grants = assign_turns(turn_cores(whole_cores), wishes);
     for (std::size_t k = 0; k < grants.size(); ++k) {
+      if (grants[k].core < 0) continue;
       plan_.leases[places[k]].target = {{grants[k].core}, grants[k].fraction};
     }
   }
@@ -154,17 +182,45 @@ class Planner {
     std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
       return wakes(a) != wakes(b) ? wakes(a) : clients_[a].demand.id < clients_[b].demand.id;
     });
-    std::vector<CoreWish> wishes;
-    for (std::size_t i : order) {
-      const LeaseShare& share = *shares.at(clients_[i].demand.id);
-      plan_.leases[i].claim = share.claim;
-      plan_.leases[i].used = share.cores;
-      wishes.push_back(
-          {share.id, share.cores, wakes(i) ? clients_[i].home : clients_[i].target.cores});
+    // Who can go to few places goes first; who can go anywhere takes what is left.
+    std::vector<std::vector<int>> places;
+    for (const auto& [bound, clients] : bound_to_) places.push_back(bound);
+    std::stable_sort(places.begin(), places.end(),
+                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    places.emplace_back();
+    for (const std::vector<int>& place : places) {
+      std::vector<std::size_t> here;
+      std::vector<CoreWish> wishes;
+      for (std::size_t i : order) {
+        if (clients_[i].bound != place) continue;
+        const LeaseShare& share = *shares.at(clients_[i].demand.id);
+        plan_.leases[i].claim = share.claim;
+        plan_.leases[i].used = share.cores;
+        here.push_back(i);
+        wishes.push_back(
+            {share.id, share.cores, wakes(i) ? clients_[i].home : clients_[i].target.cores});
+      }
+      give_cores(place, here, wishes);
     }
-    const std::vector<CoreGrant> grants = assign_cores(machine_, whole_, wishes);
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      plan_.leases[order[k]].target = {grants[k].cores, 1.0};
+  }
+
+  // Out of what is left of the whole cores, and of the place where there is one.
+  void give_cores(const std::vector<int>& place, const std::vector<std::size_t>& clients,
+                  const std::vector<CoreWish>& wishes) {
+    std::vector<int> usable;
+    if (place.empty()) {
+      usable = whole_;
+    } else {
+      std::set_intersection(place.begin(), place.end(), whole_.begin(), whole_.end(),
+                            std::back_inserter(usable));
+    }
+    const std::vector<CoreGrant> grants = assign_cores(machine_, usable, wishes);
+    for (std::size_t k = 0; k < clients.size(); ++k) {
+      plan_.leases[clients[k]].target = {grants[k].cores, 1.0};
+      std::erase_if(whole_, [&](int core) {
+        return std::find(grants[k].cores.begin(), grants[k].cores.end(), core) !=
+               grants[k].cores.end();
+      });
     }
   }
 
@@ -178,6 +234,9 @@ class Planner {
   std::set<int> pinned_;
   std::vector<int> whole_;  // cores that nobody fixed or pinned is on
   std::vector<std::size_t> pool_;
+  std::map<std::vector<int>, std::vector<int>>
+      usable_by_;                             // of whole_, by what clients are bound to
+  std::map<std::vector<int>, int> bound_to_;  // clients, by the same
   LeasePlan plan_;
 };
 

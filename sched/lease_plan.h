@@ -14,10 +14,11 @@
 namespace optile::sched {
 
 struct PlanClient {
-  LeaseDemand demand;     // with `claimed` and `used` of the last plan
-  Lease target;           // of the last plan
-  std::vector<int> home;  // cores that it lends while it waits, and takes back when it wakes
-  std::vector<int> pin;   // the user's; not empty: exactly these, for it alone
+  LeaseDemand demand;      // with `claimed` and `used` of the last plan
+  Lease target;            // of the last plan
+  std::vector<int> home;   // cores that it lends while it waits, and takes back when it wakes
+  std::vector<int> pin;    // the user's; not empty: exactly these, for it alone
+  std::vector<int> bound;  // it can use no other cores; empty: it can use all
   // Not to be moved (paused, does not answer, detached): keeps of its target what is in the budget.
   bool fixed = false;
   std::map<int, double> occupied;  // fixed only: core and fraction that it may be using

@@ -152,6 +152,23 @@ Status LeaseTable::set_budget(perfmodel::Budget budget) {
   return {};
 }
 
+Status LeaseTable::weigh(ClientId id, double weight) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  if (!possible_weight(weight)) return weight_error(weight);
+  client.value()->demand.weight = weight;
+  stale_ = true;
+  return {};
+}
+
+Status LeaseTable::bound(ClientId id, std::vector<int> cores) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  client.value()->bound = std::move(cores);
+  stale_ = true;
+  return {};
+}
+
 Status LeaseTable::share(ClientId id, double weight) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
@@ -173,6 +190,13 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
     if (!std::binary_search(usable.begin(), usable.end(), core)) {
       return Error{ErrorKind::kInvalid,
                    "core " + std::to_string(core) + " is not in the budget; pin to cores that are"};
+    }
+  }
+  const std::vector<int>& bound = client.value()->bound;
+  for (int core : cores) {
+    if (!bound.empty() && !std::binary_search(bound.begin(), bound.end(), core)) {
+      return Error{ErrorKind::kInvalid, name(id) + " was started on other cores than core " +
+                                            std::to_string(core) + "; pin to cores among those"};
     }
   }
   bool others = false;
@@ -259,6 +283,7 @@ std::vector<LeaseView> LeaseTable::view() const {
     view.idle = client.demand.idle;
     view.paused = client.paused;
     view.pinned = !client.pin.empty();
+    view.bound = !client.bound.empty();
     view.late = client.late;
     view.revoked = client.revoked;
     if (client.demand.idle) view.lends = client.home;

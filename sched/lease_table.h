@@ -45,6 +45,7 @@ struct LeaseView {
   bool idle = false;
   bool paused = false;
   bool pinned = false;
+  bool bound = false;      // by whoever started it
   bool late = false;       // did not confirm in time; its cores stay counted
   bool revoked = false;    // its cores were taken without its word
   std::vector<int> lends;  // cores that go back to it when it wakes
@@ -81,11 +82,17 @@ class LeaseTable {
   base::Status wake(ClientId id);
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
   base::Status set_budget(perfmodel::Budget budget);
+  // What its share comes to beside the others', where that is not the share itself. With the event
+  // that changed it.
+  base::Status weigh(ClientId id, double weight);
+  // Whoever started it bound it to these cores of the machine, ascending; none: to all.
+  base::Status bound(ClientId id, std::vector<int> cores);
 
   // Words of the user. They bind until they are taken back.
   base::Status share(ClientId id, double weight);
-  // Cores of the machine, not processing units. kInvalid: one is not in the budget. kUnavailable:
-  // another pin has one of them, or nothing would be left for other clients.
+  // Cores of the machine, not processing units. kInvalid: one is not in the budget, or not among
+  // those that the client is bound to. kUnavailable: another pin has one of them, or nothing would
+  // be left for other clients.
   base::Status pin(ClientId id, std::vector<int> cores);
   base::Status unpin(ClientId id);
   base::Status pause(ClientId id);  // its lease stays as it is, whatever the others do
@@ -114,6 +121,7 @@ class LeaseTable {
     Lease target;
     std::vector<int> home;
     std::vector<int> pin;
+    std::vector<int> bound;
     bool paused = false;
     bool detached = false;
     bool dismissed = false;  // detached and told so

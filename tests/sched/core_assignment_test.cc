@@ -273,5 +273,20 @@ TEST(Turns, EqualWeightsGetEqualTurns) {
   EXPECT_TRUE(assign_turns({}, {{1, 1, -1}}).empty());
 }
 
+TEST(Turns, WhoIsBoundTakesTurnsOnlyThere) {
+  std::vector<TurnWish> wishes = {{1, 1, -1}, {2, 1, -1}, {3, 1, 0}, {4, 1, -1}};
+  for (TurnWish& wish : wishes) wish.bound = {5};
+  wishes[0].bound = {};
+  wishes[3].bound = {7};
+  const auto grants = assign_turns({{0, 1.0}, {5, 1.0}}, wishes);
+  EXPECT_EQ(grants[0].core, 0);
+  EXPECT_DOUBLE_EQ(grants[0].fraction, 1.0);
+  EXPECT_EQ(grants[1].core, 5);
+  EXPECT_EQ(grants[2].core, 5) << "held before, but it may not be there";
+  EXPECT_DOUBLE_EQ(grants[1].fraction + grants[2].fraction, 1.0);
+  EXPECT_EQ(grants[3].core, -1) << "nowhere";
+  EXPECT_EQ(grants[3].fraction, 0);
+}
+
 }  // namespace
 }  // namespace optile::sched

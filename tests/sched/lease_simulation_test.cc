@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 
@@ -24,6 +23,7 @@ constexpr double kRounding = 1e-6;
 constexpr uint64_t kManyClientsEvery = 20;  // seeds
 
 struct SimulatedClient {
+  std::vector<int> bound;  // none: to nothing
   Lease uses;
   std::deque<LeaseChange> inbox;
   bool stopped = false;
@@ -112,7 +112,17 @@ class Simulation {
     const auto priority = integer(random_, 0, 4) == 0 ? Priority::kBatch : Priority::kNormal;
     ASSERT_TRUE(table_.arrive(++last_id_, curves::uniform(random_, 0.3, 3.0), priority).ok());
     clients_[last_id_] = {};
+    if (integer(random_, 0, 4) == 0) bind(last_id_);
     if (integer(random_, 0, 2) != 0) new_curve(last_id_);
+  }
+
+  // As a launcher does, before anything else happens to it.
+  void bind(ClientId id) {
+    const int first = integer(random_, 0, whole_.cores - 1);
+    const int count = integer(random_, 1, std::max(1, whole_.cores / 2));
+    std::vector<int>& bound = clients_.at(id).bound;
+    for (int c = first; c < std::min(first + count, whole_.cores); ++c) bound.push_back(c);
+    ASSERT_TRUE(table_.bound(id, bound).ok());
   }
 
   void new_curve(ClientId id) {
@@ -246,6 +256,9 @@ class Simulation {
         EXPECT_TRUE(std::binary_search(usable_.begin(), usable_.end(), core) ||
                     std::binary_search(before.begin(), before.end(), core))
             << "core " << core << " is not in the budget";
+        const std::vector<int>& bound = clients_.at(change.id).bound;
+        EXPECT_TRUE(bound.empty() || std::binary_search(bound.begin(), bound.end(), core))
+            << "client " << change.id << " is bound elsewhere than to core " << core;
       }
       clients_.at(change.id).inbox.push_back(change);
     }
@@ -297,6 +310,7 @@ class Simulation {
     }
     for (const LeaseView& view : table_.view()) {
       if (view.idle || view.paused || view.pinned || bound >= whole_.cores) continue;
+      if (view.bound) continue;  // others may have all that it can use
       EXPECT_FALSE(view.granted.empty()) << view.id;
     }
   }

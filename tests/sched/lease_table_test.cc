@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sched/curves.h"
 #include "tests/sched/machines.h"
 
@@ -362,6 +364,81 @@ TEST_F(LeaseTableTest, WrongCallsAreErrorsAndChangeNothing) {
   EXPECT_FALSE(table_->revoke(2).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 4u);
+}
+
+// ---- bound by whoever started them --------------------------------------------------------------
+
+TEST_F(LeaseTableTest, WhoIsBoundIsPlannedThereAndOthersElsewhere) {
+  arrive(1, kLinear);
+  settle();
+  arrive(2, kLinear);
+  ASSERT_TRUE(table_->bound(2, {0, 1}).ok());
+  arrive(3, kLinear);
+  ASSERT_TRUE(table_->bound(3, {0, 1}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{2, 3})) << "it can go anywhere, so it makes room";
+  Cores both = cores(2);
+  for (int core : cores(3)) both.push_back(core);
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(both, (Cores{0, 1})) << "evenly";
+  EXPECT_TRUE(view(2).bound);
+  EXPECT_FALSE(view(1).bound);
+}
+
+TEST_F(LeaseTableTest, APinLiesWithinWhatAClientIsBoundTo) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  ASSERT_TRUE(table_->bound(1, {1, 2}).ok());
+  EXPECT_EQ(table_->pin(1, {2, 3}).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_TRUE(table_->pin(1, {2}).ok());
+  settle();
+  EXPECT_EQ(cores(1), Cores{2});
+}
+
+TEST_F(LeaseTableTest, RanksThatAreBoundEachStayOnTheirs) {
+  for (ClientId id = 1; id <= 4; ++id) {
+    arrive(id, kConcave);
+    ASSERT_TRUE(table_->bound(id, {static_cast<int>(4 - id)}).ok());
+  }
+  settle();
+  for (ClientId id = 1; id <= 4; ++id) EXPECT_EQ(cores(id), Cores{static_cast<int>(4 - id)});
+}
+
+TEST_F(LeaseTableTest, BoundInTurns) {
+  for (ClientId id = 1; id <= 6; ++id) {
+    arrive(id);
+    if (id <= 3) {
+      ASSERT_TRUE(table_->bound(id, {3}).ok());
+    }
+  }
+  settle();
+  for (ClientId id = 1; id <= 3; ++id) {
+    EXPECT_EQ(cores(id), Cores{3});
+    EXPECT_NEAR(view(id).granted.fraction, 1.0 / 3, 1e-9);
+  }
+}
+
+TEST_F(LeaseTableTest, WhereNothingIsLeftABoundClientHasNoLease) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  ASSERT_TRUE(table_->pin(1, {0}).ok());
+  ASSERT_TRUE(table_->bound(2, {0}).ok());
+  settle();
+  EXPECT_EQ(cores(1), Cores{0});
+  EXPECT_TRUE(cores(2).empty());
+}
+
+TEST_F(LeaseTableTest, AWeightThatFollowsFromOthersIsNoWordOfTheUser) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  settle();
+  ASSERT_TRUE(table_->weigh(1, 0.001).ok());
+  EXPECT_EQ(view(1).weight, 0.001);
+  EXPECT_EQ(table_->weigh(1, 0).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_EQ(table_->weigh(9, 1).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_EQ(table_->bound(9, {}).error().kind, base::ErrorKind::kNotFound);
+  settle();
+  EXPECT_EQ(view(1).reason.find("the user"), std::string::npos) << view(1).reason;
 }
 
 }  // namespace
