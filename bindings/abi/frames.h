@@ -49,7 +49,8 @@ typedef struct optile_hello {
   uint32_t share_milli;  /* `--share`, in thousandths; 0 = not said, that is 1 */
   uint8_t priority;      /* optile_priority */
   uint8_t reserved2[3];
-  uint64_t reserved3[7];
+  char job[48]; /* processes of one job share as one: OPTILE_JOB, or an MPI launcher's word */
+  uint64_t reserved3;
 } optile_hello;
 OPTILE_STATIC_ASSERT(sizeof(optile_hello) == 16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64,
                      "hello layout");

@@ -121,11 +121,33 @@ void measure_clock() {
   }
 }
 
-bool server_is_trusted() {
+// Whose a folder is that nobody else can put a socket into. A system daemon has an account of its
+// own, and in a container even root outside may have another number.
+bool folder_belongs_to(const char* socket_path, uid_t uid) {
+  char folder[sizeof(sockaddr_un::sun_path)];
+  snprintf(folder, sizeof folder, "%s", socket_path);
+  char* slash = strrchr(folder, '/');
+  if (slash == nullptr || slash == folder) return false;
+  *slash = '\0';
+  struct stat found = {};
+  return stat(folder, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == uid &&
+         (found.st_mode & 022) == 0;
+}
+
+bool server_is_trusted(const char* attach_path, bool named) {
   struct ucred peer = {};
   socklen_t size = sizeof peer;
   if (getsockopt(line.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == 0 || peer.uid == geteuid();
+  if (peer.uid == 0 || peer.uid == geteuid()) return true;
+  return named && folder_belongs_to(attach_path, peer.uid);
+}
+
+bool connect_to(const char* attach_path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", attach_path);
+  return attach_path[0] != '\0' &&
+         connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
 bool connect_and_greet() {
@@ -139,12 +161,13 @@ bool connect_and_greet() {
   }
   line.device = mine.st_dev;
   line.inode = mine.st_ino;
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, environment().attach_path, sizeof address.sun_path);
-  if (connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
-  if (!server_is_trusted()) {
-    log_line("the daemon's socket belongs to another user", environment().attach_path);
+  // The machine's daemon where it lets us in, else the user's.
+  const Environment& told = environment();
+  const bool by_system = connect_to(told.system_attach_path);
+  if (!by_system && !connect_to(told.attach_path)) return false;
+  const char* path = by_system ? told.system_attach_path : told.attach_path;
+  if (!server_is_trusted(path, by_system || told.socket_is_given)) {
+    log_line("the daemon's socket belongs to another user", path);
     return false;
   }
   optile_hello hello;

@@ -7,8 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bindings/preload/job_name.h"
+
 namespace optile::preload {
 namespace {
+
+constexpr const char* kSystemSocket = "/run/optile/optiled.sock";
 
 Environment current;
 
@@ -58,27 +62,48 @@ bool is_own_folder(const char* path) {
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid();
 }
 
-void read_socket_path() {
-  char socket_path[sizeof current.attach_path] = "";
-  const char* given = getenv("OPTILE_SOCKET");
+// Nothing where it does not fit.
+template <size_t Size>
+void put_attach_path(char (&to)[Size], const char* socket_path) {
+  if (strlen(socket_path) + strlen(OPTILE_ATTACH_SUFFIX) >= Size) return;
+  snprintf(to, Size, "%s%s", socket_path, OPTILE_ATTACH_SUFFIX);
+}
+
+// The daemon of the user himself, at its usual place.
+void put_own_socket(char (&socket_path)[sizeof current.attach_path]) {
   const char* runtime_dir = getenv("XDG_RUNTIME_DIR");
   int written = 0;
-  if (given != nullptr && given[0] != '\0') {
-    written = snprintf(socket_path, sizeof socket_path, "%s", given);
-  } else if (runtime_dir != nullptr && runtime_dir[0] != '\0' && is_own_folder(runtime_dir)) {
+  if (runtime_dir != nullptr && runtime_dir[0] != '\0' && is_own_folder(runtime_dir)) {
     written = snprintf(socket_path, sizeof socket_path, "%s/optile/optiled.sock", runtime_dir);
   } else {
     written = snprintf(socket_path, sizeof socket_path, "/tmp/optile-%u/optiled.sock",
                        static_cast<unsigned>(geteuid()));
   }
-  const size_t total = static_cast<size_t>(written) + strlen(OPTILE_ATTACH_SUFFIX);
-  if (written <= 0 || total >= sizeof current.attach_path) return;
-  memcpy(current.attach_path, socket_path, static_cast<size_t>(written));
-  memcpy(current.attach_path + written, OPTILE_ATTACH_SUFFIX, strlen(OPTILE_ATTACH_SUFFIX) + 1);
+  if (written <= 0 || static_cast<size_t>(written) >= sizeof socket_path) socket_path[0] = '\0';
+}
 
+// Beside the socket; nobody may write beside the system daemon's, so beside the user's own then.
+void put_log_path(const char* socket_path) {
+  if (socket_path[0] == '\0') return;
   const char* slash = strrchr(socket_path, '/');
   const int folder = slash == nullptr ? 0 : static_cast<int>(slash - socket_path);
   snprintf(current.log_path, sizeof current.log_path, "%.*s/clients.log", folder, socket_path);
+}
+
+void read_socket_path() {
+  const char* given = getenv("OPTILE_SOCKET");
+  const char* elsewhere = getenv("OPTILE_SYSTEM_SOCKET");
+  const bool moved = elsewhere != nullptr && elsewhere[0] != '\0';
+  const char* system = moved ? elsewhere : kSystemSocket;
+  char own[sizeof current.attach_path] = "";
+  put_own_socket(own);
+  const bool some = given != nullptr && given[0] != '\0';
+  // What the launcher found may be another one by the time that we attach, or attach again.
+  current.socket_is_given = some && !equals(getenv("OPTILE_SOCKET_SOURCE"), "launcher");
+  const char* socket = some ? given : own;
+  if (!current.socket_is_given) put_attach_path(current.system_attach_path, system);
+  if (socket[0] != '\0') put_attach_path(current.attach_path, socket);
+  put_log_path(strcmp(socket, system) == 0 ? own : socket);
 }
 
 void read_own_width() {
@@ -124,6 +149,7 @@ void read_environment() {
                          getenv("KMP_AFFINITY") != nullptr;
   copy_text(current.run_id, getenv("OPTILE_RUN_ID"));
   copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
+  read_job_name(current.job, sizeof current.job);
   read_own_width();
   read_socket_path();
   read_bridge_dir();

@@ -21,8 +21,11 @@ struct Environment {
   bool user_binding = false;  // OMP_PROC_BIND and the like: masks are the user's
   uint32_t omp_num_threads = 0;
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
-  char attach_path[108] = "";  // a Unix socket's limit
+  char attach_path[108] = "";         // a Unix socket's limit
+  char system_attach_path[108] = "";  // tried first; "" where the user named a socket
+  bool socket_is_given = false;       // by OPTILE_SOCKET
   char log_path[256] = "";
+  char job[48] = "";
   char run_id[40] = "";
   char launch_plan[256] = "";
   char bridge_dir[512] = "";

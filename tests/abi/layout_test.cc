@@ -126,6 +126,7 @@ std::string layout() {
   FIELD(optile_hello, version);
   FIELD(optile_hello, share_milli);
   FIELD(optile_hello, priority);
+  FIELD(optile_hello, job);
   SIZE(optile_welcome);
   SIZE(optile_refused);
   return out.str();
