@@ -27,6 +27,12 @@ HttpResponse problem(unsigned status, const std::string& message) {
   return response;
 }
 
+std::string not_yours(uint64_t client) {
+  return "client " + std::to_string(client) +
+         " is another user's: only that user, root and the admins of this daemon may look into it "
+         "or change it";
+}
+
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
@@ -229,6 +235,7 @@ HttpResponse Api::answer(const HttpRequest& request) {
   const std::string_view path = target.substr(0, mark);
   Call call;
   call.body = request.body;
+  call.peer = request.peer;
   if (mark < target.size()) call.query = parse_query(target.substr(mark + 1));
   std::string allowed;
   for (const Route& route : table()) {
@@ -248,16 +255,49 @@ HttpResponse Api::answer(const HttpRequest& request) {
   return response;
 }
 
-HttpResponse Api::status(const Call&) {
-  const Store::State& store = controller_.store().state();
+// ---- who may see what ------------------------------------------------------------------------
+
+bool Api::may_see(const Call& call, const ClientView& client) const {
+  return facts_.rights.may(call.peer, client.hello.uid);
+}
+
+// Attached ones by id, then the remembered ones, newest first.
+std::vector<ClientView> Api::seen_by(const Call& call) const {
+  std::vector<ClientView> views = controller_.views();
+  std::erase_if(views, [&](const ClientView& view) { return !may_see(call, view); });
+  return views;
+}
+
+// Whose programs are meant where none is named; nullopt: everybody's.
+std::optional<unsigned> Api::user_of(const Call& call) const {
+  return facts_.rights.may_all(call.peer) ? std::nullopt : std::optional(call.peer.uid);
+}
+
+// That somebody is there is no secret: he has cores.
+Json Api::client_for(const Call& call, const ClientView& client) const {
+  return may_see(call, client) ? client_summary(client) : stranger(client);
+}
+
+Store::State Api::store_state(const Call& call) const {
+  const Store* store =
+      facts_.rights.system() ? controller_.store_of(call.peer.uid) : &controller_.store();
+  if (store != nullptr) return store->state();
+  Store::State none;
+  none.message = "nothing is kept for a user without a number of his own here";
+  return none;
+}
+
+HttpResponse Api::status(const Call& call) {
+  const Store::State store = store_state(call);
   Json clients = Json::array();
   for (const ClientView& view : controller_.attached(tuner::Detail::kFigures)) {
-    clients.push_back(client_summary(view));
+    clients.push_back(client_for(call, view));
   }
   const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
   return ok({{"pid", facts_.pid},
              {"version", facts_.version},
              {"socket", facts_.socket},
+             {"system", facts_.rights.system()},
              {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
              {"store",
               {{"path", store.path},
@@ -269,9 +309,9 @@ HttpResponse Api::status(const Call&) {
              {"clients", std::move(clients)}});
 }
 
-HttpResponse Api::clients(const Call&) {
+HttpResponse Api::clients(const Call& call) {
   Json list = Json::array();
-  for (const ClientView& view : controller_.views()) list.push_back(client_summary(view));
+  for (const ClientView& view : controller_.views()) list.push_back(client_for(call, view));
   return ok({{"clients", std::move(list)}});
 }
 
@@ -279,6 +319,7 @@ HttpResponse Api::client(const Call& call) {
   const std::optional<uint64_t> id = parse_id(call.parameter);
   const std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
   if (!view) return problem(404, "there is no such client; see /v1/clients");
+  if (!may_see(call, *view)) return problem(403, not_yours(view->id));
   return ok(client_details(*view));
 }
 
@@ -289,9 +330,10 @@ HttpResponse Api::ops(const Call& call) {
     const std::optional<uint64_t> id = parse_id(wanted->second);
     std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
     if (!view) return problem(404, "there is no such client; see /v1/clients");
+    if (!may_see(call, *view)) return problem(403, not_yours(view->id));
     views.push_back(std::move(*view));
   } else {
-    for (ClientView& view : controller_.views()) {
+    for (ClientView& view : seen_by(call)) {
       if (view.finished && !views.empty()) break;
       if (view.finished && !view.session) continue;
       const bool finished = view.finished;
@@ -317,8 +359,13 @@ HttpResponse Api::explain(const Call& call) {
   if (const auto wanted = call.query.find("client"); wanted != call.query.end()) {
     client = parse_id(wanted->second);
     if (!client) return problem(400, "client is not a number; see /v1/clients");
+    const std::optional<ClientView> view = controller_.view(*client);
+    if (view && !may_see(call, *view)) return problem(403, not_yours(*client));
   }
-  const std::optional<Json> found = explain_op(controller_, call.parameter, client);
+  Explained asked = {call.parameter, client};
+  asked.clients = seen_by(call);
+  asked.store = facts_.rights.system() ? controller_.store_of(call.peer.uid) : &controller_.store();
+  const std::optional<Json> found = explain_op(controller_, asked);
   if (!found) return problem(404, "no op matches; see /v1/ops");
   return ok(*found);
 }
@@ -328,10 +375,9 @@ HttpResponse Api::machine(const Call&) {
 }
 
 HttpResponse Api::report(const Call& call) {
-  const Controller::Run run = controller_.find_run(call.parameter);
+  const Controller::Run run = controller_.find_run(call.parameter, user_of(call));
   if (run.state == RunState::kUnknown || !run.client) return ok({{"state", "unknown"}});
-  Json json =
-      run_report(*run.client, controller_.earlier_runs(*run.client), controller_.store().state());
+  Json json = run_report(*run.client, controller_.earlier_runs(*run.client), store_state(call));
   json["run_id"] = call.parameter;
   json["state"] = run.state == RunState::kRunning ? "running" : "finished";
   return ok(json);
@@ -347,14 +393,15 @@ HttpResponse Api::launch(const Call& call) {
   ProgramKey program = {text_at(body, "executable", kMaxProgram),
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
-  const perfmodel::LaunchPlan plan = controller_.launch(*facts, program);
+  const unsigned user = call.peer.uid;
+  const perfmodel::LaunchPlan plan = controller_.launch(*facts, program, user);
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"text", plan.text},
              {"reasons", plan.reasons},
              {"taken_back", plan.taken_back},
              {"loss_seconds", plan.loss_seconds},
-             {"stored", stored_json(controller_.stored_plan(program, plan.text))}});
+             {"stored", stored_json(controller_.stored_plan(program, plan.text, user))}});
 }
 
 HttpResponse Api::undo(const Call& call) {
@@ -365,6 +412,11 @@ HttpResponse Api::undo(const Call& call) {
   request.program = text_at(body, "program", kMaxProgram);
   request.op = text_at(body, "op");
   request.revoke = flag_at(body, "revoke");
+  request.user = user_of(call);
+  request.asked_by = call.peer.uid;
+  const std::optional<ClientView> named =
+      request.client == 0 ? std::nullopt : controller_.view(request.client);
+  if (named && !may_see(call, *named)) return problem(403, not_yours(named->id));
   if (request.revoke && !request.op.empty()) {
     return problem(400, "an op cannot be revoked alone; name its program, or nothing");
   }
@@ -381,8 +433,8 @@ HttpResponse Api::undo(const Call& call) {
       {{"clients", std::move(clients)}, {"ops", undone.value().ops}, {"revoked", request.revoke}});
 }
 
-HttpResponse Api::leases(const Call&) {
-  return ok(leases_json(controller_));
+HttpResponse Api::leases(const Call& call) {
+  return ok(leases_json(controller_, [&](const ClientView& one) { return may_see(call, one); }));
 }
 
 HttpResponse Api::change_lease(const Call& call) {
@@ -390,8 +442,12 @@ HttpResponse Api::change_lease(const Call& call) {
   if (!body.is_object()) return problem(400, "the body is not a JSON object");
   const base::Result<Controller::LeaseWord> word = parse_lease_word(body);
   if (!word.ok()) return problem(400, word.message());
-  const base::Status changed = controller_.change_lease(word.value());
-  if (changed.ok()) return ok(leases_json(controller_));
+  const std::optional<ClientView> named = controller_.view(word.value().client);
+  if (named && !may_see(call, *named)) return problem(403, not_yours(named->id));
+  Controller::LeaseWord said = word.value();
+  said.bounded = !facts_.rights.may_all(call.peer);
+  const base::Status changed = controller_.change_lease(said);
+  if (changed.ok()) return leases(call);
   const base::ErrorKind kind = changed.error().kind;
   return problem(kind == base::ErrorKind::kNotFound      ? 404
                  : kind == base::ErrorKind::kUnavailable ? 409
@@ -399,7 +455,12 @@ HttpResponse Api::change_lease(const Call& call) {
                  changed.message());
 }
 
-HttpResponse Api::metrics(const Call&) {
+HttpResponse Api::metrics(const Call& call) {
+  if (!facts_.rights.may_all(call.peer)) {
+    return problem(403,
+                   "metrics name the programs of all users: only root and the admins of this "
+                   "daemon may read them here");
+  }
   HttpResponse response;
   response.body = metrics_.page();
   response.type = kExpositionType;

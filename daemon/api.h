@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "daemon/http_server.h"
 #include "daemon/json_views.h"
 #include "daemon/metrics/daemon_metrics.h"
+#include "daemon/rights.h"
 
 namespace optile::daemon {
 
@@ -22,6 +24,7 @@ struct DaemonFacts {
   std::string version;
   std::string socket;
   uint64_t started_ns = 0;  // monotonic
+  Rights rights{};
 };
 
 class Api {
@@ -44,9 +47,15 @@ class Api {
     std::string parameter;  // what stands in the place of {…}
     std::map<std::string, std::string> query;
     std::string body;
+    Peer peer{};
   };
   struct Route;
   static const std::vector<Route>& table();
+  bool may_see(const Call& call, const ClientView& client) const;
+  std::vector<ClientView> seen_by(const Call& call) const;
+  std::optional<unsigned> user_of(const Call& call) const;
+  Json client_for(const Call& call, const ClientView& client) const;
+  Store::State store_state(const Call& call) const;
 
   HttpResponse status(const Call& call);
   HttpResponse clients(const Call& call);

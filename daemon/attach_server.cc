@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -12,7 +13,6 @@
 #include <utility>
 
 #include "bindings/abi/frames.h"
-#include "daemon/listening_socket.h"
 
 namespace optile::daemon {
 namespace {
@@ -128,6 +128,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
   }
 
   bool attached() const { return client_.has_value(); }
+  unsigned uid() const { return peer_.uid; }
 
  private:
   void wait() {
@@ -149,7 +150,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
   }
 
   void greet(Hello hello) {
-    if (peer_.pid > 0) hello.pid = peer_.pid;
+    hello.pid = peer_.pid;  // what it says of itself may be a pid of somebody else here
     hello.uid = peer_.uid;
     base::Result<Admission> admission = server_.handlers_.arrive(std::move(hello));
     if (!admission.ok()) return refuse(admission.message());
@@ -190,12 +191,13 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
   bool left_ = false;
 };
 
-AttachServer::AttachServer(boost::asio::io_context& io, UniqueFd listening, Handlers handlers,
-                           Log& log)
+AttachServer::AttachServer(boost::asio::io_context& io, UniqueFd listening, Rights rights,
+                           Handlers handlers, Log& log)
     : io_(io),
       listening_(io, listening.release()),
       retry_(io),
       reserve_(open_reserve()),
+      rights_(rights),
       handlers_(std::move(handlers)),
       log_(log) {
   wait();
@@ -228,6 +230,15 @@ void AttachServer::accept_some() {
   wait();
 }
 
+bool AttachServer::may_wait(const Peer& peer) const {
+  if (pending_ >= kMaxPendingHellos) return false;
+  if (!rights_.system() || peer.uid == 0) return true;
+  const auto of_user =
+      std::count_if(connections_.begin(), connections_.end(),
+                    [&](const auto& one) { return !one->attached() && one->uid() == peer.uid; });
+  return static_cast<std::size_t>(of_user) < kMaxPendingHellosOfUser;
+}
+
 // False when there is nothing more to accept for now; the next wait is set up then.
 bool AttachServer::accept_one() {
   UniqueFd fd(accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -245,7 +256,7 @@ bool AttachServer::accept_one() {
     }
   }
   const Peer peer = peer_of(fd.get());
-  if (!peer.allowed || pending_ >= kMaxPendingHellos) return true;  // closed by its owner
+  if (!rights_.may_connect(peer) || !may_wait(peer)) return true;  // closed by its owner
   const auto connection = std::make_shared<Connection>(*this, std::move(fd), peer);
   connections_.insert(connection);
   ++pending_;

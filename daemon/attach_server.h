@@ -20,11 +20,14 @@
 #include "daemon/client_memory.h"
 #include "daemon/hello.h"
 #include "daemon/log.h"
+#include "daemon/rights.h"
 
 namespace optile::daemon {
 
 // Connections that have not said hello yet. Further ones are closed at once.
 inline constexpr std::size_t kMaxPendingHellos = 128;
+// Of one user, where there are several; root has no limit of his own.
+inline constexpr std::size_t kMaxPendingHellosOfUser = 96;
 inline constexpr std::chrono::milliseconds kHelloDeadline{1000};
 
 class AttachServer {
@@ -38,7 +41,8 @@ class AttachServer {
     std::function<void(uint64_t client)> depart;
   };
 
-  AttachServer(boost::asio::io_context& io, base::UniqueFd listening, Handlers handlers, Log& log);
+  AttachServer(boost::asio::io_context& io, base::UniqueFd listening, Rights rights,
+               Handlers handlers, Log& log);
   ~AttachServer();
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
@@ -55,6 +59,7 @@ class AttachServer {
   void wait();
   void accept_some();
   bool accept_one();
+  bool may_wait(const Peer& peer) const;
   void shed();
   void forget(const std::shared_ptr<Connection>& connection);
 
@@ -62,6 +67,7 @@ class AttachServer {
   boost::asio::posix::stream_descriptor listening_;
   boost::asio::steady_timer retry_;
   base::UniqueFd reserve_;  // given up for a moment to shed connections without descriptors left
+  Rights rights_;
   Handlers handlers_;
   Log& log_;
   std::set<std::shared_ptr<Connection>> connections_;

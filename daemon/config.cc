@@ -1,11 +1,14 @@
 #include "daemon/config.h"
 
+#include <grp.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/daemon_choice.h"
 #include "base/runtime_path.h"
 #include "bindings/abi/frames.h"
 #include "daemon/metrics/loopback.h"
@@ -14,6 +17,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr const char* kMemoryStore = ":memory:";
+constexpr const char* kSystemStore = "/var/lib/optile";
 
 std::string environment_word(const char* name) {
   const char* value = std::getenv(name);
@@ -61,26 +65,69 @@ base::Status check_metrics(const MetricsOptions& metrics) {
   return {};
 }
 
+base::Result<std::optional<unsigned>> group_of(const std::string& name) {
+  if (name.empty()) return std::optional<unsigned>();
+  unsigned number = 0;
+  const auto [at, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc() && at == name.data() + name.size()) return std::optional(number);
+  const group* found = getgrnam(name.c_str());
+  if (found == nullptr) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "there is no group " + name + "; make it, for example with groupadd -r"};
+  }
+  return std::optional<unsigned>(found->gr_gid);
+}
+
+base::Status take_groups(Config& config) {
+  if (!config.system && !(config.group.empty() && config.admin_group.empty())) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "--group and --admin-group belong to --system: any other daemon serves one "
+                       "user"};
+  }
+  base::Result<std::optional<unsigned>> group = group_of(config.group);
+  if (!group.ok()) return group.status();
+  base::Result<std::optional<unsigned>> admins = group_of(config.admin_group);
+  if (!admins.ok()) return admins.status();
+  config.group_id = group.value();
+  config.admin_group_id = admins.value();
+  return {};
+}
+
+std::string usual_socket(const Config& config) {
+  const base::RuntimeEnvironment environment = base::runtime_environment();
+  return config.system ? environment.system_socket : base::default_socket_path(environment);
+}
+
 }  // namespace
 
 base::Result<Config> complete(Config given) {
   if (given.socket.empty()) {
-    const base::RuntimeEnvironment environment = base::runtime_environment();
-    given.own_directory = environment.socket.empty();
-    given.socket = base::default_socket_path(environment);
+    given.own_directory = given.system || base::runtime_environment().socket.empty();
+    given.socket = usual_socket(given);
   }
   given.socket = absolute(given.socket);
+  base::RuntimeEnvironment unnamed = base::runtime_environment();
+  unnamed.socket.clear();
+  given.per_user = !given.system && given.socket == base::default_socket_path(unnamed);
   // The longest name that is bound: the attach socket, or the temporary one.
   constexpr std::size_t kSuffix = sizeof OPTILE_ATTACH_SUFFIX - 1;
   if (base::Status fits = base::check_socket_path(given.socket, kSuffix); !fits.ok()) {
     return fits.error();
   }
-  given.store = absolute(given.store.empty() ? default_store() : given.store);
+  if (base::Status known = take_groups(given); !known.ok()) return known.error();
+  if (given.store.empty()) given.store = given.system ? kSystemStore : default_store();
+  given.store = absolute(given.store);
   given.metrics.discovery = absolute(given.metrics.discovery);
   given.metrics.textfile = absolute(given.metrics.textfile);
   if (base::Status usable = check_metrics(given.metrics); !usable.ok()) return usable.error();
   given.log = absolute(given.log.empty() ? log_beside(given.socket) : given.log);
   return given;
+}
+
+std::string taken_over_by(const Config& config) {
+  if (!config.per_user) return "";
+  const std::string system = base::runtime_environment().system_socket;
+  return system != config.socket && base::try_connect(system) == 0 ? system : "";
 }
 
 std::string lock_path(const Config& config) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -22,11 +23,23 @@ struct Config {
   OtherLoad other_load = OtherLoad::kYield;
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing
+  bool per_user = false;       // at the usual place of a user's: steps back for the system daemon
+  // Of the machine: programs of several users, a folder of stores.
+  bool system = false;
+  std::string group;        // that may use the sockets; "" = only our account and root
+  std::string admin_group;  // that may everything, as root may; "" = nobody else
+  // As numbers; filled by complete().
+  std::optional<unsigned> group_id{};
+  std::optional<unsigned> admin_group_id{};
 };
 
 // Fills what was not given: socket (base/runtime_path.h), store ($XDG_STATE_HOME or
-// ~/.local/state, then optile/store.db), log (beside the socket); makes paths absolute.
+// ~/.local/state, then optile/store.db; of the system daemon /var/lib/optile), log (beside the
+// socket); makes paths absolute and numbers of groups. An unknown group is an error.
 base::Result<Config> complete(Config given);
+
+// The system daemon's socket, where it answers and we are a user's usual daemon; else "".
+std::string taken_over_by(const Config& config);
 
 std::string lock_path(const Config& config);
 std::string attach_path(const Config& config);

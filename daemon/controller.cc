@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "daemon/op_selection.h"
+#include "sched/core_assignment.h"
 
 namespace optile::daemon {
 namespace {
@@ -16,8 +18,6 @@ constexpr milliseconds kTunedPeriod{200};
 constexpr milliseconds kQuietPeriod{1000};  // reached by and by while rings stay nearly empty
 constexpr double kRingBusy = 0.25;          // fuller than this: read sooner
 constexpr double kRingQuiet = 0.05;
-constexpr uint64_t kFlushEveryNs = UINT64_C(3000000000);
-constexpr uint64_t kLongestFlushWaitNs = UINT64_C(60000000000);  // after repeated failures
 constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
 constexpr std::size_t kMaxLaunches = 256;      // between two writes; the oldest go
 
@@ -83,28 +83,42 @@ std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>
 Controller::Controller(Dependencies dependencies)
     : machine_(std::move(dependencies.machine)),
       store_(dependencies.store),
+      store_of_(std::move(dependencies.store_of)),
       clocks_(std::move(dependencies.clocks)),
       read_budget_(std::move(dependencies.read_budget)),
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
-      flush_wait_ns_(kFlushEveryNs) {
+      batches_(clocks_.monotonic_ns) {
   busy_time_ = std::move(dependencies.busy_time);
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   if (dependencies.confine) {
-    leases_.emplace(
-        machine_, budget_,
-        Leases::Dependencies{std::move(dependencies.confine), std::move(dependencies.read_load)});
+    leases_.emplace(machine_, budget_,
+                    Leases::Dependencies{std::move(dependencies.confine),
+                                         std::move(dependencies.read_load), store_of_ != nullptr});
   }
 }
 
-base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
-  if (clients_.size() >= kMaxClients) {
+base::Status Controller::room_for(const Hello& hello) const {
+  const auto full = [](const std::string& who, std::size_t most) {
     return base::Error{base::ErrorKind::kUnavailable, "the daemon already serves " +
-                                                          std::to_string(kMaxClients) +
-                                                          " programs; this one runs untuned"};
+                                                          std::to_string(most) + " programs" + who +
+                                                          "; this one runs untuned"};
+  };
+  if (clients_.size() >= kMaxClients) return full("", kMaxClients);
+  if (!store_of_ || hello.uid == 0) return {};
+  const auto of_user = std::count_if(clients_.begin(), clients_.end(), [&](const auto& one) {
+    return one.second.client->hello().uid == hello.uid;
+  });
+  if (static_cast<std::size_t>(of_user) >= kMaxClientsOfUser) {
+    return full(" of this user", kMaxClientsOfUser);
   }
+  return {};
+}
+
+base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
+  if (base::Status room = room_for(hello); !room.ok()) return room.error();
   const uint64_t id = ++last_id_;
   Client::Dependencies dependencies;
   dependencies.clocks = &clocks_;
@@ -112,12 +126,14 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   wanted.machine = machine_.fingerprint;
   wanted.program = {hello.executable, hello.program, hello.arguments};
   wanted.launch_plan = hello.launch_plan;
-  dependencies.find_plan = [this, wanted](int runtime, int own_width) {
-    Conditions conditions = wanted;
-    conditions.runtime = runtime;
-    return store_->find_plan(conditions, own_width);
-  };
-  dependencies.left_alone = store_->is_undone(wanted);
+  if (Store* store = store_of(hello.uid); store != nullptr) {
+    dependencies.find_plan = [store, wanted](int runtime, int own_width) {
+      Conditions conditions = wanted;
+      conditions.runtime = runtime;
+      return store->find_plan(conditions, own_width);
+    };
+    dependencies.left_alone = store->is_undone(wanted);
+  }
   Place place;
   place.at_attach = read_budget_(hello.pid);
   place.now = place.at_attach;
@@ -128,7 +144,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   surroundings_changed(id);
   lease_to(id);
   next_drain_ = kProfilingPeriod;
-  ++tally_.attached;
+  ++attached_;
   return id;
 }
 
@@ -140,7 +156,7 @@ void Controller::depart(uint64_t id) {
   if (std::optional<RunRecord> run = client.run_record()) {
     run->conditions = on_this_machine(std::move(run->conditions));
     run->when = clocks_.unix_seconds();
-    batch_.runs.push_back(std::move(*run));
+    batches_.of(store_of(client.hello().uid)).runs.push_back(std::move(*run));
   }
   ClientView view = client.view();
   view.finished = true;
@@ -148,6 +164,7 @@ void Controller::depart(uint64_t id) {
   view.finished_at = clocks_.unix_seconds();
   clients_.erase(found);
   surroundings_changed(id);
+  bounds_.forget(id);
   if (leases_) leases_->leave(id);
   decide_leases();
   remember(std::move(view));
@@ -225,6 +242,18 @@ perfmodel::Budget Controller::leased(const Place& place) {
   return budget;
 }
 
+// The cores that it may use of ours where whoever started it bound it to a part of them (mpirun,
+// taskset, a cpuset of its own): that is the user's word. None: it may use them all. nullopt: it
+// may use no core of ours.
+std::optional<std::vector<int>> Controller::binding_at_start(
+    const perfmodel::Budget& at_attach) const {
+  const std::vector<int> all = sched::budget_cores(machine_, budget_);
+  std::vector<int> its = sched::budget_cores(machine_, at_attach);
+  std::erase_if(its, [&](int core) { return !std::binary_search(all.begin(), all.end(), core); });
+  if (its.empty()) return std::nullopt;
+  return its.size() == all.size() ? std::vector<int>() : its;
+}
+
 // Only programs that may be changed get a lease; the others are load.
 void Controller::lease_to(uint64_t id) {
   if (!leases_) return;
@@ -232,8 +261,13 @@ void Controller::lease_to(uint64_t id) {
   const Hello& hello = place.client->hello();
   if (hello.mode != OPTILE_MODE_TUNE || hello.baseline) return;
   const bool batch = hello.priority == OPTILE_PRIORITY_BATCH;
+  // What cannot be held is load like any other, and so is one that runs where we have no core.
+  const std::optional<std::vector<int>> bound_to = binding_at_start(place.at_attach);
+  if (!hello.unseen.empty() || !bound_to) return;
   leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
+  leases_->belongs(id, hello.uid, hello.job, *bound_to);
+  keep_to_bounds();
   decide_leases();
 }
 
@@ -323,6 +357,28 @@ void Controller::tell_of_lease(uint64_t client, const std::string& text) {
   lease_history_.note({clocks_.unix_seconds(), client, text});
 }
 
+base::Status Controller::check_bound(const LeaseWord& word) const {
+  using Kind = LeaseWord::Kind;
+  if (!word.bounded || (word.kind != Kind::kPin && word.kind != Kind::kPause)) return {};
+  std::size_t cores = word.cores.size();
+  for (const sched::LeaseView& view : leases_->view()) {
+    if (word.kind == Kind::kPause && view.id == word.client) cores = view.granted.cores.size();
+  }
+  return bounds_.check(*leases_, word.client, cores);
+}
+
+// A user has come: what others hold by their words may be more than their part now.
+void Controller::keep_to_bounds() {
+  for (const uint64_t client : bounds_.beyond(*leases_)) {
+    (void)leases_->unpin(client);
+    (void)leases_->resume(client);
+    bounds_.forget(client);
+    tell_of_lease(client,
+                  "client " + std::to_string(client) +
+                      " is no longer pinned or paused: its user would hold more than his part");
+  }
+}
+
 base::Status Controller::change_lease(const LeaseWord& word) {
   const std::string who = "client " + std::to_string(word.client);
   if (!clients_.contains(word.client)) {
@@ -335,8 +391,12 @@ base::Status Controller::change_lease(const LeaseWord& word) {
                            " has no lease: it was detached, or started in another mode than "
                            "tune; start it again with optile run"};
   }
+  if (base::Status may = check_bound(word); !may.ok()) return may;
   base::Status done = say_to(*leases_, word);
   if (!done.ok()) return done;
+  const bool holds = word.kind == LeaseWord::Kind::kPin || word.kind == LeaseWord::Kind::kPause;
+  if (holds && word.bounded) bounds_.note(word.client);
+  if (!word.bounded || word.kind == LeaseWord::Kind::kDetach) bounds_.forget(word.client);
   tell_of_lease(word.client, who + ", by hand: " + text_of(word));
   decide_leases();
   return {};
@@ -358,8 +418,9 @@ perfmodel::Budget Controller::budget_now(const Place& place) const {
 void Controller::follow(Client& client) {
   std::optional<tuner::Session::Settled> settled = client.drain();
   if (client.take_forgotten()) {
-    batch_.forgotten.push_back(on_this_machine(client.conditions()));
-    flush_at_ns_ = std::min(flush_at_ns_, clocks_.monotonic_ns());
+    Store* store = store_of(client.hello().uid);
+    batches_.of(store).forgotten.push_back(on_this_machine(client.conditions()));
+    batches_.is_due(store);
   }
   if (settled) settle(client, std::move(*settled));
 }
@@ -375,31 +436,9 @@ void Controller::settle(const Client& client, tuner::Session::Settled settled) {
   record.conditions = on_this_machine(client.conditions());
   record.settled = std::move(settled);
   record.when = clocks_.unix_seconds();
-  batch_.settled.push_back(std::move(record));
-  flush_at_ns_ = std::min(flush_at_ns_, clocks_.monotonic_ns());
-}
-
-void Controller::flush(bool now) {
-  if (batch_.empty() && !store_->unsaved()) return;
-  const uint64_t now_ns = clocks_.monotonic_ns();
-  if (!now && now_ns < flush_at_ns_) return;
-  ++tally_.store_writes;
-  if (store_->write(std::exchange(batch_, {})).ok()) {
-    flush_wait_ns_ = kFlushEveryNs;
-  } else {
-    flush_wait_ns_ = std::min(flush_wait_ns_ * 2, kLongestFlushWaitNs);
-  }
-  flush_at_ns_ = now_ns + flush_wait_ns_;
-}
-
-std::optional<milliseconds> Controller::next_write() const {
-  if (!store_->unsaved()) return std::nullopt;
-  const uint64_t now_ns = clocks_.monotonic_ns();
-  return milliseconds(flush_at_ns_ > now_ns ? (flush_at_ns_ - now_ns) / 1000000 + 1 : 0);
-}
-
-std::size_t Controller::pending_records() const {
-  return batch_.size() + store_->unsaved_records();
+  Store* store = store_of(client.hello().uid);
+  batches_.of(store).settled.push_back(std::move(record));
+  batches_.is_due(store);
 }
 
 base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
@@ -408,11 +447,14 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
     return request.program.empty() || view.hello.program == request.program;
   };
   bool known = false;
+  std::set<Store*> stores = {store_of(request.asked_by)};
   for (auto& [id, place] : clients_) {
     if (request.client != 0 && request.client != id) continue;
+    if (request.user && *request.user != place.client->hello().uid) continue;
     const ClientView before = place.client->view();
     if (!program_is_meant(before)) continue;
     known = true;
+    stores.insert(store_of(place.client->hello().uid));
     if (request.revoke) continue;
     const std::vector<uint64_t> keys = request.op.empty()
                                            ? std::vector<uint64_t>{0}
@@ -440,18 +482,22 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
   if (request.client != 0) {
     record.conditions.program.program = clients_.at(request.client).client->hello().program;
   }
-  batch_.undone.push_back(record);
+  // A client that is named is its user's alone.
+  if (request.client != 0) stores = {store_of(clients_.at(request.client).client->hello().uid)};
+  for (Store* store : stores) batches_.of(store).undone.push_back(record);
   flush(true);
   return undone;
 }
 
 perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
-                                         const ProgramKey& program) {
+                                         const ProgramKey& program, unsigned uid) {
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = program;
+  Store* store = store_of(uid);
+  if (store == nullptr) return perfmodel::choose_launch_plan(facts, {});
   std::vector<perfmodel::MeasuredLaunchPlan> measured;
-  for (const RunRecord& run : store_->find_runs(conditions)) {
+  for (const RunRecord& run : store->find_runs(conditions)) {
     perfmodel::MeasuredLaunchPlan one;
     one.text = run.kind == RunKind::kBaseline ? "" : run.conditions.launch_plan;
     // Any other run without a launch plan was not started by the launcher: not comparable.
@@ -462,7 +508,7 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
     one.tuned = run.kind == RunKind::kTune;
     measured.push_back(std::move(one));
   }
-  perfmodel::LaunchPlan plan = store_->is_undone(conditions)
+  perfmodel::LaunchPlan plan = store->is_undone(conditions)
                                    ? perfmodel::launch_plan_left_alone()
                                    : perfmodel::choose_launch_plan(facts, measured);
   LaunchRecord record;
@@ -470,18 +516,21 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
   record.conditions.launch_plan = plan.text;
   for (const std::string& reason : plan.reasons) record.reasons += reason + "\n";
   record.when = clocks_.unix_seconds();
-  batch_.launches.push_back(std::move(record));
-  if (batch_.launches.size() > kMaxLaunches) batch_.launches.erase(batch_.launches.begin());
+  std::vector<LaunchRecord>& launches = batches_.of(store).launches;
+  launches.push_back(std::move(record));
+  if (launches.size() > kMaxLaunches) launches.erase(launches.begin());
   return plan;
 }
 
 std::optional<FoundPlan> Controller::stored_plan(const ProgramKey& program,
-                                                 const std::string& launch_plan) {
+                                                 const std::string& launch_plan, unsigned uid) {
+  Store* store = store_of(uid);
+  if (store == nullptr) return std::nullopt;
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = program;
   conditions.launch_plan = launch_plan;
-  return store_->find_plan(conditions, 0);
+  return store->find_plan(conditions, 0);
 }
 
 std::vector<ClientView> Controller::attached(tuner::Detail detail) const {
@@ -506,11 +555,15 @@ std::optional<ClientView> Controller::view(uint64_t id) const {
   return std::nullopt;
 }
 
-Controller::Run Controller::find_run(const std::string& run_id) const {
+Controller::Run Controller::find_run(const std::string& run_id,
+                                     std::optional<unsigned> user) const {
   Run run;
   if (run_id.empty()) return run;
+  const auto is_meant = [&](const Hello& hello) {
+    return hello.run_id == run_id && (!user || hello.uid == *user);
+  };
   for (const auto& [id, place] : clients_) {
-    if (place.client->hello().run_id != run_id) continue;
+    if (!is_meant(place.client->hello())) continue;
     run.state = RunState::kRunning;
     ClientView view = place.client->view();
     if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) {
@@ -518,7 +571,7 @@ Controller::Run Controller::find_run(const std::string& run_id) const {
     }
   }
   for (const ClientView& view : finished_) {
-    if (view.hello.run_id != run_id) continue;
+    if (!is_meant(view.hello)) continue;
     if (run.state == RunState::kUnknown) run.state = RunState::kFinished;
     if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) run.client = view;
   }
@@ -529,7 +582,8 @@ std::vector<RunRecord> Controller::earlier_runs(const ClientView& client) const 
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = {client.hello.executable, client.hello.program, client.hello.arguments};
-  return store_->find_runs(conditions);
+  Store* store = store_of(client.hello.uid);
+  return store == nullptr ? std::vector<RunRecord>() : store->find_runs(conditions);
 }
 
 Conditions Controller::on_this_machine(Conditions conditions) const {

@@ -17,6 +17,8 @@
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
 #include "daemon/store.h"
+#include "daemon/store_batches.h"
+#include "daemon/user_bounds.h"
 #include "daemon/waiting_watch.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/launch_plan.h"
@@ -26,6 +28,8 @@ namespace optile::daemon {
 
 // Attached at once. Further ones are refused with a reason and run untuned.
 inline constexpr std::size_t kMaxClients = 256;
+// Of one user, where there are several: a start storm of one leaves the others room.
+inline constexpr std::size_t kMaxClientsOfUser = 192;
 // Remembered after they have left, for reports. The oldest is forgotten.
 inline constexpr std::size_t kMaxFinished = 64;
 // Ops of all that are remembered; a client may register thousands with long names. The one that
@@ -53,6 +57,9 @@ class Controller {
     std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time = {};
     // Leases::Dependencies::read_load.
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
+    // Of several users each has a store of his own; null: nothing is kept for that number. Without
+    // it there is one user, whose is `store`.
+    std::function<Store*(unsigned uid)> store_of = {};
   };
   explicit Controller(Dependencies dependencies);
 
@@ -75,10 +82,10 @@ class Controller {
   void look_for_waiting();
   std::optional<std::chrono::milliseconds> next_look() const;
   // Writes what is due; `now`: also what is not.
-  void flush(bool now);
+  void flush(bool now) { batches_.flush(now); }
   // How long until what could not be written is tried again; nullopt when nothing waits. To be
   // called without clients: drain() does it with them.
-  std::optional<std::chrono::milliseconds> next_write() const;
+  std::optional<std::chrono::milliseconds> next_write() const { return batches_.next_write(); }
 
   // By hand: the programs' own widths, for the attached clients that are meant until they end, and
   // for later runs of their programs until it is revoked.
@@ -87,6 +94,8 @@ class Controller {
     std::string program;  // "" = every one
     std::string op;       // "" = every one; else only those ops, of attached clients
     bool revoke = false;
+    std::optional<unsigned> user{};  // only his; nullopt = everybody's
+    unsigned asked_by = 0;           // for whose later runs it counts, besides the users it meets
   };
   struct Undone {
     std::vector<ClientView> clients;
@@ -102,21 +111,24 @@ class Controller {
     Kind kind = Kind::kShare;
     double share = 1.0;
     std::vector<int> cores;  // of a pin
+    bool bounded = false;    // said by a user among several: not beyond his part (UserBounds)
   };
   base::Status change_lease(const LeaseWord& word);
 
-  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts& facts, const ProgramKey& program);
+  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts& facts, const ProgramKey& program,
+                               unsigned uid = 0);
   // What an earlier run of the program found under that launch plan.
-  std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan);
+  std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
+                                       unsigned uid = 0);
 
   // Since the daemon began.
   struct Tally {
     uint64_t attached = 0;
     uint64_t store_writes = 0;  // failed ones too: what they held is found nevertheless
   };
-  const Tally& tally() const { return tally_; }
+  Tally tally() const { return {attached_, batches_.writes()}; }
   // Waiting to be written.
-  std::size_t pending_records() const;
+  std::size_t pending_records() const { return batches_.pending(); }
 
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
@@ -125,6 +137,8 @@ class Controller {
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
   const LeaseHistory& lease_history() const { return lease_history_; }
   Store& store() { return *store_; }
+  // Of that user; null: nothing is kept for that number.
+  Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
   // Attached ones by id.
@@ -132,12 +146,13 @@ class Controller {
   // The same, then the remembered ones, newest first.
   std::vector<ClientView> views() const;
   std::optional<ClientView> view(uint64_t id) const;
-  // Of all processes of that run the one that spent the most time in steps.
+  // Of all processes of that run, of one user where one is named, the one that spent the most time
+  // in steps.
   struct Run {
     RunState state = RunState::kUnknown;
     std::optional<ClientView> client;
   };
-  Run find_run(const std::string& run_id) const;
+  Run find_run(const std::string& run_id, std::optional<unsigned> user = std::nullopt) const;
   // Runs of the same program, newest first.
   std::vector<RunRecord> earlier_runs(const ClientView& client) const;
 
@@ -153,13 +168,17 @@ class Controller {
   };
   perfmodel::Budget budget_now(const Place& place) const;
   static perfmodel::Budget leased(const Place& place);
+  std::optional<std::vector<int>> binding_at_start(const perfmodel::Budget& at_attach) const;
   void lease_to(uint64_t id);
+  base::Status check_bound(const LeaseWord& word) const;
+  void keep_to_bounds();
   void take_lease(Place& place, Leases::Granted granted);
   void tell_of_lease(uint64_t client, const std::string& text);
   void tell_demands();
   static void lend(Place& place);
   void decide_leases();
   std::chrono::milliseconds since_start() const;
+  base::Status room_for(const Hello& hello) const;
   void remember(ClientView view);
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);
@@ -168,6 +187,7 @@ class Controller {
 
   perfmodel::Machine machine_;
   Store* store_;
+  std::function<Store*(unsigned uid)> store_of_;
   Clocks clocks_;
   std::function<perfmodel::Budget(int pid)> read_budget_;
   std::function<bool(int pid)> is_stopped_;
@@ -177,15 +197,14 @@ class Controller {
   std::map<uint64_t, Place> clients_;
   std::optional<Leases> leases_;
   LeaseHistory lease_history_;
+  UserBounds bounds_;
   std::function<void(const std::string& line)> say_;  // never empty
   std::deque<ClientView> finished_;                   // newest first
   std::size_t finished_ops_ = 0;                      // of all of them
   std::chrono::milliseconds next_drain_;
   std::chrono::milliseconds tuned_period_;
-  StoreBatch batch_;
-  uint64_t flush_at_ns_ = 0;
-  uint64_t flush_wait_ns_;
-  Tally tally_;
+  StoreBatches batches_;
+  uint64_t attached_ = 0;
 };
 
 }  // namespace optile::daemon

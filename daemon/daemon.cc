@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "base/runtime_path.h"
+#include "base/text_file.h"
 #include "daemon/listening_socket.h"
 #include "daemon/process_entry.h"
+#include "daemon/service_notify.h"
 #include "daemon/short_turns.h"
 #include "optile_version.h"
 #include "sched/core_assignment.h"
@@ -46,11 +48,24 @@ std::function<LoadReading(const std::vector<int>& pids)> load_reader(const Confi
   return [](const std::vector<int>& pids) { return read_load({"/", pids}); };
 }
 
+Rights rights_of(const Config& config) {
+  Rights::Settings settings;
+  settings.system = config.system;
+  settings.own_uid = geteuid();
+  settings.admin_group = config.admin_group_id;
+  settings.unmapped_uid =
+      unmapped_uid(base::read_text_file("/proc/self/uid_map").value_or(""),
+                   base::read_text_file("/proc/sys/kernel/overflowuid").value_or(""));
+  return Rights(settings);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (config.own_directory) {
-    const Status made = base::ensure_private_directory(base::parent_directory(config.socket));
+    const std::string folder = base::parent_directory(config.socket);
+    const Status made = config.system ? base::ensure_system_directory(folder)
+                                      : base::ensure_private_directory(folder);
     if (!made.ok()) return made.error();
   }
   // The lock comes first: a second daemon touches nothing.
@@ -62,52 +77,66 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   return daemon;
 }
 
-Daemon::Daemon(Config config) : config_(std::move(config)), clocks_(system_clocks()) {}
+Daemon::Daemon(Config config)
+    : config_(std::move(config)), clocks_(system_clocks()), rights_(rights_of(config_)) {}
 
 Daemon::~Daemon() {
   stop();
+}
+
+std::function<Store*(unsigned uid)> Daemon::store_of_user() {
+  if (!config_.system) return {};
+  return [this](unsigned uid) { return stores_->of(uid); };
 }
 
 Status Daemon::open(std::optional<InstanceLock> lock) {
   lock_ = std::move(lock);
   Result<perfmodel::Machine> machine = perfmodel::make_machine_source(config_.machine)->read();
   if (!machine.ok()) return machine.status();
-  Result<UniqueFd> attach = listen_at(attach_path(config_), SOCK_SEQPACKET);
+  Result<UniqueFd> attach = listen_at(attach_path(config_), SOCK_SEQPACKET, config_.group_id);
   if (!attach.ok()) return attach.status();
   // Last, since whoever finds this one may expect the other.
-  Result<UniqueFd> http = listen_at(config_.socket, SOCK_STREAM);
+  Result<UniqueFd> http = listen_at(config_.socket, SOCK_STREAM, config_.group_id);
   if (!http.ok()) {
     unlink(attach_path(config_).c_str());
     return http.status();
   }
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
-  store_ = Store::open(config_.store);
+  stores_ = std::make_unique<Stores>(config_.store, rights_);
   confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_);
   const perfmodel::Machine& read = machine.value();
+  Store* const own_store = stores_->of(geteuid());
+  if (own_store == nullptr) {
+    return base::Error{base::ErrorKind::kDenied,
+                       "--system needs an account with a number of its own in this user namespace"};
+  }
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
-      read, store_.get(), clocks_, [this, read](int pid) { return budget_of(read, pid); },
+      read, own_store, clocks_, [this, read](int pid) { return budget_of(read, pid); },
       [this](uint64_t client, int pid, const std::vector<int>& units) {
         confinement_->confine(client, pid, units);
       },
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
-      load_reader(config_)});
-  const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns()};
+      load_reader(config_), store_of_user()});
+  const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
+                             rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
                                   [this] { return attach_->refused(); }, clocks_.monotonic_ns});
   api_ = std::make_unique<Api>(*controller_, *metrics_, facts, clocks_.monotonic_ns);
   open_death_watch();
   attach_ = std::make_unique<AttachServer>(
-      io_, std::move(attach).value(),
+      io_, std::move(attach).value(), rights_,
       AttachServer::Handlers{[this](Hello hello) { return arrive(std::move(hello)); },
                              [this](uint64_t client) { depart(client); }},
       *log_);
   http_ = std::make_unique<HttpServer>(
-      io_, HttpServer::Listening{std::move(http).value()},
+      io_,
+      HttpServer::Listening{std::move(http).value(), HttpServer::Peers::kByRights,
+                            kMaxHttpConnections, rights_},
       [this](const HttpRequest& request) { return api_->answer(request); },
       [this] { update_idle_timer(); });
   log_->say("optiled " OPTILE_VERSION " serves " + config_.socket);
-  if (!store_->state().message.empty()) log_->warn("store: " + store_->state().message);
+  if (!own_store->state().message.empty()) log_->warn("store: " + own_store->state().message);
   update_idle_timer();
   return open_metrics();
 }
@@ -132,6 +161,7 @@ void Daemon::run() {
   sigaddset(&handled, SIGINT);
   pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
   ask_for_short_turns();
+  tell_service_manager("READY=1");
   if (!stopped_) io_.run();
 }
 
@@ -143,6 +173,7 @@ std::size_t Daemon::run_for(std::chrono::milliseconds moment) {
 void Daemon::stop() {
   if (stopped_) return;
   stopped_ = true;
+  tell_service_manager("STOPPING=1");
   // Sockets go first, so that nobody finds a daemon that no longer answers.
   if (http_ != nullptr) unlink(config_.socket.c_str());
   if (attach_ != nullptr) unlink(attach_path(config_).c_str());
@@ -161,6 +192,13 @@ void Daemon::stop() {
 }
 
 Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
+  if (const std::string system = taken_over_by(config_); !system.empty()) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       "this user's daemon takes no new programs: the system daemon at " + system +
+                           " serves the machine"};
+  }
+  hello.unseen = peers_.obstacle(hello);
+  if (!hello.unseen.empty()) hello.pid = 0;
   Result<ClientMemory> memory = ClientMemory::make();
   if (!memory.ok()) return memory.error();
   AttachServer::Admission admission;
@@ -168,12 +206,17 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   const std::string who =
       hello.program + " (pid " + std::to_string(hello.pid) + ", " + mode_name(hello.mode) + ")";
   const int pid = hello.pid;
+  const std::string unseen = hello.unseen;
   // Stays mapped there until the client departs.
   const uint32_t* life = optile_life_word(&memory.value().client()->header);
   const Result<uint64_t> id = controller_->arrive(std::move(hello), std::move(memory).value());
   if (!id.ok()) return id.error();
   admission.client = id.value();
   log_->say("client " + std::to_string(admission.client) + " attached: " + who);
+  if (!unseen.empty()) {
+    log_->warn("client " + std::to_string(admission.client) +
+               " cannot be held to cores: " + unseen + "; it counts as load of others");
+  }
   watch_life(admission.client, life, pid);
   outlets_->set_clients(controller_->client_count());
   update_idle_timer();

@@ -24,7 +24,9 @@
 #include "daemon/log.h"
 #include "daemon/metrics/daemon_metrics.h"
 #include "daemon/metrics/metrics_outlets.h"
-#include "daemon/store.h"
+#include "daemon/peer_processes.h"
+#include "daemon/rights.h"
+#include "daemon/stores.h"
 
 namespace optile::daemon {
 
@@ -55,6 +57,7 @@ class Daemon {
   explicit Daemon(Config config);
   base::Status open(std::optional<InstanceLock> lock);
   base::Status open_metrics();
+  std::function<Store*(unsigned uid)> store_of_user();
   base::Result<AttachServer::Admission> arrive(Hello hello);
   void depart(uint64_t client);
   void open_death_watch();
@@ -70,7 +73,9 @@ class Daemon {
   std::optional<InstanceLock> lock_;
   Clocks clocks_;
   std::unique_ptr<Log> log_;
-  std::unique_ptr<Store> store_;
+  Rights rights_;
+  std::unique_ptr<Stores> stores_;
+  PeerProcesses peers_;
   boost::asio::io_context io_{1};
   boost::asio::steady_timer drain_timer_{io_};
   boost::asio::steady_timer look_timer_{io_};

@@ -78,6 +78,12 @@ std::string sentence(const ClientView& client, const tuner::OpView& op) {
   return text;
 }
 
+std::vector<FoundProfile> profiles_in(Store* store, Controller& controller, uint64_t key,
+                                      const std::string& name) {
+  if (store == nullptr) return {};
+  return store->find_profiles(controller.machine().fingerprint, key, name, kMaxStoredRows);
+}
+
 Json explanation(Controller& controller, const ClientView& client, const tuner::OpView& op) {
   Json json = op_row(client, op);
   const tuner::SessionView& session = *client.session;
@@ -89,8 +95,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   json["curve"] = curve_of_session(op, client.cores);
   json["provenance"] = {{"source", "this_run"}, {"made_at", iso_time(client.attached_at)}};
   if (json["curve"].empty()) {
-    const std::vector<FoundProfile> profiles = controller.store().find_profiles(
-        controller.machine().fingerprint, op.place.key, "", kMaxStoredRows);
+    const std::vector<FoundProfile> profiles =
+        profiles_in(controller.store_of(client.hello.uid), controller, op.place.key, "");
     json["curve"] = curve_of_store(profiles);
     const int64_t when =
         client.stored ? client.stored->when : (profiles.empty() ? 0 : profiles.front().when);
@@ -111,6 +117,10 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
       {"source", width_source_name(header.own_width_source)},
       {"omp_num_threads",
        client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
+  json["held"] = text_or_null(client.hello.unseen.empty()
+                                  ? ""
+                                  : "not held to cores: " + client.hello.unseen +
+                                        "; its widths are tuned, and it counts as load of others");
   json["cap"] = client.own_width_cap == 0 ? Json(session.own_width) : Json(client.own_width_cap);
   return json;
 }
@@ -135,9 +145,9 @@ std::optional<Json> from_client(Controller& controller, const ClientView& client
 }
 
 // No client remembers it: what earlier runs left behind.
-std::optional<Json> from_store(Controller& controller, const OpSelection& wanted) {
-  const std::vector<FoundProfile> profiles = controller.store().find_profiles(
-      controller.machine().fingerprint, wanted.key, wanted.name, kMaxStoredRows);
+std::optional<Json> from_store(Controller& controller, Store* store, const OpSelection& wanted) {
+  const std::vector<FoundProfile> profiles =
+      profiles_in(store, controller, wanted.key, wanted.name);
   if (profiles.empty()) return std::nullopt;
   std::map<uint64_t, std::vector<FoundProfile>> by_key;
   for (const FoundProfile& found : profiles) by_key[found.profile.key].push_back(found);
@@ -163,18 +173,14 @@ std::optional<Json> from_store(Controller& controller, const OpSelection& wanted
 
 }  // namespace
 
-std::optional<Json> explain_op(Controller& controller, const std::string& wanted_text,
-                               std::optional<uint64_t> client) {
-  const OpSelection wanted = OpSelection::parse(wanted_text);
+std::optional<Json> explain_op(Controller& controller, const Explained& asked) {
+  const OpSelection wanted = OpSelection::parse(asked.op);
   if (wanted.key == 0 && wanted.name.empty()) return std::nullopt;
-  if (client) {
-    const std::optional<ClientView> view = controller.view(*client);
-    return view ? from_client(controller, *view, wanted) : std::nullopt;
-  }
-  for (const ClientView& view : controller.views()) {
+  for (const ClientView& view : asked.clients) {
+    if (asked.client && *asked.client != view.id) continue;
     if (std::optional<Json> found = from_client(controller, view, wanted)) return found;
   }
-  return from_store(controller, wanted);
+  return asked.client ? std::nullopt : from_store(controller, asked.store, wanted);
 }
 
 }  // namespace optile::daemon

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/controller.h"
 #include "daemon/json_views.h"
@@ -13,9 +14,14 @@ namespace optile::daemon {
 // Explanations in one answer; how many more matched is said.
 inline constexpr std::size_t kMaxExplanations = 16;
 
-// `wanted` is an op id (hex of key, or key-context) or the begin of an op's name; `client` limits
-// the search to one. nullopt when nothing matches anywhere.
-std::optional<Json> explain_op(Controller& controller, const std::string& wanted,
-                               std::optional<uint64_t> client);
+struct Explained {
+  std::string op;                     // its id (hex of key, or key-context) or how its name begins
+  std::optional<uint64_t> client{};   // only of this one, and not from the store
+  std::vector<ClientView> clients{};  // that are looked at, in this order
+  Store* store = nullptr;             // that is asked last; null: none
+};
+
+// nullopt when nothing matches anywhere.
+std::optional<Json> explain_op(Controller& controller, const Explained& asked);
 
 }  // namespace optile::daemon

@@ -48,7 +48,8 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   if (raw.share_milli > OPTILE_MAX_SHARE_MILLI) return refuse("impossible share");
 
   Hello hello;
-  hello.pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
+  hello.said_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
+  hello.job = text_of(raw.job);
   hello.run_id = text_of(raw.run_id);
   hello.executable = text_of(raw.executable);
   hello.program = text_of(raw.program);

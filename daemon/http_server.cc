@@ -2,13 +2,13 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <optional>
 #include <utility>
 
-#include "daemon/listening_socket.h"
 #include "optile_version.h"
 
 namespace optile::daemon {
@@ -38,8 +38,8 @@ std::string text(boost::beast::string_view view) {
 
 class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(HttpServer& server, stream_protocol::socket socket)
-      : server_(server), stream_(std::move(socket)) {}
+  Connection(HttpServer& server, stream_protocol::socket socket, Peer peer)
+      : server_(server), peer_(std::move(peer)), stream_(std::move(socket)) {}
 
   void read() {
     parser_.emplace();
@@ -50,6 +50,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     http::async_read(stream_, buffer_, *parser_,
                      [self](const error_code& error, std::size_t) { self->have_read(error); });
   }
+
+  unsigned uid() const { return peer_.uid; }
 
   void leave() {
     if (left_) return;
@@ -69,8 +71,8 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     }
     if (error) return leave();
     const http::request<http::string_body>& request = parser_->get();
-    const HttpResponse response =
-        server_.handler_({text(request.method_string()), text(request.target()), request.body()});
+    const HttpResponse response = server_.handler_(
+        {text(request.method_string()), text(request.target()), request.body(), peer_});
     if (!left_) answer(response, request.keep_alive());
   }
 
@@ -94,6 +96,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
   }
 
   HttpServer& server_;
+  Peer peer_;
   Stream stream_;
   boost::beast::flat_buffer buffer_{kMaxRequestBytes + kMaxHeaderBytes};
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -104,6 +107,7 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
 HttpServer::HttpServer(boost::asio::io_context& io, Listening listening, Handler handler,
                        std::function<void()> changed)
     : peers_(listening.peers),
+      rights_(listening.rights),
       max_connections_(listening.max_connections),
       acceptor_(io, protocol_of(listening.fd.get()), listening.fd.get()),
       retry_(io),
@@ -127,8 +131,12 @@ void HttpServer::stop() {
   for (const std::shared_ptr<Connection>& connection : all) connection->leave();
 }
 
-bool HttpServer::may_talk(int connected_fd) const {
-  return peers_ == Peers::kAnybody || peer_of(connected_fd).allowed;
+bool HttpServer::has_room_for(const Peer& peer) const {
+  if (connections_.size() >= max_connections_) return false;
+  if (!rights_.system() || !peer.known || peer.uid == 0) return true;
+  const auto of_user = std::count_if(connections_.begin(), connections_.end(),
+                                     [&](const auto& one) { return one->uid() == peer.uid; });
+  return static_cast<std::size_t>(of_user) < kMaxHttpConnectionsOfUser;
 }
 
 void HttpServer::accept() {
@@ -142,8 +150,10 @@ void HttpServer::accept() {
       });
       return;
     }
-    if (connections_.size() < max_connections_ && may_talk(socket.native_handle())) {
-      const auto connection = std::make_shared<Connection>(*this, std::move(socket));
+    const Peer peer = peers_ == Peers::kAnybody ? Peer() : peer_of(socket.native_handle());
+    const bool may_talk = peers_ == Peers::kAnybody || rights_.may_connect(peer);
+    if (may_talk && has_room_for(peer)) {
+      const auto connection = std::make_shared<Connection>(*this, std::move(socket), peer);
       connections_.insert(connection);
       changed_();
       connection->read();

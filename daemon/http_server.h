@@ -13,11 +13,14 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "daemon/rights.h"
 
 namespace optile::daemon {
 
 // Open connections; further ones are closed at once.
 inline constexpr std::size_t kMaxHttpConnections = 64;
+// Of one user, where there are several; root has no limit of his own.
+inline constexpr std::size_t kMaxHttpConnectionsOfUser = 24;
 inline constexpr std::size_t kMaxRequestBytes = std::size_t{256} << 10;
 // A connection that neither sends nor reads for this long is closed.
 inline constexpr std::chrono::seconds kHttpDeadline{10};
@@ -26,6 +29,7 @@ struct HttpRequest {
   std::string method;  // "GET"
   std::string target;  // path and query, as sent
   std::string body;
+  Peer peer{};  // who asks; over TCP nobody knows
 };
 struct HttpResponse {
   unsigned status = 200;
@@ -39,13 +43,14 @@ class HttpServer {
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   enum class Peers {
-    kOwnUser,  // what the kernel says about a Unix socket's peer: our user and root
-    kAnybody,  // TCP does not say
+    kByRights,  // what the kernel says about a Unix socket's peer, by `rights`
+    kAnybody,   // TCP does not say
   };
   struct Listening {
     base::UniqueFd fd;  // non-blocking
-    Peers peers = Peers::kOwnUser;
+    Peers peers = Peers::kByRights;
     std::size_t max_connections = kMaxHttpConnections;
+    Rights rights{};  // of kByRights
   };
 
   // `changed` is called after the number of connections has changed.
@@ -61,10 +66,10 @@ class HttpServer {
  private:
   class Connection;
   void accept();
-
-  bool may_talk(int connected_fd) const;
+  bool has_room_for(const Peer& peer) const;
 
   Peers peers_;
+  Rights rights_;
   std::size_t max_connections_;
   boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol> acceptor_;
   boost::asio::steady_timer retry_;

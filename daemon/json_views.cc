@@ -234,6 +234,16 @@ Json client_summary(const ClientView& client) {
   return json;
 }
 
+Json stranger(const ClientView& client) {
+  return {{"id", client.id},
+          {"pid", nullptr},
+          {"state", client_state(client)},
+          {"program", "another user's program"},
+          {"mode", mode_name(client.hello.mode)},
+          {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
+          {"steps", client.session ? client.session->steps : 0}};
+}
+
 Json client_details(const ClientView& client) {
   Json json = client_summary(client);
   const ClientHeader header = client.header.value_or(ClientHeader());

@@ -35,6 +35,8 @@ const char* client_state(const ClientView& client);
 std::vector<std::string> fallback_texts(const ClientView& client);
 
 Json client_summary(const ClientView& client);
+// Of another user's, for whoever may not look into it.
+Json stranger(const ClientView& client);
 Json client_details(const ClientView& client);
 Json op_row(const ClientView& client, const tuner::OpView& op);
 // How its threads that issue ops share the cores.

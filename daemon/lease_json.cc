@@ -104,34 +104,54 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"borrowed", view.borrowed},
           {"lends", view.lends},
           {"progress", progress_json(view, *controller.leases())},
-          {"share", view.weight},
+          {"share", controller.leases()->party(view.id).share},
+          {"weight", view.weight},
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
           {"paused", view.paused},
           {"pinned", view.pinned},
           {"late", view.late},
+          {"bound", view.bound},
           {"reason", view.reason}};
 }
 
-Json named(const ClientView& client) {
+// Why an attached client has no lease, as half a sentence; in the order of what weighs most.
+std::string no_lease_reason(const ClientView& client) {
+  if (!client.hello.unseen.empty()) {
+    return client.hello.unseen +
+           ": its widths are tuned, its threads cannot be held to cores, and "
+           "it counts as load of others";
+  }
+  if (client.hello.mode != OPTILE_MODE_TUNE || client.hello.baseline) {
+    return "it is only watched, or repeats a stored plan";
+  }
+  return "it was detached, or bound to other cores than the daemon has";
+}
+
+Json named(const ClientView& client, bool may_be_seen) {
+  if (!may_be_seen) {
+    return {{"id", client.id}, {"pid", nullptr}, {"program", "another user's program"}};
+  }
   return {{"id", client.id}, {"pid", client.hello.pid}, {"program", client.hello.program}};
 }
 
 }  // namespace
 
-Json leases_json(const Controller& controller) {
+Json leases_json(const Controller& controller,
+                 const std::function<bool(const ClientView& client)>& may_see) {
   const Leases* leases = controller.leases();
   const std::vector<sched::LeaseView> views =
       leases == nullptr ? std::vector<sched::LeaseView>() : leases->view();
   Json clients = Json::array();
   Json unleased = Json::array();
   for (const ClientView& client : controller.attached(tuner::Detail::kFigures)) {
-    Json one = named(client);
+    Json one = named(client, !may_see || may_see(client));
     const auto view = std::find_if(views.begin(), views.end(), [&](const sched::LeaseView& each) {
       return each.id == client.id;
     });
     if (view == views.end()) {
       one["mode"] = mode_name(client.hello.mode);
+      one["reason"] = no_lease_reason(client);
       unleased.push_back(std::move(one));
       continue;
     }

@@ -35,12 +35,40 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
   Client& fresh = clients_[client];
   fresh.pid = pid;
   fresh.cores = std::max(1, cores);
+  fresh.party = {client, 0, "", share, priority};
+  weigh();
   must_decide_ = true;
+}
+
+void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
+                     const std::vector<int>& bound_to) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  found->second.party.uid = uid;
+  found->second.party.job = job;
+  (void)table_.bound(client, bound_to);
+  weigh();
+}
+
+LeaseParty Leases::party(uint64_t client) const {
+  const auto found = clients_.find(client);
+  return found == clients_.end() ? LeaseParty() : found->second.party;
+}
+
+void Leases::weigh() {
+  std::vector<LeaseParty> parties;
+  parties.reserve(clients_.size());
+  for (const auto& [id, client] : clients_) parties.push_back(client.party);
+  for (const auto& [id, weight] : lease_weights(parties, dependencies_.by_user)) {
+    clients_.at(id).weight = weight;
+    (void)table_.weigh(id, weight.weight);
+  }
 }
 
 void Leases::leave(uint64_t client) {
   if (clients_.erase(client) == 0) return;
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
+  weigh();
   if (!table_.leave(client).ok()) return;
   must_decide_ = true;
 }
@@ -98,9 +126,16 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
 // taken as unknown, and so may use everything.
 void Leases::tell_curves() {
   const bool alone = clients_.size() == 1;
+  const int all = table_.budget().cores;
   for (const auto& [id, client] : clients_) {
     if (client.progress.empty()) continue;
-    (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, 1, client.cores);
+    // Ranks wait for each other, so the sum of their progress is not what counts: each gets its
+    // part of the job's cores, as far as it can use it.
+    const auto best = std::max_element(client.progress.begin(), client.progress.end());
+    const int useful = static_cast<int>(best - client.progress.begin()) + 1;
+    const int part = static_cast<int>(all * client.weight.part + 1e-9);
+    const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
+    (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
   }
 }
 
@@ -125,7 +160,11 @@ base::Status Leases::heard(base::Status status) {
 }
 
 base::Status Leases::share(uint64_t client, double share) {
-  return heard(table_.share(client, share));
+  const base::Status done = heard(table_.share(client, share));
+  if (!done.ok()) return done;
+  clients_.at(client).party.share = share;
+  weigh();
+  return done;
 }
 
 base::Status Leases::pin(uint64_t client, std::vector<int> cores) {
@@ -194,7 +233,9 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   one.last = change.last;
   one.reason = change.reason;
   granted.push_back(std::move(one));
-  if (change.last) clients_.erase(found);
+  if (!change.last) return;
+  clients_.erase(found);
+  weigh();
 }
 
 // With all cores there is nothing to confine it from. Beside others that nobody confines, the

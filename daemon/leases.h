@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/lease_weights.h"
 #include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
@@ -29,6 +30,7 @@ class Leases {
     std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine;
     // Busy time so far, of all units and of these processes. Without it nobody else takes cores.
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
+    bool by_user = false;  // of lease_weights()
   };
   Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
          Dependencies dependencies);
@@ -36,6 +38,10 @@ class Leases {
   // `cores`: that it could use if it were alone.
   void arrive(uint64_t client, int pid, int cores, double share = 1.0,
               sched::Priority priority = sched::Priority::kNormal);
+  // Who it belongs to, and to which cores of the machine whoever started it bound it (none: not at
+  // all). Right after its arrival.
+  void belongs(uint64_t client, unsigned uid, const std::string& job,
+               const std::vector<int>& bound_to);
   // Gone, or going for sure.
   void leave(uint64_t client);
   bool has(uint64_t client) const { return clients_.contains(client); }
@@ -84,6 +90,8 @@ class Leases {
 
   std::vector<sched::LeaseView> view() const { return table_.view(); }
   const sched::LeaseTable& table() const { return table_; }
+  // What the user said of a client that has a lease; its weight follows from that.
+  LeaseParty party(uint64_t client) const;
 
  private:
   struct Client {
@@ -96,7 +104,10 @@ class Leases {
     bool settled = false;
     bool waits = false;
     int lent = 0;
+    LeaseParty party;
+    LeaseWeight weight;
   };
+  void weigh();
   base::Status heard(base::Status status);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   void tell_curves();

@@ -5,7 +5,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +14,7 @@
 namespace optile::daemon {
 namespace {
 
-constexpr int kBacklog = 256;
+constexpr int kBacklog = 1024;  // a start storm: several connections of each launcher, at once
 
 base::Status bind_at(const base::UniqueFd& fd, const std::string& path) {
   if (base::Status fits = base::check_socket_path(path, 0); !fits.ok()) return fits;
@@ -30,35 +29,31 @@ base::Status bind_at(const base::UniqueFd& fd, const std::string& path) {
   return {};
 }
 
+// An unchanged group is not asked for: a service may not be allowed to change any.
+bool give_to_group(const std::string& path, unsigned group) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) return false;
+  return found.st_gid == group || chown(path.c_str(), static_cast<uid_t>(-1), group) == 0;
+}
+
 }  // namespace
 
-base::Result<base::UniqueFd> listen_at(const std::string& path, int type) {
+base::Result<base::UniqueFd> listen_at(const std::string& path, int type,
+                                       std::optional<unsigned> group) {
   base::UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return base::errno_error("cannot make a socket", errno);
   const std::string temporary = base::parent_directory(path) + "/.o" + std::to_string(getpid());
   if (base::Status bound = bind_at(fd, temporary); !bound.ok()) return bound.error();
-  if (chmod(temporary.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0 ||
-      std::rename(temporary.c_str(), path.c_str()) != 0) {
+  // The group comes first: nobody of another one is let in, not even for a moment.
+  const bool ours = !group || give_to_group(temporary, *group);
+  if (!ours || chmod(temporary.c_str(), group ? 0660 : 0600) != 0 ||
+      listen(fd.get(), kBacklog) != 0 || std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(temporary.c_str());
     return base::errno_error("cannot put the socket at " + path + "; name another with --socket",
                              error);
   }
   return fd;
-}
-
-Peer peer_of(int connected_fd) {
-  Peer peer;
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  if (getsockopt(connected_fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 ||
-      size != sizeof credentials) {
-    return peer;
-  }
-  peer.pid = std::max(0, static_cast<int>(credentials.pid));
-  peer.uid = credentials.uid;
-  peer.allowed = credentials.uid == geteuid() || credentials.uid == 0;
-  return peer;
 }
 
 }  // namespace optile::daemon

@@ -1,5 +1,6 @@
 // optiled: reads its command line, gets out of the way of whoever started it, serves.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -55,9 +56,22 @@ void hold_signals() {
   pthread_sigmask(SIG_BLOCK, &held, nullptr);
 }
 
+// Each client takes a few; what the hard limit allows is there to be used.
+void take_all_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 int serve(const Config& given) {
   const optile::base::Result<Config> config = optile::daemon::complete(given);
   if (!config.ok()) return complain(config.message(), kExitUsage);
+  if (const std::string system = optile::daemon::taken_over_by(config.value()); !system.empty()) {
+    return complain("the system daemon serves this machine at " + system +
+                        "; for a daemon apart from it name a socket with --socket",
+                    kExitAlreadyRunning);
+  }
   optile::base::Result<std::unique_ptr<Daemon>> daemon = Daemon::start(config.value());
   if (!daemon.ok()) return complain(daemon.message(), kExitFailure);
   if (daemon.value() == nullptr) {
@@ -105,6 +119,13 @@ int main(int argc, char** argv) {
                  "Write the metrics here too, for node_exporter's textfile collector")
       ->option_text("FILE.prom");
   app.add_flag("--print-metric-catalogue", print_catalogue, "Print every metric as JSON and end");
+  app.add_flag("--system", config.system,
+               "Serve the programs of several users, in /run/optile and /var/lib/optile");
+  app.add_option("--group", config.group, "With --system: who may use the sockets")
+      ->option_text("GROUP");
+  app.add_option("--admin-group", config.admin_group,
+                 "With --system: who may look into and change everybody's programs, as root may")
+      ->option_text("GROUP");
   app.add_flag("--foreground", config.foreground, "Log to the terminal too");
   app.set_version_flag("--version", "optiled " OPTILE_VERSION);
   try {
@@ -119,6 +140,7 @@ int main(int argc, char** argv) {
   config.idle_exit = std::chrono::seconds(idle_exit_seconds);
   umask(077);
   hold_signals();
+  take_all_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is one more disk that is full

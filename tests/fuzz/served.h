@@ -47,12 +47,15 @@ class Served {
         metrics_(
             {&controller_, "0", [this] { return attach_.refused(); }, [this] { return now_ns_; }}),
         api_(controller_, metrics_, {1, "0", http_path(), 0}, [this] { return now_ns_; }),
-        attach_(io_, daemon::listen_at(attach_path(), SOCK_SEQPACKET).value(),
+        attach_(io_, daemon::listen_at(attach_path(), SOCK_SEQPACKET).value(), rights(),
                 {[this](daemon::Hello hello) { return arrive(std::move(hello)); },
                  [this](uint64_t client) { controller_.depart(client); }},
                 log_),
         http_(
-            io_, daemon::HttpServer::Listening{daemon::listen_at(http_path(), SOCK_STREAM).value()},
+            io_,
+            daemon::HttpServer::Listening{daemon::listen_at(http_path(), SOCK_STREAM).value(),
+                                          daemon::HttpServer::Peers::kByRights,
+                                          daemon::kMaxHttpConnections, rights()},
             [this](const daemon::HttpRequest& request) { return api_.answer(request); }, [] {}) {}
 
   std::string attach_path() const { return directory_ / "a"; }
@@ -67,6 +70,11 @@ class Served {
   std::size_t connections() const { return http_.connections(); }
 
  private:
+  static daemon::Rights rights() {
+    daemon::Rights::Settings settings;
+    settings.own_uid = geteuid();
+    return daemon::Rights(settings);
+  }
   base::Result<daemon::AttachServer::Admission> arrive(daemon::Hello hello) {
     base::Result<daemon::ClientMemory> memory = daemon::ClientMemory::make();
     if (!memory.ok()) return memory.error();
