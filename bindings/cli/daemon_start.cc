@@ -2,20 +2,17 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
+#include "base/daemon_choice.h"
 #include "base/runtime_path.h"
-#include "base/unique_fd.h"
 #include "bindings/abi/frames.h"
 #include "bindings/cli/child_process.h"
 
@@ -25,16 +22,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook = std::chrono::milliseconds(2);
 constexpr const char* kIdleSeconds = "600";
-
-// errno of a connection attempt; 0 = somebody listens.
-int try_connect(const std::string& socket_path) {
-  const base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::snprintf(address.sun_path, sizeof address.sun_path, "%s", socket_path.c_str());
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return 0;
-  return errno == EAGAIN ? 0 : errno;
-}
 
 std::vector<std::string> daemon_command(const DaemonPaths& paths) {
   std::vector<std::string> command = {own_folder() + "/optiled",
@@ -137,8 +124,11 @@ std::string default_store_path() {
 base::Status ensure_daemon(const DaemonPaths& paths, std::chrono::milliseconds patience) {
   base::Status fits = base::check_socket_path(paths.socket, sizeof OPTILE_ATTACH_SUFFIX - 1);
   if (!fits.ok()) return fits;
-  const int first = try_connect(paths.socket);
+  const int first = base::try_connect(paths.socket);
   if (first == 0) return {};
+  if (paths.system) {
+    return base::errno_error("the system daemon at " + paths.socket + " does not answer", first);
+  }
   if (first == EACCES || first == EPERM) {
     return base::errno_error("the daemon's socket " + paths.socket + " cannot be used", first);
   }
@@ -146,7 +136,7 @@ base::Status ensure_daemon(const DaemonPaths& paths, std::chrono::milliseconds p
   if (!started.ok()) return started;
   const auto end = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < end) {
-    if (try_connect(paths.socket) == 0) return {};
+    if (base::try_connect(paths.socket) == 0) return {};
     std::this_thread::sleep_for(kLook);
   }
   return {};  // not up yet: the shim attaches later, by itself

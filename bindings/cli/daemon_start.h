@@ -1,4 +1,4 @@
-// Finds the per-user daemon or starts one, without ever holding the program up for long.
+// Finds the daemon, or starts one of the user, without ever holding the program up for long.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@ struct DaemonPaths {
   std::string socket;
   std::string store;
   std::string machine;  // empty = the host
+  bool system = false;  // the machine's: never started here
 };
 
 // Folder of the running optile binary.

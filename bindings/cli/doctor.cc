@@ -6,7 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/runtime_path.h"
+#include "base/daemon_choice.h"
 #include "bindings/cli/daemon_start.h"
 
 namespace optile::cli {
@@ -31,9 +31,7 @@ std::size_t problems_of(const std::vector<Finding>& findings) {
 DoctorFacts read_facts(const Options& options) {
   const Variables now = environment_now();
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"));
-  const std::string named = options.socket.empty()
-                                ? base::default_socket_path(base::runtime_environment())
-                                : options.socket;
+  const std::string named = base::choose_daemon(base::runtime_environment(), options.socket).socket;
   DoctorFacts facts;
   facts.machine = read_machine_facts("/");
   facts.installed = read_installed_facts(find_shim(), own_folder() + "/optiled", search);

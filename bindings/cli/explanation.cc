@@ -87,6 +87,7 @@ std::string explanation_text(const Json& op) {
         text_of(user, "own_width").c_str(), text_of(user, "source").c_str(),
         text_of(op, "cap").c_str());
   }
+  if (!text_of(op, "held").empty()) add(text, "  %s\n", text_of(op, "held").c_str());
   add_counts(text, op);
   return text;
 }

@@ -52,6 +52,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   Variables set;
   if (decision.shim.empty()) return set;
   set["OPTILE_SOCKET"] = decision.socket;
+  set["OPTILE_SOCKET_SOURCE"] = decision.socket_is_named ? "user" : "launcher";
   set["OPTILE_RUN_ID"] = decision.run_id;
   set["OPTILE_BRIDGE_DIR"] = decision.bridge_dir;
   set["OPTILE_MODE"] = options.mode;
@@ -68,6 +69,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_COUNTERS"] = options.counters;
   if (!options.share.empty()) set["OPTILE_SHARE"] = options.share;
   set["OPTILE_PRIORITY"] = options.priority;
+  if (!options.job.empty()) set["OPTILE_JOB"] = options.job;
   set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
   set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
   for (const auto& [name, value] : decision.plan.environment) {

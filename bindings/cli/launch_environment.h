@@ -18,6 +18,7 @@ struct LaunchDecision {
   std::string bridge_dir;
   std::string libomp;
   std::string socket;
+  bool socket_is_named = false;  // by the user; else the shim may find another one later
   std::string run_id;
   int budget_cores = 1;
   bool baseline = false;

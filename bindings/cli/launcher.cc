@@ -12,6 +12,7 @@
 #include <optional>
 #include <random>
 
+#include "base/daemon_choice.h"
 #include "base/runtime_path.h"
 #include "bindings/cli/advice.h"
 #include "bindings/cli/child_process.h"
@@ -192,6 +193,13 @@ std::string absolute(const std::string& path) {
   return path == kMemoryStore ? path : std::filesystem::absolute(path).string();
 }
 
+// The shim may not write beside the system daemon's socket; without this folder its log is lost.
+void make_place_for_log() {
+  base::RuntimeEnvironment own = base::runtime_environment();
+  own.socket.clear();
+  (void)base::ensure_private_directory(base::parent_directory(base::default_socket_path(own)));
+}
+
 struct Prepared {
   LaunchDecision decision;
   Variables set;
@@ -199,15 +207,20 @@ struct Prepared {
 
 Prepared prepare(const Options& options, const TargetProgram& target) {
   const Variables now = environment_now();
-  const std::string socket =
-      absolute(options.socket.empty() ? base::default_socket_path(base::runtime_environment())
-                                      : options.socket);
+  const base::DaemonChoice choice =
+      base::choose_daemon(base::runtime_environment(), options.socket);
+  if (!choice.obstacle.empty()) lost(choice.obstacle);
+  const std::string socket = absolute(choice.socket);
+  if (choice.system) make_place_for_log();
   const std::string store = absolute(options.store.empty() ? default_store_path() : options.store);
-  const base::Status daemon = ensure_daemon({socket, store, options.machine}, kDaemonPatience);
+  const base::Status daemon =
+      ensure_daemon({socket, store, options.machine, choice.system}, kDaemonPatience);
   if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
   if (daemon.ok()) say_what_is_lost(socket);
   Prepared prepared;
   prepared.decision = decide(options, target, now, socket, daemon.ok());
+  prepared.decision.socket_is_named =
+      !options.socket.empty() || !base::runtime_environment().socket.empty();
   prepared.set = launch_environment(options, prepared.decision, now);
   return prepared;
 }

@@ -56,7 +56,8 @@ std::string row(const Json& lease) {
 
 std::string unleased_row(const Json& client) {
   return "client " + text_of(client, "id") + "  pid " + text_of(client, "pid") + "  " +
-         text_of(client, "program") + ": no lease, it runs where the kernel puts it\n";
+         text_of(client, "program") + ": no lease, it runs where the kernel puts it" +
+         (text_of(client, "reason").empty() ? "" : " (" + text_of(client, "reason") + ")") + "\n";
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   add_share(run, "--share", options);
   choose(run, "--priority", options.priority, "Whether cores go to this program before others",
          {"normal", "batch"});
+  run->add_option("--job", options.job,
+                  "Processes of one job count as one program when cores are divided")
+      ->type_name("NAME");
   add_outputs(run, options);
   return run;
 }

@@ -40,6 +40,7 @@ struct Options {
   std::string counters = "auto";
   std::string share;  // of run and of share; empty = nothing was said, which is 1
   std::string priority = "normal";
+  std::string job;     // empty = none, or what an MPI launcher says
   std::string report;  // file
   bool summary = false;
   std::string socket;   // empty = the default

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <map>
 
-#include "base/runtime_path.h"
+#include "base/daemon_choice.h"
 #include "bindings/cli/explanation.h"
 #include "bindings/cli/http_client.h"
 #include "bindings/cli/json_fields.h"
@@ -45,7 +45,8 @@ std::string target_of(const Options& options) {
 }
 
 void print_status(const Json& status) {
-  std::printf("optiled %s, pid %d, up %.0f s\n", text_of(status, "version").c_str(),
+  std::printf("optiled %s%s, pid %d, up %.0f s\n", text_of(status, "version").c_str(),
+              status.value("system", false) ? " of the machine" : "",
               static_cast<int>(number_of(status, "pid")), number_of(status, "uptime_seconds"));
   const Json store = status.value("store", Json::object());
   std::printf("store    %s (%s)\n", text_of(store, "path", "none").c_str(),
@@ -159,7 +160,7 @@ int fail(const std::string& message) {
   return 1;
 }
 
-// The socket's owner is checked by the kernel: only we or root could have answered there.
+// Only who may send it a signal can end it; the kernel knows.
 int stop_daemon(const Json& status) {
   const auto pid = static_cast<pid_t>(number_of(status, "pid"));
   if (pid <= 1 || kill(pid, SIGTERM) != 0) {
@@ -170,13 +171,23 @@ int stop_daemon(const Json& status) {
   return 0;
 }
 
+// Programs that attached before there was a system daemon are still there.
+void point_to_own_daemon(const std::string& own) {
+  if (base::try_connect(own) != 0) return;
+  std::cerr << "optile: the system daemon answers; your own still runs too, and takes no new "
+               "programs: --socket "
+            << own << "\n";
+}
+
 }  // namespace
 
 int answer_query(const Options& options) try {
-  const std::string named = options.socket.empty()
-                                ? base::default_socket_path(base::runtime_environment())
-                                : options.socket;
-  const std::string socket = std::filesystem::absolute(named).string();
+  const base::RuntimeEnvironment environment = base::runtime_environment();
+  const base::DaemonChoice choice = base::choose_daemon(environment, options.socket);
+  const std::string socket = std::filesystem::absolute(choice.socket).string();
+  if (choice.system && environment.socket.empty() && options.socket.empty()) {
+    point_to_own_daemon(base::default_socket_path(environment));
+  }
   const std::string body = body_of(options);
   const auto answer =
       ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kPatience);

@@ -108,6 +108,20 @@ TEST(LaunchEnvironment, ModesThatChangeNothingExportNoWidth) {
   }
 }
 
+TEST(LaunchEnvironment, WhoseWordTheSocketIs) {
+  LaunchDecision decision = decided();
+  EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_SOCKET_SOURCE"), "launcher");
+  decision.socket_is_named = true;
+  EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_SOCKET_SOURCE"), "user");
+}
+
+TEST(LaunchEnvironment, AJobIsSaidOnlyWhereTheUserSaidIt) {
+  EXPECT_THAT(made({}, {}), Not(Contains(Key("OPTILE_JOB"))));
+  Options options;
+  options.job = "mine";
+  EXPECT_EQ(made(options, {}).at("OPTILE_JOB"), "mine");
+}
+
 TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
   LaunchDecision decision = decided();
   decision.baseline = true;
@@ -116,9 +130,10 @@ TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
   EXPECT_THAT(set, UnorderedElementsAre(
                        Pair("LD_PRELOAD", "/opt/lib/liboptile_preload.so:mine.so"),
                        Pair("OPTILE_SOCKET", "/run/optile/optiled.sock"),
-                       Pair("OPTILE_RUN_ID", "abc-1"), Pair("OPTILE_BRIDGE_DIR", "/opt/lib"),
-                       Pair("OPTILE_MODE", "observe"), Pair("OPTILE_BASELINE", "1"),
-                       Pair("OPTILE_BLAS", "keep"), Pair("OPTILE_LAUNCH_PLAN", "")));
+                       Pair("OPTILE_SOCKET_SOURCE", "launcher"), Pair("OPTILE_RUN_ID", "abc-1"),
+                       Pair("OPTILE_BRIDGE_DIR", "/opt/lib"), Pair("OPTILE_MODE", "observe"),
+                       Pair("OPTILE_BASELINE", "1"), Pair("OPTILE_BLAS", "keep"),
+                       Pair("OPTILE_LAUNCH_PLAN", "")));
 }
 
 TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {
