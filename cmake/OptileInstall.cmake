@@ -1,0 +1,24 @@
+# What `cmake --install` puts where. The libraries that are loaded into programs lie together in a
+# folder that `optile` looks into, beside its own.
+set(OPTILE_SHIM_DIR "lib/optile")
+install(TARGETS optile optiled RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+foreach(library optile_preload optile_torch_bridge optile_counters)
+  if(TARGET ${library})
+    install(TARGETS ${library} LIBRARY DESTINATION "${OPTILE_SHIM_DIR}")
+  endif()
+endforeach()
+install(FILES docs/man/optile.1 docs/man/optile-run.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(FILES docs/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")
+
+# The units name the daemon by its path, which is that of /usr in the repository.
+foreach(unit optiled.service user/optiled.service)
+  file(READ "${CMAKE_SOURCE_DIR}/deploy/systemd/${unit}" text)
+  string(REPLACE "=/usr/bin/optiled" "=${CMAKE_INSTALL_FULL_BINDIR}/optiled" text "${text}")
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/deploy/systemd/${unit}" CONTENT "${text}" @ONLY)
+endforeach()
+install(FILES "${CMAKE_BINARY_DIR}/deploy/systemd/optiled.service"
+        DESTINATION "lib/systemd/system")
+install(FILES "${CMAKE_BINARY_DIR}/deploy/systemd/user/optiled.service"
+        DESTINATION "lib/systemd/user")
+install(FILES deploy/systemd/optile.sysusers.conf
+        DESTINATION "lib/sysusers.d" RENAME optile.conf)
