@@ -160,7 +160,7 @@ base::Status Leases::heard(base::Status status) {
 }
 
 base::Status Leases::share(uint64_t client, double share) {
-  const base::Status done = heard(table_.share(client, share));
+  base::Status done = heard(table_.share(client, share));
   if (!done.ok()) return done;
   clients_.at(client).party.share = share;
   weigh();
