@@ -376,7 +376,8 @@ HttpResponse Api::machine(const Call&) {
 
 HttpResponse Api::report(const Call& call) {
   const Controller::Run run = controller_.find_run(call.parameter, user_of(call));
-  if (run.state == RunState::kUnknown || !run.client) return ok({{"state", "unknown"}});
+  const bool known = run.state != RunState::kUnknown && run.client;
+  if (!known || !may_see(call, *run.client)) return ok({{"state", "unknown"}});
   Json json = run_report(*run.client, controller_.earlier_runs(*run.client), store_state(call));
   json["run_id"] = call.parameter;
   json["state"] = run.state == RunState::kRunning ? "running" : "finished";
@@ -412,6 +413,9 @@ HttpResponse Api::undo(const Call& call) {
   request.program = text_at(body, "program", kMaxProgram);
   request.op = text_at(body, "op");
   request.revoke = flag_at(body, "revoke");
+  if (!facts_.rights.may(call.peer, call.peer.uid)) {
+    return problem(403, "you have no number of your own here, so no program is known to be yours");
+  }
   request.user = user_of(call);
   request.asked_by = call.peer.uid;
   const std::optional<ClientView> named =

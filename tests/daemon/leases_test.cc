@@ -286,5 +286,49 @@ TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
   EXPECT_LE(leases_.table().held_cores(), 4.0 + 1e-9);
 }
 
+// ---- jobs, users and bindings ------------------------------------------------------------------
+
+// By the sum of their progress one rank would get three cores; but ranks wait for the slowest.
+TEST_F(LeasesTest, RanksOfAJobGetEqualParts) {
+  for (uint64_t rank = 1; rank <= 2; ++rank) {
+    arrive(rank);
+    leases_.belongs(rank, 1000, "mpi", {});
+    leases_.demand(rank, {4, 3.9, 1, 1}, 0, true);
+  }
+  decide(kStart);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(cores(2), 2);
+}
+
+TEST_F(LeasesTest, AJobWeighsAsMuchAsAProgramAlone) {
+  arrive(1);
+  for (uint64_t rank = 2; rank <= 3; ++rank) {
+    arrive(rank);
+    leases_.belongs(rank, 0, "mpi", {});
+  }
+  const std::vector<sched::LeaseView> views = leases_.view();
+  ASSERT_EQ(views.size(), 3u);
+  EXPECT_EQ(views[0].weight, 1.0);
+  EXPECT_EQ(views[1].weight, 0.5);
+  EXPECT_EQ(views[2].weight, 0.5);
+  ASSERT_TRUE(leases_.share(2, 4).ok());
+  EXPECT_EQ(leases_.party(2).share, 4);
+  EXPECT_EQ(leases_.view()[1].weight, 2.0);
+  leases_.leave(3);
+  EXPECT_EQ(leases_.view()[1].weight, 4.0) << "the last rank is the job";
+}
+
+TEST_F(LeasesTest, WhoIsBoundIsHeldThereAndOthersElsewhere) {
+  arrive(1);
+  decide(kStart);
+  EXPECT_EQ(cores(1), 4);
+  arrive(2);
+  leases_.belongs(2, 0, "", {1});
+  decide(kStart + seconds(1));
+  EXPECT_EQ(masks_.at(2), std::set<int>{1});
+  EXPECT_FALSE(masks_.at(1).contains(1));
+  EXPECT_EQ(masks_.at(1).size(), 3u);
+}
+
 }  // namespace
 }  // namespace optile::daemon

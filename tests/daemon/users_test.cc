@@ -96,6 +96,8 @@ TEST_F(UsersTest, NothingIsKeptForANumberOfMany) {
   EXPECT_EQ(ask(kMany, "POST", "/v1/launch", {{"program", "train.py"}}).status, 200u);
   EXPECT_EQ(ask(kMany, "GET", "/v1/status").status, 200u);
   EXPECT_EQ(ask(kMany, "GET", "/v1/clients/" + std::to_string(client.id)).status, 403u);
+  EXPECT_EQ(Json::parse(ask(kMany, "GET", "/v1/runs/run-65534/report").body)["state"], "unknown");
+  EXPECT_EQ(ask(kMany, "POST", "/v1/undo", Json::object()).status, 403u) << "whose would they be?";
 }
 
 TEST_F(UsersTest, WhoMayLookIntoWhat) {
