@@ -15,7 +15,7 @@ class UserBoundsTest : public testing::Test {
   UserBoundsTest()
       : machine_(perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value()),
         leases_(machine_, whole_budget(machine_),
-                {[](uint64_t, int, const std::vector<int>&) {}, true}) {}
+                {[](uint64_t, int, const std::vector<int>&) {}, {}, true}) {}
 
   void arrive(uint64_t client, unsigned uid) {
     leases_.arrive(client, 100, 4);
