@@ -28,8 +28,6 @@ namespace optile::daemon {
 
 // Attached at once. Further ones are refused with a reason and run untuned.
 inline constexpr std::size_t kMaxClients = 256;
-// Of one user, where there are several: a start storm of one leaves the others room.
-inline constexpr std::size_t kMaxClientsOfUser = 192;
 // Remembered after they have left, for reports. The oldest is forgotten.
 inline constexpr std::size_t kMaxFinished = 64;
 // Ops of all that are remembered; a client may register thousands with long names. The one that
@@ -57,8 +55,7 @@ class Controller {
     std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time = {};
     // Leases::Dependencies::read_load.
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
-    // Of several users each has a store of his own; null: nothing is kept for that number. Without
-    // it there is one user, whose is `store`.
+    // Of each of several users; null: nothing is kept for that number. Without it there is one.
     std::function<Store*(unsigned uid)> store_of = {};
   };
   explicit Controller(Dependencies dependencies);
@@ -95,7 +92,7 @@ class Controller {
     std::string op;       // "" = every one; else only those ops, of attached clients
     bool revoke = false;
     std::optional<unsigned> user{};  // only his; nullopt = everybody's
-    unsigned asked_by = 0;           // for whose later runs it counts, besides the users it meets
+    unsigned asked_by = 0;           // whose later runs it means, besides those of whom it meets
   };
   struct Undone {
     std::vector<ClientView> clients;
@@ -115,8 +112,7 @@ class Controller {
   };
   base::Status change_lease(const LeaseWord& word);
 
-  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts& facts, const ProgramKey& program,
-                               unsigned uid = 0);
+  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0);
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
                                        unsigned uid = 0);
@@ -137,7 +133,6 @@ class Controller {
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
   const LeaseHistory& lease_history() const { return lease_history_; }
   Store& store() { return *store_; }
-  // Of that user; null: nothing is kept for that number.
   Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 

@@ -30,6 +30,7 @@ class UsersTest : public ControllerTest {
         {},
         [this](const std::string& line) { said_ += line + "\n"; },
         {},
+        {},
         [this](unsigned uid) { return store_of(uid); }});
     metrics_ = std::make_unique<DaemonMetrics>(DaemonMetrics::Dependencies{
         controller_.get(), "1", [] { return 0u; }, [this] { return now_ns_; }});

@@ -24,7 +24,7 @@ OWN_BUDGET: Mapping[str, Tuple[int, str]] = {
 
 # The same for functions: (file, begin of its first line) -> budget and why.
 OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
-    ("tests/abi/layout_test.cc", "std::string layout()"): (115, "one line for each field"),
+    ("tests/abi/layout_test.cc", "std::string layout()"): (116, "one line for each field"),
 }
 
 CHECKED_SUFFIXES = tree.CXX_SUFFIXES + (".py", ".cmake", "CMakeLists.txt")
