@@ -28,11 +28,6 @@ namespace optile::daemon {
 
 // Attached at once. Further ones are refused with a reason and run untuned.
 inline constexpr std::size_t kMaxClients = 256;
-// Remembered after they have left, for reports. The oldest is forgotten.
-inline constexpr std::size_t kMaxFinished = 64;
-// Ops of all that are remembered; a client may register thousands with long names. The one that
-// left last is kept in any case.
-inline constexpr std::size_t kMaxFinishedOps = 16384;
 
 enum class RunState { kUnknown, kRunning, kFinished };
 

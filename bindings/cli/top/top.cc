@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/runtime_path.h"
+#include "base/daemon_choice.h"
 #include "bindings/cli/top/ncurses_terminal.h"
 
 namespace optile::cli {
@@ -129,9 +129,7 @@ int watch(const Options& options) {
   // Only what a character is: numbers stay as programs read them.
   std::setlocale(LC_CTYPE, "");
   const bool utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  const std::string named = options.socket.empty()
-                                ? base::default_socket_path(base::runtime_environment())
-                                : options.socket;
+  const std::string named = base::choose_daemon(base::runtime_environment(), options.socket).socket;
   std::error_code failed;
   const std::string socket = std::filesystem::absolute(named, failed).string();
   if (failed) return fail(named + ": " + failed.message());
