@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/op_selection.h"
+#include "daemon/remembered.h"
 #include "sched/core_assignment.h"
 
 namespace optile::daemon {
@@ -18,10 +19,6 @@ constexpr milliseconds kTunedPeriod{200};
 constexpr milliseconds kQuietPeriod{1000};  // reached by and by while rings stay nearly empty
 constexpr double kRingBusy = 0.25;          // fuller than this: read sooner
 constexpr double kRingQuiet = 0.05;
-// Remembered after they have left, for reports; the oldest is forgotten.
-constexpr std::size_t kMaxFinished = 64;
-// Of all that are remembered; a client may register thousands. The latest one is kept in any case.
-constexpr std::size_t kMaxFinishedOps = 16384;
 constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
 constexpr std::size_t kMaxLaunches = 256;      // between two writes; the oldest go
 

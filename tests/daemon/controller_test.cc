@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "daemon/remembered.h"
 #include "daemon/report.h"
 #include "tests/daemon/controller_fixture.h"
 #include "tests/daemon/temporary_directory.h"
