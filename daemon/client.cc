@@ -245,9 +245,8 @@ void Client::set_lent(int cores) {
   publish();
 }
 
-uint64_t Client::progress() const {
-  const std::optional<ClientHeader> header = reader_.header();
-  return header ? header->progress : 0;
+tuner::Standing Client::standing() const {
+  return session_ == nullptr ? tuner::Standing{} : session_->standing();
 }
 
 std::vector<double> Client::step_seconds_by_cores(int most) const {

@@ -82,8 +82,8 @@ class Client {
   // So many cores more for a while, which others do not use: for what runs at its own width.
   // Nothing is tuned for them.
   void set_lent(int cores);
-  // Ops begun so far.
-  uint64_t progress() const;
+  uint64_t progress() const { return reader_.progress(); }  // ops begun so far
+  tuner::Standing standing() const;
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
 

@@ -100,6 +100,10 @@ void ClientReader::reject(Rejection why) {
   ++counters_.rejected_by[static_cast<std::size_t>(why)];
 }
 
+uint64_t ClientReader::progress() const {
+  return optile_load64(&region_->header.progress);
+}
+
 std::optional<ClientHeader> ClientReader::header() const {
   const optile_client_header& shared = region_->header;
   if (optile_load32(&shared.magic) != OPTILE_ABI_MAGIC) return std::nullopt;

@@ -118,8 +118,7 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   std::vector<double> progress;
   progress.reserve(seconds.size());
   for (double one : seconds) progress.push_back(best / one);
-  known.progress = std::move(progress);
-  tell_curves();
+  known.progress = std::move(progress);  // told to the table when it is to decide
 }
 
 // A curve that was measured on few cores beside others says little about more. Who is alone is

@@ -100,6 +100,9 @@ std::optional<Session::Settled> Session::take_settled() {
 std::vector<double> Session::step_seconds_by_cores(int most) const {
   return state_->step_seconds_by_cores(most);
 }
+Standing Session::standing() const {
+  return state_->standing();
+}
 SessionView Session::view(Detail detail) const {
   return state_->view(detail);
 }

@@ -16,6 +16,7 @@
 #include "tuner/plan_guard.h"
 #include "tuner/session.h"
 #include "tuner/step_comparison.h"
+#include "tuner/step_curve.h"
 #include "tuner/step_model.h"
 #include "tuner/step_recogniser.h"
 #include "tuner/trial_schedule.h"
@@ -30,10 +31,6 @@ inline constexpr const char* kUndoneText =
     "undone by hand: every op runs at the program's own width";
 inline constexpr const char* kSharedText =
     "several threads issue ops at the same time and share the cores: no widths are searched";
-
-inline double seconds(perfmodel::Nanoseconds duration) {
-  return static_cast<double>(duration.count()) * 1e-9;
-}
 
 class Session::State {
  public:
@@ -64,8 +61,10 @@ class Session::State {
 
   // session_view.cc
   std::optional<Settled> take_settled();
+  Standing standing() const;
   SessionView view(Detail detail) const;
   std::vector<double> step_seconds_by_cores(int most) const;
+  std::vector<double> ops_by_cores(int most) const;
 
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const { return ops_; }
 
@@ -203,7 +202,7 @@ class Session::State {
   int foreign_needed_ = 0;
   uint64_t progress_ = 0;          // ops begun when last told
   uint64_t progress_at_step_ = 0;  // and when a step ended last
-
+  mutable OpsCurve ops_curve_;  // as last computed
   double even_ops_ = 0;  // in steps as long as the model's, fading: see step_is_a_loop()
   double odd_ops_ = 0;   // in others
   bool after_odd_ = false;

@@ -27,8 +27,10 @@ void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
   }
 }
 
-// What was measured of an op, and what follows from it. `own`: the program's own case.
-void add_evidence(const OpSamples& samples, Case own, perfmodel::Binding in_force, OpView& op) {
+// What was measured of an op, and what follows from it. `own`: the program's own case; `bounded`: a
+// lease made it that narrow, and not the user.
+void add_evidence(const OpSamples& samples, Case own, bool bounded, perfmodel::Binding in_force,
+                  OpView& op) {
   const Case planned{op.width == 0 ? own.width : op.width,
                      op.width == 0 ? perfmodel::Binding::kNone : in_force};
   op.profile = samples.profile;
@@ -37,7 +39,8 @@ void add_evidence(const OpSamples& samples, Case own, perfmodel::Binding in_forc
   op.own_time = median_at(samples, own);
   find_runner_up(samples, planned, op);
   const std::optional<perfmodel::CurvePoint> best = op.curve.best();
-  if (op.rule == Rule::kOwnWidth && best && own.width > 0 && best->at.width > own.width) {
+  if (op.rule == Rule::kOwnWidth && !bounded && best && own.width > 0 &&
+      best->at.width > own.width) {
     op.rule = Rule::kUserCap;
   }
 }
@@ -122,15 +125,29 @@ SessionView Session::State::view(Detail detail) const {
       op.width = width < own_width_ ? width : 0;
       op.rule = in_force_.plan.rules[i];
     }
-    if (detail == Detail::kWhole) add_evidence(site.samples, own_case(), view.binding, op);
+    if (detail == Detail::kWhole)
+      add_evidence(site.samples, own_case(), bounded_, view.binding, op);
     view.ops.push_back(std::move(op));
   }
   view.own_widths_in_force = phase_ == Phase::kTuned && changes_nothing(view);
   return view;
 }
 
-std::vector<double> Session::State::step_seconds_by_cores(int most) const {
-  if (model_ == nullptr || own_width_ <= 0 || most <= 0 || company_.usual()) return {};
+Standing Session::State::standing() const {
+  Standing standing;
+  standing.phase = phase_;
+  standing.tuned_steps = tuned_steps_.count();
+  standing.tuned_step = tuned_steps_.median();
+  if (phase_ != Phase::kTuned) return standing;
+  const auto own = [](const StoredEntry& entry) { return entry.width == 0; };
+  standing.own_widths_in_force =
+      replay_ ? replay_->binding == perfmodel::Binding::kNone &&
+                    std::all_of(replay_->entries.begin(), replay_->entries.end(), own)
+              : !changes_something(in_force_);
+  return standing;
+}
+
+std::vector<double> Session::State::ops_by_cores(int most) const {
   EstimateOptions options;
   options.own = own_case();
   for (int width = 1; width <= most; ++width) options.widths.push_back(width);
@@ -149,7 +166,17 @@ std::vector<double> Session::State::step_seconds_by_cores(int most) const {
     add_known_times(site.place.key, site.samples.profile, known_times_, estimates[i]);
     ops.push_back({site.per_step, std::move(estimates[i])});
   }
-  std::vector<double> curve = ops_seconds_by_cores(ops, most);
+  return ops_seconds_by_cores(ops, most);
+}
+
+std::vector<double> Session::State::step_seconds_by_cores(int most) const {
+  if (model_ == nullptr || own_width_ <= 0 || most <= 0 || company_.usual()) return {};
+  if (ops_curve_.model != model_.get() || ops_curve_.samples != samples_ ||
+      ops_curve_.own_width != own_width_ ||
+      ops_curve_.seconds.size() != static_cast<std::size_t>(most)) {
+    ops_curve_ = {model_.get(), samples_, own_width_, ops_by_cores(most)};
+  }
+  std::vector<double> curve = ops_curve_.seconds;
   // What passes outside ops stays as it is.
   const perfmodel::SampleSet& steps = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
   const auto now = static_cast<std::size_t>(std::min(own_width_, most)) - 1;

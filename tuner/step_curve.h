@@ -2,11 +2,20 @@
 // fastest width up to that number. What leases between programs are allocated by. Pure.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "tuner/width_planner.h"
 
 namespace optile::tuner {
+
+// What a curve was computed from, so that it is computed anew only when that changes.
+struct OpsCurve {
+  const void* model = nullptr;
+  uint64_t samples = 0;
+  int own_width = 0;
+  std::vector<double> seconds;
+};
 
 struct CurveOp {
   int per_step = 0;                  // executions

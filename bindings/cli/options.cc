@@ -37,11 +37,21 @@ void choose(CLI::App* app, const char* name, std::string& value, const char* tex
   app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
 }
 
+// CLI::Range would let "nan" pass.
+auto from_to(double least, double most, const char* what) {
+  return [least, most, what](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool good = !text.empty() && *end == '\0' && number >= least && number <= most;
+    return good ? "" : what;
+  };
+}
+
 CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
   return app
       ->add_option(name, options.share,
                    "Weight of its progress when cores are divided; 1 unless said")
-      ->check(CLI::Range(0.001, 1000.0))
+      ->check(from_to(0.001, 1000, "has to be from 0.001 to 1000"))
       ->type_name("N");
 }
 
@@ -117,20 +127,12 @@ Verbs add_leases(CLI::App& app, Options& options) {
   return verbs;
 }
 
-// CLI::Range would let "nan" pass.
-std::string interval_problem(const std::string& text) {
-  char* end = nullptr;
-  const double seconds = std::strtod(text.c_str(), &end);
-  const bool good = !text.empty() && *end == '\0' && seconds >= 0.1 && seconds <= 3600;
-  return good ? "" : "has to be from 0.1 to 3600 seconds";
-}
-
 CLI::App* add_top(CLI::App& app, Options& options) {
   CLI::App* top =
       app.add_subcommand("top", "Cores, programs and leases as they change; ? shows the keys");
   add_socket(top, options);
   top->add_option("--interval", options.interval_seconds, "Seconds from one look to the next")
-      ->check(interval_problem)
+      ->check(from_to(0.1, 3600, "has to be from 0.1 to 3600 seconds"))
       ->type_name("SECONDS")
       ->capture_default_str();
   top->add_flag("--once", options.once, "Print one picture as plain text and end");

@@ -111,7 +111,7 @@ TEST(Options, WhatCanBeChosenAndWhatNot) {
     for (const std::string& word : choice.words) {
       EXPECT_TRUE(parse_options({"run", choice.flag, word, "--", "x"}).ok()) << word;
     }
-    for (const char* wrong : {"faster", "", "TUNE"}) {
+    for (const char* wrong : {"nan", "faster", "", "TUNE"}) {
       const std::string message = refused({"run", choice.flag, wrong, "--", "x"});
       EXPECT_THAT(message, HasSubstr(choice.flag));
       EXPECT_THAT(message, HasSubstr(choice.words.front())) << "what can be chosen is said";
@@ -178,7 +178,7 @@ TEST(Options, LeasesAndTheWordsAboutThem) {
 TEST(Options, AShareIsANumberWithinLimits) {
   EXPECT_EQ(parsed({"run", "--", "x"}).share, "");
   EXPECT_EQ(parsed({"run", "--share", "2", "--priority", "batch", "--", "x"}).share, "2");
-  for (const char* wrong : {"much", "-1", "0", "2000"}) {
+  for (const char* wrong : {"nan", "much", "-1", "0", "2000"}) {
     EXPECT_THAT(refused({"run", "--share", wrong, "--", "x"}), HasSubstr("--share"));
   }
 }

@@ -366,6 +366,16 @@ TEST(SessionCaps, AFasterWidthAboveTheUsersWordIsExplained) {
   EXPECT_EQ(session.view().ops[0].rule, Rule::kUserCap);
 }
 
+TEST(SessionCaps, ALeaseIsNoWordOfTheUser) {
+  Session session(options_for(4));
+  SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  session.set_bounds(unbound(2), 2, 2);
+  client.set_own_width(2);
+  ASSERT_TRUE(client.run_until_tuned(400));
+  EXPECT_EQ(session.view().ops[0].rule, Rule::kOwnWidth);
+}
+
 TEST(SessionCaps, AProgramOfOneThreadHasNothingToSearch) {
   SimulatedClientOptions serial;
   serial.own_width = 1;

@@ -1,0 +1,244 @@
+// The controller's part in leases: who gets one, what the leases hear, what follows for a client.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "daemon/controller.h"
+#include "sched/core_assignment.h"
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
+
+base::Status say_to(Leases& leases, const Controller::LeaseWord& word) {
+  using Kind = Controller::LeaseWord::Kind;
+  switch (word.kind) {
+    case Kind::kShare:
+      return leases.share(word.client, word.share);
+    case Kind::kPin:
+      return leases.pin(word.client, word.cores);
+    case Kind::kUnpin:
+      return leases.unpin(word.client);
+    case Kind::kPause:
+      return leases.pause(word.client);
+    case Kind::kResume:
+      return leases.resume(word.client);
+    case Kind::kDetach:
+      return leases.detach(word.client);
+  }
+  return {};
+}
+
+// For the log: a word may be heard and change nothing.
+std::string text_of(const Controller::LeaseWord& word) {
+  using Kind = Controller::LeaseWord::Kind;
+  std::string cores;
+  for (const int core : word.cores) cores += " " + std::to_string(core);
+  switch (word.kind) {
+    case Kind::kShare:
+      return "share " + std::to_string(word.share);
+    case Kind::kPin:
+      return "pinned to cores" + cores;
+    case Kind::kUnpin:
+      return "not pinned any more";
+    case Kind::kPause:
+      return "paused";
+    case Kind::kResume:
+      return "resumed";
+    case Kind::kDetach:
+      return "detached";
+  }
+  return "";
+}
+
+}  // namespace
+
+// What it may use of what the kernel grants it.
+perfmodel::Budget Controller::leased(const Place& place) {
+  if (!place.lease || place.lease->units.empty()) return place.now;
+  perfmodel::Budget budget = place.now;
+  std::erase_if(budget.units, [&](int unit) {
+    return std::find(place.lease->units.begin(), place.lease->units.end(), unit) ==
+           place.lease->units.end();
+  });
+  // Elsewhere altogether: it shares nothing with the others.
+  if (budget.units.empty()) return place.now;
+  budget.cores = std::clamp(place.lease->cores, 1, place.now.cores);
+  return budget;
+}
+
+// The cores that it may use of ours where whoever started it bound it to a part of them (mpirun,
+// taskset, a cpuset of its own): that is the user's word. None: it may use them all. nullopt: it
+// may use no core of ours.
+std::optional<std::vector<int>> Controller::binding_at_start(
+    const perfmodel::Budget& at_attach) const {
+  const std::vector<int> all = sched::budget_cores(machine_, budget_);
+  std::vector<int> its = sched::budget_cores(machine_, at_attach);
+  std::erase_if(its, [&](int core) { return !std::binary_search(all.begin(), all.end(), core); });
+  if (its.empty()) return std::nullopt;
+  return its.size() == all.size() ? std::vector<int>() : its;
+}
+
+// Only programs that may be changed get a lease; the others are load.
+void Controller::lease_to(uint64_t id) {
+  if (!leases_) return;
+  const Place& place = clients_.at(id);
+  const Hello& hello = place.client->hello();
+  if (hello.mode != OPTILE_MODE_TUNE || hello.baseline) return;
+  const bool batch = hello.priority == OPTILE_PRIORITY_BATCH;
+  // What cannot be held is load like any other, and so is one that runs where we have no core.
+  const std::optional<std::vector<int>> bound_to = binding_at_start(place.at_attach);
+  if (!hello.unseen.empty() || !bound_to) return;
+  leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
+                  batch ? sched::Priority::kBatch : sched::Priority::kNormal);
+  leases_->belongs(id, hello.uid, hello.job, *bound_to);
+  keep_to_bounds();
+  decide_leases();
+}
+
+void Controller::tell_demands() {
+  for (const auto& [id, place] : clients_) {
+    if (!leases_->has(id)) continue;
+    const tuner::Standing seen = place.client->standing();
+    const bool settled = seen.phase == tuner::Phase::kTuned;
+    double measured = 0;
+    if (settled && seen.tuned_steps >= kFewestLeasedSteps) {
+      measured = std::chrono::duration<double>(seen.tuned_step).count();
+    }
+    leases_->demand(id, place.client->step_seconds_by_cores(place.at_attach.cores), measured,
+                    settled);
+  }
+}
+
+milliseconds Controller::since_start() const {
+  return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(clocks_.monotonic_ns()));
+}
+
+void Controller::decide_leases() {
+  if (!leases_) return;
+  for (Leases::Granted& granted : leases_->decide(since_start())) {
+    const auto found = clients_.find(granted.client);
+    if (found == clients_.end()) continue;
+    take_lease(found->second, std::move(granted));
+  }
+}
+
+void Controller::take_lease(Place& place, Leases::Granted granted) {
+  tell_of_lease(granted.client, granted.reason);
+  // What is lent comes and goes: its session hears nothing of it.
+  if (place.lease && !granted.last && granted.cores == place.lease->cores &&
+      (granted.lent != 0 || place.lease->lent != 0)) {
+    place.lease->lent = granted.lent;
+    lend(place);
+    return;
+  }
+  if (granted.last) {
+    place.lease.reset();
+    place.now = budget_now(place);
+  } else {
+    place.lease = std::move(granted);
+  }
+  place.client->set_cases(make_case_set(machine_, leased(place)));
+  lend(place);
+}
+
+// Only to who runs at its own widths: what a plan or a search is about is so many cores and no
+// more.
+void Controller::lend(Place& place) {
+  const int lent = place.lease ? place.lease->lent : 0;
+  place.client->set_lent(place.client->standing().own_widths_in_force ? lent : 0);
+}
+
+std::optional<milliseconds> Controller::next_look() const {
+  if (!leases_ || !busy_time_ || leases_->table().clients() < 2) return std::nullopt;
+  const bool waited_for = std::any_of(clients_.begin(), clients_.end(),
+                                      [](const auto& one) { return one.second.waiting.waiting(); });
+  return waited_for ? WaitingWatch::kEveryWaiting : WaitingWatch::kEvery;
+}
+
+void Controller::look_for_waiting() {
+  if (!leases_ || !busy_time_) return;
+  bool changed = false;
+  for (auto& [id, place] : clients_) {
+    if (!leases_->has(id)) continue;
+    const int pid = place.client->hello().pid;
+    const bool news = place.waiting.look(since_start(), place.client->progress(),
+                                         [this, pid] { return busy_time_(pid); });
+    if (!news) continue;
+    changed = true;
+    if (place.waiting.waiting()) {
+      leases_->wait(id);
+    } else {
+      leases_->wake(id);
+    }
+  }
+  if (changed) decide_leases();
+}
+
+void Controller::tell_of_lease(uint64_t client, const std::string& text) {
+  say_("lease: " + text);
+  lease_history_.note({clocks_.unix_seconds(), client, text});
+}
+
+base::Status Controller::check_bound(const LeaseWord& word) const {
+  using Kind = LeaseWord::Kind;
+  if (!word.bounded || (word.kind != Kind::kPin && word.kind != Kind::kPause)) return {};
+  std::size_t cores = word.cores.size();
+  for (const sched::LeaseView& view : leases_->view()) {
+    if (word.kind == Kind::kPause && view.id == word.client) cores = view.granted.cores.size();
+  }
+  return bounds_.check(*leases_, word.client, cores);
+}
+
+// A user has come: what others hold by their words may be more than their part now.
+void Controller::keep_to_bounds() {
+  for (const uint64_t client : bounds_.beyond(*leases_)) {
+    (void)leases_->unpin(client);
+    (void)leases_->resume(client);
+    bounds_.forget(client);
+    tell_of_lease(client,
+                  "client " + std::to_string(client) +
+                      " is no longer pinned or paused: its user would hold more than his part");
+  }
+}
+
+base::Status Controller::change_lease(const LeaseWord& word) {
+  const std::string who = "client " + std::to_string(word.client);
+  if (!clients_.contains(word.client)) {
+    return base::Error{base::ErrorKind::kNotFound,
+                       "no attached client has that number; see optile leases"};
+  }
+  if (!leases_ || !leases_->has(word.client)) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       who +
+                           " has no lease: it was detached, or started in another mode than "
+                           "tune; start it again with optile run"};
+  }
+  if (base::Status may = check_bound(word); !may.ok()) return may;
+  base::Status done = say_to(*leases_, word);
+  if (!done.ok()) return done;
+  const bool holds = word.kind == LeaseWord::Kind::kPin || word.kind == LeaseWord::Kind::kPause;
+  if (holds && word.bounded) bounds_.note(word.client);
+  if (!word.bounded || word.kind == LeaseWord::Kind::kDetach) bounds_.forget(word.client);
+  tell_of_lease(word.client, who + ", by hand: " + text_of(word));
+  decide_leases();
+  return {};
+}
+
+perfmodel::Budget Controller::budget_now(const Place& place) const {
+  perfmodel::Budget now = read_budget_(place.client->hello().pid);
+  // Masks that we set ourselves are no budget.
+  if (!place.client->was_bound() && !place.lease) return now;
+  perfmodel::Budget kept = place.at_attach;
+  kept.quota_cores = now.quota_cores;
+  if (now.quota_cores > 0) {
+    kept.cores = std::clamp(static_cast<int>(std::ceil(now.quota_cores)), 1, kept.cores);
+  }
+  return kept;
+}
+
+}  // namespace optile::daemon
