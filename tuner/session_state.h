@@ -202,9 +202,9 @@ class Session::State {
   int foreign_needed_ = 0;
   uint64_t progress_ = 0;          // ops begun when last told
   uint64_t progress_at_step_ = 0;  // and when a step ended last
-  mutable OpsCurve ops_curve_;  // as last computed
-  double even_ops_ = 0;  // in steps as long as the model's, fading: see step_is_a_loop()
-  double odd_ops_ = 0;   // in others
+  mutable OpsCurve ops_curve_;     // as last computed
+  double even_ops_ = 0;            // in steps as long as the model's, fading: see step_is_a_loop()
+  double odd_ops_ = 0;             // in others
   bool after_odd_ = false;
   int returns_ = 0;  // even steps right after odd ones
   int loops_found_ = 0;
