@@ -21,7 +21,6 @@ using base::Error;
 using base::ErrorKind;
 using base::Result;
 using base::Status;
-using perfmodel::Binding;
 
 constexpr const char* kMemoryPath = ":memory:";
 constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
