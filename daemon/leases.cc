@@ -219,14 +219,17 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   client.lent = lent_to(change.id);
   client.granted =
       change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size()) - client.lent;
-  client.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
-  const bool free = needs_no_mask(change);
-  dependencies_.confine(change.id, client.pid, free ? std::vector<int>{} : client.units);
-  if (free) client.units.clear();
-  (void)table_.confirm(change.id, change.sequence);
   Granted one;
   one.client = change.id;
   one.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
+  const std::vector<int> mask = needs_no_mask(change) ? std::vector<int>{} : one.units;
+  // Of turns only the fraction may have changed.
+  if (!client.confined || mask != client.units) {
+    dependencies_.confine(change.id, client.pid, mask);
+  }
+  client.confined = true;
+  client.units = mask;
+  (void)table_.confirm(change.id, change.sequence);
   one.cores = std::max(1, client.granted);
   one.lent = client.lent;
   one.last = change.last;
@@ -243,19 +246,16 @@ bool Leases::needs_no_mask(const sched::LeaseChange& change) const {
   if (change.lease.fraction < 1) return false;
   if (change.lease.cores == sched::budget_cores(table_.machine(), table_.budget())) return true;
   if (clients_.size() != 1 || change.last) return change.last;
-  const std::vector<sched::LeaseView> leases = table_.view();
-  return std::none_of(leases.begin(), leases.end(),
-                      [&](const auto& lease) { return lease.id == change.id && lease.pinned; });
+  const std::optional<sched::LeaseView> lease = table_.view(change.id);
+  return !lease || !lease->pinned;
 }
 
 int Leases::lent_to(uint64_t client) const {
-  const std::vector<sched::LeaseView> leases = table_.view();
-  const auto found = std::find_if(leases.begin(), leases.end(),
-                                  [&](const auto& lease) { return lease.id == client; });
-  if (found == leases.end() || found->claim <= 0) return 0;
+  const std::optional<sched::LeaseView> lease = table_.view(client);
+  if (!lease || lease->claim <= 0) return 0;
   // As many of them as it has already.
-  return std::clamp(static_cast<int>(found->granted.cores.size()) - found->claim, 0,
-                    found->borrowed);
+  return std::clamp(static_cast<int>(lease->granted.cores.size()) - lease->claim, 0,
+                    lease->borrowed);
 }
 
 std::optional<Leases::Progress> Leases::progress(uint64_t client) const {

@@ -103,6 +103,7 @@ class Leases {
     std::vector<double> progress;    // as the table is told while there are others
     bool settled = false;
     bool waits = false;
+    bool confined = false;  // to `units`; none: to what it came with
     int lent = 0;
     LeaseParty party;
     LeaseWeight weight;

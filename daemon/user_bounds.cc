@@ -41,6 +41,7 @@ base::Status UserBounds::check(const Leases& leases, uint64_t client, std::size_
 }
 
 std::vector<uint64_t> UserBounds::beyond(const Leases& leases) const {
+  if (holding_.empty()) return {};
   const std::size_t most = part_of(leases);
   std::map<unsigned, std::size_t> held;
   std::vector<uint64_t> too_many;

@@ -270,27 +270,36 @@ Status LeaseTable::revoke(ClientId id) {
 
 std::vector<LeaseView> LeaseTable::view() const {
   std::vector<LeaseView> views;
-  for (const auto& [id, client] : clients_) {
-    LeaseView view;
-    view.id = id;
-    view.granted = ledger_.granted(id);
-    view.held = ledger_.held(id);
-    view.target = client.target;
-    view.claim = client.demand.claimed;
-    view.borrowed = std::max(0, client.demand.used - client.demand.claimed);
-    view.weight = client.demand.weight;
-    view.priority = client.demand.priority;
-    view.idle = client.demand.idle;
-    view.paused = client.paused;
-    view.pinned = !client.pin.empty();
-    view.bound = !client.bound.empty();
-    view.late = client.late;
-    view.revoked = client.revoked;
-    if (client.demand.idle) view.lends = client.home;
-    view.reason = client.reason;
-    views.push_back(std::move(view));
-  }
+  views.reserve(clients_.size());
+  for (const auto& [id, client] : clients_) views.push_back(view_of(id, client));
   return views;
+}
+
+std::optional<LeaseView> LeaseTable::view(ClientId id) const {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return std::nullopt;
+  return view_of(id, found->second);
+}
+
+LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
+  LeaseView view;
+  view.id = id;
+  view.granted = ledger_.granted(id);
+  view.held = ledger_.held(id);
+  view.target = client.target;
+  view.claim = client.demand.claimed;
+  view.borrowed = std::max(0, client.demand.used - client.demand.claimed);
+  view.weight = client.demand.weight;
+  view.priority = client.demand.priority;
+  view.idle = client.demand.idle;
+  view.paused = client.paused;
+  view.pinned = !client.pin.empty();
+  view.bound = !client.bound.empty();
+  view.late = client.late;
+  view.revoked = client.revoked;
+  if (client.demand.idle) view.lends = client.home;
+  view.reason = client.reason;
+  return view;
 }
 
 double LeaseTable::held_cores() const {

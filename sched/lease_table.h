@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,7 @@ class LeaseTable {
   std::vector<LeaseChange> decide(uint64_t tick);
 
   std::vector<LeaseView> view() const;  // by id
+  std::optional<LeaseView> view(ClientId id) const;
   const LeaseCounters& counters() const { return counters_; }
   const perfmodel::Budget& budget() const { return budget_; }
   const perfmodel::Machine& machine() const { return machine_; }
@@ -131,6 +133,7 @@ class LeaseTable {
     std::string reason;
   };
 
+  LeaseView view_of(ClientId id, const Client& client) const;
   base::Result<Client*> find(ClientId id);
   void because(std::string cause);  // something happened that calls for a new plan
   void mark_late(uint64_t tick);
