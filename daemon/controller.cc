@@ -51,6 +51,7 @@ Controller::Controller(Dependencies dependencies)
       tuned_period_(kTunedPeriod),
       batches_(clocks_.monotonic_ns) {
   busy_time_ = std::move(dependencies.busy_time);
+  later_ = std::move(dependencies.later);
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   if (dependencies.confine) {
     leases_.emplace(machine_, budget_,
@@ -125,7 +126,7 @@ void Controller::depart(uint64_t id) {
   surroundings_changed(id);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
-  decide_leases();
+  decide_leases_soon();
   remember(std::move(view));
   flush(true);
 }
@@ -135,7 +136,7 @@ void Controller::dying(uint64_t id) {
   if (found == clients_.end()) return;
   found->second.client->set_dying();
   if (leases_) leases_->leave(id);
-  decide_leases();
+  decide_leases_soon();
 }
 
 void Controller::remember(ClientView view) {

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "daemon/client.h"
+#include "daemon/client_words.h"
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
 #include "daemon/store.h"
@@ -52,6 +53,8 @@ class Controller {
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
     // Of each of several users; null: nothing is kept for that number. Without it there is one.
     std::function<Store*(unsigned uid)> store_of = {};
+    // Calls it when what is at hand is dealt with: many who come or go are decided about once.
+    std::function<void(std::function<void()>)> later = {};
   };
   explicit Controller(Dependencies dependencies);
 
@@ -79,32 +82,14 @@ class Controller {
   // called without clients: drain() does it with them.
   std::optional<std::chrono::milliseconds> next_write() const { return batches_.next_write(); }
 
-  // By hand: the programs' own widths, for the attached clients that are meant until they end, and
-  // for later runs of their programs until it is revoked.
-  struct UndoRequest {
-    uint64_t client = 0;  // 0 = every one
-    std::string program;  // "" = every one
-    std::string op;       // "" = every one; else only those ops, of attached clients
-    bool revoke = false;
-    std::optional<unsigned> user{};  // only his; nullopt = everybody's
-    unsigned asked_by = 0;           // whose later runs it means, besides those of whom it meets
-  };
+  using UndoRequest = daemon::UndoRequest;
   struct Undone {
     std::vector<ClientView> clients;
     std::size_t ops = 0;  // places whose width was changed and is no longer
   };
   base::Result<Undone> undo(const UndoRequest& request);
 
-  // By hand. In force when it returns. kNotFound: no such client; kUnavailable: it has no lease, or
-  // another word of the user stands against it.
-  struct LeaseWord {
-    enum class Kind { kShare, kPin, kUnpin, kPause, kResume, kDetach };
-    uint64_t client = 0;
-    Kind kind = Kind::kShare;
-    double share = 1.0;
-    std::vector<int> cores;  // of a pin
-    bool bounded = false;    // said by a user among several: not beyond his part (UserBounds)
-  };
+  using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
 
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0);
@@ -167,6 +152,7 @@ class Controller {
   void tell_demands();
   static void lend(Place& place);
   void decide_leases();
+  void decide_leases_soon();
   std::chrono::milliseconds since_start() const;
   base::Status room_for(const Hello& hello) const;
   void remember(ClientView view);
@@ -181,6 +167,8 @@ class Controller {
   Clocks clocks_;
   std::function<perfmodel::Budget(int pid)> read_budget_;
   std::function<bool(int pid)> is_stopped_;
+  std::function<void(std::function<void()>)> later_;
+  bool will_decide_ = false;
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
   uint64_t last_id_ = 0;

@@ -97,7 +97,7 @@ void Controller::lease_to(uint64_t id) {
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
   leases_->belongs(id, hello.uid, hello.job, *bound_to);
   keep_to_bounds();
-  decide_leases();
+  decide_leases_soon();
 }
 
 void Controller::tell_demands() {
@@ -116,6 +116,18 @@ void Controller::tell_demands() {
 
 milliseconds Controller::since_start() const {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(clocks_.monotonic_ns()));
+}
+
+void Controller::decide_leases_soon() {
+  if (!later_) {
+    decide_leases();
+    return;
+  }
+  if (std::exchange(will_decide_, true)) return;
+  later_([this] {
+    will_decide_ = false;
+    decide_leases();
+  });
 }
 
 void Controller::decide_leases() {

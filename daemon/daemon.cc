@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <csignal>
 #include <utility>
 
@@ -116,7 +117,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
         confinement_->confine(client, pid, units);
       },
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
-      load_reader(config_), store_of_user()});
+      load_reader(config_), store_of_user(),
+      [this](std::function<void()> decide) { boost::asio::post(io_, std::move(decide)); }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
