@@ -101,9 +101,7 @@ bool Client::start(const ClientHeader& header) {
   options.may_change_widths = tunes && !hello_.baseline && !dependencies_.left_alone;
   options.guard = hello_.mode == OPTILE_MODE_TUNE;
   if (options.may_change_widths && dependencies_.find_plan) {
-    const int cap = own_width_cap();
-    const int width = cap == 0 ? header.own_width : std::min(cap, header.own_width);
-    stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), width);
+    stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), bounded(header.own_width));
     if (stored_) options.stored = stored_->plan;
   }
   // The same widths in every run: without a plan to repeat, those are the program's own.
@@ -128,7 +126,7 @@ void Client::follow(const ClientHeader& header) {
   }
   if (header.own_width != own_width_ && header.own_width > 0) {
     own_width_ = header.own_width;
-    session_->set_own_width(bounded_own_width(), bounded_own_width() < own_width_);
+    session_->set_own_width(bounded(own_width_), bounded(own_width_) < own_width_);
   }
   if (((header.fallbacks ^ fallbacks_) & kNoMasks) != 0) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
@@ -182,7 +180,7 @@ void Client::publish() {
                std::any_of(draft->schedule_binding.begin(), draft->schedule_binding.end(),
                            [](auto binding) { return binding != perfmodel::Binding::kNone; });
   entries_left_out_ = writer_.publish(number, *draft, surroundings);
-  trials_in_force_ = trials_of(*draft, bounded_own_width());
+  trials_in_force_ = trials_of(*draft, bounded(own_width_));
   schedule_lengths_.push_back(static_cast<uint8_t>(
       std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));
   busy_plan_ = draft->record_all || draft->schedule_length > 0;
@@ -206,13 +204,13 @@ void Client::set_cases(CaseSet cases) {
   if (session_ == nullptr) return;
   std::optional<tuner::StoredPlan> stored;
   if (dependencies_.find_plan && own_width_ > 0) {
-    const int width = bounded_own_width();
+    const int width = bounded(own_width_);
     std::optional<FoundPlan> found = dependencies_.find_plan(static_cast<int>(runtime_), width);
     if (found && found->same_arguments && found->plan.own_width == width) {
       stored = std::move(found->plan);
     }
   }
-  session_->set_bounds(admitted(fallbacks_), cases_.cores, bounded_own_width(), stored);
+  session_->set_bounds(admitted(fallbacks_), cases_.cores, bounded(own_width_), stored);
   publish();
 }
 
@@ -229,9 +227,9 @@ int Client::shared_cores() const {
   return shared ? cases_.cores : 0;
 }
 
-int Client::bounded_own_width() const {
+int Client::bounded(int own_width) const {
   const int cap = own_width_cap();
-  return cap == 0 ? own_width_ : std::min(own_width_, cap);
+  return cap == 0 ? own_width : std::min(own_width, cap);
 }
 
 int Client::page_cap() const {

@@ -113,7 +113,7 @@ class Client {
   void publish();
   int own_width_cap() const;  // 0 = none
   int shared_cores() const;
-  int bounded_own_width() const;
+  int bounded(int own_width) const;
   int page_cap() const;  // the same with what is lent
   const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
 

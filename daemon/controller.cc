@@ -1,13 +1,11 @@
 #include "daemon/controller.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
 #include "daemon/op_selection.h"
 #include "daemon/remembered.h"
-#include "sched/core_assignment.h"
 
 namespace optile::daemon {
 namespace {

@@ -1,7 +1,6 @@
 // The controller's part in leases: who gets one, what the leases hear, what follows for a client.
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "daemon/controller.h"

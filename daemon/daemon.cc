@@ -29,16 +29,19 @@ using boost::system::error_code;
 constexpr uint64_t kBudgetEveryNs = UINT64_C(1000000000);
 constexpr const char* kHost = "host";
 
-bool is_stopped(int pid) {
+std::optional<ProcessStat> stat_of(int pid) {
   const Result<ProcessEntry> entry = ProcessEntry::open(pid);
-  const std::optional<ProcessStat> stat = entry.ok() ? entry.value().stat() : std::nullopt;
+  return entry.ok() ? entry.value().stat() : std::nullopt;
+}
+
+bool is_stopped(int pid) {
+  const std::optional<ProcessStat> stat = stat_of(pid);
   return stat && stat->stopped();
 }
 
 std::optional<std::chrono::milliseconds> busy_time(int pid) {
   static const long kTicksPerSecond = sysconf(_SC_CLK_TCK);
-  const Result<ProcessEntry> entry = ProcessEntry::open(pid);
-  const std::optional<ProcessStat> stat = entry.ok() ? entry.value().stat() : std::nullopt;
+  const std::optional<ProcessStat> stat = stat_of(pid);
   if (!stat || kTicksPerSecond <= 0) return std::nullopt;
   return std::chrono::milliseconds(static_cast<int64_t>(stat->busy_ticks) * 1000 / kTicksPerSecond);
 }

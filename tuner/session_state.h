@@ -62,6 +62,7 @@ class Session::State {
   // session_view.cc
   std::optional<Settled> take_settled();
   Standing standing() const;
+  int width_of(const StoredEntry& entry) const;
   SessionView view(Detail detail) const;
   std::vector<double> step_seconds_by_cores(int most) const;
   std::vector<double> ops_by_cores(int most) const;

@@ -45,12 +45,6 @@ void add_evidence(const OpSamples& samples, Case own, bool bounded, perfmodel::B
   }
 }
 
-bool changes_nothing(const SessionView& view) {
-  return view.binding == perfmodel::Binding::kNone &&
-         std::all_of(view.ops.begin(), view.ops.end(),
-                     [](const OpView& op) { return op.width == 0; });
-}
-
 // What earlier runs measured counts for more than what is predicted from this one.
 void add_known_times(uint64_t key, const perfmodel::Profile& profile,
                      const std::vector<StoredTime>& times, std::vector<WidthEstimate>& estimates) {
@@ -118,7 +112,7 @@ SessionView Session::State::view(Detail detail) const {
     op.per_step = site.per_step;
     op.rule = site.leave ? Rule::kLeftAlone : Rule::kOwnWidth;
     if (const auto entry = stored.find(site.place); entry != stored.end()) {
-      op.width = entry->second->width;
+      op.width = width_of(*entry->second);
       op.rule = op.width != 0 ? Rule::kReplayed : entry->second->rule;
     } else if (phase_ == Phase::kTuned && i < in_force_.plan.widths.size()) {
       const int width = in_force_.plan.widths[i];
@@ -129,8 +123,13 @@ SessionView Session::State::view(Detail detail) const {
       add_evidence(site.samples, own_case(), bounded_, view.binding, op);
     view.ops.push_back(std::move(op));
   }
-  view.own_widths_in_force = phase_ == Phase::kTuned && changes_nothing(view);
+  view.own_widths_in_force = standing().own_widths_in_force;
   return view;
+}
+
+// As it runs: one that is not below the present own width is left out of pages.
+int Session::State::width_of(const StoredEntry& entry) const {
+  return own_width_ > 0 && entry.width >= own_width_ ? 0 : entry.width;
 }
 
 Standing Session::State::standing() const {
@@ -139,7 +138,7 @@ Standing Session::State::standing() const {
   standing.tuned_steps = tuned_steps_.count();
   standing.tuned_step = tuned_steps_.median();
   if (phase_ != Phase::kTuned) return standing;
-  const auto own = [](const StoredEntry& entry) { return entry.width == 0; };
+  const auto own = [this](const StoredEntry& entry) { return width_of(entry) == 0; };
   standing.own_widths_in_force =
       replay_ ? replay_->binding == perfmodel::Binding::kNone &&
                     std::all_of(replay_->entries.begin(), replay_->entries.end(), own)
