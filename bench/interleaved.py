@@ -18,7 +18,7 @@ import re
 import shlex
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
 
 import ratios
 import settings
@@ -26,6 +26,7 @@ import workload_run
 from workload_run import Launch, Measured, RunError, Workload, progress
 
 DEFAULT_ROUNDS = 15
+Item = TypeVar("Item")
 PROBE_STEPS = 3
 PROBE_WARMUP = 2
 
@@ -79,7 +80,7 @@ class Rounds:
         }
 
 
-def rotated(items: Sequence[Launch], by: int) -> List[Launch]:
+def rotated(items: Sequence[Item], by: int) -> List[Item]:
     cut = by % len(items)
     return [*items[cut:], *items[:cut]]
 

@@ -21,14 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Sequence, Tuple
 
 import ratios
 import settings
 import workload_run
 from private_daemon import PrivateDaemon, copy_build
-from workload_run import RunError, Workload, progress
+from interleaved import rotated
+from workload_run import Launch, RunError, Workload, launch_of, progress
 
 CALIBRATION_SECONDS = 4.0
 WARMUP_STEPS = 3
@@ -37,17 +38,9 @@ BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
 
 
 @dataclass(frozen=True)
-class Start:
-    """How one program is started: variables, and the words before its command line."""
-
-    environment: Mapping[str, str]
-    prefix: Tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Way:
     label: str
-    starts: Tuple[Start, ...]  # in the order of the programs
+    starts: Tuple[Launch, ...]  # in the order of the programs
 
 
 @dataclass
@@ -71,7 +64,7 @@ def throughput(ends: Sequence[float], begin: float, end: float) -> float:
 
 
 def run_together(
-    starts: Sequence[Start], workloads: Sequence[Workload], seconds: float, skip: float = 0.0
+    starts: Sequence[Launch], workloads: Sequence[Workload], seconds: float, skip: float = 0.0
 ) -> Outcome:
     """Starts all at once; each makes steps for that long. `skip`: seconds at the beginning, from
     when the last one is ready, that do not count."""
@@ -102,7 +95,10 @@ def run_together(
         for process, workload, text in zip(running, workloads, texts):
             if process.returncode != 0:
                 raise RunError(f"{workload.name} ended with {process.returncode}:\n{text}")
-        ends = [workload_run.load(report)["step_ends"] for report in reports]
+        programs = [workload_run.load(report) for report in reports]
+        for start, program in zip(starts, programs):
+            workload_run.check(start, program)
+        ends = [program["step_ends"] for program in programs]
     begin = max(one[0] for one in ends) + skip
     end = min(one[-1] for one in ends)
     return Outcome([throughput(one, begin, end) for one in ends])
@@ -135,16 +131,16 @@ def pinned(cores: Sequence[int]) -> Tuple[str, ...]:
 
 def calibrate(
     workload: Workload, provider: str, cores: Sequence[int]
-) -> Tuple[Start, str, float]:
-    """The best of the settings on these cores, alone: how to start it, its name, steps a second."""
-    best: Tuple[float, str, Start] = (0.0, "", Start({}))
+) -> Tuple[Launch, float]:
+    """The best of the settings on these cores, alone: how to start it, steps a second."""
+    found: List[Tuple[float, Launch]] = []
     for setting in hand_settings(provider, len(cores)):
-        start = Start(setting.environment(provider), pinned(cores))
-        made = run_together([start], [workload], CALIBRATION_SECONDS).throughputs[0]
-        if made > best[0]:
-            best = (made, setting.name, start)
-    progress(f"{workload.name} on {len(cores)} cores: {best[1]}, {best[0]:.3g} steps/s")
-    return best[2], best[1], best[0]
+        launch = replace(launch_of(setting, provider), prefix=pinned(cores))
+        made = run_together([launch], [workload], CALIBRATION_SECONDS).throughputs[0]
+        found.append((made, launch))
+    most, best = max(found, key=lambda one: one[0])
+    progress(f"{workload.name} on {len(cores)} cores: {best.label}, {most:.3g} steps/s")
+    return best, most
 
 
 def splits(cores: int, programs: int) -> List[Tuple[int, ...]]:
@@ -158,25 +154,26 @@ def splits(cores: int, programs: int) -> List[Tuple[int, ...]]:
 
 def ways_by_hand(
     workloads: Sequence[Workload], provider: str, cores: int
-) -> Tuple[List[Way], List[Start], Dict[str, Any]]:
+) -> Tuple[List[Way], List[Launch], Dict[str, Any]]:
     """All splits as ways, and how each program runs alone at its best."""
     chosen: Dict[str, Any] = {}
-    by_count: Dict[Tuple[str, int], Dict[str, str]] = {}
+    by_count: Dict[Tuple[str, int], Launch] = {}
     most = cores - len(workloads) + 1
     for workload in workloads:
         for count in sorted({*range(1, most + 1), cores}):
             if (workload.name, count) in by_count:
                 continue
-            start, name, made = calibrate(workload, provider, range(count))
-            by_count[(workload.name, count)] = dict(start.environment)
-            chosen[f"{workload.name} on {count}"] = {"setting": name, "steps_a_second": made}
+            launch, made = calibrate(workload, provider, range(count))
+            by_count[(workload.name, count)] = launch
+            chosen[f"{workload.name} on {count}"] = {
+                "setting": launch.label, "steps_a_second": made,
+            }  # fmt: skip
     found = []
     for split in splits(cores, len(workloads)):
         starts, first = [], 0
         for workload, count in zip(workloads, split):
-            starts.append(
-                Start(by_count[(workload.name, count)], pinned(range(first, first + count)))
-            )
+            held = pinned(range(first, first + count))
+            starts.append(replace(by_count[(workload.name, count)], prefix=held))
             first += count
         found.append(Way("split " + "+".join(map(str, split)), tuple(starts)))
     alone = []
@@ -185,7 +182,7 @@ def ways_by_hand(
             (count for name, count in by_count if name == workload.name),
             key=lambda count: chosen[f"{workload.name} on {count}"]["steps_a_second"],
         )
-        alone.append(Start(by_count[(workload.name, best)], pinned(range(best))))
+        alone.append(by_count[(workload.name, best)])
     return found, alone, chosen
 
 
@@ -208,7 +205,7 @@ class Results:
 
 
 def measure(
-    ways: Sequence[Way], alone: Sequence[Start], workloads: Sequence[Workload],
+    ways: Sequence[Way], alone: Sequence[Launch], workloads: Sequence[Workload],
     options: argparse.Namespace,
 ) -> Results:  # fmt: skip
     results = Results({}, {})
@@ -217,8 +214,7 @@ def measure(
             run_together([start], [workload], options.seconds / 2).throughputs[0]
             for start, workload in zip(alone, workloads)
         ]
-        cut = number % len(ways)
-        for way in [*ways[cut:], *ways[:cut]]:
+        for way in rotated(ways, number):
             made = run_together(way.starts, workloads, options.seconds, options.skip).throughputs
             shares = [mine / full for mine, full in zip(made, best)]
             results.progress.setdefault(way.label, []).append(shares)
@@ -265,12 +261,13 @@ def main(arguments: List[str]) -> int:
 
     by_hand, alone, chosen = ways_by_hand(workloads, options.blas, cores)
     clean = settings.clean_environment(options.blas)
-    recommended = Start(settings.recommendation().environment(options.blas))
+    recommended = launch_of(settings.recommendation(), options.blas)
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as folder:
         copy = pathlib.Path(folder, "build")
         digest = copy_build(options.build, copy)
         with PrivateDaemon(copy, pathlib.Path(folder), "together") as daemon:
-            tuned = Start(clean, tuple(daemon.prefix([], report=False)))
+            words = daemon.prefix([], report=False)
+            tuned = Launch("optile", clean, words, blas=options.blas)
             progress("optile: a first run of all together")
             run_together([tuned] * len(workloads), workloads, options.prepare)
             ways = [Way("recommended", (recommended,) * len(workloads)), *by_hand,

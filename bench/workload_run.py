@@ -181,12 +181,12 @@ def run(
         foreign = (_busy_seconds() - busy - (_own_seconds() - mine)) / max(wall, 1e-3)
         program = load(own)
     report = load(launch.report) if launch.report is not None else {}
-    _check(launch, program)
+    check(launch, program)
     seconds = [float(one) for one in program["step_seconds"]]
     return Measured(seconds, wall, max(0.0, foreign), program, report)
 
 
-def _check(launch: Launch, program: Mapping[str, Any]) -> None:
+def check(launch: Launch, program: Mapping[str, Any]) -> None:
     if launch.blas is not None:
         blas_provider.require(launch.blas, str(program.get("blas")))
     actual = program.get("openmp_runtime")
