@@ -1,6 +1,7 @@
 #include "daemon/api.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -131,6 +132,13 @@ std::string arguments_at(const Json& json) {
     joined += one.get<std::string>();
   }
   return clean_text(joined.data(), std::min(joined.size(), kMaxArguments));
+}
+
+// As it was typed for the launcher; 1 where it was not, or is none.
+double share_at(const Json& body) {
+  const std::string text = text_at(body, "share");
+  const double share = std::strtod(text.c_str(), nullptr);
+  return share > 0 && share <= 1000 ? share : 1.0;
 }
 
 std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
@@ -395,9 +403,14 @@ HttpResponse Api::launch(const Call& call) {
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
+  const Controller::LaunchBeside beside =
+      controller_.launch_beside(*facts, program, share_at(body), flag_at(body, "starts"));
+  facts->beside_others = beside.others;
   const perfmodel::LaunchPlan plan = controller_.launch(*facts, program, user);
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
+             {"wait_follows", plan.wait_follows},
+             {"width", beside.width},
              {"text", plan.text},
              {"reasons", plan.reasons},
              {"taken_back", plan.taken_back},

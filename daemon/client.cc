@@ -132,7 +132,11 @@ void Client::follow(const ClientHeader& header) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
   }
   fallbacks_ = header.fallbacks;
-  for (perfmodel::OpDescription& op : reader_.new_ops()) session_->add_op(std::move(op));
+  region_width_ = header.region_width;
+  for (perfmodel::OpDescription& op : reader_.new_ops()) {
+    has_ops_ = has_ops_ || !op.region;
+    session_->add_op(std::move(op));
+  }
   for (const DisabledEntry& entry : reader_.new_disabled(*clock_)) {
     session_->on_entry_disabled(entry.place, entry.under_entry, entry.at_own_width);
   }

@@ -84,6 +84,11 @@ class Client {
   void set_lent(int cores);
   uint64_t progress() const { return reader_.progress(); }  // ops begun so far
   tuner::Standing standing() const;
+  // Threads of its regions where those are all that it has: nothing here changes their number.
+  // 0 = none seen, or it has ops, which are steered one by one.
+  int fixed_team() const { return has_ops_ ? 0 : region_width_; }
+  // How long its idle OpenMP threads may spin, in milliseconds; nullopt: as it has it.
+  void set_wait_cap(std::optional<uint32_t> most_ms) { writer_.set_wait_cap(most_ms); }
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
 
@@ -145,6 +150,8 @@ class Client {
   bool dying_ = false;
   bool stopped_ = false;
   int lent_ = 0;
+  int region_width_ = 0;
+  bool has_ops_ = false;   // some that are more than a region of its own
   bool narrowed_ = false;  // by a lease or a budget, at some time
   uint64_t progress_looked_at_ = 0;
 };

@@ -137,6 +137,8 @@ std::optional<ClientHeader> ClientReader::header() const {
   header.unseen_ops = copy.unseen_ops;
   header.shim_ticks = copy.shim_ticks;
   header.annotations = copy.annotations;
+  header.region_width = static_cast<int>(std::min<uint32_t>(copy.region_width, kMaxWidth));
+  header.wait_changes = copy.wait_changes;
   header.issuing_threads = copy.issuing_threads;
   header.most_in_ops = std::min(copy.most_in_ops, copy.issuing_threads);
   header.narrowed_ops = copy.narrowed_ops;

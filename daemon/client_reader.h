@@ -42,6 +42,8 @@ struct ClientHeader {
   uint32_t issuing_threads = 0;  // that issued ops; 0 = one at most
   uint32_t most_in_ops = 0;      // at the same moment
   uint64_t narrowed_ops = 0;     // narrower than alone
+  int region_width = 0;          // threads of its own regions; 0 = none seen
+  uint32_t wait_changes = 0;     // how often it followed another wait cap
 };
 
 // Why something a client wrote was not used.

@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kMostSaid = 4096;  // more than there may be clients
+
 // Nobody else may tell us what our clients' masks were.
 bool is_ours(const std::string& path) {
   struct stat found = {};
@@ -40,15 +42,35 @@ Confinement::Confinement(std::string file, Log& log) : file_(std::move(file)), l
   }
 }
 
+const Confinement::Confined* Confinement::known(int pid, uint64_t start_ticks) const {
+  const auto same = [&](const Confined& one) {
+    return one.pid == pid && one.start_ticks == start_ticks;
+  };
+  const auto earlier = std::find_if(earlier_.begin(), earlier_.end(), same);
+  if (earlier != earlier_.end()) return &*earlier;
+  const auto said = std::find_if(said_.begin(), said_.end(), same);
+  return said != said_.end() ? &*said : nullptr;
+}
+
 std::optional<std::vector<int>> Confinement::original_of(int pid) const {
-  for (const Confined& one : earlier_) {
-    if (one.pid != pid) continue;
-    const base::Result<ProcessEntry> process = ProcessEntry::open(pid);
-    if (!process.ok()) return std::nullopt;
-    const std::optional<ProcessStat> stat = process.value().stat();
-    if (stat && stat->start_ticks == one.start_ticks) return one.original;
-  }
-  return std::nullopt;
+  const auto mentioned = [pid](const Confined& one) { return one.pid == pid; };
+  if (std::none_of(earlier_.begin(), earlier_.end(), mentioned)) return std::nullopt;
+  const base::Result<ProcessEntry> process = ProcessEntry::open(pid);
+  if (!process.ok()) return std::nullopt;
+  const std::optional<ProcessStat> stat = process.value().stat();
+  const Confined* found = stat ? known(pid, stat->start_ticks) : nullptr;
+  return found != nullptr ? std::optional(found->original) : std::nullopt;
+}
+
+void Confinement::came_with(int pid, const std::vector<int>& units) {
+  if (units.empty() || original_of(pid)) return;
+  const base::Result<ProcessEntry> process = ProcessEntry::open(pid);
+  const std::optional<ProcessStat> stat =
+      process.ok() ? process.value().stat() : std::optional<ProcessStat>();
+  if (!stat) return;
+  std::erase_if(said_, [pid](const Confined& one) { return one.pid == pid; });
+  if (said_.size() == kMostSaid) said_.pop_front();
+  said_.push_back({pid, stat->start_ticks, units, {}});
 }
 
 // Null when the process is gone.
@@ -62,9 +84,8 @@ Confinement::Held* Confinement::hold(uint64_t client, int pid) {
   Confined record{pid, stat->start_ticks, {}, {}};
   Held& held = held_.emplace(client, Held{ThreadMasks(std::move(process).value()), record, false})
                    .first->second;
-  for (const Confined& one : earlier_) {
-    if (one.pid != pid || one.start_ticks != stat->start_ticks) continue;
-    held.masks.resume(unit_set(one.original), unit_set(one.units));
+  if (const Confined* before = this->known(pid, stat->start_ticks)) {
+    held.masks.resume(unit_set(before->original), unit_set(before->units));
   }
   return &held;
 }

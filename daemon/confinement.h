@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +27,10 @@ class Confinement {
   // It is gone, or it is to be left alone from now on.
   void release(uint64_t client) { confine(client, 0, {}); }
 
+  // A client says what its process came with, which counts for more than the mask that its main
+  // thread has at this moment. What an earlier daemon wrote counts for most: the process may have
+  // become another program since.
+  void came_with(int pid, const std::vector<int>& units);
   // What that process came with, where an earlier daemon had confined it; os indices.
   std::optional<std::vector<int>> original_of(int pid) const;
 
@@ -42,12 +47,14 @@ class Confinement {
     bool told = false;  // somebody was told that it cannot be held
   };
   Held* hold(uint64_t client, int pid);
+  const Confined* known(int pid, uint64_t start_ticks) const;
   void save() const;
 
   std::string file_;
   Log& log_;
   std::map<uint64_t, Held> held_;
   std::vector<Confined> earlier_;
+  std::deque<Confined> said_;  // by clients, latest last; `units` is empty
 };
 
 }  // namespace optile::daemon

@@ -93,13 +93,14 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
     dependencies.left_alone = store->is_undone(wanted);
   }
   Place place;
-  place.at_attach = read_budget_(hello.pid);
+  place.at_attach = budget_at_start(hello);
   place.now = place.at_attach;
   place.client =
       std::make_unique<Client>(id, std::move(hello), std::move(memory),
                                make_case_set(machine_, place.now), std::move(dependencies));
   clients_.emplace(id, std::move(place));
   surroundings_changed(id);
+  expected_.came(wanted.program, since_start());
   lease_to(id);
   next_drain_ = kProfilingPeriod;
   ++attached_;

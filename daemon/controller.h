@@ -15,10 +15,12 @@
 #include "base/result.h"
 #include "daemon/client.h"
 #include "daemon/client_words.h"
+#include "daemon/expected_arrivals.h"
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
+#include "daemon/team_pace.h"
 #include "daemon/user_bounds.h"
 #include "daemon/waiting_watch.h"
 #include "perfmodel/budget.h"
@@ -93,6 +95,15 @@ class Controller {
   base::Status change_lease(const LeaseWord& word);
 
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0);
+  // Beside whom a program starts: those that have leases, or are about to come. `starts`: it is
+  // about to come itself. `width`: threads for one whose teams nothing resizes; 0: as many as it
+  // may use.
+  struct LaunchBeside {
+    bool others = false;
+    int width = 0;
+  };
+  LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const ProgramKey&, double share,
+                             bool starts);
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
                                        unsigned uid = 0);
@@ -140,8 +151,10 @@ class Controller {
     perfmodel::Budget now;
     std::optional<Leases::Granted> lease;
     WaitingWatch waiting = {};
+    TeamPace pace = {};
   };
   perfmodel::Budget budget_now(const Place& place) const;
+  perfmodel::Budget budget_at_start(const Hello& hello) const;
   static perfmodel::Budget leased(const Place& place);
   std::optional<std::vector<int>> binding_at_start(const perfmodel::Budget& at_attach) const;
   void lease_to(uint64_t id);
@@ -150,6 +163,8 @@ class Controller {
   void take_lease(Place& place, Leases::Granted granted);
   void tell_of_lease(uint64_t client, const std::string& text);
   void tell_demands();
+  void tell_demand_of_team(uint64_t id, Place& place);
+  std::optional<uint32_t> wait_cap(const Place& place) const;
   static void lend(Place& place);
   void decide_leases();
   void decide_leases_soon();
@@ -175,6 +190,7 @@ class Controller {
   std::map<uint64_t, Place> clients_;
   std::optional<Leases> leases_;
   LeaseHistory lease_history_;
+  ExpectedArrivals expected_;
   UserBounds bounds_;
   std::function<void(const std::string& line)> say_;  // never empty
   std::deque<ClientView> finished_;                   // newest first

@@ -99,9 +99,49 @@ void Controller::lease_to(uint64_t id) {
   decide_leases_soon();
 }
 
+// A program whose teams nothing resizes has no curve of its own making.
+void Controller::tell_demand_of_team(uint64_t id, Place& place) {
+  const bool whole = place.lease && !place.lease->units.empty() && place.lease->lent == 0;
+  if (!whole || place.waiting.waiting()) return;
+  const int cores = place.lease->cores;
+  place.pace.look(since_start(), place.client->progress(), cores);
+  const std::optional<double> measured = place.pace.measured(cores);
+  leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
+                  measured.value_or(0), measured.has_value());
+}
+
+// Where cores are not the program's own, nobody may spin on them for long; a team that is wider
+// than its cores keeps itself from work by spinning.
+std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
+  if (!place.lease) return std::nullopt;
+  const bool in_turns = place.lease->units.empty();
+  const int cores = in_turns ? 1 : place.lease->cores + place.lease->lent;
+  if (place.client->fixed_team() > cores) return 0;
+  if (in_turns || leases_->left_to_others() > 0) return 1;
+  return std::nullopt;
+}
+
+Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
+                                                   const ProgramKey& program, double share,
+                                                   bool starts) {
+  if (!leases_) return {};
+  const double others = leases_->weight() + expected_.share(since_start());
+  if (starts) expected_.expect(program, share, since_start());
+  LaunchBeside beside{others > 0, 0};
+  if (!beside.others || facts.resizes_teams || !facts.uses_openmp) return beside;
+  const int cores = std::max(1, leases_->table().budget().cores);
+  beside.width = std::clamp(static_cast<int>(cores * share / (share + others)), 1, cores);
+  return beside;
+}
+
 void Controller::tell_demands() {
-  for (const auto& [id, place] : clients_) {
+  for (auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
+    place.client->set_wait_cap(wait_cap(place));
+    if (place.client->fixed_team() > 0) {
+      tell_demand_of_team(id, place);
+      continue;
+    }
     const tuner::Standing seen = place.client->standing();
     const bool settled = seen.phase == tuner::Phase::kTuned;
     double measured = 0;
@@ -144,6 +184,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   if (place.lease && !granted.last && granted.cores == place.lease->cores &&
       (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
+    place.client->set_wait_cap(wait_cap(place));
     lend(place);
     return;
   }
@@ -154,6 +195,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     place.lease = std::move(granted);
   }
   place.client->set_cases(make_case_set(machine_, leased(place)));
+  place.client->set_wait_cap(wait_cap(place));
   lend(place);
 }
 
@@ -238,6 +280,27 @@ base::Status Controller::change_lease(const LeaseWord& word) {
   tell_of_lease(word.client, who + ", by hand: " + text_of(word));
   decide_leases();
   return {};
+}
+
+// A runtime that looks at the machine binds its thread to one unit after the other, just when the
+// program attaches: what it came with counts then.
+perfmodel::Budget Controller::budget_at_start(const Hello& hello) const {
+  perfmodel::Budget budget = read_budget_(hello.pid);
+  const bool bound_since = std::any_of(hello.units.begin(), hello.units.end(), [&](int unit) {
+    return std::binary_search(budget_.units.begin(), budget_.units.end(), unit) &&
+           !std::binary_search(budget.units.begin(), budget.units.end(), unit);
+  });
+  if (!bound_since) return budget;
+  budget.units = budget_.units;
+  std::erase_if(budget.units, [&](int unit) {
+    return std::find(hello.units.begin(), hello.units.end(), unit) == hello.units.end();
+  });
+  const auto cores = static_cast<int>(sched::budget_cores(machine_, budget).size());
+  const int quota =
+      budget.quota_cores > 0 ? static_cast<int>(std::ceil(budget.quota_cores)) : cores;
+  budget.cores = std::clamp(cores, 1, std::max(1, quota));
+  budget.limited_by = quota < cores ? "quota" : budget_.limited_by;
+  return budget;
 }
 
 perfmodel::Budget Controller::budget_now(const Place& place) const {

@@ -211,6 +211,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   const std::string who =
       hello.program + " (pid " + std::to_string(hello.pid) + ", " + mode_name(hello.mode) + ")";
   const int pid = hello.pid;
+  confinement_->came_with(pid, hello.units);
   const std::string unseen = hello.unseen;
   // Stays mapped there until the client departs.
   const uint32_t* life = optile_life_word(&memory.value().client()->header);

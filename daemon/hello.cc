@@ -64,6 +64,11 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   hello.omp_num_threads = raw.omp_num_threads;
   hello.share = raw.share_milli == 0 ? 1.0 : raw.share_milli / 1000.0;
   hello.priority = static_cast<optile_priority>(raw.priority);
+  for (uint32_t unit = 0; unit < OPTILE_MAX_CPUS; ++unit) {
+    if ((raw.units[unit / 64] >> (unit % 64) & 1) != 0) {
+      hello.units.push_back(static_cast<int>(unit));
+    }
+  }
   return hello;
 }
 

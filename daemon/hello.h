@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bindings/abi/frames.h"
@@ -30,6 +31,7 @@ struct Hello {
   uint32_t omp_num_threads = 0;
   double share = 1.0;  // weight when cores are divided
   optile_priority priority = OPTILE_PRIORITY_NORMAL;
+  std::vector<int> units;  // where it might run at its start, os indices; empty: not known
 };
 
 // `size` is what arrived. Anything off is an error whose text may go back to the peer.

@@ -65,6 +65,12 @@ void Leases::weigh() {
   }
 }
 
+double Leases::weight() const {
+  double sum = 0;
+  for (const auto& [id, client] : clients_) sum += client.weight.weight;
+  return sum;
+}
+
 void Leases::leave(uint64_t client) {
   if (clients_.erase(client) == 0) return;
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world

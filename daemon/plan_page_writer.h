@@ -39,6 +39,11 @@ class PlanPageWriter {
     optile_store64(&region_->shared_cores, static_cast<uint64_t>(cores));
     optile_store64(&region_->main_issuer, main_issuer ? uint64_t{*main_issuer} + 1 : 0);
   }
+  // Also at once: how many milliseconds idle OpenMP threads may spin at most; nullopt: as the
+  // program has it.
+  void set_wait_cap(std::optional<uint32_t> most_ms) {
+    optile_store64(&region_->wait_cap, most_ms ? uint64_t{*most_ms} + 1 : 0);
+  }
   void set_heartbeat(uint64_t ticks) { optile_store64(&region_->heartbeat, ticks); }
 
  private:

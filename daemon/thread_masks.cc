@@ -68,7 +68,7 @@ ThreadMasks::ThreadMasks(ProcessEntry process, Kernel kernel)
 void ThreadMasks::resume(const UnitSet& original, const UnitSet& confined_to) {
   original_ = original;
   looked_ = true;
-  remember(confined_to);
+  if (confined_to.any()) remember(confined_to);
 }
 
 base::Result<MaskOutcome> ThreadMasks::confine(const UnitSet& units) {

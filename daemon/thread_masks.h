@@ -74,7 +74,8 @@ class ThreadMasks {
   // before it, and where the main thread is the narrowest of several: then it was placed, nobody
   // can say what it came with, and no thread is ours to move.
   const std::optional<UnitSet>& original() const { return original_; }
-  // An earlier daemon confined it, and somebody kept the word of what it came with.
+  // Somebody kept the word of what it came with. `confined_to`: by an earlier daemon; none: by
+  // nobody.
   void resume(const UnitSet& original, const UnitSet& confined_to);
 
  private:

@@ -30,11 +30,13 @@ struct LaunchFacts {
   bool libomp_suitable = false;  // every entry point that the program's objects need is there
   std::string libomp_obstacle;   // why not, for people
   int budget_cores = 1;
+  bool beside_others = false;  // other programs have cores of this machine, or are about to
 };
 
 struct LaunchPlan {
   std::map<std::string, std::string> environment;  // to set; never a word that the user set
   bool preload_libomp = false;
+  bool wait_follows = false;         // the shim may shorten how long idle threads spin
   bool blas_follows = false;         // the shim sets the BLAS pool's count at op boundaries
   std::string text;                  // "openmp=llvm wait=1ms blas=follow": store key
   std::vector<std::string> reasons;  // one sentence per choice, for people

@@ -50,9 +50,13 @@ typedef struct optile_hello {
   uint8_t priority;      /* optile_priority */
   uint8_t reserved2[3];
   char job[48]; /* processes of one job share as one: OPTILE_JOB, or an MPI launcher's word */
+  /* Where the main thread might run when the shim was loaded, by the kernel's numbers; all 0: not
+   * known. A runtime that looks at the machine binds the thread here and there for a moment. */
+  uint64_t units[OPTILE_MAX_CPUS / 64];
   uint64_t reserved3;
 } optile_hello;
-OPTILE_STATIC_ASSERT(sizeof(optile_hello) == 16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64,
+OPTILE_STATIC_ASSERT(sizeof(optile_hello) ==
+                         16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64 + OPTILE_MAX_CPUS / 8,
                      "hello layout");
 
 typedef struct optile_welcome {

@@ -155,7 +155,8 @@ typedef struct optile_plan_region {
   uint64_t tails[OPTILE_MAX_THREADS]; /* per thread slot: events the daemon has consumed */
   uint64_t shared_cores; /* that ops of several threads at once share; 0 = each as if alone */
   uint64_t main_issuer;  /* slot whose steps are followed, plus 1; 0 = every thread's */
-  uint64_t reserved[3];
+  uint64_t wait_cap;     /* idle OpenMP threads spin for less than so many ms; 0 = no word on it */
+  uint64_t reserved[2];
   optile_plan_page pages[2];
 } optile_plan_region;
 
@@ -308,7 +309,9 @@ typedef struct optile_client_header {
   uint64_t narrowed_ops;            /* begun narrower than alone, since threads share the cores */
   uint32_t issuing_threads;         /* that issued ops, ended ones included */
   uint32_t most_in_ops;             /* at the same moment */
-  uint64_t reserved[19 - OPTILE_LIFE_WORDS];
+  uint32_t region_width;            /* threads of the program's own regions; 0 = none seen */
+  uint32_t wait_changes;            /* how often a new `wait_cap` was followed */
+  uint64_t reserved[18 - OPTILE_LIFE_WORDS];
 } optile_client_header;
 
 /* The futex word that a thread of the client owns while it lives: its thread id and two bits of the

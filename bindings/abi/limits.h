@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define OPTILE_ABI_MAGIC UINT32_C(0x6c697470) /* "ptil" */
-#define OPTILE_ABI_VERSION 2u
+#define OPTILE_ABI_VERSION 3u
 
 /* Distinct op instances of a client. Further ones run untouched and are counted as dropped. */
 #define OPTILE_MAX_OPS 4096u

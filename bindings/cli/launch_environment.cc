@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -71,6 +72,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_PRIORITY"] = options.priority;
   if (!options.job.empty()) set["OPTILE_JOB"] = options.job;
   set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
+  set["OPTILE_WAIT"] = decision.plan.wait_follows ? "auto" : "keep";
   set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
   for (const auto& [name, value] : decision.plan.environment) {
     if (!now.contains(name)) set[name] = value;
@@ -81,7 +83,9 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     set["OPTILE_OWN_WIDTH_SOURCE"] = "environment";
   } else if (!options.changes_nothing()) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
-    set["OMP_NUM_THREADS"] = std::to_string(decision.budget_cores);
+    set["OMP_NUM_THREADS"] =
+        std::to_string(decision.width > 0 ? std::min(decision.width, decision.budget_cores)
+                                          : decision.budget_cores);
     set["OPTILE_OWN_WIDTH_SOURCE"] = "launcher";
   }
   return set;

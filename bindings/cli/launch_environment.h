@@ -21,6 +21,7 @@ struct LaunchDecision {
   bool socket_is_named = false;  // by the user; else the shim may find another one later
   std::string run_id;
   int budget_cores = 1;
+  int width = 0;  // to start with beside other programs; 0 = the whole budget
   bool baseline = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -28,10 +29,17 @@ namespace {
 using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
-// All of it together: nobody waits longer at start than this.
-constexpr milliseconds kDaemonPatience(30);
-constexpr milliseconds kPlanPatience(20);
+// The daemon runs already then, so what it has to say comes at once or is not worth waiting for.
+constexpr double kAnswerShare = 2.0 / 3;
 constexpr const char* kMemoryStore = ":memory:";
+
+milliseconds daemon_patience(const Options& options) {
+  return milliseconds(options.patience_ms);
+}
+
+milliseconds answer_patience(const Options& options) {
+  return milliseconds(std::max(1, static_cast<int>(options.patience_ms * kAnswerShare)));
+}
 
 void lost(const std::string& what) {
   std::cerr << "optile: " << what << "\n";
@@ -77,6 +85,7 @@ std::string joined(const std::vector<std::string>& command) {
 
 struct DaemonsPlan {
   perfmodel::LaunchPlan plan;
+  int width = 0;
   bool has_stored = false;
   StoredAdvice stored;
 };
@@ -101,6 +110,8 @@ DaemonsPlan read_plan(const Json& json) {
   }
   plan.taken_back = json.value("taken_back", "");
   plan.loss_seconds = number_at(json, "loss_seconds");
+  plan.wait_follows = json.value("wait_follows", false);
+  read.width = static_cast<int>(std::clamp(number_at(json, "width"), 0.0, 65535.0));
   const Json stored = json.value("stored", Json());
   if (!stored.is_object()) return read;
   read.has_stored = true;
@@ -114,7 +125,7 @@ DaemonsPlan read_plan(const Json& json) {
 // The daemon knows how earlier runs of this program went; without it the rules alone decide.
 std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
                                             const TargetProgram& target,
-                                            const perfmodel::LaunchFacts& facts) {
+                                            const perfmodel::LaunchFacts& facts, bool starts) {
   std::error_code ignored;
   const Json body = {
       {"executable", std::filesystem::canonical(target.executable, ignored).string()},
@@ -123,6 +134,9 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"openmp", options.openmp},
       {"wait", options.wait},
       {"blas", options.blas},
+      {"budget_cores", facts.budget_cores},
+      {"share", options.share},
+      {"starts", starts},
       {"user_environment", facts.user_environment},
       {"blas_provider", facts.blas_provider},
       {"uses_openmp", facts.uses_openmp},
@@ -130,9 +144,9 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};
-  const auto answer =
-      ask_daemon(socket, "POST", "/v1/launch",
-                 body.dump(-1, ' ', false, Json::error_handler_t::replace), kPlanPatience);
+  const auto answer = ask_daemon(socket, "POST", "/v1/launch",
+                                 body.dump(-1, ' ', false, Json::error_handler_t::replace),
+                                 answer_patience(options));
   if (!answer.ok() || answer.value().status != 200) return std::nullopt;
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -170,15 +184,17 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   const perfmodel::LaunchFacts facts = facts_of(options, target, now, decision.budget_cores);
   decision.libomp = facts.libomp_path;
   std::optional<DaemonsPlan> plan;
-  if (daemon_there) plan = plan_from_daemon(options, socket, target, facts);
+  if (daemon_there)
+    plan = plan_from_daemon(options, socket, target, facts, !options.changes_nothing());
+  if (plan) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
   if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);
   return decision;
 }
 
 // Asked for and lost is said; the rest is in the log and in `optile status`.
-void say_what_is_lost(const std::string& socket) {
-  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", kPlanPatience);
+void say_what_is_lost(const Options& options, const std::string& socket) {
+  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", answer_patience(options));
   if (!answer.ok()) return;
   const Json json = Json::parse(answer.value().body, nullptr, false);
   const Json store = json.is_object() ? json.value("store", Json::object()) : Json::object();
@@ -214,9 +230,9 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   if (choice.system) make_place_for_log();
   const std::string store = absolute(options.store.empty() ? default_store_path() : options.store);
   const base::Status daemon =
-      ensure_daemon({socket, store, options.machine, choice.system}, kDaemonPatience);
+      ensure_daemon({socket, store, options.machine, choice.system}, daemon_patience(options));
   if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
-  if (daemon.ok()) say_what_is_lost(socket);
+  if (daemon.ok()) say_what_is_lost(options, socket);
   Prepared prepared;
   prepared.decision = decide(options, target, now, socket, daemon.ok());
   prepared.decision.socket_is_named =
@@ -237,7 +253,8 @@ void give_advice(const Options& options, const TargetProgram& target,
   const Variables now = environment_now();
   const perfmodel::LaunchFacts launch = facts_of(tuned, target, now, decision.budget_cores);
   AdviceFacts facts;
-  const std::optional<DaemonsPlan> plan = plan_from_daemon(tuned, decision.socket, target, launch);
+  const std::optional<DaemonsPlan> plan =
+      plan_from_daemon(tuned, decision.socket, target, launch, false);
   facts.plan = plan ? plan->plan : perfmodel::choose_launch_plan(launch, {});
   facts.has_stored = plan && plan->has_stored;
   if (facts.has_stored) facts.stored = plan->stored;

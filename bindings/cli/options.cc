@@ -17,6 +17,16 @@ void add_socket(CLI::App* app, Options& options) {
   app->add_option("--socket", options.socket, "Unix socket of the daemon")->type_name("PATH");
 }
 
+// CLI::Range would let "nan" pass.
+auto from_to(double least, double most, const char* what) {
+  return [least, most, what](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool good = !text.empty() && *end == '\0' && number >= least && number <= most;
+    return good ? "" : what;
+  };
+}
+
 void add_outputs(CLI::App* app, Options& options) {
   add_socket(app, options);
   app->add_option("--report", options.report, "Write what happened as JSON when the program ended")
@@ -26,6 +36,12 @@ void add_outputs(CLI::App* app, Options& options) {
   app->add_option("--store", options.store,
                   "Where a daemon that is started here keeps what it learns")
       ->type_name("FILE");
+  app->add_option("--patience", options.patience_ms,
+                  "Milliseconds that the program's start may wait for each answer of the daemon")
+      ->envname("OPTILE_PATIENCE")
+      ->check(from_to(1, 60000, "has to be from 1 to 60000 milliseconds"))
+      ->capture_default_str()
+      ->type_name("MS");
   app->add_option("--machine", options.machine,
                   "Machine description for a daemon that is started here (for trying things out)")
       ->type_name("MACHINE");
@@ -35,16 +51,6 @@ void add_outputs(CLI::App* app, Options& options) {
 void choose(CLI::App* app, const char* name, std::string& value, const char* text,
             const std::vector<std::string>& words) {
   app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
-}
-
-// CLI::Range would let "nan" pass.
-auto from_to(double least, double most, const char* what) {
-  return [least, most, what](const std::string& text) -> std::string {
-    char* end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
-    const bool good = !text.empty() && *end == '\0' && number >= least && number <= most;
-    return good ? "" : what;
-  };
 }
 
 CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {

@@ -43,9 +43,10 @@ struct Options {
   std::string job;     // empty = none, or what an MPI launcher says
   std::string report;  // file
   bool summary = false;
-  std::string socket;   // empty = the default
-  std::string store;    // empty = the default; only for a daemon that is started
-  std::string machine;  // likewise
+  int patience_ms = 30;  // that a program's start may wait for the daemon, each time it is asked
+  std::string socket;    // empty = the default
+  std::string store;     // empty = the default; only for a daemon that is started
+  std::string machine;   // likewise
   bool json = false;
   std::string client;           // of ops, explain, undo and the words about a lease
   std::string cores;            // of pin

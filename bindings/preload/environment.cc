@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bindings/preload/job_name.h"
@@ -116,6 +117,13 @@ void read_own_width() {
                                  : OPTILE_WIDTH_ENVIRONMENT;
 }
 
+// Before any runtime has looked at the machine.
+void read_units() {
+  memset(current.units, 0, sizeof current.units);
+  const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof current.units, current.units);
+  if (bytes < 0) memset(current.units, 0, sizeof current.units);
+}
+
 // The bridge lies beside the shim unless it is said otherwise.
 void read_bridge_dir() {
   copy_text(current.bridge_dir, getenv("OPTILE_BRIDGE_DIR"));
@@ -143,6 +151,7 @@ void read_environment() {
       equals(getenv("OPTILE_PRIORITY"), "batch") ? OPTILE_PRIORITY_BATCH : OPTILE_PRIORITY_NORMAL;
   current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
   current.steer_blas = !equals(getenv("OPTILE_BLAS"), "keep");
+  current.steer_wait = equals(getenv("OPTILE_WAIT"), "auto");
   current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));
   current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
                          getenv("GOMP_CPU_AFFINITY") != nullptr ||
@@ -162,6 +171,7 @@ bool may_steer() {
 }
 
 __attribute__((constructor)) static void start() {
+  read_units();
   read_environment();
 }
 

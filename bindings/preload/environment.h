@@ -17,13 +17,15 @@ struct Environment {
   uint32_t share_milli = 0;  // 0 = not said
   bool baseline = false;
   bool steer_blas = true;
+  bool steer_wait = false;  // how long idle threads spin is nobody's word but the launcher's
   uint8_t highest_counters = OPTILE_COUNTERS_HARDWARE;  // optile_counter_tier
   bool user_binding = false;  // OMP_PROC_BIND and the like: masks are the user's
   uint32_t omp_num_threads = 0;
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
-  char attach_path[108] = "";         // a Unix socket's limit
-  char system_attach_path[108] = "";  // tried first; "" where the user named a socket
-  bool socket_is_given = false;       // by OPTILE_SOCKET
+  uint64_t units[OPTILE_MAX_CPUS / 64] = {};  // where the main thread might run at the start
+  char attach_path[108] = "";                 // a Unix socket's limit
+  char system_attach_path[108] = "";          // tried first; "" where the user named a socket
+  bool socket_is_given = false;               // by OPTILE_SOCKET
   char log_path[256] = "";
   char job[48] = "";
   char run_id[40] = "";

@@ -60,6 +60,7 @@ void fill_hello(optile_hello* hello) {
   hello->baseline = told.baseline ? 1 : 0;
   hello->share_milli = told.share_milli;
   hello->priority = told.priority;
+  memcpy(hello->units, told.units, sizeof hello->units);
   snprintf(hello->job, sizeof hello->job, "%s", told.job);
   snprintf(hello->run_id, sizeof hello->run_id, "%s", told.run_id);
   snprintf(hello->launch_plan, sizeof hello->launch_plan, "%s", told.launch_plan);

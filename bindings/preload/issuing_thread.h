@@ -38,11 +38,15 @@ struct IssuingThread {
   bool actuated = false;
   int own_width = 0;  // as the latest op found it; to be restored
   int effective_width = 0;
-  int previous_width = 0;  // of the op before: a change costs
-  IssuerPart part;         // of the cores that issuing threads share
-  bool narrowed = false;   // to that part, in the open op
-  int blas_own = 0;        // pool count to be restored; 0 = untouched
-  int blas_set = 0;        // what we set it to
+  int previous_width = 0;      // of the op before: a change costs
+  IssuerPart part;             // of the cores that issuing threads share
+  bool narrowed = false;       // to that part, in the open op
+  int blas_own = 0;            // pool count to be restored; 0 = untouched
+  int blas_set = 0;            // what we set it to
+  uint32_t regions_alone = 0;  // outside any op, so far
+  uint64_t wait_cap = 0;       // the daemon's word that is in force for its teams
+  int own_blocktime = 0;       // milliseconds, to be restored; meaningful while ours is set
+  int set_blocktime = 0;
   uint64_t region_ticks = 0;
   uint32_t regions = 0;
   bool times_regions = false;  // their time is wanted: the op's event is recorded

@@ -12,6 +12,7 @@
 #include "bindings/preload/runtimes_in_use.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/team_binding.h"
+#include "bindings/preload/wait_policy.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
@@ -201,6 +202,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
     thread.narrowed = false;
     if (several_threads_issue()) enter_op(thread.slot, &thread.part, 0, 0, arrived);
   } else {
+    follow_wait_cap(thread, *attached, nullptr);
     apply_width(thread, wanted, arrived);
     if (steered_runtime() != nullptr) op->flags |= OPTILE_EVENT_STEERABLE;
     if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;

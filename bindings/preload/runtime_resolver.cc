@@ -102,6 +102,9 @@ void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {
   snprintf(runtime->path, sizeof runtime->path, "%s", path);
   runtime->kind = runtime_kind(path);
   note_runtime_in_use(path);
+  if (runtime->kind != OPTILE_RUNTIME_LLVM) return;
+  take(runtime->get_blocktime, caller, "kmp_get_blocktime");
+  take(runtime->set_blocktime, caller, "kmp_set_blocktime");
 }
 
 void resolve_blas(const void* caller, BlasPool* pool) {

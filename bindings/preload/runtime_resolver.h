@@ -22,6 +22,9 @@ struct OpenmpRuntime {
   void (*set_num_threads)(int) = nullptr;
   int (*in_parallel)() = nullptr;
   int (*get_thread_num)() = nullptr;
+  // LLVM's only: milliseconds that idle threads of the calling thread's teams spin. Null elsewhere.
+  int (*get_blocktime)() = nullptr;
+  void (*set_blocktime)(int) = nullptr;
   uint32_t kind = OPTILE_RUNTIME_UNKNOWN;  // optile_runtime
   char path[256] = "";
 

@@ -47,6 +47,7 @@ std::string layout() {
   FIELD(optile_plan_region, heartbeat);
   FIELD(optile_plan_region, tails);
   FIELD(optile_plan_region, main_issuer);
+  FIELD(optile_plan_region, wait_cap);
   FIELD(optile_plan_region, pages);
   SIZE(optile_event);
   FIELD(optile_event, begin_ticks);
@@ -112,6 +113,8 @@ std::string layout() {
   FIELD(optile_client_header, disabled);
   FIELD(optile_client_header, life);
   FIELD(optile_client_header, most_in_ops);
+  FIELD(optile_client_header, region_width);
+  FIELD(optile_client_header, wait_changes);
   SIZE(optile_client_region);
   FIELD(optile_client_region, ops);
   FIELD(optile_client_region, threads);
@@ -127,6 +130,7 @@ std::string layout() {
   FIELD(optile_hello, share_milli);
   FIELD(optile_hello, priority);
   FIELD(optile_hello, job);
+  FIELD(optile_hello, units);
   SIZE(optile_welcome);
   SIZE(optile_refused);
   return out.str();

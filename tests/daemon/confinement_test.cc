@@ -63,6 +63,25 @@ TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
+// As while a runtime in the program looks at the machine, unit by unit.
+TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
+  Confinement confinement(file(), *log_);
+  confinement.came_with(child_, all_);
+  const auto bind = [this](const std::vector<int>& units) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (const int unit : units) CPU_SET(static_cast<std::size_t>(unit), &mask);
+    ASSERT_EQ(sched_setaffinity(child_, sizeof mask, &mask), 0);
+  };
+  bind({all_.front()});
+  confinement.confine(1, child_, {all_.back()});
+  bind(all_);  // the look is over
+  confinement.confine(1, child_, {all_.back()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()});
+  confinement.release(1);
+  EXPECT_EQ(mask_of(child_), all_);
+}
+
 TEST_F(ConfinementTest, TheNextDaemonKnowsWhatTheKilledOneDid) {
   {
     Confinement killed(file(), *log_);

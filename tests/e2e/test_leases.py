@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from harness import (PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, read_until,
+from harness import (PROGRAMS, PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, read_until,
                      usable_cpus, wait_until)
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
@@ -80,6 +80,37 @@ class LeaseTest(EndToEndTest):
             return (mine, others) if held else None
 
         return wait_until(apart, "both programs to be held to their leases")
+
+
+class TeamsUnderLeases(LeaseTest):
+    """OpenMP programs of their own regions: nothing resizes their teams."""
+
+    def sweep(self, *options):
+        process = self.space.popen(
+            self.space.launcher(*options, command=[PROGRAMS / "sweeps"]), self.env)
+        wait_until(lambda: self.lease_of(process) or self.gone(process), "a lease")
+        return process
+
+    def test_spinning_follows_the_lease(self):
+        cores = len(self.whole)
+        first = self.sweep("--openmp", "llvm")
+        read_until(first, f"threads {cores} spin 1")
+        second = self.sweep()
+        read_until(second, f"threads {cores // 2} spin -1")
+        read_until(first, f"threads {cores} spin 0")
+        second.kill()
+        read_until(first, f"threads {cores} spin 1")
+
+    def test_what_the_user_said_stays(self):
+        self.env["KMP_BLOCKTIME"] = "7"
+        self.env["OMP_NUM_THREADS"] = str(len(self.whole))
+        first = self.sweep("--openmp", "llvm")
+        second = self.sweep("--openmp", "llvm")
+        self.wait_until_apart(first, second)
+        for process in (first, second):
+            process.kill()
+            said = process.stdout.read().split("\n")[:-1]
+            self.assertEqual([f"threads {len(self.whole)} spin 7"], said)
 
 
 class LeasesBetweenPrograms(LeaseTest):

@@ -31,6 +31,20 @@ TEST(LaunchPlan, TheUsersWordsBind) {
   EXPECT_FALSE(plan.blas_follows);
 }
 
+TEST(LaunchPlan, BesideOthersLibgompSleepsSoonWhereNothingCanTellItLater) {
+  LaunchFacts facts = two_pools();
+  facts.blas_provider = "none";
+  EXPECT_EQ(choose_launch_plan(facts, {}).text, "openmp=keep wait=keep blas=keep");
+  facts.beside_others = true;
+  const LaunchPlan plan = choose_launch_plan(facts, {});
+  EXPECT_EQ(plan.text, "openmp=keep wait=short blas=keep");
+  EXPECT_TRUE(plan.environment.contains("GOMP_SPINCOUNT"));
+  EXPECT_TRUE(plan.wait_follows);
+  facts.user_environment = {{"GOMP_SPINCOUNT", "infinite"}};
+  EXPECT_TRUE(choose_launch_plan(facts, {}).environment.empty());
+  EXPECT_FALSE(choose_launch_plan(facts, {}).wait_follows);
+}
+
 TEST(LaunchPlan, KeepMeansKeep) {
   LaunchFacts facts = two_pools();
   facts.openmp = OpenmpChoice::kKeep;

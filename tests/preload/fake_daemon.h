@@ -34,6 +34,7 @@ class FakeDaemon {
                const std::function<void(optile_plan_page&)>& finish = {});
   // Cores that its issuing threads share, and the slot whose steps are followed, plus 1.
   void share(uint64_t cores, uint64_t main_issuer = 0);
+  void cap_wait(uint64_t cap) { optile_store64(&plan_->wait_cap, cap); }
   // Of all threads, thread by thread.
   std::vector<optile_event> take_events();
   const optile_client_region& client() const { return *client_; }

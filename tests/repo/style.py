@@ -19,12 +19,13 @@ COLUMNS = 100
 # Files with a budget of their own, and why. Lower it when the file shrinks.
 OWN_BUDGET: Mapping[str, Tuple[int, str]] = {
     "tuner/session_state.h": (240, "the inside of one state machine, shared by its four sources"),
-    "bindings/abi/layout.h": (330, "the whole shared memory in one place, half of it contracts"),
+    "daemon/controller.h": (215, "where all events meet; what follows is elsewhere"),
+    "bindings/abi/layout.h": (340, "the whole shared memory in one place, half of it contracts"),
 }
 
 # The same for functions: (file, begin of its first line) -> budget and why.
 OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
-    ("tests/abi/layout_test.cc", "std::string layout()"): (116, "one line for each field"),
+    ("tests/abi/layout_test.cc", "std::string layout()"): (120, "one line for each field"),
 }
 
 CHECKED_SUFFIXES = tree.CXX_SUFFIXES + (".py", ".cmake", "CMakeLists.txt")

@@ -12,11 +12,13 @@
 #include "bindings/preload/op_counters.h"
 #include "bindings/preload/rest.h"
 #include "bindings/preload/shim_clock.h"
+#include "bindings/preload/wait_policy.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
 namespace {
 
+constexpr uint32_t kRegionsBetweenWidths = 64;
 constexpr uint32_t kKnownFunctions = 1024;  // beyond that a region's key is worked out every time
 
 struct KnownFunction {
@@ -84,6 +86,23 @@ bool is_worker(const void* caller) {
   return in_parallel != nullptr && in_parallel() != 0;
 }
 
+void follow_wait(IssuingThread& thread, const void* caller) {
+  const Attachment* attached = attachment();
+  if (attached != nullptr) follow_wait_cap(thread, *attached, caller);
+}
+
+// How wide the program's own teams are: nothing here changes that, so whoever grants it cores has
+// to know.
+void publish_region_width(const void* caller) {
+  const Attachment* attached = attachment();
+  auto* const most = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_get_max_threads"));
+  if (attached == nullptr || most == nullptr) return;
+  const int width = most();
+  if (width > 0) {
+    optile_store32(&attached->client->header.region_width, static_cast<uint32_t>(width));
+  }
+}
+
 }  // namespace
 
 RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bool reductions) {
@@ -95,12 +114,14 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
   if (thread == nullptr || thread->depth == 0) {
     notice_framework(caller);
     end_overdue_rest();
+    // While a framework rests, its ops are not seen.
+    if (thread != nullptr && framework_probe_active()) follow_wait(*thread, nullptr);
   }
   if (thread != nullptr && thread->depth > 0) {
     if (thread->region_depth++ == 0 && thread->times_regions) begin_ = ticks();
     thread_ = thread;
   } else if (!framework_probe_active() && !is_worker(caller)) {
-    observe_alone(body);
+    observe_alone(body, caller);
     thread = known_issuing_thread();
   }
   if (thread != nullptr) wrap(*thread, caller, reductions);
@@ -122,12 +143,16 @@ void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reduction
   }
 }
 
-void RegionScope::observe_alone(void (*body)(void*)) {
+void RegionScope::observe_alone(void (*body)(void*), const void* caller) {
   const auto* address = reinterpret_cast<const void*>(body);
   const optile_op_identity identity = {key_of(address), OPTILE_OP_REGION, OPTILE_PROBE_REGION,
                                        describe_region, address};
   alone_ = true;
   op_begin(&identity, &open_);
+  IssuingThread* thread = known_issuing_thread();
+  if (thread == nullptr) return;
+  follow_wait(*thread, caller);
+  if (thread->regions_alone++ % kRegionsBetweenWidths == 0) publish_region_width(caller);
 }
 
 RegionScope::~RegionScope() {

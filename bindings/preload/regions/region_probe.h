@@ -24,7 +24,7 @@ class RegionScope {
   void* data() { return wrapped_ ? static_cast<void*>(&trampoline_) : trampoline_.data; }
 
  private:
-  void observe_alone(void (*body)(void*));
+  void observe_alone(void (*body)(void*), const void* caller);
   void wrap(IssuingThread& thread, const void* caller, bool reductions);
 
   IssuingThread* thread_ = nullptr;  // set when the region belongs to an open op

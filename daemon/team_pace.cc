@@ -1,0 +1,47 @@
+#include "daemon/team_pace.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "perfmodel/fixed_team.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::size_t kKept = 9;
+constexpr std::size_t kEnough = 3;
+constexpr std::chrono::milliseconds kShortest(200);  // shorter ones count too few regions
+
+}  // namespace
+
+void TeamPace::look(std::chrono::milliseconds now, uint64_t regions, int cores) {
+  if (last_ && now - last_->at < kShortest && cores == last_->cores) return;
+  const std::optional<Look> before = last_;
+  last_ = Look{now, regions, cores};
+  if (!before || before->cores != cores || regions <= before->regions) return;
+  const double passed = std::chrono::duration<double>(now - before->at).count();
+  std::deque<double>& paces = paces_[cores];
+  paces.push_back(passed / static_cast<double>(regions - before->regions));
+  if (paces.size() > kKept) paces.pop_front();
+}
+
+std::optional<double> TeamPace::measured(int cores) const {
+  const auto found = paces_.find(cores);
+  if (found == paces_.end() || found->second.size() < kEnough) return std::nullopt;
+  std::vector<double> sorted(found->second.begin(), found->second.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+std::vector<double> TeamPace::predicted(int threads, int most) const {
+  std::vector<double> times = perfmodel::fixed_team_times(threads, most);
+  if (!last_ || last_->cores < 1 || last_->cores > static_cast<int>(times.size())) return {};
+  const std::optional<double> now = measured(last_->cores);
+  if (!now) return {};
+  const double unit = *now / times[static_cast<std::size_t>(last_->cores) - 1];
+  for (double& time : times) time *= unit;
+  return times;
+}
+
+}  // namespace optile::daemon

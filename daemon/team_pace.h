@@ -1,0 +1,38 @@
+// How fast a program gets on whose teams nothing resizes: its own regions begun a second, by the
+// cores that it had. What its lease is worth is told from that, since there is no op to time at
+// another width. Pure; the daemon's one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace optile::daemon {
+
+class TeamPace {
+ public:
+  // About once a second. `regions`: begun so far; `cores`: that it has now, whole ones. A second in
+  // which the number of cores changed, or in which it began none, says nothing.
+  void look(std::chrono::milliseconds now, uint64_t regions, int cores);
+
+  // Seconds of a region (not of a step, but as good for comparing) with these cores: the median of
+  // the latest looks; nullopt until there are enough.
+  std::optional<double> measured(int cores) const;
+  // Predicted with 1 … `most` cores for teams of `threads`, from what was measured where it runs
+  // now. Empty until then.
+  std::vector<double> predicted(int threads, int most) const;
+
+ private:
+  struct Look {
+    std::chrono::milliseconds at{0};
+    uint64_t regions = 0;
+    int cores = 0;
+  };
+  std::optional<Look> last_;
+  std::map<int, std::deque<double>> paces_;  // by cores, latest last
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,51 @@
+#include "daemon/team_pace.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+// `seconds` looks, one a second, at `each` regions a second.
+void run(TeamPace& pace, int& second, uint64_t& regions, int cores, uint64_t each, int seconds) {
+  for (int i = 0; i < seconds; ++i) {
+    pace.look(milliseconds(1000 * ++second), regions += each, cores);
+  }
+}
+
+TEST(TeamPaceTest, AFewLooksMakeAPace) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  run(pace, second, regions, 4, 100, 3);
+  EXPECT_FALSE(pace.measured(4));
+  EXPECT_TRUE(pace.predicted(4, 4).empty());
+  run(pace, second, regions, 4, 100, 1);
+  EXPECT_DOUBLE_EQ(pace.measured(4).value(), 0.01);
+  EXPECT_EQ(pace.predicted(4, 4), (std::vector<double>{0.04, 0.02, 0.02, 0.01}));
+}
+
+TEST(TeamPaceTest, EachNumberOfCoresHasItsOwn) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  run(pace, second, regions, 4, 100, 5);
+  run(pace, second, regions, 2, 10, 5);
+  EXPECT_DOUBLE_EQ(pace.measured(4).value(), 0.01);
+  EXPECT_DOUBLE_EQ(pace.measured(2).value(), 0.1);
+  EXPECT_DOUBLE_EQ(pace.predicted(4, 4)[3], 0.05) << "from where it runs now";
+}
+
+TEST(TeamPaceTest, APauseAndAHurryAreNoPace) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  run(pace, second, regions, 4, 100, 6);
+  run(pace, second, regions, 4, 0, 20);
+  run(pace, second, regions, 4, 5000, 1);
+  EXPECT_DOUBLE_EQ(pace.measured(4).value(), 0.01);
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,96 @@
+// Programs of OpenMP regions only, whose teams nothing resizes, beside others.
+#include "daemon/controller.h"
+#include "tests/daemon/controller_fixture.h"
+
+namespace optile::daemon {
+namespace {
+
+class TeamsTest : public ControllerTest {
+ protected:
+  struct Sweeps {
+    uint64_t id = 0;
+    ClientRegions regions;
+
+    void sweep(uint64_t times) { regions.client().header.progress += times; }
+    uint64_t wait_cap() const { return regions.plan().wait_cap; }
+  };
+
+  TeamsTest() {
+    leases_ = true;
+    make_controller();
+  }
+
+  Sweeps attach_sweeps(uint32_t threads) {
+    ClientMemory memory = ClientMemory::make().value();
+    const ClientMemory::Descriptors fds = memory.take_descriptors();
+    Sweeps sweeps;
+    sweeps.regions = ClientRegions(fds.plan.get(), fds.client.get());
+    sweeps.regions.begin(now_ns_, 0);
+    sweeps.regions.client().header.region_width = threads;
+    const uint32_t op = sweeps.regions.register_op(0x77, "region sweeps+0x10", "");
+    sweeps.regions.client().ops[op].flags = OPTILE_OP_REGION;
+    sweeps.id = controller_->arrive(hello("sweeps"), std::move(memory)).value();
+    controller_->drain();
+    return sweeps;
+  }
+
+  // So many seconds of a pace each.
+  void pass(int seconds, std::initializer_list<std::pair<Sweeps*, uint64_t>> paces) {
+    for (int i = 0; i < seconds; ++i) {
+      now_ns_ += 1000000000;
+      for (const auto& [sweeps, pace] : paces) sweeps->sweep(pace);
+      controller_->drain();
+      controller_->refresh_budgets();
+    }
+  }
+
+  std::size_t cores_of(uint64_t id) const {
+    return controller_->leases()->table().view(id)->granted.cores.size();
+  }
+};
+
+TEST_F(TeamsTest, ATeamWiderThanItsCoresDoesNotSpin) {
+  Sweeps first = attach_sweeps(4);
+  pass(2, {{&first, 100}});
+  EXPECT_EQ(first.wait_cap(), 0u) << "alone it waits as it wants";
+  const Sweeps second = attach_sweeps(2);
+  pass(1, {{&first, 50}});
+  ASSERT_LT(cores_of(first.id), 4u);
+  EXPECT_EQ(first.wait_cap(), 1u) << "less than a millisecond";
+  EXPECT_EQ(second.wait_cap(), 0u);
+  controller_->depart(second.id);
+  pass(1, {{&first, 100}});
+  EXPECT_EQ(first.wait_cap(), 0u);
+}
+
+TEST_F(TeamsTest, WhatAThirdCoreIsWorthIsMeasured) {
+  Sweeps first = attach_sweeps(4);
+  pass(8, {{&first, 100}});
+  Sweeps second = attach_sweeps(2);
+  pass(8, {{&first, 50}, {&second, 100}});
+  EXPECT_EQ(cores_of(first.id), 2u);
+  EXPECT_EQ(cores_of(second.id), 2u);
+  const auto progress = controller_->leases()->progress(first.id);
+  ASSERT_TRUE(progress);
+  EXPECT_TRUE(progress->measured);
+  EXPECT_NEAR(progress->value, 0.5, 1e-6);
+}
+
+TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
+  perfmodel::LaunchFacts facts;
+  facts.uses_openmp = true;
+  const ProgramKey program = {"/bin/sweeps", "/bin/sweeps", ""};
+  const auto width = [&](double share, bool starts) {
+    return controller_->launch_beside(facts, program, share, starts).width;
+  };
+  EXPECT_EQ(width(1, true), 0) << "everything, where nobody is";
+  EXPECT_EQ(width(1, false), 2) << "beside the one that is about to come";
+  EXPECT_EQ(width(3, false), 3);
+  EXPECT_EQ(width(0.001, false), 1);
+  facts.resizes_teams = true;
+  EXPECT_EQ(width(1, false), 0) << "its ops follow the lease";
+  EXPECT_TRUE(controller_->launch_beside(facts, program, 1, false).others);
+}
+
+}  // namespace
+}  // namespace optile::daemon
