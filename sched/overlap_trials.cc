@@ -47,7 +47,10 @@ void OverlapTrials::remember(OverlapVerdict verdict, uint64_t tick, uint64_t tic
   verdicts_.note(std::move(verdict), tick + ticks_left);
 }
 
-void OverlapTrials::forget(ClientId id) {
+void OverlapTrials::forget(ClientId id, uint64_t tick) {
+  if (run_ && run_->pair.overlap.has(id)) {
+    stop(tick, "client " + std::to_string(id) + " has gone");
+  }
   std::erase(left_alone_, id);
   std::erase_if(interrupted_, [id](const Run& run) { return run.pair.overlap.has(id); });
 }

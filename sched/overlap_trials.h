@@ -25,15 +25,15 @@ struct OverlapPolicy {
   double trial_share = 0.05;  // of the time, shared for the sake of a trial
   int least_rounds = 6;
   int most_rounds = 16;
-  int arm_steps = 3;  // of the slower one, and as long as these:
+  int arm_steps = 3;  // of the slower one, and and:
   uint64_t shortest_arm = 400;
   uint64_t longest_arm = 6000;     // longer ones end the trial: too slow to be judged
   uint64_t calm = 5000;            // nothing has changed for so long before a trial
   uint64_t calm_kept = 1000;       // and before a kept one goes on that something came between
   uint64_t first_control = 10000;  // under a kept sharing: apart for an arm; then twice as late, …
   uint64_t latest_control = 300000;
-  uint64_t believed = 7 * 24 * 3600000ULL;  // a settled verdict
-  uint64_t doubted = 24 * 3600000ULL;       // one of a single bad arm, or that never settled
+  uint64_t believed = UINT64_C(604800000);  // a settled verdict
+  uint64_t doubted = UINT64_C(86400000);    // one of a single bad arm, or that never settled
 };
 
 struct OverlapClient {
@@ -86,7 +86,7 @@ class OverlapTrials {
                               const std::optional<Overlap>& actual);
   // By hand: nothing with this client any more, and the end of what there is.
   void never_again(ClientId id) { left_alone_.push_back(id); }
-  void forget(ClientId id);  // it has left
+  void forget(ClientId id, uint64_t tick);  // it has left
 
   // Since the last call.
   std::vector<OverlapVerdict> take_verdicts();
