@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What two programs do to each other: alone, side by side on cores of their own, and on shared ones.
+"""What two programs do to each other: alone, side by side on own cores, and on shared ones.
 
     bench/pairs.py stream gemm --rounds 5
     bench/pairs.py lstm dcgan --blas openblas-pthread --seconds 12 --skip 4
