@@ -104,7 +104,7 @@ def forms(programs: Sequence[str], cores: Sequence[Tuple[int, ...]]) -> List[For
 class Runner:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        self._kernels = options.build / "bench" / "pairs" / "kernels"
+        self._kernels = options.build / "bin" / "kernels"
         self._base = settings.clean_environment(options.blas)
 
     def _environment(self, start: Start) -> Mapping[str, str]:

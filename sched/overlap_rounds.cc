@@ -11,7 +11,9 @@ namespace {
 constexpr std::array<double, 15> kStudent = {63.66, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36,
                                              3.25,  3.17, 3.11, 3.05, 3.01, 2.98, 2.95};
 constexpr double kNormal = 2.6;
-constexpr double kStepsToTell = 2;
+// What a change of masks and widths costs once must not pass for harm.
+constexpr double kStepsToTell = 3;
+constexpr uint64_t kTicksToTell = 100;
 
 }  // namespace
 
@@ -48,6 +50,7 @@ OverlapRates OverlapArm::rates() const {
 
 std::optional<std::size_t> OverlapArm::hurt(uint64_t tick, const OverlapRates& promised,
                                             double part) const {
+  if (tick - begun_ < kTicksToTell) return std::nullopt;
   for (std::size_t i = 0; i < promised.size(); ++i) {
     const double expected = promised[i] * static_cast<double>(tick - begun_);
     const uint64_t now = first_[i] ? last_[i].steps : at_begin_[i];

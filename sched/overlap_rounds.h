@@ -26,7 +26,7 @@ class OverlapArm {
   bool complete(uint64_t tick, int steps, uint64_t shortest) const;
   OverlapRates rates() const;  // of a complete one
   // The first that makes fewer steps than these rates promise, by more than this part and a step;
-  // told as soon as two steps should be over. nullopt: none does.
+  // told as soon as three steps and 100 ticks should be over. nullopt: none does.
   std::optional<std::size_t> hurt(uint64_t tick, const OverlapRates& promised, double part) const;
 
   bool shared() const { return shared_; }

@@ -112,7 +112,7 @@ TEST(OverlapTrials, WhoIsHurtEndsItAtOnce) {
   EXPECT_FALSE(world.verdicts_[0].pays);
   EXPECT_EQ(world.trials_.counters().aborted, 1u);
   EXPECT_EQ(world.verdicts_[0].rounds, 0);
-  // Two steps of 50 ms should have been over.
+  // Three steps of 50 ms should have been over.
   EXPECT_LE(world.lost_ticks_, 200u);
   EXPECT_NE(world.notes_.find("client 2 made far fewer steps"), std::string::npos) << world.notes_;
 }
