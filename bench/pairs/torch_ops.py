@@ -2,10 +2,11 @@
 """One kind of work in PyTorch for so many seconds, step after step: for pairs under optile, which
 steers ops and not bare OpenMP regions. Writes step ends, in seconds of the monotonic clock.
 
-    torch_ops.py stream|gemm|gaps SECONDS REPORT
+    torch_ops.py stream|gemm|gaps|pauses SECONDS REPORT
 
-stream: sums of arrays far beyond any cache. gemm: products of matrices that fit into one. gaps: such
-a product, then as long on one thread, so that most of its cores are idle half of the time.
+stream: sums of arrays far beyond any cache. gemm: products of matrices that fit into one. gaps:
+such a product, then as long on one thread, so that most of its cores are idle half of the time.
+pauses: a few products, then nothing for a while, as a program does that waits for its next input.
 """
 
 import json
@@ -18,6 +19,8 @@ import torch
 LARGE = 8 * 1024 * 1024  # floats
 SIDE = 512
 PRODUCTS = 12  # in a step
+FEW = 3
+PAUSE_SECONDS = 0.03  # not long enough to lend its cores
 SERIAL_ROUNDS = 60_000  # of a loop that is about as long
 
 
@@ -32,12 +35,12 @@ def stream() -> Callable[[], None]:
     return step
 
 
-def products() -> Callable[[], None]:
+def products(count: int = PRODUCTS) -> Callable[[], None]:
     a, b = torch.rand(SIDE, SIDE), torch.rand(SIDE, SIDE)
     c = torch.empty(SIDE, SIDE)
 
     def step() -> None:
-        for _ in range(PRODUCTS):
+        for _ in range(count):
             torch.mm(a, b, out=c)
         torch.relu(c)
 
@@ -56,8 +59,18 @@ def gaps() -> Callable[[], None]:
     return step
 
 
+def pauses() -> Callable[[], None]:
+    compute = products(FEW)
+
+    def step() -> None:
+        compute()
+        time.sleep(PAUSE_SECONDS)
+
+    return step
+
+
 KINDS: Dict[str, Callable[[], Callable[[], None]]] = {
-    "stream": stream, "gemm": products, "gaps": gaps,
+    "stream": stream, "gemm": products, "gaps": gaps, "pauses": pauses,
 }  # fmt: skip
 
 
