@@ -83,6 +83,7 @@ class Client {
   // Nothing is tuned for them.
   void set_lent(int cores);
   uint64_t progress() const { return reader_.progress(); }  // ops begun so far
+  uint32_t steps() const { return reader_.steps(); }        // begun so far, as the client tells
   tuner::Standing standing() const;
   // Threads of its regions where those are all that it has: nothing here changes their number.
   // 0 = none seen, or it has ops, which are steered one by one.
@@ -97,6 +98,9 @@ class Client {
   // Whether the process is stopped at this moment; it counts once no op has begun since the last
   // call.
   void set_process_stopped(bool stopped);
+
+  // At this moment: nobody wants it left alone, and it is not stopped.
+  bool may_be_changed() const { return shared_cores() != 0 && !stopped_ && !dying_; }
 
   // Some page of ours has set the masks of its threads.
   bool was_bound() const { return was_bound_; }

@@ -104,6 +104,10 @@ uint64_t ClientReader::progress() const {
   return optile_load64(&region_->header.progress);
 }
 
+uint32_t ClientReader::steps() const {
+  return optile_load32(&region_->header.steps);
+}
+
 std::optional<ClientHeader> ClientReader::header() const {
   const optile_client_header& shared = region_->header;
   if (optile_load32(&shared.magic) != OPTILE_ABI_MAGIC) return std::nullopt;

@@ -89,6 +89,7 @@ class ClientReader {
   // nullopt until the client has written a header of our version.
   std::optional<ClientHeader> header() const;
   uint64_t progress() const;  // ops begun, as the client tells; cheap
+  uint32_t steps() const;     // the same of steps
 
   // Takes note of how full the rings are. To be called before new_ops() and read(): what is in a
   // ring then was registered before.

@@ -13,6 +13,9 @@ namespace optile::daemon {
 // What to do about processes that are not attached and keep cores busy.
 enum class OtherLoad { kYield, kIgnore };
 
+// Whether pairs of programs may be tried on shared cores.
+enum class OverlapTry { kNever, kTry };
+
 struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
   std::string store;   // file, or ":memory:"
@@ -21,6 +24,7 @@ struct Config {
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
   OtherLoad other_load = OtherLoad::kYield;
+  OverlapTry overlap = OverlapTry::kNever;
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing
   bool per_user = false;       // at the usual place of a user's: steps back for the system daemon

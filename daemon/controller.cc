@@ -45,6 +45,7 @@ Controller::Controller(Dependencies dependencies)
       read_budget_(std::move(dependencies.read_budget)),
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
+      overlaps_(dependencies.overlaps),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
       batches_(clocks_.monotonic_ns) {
@@ -102,6 +103,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   surroundings_changed(id);
   expected_.came(wanted.program, since_start());
   lease_to(id);
+  recall_overlaps(id);
   next_drain_ = kProfilingPeriod;
   ++attached_;
   return id;
@@ -125,6 +127,7 @@ void Controller::depart(uint64_t id) {
   surroundings_changed(id);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
+  overlaps_.forget(id, since_start());
   decide_leases_soon();
   remember(std::move(view));
   flush(true);
@@ -135,6 +138,7 @@ void Controller::dying(uint64_t id) {
   if (found == clients_.end()) return;
   found->second.client->set_dying();
   if (leases_) leases_->leave(id);
+  overlaps_.forget(id, since_start());
   decide_leases_soon();
 }
 
@@ -231,10 +235,12 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
                                            ? std::vector<uint64_t>{0}
                                            : keys_of(OpSelection::parse(request.op), before);
     for (const uint64_t key : keys) place.client->undo(key);
+    if (request.op.empty()) overlaps_.never_again(id);
     if (keys.empty()) continue;
     undone.ops += changed_places(before, keys);
     undone.clients.push_back(before);
   }
+  look_for_overlaps();  // what was undone shares nothing from now on
   if (request.client != 0 && !known) {
     return base::Error{base::ErrorKind::kNotFound,
                        "no attached client has that number; see /v1/clients"};

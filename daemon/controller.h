@@ -18,6 +18,7 @@
 #include "daemon/expected_arrivals.h"
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
+#include "daemon/overlaps.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
 #include "daemon/team_pace.h"
@@ -57,6 +58,7 @@ class Controller {
     std::function<Store*(unsigned uid)> store_of = {};
     // Calls it when what is at hand is dealt with: many who come or go are decided about once.
     std::function<void(std::function<void()>)> later = {};
+    bool overlaps = false;  // pairs may be tried on shared cores
   };
   explicit Controller(Dependencies dependencies);
 
@@ -123,6 +125,7 @@ class Controller {
   // Null where clients get none.
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
   const LeaseHistory& lease_history() const { return lease_history_; }
+  const Overlaps& overlaps() const { return overlaps_; }
   Store& store() { return *store_; }
   Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
@@ -168,6 +171,8 @@ class Controller {
   static void lend(Place& place);
   void decide_leases();
   void decide_leases_soon();
+  void look_for_overlaps();
+  void recall_overlaps(uint64_t id);
   std::chrono::milliseconds since_start() const;
   base::Status room_for(const Hello& hello) const;
   void remember(ClientView view);
@@ -191,6 +196,7 @@ class Controller {
   std::optional<Leases> leases_;
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
+  Overlaps overlaps_;
   UserBounds bounds_;
   std::function<void(const std::string& line)> say_;  // never empty
   std::deque<ClientView> finished_;                   // newest first

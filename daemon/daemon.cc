@@ -121,7 +121,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       },
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
       load_reader(config_), store_of_user(),
-      [this](std::function<void()> decide) { boost::asio::post(io_, std::move(decide)); }});
+      [this](std::function<void()> decide) { boost::asio::post(io_, std::move(decide)); },
+      config_.overlap == OverlapTry::kTry});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

@@ -175,6 +175,10 @@ Status Database::prepare(const std::string& path, const Identity& identity) {
       return fail("cannot make the store's tables");
     }
   }
+  if (identity.additions != nullptr &&
+      sqlite3_exec(handle_, identity.additions, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return fail("cannot make the store's tables");
+  }
   return run("COMMIT");
 }
 

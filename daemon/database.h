@@ -39,6 +39,8 @@ class Database {
     int32_t application_id = 0;
     int schema_version = 0;
     const char* schema = nullptr;  // statements that make it
+    // And what later versions added, which an older one does not mind; run at every opening.
+    const char* additions = nullptr;
   };
   // ":memory:" for none on disk. Checks a file that exists (identity, quick_check), makes the
   // schema in a new one, and makes sure that it can be written. WAL unless it lies on a network

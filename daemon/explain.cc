@@ -121,6 +121,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
                                   ? ""
                                   : "not held to cores: " + client.hello.unseen +
                                         "; its widths are tuned, and it counts as load of others");
+  json["overlap"] = text_or_null(controller.overlaps().text(client.id));
   json["cap"] = client.own_width_cap == 0 ? Json(session.own_width) : Json(client.own_width_cap);
   return json;
 }

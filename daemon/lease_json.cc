@@ -94,7 +94,8 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
     return sched::units_of(controller.machine(), controller.leases()->table().budget(), cores);
   };
   return {{"cores", view.granted.cores},
-          {"units", units(view.granted.cores)},
+          {"units", sched::units_of(controller.machine(), controller.leases()->table().budget(),
+                                    view.granted)},
           {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
           {"target",
            {{"cores", view.target.cores},
@@ -108,11 +109,40 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"weight", view.weight},
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
+          {"shared", view.granted.shared},
+          {"partner", view.granted.shared.empty() ? Json(nullptr) : Json(view.granted.partner)},
           {"paused", view.paused},
           {"pinned", view.pinned},
           {"late", view.late},
           {"bound", view.bound},
           {"reason", view.reason}};
+}
+
+// What two clients share, or are tried on, and what trials came to so far.
+Json overlap_json(const Overlaps& overlaps) {
+  const sched::OverlapCounters& counters = overlaps.counters();
+  Json json = {{"enabled", overlaps.enabled()},
+               {"trials", counters.trials},
+               {"kept", counters.kept},
+               {"lost", counters.lost},
+               {"aborted", counters.aborted},
+               {"interrupted", counters.interrupted},
+               {"undone", counters.undone},
+               {"trial_seconds", static_cast<double>(counters.trial_ticks) / 1e3},
+               {"now", nullptr}};
+  const std::optional<sched::OverlapView> now = overlaps.view();
+  if (!now) return json;
+  const sched::OverlapEstimate& seen = now->estimate;
+  const bool known = seen.rounds > 1;
+  json["now"] = {{"clients", {now->overlap.first, now->overlap.second}},
+                 {"cores", now->overlap.cores},
+                 {"state", now->kept ? "kept" : "tried"},
+                 {"shared_now", now->shared_now},
+                 {"rounds", seen.rounds},
+                 {"gain", known ? Json(seen.gain) : Json(nullptr)},
+                 {"low", known ? Json(seen.low) : Json(nullptr)},
+                 {"high", known ? Json(seen.high) : Json(nullptr)}};
+  return json;
 }
 
 // Why an attached client has no lease, as half a sentence; in the order of what weighs most.
@@ -164,6 +194,7 @@ Json leases_json(const Controller& controller,
           {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
+          {"overlaps", overlap_json(controller.overlaps())},
           {"cause", leases == nullptr ? "" : leases->table().cause()},
           {"changes", counters.changes},
           {"cores_granted", counters.cores_granted},

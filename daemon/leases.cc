@@ -111,6 +111,8 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   if (found == clients_.end()) return;
   Client& known = found->second;
   known.settled = settled;
+  // On shared cores it measured its partner as well.
+  if (known.shared && !known.progress.empty()) return;
   if (settled && measured > 0 && known.granted > 0 && known.lent == 0)
     known.measured[known.granted] = measured;
   std::vector<double> seconds = predicted;
@@ -203,14 +205,39 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   if (patient && !must_decide_) return granted;
   must_decide_ = false;
   tell_curves();
+  const std::size_t before = granted.size();
+  carry_out(now, granted);
+  if (granted.size() != before) changed_at_ = now;
+  return granted;
+}
+
+void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
   for (int round = 0; round < kMostRounds; ++round) {
     const std::vector<sched::LeaseChange> changes =
         table_.decide(static_cast<uint64_t>(std::max<int64_t>(0, now.count())));
     if (changes.empty()) break;
     for (const sched::LeaseChange& change : changes) apply(change, granted);
-    changed_at_ = now;
   }
+}
+
+std::vector<Leases::Granted> Leases::overlap(const std::optional<sched::Overlap>& wanted,
+                                             const std::string& why, milliseconds now) {
+  std::vector<Granted> granted;
+  if (wanted == table_.overlap()) return granted;
+  table_.end_overlap(why);
+  carry_out(now, granted);
+  if (wanted && table_.overlap(*wanted, why).ok()) carry_out(now, granted);
   return granted;
+}
+
+std::vector<double> Leases::curve(uint64_t client) const {
+  const auto found = clients_.find(client);
+  return found == clients_.end() ? std::vector<double>{} : found->second.progress;
+}
+
+bool Leases::is_rank(uint64_t client) const {
+  const auto found = clients_.find(client);
+  return found != clients_.end() && found->second.weight.ranks > 1;
 }
 
 void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& granted) {
@@ -223,11 +250,15 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
     return;
   }
   client.lent = lent_to(change.id);
+  const int before = client.granted;
   client.granted =
       change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size()) - client.lent;
+  const bool shares = !change.lease.shared.empty();
+  client.shared = shares || (client.shared && client.granted == before);
   Granted one;
   one.client = change.id;
-  one.units = sched::units_of(table_.machine(), table_.budget(), change.lease.cores);
+  one.passing = client.granted == before && (shares || !change.before.shared.empty());
+  one.units = sched::units_of(table_.machine(), table_.budget(), change.lease);
   const std::vector<int> mask = needs_no_mask(change) ? std::vector<int>{} : one.units;
   // Of turns only the fraction may have changed.
   if (!client.confined || mask != client.units) {
@@ -249,7 +280,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
 // With all cores there is nothing to confine it from. Beside others that nobody confines, the
 // kernel knows better where it finds room: there the width alone follows the lease.
 bool Leases::needs_no_mask(const sched::LeaseChange& change) const {
-  if (change.lease.fraction < 1) return false;
+  if (change.lease.fraction < 1 || !change.lease.shared.empty()) return false;
   if (change.lease.cores == sched::budget_cores(table_.machine(), table_.budget())) return true;
   if (clients_.size() != 1 || change.last) return change.last;
   const std::optional<sched::LeaseView> lease = table_.view(change.id);
@@ -260,8 +291,9 @@ int Leases::lent_to(uint64_t client) const {
   const std::optional<sched::LeaseView> lease = table_.view(client);
   if (!lease || lease->claim <= 0) return 0;
   // As many of them as it has already.
-  return std::clamp(static_cast<int>(lease->granted.cores.size()) - lease->claim, 0,
-                    lease->borrowed);
+  const auto guest = static_cast<int>(lease->guest.size());
+  return guest + std::clamp(static_cast<int>(lease->granted.cores.size()) - guest - lease->claim, 0,
+                            lease->borrowed);
 }
 
 std::optional<Leases::Progress> Leases::progress(uint64_t client) const {

@@ -72,12 +72,22 @@ class Leases {
     uint64_t client = 0;
     std::vector<int> units;  // os indices; empty: no lease yet, one core in turns
     int cores = 1;           // whole ones, without those that others lend it
-    int lent = 0;            // cores of others that wait
+    int lent = 0;            // cores of others that wait, or that share them with it
     bool last = false;       // it was detached: no lease any more
+    bool passing = false;    // it has its own as before; what it shares comes and goes
     std::string reason;
   };
   // What changed since the last call. `now`: since whenever, never going back.
   std::vector<Granted> decide(std::chrono::milliseconds now);
+  // Two that share cores from now on, or nobody, by LeaseTable::overlap(); what changed.
+  std::vector<Granted> overlap(const std::optional<sched::Overlap>& wanted, const std::string& why,
+                               std::chrono::milliseconds now);
+  // Throughput with 1, 2, … cores over that alone at its own best; empty: unknown.
+  std::vector<double> curve(uint64_t client) const;
+  // No session searches, and nothing waits to be decided.
+  bool calm() const { return !must_decide_ && !someone_searches(); }
+  // One of several ranks, which wait for each other.
+  bool is_rank(uint64_t client) const;
   // Threads that appeared since.
   void confine_again();
 
@@ -106,11 +116,13 @@ class Leases {
     bool waits = false;
     bool confined = false;  // to `units`; none: to what it came with
     int lent = 0;
+    bool shared = false;  // cores, since it was granted so many: its steps measure something else
     LeaseParty party;
     LeaseWeight weight;
   };
   void weigh();
   base::Status heard(base::Status status);
+  void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   void tell_curves();
   bool someone_searches() const;

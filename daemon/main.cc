@@ -22,6 +22,7 @@ namespace {
 using optile::daemon::Config;
 using optile::daemon::Daemon;
 using optile::daemon::OtherLoad;
+using optile::daemon::OverlapTry;
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -107,6 +108,12 @@ int main(int argc, char** argv) {
       ->envname("OPTILE_OTHER_LOAD")
       ->transform(CLI::CheckedTransformer(std::map<std::string, OtherLoad>{
           {"yield", OtherLoad::kYield}, {"ignore", OtherLoad::kIgnore}}));
+  app.add_option("--overlap", config.overlap,
+                 "try: let two programs share cores where that is measured to pay; never (default)")
+      ->option_text("try|never")
+      ->envname("OPTILE_OVERLAP")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, OverlapTry>{
+          {"try", OverlapTry::kTry}, {"never", OverlapTry::kNever}}));
   app.add_option("--log", config.log, "Log file; by default beside the socket")
       ->option_text("FILE");
   app.add_option("--metrics-listen", config.metrics.listen,

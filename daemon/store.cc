@@ -12,6 +12,7 @@
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
 #include "daemon/store_file.h"
+#include "daemon/store_overlaps.h"
 #include "daemon/store_values.h"
 
 namespace optile::daemon {
@@ -79,7 +80,7 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  return {kApplicationId, kSchemaVersion, kSchema};
+  return {kApplicationId, kSchemaVersion, kSchema, kOverlapSchema};
 }
 
 bool same_program(const UndoRecord& record, const Conditions& conditions) {
@@ -251,6 +252,9 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const LaunchRecord& record : batch.launches) {
       if (Status status = write_launch(database, record); !status.ok()) return status;
+    }
+    for (const OverlapRecord& record : batch.overlaps) {
+      if (Status status = write_overlap(database, record); !status.ok()) return status;
     }
     if (Status status = prune(database); !status.ok()) return status;
     return database.run("COMMIT");

@@ -14,6 +14,7 @@
 #include "bindings/abi/layout.h"
 #include "daemon/database.h"
 #include "perfmodel/launch_plan.h"
+#include "sched/overlap_verdicts.h"
 #include "tuner/session.h"
 
 namespace optile::daemon {
@@ -68,6 +69,14 @@ struct UndoRecord {
   int64_t when = 0;
 };
 
+// What sharing cores gained or cost two programs.
+struct OverlapRecord {
+  std::string machine;
+  sched::OverlapVerdict verdict;
+  int64_t when = 0;
+  int64_t believed_until = 0;
+};
+
 // Written in one transaction: all of it or nothing. What is forgotten or undone goes first.
 struct StoreBatch {
   std::vector<SettledRecord> settled;
@@ -75,9 +84,11 @@ struct StoreBatch {
   std::vector<LaunchRecord> launches;
   std::vector<Conditions> forgotten{};  // plans that lost
   std::vector<UndoRecord> undone{};
+  std::vector<OverlapRecord> overlaps{};
 
   std::size_t size() const {
-    return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size();
+    return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
+           overlaps.size();
   }
   bool empty() const { return size() == 0; }
 };
@@ -129,6 +140,8 @@ class Store {
   // where they have no run those of its latest run. The executable is not compared: a launcher
   // knows it by another path than the program does.
   std::vector<RunRecord> find_runs(const Conditions& conditions);
+  // All pairs in which that program (sched::OverlapKey) takes part, newest first.
+  std::vector<OverlapRecord> find_overlaps(const std::string& machine, const std::string& program);
   // By key, or where `key` is 0 by the begin of the op's name. At most `limit`, newest first.
   std::vector<FoundProfile> find_profiles(const std::string& machine, uint64_t key,
                                           const std::string& name_prefix, int limit);

@@ -20,6 +20,10 @@ std::vector<int> budget_cores(const perfmodel::Machine& machine, const perfmodel
 std::vector<int> units_of(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
                           const std::vector<int>& cores);
 
+// The same of a lease: of a shared core with several hardware threads each of the two has half.
+std::vector<int> units_of(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
+                          const Lease& lease);
+
 struct CoreWish {
   ClientId id = 0;
   int count = 0;

@@ -16,20 +16,32 @@ void CoreLedger::remove(ClientId id) {
 
 double CoreLedger::used(int core) const {
   double sum = 0;
-  for (const auto& [user, fraction] : users_[static_cast<std::size_t>(core)]) sum += fraction;
-  return sum;
+  for (const auto& [user, use] : users_[static_cast<std::size_t>(core)]) sum += use.fraction;
+  return std::min(1.0, sum);
 }
 
-double CoreLedger::room(ClientId id, int core) const {
+bool CoreLedger::shares_any() const {
+  return std::any_of(users_.begin(), users_.end(), [](const auto& users) {
+    return std::any_of(users.begin(), users.end(),
+                       [](const auto& one) { return one.second.partner != 0; });
+  });
+}
+
+double CoreLedger::room(ClientId id, int core, ClientId partner) const {
   const auto& users = users_[static_cast<std::size_t>(core)];
   double sum = 0;
-  for (const auto& [user, fraction] : users) sum += user == id ? 0.0 : fraction;
+  for (const auto& [user, use] : users) {
+    if (user == id || (user == partner && use.partner == id)) continue;
+    sum += use.fraction;
+  }
   return std::max(0.0, 1.0 - sum);
 }
 
 bool CoreLedger::fits(ClientId id, const Lease& lease) const {
-  return std::all_of(lease.cores.begin(), lease.cores.end(),
-                     [&](int core) { return room(id, core) >= lease.fraction - kSameFraction; });
+  return std::all_of(lease.cores.begin(), lease.cores.end(), [&](int core) {
+    const ClientId partner = lease.shares(core) ? lease.partner : 0;
+    return room(id, core, partner) >= lease.fraction - kSameFraction;
+  });
 }
 
 uint64_t CoreLedger::send(ClientId id, Lease lease, uint64_t tick) {
@@ -62,14 +74,25 @@ const Lease& CoreLedger::granted(ClientId id) const {
 }
 
 std::map<int, double> CoreLedger::held(ClientId id) const {
-  const Account& account = accounts_.at(id);
   std::map<int, double> held;
-  const auto add = [&held](const Lease& lease) {
-    for (int core : lease.cores) held[core] = std::max(held[core], lease.fraction);
+  for (const auto& [core, use] : uses(accounts_.at(id))) held[core] = use.fraction;
+  return held;
+}
+
+std::map<int, CoreLedger::Use> CoreLedger::uses(const Account& account) {
+  std::map<int, Use> uses;
+  const auto add = [&uses](const Lease& lease) {
+    for (int core : lease.cores) {
+      const ClientId partner = lease.shares(core) ? lease.partner : 0;
+      const auto [found, fresh] = uses.try_emplace(core, Use{lease.fraction, partner});
+      Use& use = found->second;
+      use.fraction = std::max(use.fraction, lease.fraction);
+      if (!fresh && use.partner != partner) use.partner = 0;
+    }
   };
   add(account.confirmed);
   for (const Sent& sent : account.sent) add(sent.lease);
-  return held;
+  return uses;
 }
 
 std::size_t CoreLedger::unconfirmed(ClientId id) const {
@@ -83,7 +106,7 @@ std::optional<uint64_t> CoreLedger::owes_since(ClientId id) const {
 }
 
 std::optional<ClientId> CoreLedger::other_user(ClientId id, int core) const {
-  for (const auto& [user, fraction] : users_[static_cast<std::size_t>(core)]) {
+  for (const auto& [user, use] : users_[static_cast<std::size_t>(core)]) {
     if (user != id) return user;
   }
   return std::nullopt;
@@ -93,8 +116,8 @@ void CoreLedger::count(ClientId id) {
   Account& account = accounts_.at(id);
   for (int core : account.counted) users_[static_cast<std::size_t>(core)].erase(id);
   account.counted.clear();
-  for (const auto& [core, fraction] : held(id)) {
-    users_[static_cast<std::size_t>(core)][id] = fraction;
+  for (const auto& [core, use] : uses(account)) {
+    users_[static_cast<std::size_t>(core)][id] = use;
     account.counted.push_back(core);
   }
 }

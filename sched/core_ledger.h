@@ -24,8 +24,9 @@ class CoreLedger {
   void add(ClientId id);
   void remove(ClientId id);  // gone: all it had is free at once
 
-  // The part of a core that nobody else may be using.
-  double room(ClientId id, int core) const;
+  // The part of a core that nobody else may be using; `partner`, where it was told by everything
+  // that counts that it shares this core with `id`, is let pass.
+  double room(ClientId id, int core, ClientId partner = 0) const;
   bool fits(ClientId id, const Lease& lease) const;
 
   // The lease counts from now on, and all older ones do so until it is confirmed. It has to fit.
@@ -42,7 +43,8 @@ class CoreLedger {
   std::optional<uint64_t> owes_since(ClientId id) const;  // tick of the oldest unconfirmed one
   // Somebody else that may be using this core; nullopt when nobody does.
   std::optional<ClientId> other_user(ClientId id, int core) const;
-  double used(int core) const;  // sum of fractions
+  double used(int core) const;  // sum of fractions; of a shared core 1
+  bool shares_any() const;      // some client may be using a core together with another
 
  private:
   struct Sent {
@@ -55,10 +57,15 @@ class CoreLedger {
     std::deque<Sent> sent;
     std::vector<int> counted;  // cores on which users_ has it
   };
+  struct Use {
+    double fraction = 0;
+    ClientId partner = 0;  // in all leases that count; 0: one of them says nothing of sharing
+  };
   void count(ClientId id);
+  static std::map<int, Use> uses(const Account& account);
 
   std::map<ClientId, Account> accounts_;
-  std::vector<std::map<ClientId, double>> users_;  // by core
+  std::vector<std::map<ClientId, Use>> users_;  // by core
   uint64_t last_sequence_ = 0;
 };
 

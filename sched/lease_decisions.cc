@@ -34,18 +34,39 @@ std::string size_of(const Lease& lease) {
 }
 
 bool same(const Lease& a, const Lease& b) {
-  return a.cores == b.cores && (a.empty() || std::abs(a.fraction - b.fraction) <= kSameFraction);
+  return a.cores == b.cores && a.shared == b.shared && a.partner == b.partner &&
+         (a.empty() || std::abs(a.fraction - b.fraction) <= kSameFraction);
 }
 
 bool has(const Lease& lease, int core) {
   return std::binary_search(lease.cores.begin(), lease.cores.end(), core);
 }
 
-// Whether `next` asks for nothing that `before` did not have.
+// Whether `next` asks for nothing that `before` did not have. A core to oneself is more than a
+// shared one.
 bool only_gives_up(const Lease& before, const Lease& next) {
   return next.empty() || (next.fraction <= before.fraction + kSameFraction &&
-                          std::all_of(next.cores.begin(), next.cores.end(),
-                                      [&before](int core) { return has(before, core); }));
+                          std::all_of(next.cores.begin(), next.cores.end(), [&](int core) {
+                            return has(before, core) && (next.shares(core) || !before.shares(core));
+                          }));
+}
+
+// A granted lease without what is somebody else's by the plan.
+Lease own_part(Lease granted, const Lease& target) {
+  std::erase_if(granted.cores,
+                [&](int core) { return granted.shares(core) && !has(target, core); });
+  granted.shared.clear();
+  granted.partner = 0;
+  return granted;
+}
+
+Lease part_of(const Lease& lease, int core) {
+  Lease part{{core}, lease.fraction};
+  if (lease.shares(core)) {
+    part.shared = {core};
+    part.partner = lease.partner;
+  }
+  return part;
 }
 
 double progress_with(const LeaseDemand& demand, int cores) {
@@ -92,7 +113,8 @@ void LeaseTable::mark_late(uint64_t tick) {
       continue;
     }
     client.late = true;
-    if (!client.detached) client.target = ledger_.granted(id);
+    end_overlap(name(id) + " does not answer");
+    if (!client.detached) client.target = own_part(ledger_.granted(id), client.target);
     ++counters_.late;
     because(name(id) + " does not answer");
   }
@@ -109,6 +131,10 @@ PlanClient LeaseTable::plan_client(ClientId id, const Client& client) const {
   made.fixed = client.late || client.revoked || client.detached || (paused && client.pin.empty());
   if (!made.fixed) return made;
   made.occupied = ledger_.held(id);
+  // What it is still a guest on is its partner's.
+  for (int core : ledger_.granted(id).shared) {
+    if (!has(client.target, core)) made.occupied.erase(core);
+  }
   for (int core : client.target.cores) {
     double& fraction = made.occupied[core];
     fraction = std::max(fraction, client.target.fraction);
@@ -139,7 +165,9 @@ void LeaseTable::plan() {
     demand.claimed = in_pool ? lease.claim : own;
     demand.used = used;
     if (!demand.idle) client.home.clear();
-    kept = kept && same(client.target, lease.target);
+    const bool as_before = same(client.target, lease.target);
+    if (!as_before && overlap_ && overlap_->has(lease.id)) end_overlap("cores were divided anew");
+    kept = kept && as_before;
     client.target = lease.target;
     // The budget took all of a paused lease: next time it is planned like any other.
     stale_ = stale_ || (client.paused && clients[i].fixed && client.target.empty());
@@ -152,19 +180,30 @@ void LeaseTable::plan() {
 // As much of the target as nobody else may be using. A client that could have none of it keeps one
 // core meanwhile.
 Lease LeaseTable::next_lease(ClientId id, const Client& client) const {
-  const Lease& target = client.target;
+  const Lease target = wanted(id, client);
+  const Lease& granted = ledger_.granted(id);
   Lease next;
   next.fraction = target.fraction;
+  const auto take = [&](int core, const Lease& like) {
+    next.cores.push_back(core);
+    if (!like.shares(core)) return;
+    next.shared.push_back(core);
+    next.partner = like.partner;
+    next.upper = like.upper;
+  };
   for (int core : target.cores) {
-    if (ledger_.fits(id, {{core}, target.fraction})) next.cores.push_back(core);
+    if (ledger_.fits(id, part_of(target, core))) {
+      take(core, target);
+    } else if (granted.shares(core) && target.fraction >= 1.0) {
+      take(core, granted);  // its guest has not gone yet
+    }
   }
-  const Lease& granted = ledger_.granted(id);
   if (!next.empty()) return next;
   if (target.empty() || granted.empty()) return {};
   const auto shared = std::find_if(granted.cores.begin(), granted.cores.end(),
                                    [&target](int core) { return has(target, core); });
   const bool stays = shared != granted.cores.end();
-  next.cores = {stays ? *shared : granted.cores.front()};
+  take(stays ? *shared : granted.cores.front(), granted);
   next.fraction = stays ? std::min(granted.fraction, target.fraction) : granted.fraction;
   return next;
 }
@@ -212,6 +251,12 @@ void LeaseTable::break_deadlock(uint64_t tick, std::vector<LeaseChange>& changes
 std::string LeaseTable::reason_for(ClientId id, const Client& client, const Lease& before,
                                    const Lease& next) const {
   std::string reason = name(id) + " from " + size_of(before) + " to " + size_of(next);
+  if (!next.shared.empty() || !before.shared.empty()) {
+    const ClientId partner = next.shared.empty() ? before.partner : next.partner;
+    const std::size_t count = std::max(next.shared.size(), before.shared.size());
+    return reason + (next.shared.empty() ? ", no longer sharing " : ", sharing ") +
+           std::to_string(count) + " with " + name(partner) + ": " + overlap_cause_;
+  }
   for (int core : client.target.cores) {
     if (has(next, core)) continue;
     reason += " of " + size_of(client.target);

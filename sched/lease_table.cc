@@ -73,6 +73,7 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
   client.demand.priority = priority;
   clients_[id] = std::move(client);
   ledger_.add(id);
+  end_overlap(name(id) + " arrived");
   because(name(id) + " arrived");
   return {};
 }
@@ -80,6 +81,7 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
 Status LeaseTable::leave(ClientId id) {
   if (clients_.erase(id) == 0) return find(id).status();
   ledger_.remove(id);
+  end_overlap(name(id) + " left");
   because(name(id) + " left");
   return {};
 }
@@ -114,6 +116,7 @@ Status LeaseTable::wait(ClientId id) {
       if (!of_others.contains(core)) client.home.push_back(core);
     }
   }
+  end_overlap(name(id) + " waits");
   because(name(id) + " waits");
   return {};
 }
@@ -123,6 +126,7 @@ Status LeaseTable::wake(ClientId id) {
   if (!client.ok()) return client.status();
   if (!client.value()->demand.idle) return {};
   client.value()->demand.idle = false;
+  end_overlap(name(id) + " woke");
   because(name(id) + " woke");
   return {};
 }
@@ -147,6 +151,7 @@ Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
 Status LeaseTable::set_budget(perfmodel::Budget budget) {
   if (budget == budget_) return {};
   budget_ = std::move(budget);
+  end_overlap("the budget changed");
   because("the budget is now " + std::to_string(budget_.cores) +
           (budget_.cores == 1 ? " core" : " cores"));
   return {};
@@ -165,6 +170,7 @@ Status LeaseTable::bound(ClientId id, std::vector<int> cores) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->bound = std::move(cores);
+  end_overlap(name(id) + " is bound");
   stale_ = true;
   return {};
 }
@@ -174,6 +180,7 @@ Status LeaseTable::share(ClientId id, double weight) {
   if (!client.ok()) return client.status();
   if (!possible_weight(weight)) return weight_error(weight);
   client.value()->demand.weight = weight;
+  end_overlap("a word of the user");
   because("the user set the share of " + name(id) + " to " + number(weight));
   return {};
 }
@@ -216,6 +223,7 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
                  "that would leave nothing for other clients; pin to fewer cores"};
   }
   client.value()->pin = std::move(cores);
+  end_overlap("a word of the user");
   because("the user pinned " + name(id));
   return {};
 }
@@ -224,6 +232,7 @@ Status LeaseTable::unpin(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->pin.clear();
+  end_overlap("a word of the user");
   because("the user took back the pin of " + name(id));
   return {};
 }
@@ -232,6 +241,7 @@ Status LeaseTable::pause(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->paused = true;
+  end_overlap("a word of the user");
   because("the user paused " + name(id));
   return {};
 }
@@ -240,6 +250,7 @@ Status LeaseTable::resume(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->paused = false;
+  end_overlap("a word of the user");
   because("the user resumed " + name(id));
   return {};
 }
@@ -249,6 +260,7 @@ Status LeaseTable::detach(ClientId id) {
   if (!client.ok()) return client.status();
   client.value()->detached = true;
   client.value()->target = {};
+  end_overlap("a word of the user");
   because("the user detached " + name(id));
   return {};
 }
@@ -264,6 +276,7 @@ Status LeaseTable::revoke(ClientId id) {
   client.home.clear();
   ledger_.take_back(id);
   ++counters_.revoked;
+  end_overlap(name(id) + " was revoked");
   because(name(id) + " was revoked");
   return {};
 }
@@ -298,6 +311,10 @@ LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
   view.late = client.late;
   view.revoked = client.revoked;
   if (client.demand.idle) view.lends = client.home;
+  for (int core : view.granted.shared) {
+    const auto& own = client.target.cores;
+    if (!std::binary_search(own.begin(), own.end(), core)) view.guest.push_back(core);
+  }
   view.reason = client.reason;
   return view;
 }

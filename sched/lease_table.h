@@ -2,8 +2,9 @@
 // descriptors, driven by the daemon's loop; one thread. Time is ticks of whatever length the caller
 // chooses, passed in.
 //
-// A core is never with two clients, not even for a moment: a lease grows only by cores that nobody
-// may be using, that is, whose former user confirmed a lease without them, left, or was revoked.
+// A core is never with two clients, not even for a moment, unless both were told that they share it
+// (overlap()): a lease grows only by cores that nobody may be using, that is, whose former user
+// confirmed a lease without them, left, or was revoked.
 // Leases taken in turns add up to one core at most by the same rule.
 #pragma once
 
@@ -49,6 +50,7 @@ struct LeaseView {
   bool bound = false;      // by whoever started it
   bool late = false;       // did not confirm in time; its cores stay counted
   bool revoked = false;    // its cores were taken without its word
+  std::vector<int> guest;  // of granted: cores that are its partner's by the plan
   std::vector<int> lends;  // cores that go back to it when it wakes
   std::string reason;      // of the last change
 };
@@ -63,6 +65,7 @@ struct LeaseCounters {
   uint64_t revoked = 0;
   uint64_t emptied = 0;  // leases taken whole for a moment, because clients waited for each other
   uint64_t operations = 0;
+  uint64_t overlaps = 0;  // begun
 };
 
 struct LeaseSettings {
@@ -104,6 +107,14 @@ class LeaseTable {
   // it. It is planned for again once it confirms the empty lease that the next decide() sends.
   base::Status revoke(ClientId id);
 
+  // From the next decide() on these two share cores of either, until end_overlap(), any word of the
+  // user, anybody who comes, leaves, waits, wakes or is late, another budget, or a plan that gives
+  // one of the two other cores. kUnavailable: another overlap is not over yet, or one of the two is
+  // not in whole, calm possession of its lease. kInvalid: these cores are not theirs to share.
+  base::Status overlap(Overlap overlap, std::string why);
+  void end_overlap(const std::string& why);
+  const std::optional<Overlap>& overlap() const { return overlap_; }
+
   // What to send now, those that only give up first. `tick` never goes back.
   std::vector<LeaseChange> decide(uint64_t tick);
 
@@ -139,6 +150,8 @@ class LeaseTable {
   void mark_late(uint64_t tick);
   PlanClient plan_client(ClientId id, const Client& client) const;
   void plan();
+  Lease wanted(ClientId id, const Client& client) const;
+  base::Status can_overlap(ClientId id, const Overlap& overlap) const;
   Lease next_lease(ClientId id, const Client& client) const;
   void send(ClientId id, Client& client, Lease next, uint64_t tick,
             std::vector<LeaseChange>& changes);
@@ -154,6 +167,8 @@ class LeaseTable {
   std::vector<std::string> causes_;  // since the last plan
   bool stale_ = false;               // a plan is due
   std::string cause_;                // of the plan in force
+  std::optional<Overlap> overlap_;
+  std::string overlap_cause_;  // of its begin, or of its end
   LeaseCounters counters_;
 };
 

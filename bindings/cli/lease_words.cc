@@ -43,6 +43,7 @@ std::string state_of(const Json& lease) {
     state += (state.empty() ? "" : ",") + std::string(word);
   }
   if (number_of(lease, "borrowed") > 0) state += state.empty() ? "borrows" : ",borrows";
+  if (!list_of(lease, "shared").empty()) state += state.empty() ? "shares" : ",shares";
   return state.empty() ? "-" : state;
 }
 

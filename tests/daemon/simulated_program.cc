@@ -41,13 +41,19 @@ const optile_plan_entry* SimulatedProgram::find(uint64_t key, uint64_t context) 
   return nullptr;
 }
 
+// A lease or a budget bounds it.
+int SimulatedProgram::own_width() const {
+  const int cap = page_ == nullptr ? 0 : static_cast<int>(page_->own_width_cap);
+  return cap == 0 ? own_width_ : std::min(cap, own_width_);
+}
+
 int SimulatedProgram::width_for(uint64_t key) const {
   if (page_ == nullptr) return own_width_;
   const optile_plan_entry* entry = find(key, context_);
   if (entry == nullptr) entry = find(key, 0);
-  if (entry == nullptr || (entry->flags & OPTILE_ENTRY_LEAVE) != 0) return own_width_;
+  if (entry == nullptr || (entry->flags & OPTILE_ENTRY_LEAVE) != 0) return own_width();
   const int width = column_ >= 0 ? entry->schedule[column_] : entry->width;
-  return width == 0 ? own_width_ : std::min(width, own_width_);
+  return width == 0 ? own_width() : std::min(width, own_width());
 }
 
 void SimulatedProgram::begin_step() {
@@ -87,8 +93,8 @@ void SimulatedProgram::run_op(const Op& op) {
     begin_step();
   }
   if (!ids_.contains(op.key)) ids_[op.key] = regions_.register_op(op.key, op.name, "[8, 8] f32");
-  const bool known = touched_.contains({op.key, own_width_});
-  const int width = known ? width_for(op.key) : own_width_;
+  const bool known = touched_.contains({op.key, own_width()});
+  const int width = known ? width_for(op.key) : own_width();
   widths_[op.key] = width;
 
   optile_event event{};
@@ -101,7 +107,7 @@ void SimulatedProgram::run_op(const Op& op) {
   event.width = static_cast<uint16_t>(width);
   event.generation_low = static_cast<uint32_t>(generation_);
   event.flags = OPTILE_EVENT_STEERABLE;
-  if (width == own_width_) event.flags |= OPTILE_EVENT_OWN_WIDTH;
+  if (width == own_width()) event.flags |= OPTILE_EVENT_OWN_WIDTH;
   if (touched_.insert({op.key, width}).second) event.flags |= OPTILE_EVENT_FIRST_TOUCH;
   if (column_ >= 0) {
     event.flags |= OPTILE_EVENT_SCHEDULED;

@@ -33,6 +33,7 @@ class SimulatedProgram {
   void run_op(const Op& op);
   void adopt();
   void begin_step();
+  int own_width() const;
   int width_for(uint64_t key) const;
   const optile_plan_entry* find(uint64_t key, uint64_t context) const;
 

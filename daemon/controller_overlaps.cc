@@ -1,0 +1,56 @@
+// The controller's part in clients that share cores: what is known of each, and what follows.
+#include <utility>
+
+#include "daemon/controller.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::size_t kFewestSteps = 5;  // heard, before a client may be part of a trial
+
+}  // namespace
+
+// What earlier runs found about pairs with this program.
+void Controller::recall_overlaps(uint64_t id) {
+  const Hello& hello = clients_.at(id).client->hello();
+  Store* store = store_of(hello.uid);
+  if (!overlaps_.enabled() || store == nullptr) return;
+  overlaps_.remember(store->find_overlaps(machine_.fingerprint, overlap_program(hello)),
+                     since_start(), clocks_.unix_seconds());
+}
+
+void Controller::look_for_overlaps() {
+  if (!leases_ || !overlaps_.due(since_start())) return;
+  std::vector<Overlaps::Seen> seen;
+  for (const auto& [id, place] : clients_) {
+    if (!leases_->has(id)) continue;
+    const Client& client = *place.client;
+    const tuner::Standing standing = client.standing();
+    Overlaps::Seen one;
+    one.client = id;
+    one.program = overlap_program(client.hello());
+    one.uid = client.hello().uid;
+    one.settled = standing.phase == tuner::Phase::kTuned && standing.tuned_steps >= kFewestSteps &&
+                  !place.waiting.waiting() && client.may_be_changed();
+    one.widens =
+        standing.own_widths_in_force && place.lease && place.lease->cores < place.at_attach.cores;
+    one.steps = client.steps();
+    seen.push_back(std::move(one));
+  }
+  const std::optional<sched::Overlap> wanted = overlaps_.look(since_start(), seen, *leases_);
+  for (Leases::Granted& granted : leases_->overlap(wanted, overlaps_.cause(), since_start())) {
+    const auto found = clients_.find(granted.client);
+    if (found != clients_.end()) take_lease(found->second, std::move(granted));
+  }
+  for (const sched::OverlapNote& note : overlaps_.take_notes()) {
+    tell_of_lease(note.client, note.text);
+  }
+  for (OverlapRecord& record :
+       overlaps_.take_records(machine_.fingerprint, clocks_.unix_seconds())) {
+    Store* store = store_of(overlaps_.uid());
+    batches_.of(store).overlaps.push_back(std::move(record));
+    batches_.is_due(store);
+  }
+}
+
+}  // namespace optile::daemon

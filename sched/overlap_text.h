@@ -1,0 +1,17 @@
+// What the overlap trials say to people. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sched/lease.h"
+#include "sched/overlap_rounds.h"
+#include "sched/overlap_verdicts.h"
+
+namespace optile::sched {
+
+std::string cores_text(const std::vector<int>& cores);   // "cores 2 3"
+std::string gain_text(const OverlapEstimate& estimate);  // "+4.1 % [2.3, 5.9] over 8 rounds"
+std::string shape_text(OverlapShape shape, const Overlap& overlap);
+
+}  // namespace optile::sched
