@@ -149,7 +149,7 @@ Standing Session::State::standing() const {
 std::vector<double> Session::State::ops_by_cores(int most) const {
   EstimateOptions options;
   options.own = own_case();
-  for (int width = 1; width <= most; ++width) options.widths.push_back(width);
+  options.widths = curve_widths(most, own_width_);
   std::vector<EstimateSource> sources;
   for (const Site& site : model_->sites()) sources.push_back({site.place.key, &site.samples});
   std::vector<std::vector<WidthEstimate>> estimates = estimate_widths(sources, options);
@@ -170,10 +170,11 @@ std::vector<double> Session::State::ops_by_cores(int most) const {
 
 std::vector<double> Session::State::step_seconds_by_cores(int most) const {
   if (model_ == nullptr || own_width_ <= 0 || most <= 0 || company_.usual()) return {};
-  if (ops_curve_.model != model_.get() || ops_curve_.samples != samples_ ||
-      ops_curve_.own_width != own_width_ ||
-      ops_curve_.seconds.size() != static_cast<std::size_t>(most)) {
-    ops_curve_ = {model_.get(), samples_, own_width_, ops_by_cores(most)};
+  const bool same = ops_curve_.model == model_.get() && ops_curve_.phase == phase_ &&
+                    ops_curve_.own_width == own_width_ &&
+                    ops_curve_.seconds.size() == static_cast<std::size_t>(most);
+  if (!same || samples_ - ops_curve_.samples > ops_curve_.samples / 4) {
+    ops_curve_ = {model_.get(), phase_, samples_, own_width_, ops_by_cores(most)};
   }
   std::vector<double> curve = ops_curve_.seconds;
   // What passes outside ops stays as it is.

@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "tuner/session_view.h"
 #include "tuner/width_planner.h"
 
 namespace optile::tuner {
 
-// What a curve was computed from, so that it is computed anew only when that changes.
+// What a curve was computed from, so that it is computed anew only when that changes: a quarter
+// more samples, another phase of the search.
 struct OpsCurve {
   const void* model = nullptr;
+  Phase phase = Phase::kRecognising;
   uint64_t samples = 0;
   int own_width = 0;
   std::vector<double> seconds;
@@ -21,6 +24,10 @@ struct CurveOp {
   int per_step = 0;                  // executions
   std::vector<WidthEstimate> known;  // ascending
 };
+
+// The widths that a curve up to `most` cores is made of, ascending: all narrow ones, then four to
+// each doubling, the own width and `most`.
+std::vector<int> curve_widths(int most, int own_width);
 
 // Element n - 1: seconds with at most n cores. Widths between known ones count as the next narrower
 // one; below the narrowest an op is taken to scale ideally, beyond the widest by the law through
