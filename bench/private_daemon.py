@@ -94,6 +94,11 @@ class PrivateDaemon:
         self._process: Optional["subprocess.Popen[bytes]"] = None
 
     def __enter__(self) -> "PrivateDaemon":
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Also after kill(): on the same socket and store."""
         command = [str(self._optiled), "--socket", str(self.socket), "--store", str(self._store)]
         self._process = subprocess.Popen(
             [*command, "--idle-exit", str(IDLE_EXIT_SECONDS)], stdin=subprocess.DEVNULL,
@@ -104,7 +109,13 @@ class PrivateDaemon:
         except BaseException:
             self.stop()
             raise
-        return self
+
+    def kill(self) -> None:
+        """With -9: it cleans up nothing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
 
     def __exit__(
         self,

@@ -102,12 +102,13 @@ void Controller::lease_to(uint64_t id) {
 // A program whose teams nothing resizes has no curve of its own making.
 void Controller::tell_demand_of_team(uint64_t id, Place& place) {
   const bool whole = place.lease && !place.lease->units.empty() && place.lease->lent == 0;
-  if (!whole || place.waiting.waiting()) return;
-  const int cores = place.lease->cores;
-  place.pace.look(since_start(), place.client->progress(), cores);
-  const std::optional<double> measured = place.pace.measured(cores);
+  std::optional<double> measured;
+  if (whole && !place.waiting.waiting()) {
+    place.pace.look(since_start(), place.client->progress(), place.lease->cores);
+    measured = place.pace.measured(place.lease->cores);
+  }
   leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
-                  measured.value_or(0), measured.has_value());
+                  measured.value_or(0), true);
 }
 
 // Where cores are not the program's own, nobody may spin on them for long; a team that is wider

@@ -196,7 +196,7 @@ base::Status Leases::detach(uint64_t client) {
 
 bool Leases::someone_searches() const {
   return std::any_of(clients_.begin(), clients_.end(),
-                     [](const auto& one) { return !one.second.settled; });
+                     [](const auto& one) { return !one.second.settled && !one.second.waits; });
 }
 
 std::vector<Leases::Granted> Leases::decide(milliseconds now) {

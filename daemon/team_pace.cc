@@ -36,9 +36,9 @@ std::optional<double> TeamPace::measured(int cores) const {
 
 std::vector<double> TeamPace::predicted(int threads, int most) const {
   std::vector<double> times = perfmodel::fixed_team_times(threads, most);
-  if (!last_ || last_->cores < 1 || last_->cores > static_cast<int>(times.size())) return {};
+  if (!last_ || last_->cores < 1 || last_->cores > static_cast<int>(times.size())) return times;
   const std::optional<double> now = measured(last_->cores);
-  if (!now) return {};
+  if (!now) return times;
   const double unit = *now / times[static_cast<std::size_t>(last_->cores) - 1];
   for (double& time : times) time *= unit;
   return times;

@@ -21,8 +21,8 @@ class TeamPace {
   // Seconds of a region (not of a step, but as good for comparing) with these cores: the median of
   // the latest looks; nullopt until there are enough.
   std::optional<double> measured(int cores) const;
-  // Predicted with 1 … `most` cores for teams of `threads`, from what was measured where it runs
-  // now. Empty until then.
+  // Predicted with 1 … `most` cores for teams of `threads`: seconds, from what was measured where
+  // it runs now; until then, times of the shortest.
   std::vector<double> predicted(int threads, int most) const;
 
  private:

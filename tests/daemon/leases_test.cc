@@ -138,6 +138,21 @@ TEST_F(LeasesTest, NoCoreMovesWhileSomebodySearchesButNotForEver) {
   EXPECT_EQ(cores(1), 3);
 }
 
+TEST_F(LeasesTest, WhoWaitsInItsSearchKeepsNobodyFromAnything) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1, false);
+  stays_flat(2);
+  ASSERT_EQ(masks_[2].size(), 2u);
+  lent_out_ = {1};
+  leases_.wait(1);
+  decide(kStart + milliseconds(20));
+  scales(2);
+  decide(kStart + seconds(1));
+  EXPECT_TRUE(masks_[2].empty()) << "everything: what the other lends, too";
+}
+
 TEST_F(LeasesTest, ProgressIsPredictedUntilBothOfItsSidesAreMeasured) {
   arrive(1);
   decide(kStart);

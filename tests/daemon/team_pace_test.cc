@@ -20,7 +20,7 @@ TEST(TeamPaceTest, AFewLooksMakeAPace) {
   uint64_t regions = 0;
   run(pace, second, regions, 4, 100, 3);
   EXPECT_FALSE(pace.measured(4));
-  EXPECT_TRUE(pace.predicted(4, 4).empty());
+  EXPECT_EQ(pace.predicted(4, 4), (std::vector<double>{4, 2, 2, 1})) << "no more than its shape";
   run(pace, second, regions, 4, 100, 1);
   EXPECT_DOUBLE_EQ(pace.measured(4).value(), 0.01);
   EXPECT_EQ(pace.predicted(4, 4), (std::vector<double>{0.04, 0.02, 0.02, 0.01}));
