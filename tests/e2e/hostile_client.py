@@ -33,7 +33,7 @@ def _layout():
 
 
 LAYOUT = _layout()
-HELLO_BYTES = 1456
+HELLO_BYTES = LAYOUT["optile_hello"][0]
 
 
 def offset(name):
@@ -50,9 +50,8 @@ def hello(run_id="hostile", pid=1, name=b"hostile", mode=0):
     frame = struct.pack("<IHHII", MAGIC, VERSION, 1, HELLO_BYTES, 0)
     frame += struct.pack("<iIIBBBBQ", pid, 0, 0, mode, 0, 0, 0, 0)
     frame += text(run_id.encode(), 40) + text(name, 256) + text(name, 256) + text(name, 512)
-    frame += text(b"", 256) + text(b"0", 32) + bytes(64)
-    assert len(frame) == HELLO_BYTES, len(frame)
-    return frame
+    frame += text(b"", 256) + text(b"0", 32)
+    return frame.ljust(HELLO_BYTES, b"\0")
 
 
 def connect(path, kind):

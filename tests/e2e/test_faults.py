@@ -13,6 +13,7 @@ import unittest
 from harness import (ATTACH_SUFFIX, OPTILE, OPTILED, PRELOAD, PYTHON, QUICK_BLAS, SCRIPTS,
                      EndToEndTest, blas, connectable, finish, read_until, wait_until,
                      without_privileges)
+from hostile_client import HELLO_BYTES
 from hostile_client import VERSION as ABI_VERSION
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
@@ -381,9 +382,12 @@ class WrongDaemons(FaultTest):
 
     def test_daemon_survives_wrong_clients(self):
         daemon = self.space.start_daemon()
-        frames = [b"", b"x", b"\xff" * 100, frame_header(HELLO, 16), frame_header(HELLO, 1456, 999),
-                  frame_header(HELLO, 1456) + b"\xff" * 1440, frame_header(WELCOME, 72) + bytes(56),
-                  bytes(1456), b"\xff" * 70000]
+        whole_hello = frame_header(HELLO, HELLO_BYTES)
+        frames = [b"", b"x", b"\xff" * 100, frame_header(HELLO, 16),
+                  frame_header(HELLO, HELLO_BYTES, 999),
+                  whole_hello + b"\xff" * (HELLO_BYTES - len(whole_hello)),
+                  frame_header(WELCOME, 72) + bytes(56),
+                  bytes(HELLO_BYTES), b"\xff" * 70000]
         for frame in frames:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
                 peer.connect(f"{self.space.socket}{ATTACH_SUFFIX}")

@@ -12,8 +12,8 @@ import unittest
 
 from harness import (ATTACH_SUFFIX, PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest, blas, get,
                      wait_until)
-from hostile_client import (LAYOUT, MAX_OPS, MAX_THREADS, RING_EVENTS, HostileClient, connect,
-                            hello, offset)
+from hostile_client import (HELLO_BYTES, LAYOUT, MAX_OPS, MAX_THREADS, RING_EVENTS, HostileClient,
+                            connect, hello, offset)
 
 SEED = 20240229
 MANY_OPS = 10000
@@ -96,10 +96,11 @@ class HostileClients(EndToEndTest):
 
     def send_random(self):
         for number in range(40):
-            size = self.random.choice((1, 16, 1455, 1456, 1457, 60000))
+            size = self.random.choice(
+                (1, 16, HELLO_BYTES - 1, HELLO_BYTES, HELLO_BYTES + 1, 60000))
             noise = self.random.randbytes(size)
             if number % 4 == 0:
-                noise = hello()[:self.random.randrange(1456)] + noise
+                noise = hello()[:self.random.randrange(HELLO_BYTES)] + noise
             for path, kind in ((self.attack_path(), socket.SOCK_SEQPACKET),
                                (self.space.socket, socket.SOCK_STREAM)):
                 with contextlib.suppress(OSError), connect(path, kind) as peer:
