@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import ratios
 import settings
@@ -96,8 +96,8 @@ def run_together(
             if process.returncode != 0:
                 raise RunError(f"{workload.name} ended with {process.returncode}:\n{text}")
         programs = [workload_run.load(report) for report in reports]
-        for start, program in zip(starts, programs):
-            workload_run.check(start, program)
+        for start, workload, program in zip(starts, workloads, programs):
+            workload_run.check(start, workload, program)
         ends = [program["step_ends"] for program in programs]
     begin = max(one[0] for one in ends) + skip
     end = min(one[-1] for one in ends)
@@ -107,10 +107,11 @@ def run_together(
 # --- the settings by hand -------------------------------------------------------------------
 
 
-def hand_settings(provider: str, cores: int) -> List[settings.Setting]:
+def hand_settings(provider: Optional[str], cores: int) -> List[settings.Setting]:
     """What is worth trying on so many cores: libomp with a short block time, as elsewhere here the
-    host optimum mostly is, with the BLAS pool as wide, of one thread, and one thread in all."""
-    own_pool = settings.OWN_POOL.get(provider)
+    host optimum mostly is, with the BLAS pool, where there is one, as wide, of one thread, and one
+    thread in all."""
+    own_pool = settings.OWN_POOL.get(provider or "")
     preload = {"LD_PRELOAD": settings.libomp_path(), "KMP_BLOCKTIME": "1"}
     found = []
     for threads in settings.counts(cores):
@@ -134,7 +135,8 @@ def calibrate(
 ) -> Tuple[Launch, float]:
     """The best of the settings on these cores, alone: how to start it, steps a second."""
     found: List[Tuple[float, Launch]] = []
-    for setting in hand_settings(provider, len(cores)):
+    pools = None if workload.binary else provider
+    for setting in hand_settings(pools, len(cores)):
         launch = replace(launch_of(setting, provider), prefix=pinned(cores))
         made = run_together([launch], [workload], CALIBRATION_SECONDS).throughputs[0]
         found.append((made, launch))
@@ -239,7 +241,9 @@ def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("workloads", nargs="+", choices=workload_run.WORKLOADS)
+    parser.add_argument(
+        "workloads", nargs="+", choices=[*workload_run.WORKLOADS, *workload_run.NATIVE_WORKLOADS]
+    )
     parser.add_argument("--blas", required=True)
     parser.add_argument("--rounds", type=workload_run.positive, default=6)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each run (default 20)")
@@ -254,7 +258,7 @@ def main(arguments: List[str]) -> int:
     options = parser.parse_args(arguments)
     machine = settings.machine_description()
     blas = workload_run.checked_provider(options.blas)
-    workloads = [Workload(name) for name in options.workloads]
+    workloads = [workload_run.workload_in(options.build, name) for name in options.workloads]
     cores = settings.usable_cores()
     if not 2 <= len(workloads) <= cores:
         raise RunError(f"two to {cores} programs, one core each at least")

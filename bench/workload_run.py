@@ -26,6 +26,9 @@ import settings
 
 WORKLOADS = sorted(path.stem for path in blas_provider.WORKLOADS.glob("*.py") if
                    path.stem != "training")  # fmt: skip
+# Built, in bin/ of a build; they use no BLAS.
+NATIVE_WORKLOADS = sorted(path.stem for path in blas_provider.WORKLOADS.glob("*.cc") if
+                          path.stem != "timed_loop")  # fmt: skip
 INTERRUPTED = 130
 LINES_OF_ERROR = 12
 # Others may keep this many cores busy before a table says so.
@@ -49,12 +52,24 @@ class Workload:
 
     name: str
     batch: Optional[int] = None
+    binary: Optional[pathlib.Path] = None  # of a native one
 
     def command(self, steps: int, warmup: int, own_report: pathlib.Path) -> List[str]:
-        script = blas_provider.WORKLOADS / f"{self.name}.py"
-        words = [blas_provider.PYTHON, str(script), "--steps", str(steps)]
+        words = [str(self.binary)]
+        if self.binary is None:
+            words = [blas_provider.PYTHON, str(blas_provider.WORKLOADS / f"{self.name}.py")]
+        words += ["--steps", str(steps)]
         words += ["--warmup", str(warmup), "--json", str(own_report), "--quiet"]
         return words + (["--batch", str(self.batch)] if self.batch else [])
+
+
+def workload_in(build: pathlib.Path, name: str) -> Workload:
+    if name not in NATIVE_WORKLOADS:
+        return Workload(name)
+    binary = build.resolve() / "bin" / name
+    if not binary.exists():
+        raise RunError(f"{binary} is missing: run ./dev build, or name a finished --build")
+    return Workload(name, binary=binary)
 
 
 @dataclass(frozen=True)
@@ -181,13 +196,13 @@ def run(
         foreign = (_busy_seconds() - busy - (_own_seconds() - mine)) / max(wall, 1e-3)
         program = load(own)
     report = load(launch.report) if launch.report is not None else {}
-    check(launch, program)
+    check(launch, workload, program)
     seconds = [float(one) for one in program["step_seconds"]]
     return Measured(seconds, wall, max(0.0, foreign), program, report)
 
 
-def check(launch: Launch, program: Mapping[str, Any]) -> None:
-    if launch.blas is not None:
+def check(launch: Launch, workload: Workload, program: Mapping[str, Any]) -> None:
+    if launch.blas is not None and workload.binary is None:
         blas_provider.require(launch.blas, str(program.get("blas")))
     actual = program.get("openmp_runtime")
     if launch.runtime is not None and actual != launch.runtime:

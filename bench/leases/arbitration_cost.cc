@@ -4,9 +4,9 @@
 // arbitration_cost [CLIENTS [OPS [SECONDS [MACHINE]]]]: a table. Gates nothing.
 //
 // Three situations: `settled`, where measured steps vary by 3 % and nobody comes or goes;
-// `profiling`, where every client has new samples every second, so that its curve is worked out
-// anew; `changing`, where beside that a client leaves and another comes every second, and ten wait
-// and wake.
+// `profiling`, where every client has new samples every second, so that its curve is summed anew;
+// `changing`, where beside that a client leaves and another comes every second, and ten wait and
+// wake. How the widths of a client's ops are estimated is its session's and not in it.
 #include <algorithm>
 #include <array>
 #include <cstdint>

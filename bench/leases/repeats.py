@@ -124,7 +124,7 @@ class Scene:
         self.until("nobody is left", lambda: not self.leases())
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
+def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--repeats", type=workload_run.positive, default=50)
@@ -153,4 +153,4 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(workload_run.command_line("repeats", lambda words: main(words)))
+    sys.exit(workload_run.command_line("repeats", main))
