@@ -138,7 +138,7 @@ std::string arguments_at(const Json& json) {
 double share_at(const Json& body) {
   const std::string text = text_at(body, "share");
   const double share = std::strtod(text.c_str(), nullptr);
-  return share > 0 && share <= 1000 ? share : 1.0;
+  return share > 0 && share <= OPTILE_MAX_SHARE_MILLI / 1000.0 ? share : 1.0;
 }
 
 std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
@@ -403,8 +403,8 @@ HttpResponse Api::launch(const Call& call) {
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
-  const Controller::LaunchBeside beside =
-      controller_.launch_beside(*facts, program, share_at(body), flag_at(body, "starts"));
+  const Controller::LaunchBeside beside = controller_.launch_beside(
+      *facts, {{program.executable, user}, share_at(body), flag_at(body, "starts")});
   facts->beside_others = beside.others;
   const perfmodel::LaunchPlan plan = controller_.launch(*facts, program, user);
   return ok({{"environment", plan.environment},

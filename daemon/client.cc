@@ -310,6 +310,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.own_width_cap = own_width_cap();
   view.cores = cases_.cores;
   view.shared_cores = shared_cores();
+  view.wait_cap_ms = wait_cap_ms_;
   view.stored = stored_;
   view.counts = counts_;
   if (session_ != nullptr) {

@@ -48,7 +48,8 @@ struct ClientView {
   bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
   int own_width_cap = 0;
   int cores = 1;
-  int shared_cores = 0;  // that its issuing threads share; 0 = each runs as if alone
+  int shared_cores = 0;                 // that its issuing threads share; 0 = each runs as if alone
+  std::optional<uint32_t> wait_cap_ms;  // how long its idle workers may spin; null: as it has it
   Trials trials;
   std::optional<tuner::SessionView> session;
   std::optional<FoundPlan> stored;  // what the session was started with
@@ -89,7 +90,10 @@ class Client {
   // 0 = none seen, or it has ops, which are steered one by one.
   int fixed_team() const { return has_ops_ ? 0 : region_width_; }
   // How long its idle OpenMP threads may spin, in milliseconds; nullopt: as it has it.
-  void set_wait_cap(std::optional<uint32_t> most_ms) { writer_.set_wait_cap(most_ms); }
+  void set_wait_cap(std::optional<uint32_t> most_ms) {
+    wait_cap_ms_ = most_ms;
+    writer_.set_wait_cap(most_ms);
+  }
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
 
@@ -155,6 +159,7 @@ class Client {
   bool stopped_ = false;
   int lent_ = 0;
   int region_width_ = 0;
+  std::optional<uint32_t> wait_cap_ms_;
   bool has_ops_ = false;   // some that are more than a region of its own
   bool narrowed_ = false;  // by a lease or a budget, at some time
   uint64_t progress_looked_at_ = 0;

@@ -94,6 +94,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
     dependencies.left_alone = store->is_undone(wanted);
   }
   Place place;
+  const Arrival arrival = {hello.executable, hello.uid};
   place.at_attach = budget_at_start(hello);
   place.now = place.at_attach;
   place.client =
@@ -101,7 +102,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
                                make_case_set(machine_, place.now), std::move(dependencies));
   clients_.emplace(id, std::move(place));
   surroundings_changed(id);
-  expected_.came(wanted.program, since_start());
+  expected_.came(arrival, since_start());
   lease_to(id);
   recall_overlaps(id);
   next_drain_ = kProfilingPeriod;
@@ -184,7 +185,7 @@ void Controller::refresh_budgets() {
   if (!leases_) return;
   leases_->set_budget(budget_, since_start());
   leases_->confine_again();
-  for (auto& [id, place] : clients_) lend(place);
+  for (auto& [id, place] : clients_) tell_company(place);
   tell_demands();
   decide_leases();
 }

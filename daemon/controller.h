@@ -97,15 +97,18 @@ class Controller {
   base::Status change_lease(const LeaseWord& word);
 
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0);
-  // Beside whom a program starts: those that have leases, or are about to come. `starts`: it is
-  // about to come itself. `width`: threads for one whose teams nothing resizes; 0: as many as it
-  // may use.
+  // Beside whom a program starts: those that have leases, or are about to come. `width`: threads
+  // for one whose teams nothing resizes; 0: as many as it may use.
   struct LaunchBeside {
     bool others = false;
     int width = 0;
   };
-  LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const ProgramKey&, double share,
-                             bool starts);
+  struct Newcomer {
+    Arrival arrival;
+    double share = 1;
+    bool starts = false;  // it is about to come
+  };
+  LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
                                        unsigned uid = 0);
@@ -158,7 +161,7 @@ class Controller {
   };
   perfmodel::Budget budget_now(const Place& place) const;
   perfmodel::Budget budget_at_start(const Hello& hello) const;
-  static perfmodel::Budget leased(const Place& place);
+  perfmodel::Budget leased(const Place& place) const;
   std::optional<std::vector<int>> binding_at_start(const perfmodel::Budget& at_attach) const;
   void lease_to(uint64_t id);
   base::Status check_bound(const LeaseWord& word) const;
@@ -168,7 +171,7 @@ class Controller {
   void tell_demands();
   void tell_demand_of_team(uint64_t id, Place& place);
   std::optional<uint32_t> wait_cap(const Place& place) const;
-  static void lend(Place& place);
+  void tell_company(Place& place) const;
   void decide_leases();
   void decide_leases_soon();
   void look_for_overlaps();

@@ -54,16 +54,23 @@ std::string text_of(const Controller::LeaseWord& word) {
   return "";
 }
 
+perfmodel::Budget under_quota(perfmodel::Budget budget, double quota_cores) {
+  budget.quota_cores = quota_cores;
+  if (quota_cores <= 0) return budget;
+  const int whole = std::max(1, static_cast<int>(std::ceil(quota_cores)));
+  if (whole < budget.cores) {
+    budget.cores = whole;
+    budget.limited_by = "quota";
+  }
+  return budget;
+}
+
 }  // namespace
 
 // What it may use of what the kernel grants it.
-perfmodel::Budget Controller::leased(const Place& place) {
+perfmodel::Budget Controller::leased(const Place& place) const {
   if (!place.lease || place.lease->units.empty()) return place.now;
-  perfmodel::Budget budget = place.now;
-  std::erase_if(budget.units, [&](int unit) {
-    return std::find(place.lease->units.begin(), place.lease->units.end(), unit) ==
-           place.lease->units.end();
-  });
+  perfmodel::Budget budget = sched::within(machine_, place.now, place.lease->units);
   // Elsewhere altogether: it shares nothing with the others.
   if (budget.units.empty()) return place.now;
   budget.cores = std::clamp(place.lease->cores, 1, place.now.cores);
@@ -99,16 +106,15 @@ void Controller::lease_to(uint64_t id) {
   decide_leases_soon();
 }
 
-// A program whose teams nothing resizes has no curve of its own making.
+// A program whose teams nothing resizes has no curve of its own making, and searches nothing.
 void Controller::tell_demand_of_team(uint64_t id, Place& place) {
-  const bool whole = place.lease && !place.lease->units.empty() && place.lease->lent == 0;
-  std::optional<double> measured;
-  if (whole && !place.waiting.waiting()) {
-    place.pace.look(since_start(), place.client->progress(), place.lease->cores);
-    measured = place.pace.measured(place.lease->cores);
-  }
+  const bool whole = place.lease && !place.lease->units.empty() && !place.lease->shares;
+  const bool works = whole && !place.waiting.waiting();
+  const int cores = works ? place.lease->cores + place.lease->lent : 0;
+  place.pace.look(since_start(), place.client->progress(), cores);
+  const bool own = works && place.lease->lent == 0;
   leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
-                  measured.value_or(0), true);
+                  own ? place.pace.measured(cores).value_or(0) : 0, true);
 }
 
 // Where cores are not the program's own, nobody may spin on them for long; a team that is wider
@@ -118,16 +124,16 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
   const bool in_turns = place.lease->units.empty();
   const int cores = in_turns ? 1 : place.lease->cores + place.lease->lent;
   if (place.client->fixed_team() > cores) return 0;
-  if (in_turns || leases_->left_to_others() > 0) return 1;
+  if (in_turns || place.lease->shares || leases_->left_to_others() > 0) return 1;
   return std::nullopt;
 }
 
 Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
-                                                   const ProgramKey& program, double share,
-                                                   bool starts) {
+                                                   const Newcomer& newcomer) {
   if (!leases_) return {};
-  const double others = leases_->weight() + expected_.share(since_start());
-  if (starts) expected_.expect(program, share, since_start());
+  const auto& [arrival, share, starts] = newcomer;
+  const double others = leases_->weight() + expected_.share(arrival.user, since_start());
+  if (starts) expected_.expect(arrival, share, since_start());
   LaunchBeside beside{others > 0, 0};
   if (!beside.others || facts.resizes_teams || !facts.uses_openmp) return beside;
   const int cores = std::max(1, leases_->table().budget().cores);
@@ -138,7 +144,6 @@ Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts&
 void Controller::tell_demands() {
   for (auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
-    place.client->set_wait_cap(wait_cap(place));
     if (place.client->fixed_team() > 0) {
       tell_demand_of_team(id, place);
       continue;
@@ -183,7 +188,8 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   // Trials say themselves what they are about.
   if (granted.passing && place.lease) {
     place.lease->lent = granted.lent;
-    lend(place);
+    place.lease->shares = granted.shares;
+    tell_company(place);
     return;
   }
   tell_of_lease(granted.client, granted.reason);
@@ -191,8 +197,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   if (place.lease && !granted.last && granted.cores == place.lease->cores &&
       (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
-    place.client->set_wait_cap(wait_cap(place));
-    lend(place);
+    tell_company(place);
     return;
   }
   if (granted.last) {
@@ -202,13 +207,13 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     place.lease = std::move(granted);
   }
   place.client->set_cases(make_case_set(machine_, leased(place)));
-  place.client->set_wait_cap(wait_cap(place));
-  lend(place);
+  tell_company(place);
 }
 
-// Only to who runs at its own widths: what a plan or a search is about is so many cores and no
-// more.
-void Controller::lend(Place& place) {
+// What others do with their cores and with its own. Cores are lent only to who runs at its own
+// widths: what a plan or a search is about is so many cores and no more.
+void Controller::tell_company(Place& place) const {
+  place.client->set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;
   place.client->set_lent(place.client->standing().own_widths_in_force ? lent : 0);
 }
@@ -294,34 +299,18 @@ base::Status Controller::change_lease(const LeaseWord& word) {
 // A runtime that looks at the machine binds its thread to one unit after the other, just when the
 // program attaches: what it came with counts then.
 perfmodel::Budget Controller::budget_at_start(const Hello& hello) const {
-  perfmodel::Budget budget = read_budget_(hello.pid);
-  const bool bound_since = std::any_of(hello.units.begin(), hello.units.end(), [&](int unit) {
-    return std::binary_search(budget_.units.begin(), budget_.units.end(), unit) &&
-           !std::binary_search(budget.units.begin(), budget.units.end(), unit);
-  });
-  if (!bound_since) return budget;
-  budget.units = budget_.units;
-  std::erase_if(budget.units, [&](int unit) {
-    return std::find(hello.units.begin(), hello.units.end(), unit) == hello.units.end();
-  });
-  const auto cores = static_cast<int>(sched::budget_cores(machine_, budget).size());
-  const int quota =
-      budget.quota_cores > 0 ? static_cast<int>(std::ceil(budget.quota_cores)) : cores;
-  budget.cores = std::clamp(cores, 1, std::max(1, quota));
-  budget.limited_by = quota < cores ? "quota" : budget_.limited_by;
-  return budget;
+  perfmodel::Budget now = read_budget_(hello.pid);
+  const perfmodel::Budget came_with = sched::within(machine_, budget_, hello.units);
+  const bool has_them = std::includes(now.units.begin(), now.units.end(), came_with.units.begin(),
+                                      came_with.units.end());
+  return has_them ? now : under_quota(came_with, now.quota_cores);
 }
 
 perfmodel::Budget Controller::budget_now(const Place& place) const {
   perfmodel::Budget now = read_budget_(place.client->hello().pid);
   // Masks that we set ourselves are no budget.
   if (!place.client->was_bound() && !place.lease) return now;
-  perfmodel::Budget kept = place.at_attach;
-  kept.quota_cores = now.quota_cores;
-  if (now.quota_cores > 0) {
-    kept.cores = std::clamp(static_cast<int>(std::ceil(now.quota_cores)), 1, kept.cores);
-  }
-  return kept;
+  return under_quota(place.at_attach, now.quota_cores);
 }
 
 }  // namespace optile::daemon

@@ -327,13 +327,7 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
   perfmodel::Budget budget = perfmodel::read_budget(machine, sources);
   // Masks that an earlier daemon of ours set are no budget.
   if (const auto original = pid == 0 ? std::nullopt : confinement_->original_of(pid)) {
-    const perfmodel::Budget own = perfmodel::read_budget(machine, {});
-    budget = own;
-    std::erase_if(budget.units, [&](int unit) {
-      return std::find(original->begin(), original->end(), unit) == original->end();
-    });
-    budget.cores =
-        std::min(own.cores, static_cast<int>(sched::budget_cores(machine, budget).size()));
+    budget = sched::within(machine, perfmodel::read_budget(machine, {}), *original);
   }
   return budget;
 }

@@ -5,28 +5,36 @@
 namespace optile::daemon {
 
 void ExpectedArrivals::forget_late(std::chrono::milliseconds now) {
-  while (!arrivals_.empty() && now - arrivals_.front().since > kPatience) arrivals_.pop_front();
+  for (auto& [user, expected] : by_user_) {
+    while (!expected.empty() && now - expected.front().since > kPatience) expected.pop_front();
+  }
+  std::erase_if(by_user_, [](const auto& one) { return one.second.empty(); });
 }
 
-void ExpectedArrivals::expect(const ProgramKey& program, double share,
-                              std::chrono::milliseconds now) {
+void ExpectedArrivals::expect(const Arrival& arrival, double share, std::chrono::milliseconds now) {
   forget_late(now);
-  if (arrivals_.size() == kMost) arrivals_.pop_front();
-  arrivals_.push_back({program, share, now});
+  std::deque<Expected>& expected = by_user_[arrival.user];
+  if (expected.size() == kMost) expected.pop_front();
+  expected.push_back({arrival.executable, share, now});
 }
 
-void ExpectedArrivals::came(const ProgramKey& program, std::chrono::milliseconds now) {
+void ExpectedArrivals::came(const Arrival& arrival, std::chrono::milliseconds now) {
   forget_late(now);
-  const auto found = std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) {
-    return one.program.executable == program.executable;
+  const auto of_user = by_user_.find(arrival.user);
+  if (of_user == by_user_.end()) return;
+  std::deque<Expected>& expected = of_user->second;
+  const auto found = std::find_if(expected.begin(), expected.end(), [&](const Expected& one) {
+    return one.executable == arrival.executable;
   });
-  if (found != arrivals_.end()) arrivals_.erase(found);
+  if (found != expected.end()) expected.erase(found);
 }
 
-double ExpectedArrivals::share(std::chrono::milliseconds now) {
+double ExpectedArrivals::share(unsigned user, std::chrono::milliseconds now) {
   forget_late(now);
+  const auto of_user = by_user_.find(user);
+  if (of_user == by_user_.end()) return 0;
   double sum = 0;
-  for (const Arrival& one : arrivals_) sum += one.share;
+  for (const Expected& one : of_user->second) sum += one.share;
   return sum;
 }
 

@@ -3,33 +3,42 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
-
-#include "daemon/store.h"
+#include <map>
+#include <string>
 
 namespace optile::daemon {
 
+struct Arrival {
+  std::string executable;
+  unsigned user = 0;
+};
+
+// Whoever asks only says that it is about to come. So that counts among a user's own programs
+// alone: nobody takes width from others by asking.
 class ExpectedArrivals {
  public:
   // One that has not come after so long opens no regions, or was never started.
   static constexpr std::chrono::seconds kPatience{10};
+  // Of a user; the oldest is forgotten for one more.
+  static constexpr std::size_t kMost = 256;
 
-  void expect(const ProgramKey& program, double share, std::chrono::milliseconds now);
+  void expect(const Arrival& arrival, double share, std::chrono::milliseconds now);
   // A process of that program attached.
-  void came(const ProgramKey& program, std::chrono::milliseconds now);
-  // Of all that are still expected.
-  double share(std::chrono::milliseconds now);
+  void came(const Arrival& arrival, std::chrono::milliseconds now);
+  // Of all that are still expected of that user.
+  double share(unsigned user, std::chrono::milliseconds now);
 
  private:
-  struct Arrival {
-    ProgramKey program;
+  struct Expected {
+    std::string executable;
     double share = 1;
     std::chrono::milliseconds since{0};
   };
   void forget_late(std::chrono::milliseconds now);
 
-  static constexpr std::size_t kMost = 1024;
-  std::deque<Arrival> arrivals_;  // oldest first
+  std::map<unsigned, std::deque<Expected>> by_user_;  // oldest first; no empty ones
 };
 
 }  // namespace optile::daemon

@@ -321,7 +321,10 @@ Json sharing_json(const ClientView& client) {
   return {{"issuing_threads", std::max(header.issuing_threads, alone)},
           {"most_in_ops", std::max(header.most_in_ops, alone)},
           {"shared_cores", client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
-          {"narrowed_ops", header.narrowed_ops}};
+          {"narrowed_ops", header.narrowed_ops},
+          {"region_threads", header.region_width == 0 ? Json(nullptr) : Json(header.region_width)},
+          {"wait_cap_ms", client.wait_cap_ms ? Json(*client.wait_cap_ms) : Json(nullptr)},
+          {"wait_changes", header.wait_changes}};
 }
 
 Json guard_json(const tuner::GuardView& guard) {

@@ -257,6 +257,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   client.shared = shares || (client.shared && client.granted == before);
   Granted one;
   one.client = change.id;
+  one.shares = shares;
   one.passing = client.granted == before && (shares || !change.before.shared.empty());
   one.units = sched::units_of(table_.machine(), table_.budget(), change.lease);
   const std::vector<int> mask = needs_no_mask(change) ? std::vector<int>{} : one.units;

@@ -74,6 +74,7 @@ class Leases {
     int cores = 1;           // whole ones, without those that others lend it
     int lent = 0;            // cores of others that wait, or that share them with it
     bool last = false;       // it was detached: no lease any more
+    bool shares = false;     // some of them with another client, for now
     bool passing = false;    // it has its own as before; what it shares comes and goes
     std::string reason;
   };

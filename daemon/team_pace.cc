@@ -18,7 +18,7 @@ void TeamPace::look(std::chrono::milliseconds now, uint64_t regions, int cores) 
   if (last_ && now - last_->at < kShortest && cores == last_->cores) return;
   const std::optional<Look> before = last_;
   last_ = Look{now, regions, cores};
-  if (!before || before->cores != cores || regions <= before->regions) return;
+  if (!before || cores < 1 || before->cores != cores || regions <= before->regions) return;
   const double passed = std::chrono::duration<double>(now - before->at).count();
   std::deque<double>& paces = paces_[cores];
   paces.push_back(passed / static_cast<double>(regions - before->regions));
@@ -34,13 +34,21 @@ std::optional<double> TeamPace::measured(int cores) const {
   return *middle;
 }
 
+// All in one unit: what is measured at another number of cores stands beside these.
 std::vector<double> TeamPace::predicted(int threads, int most) const {
   std::vector<double> times = perfmodel::fixed_team_times(threads, most);
-  if (!last_ || last_->cores < 1 || last_->cores > static_cast<int>(times.size())) return times;
-  const std::optional<double> now = measured(last_->cores);
-  if (!now) return times;
-  const double unit = *now / times[static_cast<std::size_t>(last_->cores) - 1];
-  for (double& time : times) time *= unit;
+  const auto scale_by = [&](int cores) {
+    if (cores < 1 || cores > static_cast<int>(times.size())) return false;
+    const std::optional<double> seen = measured(cores);
+    if (!seen) return false;
+    const double unit = *seen / times[static_cast<std::size_t>(cores) - 1];
+    for (double& time : times) time *= unit;
+    return true;
+  };
+  if (last_ && scale_by(last_->cores)) return times;
+  for (const auto& [cores, paces] : paces_) {
+    if (scale_by(cores)) break;
+  }
   return times;
 }
 

@@ -14,15 +14,15 @@ namespace optile::daemon {
 
 class TeamPace {
  public:
-  // About once a second. `regions`: begun so far; `cores`: that it has now, whole ones. A second in
-  // which the number of cores changed, or in which it began none, says nothing.
+  // About once a second. `regions`: begun so far; `cores`: that it may use now, lent ones included;
+  // 0 where that cannot be counted. A second in which it changed, or no region began, says nothing.
   void look(std::chrono::milliseconds now, uint64_t regions, int cores);
 
   // Seconds of a region (not of a step, but as good for comparing) with these cores: the median of
   // the latest looks; nullopt until there are enough.
   std::optional<double> measured(int cores) const;
   // Predicted with 1 … `most` cores for teams of `threads`: seconds, from what was measured where
-  // it runs now; until then, times of the shortest.
+  // it runs now, else at the fewest cores measured; until then, times of the shortest.
   std::vector<double> predicted(int threads, int most) const;
 
  private:

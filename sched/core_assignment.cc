@@ -430,6 +430,15 @@ std::vector<int> budget_cores(const Machine& machine, const Budget& budget) {
   return cores;
 }
 
+Budget within(const Machine& machine, Budget budget, const std::vector<int>& units) {
+  std::erase_if(budget.units, [&](int unit) {
+    return std::find(units.begin(), units.end(), unit) == units.end();
+  });
+  const auto cores = static_cast<int>(budget_cores(machine, budget).size());
+  budget.cores = std::clamp(cores, 1, std::max(1, budget.cores));
+  return budget;
+}
+
 std::vector<int> units_of(const Machine& machine, const Budget& budget,
                           const std::vector<int>& cores) {
   std::vector<int> units;

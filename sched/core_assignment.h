@@ -15,6 +15,10 @@ namespace optile::sched {
 // where a quota grants less than the cpuset.
 std::vector<int> budget_cores(const perfmodel::Machine& machine, const perfmodel::Budget& budget);
 
+// What is left of a budget on these processing units (os indices) alone; one core at least.
+perfmodel::Budget within(const perfmodel::Machine& machine, perfmodel::Budget budget,
+                         const std::vector<int>& units);
+
 // What the kernel calls them, for masks: the os indices of these cores that are in the budget,
 // ascending.
 std::vector<int> units_of(const perfmodel::Machine& machine, const perfmodel::Budget& budget,

@@ -41,6 +41,8 @@ void set_cap(IssuingThread& thread, const BlockTime& block_time, uint64_t cap) {
 void follow_wait_cap(IssuingThread& thread, const Attachment& attached, const void* caller) {
   const uint64_t cap = optile_load64(&attached.plan->wait_cap);
   if (cap == thread.wait_cap || cap > kLongestCap) return;
+  // Asked again at the next op: which runtime it will be is not known yet.
+  if (caller == nullptr && steered_runtime() == nullptr) return;
   if (!environment().steer_wait || environment().mode != OPTILE_MODE_TUNE || !may_steer()) return;
   const BlockTime block_time = block_time_of(caller);
   if (block_time.known()) {

@@ -7,31 +7,40 @@ namespace {
 
 using std::chrono::milliseconds;
 
-ProgramKey program(const std::string& executable) {
-  return {executable, executable, ""};
-}
+constexpr unsigned kUser = 1000;
+constexpr unsigned kAnother = 1001;
 
 TEST(ExpectedArrivalsTest, WhoAskedIsExpectedUntilItComes) {
   ExpectedArrivals expected;
-  EXPECT_DOUBLE_EQ(expected.share(milliseconds(0)), 0);
-  expected.expect(program("a"), 1, milliseconds(0));
-  expected.expect(program("b"), 2, milliseconds(10));
-  EXPECT_DOUBLE_EQ(expected.share(milliseconds(20)), 3);
-  expected.came(program("a"), milliseconds(30));
-  expected.came(program("somebody else"), milliseconds(30));
-  EXPECT_DOUBLE_EQ(expected.share(milliseconds(40)), 2);
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(0)), 0);
+  expected.expect({"a", kUser}, 1, milliseconds(0));
+  expected.expect({"b", kUser}, 2, milliseconds(10));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(20)), 3);
+  expected.came({"a", kUser}, milliseconds(30));
+  expected.came({"somebody else", kUser}, milliseconds(30));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(40)), 2);
 }
 
 TEST(ExpectedArrivalsTest, ButNotForEver) {
   ExpectedArrivals expected;
-  expected.expect(program("a"), 1, milliseconds(0));
-  EXPECT_DOUBLE_EQ(expected.share(ExpectedArrivals::kPatience + milliseconds(1)), 0);
+  expected.expect({"a", kUser}, 1, milliseconds(0));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, ExpectedArrivals::kPatience + milliseconds(1)), 0);
+}
+
+TEST(ExpectedArrivalsTest, NobodyTakesFromOthersByAsking) {
+  ExpectedArrivals expected;
+  expected.expect({"a", kUser}, 1, milliseconds(0));
+  for (int i = 0; i < 5000; ++i) expected.expect({"b", kAnother}, 1000, milliseconds(1));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(2)), 1);
+  expected.came({"a", kAnother}, milliseconds(3));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(4)), 1);
 }
 
 TEST(ExpectedArrivalsTest, AStormIsBounded) {
   ExpectedArrivals expected;
-  for (int i = 0; i < 5000; ++i) expected.expect(program("a"), 1, milliseconds(1));
-  EXPECT_LE(expected.share(milliseconds(2)), 1024);
+  for (int i = 0; i < 5000; ++i) expected.expect({"a", kUser}, 1, milliseconds(1));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(2)),
+                   static_cast<double>(ExpectedArrivals::kMost));
 }
 
 }  // namespace

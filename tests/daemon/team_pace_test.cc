@@ -37,6 +37,28 @@ TEST(TeamPaceTest, EachNumberOfCoresHasItsOwn) {
   EXPECT_DOUBLE_EQ(pace.predicted(4, 4)[3], 0.05) << "from where it runs now";
 }
 
+TEST(TeamPaceTest, ItIsInSecondsAlsoWhereNothingIsMeasuredYet) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  run(pace, second, regions, 4, 100, 5);
+  run(pace, second, regions, 2, 10, 2);
+  ASSERT_FALSE(pace.measured(2));
+  EXPECT_EQ(pace.predicted(4, 4), (std::vector<double>{0.04, 0.02, 0.02, 0.01}));
+}
+
+TEST(TeamPaceTest, WhatCannotBeCountedIsNoPace) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  run(pace, second, regions, 4, 100, 5);
+  run(pace, second, regions, 0, 5000, 9);
+  run(pace, second, regions, 4, 100, 5);
+  EXPECT_FALSE(pace.measured(0));
+  EXPECT_DOUBLE_EQ(pace.measured(4).value(), 0.01);
+  EXPECT_DOUBLE_EQ(pace.predicted(4, 4)[3], 0.01);
+}
+
 TEST(TeamPaceTest, APauseAndAHurryAreNoPace) {
   TeamPace pace;
   int second = 0;

@@ -1,5 +1,6 @@
 // Programs of OpenMP regions only, whose teams nothing resizes, beside others.
 #include "daemon/controller.h"
+#include "daemon/json_views.h"
 #include "tests/daemon/controller_fixture.h"
 
 namespace optile::daemon {
@@ -57,10 +58,14 @@ TEST_F(TeamsTest, ATeamWiderThanItsCoresDoesNotSpin) {
   pass(1, {{&first, 50}});
   ASSERT_LT(cores_of(first.id), 4u);
   EXPECT_EQ(first.wait_cap(), 1u) << "less than a millisecond";
+  const Json told = sharing_json(*controller_->view(first.id));
+  EXPECT_EQ(told["wait_cap_ms"], 0);
+  EXPECT_EQ(told["region_threads"], 4);
   EXPECT_EQ(second.wait_cap(), 0u);
   controller_->depart(second.id);
   pass(1, {{&first, 100}});
   EXPECT_EQ(first.wait_cap(), 0u);
+  EXPECT_TRUE(sharing_json(*controller_->view(first.id))["wait_cap_ms"].is_null());
 }
 
 TEST_F(TeamsTest, WhatAThirdCoreIsWorthIsMeasured) {
@@ -79,9 +84,9 @@ TEST_F(TeamsTest, WhatAThirdCoreIsWorthIsMeasured) {
 TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
   perfmodel::LaunchFacts facts;
   facts.uses_openmp = true;
-  const ProgramKey program = {"/bin/sweeps", "/bin/sweeps", ""};
+  const Arrival program = {"/bin/sweeps", 0};
   const auto width = [&](double share, bool starts) {
-    return controller_->launch_beside(facts, program, share, starts).width;
+    return controller_->launch_beside(facts, {program, share, starts}).width;
   };
   EXPECT_EQ(width(1, true), 0) << "everything, where nobody is";
   EXPECT_EQ(width(1, false), 2) << "beside the one that is about to come";
@@ -89,7 +94,7 @@ TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
   EXPECT_EQ(width(0.001, false), 1);
   facts.resizes_teams = true;
   EXPECT_EQ(width(1, false), 0) << "its ops follow the lease";
-  EXPECT_TRUE(controller_->launch_beside(facts, program, 1, false).others);
+  EXPECT_TRUE(controller_->launch_beside(facts, {program, 1, false}).others);
 }
 
 }  // namespace

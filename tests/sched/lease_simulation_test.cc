@@ -421,10 +421,10 @@ class Simulation {
   uint64_t shared_uses_ = 0;
 };
 
-constexpr uint64_t kBlocks = 8;
-constexpr uint64_t kSeedsOfBlock = 25;
+constexpr uint64_t kBlocks = 4;
+constexpr uint64_t kSeedsOfBlock = 50;
 
-// 5 machines × 8 blocks × 25: 1,000 seeds in all.
+// 5 machines × 4 blocks × 50: 1,000 seeds in all.
 class LeaseSimulation : public ::testing::TestWithParam<std::tuple<const char*, uint64_t>> {};
 
 TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
@@ -450,10 +450,10 @@ TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
   }
   // The interesting things did happen.
   EXPECT_GT(sum.changes, 1000u);
-  EXPECT_GT(sum.late, 3u);
-  EXPECT_GT(sum.revoked, 0u);
-  EXPECT_GT(sum.overlaps, 2u);
-  EXPECT_GT(shared_uses, 20u);
+  EXPECT_GT(sum.late, 10u);
+  EXPECT_GT(sum.revoked, 2u);
+  EXPECT_GT(sum.overlaps, 10u);
+  EXPECT_GT(shared_uses, 100u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, LeaseSimulation,
