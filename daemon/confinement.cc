@@ -1,6 +1,5 @@
 #include "daemon/confinement.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,16 +16,10 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostSaid = 4096;  // more than there may be clients
 
-// Nobody else may tell us what our clients' masks were.
-bool is_ours(const std::string& path) {
-  struct stat found = {};
-  return lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid();
-}
-
 }  // namespace
 
 Confinement::Confinement(std::string file, Log& log) : file_(std::move(file)), log_(log) {
-  if (!is_ours(file_)) return;
+  if (!is_file_of_ours(file_)) return;
   std::ifstream stream(file_);
   const Json read = Json::parse(stream, nullptr, false);
   if (!read.is_array()) return;
@@ -55,22 +48,18 @@ const Confinement::Confined* Confinement::known(int pid, uint64_t start_ticks) c
 std::optional<std::vector<int>> Confinement::original_of(int pid) const {
   const auto mentioned = [pid](const Confined& one) { return one.pid == pid; };
   if (std::none_of(earlier_.begin(), earlier_.end(), mentioned)) return std::nullopt;
-  const base::Result<ProcessEntry> process = ProcessEntry::open(pid);
-  if (!process.ok()) return std::nullopt;
-  const std::optional<ProcessStat> stat = process.value().stat();
-  const Confined* found = stat ? known(pid, stat->start_ticks) : nullptr;
+  const std::optional<uint64_t> start = start_of_process(pid);
+  const Confined* found = start ? known(pid, *start) : nullptr;
   return found != nullptr ? std::optional(found->original) : std::nullopt;
 }
 
 void Confinement::came_with(int pid, const std::vector<int>& units) {
   if (units.empty() || original_of(pid)) return;
-  const base::Result<ProcessEntry> process = ProcessEntry::open(pid);
-  const std::optional<ProcessStat> stat =
-      process.ok() ? process.value().stat() : std::optional<ProcessStat>();
-  if (!stat) return;
+  const std::optional<uint64_t> start = start_of_process(pid);
+  if (!start) return;
   std::erase_if(said_, [pid](const Confined& one) { return one.pid == pid; });
   if (said_.size() == kMostSaid) said_.pop_front();
-  said_.push_back({pid, stat->start_ticks, units, {}});
+  said_.push_back({pid, *start, units, {}});
 }
 
 // Null when the process is gone.

@@ -46,6 +46,7 @@ Controller::Controller(Dependencies dependencies)
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       overlaps_(dependencies.overlaps),
+      words_(dependencies.words),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
       batches_(clocks_.monotonic_ns) {

@@ -16,6 +16,7 @@
 #include "daemon/client.h"
 #include "daemon/client_words.h"
 #include "daemon/expected_arrivals.h"
+#include "daemon/kept_words.h"
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
 #include "daemon/overlaps.h"
@@ -59,6 +60,8 @@ class Controller {
     // Calls it when what is at hand is dealt with: many who come or go are decided about once.
     std::function<void(std::function<void()>)> later = {};
     bool overlaps = false;  // pairs may be tried on shared cores
+    // Outlives the controller. Without it nothing that was said outlives an attachment.
+    KeptWords* words = nullptr;
   };
   explicit Controller(Dependencies dependencies);
 
@@ -102,11 +105,6 @@ class Controller {
   struct LaunchBeside {
     bool others = false;
     int width = 0;
-  };
-  struct Newcomer {
-    Arrival arrival;
-    double share = 1;
-    bool starts = false;  // it is about to come
   };
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
   // What an earlier run of the program found under that launch plan.
@@ -166,6 +164,8 @@ class Controller {
   void lease_to(uint64_t id);
   base::Status check_bound(const LeaseWord& word) const;
   void keep_to_bounds();
+  void say_again(uint64_t id);
+  void keep(const LeaseWord& word);
   void take_lease(Place& place, Leases::Granted granted);
   void tell_of_lease(uint64_t client, const std::string& text);
   void tell_demands();
@@ -201,6 +201,7 @@ class Controller {
   ExpectedArrivals expected_;
   Overlaps overlaps_;
   UserBounds bounds_;
+  KeptWords* words_;
   std::function<void(const std::string& line)> say_;  // never empty
   std::deque<ClientView> finished_;                   // newest first
   std::size_t finished_ops_ = 0;                      // of all of them

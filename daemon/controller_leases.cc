@@ -103,6 +103,7 @@ void Controller::lease_to(uint64_t id) {
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
   leases_->belongs(id, hello.uid, hello.job, *bound_to);
   keep_to_bounds();
+  say_again(id);
   decide_leases_soon();
 }
 
@@ -264,8 +265,11 @@ base::Status Controller::check_bound(const LeaseWord& word) const {
 // A user has come: what others hold by their words may be more than their part now.
 void Controller::keep_to_bounds() {
   for (const uint64_t client : bounds_.beyond(*leases_)) {
-    (void)leases_->unpin(client);
-    (void)leases_->resume(client);
+    for (const auto kind : {LeaseWord::Kind::kUnpin, LeaseWord::Kind::kResume}) {
+      const LeaseWord word{client, kind, 1.0, {}, false};
+      (void)say_to(*leases_, word);
+      keep(word);
+    }
     bounds_.forget(client);
     tell_of_lease(client,
                   "client " + std::to_string(client) +
@@ -292,8 +296,26 @@ base::Status Controller::change_lease(const LeaseWord& word) {
   if (holds && word.bounded) bounds_.note(word.client);
   if (!word.bounded || word.kind == LeaseWord::Kind::kDetach) bounds_.forget(word.client);
   tell_of_lease(word.client, who + ", by hand: " + text_of(word));
+  keep(word);
   decide_leases();
   return {};
+}
+
+void Controller::keep(const LeaseWord& word) {
+  if (words_ == nullptr) return;
+  words_->hear(clients_.at(word.client).client->hello().pid, word);
+}
+
+// What was said of its process before it attached here, to an earlier daemon mostly.
+void Controller::say_again(uint64_t id) {
+  if (words_ == nullptr) return;
+  for (LeaseWord& word : words_->of(clients_.at(id).client->hello().pid)) {
+    word.client = id;
+    const base::Status done = change_lease(word);
+    if (done.ok()) continue;
+    tell_of_lease(id, "client " + std::to_string(id) + ", said before it attached: " +
+                          text_of(word) + "; that cannot be kept: " + done.message());
+  }
 }
 
 // A runtime that looks at the machine binds its thread to one unit after the other, just when the

@@ -108,6 +108,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
   stores_ = std::make_unique<Stores>(config_.store, rights_);
   confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_);
+  words_ = std::make_unique<KeptWords>(config_.socket + ".words");
   const perfmodel::Machine& read = machine.value();
   Store* const own_store = stores_->of(geteuid());
   if (own_store == nullptr) {
@@ -122,7 +123,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
       load_reader(config_), store_of_user(),
       [this](std::function<void()> decide) { boost::asio::post(io_, std::move(decide)); },
-      config_.overlap == OverlapTry::kTry});
+      config_.overlap == OverlapTry::kTry, words_.get()});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

@@ -15,6 +15,13 @@ struct Arrival {
   unsigned user = 0;
 };
 
+// Who asks how to start.
+struct Newcomer {
+  Arrival arrival;
+  double share = 1;
+  bool starts = false;  // it is about to come
+};
+
 // Whoever asks only says that it is about to come. So that counts among a user's own programs
 // alone: nobody takes width from others by asking.
 class ExpectedArrivals {

@@ -94,6 +94,13 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
   return stat;
 }
 
+std::optional<uint64_t> start_of_process(int pid) {
+  const base::Result<ProcessEntry> process = ProcessEntry::open(pid);
+  if (!process.ok()) return std::nullopt;
+  const std::optional<ProcessStat> stat = process.value().stat();
+  return stat ? std::optional(stat->start_ticks) : std::nullopt;
+}
+
 base::Result<ProcessEntry> ProcessEntry::open(int pid, const std::string& proc) {
   const std::string path = proc + "/" + std::to_string(pid);
   UniqueFd folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

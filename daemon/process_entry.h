@@ -36,6 +36,9 @@ struct ProcessStat {
 // nullopt for anything that is not such a line.
 std::optional<ProcessStat> parse_process_stat(std::string_view line);
 
+// In clock ticks since boot; nullopt when there is no such process (any more).
+std::optional<uint64_t> start_of_process(int pid);
+
 class ProcessEntry {
  public:
   // kNotFound when there is no such process (any more).

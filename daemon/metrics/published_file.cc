@@ -46,4 +46,9 @@ base::Status publish_file(const std::string& path, const std::string& text) {
   return done;
 }
 
+bool is_file_of_ours(const std::string& path) {
+  struct stat found = {};
+  return lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid();
+}
+
 }  // namespace optile::daemon

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/controller.h"
@@ -46,12 +47,20 @@ class ControllerTest : public testing::Test {
     clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
     const perfmodel::Machine machine = four_cores();
     budget_ = whole_budget(machine);
-    controller_ = std::make_unique<Controller>(Controller::Dependencies{
-        machine, store_.get(), clocks,
-        [this](int pid) { return pid == kConfinedPid ? confined_ : budget_; },
-        leases_ ? [this](uint64_t client, int,
-                         const std::vector<int>& units) { masks_[client] = units; }
-                : decltype(Controller::Dependencies::confine){}});
+    Controller::Dependencies dependencies;
+    dependencies.machine = machine;
+    dependencies.store = store_.get();
+    dependencies.clocks = clocks;
+    dependencies.read_budget = [this](int pid) {
+      return pid == kConfinedPid ? confined_ : budget_;
+    };
+    if (leases_) {
+      dependencies.confine = [this](uint64_t client, int, const std::vector<int>& units) {
+        masks_[client] = units;
+      };
+    }
+    dependencies.words = &words_;
+    controller_ = std::make_unique<Controller>(std::move(dependencies));
   }
 
   Hello hello(const std::string& run_id) {
@@ -103,6 +112,7 @@ class ControllerTest : public testing::Test {
   perfmodel::Budget budget_;
   perfmodel::Budget confined_;
   std::unique_ptr<Store> store_;
+  KeptWords words_{""};
   std::unique_ptr<Controller> controller_;
 };
 

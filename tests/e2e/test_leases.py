@@ -33,7 +33,7 @@ class LeaseTest(EndToEndTest):
     def setUp(self):
         super().setUp()
         self.env = blas(QUICK_BLAS)
-        self.space.start_daemon(options=self.daemon_options)
+        self.daemon = self.space.start_daemon(options=self.daemon_options)
         self.whole = os.sched_getaffinity(0)
 
     def start(self, *options, arguments=("--steps", FOREVER)):
@@ -191,6 +191,19 @@ class WordsAboutLeases(LeaseTest):
         log = (self.space.dir / "optiled.log").read_text()
         self.assertIn(f"client {self.id_of(pinned)}, by hand: pinned to cores {core}", log)
         self.assertIn(f"client {self.id_of(pinned)}, by hand: not pinned any more", log)
+
+    def test_what_was_said_outlives_the_daemon(self):
+        pinned, other = self.start(), self.start()
+        core = self.lease_of(other)["cores"][0]
+        self.say("pin", self.id_of(pinned), str(core))
+        self.say("share", self.id_of(other), "3")
+        self.daemon.kill()
+        self.space.start_daemon()
+        wait_until(lambda: self.lease_of(pinned) and self.lease_of(other), "both to be back")
+        self.assertEqual([core], self.lease_of(pinned)["cores"])
+        self.assertEqual(3, self.lease_of(other)["share"])
+        self.wait_for_masks(pinned, self.units_of_core(core))
+        self.wait_until_apart(pinned, other)
 
     def test_detach(self):
         detached, other = self.start(), self.start()

@@ -1,0 +1,112 @@
+#include "daemon/kept_words.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "daemon/metrics/published_file.h"
+#include "daemon/process_entry.h"
+
+namespace optile::daemon {
+namespace {
+
+using Json = nlohmann::json;
+using Kind = LeaseWord::Kind;
+
+constexpr std::size_t kMost = 1024;  // processes
+
+}  // namespace
+
+KeptWords::KeptWords(std::string file) : file_(std::move(file)) {
+  if (!file_.empty()) read();
+}
+
+void KeptWords::read() {
+  if (!is_file_of_ours(file_)) return;
+  std::ifstream stream(file_);
+  const Json read = Json::parse(stream, nullptr, false);
+  if (!read.is_array()) return;
+  for (const Json& one : read) {
+    try {
+      Words words;
+      words.pid = one.at("pid").get<int>();
+      words.start_ticks = one.at("start_ticks").get<uint64_t>();
+      if (!one.at("share").is_null()) words.share = one.at("share").get<double>();
+      words.pin = one.at("pin").get<std::vector<int>>();
+      words.paused = one.at("paused").get<bool>();
+      words.detached = one.at("detached").get<bool>();
+      words.bounded = one.at("bounded").get<bool>();
+      words_.push_back(std::move(words));
+    } catch (const Json::exception&) {
+      words_.clear();  // not written by us
+      return;
+    }
+  }
+}
+
+void KeptWords::hear(int pid, const LeaseWord& word) {
+  const std::optional<uint64_t> start = start_of_process(pid);
+  if (!start) return;
+  auto found = std::find_if(words_.begin(), words_.end(), [&](const Words& one) {
+    return one.pid == pid && one.start_ticks == *start;
+  });
+  if (found == words_.end()) {
+    if (words_.size() == kMost) words_.erase(words_.begin());
+    words_.push_back({});
+    found = std::prev(words_.end());
+    found->pid = pid;
+    found->start_ticks = *start;
+  }
+  if (word.kind == Kind::kShare) found->share = word.share;
+  if (word.kind == Kind::kPin) found->pin = word.cores;
+  if (word.kind == Kind::kUnpin) found->pin.clear();
+  if (word.kind == Kind::kPause) found->paused = true;
+  if (word.kind == Kind::kResume) found->paused = false;
+  if (word.kind == Kind::kDetach) found->detached = true;
+  if (word.kind == Kind::kPin || word.kind == Kind::kPause) found->bounded = word.bounded;
+  save();
+}
+
+std::vector<LeaseWord> KeptWords::of(int pid) const {
+  std::vector<LeaseWord> all;
+  const auto mentioned = [pid](const Words& one) { return one.pid == pid; };
+  if (std::none_of(words_.begin(), words_.end(), mentioned)) return all;
+  const std::optional<uint64_t> start = start_of_process(pid);
+  for (const Words& one : words_) {
+    if (one.pid != pid || one.start_ticks != start) continue;
+    if (one.detached) return {{0, Kind::kDetach, 1.0, {}, false}};
+    if (one.share) all.push_back({0, Kind::kShare, *one.share, {}, false});
+    if (!one.pin.empty()) all.push_back({0, Kind::kPin, 1.0, one.pin, one.bounded});
+    if (one.paused) all.push_back({0, Kind::kPause, 1.0, {}, one.bounded});
+  }
+  return all;
+}
+
+// A file that cannot be written costs only what the next daemon would have known.
+void KeptWords::save() {
+  std::erase_if(words_, [](const Words& one) {
+    const bool says_something = one.share || !one.pin.empty() || one.paused || one.detached;
+    return !says_something || start_of_process(one.pid) != one.start_ticks;
+  });
+  if (file_.empty()) return;
+  if (words_.empty()) {
+    unlink(file_.c_str());
+    return;
+  }
+  Json all = Json::array();
+  for (const Words& one : words_) {
+    all.push_back({{"pid", one.pid},
+                   {"start_ticks", one.start_ticks},
+                   {"share", one.share ? Json(*one.share) : Json(nullptr)},
+                   {"pin", one.pin},
+                   {"paused", one.paused},
+                   {"detached", one.detached},
+                   {"bounded", one.bounded}});
+  }
+  (void)publish_file(file_, all.dump());
+}
+
+}  // namespace optile::daemon

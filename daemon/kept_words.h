@@ -1,0 +1,42 @@
+// Words of people about leases (share, pin, pause, detach), by process: they hold until they are
+// taken back or the process ends, also when its daemon is another one meanwhile. Owned by the
+// daemon, its one thread. Kept in a file beside the socket.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/client_words.h"
+
+namespace optile::daemon {
+
+class KeptWords {
+ public:
+  // Reads what an earlier daemon left in `file`; only a file of ours counts. "" keeps none.
+  explicit KeptWords(std::string file);
+
+  // After it came into force. Of a process that is gone nothing is kept.
+  void hear(int pid, const LeaseWord& word);
+  // What is to be said again when that process attaches, in this order; `client` is not set.
+  std::vector<LeaseWord> of(int pid) const;
+
+ private:
+  struct Words {
+    int pid = 0;
+    uint64_t start_ticks = 0;  // with the pid it names a process
+    std::optional<double> share;
+    std::vector<int> pin;  // cores of the machine; empty: not pinned
+    bool paused = false;
+    bool detached = false;
+    bool bounded = false;  // LeaseWord::bounded of the pin or pause
+  };
+  void read();
+  void save();
+
+  std::string file_;
+  std::vector<Words> words_;  // the latest processes last
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,157 @@
+// Words about this very process, and what the next daemon knows of them.
+#include "daemon/kept_words.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/process_entry.h"
+#include "tests/daemon/controller_fixture.h"
+#include "tests/daemon/temporary_directory.h"
+
+namespace optile::daemon {
+namespace {
+
+using Kind = LeaseWord::Kind;
+
+LeaseWord pin(std::vector<int> cores) {
+  return {1, Kind::kPin, 1.0, std::move(cores), true};
+}
+
+LeaseWord say(Kind kind, double share = 1.0) {
+  return {1, kind, share, {}, false};
+}
+
+std::string text_in(const std::string& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+class KeptWordsTest : public testing::Test {
+ protected:
+  std::string file() const { return folder_.path() + "/words"; }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(KeptWordsTest, TheNextDaemonKnowsThem) {
+  {
+    KeptWords words(file());
+    words.hear(getpid(), say(Kind::kShare, 3));
+    words.hear(getpid(), pin({1, 2}));
+    words.hear(getpid(), say(Kind::kPause));
+  }
+  const std::vector<LeaseWord> all = KeptWords(file()).of(getpid());
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].kind, Kind::kShare);
+  EXPECT_DOUBLE_EQ(all[0].share, 3);
+  EXPECT_EQ(all[1].kind, Kind::kPin);
+  EXPECT_EQ(all[1].cores, (std::vector<int>{1, 2}));
+  EXPECT_EQ(all[2].kind, Kind::kPause);
+}
+
+TEST_F(KeptWordsTest, WhatIsTakenBackIsForgotten) {
+  KeptWords words(file());
+  words.hear(getpid(), pin({1, 2}));
+  EXPECT_TRUE(words.of(getpid()).at(0).bounded);
+  EXPECT_TRUE(std::filesystem::exists(file()));
+  words.hear(getpid(), say(Kind::kPause));
+  words.hear(getpid(), say(Kind::kUnpin));
+  words.hear(getpid(), say(Kind::kResume));
+  EXPECT_TRUE(words.of(getpid()).empty());
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(KeptWordsTest, WhoIsDetachedStaysSo) {
+  KeptWords words(file());
+  words.hear(getpid(), pin({1}));
+  words.hear(getpid(), say(Kind::kDetach));
+  const std::vector<LeaseWord> all = KeptWords(file()).of(getpid());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Kind::kDetach);
+}
+
+TEST_F(KeptWordsTest, AnotherProcessOfTheSameNumberIsMeantByNothing) {
+  KeptWords(file()).hear(getpid(), pin({1}));
+  std::string text = text_in(file());
+  const std::string start = std::to_string(start_of_process(getpid()).value());
+  text.replace(text.find(start), start.size(), "1");
+  write(file(), text);
+  KeptWords words(file());
+  EXPECT_TRUE(words.of(getpid()).empty());
+  words.hear(getpid(), say(Kind::kShare, 2));
+  EXPECT_EQ(words.of(getpid()).size(), 1u);
+  EXPECT_EQ(text_in(file()).find("\"start_ticks\":1,"), std::string::npos) << "it is gone";
+}
+
+TEST_F(KeptWordsTest, AFileThatIsNotOursSaysNothing) {
+  for (const char* text : {"", "[", "{}", "[1]", "[{\"pid\":\"x\"}]", "[{}]"}) {
+    write(file(), text);
+    EXPECT_TRUE(KeptWords(file()).of(getpid()).empty()) << text;
+  }
+  std::filesystem::remove(file());
+  std::filesystem::create_symlink("/dev/zero", file());
+  EXPECT_TRUE(KeptWords(file()).of(getpid()).empty());
+}
+
+class WordsOutliveTheDaemon : public ControllerTest {
+ protected:
+  WordsOutliveTheDaemon() {
+    leases_ = true;
+    make_controller();
+  }
+  Hello here(const std::string& run) {
+    Hello mine = hello(run);
+    mine.pid = getpid();
+    return mine;
+  }
+  std::vector<int> pinned(uint64_t id) {
+    const auto view = controller_->leases()->table().view(id);
+    return view && view->pinned ? view->granted.cores : std::vector<int>();
+  }
+};
+
+TEST_F(WordsOutliveTheDaemon, APinHoldsUnderTheNextOne) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_EQ(pinned(before.id), std::vector<int>{2});
+  make_controller();
+  const Attached after = attach(here("r"));
+  EXPECT_EQ(pinned(after.id), std::vector<int>{2});
+  EXPECT_NE(controller_->lease_history().newest_first().back().text.find("pinned to cores 2"),
+            std::string::npos);
+}
+
+TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  make_controller();
+  Hello another = hello("s");
+  another.pid = getppid();
+  const Attached first = attach(another);
+  ASSERT_TRUE(controller_->change_lease({first.id, Kind::kPin, 1.0, {2}, false}).ok());
+  const Attached after = attach(here("r"));
+  EXPECT_TRUE(pinned(after.id).empty());
+  const auto& told = controller_->lease_history().newest_first();
+  EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const LeaseEvent& one) {
+    return one.text.find("that cannot be kept") != std::string::npos;
+  }));
+}
+
+TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
+  make_controller();
+  const Attached after = attach(here("r"));
+  EXPECT_FALSE(controller_->leases()->has(after.id));
+}
+
+}  // namespace
+}  // namespace optile::daemon
