@@ -213,7 +213,7 @@ def measure(
     results = Results({}, {})
     for number in range(options.rounds):
         best = [
-            run_together([start], [workload], options.seconds / 2).throughputs[0]
+            run_together([start], [workload], options.seconds, options.skip).throughputs[0]
             for start, workload in zip(alone, workloads)
         ]
         for way in rotated(ways, number):

@@ -132,13 +132,16 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
 Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
                                                    const Newcomer& newcomer) {
   if (!leases_) return {};
-  const auto& [arrival, share, starts] = newcomer;
-  const double others = leases_->weight() + expected_.share(arrival.user, since_start());
-  if (starts) expected_.expect(arrival, share, since_start());
-  LaunchBeside beside{others > 0, 0};
+  const auto& [arrival, share, batch, starts, announced] = newcomer;
+  const double expected = announced ? expected_.share_beside(arrival, since_start())
+                                    : expected_.share(arrival.user, since_start());
+  if (starts && !announced) expected_.expect(arrival, share, since_start());
+  LaunchBeside beside{!leases_->empty() || expected > 0, 0};
   if (!beside.others || facts.resizes_teams || !facts.uses_openmp) return beside;
   const int cores = std::max(1, leases_->table().budget().cores);
-  beside.width = std::clamp(static_cast<int>(cores * share / (share + others)), 1, cores);
+  const auto priority = batch ? sched::Priority::kBatch : sched::Priority::kNormal;
+  const double part = leases_->part_of({0, arrival.user, "", share, priority}, expected);
+  beside.width = std::clamp(static_cast<int>(cores * part + 1e-9), 1, cores);
   return beside;
 }
 

@@ -38,4 +38,14 @@ double ExpectedArrivals::share(unsigned user, std::chrono::milliseconds now) {
   return sum;
 }
 
+double ExpectedArrivals::share_beside(const Arrival& arrival, std::chrono::milliseconds now) {
+  const double all = share(arrival.user, now);
+  const auto of_user = by_user_.find(arrival.user);
+  if (of_user == by_user_.end()) return all;
+  const auto found =
+      std::find_if(of_user->second.begin(), of_user->second.end(),
+                   [&](const Expected& one) { return one.executable == arrival.executable; });
+  return found == of_user->second.end() ? all : all - found->share;
+}
+
 }  // namespace optile::daemon

@@ -19,7 +19,9 @@ struct Arrival {
 struct Newcomer {
   Arrival arrival;
   double share = 1;
-  bool starts = false;  // it is about to come
+  bool batch = false;
+  bool starts = false;     // it is about to come
+  bool announced = false;  // it said so when it asked before
 };
 
 // Whoever asks only says that it is about to come. So that counts among a user's own programs
@@ -36,6 +38,8 @@ class ExpectedArrivals {
   void came(const Arrival& arrival, std::chrono::milliseconds now);
   // Of all that are still expected of that user.
   double share(unsigned user, std::chrono::milliseconds now);
+  // The same without one of that program, which asks.
+  double share_beside(const Arrival& arrival, std::chrono::milliseconds now);
 
  private:
   struct Expected {

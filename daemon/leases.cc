@@ -65,10 +65,19 @@ void Leases::weigh() {
   }
 }
 
-double Leases::weight() const {
-  double sum = 0;
-  for (const auto& [id, client] : clients_) sum += client.weight.weight;
-  return sum;
+// Batch clients take nothing from others, and others are before them.
+double Leases::part_of(const LeaseParty& newcomer, double expected) const {
+  constexpr uint64_t kNewcomer = 0;  // no client's
+  constexpr uint64_t kExpected = UINT64_MAX;
+  std::vector<LeaseParty> parties = {newcomer};
+  parties[0].client = kNewcomer;
+  if (expected > 0) parties.push_back({kExpected, newcomer.uid, "", expected, newcomer.priority});
+  for (const auto& [id, client] : clients_) {
+    if (client.party.priority > newcomer.priority) continue;
+    parties.push_back(client.party);
+    parties.back().priority = newcomer.priority;
+  }
+  return lease_weights(parties, dependencies_.by_user).at(kNewcomer).part;
 }
 
 void Leases::leave(uint64_t client) {

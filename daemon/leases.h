@@ -48,7 +48,10 @@ class Leases {
   // About once a second: what the kernel grants, of which the cores that others keep busy are left
   // to them. `now`: as in decide().
   void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now);
-  double weight() const;  // of all clients together
+  // The part of all cores that a newcomer would have by weight; `expected`: shares of others of its
+  // user that are about to come.
+  double part_of(const LeaseParty& newcomer, double expected) const;
+  bool empty() const { return clients_.empty(); }
   int left_to_others() const { return unmanaged_.cores(); }
 
   // `predicted`: seconds of a step with 1, 2, … cores; `measured`: of its steps now, 0 = none yet.

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <thread>
 
 #include "base/daemon_choice.h"
 #include "base/runtime_path.h"
@@ -31,6 +32,9 @@ using std::chrono::milliseconds;
 
 // The daemon runs already then, so what it has to say comes at once or is not worth waiting for.
 constexpr double kAnswerShare = 2.0 / 3;
+// What is started together asks within milliseconds. A program whose teams nothing resizes keeps
+// for good the width that it starts with, so it waits that long for company.
+constexpr milliseconds kCompany{15};
 constexpr const char* kMemoryStore = ":memory:";
 
 milliseconds daemon_patience(const Options& options) {
@@ -125,7 +129,7 @@ DaemonsPlan read_plan(const Json& json) {
 // The daemon knows how earlier runs of this program went; without it the rules alone decide.
 std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
                                             const TargetProgram& target,
-                                            const perfmodel::LaunchFacts& facts, bool starts) {
+                                            const perfmodel::LaunchFacts& facts, bool announced) {
   std::error_code ignored;
   const Json body = {
       {"executable", std::filesystem::canonical(target.executable, ignored).string()},
@@ -136,7 +140,9 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"blas", options.blas},
       {"budget_cores", facts.budget_cores},
       {"share", options.share},
-      {"starts", starts},
+      {"batch", options.priority == "batch"},
+      {"starts", !options.changes_nothing()},
+      {"announced", announced},
       {"user_environment", facts.user_environment},
       {"blas_provider", facts.blas_provider},
       {"uses_openmp", facts.uses_openmp},
@@ -151,6 +157,18 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   return read_plan(json);
+}
+
+std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std::string& socket,
+                                              const TargetProgram& target,
+                                              const perfmodel::LaunchFacts& facts) {
+  auto plan = plan_from_daemon(options, socket, target, facts, false);
+  const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams &&
+                               !facts.user_environment.contains("OMP_NUM_THREADS");
+  if (!plan || plan->width > 0 || !keeps_its_width || options.changes_nothing()) return plan;
+  std::this_thread::sleep_for(std::min(kCompany, answer_patience(options)));
+  auto later = plan_from_daemon(options, socket, target, facts, true);
+  return later ? later : plan;
 }
 
 void say_what_was_taken_back(const perfmodel::LaunchPlan& plan) {
@@ -184,8 +202,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   const perfmodel::LaunchFacts facts = facts_of(options, target, now, decision.budget_cores);
   decision.libomp = facts.libomp_path;
   std::optional<DaemonsPlan> plan;
-  if (daemon_there)
-    plan = plan_from_daemon(options, socket, target, facts, !options.changes_nothing());
+  if (daemon_there) plan = plan_beside_others(options, socket, target, facts);
   if (plan) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
   if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);

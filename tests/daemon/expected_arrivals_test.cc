@@ -21,6 +21,17 @@ TEST(ExpectedArrivalsTest, WhoAskedIsExpectedUntilItComes) {
   EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(40)), 2);
 }
 
+TEST(ExpectedArrivalsTest, NobodyRunsBesideItself) {
+  ExpectedArrivals expected;
+  expected.expect({"a", kUser}, 2, milliseconds(0));
+  EXPECT_DOUBLE_EQ(expected.share_beside({"a", kUser}, milliseconds(1)), 0);
+  EXPECT_DOUBLE_EQ(expected.share_beside({"b", kUser}, milliseconds(1)), 2);
+  EXPECT_DOUBLE_EQ(expected.share_beside({"a", kAnother}, milliseconds(1)), 0);
+  expected.expect({"a", kUser}, 2, milliseconds(2));
+  EXPECT_DOUBLE_EQ(expected.share_beside({"a", kUser}, milliseconds(3)), 2)
+      << "another of its kind";
+}
+
 TEST(ExpectedArrivalsTest, ButNotForEver) {
   ExpectedArrivals expected;
   expected.expect({"a", kUser}, 1, milliseconds(0));

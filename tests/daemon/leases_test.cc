@@ -345,5 +345,17 @@ TEST_F(LeasesTest, WhoIsBoundIsHeldThereAndOthersElsewhere) {
   EXPECT_EQ(masks_.at(1).size(), 3u);
 }
 
+TEST_F(LeasesTest, ANewcomersPartIsByWeight) {
+  const auto part = [&](double share, double expected, sched::Priority priority) {
+    return leases_.part_of({0, 0, "", share, priority}, expected);
+  };
+  EXPECT_DOUBLE_EQ(part(1, 0, sched::Priority::kNormal), 1);
+  EXPECT_DOUBLE_EQ(part(1, 3, sched::Priority::kNormal), 0.25);
+  arrive(1);
+  leases_.arrive(2, 102, 4, 2, sched::Priority::kBatch);
+  EXPECT_DOUBLE_EQ(part(1, 0, sched::Priority::kNormal), 0.5) << "batch takes nothing from it";
+  EXPECT_DOUBLE_EQ(part(1, 0, sched::Priority::kBatch), 0.25);
+}
+
 }  // namespace
 }  // namespace optile::daemon

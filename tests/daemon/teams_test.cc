@@ -86,15 +86,20 @@ TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
   facts.uses_openmp = true;
   const Arrival program = {"/bin/sweeps", 0};
   const auto width = [&](double share, bool starts) {
-    return controller_->launch_beside(facts, {program, share, starts}).width;
+    return controller_->launch_beside(facts, {program, share, false, starts, false}).width;
   };
   EXPECT_EQ(width(1, true), 0) << "everything, where nobody is";
   EXPECT_EQ(width(1, false), 2) << "beside the one that is about to come";
+  EXPECT_EQ(controller_->launch_beside(facts, {program, 1, false, true, true}).width, 0)
+      << "that is it";
   EXPECT_EQ(width(3, false), 3);
   EXPECT_EQ(width(0.001, false), 1);
+  const Sweeps first = attach_sweeps(4);
+  EXPECT_EQ(width(1, false), 1) << "beside one that is here and one that is about to come";
+  EXPECT_EQ(width(7, false), 3);
   facts.resizes_teams = true;
   EXPECT_EQ(width(1, false), 0) << "its ops follow the lease";
-  EXPECT_TRUE(controller_->launch_beside(facts, {program, 1, false}).others);
+  EXPECT_TRUE(controller_->launch_beside(facts, {program, 1, false, false, false}).others);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """What goes wrong around a program does not go wrong in it: daemons that die, lie, stall or are not
 allowed, and places that cannot be written."""
 import array
+import json
 import os
 import pathlib
 import signal
@@ -10,8 +11,8 @@ import struct
 import threading
 import unittest
 
-from harness import (ATTACH_SUFFIX, OPTILE, OPTILED, PRELOAD, PYTHON, QUICK_BLAS, SCRIPTS,
-                     EndToEndTest, blas, connectable, finish, read_until, wait_until,
+from harness import (ATTACH_SUFFIX, OPTILE, OPTILED, PRELOAD, PROGRAMS, PYTHON, QUICK_BLAS, SCRIPTS,
+                     EndToEndTest, blas, connectable, finish, read_until, usable_cpus, wait_until,
                      without_privileges)
 from hostile_client import HELLO_BYTES
 from hostile_client import VERSION as ABI_VERSION
@@ -257,6 +258,7 @@ class FakeDaemon:
             listener.listen(16)
             self._listeners.append(listener)
         self.attached = 0
+        self.asked = []  # over HTTP, whole requests
         self._threads = [threading.Thread(target=self._serve, args=(listener,), daemon=True)
                          for listener in self._listeners]
         for thread in self._threads:
@@ -272,9 +274,11 @@ class FakeDaemon:
             kept.append(peer)
             is_attach = listener is self._listeners[1]
             try:
-                received = peer.recv(8192)
+                received = peer.recv(65536)
                 if is_attach and received:
                     self.attached += 1
+                if not is_attach:
+                    self.asked.append(received.decode(errors="replace"))
                 self._answer(peer, is_attach)
             except OSError:
                 continue
@@ -341,6 +345,43 @@ def answer_nothing(_peer, _is_attach):
 
 def answer_hangup(peer, _is_attach):
     peer.close()
+
+
+class StartedTogether(FaultTest):
+    """A program whose teams nothing resizes asks how to start."""
+
+    def launches(self, width_when_announced, *options):
+        """What a program of regions only asked, and with how many threads it started."""
+        def answer(peer, is_attach):
+            if is_attach:
+                return
+            announced = '"announced":true' in fake.asked[-1]
+            width = width_when_announced if announced else 0
+            peer.sendall(http_answer(json.dumps({"environment": {}, "width": width})))
+
+        fake = FakeDaemon(self.space.socket, answer)
+        self.addCleanup(fake.close)
+        process = self.space.popen(
+            self.space.launcher(*options, command=[PROGRAMS / "sweeps"]), self.env)
+        line = process.stdout.readline()
+        process.kill()
+        return [one for one in fake.asked if "/v1/launch" in one], line
+
+    def test_who_would_start_alone_asks_again(self):
+        asked, line = self.launches(1)
+        self.assertEqual([False, True], ['"announced":true' in one for one in asked], asked)
+        self.assertIn("threads 1 ", line)
+
+    def test_who_has_a_width_of_its_own_does_not(self):
+        self.env["OMP_NUM_THREADS"] = "2"
+        asked, line = self.launches(1)
+        self.assertEqual(1, len(asked), asked)
+        self.assertIn("threads 2 ", line)
+
+    def test_nor_who_is_only_watched(self):
+        asked, line = self.launches(1, "--mode", "observe")
+        self.assertEqual(1, len(asked), asked)
+        self.assertIn(f"threads {usable_cpus()} ", line)
 
 
 class WrongDaemons(FaultTest):
