@@ -16,6 +16,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/sanitized.h"
 #include "tests/tuner/simulated_client.h"
 #include "tests/tuner/simulated_programs.h"
 
@@ -23,12 +24,7 @@ namespace optile::tuner {
 namespace {
 
 constexpr int kCores = 4;
-// Sanitizers make every step ten times dearer; what they look for does not hide in seeds.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSeeds = 300;
-#else
-constexpr int kSeeds = 10000;
-#endif
+constexpr int kSeeds = test::kSanitized ? 300 : 10000;
 constexpr int kSteps = 700;            // of one process
 constexpr double kWorse = 0.10;        // slower than the own widths by this much counts
 constexpr int kShort = 60;             // steps: look, control, comparison, adoption
