@@ -132,7 +132,6 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
 Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
                                                    const Newcomer& newcomer) {
   if (!leases_) return {};
-  if (newcomer.starts) leases_->foresee(since_start());
   const auto& [arrival, share, batch, starts, announced] = newcomer;
   const double expected = announced ? expected_.share_beside(arrival, since_start())
                                     : expected_.share(arrival.user, since_start());

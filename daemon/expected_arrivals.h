@@ -36,7 +36,6 @@ class ExpectedArrivals {
   void expect(const Arrival& arrival, double share, std::chrono::milliseconds now);
   // A process of that program attached.
   void came(const Arrival& arrival, std::chrono::milliseconds now);
-  bool someone(std::chrono::milliseconds now);
   // Of all that are still expected of that user.
   double share(unsigned user, std::chrono::milliseconds now);
   // The same without one of that program, which asks.

@@ -16,11 +16,6 @@ using std::chrono::milliseconds;
 // while, unless somebody comes or goes.
 constexpr milliseconds kLongestSearch{60000};
 constexpr int kMostRounds = 8;  // of giving up and taking
-// A first figure of others' load is taken over this long at least: the kernel counts in
-// hundredths of a second. One over more than the longest says little about now.
-constexpr milliseconds kShortestFirstLook{300};
-constexpr milliseconds kLongestLook{60000};
-constexpr milliseconds kForeseen{10000};  // those who are started together come within this
 
 // Cores confirmed at once: nobody is ever late.
 sched::LeaseSettings settings() {
@@ -93,25 +88,15 @@ void Leases::leave(uint64_t client) {
   must_decide_ = true;
 }
 
-void Leases::foresee(milliseconds now) {
-  if (!dependencies_.read_load || !clients_.empty()) return;
-  if (load_ && load_->processes.empty() && now - load_read_ < kForeseen) return;
-  load_ = dependencies_.read_load({});
-  load_read_ = now;
-}
-
-void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
-  if (dependencies_.read_load) follow_load(budget, now, more_to_come);
+void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now) {
+  if (dependencies_.read_load) follow_load(budget, now);
   perfmodel::Budget left = budget;
   left.cores = std::max(1, budget.cores - unmanaged_.cores());
   if (left == table_.budget() || !table_.set_budget(left).ok()) return;
   must_decide_ = true;
 }
 
-void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
-  const milliseconds passed = now - load_read_;
-  const bool too_early = more_to_come || passed < kShortestFirstLook;
-  if (load_ && !clients_.empty() && !unmanaged_.known() && too_early) return;
+void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now) {
   std::vector<int> pids;
   std::set<int> used;
   for (const auto& [id, client] : clients_) {
@@ -120,9 +105,9 @@ void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool
     used.insert(units.begin(), units.end());
   }
   LoadReading reading = dependencies_.read_load(pids);
-  if (load_ && !clients_.empty() && passed <= kLongestLook) {
+  if (load_ && !clients_.empty()) {
     if (const auto load = unmanaged_between(*load_, reading, budget.units, used)) {
-      unmanaged_.feed(*load, passed);
+      unmanaged_.feed(*load, now - load_read_);
     }
   }
   load_ = std::move(reading);
