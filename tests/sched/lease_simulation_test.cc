@@ -449,9 +449,9 @@ TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
     shared_uses += simulation.shared_uses();
     if (HasFailure()) return;
   }
-  if (test::kSanitized) return;
   // The interesting things did happen.
-  EXPECT_GT(sum.changes, 1000u);
+  EXPECT_GT(sum.changes, 20 * kSeedsOfBlock);
+  if (test::kSanitized) return;  // the rest is too rare for so few seeds
   EXPECT_GT(sum.late, 10u);
   EXPECT_GT(sum.revoked, 2u);
   EXPECT_GT(sum.overlaps, 10u);

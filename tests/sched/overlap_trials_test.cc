@@ -280,7 +280,7 @@ TEST_P(OverlapTrialsOverSeeds, VerdictsAreRightAndTrialsCheap) {
     EXPECT_GT(winners, 3);
   }
   EXPECT_EQ(losers_kept, 0) << "of " << losers;
-  EXPECT_GE(winners_kept, winners * 9 / 10) << "of " << winners;
+  EXPECT_GE(10 * winners_kept, 9 * winners) << "of " << winners;
   RecordProperty("losers", losers);
   RecordProperty("winners", winners);
 }
