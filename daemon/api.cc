@@ -408,7 +408,8 @@ HttpResponse Api::launch(const Call& call) {
                                          share_at(body),
                                          flag_at(body, "batch"),
                                          flag_at(body, "starts"),
-                                         flag_at(body, "announced")});
+                                         flag_at(body, "announced"),
+                                         call.peer.pid});
   facts->beside_others = beside.others;
   const perfmodel::LaunchPlan plan = controller_.launch(*facts, program, user);
   return ok({{"environment", plan.environment},

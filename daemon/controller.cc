@@ -184,7 +184,7 @@ void Controller::refresh_budgets() {
     place.client->set_cases(make_case_set(machine_, leased(place)));
   }
   if (!leases_) return;
-  leases_->set_budget(budget_, since_start());
+  leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   leases_->confine_again();
   for (auto& [id, place] : clients_) tell_company(place);
   tell_demands();

@@ -102,6 +102,10 @@ void Controller::lease_to(uint64_t id) {
   leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
   leases_->belongs(id, hello.uid, hello.job, *bound_to);
+  // The first lease is cut from what others leave, where that was foreseen.
+  if (!leases_->knows_load()) {
+    leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
+  }
   keep_to_bounds();
   say_again(id);
   decide_leases_soon();
@@ -132,7 +136,8 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
 Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
                                                    const Newcomer& newcomer) {
   if (!leases_) return {};
-  const auto& [arrival, share, batch, starts, announced] = newcomer;
+  const auto& [arrival, share, batch, starts, announced, pid] = newcomer;
+  if (starts) leases_->foresee(since_start(), pid);
   const double expected = announced ? expected_.share_beside(arrival, since_start())
                                     : expected_.share(arrival.user, since_start());
   if (starts && !announced) expected_.expect(arrival, share, since_start());

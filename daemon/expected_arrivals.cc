@@ -29,6 +29,11 @@ void ExpectedArrivals::came(const Arrival& arrival, std::chrono::milliseconds no
   if (found != expected.end()) expected.erase(found);
 }
 
+bool ExpectedArrivals::someone(std::chrono::milliseconds now) {
+  forget_late(now);
+  return !by_user_.empty();
+}
+
 double ExpectedArrivals::share(unsigned user, std::chrono::milliseconds now) {
   forget_late(now);
   const auto of_user = by_user_.find(user);

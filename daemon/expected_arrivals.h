@@ -22,6 +22,7 @@ struct Newcomer {
   bool batch = false;
   bool starts = false;     // it is about to come
   bool announced = false;  // it said so when it asked before
+  int pid = 0;             // of the launcher, which becomes the program or waits for it; 0: unknown
 };
 
 // Whoever asks only says that it is about to come. So that counts among a user's own programs
@@ -36,6 +37,7 @@ class ExpectedArrivals {
   void expect(const Arrival& arrival, double share, std::chrono::milliseconds now);
   // A process of that program attached.
   void came(const Arrival& arrival, std::chrono::milliseconds now);
+  bool someone(std::chrono::milliseconds now);  // is expected
   // Of all that are still expected of that user.
   double share(unsigned user, std::chrono::milliseconds now);
   // The same without one of that program, which asks.

@@ -16,6 +16,11 @@ using std::chrono::milliseconds;
 // while, unless somebody comes or goes.
 constexpr milliseconds kLongestSearch{60000};
 constexpr int kMostRounds = 8;  // of giving up and taking
+// A first figure of others' load is taken over this long at least: the kernel counts in
+// hundredths of a second. One over more than the longest says little about now.
+constexpr milliseconds kShortestFirstLook{300};
+constexpr milliseconds kLongestLook{60000};
+constexpr milliseconds kForeseen{10000};  // those who are started together come within this
 
 // Cores confirmed at once: nobody is ever late.
 sched::LeaseSettings settings() {
@@ -88,15 +93,26 @@ void Leases::leave(uint64_t client) {
   must_decide_ = true;
 }
 
-void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now) {
-  if (dependencies_.read_load) follow_load(budget, now);
+void Leases::foresee(milliseconds now, int launcher) {
+  if (!dependencies_.read_load || !clients_.empty()) return;
+  if (load_ && foreseen_ && now - load_read_ < kForeseen) return;
+  load_ = dependencies_.read_load(launcher > 0 ? std::vector{launcher} : std::vector<int>());
+  load_read_ = now;
+  foreseen_ = true;
+}
+
+void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
+  if (dependencies_.read_load) follow_load(budget, now, more_to_come);
   perfmodel::Budget left = budget;
   left.cores = std::max(1, budget.cores - unmanaged_.cores());
   if (left == table_.budget() || !table_.set_budget(left).ok()) return;
   must_decide_ = true;
 }
 
-void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now) {
+void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
+  const milliseconds passed = now - load_read_;
+  const bool too_early = more_to_come || passed < kShortestFirstLook;
+  if (load_ && !clients_.empty() && !unmanaged_.known() && too_early) return;
   std::vector<int> pids;
   std::set<int> used;
   for (const auto& [id, client] : clients_) {
@@ -105,9 +121,14 @@ void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now) {
     used.insert(units.begin(), units.end());
   }
   LoadReading reading = dependencies_.read_load(pids);
-  if (load_ && !clients_.empty()) {
+  // A launcher that stayed one did nothing but wait.
+  if (load_ && std::exchange(foreseen_, false)) {
+    std::erase_if(load_->processes,
+                  [&](const auto& one) { return !reading.processes.contains(one.first); });
+  }
+  if (load_ && !clients_.empty() && passed <= kLongestLook) {
     if (const auto load = unmanaged_between(*load_, reading, budget.units, used)) {
-      unmanaged_.feed(*load, now - load_read_);
+      unmanaged_.feed(*load, passed);
     }
   }
   load_ = std::move(reading);

@@ -45,9 +45,16 @@ class Leases {
   // Gone, or going for sure.
   void leave(uint64_t client);
   bool has(uint64_t client) const { return clients_.contains(client); }
+  // A program is about to come where nobody is: what keeps cores busy from now on is others' load.
+  // `launcher`: a process that becomes the program or starts it; 0: not known.
+  void foresee(std::chrono::milliseconds now, int launcher);
   // About once a second: what the kernel grants, of which the cores that others keep busy are left
-  // to them. `now`: as in decide().
-  void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now);
+  // to them. `now`: as in decide(). `more_to_come`: programs that are about to attach are busy too,
+  // so where nothing is known yet of others' load it is looked for later.
+  void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now,
+                  bool more_to_come = false);
+  // Whether others' load was told from the clients' own since somebody came.
+  bool knows_load() const { return unmanaged_.known(); }
   // The part of all cores that a newcomer would have by weight; `expected`: shares of others of its
   // user that are about to come.
   double part_of(const LeaseParty& newcomer, double expected) const;
@@ -130,7 +137,8 @@ class Leases {
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   void tell_curves();
   bool someone_searches() const;
-  void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now);
+  void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now,
+                   bool more_to_come);
   bool needs_no_mask(const sched::LeaseChange& change) const;
   int lent_to(uint64_t client) const;
 
@@ -141,6 +149,7 @@ class Leases {
   std::optional<std::chrono::milliseconds> changed_at_;
   std::optional<LoadReading> load_;
   std::chrono::milliseconds load_read_{0};
+  bool foreseen_ = false;  // so was load_
   UnmanagedCores unmanaged_;
 };
 

@@ -1,5 +1,8 @@
 #include "daemon/unmanaged_load.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -26,12 +29,33 @@ std::optional<std::pair<int, UnitTicks>> parse_unit(const std::string& line) {
       unit, UnitTicks{user + system + interrupts + soft_interrupts, stolen, idle + waiting + nice}};
 }
 
-bool same_processes(const LoadReading& before, const LoadReading& after) {
-  return std::equal(before.processes.begin(), before.processes.end(), after.processes.begin(),
-                    after.processes.end(), [](const auto& one, const auto& other) {
-                      return one.first == other.first &&
-                             one.second.start_ticks == other.second.start_ticks;
-                    });
+uint64_t ticks_a_second() {
+  return static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+}
+
+uint64_t ticks_since_boot() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * ticks_a_second() +
+         static_cast<uint64_t>(now.tv_nsec) * ticks_a_second() / 1000000000;
+}
+
+const LoadReading::Process* same_in(const LoadReading& reading, int pid, uint64_t start_ticks) {
+  const auto found = reading.processes.find(pid);
+  const bool same = found != reading.processes.end() && found->second.start_ticks == start_ticks;
+  return same ? &found->second : nullptr;
+}
+
+// All that were there still are, and all that are there were, or were started since.
+bool comparable(const LoadReading& before, const LoadReading& after) {
+  return std::all_of(before.processes.begin(), before.processes.end(),
+                     [&](const auto& one) {
+                       return same_in(after, one.first, one.second.start_ticks) != nullptr;
+                     }) &&
+         std::all_of(after.processes.begin(), after.processes.end(), [&](const auto& one) {
+           return same_in(before, one.first, one.second.start_ticks) != nullptr ||
+                  one.second.start_ticks >= before.at_ticks;
+         });
 }
 
 // Idle time is not kept to the tick by every kernel and may fall back a little.
@@ -44,7 +68,8 @@ std::optional<UnitTicks> difference(const UnitTicks& before, const UnitTicks& af
 double clients_ticks(const LoadReading& before, const LoadReading& after) {
   double ticks = 0;
   for (const auto& [pid, now] : after.processes) {
-    const uint64_t then = before.processes.at(pid).busy_ticks;
+    const LoadReading::Process* known = same_in(before, pid, now.start_ticks);
+    const uint64_t then = known != nullptr ? known->busy_ticks : 0;
     if (now.busy_ticks > then) ticks += static_cast<double>(now.busy_ticks - then);
   }
   return ticks;
@@ -54,6 +79,7 @@ double clients_ticks(const LoadReading& before, const LoadReading& after) {
 
 LoadReading read_load(const LoadSources& sources) {
   LoadReading reading;
+  reading.at_ticks = ticks_since_boot();
   const std::string proc = sources.root + "/proc";
   std::istringstream lines(base::read_text_file(proc + "/stat").value_or(""));
   for (std::string line; std::getline(lines, line);) {
@@ -72,7 +98,7 @@ LoadReading read_load(const LoadSources& sources) {
 std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const LoadReading& after,
                                                const std::vector<int>& units,
                                                const std::set<int>& clients_units) {
-  if (!same_processes(before, after)) return std::nullopt;
+  if (!comparable(before, after)) return std::nullopt;
   UnmanagedLoad load;
   double busy = 0, stolen = 0, longest = 0;
   std::map<int, double> busy_by_unit;
@@ -99,6 +125,12 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
 }
 
 int UnmanagedCores::feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed) {
+  if (!known_) {
+    known_ = true;
+    smoothed_ = load.cores + load.stolen;
+    cores_ = static_cast<int>(std::floor(smoothed_ + 1 - kAway));
+    return cores_;
+  }
   const double seconds = std::chrono::duration<double>(passed).count();
   const double weight = 1 - std::exp(-seconds / std::chrono::duration<double>(kSmoothing).count());
   smoothed_ += weight * (load.cores + load.stolen - smoothed_);

@@ -30,6 +30,7 @@ struct LoadReading {
     uint64_t start_ticks = 0;  // another value is another process with that pid
     uint64_t busy_ticks = 0;   // all its threads, ended ones too; not its children; 0: niced
   };
+  uint64_t at_ticks = 0;             // since boot; who started later used nothing before
   std::map<int, UnitTicks> units;    // by os index; online ones only
   std::map<int, Process> processes;  // by pid; those of the clients that could be read
 };
@@ -52,14 +53,15 @@ struct UnmanagedLoad {
 
 // Over `units` (the budget's); `clients_units` of them are where clients may run. nullopt when
 // nothing can be said: no time has passed, a unit's counts went backwards, or other clients were
-// read than before (what one used before it came or after it left would pass for unmanaged).
+// read than before (what one used before it came or after it left would pass for unmanaged), unless
+// they were started since.
 std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const LoadReading& after,
                                                const std::vector<int>& units,
                                                const std::set<int>& clients_units);
 
-// How many whole cores to leave to others. Follows a smoothed load only where that is well away
-// from what stands, so that the budget does not flap; a burst shorter than the smoothing changes
-// nothing.
+// How many whole cores to leave to others: at first what the first figure says, then a smoothed
+// load, followed only where that is well away from what stands, so that the budget does not flap; a
+// burst shorter than the smoothing changes nothing.
 class UnmanagedCores {
  public:
   static constexpr std::chrono::seconds kSmoothing{3};  // time constant
@@ -69,9 +71,11 @@ class UnmanagedCores {
   // `passed`: since the figure before. Returns what to leave from now on.
   int feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed);
   int cores() const { return cores_; }
+  bool known() const { return known_; }  // there was a figure
   double smoothed() const { return smoothed_; }
 
  private:
+  bool known_ = false;
   double smoothed_ = 0;
   int cores_ = 0;
 };

@@ -24,7 +24,8 @@ class ApiTest : public testing::Test {
 struct Observed {
   Observed(RunningDaemon& running, const std::string& program)
       : connection(attach_path(running.config())),
-        clock_ns(base::monotonic_ns() - UINT64_C(3600000000000)),  // its events are in the past
+        clock_ns(base::monotonic_ns() /
+                 2),  // its events are in the past, since the machine started
         simulated(running.attach(connection, make_hello(program)), {},
                   {{0xabc, "aten::mm", [](int width) { return 4000000u / unsigned(width); }},
                    {0xdef, "aten::add", [](int) { return 100000u; }}},

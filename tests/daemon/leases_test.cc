@@ -237,6 +237,7 @@ TEST_F(LeasesTest, WhatOthersKeepBusyIsLeftToThem) {
   arrive(1);
   milliseconds now = kStart;
   second_with(0, now);
+  second_with(0, now);
   EXPECT_EQ(cores(1), 4);
   second_with(2, now);
   EXPECT_EQ(cores(1), 4) << "a burst";
@@ -248,6 +249,58 @@ TEST_F(LeasesTest, WhatOthersKeepBusyIsLeftToThem) {
   EXPECT_EQ(cores(1), 1) << "never none";
   for (int i = 0; i < 20; ++i) second_with(0, now);
   EXPECT_EQ(cores(1), 4);
+}
+
+TEST_F(LeasesTest, WhatIsBusyBeforeAProgramComesIsKnownWhenItHasCome) {
+  milliseconds now = kStart;
+  load_.at_ticks = 7;
+  load_.processes[101] = {5, 40};  // the launcher, which becomes the program
+  leases_.foresee(now, 101);
+  for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
+  load_.units[2].busy += 90;  // its own start
+  load_.units[2].idle -= 90;
+  load_.processes[101].busy_ticks += 90;
+  arrive(1);
+  now += seconds(1);
+  EXPECT_FALSE(leases_.knows_load());
+  leases_.set_budget(whole_budget(machine_), now);
+  EXPECT_TRUE(leases_.knows_load());
+  EXPECT_EQ(leases_.left_to_others(), 2);
+  decide(now);
+  EXPECT_EQ(cores(1), 2);
+}
+
+TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
+  milliseconds now = kStart;
+  load_.at_ticks = 7;
+  load_.processes[55] = {3, 40};
+  leases_.foresee(now, 55);
+  load_.processes.erase(55);  // only clients are asked for
+  for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
+  load_.processes[101] = {7, 100};  // started since, and started something
+  arrive(1);
+  now += seconds(1);
+  leases_.set_budget(whole_budget(machine_), now);
+  EXPECT_EQ(leases_.left_to_others(), 1);
+}
+
+TEST_F(LeasesTest, OthersThatAreAboutToComeAreNoLoad) {
+  milliseconds now = kStart;
+  leases_.foresee(now, 0);
+  arrive(1);
+  const auto pass = [&](bool more_to_come) {
+    for (auto& [unit, ticks] : load_.units) (unit < 1 ? ticks.busy : ticks.idle) += 100;
+    now += seconds(1);
+    leases_.set_budget(whole_budget(machine_), now, more_to_come);
+  };
+  pass(true);
+  EXPECT_EQ(leases_.left_to_others(), 0);
+  load_.processes[102] = {5, 100};  // it has come: that was it
+  arrive(2);
+  pass(true);
+  load_.processes[102].busy_ticks += 100;
+  pass(false);
+  EXPECT_EQ(leases_.left_to_others(), 0);
 }
 
 TEST_F(LeasesTest, OfWhatOthersLeaveEachHasItsOwnCores) {

@@ -87,6 +87,7 @@ TEST(UnmanagedLoad, StolenTimeIsToldApart) {
 TEST(UnmanagedLoad, SaysNothingWhereNothingCanBeSaid) {
   Counts counts(2);
   counts.client(7, 1);
+  counts.reading.at_ticks = 1000;
   const LoadReading before = counts.reading;
   EXPECT_FALSE(unmanaged_between(before, before, {0, 1}, {}).has_value());  // no time passed
   Counts later = counts;
@@ -102,6 +103,16 @@ TEST(UnmanagedLoad, SaysNothingWhereNothingCanBeSaid) {
   backwards.reading.units[1].busy = 3;
   EXPECT_FALSE(unmanaged_between(before, backwards.reading, {0, 1}, {}).has_value());
   EXPECT_FALSE(unmanaged_between({}, {}, {0, 1}, {}).has_value());
+}
+
+TEST(UnmanagedLoad, WhoWasStartedSinceIsNoneOfIt) {
+  Counts counts(2);
+  counts.client(7, 1);
+  counts.reading.at_ticks = 10;
+  const LoadReading before = counts.reading;
+  counts.pass({1, 0.5}).client(7, 0.25).client(8, 1);
+  counts.reading.processes[8].start_ticks = 10;
+  EXPECT_NEAR(unmanaged_between(before, counts.reading, {0, 1}, {0, 1})->cores, 0.25, 1e-9);
 }
 
 TEST(UnmanagedLoad, IsNeverNegative) {
@@ -123,9 +134,21 @@ TEST(UnmanagedCores, FollowSomethingThatStays) {
   EXPECT_EQ(cores.cores(), 0);
 }
 
+TEST(UnmanagedCores, BelieveTheFirstFigure) {
+  for (const auto& [busy, left] : {std::pair(0.6, 0), {0.8, 1}, {1.6, 1}, {1.9, 2}}) {
+    UnmanagedCores cores;
+    UnmanagedLoad load;
+    load.cores = busy;
+    EXPECT_FALSE(cores.known());
+    EXPECT_EQ(cores.feed(load, std::chrono::milliseconds(500)), left) << busy;
+    EXPECT_TRUE(cores.known());
+  }
+}
+
 TEST(UnmanagedCores, AShortBurstChangesNothing) {
   UnmanagedCores cores;
   UnmanagedLoad load;
+  EXPECT_EQ(cores.feed(load, seconds(1)), 0);
   load.cores = 2;
   EXPECT_EQ(cores.feed(load, std::chrono::milliseconds(500)), 0);
   load.cores = 0;
