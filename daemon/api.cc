@@ -403,15 +403,15 @@ HttpResponse Api::launch(const Call& call) {
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
-  const Controller::LaunchBeside beside =
-      controller_.launch_beside(*facts, {{program.executable, user},
-                                         share_at(body),
-                                         flag_at(body, "batch"),
-                                         flag_at(body, "starts"),
-                                         flag_at(body, "announced"),
-                                         call.peer.pid});
+  const LaunchBeside beside = controller_.launch_beside(*facts, {{program.executable, user},
+                                                                 share_at(body),
+                                                                 flag_at(body, "batch"),
+                                                                 flag_at(body, "starts"),
+                                                                 flag_at(body, "announced"),
+                                                                 call.peer.pid});
   facts->beside_others = beside.others;
-  const perfmodel::LaunchPlan plan = controller_.launch(*facts, program, user);
+  const perfmodel::LaunchPlan plan =
+      controller_.launch(*facts, program, user, flag_at(body, "announced"));
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"wait_follows", plan.wait_follows},

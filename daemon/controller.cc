@@ -35,6 +35,13 @@ std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>
   return places;
 }
 
+void forget_latest(std::vector<LaunchRecord>& launches, const ProgramKey& program) {
+  const auto found = std::find_if(launches.rbegin(), launches.rend(), [&](const auto& one) {
+    return one.conditions.program == program;
+  });
+  if (found != launches.rend()) launches.erase(std::next(found).base());
+}
+
 }  // namespace
 
 Controller::Controller(Dependencies dependencies)
@@ -269,7 +276,7 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
 }
 
 perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
-                                         const ProgramKey& program, unsigned uid) {
+                                         const ProgramKey& program, unsigned uid, bool again) {
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = program;
@@ -296,6 +303,7 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
   for (const std::string& reason : plan.reasons) record.reasons += reason + "\n";
   record.when = clocks_.unix_seconds();
   std::vector<LaunchRecord>& launches = batches_.of(store).launches;
+  if (again) forget_latest(launches, program);
   launches.push_back(std::move(record));
   if (launches.size() > kMaxLaunches) launches.erase(launches.begin());
   return plan;

@@ -99,13 +99,9 @@ class Controller {
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
 
-  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0);
-  // Beside whom a program starts: those that have leases, or are about to come. `width`: threads
-  // for one whose teams nothing resizes; 0: as many as it may use.
-  struct LaunchBeside {
-    bool others = false;
-    int width = 0;
-  };
+  // `again`: it asked a moment ago; only this answer is the one that it starts by.
+  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
+                               bool again = false);
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
@@ -165,6 +161,7 @@ class Controller {
   base::Status check_bound(const LeaseWord& word) const;
   void keep_to_bounds();
   void say_again(uint64_t id);
+  base::Status carry_out(const LeaseWord& word);
   void keep(const LeaseWord& word);
   void take_lease(Place& place, Leases::Granted granted);
   void tell_of_lease(uint64_t client, const std::string& text);

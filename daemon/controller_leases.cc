@@ -133,8 +133,8 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
   return std::nullopt;
 }
 
-Controller::LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
-                                                   const Newcomer& newcomer) {
+LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
+                                       const Newcomer& newcomer) {
   if (!leases_) return {};
   const auto& [arrival, share, batch, starts, announced, pid] = newcomer;
   if (starts) leases_->foresee(since_start(), pid);
@@ -286,6 +286,12 @@ void Controller::keep_to_bounds() {
 }
 
 base::Status Controller::change_lease(const LeaseWord& word) {
+  base::Status done = carry_out(word);
+  if (done.ok()) keep(word);
+  return done;
+}
+
+base::Status Controller::carry_out(const LeaseWord& word) {
   const std::string who = "client " + std::to_string(word.client);
   if (!clients_.contains(word.client)) {
     return base::Error{base::ErrorKind::kNotFound,
@@ -304,7 +310,6 @@ base::Status Controller::change_lease(const LeaseWord& word) {
   if (holds && word.bounded) bounds_.note(word.client);
   if (!word.bounded || word.kind == LeaseWord::Kind::kDetach) bounds_.forget(word.client);
   tell_of_lease(word.client, who + ", by hand: " + text_of(word));
-  keep(word);
   decide_leases();
   return {};
 }
@@ -319,7 +324,7 @@ void Controller::say_again(uint64_t id) {
   if (words_ == nullptr) return;
   for (LeaseWord& word : words_->of(clients_.at(id).client->hello().pid)) {
     word.client = id;
-    const base::Status done = change_lease(word);
+    const base::Status done = carry_out(word);
     if (done.ok()) continue;
     tell_of_lease(id, "client " + std::to_string(id) + ", said before it attached: " +
                           text_of(word) + "; that cannot be kept: " + done.message());

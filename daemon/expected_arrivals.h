@@ -25,6 +25,13 @@ struct Newcomer {
   int pid = 0;             // of the launcher, which becomes the program or waits for it; 0: unknown
 };
 
+// Beside whom it starts: those that have leases, or are about to come. `width`: threads for one
+// whose teams nothing resizes; 0: as many as it may use.
+struct LaunchBeside {
+  bool others = false;
+  int width = 0;
+};
+
 // Whoever asks only says that it is about to come. So that counts among a user's own programs
 // alone: nobody takes width from others by asking.
 class ExpectedArrivals {

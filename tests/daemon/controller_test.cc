@@ -345,6 +345,17 @@ TEST_F(ControllerTest, LaunchPlansSeeOnlyRunsThatSayUnderWhichTheyRan) {
   }
 }
 
+TEST_F(ControllerTest, WhoAsksTwiceIsStartedOnce) {
+  const ProgramKey program = {"/usr/bin/python3", "train.py", "python3 train.py"};
+  const std::size_t before = controller_->pending_records();
+  (void)controller_->launch({}, program);
+  (void)controller_->launch({}, {"/bin/other", "other", "other"});
+  (void)controller_->launch({}, program, 0, true);
+  EXPECT_EQ(controller_->pending_records(), before + 2);
+  (void)controller_->launch({}, program);
+  EXPECT_EQ(controller_->pending_records(), before + 3);
+}
+
 TEST_F(ControllerTest, OfSeveralProcessesOfARunTheBusiestIsReported) {
   Attached idle = attach(hello("same"));
   Attached busy = attach(hello("same"));
