@@ -35,6 +35,12 @@ class Chooser {
     return facts_.uses_openmp && facts_.blas_provider == "openblas-pthread";
   }
 
+  // Its team stays as wide as it started, so how long it may spin has to follow its lease.
+  bool fixed_team_beside_others() const {
+    return facts_.beside_others && facts_.uses_openmp && !facts_.resizes_teams &&
+           !two_spinning_pools();
+  }
+
   void because(std::string reason) { plan_.reasons.push_back(std::move(reason)); }
 
   void choose_runtime() {
@@ -49,7 +55,7 @@ class Chooser {
       because("kept libgomp: " + facts_.libomp_obstacle);
       return;
     }
-    if (!asked && !two_spinning_pools() && !facts_.resizes_teams) {
+    if (!asked && !two_spinning_pools() && !facts_.resizes_teams && !fixed_team_beside_others()) {
       because("kept libgomp: nothing is known of this program that makes libomp certain to pay");
       return;
     }
@@ -60,6 +66,12 @@ class Chooser {
     }
     plan_.preload_libomp = true;
     openmp_ = "llvm";
+    if (fixed_team_beside_others() && !asked) {
+      because(
+          "libomp runs the program's OpenMP: other programs are here, and it can be told while it "
+          "runs how long idle threads may spin");
+      return;
+    }
     because(
         "libomp runs the program's OpenMP: it parks surplus threads instead of destroying them");
   }
@@ -84,11 +96,13 @@ class Chooser {
         break;
     }
     plan_.wait_follows = true;
-    if (plan_.preload_libomp) {
+    if (plan_.preload_libomp && fixed_team_beside_others()) {
+      because("idle OpenMP threads spin as they do untouched while its cores are its own");
+    } else if (plan_.preload_libomp) {
       set("KMP_BLOCKTIME", kBlockTimeMs);
       wait_ = "1ms";
       because("idle OpenMP threads sleep after 1 ms instead of 200 ms");
-    } else if (facts_.beside_others && facts_.uses_openmp && !facts_.resizes_teams) {
+    } else if (fixed_team_beside_others()) {
       set("GOMP_SPINCOUNT", kShortSpinCount);
       wait_ = "short";
       because(

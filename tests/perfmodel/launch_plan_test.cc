@@ -34,6 +34,7 @@ TEST(LaunchPlan, TheUsersWordsBind) {
 TEST(LaunchPlan, BesideOthersLibgompSleepsSoonWhereNothingCanTellItLater) {
   LaunchFacts facts = two_pools();
   facts.blas_provider = "none";
+  facts.libomp_suitable = false;
   EXPECT_EQ(choose_launch_plan(facts, {}).text, "openmp=keep wait=keep blas=keep");
   facts.beside_others = true;
   const LaunchPlan plan = choose_launch_plan(facts, {});
@@ -43,6 +44,24 @@ TEST(LaunchPlan, BesideOthersLibgompSleepsSoonWhereNothingCanTellItLater) {
   facts.user_environment = {{"GOMP_SPINCOUNT", "infinite"}};
   EXPECT_TRUE(choose_launch_plan(facts, {}).environment.empty());
   EXPECT_FALSE(choose_launch_plan(facts, {}).wait_follows);
+}
+
+TEST(LaunchPlan, BesideOthersAFixedTeamGetsTheRuntimeThatCanBeToldLater) {
+  LaunchFacts facts = two_pools();
+  facts.blas_provider = "none";
+  facts.beside_others = true;
+  const LaunchPlan plan = choose_launch_plan(facts, {});
+  EXPECT_EQ(plan.text, "openmp=llvm wait=keep blas=keep");
+  EXPECT_TRUE(plan.preload_libomp);
+  EXPECT_TRUE(plan.wait_follows);
+  EXPECT_TRUE(plan.environment.empty()) << "its cores are its own: it may spin";
+  facts.user_environment = {{"OMP_WAIT_POLICY", "active"}};
+  EXPECT_FALSE(choose_launch_plan(facts, {}).wait_follows);
+  facts.user_environment = {{"GOMP_CPU_AFFINITY", "0-3"}};
+  EXPECT_FALSE(choose_launch_plan(facts, {}).preload_libomp);
+  facts.user_environment = {};
+  facts.blas_provider = "openblas-pthread";
+  EXPECT_EQ(choose_launch_plan(facts, {}).environment.at("KMP_BLOCKTIME"), "1");
 }
 
 TEST(LaunchPlan, KeepMeansKeep) {
