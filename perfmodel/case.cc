@@ -10,6 +10,8 @@ const char* binding_name(Binding binding) {
       return "compact";
     case Binding::kSpread:
       return "spread";
+    case Binding::kMixed:
+      return "mixed";
   }
   return "none";
 }

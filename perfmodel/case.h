@@ -11,6 +11,7 @@ enum class Binding : uint8_t {
   kNone = 0,     // masks are left alone
   kCompact = 1,  // tiles are filled: neighbouring threads share one
   kSpread = 2,   // at most one thread to a tile
+  kMixed = 3,    // tiles of two are filled and one is left half full; in curves and simulation only
 };
 
 const char* binding_name(Binding binding);

@@ -51,6 +51,32 @@ TEST(Machine, TheHostCanBeRead) {
   EXPECT_FALSE(host.name.empty());
 }
 
+TEST(Machine, AClusterWithANodeOfItsOwnIsATileWhereTheCacheIsWider) {
+  const Machine machine = read("pack:2 l3:1 numa:3 l2:4 core:1 pu:2");
+  EXPECT_EQ(machine.tiles.size(), 6u);
+  EXPECT_EQ(machine.tiles[0].cores.size(), 4u);
+  EXPECT_EQ(machine.tiles[3].package, 1);
+  EXPECT_EQ(machine.packages, 2);
+  EXPECT_EQ(read("pack:1 numa:2 l2:4 core:2 pu:1").tiles.size(), 8u);  // a smaller cache is shared
+}
+
+// One socket, one L3 of nine cores, three NUMA nodes; the last core is disallowed.
+TEST(Machine, AFileOfLstopoIsReadWithItsDisallowedCores) {
+  const Machine machine = read(OPTILE_MACHINE_FILE);
+  EXPECT_EQ(machine.cores.size(), 9u);
+  EXPECT_EQ(machine.tiles.size(), 3u);
+  EXPECT_EQ(machine.allowed_cores(), 8);
+}
+
+TEST(Machine, AFileThatIsNoTopologyIsNamed) {
+  const auto none = make_machine_source("no-such-file.xml")->read();
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, base::ErrorKind::kNotFound);
+  const auto wrong = make_machine_source("/proc/self/cmdline")->read();
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.message().find("/proc/self/cmdline is no topology"), std::string::npos);
+}
+
 TEST(Machine, ANonsenseDescriptionSaysWhatToWrite) {
   const auto machine = make_machine_source("a toaster")->read();
   ASSERT_FALSE(machine.ok());
