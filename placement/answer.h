@@ -1,0 +1,37 @@
+// What every method of placement answers with, whatever its objective. Pure values.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace optile::placement {
+
+struct Answer {
+  // In the unit of the objective: milliseconds for load, latency and step; the problem's own unit
+  // for strategy. Infinite where nothing was found.
+  double cost = std::numeric_limits<double>::infinity();
+  // Proven: no feasible answer costs less. 0 where nothing is known.
+  double lower_bound = 0;
+  double seconds = 0;             // that the method ran
+  std::uint64_t evaluations = 0;  // candidates whose cost was asked for, incremental or not
+  std::string method;
+  std::uint64_t seed = 0;
+  std::vector<double> load;    // of each device, in milliseconds; empty for strategy
+  std::vector<double> memory;  // of each device, in bytes; for strategy the largest use alone
+  // load, latency, step: the device of each node of the graph, in its order. strategy: the
+  // strategy of each node.
+  std::vector<std::int32_t> assignment;
+  bool feasible = false;
+  std::string violation;  // why it is not feasible, for people
+
+  // (cost - bound) / bound; infinite where no bound is known.
+  double gap() const {
+    if (cost <= lower_bound) return 0;
+    return lower_bound > 0 ? (cost - lower_bound) / lower_bound
+                           : std::numeric_limits<double>::infinity();
+  }
+};
+
+}  // namespace optile::placement

@@ -1,0 +1,225 @@
+#include "placement/load/load_annealing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace optile::placement {
+namespace {
+
+constexpr double kExcessPrice = 4;  // of memory beyond a cap, in costs of the start
+constexpr int kMovesPerLook = 256;  // at the temperature
+constexpr int kMovesPerRecount = 1 << 20;
+constexpr int kLargestGroup = 24;
+constexpr double kImproves = 1e-12;
+// Of the scale: its powers would only be denormal numbers, which are slow.
+constexpr double kNothing = 0.01;
+
+}  // namespace
+
+LoadAnnealing::LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours,
+                             std::vector<DeviceId> start, std::uint64_t seed)
+    : problem_(&problem),
+      neighbours_(&neighbours),
+      state_(problem, start),
+      random_(seed),
+      best_cost_(std::numeric_limits<double>::infinity()),
+      best_(std::move(start)),
+      in_group_(static_cast<std::size_t>(problem.units.size())) {
+  note();
+}
+
+void LoadAnnealing::restart(const std::vector<DeviceId>& assignment) {
+  state_ = LoadState(*problem_, assignment);
+  note();
+}
+
+void LoadAnnealing::note() {
+  const double cost = state_.cost();
+  if (cost >= best_cost_ * (1 - kImproves) || !state_.feasible()) return;
+  best_cost_ = cost;
+  best_ = state_.assignment();
+  found_ = true;
+}
+
+double LoadAnnealing::power(double load) const {
+  double value = load / scale_;
+  if (value < kNothing) return 0;
+  for (int i = 0; i < doublings_; ++i) value *= value;
+  return value;
+}
+
+double LoadAnnealing::root(double sum) const {
+  for (int i = 0; i < doublings_; ++i) sum = std::sqrt(sum);
+  return sum * scale_;
+}
+
+double LoadAnnealing::energy() const {
+  double sum = 0;
+  for (const double load : state_.load()) sum += power(load);
+  return root(sum) + kExcessPrice * scale_ * state_.excess();
+}
+
+double LoadAnnealing::probed_energy(UnitId unit, DeviceId to) const {
+  double sum = 0;
+  const std::vector<double>& load = state_.load();
+  const std::vector<double>& changes = state_.changes();
+  for (std::size_t d = 0; d < load.size(); ++d) sum += power(load[d] + changes[d]);
+  return root(sum) + kExcessPrice * scale_ * state_.probed_excess(unit, to);
+}
+
+bool LoadAnnealing::allowed(UnitId unit, DeviceId to) const {
+  return problem_->units.time_ms(unit, to) < std::numeric_limits<double>::infinity();
+}
+
+DeviceId LoadAnnealing::pick_target(UnitId unit) {
+  const auto near = neighbours_->of(unit);
+  if (!near.empty() && random_.below(8) != 0) {
+    const UnitId other =
+        near[static_cast<std::size_t>(random_.below(static_cast<int>(near.size())))];
+    if (state_.device(other) != state_.device(unit)) return state_.device(other);
+    if (random_.below(4) != 0) return state_.device(unit);
+  }
+  return random_.below(problem_->cluster.size());
+}
+
+bool LoadAnnealing::accept(double difference) {
+  if (difference <= 0) return true;
+  if (temperature_ <= 0) return false;
+  const double power = difference / temperature_;
+  return power < 40 && random_.unit() < std::exp(-power);
+}
+
+void LoadAnnealing::single(Budget& budget) {
+  const UnitId unit = random_.below(problem_->units.size());
+  const DeviceId to = pick_target(unit);
+  if (to == state_.device(unit) || !allowed(unit, to)) return;
+  budget.count();
+  state_.probe(unit, to);
+  const double after = probed_energy(unit, to);
+  if (!accept(after - energy_)) return;
+  state_.move(unit, to);
+  energy_ = after;
+  note();
+}
+
+// Takes the moves of `group_` back unless what they lead to is accepted.
+void LoadAnnealing::settle(double before, Budget& budget) {
+  budget.count();
+  energy_ = energy();
+  if (accept(energy_ - before)) {
+    note();
+    return;
+  }
+  for (std::size_t i = 0; i < group_.size(); ++i) state_.move(group_[i], homes_[i]);
+  energy_ = before;
+}
+
+void LoadAnnealing::swap(Budget& budget) {
+  const UnitId one = random_.below(problem_->units.size());
+  const UnitId other = random_.below(problem_->units.size());
+  const DeviceId home = state_.device(one);
+  const DeviceId there = state_.device(other);
+  if (home == there || !allowed(one, there) || !allowed(other, home)) return;
+  group_.assign({one, other});
+  homes_.assign({home, there});
+  state_.move(one, there);
+  state_.move(other, home);
+  settle(energy_, budget);
+}
+
+// Neighbours of neighbours on one device.
+void LoadAnnealing::gather(UnitId unit, int most) {
+  ++groups_;
+  group_.assign({unit});
+  in_group_[static_cast<std::size_t>(unit)] = groups_;
+  const DeviceId home = state_.device(unit);
+  for (int tries = 0; tries < 3 * most && static_cast<int>(group_.size()) < most; ++tries) {
+    const UnitId from =
+        group_[static_cast<std::size_t>(random_.below(static_cast<int>(group_.size())))];
+    const auto near = neighbours_->of(from);
+    if (near.empty()) continue;
+    const UnitId next =
+        near[static_cast<std::size_t>(random_.below(static_cast<int>(near.size())))];
+    int& mark = in_group_[static_cast<std::size_t>(next)];
+    if (mark == groups_ || state_.device(next) != home) continue;
+    mark = groups_;
+    group_.push_back(next);
+  }
+}
+
+void LoadAnnealing::group(Budget& budget) {
+  const UnitId unit = random_.below(problem_->units.size());
+  const int size = 2 + random_.below(random_.below(kLargestGroup) + 1);
+  gather(unit, std::min(size, problem_->units.size()));
+  DeviceId to = state_.device(unit);
+  for (std::size_t i = 0; i < group_.size() && to == state_.device(unit); ++i) {
+    to = pick_target(group_[i]);
+  }
+  if (to == state_.device(unit)) return;
+  std::erase_if(group_, [&](UnitId one) { return !allowed(one, to); });
+  if (group_.empty()) return;
+  homes_.assign(group_.size(), state_.device(group_.front()));
+  for (const UnitId one : group_) state_.move(one, to);
+  settle(energy_, budget);
+}
+
+void LoadAnnealing::run(const LoadCooling& cooling, Budget& budget) {
+  if (problem_->cluster.size() < 2) return;
+  doublings_ = cooling.doublings;
+  scale_ = std::max(state_.cost(), std::numeric_limits<double>::min());
+  state_.recount();
+  energy_ = energy();
+  const double ratio = std::log(cooling.end / cooling.start);
+  // A move that is not possible counts for nothing: a bound of its own ends a chain of those.
+  std::uint64_t rounds = 0;
+  while (!budget.spent()) {
+    if (rounds % kMovesPerLook == 0) {
+      temperature_ = scale_ * cooling.start * std::exp(ratio * budget.used());
+      if (!budget.limits_time() && rounds / 64 > budget.evaluations_left() + 1024) break;
+    }
+    if (++rounds % kMovesPerRecount == 0) {
+      state_.recount();
+      energy_ = energy();
+    }
+    const int kind = random_.below(16);
+    if (kind < 12) {
+      single(budget);
+    } else if (kind < 14) {
+      swap(budget);
+    } else {
+      group(budget);
+    }
+  }
+}
+
+void LoadAnnealing::descend(Budget& budget) {
+  doublings_ = 5;
+  scale_ = std::max(state_.cost(), std::numeric_limits<double>::min());
+  state_.recount();
+  energy_ = energy();
+  for (bool better = true; better && !budget.spent_now();) {
+    better = false;
+    for (UnitId unit = 0; unit < problem_->units.size() && !budget.spent(); ++unit) {
+      DeviceId best = state_.device(unit);
+      double lowest = energy_ * (1 - kImproves);
+      for (DeviceId to = 0; to < problem_->cluster.size(); ++to) {
+        if (to == state_.device(unit) || !allowed(unit, to)) continue;
+        budget.count();
+        state_.probe(unit, to);
+        const double after = probed_energy(unit, to);
+        if (after >= lowest) continue;
+        lowest = after;
+        best = to;
+      }
+      if (best == state_.device(unit)) continue;
+      state_.move(unit, best);
+      energy_ = lowest;
+      better = true;
+      note();
+    }
+  }
+}
+
+}  // namespace optile::placement

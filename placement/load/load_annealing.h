@@ -1,0 +1,68 @@
+// Annealing of E1 with single moves, swaps and moves of connected groups. One object is one chain,
+// of one thread; the same seed, start and number of evaluations give the same end.
+#pragma once
+
+#include <vector>
+
+#include "placement/budget.h"
+#include "placement/load/load_state.h"
+#include "placement/neighbours.h"
+#include "placement/random.h"
+
+namespace optile::placement {
+
+struct LoadCooling {
+  double start = 0.02;  // temperatures, as fractions of the cost at the start
+  double end = 0.0002;
+  int doublings = 4;  // the energy is the norm of the loads with the exponent 2^doublings
+};
+
+class LoadAnnealing {
+ public:
+  LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours,
+                std::vector<DeviceId> start, std::uint64_t seed);
+
+  // From the state as it is, until the budget is spent; counts each candidate there.
+  void run(const LoadCooling& cooling, Budget& budget);
+  // Steepest falls of single moves until none is left.
+  void descend(Budget& budget);
+
+  bool found() const { return found_; }
+  double best_cost() const { return best_cost_; }
+  // The best feasible one; the start where there was none.
+  const std::vector<DeviceId>& best() const { return best_; }
+  void restart(const std::vector<DeviceId>& assignment);
+
+ private:
+  double energy() const;
+  double probed_energy(UnitId unit, DeviceId to) const;
+  double power(double load) const;
+  double root(double sum) const;
+  bool allowed(UnitId unit, DeviceId to) const;
+  DeviceId pick_target(UnitId unit);
+  bool accept(double difference);
+  void single(Budget& budget);
+  void swap(Budget& budget);
+  void group(Budget& budget);
+  void gather(UnitId unit, int most);
+  void settle(double before, Budget& budget);
+  void note();
+
+  const LoadProblem* problem_;
+  const Neighbours* neighbours_;
+  LoadState state_;
+  Random random_;
+  int doublings_ = 4;
+  double scale_ = 1;  // what loads are divided by before they are raised
+  double temperature_ = 0;
+  double energy_ = 0;
+  bool found_ = false;
+  double best_cost_ = 0;
+  std::vector<DeviceId> best_;
+  std::vector<UnitId> group_;
+  std::vector<DeviceId> homes_;  // of the group, before it moved
+  std::vector<int> in_group_;
+  int groups_ = 0;
+};
+
+}  // namespace optile::placement

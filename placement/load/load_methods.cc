@@ -1,0 +1,109 @@
+#include "placement/load/load_methods.h"
+
+#include <algorithm>
+
+#include "placement/load/ideals.h"
+#include "placement/load/load_bound.h"
+#include "placement/load/load_search.h"
+#include "placement/load/load_state.h"
+#include "placement/methods/partitioners.h"
+#include "placement/methods/refine.h"
+
+namespace optile::placement {
+namespace {
+
+constexpr int kDescents = 10;
+constexpr int kLongestChain = 4000;
+
+base::Error invalid(std::string message) {
+  return {base::ErrorKind::kInvalid, std::move(message)};
+}
+
+base::Result<std::vector<DeviceId>> expert_of(const Units& units, const Request& request) {
+  if (request.expert.empty()) {
+    return invalid("the method expert needs a published split: --expert FILE");
+  }
+  if (request.expert.size() != units.of_node().size()) {
+    return invalid("the split has another number of nodes than the graph");
+  }
+  return units.from_nodes(request.expert);
+}
+
+base::Result<std::vector<DeviceId>> by_ideals(const Graph& graph, const LoadProblem& problem,
+                                              Budget& budget) {
+  IdealsLimits limits;
+  // Whatever a chain reaches is contiguous too, so the best is at most that.
+  const UnitAssignment chain = chain_cut(problem.units, problem.cluster,
+                                         unit_order(graph, problem.units), kLongestChain, budget);
+  const LoadState state(problem, chain);
+  const bool good = state.feasible();
+  if (good) limits.below = state.cost() * (1 + 1e-9);
+  base::Result<IdealsFound> found = best_contiguous(graph, problem, limits, budget);
+  if (!found.ok()) return found.error();
+  if (!found.value().assignment.empty()) return std::move(found.value().assignment);
+  if (good) return chain;
+  return base::Error{base::ErrorKind::kNotFound, "no contiguous split fits the memory"};
+}
+
+base::Result<std::vector<DeviceId>> units_by_name(const Graph& graph, const LoadProblem& problem,
+                                                  const Request& request, Budget& budget) {
+  if (request.method == "auto") return search_load(graph, problem, request, budget);
+  if (request.method == "local-search") {
+    return descents(problem, kDescents, request.seed, budget);
+  }
+  if (request.method == "ideals-dp") return by_ideals(graph, problem, budget);
+  return partition_by_name(graph, problem.units, problem.cluster, request, budget);
+}
+
+}  // namespace
+
+const std::vector<std::string>& load_methods() {
+  static const std::vector<std::string> names = {"auto",      "single",    "expert",      "random",
+                                                 "block",     "refine",    "metis",       "scotch",
+                                                 "pipedream", "ideals-dp", "local-search"};
+  return names;
+}
+
+base::Result<std::vector<DeviceId>> partition_by_name(const Graph& graph, const Units& units,
+                                                      const Cluster& cluster,
+                                                      const Request& request, Budget& budget) {
+  const std::string& name = request.method;
+  budget.count();
+  if (name == "single") return on_one_device(units, cluster);
+  if (name == "expert") return expert_of(units, request);
+  if (name == "random") return at_random(units, cluster, request.seed);
+  if (name == "block") return in_blocks(units, cluster, unit_order(graph, units));
+  if (name == "metis") return by_metis(units, cluster, request.seed, request.imbalance);
+  if (name == "scotch") return by_scotch(units, cluster, request.seed, request.imbalance);
+  if (name == "pipedream") {
+    return chain_cut(units, cluster, unit_order(graph, units), kLongestChain, budget);
+  }
+  if (name == "refine") {
+    RefineOptions options;
+    options.printed = request.refine_as_printed;
+    options.epsilon = request.imbalance;
+    const UnitAssignment start = in_blocks(units, cluster, unit_order(graph, units));
+    return refine(units, cluster, start, options, budget).assignment;
+  }
+  return base::Error{base::ErrorKind::kNotFound, "there is no method " + name};
+}
+
+base::Result<Answer> place_load(const Graph& graph, const Cluster& cluster, const Request& request,
+                                Budget& budget) {
+  const Units units = Units::of(graph, cluster);
+  const LoadProblem problem{units, cluster};
+  base::Result<std::vector<DeviceId>> found = units_by_name(graph, problem, request, budget);
+  if (!found.ok()) return found.error();
+  Answer answer;
+  answer.assignment = units.to_nodes(found.value());
+  const LoadFigures figures = evaluate_load(graph, cluster, answer.assignment);
+  answer.cost = figures.cost;
+  answer.load = figures.load;
+  answer.memory = figures.memory;
+  answer.feasible = figures.feasible;
+  answer.violation = figures.violation;
+  answer.lower_bound = work_bound(problem);
+  return answer;
+}
+
+}  // namespace optile::placement

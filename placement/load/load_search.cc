@@ -1,0 +1,157 @@
+#include "placement/load/load_search.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "placement/load/ideals.h"
+#include "placement/load/load_annealing.h"
+#include "placement/methods/partitioners.h"
+
+namespace optile::placement {
+namespace {
+
+constexpr int kChains = 4;
+constexpr int kLongestChain = 1200;  // units, for the quadratic program over a chain
+constexpr std::size_t kMostIdeals = 300'000;
+constexpr double kSeedPart = 0.3;  // of time and evaluations, at most, for the starts
+
+struct Candidate {
+  std::vector<DeviceId> assignment;
+  double cost = 0;
+  double excess = 0;
+  bool operator<(const Candidate& other) const {
+    return std::pair(excess, cost) < std::pair(other.excess, other.cost);
+  }
+};
+
+Candidate candidate(const LoadProblem& problem, std::vector<DeviceId> assignment, Budget& budget) {
+  const LoadState state(problem, assignment);
+  budget.count();
+  return {std::move(assignment), state.cost(), state.excess()};
+}
+
+// Starts of other methods, the best first.
+std::vector<Candidate> starts_of(const Graph& graph, const LoadProblem& problem,
+                                 const Request& request, Budget& budget) {
+  std::vector<Candidate> starts;
+  const auto add = [&](std::vector<DeviceId> assignment) {
+    starts.push_back(candidate(problem, std::move(assignment), budget));
+  };
+  const Units& units = problem.units;
+  add(on_one_device(units, problem.cluster));
+  for (const auto& order : {unit_order(graph, units), branch_order(graph, units)}) {
+    add(in_blocks(units, problem.cluster, order));
+    add(chain_cut(units, problem.cluster, order, kLongestChain, budget));
+  }
+  for (const auto& partition : {by_metis, by_scotch}) {
+    base::Result<UnitAssignment> parts =
+        partition(units, problem.cluster, request.seed, request.imbalance);
+    if (parts.ok()) add(std::move(parts).value());
+  }
+  std::sort(starts.begin(), starts.end());
+  IdealsLimits limits;
+  limits.ideals = kMostIdeals;
+  if (starts.front().excess <= 0) limits.below = starts.front().cost;
+  if (units.size() <= 5000) {
+    Budget part = budget.part(kSeedPart);
+    base::Result<IdealsFound> split = best_contiguous(graph, problem, limits, part);
+    budget.absorb(part);
+    if (split.ok() && !split.value().assignment.empty()) {
+      add(std::move(split).value().assignment);
+      std::sort(starts.begin(), starts.end());
+    }
+  }
+  return starts;
+}
+
+struct Chain {
+  std::vector<DeviceId> start;
+  LoadCooling cooling;
+  std::uint64_t seed = 0;
+};
+
+// Runs the chains, each on a thread of its own, and returns their ends in the same order.
+std::vector<Candidate> run_chains(const LoadProblem& problem, const Neighbours& neighbours,
+                                  const std::vector<Chain>& chains, double time, BestSoFar& best,
+                                  Budget& budget) {
+  std::vector<Candidate> ends(chains.size());
+  std::vector<Budget> budgets;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    budgets.push_back(budget.part(time, time / static_cast<double>(chains.size())));
+  }
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    threads.emplace_back([&, i] {
+      LoadAnnealing annealing(problem, neighbours, chains[i].start, chains[i].seed);
+      annealing.run(chains[i].cooling, budgets[i]);
+      ends[i] = {annealing.best(), 0, 0};
+      if (annealing.found()) best.report(annealing.best_cost(), budgets[i].evaluations());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    budget.absorb(budgets[i]);
+    const LoadState state(problem, ends[i].assignment);
+    ends[i].cost = state.cost();
+    ends[i].excess = state.excess();
+  }
+  return ends;
+}
+
+}  // namespace
+
+void BestSoFar::report(double cost, std::uint64_t evaluations) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (cost >= cost_) return;
+  cost_ = cost;
+  if (request_.progress) request_.progress({budget_.seconds(), cost, evaluations});
+}
+
+std::vector<DeviceId> search_load(const Graph& graph, const LoadProblem& problem,
+                                  const Request& request, Budget& budget) {
+  BestSoFar best(request, budget);
+  std::vector<Candidate> pool = starts_of(graph, problem, request, budget);
+  if (pool.front().excess <= 0) best.report(pool.front().cost, budget.evaluations());
+  const Neighbours neighbours(problem.units);
+  const auto pick = [&](std::size_t i) { return pool[std::min(i, pool.size() - 1)].assignment; };
+  // Hot from several starts, then twice closer to the best.
+  const LoadCooling rounds[3][kChains] = {
+      {{0.5, 0.0005, 3}, {0.1, 0.0003, 4}, {0.02, 0.0002, 4}, {0.2, 0.0003, 5}},
+      {{0.05, 0.0002, 4}, {0.02, 0.0001, 5}, {0.1, 0.0002, 4}, {0.01, 0.0001, 6}},
+      {{0.01, 0.00005, 5}, {0.005, 0.00002, 6}, {0.03, 0.0001, 5}, {0.002, 0.00001, 7}}};
+  const double parts[3] = {0.4, 0.5, 0.95};
+  for (int round = 0; round < 3 && !budget.spent_now(); ++round) {
+    std::vector<Chain> chains;
+    for (int i = 0; i < kChains; ++i) {
+      const auto from = static_cast<std::size_t>(round == 0 ? i : i / 2);
+      chains.push_back({pick(from), rounds[round][i],
+                        request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i)});
+    }
+    for (Candidate& end : run_chains(problem, neighbours, chains, parts[round], best, budget)) {
+      pool.push_back(std::move(end));
+    }
+    std::stable_sort(pool.begin(), pool.end());
+  }
+  LoadAnnealing polish(problem, neighbours, pool.front().assignment, request.seed);
+  polish.descend(budget);
+  return polish.found() ? polish.best() : pool.front().assignment;
+}
+
+std::vector<DeviceId> descents(const LoadProblem& problem, int starts, std::uint64_t seed,
+                               Budget& budget) {
+  const Neighbours neighbours(problem.units);
+  Candidate best = candidate(problem, at_random(problem.units, problem.cluster, seed), budget);
+  for (int i = 0; i < starts && !budget.spent_now(); ++i) {
+    LoadAnnealing annealing(
+        problem, neighbours,
+        at_random(problem.units, problem.cluster, seed * 1000 + static_cast<std::uint64_t>(i)),
+        seed);
+    annealing.descend(budget);
+    Candidate end = candidate(problem, annealing.best(), budget);
+    if (end < best) best = std::move(end);
+  }
+  return best.assignment;
+}
+
+}  // namespace optile::placement

@@ -1,0 +1,111 @@
+#include "placement/parallelism/hybrid.h"
+
+#include <cmath>
+#include <iterator>
+#include <string>
+
+namespace optile::placement {
+namespace {
+
+base::Error invalid(const std::string& what) {
+  return {base::ErrorKind::kInvalid, what};
+}
+
+base::Status check(const ParallelismProblem& problem, int devices) {
+  if (devices < 1) return invalid("the number of devices has to be at least 1");
+  if (problem.epochs.empty()) return invalid("epochs are needed for some number of replicas");
+  for (const auto& [replicas, epochs] : problem.epochs) {
+    const bool good = !epochs || (std::isfinite(*epochs) && *epochs > 0);
+    if (replicas < 1 || !good) return invalid("numbers of replicas and epochs are above 0");
+  }
+  for (const auto& [count, speedup] : problem.model_speedup) {
+    const bool good = count > 1 && std::isfinite(speedup) && speedup > 0;
+    if (!good) return invalid("a model's speed-up is above 0, on at least 2 devices");
+  }
+  for (const auto& [count, share] : problem.efficiency) {
+    const bool good = count >= 1 && share > 0 && share <= 1;
+    if (!good) return invalid("a scaling efficiency is above 0 and at most 1");
+  }
+  const RingAllReduce& ring = problem.ring;
+  if (ring.gradient_bytes > 0 && (ring.bytes_per_second <= 0 || ring.step_seconds <= 0)) {
+    return invalid("an all-reduce needs a bandwidth and the time of a step");
+  }
+  return {};
+}
+
+// An inner nullopt: does not converge. A number next to one that does not is not guessed.
+base::Result<std::optional<double>> epochs_at(const ParallelismProblem& problem, int replicas) {
+  const auto above = problem.epochs.lower_bound(replicas);
+  if (above == problem.epochs.end()) {
+    return base::Error{base::ErrorKind::kNotFound,
+                       "epochs are not known for " + std::to_string(replicas) + " replicas"};
+  }
+  if (above->first == replicas || above == problem.epochs.begin()) return above->second;
+  const auto below = std::prev(above);
+  if (!below->second) return std::optional<double>();
+  if (!above->second) {
+    return base::Error{
+        base::ErrorKind::kNotFound,
+        "epochs are not known for " + std::to_string(replicas) + " replicas: more do not converge"};
+  }
+  const double part = std::log(static_cast<double>(replicas) / below->first) /
+                      std::log(static_cast<double>(above->first) / below->first);
+  return std::optional<double>(*below->second * std::pow(*above->second / *below->second, part));
+}
+
+double efficiency_at(const ParallelismProblem& problem, int replicas) {
+  const auto known = problem.efficiency.find(replicas);
+  return known != problem.efficiency.end() ? known->second
+                                           : scaling_efficiency(problem.ring, replicas);
+}
+
+}  // namespace
+
+double scaling_efficiency(const RingAllReduce& ring, int replicas) {
+  if (replicas <= 1 || ring.step_seconds <= 0) return 1;
+  const double others = replicas - 1;
+  double seconds = 2 * others * ring.latency_seconds;
+  if (ring.gradient_bytes > 0) {
+    seconds += 2 * others / replicas * ring.gradient_bytes / ring.bytes_per_second;
+  }
+  return ring.step_seconds / (ring.step_seconds + seconds);
+}
+
+base::Result<ParallelismAdvice> advise(const ParallelismProblem& problem, int devices) {
+  if (auto status = check(problem, devices); !status.ok()) return status.error();
+  const auto all = epochs_at(problem, devices);
+  if (!all.ok()) return all.error();
+  ParallelismAdvice advice;
+  advice.devices = devices;
+  std::map<int, double> speedups = problem.model_speedup;
+  speedups[1] = 1;
+  double best = 0;
+  for (const auto& [split, speedup] : speedups) {
+    if (devices % split != 0) continue;
+    ParallelismChoice choice;
+    choice.model_devices = split;
+    choice.replicas = devices / split;
+    choice.over_same_replicas = speedup;
+    const auto epochs = epochs_at(problem, choice.replicas);
+    if (!epochs.ok()) return epochs.error();
+    choice.converges = epochs.value().has_value();
+    if (choice.converges) {
+      const double share = efficiency_at(problem, choice.replicas);
+      // Samples a second of all replicas, over epochs: 1 / C but for a constant.
+      const double rate = choice.replicas * share * speedup / *epochs.value();
+      if (all.value()) {
+        const double whole = efficiency_at(problem, devices);
+        choice.needed_speedup = split * (whole / share) * (*epochs.value() / *all.value());
+        choice.over_data_parallel = speedup / *choice.needed_speedup;
+      }
+      if (rate > best) {
+        best = rate;
+        advice.best = advice.choices.size();
+      }
+    }
+    advice.choices.push_back(choice);
+  }
+  return advice;
+}
+
+}  // namespace optile::placement

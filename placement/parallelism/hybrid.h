@@ -1,0 +1,61 @@
+// Data or model parallelism (Pal et al., section 3): the time to converge is C = T * S * E, and on
+// D devices each model may be split over M of them with N = D / M replicas. Against D replicas the
+// split wins where SU^M > M * (SE_MN / SE_N) * (E_N / E_MN) (equation 6). Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+
+namespace optile::placement {
+
+// A ring all-reduce that does not overlap the step: each replica sends and receives
+// 2 (N - 1) / N of the gradients in 2 (N - 1) messages.
+struct RingAllReduce {
+  double step_seconds = 0;      // of one replica, without communication
+  double gradient_bytes = 0;    // 0: communication costs nothing, as the paper takes it
+  double bytes_per_second = 0;  // of a link, one way
+  double latency_seconds = 0;
+};
+
+// SE_N: the throughput of N replicas over N times that of one.
+double scaling_efficiency(const RingAllReduce& ring, int replicas);
+
+struct ParallelismProblem {
+  // E: epochs to converge by the number of replicas (whose batch grows with it); nullopt says that
+  // it does not converge. Any unit, since only ratios count.
+  std::map<int, std::optional<double>> epochs;
+  // SU^M: how much faster M devices run one replica's step than one; of our placement or pipeline,
+  // or measured. 1 needs no entry.
+  std::map<int, double> model_speedup;
+  // SE_N where it is known; the ring's value elsewhere.
+  std::map<int, double> efficiency;
+  RingAllReduce ring;
+};
+
+struct ParallelismChoice {
+  int model_devices = 1;  // M
+  int replicas = 1;       // N
+  bool converges = false;
+  // Against all devices as replicas of their own; nullopt where those do not converge.
+  std::optional<double> over_data_parallel;
+  // Against the same N replicas, each on one device.
+  double over_same_replicas = 1;
+  // What SU^M has to exceed (equation 6); nullopt where data parallelism does not converge.
+  std::optional<double> needed_speedup;
+};
+
+struct ParallelismAdvice {
+  int devices = 0;
+  std::vector<ParallelismChoice> choices;  // by M, ascending; M = 1 first
+  std::optional<std::size_t> best;         // of those that converge; nullopt where none does
+};
+
+// For one number of devices. An M that does not divide it is left out. Epochs between two known
+// numbers of replicas are interpolated over the logarithm of both; below the least they are the
+// least's; above the greatest nothing is known, which is an error (kNotFound).
+base::Result<ParallelismAdvice> advise(const ParallelismProblem& problem, int devices);
+
+}  // namespace optile::placement

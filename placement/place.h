@@ -1,0 +1,48 @@
+// One call for every method on the objectives of graphs (spec 2): load, latency, step. Problems of
+// strategies have a call of their own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "placement/answer.h"
+#include "placement/budget.h"
+#include "placement/cluster.h"
+
+namespace optile::placement {
+
+enum class Objective { kLoad, kLatency, kStep };
+
+// How transfers take time in a step (spec 2, E2): `kBus` and `kEdge` are (a) and (b).
+enum class StepLinks { kBus, kEdge };
+
+// What is known while a method runs. Called from the threads that search, one at a time.
+struct Progress {
+  double seconds = 0;
+  double cost = 0;
+  std::uint64_t evaluations = 0;
+};
+
+struct Request {
+  Objective objective = Objective::kLoad;
+  std::string method = "auto";
+  Limits limits;
+  std::uint64_t seed = 1;
+  double imbalance = 0.1;              // of refine, METIS and Scotch, as a fraction of a share
+  bool refine_as_printed = false;      // the paper's rules; else the potential that falls
+  StepLinks links = StepLinks::kEdge;  // of the objective `step`
+  double op_ms = 0;                    // added to each node's time in a step
+  std::vector<DeviceId> expert;        // the device of each node, for the method `expert`
+  std::function<void(const Progress&)> progress;  // may be empty
+};
+
+// The methods of an objective, `auto` first.
+std::vector<std::string> methods_of(Objective objective);
+
+// kInvalid for an unknown method or one that lacks something; an answer that is not feasible says
+// why in it. The same request with a limit on evaluations and none on time gives the same answer.
+base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Request& request);
+
+}  // namespace optile::placement

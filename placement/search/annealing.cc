@@ -1,0 +1,199 @@
+#include "placement/search/annealing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+namespace optile::placement {
+namespace {
+
+constexpr int kChains = 4;
+constexpr int kRounds = 3;
+constexpr double kExcessPrice = 4;
+constexpr int kMovesPerLook = 16;
+constexpr int kLargestGroup = 24;
+constexpr int kLongestStretch = 48;
+
+class Chain {
+ public:
+  Chain(const SearchSpace& space, CostModel& model, std::vector<DeviceId> start, std::uint64_t seed)
+      : space_(space),
+        model_(model),
+        random_(seed),
+        at_(std::move(start)),
+        rank_(space.order.size()),
+        marks_(space.order.size()) {
+    for (std::size_t i = 0; i < space.order.size(); ++i) {
+      rank_[static_cast<std::size_t>(space.order[i])] = static_cast<int>(i);
+    }
+  }
+
+  Candidate run(const Cooling& cooling, Budget& budget, const std::function<void(double)>& better) {
+    Score now = model_.score(at_);
+    budget.count();
+    Candidate best{at_, now};
+    const double scale = std::isfinite(now.cost) ? std::max(now.cost, 1e-300) : 1;
+    const auto energy = [&](const Score& score) {
+      return score.cost + kExcessPrice * scale * score.excess;
+    };
+    double current = energy(now);
+    const double ratio = std::log(cooling.end / cooling.start);
+    double temperature = 0;
+    for (std::uint64_t rounds = 0; !budget.spent(); ++rounds) {
+      if (rounds % kMovesPerLook == 0) {
+        temperature = scale * cooling.start * std::exp(ratio * budget.used());
+        if (budget.spent_now()) break;
+        if (!budget.limits_time() && rounds / 64 > budget.evaluations_left() + 1024) break;
+      }
+      if (!propose()) continue;
+      for (auto& [unit, device] : moves_) std::swap(at(unit), device);
+      const Score score = model_.score(at_);
+      budget.count();
+      const double after = energy(score);
+      if (after <= current || random_.unit() < std::exp((current - after) / temperature)) {
+        current = after;
+        const Candidate reached{{}, score};
+        if (reached < best) {
+          best = {at_, score};
+          if (score.excess <= 0) better(score.cost);
+        }
+        continue;
+      }
+      for (auto& [unit, device] : moves_) std::swap(at(unit), device);
+    }
+    return best;
+  }
+
+ private:
+  DeviceId& at(UnitId unit) { return at_[static_cast<std::size_t>(unit)]; }
+  int below(std::size_t end) { return random_.below(static_cast<int>(end)); }
+  bool allowed(UnitId unit, DeviceId to) const {
+    return space_.units.time_ms(unit, to) < std::numeric_limits<double>::infinity();
+  }
+  DeviceId target(UnitId unit) {
+    const auto near = space_.neighbours.of(unit);
+    if (!near.empty() && random_.below(4) != 0) {
+      const DeviceId device = at(near[static_cast<std::size_t>(below(near.size()))]);
+      if (device != at(unit)) return device;
+    }
+    return space_.devices[static_cast<std::size_t>(below(space_.devices.size()))];
+  }
+  void add(UnitId unit, DeviceId to) {
+    if (at(unit) != to && allowed(unit, to)) moves_.emplace_back(unit, to);
+  }
+
+  // Fills `moves_`; false where nothing would change.
+  bool propose() {
+    moves_.clear();
+    const UnitId unit = below(at_.size());
+    const int kind = random_.below(16);
+    if (kind < 8) {
+      add(unit, target(unit));
+    } else if (kind < 10) {
+      const UnitId other = below(at_.size());
+      if (at(unit) != at(other) && allowed(unit, at(other)) && allowed(other, at(unit))) {
+        moves_ = {{unit, at(other)}, {other, at(unit)}};
+      }
+    } else if (kind < 14) {
+      group(unit);
+    } else {
+      stretch(unit);
+    }
+    return !moves_.empty();
+  }
+  // Connected units of one device.
+  void group(UnitId unit) {
+    const auto most = static_cast<std::size_t>(2 + random_.below(1 + random_.below(kLargestGroup)));
+    const DeviceId to = target(unit);
+    ++mark_;
+    group_.assign({unit});
+    marks_[static_cast<std::size_t>(unit)] = mark_;
+    for (std::size_t tries = 0; tries < 3 * most && group_.size() < most; ++tries) {
+      const auto near =
+          space_.neighbours.of(group_[static_cast<std::size_t>(below(group_.size()))]);
+      if (near.empty()) continue;
+      const UnitId next = near[static_cast<std::size_t>(below(near.size()))];
+      if (marks_[static_cast<std::size_t>(next)] == mark_ || at(next) != at(unit)) continue;
+      marks_[static_cast<std::size_t>(next)] = mark_;
+      group_.push_back(next);
+    }
+    for (const UnitId one : group_) add(one, to);
+  }
+  // Neighbours in the order, whatever device they are on.
+  void stretch(UnitId unit) {
+    const DeviceId to = target(unit);
+    const auto first = static_cast<std::size_t>(rank_[static_cast<std::size_t>(unit)]);
+    const auto length =
+        static_cast<std::size_t>(2 + random_.below(1 + random_.below(kLongestStretch)));
+    for (std::size_t i = first; i < std::min(first + length, space_.order.size()); ++i) {
+      add(space_.order[i], to);
+    }
+  }
+
+  const SearchSpace& space_;
+  CostModel& model_;
+  Random random_;
+  std::vector<DeviceId> at_;
+  std::vector<int> rank_;
+  std::vector<int> marks_;
+  int mark_ = 0;
+  std::vector<UnitId> group_;
+  std::vector<std::pair<UnitId, DeviceId>> moves_;
+};
+
+}  // namespace
+
+Candidate search(const SearchSpace& space, const CostModelMaker& make,
+                 const std::vector<std::vector<DeviceId>>& starts, const Request& request,
+                 Budget& budget) {
+  std::mutex mutex;
+  double best = std::numeric_limits<double>::infinity();
+  const auto better = [&](double cost) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (cost >= best) return;
+    best = cost;
+    if (request.progress) request.progress({budget.seconds(), cost, budget.evaluations()});
+  };
+  std::vector<Candidate> pool;
+  const std::unique_ptr<CostModel> model = make();
+  for (const auto& start : starts) {
+    pool.push_back({start, model->score(start)});
+    budget.count();
+    if (pool.back().score.excess <= 0) better(pool.back().score.cost);
+  }
+  std::stable_sort(pool.begin(), pool.end());
+  const Cooling coolings[kRounds][kChains] = {
+      {{0.1, 0.0005}, {0.03, 0.0005}, {0.2, 0.001}, {0.01, 0.0002}},
+      {{0.02, 0.0003}, {0.01, 0.0002}, {0.03, 0.0005}, {0.005, 0.0001}},
+      {{0.005, 0.0001}, {0.002, 0.00005}, {0.01, 0.0001}, {0.001, 0.00002}}};
+  const double parts[kRounds] = {0.5, 0.6, 0.98};
+  for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
+    std::vector<Candidate> ends(kChains);
+    std::vector<Budget> budgets;
+    for (int i = 0; i < kChains; ++i) {
+      budgets.push_back(budget.part(parts[round], parts[round] / kChains));
+    }
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kChains; ++i) {
+      threads.emplace_back([&, i] {
+        const auto from = static_cast<std::size_t>(round == 0 ? i : i / 3);
+        const std::unique_ptr<CostModel> mine = make();
+        Chain chain(space, *mine, pool[std::min(from, pool.size() - 1)].assignment,
+                    request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i));
+        const auto index = static_cast<std::size_t>(i);
+        ends[index] = chain.run(coolings[round][i], budgets[index], better);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      budget.absorb(budgets[i]);
+      pool.push_back(std::move(ends[i]));
+    }
+    std::stable_sort(pool.begin(), pool.end());
+  }
+  return pool.front();
+}
+
+}  // namespace optile::placement

@@ -1,0 +1,57 @@
+// Annealing over any cost that is asked for as a whole. One object is one chain, of one thread; the
+// same seed, start and number of evaluations give the same end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "placement/budget.h"
+#include "placement/neighbours.h"
+#include "placement/place.h"
+#include "placement/random.h"
+#include "placement/units.h"
+
+namespace optile::placement {
+
+struct Score {
+  double cost = 0;    // infinite where the assignment has no meaning
+  double excess = 0;  // memory beyond the caps, as a sum of fractions of them
+};
+
+// Of one thread: it may keep what it needs between candidates.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  virtual Score score(const std::vector<DeviceId>& units) = 0;
+};
+
+using CostModelMaker = std::function<std::unique_ptr<CostModel>()>;
+
+struct SearchSpace {
+  const Units& units;
+  const Neighbours& neighbours;
+  std::vector<UnitId> order;      // topological, for moves of stretches
+  std::vector<DeviceId> devices;  // that may be used
+};
+
+struct Candidate {
+  std::vector<DeviceId> assignment;
+  Score score;
+  bool operator<(const Candidate& other) const {
+    return std::pair(score.excess, score.cost) < std::pair(other.score.excess, other.score.cost);
+  }
+};
+
+struct Cooling {
+  double start = 0.02;  // temperatures, as fractions of the cost at the start
+  double end = 0.0005;
+};
+
+// From the starts, in rounds of four chains on four threads, closer to the best each time. The
+// best of all; its cost is what the model says.
+Candidate search(const SearchSpace& space, const CostModelMaker& make,
+                 const std::vector<std::vector<DeviceId>>& starts, const Request& request,
+                 Budget& budget);
+
+}  // namespace optile::placement

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <limits>
+
+#include "placement/step/step.h"
+
+namespace optile::placement {
+namespace {
+
+// Nodes that every other node comes before or after, in the graph's order: what lies between two
+// of them can only run between them.
+std::vector<int> waists(const Graph& graph) {
+  // A node at place i is a waist when no edge jumps over it and it has edges to what is around it:
+  // then every path from before to after passes it, and sources and sinks lie on its right side.
+  const auto count = static_cast<std::size_t>(graph.size());
+  std::vector<int> place(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    place[static_cast<std::size_t>(graph.order()[i])] = static_cast<int>(i);
+  }
+  std::vector<int> found;
+  int reach = -1;  // the furthest end of an edge that begins before i
+  // Sinks that end early and sources that begin late may run beside a waist.
+  bool early_sink = false;
+  std::vector<bool> late_source(count + 1, false);
+  for (std::size_t i = count; i-- > 0;) {
+    late_source[i] = late_source[i + 1] || graph.predecessors(graph.order()[i]).empty();
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const NodeId id = graph.order()[i];
+    if (reach <= static_cast<int>(i) && !early_sink && !late_source[i + 1]) {
+      found.push_back(static_cast<int>(i));
+    }
+    for (const NodeId next : graph.successors(id)) {
+      reach = std::max(reach, place[static_cast<std::size_t>(next)]);
+    }
+    early_sink = early_sink || graph.successors(id).empty();
+  }
+  return found;
+}
+
+}  // namespace
+
+double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting& setting) {
+  const std::vector<NodeId>& order = graph.order();
+  const auto devices = static_cast<double>(cluster.size());
+  const auto best_time = [&](NodeId id) {
+    double best = std::numeric_limits<double>::infinity();
+    for (DeviceId d = 0; d < cluster.size(); ++d) {
+      best = std::min(best, cluster.time_ms(graph.node(id), d));
+    }
+    return best + setting.op_ms;
+  };
+  // A stretch takes as long as its longest path, and as its work over all devices: a waist belongs
+  // to the stretch that ends with it.
+  double sum = 0;
+  double work = 0;
+  double longest = 0;
+  std::vector<double> end(order.size(), 0);
+  std::vector<int> ends = waists(graph);
+  ends.push_back(static_cast<int>(order.size()) - 1);
+  std::size_t next_end = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const double time = best_time(order[i]);
+    double& mine = end[static_cast<std::size_t>(order[i])];
+    mine = 0;
+    for (const NodeId before : graph.predecessors(order[i])) {
+      mine = std::max(mine, end[static_cast<std::size_t>(before)]);
+    }
+    mine += time;
+    longest = std::max(longest, mine);
+    const bool last = static_cast<int>(i) == ends[next_end];
+    if (!last || first == i) work += time;
+    if (!last) continue;
+    // Nothing runs beside the waist itself.
+    sum += std::max(longest, first == i ? time : work / devices + time);
+    for (std::size_t j = first; j <= i; ++j) end[static_cast<std::size_t>(order[j])] = 0;
+    work = 0;
+    longest = 0;
+    first = i + 1;
+    ++next_end;
+  }
+  return sum;
+}
+
+}  // namespace optile::placement

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "placement/load/load_methods.h"
+#include "placement/methods/partitioners.h"
+#include "placement/step/step.h"
+
+namespace optile::placement {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+class StepModel : public CostModel {
+ public:
+  StepModel(const Graph& graph, const Cluster& cluster, const Units& units,
+            const StepSetting& setting)
+      : units_(units), simulator_(graph, cluster, setting), memory_(cluster.devices.size()) {
+    for (const Device& device : cluster.devices) caps_.push_back(device.memory_bytes);
+    nodes_.resize(static_cast<std::size_t>(graph.size()));
+  }
+  Score score(const std::vector<DeviceId>& units) override {
+    Score score;
+    std::fill(memory_.begin(), memory_.end(), 0.0);
+    for (UnitId unit = 0; unit < units_.size(); ++unit) {
+      memory_[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])] +=
+          units_.memory(unit);
+    }
+    for (std::size_t d = 0; d < memory_.size(); ++d) {
+      if (memory_[d] > caps_[d]) {
+        score.excess += caps_[d] > 0 ? (memory_[d] - caps_[d]) / caps_[d] : memory_[d];
+      }
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      nodes_[i] = units[static_cast<std::size_t>(units_.of(static_cast<NodeId>(i)))];
+    }
+    score.cost = simulator_.run(nodes_);
+    return score;
+  }
+
+ private:
+  const Units& units_;
+  StepSimulator simulator_;
+  std::vector<double> caps_, memory_;
+  std::vector<DeviceId> nodes_;
+};
+
+// HEFT, or ETF: the node with the longest way to the end goes next, or whichever can begin first,
+// to the device where it ends first. The first node of a unit decides for the others.
+class ListScheduler {
+ public:
+  ListScheduler(const Graph& graph, const Cluster& cluster, const Units& units,
+                const StepSetting& setting)
+      : graph_(graph),
+        cluster_(cluster),
+        units_(units),
+        setting_(setting),
+        ways_(StepSimulator(graph, cluster, setting).ways()),
+        assignment_(index(units.size()), -1),
+        end_(index(graph.size()), 0),
+        free_(index(cluster.size()), 0),
+        memory_(index(cluster.size()), 0) {}
+
+  UnitAssignment run(bool earliest_first) {
+    std::vector<int> waiting(index(graph_.size()));
+    std::vector<NodeId> ready;
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      waiting[index(id)] = static_cast<int>(graph_.predecessors(id).size());
+      if (waiting[index(id)] == 0) ready.push_back(id);
+    }
+    while (!ready.empty()) {
+      const std::size_t chosen = choose(ready, earliest_first);
+      const NodeId id = ready[chosen];
+      ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(chosen));
+      put(id, best_device(id));
+      for (const NodeId next : graph_.successors(id)) {
+        if (--waiting[index(next)] == 0) ready.push_back(next);
+      }
+    }
+    make_runnable(units_, assignment_);
+    return assignment_;
+  }
+
+ private:
+  static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+  double begin_on(NodeId id, DeviceId d) const {
+    double begin = free_[index(d)];
+    for (const NodeId before : graph_.predecessors(id)) {
+      const auto readers = graph_.readers(before);
+      const bool far = assignment_[index(units_.of(before))] != d &&
+                       std::binary_search(readers.begin(), readers.end(), id);
+      const double transfer = far ? cluster_.output_ms(graph_.node(before)) : 0;
+      begin = std::max(begin, end_[index(before)] + transfer);
+    }
+    return begin;
+  }
+  DeviceId best_device(NodeId id) const {
+    const UnitId unit = units_.of(id);
+    if (assignment_[index(unit)] >= 0) return assignment_[index(unit)];
+    for (const bool with_room : {true, false}) {
+      DeviceId best = -1;
+      double earliest = kNever;
+      for (DeviceId d = 0; d < cluster_.size(); ++d) {
+        const double memory = memory_[index(d)] + units_.memory(unit);
+        if (with_room && memory > cluster_.device(d).memory_bytes) continue;
+        const double ends = begin_on(id, d) + cluster_.time_ms(graph_.node(id), d);
+        if (ends >= earliest) continue;
+        earliest = ends;
+        best = d;
+      }
+      if (best >= 0) return best;
+    }
+    return 0;
+  }
+  std::size_t choose(const std::vector<NodeId>& ready, bool earliest_first) const {
+    std::size_t chosen = 0;
+    double soonest = kNever;
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      const double begin = earliest_first ? begin_on(ready[i], best_device(ready[i])) : 0;
+      const bool longer = ways_[index(ready[i])] > ways_[index(ready[chosen])];
+      if (begin > soonest || (begin == soonest && !longer)) continue;
+      soonest = begin;
+      chosen = i;
+    }
+    return chosen;
+  }
+  void put(NodeId id, DeviceId d) {
+    const UnitId unit = units_.of(id);
+    if (assignment_[index(unit)] < 0) memory_[index(d)] += units_.memory(unit);
+    assignment_[index(unit)] = d;
+    end_[index(id)] = begin_on(id, d) + cluster_.time_ms(graph_.node(id), d) + setting_.op_ms;
+    free_[index(d)] = end_[index(id)];
+  }
+
+  const Graph& graph_;
+  const Cluster& cluster_;
+  const Units& units_;
+  StepSetting setting_;
+  std::vector<double> ways_;
+  UnitAssignment assignment_;
+  std::vector<double> end_, free_, memory_;
+};
+
+UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& units,
+                      const StepSetting& setting, bool earliest_first) {
+  return ListScheduler(graph, cluster, units, setting).run(earliest_first);
+}
+
+base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cluster,
+                                           const Units& units, const Request& request,
+                                           const StepSetting& setting, Budget& budget) {
+  const std::string& name = request.method;
+  if (name == "list") return listed(graph, cluster, units, setting, false);
+  if (name == "etf") return listed(graph, cluster, units, setting, true);
+  if (name != "auto" && name != "local-search") {
+    return partition_by_name(graph, units, cluster, request, budget);
+  }
+  const Neighbours neighbours(units);
+  SearchSpace space{units, neighbours, unit_order(graph, units), {}};
+  space.devices.resize(cluster.devices.size());
+  std::iota(space.devices.begin(), space.devices.end(), 0);
+  std::vector<UnitAssignment> starts = {on_one_device(units, cluster)};
+  if (name == "auto") {
+    starts.push_back(listed(graph, cluster, units, setting, false));
+    starts.push_back(listed(graph, cluster, units, setting, true));
+    starts.push_back(in_blocks(units, cluster, space.order));
+  }
+  const CostModelMaker make = [&] {
+    return std::make_unique<StepModel>(graph, cluster, units, setting);
+  };
+  return search(space, make, starts, request, budget).assignment;
+}
+
+}  // namespace
+
+const std::vector<std::string>& step_methods() {
+  static const std::vector<std::string> names = {"auto",  "single", "expert",    "random",
+                                                 "block", "list",   "etf",       "refine",
+                                                 "metis", "scotch", "pipedream", "local-search"};
+  return names;
+}
+
+base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, const Request& request,
+                                Budget& budget) {
+  const Units units = Units::of(graph, cluster);
+  const StepSetting setting{request.links, request.op_ms};
+  base::Result<UnitAssignment> found =
+      units_by_name(graph, cluster, units, request, setting, budget);
+  if (!found.ok()) return found.error();
+  Answer answer;
+  answer.assignment = units.to_nodes(found.value());
+  const StepFigures figures = evaluate_step(graph, cluster, setting, answer.assignment);
+  answer.cost = figures.cost;
+  answer.load = figures.load;
+  answer.memory = figures.memory;
+  answer.feasible = figures.feasible;
+  answer.violation = figures.violation;
+  answer.lower_bound = step_bound(graph, cluster, setting);
+  return answer;
+}
+
+}  // namespace optile::placement

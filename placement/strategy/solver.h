@@ -1,0 +1,42 @@
+// Solves strategy problems (E3) with a bound beside the answer: reduction to the core; elimination
+// of all of it where no table grows past a limit, which is exact; else prices for memory with a
+// proven bound from message passing, and search by elimination in windows at those prices.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "placement/answer.h"
+#include "placement/budget.h"
+#include "placement/strategy/problem.h"
+
+namespace optile::placement {
+
+// What is known so far; from the thread that solves.
+struct StrategyProgress {
+  double seconds = 0;
+  double cost = 0;  // infinite while nothing feasible is known
+  double lower_bound = 0;
+  std::uint64_t evaluations = 0;
+};
+
+struct StrategyRequest {
+  // `auto`: all of it. `elimination`: exact or an error. `bound`: as auto, but most of the time
+  // goes into the bound.
+  std::string method = "auto";
+  std::uint64_t seed = 1;
+  std::function<void(const StrategyProgress&)> progress = nullptr;  // may be empty
+};
+
+std::vector<std::string> strategy_methods();
+
+// kInvalid for an unknown method, a problem without any feasible choice, or one that `elimination`
+// cannot do. Without limits it stops when it has not gained for long. With a limit on evaluations
+// and none on time the answer depends on problem, request and limit alone.
+base::Result<Answer> solve_strategy(const StrategyProblem& problem, const StrategyRequest& request,
+                                    Budget& budget);
+
+}  // namespace optile::placement

@@ -1,0 +1,62 @@
+// Files with graphs, clusters and splits, as `optile place` reads them.
+#include <cmath>
+
+#include "placement/import/importer.h"
+#include "placement/place.h"
+#include "tests/fuzz/fuzz_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  using namespace optile::placement;
+  using optile::fuzz::require;
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  const auto text = unpacked(bytes);
+  if (!text.ok()) {
+    require(!text.message().empty(), "a refusal says why");
+    return 0;
+  }
+  const auto cluster = read_cluster(text.value());
+  if (cluster.ok()) require(cluster.value().check().ok(), "a cluster that was read is valid");
+  const auto model = read_model(text.value());
+  if (!model.ok()) {
+    require(!model.message().empty(), "a refusal says why");
+    return 0;
+  }
+  const Graph& graph = model.value().graph;
+  require(graph.size() > 0 && graph.order().size() == graph.nodes().size(), "all is ordered");
+  const Cluster devices =
+      model.value().cluster ? *model.value().cluster : Cluster::uniform(2, 0, 1e9);
+  if (graph.size() > 200 || devices.size() > 16) return 0;
+  for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
+    Request request;
+    request.objective = objective;
+    request.method = "block";
+    const auto answer = place(graph, devices, request);
+    require(answer.ok(), "every graph can be answered for");
+    require(answer.value().assignment.size() == graph.nodes().size(), "every node has a device");
+    require(!answer.value().feasible || std::isfinite(answer.value().cost), "a cost is finite");
+    require(answer.value().lower_bound <= answer.value().cost * (1 + 1e-9), "a bound is below");
+  }
+  return 0;
+}
+
+std::vector<std::string> optile::fuzz::seeds() {
+  return {R"({"maxSizePerFPGA": 100, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+           {"id": 7, "cpuLatency": 10, "fpgaLatency": 1, "colorClass": 3, "size": 5},
+           {"id": 9, "supportedOnFpga": 0, "cpuLatency": 20, "fpgaLatency": 2, "size": 6}],
+           "edges": [{"sourceId": 7, "destId": 9, "cost": 0.5, "size": 40}]})",
+          R"({"nodes": [{"accelerator_ms": 1}, {"accelerator_ms": 2}], "edges":
+           [{"source": 0, "target": 1}], "cluster": {"devices": [{"speed": 2}, {"kind": "cpu"}],
+           "links": [{"from": 0, "to": 1, "bytes_per_second": 1000}]}})",
+          R"({"maxDevices": 3, "maxMemoryPerDevice": 1000, "bandwidth": 2000, "nodes": [
+           {"id": 0, "TMPCs": {"1": [{"timePerSample": 4}]}}], "edges": []})",
+          R"({"layers": {"d": {"parents": [], "type": "Input", "tensor": [2, 8, 8, 3]},
+           "c": {"parents": ["d"], "type": "Convolution", "filter": [3, 3, -1, 4],
+           "padding": "VALID", "strides": [1, 1, 1, 1]}}})",
+          R"({"comm_channels": [{"bandwidth": 8}], "devices": [{"type": "gpu", "peak_gflops": 100,
+           "memory": 4, "neighbours": [{"device": 1, "comm_channel": 0}]},
+           {"type": "cpu", "peak_gflops": 10, "memory": 4, "neighbours": []}]})",
+          "a -- A -- forward_compute_time=1, backward_compute_time=2, activation_size=[3; 4], "
+          "parameter_size=5\nb -- B -- forward_compute_time=1, backward_compute_time=2, "
+          "activation_size=3, parameter_size=5\n\ta -- b\n",
+          "3\n0, \n0, 0, 1, \n1, 2, 2, \n56,10\n112,20\n"};
+}
