@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 namespace optile::sched {
 namespace {
@@ -15,10 +17,31 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
+// Faster cores first, then one NUMA node after the other, and in a node the whole tiles before
+// those that the budget has only a part of: a team that could sit on whole tiles does.
+std::vector<int> tile_order(const Machine& machine, const std::set<int>& units) {
+  const auto rank = [&](int index) {
+    const perfmodel::Tile& tile = machine.tiles[at(index)];
+    const bool whole = std::all_of(tile.cores.begin(), tile.cores.end(), [&](int core) {
+      const auto& mine = machine.cores[at(core)].units;
+      return std::any_of(mine.begin(), mine.end(), [&](int unit) {
+        return units.contains(machine.units[at(unit)].os_index);
+      });
+    });
+    const int kind = tile.cores.empty() ? 0 : machine.cores[at(tile.cores.front())].kind;
+    return std::tuple(-kind, tile.numa_node, whole ? 0 : 1);
+  };
+  std::vector<int> order(machine.tiles.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+  return order;
+}
+
 // Per tile, the cores of the budget in hwloc's logical order; tiles without any are left out.
 std::vector<std::vector<int>> budget_tiles(const Machine& machine, const std::set<int>& units) {
   std::vector<std::vector<int>> tiles;
-  for (const perfmodel::Tile& tile : machine.tiles) {
+  for (const int index : tile_order(machine, units)) {
+    const perfmodel::Tile& tile = machine.tiles[at(index)];
     std::vector<int> cores;
     for (int core : tile.cores) {
       const auto& of_core = machine.cores[at(core)].units;
@@ -95,6 +118,8 @@ std::vector<int> admitted_widths(const Machine& machine, const Budget& budget, B
   } else if (binding == Binding::kCompact) {
     const int stride = all_pairs(tiles) ? 2 : 1;
     for (int width = 2; width <= usable; width += stride) widths.push_back(width);
+  } else if (binding == Binding::kMixed && all_pairs(tiles)) {
+    for (int width = 3; width <= usable; width += 2) widths.push_back(width);
   }
   return widths;
 }

@@ -1,0 +1,77 @@
+#include "sched/core_map.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include "sched/core_set.h"
+
+namespace optile::sched {
+namespace {
+
+using perfmodel::Machine;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+int allowed_threads(const Machine& machine, int core) {
+  int count = 0;
+  for (const int unit : machine.cores[at(core)].units) count += machine.units[at(unit)].allowed;
+  return count;
+}
+
+std::vector<int> ordered_tiles(const Machine& machine) {
+  const auto rank = [&](int index) {
+    const perfmodel::Tile& tile = machine.tiles[at(index)];
+    const int kind = tile.cores.empty() ? 0 : machine.cores[at(tile.cores.front())].kind;
+    return std::tuple(-kind, tile.numa_node);
+  };
+  std::vector<int> order(machine.tiles.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+  return order;
+}
+
+}  // namespace
+
+base::Result<CoreMap> make_core_map(const Machine& machine) {
+  CoreMap map;
+  map.cores = 0;
+  map.packages = std::max(1, machine.packages);
+  std::map<int, int> node_of;  // NUMA node → ours
+  int fewest_threads = 0;
+  for (const int index : ordered_tiles(machine)) {
+    const perfmodel::Tile& tile = machine.tiles[at(index)];
+    CoreMap::Tile here{map.cores, 0, 0};
+    for (const int core : tile.cores) {
+      const int threads = allowed_threads(machine, core);
+      if (threads == 0) continue;
+      fewest_threads = fewest_threads == 0 ? threads : std::min(fewest_threads, threads);
+      map.tile_of.push_back(static_cast<int>(map.tiles.size()));
+      map.speed.push_back(machine.cores[at(core)].speed);
+      map.machine_core.push_back(core);
+      ++map.cores;
+      ++here.cores;
+    }
+    if (here.cores == 0) continue;
+    here.node = node_of.try_emplace(tile.numa_node, static_cast<int>(node_of.size())).first->second;
+    map.node_cores.resize(std::max(map.node_cores.size(), at(here.node) + 1), 0);
+    map.node_cores[at(here.node)] += here.cores;
+    map.tiles.push_back(here);
+  }
+  if (map.cores == 0 || map.cores > kMaxCores) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "machine " + machine.name + " has " + std::to_string(map.cores) +
+                           " cores that may be used; 1 to " + std::to_string(kMaxCores) +
+                           " can be scheduled"};
+  }
+  map.nodes = static_cast<int>(node_of.size());
+  map.hardware_threads = fewest_threads;
+  map.space = perfmodel::case_space(machine);
+  return map;
+}
+
+}  // namespace optile::sched

@@ -1,0 +1,51 @@
+// Which cores are idle, and which of them a case takes: tiles are filled or visited as its binding
+// says, within one NUMA node where that can be, whole tiles kept whole for others. Owned by one
+// strategy; one thread.
+#pragma once
+
+#include <vector>
+
+#include "perfmodel/case.h"
+#include "sched/core_map.h"
+#include "sched/core_set.h"
+
+namespace optile::sched {
+
+class CorePool {
+ public:
+  explicit CorePool(const CoreMap& map);  // `map` outlives the pool
+
+  int idle() const { return idle_; }
+  const CoreSet& idle_cores() const { return idle_set_; }
+  bool is_idle() const { return idle_ == map_->cores; }  // nothing is taken
+
+  // Whether take() would succeed. Constant time: it is asked for every candidate.
+  bool fits(perfmodel::Case which) const;
+  // Only when fits(): takes these cores.
+  CoreSet take(perfmodel::Case which);
+  // Takes exactly these idle cores.
+  void take(const CoreSet& cores);
+  void release(const CoreSet& cores);
+
+ private:
+  int node_for(perfmodel::Case which) const;  // -1: no node has room, or there is one
+  int node_room(int node, perfmodel::Case which) const;
+  void take_compact(int width, int node, CoreSet* out);
+  void take_spread(int width, int node, CoreSet* out);
+  void take_any(int width, int node, CoreSet* out);
+  int take_from_tile(int tile, int most, CoreSet* out);
+  void change(int slot, bool to_idle);
+
+  const CoreMap* map_;
+  CoreSet idle_set_;
+  int idle_ = 0;
+  std::vector<int> tile_idle_;
+  int tiles_with_idle_ = 0;
+  int full_tiles_ = 0;  // whose cores are all idle
+  // The same by NUMA node.
+  std::vector<int> node_idle_;
+  std::vector<int> node_tiles_with_idle_;
+  std::vector<int> node_full_tiles_;
+};
+
+}  // namespace optile::sched

@@ -1,0 +1,54 @@
+// How many hold each slot at once, as one set for "at least one", one for "at least two", and so
+// on: how crowded an op's cores are is then a few set operations, whatever its width. One thread.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sched/core_set.h"
+
+namespace optile::sched {
+
+class LoadLevels {
+ public:
+  void add(CoreSet slots) {
+    for (std::size_t level = 0; !slots.empty(); ++level) {
+      if (level == levels_.size()) levels_.emplace_back();
+      CoreSet higher = levels_[level];
+      higher &= slots;
+      levels_[level] |= slots;
+      slots = higher;
+    }
+  }
+  // Only what was added before.
+  void remove(CoreSet slots) {
+    for (std::size_t level = levels_.size(); level-- > 0 && !slots.empty();) {
+      CoreSet here = levels_[level];
+      here &= slots;
+      levels_[level] -= here;
+      slots -= here;
+    }
+    while (!levels_.empty() && levels_.back().empty()) levels_.pop_back();
+  }
+  void clear() { levels_.clear(); }
+
+  // The most that hold any one of these slots.
+  int most(const CoreSet& slots) const {
+    for (std::size_t level = levels_.size(); level-- > 0;) {
+      if (levels_[level].overlaps(slots)) return static_cast<int>(level) + 1;
+    }
+    return 0;
+  }
+  // How many of these slots at least two hold.
+  int shared(const CoreSet& slots) const {
+    if (levels_.size() < 2) return 0;
+    CoreSet both = levels_[1];
+    both &= slots;
+    return both.count();
+  }
+
+ private:
+  std::vector<CoreSet> levels_;
+};
+
+}  // namespace optile::sched

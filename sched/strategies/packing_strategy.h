@@ -1,0 +1,88 @@
+// Strategy 3 (III-D): ready ops beside those that run. Each ready op has its three fastest cases as
+// candidates; a candidate may start if it fits the idle cores and does not outlast what runs; among
+// those, the one that leaves most cores idle. When nothing fits and nothing runs, the slowest ready
+// op at its plan's case. Strategy 4 on top: when one op holds every core, the ready op with the
+// shortest serial time on the second hardware threads.
+//
+// What the paper leaves open is decided so: "what is running" ends with the last of the running ops
+// that have cores of their own; of candidates that leave equally many cores idle the longer one
+// wins, then the op that has been ready longer; one op at a time sits on hardware threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "sched/core_pool.h"
+#include "sched/strategies/interference_memory.h"
+#include "sched/strategies/running_ops.h"
+#include "sched/strategies/step_outline.h"
+#include "sched/strategies/step_strategy.h"
+
+namespace optile::sched {
+
+struct PackingOptions {
+  WidthRule plan = WidthRule::kPerOp;
+  bool fill_siblings = false;  // strategy 4
+};
+
+class PackingStrategy : public StepStrategy {
+ public:
+  // A candidate whose width differs from the plan's by more is replaced by the plan's case.
+  static constexpr int kWidthTolerance = 2;
+
+  PackingStrategy(const StepOutline& outline, PackingOptions options);
+
+  void begin_step() override;
+  void on_ready(int node) override;
+  void on_finished(int node, double now) override;
+  void decide(double now, std::vector<Launch>* launches) override;
+  std::string description() const override;
+
+  const InterferenceMemory& memory() const { return memory_; }
+  std::uint64_t remembered() const { return remembered_; }  // decisions taken from memory
+  std::uint64_t weighed() const { return weighed_; }  // ready ops looked at for a decision, ever
+
+ private:
+  struct Choice {
+    int node = -1;  // -1: nothing is to start
+    TimedCase timed;
+  };
+
+  // The candidates of an instance after the tolerance, and what all of them need at least.
+  struct Menu {
+    std::array<TimedCase, InstanceOutline::kCandidates> candidates;
+    std::size_t count = 0;
+    int least_width = 0;
+    double least_seconds = 0;
+  };
+  struct ReadyOp {
+    int node;
+    int instance;
+  };
+
+  Menu menu_of(const InstanceOutline& instance) const;
+  Choice choose_beside(double now);
+  Choice weigh_all(double now);
+  Choice slowest_ready() const;
+  std::optional<Launch> fill();
+  std::vector<ReadyOp>::const_iterator place_of(int node) const;
+  void start(const Launch& launch, double now, std::vector<Launch>* launches);
+
+  const StepOutline& outline_;
+  PackingOptions options_;
+  CorePool pool_;
+  RunningOps running_;
+  InterferenceMemory memory_;
+  std::vector<Menu> menus_;     // by instance
+  std::vector<ReadyOp> ready_;  // in the order in which they became ready
+  std::uint64_t ready_fingerprint_ = 0;
+  // What was decided in a situation: these nodes ready, those running.
+  std::unordered_map<std::uint64_t, Choice> decisions_;
+  std::uint64_t remembered_ = 0;
+  std::uint64_t weighed_ = 0;
+};
+
+}  // namespace optile::sched
