@@ -4,7 +4,11 @@
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
+#include "bindings/cli/place/compare_command.h"
+#include "bindings/cli/place/parallelism_command.h"
+#include "bindings/cli/place/place_command.h"
 #include "bindings/cli/queries.h"
+#include "bindings/cli/simulation.h"
 #include "bindings/cli/top/top.h"
 
 int main(int argc, char** argv) {
@@ -21,6 +25,10 @@ int main(int argc, char** argv) {
   const Options& options = parsed.value().options;
   if (options.verb == Verb::kDoctor) return examine(options);
   if (options.verb == Verb::kTop) return watch(options);
+  if (options.verb == Verb::kSimulate) return simulate(options);
+  if (options.verb == Verb::kPlace) return place_graph(options.place);
+  if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
+  if (options.verb == Verb::kCompare) return compare_methods(options.compare);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : answer_query(options);
 }

@@ -1,4 +1,4 @@
-// The one file of the command line that knows CLI11.
+// With place/place_options.cc the files of the command line that know CLI11.
 #include "bindings/cli/options.h"
 
 #include <CLI/CLI.hpp>
@@ -154,6 +154,37 @@ CLI::App* add_doctor(CLI::App& app, Options& options) {
   return doctor;
 }
 
+CLI::App* add_simulate(CLI::App& app, Options& options) {
+  CLI::App* simulate = app.add_subcommand(
+      "simulate", "A step on a described machine: optile simulate --graph GRAPH [OPTIONS]");
+  simulate
+      ->add_option("--machine", options.machine,
+                   "knl, epyc-2x96, xeon-snc, grace-144, hybrid, host, an XML file of lstopo, "
+                   "or a synthetic description of hwloc; host unless said")
+      ->type_name("MACHINE");
+  simulate
+      ->add_option("--graph", options.simulation.graph,
+                   "Name of a network, or a file with a step graph")
+      ->type_name("GRAPH")
+      ->required();
+  simulate->add_option("--strategy", options.strategy, "Who decides; an unknown name lists them")
+      ->type_name("NAME");
+  simulate->add_flag("--json", options.json, "Print the result as JSON");
+  simulate
+      ->add_option("--trace", options.simulation.trace, "Write the step's timeline as Chrome JSON")
+      ->type_name("FILE");
+  simulate
+      ->add_option("--noise", options.simulation.noise,
+                   "Spread of an op's run times: sigma of their logarithm")
+      ->check(from_to(0, 1, "has to be from 0 to 1"))
+      ->capture_default_str()
+      ->type_name("SIGMA");
+  simulate->add_option("--seed", options.simulation.seed, "Of the noise")
+      ->capture_default_str()
+      ->type_name("N");
+  return simulate;
+}
+
 // The first word names what to do; CLI11 would only say that something is missing.
 std::string unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words.front().starts_with("-")) return "";
@@ -244,6 +275,10 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
       app.add_subcommand("stop", "End the daemon; programs run on with their last plan");
   CLI::App* doctor = add_doctor(app, options);
   CLI::App* top = add_top(app, options);
+  CLI::App* simulate = add_simulate(app, options);
+  CLI::App* place = add_place(app, options.place);
+  CLI::App* parallelism = add_parallelism(app, options.parallelism);
+  CLI::App* compare = add_compare(app, options.compare);
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
@@ -259,12 +294,12 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
-  Verbs verbs = {{run, Verb::kRun},         {baseline, Verb::kBaseline},
-                 {status, Verb::kStatus},   {ops, Verb::kOps},
-                 {explain, Verb::kExplain}, {machine, Verb::kMachine},
-                 {metrics, Verb::kMetrics}, {undo, Verb::kUndo},
-                 {stop, Verb::kStop},       {doctor, Verb::kDoctor},
-                 {top, Verb::kTop}};
+  Verbs verbs = {
+      {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
+      {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
+      {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
+      {doctor, Verb::kDoctor},   {top, Verb::kTop},           {simulate, Verb::kSimulate},
+      {place, Verb::kPlace},     {compare, Verb::kCompare},   {parallelism, Verb::kParallelism}};
   verbs.insert(verbs.end(), leases.begin(), leases.end());
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;

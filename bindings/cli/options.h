@@ -1,10 +1,13 @@
 // What was typed, parsed. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "bindings/cli/place/parallelism_command.h"
+#include "bindings/cli/place/place_options.h"
 
 namespace optile::cli {
 
@@ -26,7 +29,11 @@ enum class Verb {
   kDetach,
   kTop,
   kStop,
-  kDoctor
+  kDoctor,
+  kSimulate,
+  kPlace,
+  kCompare,
+  kParallelism
 };
 
 struct Options {
@@ -46,7 +53,7 @@ struct Options {
   int patience_ms = 30;  // that a program's start may wait for the daemon, each time it is asked
   std::string socket;    // empty = the default
   std::string store;     // empty = the default; only for a daemon that is started
-  std::string machine;   // likewise
+  std::string machine;   // likewise; of simulate: what is simulated, empty = this machine
   bool json = false;
   std::string client;           // of ops, explain, undo and the words about a lease
   std::string cores;            // of pin
@@ -55,6 +62,13 @@ struct Options {
   bool revoke = false;          // of undo
   bool once = false;            // of top
   double interval_seconds = 1;  // of top
+  struct Simulation {
+    std::string graph;  // name of a network, or file
+    std::string trace;  // file; empty = none
+    uint64_t seed = 1;
+    double noise = 0;  // spread of the logarithm of run times
+  };
+  Simulation simulation;
   // What was typed about the launch, before modes that change nothing turned it into "keep".
   struct LaunchWords {
     std::string openmp = "auto";
@@ -62,6 +76,9 @@ struct Options {
     std::string blas = "auto";
   };
   LaunchWords typed;
+  PlaceOptions place;
+  ParallelismOptions parallelism;
+  CompareOptions compare;
   std::vector<std::string> command;
 
   // Modes that promise it; choices about the launch that nobody made are then "keep".

@@ -243,5 +243,19 @@ TEST(Options, TopLooksOnceASecondUnlessSaid) {
   }
 }
 
+TEST(Options, OfPlace) {
+  const PlaceOptions place =
+      parsed({"place", "--graph", "g.json", "--devices", "4", "--time-limit", "250ms"}).place;
+  EXPECT_EQ(place.graph, "g.json");
+  EXPECT_EQ(place.devices, 4);
+  EXPECT_DOUBLE_EQ(parse_duration(place.time_limit), 0.25);
+  EXPECT_DOUBLE_EQ(parse_duration("2m"), 120);
+  EXPECT_LT(parse_duration("5 parsecs"), 0);
+  EXPECT_LT(parse_duration("-1s"), 0);
+  EXPECT_THAT(refused({"place"}), HasSubstr("--graph"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--time-limit", "soon"}), HasSubstr("such as 5s"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--memory", "nan"}), HasSubstr("above 0"));
+}
+
 }  // namespace
 }  // namespace optile::cli

@@ -44,7 +44,9 @@ FOLDERS: Mapping[str, Folder] = {
     "daemon": Folder(
         3, _sees("base", "bindings/abi", "perfmodel", "tuner", "sched", "placement")
     ),
-    "bindings/cli": Folder(3, _sees("base", "bindings/abi", "perfmodel")),
+    "bindings/cli": Folder(
+        3, _sees("base", "bindings/abi", "perfmodel", "sched", "placement")
+    ),
 }
 UNRESTRICTED = ("tests", "bench")  # the top layer sees everything
 GENERATED = ("optile_version.h",)
@@ -54,7 +56,20 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("hwloc*", ("perfmodel/hwloc_machine_source.cc",)),
     ("sqlite3.h", ("daemon/database.cc",)),
     ("boost/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
-    ("nlohmann/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
+    (
+        "nlohmann/*",
+        (
+            "daemon/*.h",
+            "daemon/*.cc",
+            "bindings/cli/*.h",
+            "bindings/cli/*.cc",
+            "perfmodel/step_graph_json.cc",
+            "placement/*",
+        ),
+    ),
+    ("zlib.h", ("placement/import/compressed.cc",)),
+    ("metis.h", ("placement/methods/metis_partition.cc",)),
+    ("scotch.h", ("placement/methods/scotch_partition.cc",)),
     ("ncurses.h", ("bindings/cli/top/ncurses_terminal.cc",)),
     ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
     ("prometheus/*", ("daemon/metrics/exposition.cc",)),

@@ -1,0 +1,45 @@
+#include <CLI/CLI.hpp>
+
+#include "bindings/cli/place/parallelism_command.h"
+
+namespace optile::cli {
+
+CLI::App* add_parallelism(CLI::App& app, ParallelismOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "parallelism",
+      "Whether to split the model or only the data: optile parallelism --devices N [OPTIONS]");
+  command->add_option("--devices", options.devices, "Numbers of devices to advise for")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N,...");
+  command
+      ->add_option("--epochs", options.epochs,
+                   "Epochs to converge by the number of replicas; none where it does not")
+      ->required()
+      ->delimiter(',')
+      ->type_name("N:E,...");
+  command
+      ->add_option("--speedup", options.speedups,
+                   "How much faster M devices run one replica than one device does")
+      ->required()
+      ->delimiter(',')
+      ->type_name("M:X,...");
+  command
+      ->add_option("--efficiency", options.efficiency,
+                   "Scaling efficiency by the number of replicas; else from the all-reduce, or 1")
+      ->delimiter(',')
+      ->type_name("N:S,...");
+  command->add_option("--step-ms", options.step_ms, "Time of a step without communication")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--gradient-mb", options.gradient_mb, "Gradients to reduce, in MB (10^6)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--bandwidth", options.bandwidth_gb, "Of a link, in GB a second")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--latency", options.latency_us, "Of a message, in microseconds")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--json", options.json, "Print the answer as JSON");
+  return command;
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,129 @@
+#include "bindings/cli/place/place_inputs.h"
+
+#include <csignal>
+#include <cstdio>
+
+#include "placement/import/importer.h"
+
+namespace optile::cli {
+namespace {
+
+using placement::Cluster;
+using placement::Model;
+
+constexpr double kUsualSeconds = 5;
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+
+void interrupt(int) {
+  interrupted = true;
+}
+
+}  // namespace
+
+void listen_to_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool was_interrupted() {
+  return interrupted;
+}
+
+const std::atomic<bool>& interruption() {
+  return interrupted;
+}
+
+base::Result<Model> model_of(const PlaceOptions& options, const std::string& text) {
+  base::Result<Model> model = placement::read_model(text);
+  if (!model.ok()) {
+    return base::Error{model.error().kind, options.graph + ": " + model.message()};
+  }
+  return model;
+}
+
+base::Result<Cluster> cluster_of(const PlaceOptions& options, const Model& model) {
+  Cluster cluster;
+  if (!options.cluster.empty()) {
+    const base::Result<std::string> text = placement::read_whole_file(options.cluster);
+    if (!text.ok()) return text.error();
+    base::Result<Cluster> read = placement::read_cluster(text.value());
+    if (!read.ok()) {
+      return base::Error{read.error().kind, options.cluster + ": " + read.message()};
+    }
+    cluster = std::move(read).value();
+  } else if (model.cluster) {
+    cluster = *model.cluster;
+  } else if (options.devices == 0) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       options.graph + " names no devices: --devices K or --cluster FILE"};
+  }
+  if (options.devices > 0 || options.cpus >= 0) {
+    int accelerators = 0;
+    int cpus = 0;
+    double memory = std::numeric_limits<double>::infinity();
+    for (const placement::Device& device : cluster.devices) {
+      const bool cpu = device.kind == placement::DeviceKind::kCpu;
+      ++(cpu ? cpus : accelerators);
+      if (!cpu) memory = device.memory_bytes;
+    }
+    if (options.devices > 0) accelerators = options.devices;
+    if (options.cpus >= 0) cpus = options.cpus;
+    Cluster made = Cluster::uniform(accelerators, cpus, memory);
+    made.bytes_per_ms = cluster.bytes_per_ms;
+    made.latency_ms = cluster.latency_ms;
+    cluster = std::move(made);
+  }
+  for (placement::Device& device : cluster.devices) {
+    const bool cpu = device.kind == placement::DeviceKind::kCpu;
+    if (options.memory_gb > 0 && !cpu) device.memory_bytes = options.memory_gb * 1e9;
+  }
+  if (options.bandwidth_gb > 0) cluster.bytes_per_ms = options.bandwidth_gb * 1e6;
+  if (options.latency_us >= 0) cluster.latency_ms = options.latency_us / 1e3;
+  return cluster;
+}
+
+base::Result<placement::Request> request_of(const PlaceOptions& options, const Model& model,
+                                            const Cluster& cluster) {
+  placement::Request request;
+  request.objective = options.objective == "load"      ? placement::Objective::kLoad
+                      : options.objective == "latency" ? placement::Objective::kLatency
+                                                       : placement::Objective::kStep;
+  request.links = options.links == "bus" ? placement::StepLinks::kBus : placement::StepLinks::kEdge;
+  request.op_ms = options.op_us / 1e3;
+  request.method = options.method;
+  request.seed = options.seed;
+  request.imbalance = options.imbalance;
+  request.refine_as_printed = options.rules == "printed";
+  if (options.evaluations > 0) request.limits.evaluations = options.evaluations;
+  if (!options.time_limit.empty()) {
+    request.limits.seconds = parse_duration(options.time_limit);
+  } else if (options.evaluations == 0) {
+    request.limits.seconds = kUsualSeconds;
+  }
+  request.limits.cancelled = &interrupted;
+  if (options.progress) {
+    request.progress = [](const placement::Progress& at) {
+      std::fprintf(stderr, "optile: %8.2f s  %12.6g ms\n", at.seconds, at.cost);
+    };
+  }
+  if (!options.expert.empty()) {
+    const base::Result<std::string> text = placement::read_whole_file(options.expert);
+    if (!text.ok()) return text.error();
+    base::Result<std::vector<placement::DeviceId>> split =
+        placement::read_assignment(text.value(), model, cluster);
+    if (!split.ok()) {
+      return base::Error{split.error().kind, options.expert + ": " + split.message()};
+    }
+    request.expert = std::move(split).value();
+  } else {
+    request.expert = model.assignment;
+  }
+  return request;
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,122 @@
+#include "bindings/cli/place/place_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace optile::cli {
+namespace {
+
+// CLI::Range would let "nan" pass.
+auto at_least(double least, double most, const char* what) {
+  return [least, most, what](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool good = !text.empty() && *end == '\0' && number >= least && number <= most;
+    return good ? "" : what;
+  };
+}
+
+std::string duration_problem(const std::string& text) {
+  return parse_duration(text) >= 0 ? "" : "a time such as 5s, 250ms or 2m is expected";
+}
+
+void add_cluster_options(CLI::App* place, PlaceOptions& options) {
+  place->add_option("--cluster", options.cluster, "Devices and links, as JSON")->type_name("FILE");
+  place->add_option("--devices", options.devices, "Number of accelerators")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("K");
+  place->add_option("--cpus", options.cpus, "Number of CPUs that nodes may be placed on")
+      ->check(CLI::Range(0, 4096))
+      ->type_name("N");
+  place->add_option("--memory", options.memory_gb, "Memory of each accelerator, in GB (10^9 bytes)")
+      ->check(at_least(1e-9, 1e9, "has to be above 0"))
+      ->type_name("GB");
+  place->add_option("--bandwidth", options.bandwidth_gb, "Between devices, in GB a second")
+      ->check(at_least(1e-9, 1e9, "has to be above 0"))
+      ->type_name("GB/S");
+  place->add_option("--latency", options.latency_us, "Of a transfer, in microseconds")
+      ->check(at_least(0, 1e9, "has to be at least 0"))
+      ->type_name("US");
+}
+
+}  // namespace
+
+double parse_duration(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || !std::isfinite(number) || number < 0 || number > 1e9) return -1;
+  const std::string unit = end;
+  for (const auto& [word, factor] :
+       {std::pair<const char*, double>{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}}) {
+    if (unit == word) return number * factor;
+  }
+  return -1;
+}
+
+namespace {
+
+void add_search_options(CLI::App* app, PlaceOptions& options,
+                        const std::vector<std::string>& objectives) {
+  app->add_option("--objective", options.objective, "What is to be small")
+      ->check(CLI::IsMember(objectives))
+      ->capture_default_str();
+  app->add_option("--links", options.links,
+                  "Of step: transfers all at once, or one by one on a bus of each device")
+      ->check(CLI::IsMember({"edge", "bus"}))
+      ->capture_default_str();
+  app->add_option("--op-time", options.op_us, "Of step: added to each node, in microseconds")
+      ->check(at_least(0, 1e9, "has to be at least 0"))
+      ->type_name("US");
+  app->add_option("--time-limit", options.time_limit, "Such as 5s; Ctrl-C ends the search too")
+      ->check(duration_problem)
+      ->type_name("TIME");
+  app->add_option("--evaluations", options.evaluations,
+                  "Candidates that may be looked at; the answer then depends on the seed alone")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
+      ->type_name("N");
+  app->add_option("--seed", options.seed, "Of all random choices")->capture_default_str();
+  app->add_option("--imbalance", options.imbalance,
+                  "By how much devices may miss their shares (refine, metis, scotch)")
+      ->check(at_least(0.001, 10, "has to be from 0.001 to 10"))
+      ->capture_default_str();
+  app->add_option("--rules", options.rules, "Of refine: the paper's, or those that end")
+      ->check(CLI::IsMember({"printed", "safe"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
+  CLI::App* place = app.add_subcommand(
+      "place", "Which device runs which part of a model: optile place --graph FILE [OPTIONS]");
+  place->add_option("--graph", options.graph, "The model, in any known format, .gz too")
+      ->required()
+      ->type_name("FILE");
+  add_cluster_options(place, options);
+  add_search_options(place, options, {"load", "latency", "step", "strategy"});
+  place->add_option("--method", options.method, "Which method searches; an unknown one lists all")
+      ->capture_default_str();
+  place->add_option("--expert", options.expert, "A published split, for --method expert")
+      ->type_name("FILE");
+  place->add_flag("--json", options.json, "Print the whole answer as JSON");
+  place->add_flag("--progress", options.progress, "Tell of each better answer on stderr");
+  return place;
+}
+
+CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
+  CLI::App* compare = app.add_subcommand(
+      "compare", "Methods of placement side by side: optile compare --graphs DIR [OPTIONS]");
+  compare->add_option("--graphs", options.graphs, "Folder of graphs")->required()->type_name("DIR");
+  compare->add_option("--experts", options.experts, "Folder of published splits")->type_name("DIR");
+  compare->add_option("--methods", options.methods, "Names with commas between; all unless said")
+      ->type_name("NAMES");
+  add_cluster_options(compare, options.each);
+  add_search_options(compare, options.each, {"load", "latency", "step"});
+  return compare;
+}
+
+}  // namespace optile::cli

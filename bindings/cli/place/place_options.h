@@ -1,0 +1,52 @@
+// What was typed behind `optile place`, parsed. Pure.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace optile::cli {
+
+struct PlaceOptions {
+  std::string graph;
+  std::string cluster;      // file; empty = what the graph's file says, or --devices
+  int devices = 0;          // accelerators; 0 = as the file says
+  int cpus = -1;            // -1 = as the file says, else none
+  double memory_gb = 0;     // of each accelerator; 0 = as the file says, or no cap
+  double bandwidth_gb = 0;  // a second; 0 = as the file says, or 25
+  double latency_us = -1;   // -1 = as the file says, or 0
+  std::string objective = "load";
+  std::string links = "edge";  // of the objective step
+  double op_us = 0;            // likewise: added to each node
+  std::string method = "auto";
+  std::string time_limit;  // such as 5s; empty = 5 s where no evaluations are given
+  std::uint64_t evaluations = 0;
+  std::uint64_t seed = 1;
+  double imbalance = 0.1;
+  std::string rules = "safe";  // of refine
+  std::string expert;          // file
+  bool json = false;
+  bool progress = false;
+};
+
+// Of `optile compare`, which takes the rest of PlaceOptions too.
+struct CompareOptions {
+  std::string graphs;   // folder
+  std::string experts;  // folder with NAME_expert.json for a graph NAME.json; may be empty
+  std::string methods;  // with commas between; empty = all of the objective
+  PlaceOptions each;
+};
+
+CLI::App* add_compare(CLI::App& app, CompareOptions& options);
+
+// Adds the command to the program's.
+CLI::App* add_place(CLI::App& app, PlaceOptions& options);
+
+// "5s", "250ms", "2m", "5": seconds. Negative where it is none of these.
+double parse_duration(const std::string& text);
+
+}  // namespace optile::cli

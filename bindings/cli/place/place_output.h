@@ -1,0 +1,16 @@
+// An answer as JSON and as a table that a person understands. Pure.
+#pragma once
+
+#include <string>
+
+#include "placement/answer.h"
+#include "placement/cluster.h"
+
+namespace optile::cli {
+
+std::string answer_json(const placement::Answer& answer, const placement::Cluster& cluster,
+                        const std::string& objective);
+std::string answer_table(const placement::Answer& answer, const placement::Model& model,
+                         const placement::Cluster& cluster, const std::string& objective);
+
+}  // namespace optile::cli

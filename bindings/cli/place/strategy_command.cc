@@ -1,0 +1,120 @@
+#include "bindings/cli/place/strategy_command.h"
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "placement/answer.h"
+#include "placement/budget.h"
+#include "placement/strategy/iopddl_reader.h"
+#include "placement/strategy/solver.h"
+
+namespace optile::cli {
+namespace {
+
+using placement::Answer;
+using placement::StrategyProblem;
+using Json = nlohmann::json;
+
+constexpr int kNotFeasible = 1;
+constexpr int kFailure = 125;
+constexpr double kUsualSeconds = 5;
+// Progress is told this often, and with each better answer.
+constexpr double kTellEvery = 2;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+std::string json_of(const Answer& answer, const StrategyProblem& problem) {
+  Json json = {{"objective", "strategy"},
+               {"cost", number(answer.cost)},
+               {"lower_bound", number(answer.lower_bound)},
+               {"gap", number(answer.gap())},
+               {"seconds", answer.seconds},
+               {"evaluations", answer.evaluations},
+               {"method", answer.method},
+               {"seed", answer.seed},
+               {"feasible", answer.feasible},
+               {"violation", answer.violation},
+               {"memory", answer.memory},
+               {"assignment", answer.assignment}};
+  if (problem.usage_limit) json["memory_limit"] = *problem.usage_limit;
+  return json.dump() + "\n";
+}
+
+void print_table(const Answer& answer, const StrategyProblem& problem) {
+  std::printf("optile place: %zu nodes, %zu edges (iopddl%s%s)\n", problem.nodes.size(),
+              problem.edges.size(), problem.name.empty() ? "" : ", ", problem.name.c_str());
+  if (answer.feasible) {
+    std::printf("  cost           %18.0f  (sum of node and edge costs)\n", answer.cost);
+  }
+  std::printf("  lower bound    %18.0f", answer.lower_bound);
+  if (answer.feasible && answer.gap() == 0) {
+    std::printf("  proven optimal");
+  } else if (answer.feasible && std::isfinite(answer.gap())) {
+    std::printf("  gap %.2f %%", answer.gap() * 100);
+  }
+  if (answer.feasible && problem.usage_limit) {
+    std::printf("\n  largest memory %18.0f  of %lld", answer.memory[0],
+                static_cast<long long>(*problem.usage_limit));
+  }
+  std::printf("\n  by %s, seed %llu, %llu evaluations in %.2f s\n", answer.method.c_str(),
+              static_cast<unsigned long long>(answer.seed),
+              static_cast<unsigned long long>(answer.evaluations), answer.seconds);
+  if (!answer.feasible) std::printf("  NOT FEASIBLE: %s\n", answer.violation.c_str());
+}
+
+placement::Limits limits_of(const PlaceOptions& options, const std::atomic<bool>& interrupted) {
+  placement::Limits limits;
+  if (options.evaluations > 0) limits.evaluations = options.evaluations;
+  if (!options.time_limit.empty()) {
+    limits.seconds = parse_duration(options.time_limit);
+  } else if (options.evaluations == 0) {
+    limits.seconds = kUsualSeconds;
+  }
+  limits.cancelled = &interrupted;
+  return limits;
+}
+
+void tell_progress(placement::StrategyRequest& request) {
+  request.progress = [last_cost = 0.0,
+                      last = -kTellEvery](const placement::StrategyProgress& at) mutable {
+    if (at.cost == last_cost && at.seconds < last + kTellEvery) return;
+    last = at.seconds;
+    last_cost = at.cost;
+    std::fprintf(stderr, "optile: %8.2f s  %18.0f  bound %18.0f\n", at.seconds, at.cost,
+                 at.lower_bound);
+  };
+}
+
+}  // namespace
+
+int place_strategies(const PlaceOptions& options, const std::string& text,
+                     const std::atomic<bool>& interrupted) {
+  const base::Result<StrategyProblem> problem = placement::read_iopddl(text);
+  if (!problem.ok()) {
+    std::cerr << "optile: " << options.graph << ": " << problem.message() << "\n";
+    return kFailure;
+  }
+  placement::StrategyRequest request;
+  request.method = options.method;
+  request.seed = options.seed;
+  if (options.progress) tell_progress(request);
+  placement::Budget budget(limits_of(options, interrupted));
+  const base::Result<Answer> answer = placement::solve_strategy(problem.value(), request, budget);
+  if (!answer.ok()) {
+    std::cerr << "optile: " << options.graph << ": " << answer.message() << "\n";
+    return kFailure;
+  }
+  if (interrupted) std::cerr << "optile: interrupted; this is the best so far\n";
+  if (options.json) {
+    std::cout << json_of(answer.value(), problem.value());
+  } else {
+    print_table(answer.value(), problem.value());
+  }
+  return answer.value().feasible ? 0 : kNotFeasible;
+}
+
+}  // namespace optile::cli
