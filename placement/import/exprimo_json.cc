@@ -91,11 +91,13 @@ void Reader::add_block(const std::string& name, const Json& json,
   }
   if (!reader_.ok()) return;
   ends_[name] = name + "/" + end;
+  const std::string block = name + "/";
   for (const auto& [inner, layer] : layers.items()) {
-    std::vector<std::string> inside = parents_of(layer, path_of(name + "/" + inner));
-    for (std::string& parent : inside) parent = name + "/" + parent;
-    add(name + "/" + inner, layer, inside.empty() ? parents : inside,
-        reader_.integer_or(layer, "device", device, path_of(name + "/" + inner)));
+    const std::string full = block + inner;
+    std::vector<std::string> inside = parents_of(layer, path_of(full));
+    for (std::string& parent : inside) parent.insert(0, block);
+    add(full, layer, inside.empty() ? parents : inside,
+        reader_.integer_or(layer, "device", device, path_of(full)));
     if (!reader_.ok()) return;
   }
 }

@@ -63,7 +63,7 @@ base::Status each_line(std::string_view text, Take take) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    const base::Status taken = take(++number, line);
+    base::Status taken = take(++number, line);
     if (!taken.ok()) return taken;
     if (end == std::string_view::npos) break;
     text.remove_prefix(end + 1);

@@ -112,7 +112,8 @@ class LatencyModel : public CostModel {
       }
       for (const NodeId id : members_[mine - index(graph_.size())]) release(id, mine, end);
     }
-    return done == jobs ? last : kNever;
+    if (done != jobs) return kNever;
+    return last;
   }
 
   void release(NodeId id, std::size_t mine, double end) {
@@ -209,7 +210,8 @@ LatencyFigures evaluate_latency(const Graph& graph, const Cluster& cluster,
       known = std::max(known, finish);
     }
   }
-  figures.cost = changed ? kNever : *std::max_element(end.begin(), end.end());
+  figures.cost = *std::max_element(end.begin(), end.end());
+  if (changed) figures.cost = kNever;
   for (std::size_t d = 0; d < devices && figures.violation.empty(); ++d) {
     if (!cpu(static_cast<DeviceId>(d)) && figures.memory[d] > cluster.devices[d].memory_bytes) {
       figures.violation = cluster.devices[d].name + " would need " +

@@ -193,8 +193,10 @@ class Program {
   }
   // What is left has to fit the devices that are left, below the limit.
   bool can_finish(IdealId ideal, std::size_t state) const {
-    const auto k = static_cast<double>(accelerators_) - static_cast<double>(state / wide());
-    const auto c = static_cast<double>(cpus_) - static_cast<double>(state % wide());
+    const std::size_t used_accelerators = state / wide();
+    const std::size_t used_cpus = state % wide();
+    const auto k = static_cast<double>(accelerators_) - static_cast<double>(used_accelerators);
+    const auto c = static_cast<double>(cpus_) - static_cast<double>(used_cpus);
     return remaining_[ideal] <= below_ * (k + c * cpu_worth_) * (1 + 1e-9);
   }
   bool worth_it(IdealId ideal) {

@@ -137,7 +137,8 @@ UnitAssignment cut(const Units& units, const Cluster& cluster, const std::vector
         const double cap = cluster.device(kinds[kind].example).memory_bytes;
         const bool pays = cluster.device(kinds[kind].example).kind != DeviceKind::kCpu;
         const double busy = time[kind] + (pays ? intervals.transfers() : 0);
-        const double load = intervals.memory() <= cap ? busy : kNever;
+        double load = busy;
+        if (intervals.memory() > cap) load = kNever;
         for (std::size_t i = 0; i < kinds[kind].devices.size(); ++i, ++stage) {
           const double cost = std::max(best[stage][from].cost, load);
           Cell& cell = best[stage + 1][static_cast<std::size_t>(end)];

@@ -71,6 +71,7 @@ base::Result<UnitAssignment> by_scotch(const Units& units, const Cluster& cluste
   if (devices.size() < 2 || units.size() < 2) return assignment;
   const Adjacency rows = adjacency_of(units, devices.front());
   std::vector<SCOTCH_Num> speeds;
+  speeds.reserve(devices.size());
   for (const DeviceId d : devices) {
     speeds.push_back(
         std::max<SCOTCH_Num>(1, static_cast<SCOTCH_Num>(cluster.device(d).speed * 1000)));

@@ -105,7 +105,8 @@ class Chain {
   }
   // Connected units of one device.
   void group(UnitId unit) {
-    const auto most = static_cast<std::size_t>(2 + random_.below(1 + random_.below(kLargestGroup)));
+    const int drawn = 2 + random_.below(1 + random_.below(kLargestGroup));
+    const auto most = static_cast<std::size_t>(drawn);
     const DeviceId to = target(unit);
     ++mark_;
     group_.assign({unit});
@@ -125,8 +126,8 @@ class Chain {
   void stretch(UnitId unit) {
     const DeviceId to = target(unit);
     const auto first = static_cast<std::size_t>(rank_[static_cast<std::size_t>(unit)]);
-    const auto length =
-        static_cast<std::size_t>(2 + random_.below(1 + random_.below(kLongestStretch)));
+    const int drawn = 2 + random_.below(1 + random_.below(kLongestStretch));
+    const auto length = static_cast<std::size_t>(drawn);
     for (std::size_t i = first; i < std::min(first + length, space_.order.size()); ++i) {
       add(space_.order[i], to);
     }
@@ -172,10 +173,12 @@ Candidate search(const SearchSpace& space, const CostModelMaker& make,
   for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
     std::vector<Candidate> ends(kChains);
     std::vector<Budget> budgets;
+    budgets.reserve(kChains);
     for (int i = 0; i < kChains; ++i) {
       budgets.push_back(budget.part(parts[round], parts[round] / kChains));
     }
     std::vector<std::thread> threads;
+    threads.reserve(kChains);
     for (int i = 0; i < kChains; ++i) {
       threads.emplace_back([&, i] {
         const auto from = static_cast<std::size_t>(round == 0 ? i : i / 3);
