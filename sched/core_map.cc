@@ -6,8 +6,6 @@
 #include <string>
 #include <tuple>
 
-#include "sched/core_set.h"
-
 namespace optile::sched {
 namespace {
 
@@ -60,6 +58,11 @@ base::Result<CoreMap> make_core_map(const Machine& machine) {
     here.node = node_of.try_emplace(tile.numa_node, static_cast<int>(node_of.size())).first->second;
     map.node_cores.resize(std::max(map.node_cores.size(), at(here.node) + 1), 0);
     map.node_cores[at(here.node)] += here.cores;
+    map.node_tiles.resize(map.node_cores.size());
+    // Past the most that can be scheduled the map is refused below.
+    if (map.cores <= kMaxCores)
+      map.node_tiles[at(here.node)].add(static_cast<int>(map.tiles.size()));
+    map.smallest_tile = map.tiles.empty() ? here.cores : std::min(map.smallest_tile, here.cores);
     map.tiles.push_back(here);
   }
   if (map.cores == 0 || map.cores > kMaxCores) {
@@ -69,6 +72,8 @@ base::Result<CoreMap> make_core_map(const Machine& machine) {
                            " can be scheduled"};
   }
   map.nodes = static_cast<int>(node_of.size());
+  map.one_speed =
+      std::all_of(map.speed.begin(), map.speed.end(), [](double s) { return s == 1.0; });
   map.hardware_threads = fewest_threads;
   map.space = perfmodel::case_space(machine);
   return map;

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "perfmodel/case_times.h"
 #include "perfmodel/machine.h"
+#include "sched/core_set.h"
 
 namespace optile::sched {
 
@@ -24,10 +25,13 @@ struct CoreMap {
   int hardware_threads = 1;  // that every core has at least
   perfmodel::CaseSpace space;
   std::vector<Tile> tiles;
-  std::vector<int> tile_of;       // by slot
-  std::vector<double> speed;      // by slot, 1 = the fastest kind
-  std::vector<int> machine_core;  // by slot: index into Machine::cores
-  std::vector<int> node_cores;    // by node
+  std::vector<int> tile_of;         // by slot
+  std::vector<double> speed;        // by slot, 1 = the fastest kind
+  std::vector<int> machine_core;    // by slot: index into Machine::cores
+  std::vector<int> node_cores;      // by node
+  std::vector<CoreSet> node_tiles;  // by node: its tiles, as bits
+  int smallest_tile = 1;            // cores of it
+  bool one_speed = true;            // all cores are of the fastest kind
 };
 
 // Fails for a machine without allowed cores and for one with more than kMaxCores.

@@ -1,6 +1,7 @@
 #include "sched/core_pool.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace optile::sched {
 namespace {
@@ -22,44 +23,48 @@ CorePool::CorePool(const CoreMap& map)
       node_idle_(at(map.nodes), 0),
       node_tiles_with_idle_(at(map.nodes), 0),
       node_full_tiles_(at(map.nodes), 0) {
-  for (int slot = 0; slot < map.cores; ++slot) change(slot, true);
+  idle_set_.add_range(0, map.cores);
+  for (std::size_t tile = 0; tile < map.tiles.size(); ++tile) {
+    change_tile(static_cast<int>(tile), map.tiles[tile].cores);
+  }
 }
 
-void CorePool::change(int slot, bool to_idle) {
-  const int tile = map_->tile_of[at(slot)];
+// What is counted about a tile `by` more of whose cores are idle now.
+void CorePool::change_tile(int tile, int by) {
   const CoreMap::Tile& shape = map_->tiles[at(tile)];
-  const int step = to_idle ? 1 : -1;
-  if (to_idle) {
-    idle_set_.add(slot);
-  } else {
-    idle_set_.remove(slot);
-  }
   const int before = tile_idle_[at(tile)];
-  const int after = before + step;
+  const int after = before + by;
   tile_idle_[at(tile)] = after;
-  idle_ += step;
-  node_idle_[at(shape.node)] += step;
+  idle_ += by;
+  node_idle_[at(shape.node)] += by;
   const int with_idle = static_cast<int>(after > 0) - static_cast<int>(before > 0);
+  if (with_idle != 0) {
+    tiles_with_idle_ += with_idle;
+    node_tiles_with_idle_[at(shape.node)] += with_idle;
+    after > 0 ? some_idle_.add(tile) : some_idle_.remove(tile);
+  }
   const int full = static_cast<int>(after == shape.cores) - static_cast<int>(before == shape.cores);
-  tiles_with_idle_ += with_idle;
-  node_tiles_with_idle_[at(shape.node)] += with_idle;
-  full_tiles_ += full;
-  node_full_tiles_[at(shape.node)] += full;
+  if (full != 0) {
+    full_tiles_ += full;
+    node_full_tiles_[at(shape.node)] += full;
+    full > 0 ? all_idle_.add(tile) : all_idle_.remove(tile);
+  }
 }
 
-bool CorePool::fits(Case which) const {
-  if (which.width < 1 || which.width > idle_) return false;
-  switch (which.binding) {
-    case Binding::kSpread:
-      return which.width <= tiles_with_idle_;
-    case Binding::kCompact:
-      return !map_->space.pairs || which.width / 2 <= full_tiles_;
-    case Binding::kMixed:
-      return which.width / 2 <= full_tiles_;
-    case Binding::kNone:
-      break;
+// All of these cores become idle (1) or stop being so (-1).
+void CorePool::change(const CoreSet& cores, int direction) {
+  for (int slot = cores.next(0); slot >= 0;) {
+    const int tile = map_->tile_of[at(slot)];
+    const CoreMap::Tile& shape = map_->tiles[at(tile)];
+    change_tile(tile, direction * cores.count_range(shape.first, shape.cores));
+    slot = cores.next(shape.first + shape.cores);
   }
-  return true;
+}
+
+CoreSet CorePool::within(const CoreSet& tiles, int node) const {
+  CoreSet here = tiles;
+  if (node != kAnyNode) here &= map_->node_tiles[at(node)];
+  return here;
 }
 
 int CorePool::node_room(int node, Case which) const {
@@ -83,37 +88,41 @@ int CorePool::node_for(Case which) const {
 
 int CorePool::take_from_tile(int tile, int most, CoreSet* out) {
   const CoreMap::Tile& shape = map_->tiles[at(tile)];
-  int taken = 0;
-  for (int slot = shape.first; slot < shape.first + shape.cores && taken < most; ++slot) {
-    if (!idle_set_.has(slot)) continue;
-    change(slot, false);
-    out->add(slot);
-    ++taken;
+  const int taken = std::min(most, tile_idle_[at(tile)]);
+  if (taken == shape.cores) {
+    idle_set_.remove_range(shape.first, shape.cores);
+    out->add_range(shape.first, shape.cores);
+  } else {
+    int slot = shape.first;
+    for (int i = 0; i < taken; ++i) {
+      slot = idle_set_.next(slot);
+      idle_set_.remove(slot);
+      out->add(slot);
+    }
   }
+  change_tile(tile, -taken);
   return taken;
 }
 
 // Whole tiles that the team fills; then, for what is left of it, the tile with the least idle cores
 // that suffices; then whatever there is.
 void CorePool::take_compact(int width, int node, CoreSet* out) {
-  const int tiles = static_cast<int>(map_->tiles.size());
-  const auto here = [&](int tile) {
-    return node == kAnyNode || map_->tiles[at(tile)].node == node;
-  };
-  for (int tile = 0; tile < tiles && width > 0; ++tile) {
+  const CoreSet whole = within(all_idle_, node);
+  for (int tile = whole.next(0); tile >= 0 && width >= map_->smallest_tile;
+       tile = whole.next(tile + 1)) {
     const int size = map_->tiles[at(tile)].cores;
-    if (here(tile) && tile_idle_[at(tile)] == size && size <= width) {
-      width -= take_from_tile(tile, size, out);
-    }
+    if (size <= width) width -= take_from_tile(tile, size, out);
   }
   while (width > 0) {
+    const CoreSet left = within(some_idle_, node);
     int best = -1;
-    for (int tile = 0; tile < tiles; ++tile) {
+    int best_idle = 0;
+    for (int tile = left.next(0); tile >= 0 && best_idle != width; tile = left.next(tile + 1)) {
       const int idle = tile_idle_[at(tile)];
-      if (!here(tile) || idle == 0) continue;
-      const int best_idle = best < 0 ? 0 : tile_idle_[at(best)];
       const bool better = best_idle < width ? idle > best_idle : idle >= width && idle < best_idle;
-      if (best < 0 || better) best = tile;
+      if (!better) continue;
+      best = tile;
+      best_idle = idle;
     }
     if (best < 0) return;
     width -= take_from_tile(best, width, out);
@@ -122,29 +131,20 @@ void CorePool::take_compact(int width, int node, CoreSet* out) {
 
 // Tiles that nobody uses before those that another op sits on.
 void CorePool::take_spread(int width, int node, CoreSet* out) {
-  const int tiles = static_cast<int>(map_->tiles.size());
-  for (const bool whole : {true, false}) {
-    for (int tile = 0; tile < tiles && width > 0; ++tile) {
-      const CoreMap::Tile& shape = map_->tiles[at(tile)];
-      if (node != kAnyNode && shape.node != node) continue;
-      const int idle = tile_idle_[at(tile)];
-      const bool fitting = whole ? idle == shape.cores : idle > 0 && idle < shape.cores;
-      // A whole tile that this op has just visited is not whole any more, and not to be visited.
-      bool mine = false;
-      for (int slot = shape.first; !whole && fitting && slot < shape.first + shape.cores; ++slot) {
-        mine = mine || out->has(slot);
-      }
-      if (fitting && !mine) width -= take_from_tile(tile, 1, out);
+  const CoreSet whole = within(all_idle_, node);
+  CoreSet divided = within(some_idle_, node);
+  divided -= whole;
+  for (const CoreSet* tiles : {&whole, &std::as_const(divided)}) {
+    for (int tile = tiles->next(0); tile >= 0 && width > 0; tile = tiles->next(tile + 1)) {
+      width -= take_from_tile(tile, 1, out);
     }
   }
 }
 
 void CorePool::take_any(int width, int node, CoreSet* out) {
-  const int tiles = static_cast<int>(map_->tiles.size());
-  for (int tile = 0; tile < tiles && width > 0; ++tile) {
-    if (node == kAnyNode || map_->tiles[at(tile)].node == node) {
-      width -= take_from_tile(tile, width, out);
-    }
+  const CoreSet tiles = within(some_idle_, node);
+  for (int tile = tiles.next(0); tile >= 0 && width > 0; tile = tiles.next(tile + 1)) {
+    width -= take_from_tile(tile, width, out);
   }
 }
 
@@ -170,11 +170,13 @@ CoreSet CorePool::take(Case which) {
 }
 
 void CorePool::take(const CoreSet& cores) {
-  cores.each([&](int slot) { change(slot, false); });
+  idle_set_ -= cores;
+  change(cores, -1);
 }
 
 void CorePool::release(const CoreSet& cores) {
-  cores.each([&](int slot) { change(slot, true); });
+  idle_set_ |= cores;
+  change(cores, 1);
 }
 
 }  // namespace optile::sched

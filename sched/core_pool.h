@@ -20,7 +20,21 @@ class CorePool {
   bool is_idle() const { return idle_ == map_->cores; }  // nothing is taken
 
   // Whether take() would succeed. Constant time: it is asked for every candidate.
-  bool fits(perfmodel::Case which) const;
+  bool fits(perfmodel::Case which) const {
+    using perfmodel::Binding;
+    if (which.width < 1 || which.width > idle_) return false;
+    switch (which.binding) {
+      case Binding::kSpread:
+        return which.width <= tiles_with_idle_;
+      case Binding::kCompact:
+        return !map_->space.pairs || which.width / 2 <= full_tiles_;
+      case Binding::kMixed:
+        return which.width / 2 <= full_tiles_;
+      case Binding::kNone:
+        break;
+    }
+    return true;
+  }
   // Only when fits(): takes these cores.
   CoreSet take(perfmodel::Case which);
   // Takes exactly these idle cores.
@@ -34,12 +48,17 @@ class CorePool {
   void take_spread(int width, int node, CoreSet* out);
   void take_any(int width, int node, CoreSet* out);
   int take_from_tile(int tile, int most, CoreSet* out);
-  void change(int slot, bool to_idle);
+  CoreSet within(const CoreSet& tiles, int node) const;
+  void change(const CoreSet& cores, int direction);
+  void change_tile(int tile, int by);
 
   const CoreMap* map_;
   CoreSet idle_set_;
   int idle_ = 0;
   std::vector<int> tile_idle_;
+  // Tiles as bits: with an idle core, and all of whose cores are idle.
+  CoreSet some_idle_;
+  CoreSet all_idle_;
   int tiles_with_idle_ = 0;
   int full_tiles_ = 0;  // whose cores are all idle
   // The same by NUMA node.

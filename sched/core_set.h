@@ -1,6 +1,7 @@
 // A set of cores as bits: slots of a CoreMap. Plain value; any thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace optile::sched {
 
-inline constexpr int kMaxCores = 1024;
+inline constexpr int kMaxCores = 1024;  // CoreSet::count() adds up 16 words, no more
 
 class CoreSet {
  public:
@@ -16,10 +17,35 @@ class CoreSet {
   void add(int slot) { words_[word(slot)] |= std::uint64_t{1} << bit(slot); }
   void remove(int slot) { words_[word(slot)] &= ~(std::uint64_t{1} << bit(slot)); }
 
+  void add_range(int first, int count) {
+    each_part(first, count, [this](std::size_t i, std::uint64_t mask) { words_[i] |= mask; });
+  }
+  void remove_range(int first, int count) {
+    each_part(first, count, [this](std::size_t i, std::uint64_t mask) { words_[i] &= ~mask; });
+  }
+
+  // Adds up inside the words, since not every processor that this is built for counts bits.
   int count() const {
-    int sum = 0;
-    for (const std::uint64_t one : words_) sum += std::popcount(one);
-    return sum;
+    std::uint64_t bytes = 0;  // at most 8 bits of 16 words in each
+    for (const std::uint64_t one : words_) bytes += ones_by_byte(one);
+    return sum_of_bytes(bytes);
+  }
+  int count_range(int first, int count) const {
+    std::uint64_t bytes = 0;
+    each_part(first, count,
+              [&](std::size_t i, std::uint64_t mask) { bytes += ones_by_byte(words_[i] & mask); });
+    return sum_of_bytes(bytes);
+  }
+  // The first member from this slot on; -1: there is none.
+  int next(int from) const {
+    std::size_t i = word(from);
+    if (i >= kWords) return -1;
+    std::uint64_t left = words_[i] >> bit(from) << bit(from);
+    while (left == 0) {
+      if (++i == kWords) return -1;
+      left = words_[i];
+    }
+    return static_cast<int>(i * kBits) + std::countr_zero(left);
   }
   bool empty() const {
     std::uint64_t any = 0;
@@ -65,6 +91,28 @@ class CoreSet {
   static constexpr std::size_t kWords = kMaxCores / kBits;
   static constexpr std::size_t word(int slot) { return static_cast<std::size_t>(slot) / kBits; }
   static constexpr std::size_t bit(int slot) { return static_cast<std::size_t>(slot) % kBits; }
+  static constexpr std::uint64_t ones_by_byte(std::uint64_t word) {
+    word -= (word >> 1U) & 0x5555555555555555U;
+    word = (word & 0x3333333333333333U) + ((word >> 2U) & 0x3333333333333333U);
+    return (word + (word >> 4U)) & 0x0f0f0f0f0f0f0f0fU;
+  }
+  static constexpr int sum_of_bytes(std::uint64_t bytes) {
+    const std::uint64_t pairs =
+        (bytes & 0x00ff00ff00ff00ffU) + ((bytes >> 8U) & 0x00ff00ff00ff00ffU);
+    return static_cast<int>((pairs * 0x0001000100010001U) >> 48U);
+  }
+  // Calls `visit(word, mask)` for every word that these slots lie in.
+  template <typename Visit>
+  static void each_part(int first, int count, Visit visit) {
+    while (count > 0) {
+      const int here = std::min(count, static_cast<int>(kBits - bit(first)));
+      const bool all = here == static_cast<int>(kBits);
+      const std::uint64_t low = all ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
+      visit(word(first), low << bit(first));
+      first += here;
+      count -= here;
+    }
+  }
 
   std::array<std::uint64_t, kWords> words_{};
 };

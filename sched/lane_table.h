@@ -2,6 +2,7 @@
 // width has to change its team first. As many lanes as ops ever ran at a time. One thread.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "perfmodel/switching_cost.h"
@@ -20,14 +21,20 @@ class LaneTable {
   void release(int lane);
   void release_all();  // keeps the widths: the next step begins with the teams of the last
   // Whether a free lane has this width.
-  bool has_free(int width) const;
+  bool has_free(int width) const {
+    const auto index = static_cast<std::size_t>(width);
+    return index < free_.size() && free_[index] > 0;
+  }
 
  private:
   struct Lane {
     int width = 0;
     bool busy = false;
   };
+  void count_free(int width, int by);
+
   std::vector<Lane> lanes_;
+  std::vector<int> free_;  // by width: free lanes that have it
 };
 
 }  // namespace optile::sched

@@ -1,9 +1,13 @@
 // What a strategy's decision and a simulated event cost, on steps of 16,000 ops: nanoseconds of one
 // core, the least of several repetitions. Prints one line for each question.
+//
+//   simulator_speed [MACHINE READY paper|look-ahead|uniform REPETITIONS]
+//
+// With arguments one question alone, so that a profiler can count what it takes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <functional>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -23,6 +27,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kNodes = 16000;
 constexpr int kInstances = 1000;
 constexpr int kRepetitions = 7;
+constexpr const char* kUsage =
+    "usage: simulator_speed [MACHINE READY paper|look-ahead|uniform REPETITIONS]\n";
 
 // A step in which about `width` ops are ready at a time: so many chains beside each other.
 perfmodel::StepGraph chains(const sched::CoreMap& map, int width) {
@@ -73,27 +79,51 @@ class Timed : public sched::StepStrategy {
   long calls_ = 0;
 };
 
-void measure(
-    const char* machine, int ready, const char* name,
-    const std::function<std::unique_ptr<sched::StepStrategy>(const sched::StepOutline&)>& make) {
-  const auto map =
-      sched::make_core_map(perfmodel::make_machine_source(machine)->read().value()).value();
+std::unique_ptr<sched::StepStrategy> make(const std::string& name,
+                                          const sched::StepOutline& outline) {
+  static const perfmodel::SwitchingCost kSwitching;
+  if (name == "paper") {
+    return std::make_unique<sched::PackingStrategy>(
+        outline, sched::PackingOptions{sched::WidthRule::kPerOp, true});
+  }
+  if (name == "look-ahead") {
+    return std::make_unique<sched::LookAheadStrategy>(outline, kSwitching,
+                                                      sched::LookAheadOptions{});
+  }
+  if (name == "uniform") {
+    return std::make_unique<sched::UniformStrategy>(outline, sched::UniformSetting{4, 16});
+  }
+  return nullptr;
+}
+
+int measure(const char* machine, int ready, const char* name, int repetitions) {
+  const auto source = perfmodel::make_machine_source(machine)->read();
+  const auto found = source.ok() ? sched::make_core_map(source.value()) : source.error();
+  if (!found.ok()) {
+    std::fprintf(stderr, "%s\n", found.message().c_str());
+    return 1;
+  }
+  const sched::CoreMap& map = found.value();
   const perfmodel::StepGraph graph = chains(map, ready);
   const sched::StepOutline outline = sched::make_step_outline(graph, map);
   const sched::StepConditions conditions;
   double best_step = 1e9;
   double best_decision = 1e9;
   std::uint64_t events = 0;
-  const auto strategy = make(outline);
-  const auto timed_strategy = make(outline);
+  const auto strategy = make(name, outline);
+  const auto timed_strategy = make(name, outline);
+  if (strategy == nullptr) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
   sched::StepSimulator simulator(outline, conditions);
-  for (int i = 0; i < kRepetitions; ++i) {
+  for (int i = 0; i < repetitions; ++i) {
     const auto start = Clock::now();
     const auto outcome = simulator.run(strategy.get(), static_cast<std::uint64_t>(i));
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (!outcome.ok()) {
-      std::printf("%s\n", outcome.message().c_str());
-      return;
+      std::fprintf(stderr, "%s\n", outcome.message().c_str());
+      return 1;
     }
     events = outcome.value().events;
     best_step = std::min(best_step, seconds);
@@ -104,28 +134,27 @@ void measure(
   std::printf("%-12s %4d ready  %-10s %8.0f ns a decision  %6.2f million events/s  %6.1f ms\n",
               machine, ready, name, best_decision, static_cast<double>(events) / best_step * 1e-6,
               best_step * 1e3);
+  return 0;
 }
 
 }  // namespace
 
-int main() {
-  const auto paper = [](const sched::StepOutline& outline) {
-    return std::make_unique<sched::PackingStrategy>(
-        outline, sched::PackingOptions{sched::WidthRule::kPerOp, true});
-  };
-  const perfmodel::SwitchingCost switching;
-  const auto ahead = [&switching](const sched::StepOutline& outline) {
-    return std::make_unique<sched::LookAheadStrategy>(outline, switching,
-                                                      sched::LookAheadOptions{});
-  };
-  const auto uniform = [](const sched::StepOutline& outline) {
-    return std::make_unique<sched::UniformStrategy>(outline, sched::UniformSetting{4, 16});
-  };
+int main(int argc, char** argv) {
+  if (argc == 5) {
+    const int ready = std::atoi(argv[2]);
+    const int repetitions = std::atoi(argv[4]);
+    if (ready >= 1 && repetitions >= 1) return measure(argv[1], ready, argv[3], repetitions);
+  }
+  if (argc != 1) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
   for (const char* machine : {"knl", "pack:2 numa:1 l3:24 core:8 pu:2"}) {
     for (const int ready : {5, 500}) {
-      measure(machine, ready, "paper", paper);
-      measure(machine, ready, "look-ahead", ahead);
-      measure(machine, ready, "uniform", uniform);
+      for (const char* name : {"paper", "look-ahead", "uniform"}) {
+        const int failed = measure(machine, ready, name, kRepetitions);
+        if (failed != 0) return failed;
+      }
     }
   }
   return 0;

@@ -11,27 +11,25 @@ namespace optile::sched {
 
 class LoadLevels {
  public:
-  void add(CoreSet slots) {
-    for (std::size_t level = 0; !slots.empty(); ++level) {
-      if (level == levels_.size()) levels_.emplace_back();
-      CoreSet higher = levels_[level];
-      higher &= slots;
-      levels_[level] |= slots;
-      slots = higher;
+  void add(const CoreSet& slots) {
+    if (levels_.size() == 1 && !levels_[0].overlaps(slots)) {
+      levels_[0] |= slots;
+      return;
     }
+    add_above(slots);
   }
   // Only what was added before.
-  void remove(CoreSet slots) {
-    for (std::size_t level = levels_.size(); level-- > 0 && !slots.empty();) {
-      CoreSet here = levels_[level];
-      here &= slots;
-      levels_[level] -= here;
-      slots -= here;
+  void remove(const CoreSet& slots) {
+    if (levels_.size() == 1) {
+      levels_[0] -= slots;
+      return;
     }
-    while (!levels_.empty() && levels_.back().empty()) levels_.pop_back();
+    remove_above(slots);
   }
   void clear() { levels_.clear(); }
 
+  // At least the most that hold any slot at all.
+  std::size_t depth() const { return levels_.size(); }
   // The most that hold any one of these slots.
   int most(const CoreSet& slots) const {
     for (std::size_t level = levels_.size(); level-- > 0;) {
@@ -48,6 +46,25 @@ class LoadLevels {
   }
 
  private:
+  void add_above(CoreSet slots) {
+    for (std::size_t level = 0; !slots.empty(); ++level) {
+      if (level == levels_.size()) levels_.emplace_back();
+      CoreSet higher = levels_[level];
+      higher &= slots;
+      levels_[level] |= slots;
+      slots = higher;
+    }
+  }
+  void remove_above(CoreSet slots) {
+    for (std::size_t level = levels_.size(); level-- > 0 && !slots.empty();) {
+      CoreSet here = levels_[level];
+      here &= slots;
+      levels_[level] -= here;
+      slots -= here;
+    }
+    while (!levels_.empty() && levels_.back().empty()) levels_.pop_back();
+  }
+
   std::vector<CoreSet> levels_;
 };
 

@@ -12,76 +12,96 @@ constexpr double kSameMoment = 1e-12;
 }  // namespace
 
 RunningSet::RunningSet(const CoreMap& map, const perfmodel::Interference& model)
-    : map_(&map), model_(&model) {}
+    : map_(&map),
+      model_(&model),
+      largest_node_(*std::max_element(map.node_cores.begin(), map.node_cores.end())) {}
 
 void RunningSet::clear() {
+  order_.clear();
   ops_.clear();
-  left_.clear();
-  slowdown_.clear();
-  for (LoadLevels* levels : {&threads_, &own_, &siblings_, &tile_users_}) levels->clear();
+  unused_.clear();
+  threads_.clear();
+  tile_users_.clear();
+  own_ = {};
+  siblings_ = {};
   settled_ = false;
 }
 
-void RunningSet::add(SimulatedOp op, double seconds) {
-  std::vector<int> node_used(static_cast<std::size_t>(map_->nodes), 0);
-  op.speed = 1.0;
-  int last_tile = -1;
-  int width = 0;
-  op.tile_count = 0;
-  op.cores.each([&](int slot) {
-    const auto index = static_cast<std::size_t>(slot);
-    op.speed = std::min(op.speed, map_->speed[index]);
-    ++width;
-    if (map_->tile_of[index] == last_tile) return;
-    last_tile = map_->tile_of[index];
-    op.tiles.add(last_tile);
-    ++op.tile_count;
-    node_used[static_cast<std::size_t>(map_->tiles[static_cast<std::size_t>(last_tile)].node)] = 1;
-  });
-  const auto nodes = std::count(node_used.begin(), node_used.end(), 1);
-  const int largest = *std::max_element(map_->node_cores.begin(), map_->node_cores.end());
-  op.crosses_nodes = nodes > (width + largest - 1) / largest;
-  for (int i = 0; i < op.threads_per_core; ++i) threads_.add(op.cores);
-  tile_users_.add(op.tiles);
-  if (op.placement == Placement::kOwnCores) own_.add(op.cores);
-  if (op.placement == Placement::kSiblings) siblings_.add(op.cores);
-  left_.push_back(seconds);
-  slowdown_.push_back(1.0);
-  ops_.push_back(op);
+// What its cores are: their tiles, the slowest of them, whether its threads are far apart.
+void RunningSet::locate(SimulatedOp* op) const {
+  const CoreSet& cores = op->cores;
+  CoreSet nodes;
+  for (int slot = cores.next(0); slot >= 0;) {
+    const int tile = map_->tile_of[static_cast<std::size_t>(slot)];
+    const CoreMap::Tile& shape = map_->tiles[static_cast<std::size_t>(tile)];
+    op->tiles.add(tile);
+    ++op->tile_count;
+    nodes.add(shape.node);
+    slot = cores.next(shape.first + shape.cores);
+  }
+  if (map_->nodes > 1) {
+    op->crosses_nodes = nodes.count() > (cores.count() + largest_node_ - 1) / largest_node_;
+  }
+  if (!map_->one_speed) {
+    cores.each([&](int slot) {
+      op->speed = std::min(op->speed, map_->speed[static_cast<std::size_t>(slot)]);
+    });
+  }
+}
+
+void RunningSet::add(const SimulatedOp& op, double seconds) {
+  std::size_t index = ops_.size();
+  if (unused_.empty()) {
+    ops_.push_back(op);
+  } else {
+    index = unused_.back();
+    unused_.pop_back();
+    ops_[index] = op;
+  }
+  SimulatedOp& here = ops_[index];
+  here.tiles = {};
+  here.tile_count = 0;
+  here.crosses_nodes = false;
+  here.speed = 1.0;
+  locate(&here);
+  for (int i = 0; i < here.threads_per_core; ++i) threads_.add(here.cores);
+  tile_users_.add(here.tiles);
+  if (here.placement == Placement::kOwnCores) own_ |= here.cores;
+  if (here.placement == Placement::kSiblings) siblings_ |= here.cores;
+  order_.push_back({index, seconds, 1.0});
   settled_ = false;
 }
 
 void RunningSet::forget(const SimulatedOp& op) {
   for (int i = 0; i < op.threads_per_core; ++i) threads_.remove(op.cores);
   tile_users_.remove(op.tiles);
-  if (op.placement == Placement::kOwnCores) own_.remove(op.cores);
-  if (op.placement == Placement::kSiblings) siblings_.remove(op.cores);
+  if (op.placement == Placement::kOwnCores) own_ -= op.cores;
+  if (op.placement == Placement::kSiblings) siblings_ -= op.cores;
 }
 
 void RunningSet::settle() {
   if (settled_) return;
   settled_ = true;
   double total_draw = 0;
-  for (const SimulatedOp& op : ops_) total_draw += op.draw;
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    const SimulatedOp& op = ops_[i];
+  for (const Progress& one : order_) total_draw += ops_[one.op].draw;
+  for (Progress& one : order_) {
+    const SimulatedOp& op = ops_[one.op];
     perfmodel::Presence presence;
     presence.memory_share = op.memory_share;
     presence.draw = op.draw;
     presence.threads_per_core = op.threads_per_core;
     presence.crosses_nodes = op.crosses_nodes;
-    if (ops_.size() > 1) {
-      presence.shared_tiles = static_cast<double>(tile_users_.shared(op.tiles)) / op.tile_count;
-      presence.threads_on_cores = threads_.most(op.cores);
-    }
-    slowdown_[i] = model_->slowdown(presence, total_draw) / op.speed;
+    presence.shared_tiles = static_cast<double>(tile_users_.shared(op.tiles)) / op.tile_count;
+    // Where no core has a second thread, it has none of another op.
+    if (threads_.depth() > 1) presence.threads_on_cores = threads_.most(op.cores);
+    one.slowdown = model_->slowdown(presence, total_draw) / op.speed;
   }
 }
 
 double RunningSet::time_to_next() {
   settle();
   double next = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < ops_.size(); ++i) next = std::min(next, left_[i] * slowdown_[i]);
+  for (const Progress& one : order_) next = std::min(next, one.left * one.slowdown);
   return std::max(next, 0.0);
 }
 
@@ -89,21 +109,19 @@ void RunningSet::advance(double seconds, std::vector<SimulatedOp>* ended) {
   settle();
   const double moment = seconds * (1 + kSameMoment);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    if (left_[i] * slowdown_[i] <= moment) {
-      forget(ops_[i]);
-      ended->push_back(ops_[i]);
+  for (const Progress& one : order_) {
+    if (one.left * one.slowdown <= moment) {
+      forget(ops_[one.op]);
+      ended->push_back(ops_[one.op]);
+      unused_.push_back(one.op);
       continue;
     }
-    left_[kept] = left_[i] - seconds / slowdown_[i];
-    if (kept != i) ops_[kept] = ops_[i];
+    order_[kept] = one;
+    order_[kept].left -= seconds / one.slowdown;
     ++kept;
   }
-  if (kept != ops_.size()) settled_ = false;
-  // Every kept op has its own factor until the set changes: keep them in step.
-  if (!settled_) slowdown_.resize(kept);
-  ops_.resize(kept);
-  left_.resize(kept);
+  if (kept != order_.size()) settled_ = false;
+  order_.resize(kept);
 }
 
 }  // namespace optile::sched

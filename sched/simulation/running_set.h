@@ -32,31 +32,41 @@ class RunningSet {
 
   void clear();
   // `seconds`: what it would take alone on cores of speed 1.
-  void add(SimulatedOp op, double seconds);
+  void add(const SimulatedOp& op, double seconds);
   // Time until the first of them ends; the set is not empty. Settles how fast everybody goes.
   double time_to_next();
   // Lets time pass and moves out those that end within it, in the order in which they began.
   void advance(double seconds, std::vector<SimulatedOp>* ended);
 
-  std::size_t size() const { return ops_.size(); }
-  bool empty() const { return ops_.empty(); }
-  // Most threads of ops with cores of their own, and of ops on siblings, on one of these cores.
-  int own_on(const CoreSet& cores) const { return own_.most(cores); }
-  int siblings_on(const CoreSet& cores) const { return siblings_.most(cores); }
+  std::size_t size() const { return order_.size(); }
+  bool empty() const { return order_.empty(); }
+  // Whether an op that has cores of its own, or one on siblings, has any of these. Ops of one of
+  // these placements never share a core with each other.
+  bool own_on(const CoreSet& cores) const { return own_.overlaps(cores); }
+  bool siblings_on(const CoreSet& cores) const { return siblings_.overlaps(cores); }
 
  private:
   void settle();
+  void locate(SimulatedOp* op) const;
   void forget(const SimulatedOp& op);
+
+  // One that runs: small, since all of them are gone through at every event.
+  struct Progress {
+    std::size_t op = 0;  // index into ops_
+    double left = 0;     // seconds alone
+    double slowdown = 1;
+  };
 
   const CoreMap* map_;
   const perfmodel::Interference* model_;
+  int largest_node_ = 1;  // cores of it
   std::vector<SimulatedOp> ops_;
-  std::vector<double> left_;      // seconds alone, by op
-  std::vector<double> slowdown_;  // by op
+  std::vector<std::size_t> unused_;  // of ops_
+  std::vector<Progress> order_;      // in which they began
   LoadLevels threads_;
-  LoadLevels own_;
-  LoadLevels siblings_;
   LoadLevels tile_users_;
+  CoreSet own_;
+  CoreSet siblings_;
   bool settled_ = false;
 };
 

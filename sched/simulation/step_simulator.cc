@@ -52,8 +52,8 @@ base::Status StepSimulator::check(const Launch& launch) const {
     return broken(launch.node, ", bound, among threads that nothing binds");
   }
   const bool siblings = launch.placement == Placement::kSiblings;
-  const int there = siblings ? running_.siblings_on(launch.cores) : running_.own_on(launch.cores);
-  if (there > 0 || (siblings && outline_.map->hardware_threads < 2)) {
+  const bool taken = siblings ? running_.siblings_on(launch.cores) : running_.own_on(launch.cores);
+  if (taken || (siblings && outline_.map->hardware_threads < 2)) {
     return broken(launch.node, " on cores that another op has");
   }
   return {};

@@ -44,6 +44,7 @@ LookAheadStrategy::Menu LookAheadStrategy::menu_of(std::size_t index) const {
   };
   if (!instance.tunable) {
     add(outline_.instances[index].best);
+    menu.least_seconds = menu.entries.front().timed.seconds;
     return menu;
   }
   for (int width = 1; width <= outline_.map->cores; ++width) {
@@ -60,6 +61,9 @@ LookAheadStrategy::Menu LookAheadStrategy::menu_of(std::size_t index) const {
       std::min_element(menu.entries.begin(), menu.entries.end(),
                        [&](const MenuEntry& a, const MenuEntry& b) { return worth(a) < worth(b); });
   menu.planned = static_cast<std::size_t>(planned - menu.entries.begin());
+  menu.first = menu.planned - std::min(menu.planned, kNeighbours);
+  menu.last = std::min(menu.planned + kNeighbours, menu.entries.size() - 1);
+  menu.least_seconds = menu.entries[menu.last].timed.seconds;
   return menu;
 }
 
@@ -132,14 +136,12 @@ double LookAheadStrategy::free_at(int width, double now) {
 
 // Around the plan, the case that costs least with the change that it asks of a lane.
 const LookAheadStrategy::MenuEntry* LookAheadStrategy::best_fitting(const Menu& menu) const {
-  const std::size_t first = menu.planned - std::min(menu.planned, kNeighbours);
-  const std::size_t last = std::min(menu.planned + kNeighbours, menu.entries.size() - 1);
   const MenuEntry& planned = menu.entries[menu.planned];
   if (!pool_.fits(planned.timed.which)) return nullptr;
   const double change = std::chrono::duration<double>(switching_.typical()).count();
   const MenuEntry* best = nullptr;
   double best_worth = 0;
-  for (std::size_t i = first; i <= last; ++i) {
+  for (std::size_t i = menu.first; i <= menu.last; ++i) {
     const MenuEntry& entry = menu.entries[i];
     if (!pool_.fits(entry.timed.which)) continue;
     const int width = entry.timed.which.width;
@@ -158,7 +160,11 @@ LookAheadStrategy::Verdict LookAheadStrategy::judge(const Menu& menu, double str
   if (fitting != nullptr) return {fitting, now};
   const MenuEntry& planned = menu.entries[menu.planned];
   const double cores_free_at = free_at(planned.timed.which.width, now);
-  for (std::size_t i = menu.planned; i-- > 0;) {
+  const auto plan = menu.entries.begin() + static_cast<std::ptrdiff_t>(menu.planned);
+  const auto too_wide = std::partition_point(menu.entries.begin(), plan, [&](const auto& entry) {
+    return entry.timed.which.width <= pool_.idle();
+  });
+  for (auto i = static_cast<std::size_t>(too_wide - menu.entries.begin()); i-- > 0;) {
     const MenuEntry& narrower = menu.entries[i];
     if (!pool_.fits(narrower.timed.which)) continue;
     const double gained = planned.timed.seconds - narrower.timed.seconds;
@@ -189,6 +195,8 @@ void LookAheadStrategy::decide(double now, std::vector<Launch>* launches) {
     const int node = ready_[i];
     const Menu& menu = menus_[at(instance_of(node))];
     const double stretch = stretch_[at(instance_of(node))];
+    // Nothing of it could end in time: no need to judge which case would be best.
+    if (reserved && now + stretch * menu.least_seconds > reserved_from) continue;
     const Verdict verdict = judge(menu, stretch, now);
     if (verdict.entry == nullptr) {
       if (!reserved) reserved_from = verdict.cores_free_at;

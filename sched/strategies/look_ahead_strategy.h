@@ -51,6 +51,10 @@ class LookAheadStrategy : public StepStrategy {
   struct Menu {
     std::vector<MenuEntry> entries;
     std::size_t planned = 0;
+    // Those around the plan that are weighed against it.
+    std::size_t first = 0;
+    std::size_t last = 0;
+    double least_seconds = 0;  // of all that may start
   };
   struct Running {
     int node = 0;

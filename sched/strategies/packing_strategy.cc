@@ -19,7 +19,17 @@ std::size_t at(int index) {
 
 PackingStrategy::PackingStrategy(const StepOutline& outline, PackingOptions options)
     : outline_(outline), options_(options), pool_(*outline.map), memory_(outline.instances.size()) {
-  for (const InstanceOutline& instance : outline.instances) menus_.push_back(menu_of(instance));
+  for (const InstanceOutline& instance : outline.instances) {
+    const Menu menu = menu_of(instance);
+    ReadyOp least{-1, static_cast<int>(menus_.size()), menu.candidates[0].which.width,
+                  menu.candidates[0].seconds};
+    for (std::size_t i = 1; i < menu.count; ++i) {
+      least.least_width = std::min(least.least_width, menu.candidates[i].which.width);
+      least.least_seconds = std::min(least.least_seconds, menu.candidates[i].seconds);
+    }
+    menus_.push_back(menu);
+    least_.push_back(least);
+  }
 }
 
 void PackingStrategy::begin_step() {
@@ -30,7 +40,8 @@ void PackingStrategy::begin_step() {
 }
 
 void PackingStrategy::on_ready(int node) {
-  ready_.push_back({node, outline_.graph->nodes[at(node)].instance});
+  ready_.push_back(least_[at(outline_.graph->nodes[at(node)].instance)]);
+  ready_.back().node = node;
   ready_fingerprint_ ^= node_fingerprint(node);
 }
 
@@ -52,9 +63,6 @@ PackingStrategy::Menu PackingStrategy::menu_of(const InstanceOutline& instance) 
     const bool again = std::any_of(menu.candidates.begin(), menu.candidates.begin() + menu.count,
                                    [&](const TimedCase& one) { return one.which == timed.which; });
     if (again) continue;
-    const bool first = menu.count == 0;
-    menu.least_width = first ? timed.which.width : std::min(menu.least_width, timed.which.width);
-    menu.least_seconds = first ? timed.seconds : std::min(menu.least_seconds, timed.seconds);
     menu.candidates[menu.count++] = timed;
   }
   return menu;
@@ -62,12 +70,12 @@ PackingStrategy::Menu PackingStrategy::menu_of(const InstanceOutline& instance) 
 
 PackingStrategy::Choice PackingStrategy::weigh_all(double now) {
   const double remaining = running_.longest_remaining(now);
-  const int idle = pool_.idle();
+  int widest = pool_.idle();  // that could still be chosen
   Choice best;
+  weighed_ += ready_.size();
   for (const ReadyOp& ready : ready_) {
+    if (ready.least_width > widest || ready.least_seconds > remaining) continue;
     const Menu& menu = menus_[at(ready.instance)];
-    ++weighed_;
-    if (menu.least_width > idle || menu.least_seconds > remaining) continue;
     for (std::size_t i = 0; i < menu.count; ++i) {
       const TimedCase& timed = menu.candidates[i];
       const int width = timed.which.width;
@@ -76,6 +84,7 @@ PackingStrategy::Choice PackingStrategy::weigh_all(double now) {
       if (!better || timed.seconds > remaining || !pool_.fits(timed.which)) continue;
       if (!running_.befriends(ready.instance, memory_)) break;
       best = {ready.node, timed};
+      widest = width;
     }
   }
   return best;
@@ -88,8 +97,8 @@ PackingStrategy::Choice PackingStrategy::choose_beside(double now) {
   if (known != decisions_.end()) {
     const Choice& choice = known->second;
     // Two situations with one fingerprint must not start what is not ready.
-    const bool ready = place_of(choice.node) != ready_.end();
-    if (choice.node < 0 || (ready && pool_.fits(choice.timed.which))) {
+    if (choice.node < 0 ||
+        (pool_.fits(choice.timed.which) && place_of(choice.node) != ready_.end())) {
       ++remembered_;
       return choice;
     }

@@ -51,16 +51,17 @@ class PackingStrategy : public StepStrategy {
     TimedCase timed;
   };
 
-  // The candidates of an instance after the tolerance, and what all of them need at least.
+  // The candidates of an instance after the tolerance.
   struct Menu {
     std::array<TimedCase, InstanceOutline::kCandidates> candidates;
     std::size_t count = 0;
-    int least_width = 0;
-    double least_seconds = 0;
   };
+  // With what every candidate of it needs at least: most ready ops are passed over by that.
   struct ReadyOp {
     int node;
     int instance;
+    int least_width;
+    double least_seconds;
   };
 
   Menu menu_of(const InstanceOutline& instance) const;
@@ -77,6 +78,7 @@ class PackingStrategy : public StepStrategy {
   RunningOps running_;
   InterferenceMemory memory_;
   std::vector<Menu> menus_;     // by instance
+  std::vector<ReadyOp> least_;  // by instance, without a node
   std::vector<ReadyOp> ready_;  // in the order in which they became ready
   std::uint64_t ready_fingerprint_ = 0;
   // What was decided in a situation: these nodes ready, those running.

@@ -1,0 +1,116 @@
+// The sets of bits that decisions are made of, against plain sets and counters.
+#include "sched/core_set.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "sched/lane_table.h"
+#include "sched/simulation/load_levels.h"
+
+namespace optile::sched {
+namespace {
+
+int members_within(const std::set<int>& set, int first, int count) {
+  return static_cast<int>(
+      std::distance(set.lower_bound(first), set.lower_bound(first + std::max(count, 0))));
+}
+
+TEST(CoreSet, RangesAreTheirSlots) {
+  std::mt19937 random(1);
+  CoreSet bits;
+  std::set<int> plain;
+  for (int i = 0; i < 2000; ++i) {
+    const int first = static_cast<int>(random() % kMaxCores);
+    const int count = static_cast<int>(random() % 200) % (kMaxCores - first + 1);
+    const bool adding = i % 2 == 0;
+    adding ? bits.add_range(first, count) : bits.remove_range(first, count);
+    for (int slot = first; slot < first + count; ++slot) {
+      if (adding) {
+        plain.insert(slot);
+      } else {
+        plain.erase(slot);
+      }
+    }
+    ASSERT_EQ(bits.count(), static_cast<int>(plain.size()));
+    const int from = static_cast<int>(random() % kMaxCores);
+    const auto next = plain.lower_bound(from);
+    ASSERT_EQ(bits.next(from), next == plain.end() ? -1 : *next);
+    ASSERT_EQ(bits.count_range(from, kMaxCores - from),
+              members_within(plain, from, kMaxCores - from));
+    ASSERT_EQ(bits.count_range(first, count), members_within(plain, first, count));
+  }
+}
+
+TEST(CoreSet, FullAndEmpty) {
+  CoreSet set;
+  EXPECT_EQ(set.next(0), -1);
+  set.add_range(0, kMaxCores);
+  EXPECT_EQ(set.count(), kMaxCores);
+  EXPECT_EQ(set.count_range(0, kMaxCores), kMaxCores);
+  EXPECT_EQ(set.next(kMaxCores - 1), kMaxCores - 1);
+  EXPECT_EQ(set.next(kMaxCores), -1);
+  set.remove_range(0, kMaxCores);
+  EXPECT_TRUE(set.empty());
+}
+
+TEST(LoadLevels, CountWhoHoldsASlot) {
+  std::mt19937 random(2);
+  LoadLevels levels;
+  std::vector<CoreSet> held;
+  for (int i = 0; i < 400; ++i) {
+    if (held.empty() || random() % 2 == 0) {
+      CoreSet slots;
+      slots.add_range(static_cast<int>(random() % 100), static_cast<int>(random() % 60) + 1);
+      levels.add(slots);
+      held.push_back(slots);
+    } else {
+      std::swap(held[random() % held.size()], held.back());
+      levels.remove(held.back());
+      held.pop_back();
+    }
+    CoreSet asked;
+    asked.add_range(static_cast<int>(random() % 100), 30);
+    int most = 0;
+    int shared = 0;
+    asked.each([&](int slot) {
+      const auto holders = std::count_if(held.begin(), held.end(),
+                                         [slot](const CoreSet& one) { return one.has(slot); });
+      most = std::max(most, static_cast<int>(holders));
+      shared += holders >= 2;
+    });
+    ASSERT_EQ(levels.most(asked), most);
+    ASSERT_EQ(levels.shared(asked), shared);
+    ASSERT_GE(levels.depth(), static_cast<std::size_t>(most));
+  }
+}
+
+TEST(LaneTable, TakesTheFirstOfTheWidthElseTheLastFree) {
+  const perfmodel::SwitchingCost cost;
+  LaneTable lanes;
+  for (const int width : {4, 8, 4, 2}) (void)lanes.take(width, cost);
+  EXPECT_FALSE(lanes.has_free(4));
+  for (const int lane : {0, 1, 2}) lanes.release(lane);
+  EXPECT_TRUE(lanes.has_free(4));
+  EXPECT_FALSE(lanes.has_free(2));  // its lane is busy
+  const auto same = lanes.take(4, cost);
+  EXPECT_EQ(same.lane, 0);
+  EXPECT_EQ(same.cost.count(), 0);
+  const auto other = lanes.take(16, cost);
+  EXPECT_EQ(other.lane, 2);
+  EXPECT_EQ(other.cost, cost.typical());
+  EXPECT_FALSE(lanes.has_free(4));
+  lanes.release(2);
+  lanes.release(2);  // again: still one lane
+  EXPECT_EQ(lanes.take(16, cost).lane, 2);
+  EXPECT_FALSE(lanes.has_free(16));
+  lanes.release_all();
+  EXPECT_TRUE(lanes.has_free(4));
+  EXPECT_TRUE(lanes.has_free(2));
+}
+
+}  // namespace
+}  // namespace optile::sched
