@@ -10,6 +10,7 @@
 #include "placement/strategy/core.h"
 #include "placement/strategy/elimination.h"
 #include "placement/strategy/evaluator.h"
+#include "placement/strategy/node_edge_elimination.h"
 #include "placement/strategy/price_ascent.h"
 #include "placement/strategy/priced_search.h"
 
@@ -47,6 +48,7 @@ class Solver {
       : problem_(problem), request_(request), budget_(budget) {}
 
   base::Result<Answer> run() {
+    if (request_.method == "optcnn") return optcnn();
     base::Result<Core> core = make_core(problem_);
     if (!core.ok()) return core.error();
     core_ = std::move(core.value());
@@ -64,6 +66,14 @@ class Solver {
   }
 
  private:
+  base::Result<Answer> optcnn() {
+    const auto outcome = eliminate_nodes_and_edges(problem_, budget_);
+    if (!outcome.ok()) return outcome.error();
+    budget_.count();
+    if (consider(outcome.value().choice)) bound_ = best_cost_;
+    return answer();
+  }
+
   bool closed() const { return best_cost_ <= bound_; }
 
   double share() const {
@@ -229,7 +239,7 @@ class Solver {
 }  // namespace
 
 std::vector<std::string> strategy_methods() {
-  return {"auto", "elimination", "bound"};
+  return {"auto", "elimination", "bound", "optcnn"};
 }
 
 base::Result<Answer> solve_strategy(const StrategyProblem& problem, const StrategyRequest& request,
@@ -238,7 +248,7 @@ base::Result<Answer> solve_strategy(const StrategyProblem& problem, const Strate
   if (std::find(known.begin(), known.end(), request.method) == known.end()) {
     return base::Error{base::ErrorKind::kInvalid,
                        "there is no method " + request.method +
-                           " for strategies; there are auto, elimination, bound"};
+                           " for strategies; there are auto, elimination, bound, optcnn"};
   }
   if (auto status = check(problem); !status.ok()) return status.error();
   return Solver(problem, request, budget).run();

@@ -25,7 +25,7 @@ struct StrategyProgress {
 
 struct StrategyRequest {
   // `auto`: all of it. `elimination`: exact or an error. `bound`: as auto, but most of the time
-  // goes into the bound.
+  // goes into the bound. `optcnn`: node and edge elimination, exact or an error.
   std::string method = "auto";
   std::uint64_t seed = 1;
   std::function<void(const StrategyProgress&)> progress = nullptr;  // may be empty
