@@ -252,7 +252,13 @@ TEST(Options, OfPlace) {
   EXPECT_DOUBLE_EQ(parse_duration("2m"), 120);
   EXPECT_LT(parse_duration("5 parsecs"), 0);
   EXPECT_LT(parse_duration("-1s"), 0);
-  EXPECT_THAT(refused({"place"}), HasSubstr("--graph"));
+  EXPECT_THAT(refused({"place"}), HasSubstr("--graph FILE or --network NAME is required"));
+  const PlaceOptions network = parsed({"place", "--network", "vgg16", "--batch", "8"}).place;
+  EXPECT_EQ(network.network, "vgg16");
+  EXPECT_EQ(network.batch, 8);
+  EXPECT_THAT(refused({"place", "--network", "vgg16", "--graph", "g"}), HasSubstr("--graph"));
+  EXPECT_THAT(refused({"place", "--network", "vgg16", "--cpus", "1"}), HasSubstr("--cpus"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--batch", "8"}), HasSubstr("--network"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--time-limit", "soon"}), HasSubstr("such as 5s"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--memory", "nan"}), HasSubstr("above 0"));
 }

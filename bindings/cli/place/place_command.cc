@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "bindings/cli/place/network_command.h"
 #include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/strategy_command.h"
@@ -24,6 +25,7 @@ int failed(const base::Error& error) {
 
 int place_graph(const PlaceOptions& options) {
   listen_to_interrupts();
+  if (!options.network.empty()) return split_network(options, interruption());
   const base::Result<std::string> text = placement::read_whole_file(options.graph);
   if (!text.ok()) return failed(text.error());
   const bool strategies = placement::looks_like_iopddl(text.value());

@@ -88,15 +88,40 @@ void add_search_options(CLI::App* app, PlaceOptions& options,
       ->capture_default_str();
 }
 
+// A published network comes with devices and links of its own.
+void add_network_options(CLI::App* place, CLI::Option* graph, PlaceOptions& options) {
+  CLI::Option* network =
+      place
+          ->add_option("--network", options.network,
+                       "Of strategy, in place of a graph: split each layer of lenet5, alexnet, "
+                       "vgg16 or inception_v3 over the devices")
+          ->type_name("NAME")
+          ->excludes(graph);
+  for (const char* other : {"--cluster", "--cpus", "--memory", "--bandwidth", "--latency"}) {
+    network->excludes(place->get_option(other));
+  }
+  place->add_option("--batch", options.batch, "Of the network: samples for each device")
+      ->check(CLI::Range(1, 1 << 16))
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(network);
+  place->callback([&options] {
+    if (options.graph.empty() && options.network.empty()) {
+      throw CLI::RequiredError("--graph FILE or --network NAME");
+    }
+  });
+}
+
 }  // namespace
 
 CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   CLI::App* place = app.add_subcommand(
       "place", "Which device runs which part of a model: optile place --graph FILE [OPTIONS]");
-  place->add_option("--graph", options.graph, "The model, in any known format, .gz too")
-      ->required()
-      ->type_name("FILE");
+  CLI::Option* graph =
+      place->add_option("--graph", options.graph, "The model, in any known format, .gz too")
+          ->type_name("FILE");
   add_cluster_options(place, options);
+  add_network_options(place, graph, options);
   add_search_options(place, options, {"load", "latency", "step", "strategy"});
   place->add_option("--method", options.method, "Which method searches; an unknown one lists all")
       ->capture_default_str();

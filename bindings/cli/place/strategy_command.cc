@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "bindings/cli/place/search_limits.h"
 #include "placement/answer.h"
 #include "placement/budget.h"
 #include "placement/strategy/iopddl_reader.h"
@@ -19,7 +20,6 @@ using Json = nlohmann::json;
 
 constexpr int kNotFeasible = 1;
 constexpr int kFailure = 125;
-constexpr double kUsualSeconds = 5;
 // Progress is told this often, and with each better answer.
 constexpr double kTellEvery = 2;
 
@@ -66,18 +66,6 @@ void print_table(const Answer& answer, const StrategyProblem& problem) {
   if (!answer.feasible) std::printf("  NOT FEASIBLE: %s\n", answer.violation.c_str());
 }
 
-placement::Limits limits_of(const PlaceOptions& options, const std::atomic<bool>& interrupted) {
-  placement::Limits limits;
-  if (options.evaluations > 0) limits.evaluations = options.evaluations;
-  if (!options.time_limit.empty()) {
-    limits.seconds = parse_duration(options.time_limit);
-  } else if (options.evaluations == 0) {
-    limits.seconds = kUsualSeconds;
-  }
-  limits.cancelled = &interrupted;
-  return limits;
-}
-
 void tell_progress(placement::StrategyRequest& request) {
   request.progress = [last_cost = 0.0,
                       last = -kTellEvery](const placement::StrategyProgress& at) mutable {
@@ -102,7 +90,7 @@ int place_strategies(const PlaceOptions& options, const std::string& text,
   request.method = options.method;
   request.seed = options.seed;
   if (options.progress) tell_progress(request);
-  placement::Budget budget(limits_of(options, interrupted));
+  placement::Budget budget(search_limits(options, interrupted));
   const base::Result<Answer> answer = placement::solve_strategy(problem.value(), request, budget);
   if (!answer.ok()) {
     std::cerr << "optile: " << options.graph << ": " << answer.message() << "\n";
