@@ -56,6 +56,7 @@ double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting&
   double longest = 0;
   std::vector<double> end(order.size(), 0);
   std::vector<int> ends = waists(graph);
+  const std::size_t waist_count = ends.size();
   ends.push_back(static_cast<int>(order.size()) - 1);
   std::size_t next_end = 0;
   std::size_t first = 0;
@@ -69,10 +70,11 @@ double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting&
     mine += time;
     longest = std::max(longest, mine);
     const bool last = static_cast<int>(i) == ends[next_end];
-    if (!last || first == i) work += time;
+    // Nothing runs beside a waist; the last node of all need not be one.
+    const bool alone = last && next_end < waist_count;
+    if (!alone) work += time;
     if (!last) continue;
-    // Nothing runs beside the waist itself.
-    sum += std::max(longest, first == i ? time : work / devices + time);
+    sum += std::max(longest, work / devices + (alone ? time : 0));
     for (std::size_t j = first; j <= i; ++j) end[static_cast<std::size_t>(order[j])] = 0;
     work = 0;
     longest = 0;

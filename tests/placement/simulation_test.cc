@@ -76,6 +76,15 @@ TEST(Step, BoundAddsUpBetweenWaists) {
   EXPECT_DOUBLE_EQ(step_bound(graph, Cluster::uniform(1, 0, 1e9), {}), 14);
 }
 
+TEST(Step, BoundLetsTheLastNodesRunSideBySide) {
+  // One node before three that nothing comes after: none of these is a waist.
+  std::vector<Node> nodes(4);
+  for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 2;
+  const Graph graph = make_graph(nodes, {{0, 1}, {0, 2}, {0, 3}});
+  EXPECT_DOUBLE_EQ(step_bound(graph, Cluster::uniform(3, 0, 1e9), {}), 4);
+  EXPECT_DOUBLE_EQ(step_bound(graph, Cluster::uniform(2, 0, 1e9), {}), 5);
+}
+
 TEST(Step, AutoFindsTheBestOfAllAndListsAreValid) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Graph graph = random_graph({9, 0.3, 0}, seed);
