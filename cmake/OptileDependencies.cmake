@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)     # libhwloc-dev
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # prometheus-cpp-dev
 pkg_check_modules(NCURSESW REQUIRED IMPORTED_TARGET ncursesw)  # libncurses-dev
+pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)           # coinor-libcbc-dev
 find_package(SQLite3 REQUIRED)                              # libsqlite3-dev
 find_package(Boost 1.74 REQUIRED)                           # libboost-dev
 find_package(nlohmann_json 3.11 REQUIRED)                   # nlohmann-json3-dev

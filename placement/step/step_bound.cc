@@ -2,42 +2,9 @@
 #include <limits>
 
 #include "placement/step/step.h"
+#include "placement/step/stretches.h"
 
 namespace optile::placement {
-namespace {
-
-// Nodes that every other node comes before or after, in the graph's order: what lies between two
-// of them can only run between them.
-std::vector<int> waists(const Graph& graph) {
-  // A node at place i is a waist when no edge jumps over it and it has edges to what is around it:
-  // then every path from before to after passes it, and sources and sinks lie on its right side.
-  const auto count = static_cast<std::size_t>(graph.size());
-  std::vector<int> place(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    place[static_cast<std::size_t>(graph.order()[i])] = static_cast<int>(i);
-  }
-  std::vector<int> found;
-  int reach = -1;  // the furthest end of an edge that begins before i
-  // Sinks that end early and sources that begin late may run beside a waist.
-  bool early_sink = false;
-  std::vector<bool> late_source(count + 1, false);
-  for (std::size_t i = count; i-- > 0;) {
-    late_source[i] = late_source[i + 1] || graph.predecessors(graph.order()[i]).empty();
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const NodeId id = graph.order()[i];
-    if (reach <= static_cast<int>(i) && !early_sink && !late_source[i + 1]) {
-      found.push_back(static_cast<int>(i));
-    }
-    for (const NodeId next : graph.successors(id)) {
-      reach = std::max(reach, place[static_cast<std::size_t>(next)]);
-    }
-    early_sink = early_sink || graph.successors(id).empty();
-  }
-  return found;
-}
-
-}  // namespace
 
 double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting& setting) {
   const std::vector<NodeId>& order = graph.order();

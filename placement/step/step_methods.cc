@@ -1,14 +1,18 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <string>
 
 #include "placement/load/load_methods.h"
 #include "placement/methods/partitioners.h"
+#include "placement/step/ilp.h"
 #include "placement/step/step.h"
+#include "placement/step/step_search.h"
 
 namespace optile::placement {
 namespace {
 
+constexpr int kMostIlpDevices = 16;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class StepModel : public CostModel {
@@ -45,8 +49,6 @@ class StepModel : public CostModel {
   std::vector<DeviceId> nodes_;
 };
 
-// HEFT, or ETF: the node with the longest way to the end goes next, or whichever can begin first,
-// to the device where it ends first. The first node of a unit decides for the others.
 class ListScheduler {
  public:
   ListScheduler(const Graph& graph, const Cluster& cluster, const Units& units,
@@ -142,10 +144,19 @@ class ListScheduler {
   std::vector<double> end_, free_, memory_;
 };
 
+}  // namespace
+
+std::unique_ptr<CostModel> step_model(const Graph& graph, const Cluster& cluster,
+                                      const Units& units, const StepSetting& setting) {
+  return std::make_unique<StepModel>(graph, cluster, units, setting);
+}
+
 UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& units,
                       const StepSetting& setting, bool earliest_first) {
   return ListScheduler(graph, cluster, units, setting).run(earliest_first);
 }
+
+namespace {
 
 base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cluster,
                                            const Units& units, const Request& request,
@@ -166,18 +177,16 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
     starts.push_back(listed(graph, cluster, units, setting, true));
     starts.push_back(in_blocks(units, cluster, space.order));
   }
-  const CostModelMaker make = [&] {
-    return std::make_unique<StepModel>(graph, cluster, units, setting);
-  };
+  const CostModelMaker make = [&] { return step_model(graph, cluster, units, setting); };
   return search(space, make, starts, request, budget).assignment;
 }
 
 }  // namespace
 
 const std::vector<std::string>& step_methods() {
-  static const std::vector<std::string> names = {"auto",  "single", "expert",    "random",
-                                                 "block", "list",   "etf",       "refine",
-                                                 "metis", "scotch", "pipedream", "local-search"};
+  static const std::vector<std::string> names = {
+      "auto",   "single", "expert", "random",    "block",        "list", "etf",
+      "refine", "metis",  "scotch", "pipedream", "local-search", "ilp"};
   return names;
 }
 
@@ -185,18 +194,29 @@ base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, cons
                                 Budget& budget) {
   const Units units = Units::of(graph, cluster);
   const StepSetting setting{request.links, request.op_ms};
-  base::Result<UnitAssignment> found =
-      units_by_name(graph, cluster, units, request, setting, budget);
-  if (!found.ok()) return found.error();
   Answer answer;
-  answer.assignment = units.to_nodes(found.value());
+  answer.lower_bound = step_bound(graph, cluster, setting);
+  if (request.method == "ilp") {
+    if (cluster.size() > kMostIlpDevices) {
+      return base::Error{
+          base::ErrorKind::kInvalid,
+          "the method ilp takes at most " + std::to_string(kMostIlpDevices) + " devices"};
+    }
+    IlpFound found = by_program(graph, cluster, setting, request, budget);
+    answer.assignment = std::move(found.assignment);
+    answer.lower_bound = std::max(answer.lower_bound, found.lower_bound);
+  } else {
+    base::Result<UnitAssignment> found =
+        units_by_name(graph, cluster, units, request, setting, budget);
+    if (!found.ok()) return found.error();
+    answer.assignment = units.to_nodes(found.value());
+  }
   const StepFigures figures = evaluate_step(graph, cluster, setting, answer.assignment);
   answer.cost = figures.cost;
   answer.load = figures.load;
   answer.memory = figures.memory;
   answer.feasible = figures.feasible;
   answer.violation = figures.violation;
-  answer.lower_bound = step_bound(graph, cluster, setting);
   return answer;
 }
 

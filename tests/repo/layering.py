@@ -69,6 +69,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ),
     ("zlib.h", ("placement/import/compressed.cc",)),
     ("metis.h", ("placement/methods/metis_partition.cc",)),
+    ("coin/*", ("placement/methods/cbc_program.cc",)),
     ("scotch.h", ("placement/methods/scotch_partition.cc",)),
     ("ncurses.h", ("bindings/cli/top/ncurses_terminal.cc",)),
     ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
