@@ -15,7 +15,8 @@ namespace optile::placement::tofu {
 using Shape = std::vector<std::int64_t>;
 
 inline constexpr std::int64_t kMaxExtent = 1 << 30;
-inline constexpr std::int64_t kMaxPieces = 1 << 10;  // of one index: Piece::of
+inline constexpr std::int64_t kMaxPieces = 1 << 10;                  // of one index: Piece::of
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;  // of one tensor
 
 // floor((sum of factors[i] * extent of index i + constant) / divisor).
 struct Affine {
