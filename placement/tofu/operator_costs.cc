@@ -182,8 +182,8 @@ OperatorCosts CostBook::computed(const GraphOperator& op, const Shape& extents,
     const std::vector<Worker> parts = workers(op, extents, history);
     const bool reduces = std::any_of(history.begin(), history.end(),
                                      [&](int index) { return index >= description.outputs; });
-    std::vector<Box> made;
-    for (const Worker& part : parts) made.push_back(part.output);
+    std::vector<Box> made(parts.size());
+    for (std::size_t w = 0; w < parts.size(); ++w) made[w] = parts[w].output;
     std::vector<std::vector<double>> of_way(tensors.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       for (std::size_t h = 0; h < held[i].size(); ++h) {

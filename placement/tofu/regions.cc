@@ -220,7 +220,10 @@ std::string text_of(const Affine& affine, const Operator& op) {
   add(affine.constant / common, "");
   if (sum.empty()) return "0";
   const std::int64_t divisor = affine.divisor / common;
-  return divisor == 1 ? sum : "(" + sum + ") / " + std::to_string(divisor);
+  if (divisor == 1) return sum;
+  const bool one_term =
+      sum.find(" + ") == std::string::npos && sum.find(" - ") == std::string::npos;
+  return (one_term ? sum : "(" + sum + ")") + " / " + std::to_string(divisor);
 }
 
 }  // namespace optile::placement::tofu

@@ -67,8 +67,7 @@ TEST(TofuPartitionTest, BytesAreThoseThatTracingCounts) {
   for (const int workers : {2, 4, 8}) expect_traced_bytes(perceptron(8, 16, 8), workers);
   expect_traced_bytes(perceptron(2, 4, 6), 8);  // runs out of even extents
   expect_traced_bytes(unrolled_lstm({2, 3, 4, 4}), 4);
-  expect_traced_bytes(wide_resnet({{1, 1, 1, 1}, 1, 2, 32, 2, 4}), 2);
-  expect_traced_bytes(wide_resnet({{1, 1, 0, 0}, 1, 2, 16, 2, 4}), 4);
+  expect_traced_bytes(wide_resnet({{1, 1, 0, 0}, 1, 2, 8, 2, 4}), 4);
 }
 
 // Every way to halve every class of tensors, and each operator by every index.
@@ -118,12 +117,12 @@ double least_by_trying_all(const OperatorGraph& graph) {
 
 TEST(TofuPartitionTest, OneHalvingIsTheBestOfAll) {
   for (const auto& [batch, in, middle] :
-       {std::array<std::int64_t, 3>{2, 4, 8}, {8, 4, 2}, {16, 2, 2}, {2, 8, 4}, {4, 4, 4}}) {
+       {std::array<std::int64_t, 3>{2, 4, 8}, {8, 4, 2}, {16, 2, 2}}) {
     const OperatorGraph graph = perceptron(batch, in, middle);
     EXPECT_EQ(partition(graph, 2).value().bytes_moved, least_by_trying_all(graph))
         << batch << " " << in << " " << middle;
   }
-  const OperatorGraph lstm = unrolled_lstm({1, 2, 4, 2});
+  const OperatorGraph lstm = unrolled_lstm({1, 2, 2, 2});
   EXPECT_EQ(partition(lstm, 2).value().bytes_moved, least_by_trying_all(lstm));
 }
 

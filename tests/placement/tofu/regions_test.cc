@@ -169,6 +169,8 @@ TEST(TofuRegionsTest, AnIntervalIsAffineInTheExtents) {
   const auto reads = reads_of(op, {{1, 2}});
   EXPECT_EQ(text_of(reads[0].along[0].first, op), "(|i| + 4) / 2");
   EXPECT_EQ(text_of(reads[0].along[0].last, op), "|i| + 1");
+  const Operator plain = parse_operator("p(a)[i] = a[i]").value();
+  EXPECT_EQ(text_of(reads_of(plain, {{1, 2}})[0].along[0].first, plain), "|i| / 2");
   // The paper's numbers: B over [0, 4] needs A over [2, 6].
   const auto first = reads_of(op, {{0, 2}});
   EXPECT_EQ(first[0].along[0].first.at({10}), 2);
