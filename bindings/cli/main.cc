@@ -7,6 +7,7 @@
 #include "bindings/cli/place/compare_command.h"
 #include "bindings/cli/place/parallelism_command.h"
 #include "bindings/cli/place/place_command.h"
+#include "bindings/cli/place/split_command.h"
 #include "bindings/cli/queries.h"
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/top/top.h"
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
   if (options.verb == Verb::kSimulate) return simulate(options);
   if (options.verb == Verb::kPlace) return place_graph(options.place);
   if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
+  if (options.verb == Verb::kSplit) return split_operators(options.split);
   if (options.verb == Verb::kCompare) return compare_methods(options.compare);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : answer_query(options);

@@ -107,6 +107,14 @@ void add_undo(CLI::App* app, Options& options) {
 
 using Verbs = std::vector<std::pair<CLI::App*, Verb>>;
 
+// What is asked about models, without a daemon.
+Verbs add_placing(CLI::App& app, Options& options) {
+  return {{add_place(app, options.place), Verb::kPlace},
+          {add_parallelism(app, options.parallelism), Verb::kParallelism},
+          {add_split(app, options.split), Verb::kSplit},
+          {add_compare(app, options.compare), Verb::kCompare}};
+}
+
 // `optile leases` and the words about one client's.
 Verbs add_leases(CLI::App& app, Options& options) {
   Verbs verbs = {
@@ -276,9 +284,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* doctor = add_doctor(app, options);
   CLI::App* top = add_top(app, options);
   CLI::App* simulate = add_simulate(app, options);
-  CLI::App* place = add_place(app, options.place);
-  CLI::App* parallelism = add_parallelism(app, options.parallelism);
-  CLI::App* compare = add_compare(app, options.compare);
+  const Verbs placing = add_placing(app, options);
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
@@ -298,9 +304,9 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
       {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
       {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},
       {metrics, Verb::kMetrics}, {undo, Verb::kUndo},         {stop, Verb::kStop},
-      {doctor, Verb::kDoctor},   {top, Verb::kTop},           {simulate, Verb::kSimulate},
-      {place, Verb::kPlace},     {compare, Verb::kCompare},   {parallelism, Verb::kParallelism}};
+      {doctor, Verb::kDoctor},   {top, Verb::kTop},           {simulate, Verb::kSimulate}};
   verbs.insert(verbs.end(), leases.begin(), leases.end());
+  verbs.insert(verbs.end(), placing.begin(), placing.end());
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;

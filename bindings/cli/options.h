@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "bindings/cli/place/parallelism_command.h"
 #include "bindings/cli/place/place_options.h"
+#include "bindings/cli/place/split_command.h"
 
 namespace optile::cli {
 
@@ -33,7 +34,8 @@ enum class Verb {
   kSimulate,
   kPlace,
   kCompare,
-  kParallelism
+  kParallelism,
+  kSplit
 };
 
 struct Options {
@@ -78,6 +80,7 @@ struct Options {
   LaunchWords typed;
   PlaceOptions place;
   ParallelismOptions parallelism;
+  SplitOptions split;
   CompareOptions compare;
   std::vector<std::string> command;
 
