@@ -1,0 +1,64 @@
+"""The pure parts of bench/against_life.py: curves become a step graph, ratios get a verdict."""
+
+import os
+import pathlib
+import sys
+import unittest
+
+SOURCE = pathlib.Path(os.environ["OPTILE_SOURCE_DIR"])
+sys.path.insert(0, str(SOURCE / "bench"))
+
+import against_life  # noqa: E402
+import ratios  # noqa: E402
+
+
+def op(name, per_step, **median_ms):
+    curve = [
+        {"kind": "sampled", "count": 5, "width": int(width[1:]), "median_ns": ms * 1e6}
+        for width, ms in median_ms.items()
+    ]
+    return {"id": name, "name": name, "own_width": 4, "per_step": per_step, "curve": curve}
+
+
+class Graph(unittest.TestCase):
+    def test_widths_between_measured_ones_lie_on_a_line(self):
+        self.assertEqual(against_life.completed({1: 4.0, 3: 2.0}, 4), [4.0, 3.0, 2.0, 2.0])
+        self.assertEqual(against_life.completed({2: 5.0}, 3), [5.0, 5.0, 5.0])
+
+    def test_runs_follow_each_other_and_the_rest_is_kept(self):
+        ops = [op("a", 2, w1=4, w4=1), op("b", 1, w4=3), op("left out", 1, w1=1)]
+        graph = against_life.step_graph(ops, 0.010, 4)
+        self.assertEqual([one["op"] for one in graph["instances"]], ["a", "b", "rest"])
+        self.assertEqual([one["instance"] for one in graph["nodes"]], [0, 1, 0, 2])
+        self.assertEqual([one.get("inputs") for one in graph["nodes"]], [None, [0], [1], [2]])
+        times = graph["instances"][0]["times"]
+        self.assertAlmostEqual(times["spread"][0], 4e-3)
+        self.assertIsNone(times["compact"][0])
+        self.assertAlmostEqual(times["compact"][3], 1e-3)
+        # One measured width is no choice.
+        self.assertFalse(graph["instances"][1]["tunable"])
+        self.assertEqual(graph["instances"][1]["own_width"], 4)
+        # 10 ms less 2 * 1 ms and 3 ms, at every width.
+        rest = graph["instances"][2]["times"]
+        self.assertAlmostEqual(rest["spread"][0], 5e-3)
+        self.assertAlmostEqual(rest["compact"][3], 5e-3)
+
+    def test_nothing_measured_is_an_error(self):
+        with self.assertRaises(against_life.RunError):
+            against_life.step_graph([op("a", 1, w2=1)], 0.01, 4)
+
+
+class Verdict(unittest.TestCase):
+    def agrees(self, simulated, low, high):
+        measured = ratios.Ratio(1.0, low, high, 15)
+        return against_life.Comparison("2 threads", simulated, measured).agrees()
+
+    def test_within_ten_percent_or_the_interval(self):
+        self.assertTrue(self.agrees(1.09, 0.99, 1.01))
+        self.assertFalse(self.agrees(1.11, 0.99, 1.01))
+        self.assertFalse(self.agrees(0.89, 0.95, 1.01))
+        self.assertTrue(self.agrees(0.80, 0.75, 1.30))
+
+
+if __name__ == "__main__":
+    unittest.main()
