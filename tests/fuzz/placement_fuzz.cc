@@ -55,8 +55,8 @@ std::vector<std::string> optile::fuzz::seeds() {
           R"({"comm_channels": [{"bandwidth": 8}], "devices": [{"type": "gpu", "peak_gflops": 100,
            "memory": 4, "neighbours": [{"device": 1, "comm_channel": 0}]},
            {"type": "cpu", "peak_gflops": 10, "memory": 4, "neighbours": []}]})",
-          "a -- A -- forward_compute_time=1, backward_compute_time=2, activation_size=[3; 4], "
-          "parameter_size=5\nb -- B -- forward_compute_time=1, backward_compute_time=2, "
-          "activation_size=3, parameter_size=5\n\ta -- b\n",
+          ("a -- A -- forward_compute_time=1, backward_compute_time=2, activation_size=[3; 4], "
+           "parameter_size=5\nb -- B -- forward_compute_time=1, backward_compute_time=2, "
+           "activation_size=3, parameter_size=5\n\ta -- b\n"),
           "3\n0, \n0, 0, 1, \n1, 2, 2, \n56,10\n112,20\n"};
 }
