@@ -107,6 +107,7 @@ std::int64_t common_volume(const Box& one, const Box& other) {
 std::vector<Box> regions_at(const std::vector<Read>& reads, const Shape& extents,
                             const std::vector<Shape>& inputs) {
   std::vector<Box> boxes;
+  boxes.reserve(inputs.size());
   for (const Shape& shape : inputs) boxes.emplace_back(shape.size());
   std::vector<bool> begun(inputs.size());
   for (const Read& read : reads) {

@@ -156,9 +156,10 @@ class Network {
   int bottleneck(int x, int inner, int stride) {
     int y = relu(normalise(convolution(x, inner, 1, 1)));
     y = relu(normalise(convolution(y, inner, 3, stride)));
-    y = normalise(convolution(y, 4 * inner, 1, 1));
-    const bool same = stride == 1 && b_.shape(x)[1] == 4 * inner;
-    return relu(add(y, same ? x : normalise(convolution(x, 4 * inner, 1, stride))));
+    const int outer = 4 * inner;
+    y = normalise(convolution(y, outer, 1, 1));
+    const bool same = stride == 1 && b_.shape(x)[1] == outer;
+    return relu(add(y, same ? x : normalise(convolution(x, outer, 1, stride))));
   }
 
   void classify(int x) {
