@@ -37,8 +37,7 @@ class Chooser {
 
   // Its team stays as wide as it started, so how long it may spin has to follow its lease.
   bool fixed_team_beside_others() const {
-    return facts_.beside_others && facts_.uses_openmp && !facts_.resizes_teams &&
-           !two_spinning_pools();
+    return facts_.beside_others && facts_.uses_openmp && !facts_.resizes_teams;
   }
 
   void because(std::string reason) { plan_.reasons.push_back(std::move(reason)); }
@@ -66,7 +65,7 @@ class Chooser {
     }
     plan_.preload_libomp = true;
     openmp_ = "llvm";
-    if (fixed_team_beside_others() && !asked) {
+    if (fixed_team_beside_others() && !two_spinning_pools() && !asked) {
       because(
           "libomp runs the program's OpenMP: other programs are here, and it can be told while it "
           "runs how long idle threads may spin");
@@ -96,7 +95,7 @@ class Chooser {
         break;
     }
     plan_.wait_follows = true;
-    if (plan_.preload_libomp && fixed_team_beside_others()) {
+    if (plan_.preload_libomp && fixed_team_beside_others() && !two_spinning_pools()) {
       because("idle OpenMP threads spin as they do untouched while its cores are its own");
     } else if (plan_.preload_libomp) {
       set("KMP_BLOCKTIME", kBlockTimeMs);

@@ -64,6 +64,14 @@ TEST(LaunchPlan, BesideOthersAFixedTeamGetsTheRuntimeThatCanBeToldLater) {
   EXPECT_EQ(choose_launch_plan(facts, {}).environment.at("KMP_BLOCKTIME"), "1");
 }
 
+TEST(LaunchPlan, BesideOthersTwoPoolsUnderLibgompSleepSoonToo) {
+  LaunchFacts facts = two_pools();
+  facts.libomp_suitable = false;
+  EXPECT_FALSE(choose_launch_plan(facts, {}).environment.contains("GOMP_SPINCOUNT"));
+  facts.beside_others = true;
+  EXPECT_TRUE(choose_launch_plan(facts, {}).environment.contains("GOMP_SPINCOUNT"));
+}
+
 TEST(LaunchPlan, KeepMeansKeep) {
   LaunchFacts facts = two_pools();
   facts.openmp = OpenmpChoice::kKeep;
