@@ -111,7 +111,7 @@ void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool 
 
 void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
   const milliseconds passed = now - load_read_;
-  const bool too_early = more_to_come || passed < kShortestFirstLook;
+  const bool too_early = passed < (more_to_come ? kForeseen : kShortestFirstLook);
   if (load_ && !clients_.empty() && !unmanaged_.known() && too_early) return;
   std::vector<int> pids;
   std::set<int> used;

@@ -50,7 +50,8 @@ class Leases {
   void foresee(std::chrono::milliseconds now, int launcher);
   // About once a second: what the kernel grants, of which the cores that others keep busy are left
   // to them. `now`: as in decide(). `more_to_come`: programs that are about to attach are busy too,
-  // so where nothing is known yet of others' load it is looked for later.
+  // so where nothing is known yet of others' load it is looked for later, within ten seconds:
+  // who only says that it will come does not hold it up for good.
   void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now,
                   bool more_to_come = false);
   // Whether others' load was told from the clients' own since somebody came.

@@ -303,6 +303,21 @@ TEST_F(LeasesTest, OthersThatAreAboutToComeAreNoLoad) {
   EXPECT_EQ(leases_.left_to_others(), 0);
 }
 
+TEST_F(LeasesTest, WhoOnlySaysThatItWillComeHoldsNothingUpForGood) {
+  milliseconds now = kStart;
+  load_.at_ticks = 7;
+  load_.processes[101] = {5, 0};
+  leases_.foresee(now, 101);
+  arrive(1);
+  for (int second = 0; second < 10; ++second) {
+    for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
+    now += seconds(1);
+    EXPECT_EQ(leases_.left_to_others(), 0);
+    leases_.set_budget(whole_budget(machine_), now, true);
+  }
+  EXPECT_EQ(leases_.left_to_others(), 2);
+}
+
 TEST_F(LeasesTest, OfWhatOthersLeaveEachHasItsOwnCores) {
   arrive(1);
   arrive(2);
