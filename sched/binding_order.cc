@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -33,7 +34,11 @@ std::vector<int> tile_order(const Machine& machine, const std::set<int>& units) 
   };
   std::vector<int> order(machine.tiles.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+  std::vector<decltype(rank(0))> ranks;
+  ranks.reserve(order.size());
+  std::transform(order.begin(), order.end(), std::back_inserter(ranks), rank);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return ranks[at(a)] < ranks[at(b)]; });
   return order;
 }
 
