@@ -26,6 +26,16 @@ struct Answer {
   bool feasible = false;
   std::string violation;  // why it is not feasible, for people
 
+  // From what an objective's evaluator says of `assignment`.
+  template <typename Figures>
+  void take(const Figures& figures) {
+    cost = figures.cost;
+    load = figures.load;
+    memory = figures.memory;
+    feasible = figures.feasible;
+    violation = figures.violation;
+  }
+
   // (cost - bound) / bound; infinite where no bound is known.
   double gap() const {
     if (cost <= lower_bound) return 0;

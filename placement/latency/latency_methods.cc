@@ -97,12 +97,7 @@ base::Result<Answer> place_latency(const Graph& graph, const Cluster& cluster,
   if (!found.ok()) return found.error();
   Answer answer;
   answer.assignment = units.to_nodes(found.value());
-  const LatencyFigures figures = evaluate_latency(graph, cluster, answer.assignment);
-  answer.cost = figures.cost;
-  answer.load = figures.load;
-  answer.memory = figures.memory;
-  answer.feasible = figures.feasible;
-  answer.violation = figures.violation;
+  answer.take(evaluate_latency(graph, cluster, answer.assignment));
   answer.lower_bound = latency_bound(graph, cluster);
   return answer;
 }

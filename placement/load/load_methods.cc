@@ -96,12 +96,7 @@ base::Result<Answer> place_load(const Graph& graph, const Cluster& cluster, cons
   if (!found.ok()) return found.error();
   Answer answer;
   answer.assignment = units.to_nodes(found.value());
-  const LoadFigures figures = evaluate_load(graph, cluster, answer.assignment);
-  answer.cost = figures.cost;
-  answer.load = figures.load;
-  answer.memory = figures.memory;
-  answer.feasible = figures.feasible;
-  answer.violation = figures.violation;
+  answer.take(evaluate_load(graph, cluster, answer.assignment));
   answer.lower_bound = work_bound(problem);
   return answer;
 }

@@ -211,12 +211,7 @@ base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, cons
     if (!found.ok()) return found.error();
     answer.assignment = units.to_nodes(found.value());
   }
-  const StepFigures figures = evaluate_step(graph, cluster, setting, answer.assignment);
-  answer.cost = figures.cost;
-  answer.load = figures.load;
-  answer.memory = figures.memory;
-  answer.feasible = figures.feasible;
-  answer.violation = figures.violation;
+  answer.take(evaluate_step(graph, cluster, setting, answer.assignment));
   return answer;
 }
 
