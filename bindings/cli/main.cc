@@ -4,10 +4,7 @@
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
-#include "bindings/cli/place/compare_command.h"
-#include "bindings/cli/place/parallelism_command.h"
-#include "bindings/cli/place/place_command.h"
-#include "bindings/cli/place/split_command.h"
+#include "bindings/cli/placement_tool.h"
 #include "bindings/cli/queries.h"
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/top/top.h"
@@ -27,10 +24,7 @@ int main(int argc, char** argv) {
   if (options.verb == Verb::kDoctor) return examine(options);
   if (options.verb == Verb::kTop) return watch(options);
   if (options.verb == Verb::kSimulate) return simulate(options);
-  if (options.verb == Verb::kPlace) return place_graph(options.place);
-  if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
-  if (options.verb == Verb::kSplit) return split_operators(options.split);
-  if (options.verb == Verb::kCompare) return compare_methods(options.compare);
+  if (is_about_placement(options.verb)) return become_placement_tool(argv);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : answer_query(options);
 }

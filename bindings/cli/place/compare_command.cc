@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings/cli/place/place_inputs.h"
+#include "bindings/cli/place/refusal.h"
 #include "placement/import/importer.h"
 
 namespace optile::cli {
@@ -16,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFailure = 125;
 constexpr double kSame = 1e-9;
 
 std::string format(const char* pattern, double value) {
@@ -91,10 +91,7 @@ base::Result<std::string> row_of(const std::string& file, const PlaceOptions& ea
 
 int compare_methods(const CompareOptions& options) {
   listen_to_interrupts();
-  const std::string& word = options.each.objective;
-  const placement::Objective objective = word == "load"      ? placement::Objective::kLoad
-                                         : word == "latency" ? placement::Objective::kLatency
-                                                             : placement::Objective::kStep;
+  const placement::Objective objective = objective_of(options.each);
   const std::vector<std::string> methods = methods_of(options, objective);
   std::string head = "| graph | nodes | devices |";
   std::string line = "|---|---|---|";
@@ -127,8 +124,7 @@ int compare_methods(const CompareOptions& options) {
     std::cout << row.value() << "\n" << std::flush;
   }
   if (rows > 0) return 0;
-  std::cerr << "optile: no graph that can be placed in " << options.graphs << "\n";
-  return kFailure;
+  return refuse("no graph that can be placed in " + options.graphs);
 }
 
 }  // namespace optile::cli

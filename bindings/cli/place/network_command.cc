@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/place/place_output.h"
+#include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
 #include "placement/answer.h"
 #include "placement/layers/layer_strategies.h"
@@ -22,8 +24,6 @@ using placement::StrategyChoice;
 using placement::UsualParallelism;
 using Json = nlohmann::json;
 
-constexpr int kNotFeasible = 1;
-constexpr int kFailure = 125;
 constexpr int kUsualDevices = 4;
 constexpr double kNanosecondsOfMs = 1e6;
 
@@ -80,21 +80,15 @@ Json layers_json(const Outcome& outcome) {
 
 void print_json(const Outcome& outcome) {
   const Answer& answer = outcome.answer;
-  Json json = {{"objective", "strategy"},
-               {"network", outcome.strategies.graph.name},
-               {"devices", outcome.strategies.setting.devices},
-               {"samples", outcome.strategies.setting.samples()},
-               {"cost", answer.cost / kNanosecondsOfMs},
-               {"lower_bound", answer.lower_bound / kNanosecondsOfMs},
-               {"gap", answer.gap()},
-               {"seconds", answer.seconds},
-               {"evaluations", answer.evaluations},
-               {"method", answer.method},
-               {"seed", answer.seed},
-               {"feasible", answer.feasible},
-               {"violation", answer.violation},
-               {"estimate", json_of(outcome.estimate)},
-               {"layers", layers_json(outcome)}};
+  Answer in_ms = answer;
+  in_ms.cost /= kNanosecondsOfMs;
+  in_ms.lower_bound /= kNanosecondsOfMs;
+  Json json = answer_fields(in_ms, "strategy");
+  json["network"] = outcome.strategies.graph.name;
+  json["devices"] = outcome.strategies.setting.devices;
+  json["samples"] = outcome.strategies.setting.samples();
+  json["estimate"] = json_of(outcome.estimate);
+  json["layers"] = layers_json(outcome);
   for (const Rival& rival : kRivals) {
     json["rivals"][rival.key] =
         json_of(estimate(outcome.strategies, usual(outcome.strategies, rival.parallelism)));
@@ -161,25 +155,20 @@ base::Result<LayerStrategies> strategies_for(const PlaceOptions& options) {
   return placement::strategies_of(std::move(graph).value(), setting);
 }
 
-int failed(const std::string& message) {
-  std::cerr << "optile: " << message << "\n";
-  return kFailure;
-}
-
 }  // namespace
 
 int split_network(const PlaceOptions& options, const std::atomic<bool>& interrupted) {
   const base::Result<LayerStrategies> strategies = strategies_for(options);
-  if (!strategies.ok()) return failed(strategies.message());
+  if (!strategies.ok()) return refuse(strategies.message());
   placement::StrategyRequest request;
   request.method = options.method;
   request.seed = options.seed;
   placement::Budget budget(search_limits(options, interrupted));
   const base::Result<Answer> answer =
       placement::solve_strategy(strategies.value().problem, request, budget);
-  if (!answer.ok()) return failed(answer.message());
+  if (!answer.ok()) return refuse(answer.message());
   if (!answer.value().feasible) {
-    failed(answer.value().violation);
+    refuse(answer.value().violation);
     return kNotFeasible;
   }
   if (interrupted) std::cerr << "optile: interrupted; this is the best so far\n";

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "bindings/cli/place/refusal.h"
 #include "placement/parallelism/hybrid.h"
 
 namespace optile::cli {
@@ -16,8 +17,6 @@ using placement::ParallelismAdvice;
 using placement::ParallelismChoice;
 using placement::ParallelismProblem;
 using Json = nlohmann::json;
-
-constexpr int kFailure = 125;
 
 // "32:3.2" as a pair; "64:none" without a number where that is allowed.
 base::Result<std::pair<int, std::optional<double>>> pair_of(const std::string& text, bool none) {
@@ -102,17 +101,11 @@ void print_choice(const ParallelismChoice& choice, bool best) {
 
 int advise_parallelism(const ParallelismOptions& options) {
   const base::Result<ParallelismProblem> problem = problem_of(options);
-  if (!problem.ok()) {
-    std::cerr << "optile: " << problem.message() << "\n";
-    return kFailure;
-  }
+  if (!problem.ok()) return refuse(problem.message());
   Json all = Json::array();
   for (const int devices : options.devices) {
     const base::Result<ParallelismAdvice> advice = placement::advise(problem.value(), devices);
-    if (!advice.ok()) {
-      std::cerr << "optile: " << devices << " devices: " << advice.message() << "\n";
-      return kFailure;
-    }
+    if (!advice.ok()) return refuse(std::to_string(devices) + " devices: " + advice.message());
     if (options.json) {
       all.push_back(json_of(advice.value()));
       continue;

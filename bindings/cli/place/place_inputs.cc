@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "bindings/cli/place/search_limits.h"
 #include "placement/import/importer.h"
 
 namespace optile::cli {
@@ -10,8 +11,6 @@ namespace {
 
 using placement::Cluster;
 using placement::Model;
-
-constexpr double kUsualSeconds = 5;
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
@@ -87,25 +86,23 @@ base::Result<Cluster> cluster_of(const PlaceOptions& options, const Model& model
   return cluster;
 }
 
+placement::Objective objective_of(const PlaceOptions& options) {
+  if (options.objective == "load") return placement::Objective::kLoad;
+  if (options.objective == "latency") return placement::Objective::kLatency;
+  return placement::Objective::kStep;
+}
+
 base::Result<placement::Request> request_of(const PlaceOptions& options, const Model& model,
                                             const Cluster& cluster) {
   placement::Request request;
-  request.objective = options.objective == "load"      ? placement::Objective::kLoad
-                      : options.objective == "latency" ? placement::Objective::kLatency
-                                                       : placement::Objective::kStep;
+  request.objective = objective_of(options);
   request.links = options.links == "bus" ? placement::StepLinks::kBus : placement::StepLinks::kEdge;
   request.op_ms = options.op_us / 1e3;
   request.method = options.method;
   request.seed = options.seed;
   request.imbalance = options.imbalance;
   request.refine_as_printed = options.rules == "printed";
-  if (options.evaluations > 0) request.limits.evaluations = options.evaluations;
-  if (!options.time_limit.empty()) {
-    request.limits.seconds = parse_duration(options.time_limit);
-  } else if (options.evaluations == 0) {
-    request.limits.seconds = kUsualSeconds;
-  }
-  request.limits.cancelled = &interrupted;
+  request.limits = search_limits(options, interrupted);
   if (options.progress) {
     request.progress = [](const placement::Progress& at) {
       std::fprintf(stderr, "optile: %8.2f s  %12.6g ms\n", at.seconds, at.cost);

@@ -21,6 +21,8 @@ base::Result<placement::Model> model_of(const PlaceOptions& options, const std::
 // The devices of the options, else of the graph's file.
 base::Result<placement::Cluster> cluster_of(const PlaceOptions& options,
                                             const placement::Model& model);
+// Not of strategies, which are no placement.
+placement::Objective objective_of(const PlaceOptions& options);
 base::Result<placement::Request> request_of(const PlaceOptions& options,
                                             const placement::Model& model,
                                             const placement::Cluster& cluster);

@@ -45,19 +45,23 @@ std::string padded(std::string text, std::size_t width) {
 
 }  // namespace
 
+nlohmann::json answer_fields(const Answer& answer, const std::string& objective) {
+  return {{"objective", objective},
+          {"cost", number(answer.cost)},
+          {"lower_bound", number(answer.lower_bound)},
+          {"gap", number(answer.gap())},
+          {"seconds", answer.seconds},
+          {"evaluations", answer.evaluations},
+          {"method", answer.method},
+          {"seed", answer.seed},
+          {"feasible", answer.feasible},
+          {"violation", answer.violation}};
+}
+
 std::string answer_json(const Answer& answer, const placement::Cluster& cluster,
                         const std::string& objective) {
-  Json json = {{"objective", objective},
-               {"cost", number(answer.cost)},
-               {"lower_bound", number(answer.lower_bound)},
-               {"gap", number(answer.gap())},
-               {"seconds", answer.seconds},
-               {"evaluations", answer.evaluations},
-               {"method", answer.method},
-               {"seed", answer.seed},
-               {"feasible", answer.feasible},
-               {"violation", answer.violation},
-               {"assignment", answer.assignment}};
+  Json json = answer_fields(answer, objective);
+  json["assignment"] = answer.assignment;
   for (const double load : answer.load) json["load"].push_back(number(load));
   for (const double bytes : answer.memory) json["memory"].push_back(number(bytes));
   for (const placement::Device& device : cluster.devices) json["devices"].push_back(device.name);

@@ -1,12 +1,16 @@
 // An answer as JSON and as a table that a person understands. Pure.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "placement/answer.h"
 #include "placement/cluster.h"
 
 namespace optile::cli {
+
+// What every answer tells, whatever was searched; a figure that is not finite is null.
+nlohmann::json answer_fields(const placement::Answer& answer, const std::string& objective);
 
 std::string answer_json(const placement::Answer& answer, const placement::Cluster& cluster,
                         const std::string& objective);

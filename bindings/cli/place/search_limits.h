@@ -1,4 +1,4 @@
-// How long a search of strategies may go on, by the options.
+// How long a search may go on, by the options.
 #pragma once
 
 #include <atomic>

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/place/refusal.h"
 #include "placement/tofu/networks.h"
 #include "placement/tofu/operator_parser.h"
 #include "placement/tofu/partition.h"
@@ -18,13 +19,7 @@ namespace {
 namespace tofu = placement::tofu;
 using Json = nlohmann::json;
 
-constexpr int kFailure = 125;
 constexpr double kGigabyte = 1e9;
-
-int refuse(const std::string& what) {
-  std::cerr << "optile: " << what << "\n";
-  return kFailure;
-}
 
 std::size_t at(int position) {
   return static_cast<std::size_t>(position);

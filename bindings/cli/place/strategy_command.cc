@@ -5,6 +5,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "bindings/cli/place/place_output.h"
+#include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
 #include "placement/answer.h"
 #include "placement/budget.h"
@@ -18,28 +20,13 @@ using placement::Answer;
 using placement::StrategyProblem;
 using Json = nlohmann::json;
 
-constexpr int kNotFeasible = 1;
-constexpr int kFailure = 125;
 // Progress is told this often, and with each better answer.
 constexpr double kTellEvery = 2;
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 std::string json_of(const Answer& answer, const StrategyProblem& problem) {
-  Json json = {{"objective", "strategy"},
-               {"cost", number(answer.cost)},
-               {"lower_bound", number(answer.lower_bound)},
-               {"gap", number(answer.gap())},
-               {"seconds", answer.seconds},
-               {"evaluations", answer.evaluations},
-               {"method", answer.method},
-               {"seed", answer.seed},
-               {"feasible", answer.feasible},
-               {"violation", answer.violation},
-               {"memory", answer.memory},
-               {"assignment", answer.assignment}};
+  Json json = answer_fields(answer, "strategy");
+  json["memory"] = answer.memory;
+  json["assignment"] = answer.assignment;
   if (problem.usage_limit) json["memory_limit"] = *problem.usage_limit;
   return json.dump() + "\n";
 }
@@ -82,20 +69,14 @@ void tell_progress(placement::StrategyRequest& request) {
 int place_strategies(const PlaceOptions& options, const std::string& text,
                      const std::atomic<bool>& interrupted) {
   const base::Result<StrategyProblem> problem = placement::read_iopddl(text);
-  if (!problem.ok()) {
-    std::cerr << "optile: " << options.graph << ": " << problem.message() << "\n";
-    return kFailure;
-  }
+  if (!problem.ok()) return refuse(options.graph + ": " + problem.message());
   placement::StrategyRequest request;
   request.method = options.method;
   request.seed = options.seed;
   if (options.progress) tell_progress(request);
   placement::Budget budget(search_limits(options, interrupted));
   const base::Result<Answer> answer = placement::solve_strategy(problem.value(), request, budget);
-  if (!answer.ok()) {
-    std::cerr << "optile: " << options.graph << ": " << answer.message() << "\n";
-    return kFailure;
-  }
+  if (!answer.ok()) return refuse(options.graph + ": " + answer.message());
   if (interrupted) std::cerr << "optile: interrupted; this is the best so far\n";
   if (options.json) {
     std::cout << json_of(answer.value(), problem.value());

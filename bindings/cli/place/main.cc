@@ -1,0 +1,25 @@
+// `optile-place`: what `optile` becomes for place, compare, parallelism and split.
+#include <iostream>
+
+#include "bindings/cli/options.h"
+#include "bindings/cli/place/compare_command.h"
+#include "bindings/cli/place/parallelism_command.h"
+#include "bindings/cli/place/place_command.h"
+#include "bindings/cli/place/refusal.h"
+#include "bindings/cli/place/split_command.h"
+
+int main(int argc, char** argv) {
+  using namespace optile::cli;
+  const auto parsed = parse_options({argv + 1, argv + argc});
+  if (!parsed.ok()) return refuse(parsed.message());
+  if (parsed.value().exit_code >= 0) {
+    std::cout << parsed.value().text;
+    return parsed.value().exit_code;
+  }
+  const Options& options = parsed.value().options;
+  if (options.verb == Verb::kPlace) return place_graph(options.place);
+  if (options.verb == Verb::kCompare) return compare_methods(options.compare);
+  if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
+  if (options.verb == Verb::kSplit) return split_operators(options.split);
+  return refuse("that is a command of optile, not of optile-place");
+}

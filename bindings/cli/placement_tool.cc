@@ -1,0 +1,30 @@
+#include "bindings/cli/placement_tool.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <iostream>
+
+#include "base/result.h"
+#include "bindings/cli/child_process.h"
+#include "bindings/cli/daemon_start.h"
+
+namespace optile::cli {
+
+bool is_about_placement(Verb verb) {
+  return verb == Verb::kPlace || verb == Verb::kCompare || verb == Verb::kParallelism ||
+         verb == Verb::kSplit;
+}
+
+int become_placement_tool(char** argv) {
+  const std::string tool = own_folder() + "/optile-place";
+  execv(tool.c_str(), argv);
+  std::cerr << "optile: "
+            << base::errno_error(tool + " cannot be started; build or install optile as a whole",
+                                 errno)
+                   .message
+            << "\n";
+  return kOwnFailure;
+}
+
+}  // namespace optile::cli
