@@ -10,6 +10,9 @@ them one after the other gives. Every round runs each way once, in an order that
 Ways: `recommended` (each with all cores and its own runtime), every static split of the cores
 (pinned, each program at the best setting found for so many cores), and `optile` (no setting at all;
 a daemon of its own, prepared by one run of all programs together).
+
+`--pause 2`: the first program waits two seconds after every two of work, as for data, so that
+demand changes; waiting counts.
 """
 
 from __future__ import annotations
@@ -253,12 +256,19 @@ def main(arguments: List[str]) -> int:
     parser.add_argument(
         "--prepare", type=float, default=90.0, help="seconds of optile's first run (default 90)"
     )
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="of the first program, in seconds (default: none)"
+    )
     parser.add_argument("--build", type=pathlib.Path, default=BUILD)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args(arguments)
     machine = settings.machine_description()
     blas = workload_run.checked_provider(options.blas)
     workloads = [workload_run.workload_in(options.build, name) for name in options.workloads]
+    if options.pause > 0:
+        if workloads[0].binary or options.workloads.count(options.workloads[0]) > 1:
+            raise RunError("--pause needs a first program in Python that is not among the others")
+        workloads[0] = replace(workloads[0], pause=options.pause)
     cores = settings.usable_cores()
     if not 2 <= len(workloads) <= cores:
         raise RunError(f"two to {cores} programs, one core each at least")
@@ -279,7 +289,8 @@ def main(arguments: List[str]) -> int:
             results = measure(ways, alone, workloads, options)
     static = [way.label for way in by_hand]
     workload_run.write_json(options.json, {
-        "kind": "together", "workloads": options.workloads, "blas": blas, "machine": machine,
+        "kind": "together", "workloads": options.workloads, "pause": options.pause, "blas": blas,
+        "machine": machine,
         "build": digest, "alone": chosen, "speedups": results.speedups,
         "progress": results.progress, "best_split": max(static, key=results.mean),
     })  # fmt: skip

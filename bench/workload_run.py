@@ -53,6 +53,7 @@ class Workload:
     name: str
     batch: Optional[int] = None
     binary: Optional[pathlib.Path] = None  # of a native one
+    pause: float = 0.0  # seconds, after every so many of work; not for native ones
 
     def command(self, steps: int, warmup: int, own_report: pathlib.Path) -> List[str]:
         words = [str(self.binary)]
@@ -60,6 +61,7 @@ class Workload:
             words = [blas_provider.PYTHON, str(blas_provider.WORKLOADS / f"{self.name}.py")]
         words += ["--steps", str(steps)]
         words += ["--warmup", str(warmup), "--json", str(own_report), "--quiet"]
+        words += ["--pause", f"{self.pause:g}"] if self.pause > 0 else []
         return words + (["--batch", str(self.batch)] if self.batch else [])
 
 

@@ -46,6 +46,7 @@ class Options:
     quiet: bool
     threads: Optional[int]
     seconds: Optional[float] = None
+    pause: float = 0.0
 
 
 class Trainer(Protocol):
@@ -158,6 +159,10 @@ def parse_options(name: str, default_batch: int, arguments: Optional[List[str]])
     parser.add_argument(
         "--seconds", type=float, help="end after this many of timed steps, whatever --steps says"
     )
+    parser.add_argument(
+        "--pause", type=float, default=0.0, metavar="SECONDS",
+        help="wait so long after every so many seconds of steps, as for data (default 0: never)",
+    )  # fmt: skip
     parsed = parser.parse_args(arguments)
     return Options(
         steps=parsed.steps,
@@ -168,6 +173,7 @@ def parse_options(name: str, default_batch: int, arguments: Optional[List[str]])
         quiet=parsed.quiet,
         threads=parsed.threads,
         seconds=parsed.seconds,
+        pause=parsed.pause,
     )
 
 
@@ -225,6 +231,7 @@ def main(
     seconds: List[float] = []
     ends: List[float] = []  # of timed steps, on the clock that all processes share
     total = sys.maxsize if options.seconds else options.warmup + options.steps
+    worked_since = time.monotonic()
     for index in range(total):
         start = time.perf_counter()
         loss = trainer.step(index)
@@ -236,6 +243,9 @@ def main(
         progress.show(index + 1, loss, elapsed, index < options.warmup)
         if options.seconds and ends and ends[-1] - ends[0] >= options.seconds:
             break
+        if options.pause > 0 and time.monotonic() - worked_since >= options.pause:
+            time.sleep(options.pause)
+            worked_since = time.monotonic()
 
     libraries = mapped_libraries()
     figures = trainer.final_figures() if isinstance(trainer, StepTrainer) else {}
