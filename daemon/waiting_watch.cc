@@ -11,24 +11,31 @@ using std::chrono::milliseconds;
 // Threads that look after something meanwhile use little; the kernel counts in steps of ten.
 constexpr milliseconds kCounted{10};
 constexpr int kTenth = 10;
-constexpr int kShort = 4;  // times the patience: so short a pause was not worth it
+constexpr milliseconds kWorthLending{240};  // a wait is, from so long on
 
 }  // namespace
 
 bool WaitingWatch::look(milliseconds now, uint64_t progress,
                         const std::function<std::optional<milliseconds>()>& busy) {
   if (works(now, progress, busy)) {
+    if (busy_then_) learn_from(now - quiet_since_);
     quiet_since_ = now;
     busy_then_.reset();
-    if (!std::exchange(waiting_, false)) return false;
-    const bool too_short = now - waits_since_ < kShort * patience_;
-    patience_ = too_short ? std::min(2 * patience_, kLongestPatience) : kPatience;
-    return true;
+    return std::exchange(waiting_, false);
   }
   if (waiting_ || now - quiet_since_ < patience_) return false;
   waiting_ = true;
-  waits_since_ = now;
   return true;
+}
+
+// A pause is judged by what it would have been worth to lend early in it, whether that was done or
+// not: else patience, once it has grown, would outlast the very pauses that could shorten it.
+void WaitingWatch::learn_from(milliseconds pause) {
+  if (pause >= kPatience + kWorthLending) {
+    patience_ = kPatience;
+  } else if (waiting_) {
+    patience_ = std::min(2 * patience_, kLongestPatience);
+  }
 }
 
 bool WaitingWatch::works(milliseconds now, uint64_t progress,

@@ -11,7 +11,8 @@ namespace optile::daemon {
 
 class WaitingWatch {
  public:
-  // Quiet for so long, it waits. Programs whose pauses end soon after that are given longer.
+  // Quiet for so long, it waits. Programs whose pauses end soon after that are given longer, until
+  // one of them lasts.
   static constexpr std::chrono::milliseconds kPatience{60};
   static constexpr std::chrono::milliseconds kLongestPatience{2000};
   // How often to look: at who works, and at who waits.
@@ -28,12 +29,12 @@ class WaitingWatch {
  private:
   bool works(std::chrono::milliseconds now, uint64_t progress,
              const std::function<std::optional<std::chrono::milliseconds>()>& busy);
+  void learn_from(std::chrono::milliseconds pause);
 
   bool waiting_ = false;
   uint64_t progress_ = 0;
   std::chrono::milliseconds quiet_since_{0};
   std::optional<std::chrono::milliseconds> busy_then_;  // when the quiet began
-  std::chrono::milliseconds waits_since_{0};
   std::chrono::milliseconds patience_ = kPatience;
 };
 

@@ -84,6 +84,25 @@ TEST_F(WaitingWatchTest, ShortPausesAreNotWorthIt) {
   }
 }
 
+TEST_F(WaitingWatchTest, LongPausesAreSeenAgainAfterManyShortOnes) {
+  for (int i = 0; i < 100; ++i) {
+    // A little longer each time than the patience that the ones before have led to.
+    for (const int pause : {100, 150, 200, 260, 290}) {
+      pass(milliseconds(50), true, 4);
+      pass(milliseconds(pause), false, 0);
+    }
+  }
+  // Two seconds of work, two seconds of waiting: the first may pass, the others are lent.
+  pass(milliseconds(2000), true, 4);
+  pass(milliseconds(2000), false, 0);
+  for (int i = 0; i < 3; ++i) {
+    pass(milliseconds(2000), true, 4);
+    pass(milliseconds(200), false, 0);
+    EXPECT_TRUE(watch_.waiting());
+    pass(milliseconds(1800), false, 0);
+  }
+}
+
 TEST_F(WaitingWatchTest, OneThatCannotBeAskedWorks) {
   gone_ = true;
   EXPECT_EQ(pass(milliseconds(1000), false, 0), 0);
