@@ -159,12 +159,14 @@ void Controller::tell_demands() {
     }
     const tuner::Standing seen = place.client->standing();
     const bool settled = seen.phase == tuner::Phase::kTuned;
-    double measured = 0;
-    if (settled && seen.tuned_steps >= kFewestLeasedSteps) {
-      measured = std::chrono::duration<double>(seen.tuned_step).count();
-    }
-    leases_->demand(id, place.client->step_seconds_by_cores(place.at_attach.cores), measured,
-                    settled);
+    // A program's first steps are slow for other reasons than its cores.
+    const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
+    const double measured =
+        settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
+    leases_->demand(
+        id,
+        known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
+        measured, settled);
   }
 }
 

@@ -45,19 +45,28 @@ void add_evidence(const OpSamples& samples, Case own, bool bounded, perfmodel::B
   }
 }
 
+// A program's first executions meet cold caches and memory that is not there yet.
+constexpr std::size_t kOutweighsEarlierRuns = 3;
+
 // What earlier runs measured counts for more than what is predicted from this one.
 void add_known_times(uint64_t key, const perfmodel::Profile& profile,
                      const std::vector<StoredTime>& times, std::vector<WidthEstimate>& estimates) {
-  const auto measured = [&](int width) {
-    return profile.find({width, perfmodel::Binding::kNone}) != nullptr;
+  const auto samples_at = [&](int width) {
+    const perfmodel::SampleSet* samples = profile.find({width, perfmodel::Binding::kNone});
+    return samples == nullptr ? 0 : samples->count();
   };
   std::vector<WidthEstimate> known;
   for (const StoredTime& time : times) {
-    if (time.key == key && !measured(time.width)) known.push_back({time.width, time.ns, 0});
+    if (time.key != key || samples_at(time.width) >= kOutweighsEarlierRuns) continue;
+    known.push_back({time.width, time.ns, 0});
   }
   if (known.empty()) return;
+  const std::size_t stored = known.size();
   for (const WidthEstimate& one : estimates) {
-    if (measured(one.width)) known.push_back(one);
+    const auto end = known.begin() + static_cast<std::ptrdiff_t>(stored);
+    const bool before = std::any_of(
+        known.begin(), end, [&](const WidthEstimate& other) { return other.width == one.width; });
+    if (samples_at(one.width) > 0 && !before) known.push_back(one);
   }
   std::sort(known.begin(), known.end(),
             [](const auto& a, const auto& b) { return a.width < b.width; });
@@ -177,11 +186,17 @@ std::vector<double> Session::State::step_seconds_by_cores(int most) const {
     ops_curve_ = {model_.get(), phase_, samples_, own_width_, ops_by_cores(most)};
   }
   std::vector<double> curve = ops_curve_.seconds;
-  // What passes outside ops stays as it is.
   const perfmodel::SampleSet& steps = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
-  const auto now = static_cast<std::size_t>(std::min(own_width_, most)) - 1;
-  const double outside = std::max(0.0, seconds(steps.median()) - curve[now]);
-  for (double& one : curve) one += outside;
+  const double measured = seconds(steps.median());
+  const double ops = curve[static_cast<std::size_t>(std::min(own_width_, most)) - 1];
+  if (measured >= ops) {
+    // What passes outside ops stays as it is.
+    for (double& one : curve) one += measured - ops;
+  } else if (measured > 0) {
+    // Ops are timed while they are watched, or were in an earlier run: where steps take less than
+    // they took together, other numbers of cores are not slower than measured either.
+    for (double& one : curve) one *= measured / ops;
+  }
   return curve;
 }
 

@@ -316,6 +316,27 @@ TEST(SessionBounds, WhatEarlierRunsMeasuredIsPartOfTheCurve) {
   EXPECT_NEAR(known[3], guessed[3], 0.0005);
 }
 
+// On a machine that was slower then, or beside a neighbour: the shape holds, the level does not.
+TEST(SessionBounds, WhatEarlierRunsMeasuredFollowsTheStepsOfThisOne) {
+  SessionOptions options = options_for(4);
+  options.stored = tuned_once(wide_program());
+  for (const double ops : {8.0, 6.0, 9.0}) {
+    const auto key = static_cast<uint64_t>(ops == 8.0 ? 1000 : ops == 6.0 ? 1001 : 1002);
+    for (const int width : {1, 2, 4}) {
+      options.stored->times.push_back({key, width, 2 * ops / width * kMs});
+    }
+  }
+  Session session(options);
+  SimulatedClient client(session, wide_program(), {});
+  client.run_steps(60);
+  ASSERT_TRUE(session.view().plan_replayed);
+  const std::vector<double> curve = session.step_seconds_by_cores(4);
+  ASSERT_EQ(curve.size(), 4u);
+  EXPECT_NEAR(curve[3], 0.023 / 4, 0.0005);
+  EXPECT_NEAR(curve[1], 2 * curve[3], 0.0005);
+  EXPECT_NEAR(curve[0], 4 * curve[3], 0.0005);
+}
+
 TEST(SessionObserves, AndChangesNothing) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
