@@ -76,8 +76,7 @@ class Controller {
   // Reads every client. To be called again after next_drain() while there are clients.
   void drain();
   std::chrono::milliseconds next_drain() const { return next_drain_; }
-  // Reads the budgets again, and who is stopped; to be called about once a second while there are
-  // clients.
+  // Reads the budgets again, and who is stopped; about once a second while there are clients.
   void refresh_budgets();
   // Whose cores can be lent meanwhile, and who wants them back; to be called again after
   // next_look(). nullopt: there is nobody to lend to.
@@ -158,6 +157,7 @@ class Controller {
   perfmodel::Budget leased(const Place& place) const;
   std::optional<std::vector<int>> binding_at_start(const perfmodel::Budget& at_attach) const;
   void lease_to(uint64_t id);
+  std::vector<LendingTrials::Worker> workers() const;
   base::Status check_bound(const LeaseWord& word) const;
   void keep_to_bounds();
   void say_again(uint64_t id);

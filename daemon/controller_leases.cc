@@ -238,22 +238,48 @@ std::optional<milliseconds> Controller::next_look() const {
 
 void Controller::look_for_waiting() {
   if (!leases_ || !busy_time_) return;
+  LendingTrials& lending = leases_->lending();
+  const auto tell = [this](uint64_t id, const std::vector<std::string>& known) {
+    for (const std::string& text : known) tell_of_lease(id, text);
+  };
   bool changed = false;
   for (auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
     const int pid = place.client->hello().pid;
-    const bool news = place.waiting.look(since_start(), place.client->progress(),
-                                         [this, pid] { return busy_time_(pid); });
-    if (!news) continue;
-    changed = true;
-    if (place.waiting.waiting()) {
+    const milliseconds now = since_start();
+    const bool news =
+        place.waiting.look(now, place.client->progress(), [this, pid] { return busy_time_(pid); });
+    const bool waits = place.waiting.waiting();
+    if (news && waits) {
+      if (!lending.begin(id, now, workers())) continue;
+      leases_->wait(id);
+    } else if (news) {
+      tell(id, lending.end(id, now, workers()));
+      leases_->wake(id);
+    } else if (waits && lending.held_long_enough(id, now)) {
+      tell(id, lending.release(id, now, workers()));
       leases_->wait(id);
     } else {
-      leases_->wake(id);
+      continue;
     }
+    changed = true;
   }
   if (changed) decide_leases();
   look_for_overlaps();
+}
+
+// Those whose pace says something: settled, and on cores of their own.
+std::vector<LendingTrials::Worker> Controller::workers() const {
+  std::vector<LendingTrials::Worker> found;
+  for (const auto& [id, place] : clients_) {
+    const bool whole = place.lease && !place.lease->units.empty() && !place.lease->shares;
+    if (!whole || place.waiting.waiting()) continue;
+    const bool settled =
+        place.client->fixed_team() > 0 || place.client->standing().phase == tuner::Phase::kTuned;
+    if (!settled) continue;
+    found.push_back({id, place.client->progress(), place.lease->cores, place.lease->lent});
+  }
+  return found;
 }
 
 void Controller::tell_of_lease(uint64_t client, const std::string& text) {

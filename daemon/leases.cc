@@ -87,6 +87,7 @@ double Leases::part_of(const LeaseParty& newcomer, double expected) const {
 
 void Leases::leave(uint64_t client) {
   if (clients_.erase(client) == 0) return;
+  lending_.forget(client);
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
   weigh();
   if (!table_.leave(client).ok()) return;
@@ -172,6 +173,7 @@ void Leases::tell_curves() {
     const int useful = static_cast<int>(best - client.progress.begin()) + 1;
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
     const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
+    (void)table_.borrows(id, lending_.borrows(id));
     (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
   }
 }

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "daemon/lease_weights.h"
+#include "daemon/lending_trials.h"
 #include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
@@ -70,6 +71,8 @@ class Leases {
   // It can use no core for now, and can again. Meanwhile its cores are lent; its masks stay.
   void wait(uint64_t client);
   void wake(uint64_t client);
+  // Whether that is tried for a while, and what came out.
+  LendingTrials& lending() { return lending_; }
 
   // Words of the user, by LeaseTable's rules and with its errors; the next decide() follows them.
   base::Status share(uint64_t client, double share);
@@ -152,6 +155,7 @@ class Leases {
   std::chrono::milliseconds load_read_{0};
   bool foreseen_ = false;  // so was load_
   UnmanagedCores unmanaged_;
+  LendingTrials lending_;
 };
 
 }  // namespace optile::daemon

@@ -311,8 +311,9 @@ void lend(const std::vector<Client>& clients, const AllocationProblem& problem,
     const int claim = allocation.shares[i].claim;
     // Who goes idle gives back first what was lent to it.
     const int held = demand.idle ? std::min(demand.used, claim) : demand.used;
+    const bool borrows = !demand.idle && demand.borrows;
     seats.push_back({&clients[i], !demand.idle, demand.idle ? 0 : claim,
-                     demand.idle ? claim : std::max(claim, clients[i].most), held, 0});
+                     borrows ? std::max(claim, clients[i].most) : claim, held, 0});
   }
   Division division(std::move(seats), problem.cores, problem.policy);
   const std::vector<Seat> divided = division.run();

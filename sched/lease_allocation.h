@@ -24,9 +24,10 @@ struct LeaseDemand {
   std::vector<double> progress;
   int floor = 1;  // cores it is owed while there are enough for everybody's floor
   int most = kNoLimit;
-  bool idle = false;  // waits and can use nothing now: keeps its claim, its cores may be lent
-  int claimed = 0;    // LeaseShare::claim of the last allocation; 0 for a newcomer
-  int used = 0;       // LeaseShare::cores of the last allocation
+  bool idle = false;    // waits and can use nothing now: keeps its claim, its cores may be lent
+  bool borrows = true;  // cores of others that wait
+  int claimed = 0;      // LeaseShare::claim of the last allocation; 0 for a newcomer
+  int used = 0;         // LeaseShare::cores of the last allocation
 };
 
 // When a change pays. The defaults are careful guesses, not measurements.

@@ -99,6 +99,14 @@ Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, 
   return {};
 }
 
+Status LeaseTable::borrows(ClientId id, bool whether) {
+  const auto client = find(id);
+  if (!client.ok()) return client.status();
+  if (std::exchange(client.value()->demand.borrows, whether) == whether) return {};
+  because(name(id) + (whether ? " may borrow again" : " gains nothing from lent cores"));
+  return {};
+}
+
 Status LeaseTable::wait(ClientId id) {
   const auto found = find(id);
   if (!found.ok()) return found.status();

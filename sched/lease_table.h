@@ -84,6 +84,7 @@ class LeaseTable {
   base::Status demand(ClientId id, std::vector<double> progress, int floor, int most);
   base::Status wait(ClientId id);  // can use nothing now
   base::Status wake(ClientId id);
+  base::Status borrows(ClientId id, bool whether);  // cores of those that wait; yes unless said
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
   base::Status set_budget(perfmodel::Budget budget);
   // What its share comes to beside the others', where that is not the share itself. With the event

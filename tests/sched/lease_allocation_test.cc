@@ -240,6 +240,23 @@ TEST(LeaseAllocation, WhatAWaitingClientHoldsIsLentAndComesBack) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
 }
 
+TEST(LeaseAllocation, WhoIsKnownToGainNothingByBorrowingIsLentNothing) {
+  AllocationProblem problem;
+  problem.cores = 6;
+  const std::vector<double> curve = {0.4, 0.7, 0.85, 0.95, 0.98, 1.0};
+  problem.demands = {demand(1, curve), demand(2, curve), demand(3, curve)};
+  problem.demands[0].borrows = false;
+  hold(problem, allocate(problem));
+  ASSERT_EQ(claims_of(allocate(problem)), (std::vector<int>{2, 2, 2}));
+  problem.demands[2].idle = true;
+  const Allocation allocation = allocate(problem);
+  EXPECT_EQ(allocation.shares[0].cores, 2);
+  EXPECT_EQ(allocation.shares[1].cores, 4);
+  hold(problem, allocation);
+  problem.demands[1].borrows = false;
+  EXPECT_EQ(allocate(problem).shares[1].cores, 2) << "it gives back what it has";
+}
+
 TEST(LeaseAllocation, NobodyBorrowsWhatItGainsNothingFrom) {
   AllocationProblem problem;
   problem.cores = 4;

@@ -1,0 +1,94 @@
+#include "daemon/lending_trials.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <utility>
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string verdict(uint64_t client, double gain, bool borrows) {
+  char text[120];
+  (void)std::snprintf(text, sizeof text, "client %llu gets %.2f times as much done with lent cores",
+                      static_cast<unsigned long long>(client), gain);
+  return std::string(text) + (borrows ? ": it borrows" : ": it borrows no more");
+}
+
+}  // namespace
+
+// On other cores of its own it may be another matter.
+LendingTrials::Record& LendingTrials::record_of(const Worker& worker) {
+  Record& record = records_[worker.client];
+  if (record.own_cores != worker.own_cores) record = Record{worker.own_cores, {}, {}, {}};
+  return record;
+}
+
+bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<Worker>& workers) {
+  pause_.reset();
+  waiters_.insert(waiter);
+  if (waiters_.size() > 1) return true;
+  Pause pause{waiter, now};
+  for (const Worker& worker : workers) {
+    pause.progress[worker.client] = worker.progress;
+    const Record& record = record_of(worker);
+    if (!record.borrows && record.lent.size() > record.held.size()) pause.lent = false;
+  }
+  pause_ = std::move(pause);
+  return pause_->lent;
+}
+
+std::vector<std::string> LendingTrials::end(uint64_t waiter, milliseconds now,
+                                            const std::vector<Worker>& workers) {
+  waiters_.erase(waiter);
+  return release(waiter, now, workers);
+}
+
+std::vector<std::string> LendingTrials::release(uint64_t waiter, milliseconds now,
+                                                const std::vector<Worker>& workers) {
+  std::vector<std::string> known;
+  const std::optional<Pause> pause = std::exchange(pause_, std::nullopt);
+  if (!pause || pause->waiter != waiter || now - pause->since < kShortest) return known;
+  const double passed = std::chrono::duration<double>(now - pause->since).count();
+  for (const Worker& worker : workers) {
+    const auto begun = pause->progress.find(worker.client);
+    Record& record = record_of(worker);
+    // One that was lent nothing has nothing to be compared with.
+    if (record.borrows || begun == pause->progress.end() || (worker.lent > 0) != pause->lent) {
+      continue;
+    }
+    std::vector<double>& paces = pause->lent ? record.lent : record.held;
+    paces.push_back(static_cast<double>(worker.progress - begun->second) / passed);
+    if (record.lent.size() < kPausesEach || record.held.size() < kPausesEach) continue;
+    const double held = median(record.held);
+    const double gain = held > 0 ? median(record.lent) / held : 1;
+    record.borrows = gain >= kLeastGain;
+    known.push_back(verdict(worker.client, gain, *record.borrows));
+  }
+  return known;
+}
+
+bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now) const {
+  return pause_ && !pause_->lent && pause_->waiter == waiter && now - pause_->since >= kLongestHeld;
+}
+
+bool LendingTrials::borrows(uint64_t client) const {
+  const auto found = records_.find(client);
+  return found == records_.end() || found->second.borrows.value_or(true);
+}
+
+void LendingTrials::forget(uint64_t client) {
+  records_.erase(client);
+  waiters_.erase(client);
+  if (pause_ && pause_->waiter == client) pause_.reset();
+}
+
+}  // namespace optile::daemon

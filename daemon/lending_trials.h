@@ -1,0 +1,68 @@
+// Whether a program gains from cores that another one lends it while that one waits. Its curve
+// cannot tell: wider teams for moments cost what they leave behind. So of the first pauses some
+// are lent and some are not, and what it got done in them is compared: ops begun a second, the
+// neighbour being quiet in both. Pure; the daemon's one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace optile::daemon {
+
+class LendingTrials {
+ public:
+  static constexpr std::size_t kPausesEach = 4;
+  // A pause that has been held back is lent after so long, and shorter ones are no measurement.
+  static constexpr std::chrono::milliseconds kLongestHeld{2000};
+  static constexpr std::chrono::milliseconds kShortest{300};
+  // What lent cores must bring; moving in and out costs the next steps of both.
+  static constexpr double kLeastGain = 1.05;
+
+  // One that works while another waits.
+  struct Worker {
+    uint64_t client = 0;
+    uint64_t progress = 0;  // ops begun
+    int own_cores = 0;
+    int lent = 0;  // to it, now
+  };
+
+  // `waiter` begins to wait. Whether its cores are to be lent at once; else after kLongestHeld.
+  bool begin(uint64_t waiter, std::chrono::milliseconds now, const std::vector<Worker>& workers);
+  // It works again; tells what is known from now on, for people.
+  std::vector<std::string> end(uint64_t waiter, std::chrono::milliseconds now,
+                               const std::vector<Worker>& workers);
+  // Its cores were held back, and are to be lent now; tells the same.
+  bool held_long_enough(uint64_t waiter, std::chrono::milliseconds now) const;
+  std::vector<std::string> release(uint64_t waiter, std::chrono::milliseconds now,
+                                   const std::vector<Worker>& workers);
+
+  // Whether it is to be lent anything; true until it is known better.
+  bool borrows(uint64_t client) const;
+  void forget(uint64_t client);
+
+ private:
+  struct Record {
+    int own_cores = 0;
+    std::vector<double> lent;  // ops a second, by pause
+    std::vector<double> held;
+    std::optional<bool> borrows = {};
+  };
+  struct Pause {
+    uint64_t waiter = 0;
+    std::chrono::milliseconds since{0};
+    bool lent = true;
+    std::map<uint64_t, uint64_t> progress = {};  // of the workers, at its begin
+  };
+  Record& record_of(const Worker& worker);
+
+  std::map<uint64_t, Record> records_;
+  std::optional<Pause> pause_;  // where exactly one waits
+  std::set<uint64_t> waiters_;
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,98 @@
+// Whether lent cores pay is measured: some pauses are lent, some are not.
+#include "daemon/lending_trials.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+using Workers = std::vector<LendingTrials::Worker>;
+
+constexpr uint64_t kWaiter = 1;
+constexpr uint64_t kWorker = 2;
+
+class LendingTrialsTest : public testing::Test {
+ protected:
+  Workers working(int lent) { return {{kWorker, ops_, own_, lent}}; }
+
+  // One pause of that length; ops begun in a second of it if cores are lent, and if not. Returns
+  // whether they were at once.
+  bool pause(uint64_t lent_pace, uint64_t held_pace, milliseconds time = milliseconds(1000)) {
+    const bool lent = trials_.begin(kWaiter, now_, working(0));
+    now_ += time;
+    const uint64_t pace = lent ? lent_pace : held_pace;
+    ops_ += pace * static_cast<uint64_t>(time.count()) / 1000;
+    const int cores = lent && trials_.borrows(kWorker) ? 2 : 0;
+    for (const std::string& text : trials_.end(kWaiter, now_, working(cores))) said_ += text;
+    now_ += milliseconds(1000);
+    ops_ += held_pace;
+    return lent;
+  }
+
+  LendingTrials trials_;
+  milliseconds now_{5000};
+  uint64_t ops_ = 0;
+  int own_ = 2;
+  std::string said_;
+};
+
+TEST_F(LendingTrialsTest, WhoGainsGoesOnBorrowing) {
+  EXPECT_TRUE(pause(130, 100)) << "the first is lent";
+  EXPECT_FALSE(pause(130, 100)) << "the second is compared with it";
+  for (int i = 0; i < 6; ++i) pause(130, 100);
+  EXPECT_TRUE(trials_.borrows(kWorker));
+  EXPECT_EQ(said_, "client 2 gets 1.30 times as much done with lent cores: it borrows");
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(pause(130, 100)) << "known now";
+}
+
+TEST_F(LendingTrialsTest, WhoGainsNothingBorrowsNoMore) {
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(trials_.borrows(kWorker));
+    pause(102, 100);
+  }
+  EXPECT_FALSE(trials_.borrows(kWorker));
+  EXPECT_EQ(said_, "client 2 gets 1.02 times as much done with lent cores: it borrows no more");
+}
+
+TEST_F(LendingTrialsTest, OnOtherCoresOfItsOwnItIsTriedAgain) {
+  for (int i = 0; i < 8; ++i) pause(90, 100);
+  ASSERT_FALSE(trials_.borrows(kWorker));
+  own_ = 1;
+  pause(90, 100);
+  EXPECT_TRUE(trials_.borrows(kWorker));
+}
+
+TEST_F(LendingTrialsTest, ShortPausesSayNothing) {
+  for (int i = 0; i < 50; ++i) pause(0, 100, milliseconds(200));
+  EXPECT_TRUE(trials_.borrows(kWorker));
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(LendingTrialsTest, NobodyIsHeldBackForLong) {
+  pause(130, 100);
+  ASSERT_FALSE(trials_.begin(kWaiter, now_, working(0)));
+  EXPECT_FALSE(trials_.held_long_enough(kWaiter, now_ + milliseconds(1900)));
+  now_ += LendingTrials::kLongestHeld;
+  EXPECT_TRUE(trials_.held_long_enough(kWaiter, now_));
+  trials_.release(kWaiter, now_, working(0));
+  EXPECT_FALSE(trials_.held_long_enough(kWaiter, now_)) << "once";
+  EXPECT_TRUE(trials_.end(kWaiter, now_ + milliseconds(900), working(2)).empty());
+}
+
+TEST_F(LendingTrialsTest, WhileSeveralWaitNothingIsCompared) {
+  pause(130, 100);
+  ASSERT_FALSE(trials_.begin(3, now_, working(0)));
+  EXPECT_TRUE(trials_.begin(kWaiter, now_, working(0)));
+  EXPECT_FALSE(trials_.held_long_enough(3, now_ + milliseconds(5000)));
+}
+
+TEST_F(LendingTrialsTest, OneThatLeftWaitsNoMore) {
+  pause(130, 100);
+  trials_.begin(3, now_, working(0));
+  trials_.forget(3);
+  EXPECT_FALSE(trials_.begin(kWaiter, now_, working(0))) << "the only one";
+}
+
+}  // namespace
+}  // namespace optile::daemon
