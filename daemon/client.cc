@@ -150,6 +150,7 @@ void Client::feed(const ClientHeader& header) {
   }
   if (main_issuer_.choose()) session_->on_issuer_changed();
   session_->on_progress(main_issuer_.ops_of_it(header.progress), header.steps);
+  session_->on_declared_steps(static_cast<uint32_t>(header.annotations));
   for (const ClientEvent& event : events) {
     if (event.counts) counts_.add(*event.counts);
     // Several threads' ops are no sequence, and only steps that the program declares are

@@ -68,6 +68,9 @@ void Session::on_issuer_changed() {
 void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   state_->on_progress(ops_begun, steps_begun);
 }
+void Session::on_declared_steps(uint32_t steps) {
+  state_->on_declared_steps(steps);
+}
 void Session::set_cases(std::vector<Case> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
 }

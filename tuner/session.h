@@ -93,6 +93,9 @@ class Session {
   // op events, and none of a step whose marker never comes again: this is how its session notices
   // that the program has turned to something else. `steps_begun` counts those unwatched as well.
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
+  // Steps that the program itself has declared since attach: from the first on they are the number
+  // of its steps, whatever repeats in the sequence of its ops.
+  void on_declared_steps(uint32_t steps);
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Case> cases, int cores);
   // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from

@@ -48,6 +48,7 @@ class Session::State {
   void on_step(const StepEvent& event);
   void on_issuer_changed();
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
+  void on_declared_steps(uint32_t steps) { declared_steps_ = steps; }
 
   // session_state.cc
   std::optional<PlanDraft> take_plan(uint64_t number);
@@ -218,6 +219,7 @@ class Session::State {
   uint32_t unwatched_steps_ = 0;  // before the latest step event
   uint32_t latest_step_ = 0;      // number of that event's step
   uint32_t steps_begun_ = 0;
+  uint32_t declared_steps_ = 0;  // by the program itself; 0 = it declares none
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0;  // in observe mode
   uint32_t counted_steps_ = 0;   // in which counters were read

@@ -83,7 +83,7 @@ SessionView Session::State::view(Detail detail) const {
                              ? steps_begun_ - latest_step_ - 1
                              : 0;
   view.unwatched_steps = unwatched_steps_ + since;
-  view.steps = steps_ + view.unwatched_steps;
+  view.steps = declared_steps_ > 0 ? declared_steps_ : steps_ + view.unwatched_steps;
   view.sampled_steps = sampled_steps_;
   view.samples = samples_;
   view.plan_replayed = replay_verified_;
