@@ -34,7 +34,9 @@ struct IssuingThread {
   uint32_t slot = 0;
   uint32_t tid = 0;
   // The open outermost op.
-  uint32_t depth = 0;  // ops open on this thread
+  uint32_t depth = 0;               // ops open on this thread
+  const void* outermost = nullptr;  // storage of the outermost op, where a jump may leave it open
+  bool awaits_runtime = false;      // nothing is steered yet: the next region in the op decides
   bool actuated = false;
   int own_width = 0;  // as the latest op found it; to be restored
   int effective_width = 0;

@@ -38,6 +38,9 @@ static_assert(sizeof(OpenOp) <= sizeof(optile_open_op), "an open op fits its sto
 
 enum OpenState : uint64_t { kIgnored = 0, kOutermost = 1, kNested = 2, kComposite = 3 };
 
+// Of a thread: what lies further off is no frame of its.
+constexpr uintptr_t kDeepestStack = uintptr_t{8} << 20;
+
 uint64_t declared_steps = 0;
 
 // Composites are looked through; what passes between the ops inside them is the framework's, and
@@ -319,6 +322,21 @@ void op_end(optile_open_op* open) {
   thread->depth = 0;
 }
 
+void close_what_was_left(IssuingThread& thread, const void* storage, const void* frame) {
+  const auto open = reinterpret_cast<uintptr_t>(thread.outermost);
+  const auto here = reinterpret_cast<uintptr_t>(frame);
+  if (thread.depth == 0 || open == 0) return;
+  if (thread.outermost != storage && (open >= here || here - open > kDeepestStack)) return;
+  leave_company(thread, ticks());
+  restore_width(thread);
+  thread.counts.on = 0;
+  thread.nested_open = 0;
+  thread.region_depth = 0;
+  thread.outermost = nullptr;
+  thread.awaits_runtime = false;
+  thread.depth = 0;
+}
+
 void declared_step() {
   if (environment().off || is_forked_child()) return;
   __atomic_fetch_add(&declared_steps, 1, __ATOMIC_RELAXED);
@@ -345,7 +363,3 @@ const optile_probe_api* probe_api() {
 }
 
 }  // namespace optile::preload
-
-extern "C" void optile_step() {
-  optile::preload::declared_step();
-}

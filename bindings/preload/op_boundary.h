@@ -9,6 +9,11 @@ namespace optile::preload {
 
 void op_begin(const optile_op_identity* identity, optile_open_op* open);
 void op_end(optile_open_op* open);
+// Something begins at `storage` while an op is open that a jump (longjmp) may have left without an
+// end: it has, if its storage begins anew, or lies on the stack deeper than where the thread is now
+// (`frame`, as near to the caller's as can be had). Then its width goes back and nothing is
+// recorded. Should the storage lie elsewhere and this be a mistake, the op only ends early.
+void close_what_was_left(IssuingThread& thread, const void* storage, const void* frame);
 int at_depth_0();
 int nested_wanted();
 void declared_step();

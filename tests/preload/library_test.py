@@ -21,7 +21,7 @@ EXPORTED = {
     "GOMP_parallel_reductions",
     "GOMP_parallel_sections",
     "_ZN2at15set_num_threadsEi",
-    "optile_step",
+    "optile_annotation_api_1",
 }
 
 

@@ -33,13 +33,14 @@ def _sees(*names: str) -> FrozenSet[str]:
 FOLDERS: Mapping[str, Folder] = {
     "base": Folder(0),
     "bindings/abi": Folder(0),
+    "bindings/annotate": Folder(0),
     "perfmodel": Folder(1, _sees("base")),
     "tuner": Folder(2, _sees("base", "perfmodel")),
     "sched": Folder(2, _sees("base", "perfmodel")),
     "placement": Folder(2, _sees("base", "perfmodel")),
     # Lives in other people's programs: of `base` only what needs nothing but libc.
     "bindings/preload": Folder(
-        2, _sees("bindings/abi"), _sees("base/cpu_counter.h", "base/hash.h")
+        2, _sees("bindings/abi", "bindings/annotate"), _sees("base/cpu_counter.h", "base/hash.h")
     ),
     "daemon": Folder(
         3, _sees("base", "bindings/abi", "perfmodel", "tuner", "sched", "placement")
@@ -78,6 +79,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("ATen/*", ("bindings/preload/torch/*",)),
     ("c10/*", ("bindings/preload/torch/*",)),
     ("torch/*", ("bindings/preload/torch/*",)),
+    ("optile/*", ()),  # our own, as annotated programs include it
     ("papi.h", ("bindings/preload/counters/papi_source.cc",)),
     # x86 is assumed nowhere else.
     ("x86intrin.h", ("base/cpu_counter.h",)),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "bindings/preload/annotations.h"
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/framework_watch.h"
@@ -110,6 +111,7 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
   trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
   IssuingThread* thread = known_issuing_thread();
+  if (thread != nullptr) close_what_was_left(*thread, &open_, this);
   // Inside an op some probe is at work already, and nobody rests.
   if (thread == nullptr || thread->depth == 0) {
     notice_framework(caller);
@@ -118,6 +120,7 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
     if (thread != nullptr && framework_probe_active()) follow_wait(*thread, nullptr);
   }
   if (thread != nullptr && thread->depth > 0) {
+    if (thread->awaits_runtime) region_in_op(*thread, caller);
     if (thread->region_depth++ == 0 && thread->times_regions) begin_ = ticks();
     thread_ = thread;
   } else if (!framework_probe_active() && !is_worker(caller)) {
@@ -151,14 +154,19 @@ void RegionScope::observe_alone(void (*body)(void*), const void* caller) {
   op_begin(&identity, &open_);
   IssuingThread* thread = known_issuing_thread();
   if (thread == nullptr) return;
+  if (thread->depth > 0) thread->outermost = &open_;
   follow_wait(*thread, caller);
   if (thread->regions_alone++ % kRegionsBetweenWidths == 0) publish_region_width(caller);
 }
 
 RegionScope::~RegionScope() {
   if (wrapped_) leave_trampoline();
-  if (alone_) op_end(&open_);
-  if (thread_ == nullptr) return;
+  if (alone_) {
+    IssuingThread* thread = known_issuing_thread();
+    if (thread != nullptr && thread->outermost == &open_) thread->outermost = nullptr;
+    op_end(&open_);
+  }
+  if (thread_ == nullptr || thread_->region_depth == 0) return;
   if (--thread_->region_depth == 0) {
     if (begin_ != 0) thread_->region_ticks += ticks() - begin_;
     ++thread_->regions;
