@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bindings/preload/environment.h"
+#include "bindings/preload/forked_child.h"
 #include "bindings/preload/hello.h"
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/life_word.h"
@@ -278,6 +279,7 @@ void after_fork_in_child() {
   // The daemon takes the hang-up of the connection as the parent's death: give up our copy.
   drop_line();
   __atomic_store_n(&due_ticks, UINT64_MAX, __ATOMIC_RELAXED);
+  settle_forked_child();
 }
 
 void finish_attaching() {

@@ -124,6 +124,24 @@ void read_units() {
   if (bytes < 0) memset(current.units, 0, sizeof current.units);
 }
 
+// The launcher said as many threads as it was granted cores itself. Where something between it and
+// this program (taskset, numactl, a job's script) has bound us to fewer, its word is corrected: for
+// runtimes that are loaded later by the variable, for one that has read it already by a call.
+void correct_launched_width() {
+  uint32_t units = 0;
+  for (const uint64_t word : current.units) {
+    units += static_cast<uint32_t>(__builtin_popcountll(word));
+  }
+  const bool launched = current.own_width_source == OPTILE_WIDTH_LAUNCHER;
+  if (!launched || units == 0 || units >= current.omp_num_threads) return;
+  current.omp_num_threads = units;
+  char text[16];
+  snprintf(text, sizeof text, "%u", units);
+  setenv("OMP_NUM_THREADS", text, 1);
+  void* set_width = dlsym(RTLD_NEXT, "omp_set_num_threads");
+  if (set_width != nullptr) reinterpret_cast<void (*)(int)>(set_width)(static_cast<int>(units));
+}
+
 // The bridge lies beside the shim unless it is said otherwise.
 void read_bridge_dir() {
   copy_text(current.bridge_dir, getenv("OPTILE_BRIDGE_DIR"));
@@ -173,6 +191,7 @@ bool may_steer() {
 __attribute__((constructor)) static void start() {
   read_units();
   read_environment();
+  if (!current.off) correct_launched_width();
 }
 
 }  // namespace optile::preload

@@ -1,7 +1,7 @@
-/* A host that is hard on whatever lives in it: a timer signal interrupts it all the time, its
- * handler opens a region's worth of nothing but reads the thread count, every descriptor above
- * standard error is closed under its guests, new ones take their numbers, and regions are left
- * with longjmp's cousin, thread cancellation. Its own descriptors must stay as they are. */
+/* A host that is hard on whatever lives in it: timer signals interrupt it all the time, a
+ * profiler's at 10 kHz among them, whose handler reads the thread count; every descriptor above
+ * standard error is closed under its guests, new ones take their numbers, and threads that open
+ * regions are cancelled. Its own descriptors must stay as they are. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <omp.h>
@@ -29,8 +29,11 @@ static void start_ticks(suseconds_t microseconds) {
   action.sa_handler = on_tick;
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, NULL);
+  sigaction(SIGPROF, &action, NULL);
   const struct itimerval interval = {{0, microseconds}, {0, microseconds}};
   setitimer(ITIMER_REAL, &interval, NULL);
+  const struct itimerval profiling = {{0, microseconds / 2}, {0, microseconds / 2}};
+  setitimer(ITIMER_PROF, &profiling, NULL);
 }
 
 static long region_sum(void) {

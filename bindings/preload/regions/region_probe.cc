@@ -8,6 +8,7 @@
 #include "bindings/preload/annotations.h"
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
+#include "bindings/preload/forked_child.h"
 #include "bindings/preload/framework_watch.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/op_counters.h"
@@ -110,6 +111,7 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
   trampoline_.function = body;
   trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
+  note_team(caller);
   IssuingThread* thread = known_issuing_thread();
   if (thread != nullptr) close_what_was_left(*thread, &open_, this);
   // Inside an op some probe is at work already, and nobody rests.

@@ -1,0 +1,99 @@
+"""What people do to their processes, and what optile must not change about it: forks, spawns,
+jumps, words about places, pools of workers. Each program runs untouched, under the bare shim and
+under the launcher; exit code and output are the same."""
+import os
+import unittest
+
+import harness
+from harness import PROGRAMS, PYTHON, SCRIPTS, blas, usable_cpus
+from test_programs import ProgramTest
+
+TWO_THREADS = {"OMP_NUM_THREADS": "2"}
+# Where teams have fewer cores than threads, spinning would take for ever.
+SLEEPING = {"OMP_WAIT_POLICY": "passive", **TWO_THREADS}
+
+
+class ForkedChildren(ProgramTest):
+    """A region in a forked child, where its parent had a team: GCC's runtime hangs there."""
+
+    def run_tuned(self, *options):
+        return self.space.launched([PROGRAMS / "fork_with_team"], *options, env=TWO_THREADS)
+
+    def test_a_child_does_not_wait_for_its_parents_team(self):
+        for options in ((), ("--openmp", "llvm"), ("--mode", "freeze")):
+            with self.subTest(options):
+                finished = self.run_tuned(*options)
+                self.assertEqual((0, "fork with a team: 5 children, 0 failures\n"),
+                                 (finished.code, finished.stdout), finished)
+
+    def test_without_a_daemon(self):
+        finished = self.space.preloaded([PROGRAMS / "fork_with_team"], TWO_THREADS)
+        self.assertEqual(0, finished.code, finished)
+
+    def test_who_is_only_observed_is_left_as_it_is(self):
+        command = [PROGRAMS / "fork_with_team", "bare"]
+        untouched = self.space.untouched(command, TWO_THREADS)
+        self.assertEqual("the child hung\n", untouched.stdout, untouched)
+        for mode in ("observe", "off"):
+            self.assert_same_run(untouched, self.space.launched(command, "--mode", mode,
+                                                                env=TWO_THREADS))
+
+
+class OtherWaysToBeginAndEnd(ProgramTest):
+    def test_vfork_spawn_system_and_exec(self):
+        self.assert_unharmed([PROGRAMS / "spawns"], TWO_THREADS)
+
+    def test_regions_left_by_a_jump(self):
+        self.assert_unharmed([PROGRAMS / "jumps"], TWO_THREADS)
+
+    def test_pools_of_workers(self):
+        for provider in ("openblas-pthread", "openblas-openmp"):
+            with self.subTest(provider):
+                env = {**blas(provider), **TWO_THREADS}
+                command = [PYTHON, SCRIPTS / "worker_pools.py"]
+                # A forked worker hangs under GCC's runtime: there is nothing to compare with.
+                if provider == "openblas-pthread":
+                    expected = self.space.untouched(command, env).stdout
+                    self.assert_same_run(self.space.untouched(command, env),
+                                         self.space.launched(command, "--mode", "observe", env=env))
+                finished = self.space.launched(command, env=env)
+                self.assertEqual((0, expected), (finished.code, finished.stdout), finished)
+
+    def test_children_that_open_no_region_never_attach(self):
+        self.space.start_daemon()
+        finished = self.space.launched(
+            ["sh", "-c", f"for i in 1 2 3; do /bin/true; done; {PYTHON} -c pass; "
+             f"{PROGRAMS / 'own_width'}"], env=TWO_THREADS)
+        self.assertEqual(0, finished.code, finished)
+        metrics = self.space.ask("metrics")
+        self.assertRegex(metrics.stdout, r"(?m)^optile_clients_attached_total 1$", metrics)
+
+
+class WordsAboutPlaces(ProgramTest):
+    """What the user says about where threads run is where they run."""
+
+    def test_places_of_the_runtime(self):
+        last = max(os.sched_getaffinity(0))
+        for word in ({"OMP_PROC_BIND": "true"}, {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"},
+                     {"GOMP_CPU_AFFINITY": f"{last}"}):
+            with self.subTest(word):
+                self.assert_unharmed([PROGRAMS / "masks"], {**word, **SLEEPING})
+
+    def test_affinity_of_llvms_runtime(self):
+        runtime = harness.library_folder() / "libomp.so.5"
+        self.assertTrue(runtime.exists(), f"{runtime} is missing: install Debian's libomp5-14")
+        self.assert_unharmed([PROGRAMS / "masks"], {
+            "KMP_AFFINITY": "compact", "LD_PRELOAD": str(runtime), **SLEEPING})
+
+    @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to be kept out of")
+    def test_taskset(self):
+        unit = str(max(os.sched_getaffinity(0)))
+        for words in (SLEEPING, {"OMP_WAIT_POLICY": "passive"}):
+            with self.subTest(words):
+                self.assert_unharmed(["taskset", "-c", unit, PROGRAMS / "masks"], words)
+        finished = self.space.launched(["taskset", "-c", unit, PROGRAMS / "masks"])
+        self.assertIn(f"  0: {unit}\n", finished.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
