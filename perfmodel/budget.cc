@@ -39,8 +39,9 @@ std::set<int> allowed_units(const BudgetSources& sources) {
   return {cpus.begin(), cpus.end()};
 }
 
-// Lines of /proc/PID/cgroup: "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1).
-std::vector<CgroupPath> cpu_cgroups(const BudgetSources& sources) {
+// Lines of /proc/PID/cgroup: "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1). `wanted`: the v1
+// controller that is looked for.
+std::vector<CgroupPath> cgroups_of(const BudgetSources& sources, const std::string& wanted) {
   std::vector<CgroupPath> groups;
   std::istringstream lines(read_text_file(proc_folder(sources) + "/cgroup").value_or(""));
   for (std::string line; std::getline(lines, line);) {
@@ -56,8 +57,8 @@ std::vector<CgroupPath> cpu_cgroups(const BudgetSources& sources) {
     }
     std::istringstream names(controllers);
     for (std::string name; std::getline(names, name, ',');) {
-      if (name != "cpu") continue;
-      groups.push_back({"/sys/fs/cgroup/cpu", path, false});
+      if (name != wanted) continue;
+      groups.push_back({"/sys/fs/cgroup/" + wanted, path, false});
       groups.push_back({"/sys/fs/cgroup/" + controllers, path, false});
     }
   }
@@ -86,21 +87,41 @@ std::optional<double> quota_in(const std::string& folder, bool unified) {
   return granted(quota, period);
 }
 
+// The folder of a group and those above it, up to the mount.
+std::vector<std::string> levels(const BudgetSources& sources, const CgroupPath& group) {
+  std::vector<std::string> folders;
+  for (std::string path = group.path;;) {
+    folders.push_back(sources.root + group.mount + path);
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos || path.empty()) return folders;
+    path.resize(slash);
+  }
+}
+
 // Every level counts, up to the root of the mount: a parent's quota binds its children too. Inside
 // a container the path that /proc names may not exist below the mount; the mount itself then does.
 double smallest_quota(const BudgetSources& sources) {
   double smallest = 0;
-  for (const CgroupPath& group : cpu_cgroups(sources)) {
-    for (std::string path = group.path;;) {
-      const std::optional<double> quota =
-          quota_in(sources.root + group.mount + path, group.unified);
+  for (const CgroupPath& group : cgroups_of(sources, "cpu")) {
+    for (const std::string& folder : levels(sources, group)) {
+      const std::optional<double> quota = quota_in(folder, group.unified);
       if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
-      const std::size_t slash = path.rfind('/');
-      if (slash == std::string::npos || path.empty()) break;
-      path.resize(slash);
     }
   }
   return smallest;
+}
+
+// The kernel has worked the levels above into it already; groups that have no such file use their
+// parent's.
+std::vector<int> effective_cpuset(const BudgetSources& sources) {
+  for (const CgroupPath& group : cgroups_of(sources, "cpuset")) {
+    const char* file = group.unified ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus";
+    for (const std::string& folder : levels(sources, group)) {
+      std::vector<int> units = base::parse_cpu_list(read_text_file(folder + file).value_or(""));
+      if (!units.empty()) return units;
+    }
+  }
+  return {};
 }
 
 std::set<int> online_units(const BudgetSources& sources) {
@@ -131,6 +152,7 @@ Budget read_budget(const Machine& machine, const BudgetSources& sources) {
   if (cut_by_cpuset) budget.limited_by = "cpuset";
   std::sort(budget.units.begin(), budget.units.end());
   budget.cores = std::max(1, static_cast<int>(cores.size()));
+  budget.cpuset = effective_cpuset(sources);
   budget.quota_cores = smallest_quota(sources);
   if (budget.quota_cores > 0) {
     const int whole = std::max(1, static_cast<int>(std::ceil(budget.quota_cores - 1e-9)));

@@ -11,8 +11,9 @@
 namespace optile::perfmodel {
 
 struct Budget {
-  std::vector<int> units;    // os indices that are online and allowed, ascending
-  int cores = 1;             // whole cores among them, at most ceil(quota), at least 1
+  std::vector<int> units;   // os indices that are online and allowed, ascending
+  std::vector<int> cpuset;  // of its control group, whatever masks its threads have; none = no word
+  int cores = 1;            // whole cores among them, at most ceil(quota), at least 1
   double quota_cores = 0.0;  // smallest cgroup v1/v2 quota on the way up; 0 = none
   std::string limited_by;    // "cpuset", "quota", "online", or "" when nothing limits
 

@@ -79,6 +79,62 @@ TEST_F(BudgetTest, AQuotaThatNoMachineCouldUseUpIsNone) {
   }
 }
 
+// A node with 192 processing units whose pod has a limit of eight cores: nothing in the pod's own
+// folders limits, and its threads may run anywhere.
+TEST_F(BudgetTest, APodOfEightCoresOnANodeOf192Units) {
+  machine_ = make_machine_source("pack:2 l3:4 core:12 pu:2")->read().value();
+  ASSERT_EQ(machine_.units.size(), 192u);
+  write("sys/devices/system/cpu/online", "0-191\n");
+  allow("0-191");
+  const std::string pods = "kubepods.slice/kubepods-burstable.slice";
+  write("proc/self/cgroup", "0::/" + pods + "/pod1.slice/container\n");
+  write("sys/fs/cgroup/" + pods + "/pod1.slice/container/cpu.max", "max 100000\n");
+  write("sys/fs/cgroup/" + pods + "/pod1.slice/cpu.max", "800000 100000\n");
+  write("sys/fs/cgroup/" + pods + "/cpu.max", "9600000 100000\n");
+  EXPECT_EQ(budget().cores, 8);
+  EXPECT_EQ(budget().units.size(), 192u);
+  EXPECT_EQ(budget().limited_by, "quota");
+}
+
+TEST_F(BudgetTest, VersionOneQuotaOfTwoAndAHalfCoresAboveTheProcess) {
+  write("proc/self/cgroup", "7:cpuset:/pod/container\n4:cpu,cpuacct:/pod/container\n");
+  write("sys/fs/cgroup/cpu,cpuacct/pod/container/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu,cpuacct/pod/container/cpu.cfs_period_us", "100000\n");
+  write("sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_quota_us", "250000\n");
+  write("sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(budget().quota_cores, 2.5);
+  EXPECT_EQ(budget().cores, 3);
+}
+
+TEST_F(BudgetTest, ACpusetShrinksAndGrowsBack) {
+  write("proc/self/cgroup", "0::/pod/container\n");
+  write("sys/fs/cgroup/pod/cpuset.cpus.effective", "0-15\n");
+  EXPECT_EQ(budget().cpuset.size(), 16u);
+  allow("0-3");
+  write("sys/fs/cgroup/pod/cpuset.cpus.effective", "0-3\n");
+  EXPECT_EQ(budget().cores, 2);
+  EXPECT_EQ(budget().cpuset, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(budget().limited_by, "cpuset");
+  allow("0-15");
+  write("sys/fs/cgroup/pod/cpuset.cpus.effective", "0-15\n");
+  EXPECT_EQ(budget().cores, 8);
+  EXPECT_EQ(budget().limited_by, "");
+}
+
+// A mask is not the cpuset: whoever set the mask can widen it again.
+TEST_F(BudgetTest, TheCpusetIsKnownUnderANarrowMask) {
+  allow("2-3");
+  write("proc/self/cgroup", "3:cpuset:/docker/abc\n");
+  write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n");  // a container's own root
+  EXPECT_EQ(budget().cpuset, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(budget().units, (std::vector<int>{2, 3}));
+}
+
+TEST_F(BudgetTest, WithoutACpusetThereIsNoWordOnIt) {
+  write("proc/self/cgroup", "0::/user.slice\n");
+  EXPECT_TRUE(budget().cpuset.empty());
+}
+
 TEST_F(BudgetTest, OfflineUnitsAreNotCounted) {
   write("sys/devices/system/cpu/online", "0-7\n");
   EXPECT_EQ(budget().cores, 4);
