@@ -1,4 +1,5 @@
 #include "placement/import/importer.h"
+#include "placement/import/json_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -157,6 +158,15 @@ TEST(Import, SaysWhereAFileIsWrong) {
   EXPECT_THAT(refusal(profile + "\tnode2 -- node1\n"), HasSubstr("cycle"));
   EXPECT_THAT(refusal(profile + "\tnode2 -- node3\n"), HasSubstr("line 4: no node node3"));
   EXPECT_THAT(refusal(with(profile, "=1.5", "=-1.5")), HasSubstr("line 1: backward_compute_time"));
+}
+
+// Depth is counted outside of texts; 65 brackets are one too many.
+TEST(Import, RefusesDeepNesting) {
+  EXPECT_TRUE(parse_json(std::string(65, '[') + std::string(65, ']')).ok());
+  EXPECT_THAT(parse_json(std::string(66, '[') + std::string(66, ']')).message(),
+              HasSubstr("64 deep"));
+  EXPECT_THAT(parse_json(std::string(1'000'000, '[')).message(), HasSubstr("64 deep"));
+  EXPECT_TRUE(parse_json("[\"\\\"" + std::string(500, '[') + "\", 1]").ok());
 }
 
 TEST(Import, UnpacksAndNoticesTruncation) {
