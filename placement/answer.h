@@ -23,6 +23,8 @@ struct Answer {
   // load, latency, step: the device of each node of the graph, in its order. strategy: the
   // strategy of each node.
   std::vector<std::int32_t> assignment;
+  // Nodes that are not where they were, where a placement was to be kept; else negative.
+  std::int64_t moved = -1;
   bool feasible = false;
   std::string violation;  // why it is not feasible, for people
 

@@ -19,6 +19,17 @@ base::Result<Answer> place_by_objective(const Graph& graph, const Cluster& clust
   return place_step(graph, cluster, request, budget);
 }
 
+void count_moves(const Request& request, Answer& answer) {
+  answer.moved = 0;
+  for (std::size_t i = 0; i < request.kept.size(); ++i) {
+    if (request.kept[i] >= 0 && request.kept[i] != answer.assignment[i]) ++answer.moved;
+  }
+  if (static_cast<std::uint64_t>(answer.moved) <= request.most_moved || !answer.feasible) return;
+  answer.feasible = false;
+  answer.violation = std::to_string(answer.moved) + " nodes move and only " +
+                     std::to_string(request.most_moved) + " may";
+}
+
 }  // namespace
 
 std::vector<std::string> methods_of(Objective objective) {
@@ -36,6 +47,10 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
     return base::Error{base::ErrorKind::kInvalid, "there is no method " + request.method +
                                                       " for this objective; there are " + known};
   }
+  if (!request.kept.empty() && request.method != "auto") {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "only the method auto starts from an earlier placement"};
+  }
   Budget budget(request.limits);
   base::Result<Answer> answer = place_by_objective(graph, cluster, request, budget);
   if (!answer.ok()) return answer;
@@ -43,6 +58,7 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
   answer.value().seed = request.seed;
   answer.value().seconds = budget.seconds();
   answer.value().evaluations = budget.evaluations();
+  if (!request.kept.empty()) count_moves(request, answer.value());
   return answer;
 }
 

@@ -35,6 +35,10 @@ struct Request {
   StepLinks links = StepLinks::kEdge;  // of the objective `step`
   double op_ms = 0;                    // added to each node's time in a step
   std::vector<DeviceId> expert;        // the device of each node, for the method `expert`
+  // Of `auto`, which then starts from there: the device that each node was on, -1 for one that is
+  // new; and how many nodes may end elsewhere than they were.
+  std::vector<DeviceId> kept;
+  std::uint64_t most_moved = 0;
   std::function<void(const Progress&)> progress;  // may be empty
 };
 
@@ -42,7 +46,8 @@ struct Request {
 std::vector<std::string> methods_of(Objective objective);
 
 // kInvalid for an unknown method or one that lacks something; an answer that is not feasible says
-// why in it. The same request with a limit on evaluations and none on time gives the same answer.
+// why in it; one of more than `most_moved` nodes is not feasible. The same request with a limit on
+// evaluations and none on time gives the same answer.
 base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Request& request);
 
 }  // namespace optile::placement

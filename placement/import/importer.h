@@ -31,4 +31,9 @@ base::Result<Cluster> read_cluster(std::string_view text);
 base::Result<std::vector<DeviceId>> read_assignment(std::string_view text, const Model& model,
                                                     const Cluster& cluster);
 
+// What `optile place --json` printed for a graph that has changed since: the device of each node
+// by the names of both, -1 for a node that is new and for one whose device is gone.
+base::Result<std::vector<DeviceId>> read_earlier_answer(std::string_view text, const Graph& graph,
+                                                        const Cluster& cluster);
+
 }  // namespace optile::placement

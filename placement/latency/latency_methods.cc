@@ -57,7 +57,7 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
     return partition_by_name(graph, units, cluster, request, budget);
   }
   const Neighbours neighbours(units);
-  SearchSpace space{units, neighbours, unit_order(graph, units), {}};
+  SearchSpace space{units, neighbours, unit_order(graph, units), {}, {}};
   bool has_cpu = false;
   for (DeviceId d = 0; d < cluster.size(); ++d) {
     const bool cpu = cluster.device(d).kind == DeviceKind::kCpu;
@@ -65,6 +65,8 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
     if (!cpu || !has_cpu) space.devices.push_back(d);
     has_cpu = has_cpu || cpu;
   }
+  const CostModelMaker make = [&] { return latency_model(graph, cluster, units); };
+  if (!request.kept.empty()) return search_kept(space, make, request, budget);
   std::vector<UnitAssignment> starts;
   if (request.method == "auto") starts.push_back(greedy(graph, cluster, units, budget));
   DeviceId rest = space.devices.front();
@@ -77,7 +79,6 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
     starts.push_back(filled(units, cluster, branch_order(graph, units), 0, 1));
     starts.push_back(in_blocks(units, cluster, space.order));
   }
-  const CostModelMaker make = [&] { return latency_model(graph, cluster, units); };
   return search(space, make, starts, request, budget).assignment;
 }
 

@@ -12,6 +12,8 @@ constexpr double kExcessPrice = 4;  // of memory beyond a cap, in costs of the s
 constexpr int kMovesPerLook = 256;  // at the temperature
 constexpr int kMovesPerRecount = 1 << 20;
 constexpr int kLargestGroup = 24;
+// Of all moves that a kept placement allows: those that gain nothing are taken back.
+constexpr double kMovesPrice = 1e-3;
 constexpr double kImproves = 1e-12;
 // Of the scale: its powers would only be denormal numbers, which are slow.
 constexpr double kNothing = 0.01;
@@ -19,9 +21,12 @@ constexpr double kNothing = 0.01;
 }  // namespace
 
 LoadAnnealing::LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours,
-                             std::vector<DeviceId> start, std::uint64_t seed)
+                             const Kept& kept, std::vector<DeviceId> start, std::uint64_t seed)
     : problem_(&problem),
       neighbours_(&neighbours),
+      kept_(&kept),
+      moved_(kept.moved(start)),
+      move_price_(kept.most() > 0 ? kMovesPrice / static_cast<double>(kept.most()) : 0),
       state_(problem, start),
       random_(seed),
       best_cost_(std::numeric_limits<double>::infinity()),
@@ -30,17 +35,25 @@ LoadAnnealing::LoadAnnealing(const LoadProblem& problem, const Neighbours& neigh
   note();
 }
 
-void LoadAnnealing::restart(const std::vector<DeviceId>& assignment) {
-  state_ = LoadState(*problem_, assignment);
-  note();
-}
-
 void LoadAnnealing::note() {
   const double cost = state_.cost();
   if (cost >= best_cost_ * (1 - kImproves) || !state_.feasible()) return;
   best_cost_ = cost;
-  best_ = state_.assignment();
   found_ = true;
+  if (since_best_.size() < best_.size()) {
+    for (const UnitId unit : since_best_) {
+      best_[static_cast<std::size_t>(unit)] = state_.device(unit);
+    }
+  } else {
+    best_ = state_.assignment();
+  }
+  since_best_.clear();
+}
+
+void LoadAnnealing::apply(UnitId unit, DeviceId to) {
+  moved_ += kept_->change(unit, state_.device(unit), to);
+  state_.move(unit, to);
+  if (since_best_.size() < best_.size()) since_best_.push_back(unit);
 }
 
 double LoadAnnealing::power(double load) const {
@@ -58,7 +71,8 @@ double LoadAnnealing::root(double sum) const {
 double LoadAnnealing::energy() const {
   double sum = 0;
   for (const double load : state_.load()) sum += power(load);
-  return root(sum) + kExcessPrice * scale_ * state_.excess();
+  return root(sum) + kExcessPrice * scale_ * state_.excess() +
+         move_price_ * scale_ * static_cast<double>(moved_);
 }
 
 double LoadAnnealing::probed_energy(UnitId unit, DeviceId to) const {
@@ -66,7 +80,9 @@ double LoadAnnealing::probed_energy(UnitId unit, DeviceId to) const {
   const std::vector<double>& load = state_.load();
   const std::vector<double>& changes = state_.changes();
   for (std::size_t d = 0; d < load.size(); ++d) sum += power(load[d] + changes[d]);
-  return root(sum) + kExcessPrice * scale_ * state_.probed_excess(unit, to);
+  const std::int64_t moved = moved_ + kept_->change(unit, state_.device(unit), to);
+  return root(sum) + kExcessPrice * scale_ * state_.probed_excess(unit, to) +
+         move_price_ * scale_ * static_cast<double>(moved);
 }
 
 bool LoadAnnealing::allowed(UnitId unit, DeviceId to) const {
@@ -95,11 +111,12 @@ void LoadAnnealing::single(Budget& budget) {
   const UnitId unit = random_.below(problem_->units.size());
   const DeviceId to = pick_target(unit);
   if (to == state_.device(unit) || !allowed(unit, to)) return;
+  if (!keeps(kept_->change(unit, state_.device(unit), to))) return;
   budget.count();
   state_.probe(unit, to);
   const double after = probed_energy(unit, to);
   if (!accept(after - energy_)) return;
-  state_.move(unit, to);
+  apply(unit, to);
   energy_ = after;
   note();
 }
@@ -112,7 +129,7 @@ void LoadAnnealing::settle(double before, Budget& budget) {
     note();
     return;
   }
-  for (std::size_t i = 0; i < group_.size(); ++i) state_.move(group_[i], homes_[i]);
+  for (std::size_t i = 0; i < group_.size(); ++i) apply(group_[i], homes_[i]);
   energy_ = before;
 }
 
@@ -122,10 +139,11 @@ void LoadAnnealing::swap(Budget& budget) {
   const DeviceId home = state_.device(one);
   const DeviceId there = state_.device(other);
   if (home == there || !allowed(one, there) || !allowed(other, home)) return;
+  if (!keeps(kept_->change(one, home, there) + kept_->change(other, there, home))) return;
   group_.assign({one, other});
   homes_.assign({home, there});
-  state_.move(one, there);
-  state_.move(other, home);
+  apply(one, there);
+  apply(other, home);
   settle(energy_, budget);
 }
 
@@ -160,8 +178,12 @@ void LoadAnnealing::group(Budget& budget) {
   if (to == state_.device(unit)) return;
   std::erase_if(group_, [&](UnitId one) { return !allowed(one, to); });
   if (group_.empty()) return;
-  homes_.assign(group_.size(), state_.device(group_.front()));
-  for (const UnitId one : group_) state_.move(one, to);
+  const DeviceId home = state_.device(group_.front());
+  std::int64_t more = 0;
+  for (const UnitId one : group_) more += kept_->change(one, home, to);
+  if (!keeps(more)) return;
+  homes_.assign(group_.size(), home);
+  for (const UnitId one : group_) apply(one, to);
   settle(energy_, budget);
 }
 
@@ -206,6 +228,7 @@ void LoadAnnealing::descend(Budget& budget) {
       double lowest = energy_ * (1 - kImproves);
       for (DeviceId to = 0; to < problem_->cluster.size(); ++to) {
         if (to == state_.device(unit) || !allowed(unit, to)) continue;
+        if (!keeps(kept_->change(unit, state_.device(unit), to))) continue;
         budget.count();
         state_.probe(unit, to);
         const double after = probed_energy(unit, to);
@@ -214,7 +237,7 @@ void LoadAnnealing::descend(Budget& budget) {
         best = to;
       }
       if (best == state_.device(unit)) continue;
-      state_.move(unit, best);
+      apply(unit, best);
       energy_ = lowest;
       better = true;
       note();

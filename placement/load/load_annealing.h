@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "placement/budget.h"
+#include "placement/kept.h"
 #include "placement/load/load_state.h"
 #include "placement/neighbours.h"
 #include "placement/random.h"
@@ -19,7 +20,8 @@ struct LoadCooling {
 
 class LoadAnnealing {
  public:
-  LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours,
+  // The start has to hold what `kept` allows, and so does then whatever is found.
+  LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours, const Kept& kept,
                 std::vector<DeviceId> start, std::uint64_t seed);
 
   // From the state as it is, until the budget is spent; counts each candidate there.
@@ -31,7 +33,8 @@ class LoadAnnealing {
   double best_cost() const { return best_cost_; }
   // The best feasible one; the start where there was none.
   const std::vector<DeviceId>& best() const { return best_; }
-  void restart(const std::vector<DeviceId>& assignment);
+  // Where it stands, feasible or not.
+  const std::vector<DeviceId>& last() const { return state_.assignment(); }
 
  private:
   double energy() const;
@@ -39,6 +42,10 @@ class LoadAnnealing {
   double power(double load) const;
   double root(double sum) const;
   bool allowed(UnitId unit, DeviceId to) const;
+  bool keeps(std::int64_t more_moved) const {
+    return more_moved <= 0 || moved_ + more_moved <= kept_->most();
+  }
+  void apply(UnitId unit, DeviceId to);
   DeviceId pick_target(UnitId unit);
   bool accept(double difference);
   void single(Budget& budget);
@@ -50,6 +57,9 @@ class LoadAnnealing {
 
   const LoadProblem* problem_;
   const Neighbours* neighbours_;
+  const Kept* kept_;
+  std::int64_t moved_ = 0;  // nodes that are not where they were
+  double move_price_ = 0;   // of one of them, in the scale
   LoadState state_;
   Random random_;
   int doublings_ = 4;
@@ -59,6 +69,7 @@ class LoadAnnealing {
   bool found_ = false;
   double best_cost_ = 0;
   std::vector<DeviceId> best_;
+  std::vector<UnitId> since_best_;  // what has moved, as long as that is less than all
   std::vector<UnitId> group_;
   std::vector<DeviceId> homes_;  // of the group, before it moved
   std::vector<int> in_group_;

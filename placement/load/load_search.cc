@@ -12,6 +12,8 @@ namespace optile::placement {
 namespace {
 
 constexpr int kChains = 4;
+constexpr int kRounds = 3;
+constexpr int kLarge = 10'000;       // units, to be searched close to the starts
 constexpr int kLongestChain = 1200;  // units, for the quadratic program over a chain
 constexpr std::size_t kMostIdeals = 300'000;
 constexpr double kSeedPart = 0.3;  // of time and evaluations, at most, for the starts
@@ -71,10 +73,16 @@ struct Chain {
   std::uint64_t seed = 0;
 };
 
+// What all chains have in common.
+struct Searched {
+  const LoadProblem& problem;
+  const Neighbours& neighbours;
+  const Kept& kept;
+};
+
 // Runs the chains, each on a thread of its own, and returns their ends in the same order.
-std::vector<Candidate> run_chains(const LoadProblem& problem, const Neighbours& neighbours,
-                                  const std::vector<Chain>& chains, double time, BestSoFar& best,
-                                  Budget& budget) {
+std::vector<Candidate> run_chains(const Searched& searched, const std::vector<Chain>& chains,
+                                  double time, BestSoFar& best, Budget& budget) {
   std::vector<Candidate> ends(chains.size());
   std::vector<Budget> budgets;
   for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -83,7 +91,8 @@ std::vector<Candidate> run_chains(const LoadProblem& problem, const Neighbours& 
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < chains.size(); ++i) {
     threads.emplace_back([&, i] {
-      LoadAnnealing annealing(problem, neighbours, chains[i].start, chains[i].seed);
+      LoadAnnealing annealing(searched.problem, searched.neighbours, searched.kept, chains[i].start,
+                              chains[i].seed);
       annealing.run(chains[i].cooling, budgets[i]);
       ends[i] = {annealing.best(), 0, 0};
       if (annealing.found()) best.report(annealing.best_cost(), budgets[i].evaluations());
@@ -92,7 +101,7 @@ std::vector<Candidate> run_chains(const LoadProblem& problem, const Neighbours& 
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < chains.size(); ++i) {
     budget.absorb(budgets[i]);
-    const LoadState state(problem, ends[i].assignment);
+    const LoadState state(searched.problem, ends[i].assignment);
     ends[i].cost = state.cost();
     ends[i].excess = state.excess();
   }
@@ -108,43 +117,76 @@ void BestSoFar::report(double cost, std::uint64_t evaluations) {
   if (request_.progress) request_.progress({budget_.seconds(), cost, evaluations});
 }
 
-std::vector<DeviceId> search_load(const Graph& graph, const LoadProblem& problem,
-                                  const Request& request, Budget& budget) {
+namespace {
+
+using Coolings = LoadCooling[kRounds][kChains];
+
+// Hot from several starts, then twice closer to the best.
+constexpr Coolings kFromStarts = {
+    {{0.5, 0.0005, 3}, {0.1, 0.0003, 4}, {0.02, 0.0002, 4}, {0.2, 0.0003, 5}},
+    {{0.05, 0.0002, 4}, {0.02, 0.0001, 5}, {0.1, 0.0002, 4}, {0.01, 0.0001, 6}},
+    {{0.01, 0.00005, 5}, {0.005, 0.00002, 6}, {0.03, 0.0001, 5}, {0.002, 0.00001, 7}}};
+// Close to what was there: a graph that is so large that heat would not come to rest in time, or a
+// placement that is to be kept.
+constexpr Coolings kClose = {
+    {{0.002, 0.00002, 5}, {0.001, 0.00001, 6}, {0.005, 0.00002, 5}, {0.0005, 0.00001, 7}},
+    {{0.001, 0.00001, 6}, {0.0005, 0.00001, 6}, {0.002, 0.00002, 5}, {0.0002, 0.000005, 7}},
+    {{0.0005, 0.00001, 6}, {0.0002, 0.000005, 7}, {0.001, 0.00001, 6}, {0.0001, 0.000002, 7}}};
+
+std::vector<DeviceId> anneal(const Searched& searched, std::vector<Candidate> pool,
+                             const Coolings& coolings, const Request& request, Budget& budget) {
   BestSoFar best(request, budget);
-  std::vector<Candidate> pool = starts_of(graph, problem, request, budget);
   if (pool.front().excess <= 0) best.report(pool.front().cost, budget.evaluations());
-  const Neighbours neighbours(problem.units);
   const auto pick = [&](std::size_t i) { return pool[std::min(i, pool.size() - 1)].assignment; };
-  // Hot from several starts, then twice closer to the best.
-  const LoadCooling rounds[3][kChains] = {
-      {{0.5, 0.0005, 3}, {0.1, 0.0003, 4}, {0.02, 0.0002, 4}, {0.2, 0.0003, 5}},
-      {{0.05, 0.0002, 4}, {0.02, 0.0001, 5}, {0.1, 0.0002, 4}, {0.01, 0.0001, 6}},
-      {{0.01, 0.00005, 5}, {0.005, 0.00002, 6}, {0.03, 0.0001, 5}, {0.002, 0.00001, 7}}};
-  const double parts[3] = {0.4, 0.5, 0.95};
-  for (int round = 0; round < 3 && !budget.spent_now(); ++round) {
+  const double parts[kRounds] = {0.4, 0.5, 0.95};
+  for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
     std::vector<Chain> chains;
     for (int i = 0; i < kChains; ++i) {
       const auto from = static_cast<std::size_t>(round == 0 ? i : i / 2);
-      chains.push_back({pick(from), rounds[round][i],
+      chains.push_back({pick(from), coolings[round][i],
                         request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i)});
     }
-    for (Candidate& end : run_chains(problem, neighbours, chains, parts[round], best, budget)) {
+    for (Candidate& end : run_chains(searched, chains, parts[round], best, budget)) {
       pool.push_back(std::move(end));
     }
     std::stable_sort(pool.begin(), pool.end());
   }
-  LoadAnnealing polish(problem, neighbours, pool.front().assignment, request.seed);
+  LoadAnnealing polish(searched.problem, searched.neighbours, searched.kept,
+                       pool.front().assignment, request.seed);
   polish.descend(budget);
   return polish.found() ? polish.best() : pool.front().assignment;
+}
+
+}  // namespace
+
+std::vector<DeviceId> search_load(const Graph& graph, const LoadProblem& problem,
+                                  const Request& request, Budget& budget) {
+  const Neighbours neighbours(problem.units);
+  if (request.kept.empty()) {
+    const Kept nothing;
+    return anneal({problem, neighbours, nothing}, starts_of(graph, problem, request, budget),
+                  problem.units.size() > kLarge ? kClose : kFromStarts, request, budget);
+  }
+  const Kept kept(problem.units, request.kept, request.most_moved);
+  UnitAssignment start = kept.start(problem.units, neighbours, working_devices(problem.cluster));
+  make_runnable(problem.units, start);
+  LoadAnnealing repair(problem, neighbours, kept, std::move(start), request.seed);
+  Budget part = budget.part(kSeedPart);
+  repair.descend(part);
+  budget.absorb(part);
+  const UnitAssignment& repaired = repair.found() ? repair.best() : repair.last();
+  return anneal({problem, neighbours, kept}, {candidate(problem, repaired, budget)}, kClose,
+                request, budget);
 }
 
 std::vector<DeviceId> descents(const LoadProblem& problem, int starts, std::uint64_t seed,
                                Budget& budget) {
   const Neighbours neighbours(problem.units);
+  const Kept kept;
   Candidate best = candidate(problem, at_random(problem.units, problem.cluster, seed), budget);
   for (int i = 0; i < starts && !budget.spent_now(); ++i) {
     LoadAnnealing annealing(
-        problem, neighbours,
+        problem, neighbours, kept,
         at_random(problem.units, problem.cluster, seed * 1000 + static_cast<std::uint64_t>(i)),
         seed);
     annealing.descend(budget);

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include "placement/methods/partitioners.h"
+
 namespace optile::placement {
 namespace {
 
@@ -23,6 +25,7 @@ class Chain {
         model_(model),
         random_(seed),
         at_(std::move(start)),
+        moved_(space.kept.moved(at_)),
         rank_(space.order.size()),
         marks_(space.order.size()) {
     for (std::size_t i = 0; i < space.order.size(); ++i) {
@@ -47,13 +50,14 @@ class Chain {
         if (budget.spent_now()) break;
         if (!budget.limits_time() && rounds / 64 > budget.evaluations_left() + 1024) break;
       }
-      if (!propose()) continue;
+      if (!propose() || !keeps()) continue;
       for (auto& [unit, device] : moves_) std::swap(at(unit), device);
       const Score score = model_.score(at_);
       budget.count();
       const double after = energy(score);
       if (after <= current || random_.unit() < std::exp((current - after) / temperature)) {
         current = after;
+        moved_ += more_moved_;
         const Candidate reached{{}, score};
         if (reached < best) {
           best = {at_, score};
@@ -103,6 +107,11 @@ class Chain {
     }
     return !moves_.empty();
   }
+  bool keeps() {
+    more_moved_ = 0;
+    for (const auto& [unit, to] : moves_) more_moved_ += space_.kept.change(unit, at(unit), to);
+    return more_moved_ <= 0 || moved_ + more_moved_ <= space_.kept.most();
+  }
   // Connected units of one device.
   void group(UnitId unit) {
     const int drawn = 2 + random_.below(1 + random_.below(kLargestGroup));
@@ -137,6 +146,8 @@ class Chain {
   CostModel& model_;
   Random random_;
   std::vector<DeviceId> at_;
+  std::int64_t moved_;  // nodes that are not where they were
+  std::int64_t more_moved_ = 0;
   std::vector<int> rank_;
   std::vector<int> marks_;
   int mark_ = 0;
@@ -197,6 +208,14 @@ Candidate search(const SearchSpace& space, const CostModelMaker& make,
     std::stable_sort(pool.begin(), pool.end());
   }
   return pool.front();
+}
+
+std::vector<DeviceId> search_kept(SearchSpace space, const CostModelMaker& make,
+                                  const Request& request, Budget& budget) {
+  space.kept = Kept(space.units, request.kept, request.most_moved);
+  std::vector<DeviceId> start = space.kept.start(space.units, space.neighbours, space.devices);
+  make_runnable(space.units, start);
+  return search(space, make, {std::move(start)}, request, budget).assignment;
 }
 
 }  // namespace optile::placement

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "placement/budget.h"
+#include "placement/kept.h"
 #include "placement/neighbours.h"
 #include "placement/place.h"
 #include "placement/random.h"
@@ -33,6 +34,7 @@ struct SearchSpace {
   const Neighbours& neighbours;
   std::vector<UnitId> order;      // topological, for moves of stretches
   std::vector<DeviceId> devices;  // that may be used
+  Kept kept;                      // what the starts hold and all moves have to
 };
 
 struct Candidate {
@@ -53,5 +55,8 @@ struct Cooling {
 Candidate search(const SearchSpace& space, const CostModelMaker& make,
                  const std::vector<std::vector<DeviceId>>& starts, const Request& request,
                  Budget& budget);
+// From the placement that the request keeps, within the moves it allows.
+std::vector<DeviceId> search_kept(SearchSpace space, const CostModelMaker& make,
+                                  const Request& request, Budget& budget);
 
 }  // namespace optile::placement

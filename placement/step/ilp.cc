@@ -172,7 +172,7 @@ class Solver {
         piece.units.size() - (way.ends.source >= 0 ? 1 : 0) - (way.ends.sink >= 0 ? 1 : 0);
     if (free <= 0 || solved(piece, way)) return;
     const Neighbours neighbours(piece.units);
-    SearchSpace space{piece.units, neighbours, unit_order(graph, piece.units), {}};
+    SearchSpace space{piece.units, neighbours, unit_order(graph, piece.units), {}, {}};
     space.devices.resize(cluster_.devices.size());
     std::iota(space.devices.begin(), space.devices.end(), 0);
     const Budget share = budget_.part(part, part);

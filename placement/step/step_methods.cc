@@ -13,6 +13,7 @@ namespace optile::placement {
 namespace {
 
 constexpr int kMostIlpDevices = 16;
+constexpr int kMostEtfNodes = 10'000;  // of auto: it looks at all ready nodes for each
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class StepModel : public CostModel {
@@ -60,6 +61,7 @@ class ListScheduler {
         ways_(StepSimulator(graph, cluster, setting).ways()),
         assignment_(index(units.size()), -1),
         end_(index(graph.size()), 0),
+        inputs_at_(index(graph.size())),
         free_(index(cluster.size()), 0),
         memory_(index(cluster.size()), 0) {}
 
@@ -68,7 +70,7 @@ class ListScheduler {
     std::vector<NodeId> ready;
     for (NodeId id = 0; id < graph_.size(); ++id) {
       waiting[index(id)] = static_cast<int>(graph_.predecessors(id).size());
-      if (waiting[index(id)] == 0) ready.push_back(id);
+      if (waiting[index(id)] == 0) make_ready(id, ready);
     }
     while (!ready.empty()) {
       const std::size_t chosen = choose(ready, earliest_first);
@@ -76,7 +78,7 @@ class ListScheduler {
       ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(chosen));
       put(id, best_device(id));
       for (const NodeId next : graph_.successors(id)) {
-        if (--waiting[index(next)] == 0) ready.push_back(next);
+        if (--waiting[index(next)] == 0) make_ready(next, ready);
       }
     }
     make_runnable(units_, assignment_);
@@ -86,16 +88,23 @@ class ListScheduler {
  private:
   static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-  double begin_on(NodeId id, DeviceId d) const {
-    double begin = free_[index(d)];
+  // Everything it waits for has its end, so that all its inputs' times are known.
+  void make_ready(NodeId id, std::vector<NodeId>& ready) {
+    ready.push_back(id);
+    std::vector<double>& at = inputs_at_[index(id)];
+    at.assign(free_.size(), 0);
     for (const NodeId before : graph_.predecessors(id)) {
       const auto readers = graph_.readers(before);
-      const bool far = assignment_[index(units_.of(before))] != d &&
-                       std::binary_search(readers.begin(), readers.end(), id);
-      const double transfer = far ? cluster_.output_ms(graph_.node(before)) : 0;
-      begin = std::max(begin, end_[index(before)] + transfer);
+      const bool reads = std::binary_search(readers.begin(), readers.end(), id);
+      const double transfer = reads ? cluster_.output_ms(graph_.node(before)) : 0;
+      for (DeviceId d = 0; d < cluster_.size(); ++d) {
+        const bool far = assignment_[index(units_.of(before))] != d;
+        at[index(d)] = std::max(at[index(d)], end_[index(before)] + (far ? transfer : 0));
+      }
     }
-    return begin;
+  }
+  double begin_on(NodeId id, DeviceId d) const {
+    return std::max(free_[index(d)], inputs_at_[index(id)][index(d)]);
   }
   DeviceId best_device(NodeId id) const {
     const UnitId unit = units_.of(id);
@@ -133,6 +142,7 @@ class ListScheduler {
     assignment_[index(unit)] = d;
     end_[index(id)] = begin_on(id, d) + cluster_.time_ms(graph_.node(id), d) + setting_.op_ms;
     free_[index(d)] = end_[index(id)];
+    inputs_at_[index(id)] = {};
   }
 
   const Graph& graph_;
@@ -141,7 +151,9 @@ class ListScheduler {
   StepSetting setting_;
   std::vector<double> ways_;
   UnitAssignment assignment_;
-  std::vector<double> end_, free_, memory_;
+  std::vector<double> end_;
+  std::vector<std::vector<double>> inputs_at_;  // of ready nodes, on each device
+  std::vector<double> free_, memory_;
 };
 
 }  // namespace
@@ -168,16 +180,19 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
     return partition_by_name(graph, units, cluster, request, budget);
   }
   const Neighbours neighbours(units);
-  SearchSpace space{units, neighbours, unit_order(graph, units), {}};
+  SearchSpace space{units, neighbours, unit_order(graph, units), {}, {}};
   space.devices.resize(cluster.devices.size());
   std::iota(space.devices.begin(), space.devices.end(), 0);
+  const CostModelMaker make = [&] { return step_model(graph, cluster, units, setting); };
+  if (!request.kept.empty()) return search_kept(space, make, request, budget);
   std::vector<UnitAssignment> starts = {on_one_device(units, cluster)};
   if (name == "auto") {
     starts.push_back(listed(graph, cluster, units, setting, false));
-    starts.push_back(listed(graph, cluster, units, setting, true));
+    if (graph.size() <= kMostEtfNodes) {
+      starts.push_back(listed(graph, cluster, units, setting, true));
+    }
     starts.push_back(in_blocks(units, cluster, space.order));
   }
-  const CostModelMaker make = [&] { return step_model(graph, cluster, units, setting); };
   return search(space, make, starts, request, budget).assignment;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <tuple>
 
 #include "placement/step/step.h"
 
@@ -166,36 +167,40 @@ StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const Step
   figures.load.assign(at(cluster.size()), 0);
   figures.memory.assign(at(cluster.size()), 0);
   figures.start.assign(at(graph.size()), kNever);
-  std::vector<double> free(at(cluster.size()), 0);
-  std::vector<double> bus(at(cluster.size()), 0);
+  std::vector<double> free(at(cluster.size()), 0), bus(free);
   std::vector<double> end(at(graph.size()), kNever);
   // When a node's tensor is on a device; kNever until it is known.
-  std::vector<std::vector<double>> arrival(at(graph.size()));
-  for (auto& row : arrival) row.assign(at(cluster.size()), kNever);
-  const auto ready_at = [&](NodeId id) {
+  std::vector arrival(at(graph.size()), std::vector(at(cluster.size()), kNever));
+  // Nodes whose inputs are all made, with when they are there.
+  std::vector<std::pair<NodeId, double>> open;
+  std::vector<int> waiting(at(graph.size()));
+  const auto add_open = [&](NodeId id) {
     double ready = 0;
     for (const NodeId before : graph.predecessors(id)) {
       const auto readers = graph.readers(before);
       const bool reads = std::binary_search(readers.begin(), readers.end(), id);
       ready = std::max(ready, reads ? arrival[at(before)][at(on(id))] : end[at(before)]);
     }
-    return ready;
+    open.emplace_back(id, ready);
   };
-  std::vector<NodeId> sent;  // by the order of their ends
-  for (int done = 0; done < graph.size(); ++done) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    waiting[at(id)] = static_cast<int>(graph.predecessors(id).size());
+    if (waiting[at(id)] == 0) add_open(id);
+  }
+  while (!open.empty()) {
     // Of all nodes that could begin next the earliest, and of a device's the one with most to come.
-    NodeId chosen = -1;
-    double when = kNever;
-    for (NodeId id = 0; id < graph.size(); ++id) {
-      if (figures.start[at(id)] < kNever) continue;
-      const double begin = std::max(ready_at(id), free[at(on(id))]);
-      const bool better =
-          begin < when || (begin == when && begin < kNever && (ways[at(id)] > ways[at(chosen)]));
-      if (!better) continue;
-      when = begin;
-      chosen = id;
+    std::size_t best = 0;
+    const auto key = [&](std::size_t i) {
+      const auto [id, ready] = open[i];
+      return std::tuple(std::max(ready, free[at(on(id))]), -ways[at(id)], id);
+    };
+    for (std::size_t i = 1; i < open.size(); ++i) {
+      if (key(i) < key(best)) best = i;
     }
-    if (chosen < 0) break;
+    const auto [when, way, chosen] = key(best);
+    if (!(when < kNever)) break;
+    open[best] = open.back();
+    open.pop_back();
     const DeviceId home = on(chosen);
     figures.start[at(chosen)] = when;
     end[at(chosen)] = when + cluster.time_ms(graph.node(chosen), home) + setting.op_ms;
@@ -214,6 +219,9 @@ StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const Step
       if (setting.links == StepLinks::kBus) begin = std::max(begin, bus[at(home)]);
       arrival[at(chosen)][at(d)] = begin + output;
       bus[at(home)] = begin + output;
+    }
+    for (const NodeId next : graph.successors(chosen)) {
+      if (--waiting[at(next)] == 0) add_open(next);
     }
   }
   check(graph, cluster, assignment, figures);

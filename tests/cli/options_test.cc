@@ -261,6 +261,20 @@ TEST(Options, OfPlace) {
   EXPECT_THAT(refused({"place", "--graph", "g", "--batch", "8"}), HasSubstr("--network"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--time-limit", "soon"}), HasSubstr("such as 5s"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--memory", "nan"}), HasSubstr("above 0"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--moves", "3"}), HasSubstr("--from"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--from", "a", "--moves", "120%"}),
+              HasSubstr("such as 5%"));
+  EXPECT_EQ(parsed({"place", "--graph", "g", "--from", "a"}).place.moves, "5%");
+}
+
+TEST(Options, MovesAreANumberOrAPart) {
+  EXPECT_EQ(parse_moves("5%", 1000), 50);
+  EXPECT_EQ(parse_moves("0.25%", 1000), 2);
+  EXPECT_EQ(parse_moves("7", 1000), 7);
+  EXPECT_EQ(parse_moves("0", 1000), 0);
+  for (const char* bad : {"", "%", "-1", "101%", "2.5", "5 %", "nan", "many", "1e300"}) {
+    EXPECT_LT(parse_moves(bad, 1000), 0) << bad;
+  }
 }
 
 }  // namespace

@@ -23,6 +23,28 @@ class PlacementCommands(EndToEndTest):
         self.assertLess(max(found["assignment"]), len(found["load"]), found["load"])
         self.assertGreaterEqual(found["cost"], found["lower_bound"])
 
+    def test_a_changed_graph_moves_little(self):
+        nodes = [{"name": f"n{i}", "accelerator_ms": 1 + i % 3, "output_bytes": 1e5}
+                 for i in range(60)]
+        edges = [{"source": i, "target": i + 1} for i in range(59)]
+        graph = self.space.dir / "graph.json"
+        graph.write_text(json.dumps({"nodes": nodes, "edges": edges}), encoding="utf-8")
+        usual = ("--devices", "3", "--evaluations", "20000")
+        before = self.answer("place", "--graph", str(graph), *usual)
+        earlier = self.space.dir / "earlier.json"
+        earlier.write_text(json.dumps(before), encoding="utf-8")
+        nodes[10]["accelerator_ms"] = 6
+        nodes[30]["name"] = "another"
+        graph.write_text(json.dumps({"nodes": nodes, "edges": edges}), encoding="utf-8")
+        after = self.answer("place", "--graph", str(graph), "--from", str(earlier), "--moves",
+                            "10%", *usual)
+        was = dict(zip(before["nodes"], before["assignment"]))
+        moved = sum(was.get(name, device) != device
+                    for name, device in zip(after["nodes"], after["assignment"]))
+        self.assertEqual(moved, after["moved"])
+        self.assertLessEqual(moved, 6)
+        self.assertTrue(after["feasible"], after)
+
     def test_strategies_are_chosen(self):
         found = self.answer("place", "--graph", str(DATA / "iopddl_b.json.gz"), "--objective",
                             "strategy", "--time-limit", "30s")

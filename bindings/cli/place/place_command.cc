@@ -37,7 +37,7 @@ int place_graph(const PlaceOptions& options) {
   if (!answer.ok()) return refuse(answer.message());
   if (was_interrupted()) std::cerr << "optile: interrupted; this is the best so far\n";
   if (options.json) {
-    std::cout << answer_json(answer.value(), cluster.value(), options.objective);
+    std::cout << answer_json(answer.value(), model.value(), cluster.value(), options.objective);
   } else {
     std::cout << answer_table(answer.value(), model.value(), cluster.value(), options.objective);
   }

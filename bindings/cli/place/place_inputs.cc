@@ -92,6 +92,23 @@ placement::Objective objective_of(const PlaceOptions& options) {
   return placement::Objective::kStep;
 }
 
+namespace {
+
+base::Status keep_earlier(const PlaceOptions& options, const Model& model, const Cluster& cluster,
+                          placement::Request& request) {
+  if (options.from.empty()) return {};
+  const base::Result<std::string> text = placement::read_whole_file(options.from);
+  if (!text.ok()) return text.error();
+  base::Result<std::vector<placement::DeviceId>> kept =
+      placement::read_earlier_answer(text.value(), model.graph, cluster);
+  if (!kept.ok()) return base::Error{kept.error().kind, options.from + ": " + kept.message()};
+  request.kept = std::move(kept).value();
+  request.most_moved = static_cast<std::uint64_t>(parse_moves(options.moves, model.graph.size()));
+  return {};
+}
+
+}  // namespace
+
 base::Result<placement::Request> request_of(const PlaceOptions& options, const Model& model,
                                             const Cluster& cluster) {
   placement::Request request;
@@ -120,6 +137,8 @@ base::Result<placement::Request> request_of(const PlaceOptions& options, const M
   } else {
     request.expert = model.assignment;
   }
+  const base::Status kept = keep_earlier(options, model, cluster, request);
+  if (!kept.ok()) return kept.error();
   return request;
 }
 

@@ -57,6 +57,15 @@ double parse_duration(const std::string& text) {
   return -1;
 }
 
+std::int64_t parse_moves(const std::string& text, int nodes) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  if (end == text.c_str() || !(number >= 0) || (unit != "%" && !unit.empty())) return -1;
+  if (unit == "%") return number <= 100 ? static_cast<std::int64_t>(number / 100 * nodes) : -1;
+  return number <= 1e9 && number == std::floor(number) ? static_cast<std::int64_t>(number) : -1;
+}
+
 namespace {
 
 void add_search_options(CLI::App* app, PlaceOptions& options,
@@ -127,6 +136,22 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
       ->capture_default_str();
   place->add_option("--expert", options.expert, "A published split, for --method expert")
       ->type_name("FILE");
+  CLI::Option* from =
+      place
+          ->add_option("--from", options.from,
+                       "An earlier answer (of --json) for a graph that has changed since: start "
+                       "there and move few nodes")
+          ->type_name("FILE");
+  place
+      ->add_option("--moves", options.moves,
+                   "With --from: nodes that may end on another device, a number or of all nodes")
+      ->check([](const std::string& text) -> std::string {
+        return parse_moves(text, 1) >= 0 ? ""
+                                         : "a number of nodes or a part such as 5% is expected";
+      })
+      ->type_name("N|P%")
+      ->capture_default_str()
+      ->needs(from);
   place->add_flag("--json", options.json, "Print the whole answer as JSON");
   place->add_flag("--progress", options.progress, "Tell of each better answer on stderr");
   return place;

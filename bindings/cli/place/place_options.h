@@ -31,6 +31,8 @@ struct PlaceOptions {
   double imbalance = 0.1;
   std::string rules = "safe";  // of refine
   std::string expert;          // file
+  std::string from;            // file of an earlier answer, from which few nodes may move
+  std::string moves = "5%";    // how many: of all nodes, or a number
   bool json = false;
   bool progress = false;
 };
@@ -50,5 +52,8 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options);
 
 // "5s", "250ms", "2m", "5": seconds. Negative where it is none of these.
 double parse_duration(const std::string& text);
+
+// "5%", "2.5%", "300" of `nodes`. Negative where it is none of these.
+std::int64_t parse_moves(const std::string& text, int nodes);
 
 }  // namespace optile::cli

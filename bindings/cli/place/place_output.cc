@@ -58,9 +58,11 @@ nlohmann::json answer_fields(const Answer& answer, const std::string& objective)
           {"violation", answer.violation}};
 }
 
-std::string answer_json(const Answer& answer, const placement::Cluster& cluster,
-                        const std::string& objective) {
+std::string answer_json(const Answer& answer, const placement::Model& model,
+                        const placement::Cluster& cluster, const std::string& objective) {
   Json json = answer_fields(answer, objective);
+  if (answer.moved >= 0) json["moved"] = answer.moved;
+  for (const placement::Node& node : model.graph.nodes()) json["nodes"].push_back(node.name);
   json["assignment"] = answer.assignment;
   for (const double load : answer.load) json["load"].push_back(number(load));
   for (const double bytes : answer.memory) json["memory"].push_back(number(bytes));
@@ -79,6 +81,9 @@ std::string answer_table(const Answer& answer, const placement::Model& model,
   out += "\n  by " + answer.method + ", seed " + std::to_string(answer.seed) + ", " +
          std::to_string(answer.evaluations) + " evaluations in " +
          format("%.2f s", answer.seconds) + "\n";
+  if (answer.moved >= 0) {
+    out += "  moved          " + std::to_string(answer.moved) + " nodes that were elsewhere\n";
+  }
   if (!answer.feasible) out += "  NOT FEASIBLE: " + answer.violation + "\n";
   std::vector<std::size_t> nodes(answer.load.size());
   for (const auto device : answer.assignment) ++nodes[static_cast<std::size_t>(device)];

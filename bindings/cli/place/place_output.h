@@ -12,8 +12,8 @@ namespace optile::cli {
 // What every answer tells, whatever was searched; a figure that is not finite is null.
 nlohmann::json answer_fields(const placement::Answer& answer, const std::string& objective);
 
-std::string answer_json(const placement::Answer& answer, const placement::Cluster& cluster,
-                        const std::string& objective);
+std::string answer_json(const placement::Answer& answer, const placement::Model& model,
+                        const placement::Cluster& cluster, const std::string& objective);
 std::string answer_table(const placement::Answer& answer, const placement::Model& model,
                          const placement::Cluster& cluster, const std::string& objective);
 

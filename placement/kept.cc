@@ -1,0 +1,88 @@
+#include "placement/kept.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace optile::placement {
+namespace {
+
+std::size_t index(std::int32_t id) {
+  return static_cast<std::size_t>(id);
+}
+
+}  // namespace
+
+Kept::Kept(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t most)
+    : homes_(index(units.size()), -1),
+      nodes_(index(units.size()), 0),
+      most_(static_cast<std::int64_t>(
+          std::min<std::uint64_t>(most, std::numeric_limits<std::int32_t>::max()))) {
+  std::vector<std::map<DeviceId, std::int32_t>> where(index(units.size()));
+  std::int64_t old = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] < 0) continue;
+    ++where[index(units.of(static_cast<NodeId>(i)))][nodes[i]];
+    ++old;
+  }
+  std::int64_t at_home = 0;
+  for (std::size_t unit = 0; unit < where.size(); ++unit) {
+    for (const auto& [device, count] : where[unit]) {
+      if (count <= nodes_[unit]) continue;
+      homes_[unit] = device;
+      nodes_[unit] = count;
+    }
+    at_home += nodes_[unit];
+  }
+  elsewhere_ = old - at_home;
+}
+
+std::int64_t Kept::moved(const std::vector<DeviceId>& units) const {
+  if (homes_.empty()) return 0;
+  std::int64_t moved = elsewhere_;
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    if (units[unit] != homes_[unit]) moved += nodes_[unit];
+  }
+  return moved;
+}
+
+std::vector<DeviceId> Kept::start(const Units& units, const Neighbours& neighbours,
+                                  const std::vector<DeviceId>& devices) const {
+  std::vector<DeviceId> start = homes_;
+  std::vector<UnitId> open;
+  const auto can_run = [&](UnitId unit, DeviceId device) {
+    return units.time_ms(unit, device) < std::numeric_limits<double>::infinity();
+  };
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    DeviceId& home = start[index(unit)];
+    if (home >= 0 && can_run(unit, home)) continue;
+    home = -1;
+    open.push_back(unit);
+  }
+  std::vector<int> votes(index(units.devices()));
+  const auto elected = [&](UnitId unit) {
+    std::fill(votes.begin(), votes.end(), 0);
+    DeviceId best = -1;
+    for (const UnitId other : neighbours.of(unit)) {
+      const DeviceId there = start[index(other)];
+      if (there < 0 || !can_run(unit, there)) continue;
+      if (++votes[index(there)] > (best < 0 ? 0 : votes[index(best)])) best = there;
+    }
+    return best;
+  };
+  // New units may have new neighbours, so that they are gone through until none finds its place.
+  for (bool found = true; found && !open.empty();) {
+    const std::size_t before = open.size();
+    std::erase_if(open, [&](UnitId unit) {
+      start[index(unit)] = elected(unit);
+      return start[index(unit)] >= 0;
+    });
+    found = open.size() < before;
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    start[index(open[i])] = devices[i % devices.size()];
+  }
+  return start;
+}
+
+}  // namespace optile::placement

@@ -1,0 +1,42 @@
+// A placement that a new one has to stay close to, since what is moved has to be sent: the graph
+// has changed a little and is placed again. Immutable once made; several threads may read it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "placement/neighbours.h"
+#include "placement/units.h"
+
+namespace optile::placement {
+
+class Kept {
+ public:
+  Kept() = default;  // there was none: no move counts
+  // `nodes`: the device that each node was on, -1 for one that is new or whose device is gone; at
+  // most `most` nodes may end elsewhere.
+  Kept(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t most);
+
+  bool limits() const { return !homes_.empty(); }
+  std::int64_t most() const { return most_; }
+  // How many nodes more are moved with the unit on `to` than with it on `from`.
+  std::int64_t change(UnitId unit, DeviceId from, DeviceId to) const {
+    if (homes_.empty()) return 0;
+    const auto at = static_cast<std::size_t>(unit);
+    return (from == homes_[at] ? nodes_[at] : 0) - (to == homes_[at] ? nodes_[at] : 0);
+  }
+  std::int64_t moved(const std::vector<DeviceId>& units) const;
+
+  // All where they were; a new unit where most of its neighbours are, or on some device that can
+  // run it.
+  std::vector<DeviceId> start(const Units& units, const Neighbours& neighbours,
+                              const std::vector<DeviceId>& devices) const;
+
+ private:
+  std::vector<DeviceId> homes_;      // of each unit; -1: it has none
+  std::vector<std::int32_t> nodes_;  // of each unit, that were at its home
+  std::int64_t elsewhere_ = 0;       // nodes that were not where the rest of their unit was
+  std::int64_t most_ = 0;
+};
+
+}  // namespace optile::placement
