@@ -10,6 +10,7 @@ find_package(Boost 1.74 REQUIRED)                           # libboost-dev
 find_package(nlohmann_json 3.11 REQUIRED)                   # nlohmann-json3-dev
 find_package(CLI11 REQUIRED)                                # libcli11-dev
 find_package(spdlog REQUIRED)                               # libspdlog-dev
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)                 # libeigen3-dev
 find_package(ZLIB REQUIRED)                               # zlib1g-dev
 find_library(METIS_LIBRARY metis REQUIRED)                  # libmetis-dev
 find_library(SCOTCH_LIBRARY scotch REQUIRED)                # libscotch-dev

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "placement/cluster.h"
 
 namespace optile::placement {
+
+namespace policy {
+struct SavedPolicy;
+}
 
 enum class Objective { kLoad, kLatency, kStep };
 
@@ -39,6 +44,9 @@ struct Request {
   // new; and how many nodes may end elsewhere than they were.
   std::vector<DeviceId> kept;
   std::uint64_t most_moved = 0;
+  // Of learned methods: one that was trained before; null: they learn on this graph alone.
+  std::shared_ptr<const policy::SavedPolicy> policy;
+  bool fine_tune = false;                         // whether they learn on from it
   std::function<void(const Progress&)> progress;  // may be empty
 };
 

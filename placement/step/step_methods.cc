@@ -5,6 +5,7 @@
 
 #include "placement/load/load_methods.h"
 #include "placement/methods/partitioners.h"
+#include "placement/policy/learned.h"
 #include "placement/step/ilp.h"
 #include "placement/step/step.h"
 #include "placement/step/step_search.h"
@@ -200,8 +201,8 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
 
 const std::vector<std::string>& step_methods() {
   static const std::vector<std::string> names = {
-      "auto",   "single", "expert", "random",    "block",        "list", "etf",
-      "refine", "metis",  "scotch", "pipedream", "local-search", "ilp"};
+      "auto",   "single",    "expert",       "random", "block",   "list", "etf", "refine", "metis",
+      "scotch", "pipedream", "local-search", "ilp",    "placeto", "gdp",  "hdp", "rnn"};
   return names;
 }
 
@@ -220,6 +221,11 @@ base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, cons
     IlpFound found = by_program(graph, cluster, setting, request, budget);
     answer.assignment = std::move(found.assignment);
     answer.lower_bound = std::max(answer.lower_bound, found.lower_bound);
+  } else if (policy::is_policy(request.method)) {
+    base::Result<std::vector<DeviceId>> found =
+        policy::by_policy(graph, cluster, setting, request, budget);
+    if (!found.ok()) return found.error();
+    answer.assignment = std::move(found).value();
   } else {
     base::Result<UnitAssignment> found =
         units_by_name(graph, cluster, units, request, setting, budget);

@@ -70,6 +70,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ),
     ("zlib.h", ("placement/import/compressed.cc",)),
     ("metis.h", ("placement/methods/metis_partition.cc",)),
+    ("Eigen/*", ("placement/policy/matrix.h",)),
     ("coin/*", ("placement/methods/cbc_program.cc",)),
     ("scotch.h", ("placement/methods/scotch_partition.cc",)),
     ("ncurses.h", ("bindings/cli/top/ncurses_terminal.cc",)),

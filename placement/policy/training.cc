@@ -1,0 +1,70 @@
+#include "placement/policy/training.h"
+
+#include <numeric>
+#include <utility>
+
+#include "placement/policy/learned.h"
+#include "placement/policy/policy.h"
+
+namespace optile::placement::policy {
+namespace {
+
+base::Error invalid(const std::string& why) {
+  return {base::ErrorKind::kInvalid, why};
+}
+
+base::Status check(const std::vector<Example>& examples, const TrainingRequest& request) {
+  if (!is_policy(request.method)) {
+    std::string known;
+    for (const std::string& name : policy_names()) known += (known.empty() ? "" : ", ") + name;
+    return invalid("the method " + request.method + " does not learn; there are " + known);
+  }
+  if (examples.empty()) return invalid("there is no graph to learn from");
+  for (const Example& one : examples) {
+    if (one.cluster.size() == examples.front().cluster.size()) continue;
+    return invalid(one.name + " has " + std::to_string(one.cluster.size()) + " devices and " +
+                   examples.front().name + " " + std::to_string(examples.front().cluster.size()) +
+                   ": a policy is for one number, so name it by --devices K");
+  }
+  return {};
+}
+
+double mean_cost_of(const std::vector<std::unique_ptr<Task>>& tasks) {
+  double sum = 0;
+  for (const auto& task : tasks) sum += task->relative_best();
+  return sum / static_cast<double>(tasks.size());
+}
+
+}  // namespace
+
+base::Result<Trained> train(const std::vector<Example>& examples, const TrainingRequest& request) {
+  const base::Status good = check(examples, request);
+  if (!good.ok()) return good.error();
+  const int devices = examples.front().cluster.size();
+  base::Result<std::unique_ptr<Policy>> policy =
+      start_policy(request.method, devices, request.seed, request.policy.get());
+  if (!policy.ok()) return policy.error();
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (const Example& one : examples) {
+    tasks.push_back(std::make_unique<Task>(one.graph, one.cluster, request.setting,
+                                           policy.value()->most_groups()));
+  }
+  Budget budget(request.limits);
+  Random random(request.seed + 1);
+  std::vector<std::size_t> round(tasks.size());
+  std::iota(round.begin(), round.end(), std::size_t{0});
+  while (!budget.spent_now()) {
+    for (std::size_t i = round.size(); i > 1; --i) {
+      std::swap(round[i - 1], round[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
+    }
+    for (const std::size_t i : round) {
+      if (budget.spent_now()) break;
+      policy.value()->learn(*tasks[i], budget.used(), random, budget);
+    }
+    if (request.progress) request.progress({budget.evaluations(), mean_cost_of(tasks)});
+  }
+  return Trained{saved_policy(request.method, devices, *policy.value()), budget.evaluations(),
+                 budget.seconds(), mean_cost_of(tasks)};
+}
+
+}  // namespace optile::placement::policy
