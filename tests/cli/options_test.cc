@@ -252,7 +252,8 @@ TEST(Options, OfPlace) {
   EXPECT_DOUBLE_EQ(parse_duration("2m"), 120);
   EXPECT_LT(parse_duration("5 parsecs"), 0);
   EXPECT_LT(parse_duration("-1s"), 0);
-  EXPECT_THAT(refused({"place"}), HasSubstr("--graph FILE or --network NAME is required"));
+  EXPECT_THAT(refused({"place"}),
+              HasSubstr("--graph FILE, --network NAME or --train DIR is required"));
   const PlaceOptions network = parsed({"place", "--network", "vgg16", "--batch", "8"}).place;
   EXPECT_EQ(network.network, "vgg16");
   EXPECT_EQ(network.batch, 8);
@@ -260,6 +261,14 @@ TEST(Options, OfPlace) {
   EXPECT_THAT(refused({"place", "--network", "vgg16", "--cpus", "1"}), HasSubstr("--cpus"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--batch", "8"}), HasSubstr("--network"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--time-limit", "soon"}), HasSubstr("such as 5s"));
+  const PlaceOptions train = parsed({"place", "--train", "DIR", "--save", "p.json"}).place;
+  EXPECT_EQ(train.train, "DIR");
+  EXPECT_EQ(train.save, "p.json");
+  EXPECT_THAT(refused({"place", "--train", "DIR"}), HasSubstr("--save"));
+  EXPECT_THAT(refused({"place", "--train", "DIR", "--save", "p", "--graph", "g"}),
+              HasSubstr("--graph"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--save", "p"}), HasSubstr("--train"));
+  EXPECT_THAT(refused({"place", "--graph", "g", "--fine-tune"}), HasSubstr("--policy"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--memory", "nan"}), HasSubstr("above 0"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--moves", "3"}), HasSubstr("--from"));
   EXPECT_THAT(refused({"place", "--graph", "g", "--from", "a", "--moves", "120%"}),

@@ -59,6 +59,27 @@ class PlacementCommands(EndToEndTest):
                             "--speedup", "2:1.5")
         self.assertEqual(64, found[0]["devices"], found)
 
+    def test_a_policy_is_trained_saved_and_used(self):
+        policy = self.space.dir / "policy.json"
+        words = ["--method", "rnn", "--objective", "step", "--devices", "2", "--cpus", "0",
+                 "--memory", "100"]
+        graphs = self.space.dir / "graphs"
+        graphs.mkdir()
+        shutil.copy(DATA / "bert24_inference.json", graphs)
+        trained = self.space.run([str(OPTILE), "place", "--train", str(graphs), "--save",
+                                  str(policy), "--evaluations", "40", *words])
+        self.assertEqual(0, trained.code, trained)
+        self.assertIn("1 graphs on 2 devices, 40 evaluations", trained.stdout)
+        found = self.answer("place", "--graph", str(DATA / "bert24_training.json"), "--policy",
+                            str(policy), "--evaluations", "10", *words)
+        self.assertEqual((10, "rnn"), (found["evaluations"], found["method"]), found)
+        policy.write_text(policy.read_text(encoding="utf-8")[:-100], encoding="utf-8")
+        ended = self.space.run([str(OPTILE), "place", "--graph",
+                                str(DATA / "bert24_training.json"), "--policy", str(policy),
+                                *words])
+        self.assertEqual(125, ended.code, ended)
+        self.assertIn(str(policy), ended.stderr)
+
     def test_what_is_no_graph(self):
         text = self.space.dir / "graph.json"
         text.write_text("{", encoding="utf-8")

@@ -25,17 +25,6 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
-std::vector<std::string> files_of(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->is_regular_file(error)) files.push_back(at->path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 std::vector<std::string> methods_of(const CompareOptions& options, placement::Objective objective) {
   if (options.methods.empty()) return placement::methods_of(objective);
   std::vector<std::string> names;

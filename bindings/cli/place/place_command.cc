@@ -7,6 +7,7 @@
 #include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/strategy_command.h"
+#include "bindings/cli/place/train_command.h"
 #include "placement/import/importer.h"
 #include "placement/place.h"
 #include "placement/strategy/iopddl_reader.h"
@@ -15,6 +16,7 @@ namespace optile::cli {
 int place_graph(const PlaceOptions& options) {
   listen_to_interrupts();
   if (!options.network.empty()) return split_network(options, interruption());
+  if (!options.train.empty()) return train_policy(options);
   const base::Result<std::string> text = placement::read_whole_file(options.graph);
   if (!text.ok()) return refuse(text.message());
   const bool strategies = placement::looks_like_iopddl(text.value());

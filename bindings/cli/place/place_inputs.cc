@@ -1,10 +1,13 @@
 #include "bindings/cli/place/place_inputs.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include "bindings/cli/place/search_limits.h"
 #include "placement/import/importer.h"
+#include "placement/policy/policy_file.h"
 
 namespace optile::cli {
 namespace {
@@ -35,6 +38,17 @@ bool was_interrupted() {
 
 const std::atomic<bool>& interruption() {
   return interrupted;
+}
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_regular_file(error)) files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 base::Result<Model> model_of(const PlaceOptions& options, const std::string& text) {
@@ -109,6 +123,18 @@ base::Status keep_earlier(const PlaceOptions& options, const Model& model, const
 
 }  // namespace
 
+base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy_of(
+    const PlaceOptions& options) {
+  const base::Result<std::string> text = placement::read_whole_file(options.policy);
+  if (!text.ok()) return text.error();
+  base::Result<placement::policy::SavedPolicy> policy =
+      placement::policy::read_policy(text.value());
+  if (!policy.ok()) {
+    return base::Error{policy.error().kind, options.policy + ": " + policy.message()};
+  }
+  return std::make_shared<const placement::policy::SavedPolicy>(std::move(policy).value());
+}
+
 base::Result<placement::Request> request_of(const PlaceOptions& options, const Model& model,
                                             const Cluster& cluster) {
   placement::Request request;
@@ -124,6 +150,12 @@ base::Result<placement::Request> request_of(const PlaceOptions& options, const M
     request.progress = [](const placement::Progress& at) {
       std::fprintf(stderr, "optile: %8.2f s  %12.6g ms\n", at.seconds, at.cost);
     };
+  }
+  request.fine_tune = options.fine_tune;
+  if (!options.policy.empty()) {
+    base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy = policy_of(options);
+    if (!policy.ok()) return policy.error();
+    request.policy = std::move(policy).value();
   }
   if (!options.expert.empty()) {
     const base::Result<std::string> text = placement::read_whole_file(options.expert);

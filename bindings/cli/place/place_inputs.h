@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bindings/cli/place/place_options.h"
@@ -16,6 +18,8 @@ void listen_to_interrupts();
 bool was_interrupted();
 const std::atomic<bool>& interruption();  // for a search to look at
 
+// All files below a folder, sorted; none where it cannot be read.
+std::vector<std::string> files_of(const std::string& folder);
 // The graph in `text`, the unpacked content of the options' file.
 base::Result<placement::Model> model_of(const PlaceOptions& options, const std::string& text);
 // The devices of the options, else of the graph's file.
@@ -23,6 +27,9 @@ base::Result<placement::Cluster> cluster_of(const PlaceOptions& options,
                                             const placement::Model& model);
 // Not of strategies, which are no placement.
 placement::Objective objective_of(const PlaceOptions& options);
+// The trained policy of the options, which name one.
+base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy_of(
+    const PlaceOptions& options);
 base::Result<placement::Request> request_of(const PlaceOptions& options,
                                             const placement::Model& model,
                                             const placement::Cluster& cluster);

@@ -114,11 +114,26 @@ void add_network_options(CLI::App* place, CLI::Option* graph, PlaceOptions& opti
       ->type_name("N")
       ->capture_default_str()
       ->needs(network);
-  place->callback([&options] {
-    if (options.graph.empty() && options.network.empty()) {
-      throw CLI::RequiredError("--graph FILE or --network NAME");
-    }
-  });
+}
+
+void add_policy_options(CLI::App* place, CLI::Option* graph, PlaceOptions& options) {
+  CLI::Option* policy =
+      place
+          ->add_option("--policy", options.policy,
+                       "Of placeto, gdp, hdp and rnn: a trained policy to place or train with")
+          ->type_name("FILE");
+  place->add_flag("--fine-tune", options.fine_tune, "Let the policy learn on from this graph")
+      ->needs(policy);
+  CLI::Option* train =
+      place
+          ->add_option("--train", options.train,
+                       "In place of a graph: train the policy on all graphs of a folder")
+          ->type_name("DIR")
+          ->excludes(graph);
+  CLI::Option* save = place->add_option("--save", options.save, "Where the trained policy goes")
+                          ->type_name("FILE")
+                          ->needs(train);
+  train->needs(save)->excludes(place->get_option("--network"));
 }
 
 }  // namespace
@@ -131,6 +146,7 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
           ->type_name("FILE");
   add_cluster_options(place, options);
   add_network_options(place, graph, options);
+  add_policy_options(place, graph, options);
   add_search_options(place, options, {"load", "latency", "step", "strategy"});
   place->add_option("--method", options.method, "Which method searches; an unknown one lists all")
       ->capture_default_str();
@@ -154,6 +170,11 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
       ->needs(from);
   place->add_flag("--json", options.json, "Print the whole answer as JSON");
   place->add_flag("--progress", options.progress, "Tell of each better answer on stderr");
+  place->callback([&options] {
+    if (options.graph.empty() && options.network.empty() && options.train.empty()) {
+      throw CLI::RequiredError("--graph FILE, --network NAME or --train DIR");
+    }
+  });
   return place;
 }
 

@@ -33,6 +33,10 @@ struct PlaceOptions {
   std::string expert;          // file
   std::string from;            // file of an earlier answer, from which few nodes may move
   std::string moves = "5%";    // how many: of all nodes, or a number
+  std::string policy;          // file of a learned method
+  bool fine_tune = false;      // whether it learns on
+  std::string train;           // folder of graphs to learn from, in place of a graph
+  std::string save;            // file for what was learned
   bool json = false;
   bool progress = false;
 };

@@ -1,0 +1,116 @@
+#include "bindings/cli/place/train_command.h"
+
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "bindings/cli/place/place_inputs.h"
+#include "bindings/cli/place/refusal.h"
+#include "bindings/cli/place/search_limits.h"
+#include "placement/import/importer.h"
+#include "placement/policy/training.h"
+
+namespace optile::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using placement::policy::Example;
+
+struct Graphs {
+  std::deque<placement::Model> models;  // which the examples refer to
+  std::deque<placement::Cluster> clusters;
+  std::vector<Example> examples;
+};
+
+// Whatever in the folder can be placed; of the rest it says why not.
+Graphs graphs_of(const PlaceOptions& options) {
+  Graphs graphs;
+  for (const std::string& file : files_of(options.train)) {
+    const auto leave_out = [&](const std::string& why) {
+      std::cerr << "optile: left out: " << why << "\n";
+    };
+    const base::Result<std::string> text = placement::read_whole_file(file);
+    if (!text.ok()) {
+      leave_out(text.message());
+      continue;
+    }
+    PlaceOptions each = options;
+    each.graph = file;
+    base::Result<placement::Model> model = model_of(each, text.value());
+    if (!model.ok()) {
+      leave_out(model.message());
+      continue;
+    }
+    base::Result<placement::Cluster> cluster = cluster_of(each, model.value());
+    const base::Status good = cluster.ok() ? cluster.value().check() : base::Status();
+    if (!cluster.ok() || !good.ok()) {
+      leave_out(cluster.ok() ? file + ": " + good.message() : cluster.message());
+      continue;
+    }
+    graphs.models.push_back(std::move(model).value());
+    graphs.clusters.push_back(std::move(cluster).value());
+    graphs.examples.push_back({file, graphs.models.back().graph, graphs.clusters.back()});
+  }
+  return graphs;
+}
+
+// Whole or not at all: written beside and renamed.
+bool write_whole(const std::string& path, const std::string& text) {
+  const std::string beside = path + ".new";
+  std::ofstream out(beside, std::ios::binary);
+  out << text;
+  out.close();
+  std::error_code error;
+  if (out.good()) {
+    fs::rename(beside, path, error);
+    if (!error) return true;
+  }
+  fs::remove(beside, error);
+  return false;
+}
+
+}  // namespace
+
+int train_policy(const PlaceOptions& options) {
+  if (options.objective != "step") {
+    return refuse("policies learn the step's time: --train needs --objective step");
+  }
+  const Graphs graphs = graphs_of(options);
+  if (graphs.examples.empty()) return refuse("no graph that can be placed in " + options.train);
+  placement::policy::TrainingRequest request;
+  request.method = options.method;
+  request.setting = {
+      options.links == "bus" ? placement::StepLinks::kBus : placement::StepLinks::kEdge,
+      options.op_us / 1e3};
+  request.limits = search_limits(options, interruption());
+  request.seed = options.seed;
+  if (!options.policy.empty()) {
+    auto policy = policy_of(options);
+    if (!policy.ok()) return refuse(policy.message());
+    request.policy = std::move(policy).value();
+  }
+  if (options.progress) {
+    request.progress = [](const placement::policy::TrainingProgress& at) {
+      std::fprintf(stderr, "optile: %10llu evaluations  best %.4f of one device, on average\n",
+                   static_cast<unsigned long long>(at.evaluations), at.mean_cost);
+    };
+  }
+  const base::Result<placement::policy::Trained> trained =
+      placement::policy::train(graphs.examples, request);
+  if (!trained.ok()) return refuse(trained.message());
+  if (was_interrupted()) std::cerr << "optile: interrupted; this is what it has learned so far\n";
+  if (!write_whole(options.save, placement::policy::policy_text(trained.value().policy))) {
+    return refuse("cannot write " + options.save);
+  }
+  std::printf(
+      "optile place: %s learned from %zu graphs on %d devices, %llu evaluations in %.2f s\n"
+      "  best placements met take %.4f of one device's time, on average\n",
+      options.method.c_str(), graphs.examples.size(), trained.value().policy.devices,
+      static_cast<unsigned long long>(trained.value().evaluations), trained.value().seconds,
+      trained.value().mean_cost);
+  return 0;
+}
+
+}  // namespace optile::cli
