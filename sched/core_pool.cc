@@ -1,7 +1,6 @@
 #include "sched/core_pool.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace optile::sched {
 namespace {
@@ -17,12 +16,8 @@ std::size_t at(int index) {
 
 }  // namespace
 
-CorePool::CorePool(const CoreMap& map)
-    : map_(&map),
-      tile_idle_(map.tiles.size(), 0),
-      node_idle_(at(map.nodes), 0),
-      node_tiles_with_idle_(at(map.nodes), 0),
-      node_full_tiles_(at(map.nodes), 0) {
+CorePool::CorePool(const CoreMap& map) : map_(&map), tile_idle_(map.tiles.size(), 0) {
+  if (map.nodes > 1) nodes_.resize(at(map.nodes));
   idle_set_.add_range(0, map.cores);
   for (std::size_t tile = 0; tile < map.tiles.size(); ++tile) {
     change_tile(static_cast<int>(tile), map.tiles[tile].cores);
@@ -35,20 +30,12 @@ void CorePool::change_tile(int tile, int by) {
   const int before = tile_idle_[at(tile)];
   const int after = before + by;
   tile_idle_[at(tile)] = after;
-  idle_ += by;
-  node_idle_[at(shape.node)] += by;
   const int with_idle = static_cast<int>(after > 0) - static_cast<int>(before > 0);
-  if (with_idle != 0) {
-    tiles_with_idle_ += with_idle;
-    node_tiles_with_idle_[at(shape.node)] += with_idle;
-    after > 0 ? some_idle_.add(tile) : some_idle_.remove(tile);
-  }
   const int full = static_cast<int>(after == shape.cores) - static_cast<int>(before == shape.cores);
-  if (full != 0) {
-    full_tiles_ += full;
-    node_full_tiles_[at(shape.node)] += full;
-    full > 0 ? all_idle_.add(tile) : all_idle_.remove(tile);
-  }
+  all_.change(by, with_idle, full);
+  if (!nodes_.empty()) nodes_[at(shape.node)].change(by, with_idle, full);
+  if (with_idle != 0) after > 0 ? some_idle_.add(tile) : some_idle_.remove(tile);
+  if (full != 0) full > 0 ? all_idle_.add(tile) : all_idle_.remove(tile);
 }
 
 // All of these cores become idle (1) or stop being so (-1).
@@ -68,11 +55,11 @@ CoreSet CorePool::within(const CoreSet& tiles, int node) const {
 }
 
 int CorePool::node_room(int node, Case which) const {
-  if (which.binding == Binding::kSpread) return node_tiles_with_idle_[at(node)];
-  if (!map_->space.pairs) return node_idle_[at(node)];
+  const Counts& counts = nodes_[at(node)];
+  if (which.binding == Binding::kSpread) return counts.tiles_with_idle;
+  if (!map_->space.pairs) return counts.idle;
   // Pairs: a whole tile for every two threads, and the odd one anywhere.
-  const int full = node_full_tiles_[at(node)];
-  return 2 * full + static_cast<int>(node_idle_[at(node)] > 2 * full);
+  return 2 * counts.full_tiles + static_cast<int>(counts.idle > 2 * counts.full_tiles);
 }
 
 // The node with the least room that suffices: others keep room for wider teams.
@@ -104,26 +91,45 @@ int CorePool::take_from_tile(int tile, int most, CoreSet* out) {
   return taken;
 }
 
+// Idle tiles as long as the team fills them; returns how many threads have a place now. All at
+// once: wide teams take dozens.
+int CorePool::take_whole(int width, int node, CoreSet* out) {
+  CoreSet tiles;
+  int taken = 0;
+  within(all_idle_, node).each_while([&](int tile) {
+    const CoreMap::Tile& shape = map_->tiles[at(tile)];
+    if (shape.cores <= width - taken) {
+      taken += shape.cores;
+      tiles.add(tile);
+      out->add_range(shape.first, shape.cores);
+      tile_idle_[at(tile)] = 0;
+      all_.change(-shape.cores, -1, -1);
+      if (!nodes_.empty()) nodes_[at(shape.node)].change(-shape.cores, -1, -1);
+    }
+    return width - taken >= map_->smallest_tile;
+  });
+  idle_set_ -= *out;
+  some_idle_ -= tiles;
+  all_idle_ -= tiles;
+  return taken;
+}
+
 // Whole tiles that the team fills; then, for what is left of it, the tile with the least idle cores
 // that suffices; then whatever there is.
 void CorePool::take_compact(int width, int node, CoreSet* out) {
-  const CoreSet whole = within(all_idle_, node);
-  for (int tile = whole.next(0); tile >= 0 && width >= map_->smallest_tile;
-       tile = whole.next(tile + 1)) {
-    const int size = map_->tiles[at(tile)].cores;
-    if (size <= width) width -= take_from_tile(tile, size, out);
-  }
+  if (width >= map_->smallest_tile) width -= take_whole(width, node, out);
   while (width > 0) {
-    const CoreSet left = within(some_idle_, node);
     int best = -1;
     int best_idle = 0;
-    for (int tile = left.next(0); tile >= 0 && best_idle != width; tile = left.next(tile + 1)) {
+    within(some_idle_, node).each_while([&](int tile) {
       const int idle = tile_idle_[at(tile)];
       const bool better = best_idle < width ? idle > best_idle : idle >= width && idle < best_idle;
-      if (!better) continue;
-      best = tile;
-      best_idle = idle;
-    }
+      if (better) {
+        best = tile;
+        best_idle = idle;
+      }
+      return best_idle != width;
+    });
     if (best < 0) return;
     width -= take_from_tile(best, width, out);
   }
@@ -132,13 +138,15 @@ void CorePool::take_compact(int width, int node, CoreSet* out) {
 // Tiles that nobody uses before those that another op sits on.
 void CorePool::take_spread(int width, int node, CoreSet* out) {
   const CoreSet whole = within(all_idle_, node);
+  const auto take_one = [&](int tile) {
+    width -= take_from_tile(tile, 1, out);
+    return width > 0;
+  };
+  if (width > 0) whole.each_while(take_one);
+  if (width <= 0) return;
   CoreSet divided = within(some_idle_, node);
   divided -= whole;
-  for (const CoreSet* tiles : {&whole, &std::as_const(divided)}) {
-    for (int tile = tiles->next(0); tile >= 0 && width > 0; tile = tiles->next(tile + 1)) {
-      width -= take_from_tile(tile, 1, out);
-    }
-  }
+  divided.each_while(take_one);
 }
 
 void CorePool::take_any(int width, int node, CoreSet* out) {

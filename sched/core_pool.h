@@ -15,21 +15,21 @@ class CorePool {
  public:
   explicit CorePool(const CoreMap& map);  // `map` outlives the pool
 
-  int idle() const { return idle_; }
+  int idle() const { return all_.idle; }
   const CoreSet& idle_cores() const { return idle_set_; }
-  bool is_idle() const { return idle_ == map_->cores; }  // nothing is taken
+  bool is_idle() const { return all_.idle == map_->cores; }  // nothing is taken
 
   // Whether take() would succeed. Constant time: it is asked for every candidate.
   bool fits(perfmodel::Case which) const {
     using perfmodel::Binding;
-    if (which.width < 1 || which.width > idle_) return false;
+    if (which.width < 1 || which.width > all_.idle) return false;
     switch (which.binding) {
       case Binding::kSpread:
-        return which.width <= tiles_with_idle_;
+        return which.width <= all_.tiles_with_idle;
       case Binding::kCompact:
-        return !map_->space.pairs || which.width / 2 <= full_tiles_;
+        return !map_->space.pairs || which.width / 2 <= all_.full_tiles;
       case Binding::kMixed:
-        return which.width / 2 <= full_tiles_;
+        return which.width / 2 <= all_.full_tiles;
       case Binding::kNone:
         break;
     }
@@ -44,6 +44,7 @@ class CorePool {
  private:
   int node_for(perfmodel::Case which) const;  // -1: no node has room, or there is one
   int node_room(int node, perfmodel::Case which) const;
+  int take_whole(int width, int node, CoreSet* out);
   void take_compact(int width, int node, CoreSet* out);
   void take_spread(int width, int node, CoreSet* out);
   void take_any(int width, int node, CoreSet* out);
@@ -52,19 +53,26 @@ class CorePool {
   void change(const CoreSet& cores, int direction);
   void change_tile(int tile, int by);
 
+  struct Counts {
+    int idle = 0;
+    int tiles_with_idle = 0;
+    int full_tiles = 0;  // whose cores are all idle
+
+    void change(int cores, int with_idle, int full) {
+      idle += cores;
+      tiles_with_idle += with_idle;
+      full_tiles += full;
+    }
+  };
+
   const CoreMap* map_;
   CoreSet idle_set_;
-  int idle_ = 0;
   std::vector<int> tile_idle_;
   // Tiles as bits: with an idle core, and all of whose cores are idle.
   CoreSet some_idle_;
   CoreSet all_idle_;
-  int tiles_with_idle_ = 0;
-  int full_tiles_ = 0;  // whose cores are all idle
-  // The same by NUMA node.
-  std::vector<int> node_idle_;
-  std::vector<int> node_tiles_with_idle_;
-  std::vector<int> node_full_tiles_;
+  Counts all_;
+  std::vector<Counts> nodes_;  // by NUMA node; empty where there is one
 };
 
 }  // namespace optile::sched

@@ -1,4 +1,5 @@
-// A set of cores as bits: slots of a CoreMap. Plain value; any thread.
+// A set of cores as bits: slots of a CoreMap. Plain value; any thread. Whatever is done with it
+// costs as much as the highest slot that it ever had, not as the largest machine there may be.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +15,17 @@ inline constexpr int kMaxCores = 1024;  // CoreSet::count() adds up 16 words, no
 class CoreSet {
  public:
   bool has(int slot) const { return ((words_[word(slot)] >> bit(slot)) & 1U) != 0; }
-  void add(int slot) { words_[word(slot)] |= std::uint64_t{1} << bit(slot); }
+  void add(int slot) {
+    words_[word(slot)] |= std::uint64_t{1} << bit(slot);
+    reach(word(slot));
+  }
   void remove(int slot) { words_[word(slot)] &= ~(std::uint64_t{1} << bit(slot)); }
 
   void add_range(int first, int count) {
-    each_part(first, count, [this](std::size_t i, std::uint64_t mask) { words_[i] |= mask; });
+    each_part(first, count, [this](std::size_t i, std::uint64_t mask) {
+      words_[i] |= mask;
+      reach(i);
+    });
   }
   void remove_range(int first, int count) {
     each_part(first, count, [this](std::size_t i, std::uint64_t mask) { words_[i] &= ~mask; });
@@ -27,61 +34,78 @@ class CoreSet {
   // Adds up inside the words, since not every processor that this is built for counts bits.
   int count() const {
     std::uint64_t bytes = 0;  // at most 8 bits of 16 words in each
-    for (const std::uint64_t one : words_) bytes += ones_by_byte(one);
+    for (std::size_t i = 0; i < words_used_; ++i) bytes += ones_by_byte(words_[i]);
     return sum_of_bytes(bytes);
   }
   int count_range(int first, int count) const {
     std::uint64_t bytes = 0;
-    each_part(first, count,
-              [&](std::size_t i, std::uint64_t mask) { bytes += ones_by_byte(words_[i] & mask); });
-    return sum_of_bytes(bytes);
+    int few = 0;
+    each_part(first, count, [&](std::size_t i, std::uint64_t mask) {
+      const std::uint64_t part = words_[i] & mask;
+      if ((part & (part - 1)) == 0) {  // none or one, which is cheaper to tell than to add up
+        few += static_cast<int>(part != 0);
+      } else {
+        bytes += ones_by_byte(part);
+      }
+    });
+    return few + (bytes == 0 ? 0 : sum_of_bytes(bytes));
   }
   // The first member from this slot on; -1: there is none.
   int next(int from) const {
     std::size_t i = word(from);
-    if (i >= kWords) return -1;
+    if (i >= words_used_) return -1;
     std::uint64_t left = words_[i] >> bit(from) << bit(from);
     while (left == 0) {
-      if (++i == kWords) return -1;
+      if (++i == words_used_) return -1;
       left = words_[i];
     }
     return static_cast<int>(i * kBits) + std::countr_zero(left);
   }
   bool empty() const {
     std::uint64_t any = 0;
-    for (const std::uint64_t one : words_) any |= one;
+    for (std::size_t i = 0; i < words_used_; ++i) any |= words_[i];
     return any == 0;
   }
   bool overlaps(const CoreSet& other) const {
     std::uint64_t any = 0;
-    for (std::size_t i = 0; i < kWords; ++i) any |= words_[i] & other.words_[i];
+    for (std::size_t i = 0; i < common(other); ++i) any |= words_[i] & other.words_[i];
     return any != 0;
   }
   bool contains(const CoreSet& other) const {
     std::uint64_t outside = 0;
-    for (std::size_t i = 0; i < kWords; ++i) outside |= other.words_[i] & ~words_[i];
+    for (std::size_t i = 0; i < other.words_used_; ++i) outside |= other.words_[i] & ~words_[i];
     return outside == 0;
   }
   CoreSet& operator|=(const CoreSet& other) {
-    for (std::size_t i = 0; i < kWords; ++i) words_[i] |= other.words_[i];
+    for (std::size_t i = 0; i < other.words_used_; ++i) words_[i] |= other.words_[i];
+    words_used_ = std::max(words_used_, other.words_used_);
     return *this;
   }
   CoreSet& operator&=(const CoreSet& other) {
-    for (std::size_t i = 0; i < kWords; ++i) words_[i] &= other.words_[i];
+    // Beyond what the other set uses, its words are zero.
+    for (std::size_t i = 0; i < words_used_; ++i) words_[i] &= other.words_[i];
     return *this;
   }
   CoreSet& operator-=(const CoreSet& other) {
-    for (std::size_t i = 0; i < kWords; ++i) words_[i] &= ~other.words_[i];
+    for (std::size_t i = 0; i < common(other); ++i) words_[i] &= ~other.words_[i];
     return *this;
   }
-  bool operator==(const CoreSet&) const = default;
+  bool operator==(const CoreSet& other) const { return words_ == other.words_; }
 
   // Calls `visit(slot)` for every member, ascending.
   template <typename Visit>
   void each(Visit visit) const {
-    for (std::size_t i = 0; i < kWords; ++i) {
+    each_while([&](int slot) {
+      visit(slot);
+      return true;
+    });
+  }
+  // The same, as long as `visit(slot)` says so.
+  template <typename Visit>
+  void each_while(Visit visit) const {
+    for (std::size_t i = 0; i < words_used_; ++i) {
       for (std::uint64_t left = words_[i]; left != 0; left &= left - 1) {
-        visit(static_cast<int>(i * kBits) + std::countr_zero(left));
+        if (!visit(static_cast<int>(i * kBits) + std::countr_zero(left))) return;
       }
     }
   }
@@ -114,7 +138,13 @@ class CoreSet {
     }
   }
 
+  void reach(std::size_t index) { words_used_ = std::max(words_used_, index + 1); }
+  std::size_t common(const CoreSet& other) const {
+    return std::min(words_used_, other.words_used_);
+  }
+
   std::array<std::uint64_t, kWords> words_{};
+  std::size_t words_used_ = 0;  // no word from here on ever had a member
 };
 
 }  // namespace optile::sched

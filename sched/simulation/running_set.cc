@@ -105,14 +105,15 @@ double RunningSet::time_to_next() {
   return std::max(next, 0.0);
 }
 
-void RunningSet::advance(double seconds, std::vector<SimulatedOp>* ended) {
+void RunningSet::advance(double seconds, std::vector<EndedOp>* ended) {
   settle();
   const double moment = seconds * (1 + kSameMoment);
   std::size_t kept = 0;
   for (const Progress& one : order_) {
     if (one.left * one.slowdown <= moment) {
-      forget(ops_[one.op]);
-      ended->push_back(ops_[one.op]);
+      const SimulatedOp& op = ops_[one.op];
+      forget(op);
+      ended->push_back({op.node, op.lane, op.span, op.placement});
       unused_.push_back(one.op);
       continue;
     }

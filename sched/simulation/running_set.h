@@ -26,6 +26,13 @@ struct SimulatedOp {
   CoreSet tiles;
 };
 
+struct EndedOp {
+  int node = 0;
+  int lane = 0;
+  int span = 0;
+  Placement placement = Placement::kOwnCores;
+};
+
 class RunningSet {
  public:
   RunningSet(const CoreMap& map, const perfmodel::Interference& model);
@@ -36,7 +43,7 @@ class RunningSet {
   // Time until the first of them ends; the set is not empty. Settles how fast everybody goes.
   double time_to_next();
   // Lets time pass and moves out those that end within it, in the order in which they began.
-  void advance(double seconds, std::vector<SimulatedOp>* ended);
+  void advance(double seconds, std::vector<EndedOp>* ended);
 
   std::size_t size() const { return order_.size(); }
   bool empty() const { return order_.empty(); }

@@ -95,7 +95,7 @@ base::Status StepSimulator::launch(const Launch& launch, std::uint64_t step) {
   return {};
 }
 
-void StepSimulator::finish(const SimulatedOp& op, StepStrategy* strategy) {
+void StepSimulator::finish(const EndedOp& op, StepStrategy* strategy) {
   StepSpan& span = outcome_.spans[at(op.span)];
   span.end = now_;
   if (op.placement != Placement::kSiblings) {
@@ -122,7 +122,7 @@ base::Result<StepOutcome> StepSimulator::run(StepStrategy* strategy, std::uint64
     if (missing_[node] == 0) strategy->on_ready(static_cast<int>(node));
   }
   std::vector<Launch> launches;
-  std::vector<SimulatedOp> ended;
+  std::vector<EndedOp> ended;
   while (finished_ < nodes) {
     launches.clear();
     strategy->decide(now_, &launches);

@@ -62,7 +62,7 @@ class StepSimulator {
   void reset();
   base::Status launch(const Launch& launch, std::uint64_t step);
   base::Status check(const Launch& launch) const;
-  void finish(const SimulatedOp& op, StepStrategy* strategy);
+  void finish(const EndedOp& op, StepStrategy* strategy);
 
   const StepOutline& outline_;
   const StepConditions& conditions_;

@@ -3,20 +3,49 @@
 #include <algorithm>
 
 namespace optile::sched {
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+}  // namespace
 
 void InterferenceMemory::record(int one, int other) {
   if (known(one, other)) return;
   const auto add = [this](int to, int foe) {
-    auto& list = foes_[static_cast<std::size_t>(to)];
+    auto& list = foes_[at(to)];
     list.insert(std::lower_bound(list.begin(), list.end(), foe), foe);
   };
   add(one, other);
-  if (one != other) add(other, one);
+  foes_running_[at(one)] += running_[at(other)];
+  if (one != other) {
+    add(other, one);
+    foes_running_[at(other)] += running_[at(one)];
+  }
   ++pairs_;
 }
 
+void InterferenceMemory::count(int instance, int by) {
+  running_[at(instance)] += by;
+  for (const int foe : foes_[at(instance)]) foes_running_[at(foe)] += by;
+}
+
+void InterferenceMemory::started(int instance) {
+  count(instance, 1);
+}
+
+void InterferenceMemory::ended(int instance) {
+  count(instance, -1);
+}
+
+void InterferenceMemory::nothing_runs() {
+  std::fill(running_.begin(), running_.end(), 0);
+  std::fill(foes_running_.begin(), foes_running_.end(), 0);
+}
+
 bool InterferenceMemory::known(int one, int other) const {
-  const auto& list = foes_[static_cast<std::size_t>(one)];
+  const auto& list = foes_[at(one)];
   return !list.empty() && std::binary_search(list.begin(), list.end(), other);
 }
 

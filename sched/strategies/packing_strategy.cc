@@ -18,14 +18,17 @@ std::size_t at(int index) {
 }  // namespace
 
 PackingStrategy::PackingStrategy(const StepOutline& outline, PackingOptions options)
-    : outline_(outline), options_(options), pool_(*outline.map), memory_(outline.instances.size()) {
+    : outline_(outline),
+      options_(options),
+      pool_(*outline.map),
+      memory_(outline.instances.size()),
+      turns_(outline.graph->nodes.size(), 0) {
   for (const InstanceOutline& instance : outline.instances) {
     const Menu menu = menu_of(instance);
-    ReadyOp least{-1, static_cast<int>(menus_.size()), menu.candidates[0].which.width,
-                  menu.candidates[0].seconds};
+    Needs least{menu.candidates[0].which.width, menu.candidates[0].seconds};
     for (std::size_t i = 1; i < menu.count; ++i) {
-      least.least_width = std::min(least.least_width, menu.candidates[i].which.width);
-      least.least_seconds = std::min(least.least_seconds, menu.candidates[i].seconds);
+      least.width = std::min(least.width, menu.candidates[i].which.width);
+      least.seconds = std::min(least.seconds, menu.candidates[i].seconds);
     }
     menus_.push_back(menu);
     least_.push_back(least);
@@ -34,14 +37,16 @@ PackingStrategy::PackingStrategy(const StepOutline& outline, PackingOptions opti
 
 void PackingStrategy::begin_step() {
   pool_ = CorePool(*outline_.map);
-  running_.clear();
+  running_.clear(&memory_);
   ready_.clear();
+  next_turn_ = 0;
   ready_fingerprint_ = 0;
 }
 
 void PackingStrategy::on_ready(int node) {
-  ready_.push_back(least_[at(outline_.graph->nodes[at(node)].instance)]);
-  ready_.back().node = node;
+  const ReadyOp ready{least_[at(instance_of(node))], node, next_turn_++};
+  turns_[at(node)] = ready.turn;
+  ready_.insert(std::lower_bound(ready_.begin(), ready_.end(), ready, before), ready);
   ready_fingerprint_ ^= node_fingerprint(node);
 }
 
@@ -72,18 +77,25 @@ PackingStrategy::Choice PackingStrategy::weigh_all(double now) {
   const double remaining = running_.longest_remaining(now);
   int widest = pool_.idle();  // that could still be chosen
   Choice best;
-  weighed_ += ready_.size();
-  for (const ReadyOp& ready : ready_) {
-    if (ready.least_width > widest || ready.least_seconds > remaining) continue;
-    const Menu& menu = menus_[at(ready.instance)];
+  int best_turn = 0;
+  for (auto place = ready_.rbegin(); place != ready_.rend() && place->least.width <= widest;
+       ++place) {
+    const ReadyOp& ready = *place;
+    ++weighed_;
+    if (ready.least.seconds > remaining) continue;
+    const int instance = instance_of(ready.node);
+    if (memory_.beside_foe(instance)) continue;
+    const Menu& menu = menus_[at(instance)];
     for (std::size_t i = 0; i < menu.count; ++i) {
       const TimedCase& timed = menu.candidates[i];
       const int width = timed.which.width;
-      const bool better = best.node < 0 || width < best.timed.which.width ||
-                          (width == best.timed.which.width && timed.seconds > best.timed.seconds);
-      if (!better || timed.seconds > remaining || !pool_.fits(timed.which)) continue;
-      if (!running_.befriends(ready.instance, memory_)) break;
+      if (width > widest || timed.seconds > remaining) continue;
+      const double shorter = best.timed.seconds - timed.seconds;
+      const bool better = best.node < 0 || width < widest || shorter < 0 ||
+                          (shorter == 0 && ready.turn < best_turn);
+      if (!better || !pool_.fits(timed.which)) continue;
       best = {ready.node, timed};
+      best_turn = ready.turn;
       widest = width;
     }
   }
@@ -110,9 +122,13 @@ PackingStrategy::Choice PackingStrategy::choose_beside(double now) {
 
 PackingStrategy::Choice PackingStrategy::slowest_ready() const {
   Choice slowest;
+  int turn = 0;
   for (const ReadyOp& ready : ready_) {
-    const TimedCase& plan = outline_.instances[at(ready.instance)].plan(options_.plan);
-    if (slowest.node < 0 || plan.seconds > slowest.timed.seconds) slowest = {ready.node, plan};
+    const TimedCase& plan = outline_.of_node(ready.node).plan(options_.plan);
+    const double longer = plan.seconds - slowest.timed.seconds;
+    if (slowest.node >= 0 && (longer < 0 || (longer == 0 && ready.turn > turn))) continue;
+    slowest = {ready.node, plan};
+    turn = ready.turn;
   }
   return slowest;
 }
@@ -122,12 +138,15 @@ std::optional<Launch> PackingStrategy::fill() {
   const bool one_holds_all = running_.ops().size() == 1 && pool_.idle() == 0;
   if (!one_holds_all || outline_.map->hardware_threads < 2) return std::nullopt;
   int shortest = -1;
+  int turn = 0;
   double least = 0;
   for (const ReadyOp& ready : ready_) {
-    const double serial = outline_.instances[at(ready.instance)].serial_seconds;
-    if (shortest >= 0 && serial >= least) continue;
-    if (!running_.befriends(ready.instance, memory_)) continue;
+    const double serial = outline_.of_node(ready.node).serial_seconds;
+    const double longer = serial - least;
+    if (shortest >= 0 && (longer > 0 || (longer == 0 && ready.turn > turn))) continue;
+    if (memory_.beside_foe(instance_of(ready.node))) continue;
     shortest = ready.node;
+    turn = ready.turn;
     least = serial;
   }
   if (shortest < 0) return std::nullopt;
@@ -138,15 +157,25 @@ std::optional<Launch> PackingStrategy::fill() {
                 plan.seconds};
 }
 
+int PackingStrategy::instance_of(int node) const {
+  return outline_.graph->nodes[at(node)].instance;
+}
+
+bool PackingStrategy::before(const ReadyOp& one, const ReadyOp& other) {
+  if (one.least.width != other.least.width) return one.least.width > other.least.width;
+  return one.turn > other.turn;
+}
+
 std::vector<PackingStrategy::ReadyOp>::const_iterator PackingStrategy::place_of(int node) const {
-  return std::find_if(ready_.begin(), ready_.end(),
-                      [node](const ReadyOp& one) { return one.node == node; });
+  const ReadyOp wanted{least_[at(instance_of(node))], node, turns_[at(node)]};
+  const auto found = std::lower_bound(ready_.begin(), ready_.end(), wanted, before);
+  return found != ready_.end() && found->node == node ? found : ready_.end();
 }
 
 void PackingStrategy::start(const Launch& launch, double now, std::vector<Launch>* launches) {
   ready_.erase(place_of(launch.node));
   ready_fingerprint_ ^= node_fingerprint(launch.node);
-  running_.add(launch, outline_.graph->nodes[at(launch.node)].instance, now);
+  running_.add(launch, instance_of(launch.node), now, &memory_);
   launches->push_back(launch);
 }
 

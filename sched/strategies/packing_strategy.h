@@ -56,12 +56,15 @@ class PackingStrategy : public StepStrategy {
     std::array<TimedCase, InstanceOutline::kCandidates> candidates;
     std::size_t count = 0;
   };
-  // With what every candidate of it needs at least: most ready ops are passed over by that.
+  // What every candidate needs at least: most ready ops are passed over by that.
+  struct Needs {
+    int width = 0;
+    double seconds = 0;
+  };
   struct ReadyOp {
-    int node;
-    int instance;
-    int least_width;
-    double least_seconds;
+    Needs least;
+    int node = 0;
+    int turn = 0;  // how many became ready before it in this step
   };
 
   Menu menu_of(const InstanceOutline& instance) const;
@@ -69,7 +72,10 @@ class PackingStrategy : public StepStrategy {
   Choice weigh_all(double now);
   Choice slowest_ready() const;
   std::optional<Launch> fill();
-  std::vector<ReadyOp>::const_iterator place_of(int node) const;
+  int instance_of(int node) const;
+  // The wider first, so that what a decision takes is near the end and cheap to take out.
+  static bool before(const ReadyOp& one, const ReadyOp& other);
+  std::vector<ReadyOp>::const_iterator place_of(int node) const;  // end: it is not ready
   void start(const Launch& launch, double now, std::vector<Launch>* launches);
 
   const StepOutline& outline_;
@@ -78,8 +84,10 @@ class PackingStrategy : public StepStrategy {
   RunningOps running_;
   InterferenceMemory memory_;
   std::vector<Menu> menus_;     // by instance
-  std::vector<ReadyOp> least_;  // by instance, without a node
-  std::vector<ReadyOp> ready_;  // in the order in which they became ready
+  std::vector<Needs> least_;    // by instance
+  std::vector<ReadyOp> ready_;  // in the order of before()
+  std::vector<int> turns_;      // by node, of those that became ready in this step
+  int next_turn_ = 0;
   std::uint64_t ready_fingerprint_ = 0;
   // What was decided in a situation: these nodes ready, those running.
   std::unordered_map<std::uint64_t, Choice> decisions_;

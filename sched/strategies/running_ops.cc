@@ -11,12 +11,14 @@ std::uint64_t node_fingerprint(int node) {
   return base::hash_word(word, base::hash_word(word, base::kHashSeed));
 }
 
-void RunningOps::clear() {
+void RunningOps::clear(InterferenceMemory* memory) {
   ops_.clear();
+  memory->nothing_runs();
   fingerprint_ = 0;
 }
 
-void RunningOps::add(const Launch& launch, int instance, double now) {
+void RunningOps::add(const Launch& launch, int instance, double now, InterferenceMemory* memory) {
+  memory->started(instance);
   ops_.push_back({launch.node, instance, now, launch.predicted_seconds, launch.placement,
                   launch.cores, -1, 0.0});
   fingerprint_ ^= node_fingerprint(launch.node);
@@ -27,6 +29,7 @@ RunningOp RunningOps::finish(int node, double now, InterferenceMemory* memory) {
                                   [node](const RunningOp& op) { return op.node == node; });
   if (found == ops_.end()) return {};
   RunningOp gone = *found;
+  memory->ended(gone.instance);
   *found = ops_.back();
   ops_.pop_back();
   fingerprint_ ^= node_fingerprint(node);
@@ -57,11 +60,6 @@ double RunningOps::longest_remaining(double now) const {
     longest = std::max(longest, op.start + op.predicted_seconds - now);
   }
   return longest;
-}
-
-bool RunningOps::befriends(int instance, const InterferenceMemory& memory) const {
-  return std::none_of(ops_.begin(), ops_.end(),
-                      [&](const RunningOp& op) { return memory.known(instance, op.instance); });
 }
 
 }  // namespace optile::sched

@@ -34,8 +34,9 @@ class RunningOps {
  public:
   explicit RunningOps(DisturbedFrom limits = {}) : limits_(limits) {}
 
-  void clear();
-  void add(const Launch& launch, int instance, double now);
+  // `memory` is told who runs.
+  void clear(InterferenceMemory* memory);
+  void add(const Launch& launch, int instance, double now, InterferenceMemory* memory);
   // Removes it and says what it was. Where it was disturbed, the pair is recorded.
   RunningOp finish(int node, double now, InterferenceMemory* memory);
 
@@ -43,7 +44,6 @@ class RunningOps {
   const std::vector<RunningOp>& ops() const { return ops_; }
   // Until the last of those with cores of their own is predicted to end; 0 when all are late.
   double longest_remaining(double now) const;
-  bool befriends(int instance, const InterferenceMemory& memory) const;  // with all of them
   std::uint64_t fingerprint() const { return fingerprint_; }  // of which nodes run, in any order
 
  private:

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <random>
 #include <set>
 #include <vector>
@@ -55,6 +57,69 @@ TEST(CoreSet, FullAndEmpty) {
   EXPECT_EQ(set.next(kMaxCores), -1);
   set.remove_range(0, kMaxCores);
   EXPECT_TRUE(set.empty());
+}
+
+// Sets that reach differently far, so that every operation meets a longer and a shorter one.
+class CoreSetPair : public ::testing::Test {
+ protected:
+  void draw(CoreSet* bits, std::set<int>* plain) {
+    *bits = {};
+    plain->clear();
+    const int reach = 1 + static_cast<int>(random_() % kMaxCores);
+    for (int i = static_cast<int>(random_() % 30); i > 0; --i) {
+      const int slot = static_cast<int>(random_()) % reach;
+      bits->add(std::abs(slot));
+      plain->insert(std::abs(slot));
+    }
+    if (random_() % 4 == 0 && !plain->empty()) {  // the highest is gone again
+      bits->remove(*plain->rbegin());
+      plain->erase(std::prev(plain->end()));
+    }
+  }
+  static void expect_same(const CoreSet& bits, const std::set<int>& plain) {
+    std::set<int> members;
+    bits.each([&](int slot) { members.insert(slot); });
+    EXPECT_EQ(members, plain);
+    EXPECT_EQ(bits.count(), static_cast<int>(plain.size()));
+    EXPECT_EQ(bits.empty(), plain.empty());
+    CoreSet again;
+    for (const int slot : plain) again.add(slot);
+    EXPECT_TRUE(bits == again);
+  }
+
+  std::mt19937 random_{3};
+};
+
+TEST_F(CoreSetPair, OperationsAreThoseOfSets) {
+  for (int i = 0; i < 500; ++i) {
+    CoreSet a, b;
+    std::set<int> x, y, both, either, rest;
+    draw(&a, &x);
+    draw(&b, &y);
+    std::set_intersection(x.begin(), x.end(), y.begin(), y.end(), std::inserter(both, both.end()));
+    std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::inserter(either, either.end()));
+    std::set_difference(x.begin(), x.end(), y.begin(), y.end(), std::inserter(rest, rest.end()));
+    EXPECT_EQ(a.overlaps(b), !both.empty());
+    EXPECT_EQ(a.contains(b), std::includes(x.begin(), x.end(), y.begin(), y.end()));
+    EXPECT_EQ(a == b, x == y);
+    CoreSet result = a;
+    expect_same(result &= b, both);
+    result = a;
+    expect_same(result |= b, either);
+    result = a;
+    expect_same(result -= b, rest);
+  }
+}
+
+TEST(CoreSet, AVisitEndsWhenItIsToldTo) {
+  CoreSet set;
+  for (const int slot : {3, 70, 71, 700}) set.add(slot);
+  std::vector<int> seen;
+  set.each_while([&](int slot) {
+    seen.push_back(slot);
+    return slot < 71;
+  });
+  EXPECT_EQ(seen, (std::vector<int>{3, 70, 71}));
 }
 
 TEST(LoadLevels, CountWhoHoldsASlot) {

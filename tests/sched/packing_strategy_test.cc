@@ -179,6 +179,18 @@ TEST_F(Packing, DecisionsAreRememberedFromStepToStep) {
   EXPECT_GE(strategy_->remembered(), first.size() - 1);
 }
 
+// The order in which a decision looks at them is its own affair.
+TEST_F(Packing, OfEqualCandidatesTheOpThatIsReadyLongerWins) {
+  // Both have a case of width 12 that takes a second; the other case of the younger is narrower,
+  // but outlasts the holder.
+  begin({with_times(map_, "holder", {{56, 2.0}}), with_times(map_, "older", {{12, 1.0}, {14, 1.1}}),
+         with_times(map_, "younger", {{12, 1.0}, {10, 2.5}})},
+        {0, 1, 2}, {WidthRule::kPerInstance, false});
+  const auto launches = decide(0);
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[1].node, 1);
+}
+
 // What a decision costs, counted instead of timed.
 TEST_F(Packing, ADecisionLooksOnceAtEachReadyOp) {
   std::vector<OpInstance> instances = {with_times(map_, "holder", {{30, 300.0}})};
