@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "bindings/cli/bridge/bridge_command.h"
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
@@ -24,6 +25,9 @@ int main(int argc, char** argv) {
   if (options.verb == Verb::kDoctor) return examine(options);
   if (options.verb == Verb::kTop) return watch(options);
   if (options.verb == Verb::kSimulate) return simulate(options);
+  if (options.verb == Verb::kBridgeBuild || options.verb == Verb::kBridgeCheck) {
+    return bridge(options);
+  }
   if (is_about_placement(options.verb)) return become_placement_tool(argv);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : answer_query(options);

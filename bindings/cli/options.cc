@@ -162,6 +162,29 @@ CLI::App* add_doctor(CLI::App& app, Options& options) {
   return doctor;
 }
 
+// `optile bridge build` and `check`.
+Verbs add_bridge(CLI::App& app, Options& options) {
+  CLI::App* bridge =
+      app.add_subcommand("bridge", "What lets optile see the ops of PyTorch that pip installed");
+  bridge->require_subcommand(1);
+  Verbs verbs = {
+      {bridge->add_subcommand("build", "Build the bridge for a PyTorch and keep it in the cache"),
+       Verb::kBridgeBuild},
+      {bridge->add_subcommand("check", "Whether there is one, and if not, why"),
+       Verb::kBridgeCheck}};
+  for (const auto& [command, verb] : verbs) {
+    CLI::Option* python = command->add_option("--python", options.bridge.python,
+                                              "The Python whose PyTorch is meant; python3 unless "
+                                              "said");
+    python->type_name("PATH");
+    command->add_option("--torch", options.bridge.torch, "The folder of that PyTorch")
+        ->excludes(python)
+        ->type_name("FOLDER");
+    if (verb == Verb::kBridgeCheck) command->add_flag("--json", options.json, "Print JSON");
+  }
+  return verbs;
+}
+
 CLI::App* add_simulate(CLI::App& app, Options& options) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "A step on a described machine: optile simulate --graph GRAPH [OPTIONS]");
@@ -285,6 +308,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* top = add_top(app, options);
   CLI::App* simulate = add_simulate(app, options);
   const Verbs placing = add_placing(app, options);
+  const Verbs bridging = add_bridge(app, options);
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
@@ -307,6 +331,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
       {doctor, Verb::kDoctor},   {top, Verb::kTop},           {simulate, Verb::kSimulate}};
   verbs.insert(verbs.end(), leases.begin(), leases.end());
   verbs.insert(verbs.end(), placing.begin(), placing.end());
+  verbs.insert(verbs.end(), bridging.begin(), bridging.end());
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;

@@ -31,6 +31,8 @@ enum class Verb {
   kTop,
   kStop,
   kDoctor,
+  kBridgeBuild,
+  kBridgeCheck,
   kSimulate,
   kPlace,
   kCompare,
@@ -71,6 +73,11 @@ struct Options {
     double noise = 0;  // spread of the logarithm of run times
   };
   Simulation simulation;
+  struct Bridge {
+    std::string python;  // whose PyTorch; empty = python3
+    std::string torch;   // its folder, where it was named
+  };
+  Bridge bridge;
   // What was typed about the launch, before modes that change nothing turned it into "keep".
   struct LaunchWords {
     std::string openmp = "auto";

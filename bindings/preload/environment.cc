@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bridge_file.h"
 #include "bindings/preload/job_name.h"
 
 namespace optile::preload {
@@ -180,6 +181,8 @@ void read_environment() {
   read_own_width();
   read_socket_path();
   read_bridge_dir();
+  current.torch_bridge = !equals(getenv("OPTILE_TORCH_BRIDGE"), "off");
+  base::put_bridge_folder(current.bridge_cache, getenv("XDG_CACHE_HOME"), getenv("HOME"));
   current.off = current.mode == OPTILE_MODE_OFF || current.attach_path[0] == '\0';
 }
 

@@ -31,6 +31,8 @@ struct Environment {
   char run_id[40] = "";
   char launch_plan[256] = "";
   char bridge_dir[512] = "";
+  bool torch_bridge = true;     // false: PyTorch is left to its OpenMP regions
+  char bridge_cache[512] = "";  // bridges for wheels; "" = nowhere
 };
 
 const Environment& environment();

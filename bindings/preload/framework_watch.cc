@@ -1,24 +1,20 @@
 #include "bindings/preload/framework_watch.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <string.h>
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
-#include "bindings/preload/host_log.h"
 #include "bindings/preload/op_boundary.h"
-#include "bindings/preload/own_library.h"
 #include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/torch_bridge_file.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
 namespace {
 
-constexpr const char* kBridge = "liboptile_torch_bridge.so";
 constexpr const char* kCore = "libtorch_cpu.so";
-constexpr char kBuiltFor[] = "libtorch_cpu.so." OPTILE_TORCH_VERSION;
 
 int started = 0;  // 0 = not noticed, 1 = being opened or failed, 2 = at work
 
@@ -59,26 +55,6 @@ const void* core_seen_from(const void* caller) {
   return core;
 }
 
-// The bridge needs the PyTorch that it was built for by name. In a process with another one,
-// opening it would load that PyTorch beside the program's own wherever it happens to be installed.
-bool bridge_is_for(const void* core) {
-  constexpr size_t kLength = sizeof kBuiltFor - 1;
-  const char* name = file_name(core);
-  return OPTILE_TORCH_VERSION[0] != '\0' && strncmp(name, kBuiltFor, kLength) == 0 &&
-         (name[kLength] == '\0' || name[kLength] == '.');
-}
-
-bool open_bridge(const void* core) {
-  if (!bridge_is_for(core)) {
-    log_line("PyTorch is observed by its OpenMP regions only: no bridge for", object_of(core));
-    return false;
-  }
-  void* bridge = open_own_library(kBridge, "PyTorch is observed by its OpenMP regions only");
-  if (bridge == nullptr) return false;
-  auto* start = reinterpret_cast<optile_probe_start_fn>(dlsym(bridge, OPTILE_PROBE_START_SYMBOL));
-  return start != nullptr && start(probe_api()) == 0;
-}
-
 }  // namespace
 
 bool is_framework_core(const void* caller) {
@@ -106,9 +82,9 @@ void notice_framework(const void* caller) {
   }
   const int kept_errno = errno;
   choose_steered_runtime(core);
-  if (open_bridge(core)) {
+  if (open_torch_bridge(core)) {
     __atomic_store_n(&started, 2, __ATOMIC_RELEASE);
-  } else {
+  } else if (environment().torch_bridge) {
     add_fallback(OPTILE_FALLBACK_BRIDGE_MISSING);
   }
   errno = kept_errno;

@@ -101,14 +101,22 @@ def dev_commands(root: pathlib.Path) -> Commands:
     return Commands(flags)
 
 
+def _names(text: str) -> List[str]:
+    """The commands that a help text lists."""
+    _, _, commands = text.partition("ommands:")
+    return re.findall(r"^  ([a-z][a-z-]*)\s", commands, re.MULTILINE)
+
+
 def optile_commands(folder: pathlib.Path) -> Commands:
-    """Commands of optile with their flags, from its help and each command's own. What has no
-    command, the daemon's flags among it, is under the empty name."""
-    binary = folder / "optile"
-    listed = _help([str(binary), "--help"])
-    _, _, commands = listed.partition("ommands:")
-    names = re.findall(r"^  ([a-z][a-z-]*)\s", commands, re.MULTILINE)
-    flags = {name: frozenset(_FLAG.findall(_help([str(binary), name, "--help"]))) for name in names}
+    """Commands of optile with their flags, from its help, each command's own and those of commands
+    within it. What has no command, the daemon's flags among it, is under the empty name."""
+    binary = str(folder / "optile")
+    listed = _help([binary, "--help"])
+    flags: Dict[str, FrozenSet[str]] = {}
+    for name in _names(listed):
+        text = _help([binary, name, "--help"])
+        text += "".join(_help([binary, name, inner, "--help"]) for inner in _names(text))
+        flags[name] = frozenset(_FLAG.findall(text))
     alone = listed + _help([str(folder / "optiled"), "--help"])
     return Commands({**flags, "": frozenset(_FLAG.findall(alone))})
 

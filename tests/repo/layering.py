@@ -40,7 +40,9 @@ FOLDERS: Mapping[str, Folder] = {
     "placement": Folder(2, _sees("base", "perfmodel")),
     # Lives in other people's programs: of `base` only what needs nothing but libc.
     "bindings/preload": Folder(
-        2, _sees("bindings/abi", "bindings/annotate"), _sees("base/cpu_counter.h", "base/hash.h")
+        2,
+        _sees("bindings/abi", "bindings/annotate"),
+        _sees("base/bridge_file.h", "base/cpu_counter.h", "base/hash.h", "base/sha256.h"),
     ),
     "daemon": Folder(
         3, _sees("base", "bindings/abi", "perfmodel", "tuner", "sched", "placement")
@@ -50,7 +52,7 @@ FOLDERS: Mapping[str, Folder] = {
     ),
 }
 UNRESTRICTED = ("tests", "bench")  # the top layer sees everything
-GENERATED = ("optile_version.h",)
+GENERATED = ("optile_version.h", "optile_bridge_key.h")
 
 # Header pattern -> patterns of the files that may include it. `tests/**` may use what it tests.
 THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
