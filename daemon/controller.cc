@@ -188,6 +188,9 @@ void Controller::refresh_budgets() {
     perfmodel::Budget now = budget_now(place);
     if (now == place.now) continue;
     place.now = std::move(now);
+    // Its cpuset became smaller or grew back: leases are cut from what is left.
+    const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);
+    if (leases_ && bound_to) leases_->bind(id, *bound_to);
     place.client->set_cases(make_case_set(machine_, leased(place)));
   }
   if (!leases_) return;

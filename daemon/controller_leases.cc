@@ -371,9 +371,18 @@ perfmodel::Budget Controller::budget_at_start(const Hello& hello) const {
 
 perfmodel::Budget Controller::budget_now(const Place& place) const {
   perfmodel::Budget now = read_budget_(place.client->hello().pid);
-  // Masks that we set ourselves are no budget.
+  // Masks that we set ourselves are no budget; what its cpuset leaves of what it came with is.
   if (!place.client->was_bound() && !place.lease) return now;
-  return under_quota(place.at_attach, now.quota_cores);
+  perfmodel::Budget its = place.at_attach;
+  its.cores = std::max(1, static_cast<int>(sched::budget_cores(machine_, its).size()));
+  if (its.limited_by == "quota") its.limited_by.clear();
+  its.cpuset = now.cpuset;
+  perfmodel::Budget left = sched::within(machine_, its, now.cpuset);
+  if (!left.units.empty() && left.units != its.units) {
+    left.limited_by = "cpuset";
+    its = std::move(left);
+  }
+  return under_quota(std::move(its), now.quota_cores);
 }
 
 }  // namespace optile::daemon

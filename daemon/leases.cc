@@ -55,6 +55,11 @@ void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
   weigh();
 }
 
+void Leases::bind(uint64_t client, const std::vector<int>& bound_to) {
+  if (!clients_.contains(client) || !table_.bound(client, bound_to).ok()) return;
+  must_decide_ = true;
+}
+
 LeaseParty Leases::party(uint64_t client) const {
   const auto found = clients_.find(client);
   return found == clients_.end() ? LeaseParty() : found->second.party;

@@ -43,6 +43,8 @@ class Leases {
   // all). Right after its arrival.
   void belongs(uint64_t client, unsigned uid, const std::string& job,
                const std::vector<int>& bound_to);
+  // What it may use of the machine has changed since.
+  void bind(uint64_t client, const std::vector<int>& bound_to);
   // Gone, or going for sure.
   void leave(uint64_t client);
   bool has(uint64_t client) const { return clients_.contains(client); }

@@ -202,6 +202,56 @@ TEST_F(ControllerTest, TwoProgramsShareTheCores) {
   EXPECT_EQ(cap(one), 0u);
 }
 
+// F20: another control group than the daemon's, so its own budget says nothing of it.
+TEST_F(ControllerTest, ALeaseFollowsAShrinkingCpusetAndGrowsBackWithIt) {
+  leases_ = true;
+  make_controller();
+  confined_ = budget_;
+  confined_.cpuset = {0, 1, 2, 3};
+  Hello who = hello("confined");
+  who.pid = kConfinedPid;
+  Attached one = attach(who);
+  run(one, 10);
+  Attached other = attach(hello("other"));
+  run(one, 3);
+  run(other, 3);
+  ASSERT_EQ(masks_[one.id].size() + masks_[other.id].size(), 4u);
+  const auto inside = [&](int most) {
+    return std::all_of(masks_[one.id].begin(), masks_[one.id].end(),
+                       [most](int unit) { return unit < most; });
+  };
+  const std::vector<std::vector<int>> cpusets = {{0}, {0, 1, 2, 3}, {0}};
+  for (const std::vector<int>& cpuset : cpusets) {
+    confined_.cpuset = cpuset;
+    controller_->refresh_budgets();
+    run(one, 3);
+    run(other, 3);
+    EXPECT_FALSE(masks_[one.id].empty());
+    EXPECT_TRUE(inside(static_cast<int>(cpuset.size())));
+    for (int unit : masks_[one.id]) {
+      EXPECT_EQ(std::count(masks_[other.id].begin(), masks_[other.id].end(), unit), 0);
+    }
+    EXPECT_LE(masks_[one.id].size(), cpuset.size());
+  }
+}
+
+TEST_F(ControllerTest, AQuotaThatWasTakenAwayNoLongerBindsALease) {
+  leases_ = true;
+  make_controller();
+  confined_ = budget_;
+  confined_.cores = 2;
+  confined_.quota_cores = 1.5;
+  Hello who = hello("limited");
+  who.pid = kConfinedPid;
+  Attached one = attach(who);
+  run(one, 10);
+  EXPECT_EQ(controller_->view(one.id)->cores, 2);
+  confined_ = budget_;
+  controller_->refresh_budgets();
+  run(one, 10);
+  EXPECT_EQ(controller_->view(one.id)->cores, 4);
+}
+
 TEST_F(ControllerTest, ADyingProgramsCoresAreGivenAwayBeforeItIsGone) {
   leases_ = true;
   make_controller();
