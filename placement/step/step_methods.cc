@@ -14,6 +14,11 @@ namespace optile::placement {
 namespace {
 
 constexpr int kMostIlpDevices = 16;
+// Of auto: larger graphs gain more from annealing as a whole than from programs of their stretches.
+constexpr int kMostProgramNodes = 500;
+constexpr double kProgramTime = 0.5;  // of the budget
+// Likewise: a node of the tree of a program takes as long as dozens of candidates.
+constexpr double kProgramEvaluations = 0.02;
 constexpr int kMostEtfNodes = 10'000;  // of auto: it looks at all ready nodes for each
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -173,7 +178,8 @@ namespace {
 
 base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cluster,
                                            const Units& units, const Request& request,
-                                           const StepSetting& setting, Budget& budget) {
+                                           const StepSetting& setting, Budget& budget,
+                                           double& lower_bound) {
   const std::string& name = request.method;
   if (name == "list") return listed(graph, cluster, units, setting, false);
   if (name == "etf") return listed(graph, cluster, units, setting, true);
@@ -193,6 +199,13 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
       starts.push_back(listed(graph, cluster, units, setting, true));
     }
     starts.push_back(in_blocks(units, cluster, space.order));
+    if (graph.size() <= kMostProgramNodes && cluster.size() <= kMostIlpDevices) {
+      Budget part = budget.part(kProgramTime, kProgramEvaluations);
+      const IlpFound found = by_program(graph, cluster, setting, request, part);
+      budget.absorb(part);
+      lower_bound = std::max(lower_bound, found.lower_bound);
+      starts.push_back(units.from_nodes(found.assignment));
+    }
   }
   return search(space, make, starts, request, budget).assignment;
 }
@@ -228,7 +241,7 @@ base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, cons
     answer.assignment = std::move(found).value();
   } else {
     base::Result<UnitAssignment> found =
-        units_by_name(graph, cluster, units, request, setting, budget);
+        units_by_name(graph, cluster, units, request, setting, budget, answer.lower_bound);
     if (!found.ok()) return found.error();
     answer.assignment = units.to_nodes(found.value());
   }

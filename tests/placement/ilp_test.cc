@@ -193,6 +193,27 @@ TEST(Ilp, DependsOnTheSeedAloneAndEndsWhenCancelled) {
   }
 }
 
+// `auto` gives a fiftieth of its evaluations to the same programs and goes on from there.
+TEST(Ilp, AutoIsNeverWorseForFiftyTimesTheEvaluations) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Graph graph = random_graph({12, 0.25, 0}, seed);
+    const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+    Request request;
+    request.objective = Objective::kStep;
+    request.method = "ilp";
+    request.seed = seed;
+    request.limits.evaluations = 400;
+    const auto program = place(graph, cluster, request);
+    request.method = "auto";
+    request.limits.evaluations = 50 * 400 + 1000;
+    const auto whole = place(graph, cluster, request);
+    ASSERT_TRUE(program.ok() && whole.ok());
+    EXPECT_LE(whole.value().cost, program.value().cost * (1 + 1e-9)) << "seed " << seed;
+    EXPECT_GE(whole.value().lower_bound, program.value().lower_bound * (1 - 1e-9));
+    EXPECT_LE(whole.value().lower_bound, whole.value().cost * (1 + 1e-9));
+  }
+}
+
 TEST(Ilp, RefusesTooManyDevices) {
   const auto answer =
       place(chain_of_diamonds(1), Cluster::uniform(17, 0, 1e9), with_evaluations(100));
