@@ -16,7 +16,7 @@ constexpr std::array<std::pair<uint32_t, const char*>, 12> kFallbackTexts = {{
     {OPTILE_FALLBACK_TWO_RUNTIMES,
      "the program holds several OpenMP runtimes: only each caller's own was steered"},
     {OPTILE_FALLBACK_BRIDGE_MISSING,
-     "no bridge for this version of PyTorch: its ops were not seen, only their regions"},
+     "no bridge for this PyTorch: only its regions were seen, see optile bridge check"},
     {OPTILE_FALLBACK_OPS_FULL, "more ops than can be registered: the rest ran untouched"},
     {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than rings: nothing is known of the rest"},
     {OPTILE_FALLBACK_USER_BINDING, "you bound the threads yourself: masks were left alone"},

@@ -1,8 +1,5 @@
 #include "bindings/cli/daemon_start.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,7 +11,7 @@
 #include "base/daemon_choice.h"
 #include "base/runtime_path.h"
 #include "bindings/abi/frames.h"
-#include "bindings/cli/child_process.h"
+#include "bindings/cli/detached_process.h"
 
 namespace optile::cli {
 namespace fs = std::filesystem;
@@ -37,27 +34,6 @@ std::vector<std::string> daemon_command(const DaemonPaths& paths) {
   return command;
 }
 
-// The daemon's own process: no terminal, no inherited descriptors, default signals.
-[[noreturn]] void become_daemon(const std::vector<std::string>& command) {
-  setsid();
-  if (fork() != 0) _exit(0);
-  const int nothing = open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < 3; ++fd) dup2(nothing, fd);
-  close_range(3, ~0U, 0);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Ignored ones outlive exec, unlike handlers.
-  for (const int ignorable : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) {
-    signal(ignorable, SIG_DFL);
-  }
-  for (const char* name : {"LD_PRELOAD", "OMP_NUM_THREADS"}) unsetenv(name);
-  if (chdir("/") != 0) _exit(1);
-  const std::vector<char*> arguments = argument_vector(command);
-  execv(arguments[0], arguments.data());
-  _exit(127);
-}
-
 base::Status start_daemon(const DaemonPaths& paths) {
   const std::vector<std::string> command = daemon_command(paths);
   if (access(command.front().c_str(), X_OK) != 0) {
@@ -74,13 +50,7 @@ base::Status start_daemon(const DaemonPaths& paths) {
         "the daemon's socket cannot be made in " + folder + "; name another place with --socket",
         errno);
   }
-  const pid_t child = fork();
-  if (child < 0) return base::errno_error("the daemon cannot be started", errno);
-  if (child == 0) become_daemon(command);
-  int ended = 0;
-  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {
-  }
-  return {};
+  return start_detached(command);
 }
 
 }  // namespace

@@ -92,12 +92,10 @@ void check_openmp(const ProgramObjects& objects, Findings& findings) {
 }
 
 void check_torch(const ProgramFacts& program, const InstalledFacts& installed, Findings& findings) {
-  if (!program.venv_torch.empty()) {
-    add(findings, Level::kNote, "PyTorch",
-        "of a virtual environment, " + program.venv_torch +
-            ": there is no bridge for it, so only "
-            "its OpenMP regions are seen",
-        "run Debian's PyTorch: /usr/bin/python3 with python3-torch");
+  if (program.bridge) {
+    const bool usable = program.bridge->fault == base::BridgeFault::kNone;
+    add(findings, usable ? Level::kOk : Level::kNote, "PyTorch", bridge_finding(*program.bridge),
+        bridge_advice(*program.bridge));
     return;
   }
   if (!program.objects.has_pytorch) return;

@@ -79,16 +79,15 @@ void read_answer(const std::string& body, DaemonFacts& facts) {
   facts.store_message = word(store, "message");
 }
 
-// The folder that a Python finds its packages in, where it belongs to a virtual environment.
-std::string torch_of_environment(const std::string& executable) {
-  std::error_code ignored;
-  const fs::path home = fs::path(executable).parent_path().parent_path();
-  if (!fs::exists(home / "pyvenv.cfg", ignored)) return "";
-  for (const auto& version : fs::directory_iterator(home / "lib", ignored)) {
-    const fs::path torch = version.path() / "site-packages" / "torch";
-    if (fs::is_directory(torch, ignored)) return torch.string();
-  }
-  return "";
+// For PyTorch of a wheel, where the program is a Python that would import one.
+std::optional<BridgeState> bridge_of(const std::string& executable) {
+  if (!fs::path(executable).filename().string().starts_with("python")) return std::nullopt;
+  const Variables now = environment_now();
+  const std::string torch =
+      find_torch_folder(executable, value_of(now, "HOME"), value_of(now, "PYTHONPATH"));
+  const auto wheel = read_torch_wheel(torch);
+  if (torch.empty() || !wheel.ok()) return std::nullopt;
+  return look_at_bridge(wheel.value());
 }
 
 }  // namespace
@@ -171,7 +170,7 @@ ProgramFacts read_program_facts(const std::vector<std::string>& command,
   }
   facts.target = target.value();
   facts.objects = look_at_objects(facts.target, search);
-  facts.venv_torch = torch_of_environment(facts.target.executable);
+  facts.bridge = bridge_of(facts.target.executable);
   return facts;
 }
 

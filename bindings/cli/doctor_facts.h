@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/cli/bridge/bridge_state.h"
 #include "bindings/cli/launch_environment.h"
 #include "bindings/cli/target_program.h"
 #include "perfmodel/budget.h"
@@ -60,7 +61,7 @@ struct ProgramFacts {
   std::string error;  // why it cannot be started
   TargetProgram target;
   ProgramObjects objects;
-  std::string venv_torch;  // PyTorch of a virtual environment
+  std::optional<BridgeState> bridge;  // for PyTorch of a wheel
 };
 ProgramFacts read_program_facts(const std::vector<std::string>& command,
                                 const LibrarySearch& search);

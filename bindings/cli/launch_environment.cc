@@ -14,6 +14,8 @@ namespace {
 constexpr std::array<std::string_view, 6> kThreadWords = {"OMP_",      "GOMP_", "KMP_",
                                                           "OPENBLAS_", "GOTO_", "MKL_"};
 
+constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
+
 std::string preload_list(const LaunchDecision& decision, const std::string& before) {
   std::string list = decision.shim;
   if (decision.plan.preload_libomp) list += ":" + decision.libomp;
@@ -57,6 +59,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_RUN_ID"] = decision.run_id;
   set["OPTILE_BRIDGE_DIR"] = decision.bridge_dir;
   set["OPTILE_MODE"] = options.mode;
+  set["OPTILE_TORCH_BRIDGE"] = options.torch_bridge;
   set["LD_PRELOAD"] = preload_list(decision, value_of(now, "LD_PRELOAD"));
   if (decision.baseline) {
     set["OPTILE_MODE"] = "observe";
@@ -77,6 +80,9 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   for (const auto& [name, value] : decision.plan.environment) {
     if (!now.contains(name)) set[name] = value;
   }
+  // Else Inductor writes the number of threads at the time of its compiling into its kernels.
+  const bool follows = decision.torch_wheel && !options.changes_nothing();
+  if (follows && !now.contains(kDynamicThreads)) set[kDynamicThreads] = "1";
   // A launcher around this one spoke for nobody.
   const bool ours = value_of(now, "OPTILE_OWN_WIDTH_SOURCE") == "launcher";
   if (now.contains("OMP_NUM_THREADS") && !ours) {

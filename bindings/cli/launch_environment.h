@@ -23,6 +23,7 @@ struct LaunchDecision {
   int budget_cores = 1;
   int width = 0;  // to start with beside other programs; 0 = the whole budget
   bool baseline = false;
+  bool torch_wheel = false;  // a Python that would import PyTorch of a wheel, with a bridge wanted
 };
 
 // This process's own.

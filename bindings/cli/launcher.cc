@@ -17,6 +17,7 @@
 #include "base/daemon_choice.h"
 #include "base/runtime_path.h"
 #include "bindings/cli/advice.h"
+#include "bindings/cli/bridge/background_build.h"
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/daemon_start.h"
 #include "bindings/cli/http_client.h"
@@ -195,6 +196,11 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     lost(target.path + " cannot be seen: " + target.unseen + "; it runs untouched");
     decision.shim.clear();
     return decision;
+  }
+  if (options.torch_bridge != "off") {
+    const BridgeOutlook outlook = prepare_bridge(target.executable, now);
+    decision.torch_wheel = outlook.wheel;
+    if (!outlook.message.empty()) lost(outlook.message);
   }
   if (decision.baseline) return decision;
   const auto machine = perfmodel::make_machine_source("host")->read();

@@ -48,9 +48,16 @@ void add_outputs(CLI::App* app, Options& options) {
   app->prefix_command();
 }
 
-void choose(CLI::App* app, const char* name, std::string& value, const char* text,
-            const std::vector<std::string>& words) {
-  app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
+CLI::Option* choose(CLI::App* app, const char* name, std::string& value, const char* text,
+                    const std::vector<std::string>& words) {
+  return app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
+}
+
+void add_torch_bridge(CLI::App* app, Options& options) {
+  choose(app, "--torch-bridge", options.torch_bridge,
+         "Whether PyTorch's ops are seen, through a bridge that is built where it is missing",
+         {"auto", "off"})
+      ->envname("OPTILE_TORCH_BRIDGE");
 }
 
 CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
@@ -72,6 +79,7 @@ CLI::App* add_run(CLI::App& app, Options& options) {
          {"auto", "keep", "active", "passive"});
   choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
          {"auto", "keep"});
+  add_torch_bridge(run, options);
   choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
@@ -180,6 +188,12 @@ Verbs add_bridge(CLI::App& app, Options& options) {
     command->add_option("--torch", options.bridge.torch, "The folder of that PyTorch")
         ->excludes(python)
         ->type_name("FOLDER");
+    if (verb == Verb::kBridgeBuild) {
+      command
+          ->add_flag("--background", options.bridge.background,
+                     "Only when nobody else wants the processor")
+          ->group("");
+    }
     if (verb == Verb::kBridgeCheck) command->add_flag("--json", options.json, "Print JSON");
   }
   return verbs;
@@ -292,6 +306,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* run = add_run(app, options);
   CLI::App* baseline = app.add_subcommand(
       "baseline", "Run a program untouched and record it: optile baseline [OPTIONS] -- CMD");
+  add_torch_bridge(baseline, options);
   add_outputs(baseline, options);
   CLI::App* status = app.add_subcommand("status", "The daemon and the programs it tunes");
   CLI::App* ops = app.add_subcommand("ops", "The ops of a program: time, width, reason");

@@ -46,6 +46,7 @@ struct Options {
   std::string openmp = "auto";
   std::string wait = "auto";
   std::string blas = "auto";
+  std::string torch_bridge = "auto";
   std::string search = "auto";
   std::string strategy = "auto";
   std::string counters = "auto";
@@ -74,8 +75,9 @@ struct Options {
   };
   Simulation simulation;
   struct Bridge {
-    std::string python;  // whose PyTorch; empty = python3
-    std::string torch;   // its folder, where it was named
+    std::string python;       // whose PyTorch; empty = python3
+    std::string torch;        // its folder, where it was named
+    bool background = false;  // of build: beside a program, at the lowest priority
   };
   Bridge bridge;
   // What was typed about the launch, before modes that change nothing turned it into "keep".

@@ -240,8 +240,17 @@ TEST(DoctorProgram, ItsPytorchAndOurBridge) {
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kOk);
   program.objects.torch_core = "libtorch_cpu.so";
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kNote);
-  program.venv_torch = "/srv/u/venv/lib/python3.11/site-packages/torch";
-  EXPECT_THAT(text_of(check_program(program, sound_installation())), HasSubstr("/srv/u/venv"));
+  BridgeState bridge;
+  bridge.wheel.version = "2.13.0+cpu";
+  bridge.wheel.folder = "/srv/u/venv/lib/python3.11/site-packages/torch";
+  bridge.folder = "/srv/u/.cache/optile/bridges";
+  bridge.compiler = {"/usr/bin/c++"};
+  program.bridge = bridge;
+  EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kNote);
+  EXPECT_THAT(text_of(check_program(program, sound_installation())),
+              HasSubstr("bridge build --torch /srv/u/venv"));
+  program.bridge->fault = base::BridgeFault::kNone;
+  EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kOk);
   program = sound_program();
   InstalledFacts without = sound_installation();
   without.bridge.clear();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/elf_builder.h"
+#include "tests/cli/fake_wheel.h"
 #include "tests/cli/files.h"
 
 namespace optile::cli {
@@ -85,12 +86,14 @@ TEST_F(DoctorFactsTest, TheProgramsRuntimesAndItsVirtualEnvironment) {
       folder_ / "venv/bin/python3",
       build_elf({"/lib/ld.so", true, {"libgomp.so.1", "libiomp5.so", "libc.so.6"}, {}, {}}), 0755);
   write_file(folder_ / "venv/pyvenv.cfg", "home = /usr/bin\n");
-  write_file(folder_ / "venv/lib/python3.11/site-packages/torch/__init__.py", "");
+  const std::string torch = make_wheel(folder_ / "venv/lib/python3.11/site-packages");
   const LibrarySearch search(folder_ / "lib");
   const ProgramFacts facts = read_program_facts({python, "train.py"}, search);
   EXPECT_TRUE(facts.error.empty());
   EXPECT_EQ(facts.objects.openmp_runtimes, (std::set<std::string>{"libgomp.so.1", "libiomp5.so"}));
-  EXPECT_EQ(facts.venv_torch, folder_ / "venv/lib/python3.11/site-packages/torch");
+  ASSERT_TRUE(facts.bridge.has_value());
+  EXPECT_EQ(facts.bridge->wheel.folder, torch);
+  EXPECT_EQ(facts.bridge->wheel.version, "2.13.0+cpu");
 }
 
 TEST_F(DoctorFactsTest, AProgramThatIsNotThere) {

@@ -79,6 +79,25 @@ TEST(LaunchEnvironment, AWordOfTheUserIsNeverReplaced) {
   EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
 }
 
+TEST(LaunchEnvironment, InductorFollowsForWheels) {
+  constexpr const char* kName = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
+  LaunchDecision decision = decided();
+  EXPECT_THAT(launch_environment({}, decision, {}), Not(Contains(Key(kName))));
+  decision.torch_wheel = true;
+  EXPECT_EQ(launch_environment({}, decision, {}).at(kName), "1");
+  EXPECT_THAT(launch_environment({}, decision, {{kName, "0"}}), Not(Contains(Key(kName))));
+  EXPECT_THAT(launch_environment(in_mode("observe"), decision, {}), Not(Contains(Key(kName))));
+  decision.baseline = true;
+  EXPECT_THAT(launch_environment({}, decision, {}), Not(Contains(Key(kName))));
+}
+
+TEST(LaunchEnvironment, TheBridgeIsTheUsersChoice) {
+  Options options;
+  EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "auto");
+  options.torch_bridge = "off";
+  EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "off");
+}
+
 TEST(LaunchEnvironment, AnEmptyWordIsAWord) {
   const Variables set = made({}, {{"OMP_NUM_THREADS", ""}});
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));

@@ -1,5 +1,7 @@
 #include "bindings/cli/bridge/bridge_command.h"
 
+#include <sys/resource.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -75,7 +77,8 @@ int check(const TorchWheel& wheel, bool json) {
   return state.fault == base::BridgeFault::kNone ? 0 : 1;
 }
 
-int build(const TorchWheel& wheel) {
+int build(const TorchWheel& wheel, bool background) {
+  if (background) setpriority(PRIO_PROCESS, 0, 19);
   const BridgeState before = look_at_bridge(wheel);
   const base::Status built = build_bridge(wheel, before.folder, before.compiler);
   if (!built.ok()) {
@@ -96,7 +99,7 @@ int bridge(const Options& options) try {
     std::cerr << "optile: " << wheel.message() << "\n";
     return 1;
   }
-  return options.verb == Verb::kBridgeBuild ? build(wheel.value())
+  return options.verb == Verb::kBridgeBuild ? build(wheel.value(), options.bridge.background)
                                             : check(wheel.value(), options.json);
 } catch (const std::exception& error) {  // a library's surprise, memory
   std::cerr << "optile: " << error.what() << "\n";

@@ -34,13 +34,17 @@ Stack& stack_of_this_thread() {
 // Ops that only call other ops on the same thread and size nothing themselves. They are looked
 // through: what they call is the outermost, so that each product and each activation inside a
 // recurrent layer gets a width of its own. The engine's wrapper around a backward node is one too,
-// in a row with those before it. 0 = no composite.
+// in a row with those before it. So are Dynamo's: its look for compiled code compares the number of
+// threads with the one that it compiled at, and compiles again where they differ, so the program's
+// own count has to be in force there, and in a region that looks again behind a graph break.
+// 0 = no composite.
 uint32_t composite_flags(const char* name) {
   if (std::strncmp(name, "autograd::engine::", 18) == 0) {
     return OPTILE_OP_COMPOSITE | OPTILE_OP_IN_ROW;
   }
+  if (std::strncmp(name, "Torch-Compiled Region", 21) == 0) return OPTILE_OP_COMPOSITE;
   static constexpr const char* kComposites[] = {"aten::lstm", "aten::gru", "aten::rnn_tanh",
-                                                "aten::rnn_relu"};
+                                                "aten::rnn_relu", "TorchDynamo Cache Lookup"};
   for (const char* composite : kComposites) {
     if (std::strcmp(name, composite) == 0) return OPTILE_OP_COMPOSITE;
   }

@@ -1,0 +1,16 @@
+// Processes that are started and never waited for: the daemon, a bridge's build.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace optile::cli {
+
+// Starts `command`, whose first word is a path, in a session of its own: no terminal, no inherited
+// descriptors, default signals, without the shim and without our OMP_NUM_THREADS, in the folder /.
+// Returns when it is on its way; whether it can be executed nobody learns.
+base::Status start_detached(const std::vector<std::string>& command);
+
+}  // namespace optile::cli

@@ -1,0 +1,96 @@
+"""PyTorch as pip installs it: the bridge is built, loaded without a change to the program, sees and
+steers its ops, and leaves TorchDynamo's guards alone.
+
+Needs a Python with such a PyTorch, named by OPTILE_WHEEL_PYTHON; `./dev wheels` makes one.
+"""
+import os
+import pathlib
+import re
+import unittest
+
+from harness import DEADLINE, OPTILE, SCRIPTS, EndToEndTest, finish, wait_until
+
+WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
+# Headers of PyTorch take a while on a busy machine.
+BUILD_DEADLINE = 4 * DEADLINE
+
+
+@unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set; ./dev wheels "
+                                   "makes one and runs this")
+class Wheels(EndToEndTest):
+    cache = None  # one build serves all tests
+
+    def setUp(self):
+        super().setUp()
+        self.env = {}
+        if Wheels.cache:
+            self.env["XDG_CACHE_HOME"] = Wheels.cache.name
+
+    def have_bridge(self):
+        if Wheels.cache is None:
+            import tempfile
+            Wheels.cache = tempfile.TemporaryDirectory(prefix="optile-e2e-bridges-")
+            self.addClassCleanup(Wheels.cache.cleanup)
+            self.env["XDG_CACHE_HOME"] = Wheels.cache.name
+            built = self.bridge("build")
+            self.assertEqual(0, built.code, built)
+        self.space.start_daemon()
+
+    def bridge(self, verb, *options):
+        return self.space.run([OPTILE, "bridge", verb, "--python", WHEEL_PYTHON, *options],
+                              self.env, deadline=BUILD_DEADLINE)
+
+    def reported(self, script, *arguments, options=(), env=None):
+        path = self.space.dir / f"report{len(list(self.space.dir.glob('report*.json')))}.json"
+        finished = self.space.launched([WHEEL_PYTHON, SCRIPTS / script, *arguments], "--report",
+                                       path, *options, env={**self.env, **(env or {})},
+                                       deadline=BUILD_DEADLINE)
+        self.assertEqual(0, finished.code, finished)
+        return finished, self.report(path)
+
+    def test_check_says_what_to_do(self):
+        self.env["XDG_CACHE_HOME"] = str(self.space.dir / "cache")
+        checked = self.bridge("check")
+        self.assertEqual(1, checked.code, checked)
+        self.assertIn("without a bridge yet", checked.stdout)
+        self.assertIn("optile bridge build", checked.stdout)
+
+    def test_ops_are_seen_and_steered(self):
+        self.have_bridge()
+        checked = self.bridge("check")
+        self.assertEqual(0, checked.code, checked)
+        _, report = self.reported("train_small.py", "--steps", "120")
+        names = {op["name"] for op in report["ops"]}
+        self.assertIn("aten::conv2d", names)
+        self.assertIn("ConvolutionBackward0", names)
+        conv = next(op for op in report["ops"] if op["name"] == "aten::conv2d")
+        self.assertIn("[32,3,32,32]", conv["shape"])
+        self.assertGreaterEqual(report["coverage"]["observed"], 0.9, report["coverage"])
+        self.assertNotIn("no bridge", str(report["fallbacks"]))
+
+    def test_the_count_is_back_after_every_op(self):
+        self.have_bridge()
+        finished, _ = self.reported("torch_widths.py", "--steps", "150")
+        self.assertIn(" 0 surprises", finished.stdout)
+
+    def test_numbers_are_right(self):
+        self.have_bridge()
+        finished, _ = self.reported("torch_exact.py")
+        self.assertIn(" 0 wrong numbers", finished.stdout)
+
+    def test_dynamos_guard_on_the_number_of_threads_never_trips(self):
+        self.have_bridge()
+        finished, report = self.reported("torch_compiled.py", "--steps", "200",
+                                         options=("--strategy", "1"))
+        self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
+        self.assertTrue(report["ops"])
+
+    def test_switched_off(self):
+        self.have_bridge()
+        _, report = self.reported("train_small.py", "--steps", "20",
+                                  env={"OPTILE_TORCH_BRIDGE": "off"})
+        self.assertNotIn("aten::conv2d", {op["name"] for op in report["ops"]})
+
+
+if __name__ == "__main__":
+    unittest.main()
