@@ -152,7 +152,7 @@ TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
                        Pair("OPTILE_SOCKET_SOURCE", "launcher"), Pair("OPTILE_RUN_ID", "abc-1"),
                        Pair("OPTILE_BRIDGE_DIR", "/opt/lib"), Pair("OPTILE_MODE", "observe"),
                        Pair("OPTILE_BASELINE", "1"), Pair("OPTILE_BLAS", "keep"),
-                       Pair("OPTILE_LAUNCH_PLAN", "")));
+                       Pair("OPTILE_LAUNCH_PLAN", ""), Pair("OPTILE_TORCH_BRIDGE", "auto")));
 }
 
 TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {
