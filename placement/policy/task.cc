@@ -130,7 +130,8 @@ Matrix neighbour_features(const Task& task) {
   for (int i = 0; i < 2; ++i) {
     for (UnitId group = 0; group < task.groups(); ++group) {
       const auto others = lists[i]->of(group);
-      auto mean = made.row(group).middleCols((i + 1) * Task::kFeatures, Task::kFeatures);
+      auto mean =
+          made.row(group).middleCols((Eigen::Index{i} + 1) * Task::kFeatures, Task::kFeatures);
       for (const UnitId other : others) mean += task.features().row(other);
       if (!others.empty()) mean /= static_cast<double>(others.size());
     }

@@ -45,6 +45,7 @@ base::Result<Trained> train(const std::vector<Example>& examples, const Training
       start_policy(request.method, devices, request.seed, request.policy.get());
   if (!policy.ok()) return policy.error();
   std::vector<std::unique_ptr<Task>> tasks;
+  tasks.reserve(examples.size());
   for (const Example& one : examples) {
     tasks.push_back(std::make_unique<Task>(one.graph, one.cluster, request.setting,
                                            policy.value()->most_groups()));
