@@ -1,0 +1,160 @@
+"""Real programs of Debian's packages, each a short piece of its usual work on whole numbers, so
+that its output is the same at any width. One entry: package, what is done, runtime, how that is
+loaded, command, BLAS (None: none of the process's business)."""
+import sys
+from typing import List, NamedTuple, Optional
+
+PYTHON = "/usr/bin/python3"
+
+
+class Program(NamedTuple):
+    package: str
+    work: str
+    runtime: str
+    loaded: str
+    command: List[str]
+    blas: Optional[str] = None
+
+
+def _python(code: str) -> List[str]:
+    return [PYTHON, "-c", code]
+
+
+_MATRICES = """
+import numpy
+numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)).astype(numpy.float64)
+"""
+PRODUCTS = _MATRICES + """
+total = 0.0
+for _ in range(80):
+    total += float((numbers @ numbers).sum())
+print(total)
+"""
+DECOMPOSITION = _MATRICES + """
+for _ in range(3):
+    values = numpy.linalg.svd(numbers, compute_uv=False)
+print([round(float(value), 6) for value in values[:5]])
+"""
+SOLVE = _MATRICES + """
+import scipy.linalg
+for _ in range(10):
+    found = scipy.linalg.solve(numbers + 400 * numpy.eye(256), numbers)
+print(round(float(abs(found).sum()), 6))
+"""
+TRANSFORM = _MATRICES + """
+import scipy.fft
+for _ in range(10):
+    back = scipy.fft.ifft2(scipy.fft.fft2(numbers, workers=2), workers=2)
+print(numpy.rint(back.real).sum())
+"""
+CLUSTERS = _MATRICES + """
+from sklearn.cluster import KMeans
+for _ in range(8):
+    found = KMeans(5, n_init=1, random_state=1).fit(numbers)
+print(sorted(numpy.bincount(found.labels_)))
+"""
+BOOSTING = _MATRICES + """
+from sklearn.ensemble import HistGradientBoostingClassifier
+found = HistGradientBoostingClassifier(max_iter=10, random_state=1).fit(
+    numbers[:, :20], numbers[:, 20] > 0)
+print(int(found.predict(numbers[:, :20]).sum()))
+"""
+FOREST = _MATRICES + """
+from sklearn.ensemble import RandomForestClassifier
+found = RandomForestClassifier(20, n_jobs=2, random_state=1).fit(
+    numbers[:, :20], numbers[:, 20] > 0)
+print(int(found.predict(numbers[:, :20]).sum()))
+"""
+NEIGHBOURS = _MATRICES + """
+from sklearn.neighbors import NearestNeighbors
+found = NearestNeighbors(n_neighbors=3, algorithm="brute", n_jobs=2).fit(numbers)
+for _ in range(8):
+    far, near = found.kneighbors(numbers)
+print(int((near[:, 0] == numpy.arange(256)).sum()))
+"""
+SEARCH = _MATRICES + """
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+found = GridSearchCV(Ridge(), {"alpha": [1, 10, 100]}, n_jobs=2).fit(
+    numbers[:, :20], numbers[:, 21])
+print(found.best_params_)
+"""
+TENSORS = """
+import torch
+torch.manual_seed(1)
+numbers = torch.randint(-2, 3, (256, 256)).float()
+total = 0.0
+for _ in range(80):
+    total += float((torch.relu(numbers @ numbers) + numbers).sum())
+print(total)
+"""
+LOADER = """
+import torch
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        return (torch.full((64, 64), float(index % 3)) @ torch.ones(64, 64)).sum()
+loader = torch.utils.data.DataLoader(Numbers(), batch_size=8, num_workers=2)
+print(float(sum(batch.sum() for batch in loader)))
+"""
+
+_TEXT = "seq 1 200000"
+
+
+def _shell(line: str) -> List[str]:
+    return ["sh", "-c", line]
+
+
+def _with_blas(work: str, code: str, providers: List[str]) -> List[Program]:
+    runtimes = {"openblas-openmp": "libgomp", "openblas-pthread": "threads of its own",
+                "blis-openmp": "libgomp"}
+    return [Program("python3-numpy", f"{work}, {provider}", runtimes[provider],
+                    "with the BLAS, RTLD_LOCAL", _python(code), provider)
+            for provider in providers]
+
+
+PROGRAMS = [
+    *_with_blas("matrix products", PRODUCTS,
+                ["openblas-openmp", "openblas-pthread", "blis-openmp"]),
+    *_with_blas("singular values", DECOMPOSITION, ["openblas-openmp", "openblas-pthread"]),
+    Program("python3-scipy", "linear systems", "libgomp", "with the BLAS, RTLD_LOCAL",
+            _python(SOLVE), "openblas-openmp"),
+    Program("python3-scipy", "Fourier transforms, 2 workers", "threads of its own", "in itself",
+            _python(TRANSFORM), "openblas-openmp"),
+    Program("python3-sklearn", "k-means", "libgomp", "by its extensions, RTLD_LOCAL",
+            _python(CLUSTERS), "openblas-openmp"),
+    Program("python3-sklearn", "gradient boosting", "libgomp", "by its extensions, RTLD_LOCAL",
+            _python(BOOSTING), "openblas-openmp"),
+    Program("python3-sklearn", "random forest, 2 threads", "joblib's threads", "in Python",
+            _python(FOREST), "openblas-openmp"),
+    Program("python3-sklearn", "nearest neighbours", "libgomp", "by its extensions, RTLD_LOCAL",
+            _python(NEIGHBOURS), "openblas-openmp"),
+    Program("python3-sklearn", "grid search, 2 processes", "loky", "spawned workers",
+            _python(SEARCH), "openblas-openmp"),
+    Program("python3-torch", "products and element-wise ops", "libgomp", "with libtorch",
+            _python(TENSORS), "openblas-openmp"),
+    Program("python3-torch", "products and element-wise ops", "libgomp, OpenBLAS's threads",
+            "with libtorch", _python(TENSORS), "openblas-pthread"),
+    Program("python3-torch", "a data loader, 2 workers", "libgomp", "forked workers",
+            _python(LOADER), "openblas-openmp"),
+    Program("graphicsmagick", "blur and scale pictures", "libgomp", "in itself",
+            _shell("for i in 1 2 3; do gm convert -size 400x400 gradient:red-blue -blur 0x4 "
+                   "-resize 300x200 rgb:- | md5sum; done")),
+    Program("xz-utils", "compression, 2 threads", "threads of its own", "in itself",
+            _shell(f"{_TEXT} | xz -T2 | xz -dT2 | md5sum")),
+    Program("coreutils", "sort, 2 threads", "threads of its own", "in itself",
+            _shell(f"{_TEXT} | sort --parallel=2 -r | md5sum")),
+    Program("gcc", "a C program, compiled and run", "none", "-",
+            _shell("printf 'int main(void){return 0;}' | gcc -x c - -o answer && ./answer && echo "
+                   "compiled")),
+    Program("git", "a repository and a commit", "threads of its own", "in itself",
+            _shell("git init -q r && cd r && seq 1 999 > f && git add f && git -c user.name=a -c "
+                   "user.email=a@b commit -qm m && git log --format=%s")),
+    Program("perl", "a loop", "none", "-", ["perl", "-e", "$t += $_ for 1 .. 99999; print $t"]),
+    Program("bash", "a loop", "none", "-",
+            ["bash", "-c", "t=0; for i in {1..9999}; do t=$((t + i)); done; echo $t"]),
+]
+
+if __name__ == "__main__":
+    sys.exit("the test is tests/e2e/test_compatibility.py")
