@@ -28,7 +28,7 @@ std::string verdict(uint64_t client, double gain, bool borrows) {
 // On other cores of its own it may be another matter.
 LendingTrials::Record& LendingTrials::record_of(const Worker& worker) {
   Record& record = records_[worker.client];
-  if (record.own_cores != worker.own_cores) record = Record{worker.own_cores, {}, {}, {}};
+  if (record.own_cores != worker.own_cores) record = Record{worker.own_cores};
   return record;
 }
 
@@ -39,8 +39,9 @@ bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<W
   Pause pause{waiter, now};
   for (const Worker& worker : workers) {
     pause.progress[worker.client] = worker.progress;
-    const Record& record = record_of(worker);
-    if (!record.borrows && record.lent.size() > record.held.size()) pause.lent = false;
+    Record& record = record_of(worker);
+    // In turns, whatever came of the one before: many pauses are too short to say something.
+    if (!record.borrows && record.pauses++ % 2 == 1) pause.lent = false;
   }
   pause_ = std::move(pause);
   return pause_->lent;

@@ -48,8 +48,9 @@ class LendingTrials {
  private:
   struct Record {
     int own_cores = 0;
-    std::vector<double> lent;  // ops a second, by pause
-    std::vector<double> held;
+    int pauses = 0;
+    std::vector<double> lent = {};  // ops a second, by pause
+    std::vector<double> held = {};
     std::optional<bool> borrows = {};
   };
   struct Pause {

@@ -69,6 +69,13 @@ TEST_F(LendingTrialsTest, ShortPausesSayNothing) {
   EXPECT_EQ(said_, "");
 }
 
+TEST_F(LendingTrialsTest, ALongPauseHoldsTheShortOnesAfterItBackOnlyInTurn) {
+  pause(130, 100);
+  int lent = 0;
+  for (int i = 0; i < 10; ++i) lent += pause(130, 100, milliseconds(200)) ? 1 : 0;
+  EXPECT_EQ(lent, 5);
+}
+
 TEST_F(LendingTrialsTest, NobodyIsHeldBackForLong) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(kWaiter, now_, working(0)));
@@ -91,7 +98,8 @@ TEST_F(LendingTrialsTest, OneThatLeftWaitsNoMore) {
   pause(130, 100);
   trials_.begin(3, now_, working(0));
   trials_.forget(3);
-  EXPECT_FALSE(trials_.begin(kWaiter, now_, working(0))) << "the only one";
+  EXPECT_TRUE(pause(130, 100));
+  EXPECT_FALSE(pause(130, 100)) << "the only one that waits, and compared";
 }
 
 }  // namespace
