@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/bridge_file.h"
 #include "tests/cli/fake_wheel.h"
 
@@ -43,6 +45,17 @@ class TorchWheelTest : public testing::Test {
   }
   TemporaryDirectory folder_;
 };
+
+// Debian's has version.py as well, and links to what is in /usr/lib.
+TEST_F(TorchWheelTest, ADistributionsIsNone) {
+  const std::string torch = make_wheel(folder_ / "packages", "1.13.0a0");
+  ASSERT_TRUE(read_torch_wheel(torch).ok());
+  const std::string core = torch + "/lib/libtorch_cpu.so";
+  std::filesystem::rename(core, folder_ / "libtorch_cpu.so.1.13");
+  std::filesystem::create_symlink(folder_ / "libtorch_cpu.so.1.13", core);
+  EXPECT_EQ(read_torch_wheel(torch).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_FALSE(is_of_wheel(torch));
+}
 
 TEST_F(TorchWheelTest, IsReadFromItsFiles) {
   const auto wheel = read_torch_wheel(make_wheel(folder_ / "packages"));

@@ -82,7 +82,7 @@ class Wheels(EndToEndTest):
 
     def test_dynamos_guard_on_the_number_of_threads_never_trips(self):
         self.have_bridge()
-        finished, report = self.reported("torch_compiled.py", "--steps", "200",
+        finished, report = self.reported("torch_compiled.py", "--steps", "1500",
                                          options=("--strategy", "1"))
         self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
         self.assertTrue(report["ops"])

@@ -13,8 +13,7 @@ namespace {
 
 // Only what names the bridge: the rest takes longer to read than a start may wait.
 std::string wheel_version(const std::string& folder) {
-  std::error_code ignored;
-  if (!fs::exists(fs::path(folder) / "lib" / "libtorch_cpu.so", ignored)) return "";
+  if (!is_of_wheel(folder)) return "";
   char version[base::kVersionBytes];
   const std::string file = folder + "/version.py";
   return base::read_torch_version(file.c_str(), version) ? version : "";

@@ -72,13 +72,24 @@ std::vector<fs::path> package_folders(const std::string& python, const std::stri
 
 }  // namespace
 
+// A distribution's package has a link there, to a library that programs in C++ use as well.
+bool is_of_wheel(const std::string& folder) {
+  std::error_code ignored;
+  const fs::path core = fs::path(folder) / "lib" / "libtorch_cpu.so";
+  return fs::is_regular_file(fs::symlink_status(core, ignored));
+}
+
 base::Result<TorchWheel> read_torch_wheel(const std::string& folder) {
   TorchWheel wheel;
   wheel.folder = folder;
-  for (const char* library : {"lib/libtorch_cpu.so", "lib/libc10.so"}) {
-    if (is_there(fs::path(folder) / library)) continue;
+  if (!is_of_wheel(folder)) {
+    return base::Error{
+        base::ErrorKind::kNotFound,
+        folder + " has no lib/libtorch_cpu.so of its own: it is not PyTorch of a wheel"};
+  }
+  if (!is_there(fs::path(folder) / "lib/libc10.so")) {
     return base::Error{base::ErrorKind::kNotFound,
-                       folder + " has no " + library + ": it is not PyTorch of a wheel"};
+                       folder + " has no lib/libc10.so: it is not PyTorch of a wheel"};
   }
   char version[base::kVersionBytes];
   if (!base::read_torch_version((fs::path(folder) / "version.py").c_str(), version)) {

@@ -16,6 +16,9 @@ struct TorchWheel {
   std::string missing_headers;  // the first that a bridge needs and that is not there; else empty
 };
 
+// Whether a folder `torch` has its libraries itself, and not by links as a distribution's has.
+bool is_of_wheel(const std::string& folder);
+
 // kNotFound where `folder` is no PyTorch with libraries of its own (a distribution's is not), or
 // kInvalid where its version cannot be read.
 base::Result<TorchWheel> read_torch_wheel(const std::string& folder);
