@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tests/placement/policy/one_fast_device.h"
+#include "tests/sanitized.h"
 
 namespace optile::placement::policy {
 namespace {
@@ -19,13 +20,14 @@ TEST(Placeto, LearnsFromStepsAndFromTheEnd) {
     Task task(graph, cluster, {}, policy->most_groups());
     Random random(1);
     Limits limits;
-    limits.evaluations = evaluations;
+    limits.evaluations = test::kSanitized ? 50 : evaluations;
     Budget budget(limits);
     while (!budget.spent()) policy->learn(task, budget.used(), random, budget);
     Budget after;
     Task fresh(graph, cluster, {}, policy->most_groups());
     policy->answer(fresh, false, random, after);
     EXPECT_EQ(after.evaluations(), 2U);  // the start's and its own
+    if (test::kSanitized) continue;      // so few say nothing
     EXPECT_LT(fresh.best_cost(), 25) << (rewards == Rewards::kEnd ? "from the end" : "from steps");
   }
 }
