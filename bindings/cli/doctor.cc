@@ -38,7 +38,7 @@ DoctorFacts read_facts(const Options& options) {
   facts.daemon = read_daemon_facts(std::filesystem::absolute(named).string(), usual_store_path());
   facts.words = user_words(now);
   facts.preload = value_of(now, "LD_PRELOAD");
-  if (!options.command.empty()) facts.program = read_program_facts(options.command, search);
+  if (!options.command.empty()) facts.program = read_program_facts(options.command, now);
   return facts;
 }
 

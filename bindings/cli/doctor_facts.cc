@@ -79,14 +79,10 @@ void read_answer(const std::string& body, DaemonFacts& facts) {
   facts.store_message = word(store, "message");
 }
 
-// For PyTorch of a wheel, where the program is a Python that would import one.
-std::optional<BridgeState> bridge_of(const std::string& executable) {
-  if (!fs::path(executable).filename().string().starts_with("python")) return std::nullopt;
-  const Variables now = environment_now();
-  const std::string torch =
-      find_torch_folder(executable, value_of(now, "HOME"), value_of(now, "PYTHONPATH"));
-  const auto wheel = read_torch_wheel(torch);
-  if (torch.empty() || !wheel.ok()) return std::nullopt;
+// For PyTorch of a wheel.
+std::optional<BridgeState> bridge_of(const std::string& torch_folder) {
+  const auto wheel = read_torch_wheel(torch_folder);
+  if (torch_folder.empty() || !wheel.ok()) return std::nullopt;
   return look_at_bridge(wheel.value());
 }
 
@@ -159,8 +155,7 @@ DaemonFacts read_daemon_facts(const std::string& socket, const std::string& stor
   return facts;
 }
 
-ProgramFacts read_program_facts(const std::vector<std::string>& command,
-                                const LibrarySearch& search) {
+ProgramFacts read_program_facts(const std::vector<std::string>& command, const Variables& now) {
   ProgramFacts facts;
   facts.name = command.front();
   const auto target = look_at_program(command);
@@ -169,8 +164,11 @@ ProgramFacts read_program_facts(const std::vector<std::string>& command,
     return facts;
   }
   facts.target = target.value();
-  facts.objects = look_at_objects(facts.target, search);
-  facts.bridge = bridge_of(facts.target.executable);
+  const std::string torch = find_torch_folder(facts.target.executable, value_of(now, "HOME"),
+                                              value_of(now, "PYTHONPATH"));
+  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), torch + "/lib");
+  facts.objects = look_at_objects(facts.target, search, torch);
+  facts.bridge = bridge_of(torch);
   return facts;
 }
 

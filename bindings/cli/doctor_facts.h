@@ -63,8 +63,7 @@ struct ProgramFacts {
   ProgramObjects objects;
   std::optional<BridgeState> bridge;  // for PyTorch of a wheel
 };
-ProgramFacts read_program_facts(const std::vector<std::string>& command,
-                                const LibrarySearch& search);
+ProgramFacts read_program_facts(const std::vector<std::string>& command, const Variables& now);
 
 struct DoctorFacts {
   MachineFacts machine;

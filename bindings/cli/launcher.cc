@@ -18,6 +18,7 @@
 #include "base/runtime_path.h"
 #include "bindings/cli/advice.h"
 #include "bindings/cli/bridge/background_build.h"
+#include "bindings/cli/bridge/torch_wheel.h"
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/daemon_start.h"
 #include "bindings/cli/http_client.h"
@@ -57,6 +58,10 @@ std::string make_run_id() {
   return text;
 }
 
+std::string torch_folder_of(const TargetProgram& target, const Variables& now) {
+  return find_torch_folder(target.executable, value_of(now, "HOME"), value_of(now, "PYTHONPATH"));
+}
+
 perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& target,
                                 const Variables& now, int budget_cores) {
   using namespace perfmodel;
@@ -70,8 +75,9 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
                                            : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.user_environment = user_words(now);
-  const ProgramObjects objects =
-      look_at_objects(target, LibrarySearch(value_of(now, "LD_LIBRARY_PATH")));
+  const std::string torch_folder = torch_folder_of(target, now);
+  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), torch_folder + "/lib");
+  const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
   facts.uses_openmp = objects.uses_openmp;
   facts.resizes_teams = objects.has_pytorch;
@@ -198,7 +204,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     return decision;
   }
   if (options.torch_bridge != "off") {
-    const BridgeOutlook outlook = prepare_bridge(target.executable, now);
+    const BridgeOutlook outlook = prepare_bridge(torch_folder_of(target, now));
     decision.torch_wheel = outlook.wheel;
     if (!outlook.message.empty()) lost(outlook.message);
   }

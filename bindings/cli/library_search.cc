@@ -7,10 +7,12 @@
 namespace optile::cli {
 namespace fs = std::filesystem;
 
-LibrarySearch::LibrarySearch(const std::string& library_path) {
-  std::istringstream parts(library_path);
-  for (std::string part; std::getline(parts, part, ':');) {
-    if (!part.empty()) folders_.push_back(part);
+LibrarySearch::LibrarySearch(const std::string& library_path, const std::string& run_path) {
+  for (const std::string& folders : {library_path, run_path}) {
+    std::istringstream parts(folders);
+    for (std::string part; std::getline(parts, part, ':');) {
+      if (!part.empty()) folders_.push_back(part);
+    }
   }
   for (const char* root : {"/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64"}) {
     std::error_code ignored;

@@ -10,8 +10,9 @@ namespace optile::cli {
 
 class LibrarySearch {
  public:
-  // `library_path` is LD_LIBRARY_PATH as the program will see it.
-  explicit LibrarySearch(const std::string& library_path);
+  // `library_path` is LD_LIBRARY_PATH as the program will see it; `run_path`, folders that its
+  // objects name themselves, is looked in after it. Both are separated by colons.
+  explicit LibrarySearch(const std::string& library_path, const std::string& run_path = "");
 
   // Full path, symbolic links resolved; empty when there is none.
   std::string find(const std::string& name) const;

@@ -112,20 +112,13 @@ std::string program_of(const std::string& executable, const std::vector<std::str
   return itself;
 }
 
-// PyTorch's extension module, where this interpreter would import it from.
-std::vector<std::string> python_extensions(const std::string& executable) {
+// PyTorch's extension modules, which need the rest of it.
+std::vector<std::string> extensions_in(const std::string& torch_folder) {
   std::vector<std::string> found;
   std::error_code ignored;
-  const fs::path lib = fs::canonical(executable, ignored).parent_path().parent_path() / "lib";
-  for (const auto& version : fs::directory_iterator(lib, ignored)) {
-    if (!version.path().filename().string().starts_with("python3")) continue;
-    for (const char* packages : {"dist-packages", "site-packages"}) {
-      const fs::path torch = version.path() / packages / "torch";
-      for (const auto& file : fs::directory_iterator(torch, ignored)) {
-        const std::string name = file.path().filename().string();
-        if (name.starts_with("_C.") && name.ends_with(".so")) found.push_back(file.path().string());
-      }
-    }
+  for (const auto& file : fs::directory_iterator(torch_folder, ignored)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("_C.") && name.ends_with(".so")) found.push_back(file.path().string());
   }
   return found;
 }
@@ -217,14 +210,13 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   return target;
 }
 
-ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch& search) {
+ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch& search,
+                               const std::string& torch_folder) {
   std::deque<std::string> open = {target.executable};
   ProgramObjects objects;
-  if (is_python(target.executable)) {
-    for (std::string& extension : python_extensions(target.executable)) {
-      objects.has_pytorch = true;
-      open.push_back(std::move(extension));
-    }
+  for (std::string& extension : extensions_in(torch_folder)) {
+    objects.has_pytorch = true;
+    open.push_back(std::move(extension));
   }
   Closure closure = closure_of(std::move(open), search);
   // What an interpreter opens later is bound to the machine's choice.

@@ -21,9 +21,9 @@ struct TargetProgram {
 // kNotFound or kDenied when execvp would fail with ENOENT or EACCES.
 base::Result<TargetProgram> look_at_program(const std::vector<std::string>& command);
 
-// What the program's objects bring, as far as can be seen: those that it is linked with and, for an
-// interpreter, PyTorch where it would be imported from. Objects that the program opens later are
-// not known; the shim looks at them again.
+// What the program's objects bring, as far as can be seen: those that it is linked with and, for a
+// Python, PyTorch where it would be imported from. Objects that the program opens later are not
+// known; the shim looks at them again.
 struct ProgramObjects {
   bool uses_openmp = false;  // an object needs libgomp
   bool has_pytorch = false;
@@ -35,6 +35,8 @@ struct ProgramObjects {
   bool libomp_suitable = false;
   std::string libomp_obstacle;
 };
-ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch& search);
+// `torch_folder` is where find_torch_folder (bridge/torch_wheel.h) found PyTorch, empty = nowhere.
+ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch& search,
+                               const std::string& torch_folder);
 
 }  // namespace optile::cli

@@ -87,8 +87,8 @@ TEST_F(DoctorFactsTest, TheProgramsRuntimesAndItsVirtualEnvironment) {
       build_elf({"/lib/ld.so", true, {"libgomp.so.1", "libiomp5.so", "libc.so.6"}, {}, {}}), 0755);
   write_file(folder_ / "venv/pyvenv.cfg", "home = /usr/bin\n");
   const std::string torch = make_wheel(folder_ / "venv/lib/python3.11/site-packages");
-  const LibrarySearch search(folder_ / "lib");
-  const ProgramFacts facts = read_program_facts({python, "train.py"}, search);
+  const ProgramFacts facts =
+      read_program_facts({python, "train.py"}, {{"LD_LIBRARY_PATH", folder_ / "lib"}});
   EXPECT_TRUE(facts.error.empty());
   EXPECT_EQ(facts.objects.openmp_runtimes, (std::set<std::string>{"libgomp.so.1", "libiomp5.so"}));
   ASSERT_TRUE(facts.bridge.has_value());
@@ -97,7 +97,7 @@ TEST_F(DoctorFactsTest, TheProgramsRuntimesAndItsVirtualEnvironment) {
 }
 
 TEST_F(DoctorFactsTest, AProgramThatIsNotThere) {
-  EXPECT_FALSE(read_program_facts({folder_ / "none"}, LibrarySearch("")).error.empty());
+  EXPECT_FALSE(read_program_facts({folder_ / "none"}, {}).error.empty());
 }
 
 }  // namespace

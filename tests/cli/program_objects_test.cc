@@ -39,8 +39,8 @@ class ProgramObjectsTest : public testing::Test {
     target.executable = target.path;
     return target;
   }
-  ProgramObjects look(const TargetProgram& target) {
-    return look_at_objects(target, LibrarySearch(folder_ / "lib"));
+  ProgramObjects look(const TargetProgram& target, const std::string& torch = "") {
+    return look_at_objects(target, LibrarySearch(folder_ / "lib", torch + "/lib"), torch);
   }
 
   TemporaryDirectory folder_;
@@ -101,25 +101,34 @@ TEST_F(ProgramObjectsTest, DamagedAndMissingLibrariesArePassedOver) {
       look(program("tool", {"libdamaged.so", "libmissing.so", "libgomp.so.1"})).uses_openmp);
 }
 
-TEST_F(ProgramObjectsTest, PytorchIsFoundWhereTheInterpreterImportsIt) {
+TEST_F(ProgramObjectsTest, PytorchOfADistributionIsFoundThroughTheUsualFolders) {
   const TargetProgram target = program("bin/python3.11", {"libc.so.6"});
   blas_is("openblas-pthread");
   ProgramObjects objects = look(target);
   EXPECT_FALSE(objects.has_pytorch);
   EXPECT_EQ(objects.blas_provider, "openblas-pthread") << "what it may open later";
 
-  write_file(folder_ / "lib/python3/dist-packages/torch/_C.cpython-311-x86_64-linux-gnu.so",
-             build_library({"libtorch_cpu.so"}));
+  const std::string torch = folder_ / "lib/python3/dist-packages/torch";
+  write_file(torch + "/_C.cpython-311-x86_64-linux-gnu.so", build_library({"libtorch_cpu.so"}));
   library("libtorch_cpu.so", build_library({"libgomp.so.1"}, {"GOMP_parallel"}));
-  objects = look(target);
+  objects = look(target, torch);
   EXPECT_TRUE(objects.has_pytorch);
   EXPECT_TRUE(objects.uses_openmp);
   EXPECT_TRUE(objects.libomp_suitable);
 }
 
-TEST_F(ProgramObjectsTest, OtherProgramsBesidePytorchDoNotHaveIt) {
-  write_file(folder_ / "lib/python3/dist-packages/torch/_C.so", build_library({"libgomp.so.1"}));
-  EXPECT_FALSE(look(program("bin/tool", {"libc.so.6"})).has_pytorch);
+TEST_F(ProgramObjectsTest, PytorchOfAWheelBringsItsOwnLibraries) {
+  const std::string torch = folder_ / "env/lib/python3.11/site-packages/torch";
+  write_file(torch + "/_C.so", build_library({"libtorch_python.so"}));
+  write_file(torch + "/lib/libtorch_python.so", build_library({"libtorch_cpu.so"}));
+  write_file(torch + "/lib/libtorch_cpu.so",
+             build_library({"libgomp-a34b3233.so.1"}, {"GOMP_parallel", "GOMP_teams4"}));
+  // What others have is not what this Python imports.
+  library("libtorch_cpu.so.1.13", build_library({"libgomp.so.1"}, {"GOMP_parallel"}));
+  const ProgramObjects objects = look(program("env/bin/python3", {"libc.so.6"}), torch);
+  EXPECT_EQ(objects.torch_core, "libtorch_cpu.so");
+  EXPECT_EQ(objects.openmp_runtimes, std::set<std::string>{"libgomp-a34b3233.so.1"});
+  EXPECT_THAT(objects.libomp_obstacle, HasSubstr("libtorch_cpu.so needs GOMP_teams4"));
 }
 
 }  // namespace

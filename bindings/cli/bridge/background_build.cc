@@ -1,14 +1,11 @@
 #include "bindings/cli/bridge/background_build.h"
 
-#include <filesystem>
-
 #include "bindings/cli/bridge/bridge_cache.h"
 #include "bindings/cli/bridge/torch_wheel.h"
 #include "bindings/cli/daemon_start.h"
 #include "bindings/cli/detached_process.h"
 
 namespace optile::cli {
-namespace fs = std::filesystem;
 namespace {
 
 // Only what names the bridge: the rest takes longer to read than a start may wait.
@@ -21,12 +18,9 @@ std::string wheel_version(const std::string& folder) {
 
 }  // namespace
 
-BridgeOutlook prepare_bridge(const std::string& executable, const Variables& now) {
+BridgeOutlook prepare_bridge(const std::string& torch_folder) {
   BridgeOutlook outlook;
-  if (!fs::path(executable).filename().string().starts_with("python")) return outlook;
-  const std::string torch =
-      find_torch_folder(executable, value_of(now, "HOME"), value_of(now, "PYTHONPATH"));
-  const std::string version = torch.empty() ? "" : wheel_version(torch);
+  const std::string version = torch_folder.empty() ? "" : wheel_version(torch_folder);
   if (version.empty()) return outlook;
   outlook.wheel = true;
   const std::string folder = bridge_folder();
@@ -44,7 +38,7 @@ BridgeOutlook prepare_bridge(const std::string& executable, const Variables& now
     return outlook;
   }
   outlook.building = start_detached({own_folder() + "/optile", "bridge", "build", "--background",
-                                     "--torch", torch})
+                                     "--torch", torch_folder})
                          .ok();
   if (outlook.building) outlook.message = without + "one is being built for the next";
   return outlook;

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "bindings/cli/launch_environment.h"
-
 namespace optile::cli {
 
 // What is known of PyTorch's bridge before a program starts.
@@ -15,8 +13,8 @@ struct BridgeOutlook {
 };
 
 // Looks at files only, and starts at most one process of the lowest priority, which the program
-// does not wait for. A build that failed is not tried again here. `executable` as TargetProgram has
-// it.
-BridgeOutlook prepare_bridge(const std::string& executable, const Variables& now);
+// does not wait for. A build that failed is not tried again here. `torch_folder` is
+// find_torch_folder's answer.
+BridgeOutlook prepare_bridge(const std::string& torch_folder);
 
 }  // namespace optile::cli

@@ -106,8 +106,12 @@ base::Result<TorchWheel> read_torch_wheel(const std::string& folder) {
 
 std::string find_torch_folder(const std::string& python, const std::string& home,
                               const std::string& python_path) {
+  if (!fs::path(python).filename().string().starts_with("python")) return "";
+  std::error_code ignored;
   for (const fs::path& folder : package_folders(python, home, python_path)) {
-    if (is_there(folder / "torch" / "version.py")) return (folder / "torch").string();
+    if (is_there(folder / "torch" / "version.py")) {
+      return fs::absolute(folder / "torch", ignored).string();
+    }
   }
   return "";
 }

@@ -23,9 +23,9 @@ bool is_of_wheel(const std::string& folder);
 // kInvalid where its version cannot be read.
 base::Result<TorchWheel> read_torch_wheel(const std::string& folder);
 
-// Where a Python would import PyTorch from, the first that is there; empty = none. `python` is the
-// interpreter's path as it was typed, since a virtual environment is told by the link. `home` and
-// `python_path` are HOME and PYTHONPATH.
+// Where a Python would import PyTorch from, the first that is there; empty = nowhere, or `python`
+// is none. It is the interpreter's path as it was typed, since a virtual environment is told by the
+// link. `home` and `python_path` are HOME and PYTHONPATH. The answer is absolute.
 std::string find_torch_folder(const std::string& python, const std::string& home,
                               const std::string& python_path);
 
