@@ -48,13 +48,8 @@ class Hdp : public Policy {
       }
       gradient_ /= static_cast<double>(kSamples) * static_cast<double>(logs.rows());
       tape_.set_gradient(grouping, gradient_);
-      for (std::size_t i = 0; i < decoded_.logs.size(); ++i) {
-        const Matrix& scores = tape_.value(decoded_.logs[i]);
-        gradient_.setZero(1, scores.cols());
-        add_policy_gradient(scores, 0, decoded_.devices[i], advantage, price, gradient_);
-        gradient_ /= static_cast<double>(kSamples * kGroups);
-        tape_.set_gradient(decoded_.logs[i], gradient_);
-      }
+      placer_.set_gradients(tape_, decoded_, advantage, price,
+                            static_cast<double>(kSamples * kGroups));
       tape_.backward();
     }
     parameters_.step(kRate, kLongestGradient);

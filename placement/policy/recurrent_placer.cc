@@ -74,4 +74,15 @@ void RecurrentPlacer::decode(Tape& tape, Tape::Var inputs, const Matrix& mask, R
   }
 }
 
+void RecurrentPlacer::set_gradients(Tape& tape, const Decoded& decoded, double advantage,
+                                    double price, double share) {
+  for (std::size_t i = 0; i < decoded.logs.size(); ++i) {
+    const Matrix& logs = tape.value(decoded.logs[i]);
+    gradient_.setZero(1, logs.cols());
+    add_policy_gradient(logs, 0, decoded.devices[i], advantage, price, gradient_);
+    gradient_ /= share;
+    tape.set_gradient(decoded.logs[i], gradient_);
+  }
+}
+
 }  // namespace optile::placement::policy

@@ -26,6 +26,11 @@ class RecurrentPlacer {
   // if `random` is given, else takes the likeliest.
   void decode(Tape& tape, Tape::Var inputs, const Matrix& mask, Random* random, Decoded& decoded);
 
+  // Sets the gradients of what was decoded: of the devices' advantage and, at `price`, of the
+  // entropy, each a `share`-th of the batch. The caller runs the tape backward.
+  void set_gradients(Tape& tape, const Decoded& decoded, double advantage, double price,
+                     double share);
+
  private:
   struct Cell {
     int input = 0;  // weights; the bias follows them
@@ -42,7 +47,7 @@ class RecurrentPlacer {
   Cell reader_, writer_;
   int attention_ = 0;
   int output_ = 0;
-  Matrix row_;
+  Matrix row_, gradient_;
 };
 
 }  // namespace optile::placement::policy

@@ -28,13 +28,8 @@ class Rnn : public Policy {
     for (int sample = 0; sample < kSamples && !budget.spent_now(); ++sample) {
       const double cost = tried(task, known, &random, budget);
       const double advantage = known.baseline.advantage(-std::sqrt(cost));
-      for (std::size_t i = 0; i < decoded_.logs.size(); ++i) {
-        const Matrix& logs = tape_.value(decoded_.logs[i]);
-        gradient_.setZero(1, logs.cols());
-        add_policy_gradient(logs, 0, decoded_.devices[i], advantage, price, gradient_);
-        gradient_ /= static_cast<double>(kSamples * task.groups());
-        tape_.set_gradient(decoded_.logs[i], gradient_);
-      }
+      placer_.set_gradients(tape_, decoded_, advantage, price,
+                            static_cast<double>(kSamples * task.groups()));
       tape_.backward();
     }
     parameters_.step(kRate, kLongestGradient);
@@ -75,7 +70,6 @@ class Rnn : public Policy {
   RecurrentPlacer placer_;
   Tape tape_{parameters_};
   Decoded decoded_;
-  Matrix gradient_;
   std::vector<DeviceId> devices_;
   std::unordered_map<const Task*, Known> known_;
 };
