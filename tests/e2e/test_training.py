@@ -82,7 +82,7 @@ class FirstAndSecondRun(TrainingTest):
         self.assertFalse(report["plan_replayed"])
         self.assertGreater(report["sampled_steps"], 0)
         self.assertGreater(report["samples"], 0)
-        self.assertGreaterEqual(report["steps"], int(STEPS) - 5)
+        self.assertGreaterEqual(report["steps"], int(STEPS) - 5, report)
         self.assertLessEqual(report["steps"], int(STEPS) + 1)
         self.assertEqual({"baseline", "tuned"}, set(report["step_seconds"]))
         coverage = report["coverage"]
