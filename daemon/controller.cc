@@ -112,7 +112,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   surroundings_changed(id);
   expected_.came(arrival, since_start());
   lease_to(id);
-  recall_overlaps(id);
+  recall_company(id);
   next_drain_ = kProfilingPeriod;
   ++attached_;
   return id;

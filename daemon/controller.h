@@ -172,7 +172,7 @@ class Controller {
   void decide_leases();
   void decide_leases_soon();
   void look_for_overlaps();
-  void recall_overlaps(uint64_t id);
+  void recall_company(uint64_t id);
   std::chrono::milliseconds since_start() const;
   base::Status room_for(const Hello& hello) const;
   void remember(ClientView view);

@@ -239,8 +239,16 @@ std::optional<milliseconds> Controller::next_look() const {
 void Controller::look_for_waiting() {
   if (!leases_ || !busy_time_) return;
   LendingTrials& lending = leases_->lending();
-  const auto tell = [this](uint64_t id, const std::vector<std::string>& known) {
-    for (const std::string& text : known) tell_of_lease(id, text);
+  const auto tell = [this](const std::vector<LendingTrials::Verdict>& known) {
+    for (const LendingTrials::Verdict& verdict : known) {
+      tell_of_lease(verdict.client, verdict.text());
+      const Hello& hello = clients_.at(verdict.client).client->hello();
+      Store* store = store_of(hello.uid);
+      batches_.of(store).lending.push_back({machine_.fingerprint, overlap_program(hello),
+                                            verdict.own_cores, verdict.gain, verdict.borrows,
+                                            clocks_.unix_seconds()});
+      batches_.is_due(store);
+    }
   };
   bool changed = false;
   for (auto& [id, place] : clients_) {
@@ -254,10 +262,10 @@ void Controller::look_for_waiting() {
       if (!lending.begin(id, now, workers())) continue;
       leases_->wait(id);
     } else if (news) {
-      tell(id, lending.end(id, now, workers()));
+      tell(lending.end(id, now, workers()));
       leases_->wake(id);
     } else if (waits && lending.held_long_enough(id, now)) {
-      tell(id, lending.release(id, now, workers()));
+      tell(lending.release(id, now, workers()));
       leases_->wait(id);
     } else {
       continue;

@@ -1,4 +1,5 @@
-// The controller's part in clients that share cores: what is known of each, and what follows.
+// The controller's part in clients that share or lend cores: what is known of each, and what
+// follows.
 #include <utility>
 
 #include "daemon/controller.h"
@@ -6,17 +7,26 @@
 namespace optile::daemon {
 namespace {
 
+constexpr std::chrono::seconds kLendingBelieved{7L * 24 * 3600};  // then it is tried again
 constexpr std::size_t kFewestSteps = 5;  // heard, before a client may be part of a trial
 
 }  // namespace
 
-// What earlier runs found about pairs with this program.
-void Controller::recall_overlaps(uint64_t id) {
+// What earlier runs found about this program beside others.
+void Controller::recall_company(uint64_t id) {
   const Hello& hello = clients_.at(id).client->hello();
   Store* store = store_of(hello.uid);
-  if (!overlaps_.enabled() || store == nullptr) return;
-  overlaps_.remember(store->find_overlaps(machine_.fingerprint, overlap_program(hello)),
-                     since_start(), clocks_.unix_seconds());
+  if (store == nullptr) return;
+  const std::string program = overlap_program(hello);
+  if (leases_ && leases_->has(id)) {
+    const int64_t since = clocks_.unix_seconds() - kLendingBelieved.count();
+    for (const LendingRecord& record : store->find_lending(machine_.fingerprint, program, since)) {
+      leases_->lending().recall({id, record.own_cores, record.gain, record.borrows});
+    }
+  }
+  if (!overlaps_.enabled()) return;
+  overlaps_.remember(store->find_overlaps(machine_.fingerprint, program), since_start(),
+                     clocks_.unix_seconds());
 }
 
 void Controller::look_for_overlaps() {

@@ -178,7 +178,7 @@ void Leases::tell_curves() {
     const int useful = static_cast<int>(best - client.progress.begin()) + 1;
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
     const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
-    (void)table_.borrows(id, lending_.borrows(id));
+    (void)table_.borrows(id, lending_.borrows(id, client.granted));
     (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
   }
 }

@@ -75,6 +75,7 @@ class Leases {
   void wake(uint64_t client);
   // Whether that is tried for a while, and what came out.
   LendingTrials& lending() { return lending_; }
+  const LendingTrials& lending() const { return lending_; }
 
   // Words of the user, by LeaseTable's rules and with its errors; the next decide() follows them.
   base::Status share(uint64_t client, double share);

@@ -16,20 +16,18 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string verdict(uint64_t client, double gain, bool borrows) {
-  char text[120];
-  (void)std::snprintf(text, sizeof text, "client %llu gets %.2f times as much done with lent cores",
-                      static_cast<unsigned long long>(client), gain);
-  return std::string(text) + (borrows ? ": it borrows" : ": it borrows no more");
-}
-
 }  // namespace
 
-// On other cores of its own it may be another matter.
+std::string LendingTrials::Verdict::text() const {
+  char figures[120];
+  (void)std::snprintf(figures, sizeof figures,
+                      "client %llu gets %.2f times as much done with lent cores",
+                      static_cast<unsigned long long>(client), gain);
+  return std::string(figures) + (borrows ? ": it borrows" : ": it borrows no more");
+}
+
 LendingTrials::Record& LendingTrials::record_of(const Worker& worker) {
-  Record& record = records_[worker.client];
-  if (record.own_cores != worker.own_cores) record = Record{worker.own_cores};
-  return record;
+  return records_[{worker.client, worker.own_cores}];
 }
 
 bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<Worker>& workers) {
@@ -47,15 +45,15 @@ bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<W
   return pause_->lent;
 }
 
-std::vector<std::string> LendingTrials::end(uint64_t waiter, milliseconds now,
-                                            const std::vector<Worker>& workers) {
+std::vector<LendingTrials::Verdict> LendingTrials::end(uint64_t waiter, milliseconds now,
+                                                       const std::vector<Worker>& workers) {
   waiters_.erase(waiter);
   return release(waiter, now, workers);
 }
 
-std::vector<std::string> LendingTrials::release(uint64_t waiter, milliseconds now,
-                                                const std::vector<Worker>& workers) {
-  std::vector<std::string> known;
+std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, milliseconds now,
+                                                           const std::vector<Worker>& workers) {
+  std::vector<Verdict> known;
   const std::optional<Pause> pause = std::exchange(pause_, std::nullopt);
   if (!pause || pause->waiter != waiter || now - pause->since < kShortest) return known;
   const double passed = std::chrono::duration<double>(now - pause->since).count();
@@ -72,7 +70,7 @@ std::vector<std::string> LendingTrials::release(uint64_t waiter, milliseconds no
     const double held = median(record.held);
     const double gain = held > 0 ? median(record.lent) / held : 1;
     record.borrows = gain >= kLeastGain;
-    known.push_back(verdict(worker.client, gain, *record.borrows));
+    known.push_back({worker.client, worker.own_cores, gain, *record.borrows});
   }
   return known;
 }
@@ -81,13 +79,17 @@ bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now) const {
   return pause_ && !pause_->lent && pause_->waiter == waiter && now - pause_->since >= kLongestHeld;
 }
 
-bool LendingTrials::borrows(uint64_t client) const {
-  const auto found = records_.find(client);
+void LendingTrials::recall(const Verdict& verdict) {
+  records_[{verdict.client, verdict.own_cores}].borrows = verdict.borrows;
+}
+
+bool LendingTrials::borrows(uint64_t client, int own_cores) const {
+  const auto found = records_.find({client, own_cores});
   return found == records_.end() || found->second.borrows.value_or(true);
 }
 
 void LendingTrials::forget(uint64_t client) {
-  records_.erase(client);
+  std::erase_if(records_, [client](const auto& one) { return one.first.first == client; });
   waiters_.erase(client);
   if (pause_ && pause_->waiter == client) pause_.reset();
 }

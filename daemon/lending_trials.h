@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace optile::daemon {
@@ -31,23 +32,34 @@ class LendingTrials {
     int lent = 0;  // to it, now
   };
 
+  // What came of it for one of them; its cores lie there.
+  struct Verdict {
+    uint64_t client = 0;
+    int own_cores = 0;
+    double gain = 1;  // work done a second with lent cores, over that without
+    bool borrows = true;
+    std::string text() const;  // for people
+  };
+
   // `waiter` begins to wait. Whether its cores are to be lent at once; else after kLongestHeld.
   bool begin(uint64_t waiter, std::chrono::milliseconds now, const std::vector<Worker>& workers);
-  // It works again; tells what is known from now on, for people.
-  std::vector<std::string> end(uint64_t waiter, std::chrono::milliseconds now,
-                               const std::vector<Worker>& workers);
+  // It works again; tells what is known from now on.
+  std::vector<Verdict> end(uint64_t waiter, std::chrono::milliseconds now,
+                           const std::vector<Worker>& workers);
   // Its cores were held back, and are to be lent now; tells the same.
   bool held_long_enough(uint64_t waiter, std::chrono::milliseconds now) const;
-  std::vector<std::string> release(uint64_t waiter, std::chrono::milliseconds now,
-                                   const std::vector<Worker>& workers);
+  std::vector<Verdict> release(uint64_t waiter, std::chrono::milliseconds now,
+                               const std::vector<Worker>& workers);
 
-  // Whether it is to be lent anything; true until it is known better.
-  bool borrows(uint64_t client) const;
+  // Whether it is to be lent anything while it has so many cores of its own; true until it is known
+  // better.
+  bool borrows(uint64_t client, int own_cores) const;
+  // Of an earlier run of its program.
+  void recall(const Verdict& verdict);
   void forget(uint64_t client);
 
  private:
   struct Record {
-    int own_cores = 0;
     int pauses = 0;
     std::vector<double> lent = {};  // ops a second, by pause
     std::vector<double> held = {};
@@ -61,7 +73,8 @@ class LendingTrials {
   };
   Record& record_of(const Worker& worker);
 
-  std::map<uint64_t, Record> records_;
+  // By client and cores of its own: on others it may be another matter.
+  std::map<std::pair<uint64_t, int>, Record> records_;
   std::optional<Pause> pause_;  // where exactly one waits
   std::set<uint64_t> waiters_;
 };

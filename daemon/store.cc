@@ -12,6 +12,7 @@
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
 #include "daemon/store_file.h"
+#include "daemon/store_lending.h"
 #include "daemon/store_overlaps.h"
 #include "daemon/store_values.h"
 
@@ -80,7 +81,8 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  return {kApplicationId, kSchemaVersion, kSchema, kOverlapSchema};
+  static const std::string additions = std::string(kOverlapSchema) + kLendingSchema;
+  return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
 }
 
 bool same_program(const UndoRecord& record, const Conditions& conditions) {
@@ -255,6 +257,9 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const OverlapRecord& record : batch.overlaps) {
       if (Status status = write_overlap(database, record); !status.ok()) return status;
+    }
+    for (const LendingRecord& record : batch.lending) {
+      if (Status status = write_lending(database, record); !status.ok()) return status;
     }
     if (Status status = prune(database); !status.ok()) return status;
     return database.run("COMMIT");

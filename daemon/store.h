@@ -77,6 +77,16 @@ struct OverlapRecord {
   int64_t believed_until = 0;
 };
 
+// What cores that others lend gain a program that has so many of its own.
+struct LendingRecord {
+  std::string machine;
+  std::string program;  // overlap_program()
+  int own_cores = 0;
+  double gain = 1;
+  bool borrows = true;
+  int64_t when = 0;
+};
+
 // Written in one transaction: all of it or nothing. What is forgotten or undone goes first.
 struct StoreBatch {
   std::vector<SettledRecord> settled;
@@ -85,10 +95,11 @@ struct StoreBatch {
   std::vector<Conditions> forgotten{};  // plans that lost
   std::vector<UndoRecord> undone{};
   std::vector<OverlapRecord> overlaps{};
+  std::vector<LendingRecord> lending{};
 
   std::size_t size() const {
     return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           overlaps.size();
+           overlaps.size() + lending.size();
   }
   bool empty() const { return size() == 0; }
 };
@@ -142,6 +153,9 @@ class Store {
   std::vector<RunRecord> find_runs(const Conditions& conditions);
   // All pairs in which that program (sched::OverlapKey) takes part, newest first.
   std::vector<OverlapRecord> find_overlaps(const std::string& machine, const std::string& program);
+  // Of that program, found since then; newest first.
+  std::vector<LendingRecord> find_lending(const std::string& machine, const std::string& program,
+                                          int64_t since);
   // By key, or where `key` is 0 by the begin of the op's name. At most `limit`, newest first.
   std::vector<FoundProfile> find_profiles(const std::string& machine, uint64_t key,
                                           const std::string& name_prefix, int limit);

@@ -59,6 +59,7 @@ class ControllerTest : public testing::Test {
         masks_[client] = units;
       };
     }
+    dependencies.busy_time = busy_time_;
     dependencies.words = &words_;
     controller_ = std::make_unique<Controller>(std::move(dependencies));
   }
@@ -109,6 +110,8 @@ class ControllerTest : public testing::Test {
   uint64_t now_ns_ = UINT64_C(10000000000);
   bool leases_ = false;                         // for make_controller()
   std::map<uint64_t, std::vector<int>> masks_;  // of clients, as last set
+  // Controller::Dependencies::busy_time, for make_controller()
+  std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
   perfmodel::Budget confined_;
   std::unique_ptr<Store> store_;

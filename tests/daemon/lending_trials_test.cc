@@ -23,8 +23,10 @@ class LendingTrialsTest : public testing::Test {
     now_ += time;
     const uint64_t pace = lent ? lent_pace : held_pace;
     ops_ += pace * static_cast<uint64_t>(time.count()) / 1000;
-    const int cores = lent && trials_.borrows(kWorker) ? 2 : 0;
-    for (const std::string& text : trials_.end(kWaiter, now_, working(cores))) said_ += text;
+    const int cores = lent && trials_.borrows(kWorker, own_) ? 2 : 0;
+    for (const LendingTrials::Verdict& known : trials_.end(kWaiter, now_, working(cores))) {
+      said_ += known.text();
+    }
     now_ += milliseconds(1000);
     ops_ += held_pace;
     return lent;
@@ -41,31 +43,40 @@ TEST_F(LendingTrialsTest, WhoGainsGoesOnBorrowing) {
   EXPECT_TRUE(pause(130, 100)) << "the first is lent";
   EXPECT_FALSE(pause(130, 100)) << "the second is compared with it";
   for (int i = 0; i < 6; ++i) pause(130, 100);
-  EXPECT_TRUE(trials_.borrows(kWorker));
+  EXPECT_TRUE(trials_.borrows(kWorker, own_));
   EXPECT_EQ(said_, "client 2 gets 1.30 times as much done with lent cores: it borrows");
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(pause(130, 100)) << "known now";
 }
 
 TEST_F(LendingTrialsTest, WhoGainsNothingBorrowsNoMore) {
   for (int i = 0; i < 8; ++i) {
-    EXPECT_TRUE(trials_.borrows(kWorker));
+    EXPECT_TRUE(trials_.borrows(kWorker, own_));
     pause(102, 100);
   }
-  EXPECT_FALSE(trials_.borrows(kWorker));
+  EXPECT_FALSE(trials_.borrows(kWorker, own_));
   EXPECT_EQ(said_, "client 2 gets 1.02 times as much done with lent cores: it borrows no more");
 }
 
 TEST_F(LendingTrialsTest, OnOtherCoresOfItsOwnItIsTriedAgain) {
   for (int i = 0; i < 8; ++i) pause(90, 100);
-  ASSERT_FALSE(trials_.borrows(kWorker));
+  ASSERT_FALSE(trials_.borrows(kWorker, own_));
   own_ = 1;
   pause(90, 100);
-  EXPECT_TRUE(trials_.borrows(kWorker));
+  EXPECT_TRUE(trials_.borrows(kWorker, own_));
+  own_ = 2;
+  EXPECT_FALSE(trials_.borrows(kWorker, own_)) << "nothing is forgotten";
+}
+
+TEST_F(LendingTrialsTest, WhatAnEarlierRunFoundIsNotTriedAgain) {
+  trials_.recall({kWorker, 2, 1.0, false});
+  EXPECT_FALSE(trials_.borrows(kWorker, 2));
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(pause(130, 100)) << "nothing is held back";
+  EXPECT_EQ(said_, "");
 }
 
 TEST_F(LendingTrialsTest, ShortPausesSayNothing) {
   for (int i = 0; i < 50; ++i) pause(0, 100, milliseconds(200));
-  EXPECT_TRUE(trials_.borrows(kWorker));
+  EXPECT_TRUE(trials_.borrows(kWorker, own_));
   EXPECT_EQ(said_, "");
 }
 

@@ -102,5 +102,54 @@ TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
   EXPECT_TRUE(controller_->launch_beside(facts, {program, 1, false, false, false}).others);
 }
 
+// The second of two waits again and again, for one second each time.
+class LentCoresTest : public TeamsTest {
+ protected:
+  LentCoresTest() {
+    busy_time_ = [](int) { return std::chrono::milliseconds(0); };
+    make_controller();
+  }
+
+  // So many looks, ten milliseconds apart.
+  void looks(int count, std::initializer_list<std::pair<Sweeps*, uint64_t>> paces) {
+    for (int i = 0; i < count; ++i) {
+      now_ns_ += 10000000;
+      for (const auto& [sweeps, pace] : paces) sweeps->sweep(pace);
+      controller_->drain();
+      controller_->look_for_waiting();
+    }
+  }
+  bool borrows(uint64_t id) const {
+    const auto cores = static_cast<int>(cores_of(id));
+    return controller_->leases()->lending().borrows(id, cores);
+  }
+};
+
+TEST_F(LentCoresTest, WhatTheyGainIsKnownInTheNextRun) {
+  Sweeps worker = attach_sweeps(4);
+  Sweeps waiter = attach_sweeps(4);
+  pass(8, {{&worker, 1000}, {&waiter, 1000}});
+  for (int pause = 0; pause < 8; ++pause) {
+    EXPECT_TRUE(borrows(worker.id)) << pause;
+    looks(100, {{&worker, 10}});
+    looks(20, {{&worker, 10}, {&waiter, 10}});
+  }
+  EXPECT_FALSE(borrows(worker.id)) << "it got as much done without";
+  EXPECT_TRUE(borrows(waiter.id)) << "nobody ever lent it anything";
+  controller_->depart(worker.id);
+  controller_->depart(waiter.id);
+  make_controller();
+  worker = attach_sweeps(4);
+  waiter = attach_sweeps(4);
+  pass(1, {{&worker, 1000}, {&waiter, 1000}});
+  EXPECT_FALSE(borrows(worker.id));
+  looks(20, {{&worker, 10}});
+  EXPECT_EQ(masks_[worker.id].size(), 2u);
+  controller_->depart(worker.id);
+  now_ns_ += UINT64_C(8) * 24 * 3600 * 1000000000;
+  worker = attach_sweeps(4);
+  EXPECT_TRUE(borrows(worker.id)) << "after a week it is tried again";
+}
+
 }  // namespace
 }  // namespace optile::daemon
