@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""tools/tidy.py: what it asks clang-tidy again, and what it does not."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Stands for clang-tidy: notes that it was asked, and finds what a file says is to be found.
+FAKE = """#!/bin/sh
+[ "$1" = --version ] && { echo fake 1; exit 0; }
+for file; do :; done
+echo "$file" >> "$ASKED"
+! grep -q WRONG "$file"
+"""
+
+
+class TidyTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.asked = self.folder / "asked"
+        tool = self.folder / "fake-tidy"
+        tool.write_text(FAKE)
+        tool.chmod(0o755)
+        (self.folder / "one.h").write_text("int one();\n")
+        (self.folder / "one.cc").write_text('#include "one.h"\nint one() { return 1; }\n')
+        (self.folder / "two.cc").write_text("int two() { return 2; }\n")
+        self.commands("-O1")
+        self.env = {**os.environ, "ASKED": str(self.asked), "OPTILE_CLANG_TIDY": str(tool),
+                    "XDG_CACHE_HOME": str(self.folder / "cache")}
+
+    def commands(self, option):
+        (self.folder / "compile_commands.json").write_text(json.dumps([
+            {"directory": str(self.folder), "file": name,
+             "command": f"ccache g++ {option} -o {name}.o -c {name}"}
+            for name in ("one.cc", "two.cc")]))
+
+    def look(self, *options):
+        """Which files were asked about, and the exit status."""
+        self.asked.write_text("")
+        files = [str(self.folder / name) for name in ("one.cc", "two.cc")]
+        run = subprocess.run(
+            [sys.executable, ROOT / "tools/tidy.py", "--build", self.folder, *options, *files],
+            env=self.env, capture_output=True, text=True, check=False)
+        asked = {pathlib.Path(line).name for line in self.asked.read_text().splitlines()}
+        return asked, run.returncode
+
+    def test_what_did_not_change_is_not_asked_again(self):
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+        self.assertEqual((set(), 0), self.look())
+
+    def test_a_header_counts(self):
+        self.look()
+        (self.folder / "one.h").write_text("int one();  // another\n")
+        self.assertEqual(({"one.cc"}, 0), self.look())
+
+    def test_options_count(self):
+        self.look()
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look("--deep"))
+        self.commands("-O2")
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+
+    def test_checks_count(self):
+        self.look()
+        (self.folder / ".clang-tidy").write_text("Checks: '*'\n")
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+        self.assertEqual((set(), 0), self.look())
+
+    def test_what_was_found_is_found_again(self):
+        (self.folder / "two.cc").write_text("int two() { return 2; }  // WRONG\n")
+        self.assertEqual(({"one.cc", "two.cc"}, 1), self.look())
+        self.assertEqual(({"two.cc"}, 1), self.look())
+
+    def test_without_a_cache_everything_is_asked(self):
+        self.env["XDG_CACHE_HOME"] = "/dev/null"
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+
+    def test_what_does_not_compile_is_always_asked(self):
+        (self.folder / "one.h").unlink()
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+        self.assertEqual(({"one.cc"}, 0), self.look())
+
+
+if __name__ == "__main__":
+    unittest.main()
