@@ -236,6 +236,23 @@ bool Leases::someone_searches() const {
                      [](const auto& one) { return !one.second.settled && !one.second.waits; });
 }
 
+void Leases::keep_the_last(std::vector<Granted>& granted) {
+  std::set<uint64_t> passing_no_more;
+  std::set<uint64_t> told;
+  std::vector<Granted> kept;
+  for (const Granted& one : granted) {
+    if (!one.passing) passing_no_more.insert(one.client);
+  }
+  std::reverse(granted.begin(), granted.end());
+  for (Granted& one : granted) {
+    if (!told.insert(one.client).second) continue;
+    one.passing = !passing_no_more.contains(one.client);
+    kept.push_back(std::move(one));
+  }
+  std::reverse(kept.begin(), kept.end());
+  granted = std::move(kept);
+}
+
 std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   std::vector<Granted> granted;
   const bool patient = changed_at_ && now - *changed_at_ < kLongestSearch && someone_searches();
@@ -248,13 +265,22 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   return granted;
 }
 
+// Cores pass from one to the next in several steps, of which nobody has to hear but of the last.
 void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
+  std::map<uint64_t, sched::Lease> before;
   for (int round = 0; round < kMostRounds; ++round) {
     const std::vector<sched::LeaseChange> changes =
         table_.decide(static_cast<uint64_t>(std::max<int64_t>(0, now.count())));
     if (changes.empty()) break;
-    for (const sched::LeaseChange& change : changes) apply(change, granted);
+    for (const sched::LeaseChange& change : changes) {
+      apply(change, granted);
+      if (granted.empty() || granted.back().client != change.id) continue;
+      const auto [first, fresh] = before.try_emplace(change.id, change.before);
+      if (fresh || !change.lease.shared.empty() || !first->second.shared.empty()) continue;
+      granted.back().reason = sched::whole_change_text(first->second, change);
+    }
   }
+  keep_the_last(granted);
 }
 
 std::vector<Leases::Granted> Leases::overlap(const std::optional<sched::Overlap>& wanted,

@@ -142,6 +142,7 @@ class Leases {
   base::Status heard(base::Status status);
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
+  static void keep_the_last(std::vector<Granted>& granted);
   void tell_curves();
   bool someone_searches() const;
   void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now,

@@ -215,6 +215,7 @@ void LeaseTable::send(ClientId id, Client& client, Lease next, uint64_t tick,
   change.before = ledger_.granted(id);
   change.last = client.detached;
   change.gain = client.gain;
+  change.cause = cause_for(client);
   change.reason = reason_for(id, client, change.before, next);
   for (int core : next.cores) counters_.cores_granted += has(change.before, core) ? 0U : 1U;
   ++counters_.changes;
@@ -264,11 +265,19 @@ std::string LeaseTable::reason_for(ClientId id, const Client& client, const Leas
     if (other) reason += ", more once " + name(*other) + " has given it up";
     break;
   }
-  reason += ": " + cause_;
-  if (std::abs(client.gain) < kGainWorthSaying) return reason;
+  return reason + ": " + cause_for(client);
+}
+
+std::string LeaseTable::cause_for(const Client& client) const {
+  if (std::abs(client.gain) < kGainWorthSaying) return cause_;
   std::ostringstream gain;
   gain << std::showpos << std::fixed << std::setprecision(2) << client.gain;
-  return reason + "; predicted progress " + gain.str();
+  return cause_ + "; predicted progress " + gain.str();
+}
+
+std::string whole_change_text(const Lease& before, const LeaseChange& last) {
+  return name(last.id) + " from " + size_of(before) + " to " + size_of(last.lease) + ": " +
+         last.cause;
 }
 
 }  // namespace optile::sched

@@ -32,8 +32,13 @@ struct LeaseChange {
   Lease before;        // the one that was sent before
   bool last = false;   // the client was detached: let it go once it confirms
   double gain = 0;     // of its weighted progress that the plan predicts; 0 where unknown
+  std::string cause;   // why, and what that is predicted to bring
   std::string reason;  // one line: who, from, to, why
 };
+
+// The same line for several changes of one lease that follow each other at once: the lease before
+// the first of them, and the last.
+std::string whole_change_text(const Lease& before, const LeaseChange& last);
 
 struct LeaseView {
   ClientId id = 0;
@@ -157,6 +162,7 @@ class LeaseTable {
   void send(ClientId id, Client& client, Lease next, uint64_t tick,
             std::vector<LeaseChange>& changes);
   void break_deadlock(uint64_t tick, std::vector<LeaseChange>& changes);
+  std::string cause_for(const Client& client) const;
   std::string reason_for(ClientId id, const Client& client, const Lease& before,
                          const Lease& next) const;
 

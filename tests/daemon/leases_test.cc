@@ -361,6 +361,28 @@ TEST_F(LeasesTest, APinHoldsAlsoWhereNobodyElseIsAttached) {
   EXPECT_EQ(masks_[1], (std::set<int>{1, 2}));
 }
 
+TEST_F(LeasesTest, CoresThatPassOnInSeveralStepsAreToldOfOnce) {
+  for (uint64_t client = 1; client <= 3; ++client) arrive(client);
+  decide(kStart);
+  for (uint64_t client = 1; client <= 3; ++client) scales(client);
+  decide(kStart + seconds(1));
+  ASSERT_EQ(masks_[1].size(), 2u);
+  // What the others have.
+  std::vector<int> theirs(masks_[2].begin(), masks_[2].end());
+  theirs.insert(theirs.end(), masks_[3].begin(), masks_[3].end());
+  ASSERT_EQ(theirs.size(), 2u);
+  ASSERT_TRUE(leases_.pin(1, theirs).ok());
+  std::map<uint64_t, std::string> told;
+  for (const Leases::Granted& one : leases_.decide(kStart + seconds(1))) {
+    EXPECT_TRUE(told.emplace(one.client, one.reason).second) << one.reason;
+    EXPECT_EQ(std::set<int>(one.units.begin(), one.units.end()), masks_[one.client]);
+  }
+  EXPECT_EQ(told.size(), 3u);
+  EXPECT_NE(told[1].find("client 1 from 2 cores to 2 cores: the user pinned client 1"),
+            told[1].npos)
+      << told[1];
+}
+
 TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
   in_turns_ = true;
   for (uint64_t client = 1; client <= 6; ++client) arrive(client);
