@@ -208,12 +208,13 @@ void Session::State::on_step(const StepEvent& event) {
   // The first one ends a step that was counted when it began, unless a stored plan knew its marker.
   if (!count_markers_ || model_ == nullptr) ++steps_;
   count_markers_ = false;
-  const bool rested = taken_ && taken_->may_rest && latest_step_ != 0;
-  if (rested && event.step > latest_step_ + 1) {
+  if (may_have_rested_ && latest_step_ != 0 && event.step > latest_step_ + 1) {
     unwatched_steps_ += event.step - latest_step_ - 1;
     guard_.on_unwatched_steps(event.step - latest_step_ - 1);
   }
   latest_step_ = event.step;
+  // It may still be at rest by a page that has been replaced meanwhile.
+  if (event.plan >= number_) may_have_rested_ = taken_ && taken_->may_rest;
   progress_at_step_ = progress_;
   if (step_is_a_loop(event)) {
     look_for_a_longer_step();
@@ -397,7 +398,11 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
   PlanDraft draft = make_draft();
   if (taken_ && draft == *taken_ && !bounds_changed_) return std::nullopt;
   bounds_changed_ = false;
-  if (!taken_ || taken_->marker != draft.marker) marker_since_ = number;
+  if (!taken_ || taken_->marker != draft.marker) {
+    marker_since_ = number;
+    latest_step_ = 0;
+  }
+  may_have_rested_ = may_have_rested_ || draft.may_rest;
   taken_ = draft;
   number_ = number;
   column_seen_ = false;

@@ -218,6 +218,7 @@ class Session::State {
   uint64_t marker_since_ = 0;     // the first page with the present marker; older steps were others
   uint32_t unwatched_steps_ = 0;  // before the latest step event
   uint32_t latest_step_ = 0;      // number of that event's step
+  bool may_have_rested_ = false;  // the client, since that event
   uint32_t steps_begun_ = 0;
   uint32_t declared_steps_ = 0;  // by the program itself; 0 = it declares none
   uint64_t samples_ = 0;
@@ -228,8 +229,7 @@ class Session::State {
   double step_seconds_ = 0;
   double observed_seconds_ = 0;
   double steerable_seconds_ = 0;
-  perfmodel::SampleSet own_steps_;
-  perfmodel::SampleSet control_steps_;
+  perfmodel::SampleSet own_steps_, control_steps_;
   perfmodel::SampleSet uniform_steps_;
   perfmodel::SampleSet tuned_steps_;
   int uniform_width_ = 0;

@@ -79,9 +79,8 @@ SessionView Session::State::view(Detail detail) const {
   SessionView view;
   view.phase = phase_;
   // The latest one that began has not ended.
-  const uint32_t since = taken_ && taken_->may_rest && steps_begun_ > latest_step_ + 1
-                             ? steps_begun_ - latest_step_ - 1
-                             : 0;
+  const bool rests = may_have_rested_ && latest_step_ != 0 && steps_begun_ > latest_step_ + 1;
+  const uint32_t since = rests ? steps_begun_ - latest_step_ - 1 : 0;
   view.unwatched_steps = unwatched_steps_ + since;
   view.steps = declared_steps_ > 0 ? declared_steps_ : steps_ + view.unwatched_steps;
   view.sampled_steps = sampled_steps_;

@@ -87,5 +87,34 @@ TEST(SessionLetsRest, AndCountsTheStepsThatNobodyWatched) {
   EXPECT_EQ(session.view().unwatched_steps, unwatched + 62 + 10);
 }
 
+// It hears of the new page when it listens again.
+TEST(SessionLetsRest, AndCountsThemAlsoWhereTheirPageIsReplacedMeanwhile) {
+  Session session(options_for(4));
+  SimulatedClient client(session, wide_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  client.run_steps(40);
+  ASSERT_TRUE(client.page()->may_rest);
+  const uint64_t page = client.plan_number();
+  StepEvent event;
+  event.plan = page;
+  event.duration = perfmodel::Nanoseconds(20'000'000);
+  event.step = 1000;
+  session.on_step(event);
+  const uint32_t unwatched = session.view().unwatched_steps;
+  session.set_cases(unbound(2), 2);
+  const std::optional<PlanDraft> next = session.take_plan(page + 1);
+  ASSERT_TRUE(next);
+  ASSERT_FALSE(next->may_rest);
+  event.step = 1063;
+  session.on_step(event);
+  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62);
+  event.plan = page + 1;
+  event.step = 1064;
+  session.on_step(event);
+  event.step = 1070;
+  session.on_step(event);
+  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62) << "others count their steps, too";
+}
+
 }  // namespace
 }  // namespace optile::tuner
