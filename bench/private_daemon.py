@@ -26,6 +26,7 @@ from workload_run import RunError, Workload, progress
 
 START_PATIENCE = 10.0
 ANSWER_PATIENCE = 10.0
+END_PATIENCE = 60.0  # a program of many gigabytes on a full machine
 LOOK_SECONDS = 1.0
 # A daemon that outlives its driver, however that ended, goes by itself.
 IDLE_EXIT_SECONDS = 3600
@@ -182,7 +183,7 @@ class PrivateDaemon:
             settled = self._watch(process, begin + seconds)
             # The launcher hands the signal on, waits for the program and writes the report.
             process.send_signal(signal.SIGTERM)
-            process.wait(ANSWER_PATIENCE)
+            process.wait(END_PATIENCE)
         except subprocess.TimeoutExpired:
             raise RunError("the first run does not end on SIGTERM") from None
         finally:

@@ -31,12 +31,13 @@ namespace {
 
 using Json = nlohmann::json;
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
 // The daemon runs already then, so what it has to say comes at once or is not worth waiting for.
 constexpr double kAnswerShare = 2.0 / 3;
-// What is started together asks within milliseconds. A program whose teams nothing resizes keeps
-// for good the width that it starts with, so it waits that long for company.
-constexpr milliseconds kCompany{15};
+// What is started together is announced within milliseconds. A program whose teams nothing resizes
+// keeps for good the width that it starts with, so it waits that long for company.
+constexpr milliseconds kCompany{30};
 constexpr const char* kMemoryStore = ":memory:";
 
 milliseconds daemon_patience(const Options& options) {
@@ -166,14 +167,28 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
   return read_plan(json);
 }
 
+// To look at a program's libraries takes a tenth of a second where they are large. Who starts
+// beside it and has few must not take the machine for its own meanwhile. When that was said, if it
+// was.
+std::optional<Clock::time_point> announce(const Options& options, const std::string& socket,
+                                          const TargetProgram& target) {
+  if (options.changes_nothing() || !plan_from_daemon(options, socket, target, {}, false)) {
+    return std::nullopt;
+  }
+  return Clock::now();
+}
+
 std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std::string& socket,
                                               const TargetProgram& target,
-                                              const perfmodel::LaunchFacts& facts) {
-  auto plan = plan_from_daemon(options, socket, target, facts, false);
+                                              const perfmodel::LaunchFacts& facts,
+                                              std::optional<Clock::time_point> announced) {
+  auto plan = plan_from_daemon(options, socket, target, facts, announced.has_value());
   const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
-  if (!plan || plan->width > 0 || !keeps_its_width || options.changes_nothing()) return plan;
-  std::this_thread::sleep_for(std::min(kCompany, answer_patience(options)));
+  if (!plan || plan->width > 0 || !keeps_its_width || !announced) return plan;
+  const auto left = kCompany - (Clock::now() - *announced);
+  if (left <= left.zero()) return plan;
+  std::this_thread::sleep_for(std::min<Clock::duration>(left, answer_patience(options)));
   auto later = plan_from_daemon(options, socket, target, facts, true);
   return later ? later : plan;
 }
@@ -203,6 +218,8 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     decision.shim.clear();
     return decision;
   }
+  std::optional<Clock::time_point> announced;
+  if (daemon_there && !decision.baseline) announced = announce(options, socket, target);
   if (options.torch_bridge != "off") {
     const BridgeOutlook outlook = prepare_bridge(torch_folder_of(target, now));
     decision.torch_wheel = outlook.wheel;
@@ -214,7 +231,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   const perfmodel::LaunchFacts facts = facts_of(options, target, now, decision.budget_cores);
   decision.libomp = facts.libomp_path;
   std::optional<DaemonsPlan> plan;
-  if (daemon_there) plan = plan_beside_others(options, socket, target, facts);
+  if (daemon_there) plan = plan_beside_others(options, socket, target, facts, announced);
   if (plan) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
   if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);
@@ -261,9 +278,9 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   const base::Status daemon =
       ensure_daemon({socket, store, options.machine, choice.system}, daemon_patience(options));
   if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
-  if (daemon.ok()) say_what_is_lost(options, socket);
   Prepared prepared;
   prepared.decision = decide(options, target, now, socket, daemon.ok());
+  if (daemon.ok()) say_what_is_lost(options, socket);
   prepared.decision.socket_is_named =
       !options.socket.empty() || !base::runtime_environment().socket.empty();
   prepared.set = launch_environment(options, prepared.decision, now);
