@@ -111,7 +111,9 @@ class Chooser {
   }
 
   void choose_blas() {
-    if (facts_.blas == BlasChoice::kKeep || !two_spinning_pools()) return;
+    // Also without OpenMP beside it: matrix products are ops of their own then.
+    const bool own_threads = facts_.blas_provider == "openblas-pthread";
+    if (facts_.blas == BlasChoice::kKeep || !own_threads) return;
     if (user_set("OPENBLAS_NUM_THREADS") || user_set("GOTO_NUM_THREADS")) {
       because("BLAS pool kept: you set its size");
       return;

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "bindings/annotate/optile/annotate.h"
 #include "bindings/preload/attachment.h"
+#include "bindings/preload/callers.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/framework_watch.h"
 #include "bindings/preload/op_boundary.h"
@@ -17,7 +18,6 @@ namespace optile::preload {
 namespace {
 
 constexpr uint32_t kMostDimensions = 16;  // of a shape; further ones are left out
-constexpr uint32_t kObjects = 64;         // that speak; those beyond are asked every time
 
 // What lies in the program's storage of an open op.
 struct OpenAnnotation {
@@ -54,38 +54,9 @@ uint64_t key_of(const Said& said) {
   return key == 0 ? 1 : key;
 }
 
-using InParallel = int (*)();
-
-// Of the runtime that an object is bound to. What has none is not asked twice: such a question
-// takes the linker's lock.
-struct Speaker {
-  const void* here;
-  InParallel in_parallel;
-  uint32_t known;
-};
-Speaker speakers[kObjects];
-
-InParallel in_parallel_of(const void* here) {
-  const uint64_t mixed = reinterpret_cast<uintptr_t>(here) * UINT64_C(0x9e3779b97f4a7c15);
-  Speaker& slot = speakers[(mixed >> 32) % kObjects];
-  const void* there = __atomic_load_n(&slot.here, __ATOMIC_ACQUIRE);
-  if (there == here && __atomic_load_n(&slot.known, __ATOMIC_ACQUIRE) != 0) return slot.in_parallel;
-  const auto found = reinterpret_cast<InParallel>(resolve_for(here, "omp_in_parallel"));
-  if (there == nullptr && __atomic_compare_exchange_n(&slot.here, &there, here, false,
-                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    slot.in_parallel = found;
-    __atomic_store_n(&slot.known, 1, __ATOMIC_RELEASE);
-  }
-  return found;
-}
-
 // While no runtime is steered nobody else knows of the regions of this one.
 bool on_a_worker(const void* here) {
-  if (here == nullptr || steered_runtime() != nullptr) return false;
-  const int kept_errno = errno;
-  const InParallel in_parallel = in_parallel_of(here);
-  errno = kept_errno;
-  return in_parallel != nullptr && in_parallel() != 0;
+  return here != nullptr && steered_runtime() == nullptr && is_on_a_worker(here);
 }
 
 void begin(optile_op* op, const char* name, const int64_t* shape, uint32_t dimensions,

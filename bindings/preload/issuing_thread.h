@@ -37,6 +37,7 @@ struct IssuingThread {
   uint32_t depth = 0;               // ops open on this thread
   const void* outermost = nullptr;  // storage of the outermost op, where a jump may leave it open
   bool awaits_runtime = false;      // nothing is steered yet: the next region in the op decides
+  const void* steered = nullptr;    // what apply_width() set a width of, opaque
   bool actuated = false;
   int own_width = 0;  // as the latest op found it; to be restored
   int effective_width = 0;

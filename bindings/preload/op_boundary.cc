@@ -119,11 +119,15 @@ void end_nested(IssuingThread& thread, const OpenOp& op) {
     add_nested_time(*attached, thread, nested.op_id, spent - nested.children);
 }
 
+// A page that arrived inside the step has a schedule of its own, which has not begun.
+int column_of(const PlanView& plan, const IssuingThread& thread) {
+  const bool scheduled = thread.step_begin != 0 && thread.step_generation == plan.generation;
+  return scheduled ? thread.step_column : -1;
+}
+
 // Everything about the op that the plan decides.
 WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op) {
-  // A page that arrived inside the step has a schedule of its own, which has not begun.
-  const bool scheduled = thread.step_begin != 0 && thread.step_generation == plan.generation;
-  const int column = scheduled ? thread.step_column : -1;
+  const int column = column_of(plan, thread);
   const Decision decision = look_up(plan, op->key, op->context, column);
   op->column = static_cast<int16_t>(column);
   op->judged = 0;
@@ -170,13 +174,31 @@ void tell_of_sharing(const Attachment& attached, const IssuingThread& thread) {
   if (thread.narrowed) __atomic_fetch_add(&header.narrowed_ops, 1, __ATOMIC_RELAXED);
 }
 
+// Sets the op's width, where it has one here; returns what its event says of it.
+uint16_t begin_width(IssuingThread& thread, const Attachment& attached, uint32_t op_flags,
+                     const WantedWidth& wanted, uint64_t now) {
+  if ((op_flags & OPTILE_OP_REGION) != 0) {
+    publish_runtime_in_use(attached);
+    note_own_region();
+  }
+  if ((op_flags & (OPTILE_OP_REGION | OPTILE_OP_FIXED)) != 0) {
+    leave_width(thread, now);
+    return 0;
+  }
+  follow_wait_cap(thread, attached, nullptr);
+  apply_width(thread, wanted, now);
+  uint16_t flags = 0;
+  if (widths_can_be_set()) flags |= OPTILE_EVENT_STEERABLE;
+  if (thread.effective_width == thread.own_width) flags |= OPTILE_EVENT_OWN_WIDTH;
+  return flags;
+}
+
 bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
   const uint64_t arrived = ticks();
   maintain_attachment(arrived);
   const Attachment* attached = attachment();
   if (attached == nullptr) return false;
   if (life_is_loose(attached->client)) take_over_life(attached->client);
-  const bool region = (identity.flags & OPTILE_OP_REGION) != 0;
   op->op_id = op_id_of(identity);
   if (op->op_id == kNoOp) {
     __atomic_fetch_add(&attached->client->header.unseen_ops, 1, __ATOMIC_RELAXED);
@@ -196,20 +218,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
     }
   }
   const WantedWidth wanted = consult_plan(plan, thread, op);
-  op->flags = 0;
-  if (region) {
-    publish_runtime_in_use(*attached);
-    note_own_region();
-    thread.effective_width = 0;
-    thread.actuated = false;
-    thread.narrowed = false;
-    if (several_threads_issue()) enter_op(thread.slot, &thread.part, 0, 0, arrived);
-  } else {
-    follow_wait_cap(thread, *attached, nullptr);
-    apply_width(thread, wanted, arrived);
-    if (steered_runtime() != nullptr) op->flags |= OPTILE_EVENT_STEERABLE;
-    if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
-  }
+  op->flags = begin_width(thread, *attached, identity.flags, wanted, arrived);
   if (is_first_touch(op->op_id, static_cast<uint32_t>(thread.effective_width))) {
     op->flags |= OPTILE_EVENT_FIRST_TOUCH;
   }

@@ -7,6 +7,8 @@
 namespace optile::preload {
 namespace {
 
+// Further flags of an identity are between a probe and the core.
+constexpr uint32_t kOpFlags = OPTILE_OP_BACKWARD | OPTILE_OP_NESTED | OPTILE_OP_REGION;
 constexpr uint32_t kSlots = OPTILE_MAX_OPS * 2;  // half full at most
 
 struct Slot {
@@ -50,7 +52,7 @@ uint32_t register_op(const optile_op_identity& identity, Slot& slot) {
     return kNoOp;
   }
   optile_op_record& record = records[id];
-  record.flags = identity.flags;
+  record.flags = identity.flags & kOpFlags;
   record.probe = identity.probe;
   if (identity.describe != nullptr) {
     identity.describe(identity.source, record.name, record.shape);

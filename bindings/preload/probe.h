@@ -28,6 +28,10 @@ extern "C" {
  * work too, and that time counts as observed. */
 #define OPTILE_OP_IN_ROW 512u
 
+/* An op whose width nobody here can set: the library that runs it does not follow the count that is
+ * steered. It is observed at the width that it has. */
+#define OPTILE_OP_FIXED 1024u
+
 /* Who an op is. `describe` is called at most once per key, when the key is registered. */
 typedef struct optile_op_identity {
   uint64_t key;   /* of name, shapes, types and direction; never 0 */

@@ -26,17 +26,9 @@ uint32_t first_site(const void* caller, const char* symbol) {
   return static_cast<uint32_t>(mixed >> 20) % kCallSites;
 }
 
-bool is_ours(const void* address) {
-  Dl_info where = {};
-  Dl_info self = {};
-  return dladdr(address, &where) != 0 &&
-         dladdr(reinterpret_cast<const void*>(&resolve_for), &self) != 0 &&
-         where.dli_fbase == self.dli_fbase;
-}
-
 // Distributions choose a BLAS by links: which one it is stands in the name behind them.
 void copy_real_path(const char* path, char* to, size_t bytes) {
-  static char real[PATH_MAX];  // the first framework decides, so one call at a time
+  char real[PATH_MAX];
   const char* from = realpath(path, real) == nullptr ? path : real;
   const size_t length = strnlen(from, bytes - 1);
   memcpy(to, from, length);
@@ -54,6 +46,14 @@ const char* object_of(const void* address) {
   Dl_info where = {};
   if (dladdr(address, &where) == 0 || where.dli_fname == nullptr) return "";
   return where.dli_fname;
+}
+
+bool is_ours(const void* address) {
+  Dl_info where = {};
+  Dl_info self = {};
+  return dladdr(address, &where) != 0 &&
+         dladdr(reinterpret_cast<const void*>(&resolve_for), &self) != 0 &&
+         where.dli_fbase == self.dli_fbase;
 }
 
 void* resolve_for(const void* caller, const char* symbol) {

@@ -44,6 +44,9 @@ struct BlasPool {
 };
 void resolve_blas(const void* caller, BlasPool* pool);
 
+// Whether `address` lies in the shim itself.
+bool is_ours(const void* address);
+
 // File name of the object that holds `address`, "" when unknown. The text belongs to the linker.
 const char* object_of(const void* address);
 

@@ -1,6 +1,7 @@
 // Sets the width of an op and puts it back: the thread-local OpenMP count of the runtime that the
-// op's framework is bound to, and beside it the count of OpenBLAS's own pool. Never wider than the
-// program's own count at that moment. On the issuing thread, at the outermost op boundary only.
+// op's framework or library is bound to, and beside it the count of OpenBLAS's own pool; where
+// there is no OpenMP, that count alone. Never wider than the program's own count at that moment. On
+// the issuing thread, at the outermost op boundary only.
 #pragma once
 
 #include "bindings/preload/issuing_thread.h"
@@ -11,7 +12,13 @@ namespace optile::preload {
 // The runtime and pool that steering goes to: those of the framework that `caller` belongs to. The
 // first call decides.
 void choose_steered_runtime(const void* caller);
-const OpenmpRuntime* steered_runtime();  // null before
+// Those of the library that holds the function `inside`, until choose_steered_runtime() is called:
+// a program may multiply matrices before it loads a framework. Nothing where either was called.
+void choose_runtime_of_library(const void* inside);
+const OpenmpRuntime* steered_runtime();  // null before, or where there is none
+const BlasPool* steered_pool();          // null before, or where it is not to be steered
+// An op that begins now would get a width.
+bool widths_can_be_set();
 
 // True on a thread that runs inside a parallel region of the steered runtime: hands off.
 bool inside_region();
@@ -24,11 +31,14 @@ struct WantedWidth {
 };
 // From here on, at `now`, the thread counts as inside an op, until leave_op() of issuer_share.h.
 void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now);
+// The same for an op whose width is nobody's here: nothing is set.
+void leave_width(IssuingThread& thread, uint64_t now);
 void restore_width(IssuingThread& thread);
 
 // While nobody listens to ops, what was capped stays so between them: a program that asks for its
 // count then reads the cap. What was set, to be put back; nothing where the cap does not bind.
 struct HeldWidth {
+  const void* steered = nullptr;
   int own = 0;
   int set = 0;
   int pool_own = 0;

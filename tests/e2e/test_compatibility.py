@@ -53,7 +53,7 @@ class Outcome:
 
     def why(self):
         if self.report.get("state") == "unknown" or "coverage" not in self.report:
-            return "opens no OpenMP region: nothing to attach for"
+            return "no OpenMP region, no large product: nothing to attach for"
         if not self.report.get("steps"):
             return "no step repeats"
         if self.share("steered") == "-":

@@ -23,6 +23,16 @@ TEST(LaunchPlan, TwoSpinningPoolsAreSeparated) {
   EXPECT_FALSE(plan.reasons.empty());
 }
 
+TEST(LaunchPlan, APoolWithoutOpenMpBesideItFollowsItsOps) {
+  LaunchFacts facts = two_pools();
+  facts.uses_openmp = false;
+  const LaunchPlan plan = choose_launch_plan(facts, {});
+  EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=follow");
+  EXPECT_TRUE(plan.environment.empty());
+  facts.user_environment = {{"OPENBLAS_NUM_THREADS", "2"}};
+  EXPECT_FALSE(choose_launch_plan(facts, {}).blas_follows);
+}
+
 TEST(LaunchPlan, TheUsersWordsBind) {
   LaunchFacts facts = two_pools();
   facts.user_environment = {{"OMP_WAIT_POLICY", "active"}, {"OPENBLAS_NUM_THREADS", "2"}};
@@ -96,7 +106,7 @@ TEST(LaunchPlan, AnUnknownProgramKeepsItsRuntime) {
   LaunchFacts facts = two_pools();
   facts.uses_openmp = false;
   const LaunchPlan plan = choose_launch_plan(facts, {});
-  EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=keep");
+  EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=follow");
   EXPECT_TRUE(plan.environment.empty());
   facts.openmp = OpenmpChoice::kLlvm;
   EXPECT_TRUE(choose_launch_plan(facts, {}).preload_libomp) << "asked for";

@@ -21,7 +21,15 @@ EXPORTED = {
     "GOMP_parallel_reductions",
     "GOMP_parallel_sections",
     "_ZN2at15set_num_threadsEi",
+    "cblas_cgemm",
+    "cblas_dgemm",
+    "cblas_sgemm",
+    "cblas_zgemm",
+    "cgemm_",
+    "dgemm_",
     "optile_annotation_api_1",
+    "sgemm_",
+    "zgemm_",
 }
 
 

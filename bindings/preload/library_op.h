@@ -1,0 +1,28 @@
+// A call into a library as an op: outside any other op, region and framework. One object on the
+// stack of the calling thread around the real call; ends the op when it goes.
+#pragma once
+
+#include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/probe.h"
+
+namespace optile::preload {
+
+class LibraryOp {
+ public:
+  LibraryOp() = default;
+  ~LibraryOp();
+  LibraryOp(const LibraryOp&) = delete;
+  LibraryOp& operator=(const LibraryOp&) = delete;
+
+  // Whether an op of a library may begin here: somebody listens, and nothing that it would belong
+  // to is open. `caller`: an address in the code that calls. `real`: the function that is called,
+  // whose library an op that is open already may be waiting for (annotations.h).
+  bool may_begin(const void* caller, bool (*follows)(const void* real), const void* real);
+  void begin(const optile_op_identity& identity);
+
+ private:
+  bool open_ = false;
+  optile_open_op op_ = {};
+};
+
+}  // namespace optile::preload

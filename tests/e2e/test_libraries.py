@@ -1,0 +1,84 @@
+"""Programs that do their work in libraries: matrix products of BLAS are ops by their sizes, and get
+widths where the library takes them; the programs end as without optile."""
+import unittest
+
+from harness import PROGRAMS, PYTHON, EndToEndTest, blas
+
+STEPS = 600
+SQUARE = ("dgemm", "224x224x224")
+THIN = ("sgemm", "320x96x256 tn")
+# Two threads that sleep at once: quick on a machine with other work too.
+TWO_THREADS = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
+
+
+class LibraryTest(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.space.start_daemon()
+
+    def compared(self, command, env):
+        """Runs `command` in every way and returns the report of the tuned run."""
+        untouched = self.space.untouched(command, env)
+        self.assertEqual(0, untouched.code, untouched)
+        for mode in ("off", "observe"):
+            self.assert_same_run(untouched, self.space.launched(command, "--mode", mode, env=env))
+        path = self.space.dir / "report.json"
+        self.assert_same_run(untouched, self.space.launched(command, "--report", path, env=env))
+        return self.report(path)
+
+    def ops(self, report):
+        return {(op["name"], op["shape"]) for op in report["ops"]}
+
+
+class BlasOps(LibraryTest):
+    def check_steered(self, program, provider):
+        report = self.compared([PROGRAMS / program, STEPS], {**blas(provider), **TWO_THREADS})
+        self.assertLessEqual({SQUARE, THIN}, self.ops(report))
+        self.assertEqual(provider, report["blas"])
+        self.assertGreater(report["steps"], STEPS / 2, report)
+        self.assertGreater(report["coverage"]["steered"], 0.3, report["coverage"])
+        explained = self.space.ask("explain", "dgemm")
+        self.assertEqual(0, explained.code, explained)
+        self.assertIn("224x224x224", explained.stdout)
+        return report
+
+    def test_openblas_on_openmp(self):
+        self.check_steered("blas_steps", "openblas-openmp")
+
+    def test_openblas_with_threads_of_its_own(self):
+        # No OpenMP in the process: the products alone let it attach.
+        self.check_steered("blas_steps", "openblas-pthread")
+
+    def test_both_pools(self):
+        self.check_steered("blas_steps_openmp", "openblas-pthread")
+
+    def test_a_library_that_does_not_follow(self):
+        report = self.compared([PROGRAMS / "blas_steps", STEPS],
+                               {**blas("blis-openmp"), **TWO_THREADS, "BLIS_NUM_THREADS": "2"})
+        self.assertLessEqual({SQUARE, THIN}, self.ops(report))
+        self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
+
+    def test_products_inside_regions_are_no_ops(self):
+        for provider in ("openblas-openmp", "openblas-pthread"):
+            with self.subTest(provider):
+                report = self.compared([PROGRAMS / "blas_steps_openmp", 40, "region"],
+                                       {**blas(provider), **TWO_THREADS})
+                self.assertFalse({SQUARE, THIN} & self.ops(report), report["ops"])
+
+    def test_a_library_that_was_opened_locally(self):
+        # Python opens its extensions, and what they need, out of everybody's reach.
+        script = ("import numpy\n"
+                  "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
+                  "total = 0.0\n"
+                  "for _ in range(300):\n"
+                  "    total += float((numbers @ numbers).sum())\n"
+                  "print(total)\n")
+        for provider in ("openblas-openmp", "openblas-pthread"):
+            with self.subTest(provider):
+                report = self.compared([PYTHON, "-c", script], {**blas(provider), **TWO_THREADS})
+                self.assertIn("dgemm", {name for name, _ in self.ops(report)})
+                self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
+
+
+if __name__ == "__main__":
+    unittest.main()

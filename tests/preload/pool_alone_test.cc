@@ -1,0 +1,151 @@
+// OpenBLAS with threads of its own in a program without OpenMP: its count is the width.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/environment.h"
+#include "bindings/preload/width_actuator.h"
+#include "tests/preload/check_or_exit.h"
+#include "tests/preload/fake_blas.h"
+#include "tests/preload/fake_daemon.h"
+
+namespace optile::preload {
+namespace {
+
+using test::FakeDaemon;
+
+constexpr int kOwn = 4;
+
+class PoolAlone : public ::testing::Test {
+ protected:
+  static void in_child(void (*body)(FakeDaemon&)) {
+    const pid_t child = fork();
+    if (child == 0) {
+      FakeDaemon daemon;
+      fake_blas()->parallel = 1;
+      fake_blas()->pool = kOwn;
+      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
+      read_environment();
+      body(daemon);
+      std::_Exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  }
+};
+
+int multiply(int rows) {
+  cblas_dgemm(101, 111, 111, rows, 200, 300, 1.0, nullptr, 1, nullptr, 1, 0.0, nullptr, 1);
+  return fake_blas()->pool_seen;
+}
+
+// The first large product lets the program attach.
+void attach(FakeDaemon& daemon) {
+  daemon.answer_one_client();
+  multiply(99);
+  daemon.wait_for_client();
+  for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) multiply(99);
+  CHECK_OR_EXIT(attachment() != nullptr);
+}
+
+uint64_t key_of(const FakeDaemon& daemon, const std::string& shape) {
+  const optile_client_region& client = daemon.client();
+  for (uint32_t i = 0; i < client.header.registry_count; ++i) {
+    if (client.ops[i].shape == shape) return client.ops[i].key;
+  }
+  CHECK_OR_EXIT(false);
+  return 0;
+}
+
+void record_all(optile_plan_page& page) {
+  page.flags = OPTILE_PAGE_RECORD_ALL;
+}
+
+TEST_F(PoolAlone, TheCountFollowsTheOpAndComesBack) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    CHECK_OR_EXIT(multiply(100) == kOwn);
+    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.take_events();
+    CHECK_OR_EXIT(multiply(100) == 2);
+    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_OWN_WIDTH) == 0);
+    const optile_client_header& header = daemon.client().header;
+    CHECK_OR_EXIT(header.own_width == kOwn && header.blas_threads == kOwn);
+    CHECK_OR_EXIT(header.fallbacks == 0 && header.runtime == OPTILE_RUNTIME_UNKNOWN);
+  });
+}
+
+TEST_F(PoolAlone, NeverWiderThanItsOwnCount) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    fake_blas()->pool = 3;  // the program's word
+    daemon.publish({{key_of(daemon, "100x200x300"), 4, {}, 0}});
+    CHECK_OR_EXIT(multiply(100) == 3);
+    CHECK_OR_EXIT(fake_blas()->pool == 3);
+  });
+}
+
+TEST_F(PoolAlone, WhatIsSetInsideStays) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    fake_blas()->inside = [] {
+      CHECK_OR_EXIT(fake_blas()->pool == 2);
+      fake_blas()->pool = 1;
+    };
+    multiply(100);
+    CHECK_OR_EXIT(fake_blas()->pool == 1);
+  });
+}
+
+TEST_F(PoolAlone, ALeaseBindsIt) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    CHECK_OR_EXIT(multiply(100) == 2);
+    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+  });
+}
+
+TEST_F(PoolAlone, WithTwoIssuingThreadsItIsLeftAlone) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    CHECK_OR_EXIT(multiply(100) == 2);
+    std::thread([] { multiply(100); }).join();
+    daemon.take_events();
+    CHECK_OR_EXIT(multiply(100) == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_BLAS_SHARED) != 0);
+  });
+}
+
+TEST_F(PoolAlone, TheUsersWordLeavesItAlone) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OPTILE_BLAS", "keep", 1);
+    read_environment();
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    CHECK_OR_EXIT(multiply(100) == kOwn);
+  });
+}
+
+}  // namespace
+}  // namespace optile::preload
