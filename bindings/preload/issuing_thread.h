@@ -52,8 +52,9 @@ struct IssuingThread {
   int set_blocktime = 0;
   uint64_t region_ticks = 0;
   uint32_t regions = 0;
-  bool times_regions = false;  // their time is wanted: the op's event is recorded
-  uint32_t region_depth = 0;   // regions open on this thread as their master
+  uint32_t region_threads = 0;  // the most that a region of the open op asked for in so many words
+  bool times_regions = false;   // their time is wanted: the op's event is recorded
+  uint32_t region_depth = 0;    // regions open on this thread as their master
   // The step.
   uint64_t context = 1;
   uint64_t step_begin = 0;  // 0 = no step begun on this thread

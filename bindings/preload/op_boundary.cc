@@ -229,6 +229,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   if (thread.composites == 0) thread.row_end = 0;
   thread.times_regions = op->record != 0;
   thread.region_ticks = 0;
+  thread.region_threads = 0;
   thread.regions = 0;
   thread.context = optile_next_context(thread.context, op->key);
   optile_client_header& header = attached->client->header;
@@ -285,6 +286,17 @@ int at_depth_0() {
   // While nobody listens an op costs no more than this; trying again is due now and then.
   if (attachment() == nullptr) maintain_attachment(ticks());
   return attachment() != nullptr && !inside_region() ? 1 : 0;
+}
+
+uint32_t planned_width(const IssuingThread& thread, uint64_t key, uint64_t context) {
+  const Attachment* attached = attachment();
+  if (attached == nullptr || !may_steer()) return 0;
+  const PlanView plan = current_plan(*attached);
+  const Decision decision = look_up(plan, key, context, column_of(plan, thread));
+  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0) return 0;
+  const bool capped =
+      plan.own_width_cap != 0 && (decision.width == 0 || plan.own_width_cap < decision.width);
+  return capped ? plan.own_width_cap : decision.width;
 }
 
 int nested_wanted() {

@@ -1,5 +1,5 @@
-"""Programs that do their work in libraries: matrix products of BLAS are ops by their sizes, and get
-widths where the library takes them; the programs end as without optile."""
+"""Programs that do their work in libraries: BLAS's matrix products and oneDNN's primitives are ops
+by their sizes, and get widths where the library takes them; the programs end as without optile."""
 import unittest
 
 from harness import PROGRAMS, PYTHON, EndToEndTest, blas
@@ -78,6 +78,28 @@ class BlasOps(LibraryTest):
                 report = self.compared([PYTHON, "-c", script], {**blas(provider), **TWO_THREADS})
                 self.assertIn("dgemm", {name for name, _ in self.ops(report)})
                 self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
+
+
+class OneDnnOps(LibraryTest):
+    """Debian's oneDNN, version 2, through its C++ interface."""
+
+    def check(self, *arguments):
+        report = self.compared([PROGRAMS / "onednn_steps", STEPS, *arguments], TWO_THREADS)
+        shapes = {op["name"]: op["shape"] for op in report["ops"]}
+        self.assertRegex(shapes["convolution forward_inference"],
+                         r"^4x16x28x28 32x16x3x3 f32 \w+")
+        self.assertRegex(shapes["matmul"], r"^192x256 256x160 f32 \w+")
+        self.assertGreater(report["coverage"]["observed"], 0.3, report["coverage"])
+        return report, shapes
+
+    def test_primitives_that_are_made_in_each_step(self):
+        report, shapes = self.check()
+        self.assertIn("describe convolution", shapes)
+        self.assertIn("create matmul", shapes)
+        self.assertGreater(report["coverage"]["steered"], 0.1, report["coverage"])
+
+    def test_primitives_that_are_made_once(self):
+        self.check("once")
 
 
 if __name__ == "__main__":

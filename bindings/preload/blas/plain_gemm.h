@@ -35,10 +35,10 @@ inline double conjugate(double number) {
   return number;
 }
 inline ComplexFloat conjugate(ComplexFloat number) {
-  return ~number;
+  return __extension__ ~number;
 }
 inline ComplexDouble conjugate(ComplexDouble number) {
-  return ~number;
+  return __extension__ ~number;
 }
 
 template <typename Number>

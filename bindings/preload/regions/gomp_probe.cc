@@ -17,8 +17,8 @@ const void* object_address(Body body) {
 
 // Without any runtime behind us the region is run by its one thread, which OpenMP allows.
 template <typename... Rest>
-void open_region(const char* symbol, Body body, void* data, Rest... rest) {
-  using Real = void (*)(Body, void*, Rest...);
+void open_region(const char* symbol, Body body, void* data, unsigned threads, Rest... rest) {
+  using Real = void (*)(Body, void*, unsigned, Rest...);
   const void* caller = object_address(body);
   const auto real = reinterpret_cast<Real>(resolve_cached(caller, symbol));
   if (real == nullptr) {
@@ -26,7 +26,8 @@ void open_region(const char* symbol, Body body, void* data, Rest... rest) {
     return;
   }
   RegionScope scope(caller, body, data, false);
-  real(scope.function(), scope.data(), rest...);
+  scope.asks_for(threads);
+  real(scope.function(), scope.data(), threads, rest...);
 }
 
 }  // namespace
@@ -51,6 +52,7 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
     return 1;
   }
   RegionScope scope(caller, body, data, true);
+  scope.asks_for(threads);
   return real(scope.function(), scope.data(), threads, flags);
 }
 

@@ -19,6 +19,11 @@ class RegionScope {
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
 
+  // The region names its number of threads; 0 = it does not.
+  void asks_for(unsigned threads) const {
+    if (thread_ != nullptr && threads > thread_->region_threads) thread_->region_threads = threads;
+  }
+
   // What to hand to the runtime in place of the program's function and data.
   void (*function() const)(void*) { return wrapped_ ? run_trampoline : trampoline_.function; }
   void* data() { return wrapped_ ? static_cast<void*>(&trampoline_) : trampoline_.data; }

@@ -1,0 +1,75 @@
+#include "bindings/preload/onednn/onednn_copy.h"
+
+#include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/width_actuator.h"
+
+namespace optile::preload {
+namespace {
+
+constexpr uint32_t kFunctions = 64;  // whose copies are remembered; those beyond are asked anew
+constexpr unsigned kOnOpenMp = 2;    // DNNL_RUNTIME_OMP
+
+struct Version {  // dnnl_version_t
+  int major;
+  int minor;
+  int patch;
+  const char* hash;
+  unsigned cpu_runtime;
+  unsigned gpu_runtime;
+};
+
+struct Known {
+  const void* inside;
+  uint32_t ready;
+  OneDnnCopy copy;
+};
+Known known[kFunctions];
+
+template <typename Function>
+void take(Function& function, const void* inside, const char* name) {
+  function = reinterpret_cast<Function>(resolve_for(inside, name));
+}
+
+OneDnnCopy ask(const void* inside) {
+  OneDnnCopy copy;
+  take(copy.query, inside, "dnnl_primitive_desc_query");
+  take(copy.query_memory, inside, "dnnl_primitive_desc_query_md");
+  take(copy.read_memory, inside, "dnnl_memory_desc_query");
+  take(copy.descriptor_of, inside, "dnnl_primitive_get_primitive_desc");
+  take(copy.kind_name, inside, "dnnl_prim_kind2str");
+  take(copy.propagation_name, inside, "dnnl_prop_kind2str");
+  take(copy.type_name, inside, "dnnl_dt2str");
+  const Version* (*version)() = nullptr;
+  take(version, inside, "dnnl_version");
+  if (version != nullptr && version()->cpu_runtime == kOnOpenMp) {
+    copy.set_num_threads = resolve_for(inside, "omp_set_num_threads");
+  }
+  return copy;
+}
+
+}  // namespace
+
+OneDnnCopy onednn_copy_of(const void* inside) {
+  const uint64_t mixed = reinterpret_cast<uintptr_t>(inside) * UINT64_C(0x9e3779b97f4a7c15);
+  Known& slot = known[(mixed >> 32) % kFunctions];
+  const void* there = __atomic_load_n(&slot.inside, __ATOMIC_ACQUIRE);
+  if (there == inside && __atomic_load_n(&slot.ready, __ATOMIC_ACQUIRE) != 0) return slot.copy;
+  const OneDnnCopy found = ask(inside);
+  if (there == nullptr && __atomic_compare_exchange_n(&slot.inside, &there, inside, false,
+                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    slot.copy = found;
+    __atomic_store_n(&slot.ready, 1, __ATOMIC_RELEASE);
+  }
+  return found;
+}
+
+bool onednn_follows_steered_width(const void* inside) {
+  const OneDnnCopy copy = onednn_copy_of(inside);
+  if (copy.set_num_threads == nullptr) return false;
+  choose_runtime_of_library(inside);
+  const OpenmpRuntime* runtime = steered_runtime();
+  return runtime != nullptr &&
+         reinterpret_cast<const void*>(runtime->set_num_threads) == copy.set_num_threads;
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,137 @@
+// oneDNN's C interface, interposed as far as primitives are described, created and executed: the
+// names of version 2 and those of version 3. The arguments are handed on as they came. The
+// describing functions of version 3 have between five and thirteen arguments, all of them whole
+// numbers or pointers; all thirteen places are handed on, and what a shorter call leaves there
+// nobody looks at. Those with real numbers among them are not here: they describe at the program's
+// own width.
+#include "bindings/preload/library_function.h"
+#include "bindings/preload/onednn/onednn_copy.h"
+#include "bindings/preload/onednn/onednn_ops.h"
+
+namespace {
+
+using optile::preload::CreateScope;
+using optile::preload::DescribeScope;
+using optile::preload::ExecuteScope;
+using optile::preload::function_behind;
+using optile::preload::LibraryFunction;
+using optile::preload::note_described;
+using optile::preload::onednn_copy_of;
+using optile::preload::place_described;
+
+using Word = long;
+
+constexpr int kNoSuchFunction = 3;  // dnnl_unimplemented
+
+LibraryFunction behind_create = {"dnnl_primitive_create"};
+LibraryFunction behind_execute = {"dnnl_primitive_execute"};
+LibraryFunction behind_describe = {"dnnl_primitive_desc_create"};
+LibraryFunction behind_iterate = {"dnnl_primitive_desc_iterator_create"};
+LibraryFunction behind_fetch = {"dnnl_primitive_desc_iterator_fetch"};
+
+// Version 2 has the kind in the first word of what is to be done.
+const char* kind_of(const void* operation, const void* real) {
+  const auto name = onednn_copy_of(real).kind_name;
+  return name == nullptr || operation == nullptr ? "primitive"
+                                                 : name(*static_cast<const int*>(operation));
+}
+
+int describe_v2(LibraryFunction& behind, const void* caller, const void** descriptor,
+                const void* operation, const void* attributes, void* engine, const void* hint) {
+  using Real = int (*)(const void**, const void*, const void*, void*, const void*);
+  const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
+  if (real == nullptr) return kNoSuchFunction;
+  const auto* address = reinterpret_cast<const void*>(real);
+  DescribeScope scope(kind_of(operation, address), caller, address);
+  const int status = real(descriptor, operation, attributes, engine, hint);
+  if (status == 0) scope.done(*descriptor);
+  return status;
+}
+
+#define OPTILE_WORDS_PARAMETERS                                                              \
+  Word w1, Word w2, Word w3, Word w4, Word w5, Word w6, Word w7, Word w8, Word w9, Word w10, \
+      Word w11, Word w12
+#define OPTILE_WORDS w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12
+
+int describe_v3(LibraryFunction& behind, const char* kind, const void* caller,
+                const void** descriptor, OPTILE_WORDS_PARAMETERS) {
+  using Real = int (*)(const void**, OPTILE_WORDS_PARAMETERS);
+  const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
+  if (real == nullptr) return kNoSuchFunction;
+  DescribeScope scope(kind, caller, reinterpret_cast<const void*>(real));
+  const int status = real(descriptor, OPTILE_WORDS);
+  if (status == 0) scope.done(*descriptor);
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+int dnnl_primitive_desc_create(const void** descriptor, const void* operation,
+                               const void* attributes, void* engine, const void* hint) {
+  return describe_v2(behind_describe, __builtin_return_address(0), descriptor, operation,
+                     attributes, engine, hint);
+}
+
+int dnnl_primitive_desc_iterator_create(const void** iterator, const void* operation,
+                                        const void* attributes, void* engine, const void* hint) {
+  return describe_v2(behind_iterate, __builtin_return_address(0), iterator, operation, attributes,
+                     engine, hint);
+}
+
+const void* dnnl_primitive_desc_iterator_fetch(const void* iterator) {
+  using Real = const void* (*)(const void*);
+  const auto real =
+      reinterpret_cast<Real>(function_behind(behind_fetch, __builtin_return_address(0)));
+  if (real == nullptr) return nullptr;
+  const void* descriptor = real(iterator);
+  const auto place = place_described(iterator);
+  if (descriptor != nullptr && place != 0) note_described(descriptor, place);
+  return descriptor;
+}
+
+int dnnl_primitive_create(const void** primitive, const void* descriptor) {
+  using Real = int (*)(const void**, const void*);
+  const void* caller = __builtin_return_address(0);
+  const auto real = reinterpret_cast<Real>(function_behind(behind_create, caller));
+  if (real == nullptr) return kNoSuchFunction;
+  CreateScope scope(descriptor, caller, reinterpret_cast<const void*>(real));
+  const int status = real(primitive, descriptor);
+  if (status == 0) scope.done(*primitive);
+  return status;
+}
+
+int dnnl_primitive_execute(const void* primitive, void* stream, int count, const void* arguments) {
+  using Real = int (*)(const void*, void*, int, const void*);
+  const void* caller = __builtin_return_address(0);
+  const auto real = reinterpret_cast<Real>(function_behind(behind_execute, caller));
+  if (real == nullptr) return kNoSuchFunction;
+  const ExecuteScope scope(primitive, caller, reinterpret_cast<const void*>(real));
+  return real(primitive, stream, count, arguments);
+}
+
+#define OPTILE_DESCRIBE(symbol, kind)                                                  \
+  static LibraryFunction behind_##symbol = {#symbol};                                  \
+  int symbol(const void** descriptor, OPTILE_WORDS_PARAMETERS) {                       \
+    return describe_v3(behind_##symbol, kind, __builtin_return_address(0), descriptor, \
+                       OPTILE_WORDS);                                                  \
+  }
+
+OPTILE_DESCRIBE(dnnl_convolution_forward_primitive_desc_create, "convolution")
+OPTILE_DESCRIBE(dnnl_convolution_backward_data_primitive_desc_create, "convolution")
+OPTILE_DESCRIBE(dnnl_convolution_backward_weights_primitive_desc_create, "convolution")
+OPTILE_DESCRIBE(dnnl_deconvolution_forward_primitive_desc_create, "deconvolution")
+OPTILE_DESCRIBE(dnnl_deconvolution_backward_data_primitive_desc_create, "deconvolution")
+OPTILE_DESCRIBE(dnnl_deconvolution_backward_weights_primitive_desc_create, "deconvolution")
+OPTILE_DESCRIBE(dnnl_inner_product_forward_primitive_desc_create, "inner_product")
+OPTILE_DESCRIBE(dnnl_inner_product_backward_data_primitive_desc_create, "inner_product")
+OPTILE_DESCRIBE(dnnl_inner_product_backward_weights_primitive_desc_create, "inner_product")
+OPTILE_DESCRIBE(dnnl_matmul_primitive_desc_create, "matmul")
+OPTILE_DESCRIBE(dnnl_pooling_forward_primitive_desc_create, "pooling")
+OPTILE_DESCRIBE(dnnl_pooling_backward_primitive_desc_create, "pooling")
+OPTILE_DESCRIBE(dnnl_softmax_forward_primitive_desc_create, "softmax")
+OPTILE_DESCRIBE(dnnl_softmax_backward_primitive_desc_create, "softmax")
+OPTILE_DESCRIBE(dnnl_binary_primitive_desc_create, "binary")
+
+}  // extern "C"

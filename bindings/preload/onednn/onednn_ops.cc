@@ -1,0 +1,117 @@
+#include "bindings/preload/onednn/onednn_ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/op_boundary.h"
+
+namespace optile::preload {
+namespace {
+
+struct Said {
+  const char* verb;  // "describe", "create", or "" for an execution
+  const char* name;
+  const char* shape;
+};
+
+void describe(const void* source, char name[OPTILE_NAME_BYTES], char shape[OPTILE_SHAPE_BYTES]) {
+  const auto& said = *static_cast<const Said*>(source);
+  snprintf(name, OPTILE_NAME_BYTES, "%s%s%s", said.verb, said.verb[0] == '\0' ? "" : " ",
+           said.name);
+  snprintf(shape, OPTILE_SHAPE_BYTES, "%s", said.shape);
+}
+
+uint64_t key_of(const char* verb, uint64_t what) {
+  const uint64_t key = base::hash_word(what, base::hash_bytes(verb, strlen(verb)));
+  return key == 0 ? 1 : key;
+}
+
+uint64_t context_here() {
+  const IssuingThread* thread = known_issuing_thread();
+  return thread == nullptr ? 1 : thread->context;
+}
+
+// The width that the plan has for the execution that is expected; nothing while there was none.
+HeldWidth hold_width_of(const PrimitiveRecord* record, const void* real) {
+  const IssuingThread* thread = known_issuing_thread();
+  if (record == nullptr || thread == nullptr || !onednn_follows_steered_width(real)) return {};
+  const uint64_t context = optile_load64(&record->context);
+  return context == 0 ? HeldWidth{} : hold_width(planned_width(*thread, record->key, context));
+}
+
+}  // namespace
+
+DescribeScope::DescribeScope(const char* kind, const void* caller, const void* real) {
+  if (!op_.may_begin(caller, onednn_follows_steered_width, real)) return;
+  place_ = place_of(context_here(), kind);
+  const Said said = {"describe", kind, ""};
+  const uint64_t key = key_of("describe", base::hash_bytes(kind, strlen(kind)));
+  op_.begin({key, OPTILE_OP_FIXED, OPTILE_PROBE_ONEDNN, describe, &said});
+  held_ = hold_width_of(expected_at(place_), real);
+}
+
+DescribeScope::~DescribeScope() {
+  release_width(held_);
+}
+
+void DescribeScope::done(const void* descriptor) const {
+  if (place_ != 0) note_described(descriptor, place_);
+}
+
+CreateScope::CreateScope(const void* descriptor, const void* caller, const void* real) {
+  if (!op_.may_begin(caller, onednn_follows_steered_width, real)) return;
+  noted_ = true;
+  record_ = record_of_descriptor(onednn_copy_of(real), descriptor);
+  if (record_ == nullptr) return;
+  const uint64_t place = place_described(descriptor);
+  if (place != 0) {
+    // Described at the width of its next execution, so there is something to learn again.
+    if (expected_at(place) == record_) __atomic_store_n(&record_->frozen, 0, __ATOMIC_RELAXED);
+    expect_at(place, record_);
+  }
+  const Said said = {"create", record_->name, record_->shape};
+  op_.begin(
+      {key_of("create", record_->key), OPTILE_OP_FIXED, OPTILE_PROBE_ONEDNN, describe, &said});
+  held_ = hold_width_of(record_, real);
+}
+
+CreateScope::~CreateScope() {
+  release_width(held_);
+}
+
+void CreateScope::done(const void* primitive) const {
+  // Also where it is not known: the address may be that of an earlier primitive.
+  note_primitive(primitive, noted_ ? record_ : nullptr);
+}
+
+ExecuteScope::ExecuteScope(const void* primitive, const void* caller, const void* real) {
+  if (!op_.may_begin(caller, onednn_follows_steered_width, real)) return;
+  PrimitiveRecord* record = record_of_primitive(primitive);
+  if (record == nullptr) {
+    const OneDnnCopy copy = onednn_copy_of(real);
+    const void* descriptor = nullptr;
+    if (copy.descriptor_of == nullptr || copy.descriptor_of(primitive, &descriptor) != 0) return;
+    record = record_of_descriptor(copy, descriptor);
+    if (record == nullptr) return;
+    note_primitive(primitive, record);
+  }
+  const bool follows =
+      onednn_follows_steered_width(real) && __atomic_load_n(&record->frozen, __ATOMIC_RELAXED) == 0;
+  const uint32_t flags = record->flags | (follows ? 0U : OPTILE_OP_FIXED);
+  optile_store64(&record->context, context_here());
+  const Said said = {"", record->name, record->shape};
+  op_.begin({record->key, flags, OPTILE_PROBE_ONEDNN, describe, &said});
+  if (follows) record_ = record;
+}
+
+ExecuteScope::~ExecuteScope() {
+  const IssuingThread* thread = known_issuing_thread();
+  if (record_ == nullptr || thread == nullptr || thread->depth == 0) return;
+  const auto width = static_cast<uint32_t>(thread->effective_width);
+  if (width == 0 || thread->region_threads <= width) return;
+  __atomic_store_n(&record_->frozen, 1, __ATOMIC_RELAXED);
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,56 @@
+/* A oneDNN that computes nothing. Like the real one it settles the number of threads of a primitive
+ * when that is described, and opens teams of that size when it is executed. Built twice: with the
+ * names of version 2 and with those of version 3. */
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct fake_onednn_state {
+  int described_at; /* threads that the latest description saw */
+  int created_at;
+  int executed_at;
+  int team; /* that the latest execution asked for */
+  unsigned cpu_runtime;
+  const char* implementation;
+};
+struct fake_onednn_state* fake_onednn(void);
+
+struct fake_memory { /* the head of version 2's dnnl_memory_desc_t */
+  int dimensions;
+  int64_t sizes[12];
+  int type;
+};
+struct fake_operation { /* the head of version 2's descriptions of operations */
+  int kind;
+  int propagation;
+  struct fake_memory source;
+  struct fake_memory weights;
+  struct fake_memory to;
+};
+enum { FAKE_CONVOLUTION = 5, FAKE_FORWARD = 64, FAKE_BACKWARD_DATA = 160, FAKE_F32 = 3 };
+
+/* Version 2. */
+int dnnl_primitive_desc_create(const void** descriptor, const void* operation,
+                               const void* attributes, void* engine, const void* hint);
+int dnnl_primitive_desc_iterator_create(const void** iterator, const void* operation,
+                                        const void* attributes, void* engine, const void* hint);
+const void* dnnl_primitive_desc_iterator_fetch(const void* iterator);
+/* Version 3, all of its thirteen arguments. */
+int dnnl_convolution_forward_primitive_desc_create(
+    const void** descriptor, void* engine, int propagation, int algorithm, const void* source,
+    const void* weights, const void* bias, const void* to, const void* strides, const void* dilates,
+    const void* padding_left, const void* padding_right, const void* attributes);
+int dnnl_matmul_primitive_desc_create(const void** descriptor, void* engine, const void* source,
+                                      const void* weights, const void* bias, const void* to,
+                                      const void* attributes);
+/* Both. */
+int dnnl_primitive_create(const void** primitive, const void* descriptor);
+int dnnl_primitive_execute(const void* primitive, void* stream, int count, const void* arguments);
+
+#ifdef __cplusplus
+}
+#endif
