@@ -48,7 +48,8 @@ void keep_loaded(const void* address) {
 void* function_behind(LibraryFunction& function, const void* caller) {
   void* everywhere = __atomic_load_n(&function.everywhere, __ATOMIC_ACQUIRE);
   if (everywhere != nullptr) return everywhere;
-  if (__atomic_exchange_n(&function.asked, 1, __ATOMIC_RELAXED) == 0) {
+  if (__atomic_load_n(&function.asked, __ATOMIC_RELAXED) == 0 &&
+      __atomic_exchange_n(&function.asked, 1, __ATOMIC_RELAXED) == 0) {
     void* next = dlsym(RTLD_NEXT, function.name);
     if (next != nullptr && !is_ours(next)) {
       keep_loaded(next);

@@ -9,6 +9,7 @@ import unittest
 
 SHIM = ""
 FOREIGN_TORCH = ""
+LOCAL_PRODUCTS = ""
 
 OPENS_A_FOREIGN_TORCH = """
 import ctypes, re
@@ -16,6 +17,18 @@ library = ctypes.CDLL({path!r})
 print(library.sum_in_a_team(10))
 maps = open("/proc/self/maps").read()
 print(sorted(set(re.findall(r"libtorch[^/ ]*$", maps, re.M))))
+"""
+
+MULTIPLIES = """
+import ctypes
+library = ctypes.CDLL({products!r})
+library.product_inside.restype = ctypes.c_double
+for size in (8, 200, 8, 200):
+    product = ctypes.c_double()
+    at = ctypes.byref(product)
+    library.product_by_a_jump(101, 111, 111, size, size, size, ctypes.c_double(1.0), at, size, at,
+                              size, ctypes.c_double(0.0), at, size)
+    print(library.product_inside(size), product.value)
 """
 
 CLOSES_EVERYTHING = """
@@ -34,7 +47,7 @@ class Programs(unittest.TestCase):
 
     def run_python(self, code: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(
-            ["/usr/bin/python3", "-c", code.format(path=FOREIGN_TORCH)],
+            ["/usr/bin/python3", "-c", code.format(path=FOREIGN_TORCH, products=LOCAL_PRODUCTS)],
             env={
                 **os.environ,
                 "LD_PRELOAD": SHIM,
@@ -65,6 +78,11 @@ class Programs(unittest.TestCase):
         run = self.run_python(CLOSES_EVERYTHING)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "45\n", ""))
 
+    def test_a_local_blas_is_found_also_by_callers_that_see_none(self) -> None:
+        run = self.run_python(MULTIPLIES)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual(run.stdout, "9.0 9.0\n201.0 201.0\n" * 2)
+
     def test_off_is_silent(self) -> None:
         run = self.run_python(OPENS_A_FOREIGN_TORCH, OPTILE_MODE="off")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
@@ -72,5 +90,5 @@ class Programs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SHIM, FOREIGN_TORCH = sys.argv.pop(1), sys.argv.pop(1)
+    SHIM, FOREIGN_TORCH, LOCAL_PRODUCTS = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
     unittest.main(verbosity=2)
