@@ -6,7 +6,7 @@
 
 #include "placement/methods/partitioners.h"
 #include "placement/policy/groups.h"
-#include "placement/step/step_search.h"
+#include "placement/step/step_model.h"
 
 namespace optile::placement::policy {
 namespace {
@@ -106,6 +106,7 @@ void Task::find_features(const Cluster& cluster) {
 
 Score Task::scored(const std::vector<DeviceId>& groups, Budget& budget) {
   const Score score = model_->score(groups);
+  model_->keep();  // policies change a placement group by group
   budget.count();
   const Candidate now{groups, score};
   if (now < best_) best_ = now;

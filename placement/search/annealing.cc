@@ -35,6 +35,7 @@ class Chain {
 
   Candidate run(const Cooling& cooling, Budget& budget, const std::function<void(double)>& better) {
     Score now = model_.score(at_);
+    model_.keep();
     budget.count();
     Candidate best{at_, now};
     const double scale = std::isfinite(now.cost) ? std::max(now.cost, 1e-300) : 1;
@@ -51,12 +52,17 @@ class Chain {
         if (!budget.limits_time() && rounds / 64 > budget.evaluations_left() + 1024) break;
       }
       if (!propose() || !keeps()) continue;
-      for (auto& [unit, device] : moves_) std::swap(at(unit), device);
-      const Score score = model_.score(at_);
+      changed_.clear();
+      for (auto& [unit, device] : moves_) {
+        std::swap(at(unit), device);
+        changed_.push_back(unit);
+      }
+      const Score score = model_.score_changed(at_, changed_);
       budget.count();
       const double after = energy(score);
       if (after <= current || random_.unit() < std::exp((current - after) / temperature)) {
         current = after;
+        model_.keep();
         moved_ += more_moved_;
         const Candidate reached{{}, score};
         if (reached < best) {
@@ -153,6 +159,7 @@ class Chain {
   int mark_ = 0;
   std::vector<UnitId> group_;
   std::vector<std::pair<UnitId, DeviceId>> moves_;
+  std::vector<UnitId> changed_;  // of them
 };
 
 }  // namespace

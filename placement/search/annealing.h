@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "placement/budget.h"
@@ -25,6 +26,13 @@ class CostModel {
  public:
   virtual ~CostModel() = default;
   virtual Score score(const std::vector<DeviceId>& units) = 0;
+  // The same of a candidate that differs from what was kept last in `changed` at most.
+  virtual Score score_changed(const std::vector<DeviceId>& units,
+                              std::span<const UnitId> /*changed*/) {
+    return score(units);
+  }
+  // What was scored last is kept: later candidates are likely to differ little from it.
+  virtual void keep() {}
 };
 
 using CostModelMaker = std::function<std::unique_ptr<CostModel>()>;

@@ -73,12 +73,22 @@ class PinnedModel : public CostModel {
   Score score(const std::vector<DeviceId>& units) override {
     pinned_ = units;
     pin(pinned_);
-    Score score = model_->score(pinned_);
+    return without_source(model_->score(pinned_));
+  }
+  Score score_changed(const std::vector<DeviceId>& units,
+                      std::span<const UnitId> changed) override {
+    pinned_ = units;
+    pin(pinned_);
+    return without_source(model_->score_changed(pinned_, changed));
+  }
+  void keep() override { model_->keep(); }
+
+ private:
+  Score without_source(Score score) const {
     score.cost -= before_;
     return score;
   }
 
- private:
   const Piece& piece_;
   Ends ends_;
   std::unique_ptr<CostModel> model_;

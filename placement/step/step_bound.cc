@@ -5,6 +5,29 @@
 #include "placement/step/stretches.h"
 
 namespace optile::placement {
+namespace {
+
+// The longest path of one micro-batch, and the work of all of them over all devices.
+template <typename BestTime>
+double pipeline_bound(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                      const BestTime& best_time) {
+  double work = 0;
+  double longest = 0;
+  std::vector<double> end(graph.nodes().size(), 0);
+  for (const NodeId id : graph.order()) {
+    double& mine = end[static_cast<std::size_t>(id)];
+    for (const NodeId before : graph.predecessors(id)) {
+      mine = std::max(mine, end[static_cast<std::size_t>(before)]);
+    }
+    const double time = best_time(id);
+    mine += time;
+    longest = std::max(longest, mine);
+    work += setting.micro_batches * time;
+  }
+  return std::max(longest, work / static_cast<double>(cluster.size()));
+}
+
+}  // namespace
 
 double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting& setting) {
   const std::vector<NodeId>& order = graph.order();
@@ -14,8 +37,10 @@ double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting&
     for (DeviceId d = 0; d < cluster.size(); ++d) {
       best = std::min(best, cluster.time_ms(graph.node(id), d));
     }
-    return best + setting.op_ms;
+    return best / setting.micro_batches + setting.op_ms;
   };
+  // Micro-batches run beside each other: only one of them has waists.
+  if (setting.micro_batches > 1) return pipeline_bound(graph, cluster, setting, best_time);
   // A stretch takes as long as its longest path, and as its work over all devices: a waist belongs
   // to the stretch that ends with it.
   double sum = 0;

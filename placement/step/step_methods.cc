@@ -9,6 +9,7 @@
 #include "placement/step/ilp.h"
 #include "placement/step/step.h"
 #include "placement/step/step_search.h"
+#include "placement/step/step_times.h"
 
 namespace optile::placement {
 namespace {
@@ -22,40 +23,6 @@ constexpr double kProgramEvaluations = 0.02;
 constexpr int kMostEtfNodes = 10'000;  // of auto: it looks at all ready nodes for each
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-class StepModel : public CostModel {
- public:
-  StepModel(const Graph& graph, const Cluster& cluster, const Units& units,
-            const StepSetting& setting)
-      : units_(units), simulator_(graph, cluster, setting), memory_(cluster.devices.size()) {
-    for (const Device& device : cluster.devices) caps_.push_back(device.memory_bytes);
-    nodes_.resize(static_cast<std::size_t>(graph.size()));
-  }
-  Score score(const std::vector<DeviceId>& units) override {
-    Score score;
-    std::fill(memory_.begin(), memory_.end(), 0.0);
-    for (UnitId unit = 0; unit < units_.size(); ++unit) {
-      memory_[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])] +=
-          units_.memory(unit);
-    }
-    for (std::size_t d = 0; d < memory_.size(); ++d) {
-      if (memory_[d] > caps_[d]) {
-        score.excess += caps_[d] > 0 ? (memory_[d] - caps_[d]) / caps_[d] : memory_[d];
-      }
-    }
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      nodes_[i] = units[static_cast<std::size_t>(units_.of(static_cast<NodeId>(i)))];
-    }
-    score.cost = simulator_.run(nodes_);
-    return score;
-  }
-
- private:
-  const Units& units_;
-  StepSimulator simulator_;
-  std::vector<double> caps_, memory_;
-  std::vector<DeviceId> nodes_;
-};
-
 class ListScheduler {
  public:
   ListScheduler(const Graph& graph, const Cluster& cluster, const Units& units,
@@ -64,7 +31,7 @@ class ListScheduler {
         cluster_(cluster),
         units_(units),
         setting_(setting),
-        ways_(StepSimulator(graph, cluster, setting).ways()),
+        ways_(StepTimes(graph, cluster, setting).ways()),
         assignment_(index(units.size()), -1),
         end_(index(graph.size()), 0),
         inputs_at_(index(graph.size())),
@@ -163,11 +130,6 @@ class ListScheduler {
 };
 
 }  // namespace
-
-std::unique_ptr<CostModel> step_model(const Graph& graph, const Cluster& cluster,
-                                      const Units& units, const StepSetting& setting) {
-  return std::make_unique<StepModel>(graph, cluster, units, setting);
-}
 
 UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& units,
                       const StepSetting& setting, bool earliest_first) {

@@ -1,17 +1,11 @@
 // What methods of the objective step are made of.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "placement/methods/partitioners.h"
 #include "placement/step/step.h"
+#include "placement/step/step_model.h"
 
 namespace optile::placement {
-
-// Scores the units' devices by a simulated step. Keeps references.
-std::unique_ptr<CostModel> step_model(const Graph& graph, const Cluster& cluster,
-                                      const Units& units, const StepSetting& setting);
 
 // HEFT, or ETF: the node with the longest way to the end goes next, or whichever can begin first,
 // to the device where it ends first. The first node of a unit decides for the others.

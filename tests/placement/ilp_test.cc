@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "placement/methods/cbc_program.h"
+#include "placement/step/step_simulator.h"
 #include "placement/step/stretches.h"
 #include "tests/placement/made_graphs.h"
 
