@@ -20,8 +20,8 @@ struct SavedPolicy;
 
 enum class Objective { kLoad, kLatency, kStep };
 
-// How transfers take time in a step (spec 2, E2): `kBus` and `kEdge` are (a) and (b).
-enum class StepLinks { kBus, kEdge };
+// How transfers take time in a step (spec 2, E2): (a), (b) and (c).
+enum class StepLinks { kBus, kEdge, kRouted };
 
 // What is known while a method runs. Called from the threads that search, one at a time.
 struct Progress {
@@ -39,7 +39,9 @@ struct Request {
   bool refine_as_printed = false;      // the paper's rules; else the potential that falls
   StepLinks links = StepLinks::kEdge;  // of the objective `step`
   double op_ms = 0;                    // added to each node's time in a step
-  std::vector<DeviceId> expert;        // the device of each node, for the method `expert`
+  // A step's batch goes through in so many equal parts, one after the other (spec 2, E2 d).
+  int micro_batches = 1;
+  std::vector<DeviceId> expert;  // the device of each node, for the method `expert`
   // Of `auto`, which then starts from there: the device that each node was on, -1 for one that is
   // new; and how many nodes may end elsewhere than they were.
   std::vector<DeviceId> kept;

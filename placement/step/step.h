@@ -4,8 +4,16 @@
 // all its inputs are on its device. What crosses devices:
 //   kBus (a)   each device has one outgoing bus, which sends one tensor to one device at a time, in
 //              the order in which tensors were made, of one node's in the order of the devices;
-//   kEdge (b)  each tensor takes its transfer time to each device, all at once.
-// Memory caps hold as in E1.
+//   kEdge (b)  each tensor takes its transfer time to each device, all at once;
+//   kRouted (c)  each tensor takes a route of the cluster's links (routes.h) to each device: first
+//              its latency, then its bytes flow at a max-min fair share of each link's bandwidth.
+//              Bytes at the default bandwidth stand for a transfer time that a file gives. When a
+//              tensor is there is rounded to about 1e-9 of the longest possible step.
+// With micro-batches (d) each node runs once for each of them, with an equal part of its time and
+// of its output's bytes, and the whole latency and op time. An earlier micro-batch goes first where
+// nodes of several are ready. The step ends with the last one, so a pipeline of cuts fills and
+// drains within it: its bubbles.
+// Memory caps hold as in E1: all micro-batches together keep what one batch would.
 #pragma once
 
 #include <memory>
@@ -31,7 +39,11 @@ struct StepFigures {
   std::string violation;
 };
 
-// Another way to the same figures as StepSimulator's, for answers and tests: time goes on by
+// kInvalid where a cluster has no routes, or there are too many micro-batches. Whatever takes a
+// setting needs one that passes.
+base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting);
+
+// Another way to the same figures as the simulators', for answers and tests: time goes on by
 // looking for the next thing that can happen, without queues and without memory.
 StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
                           const std::vector<DeviceId>& assignment);

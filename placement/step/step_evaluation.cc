@@ -3,6 +3,7 @@
 #include <limits>
 #include <tuple>
 
+#include "placement/step/routed_evaluation.h"
 #include "placement/step/step.h"
 #include "placement/step/step_times.h"
 
@@ -162,7 +163,12 @@ StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const Step
   figures.load.assign(at(cluster.size()), 0);
   figures.memory.assign(at(cluster.size()), 0);
   check(graph, cluster, assignment, figures);
-  if (figures.cost < kNever) Evaluation(graph, cluster, setting, assignment, figures).run();
+  if (!(figures.cost < kNever)) return figures;
+  if (setting.links == StepLinks::kRouted) {
+    evaluate_routed(graph, cluster, setting, assignment, figures);
+  } else {
+    Evaluation(graph, cluster, setting, assignment, figures).run();
+  }
   return figures;
 }
 

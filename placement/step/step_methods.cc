@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "placement/load/load_methods.h"
 #include "placement/methods/partitioners.h"
 #include "placement/policy/learned.h"
 #include "placement/step/ilp.h"
+#include "placement/step/routes.h"
 #include "placement/step/step.h"
 #include "placement/step/step_search.h"
 #include "placement/step/step_times.h"
@@ -21,6 +23,8 @@ constexpr double kProgramTime = 0.5;  // of the budget
 // Likewise: a node of the tree of a program takes as long as dozens of candidates.
 constexpr double kProgramEvaluations = 0.02;
 constexpr int kMostEtfNodes = 10'000;  // of auto: it looks at all ready nodes for each
+constexpr int kMostMicroBatches = 1024;
+constexpr std::int64_t kMostItems = 4'000'000;  // nodes times micro-batches
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class ListScheduler {
@@ -31,12 +35,15 @@ class ListScheduler {
         cluster_(cluster),
         units_(units),
         setting_(setting),
-        ways_(StepTimes(graph, cluster, setting).ways()),
+        times_(graph, cluster, setting),
+        ways_(times_.ways()),
         assignment_(index(units.size()), -1),
         end_(index(graph.size()), 0),
         inputs_at_(index(graph.size())),
         free_(index(cluster.size()), 0),
-        memory_(index(cluster.size()), 0) {}
+        memory_(index(cluster.size()), 0) {
+    if (setting.links == StepLinks::kRouted) routes_ = Routes::of(cluster).value();
+  }
 
   UnitAssignment run(bool earliest_first) {
     std::vector<int> waiting(index(graph_.size()));
@@ -69,12 +76,17 @@ class ListScheduler {
     for (const NodeId before : graph_.predecessors(id)) {
       const auto readers = graph_.readers(before);
       const bool reads = std::binary_search(readers.begin(), readers.end(), id);
-      const double transfer = reads ? cluster_.output_ms(graph_.node(before)) : 0;
+      const DeviceId from = assignment_[index(units_.of(before))];
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        const bool far = assignment_[index(units_.of(before))] != d;
-        at[index(d)] = std::max(at[index(d)], end_[index(before)] + (far ? transfer : 0));
+        const double transfer = reads && from != d ? transfer_ms(before, from, d) : 0;
+        at[index(d)] = std::max(at[index(d)], end_[index(before)] + transfer);
       }
     }
+  }
+  // As if nothing else were sent.
+  double transfer_ms(NodeId id, DeviceId from, DeviceId to) const {
+    if (!routes_) return cluster_.output_ms(graph_.node(id));
+    return routes_->alone_ms(from, to, times_.bytes(id) * setting_.micro_batches);
   }
   double begin_on(NodeId id, DeviceId d) const {
     return std::max(free_[index(d)], inputs_at_[index(id)][index(d)]);
@@ -122,7 +134,9 @@ class ListScheduler {
   const Cluster& cluster_;
   const Units& units_;
   StepSetting setting_;
+  StepTimes times_;
   std::vector<double> ways_;
+  std::optional<Routes> routes_;
   UnitAssignment assignment_;
   std::vector<double> end_;
   std::vector<std::vector<double>> inputs_at_;  // of ready nodes, on each device
@@ -137,6 +151,11 @@ UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& u
 }
 
 namespace {
+
+// The integer program knows one batch, and transfers that do not share links.
+bool has_program(const StepSetting& setting) {
+  return setting.links != StepLinks::kRouted && setting.micro_batches == 1;
+}
 
 base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cluster,
                                            const Units& units, const Request& request,
@@ -161,7 +180,8 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
       starts.push_back(listed(graph, cluster, units, setting, true));
     }
     starts.push_back(in_blocks(units, cluster, space.order));
-    if (graph.size() <= kMostProgramNodes && cluster.size() <= kMostIlpDevices) {
+    if (graph.size() <= kMostProgramNodes && cluster.size() <= kMostIlpDevices &&
+        has_program(setting)) {
       Budget part = budget.part(kProgramTime, kProgramEvaluations);
       const IlpFound found = by_program(graph, cluster, setting, request, part);
       budget.absorb(part);
@@ -181,13 +201,35 @@ const std::vector<std::string>& step_methods() {
   return names;
 }
 
+base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting) {
+  const auto invalid = [](const std::string& message) {
+    return base::Error{base::ErrorKind::kInvalid, message};
+  };
+  if (setting.micro_batches < 1 || setting.micro_batches > kMostMicroBatches) {
+    return invalid("a step takes 1 to " + std::to_string(kMostMicroBatches) + " micro-batches");
+  }
+  if (std::int64_t{graph.size()} * setting.micro_batches > kMostItems) {
+    return invalid("a step takes at most " + std::to_string(kMostItems) +
+                   " nodes in all its micro-batches");
+  }
+  if (setting.links != StepLinks::kRouted) return {};
+  const base::Result<Routes> routes = Routes::of(cluster);
+  return routes.ok() ? base::Status() : routes.error();
+}
+
 base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, const Request& request,
                                 Budget& budget) {
   const Units units = Units::of(graph, cluster);
-  const StepSetting setting{request.links, request.op_ms};
+  const StepSetting setting{request.links, request.op_ms, request.micro_batches};
+  const base::Status good = check_step(graph, cluster, setting);
+  if (!good.ok()) return good.error();
   Answer answer;
   answer.lower_bound = step_bound(graph, cluster, setting);
   if (request.method == "ilp") {
+    if (!has_program(setting)) {
+      return base::Error{base::ErrorKind::kInvalid,
+                         "the method ilp takes no routed links and no micro-batches"};
+    }
     if (cluster.size() > kMostIlpDevices) {
       return base::Error{
           base::ErrorKind::kInvalid,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/step/routed_simulator.h"
 #include "placement/step/step_simulator.h"
 
 namespace optile::placement {
@@ -14,6 +15,7 @@ std::size_t index(std::int32_t id) {
   return static_cast<std::size_t>(id);
 }
 
+template <typename Simulator>
 class StepModel : public CostModel {
  public:
   StepModel(const Graph& graph, const Cluster& cluster, const Units& units,
@@ -119,7 +121,7 @@ class StepModel : public CostModel {
   }
 
   const Units& units_;
-  StepSimulator simulator_;
+  Simulator simulator_;
   std::vector<double> caps_;
   std::vector<std::size_t> first_;  // of each unit, in `members_`
   std::vector<NodeId> members_;
@@ -136,7 +138,10 @@ class StepModel : public CostModel {
 
 std::unique_ptr<CostModel> step_model(const Graph& graph, const Cluster& cluster,
                                       const Units& units, const StepSetting& setting) {
-  return std::make_unique<StepModel>(graph, cluster, units, setting);
+  if (setting.links == StepLinks::kRouted) {
+    return std::make_unique<StepModel<RoutedSimulator>>(graph, cluster, units, setting);
+  }
+  return std::make_unique<StepModel<StepSimulator>>(graph, cluster, units, setting);
 }
 
 }  // namespace optile::placement

@@ -11,6 +11,7 @@ namespace optile::placement {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr Ticks kGrid = Ticks{1} << 22;
 constexpr int kBits = 52;  // of a step in ticks: one less than a double holds exactly
 
 double output_ms(const Node& node, const Cluster& cluster, int micro_batches) {
@@ -18,6 +19,26 @@ double output_ms(const Node& node, const Cluster& cluster, int micro_batches) {
   part.output_bytes /= micro_batches;
   if (part.output_ms >= 0) part.output_ms /= micro_batches;
   return cluster.output_ms(part);
+}
+
+// What flows over routed links.
+double output_bytes(const Node& node, const Cluster& cluster, int micro_batches) {
+  const double bytes =
+      node.output_ms >= 0 ? node.output_ms * cluster.bytes_per_ms : node.output_bytes;
+  return bytes / micro_batches;
+}
+
+// That no transfer over routed links exceeds while nothing else happens: some channel is full all
+// the time.
+double longest_ms(double bytes, const Cluster& cluster) {
+  double latency = cluster.latency_ms;
+  double slowest = kNever;
+  for (const Link& link : cluster.links) {
+    latency += link.latency_ms;
+    slowest = std::min(slowest, link.bytes_per_ms);
+  }
+  if (cluster.links.empty()) slowest = cluster.bytes_per_ms;
+  return latency + bytes / slowest;
 }
 
 }  // namespace
@@ -51,7 +72,12 @@ StepTimes::StepTimes(const Graph& graph, const Cluster& cluster, const StepSetti
     const auto readers = graph.readers(static_cast<NodeId>(i)).size();
     const auto copies = static_cast<double>(std::min(readers, cluster.devices.size()));
     output.push_back(output_ms(graph.nodes()[i], cluster, setting.micro_batches));
-    sum += setting.micro_batches * (most[i] + copies * output[i]);
+    double longest = output[i];
+    if (setting.links == StepLinks::kRouted) {
+      bytes_.push_back(output_bytes(graph.nodes()[i], cluster, setting.micro_batches));
+      longest = longest_ms(bytes_[i], cluster);
+    }
+    sum += setting.micro_batches * (most[i] + copies * std::max(longest, output[i]));
   }
   if (sum > 0) tick_ = std::ldexp(1.0, std::ilogb(sum) + 1 - kBits);
   const auto ticks = [&](double ms) {
@@ -68,6 +94,15 @@ StepTimes::StepTimes(const Graph& graph, const Cluster& cluster, const StepSetti
     }
     way_[i] = after + least[i] + (graph.readers(*at).empty() ? 0 : output[i]);
   }
+}
+
+Ticks StepTimes::latency(double ms) const {
+  return static_cast<Ticks>(std::llround(ms / tick_));
+}
+
+Ticks StepTimes::coarse(Ticks now, double ms) const {
+  const double cells = (static_cast<double>(now) + ms / tick_) / static_cast<double>(kGrid);
+  return std::max(now, static_cast<Ticks>(std::llround(cells)) * kGrid);
 }
 
 std::vector<ItemId> items_by_rank(const std::vector<double>& ways, int micro_batches) {

@@ -32,7 +32,14 @@ class StepTimes {
   // Of moving its output of one micro-batch over the default link.
   Ticks output(NodeId id) const { return output_[static_cast<std::size_t>(id)]; }
   double ms(Ticks ticks) const { return static_cast<double>(ticks) * tick_; }
-  double ticks_of(double ms) const { return ms / tick_; }  // exact, and not a whole number
+  // Of one micro-batch, over routed links.
+  double bytes(NodeId id) const {
+    return bytes_.empty() ? 0 : bytes_[static_cast<std::size_t>(id)];
+  }
+  Ticks latency(double ms) const;
+  // `ms` after `now`, but not before it, on a grid so coarse that another way to the same figure
+  // comes out the same although it was rounded elsewhere.
+  Ticks coarse(Ticks now, double ms) const;
   // The longest way from a node's start to the end of its micro-batch, in milliseconds: times on
   // its fastest device, and transfers.
   const std::vector<double>& ways() const { return way_; }
@@ -42,6 +49,7 @@ class StepTimes {
   std::vector<int> kind_;    // of each device: those of one kind take the same time
   std::vector<Ticks> time_;  // by kind and node
   std::vector<Ticks> output_;
+  std::vector<double> bytes_;  // empty but for routed links
   std::vector<double> way_;
 };
 

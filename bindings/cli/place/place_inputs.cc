@@ -106,6 +106,11 @@ placement::Objective objective_of(const PlaceOptions& options) {
   return placement::Objective::kStep;
 }
 
+placement::StepLinks links_of(const PlaceOptions& options) {
+  if (options.links == "bus") return placement::StepLinks::kBus;
+  return options.links == "routed" ? placement::StepLinks::kRouted : placement::StepLinks::kEdge;
+}
+
 namespace {
 
 base::Status keep_earlier(const PlaceOptions& options, const Model& model, const Cluster& cluster,
@@ -139,7 +144,8 @@ base::Result<placement::Request> request_of(const PlaceOptions& options, const M
                                             const Cluster& cluster) {
   placement::Request request;
   request.objective = objective_of(options);
-  request.links = options.links == "bus" ? placement::StepLinks::kBus : placement::StepLinks::kEdge;
+  request.links = links_of(options);
+  request.micro_batches = options.micro_batches;
   request.op_ms = options.op_us / 1e3;
   request.method = options.method;
   request.seed = options.seed;

@@ -27,6 +27,7 @@ base::Result<placement::Cluster> cluster_of(const PlaceOptions& options,
                                             const placement::Model& model);
 // Not of strategies, which are no placement.
 placement::Objective objective_of(const PlaceOptions& options);
+placement::StepLinks links_of(const PlaceOptions& options);
 // The trained policy of the options, which name one.
 base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy_of(
     const PlaceOptions& options);

@@ -74,12 +74,18 @@ void add_search_options(CLI::App* app, PlaceOptions& options,
       ->check(CLI::IsMember(objectives))
       ->capture_default_str();
   app->add_option("--links", options.links,
-                  "Of step: transfers all at once, or one by one on a bus of each device")
-      ->check(CLI::IsMember({"edge", "bus"}))
+                  "Of step: transfers all at once, one by one on a bus of each device, or over "
+                  "the cluster's links, whose bandwidth they share")
+      ->check(CLI::IsMember({"edge", "bus", "routed"}))
       ->capture_default_str();
   app->add_option("--op-time", options.op_us, "Of step: added to each node, in microseconds")
       ->check(at_least(0, 1e9, "has to be at least 0"))
       ->type_name("US");
+  app->add_option("--micro-batches", options.micro_batches,
+                  "Of step: equal parts of a batch, which go through the devices in a pipeline")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N")
+      ->capture_default_str();
   app->add_option("--time-limit", options.time_limit, "Such as 5s; Ctrl-C ends the search too")
       ->check(duration_problem)
       ->type_name("TIME");

@@ -24,6 +24,7 @@ struct PlaceOptions {
   std::string objective = "load";
   std::string links = "edge";  // of the objective step
   double op_us = 0;            // likewise: added to each node
+  int micro_batches = 1;       // likewise
   std::string method = "auto";
   std::string time_limit;  // such as 5s; empty = 5 s where no evaluations are given
   std::uint64_t evaluations = 0;

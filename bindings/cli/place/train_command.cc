@@ -44,7 +44,11 @@ Graphs graphs_of(const PlaceOptions& options) {
       continue;
     }
     base::Result<placement::Cluster> cluster = cluster_of(each, model.value());
-    const base::Status good = cluster.ok() ? cluster.value().check() : base::Status();
+    base::Status good = cluster.ok() ? cluster.value().check() : base::Status();
+    if (cluster.ok() && good.ok()) {
+      good = placement::check_step(model.value().graph, cluster.value(),
+                                   {links_of(options), options.op_us / 1e3, options.micro_batches});
+    }
     if (!cluster.ok() || !good.ok()) {
       leave_out(cluster.ok() ? file + ": " + good.message() : cluster.message());
       continue;
@@ -81,9 +85,7 @@ int train_policy(const PlaceOptions& options) {
   if (graphs.examples.empty()) return refuse("no graph that can be placed in " + options.train);
   placement::policy::TrainingRequest request;
   request.method = options.method;
-  request.setting = {
-      options.links == "bus" ? placement::StepLinks::kBus : placement::StepLinks::kEdge,
-      options.op_us / 1e3};
+  request.setting = {links_of(options), options.op_us / 1e3, options.micro_batches};
   request.limits = search_limits(options, interruption());
   request.seed = options.seed;
   if (!options.policy.empty()) {

@@ -1,0 +1,144 @@
+#include "placement/step/routes.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+namespace optile::placement {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::size_t index(std::int32_t id) {
+  return static_cast<std::size_t>(id);
+}
+
+}  // namespace
+
+base::Result<Routes> Routes::of(const Cluster& cluster) {
+  if (cluster.size() > kMostRouted) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "routed links take at most " + std::to_string(kMostRouted) + " devices"};
+  }
+  Routes made;
+  made.devices_ = cluster.devices.size();
+  made.routes_.resize(made.devices_ * made.devices_);
+  if (!cluster.links.empty()) {
+    for (const Link& link : cluster.links) {
+      made.bandwidths_.insert(made.bandwidths_.end(), 2, link.bytes_per_ms);
+    }
+    for (DeviceId from = 0; from < cluster.size(); ++from) {
+      const base::Status found = made.find(cluster, from);
+      if (!found.ok()) return found.error();
+    }
+    return made;
+  }
+  made.bandwidths_.assign(2 * made.devices_, cluster.bytes_per_ms);
+  for (DeviceId from = 0; from < cluster.size(); ++from) {
+    for (DeviceId to = 0; to < cluster.size(); ++to) {
+      if (to == from) continue;
+      made.routes_[index(from) * made.devices_ + index(to)] = {cluster.latency_ms,
+                                                               {2 * from, 2 * to + 1}};
+    }
+  }
+  return made;
+}
+
+// Dijkstra's algorithm from one device.
+base::Status Routes::find(const Cluster& cluster, DeviceId from) {
+  const std::size_t ends = devices_ + index(cluster.routers);
+  std::vector<std::vector<std::pair<int, int>>> out(ends);  // end, channel
+  for (std::size_t i = 0; i < cluster.links.size(); ++i) {
+    const Link& link = cluster.links[i];
+    const int channel = 2 * static_cast<int>(i);
+    out[index(link.from)].emplace_back(link.to, channel);
+    out[index(link.to)].emplace_back(link.from, channel + 1);
+  }
+  using Reached = std::tuple<double, int, int>;  // latency, links, end
+  std::vector<Reached> best(ends, {kNever, 0, 0});
+  std::vector<std::pair<int, int>> by(ends,
+                                      {-1, -1});  // the end before, and the channel from there
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> queue;
+  best[index(from)] = {0, 0, from};
+  queue.push(best[index(from)]);
+  while (!queue.empty()) {
+    const Reached here = queue.top();
+    queue.pop();
+    const auto [latency, links, end] = here;
+    if (here != best[index(end)]) continue;
+    for (const auto& [next, channel] : out[index(end)]) {
+      const double more = cluster.links[index(channel / 2)].latency_ms;
+      const Reached there = {latency + more, links + 1, next};
+      if (there >= best[index(next)]) continue;
+      best[index(next)] = there;
+      by[index(next)] = {end, channel};
+      queue.push(there);
+    }
+  }
+  for (DeviceId to = 0; to < cluster.size(); ++to) {
+    if (to == from) continue;
+    if (!(std::get<0>(best[index(to)]) < kNever)) {
+      return base::Error{
+          base::ErrorKind::kInvalid,
+          "no links lead from " + cluster.device(from).name + " to " + cluster.device(to).name};
+    }
+    Route& route = routes_[index(from) * devices_ + index(to)];
+    route.latency_ms = std::get<0>(best[index(to)]);
+    for (int end = to; end != from; end = by[index(end)].first) {
+      route.channels.push_back(by[index(end)].second);
+    }
+    std::reverse(route.channels.begin(), route.channels.end());
+  }
+  return {};
+}
+
+double Routes::alone_ms(DeviceId from, DeviceId to, double bytes) const {
+  if (!(bytes > 0)) return 0;
+  const Route& route = between(from, to);
+  double slowest = kNever;
+  for (const int channel : route.channels) {
+    slowest = std::min(slowest, bandwidths_[index(channel)]);
+  }
+  return route.latency_ms + bytes / slowest;
+}
+
+FairRates::FairRates(const std::vector<double>& bandwidths)
+    : bandwidths_(bandwidths), channels_(bandwidths.size()) {}
+
+void FairRates::share(const std::vector<const Routes::Route*>& routes, std::vector<double>& rates) {
+  used_.clear();
+  for (const Routes::Route* route : routes) {
+    for (const int channel : route->channels) {
+      Channel& one = channels_[index(channel)];
+      if (one.flows++ > 0) continue;
+      one.left = bandwidths_[index(channel)];
+      used_.push_back(channel);
+    }
+  }
+  rates.assign(routes.size(), -1);
+  for (std::size_t given = 0; given < routes.size();) {
+    // The channel that is full first.
+    double least = kNever;
+    int fullest = -1;
+    for (const int channel : used_) {
+      const Channel& one = channels_[index(channel)];
+      if (one.flows == 0 || one.left / one.flows >= least) continue;
+      least = one.left / one.flows;
+      fullest = channel;
+    }
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+      const std::vector<int>& route = routes[i]->channels;
+      if (rates[i] >= 0 || std::find(route.begin(), route.end(), fullest) == route.end()) continue;
+      rates[i] = least;
+      ++given;
+      for (const int channel : route) {
+        Channel& one = channels_[index(channel)];
+        one.left = std::max(one.left - least, 0.0);
+        --one.flows;
+      }
+    }
+  }
+}
+
+}  // namespace optile::placement
