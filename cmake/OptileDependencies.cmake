@@ -18,4 +18,6 @@ find_library(SCOTCHERR_LIBRARY scotcherr REQUIRED)          # libscotch-dev
 find_path(SCOTCH_INCLUDE_DIR scotch.h PATH_SUFFIXES scotch REQUIRED)
 if(OPTILE_TESTS)
   find_package(GTest REQUIRED)                              # libgtest-dev libgmock-dev
+  # One test needs it, which is skipped where it is missing.
+  pkg_check_modules(SIMGRID IMPORTED_TARGET simgrid)        # libsimgrid-dev
 endif()

@@ -75,6 +75,7 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("Eigen/*", ("placement/policy/matrix.h",)),
     ("coin/*", ("placement/methods/cbc_program.cc",)),
     ("scotch.h", ("placement/methods/scotch_partition.cc",)),
+    ("simgrid/*", ()),
     ("ncurses.h", ("bindings/cli/top/ncurses_terminal.cc",)),
     ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
     ("prometheus/*", ("daemon/metrics/exposition.cc",)),
