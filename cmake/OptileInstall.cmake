@@ -7,7 +7,8 @@ foreach(library optile_preload optile_torch_bridge optile_counters)
     install(TARGETS ${library} LIBRARY DESTINATION "${OPTILE_SHIM_DIR}")
   endif()
 endforeach()
-# What annotated programs use. Python looks into dist-packages below /usr and /usr/local.
+# What annotated programs use, and what exports graphs. Python looks into dist-packages below /usr
+# and /usr/local.
 set(OPTILE_PYTHON_DIR "" CACHE PATH "Where the Python module goes; empty = where Python looks")
 if(OPTILE_PYTHON_DIR STREQUAL "")
   set(OPTILE_PYTHON_DIR "lib/python3/dist-packages")
@@ -20,7 +21,8 @@ if(OPTILE_PYTHON_DIR STREQUAL "")
 endif()
 install(FILES bindings/annotate/optile/annotate.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/optile")
-install(FILES bindings/annotate/optile.py DESTINATION "${OPTILE_PYTHON_DIR}")
+install(FILES bindings/annotate/optile.py bindings/export/optile_fx.py
+        DESTINATION "${OPTILE_PYTHON_DIR}")
 install(FILES docs/man/optile.1 docs/man/optile-run.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")
 

@@ -19,8 +19,9 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 base::Result<std::string> read_whole_file(const std::string& path);
 base::Result<std::string> unpacked(std::string bytes);
 
-// A graph in any of the known formats: dnn-partitioning, piper, exprimo, our own (JSON);
-// pipedream and dapple profiles, doppler (text).
+// A graph in any of the known formats: dnn-partitioning, piper, exprimo, our own graphs and step
+// graphs, PyTorch's FX graphs and execution traces (JSON); pipedream and dapple profiles, doppler
+// (text).
 base::Result<Model> read_model(std::string_view text);
 
 // A cluster: our own JSON, or exprimo's device graph.

@@ -18,8 +18,15 @@ std::string_view without_space(std::string_view text) {
   return text;
 }
 
-base::Result<Model> read_json_model(const Json& file) {
+base::Result<Model> read_json_model(const Json& file, std::string_view text) {
   if (!file.is_object()) return invalid("a graph in JSON is an object");
+  const auto format = file.find("format");
+  if (format != file.end()) {
+    if (*format == "optile step graph") return read_step(text);
+    if (*format == "optile fx graph") return read_fx(file);
+    return invalid("format: \"optile step graph\" or \"optile fx graph\" is expected");
+  }
+  if (file.contains("schema") && file.contains("nodes")) return read_execution_trace(file);
   if (file.contains("maxFPGAs")) return read_partitioning(file);
   if (file.contains("maxDevices")) return read_piper(file);
   if (file.contains("layers")) return read_exprimo(file);
@@ -29,8 +36,9 @@ base::Result<Model> read_json_model(const Json& file) {
   }
   if (file.contains("devices")) return invalid("this is a cluster and no graph");
   return invalid(
-      "no known graph: JSON of dnn-partitioning, piper, exprimo or optile is expected, which have "
-      "maxFPGAs, maxDevices, layers, or nodes and edges");
+      "no known graph: JSON of dnn-partitioning, piper, exprimo, optile or PyTorch's execution "
+      "traces is expected, which have maxFPGAs, maxDevices, layers, nodes and edges or a format, "
+      "or schema and nodes");
 }
 
 base::Result<std::vector<DeviceId>> numbered(const Json& list, int nodes, int devices) {
@@ -112,7 +120,7 @@ base::Result<Model> read_model(std::string_view text) {
   if (start.front() == '{' || start.front() == '[') {
     const base::Result<Json> file = parse_json(text);
     if (!file.ok()) return file.error();
-    return read_json_model(file.value());
+    return read_json_model(file.value(), text);
   }
   const std::string_view line = start.substr(0, start.find('\n'));
   if (line.find(" -- ") != std::string_view::npos) return read_profile(text);

@@ -58,5 +58,20 @@ std::vector<std::string> optile::fuzz::seeds() {
           ("a -- A -- forward_compute_time=1, backward_compute_time=2, activation_size=[3; 4], "
            "parameter_size=5\nb -- B -- forward_compute_time=1, backward_compute_time=2, "
            "activation_size=3, parameter_size=5\n\ta -- b\n"),
-          "3\n0, \n0, 0, 1, \n1, 2, 2, \n56,10\n112,20\n"};
+          "3\n0, \n0, 0, 1, \n1, 2, 2, \n56,10\n112,20\n",
+          R"J({"format": "optile step graph", "version": 1, "instances": [
+           {"op": "Conv", "shape": "(2,3)->(2,4)", "times": {"spread": [0.4], "mixed": [null]}}],
+           "nodes": [{"instance": 0}, {"instance": 0, "inputs": [0]}]})J",
+          R"J({"format": "optile fx graph", "version": 1, "measured_on": "cpu", "nodes": [
+           {"name": "x", "op": "placeholder", "inputs": [], "output_bytes": 480},
+           {"name": "fc", "op": "call_module", "inputs": ["x"], "ms": 0.25, "colour": 2,
+            "parameter_bytes": 900}]})J",
+          R"J({"schema": "1.1.0-chakra.0.0.4", "nodes": [{"id": 3, "name": "aten::mm",
+           "ctrl_deps": 2, "dur": 5, "inputs": {"values": [[10, 110, 0, 6, 4, "cpu"], [[7]]],
+           "shapes": [[2, 3], []], "types": ["Tensor(float)", "GenericList[Tensor(float)]"]},
+           "outputs": {"values": [], "shapes": [], "types": []}}]})J",
+          R"J({"schema": "1.0.1", "nodes": [{"name": "aten::relu_", "id": 2, "parent": 1,
+           "inputs": [[3, 4, 0, 6, 4]], "input_shapes": [[6]], "input_types": ["Tensor(int)"],
+           "outputs": [[3, 4, 0, 6, 4]], "output_shapes": [[6]],
+           "output_types": ["Tensor(int)"]}]})J"};
 }
