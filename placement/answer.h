@@ -15,6 +15,7 @@ struct Answer {
   // Proven: no feasible answer costs less. 0 where nothing is known.
   double lower_bound = 0;
   double seconds = 0;             // that the method ran
+  double bound_seconds = 0;       // that its bound was improved afterwards
   std::uint64_t evaluations = 0;  // candidates whose cost was asked for, incremental or not
   std::string method;
   std::uint64_t seed = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "placement/bound.h"
 #include "placement/latency/latency.h"
 #include "placement/load/load_methods.h"
 #include "placement/step/step.h"
@@ -51,6 +52,9 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
     return base::Error{base::ErrorKind::kInvalid,
                        "only the method auto starts from an earlier placement"};
   }
+  const bool bounds = request.bound_seconds > 0;
+  const base::Status can = bounds ? can_improve_bound(cluster, request) : base::Status();
+  if (!can.ok()) return can.error();
   Budget budget(request.limits);
   base::Result<Answer> answer = place_by_objective(graph, cluster, request, budget);
   if (!answer.ok()) return answer;
@@ -58,6 +62,7 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
   answer.value().seed = request.seed;
   answer.value().seconds = budget.seconds();
   answer.value().evaluations = budget.evaluations();
+  if (bounds) improve_bound(graph, cluster, request, answer.value());
   if (!request.kept.empty()) count_moves(request, answer.value());
   return answer;
 }

@@ -28,12 +28,14 @@ struct Progress {
   double seconds = 0;
   double cost = 0;
   std::uint64_t evaluations = 0;
+  double lower_bound = 0;  // while that is improved; `seconds` then count from there on
 };
 
 struct Request {
   Objective objective = Objective::kLoad;
   std::string method = "auto";
   Limits limits;
+  double bound_seconds = 0;  // after the method, to improve the bound
   std::uint64_t seed = 1;
   double imbalance = 0.1;              // of refine, METIS and Scotch, as a fraction of a share
   bool refine_as_printed = false;      // the paper's rules; else the potential that falls

@@ -211,6 +211,11 @@ LatencyFigures evaluate_latency(const Graph& graph, const Cluster& cluster,
     }
   }
   figures.cost = *std::max_element(end.begin(), end.end());
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const auto at = static_cast<std::size_t>(id);
+    figures.start.push_back(cpu(on(id)) ? end[at] - cluster.time_ms(graph.node(id), on(id))
+                                        : part_start[static_cast<std::size_t>(on(id))]);
+  }
   if (changed) figures.cost = kNever;
   for (std::size_t d = 0; d < devices && figures.violation.empty(); ++d) {
     if (!cpu(static_cast<DeviceId>(d)) && figures.memory[d] > cluster.devices[d].memory_bytes) {

@@ -16,7 +16,8 @@ std::unique_ptr<CostModel> latency_model(const Graph& graph, const Cluster& clus
                                          const Units& units);
 
 struct LatencyFigures {
-  std::vector<double> load;  // how long each device is busy; CPUs as if they ran one after another
+  std::vector<double> start;  // of each node on a CPU; of one on an accelerator, its part's
+  std::vector<double> load;   // how long each device is busy; CPUs as if they ran one after another
   std::vector<double> memory;
   double cost = 0;
   bool feasible = false;

@@ -9,6 +9,8 @@
 
 namespace optile::placement {
 
+inline constexpr int kMostIlpDevices = 16;
+
 struct IlpFound {
   std::vector<DeviceId> assignment;  // of each node; the best that was simulated
   // Proven for both kinds of links: no schedule of any placement ends earlier, not even one that

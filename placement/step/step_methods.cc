@@ -16,7 +16,6 @@
 namespace optile::placement {
 namespace {
 
-constexpr int kMostIlpDevices = 16;
 // Of auto: larger graphs gain more from annealing as a whole than from programs of their stretches.
 constexpr int kMostProgramNodes = 500;
 constexpr double kProgramTime = 0.5;  // of the budget

@@ -3,10 +3,27 @@ import json
 import os
 import shutil
 import subprocess
+import xml.etree.ElementTree
 
-from harness import OPTILE, SOURCE, EndToEndTest
+from harness import OPTILE, PYTHON, SOURCE, EndToEndTest
 
 DATA = SOURCE / "placement" / "data"
+EXPORT = SOURCE.parent / "bindings" / "export"
+
+# One training step under PyTorch's observer, which had another name in its first versions.
+TRACED = """
+import sys
+import torch
+from torch import profiler
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+observer = getattr(profiler, "ExecutionTraceObserver", None)
+observer = (observer or profiler.ExecutionGraphObserver)()
+observer.register_callback(sys.argv[1])
+observer.start()
+model(torch.ones(4, 8)).sum().backward()
+observer.stop()
+observer.unregister_callback()
+"""
 
 
 class PlacementCommands(EndToEndTest):
@@ -44,6 +61,77 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(moved, after["moved"])
         self.assertLessEqual(moved, 6)
         self.assertTrue(after["feasible"], after)
+
+    def test_a_placement_is_drawn(self):
+        picture = self.space.dir / "picture.svg"
+        for objective in ("load", "step"):
+            self.answer("place", "--graph", str(DATA / "bert24_inference.json"), "--objective",
+                        objective, "--method", "block", "--svg", str(picture))
+            root = xml.etree.ElementTree.parse(picture).getroot()
+            self.assertTrue(root.tag.endswith("svg"), root.tag)
+            words = "".join(root.itertext())
+            self.assertIn("bert24_inference.json on 7 devices", words)
+            self.assertEqual(objective == "step", "one step along time" in words)
+        ended = self.space.run([str(OPTILE), "place", "--graph", str(DATA / "iopddl_b.json.gz"),
+                                "--objective", "strategy", "--svg", str(picture)])
+        self.assertEqual(125, ended.code, ended)
+        ended = self.space.run([str(OPTILE), "place", "--graph",
+                                str(DATA / "bert24_inference.json"), "--method", "block", "--svg",
+                                str(self.space.dir / "none" / "picture.svg")])
+        self.assertEqual(125, ended.code, ended)
+        self.assertIn("cannot write", ended.stderr)
+
+    def test_a_bound_is_raised(self):
+        words = ("place", "--graph", str(DATA / "bert24_inference.json"), "--method", "block")
+        before = self.answer(*words)
+        after = self.answer(*words, "--bound-time", "2s")
+        self.assertEqual(before["assignment"], after["assignment"])
+        self.assertGreater(after["lower_bound"], before["lower_bound"] * 1.05)
+        self.assertLessEqual(after["lower_bound"], after["cost"])
+        self.assertAlmostEqual(after["gap"], after["cost"] / after["lower_bound"] - 1)
+
+    def test_a_pytorch_model_is_exported_and_placed(self):
+        (self.space.dir / "small_model.py").write_text(
+            "import torch\n"
+            "def build():\n"
+            "    torch.manual_seed(1)\n"
+            "    half = torch.nn.Linear(8, 8)\n"
+            "    return torch.nn.Sequential(half, torch.nn.ReLU(), half), torch.ones(4, 8)\n",
+            encoding="utf-8")
+        environment = {"PYTHONPATH": f"{EXPORT}:{self.space.dir}"}
+        for file, options in (("measured.json.gz", ()), ("estimated.json", ("--no-measure",))):
+            graph = self.space.dir / file
+            ended = self.space.run([PYTHON, "-m", "optile_fx", "small_model:build", str(graph),
+                                    *options], environment)
+            self.assertEqual(0, ended.code, ended)
+            found = self.answer("place", "--graph", str(graph), "--devices", "2", "--method",
+                                "block")
+            self.assertEqual(4, len(found["nodes"]), found)
+            self.assertGreater(found["cost"], 0)
+            # Both calls of the one layer stay together.
+            self.assertEqual(found["assignment"][1], found["assignment"][3], found)
+
+    def test_a_pytorch_trace_is_placed(self):
+        script = self.space.dir / "traced.py"
+        trace = self.space.dir / "trace.json"
+        script.write_text(TRACED, encoding="utf-8")
+        ended = self.space.run([PYTHON, str(script), str(trace)])
+        self.assertEqual(0, ended.code, ended)
+        found = self.answer("place", "--graph", str(trace), "--devices", "2", "--method", "block")
+        self.assertTrue(any("mm" in name for name in found["nodes"]), found["nodes"])
+        self.assertTrue(found["feasible"], found)
+
+    def test_a_step_graph_is_placed(self):
+        graph = self.space.dir / "step.json"
+        graph.write_text(json.dumps({
+            "format": "optile step graph", "version": 1,
+            "instances": [{"op": "Conv", "shape": "(8,8)->(8,8)",
+                           "times": {"spread": [0.4, 0.2]}}],
+            "nodes": [{"instance": 0}, {"instance": 0}, {"instance": 0, "inputs": [0, 1]}]}),
+            encoding="utf-8")
+        found = self.answer("place", "--graph", str(graph), "--devices", "2", "--evaluations",
+                            "1000")
+        self.assertLess(found["cost"], 600)
 
     def test_strategies_are_chosen(self):
         found = self.answer("place", "--graph", str(DATA / "iopddl_b.json.gz"), "--objective",

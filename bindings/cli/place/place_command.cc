@@ -1,8 +1,12 @@
 #include "bindings/cli/place/place_command.h"
 
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "bindings/cli/place/network_command.h"
+#include "bindings/cli/place/picture/placement_picture.h"
 #include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/refusal.h"
@@ -11,8 +15,27 @@
 #include "placement/import/importer.h"
 #include "placement/place.h"
 #include "placement/strategy/iopddl_reader.h"
+#include "placement/timeline.h"
 
 namespace optile::cli {
+namespace {
+
+base::Status draw(const PlaceOptions& options, const placement::Model& model,
+                  const placement::Cluster& cluster, const placement::Request& request,
+                  const placement::Answer& answer) {
+  const std::string name = std::filesystem::path(options.graph).filename().string();
+  const std::string picture = placement_picture(
+      model, cluster, answer, placement::timeline(model.graph, cluster, request, answer.assignment),
+      name + " on " + std::to_string(cluster.size()) + " devices", options.objective);
+  std::ofstream file(options.svg, std::ios::binary | std::ios::trunc);
+  file << picture;
+  file.close();
+  if (!file) return base::errno_error("cannot write " + options.svg, errno);
+  return {};
+}
+
+}  // namespace
+
 int place_graph(const PlaceOptions& options) {
   listen_to_interrupts();
   if (!options.network.empty()) return split_network(options, interruption());
@@ -25,6 +48,13 @@ int place_graph(const PlaceOptions& options) {
                   (strategies ? " is a problem of strategies: it needs"
                               : " is no problem of strategies, as is needed for") +
                   " --objective strategy");
+  }
+  if (strategies && !options.svg.empty()) {
+    return refuse("--svg draws placements, and strategies are none");
+  }
+  if (strategies && !options.bound_time.empty()) {
+    return refuse(
+        "--bound-time is for placements; for strategies --method bound spends its time so");
   }
   if (strategies) return place_strategies(options, text.value(), interruption());
   const base::Result<placement::Model> model = model_of(options, text.value());
@@ -42,6 +72,11 @@ int place_graph(const PlaceOptions& options) {
     std::cout << answer_json(answer.value(), model.value(), cluster.value(), options.objective);
   } else {
     std::cout << answer_table(answer.value(), model.value(), cluster.value(), options.objective);
+  }
+  if (!options.svg.empty()) {
+    const base::Status drawn =
+        draw(options, model.value(), cluster.value(), request.value(), answer.value());
+    if (!drawn.ok()) return refuse(drawn.message());
   }
   return answer.value().feasible ? 0 : kNotFeasible;
 }

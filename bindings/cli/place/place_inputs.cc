@@ -152,9 +152,14 @@ base::Result<placement::Request> request_of(const PlaceOptions& options, const M
   request.imbalance = options.imbalance;
   request.refine_as_printed = options.rules == "printed";
   request.limits = search_limits(options, interrupted);
+  if (!options.bound_time.empty()) request.bound_seconds = parse_duration(options.bound_time);
   if (options.progress) {
     request.progress = [](const placement::Progress& at) {
-      std::fprintf(stderr, "optile: %8.2f s  %12.6g ms\n", at.seconds, at.cost);
+      if (at.lower_bound > 0) {
+        std::fprintf(stderr, "optile: %8.2f s  bound %12.6g ms\n", at.seconds, at.lower_bound);
+      } else {
+        std::fprintf(stderr, "optile: %8.2f s  %12.6g ms\n", at.seconds, at.cost);
+      }
     };
   }
   request.fine_tune = options.fine_tune;

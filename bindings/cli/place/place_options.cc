@@ -93,6 +93,10 @@ void add_search_options(CLI::App* app, PlaceOptions& options,
                   "Candidates that may be looked at; the answer then depends on the seed alone")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->type_name("N");
+  app->add_option("--bound-time", options.bound_time,
+                  "Afterwards, such as 60s, to prove a higher lower bound; Ctrl-C ends that too")
+      ->check(duration_problem)
+      ->type_name("TIME");
   app->add_option("--seed", options.seed, "Of all random choices")->capture_default_str();
   app->add_option("--imbalance", options.imbalance,
                   "By how much devices may miss their shares (refine, metis, scotch)")
@@ -154,6 +158,9 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   add_network_options(place, graph, options);
   add_policy_options(place, graph, options);
   add_search_options(place, options, {"load", "latency", "step", "strategy"});
+  place->get_option("--bound-time")
+      ->excludes(place->get_option("--network"))
+      ->excludes(place->get_option("--train"));
   place->add_option("--method", options.method, "Which method searches; an unknown one lists all")
       ->capture_default_str();
   place->add_option("--expert", options.expert, "A published split, for --method expert")
@@ -174,6 +181,12 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
       ->type_name("N|P%")
       ->capture_default_str()
       ->needs(from);
+  place
+      ->add_option("--svg", options.svg,
+                   "Draw it: the graph coloured by device, load and memory, and a step along time")
+      ->type_name("FILE")
+      ->excludes(place->get_option("--network"))
+      ->excludes(place->get_option("--train"));
   place->add_flag("--json", options.json, "Print the whole answer as JSON");
   place->add_flag("--progress", options.progress, "Tell of each better answer on stderr");
   place->callback([&options] {

@@ -28,6 +28,7 @@ struct PlaceOptions {
   std::string method = "auto";
   std::string time_limit;  // such as 5s; empty = 5 s where no evaluations are given
   std::uint64_t evaluations = 0;
+  std::string bound_time;  // for the bound, after the method
   std::uint64_t seed = 1;
   double imbalance = 0.1;
   std::string rules = "safe";  // of refine
@@ -38,6 +39,7 @@ struct PlaceOptions {
   bool fine_tune = false;      // whether it learns on
   std::string train;           // folder of graphs to learn from, in place of a graph
   std::string save;            // file for what was learned
+  std::string svg;             // file for a picture
   bool json = false;
   bool progress = false;
 };

@@ -62,6 +62,7 @@ std::string answer_json(const Answer& answer, const placement::Model& model,
                         const placement::Cluster& cluster, const std::string& objective) {
   Json json = answer_fields(answer, objective);
   if (answer.moved >= 0) json["moved"] = answer.moved;
+  if (answer.bound_seconds > 0) json["bound_seconds"] = answer.bound_seconds;
   for (const placement::Node& node : model.graph.nodes()) json["nodes"].push_back(node.name);
   json["assignment"] = answer.assignment;
   for (const double load : answer.load) json["load"].push_back(number(load));
@@ -78,6 +79,8 @@ std::string answer_table(const Answer& answer, const placement::Model& model,
       "  cost           " + format("%12.6g ms", answer.cost) + "  (" + rule_of(objective) + ")\n";
   out += "  lower bound    " + format("%12.6g ms", answer.lower_bound);
   if (std::isfinite(answer.gap())) out += "  gap " + format("%.2f %%", answer.gap() * 100);
+  if (answer.bound_seconds > 0)
+    out += "  after " + format("%.2f s", answer.bound_seconds) + " more";
   out += "\n  by " + answer.method + ", seed " + std::to_string(answer.seed) + ", " +
          std::to_string(answer.evaluations) + " evaluations in " +
          format("%.2f s", answer.seconds) + "\n";

@@ -1,0 +1,362 @@
+#include "placement/load/covering_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "placement/load/fitting_sets.h"
+#include "placement/methods/cbc_program.h"
+
+namespace optile::placement {
+namespace {
+
+constexpr std::size_t kMostStates = 4096;  // at a time
+constexpr double kMostUnits = 1e6;         // times devices
+constexpr double kWork = 5e5;              // states of all steps and kinds, at most about
+constexpr double kMostCells = 1.5e8;       // of all states of a kind of devices, two bytes each
+constexpr int kFewestCells = 256;
+constexpr int kMostGrid = 1 << 16;
+constexpr std::size_t kMostGroups = 500;  // of units whose prices have one factor
+constexpr double kProof = 1e-7;           // by how much less is covered than has to be
+constexpr double kNear = 2;               // cells of what can be proven with them: near enough
+constexpr double kSafe = 1 - 1e-9;        // for sums that are rounded
+constexpr std::size_t kMostSets = 4000;
+constexpr double kInward = 0.6;  // how far towards the centre prices are asked for
+
+std::size_t index(std::int32_t id) {
+  return static_cast<std::size_t>(id);
+}
+
+// Devices that differ in nothing; CPUs pay for no transfers.
+struct Kind {
+  int count = 0;
+  bool pays = true;
+  std::vector<double> time;  // of each unit
+};
+
+std::vector<Kind> kinds_of(const LoadProblem& problem) {
+  std::vector<Kind> kinds;
+  std::vector<DeviceId> first;
+  for (DeviceId d = 0; d < problem.cluster.size(); ++d) {
+    const Device& device = problem.cluster.device(d);
+    const auto same = [&](DeviceId other) {
+      const Device& one = problem.cluster.device(other);
+      return one.kind == device.kind && one.speed == device.speed;
+    };
+    const auto known = std::find_if(first.begin(), first.end(), same);
+    if (known != first.end()) {
+      ++kinds[static_cast<std::size_t>(known - first.begin())].count;
+      continue;
+    }
+    first.push_back(d);
+    Kind kind{1, device.kind != DeviceKind::kCpu, {}};
+    for (UnitId unit = 0; unit < problem.units.size(); ++unit) {
+      kind.time.push_back(problem.units.time_ms(unit, d));
+    }
+    kinds.push_back(std::move(kind));
+  }
+  return kinds;
+}
+
+// What fills a load without regard to transfers, the dearest for its time first, the last in part.
+class Filling {
+ public:
+  void price(const std::vector<double>& time, const std::vector<double>& price) {
+    units_.clear();
+    for (std::size_t unit = 0; unit < time.size(); ++unit) {
+      if (std::isfinite(time[unit]) && price[unit] > 0) {
+        units_.push_back({static_cast<UnitId>(unit), time[unit], price[unit]});
+      }
+    }
+    std::sort(units_.begin(), units_.end(),
+              [](const Unit& a, const Unit& b) { return a.price * b.time > b.price * a.time; });
+  }
+  // Calls `take(unit, part)`.
+  template <typename Take>
+  void fill(double load, Take take) const {
+    for (const Unit& unit : units_) {
+      const double part = unit.time > load ? load / unit.time : 1;
+      take(unit.unit, part);
+      load -= unit.time * part;
+      if (!(load > 0) && part < 1) return;
+    }
+  }
+  double best(double load) const {
+    double sum = 0;
+    for (const Unit& unit : units_) {
+      const double part = unit.time > load ? load / unit.time : 1;
+      sum += unit.price * part;
+      load -= unit.time * part;
+      if (part < 1) break;
+    }
+    return sum;
+  }
+
+ private:
+  struct Unit {
+    UnitId unit = 0;
+    double time = 0;
+    double price = 0;
+  };
+  std::vector<Unit> units_;
+};
+
+// How much of each group a set has, in the groups' own prices; a row of the program.
+struct Cover {
+  std::size_t kind = 0;
+  double load = 0;
+  std::vector<std::pair<int, double>> groups;
+};
+
+class Solver {
+ public:
+  Solver(const LoadProblem& problem, double known, double cost,
+         const std::function<void(double)>& improved, Budget& budget)
+      : units_(problem.units),
+        kinds_(kinds_of(problem)),
+        plan_(problem.units, states_for(problem.units, kinds_.size())),
+        improved_(improved),
+        budget_(budget),
+        low_(known),
+        cost_(cost),
+        target_(cost) {
+    set_groups();
+    for (const Kind& kind : kinds_) {
+      if (kind.pays) sets_.emplace_back(plan_);
+    }
+    fillings_.resize(kinds_.size());
+    const double states = std::max<double>(1, static_cast<double>(plan_.states()));
+    const double cells =
+        kMostCells / states / std::max<double>(1, static_cast<double>(sets_.size()));
+    most_grid_ = static_cast<int>(std::clamp<double>(cells, kFewestCells, kMostGrid));
+  }
+
+  CoveringBound run() {
+    bool complete = false;
+    for (grid_ = std::min(kFewestCells * 2, most_grid_); !budget_.spent_now();) {
+      climb();
+      complete = done() || (grid_ >= most_grid_ && !budget_.spent_now());
+      if (complete) break;
+      grid_ = std::min(grid_ * 2, most_grid_);
+    }
+    return {low_, complete};
+  }
+
+ private:
+  static std::size_t states_for(const Units& units, std::size_t kinds) {
+    const double each =
+        kWork / (std::max(1.0, static_cast<double>(units.size())) * static_cast<double>(kinds));
+    return static_cast<std::size_t>(std::clamp(each, 1.0, static_cast<double>(kMostStates)));
+  }
+  double near() const { return kNear / grid_; }
+  bool done() const { return low_ >= cost_ * kSafe; }
+
+  // A group is one unit, or where there are many, neighbours in the order of the plan. Within one
+  // the prices are in proportion to the least times, and a little everywhere.
+  void set_groups() {
+    base_.assign(index(units_.size()), 0);
+    double sum = 0;
+    for (std::size_t unit = 0; unit < base_.size(); ++unit) {
+      double least = std::numeric_limits<double>::infinity();
+      for (const Kind& kind : kinds_) least = std::min(least, kind.time[unit]);
+      base_[unit] = std::isfinite(least) ? least : 0;
+      sum += base_[unit];
+    }
+    const double little = sum > 0 ? 1e-3 * sum / static_cast<double>(base_.size()) : 1;
+    const double whole = sum + little * static_cast<double>(base_.size());
+    for (double& price : base_) price = (price + little) / whole;
+    group_.assign(base_.size(), 0);
+    const std::size_t groups = std::min(base_.size(), kMostGroups);
+    const auto& steps = plan_.steps();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      group_[index(steps[i].unit)] = static_cast<int>(i * groups / steps.size());
+    }
+    whole_.assign(groups, 0);
+    for (std::size_t unit = 0; unit < base_.size(); ++unit) {
+      whole_[index(group_[unit])] += base_[unit];
+    }
+    centre_.assign(groups, 1);
+  }
+
+  // Looks for the largest load that can be proven, with the cells as they are.
+  void climb() {
+    covers_.clear();
+    double high = cost_;
+    target_ = low_ + (high - low_) / 4;
+    double at_centre = look(centre_, target_);
+    while (!budget_.spent_now() && !done()) {
+      if (low_ >= target_) {
+        target_ = low_ + std::max((high - low_) / 4, near() * high);
+        if (target_ >= high) return;
+        at_centre = look(centre_, target_);
+        continue;
+      }
+      const std::vector<double> outer = master();
+      if (outer.empty()) {  // no prices prove this load
+        high = target_;
+        if (high - low_ <= 2 * near() * high) return;
+        target_ = low_ + (high - low_) / 2;
+        at_centre = look(centre_, target_);
+        continue;
+      }
+      std::vector<double> inner(outer.size());
+      for (std::size_t g = 0; g < outer.size(); ++g) {
+        inner[g] = kInward * centre_[g] + (1 - kInward) * outer[g];
+      }
+      const double covered = look(inner, target_);
+      if (covered < at_centre) {
+        at_centre = covered;
+        centre_ = std::move(inner);
+      } else if (look(outer, target_) < at_centre) {
+        centre_ = outer;
+        at_centre = covered_;
+      }
+      thin();
+    }
+  }
+
+  // Prices by the groups' factors, which make 1 in sum; what they prove is kept. Returns how much
+  // of it the devices can cover within `load`: below 1 it is proven.
+  double look(const std::vector<double>& factors, double load) {
+    prices_.resize(base_.size());
+    for (std::size_t unit = 0; unit < base_.size(); ++unit) {
+      prices_[unit] = base_[unit] * factors[index(group_[unit])];
+    }
+    std::size_t paying = 0;
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      if (kinds_[k].pays) {
+        sets_[paying++].price(kinds_[k].time, prices_, cost_, grid_);
+      } else {
+        fillings_[k].price(kinds_[k].time, prices_);
+      }
+    }
+    raise();
+    add_covers(load);
+    covered_ = covered(load);
+    return covered_;
+  }
+
+  double covered(double load) const {
+    double sum = 0;
+    std::size_t paying = 0;
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const double one = kinds_[k].pays ? sets_[paying++].best(load) : fillings_[k].best(load);
+      sum += kinds_[k].count * one;
+    }
+    return sum;
+  }
+
+  // The largest load at which these prices are not covered.
+  void raise() {
+    const double whole = std::accumulate(prices_.begin(), prices_.end(), 0.0) * (1 - kProof);
+    double good = low_;
+    if (covered(good) >= whole) return;
+    double bad = cost_;
+    while (bad - good > 1e-7 * cost_) {
+      const double middle = (good + bad) / 2;
+      (covered(middle) < whole ? good : bad) = middle;
+    }
+    if (good <= low_) return;
+    low_ = std::min(good * kSafe, cost_);
+    if (improved_) improved_(low_);
+  }
+
+  void add_covers(double load) {
+    std::size_t paying = 0;
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      std::vector<double> parts(whole_.size(), 0);
+      Cover cover{k, load, {}};
+      const auto take = [&](UnitId unit, double part) {
+        parts[index(group_[index(unit)])] += part * base_[index(unit)];
+      };
+      if (kinds_[k].pays) {
+        const FittingSets::Set set = sets_[paying++].set(load);
+        cover.load = set.load;
+        for (const UnitId unit : set.units) take(unit, 1);
+      } else {
+        fillings_[k].fill(load, take);
+      }
+      for (std::size_t g = 0; g < parts.size(); ++g) {
+        if (parts[g] > 0) cover.groups.emplace_back(static_cast<int>(g), parts[g]);
+      }
+      covers_.push_back(std::move(cover));
+    }
+  }
+
+  // Factors under which the sets known so far cover least; empty where that is all.
+  std::vector<double> master() {
+    Program program;
+    for (std::size_t g = 0; g < whole_.size(); ++g) program.add({});
+    std::vector<int> dearest;
+    for (const Kind& kind : kinds_) {
+      Program::Column column;
+      column.cost = kind.count;
+      dearest.push_back(program.add(column));
+    }
+    Program::Row all;
+    all.lower = all.upper = 1;
+    for (std::size_t g = 0; g < whole_.size(); ++g) {
+      all.entries.emplace_back(static_cast<int>(g), whole_[g]);
+    }
+    program.rows.push_back(std::move(all));
+    for (const Cover& cover : covers_) {
+      if (cover.load > target_ * (1 + kProof)) continue;
+      Program::Row row;
+      row.lower = 0;
+      for (const auto& [group, part] : cover.groups) row.entries.emplace_back(group, -part);
+      row.entries.emplace_back(dearest[cover.kind], 1);
+      program.rows.push_back(std::move(row));
+    }
+    const ProgramAnswer answer = solve_program(program, Program::kFree, budget_);
+    if (answer.solution.empty()) return {};
+    double least = 0;
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      least += kinds_[k].count * answer.solution[index(dearest[k])];
+    }
+    if (least >= 1 - 10 * kProof) return {};
+    std::vector<double> factors(
+        answer.solution.begin(),
+        answer.solution.begin() + static_cast<std::ptrdiff_t>(whole_.size()));
+    for (double& factor : factors) factor = std::max(0.0, factor);
+    return factors;
+  }
+
+  // The oldest sets are those of prices that were given up long ago.
+  void thin() {
+    if (covers_.size() <= kMostSets) return;
+    covers_.erase(covers_.begin(), covers_.begin() + static_cast<std::ptrdiff_t>(kMostSets / 4));
+  }
+
+  const Units& units_;
+  std::vector<Kind> kinds_;
+  FittingPlan plan_;
+  const std::function<void(double)>& improved_;
+  Budget& budget_;
+  double low_;
+  double cost_;
+  double target_;
+  int grid_ = 0;  // cells
+  int most_grid_ = 0;
+  std::vector<FittingSets> sets_;  // of kinds that pay
+  std::vector<Filling> fillings_;  // of the others, by kind
+  std::vector<double> base_;       // prices of units before factors
+  std::vector<int> group_;         // of each unit
+  std::vector<double> whole_;      // price of each group
+  std::vector<double> centre_;     // factors
+  std::vector<double> prices_;
+  double covered_ = 0;
+  std::vector<Cover> covers_;
+};
+
+}  // namespace
+
+CoveringBound covering_bound(const LoadProblem& problem, double known, double cost,
+                             const std::function<void(double)>& improved, Budget& budget) {
+  if (!(known < cost)) return {known, true};
+  const double size = static_cast<double>(problem.units.size()) * problem.cluster.size();
+  if (size > kMostUnits) return {known, true};
+  return Solver(problem, known, cost, improved, budget).run();
+}
+
+}  // namespace optile::placement

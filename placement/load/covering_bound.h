@@ -1,0 +1,28 @@
+// A bound for E1 that knows of transfers and of what fits, improved for as long as there is time.
+//
+// For prices of units no placement of load T exists where even the dearest sets that fit T, one for
+// each device, have lower prices in sum than all units: the devices must cover the units. Which
+// prices prove most is the dual of the program that chooses sets for devices (column generation, or
+// Lagrangian relaxation of the covering); it is solved by cutting planes, a set being a row, from
+// the centre of what proved most so far (in-out separation).
+#pragma once
+
+#include <functional>
+
+#include "placement/budget.h"
+#include "placement/load/load_state.h"
+
+namespace optile::placement {
+
+struct CoveringBound {
+  double bound = 0;       // proven; at least `known`
+  bool complete = false;  // more time would not help
+};
+
+// `known` is a bound, `cost` that of a feasible placement, both above 0 and finite. `improved` is
+// told of each better bound, from this thread; it may be empty. Uses one thread, and up to about
+// 500 MB. Memory caps are left out. Of more than a million units times devices it gives `known`.
+CoveringBound covering_bound(const LoadProblem& problem, double known, double cost,
+                             const std::function<void(double)>& improved, Budget& budget);
+
+}  // namespace optile::placement

@@ -1,0 +1,108 @@
+#include "placement/timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "placement/latency/latency.h"
+#include "placement/step/step.h"
+
+namespace optile::placement {
+namespace {
+
+std::size_t index(std::int32_t id) {
+  return static_cast<std::size_t>(id);
+}
+
+// The other devices that read the node's tensor, in increasing order.
+std::vector<DeviceId> targets(const Graph& graph, const std::vector<DeviceId>& assignment,
+                              NodeId id) {
+  std::vector<DeviceId> devices;
+  for (const NodeId reader : graph.readers(id)) {
+    const DeviceId there = assignment[index(reader)];
+    if (there != assignment[index(id)]) devices.push_back(there);
+  }
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  return devices;
+}
+
+std::vector<Span> of_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                          const std::vector<DeviceId>& assignment) {
+  StepSimulator simulator(graph, cluster, setting);
+  if (!std::isfinite(simulator.run(assignment))) return {};
+  std::vector<Span> spans;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const DeviceId home = assignment[index(id)];
+    const double start = simulator.starts()[index(id)];
+    const double time = cluster.time_ms(graph.node(id), home) + setting.op_ms;
+    spans.push_back({Span::What::kCompute, home, id, -1, start, start + time});
+  }
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span& a, const Span& b) { return a.start_ms < b.start_ms; });
+  // A device's nodes end in the order in which they begin, and its bus takes their tensors so.
+  std::vector<double> bus(index(cluster.size()), 0);
+  const std::size_t nodes = spans.size();
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const Span node = spans[i];
+    const double takes = cluster.output_ms(graph.node(node.node));
+    for (const DeviceId there : targets(graph, assignment, node.node)) {
+      double& free = bus[index(node.device)];
+      const double begin =
+          setting.links == StepLinks::kBus ? std::max(free, node.end_ms) : node.end_ms;
+      free = begin + takes;
+      spans.push_back({Span::What::kSend, node.device, node.node, there, begin, begin + takes});
+    }
+  }
+  return spans;
+}
+
+std::vector<Span> of_sample(const Graph& graph, const Cluster& cluster,
+                            const std::vector<DeviceId>& assignment) {
+  const LatencyFigures figures = evaluate_latency(graph, cluster, assignment);
+  if (!std::isfinite(figures.cost)) return {};
+  const auto is_cpu = [&](DeviceId d) { return cluster.device(d).kind == DeviceKind::kCpu; };
+  std::vector<Span> spans;
+  std::vector<double> now(index(cluster.size()), std::numeric_limits<double>::quiet_NaN());
+  const auto go_on = [&](Span::What what, DeviceId device, NodeId id, double takes) {
+    double& at = now[index(device)];
+    spans.push_back({what, device, id, -1, at, at + takes});
+    at += takes;
+  };
+  // A part takes its inputs one after the other, then its nodes, then what others read.
+  for (const NodeId id : graph.order()) {
+    const DeviceId home = assignment[index(id)];
+    if (!is_cpu(home) && std::isnan(now[index(home)])) now[index(home)] = figures.start[index(id)];
+  }
+  for (const NodeId id : graph.order()) {
+    for (const DeviceId there : targets(graph, assignment, id)) {
+      if (is_cpu(there)) continue;
+      go_on(Span::What::kReceive, there, id, cluster.output_ms(graph.node(id)));
+    }
+  }
+  for (const NodeId id : graph.order()) {
+    const DeviceId home = assignment[index(id)];
+    const double takes = cluster.time_ms(graph.node(id), home);
+    if (is_cpu(home)) now[index(home)] = figures.start[index(id)];
+    go_on(Span::What::kCompute, home, id, takes);
+  }
+  for (const NodeId id : graph.order()) {
+    const DeviceId home = assignment[index(id)];
+    if (is_cpu(home) || targets(graph, assignment, id).empty()) continue;
+    go_on(Span::What::kSend, home, id, cluster.output_ms(graph.node(id)));
+  }
+  return spans;
+}
+
+}  // namespace
+
+std::vector<Span> timeline(const Graph& graph, const Cluster& cluster, const Request& request,
+                           const std::vector<DeviceId>& assignment) {
+  if (request.objective == Objective::kStep) {
+    return of_step(graph, cluster, {request.links, request.op_ms}, assignment);
+  }
+  if (request.objective == Objective::kLatency) return of_sample(graph, cluster, assignment);
+  return {};
+}
+
+}  // namespace optile::placement

@@ -1,0 +1,268 @@
+// Bounds that take time: below every placement, above the free bounds, and what they are made of
+// against brute force.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "placement/latency/latency.h"
+#include "placement/latency/latency_program.h"
+#include "placement/load/covering_bound.h"
+#include "placement/load/fitting_sets.h"
+#include "placement/load/load_bound.h"
+#include "placement/place.h"
+#include "tests/placement/made_graphs.h"
+
+namespace optile::placement {
+namespace {
+
+// What a set of units loads an accelerator with, by the definition.
+double load_of(const Units& units, const std::vector<double>& time, unsigned set) {
+  const auto has = [&](UnitId unit) { return (set >> unit & 1U) != 0; };
+  double load = 0;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    if (has(unit)) load += time[static_cast<std::size_t>(unit)];
+  }
+  for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
+    const Net& one = units.nets()[static_cast<std::size_t>(net)];
+    const auto readers = units.readers(net);
+    const bool divided = std::any_of(readers.begin(), readers.end(), [&](UnitId reader) {
+      return has(reader) != has(one.producer);
+    });
+    if (divided) load += one.ms;
+  }
+  return load;
+}
+
+struct Priced {
+  std::vector<double> time, price;
+};
+
+Priced random_prices(const Units& units, std::uint64_t seed) {
+  Random random(seed);
+  Priced priced;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    priced.time.push_back(units.time_ms(unit, 0));
+    priced.price.push_back(random.below(3) == 0 ? 0 : random.unit());
+  }
+  return priced;
+}
+
+double price_of(const Priced& priced, unsigned set) {
+  double sum = 0;
+  for (std::size_t unit = 0; unit < priced.price.size(); ++unit) {
+    if ((set >> unit & 1U) != 0) sum += priced.price[unit];
+  }
+  return sum;
+}
+
+double dearest(const Units& units, const Priced& priced, double load) {
+  double best = 0;
+  for (unsigned set = 0; set < 1U << units.size(); ++set) {
+    if (load_of(units, priced.time, set) <= load) best = std::max(best, price_of(priced, set));
+  }
+  return best;
+}
+
+TEST(FittingSets, AreNeverWorthLessThanTheDearestAndHardlyMore) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Graph graph = random_graph({10, 0.25, 1}, seed);
+    const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+    const Units units = Units::of(graph, cluster);
+    const Priced priced = random_prices(units, seed);
+    const FittingPlan plan(units, 4096);
+    EXPECT_EQ(plan.left_out(), 0);
+    FittingSets sets(plan);
+    constexpr double kMost = 120;
+    constexpr int kCells = 4000;
+    sets.price(priced.time, priced.price, kMost, kCells);
+    for (double load = 3; load < kMost; load += 9.7) {
+      EXPECT_GE(sets.best(load), dearest(units, priced, load) - 1e-12) << seed << " " << load;
+      // Each of the ten units may lose a cell to rounding.
+      const double later = load + 10 * kMost / kCells;
+      EXPECT_LE(sets.best(load), dearest(units, priced, later) + 1e-12) << seed << " " << load;
+    }
+  }
+}
+
+TEST(FittingSets, ComeWithTheUnitsThatTheyAreWorth) {
+  const Graph graph = random_graph({10, 0.25, 0}, 77);
+  const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+  const Units units = Units::of(graph, cluster);
+  const Priced priced = random_prices(units, 77);
+  const FittingPlan plan(units, 4096);
+  FittingSets sets(plan);
+  sets.price(priced.time, priced.price, 120, 4000);
+  for (double load = 10; load < 120; load += 11) {
+    const FittingSets::Set found = sets.set(load);
+    unsigned set = 0;
+    for (const UnitId unit : found.units) set |= 1U << unit;
+    EXPECT_NEAR(price_of(priced, set), sets.best(load), 1e-12);
+    EXPECT_LE(found.load, load * (1 + 1e-6));
+    EXPECT_LE(found.load, load_of(units, priced.time, set) + 1e-6);
+    EXPECT_GE(found.load, load_of(units, priced.time, set) - 10 * 120.0 / 4000);
+  }
+}
+
+// With few states nets are left out, and the answer can only be more.
+TEST(FittingSets, StayAboveWithFewStatesAndCells) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Graph graph = random_graph({10, 0.5, 0}, seed);
+    const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+    const Units units = Units::of(graph, cluster);
+    const Priced priced = random_prices(units, seed);
+    const FittingPlan plan(units, 3);
+    EXPECT_GT(plan.left_out(), 0);
+    FittingSets sets(plan);
+    sets.price(priced.time, priced.price, 150, 17);
+    for (double load = 3; load < 150; load += 9.7) {
+      EXPECT_GE(sets.best(load), dearest(units, priced, load) - 1e-12) << seed << " " << load;
+    }
+  }
+}
+
+double least_load(const Graph& graph, const Cluster& cluster) {
+  const Units units = Units::of(graph, cluster);
+  std::vector<DeviceId> devices(static_cast<std::size_t>(units.size()), 0);
+  double best = std::numeric_limits<double>::infinity();
+  for (;;) {
+    best = std::min(best, evaluate_load(graph, cluster, units.to_nodes(devices)).cost);
+    std::size_t at = 0;
+    while (at < devices.size() && ++devices[at] == cluster.size()) devices[at++] = 0;
+    if (at == devices.size()) return best;
+  }
+}
+
+Budget of_milliseconds(double ms) {
+  Limits limits;
+  limits.seconds = ms / 1e3;
+  return Budget(limits);
+}
+
+TEST(CoveringBound, LiesBetweenTheFreeBoundAndTheOptimum) {
+  double better = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Graph graph = random_graph({8, 0.3, 1}, seed);
+    Cluster cluster = Cluster::uniform(2, 1, 1e9);
+    if (seed % 2 == 0) cluster.devices[1].speed = 2;
+    const Units units = Units::of(graph, cluster);
+    const LoadProblem problem{units, cluster};
+    const double free = work_bound(problem);
+    const double least = least_load(graph, cluster);
+    double told = free;
+    Budget budget = of_milliseconds(100);
+    const CoveringBound found = covering_bound(
+        problem, free, least * 1.2,
+        [&](double bound) {
+          EXPECT_GT(bound, told);
+          told = bound;
+        },
+        budget);
+    EXPECT_DOUBLE_EQ(found.bound, std::max(free, told));
+    EXPECT_LE(found.bound, least) << seed;
+    better = std::max(better, found.bound / free);
+  }
+  EXPECT_GT(better, 1.05);
+}
+
+// Two units that cannot be apart: whatever the prices, one device has both.
+TEST(CoveringBound, KnowsThatTransfersKeepUnitsTogether) {
+  std::vector<Node> nodes(3);
+  for (Node& node : nodes) {
+    node.accelerator_ms = 10;
+    node.output_ms = 100;
+  }
+  nodes[2].output_ms = 0;
+  const Graph graph = make_graph(nodes, {{0, 1, false}});
+  const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+  const Units units = Units::of(graph, cluster);
+  const LoadProblem problem{units, cluster};
+  EXPECT_NEAR(work_bound(problem), 15, 1e-9);
+  Budget budget = of_milliseconds(500);
+  const CoveringBound found = covering_bound(problem, 15, 20, {}, budget);
+  EXPECT_GT(found.bound, 19.9);
+  EXPECT_LE(found.bound, 20);
+}
+
+TEST(CoveringBound, EndsAtOnceWhenCancelled) {
+  const Graph graph = random_graph({30, 0.2, 0}, 5);
+  const Cluster cluster = Cluster::uniform(3, 0, 1e9);
+  const Units units = Units::of(graph, cluster);
+  const std::atomic<bool> cancelled = true;
+  Limits limits;
+  limits.cancelled = &cancelled;
+  Budget budget(limits);
+  const CoveringBound found = covering_bound({units, cluster}, 1, 1000, {}, budget);
+  EXPECT_FALSE(found.complete);
+  EXPECT_GE(found.bound, 1);
+}
+
+TEST(LatencyBound, KnowsWhatDoesNotFitTheAccelerators) {
+  // A chain of which half fits: five nodes on CPUs at 10 each, five on accelerators.
+  std::vector<Node> nodes(10);
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].accelerator_ms = 1;
+    nodes[i].cpu_ms = 10;
+    nodes[i].memory_bytes = 1;
+    if (i > 0) edges.push_back({static_cast<NodeId>(i) - 1, static_cast<NodeId>(i), false});
+  }
+  const Graph graph = make_graph(nodes, edges);
+  const Cluster cluster = Cluster::uniform(1, 1, 5);
+  EXPECT_DOUBLE_EQ(latency_bound(graph, cluster), 10);
+  Budget budget;
+  const double bound = latency_program_bound(graph, cluster, 10, 100, budget);
+  EXPECT_NEAR(bound, 55, 1e-2);
+  EXPECT_LE(bound, 55);
+}
+
+TEST(LatencyBound, IsBelowEveryPlacement) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const Graph graph = random_graph({7, 0.3, 1}, seed);
+    const Cluster cluster = Cluster::uniform(2, 1, 12);
+    const Units units = Units::of(graph, cluster);
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<DeviceId> devices(static_cast<std::size_t>(units.size()), 0);
+    for (bool more = true; more;) {
+      const LatencyFigures figures = evaluate_latency(graph, cluster, units.to_nodes(devices));
+      if (figures.feasible) least = std::min(least, figures.cost);
+      std::size_t at = 0;
+      while (at < devices.size() && ++devices[at] == cluster.size()) devices[at++] = 0;
+      more = at < devices.size();
+    }
+    Budget budget;
+    const double free = latency_bound(graph, cluster);
+    const double bound = latency_program_bound(graph, cluster, free,
+                                               std::numeric_limits<double>::infinity(), budget);
+    EXPECT_GE(bound, free);
+    EXPECT_LE(bound, least) << seed;
+  }
+}
+
+TEST(BoundTime, RaisesTheBoundOfAnAnswer) {
+  const Graph graph = random_graph({24, 0.12, 0}, 3);
+  const Cluster cluster = Cluster::uniform(3, 0, 1e9);
+  for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
+    Request request;
+    request.objective = objective;
+    request.method = "block";
+    const auto plain = place(graph, cluster, request);
+    ASSERT_TRUE(plain.ok());
+    request.bound_seconds = 0.2;
+    const auto bound = place(graph, cluster, request);
+    ASSERT_TRUE(bound.ok());
+    EXPECT_EQ(bound.value().assignment, plain.value().assignment);
+    EXPECT_GE(bound.value().lower_bound, plain.value().lower_bound);
+    EXPECT_LE(bound.value().lower_bound, bound.value().cost);
+    EXPECT_GT(bound.value().bound_seconds, 0);
+  }
+  Request request;
+  request.objective = Objective::kStep;
+  request.method = "block";
+  request.bound_seconds = 0.1;
+  EXPECT_FALSE(place(graph, Cluster::uniform(17, 0, 1e9), request).ok());
+}
+
+}  // namespace
+}  // namespace optile::placement

@@ -1,0 +1,112 @@
+#include "placement/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/placement/made_graphs.h"
+
+namespace optile::placement {
+namespace {
+
+constexpr double kExact = 1e-9;
+
+// Spans of one kind on one device, in the order of their starts.
+std::vector<Span> of(const std::vector<Span>& spans, Span::What what, DeviceId device) {
+  std::vector<Span> found;
+  for (const Span& span : spans) {
+    if (span.what == what && span.device == device) found.push_back(span);
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Span& a, const Span& b) { return a.end_ms < b.end_ms; });
+  return found;
+}
+
+void expect_one_at_a_time(const std::vector<Span>& spans) {
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    EXPECT_GE(spans[i].start_ms, spans[i - 1].end_ms - kExact);
+  }
+}
+
+double last_end(const std::vector<Span>& spans) {
+  double last = 0;
+  for (const Span& span : spans) last = std::max(last, span.end_ms);
+  return last;
+}
+
+TEST(Timeline, OfAStepIsWhatTheSimulatorDoes) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Graph graph = random_graph({25, 0.15, 2}, seed);
+    const Cluster cluster = Cluster::uniform(3, 0, 1e9);
+    for (const StepLinks links : {StepLinks::kBus, StepLinks::kEdge}) {
+      Request request;
+      request.objective = Objective::kStep;
+      request.links = links;
+      request.method = "random";
+      request.seed = seed;
+      request.op_ms = 0.5;
+      const auto answer = place(graph, cluster, request);
+      ASSERT_TRUE(answer.ok());
+      const std::vector<Span> spans = timeline(graph, cluster, request, answer.value().assignment);
+      std::vector<double> end(static_cast<std::size_t>(graph.size()), -1);
+      double last = 0;
+      for (const Span& span : spans) {
+        if (span.what != Span::What::kCompute) continue;
+        end[static_cast<std::size_t>(span.node)] = span.end_ms;
+        last = std::max(last, span.end_ms);
+      }
+      EXPECT_NEAR(last, answer.value().cost, kExact);
+      EXPECT_EQ(std::count(end.begin(), end.end(), -1), 0);
+      for (DeviceId d = 0; d < cluster.size(); ++d) {
+        expect_one_at_a_time(of(spans, Span::What::kCompute, d));
+        if (links == StepLinks::kBus) expect_one_at_a_time(of(spans, Span::What::kSend, d));
+      }
+      for (const Span& span : spans) {
+        if (span.what != Span::What::kSend) continue;
+        EXPECT_GE(span.start_ms, end[static_cast<std::size_t>(span.node)] - kExact);
+        EXPECT_NE(span.to, span.device);
+      }
+    }
+  }
+}
+
+TEST(Timeline, OfASampleFillsEachPart) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Graph graph = random_graph({20, 0.15, 0}, seed);
+    const Cluster cluster = Cluster::uniform(2, 1, 60);
+    Request request;
+    request.objective = Objective::kLatency;
+    request.method = "greedy";
+    const auto answer = place(graph, cluster, request);
+    ASSERT_TRUE(answer.ok());
+    const std::vector<Span> spans = timeline(graph, cluster, request, answer.value().assignment);
+    EXPECT_NEAR(last_end(spans), answer.value().cost, kExact);
+    for (DeviceId d = 0; d < 2; ++d) {
+      std::vector<Span> part;
+      for (const Span& span : spans) {
+        if (span.device == d) part.push_back(span);
+      }
+      double busy = 0;
+      for (const Span& span : part) busy += span.end_ms - span.start_ms;
+      EXPECT_NEAR(busy, answer.value().load[static_cast<std::size_t>(d)], kExact);
+      std::stable_sort(part.begin(), part.end(),
+                       [](const Span& a, const Span& b) { return a.start_ms < b.start_ms; });
+      if (part.empty()) continue;
+      EXPECT_NEAR(last_end(part) - part.front().start_ms, busy, kExact);
+    }
+  }
+}
+
+TEST(Timeline, IsEmptyWithoutTime) {
+  const Graph graph = random_graph({6, 0.3, 0}, 1);
+  const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+  EXPECT_TRUE(timeline(graph, cluster, {}, {0, 1, 0, 1, 0, 1}).empty());
+  std::vector<Node> nodes = graph.nodes();
+  nodes[2].runs_on_accelerator = false;
+  Request request;
+  request.objective = Objective::kStep;
+  EXPECT_TRUE(timeline(make_graph(nodes, {}), cluster, request, {0, 1, 0, 1, 0, 1}).empty());
+}
+
+}  // namespace
+}  // namespace optile::placement
