@@ -27,25 +27,30 @@ std::vector<DeviceId> targets(const Graph& graph, const std::vector<DeviceId>& a
   return devices;
 }
 
+// Where tensors flow along routes, only what devices compute: a tensor's flow has no end of its
+// own.
 std::vector<Span> of_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
                           const std::vector<DeviceId>& assignment) {
-  StepSimulator simulator(graph, cluster, setting);
-  if (!std::isfinite(simulator.run(assignment))) return {};
+  const StepFigures figures = evaluate_step(graph, cluster, setting, assignment);
+  if (!std::isfinite(figures.cost)) return {};
+  const double batches = setting.micro_batches;
   std::vector<Span> spans;
-  for (NodeId id = 0; id < graph.size(); ++id) {
+  for (std::size_t item = 0; item < figures.start.size(); ++item) {
+    const auto id = static_cast<NodeId>(item % index(graph.size()));
     const DeviceId home = assignment[index(id)];
-    const double start = simulator.starts()[index(id)];
-    const double time = cluster.time_ms(graph.node(id), home) + setting.op_ms;
+    const double time = cluster.time_ms(graph.node(id), home) / batches + setting.op_ms;
+    const double start = figures.start[item];
     spans.push_back({Span::What::kCompute, home, id, -1, start, start + time});
   }
   std::stable_sort(spans.begin(), spans.end(),
                    [](const Span& a, const Span& b) { return a.start_ms < b.start_ms; });
+  if (setting.links == StepLinks::kRouted) return spans;
   // A device's nodes end in the order in which they begin, and its bus takes their tensors so.
   std::vector<double> bus(index(cluster.size()), 0);
   const std::size_t nodes = spans.size();
   for (std::size_t i = 0; i < nodes; ++i) {
     const Span node = spans[i];
-    const double takes = cluster.output_ms(graph.node(node.node));
+    const double takes = cluster.output_ms(graph.node(node.node)) / batches;
     for (const DeviceId there : targets(graph, assignment, node.node)) {
       double& free = bus[index(node.device)];
       const double begin =
@@ -99,7 +104,8 @@ std::vector<Span> of_sample(const Graph& graph, const Cluster& cluster,
 std::vector<Span> timeline(const Graph& graph, const Cluster& cluster, const Request& request,
                            const std::vector<DeviceId>& assignment) {
   if (request.objective == Objective::kStep) {
-    return of_step(graph, cluster, {request.links, request.op_ms}, assignment);
+    return of_step(graph, cluster, {request.links, request.op_ms, request.micro_batches},
+                   assignment);
   }
   if (request.objective == Objective::kLatency) return of_sample(graph, cluster, assignment);
   return {};

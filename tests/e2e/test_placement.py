@@ -133,6 +133,22 @@ class PlacementCommands(EndToEndTest):
                             "1000")
         self.assertLess(found["cost"], 600)
 
+    def test_a_pipeline_over_links_fills_its_devices(self):
+        nodes = [{"name": f"n{i}", "accelerator_ms": 4, "output_bytes": 4e6} for i in range(8)]
+        links = [{"from": i, "to": 4, "bytes_per_second": 1e9} for i in range(4)]
+        graph = self.space.dir / "graph.json"
+        graph.write_text(json.dumps({
+            "nodes": nodes, "edges": [{"source": i, "target": i + 1} for i in range(7)],
+            "cluster": {"devices": [{"name": f"gpu{i}"} for i in range(4)], "routers": 1,
+                        "links": links}}), encoding="utf-8")
+        usual = ("place", "--graph", str(graph), "--objective", "step", "--links", "routed",
+                 "--evaluations", "20000")
+        self.assertAlmostEqual(32, self.answer(*usual)["cost"])  # in one piece: on one device
+        # In eight: 8 ms on each of four devices, and at most what it takes to fill four stages.
+        found = self.answer(*usual, "--micro-batches", "8")
+        self.assertLessEqual(found["cost"], 8 + 3 * (1 + 0.5) + 1e-6)
+        self.assertGreaterEqual(found["cost"], 8)
+
     def test_strategies_are_chosen(self):
         found = self.answer("place", "--graph", str(DATA / "iopddl_b.json.gz"), "--objective",
                             "strategy", "--time-limit", "30s")

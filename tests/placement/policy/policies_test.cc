@@ -5,6 +5,7 @@
 
 #include "placement/methods/partitioners.h"
 #include "placement/policy/policy.h"
+#include "placement/step/step_simulator.h"
 #include "tests/placement/policy/one_fast_device.h"
 #include "tests/sanitized.h"
 
