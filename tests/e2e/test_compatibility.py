@@ -57,7 +57,7 @@ class Outcome:
         if not self.report.get("steps"):
             return "no step repeats"
         if self.share("steered") == "-":
-            return "anonymous regions are observed only"
+            return "nothing in it takes a width: observed only"
         return ""
 
     def row(self):
