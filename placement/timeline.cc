@@ -50,7 +50,11 @@ std::vector<Span> of_step(const Graph& graph, const Cluster& cluster, const Step
   const std::size_t nodes = spans.size();
   for (std::size_t i = 0; i < nodes; ++i) {
     const Span node = spans[i];
-    const double takes = cluster.output_ms(graph.node(node.node)) / batches;
+    // A part of the bytes, but the whole latency.
+    Node part = graph.node(node.node);
+    part.output_bytes /= batches;
+    part.output_ms /= batches;
+    const double takes = cluster.output_ms(part);
     for (const DeviceId there : targets(graph, assignment, node.node)) {
       double& free = bus[index(node.device)];
       const double begin =

@@ -1,7 +1,8 @@
 // E2 against SimGrid, a simulator of others: devices are hosts, nodes executions, and tensors
 // communications over its own model of a network (CM02: latency, then max-min fair shares). Who
 // runs when is decided by actors here, by E2's rule. One engine serves a process, so all steps run
-// one after the other in it.
+// one after the other in it. GCC only: clang-tidy takes a forward declaration of SimGrid's, Status,
+// for one of ours in a wrong namespace.
 //
 // Where the models differ, and what is left out here: SimGrid's flows share a link by the inverse
 // of their latencies, ours alike, so routes have the same latency or none; its clock merges events

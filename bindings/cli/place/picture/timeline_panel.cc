@@ -77,7 +77,8 @@ class Timeline {
 
   void axis(double top, double end) {
     const double tick = tick_of(last_);
-    for (double at = 0; at <= last_ * (1 + 1e-9); at += tick) {
+    for (int i = 0; i * tick <= last_ * (1 + 1e-9); ++i) {
+      const double at = i * tick;
       svg_.line(x(at), top - 3, x(at), end, "stroke=\"#cccccc\" stroke-width=\"0.6\"");
       svg_.text(x(at), end + 12, shown_ms(at), {10, "middle", "#666666"});
     }
