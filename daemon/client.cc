@@ -68,7 +68,8 @@ Client::Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases,
       dependencies_(std::move(dependencies)),
       attached_at_(dependencies_.clocks->unix_seconds()),
       reader_(memory_.client()),
-      writer_(memory_.plan()) {}
+      writer_(memory_.plan()),
+      own_width_source_(hello_.own_width_source) {}
 
 std::optional<tuner::Session::Settled> Client::drain() {
   reader_.mark();
@@ -98,7 +99,9 @@ bool Client::start(const ClientHeader& header) {
   options.seed = id_;
   options.least_repeating = kLeastRepeating;
   const bool tunes = hello_.mode == OPTILE_MODE_TUNE || hello_.mode == OPTILE_MODE_FREEZE;
-  options.may_change_widths = tunes && !hello_.baseline && !dependencies_.left_alone;
+  own_width_source_ = header.own_width_source;
+  options.may_change_widths =
+      tunes && !hello_.baseline && !dependencies_.left_alone && !said_exactly();
   options.guard = hello_.mode == OPTILE_MODE_TUNE;
   if (options.may_change_widths && dependencies_.find_plan) {
     stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), bounded(header.own_width));
@@ -124,6 +127,9 @@ void Client::follow(const ClientHeader& header) {
     runtime_ = header.runtime;
     session_->set_runtime(runtime_);
   }
+  const bool free_so_far = !said_exactly();
+  own_width_source_ = header.own_width_source;
+  if (free_so_far && said_exactly()) session_->leave_to_user();
   if (header.own_width != own_width_ && header.own_width > 0) {
     own_width_ = header.own_width;
     session_->set_own_width(bounded(own_width_), bounded(own_width_) < own_width_);
@@ -205,7 +211,7 @@ void Client::undo(uint64_t key) {
 
 void Client::set_cases(CaseSet cases) {
   cases_ = std::move(cases);
-  narrowed_ = narrowed_ || own_width_cap() != 0;
+  narrowed_ = narrowed_ || has_fewer_cores();
   if (session_ == nullptr) return;
   std::optional<tuner::StoredPlan> stored;
   if (dependencies_.find_plan && own_width_ > 0) {
@@ -219,17 +225,25 @@ void Client::set_cases(CaseSet cases) {
   publish();
 }
 
+bool Client::said_exactly() const {
+  return hello_.respect == OPTILE_RESPECT_EXACT && is_users_word(own_width_source_);
+}
+
+// Than it came with.
+bool Client::has_fewer_cores() const {
+  return hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_;
+}
+
 // Budget or lease; what the program came with bounds it no further.
 int Client::own_width_cap() const {
-  const bool bound = hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_;
-  return bound ? cases_.cores : 0;
+  return has_fewer_cores() && !said_exactly() ? cases_.cores : 0;
 }
 
 // What the program's own threads may use together, as long as anything may be changed at all.
 int Client::shared_cores() const {
   const bool shared =
       hello_.mode == OPTILE_MODE_TUNE && !hello_.baseline && !dependencies_.left_alone && !undone_;
-  return shared ? cases_.cores : 0;
+  return shared && !said_exactly() ? cases_.cores : 0;
 }
 
 int Client::bounded(int own_width) const {
@@ -308,6 +322,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.trials = trials_in_force_;
   view.left_alone = dependencies_.left_alone;
   view.trials_withheld = trials_withheld_;
+  view.said_exactly = said_exactly();
   view.own_width_cap = own_width_cap();
   view.cores = cases_.cores;
   view.shared_cores = shared_cores();

@@ -46,6 +46,7 @@ struct ClientView {
   std::size_t entries_left_out = 0;
   bool left_alone = false;       // undone by hand in an earlier run
   bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
+  bool said_exactly = false;     // the user set the width and wants no other (--respect exact)
   int own_width_cap = 0;
   int cores = 1;
   int shared_cores = 0;                 // that its issuing threads share; 0 = each runs as if alone
@@ -86,9 +87,10 @@ class Client {
   uint64_t progress() const { return reader_.progress(); }  // ops begun so far
   uint32_t steps() const { return reader_.steps(); }        // begun so far, as the client tells
   tuner::Standing standing() const;
-  // Threads of its regions where those are all that it has: nothing here changes their number.
-  // 0 = none seen, or it has ops, which are steered one by one.
-  int fixed_team() const { return has_ops_ ? 0 : region_width_; }
+  // Threads of its regions where those are all that it has, or of its ops where the user wants
+  // exactly so many: nothing here changes their number. 0 = none seen, or it has ops, which are
+  // steered one by one.
+  int fixed_team() const { return said_exactly() ? own_width_ : (has_ops_ ? 0 : region_width_); }
   // How long its idle OpenMP threads may spin, in milliseconds; nullopt: as it has it.
   void set_wait_cap(std::optional<uint32_t> most_ms) {
     wait_cap_ms_ = most_ms;
@@ -124,6 +126,8 @@ class Client {
   void follow(const ClientHeader& header);
   void feed(const ClientHeader& header);
   void publish();
+  bool said_exactly() const;
+  bool has_fewer_cores() const;
   int own_width_cap() const;  // 0 = none
   int shared_cores() const;
   int bounded(int own_width) const;
@@ -153,6 +157,7 @@ class Client {
   bool busy_plan_ = true;  // the last plan wants events
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   int own_width_ = 0;
+  uint32_t own_width_source_;
   uint32_t fallbacks_ = 0;
   perfmodel::Counts counts_;
   bool dying_ = false;

@@ -67,7 +67,11 @@ Json curve_of_store(const std::vector<FoundProfile>& profiles) {
 std::string sentence(const ClientView& client, const tuner::OpView& op) {
   const tuner::SessionView& session = *client.session;
   const int width = op.width == 0 ? session.own_width : op.width;
-  std::string text = "width " + std::to_string(width) + ": " + tuner::reason_text(op.rule);
+  std::string text = "width " + std::to_string(width) + ": " + reason_of(client, op);
+  if (is_users_word(client.header.value_or(ClientHeader()).own_width_source) &&
+      !client.said_exactly) {
+    text += "; you said so: at most " + std::to_string(session.own_width);
+  }
   if (op.runner_up) text += "; runner-up is width " + std::to_string(op.runner_up->width);
   const ClientHeader header = client.header.value_or(ClientHeader());
   if (header.issuing_threads > 1 && client.shared_cores > 0) {
@@ -115,6 +119,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   json["user"] = {
       {"own_width", session.own_width},
       {"source", width_source_name(header.own_width_source)},
+      {"respect", respect_name(client.hello.respect)},
+      {"binds", is_users_word(header.own_width_source)},
       {"omp_num_threads",
        client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
   json["held"] = text_or_null(client.hello.unseen.empty()

@@ -45,6 +45,7 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   if (raw.strategy > OPTILE_STRATEGY_UNIFORM) return refuse("unknown strategy");
   if (raw.own_width_source > OPTILE_WIDTH_PROGRAM) return refuse("unknown width source");
   if (raw.priority > OPTILE_PRIORITY_BATCH) return refuse("unknown priority");
+  if (raw.respect > OPTILE_RESPECT_IGNORE) return refuse("unknown respect");
   if (raw.share_milli > OPTILE_MAX_SHARE_MILLI) return refuse("impossible share");
 
   Hello hello;
@@ -64,6 +65,7 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   hello.omp_num_threads = raw.omp_num_threads;
   hello.share = raw.share_milli == 0 ? 1.0 : raw.share_milli / 1000.0;
   hello.priority = static_cast<optile_priority>(raw.priority);
+  hello.respect = static_cast<optile_respect>(raw.respect);
   for (uint32_t unit = 0; unit < OPTILE_MAX_CPUS; ++unit) {
     if ((raw.units[unit / 64] >> (unit % 64) & 1) != 0) {
       hello.units.push_back(static_cast<int>(unit));
@@ -104,6 +106,22 @@ const char* strategy_name(optile_strategy strategy) {
       return "uniform";
   }
   return "unknown";
+}
+
+const char* respect_name(optile_respect respect) {
+  switch (respect) {
+    case OPTILE_RESPECT_CAP:
+      return "cap";
+    case OPTILE_RESPECT_EXACT:
+      return "exact";
+    case OPTILE_RESPECT_IGNORE:
+      return "ignore";
+  }
+  return "unknown";
+}
+
+bool is_users_word(uint32_t source) {
+  return source == OPTILE_WIDTH_ENVIRONMENT || source == OPTILE_WIDTH_PROGRAM;
 }
 
 const char* width_source_name(uint32_t source) {

@@ -31,6 +31,7 @@ struct Hello {
   uint32_t omp_num_threads = 0;
   double share = 1.0;  // weight when cores are divided
   optile_priority priority = OPTILE_PRIORITY_NORMAL;
+  optile_respect respect = OPTILE_RESPECT_CAP;
   std::vector<int> units;  // where it might run at its start, os indices; empty: not known
 };
 
@@ -44,6 +45,9 @@ std::string clean_text(const char* text, std::size_t size);
 const char* mode_name(optile_mode mode);
 const char* search_name(optile_search search);
 const char* strategy_name(optile_strategy strategy);
+const char* respect_name(optile_respect respect);
 const char* width_source_name(uint32_t source);
+// Somebody meant that width: not a default, not the launcher, not a framework while it starts.
+bool is_users_word(uint32_t source);
 
 }  // namespace optile::daemon

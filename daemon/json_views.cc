@@ -10,7 +10,7 @@
 namespace optile::daemon {
 namespace {
 
-constexpr std::array<std::pair<uint32_t, const char*>, 12> kFallbackTexts = {{
+constexpr std::array<std::pair<uint32_t, const char*>, 13> kFallbackTexts = {{
     {OPTILE_FALLBACK_NO_RUNTIME,
      "no OpenMP runtime was found in the program: its widths were left alone"},
     {OPTILE_FALLBACK_TWO_RUNTIMES,
@@ -28,6 +28,8 @@ constexpr std::array<std::pair<uint32_t, const char*>, 12> kFallbackTexts = {{
     {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},
     {OPTILE_FALLBACK_ENTRY_DISABLED,
      "ops that were slower at their planned width than at the program's own were put back"},
+    {OPTILE_FALLBACK_OTHER_MANAGER,
+     "another library manages the program's threads (DLB, likwid-pin or TCM): observed only"},
     {OPTILE_FALLBACK_NO_COUNTERS, "counters could not be read: ops are known by their time alone"},
 }};
 
@@ -283,6 +285,11 @@ Json client_details(const ClientView& client) {
   return json;
 }
 
+const char* reason_of(const ClientView& client, const tuner::OpView& op) {
+  return client.said_exactly ? "you said so: exactly this width (--respect exact)"
+                             : tuner::reason_text(op.rule);
+}
+
 Json op_row(const ClientView& client, const tuner::OpView& op) {
   const int own = client.session->own_width;
   Json row = {
@@ -295,7 +302,7 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
       {"seconds", seconds_of(op.best_time) * op.per_step},
       {"own_seconds", seconds_of(op.own_time) * op.per_step},
       {"rule", rule_name(op.rule)},
-      {"reason", tuner::reason_text(op.rule)},
+      {"reason", reason_of(client, op)},
       {"runner_up", nullptr},
       {"samples", op.profile.samples()},
   };

@@ -91,6 +91,10 @@ void Session::on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nano
 void Session::undo(uint64_t key) {
   state_->undo(key);
 }
+
+void Session::leave_to_user() {
+  state_->undo(0, "every op runs at the program's own width: you said so");
+}
 bool Session::take_forgotten() {
   return state_->take_forgotten();
 }

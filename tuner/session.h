@@ -112,6 +112,9 @@ class Session {
                          perfmodel::Nanoseconds at_own_width);
   // By hand: the program's own widths for the rest of the run; `key` 0 = of every op.
   void undo(uint64_t key);
+  // The user wants the program's own width and no other: the same, for every op, without a word to
+  // the store that the plan was wrong.
+  void leave_to_user();
 
   // A plan that differs from the last one taken, or nullopt. The caller numbers it and tells the
   // number back in OpEvent::plan and StepEvent::plan.

@@ -122,7 +122,7 @@ void Session::State::roll_back() {
 // good while nothing was changed by us, it begins as soon as that much has passed. So it does for a
 // plan that was made for more cores.
 void Session::State::explore_again_if_due(double step) {
-  if (phase_ != Phase::kTuned || watching_ || undone_) return;
+  if (phase_ != Phase::kTuned || watching_ || undone_ != nullptr) return;
   if (replay_clipped()) {
     explore_credit_ += kExploreShare * step;
     if (explore_credit_ < kExplorePrice * step) return;
@@ -195,7 +195,8 @@ void Session::State::on_entry_disabled(const OpPlace& place, Nanoseconds under_e
   changed();
 }
 
-void Session::State::undo(uint64_t key) {
+// `said`: the user wants it so from the start, and what is stored is none the worse for it.
+void Session::State::undo(uint64_t key, const char* said) {
   if (key != 0) {
     if (leave_entry({key, 0}, Rule::kUndone)) {
       settled_ready_ = model_ != nullptr;
@@ -203,18 +204,18 @@ void Session::State::undo(uint64_t key) {
     }
     return;
   }
-  undone_ = true;
-  forget_ = true;
+  undone_ = said != nullptr ? said : kUndoneText;
+  forget_ = forget_ || said == nullptr;
   explore_again_ = false;
   replay_.reset();
   replay_verified_ = false;
   end_guard();
   changed();
   if (model_ == nullptr) {
-    decision_ = kUndoneText;
+    decision_ = undone_;
     return;
   }
-  settle(own_candidate(), kUndoneText);
+  settle(own_candidate(), undone_);
   settled_ready_ = false;
 }
 

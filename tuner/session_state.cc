@@ -91,11 +91,11 @@ void Session::State::step_found() {
   end_guard();
   explorations_ = 0;
   if (own_width_ <= 0) return;
-  if (rollbacks_.empty() && !undone_) {
+  if (rollbacks_.empty() && undone_ == nullptr) {
     start_tuning();
   } else {
     // What was stored lost already: searching waits until it can be afforded.
-    settle(own_candidate(), undone_ ? kUndoneText : decision_);
+    settle(own_candidate(), undone_ != nullptr ? undone_ : decision_);
     settled_ready_ = false;
   }
 }
@@ -162,7 +162,7 @@ void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_widt
   control_steps_ = {};
   uniform_steps_ = {};
   tuned_steps_ = {};
-  if (undone_ || replay_under(stored)) return;
+  if (undone_ != nullptr || replay_under(stored)) return;
   replay_.reset();
   replay_verified_ = false;
   // Bounds that come from outside are no habit of the program's.
@@ -199,7 +199,7 @@ bool Session::State::replay_under(const std::optional<StoredPlan>& stored) {
 // width gets no more than the cap.
 void Session::State::restart_exploring() {
   changed();
-  if (undone_) return;
+  if (undone_ != nullptr) return;
   if (explorations_ >= kMostExplorations) {
     if (phase_ != Phase::kTuned) settle(own_candidate(), "the program keeps changing its width");
     return;

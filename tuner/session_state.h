@@ -57,7 +57,7 @@ class Session::State {
   void on_surroundings_changed();
   void on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
                          perfmodel::Nanoseconds at_own_width);
-  void undo(uint64_t key);
+  void undo(uint64_t key, const char* said = nullptr);
   bool take_forgotten();
 
   // session_view.cc
@@ -191,9 +191,9 @@ class Session::State {
   PlanGuard guard_;
   std::vector<bool> guard_page_;  // scheduled steps of the present page: true = own widths
   std::vector<Rollback> rollbacks_;
-  bool forget_ = false;         // the stored plan
-  bool undone_ = false;         // by hand, for the rest of the run
-  bool explore_again_ = false;  // once it can be afforded
+  bool forget_ = false;           // the stored plan
+  const char* undone_ = nullptr;  // for the rest of the run: why, for people
+  bool explore_again_ = false;    // once it can be afforded
   double explored_at_level_ = 1;
   double explore_credit_ = 0;  // seconds
   std::optional<Settled> settled_;

@@ -48,7 +48,8 @@ typedef struct optile_hello {
   char version[32];      /* of the shim */
   uint32_t share_milli;  /* `--share`, in thousandths; 0 = not said, that is 1 */
   uint8_t priority;      /* optile_priority */
-  uint8_t reserved2[3];
+  uint8_t respect;       /* optile_respect */
+  uint8_t reserved2[2];
   char job[48]; /* processes of one job share as one: OPTILE_JOB, or an MPI launcher's word */
   /* Where the main thread might run when the shim was loaded, by the kernel's numbers; all 0: not
    * known. A runtime that looks at the machine binds the thread here and there for a moment. */

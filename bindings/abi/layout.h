@@ -55,6 +55,12 @@ enum optile_strategy {
 };
 /* Who is served first when cores are divided between programs. */
 enum optile_priority { OPTILE_PRIORITY_NORMAL = 0, OPTILE_PRIORITY_BATCH = 1 };
+/* How far what the user set about numbers of threads binds. */
+enum optile_respect {
+  OPTILE_RESPECT_CAP = 0,   /* never wider */
+  OPTILE_RESPECT_EXACT = 1, /* that width, neither wider nor narrower */
+  OPTILE_RESPECT_IGNORE = 2 /* the launcher took it out of the environment, as it was asked to */
+};
 enum optile_binding {
   OPTILE_BINDING_NONE = 0,    /* the masks are left alone */
   OPTILE_BINDING_COMPACT = 1, /* neighbouring threads share a tile */
@@ -275,7 +281,8 @@ enum optile_fallback {
   OPTILE_FALLBACK_BLAS_SHARED = 256,        /* several issuing threads: BLAS pool left alone */
   OPTILE_FALLBACK_FORKED = 512,             /* a forked child: untouched */
   OPTILE_FALLBACK_NO_COUNTERS = 1024,       /* PAPI or the kernel refused: time only */
-  OPTILE_FALLBACK_ENTRY_DISABLED = 2048     /* an entry lost against own widths: see `disabled` */
+  OPTILE_FALLBACK_ENTRY_DISABLED = 2048,    /* an entry lost against own widths: see `disabled` */
+  OPTILE_FALLBACK_OTHER_MANAGER = 4096      /* DLB or the like is loaded: observed only */
 };
 
 typedef struct optile_client_header {

@@ -51,8 +51,9 @@ std::vector<char*> argument_vector(const std::vector<std::string>& command) {
   return arguments;
 }
 
-int exec_program(const std::vector<std::string>& command, const Variables& set) {
-  for (const auto& [name, value] : set) setenv(name.c_str(), value.c_str(), 1);
+int exec_program(const std::vector<std::string>& command, const Changes& changes) {
+  for (const std::string& name : changes.removed) unsetenv(name.c_str());
+  for (const auto& [name, value] : changes.set) setenv(name.c_str(), value.c_str(), 1);
   const std::vector<char*> arguments = argument_vector(command);
   execvp(arguments[0], arguments.data());
   const int why = errno;
@@ -60,7 +61,7 @@ int exec_program(const std::vector<std::string>& command, const Variables& set) 
   return why == ENOENT ? kNotFound : kCannotExecute;
 }
 
-ChildEnd run_program(const std::vector<std::string>& command, const Variables& set) {
+ChildEnd run_program(const std::vector<std::string>& command, const Changes& changes) {
   ChildEnd end;
   // Blocked until the handlers know whom to hand signals to; the child gets the old mask back.
   sigset_t all;
@@ -75,7 +76,7 @@ ChildEnd run_program(const std::vector<std::string>& command, const Variables& s
   }
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    _exit(exec_program(command, set));
+    _exit(exec_program(command, changes));
   }
   child_pid = child;
   handle_signals();

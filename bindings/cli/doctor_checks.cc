@@ -301,6 +301,11 @@ Findings check_program(const ProgramFacts& program, const InstalledFacts& instal
     return findings;
   }
   add(findings, Level::kOk, "program", program.target.executable + " can be preloaded");
+  if (!program.target.hidden_regions.empty()) {
+    add(findings, Level::kNote, "program",
+        "its OpenMP regions cannot be seen: " + program.target.hidden_regions,
+        "link it with the shared libgomp or libomp, or announce its ops (optile/annotate.h)");
+  }
   check_openmp(program.objects, findings);
   check_blas(program.objects, findings);
   check_torch(program, installed, findings);

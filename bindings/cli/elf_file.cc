@@ -23,6 +23,7 @@ constexpr unsigned char kOwnByteOrder =
 // A file may name the same long text any number of times; real ones stay far below.
 constexpr std::size_t kMaxName = 4096;
 constexpr std::size_t kMaxNeeded = 1024;
+constexpr std::uint64_t kMaxSymbols = 1U << 20;  // of a table that is searched for one name
 
 // A file in memory; every access is checked against its end.
 class Mapping {
@@ -84,7 +85,38 @@ class Reader {
     return true;
   }
 
+  // By the section headers, which a stripped file need not have.
+  bool section_defines(const SymbolNames& names) const {
+    const auto header = file_.at<Elf64_Ehdr>(0);
+    if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return false;
+    for (unsigned i = 0; i < header->e_shnum; ++i) {
+      const auto table = section(*header, i);
+      if (!table || table->sh_type != SHT_SYMTAB) continue;
+      const auto strings = section(*header, table->sh_link);
+      return strings && table_defines(*table, strings->sh_offset, names);  // there is only one
+    }
+    return false;
+  }
+
  private:
+  std::optional<Elf64_Shdr> section(const Elf64_Ehdr& header, std::uint64_t index) const {
+    if (index >= header.e_shnum) return std::nullopt;
+    return file_.at<Elf64_Shdr>(header.e_shoff + index * sizeof(Elf64_Shdr));
+  }
+
+  bool table_defines(const Elf64_Shdr& table, std::uint64_t strings,
+                     const SymbolNames& names) const {
+    const std::uint64_t count = std::min(table.sh_size / sizeof(Elf64_Sym), kMaxSymbols);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto symbol = file_.at<Elf64_Sym>(table.sh_offset + i * sizeof(Elf64_Sym));
+      if (!symbol) return false;
+      if (symbol->st_shndx == SHN_UNDEF) continue;
+      const std::string_view name = file_.text(strings + symbol->st_name);
+      if (names.contains(name)) return true;
+    }
+    return false;
+  }
+
   // An address in memory as an offset in the file; the file's end when no segment holds it.
   std::uint64_t offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& part : segments_) {
@@ -133,9 +165,9 @@ class Reader {
   std::uint64_t string_bytes_ = 0;
 };
 
-}  // namespace
-
-base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols) {
+// Calls `use` with the file in memory.
+template <typename Use>
+base::Status with_file(const std::string& path, Use use) {
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return base::errno_error("cannot read " + path, errno);
   struct stat found = {};
@@ -146,11 +178,33 @@ base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols)
   const void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (bytes == MAP_FAILED) return base::errno_error("cannot map " + path, errno);
   const Mapping file(bytes, size);
+  Reader reader(file);
+  if (use(reader)) return {};
+  return base::Error{base::ErrorKind::kInvalid, path + " is not a 64-bit ELF file"};
+}
+
+}  // namespace
+
+base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols) {
   ElfFile elf;
-  if (!Reader(file).read(&elf, symbols)) {
-    return base::Error{base::ErrorKind::kInvalid, path + " is not a 64-bit ELF file"};
-  }
+  const base::Status read =
+      with_file(path, [&](Reader& reader) { return reader.read(&elf, symbols); });
+  if (!read.ok()) return read.error();
   return elf;
+}
+
+base::Result<bool> elf_defines(const std::string& path, const SymbolNames& names) {
+  bool defines = false;
+  const base::Status read = with_file(path, [&](Reader& reader) {
+    ElfFile elf;
+    const bool whole = reader.read(&elf, ElfSymbols::kAll);
+    const auto offered = [&](const std::string& name) { return elf.defined.contains(name); };
+    defines = whole &&
+              (std::any_of(names.begin(), names.end(), offered) || reader.section_defines(names));
+    return whole;
+  });
+  if (!read.ok()) return read.error();
+  return defines;
 }
 
 }  // namespace optile::cli

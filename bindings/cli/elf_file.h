@@ -2,6 +2,7 @@
 // looked at before it is started. 64-bit files of this machine's byte order; others are refused.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,5 +23,11 @@ struct ElfFile {
 enum class ElfSymbols { kNone, kAll };
 
 base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols);
+
+using SymbolNames = std::set<std::string, std::less<>>;
+
+// Whether the file has a definition of one of these names, for others or for itself; the latter can
+// be told only while it is not stripped.
+base::Result<bool> elf_defines(const std::string& path, const SymbolNames& names);
 
 }  // namespace optile::cli

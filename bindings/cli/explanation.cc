@@ -60,6 +60,23 @@ void add_counts(std::string& text, const Json& op) {
   }
 }
 
+// What bounds the width: the user's own word, or where the number comes from otherwise.
+std::string users_word(const Json& user, const std::string& cap) {
+  const std::string width = text_of(user, "own_width");
+  const std::string source = text_of(user, "source");
+  const std::string respect = text_of(user, "respect");
+  if (!user.value("binds", false)) {
+    return "  own width " + width + ", set by " + source + "; never wider than " + cap +
+           (respect == "ignore" ? "; what you set is ignored (--respect ignore)\n" : "\n");
+  }
+  const std::string where = source == "environment" ? "OMP_NUM_THREADS" : "set by the program";
+  if (respect == "exact") {
+    return "  you said so: exactly " + width + " threads (" + where + ", --respect exact)\n";
+  }
+  return "  you said so: at most " + width + " threads (" + where + "); never wider than " + cap +
+         "\n";
+}
+
 }  // namespace
 
 std::string explanation_text(const Json& op) {
@@ -82,11 +99,7 @@ std::string explanation_text(const Json& op) {
         switching.value("measured", false) ? "measured" : "assumed");
   }
   const Json user = op.value("user", Json::object());
-  if (!user.empty()) {
-    add(text, "  you said: own width %s, set by %s; never wider than %s\n",
-        text_of(user, "own_width").c_str(), text_of(user, "source").c_str(),
-        text_of(op, "cap").c_str());
-  }
+  if (!user.empty()) text += users_word(user, text_of(op, "cap"));
   if (!text_of(op, "held").empty()) add(text, "  %s\n", text_of(op, "held").c_str());
   add_counts(text, op);
   return text;

@@ -14,6 +14,11 @@ namespace {
 constexpr std::array<std::string_view, 6> kThreadWords = {"OMP_",      "GOMP_", "KMP_",
                                                           "OPENBLAS_", "GOTO_", "MKL_"};
 
+// Those of them that say how many. Where threads run and how they wait is another matter.
+constexpr std::array<const char*, 5> kCountWords = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                                    "GOTO_NUM_THREADS", "BLIS_NUM_THREADS",
+                                                    "MKL_NUM_THREADS"};
+
 constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
 
 std::string preload_list(const LaunchDecision& decision, const std::string& before) {
@@ -50,6 +55,16 @@ Variables user_words(const Variables& now) {
   return words;
 }
 
+std::vector<std::string> ignored_words(const Options& options, const Variables& now) {
+  std::vector<std::string> ignored;
+  const bool asked = options.respect == "ignore" && options.verb == Verb::kRun;
+  if (!asked || options.changes_nothing()) return ignored;
+  for (const char* name : kCountWords) {
+    if (now.contains(name)) ignored.emplace_back(name);
+  }
+  return ignored;
+}
+
 Variables launch_environment(const Options& options, const LaunchDecision& decision,
                              const Variables& now) {
   Variables set;
@@ -68,6 +83,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     set["OPTILE_LAUNCH_PLAN"] = "";
     return set;
   }
+  set["OPTILE_RESPECT"] = options.respect;
   set["OPTILE_SEARCH"] = options.search;
   set["OPTILE_STRATEGY"] = options.strategy;
   set["OPTILE_COUNTERS"] = options.counters;

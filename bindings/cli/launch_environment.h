@@ -1,9 +1,11 @@
 // The environment that a program is started with. Pure: what is there now and what was decided go
-// in, the variables to set come out. A word that the user set is never replaced.
+// in, the variables to set come out. A word that the user set is never replaced, unless the user
+// wants it ignored.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "bindings/cli/options.h"
 #include "perfmodel/launch_plan.h"
@@ -33,6 +35,10 @@ std::string value_of(const Variables& now, const std::string& name);
 
 // The words of `now` that say something about threads, and so bind us.
 Variables user_words(const Variables& now);
+
+// The numbers of threads that the user set and wants ignored (--respect ignore): to be taken out of
+// the environment before anything is decided. None in modes that change nothing.
+std::vector<std::string> ignored_words(const Options& options, const Variables& now);
 
 // Variables to set; LD_PRELOAD keeps what was in it. Order: the shim, then libomp, then the user's
 // own. The shim must come before any OpenMP runtime, or it sees nothing; the user's come last in

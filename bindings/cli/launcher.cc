@@ -22,6 +22,7 @@
 #include "bindings/cli/child_process.h"
 #include "bindings/cli/daemon_start.h"
 #include "bindings/cli/http_client.h"
+#include "bindings/cli/other_manager.h"
 #include "bindings/cli/report_output.h"
 #include "bindings/cli/target_program.h"
 #include "perfmodel/budget.h"
@@ -220,6 +221,9 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   }
   std::optional<Clock::time_point> announced;
   if (daemon_there && !decision.baseline) announced = announce(options, socket, target);
+  if (!target.hidden_regions.empty()) {
+    lost("the OpenMP regions of " + target.path + " cannot be seen: " + target.hidden_regions);
+  }
   if (options.torch_bridge != "off") {
     const BridgeOutlook outlook = prepare_bridge(torch_folder_of(target, now));
     decision.torch_wheel = outlook.wheel;
@@ -264,11 +268,13 @@ void make_place_for_log() {
 
 struct Prepared {
   LaunchDecision decision;
-  Variables set;
+  Changes changes;
 };
 
 Prepared prepare(const Options& options, const TargetProgram& target) {
-  const Variables now = environment_now();
+  Variables now = environment_now();
+  const std::vector<std::string> ignored = ignored_words(options, now);
+  for (const std::string& name : ignored) now.erase(name);
   const base::DaemonChoice choice =
       base::choose_daemon(base::runtime_environment(), options.socket);
   if (!choice.obstacle.empty()) lost(choice.obstacle);
@@ -283,7 +289,9 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   if (daemon.ok()) say_what_is_lost(options, socket);
   prepared.decision.socket_is_named =
       !options.socket.empty() || !base::runtime_environment().socket.empty();
-  prepared.set = launch_environment(options, prepared.decision, now);
+  prepared.changes.set = launch_environment(options, prepared.decision, now);
+  // What cannot be seen runs untouched.
+  if (!prepared.decision.shim.empty()) prepared.changes.removed = ignored;
   return prepared;
 }
 
@@ -316,14 +324,28 @@ void give_advice(const Options& options, const TargetProgram& target,
   std::cerr << advice_text(facts);
 }
 
+// Beside another manager of threads nothing is changed, except by name.
+Options beside_others(const Options& asked, const TargetProgram& target) {
+  const bool changes = asked.verb == Verb::kRun && (asked.mode == "tune" || asked.mode == "freeze");
+  const std::string manager =
+      other_manager(value_of(environment_now(), "LD_PRELOAD"), target.needed);
+  if (!changes || manager.empty() || !target.unseen.empty()) return asked;
+  lost(manager + " manages the threads of this program: it is only observed");
+  Options options = asked;
+  options.mode = "observe";
+  keep_what_was_not_chosen(options);
+  return options;
+}
+
 }  // namespace
 
-int launch(const Options& options) {
-  base::Result<TargetProgram> target = look_at_program(options.command);
+int launch(const Options& asked) {
+  base::Result<TargetProgram> target = look_at_program(asked.command);
   if (!target.ok()) {
     lost(target.message());
     return target.error().kind == base::ErrorKind::kDenied ? kCannotExecute : kNotFound;
   }
+  const Options options = beside_others(asked, target.value());
   const bool advises = options.verb == Verb::kRun && options.mode == "advise";
   const bool stays = !options.report.empty() || options.summary || advises;
   if (options.verb == Verb::kRun && options.mode == "off") {
@@ -336,9 +358,9 @@ int launch(const Options& options) {
   } catch (const std::exception& error) {  // a library's surprise, memory
     lost(std::string(error.what()) + "; the program runs untouched");
   }
-  if (!stays) return exec_program(options.command, prepared.set);
+  if (!stays) return exec_program(options.command, prepared.changes);
 
-  const ChildEnd end = run_program(options.command, prepared.set);
+  const ChildEnd end = run_program(options.command, prepared.changes);
   if (!end.started) return end.exit_code;
   if (!options.report.empty() || options.summary) write_outputs(options, prepared.decision);
   if (advises) give_advice(options, target.value(), prepared.decision);

@@ -80,6 +80,10 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
          {"auto", "keep"});
   add_torch_bridge(run, options);
+  choose(run, "--respect", options.respect,
+         "How far numbers of threads that you set bind: cap = never wider, exact = no other, "
+         "ignore = as if not set",
+         {"cap", "exact", "ignore"});
   choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
@@ -293,6 +297,12 @@ base::Status take_command(const CLI::App& app, bool separated, bool required,
 
 }  // namespace
 
+void keep_what_was_not_chosen(Options& options) {
+  for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
+    if (options.changes_nothing() && *choice == "auto") *choice = "keep";
+  }
+}
+
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   Parsed parsed;
   Options& options = parsed.options;
@@ -336,9 +346,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   if (!goes_on.ok()) return goes_on.error();
   if (!goes_on.value()) return parsed;
   options.typed = {options.openmp, options.wait, options.blas};
-  for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
-    if (options.changes_nothing() && *choice == "auto") *choice = "keep";
-  }
+  keep_what_was_not_chosen(options);
   Verbs verbs = {
       {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
       {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},

@@ -47,6 +47,7 @@ struct Options {
   std::string wait = "auto";
   std::string blas = "auto";
   std::string torch_bridge = "auto";
+  std::string respect = "cap";
   std::string search = "auto";
   std::string strategy = "auto";
   std::string counters = "auto";
@@ -102,6 +103,9 @@ struct Parsed {
   int exit_code = -1;  // >= 0: print `text` and end with it (help, version)
   std::string text;
 };
+
+// In modes that promise to change nothing: choices about the launch that nobody made.
+void keep_what_was_not_chosen(Options& options);
 
 // An error's message is for stderr; the exit code is then 125.
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments);

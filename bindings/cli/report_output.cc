@@ -225,8 +225,8 @@ std::string table_of(const Json& report) {
 std::string summary_table(const std::string& text) {
   const Json report = Json::parse(text, nullptr, false);
   if (!report.is_object() || state_of(report) == "unknown") {
-    return "optile: the program never attached (no OpenMP region, no op), so there is nothing to "
-           "report\n";
+    return "optile: the program never attached (no OpenMP region and no op was seen), so there is "
+           "nothing to report\n";
   }
   try {
     return table_of(report);

@@ -74,6 +74,11 @@ std::string interpreter_of(const std::string& path) {
   return "";
 }
 
+std::vector<std::string> libraries_of(const std::string& executable) {
+  const auto elf = read_elf_file(executable, ElfSymbols::kNone);
+  return elf.ok() ? elf.value().needed : std::vector<std::string>();
+}
+
 std::string why_unseen(const std::string& executable) {
   struct stat found = {};
   if (stat(executable.c_str(), &found) == 0 && (found.st_mode & (S_ISUID | S_ISGID)) != 0) {
@@ -94,6 +99,20 @@ std::string why_unseen(const std::string& executable) {
     }
   }
   return "";
+}
+
+bool is_openmp_runtime(const std::string& name) {
+  return name.starts_with("libgomp.") || name.starts_with("libgomp-") ||
+         name.starts_with("libomp.") || name.starts_with("libiomp5.");
+}
+
+// A runtime that is a part of the program is called directly: nothing can stand between.
+std::string why_hidden(const TargetProgram& target) {
+  const auto linked = std::any_of(target.needed.begin(), target.needed.end(), is_openmp_runtime);
+  if (!target.unseen.empty() || linked) return "";
+  const auto defines = elf_defines(target.executable, {"GOMP_parallel", "__kmpc_fork_call"});
+  const bool own = defines.ok() && defines.value();
+  return own ? "an OpenMP runtime is linked into it statically" : "";
 }
 
 bool is_python(const std::string& executable) {
@@ -129,11 +148,6 @@ struct Closure {
   std::string torch_core;
   std::string blas_path;
 };
-
-bool is_openmp_runtime(const std::string& name) {
-  return name.starts_with("libgomp.") || name.starts_with("libgomp-") ||
-         name.starts_with("libomp.") || name.starts_with("libiomp5.");
-}
 
 Closure closure_of(std::deque<std::string> open, const LibrarySearch& search) {
   Closure closure;
@@ -207,6 +221,8 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   }
   if (target.executable == target.path) target.script = program_of(target.executable, command);
   target.unseen = why_unseen(target.executable);
+  target.needed = libraries_of(target.executable);
+  target.hidden_regions = why_hidden(target);
   return target;
 }
 

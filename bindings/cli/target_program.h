@@ -16,6 +16,9 @@ struct TargetProgram {
   std::string executable;  // the ELF file that runs: the same, or a script's interpreter
   std::string script;      // what an interpreter runs, else the executable: the store's key
   std::string unseen;      // why the shim is left out; empty when it can be used
+  // Why regions of its own cannot be seen, though the shim can be used; mostly empty.
+  std::string hidden_regions;
+  std::vector<std::string> needed;  // what the executable is linked with, by name
 };
 
 // kNotFound or kDenied when execvp would fail with ENOENT or EACCES.

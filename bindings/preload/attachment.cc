@@ -18,6 +18,7 @@
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/life_word.h"
 #include "bindings/preload/op_registry.h"
+#include "bindings/preload/other_manager.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/user_word.h"
 
@@ -294,12 +295,15 @@ void finish_attaching() {
     }
     return;
   }
-  const bool valid = welcome_is_valid(got) && adopt_regions(got);
+  const bool valid = welcome_is_valid(got);
+  const bool adopted = valid && adopt_regions(got);
   for (int fd : got.fds) {
     if (fd >= 0) close(fd);
   }
-  if (!valid) {
-    back_off(got.bytes <= 0 ? "the daemon hung up" : "the daemon speaks another version");
+  if (!adopted) {
+    back_off(got.bytes <= 0 ? "the daemon hung up"
+             : valid        ? "what the daemon sent cannot be mapped"
+                            : "the daemon speaks another version");
     return;
   }
   line.stage = Stage::kAttached;
@@ -312,6 +316,7 @@ void start_attaching() {
     pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
   }
   measure_clock();
+  if (notice_other_manager()) add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
   if (!connect_and_greet()) {
     line.waited_once = true;
     back_off("no daemon on the socket");
@@ -337,6 +342,14 @@ void check_liveness() {
   const ssize_t got = recv(line.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
     back_off("the daemon is gone; its last plan stays");
+    return;
+  }
+  if (notice_other_manager() && line.used < kMaxAttachments) {
+    // The daemon is to know it as one that is only watched, and to give it no lease.
+    add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
+    drop_line();
+    line.stage = Stage::kIdle;
+    due_in(0);
     return;
   }
   due_in(kLivenessNs);

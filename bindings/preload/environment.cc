@@ -10,6 +10,7 @@
 
 #include "base/bridge_file.h"
 #include "bindings/preload/job_name.h"
+#include "bindings/preload/other_manager.h"
 
 namespace optile::preload {
 namespace {
@@ -46,6 +47,13 @@ uint8_t read_counters(const char* text) {
   if (equals(text, "off")) return OPTILE_COUNTERS_NONE;
   if (equals(text, "software")) return OPTILE_COUNTERS_SOFTWARE;
   return OPTILE_COUNTERS_HARDWARE;
+}
+
+// What was ignored is known to the launcher alone, who took it out of the environment.
+uint8_t read_respect(const char* text, uint32_t width_source) {
+  if (equals(text, "exact")) return OPTILE_RESPECT_EXACT;
+  const bool ignored = equals(text, "ignore") && width_source == OPTILE_WIDTH_LAUNCHER;
+  return ignored ? OPTILE_RESPECT_IGNORE : OPTILE_RESPECT_CAP;
 }
 
 // A number of at most three decimals; 0 for what is none, so that nobody is refused for it.
@@ -179,6 +187,7 @@ void read_environment() {
   copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
   read_job_name(current.job, sizeof current.job);
   read_own_width();
+  current.respect = read_respect(getenv("OPTILE_RESPECT"), current.own_width_source);
   read_socket_path();
   read_bridge_dir();
   current.torch_bridge = !equals(getenv("OPTILE_TORCH_BRIDGE"), "off");
@@ -187,7 +196,7 @@ void read_environment() {
 }
 
 bool may_steer() {
-  return !current.baseline &&
+  return !current.baseline && !stepped_aside() &&
          (current.mode == OPTILE_MODE_TUNE || current.mode == OPTILE_MODE_FREEZE);
 }
 

@@ -14,6 +14,7 @@ struct Environment {
   uint8_t search = OPTILE_SEARCH_AUTO;
   uint8_t strategy = OPTILE_STRATEGY_AUTO;
   uint8_t priority = OPTILE_PRIORITY_NORMAL;
+  uint8_t respect = OPTILE_RESPECT_CAP;
   uint32_t share_milli = 0;  // 0 = not said
   bool baseline = false;
   bool steer_blas = true;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/preload/environment.h"
+#include "bindings/preload/other_manager.h"
 #include "optile_version.h"
 
 namespace optile::preload {
@@ -54,12 +55,13 @@ void fill_hello(optile_hello* hello) {
   hello->pid = static_cast<int32_t>(getpid());
   hello->own_width_source = told.own_width_source;
   hello->omp_num_threads = told.omp_num_threads;
-  hello->mode = told.mode;
+  hello->mode = stepped_aside() ? uint8_t{OPTILE_MODE_OBSERVE} : told.mode;
   hello->search = told.search;
   hello->strategy = told.strategy;
   hello->baseline = told.baseline ? 1 : 0;
   hello->share_milli = told.share_milli;
   hello->priority = told.priority;
+  hello->respect = told.respect;
   memcpy(hello->units, told.units, sizeof hello->units);
   snprintf(hello->job, sizeof hello->job, "%s", told.job);
   snprintf(hello->run_id, sizeof hello->run_id, "%s", told.run_id);

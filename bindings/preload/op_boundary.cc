@@ -12,6 +12,7 @@
 #include "bindings/preload/runtimes_in_use.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/team_binding.h"
+#include "bindings/preload/user_word.h"
 #include "bindings/preload/wait_policy.h"
 #include "bindings/preload/width_actuator.h"
 
@@ -139,6 +140,7 @@ WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op
   // buffers may be the thread's.
   const bool first = meets_first(thread, op->op_id);
   if (first || (decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return {};
+  if (said_exactly()) return {};
   // Where every run is to have the same widths, company is no reason for others.
   const uint32_t cores = environment().mode == OPTILE_MODE_TUNE ? plan.shared_cores : 0;
   if (decision.width != 0 && column < 0 && !entry_is_obeyed(thread, decision, &op->judged)) {

@@ -39,6 +39,12 @@ uint32_t own_width_source() {
   return said == OPTILE_WIDTH_PROGRAM || told == OPTILE_WIDTH_DEFAULT ? said : told;
 }
 
+bool said_exactly() {
+  if (environment().respect != OPTILE_RESPECT_EXACT) return false;
+  const uint32_t source = own_width_source();
+  return source == OPTILE_WIDTH_ENVIRONMENT || source == OPTILE_WIDTH_PROGRAM;
+}
+
 void note_own_width(int width, int before) {
   if (width == before || width <= 0 || width == unspoken_width()) return;
   // Without a word in the environment PyTorch starts at half the cores by itself.

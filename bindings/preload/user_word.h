@@ -16,4 +16,8 @@ void note_own_width(int width, int before);
 // Whose word the program's own width is, as far as known (optile_width_source).
 uint32_t own_width_source();
 
+// That width is somebody's word, and the user wants it obeyed to the letter (--respect exact): no
+// plan, no lease and no neighbour changes it.
+bool said_exactly();
+
 }  // namespace optile::preload

@@ -184,8 +184,9 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
     return;
   }
   const int own = steered->runtime.get_max_threads();
-  const int effective = share_cores(thread, bounded(wanted, own), wanted.cores, now);
   note_own_width(own, thread.own_width);
+  const WantedWidth obeyed = said_exactly() ? WantedWidth{} : wanted;
+  const int effective = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
   thread.own_width = own;
   thread.effective_width = effective;
   publish_own_width(own);
@@ -212,7 +213,7 @@ void restore_width(IssuingThread& thread) {
 HeldWidth hold_width(uint32_t cap) {
   HeldWidth held;
   const Steered* steered = in_use();
-  if (steered == nullptr || !steered->runtime.usable() || cap == 0) return held;
+  if (steered == nullptr || !steered->runtime.usable() || cap == 0 || said_exactly()) return held;
   const int own = steered->runtime.get_max_threads();
   const int narrow = static_cast<int>(cap);
   if (narrow >= own) return held;

@@ -15,6 +15,25 @@ namespace {
   out << #type "." #field " " << offsetof(type, field) << " " << sizeof(type::field) << "\n"
 #define SIZE(type) out << #type " " << sizeof(type) << "\n"
 
+void add_frames(std::ostringstream& out) {
+  SIZE(optile_frame_header);
+  SIZE(optile_hello);
+  FIELD(optile_hello, mode);
+  FIELD(optile_hello, run_id);
+  FIELD(optile_hello, executable);
+  FIELD(optile_hello, program);
+  FIELD(optile_hello, arguments);
+  FIELD(optile_hello, launch_plan);
+  FIELD(optile_hello, version);
+  FIELD(optile_hello, share_milli);
+  FIELD(optile_hello, priority);
+  FIELD(optile_hello, respect);
+  FIELD(optile_hello, job);
+  FIELD(optile_hello, units);
+  SIZE(optile_welcome);
+  SIZE(optile_refused);
+}
+
 std::string layout() {
   std::ostringstream out;
   out << "version " << OPTILE_ABI_VERSION << "\n";
@@ -118,21 +137,7 @@ std::string layout() {
   SIZE(optile_client_region);
   FIELD(optile_client_region, ops);
   FIELD(optile_client_region, threads);
-  SIZE(optile_frame_header);
-  SIZE(optile_hello);
-  FIELD(optile_hello, mode);
-  FIELD(optile_hello, run_id);
-  FIELD(optile_hello, executable);
-  FIELD(optile_hello, program);
-  FIELD(optile_hello, arguments);
-  FIELD(optile_hello, launch_plan);
-  FIELD(optile_hello, version);
-  FIELD(optile_hello, share_milli);
-  FIELD(optile_hello, priority);
-  FIELD(optile_hello, job);
-  FIELD(optile_hello, units);
-  SIZE(optile_welcome);
-  SIZE(optile_refused);
+  add_frames(out);
   return out.str();
 }
 

@@ -44,6 +44,12 @@ class MemoryFile {
     return read_elf_file("/proc/self/fd/" + std::to_string(fd_.get()), ElfSymbols::kAll);
   }
 
+  // Of what was read last.
+  bool defines(const std::string& name) {
+    const auto defines = elf_defines("/proc/self/fd/" + std::to_string(fd_.get()), {name});
+    return defines.ok() && defines.value();
+  }
+
  private:
   base::UniqueFd fd_{memfd_create("elf", MFD_CLOEXEC)};
 };
@@ -78,6 +84,16 @@ TEST_F(ElfFileTest, SymbolsOnlyWhereTheyAreAskedFor) {
   ASSERT_TRUE(elf.ok());
   EXPECT_TRUE(elf.value().undefined.empty());
   EXPECT_TRUE(elf.value().defined.empty());
+}
+
+TEST_F(ElfFileTest, WhatItDefines) {
+  const std::string path = write_file(folder_ / "file", build_library({}, {"wanted"}, {"offered"}));
+  EXPECT_TRUE(elf_defines(path, {"offered"}).value());
+  EXPECT_FALSE(elf_defines(path, {"wanted"}).value());
+  EXPECT_FALSE(elf_defines(path, {"other", "nothing"}).value());
+  EXPECT_FALSE(elf_defines(write_file(folder_ / "text", "no"), {"offered"}).ok());
+  // This test itself is not stripped, and offers its beginning to nobody.
+  EXPECT_TRUE(elf_defines("/proc/self/exe", {"_start"}).value());
 }
 
 TEST_F(ElfFileTest, ALibraryIsNoProgram) {
@@ -146,6 +162,7 @@ TEST(DamagedElfFile, AnyByteMayLie) {
       bytes[at] = lie;
       const auto elf = file.read(bytes);
       if (!elf.ok()) continue;
+      EXPECT_FALSE(file.defines("nothing"));
       EXPECT_LE(elf.value().needed.size(), 5U) << at;
       EXPECT_LE(elf.value().undefined.size() + elf.value().defined.size(), 32U) << at;
     }

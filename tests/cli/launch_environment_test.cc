@@ -48,6 +48,7 @@ TEST(LaunchEnvironment, TheShimIsToldEverything) {
   EXPECT_THAT(set, Contains(Pair("OPTILE_MODE", "tune")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_SEARCH", "paper")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_STRATEGY", "2")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_RESPECT", "cap")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_COUNTERS", "auto")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_BLAS", "auto")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_LAUNCH_PLAN", "openmp=llvm wait=1ms blas=follow")));
@@ -77,6 +78,28 @@ TEST(LaunchEnvironment, AWordOfTheUserIsNeverReplaced) {
   EXPECT_THAT(set, Not(Contains(Key("KMP_BLOCKTIME"))));
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
   EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
+}
+
+TEST(IgnoredWords, NumbersOfThreadsAndNothingElse) {
+  const Variables now = {{"OMP_NUM_THREADS", "2"},      {"OPENBLAS_NUM_THREADS", "2"},
+                         {"GOTO_NUM_THREADS", "2"},     {"BLIS_NUM_THREADS", "2"},
+                         {"MKL_NUM_THREADS", "2"},      {"OMP_PROC_BIND", "close"},
+                         {"OMP_WAIT_POLICY", "active"}, {"HOME", "/h"}};
+  Options options;
+  options.verb = Verb::kRun;
+  for (const char* respect : {"cap", "exact"}) {
+    options.respect = respect;
+    EXPECT_THAT(ignored_words(options, now), testing::IsEmpty()) << respect;
+  }
+  options.respect = "ignore";
+  EXPECT_THAT(ignored_words(options, now),
+              UnorderedElementsAre("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+                                   "BLIS_NUM_THREADS", "MKL_NUM_THREADS"));
+  EXPECT_THAT(ignored_words(options, {}), testing::IsEmpty());
+  for (const char* mode : {"observe", "advise"}) {
+    options.mode = mode;
+    EXPECT_THAT(ignored_words(options, now), testing::IsEmpty()) << mode;
+  }
 }
 
 TEST(LaunchEnvironment, InductorFollowsForWheels) {

@@ -30,6 +30,7 @@ TEST(Options, WhatHoldsUnlessSomethingIsSaid) {
   EXPECT_EQ(options.openmp, "auto");
   EXPECT_EQ(options.wait, "auto");
   EXPECT_EQ(options.blas, "auto");
+  EXPECT_EQ(options.respect, "cap");
   EXPECT_EQ(options.search, "auto");
   EXPECT_EQ(options.strategy, "auto");
   EXPECT_FALSE(options.summary);
@@ -59,6 +60,13 @@ TEST(Options, EveryFlagOfRun) {
   EXPECT_THAT(options.command, ElementsAre("python3", "train.py", "--epochs", "3"));
 }
 
+TEST(Options, HowFarTheUsersWordBinds) {
+  for (const char* word : {"cap", "exact", "ignore"}) {
+    EXPECT_EQ(parsed({"run", "--respect", word, "--", "train"}).respect, word);
+  }
+  EXPECT_THAT(refused({"run", "--respect", "most", "--", "train"}), HasSubstr("--respect"));
+}
+
 TEST(Options, EveryFlagOfBaseline) {
   const Options options = parsed({"baseline", "--socket", "s", "--report", "r", "--summary",
                                   "--store", "d", "--machine", "m", "--", "train"});
@@ -71,8 +79,8 @@ TEST(Options, EveryFlagOfBaseline) {
 }
 
 TEST(Options, AnUntouchedRunHasNothingToChoose) {
-  for (const char* flag :
-       {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy", "--counters"}) {
+  for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy",
+                           "--counters", "--respect"}) {
     EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
   }
 }

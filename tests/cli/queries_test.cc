@@ -71,6 +71,27 @@ TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWords) {
   EXPECT_THAT(request_, StartsWith("GET /v1/ops/aten%3A%3Ax%20y/explain "));
 }
 
+TEST_F(QueriesTest, WhatTheUserSaidIsSaidBack) {
+  const auto explained = [&](const std::string& user) {
+    return ask(about(Verb::kExplain), 200,
+               R"({"explanations": [{"name": "aten::mm", "cap": 3, "user": )" + user + "}]}")
+        .out;
+  };
+  EXPECT_THAT(explained(R"({"own_width": 4, "source": "environment", "respect": "cap",
+                            "binds": true})"),
+              HasSubstr("you said so: at most 4 threads (OMP_NUM_THREADS); never wider than 3"));
+  EXPECT_THAT(explained(R"({"own_width": 4, "source": "program", "respect": "exact",
+                            "binds": true})"),
+              HasSubstr("you said so: exactly 4 threads (set by the program, --respect exact)"));
+  const std::string ignored = explained(R"({"own_width": 4, "source": "launcher",
+                                            "respect": "ignore", "binds": false})");
+  EXPECT_THAT(ignored, HasSubstr("own width 4, set by launcher; never wider than 3; what you set "
+                                 "is ignored (--respect ignore)"));
+  EXPECT_THAT(explained(R"({"own_width": 4, "source": "default", "respect": "cap",
+                            "binds": false})"),
+              testing::Not(HasSubstr("you said")));
+}
+
 TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {
   Options options = about(Verb::kOps);
   options.client = "1";

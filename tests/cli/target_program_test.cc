@@ -111,6 +111,20 @@ TEST_F(TargetProgramTest, WhatThePreloadWouldBreak) {
   }
 }
 
+TEST_F(TargetProgramTest, ARuntimeThatIsAPartOfTheProgramHidesItsRegions) {
+  const auto hidden = [&](std::vector<std::string> needed, std::vector<std::string> defined) {
+    return look({program(
+                    "p",
+                    build_elf({"/lib/ld.so", true, std::move(needed), {}, std::move(defined)}))})
+        .hidden_regions;
+  };
+  EXPECT_THAT(hidden({"libc.so.6"}, {"GOMP_parallel"}), HasSubstr("statically"));
+  EXPECT_THAT(hidden({"libc.so.6"}, {"__kmpc_fork_call"}), HasSubstr("statically"));
+  EXPECT_EQ(hidden({"libc.so.6"}, {"main"}), "");
+  EXPECT_EQ(hidden({"libgomp.so.1"}, {"GOMP_parallel"}), "");  // a tool like ours
+  EXPECT_EQ(look({"/bin/true"}).hidden_regions, "");
+}
+
 TEST_F(TargetProgramTest, ASetuidInterpreterHidesItsScripts) {
   const std::string script = program("script", "#!" + dynamic("interpreter", 04755) + "\n");
   EXPECT_THAT(look({script}).unseen, HasSubstr("setuid"));

@@ -78,7 +78,7 @@ class ControllerTest : public testing::Test {
     uint64_t id = 0;
     std::unique_ptr<SimulatedProgram> program;
   };
-  Attached attach(const Hello& who) {
+  Attached attach(const Hello& who, uint32_t width_source = OPTILE_WIDTH_LAUNCHER) {
     ClientMemory memory = ClientMemory::make().value();
     const ClientMemory::Descriptors fds = memory.take_descriptors();
     Attached attached;
@@ -86,6 +86,7 @@ class ControllerTest : public testing::Test {
         ClientRegions(fds.plan.get(), fds.client.get()),
         std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
         training_step(), 4, &now_ns_);
+    attached.program->regions().client().header.own_width_source = width_source;
     attached.id = controller_->arrive(who, std::move(memory)).value();
     controller_->drain();
     return attached;

@@ -202,6 +202,50 @@ TEST_F(ControllerTest, TwoProgramsShareTheCores) {
   EXPECT_EQ(cap(one), 0u);
 }
 
+TEST_F(ControllerTest, AWidthThatIsToBeObeyedExactlyStaysBesideOthersToo) {
+  leases_ = true;
+  make_controller();
+  Hello exact = hello("exact");
+  exact.respect = OPTILE_RESPECT_EXACT;
+  Attached one = attach(exact, OPTILE_WIDTH_ENVIRONMENT);
+  Attached other = attach(hello("other"));
+  run(one, 200);
+  EXPECT_LT(masks_[one.id].size(), 4u) << "its cores are shared like anybody's";
+  for (const auto& [key, width] : one.program->widths()) EXPECT_EQ(width, 4) << key;
+  const ClientView view = controller_->view(one.id).value();
+  EXPECT_TRUE(view.said_exactly);
+  EXPECT_EQ(view.own_width_cap, 0);
+  EXPECT_EQ(view.shared_cores, 0);
+  EXPECT_EQ(view.session->phase, tuner::Phase::kObserving);
+}
+
+TEST_F(ControllerTest, AWordThatComesLaterIsObeyedFromThenOn) {
+  Hello exact = hello("exact");
+  exact.respect = OPTILE_RESPECT_EXACT;
+  Attached one = attach(exact);
+  ASSERT_TRUE(run_until_tuned(one, 3000));
+  run(one, 50);
+  EXPECT_EQ(one.program->widths().at(kAdd), 1) << "nobody has said anything";
+  optile_store32(&one.program->regions().client().header.own_width_source, OPTILE_WIDTH_PROGRAM);
+  run(one, 3);
+  for (const auto& [key, width] : one.program->widths()) EXPECT_EQ(width, 4) << key;
+  const ClientView view = controller_->view(one.id).value();
+  EXPECT_NE(view.session->decision.find("you said so"), std::string::npos);
+  // The next program of this name, without such a word, starts with what was found.
+  controller_->depart(one.id);
+  Attached next = attach(hello("next"));
+  ASSERT_TRUE(run_until_tuned(next, 3000));
+  EXPECT_TRUE(controller_->view(next.id)->session->plan_replayed);
+}
+
+TEST_F(ControllerTest, WhatNobodySaidIsTunedAsEver) {
+  Hello exact = hello("exact");
+  exact.respect = OPTILE_RESPECT_EXACT;
+  Attached one = attach(exact, OPTILE_WIDTH_FRAMEWORK);
+  EXPECT_TRUE(run_until_tuned(one, 3000));
+  EXPECT_FALSE(controller_->view(one.id)->said_exactly);
+}
+
 // F20: another control group than the daemon's, so its own budget says nothing of it.
 TEST_F(ControllerTest, ALeaseFollowsAShrinkingCpusetAndGrowsBackWithIt) {
   leases_ = true;

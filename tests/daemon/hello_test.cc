@@ -37,6 +37,20 @@ TEST(Hello, CarriesItsShareAndPriority) {
   EXPECT_EQ(hello.value().priority, OPTILE_PRIORITY_BATCH);
 }
 
+TEST(Hello, HowFarTheUsersWordBinds) {
+  optile_hello raw = make_hello("train");
+  EXPECT_EQ(parse_hello(&raw, sizeof raw).value().respect, OPTILE_RESPECT_CAP);
+  raw.respect = OPTILE_RESPECT_EXACT;
+  EXPECT_EQ(parse_hello(&raw, sizeof raw).value().respect, OPTILE_RESPECT_EXACT);
+  EXPECT_STREQ(respect_name(OPTILE_RESPECT_EXACT), "exact");
+  EXPECT_TRUE(is_users_word(OPTILE_WIDTH_ENVIRONMENT));
+  EXPECT_TRUE(is_users_word(OPTILE_WIDTH_PROGRAM));
+  for (const uint32_t source :
+       {OPTILE_WIDTH_DEFAULT, OPTILE_WIDTH_LAUNCHER, OPTILE_WIDTH_FRAMEWORK}) {
+    EXPECT_FALSE(is_users_word(source)) << source;
+  }
+}
+
 TEST(Hello, WrongFramesAreRefusedWithAReason) {
   const optile_hello good = make_hello("train");
   const auto refused = [&](auto change) {
@@ -53,6 +67,7 @@ TEST(Hello, WrongFramesAreRefusedWithAReason) {
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.search = 9; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.strategy = 9; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.priority = 2; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.respect = 3; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.share_milli = OPTILE_MAX_SHARE_MILLI + 1; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.own_width_source = 99; }));
   EXPECT_FALSE(parse_hello(&good, sizeof good - 1).ok());

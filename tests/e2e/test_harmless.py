@@ -46,6 +46,10 @@ class OtherWaysToBeginAndEnd(ProgramTest):
     def test_regions_left_by_a_jump(self):
         self.assert_unharmed([PROGRAMS / "jumps"], TWO_THREADS)
 
+    def test_threads_cancelled_inside_ops(self):
+        self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING)
+        self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING, ("--openmp", "llvm"))
+
     def test_pools_of_workers(self):
         for provider in ("openblas-pthread", "openblas-openmp"):
             with self.subTest(provider):
@@ -67,6 +71,65 @@ class OtherWaysToBeginAndEnd(ProgramTest):
         self.assertEqual(0, finished.code, finished)
         metrics = self.space.ask("metrics")
         self.assertRegex(metrics.stdout, r"(?m)^optile_clients_attached_total 1$", metrics)
+
+
+class Scarcity(ProgramTest):
+    """What runs out of descriptors or address space runs on without us, and is attached once it has
+    them again."""
+
+    # So that a second thread's stack and heap fit into what is left.
+    ENV = {**SLEEPING, "OMP_STACKSIZE": "64k", "MALLOC_ARENA_MAX": "1"}
+
+    def check(self, what):
+        command = [PROGRAMS / "scarce", what]
+        # LLVM's runtime ends a program that has no descriptor left, with or without us.
+        keep = ("--openmp", "keep")
+        self.assert_unharmed(command, self.ENV, keep)  # leaves a daemon behind
+        program = self.space.popen(self.space.launcher(*keep, command=command), self.ENV)
+        self.assertEqual("nothing left: 0 surprises\n",
+                         harness.read_until(program, "nothing left: 0 surprises"))
+        harness.wait_until(lambda: not self.clients(), "a client without memory to be gone")
+
+        def attached():
+            program.stdin.write("x")
+            program.stdin.flush()
+            harness.read_until(program, "ran")
+            return self.clients()
+
+        harness.wait_until(attached, "the program to be attached")
+        self.assertEqual(0, harness.finish(program).code)
+
+    def clients(self):
+        return self.space.get("/v1/status")["clients"]
+
+    def test_descriptors(self):
+        self.check("descriptors")
+
+    def test_address_space(self):
+        self.check("memory")
+
+
+class OtherManagers(ProgramTest):
+    """Who manages the program's threads already is left to it."""
+
+    def test_it_is_only_observed(self):
+        manager = harness.BUILD / "tests" / "fake_manager" / "libdlb.so"
+        env = {"LD_PRELOAD": str(manager), **SLEEPING}
+        command = [PROGRAMS / "annotated", "300"]
+        untouched = self.space.untouched(command, env)
+        self.assertEqual(0, untouched.code, untouched)
+        report = self.space.dir / "report.json"
+        launched = self.space.launched(command, "--report", report, env=env)
+        self.assert_same_run(untouched, launched)
+        self.assertIn("libdlb.so manages the threads of this program: it is only observed",
+                      launched.stderr)
+        told = self.report(report)
+        self.assertEqual("observe", told["mode"], told)
+        self.assertIn("DLB", " ".join(told["fallbacks"]))
+        self.assertFalse([op for op in told["ops"] if op["width"] != op["own_width"]], told)
+        # The shim alone finds it as well.
+        self.assert_same_run(untouched, self.space.preloaded(
+            command, {**env, "LD_PRELOAD": f"{harness.PRELOAD}:{manager}"}))
 
 
 class WordsAboutPlaces(ProgramTest):

@@ -104,6 +104,16 @@ class Plugins(ProgramTest):
                                            PROGRAMS / "plugin_copy.so", 2])
 
 
+    def test_deeply_bound(self):
+        """Their regions go past the shim: nothing is claimed about them."""
+        command = [PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
+                   PROGRAMS / "plugin_copy.so", 2]
+        env = {"PLUGIN_HOST_DEEP": "1", **FOUR_THREADS}
+        self.assert_unharmed(command, env)
+        self.assertIn("no OpenMP region and no op was seen",
+                      self.space.launched(command, "--summary", env=env).stderr)
+
+
 class LlvmRuntime(ProgramTest):
     """GCC-built programs on the runtime that the launcher may put in the place of theirs."""
 
@@ -137,6 +147,12 @@ class UnusualBinaries(ProgramTest):
 
     def test_statically_linked(self):
         self.assert_unharmed([PROGRAMS / "static_buffers"], FOUR_THREADS)
+
+    def test_with_a_runtime_of_its_own(self):
+        command = [PROGRAMS / "own_runtime"]
+        self.assert_unharmed(command, FOUR_THREADS)
+        told = self.space.launched(command, env=FOUR_THREADS).stderr
+        self.assertIn("cannot be seen: an OpenMP runtime is linked into it statically", told)
 
     def test_address_sanitizer(self):
         # The bare preload is the user's own doing there; the launcher has to look first.

@@ -284,6 +284,24 @@ class UsersWord(TrainingTest):
         self.assert_capped(report)
         self.check_told("program")
 
+    def test_exactly(self):
+        """`--respect exact`: that width for every op, and nothing is tried."""
+        _, report = self.train("--respect", "exact", env={"OMP_NUM_THREADS": "2"},
+                               arguments=("--steps", "60"))
+        self.assertEqual({2}, {op["width"] for op in report["ops"]})
+        self.assertEqual(0, report["sampled_steps"], report)
+        op = as_list(self.space.get("/v1/ops"), "ops")[0]
+        self.assertIn("you said so: exactly 2 threads (OMP_NUM_THREADS, --respect exact)",
+                      self.space.ask("explain", op["id"]).stdout)
+
+    def test_ignored(self):
+        """`--respect ignore`: as if it were not set."""
+        finished, _ = self.train("--respect", "ignore", env={"OMP_NUM_THREADS": "64"},
+                                 arguments=("--steps", "60"))
+        self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
+        op = as_list(self.space.get("/v1/ops"), "ops")[0]
+        self.assertIn("what you set is ignored", self.space.ask("explain", op["id"]).stdout)
+
     def check_told(self, source):
         """`explain` says who set the cap."""
         op = as_list(self.space.get("/v1/ops"), "ops")[0]

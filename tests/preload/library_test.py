@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """What the shim's file brings into every process: little, and nothing that nobody asked for."""
 
+import pathlib
 import re
 import subprocess
 import sys
 import unittest
 
 SHIM = ""
+OLDEST_GLIBC = (2, 17)
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "building.md"
 
 EXPORTED = {
     "GOMP_parallel",
@@ -64,9 +67,27 @@ class Library(unittest.TestCase):
 
     def test_needs_only_the_c_library(self) -> None:
         needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-dW", SHIM))
-        self.assertTrue(
-            all(name.startswith(("libc.so", "ld-linux")) for name in needed), needed
+        own = ("libc.so", "libdl.so", "libpthread.so", "ld-linux")
+        self.assertTrue(all(name.startswith(own) for name in needed), needed)
+        # Where an older C library has what a newer one has in libc.so itself.
+        for name in ("libdl.so.2", "libpthread.so.0"):
+            self.assertIn(name, needed)
+
+    def test_an_old_c_library_will_do(self) -> None:
+        wanted = re.findall(
+            r"\sUND\s+(\S+)@GLIBC_([\d.]+)", output_of("readelf", "--dyn-syms", "-W", SHIM)
         )
+        self.assertGreater(len(wanted), 20)
+        newer = {
+            name: version
+            for name, version in wanted
+            if tuple(map(int, version.split("."))) > OLDEST_GLIBC
+        }
+        self.assertEqual(newer, {})
+        self.assertFalse({"stat", "fstat", "lstat", "fstatat"} & {name for name, _ in wanted})
+        text = ".".join(map(str, OLDEST_GLIBC))
+        with open(DOCUMENT, encoding="utf-8") as document:
+            self.assertIn(f"glibc {text}", document.read())
 
     def test_thread_local_storage_is_small(self) -> None:
         for line in output_of("readelf", "-lW", SHIM).splitlines():

@@ -117,6 +117,65 @@ TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
   });
 }
 
+void respect_exactly(int threads) {
+  setenv("OPTILE_RESPECT", "exact", 1);
+  if (threads > 0) setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+  read_environment();
+}
+
+TEST_F(OpBoundary, AWidthThatWasSaidIsObeyedExactly) {
+  in_child([](FakeDaemon& daemon) {
+    respect_exactly(kOwn);
+    attach(daemon);
+    CHECK_OR_EXIT(daemon.hello().respect == OPTILE_RESPECT_EXACT);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}}, 0, [](optile_plan_page& page) { page.own_width_cap = 3; });
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(run_op(0x7777) == kOwn);
+    CHECK_OR_EXIT(hold_width(2).set == 0);
+  });
+}
+
+TEST_F(OpBoundary, TheProgramsWordIsObeyedExactlyAtOnce) {
+  in_child([](FakeDaemon& daemon) {
+    unsetenv("OMP_NUM_THREADS");
+    respect_exactly(0);
+    attach(daemon);
+    omp_set_num_threads(kOwn);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    omp_set_num_threads(kOwn - 1);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn - 1);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn - 1);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+  });
+}
+
+TEST_F(OpBoundary, TheLaunchersWidthIsNobodysWord) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+    respect_exactly(kOwn);
+    attach(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+  });
+}
+
+TEST_F(OpBoundary, OnlyTheLauncherCanHaveIgnoredAWord) {
+  setenv("OPTILE_RESPECT", "ignore", 1);
+  setenv("OMP_NUM_THREADS", "2", 1);
+  read_environment();
+  EXPECT_EQ(environment().respect, OPTILE_RESPECT_CAP);
+  setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+  read_environment();
+  EXPECT_EQ(environment().respect, OPTILE_RESPECT_IGNORE);
+  for (const char* name : {"OPTILE_RESPECT", "OMP_NUM_THREADS", "OPTILE_OWN_WIDTH_SOURCE"}) {
+    unsetenv(name);
+  }
+  read_environment();
+}
+
 TEST_F(OpBoundary, AnEchoOfTheWidthInForceIsNobodysWord) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);

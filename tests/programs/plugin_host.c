@@ -1,6 +1,8 @@
 /* A host without OpenMP that opens two plugins RTLD_LOCAL, as interpreters do, and calls them in
  * turn. With two OpenMP copies each keeps its own thread count.
+ * With PLUGIN_HOST_DEEP set, what they need is looked for in their own libraries first.
  *   plugin_host PLUGIN PLUGIN COPIES   COPIES: how many OpenMP copies the two plugins bring */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,8 @@ static void* symbol_of(void* library, const char* name) {
 }
 
 static plugin open_plugin(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const int deep = getenv("PLUGIN_HOST_DEEP") != NULL ? RTLD_DEEPBIND : 0;
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL | deep);
   if (library == NULL) {
     fprintf(stderr, "%s\n", dlerror());
     exit(2);
