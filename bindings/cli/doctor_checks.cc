@@ -72,7 +72,8 @@ void check_openmp(const ProgramObjects& objects, Findings& findings) {
   if (names.empty()) {
     add(findings, Level::kNote, "OpenMP",
         "none in the objects that the program is linked with; it may open some later",
-        "widths are changed through OpenMP: without it ops are watched at most");
+        "widths are changed through OpenMP, or OpenBLAS's own threads: without them ops are "
+        "watched");
     return;
   }
   if (objects.openmp_runtimes.size() > 1) {

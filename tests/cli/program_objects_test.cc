@@ -82,6 +82,13 @@ TEST_F(ProgramObjectsTest, OneMissingEntryPointKeepsLibgomp) {
   EXPECT_THAT(objects.libomp_obstacle, HasSubstr("libfast.so needs GOMP_teams4"));
 }
 
+TEST_F(ProgramObjectsTest, WhoCancelsThreadsKeepsLibgomp) {
+  library("libfast.so", build_library({"libgomp.so.1"}, {"GOMP_parallel", "pthread_cancel"}));
+  const ProgramObjects objects = look(program("tool", {"libfast.so"}));
+  EXPECT_FALSE(objects.libomp_suitable);
+  EXPECT_THAT(objects.libomp_obstacle, HasSubstr("libfast.so cancels threads"));
+}
+
 TEST_F(ProgramObjectsTest, OnlyObjectsThatUseLibgompAreAsked) {
   // Another library of that name for another purpose.
   library("libown.so", build_library({}, {"GOMP_teams4"}));

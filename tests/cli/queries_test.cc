@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bindings/cli/explanation.h"
 #include "tests/cli/files.h"
 #include "tests/cli/one_answer.h"
 
@@ -71,25 +72,21 @@ TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWords) {
   EXPECT_THAT(request_, StartsWith("GET /v1/ops/aten%3A%3Ax%20y/explain "));
 }
 
-TEST_F(QueriesTest, WhatTheUserSaidIsSaidBack) {
-  const auto explained = [&](const std::string& user) {
-    return ask(about(Verb::kExplain), 200,
-               R"({"explanations": [{"name": "aten::mm", "cap": 3, "user": )" + user + "}]}")
-        .out;
+TEST(Explanation, WhatTheUserSaidIsSaidBack) {
+  const auto explained = [](const char* source, const char* respect, bool binds) {
+    return explanation_text(
+        {{"name", "aten::mm"},
+         {"cap", 3},
+         {"user", {{"own_width", 4}, {"source", source}, {"respect", respect}, {"binds", binds}}}});
   };
-  EXPECT_THAT(explained(R"({"own_width": 4, "source": "environment", "respect": "cap",
-                            "binds": true})"),
+  EXPECT_THAT(explained("environment", "cap", true),
               HasSubstr("you said so: at most 4 threads (OMP_NUM_THREADS); never wider than 3"));
-  EXPECT_THAT(explained(R"({"own_width": 4, "source": "program", "respect": "exact",
-                            "binds": true})"),
+  EXPECT_THAT(explained("program", "exact", true),
               HasSubstr("you said so: exactly 4 threads (set by the program, --respect exact)"));
-  const std::string ignored = explained(R"({"own_width": 4, "source": "launcher",
-                                            "respect": "ignore", "binds": false})");
-  EXPECT_THAT(ignored, HasSubstr("own width 4, set by launcher; never wider than 3; what you set "
-                                 "is ignored (--respect ignore)"));
-  EXPECT_THAT(explained(R"({"own_width": 4, "source": "default", "respect": "cap",
-                            "binds": false})"),
-              testing::Not(HasSubstr("you said")));
+  EXPECT_THAT(explained("launcher", "ignore", false),
+              HasSubstr("own width 4, set by launcher; never wider than 3; what you set "
+                        "is ignored (--respect ignore)"));
+  EXPECT_THAT(explained("default", "cap", false), testing::Not(HasSubstr("you said")));
 }
 
 TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {

@@ -48,6 +48,7 @@ class OtherWaysToBeginAndEnd(ProgramTest):
 
     def test_threads_cancelled_inside_ops(self):
         self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING)
+        # It is not given LLVM's runtime, which would abort, not even when asked to.
         self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING, ("--openmp", "llvm"))
 
     def test_pools_of_workers(self):
