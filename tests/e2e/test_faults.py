@@ -367,20 +367,38 @@ class StartedTogether(FaultTest):
         process.kill()
         return [one for one in fake.asked if "/v1/launch" in one], line
 
-    def test_who_would_start_alone_asks_again(self):
+    def assert_announced(self, asked):
+        """It says that it comes before it looks at its program, and asks only then."""
+        self.assertTrue(asked)
+        self.assertEqual([False] + [True] * (len(asked) - 1),
+                         ['"announced":true' in one for one in asked], asked)
+        self.assertEqual([False] + [True] * (len(asked) - 1),
+                         ['"uses_openmp":true' in one for one in asked], asked)
+
+    def test_who_finds_others_starts_with_its_part(self):
         asked, line = self.launches(1)
-        self.assertEqual([False, True], ['"announced":true' in one for one in asked], asked)
+        self.assert_announced(asked)
+        self.assertEqual(2, len(asked), asked)
         self.assertIn("threads 1 ", line)
+
+    def test_who_would_start_alone_asks_again(self):
+        asked, line = self.launches(0)
+        self.assert_announced(asked)
+        # Not where the look alone took as long as it would wait for others.
+        self.assertIn(len(asked), (2, 3), asked)
+        self.assertIn(f"threads {usable_cpus()} ", line)
 
     def test_who_has_a_width_of_its_own_does_not(self):
         self.env["OMP_NUM_THREADS"] = "2"
-        asked, line = self.launches(1)
-        self.assertEqual(1, len(asked), asked)
+        asked, line = self.launches(0)
+        self.assert_announced(asked)
+        self.assertEqual(2, len(asked), asked)
         self.assertIn("threads 2 ", line)
 
-    def test_nor_who_is_only_watched(self):
+    def test_who_is_only_watched_is_nobodys_company(self):
         asked, line = self.launches(1, "--mode", "observe")
         self.assertEqual(1, len(asked), asked)
+        self.assertIn('"starts":false', asked[0])
         self.assertIn(f"threads {usable_cpus()} ", line)
 
 

@@ -1,16 +1,12 @@
 """The launcher as a command: exit codes, messages, signals, the terminal, what it leaves behind."""
 import fcntl
-import http.server
-import json
 import os
 import pathlib
 import pty
 import re
 import signal
 import socket
-import socketserver
 import termios
-import threading
 import unittest
 
 from harness import (DEADLINE, OPTILE, PRELOAD, PROGRAMS, PYTHON, SCRIPTS, EndToEndTest,
@@ -310,67 +306,6 @@ class Terminal(EndToEndTest):
                 os.write(controller, b"\x03")
                 self.read_terminal(controller, "caught SIGINT")
                 self.assertEqual(7, process.wait(DEADLINE))
-
-
-class PlanServer(socketserver.ThreadingUnixStreamServer):
-    """Stands for a daemon that has a plan for everybody, and keeps what it was asked."""
-
-    def __init__(self, path):
-        super().__init__(str(path), PlanRequests)
-        self.asked = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class PlanRequests(http.server.BaseHTTPRequestHandler):
-    def address_string(self):
-        return "launcher"
-
-    def log_message(self, *_):
-        pass
-
-    def answer(self, body):
-        text = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def do_GET(self):
-        self.answer({})
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, body))
-        self.answer({"environment": {}, "preload_libomp": False, "width": 0, "text": "",
-                     "reasons": []})
-
-
-class Announcing(EndToEndTest):
-    """What starts together has to know of each other before it decides how wide to be."""
-
-    def asked(self, *options):
-        with PlanServer(self.space.socket) as server:
-            finished = self.space.launched([PROGRAMS / "rank"], *options)
-            server.shutdown()
-        self.space.socket.unlink()
-        self.assertEqual(0, finished.code, finished)
-        self.assertEqual({"/v1/launch"}, {path for path, _ in server.asked})
-        return [body for _, body in server.asked]
-
-    def test_it_says_that_it_comes_before_it_looks_at_the_program(self):
-        first, *later = self.asked()
-        self.assertTrue(first["starts"])
-        self.assertFalse(first["announced"])
-        self.assertFalse(first["uses_openmp"], "nothing was looked at yet")
-        self.assertTrue(later)
-        for body in later:
-            self.assertTrue(body["announced"], body)
-            self.assertTrue(body["uses_openmp"], body)
-            self.assertEqual(first["executable"], body["executable"])
-
-    def test_what_is_only_watched_is_nobodys_company(self):
-        for body in self.asked("--mode", "observe"):
-            self.assertFalse(body["starts"] or body["announced"], body)
 
 
 class Daemons(EndToEndTest):
