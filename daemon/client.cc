@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "daemon/hang_watch.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -78,6 +80,7 @@ std::optional<tuner::Session::Settled> Client::drain() {
   if (session_ == nullptr && !start(*header)) return std::nullopt;
   follow(*header);
   feed(*header);
+  look_for_hangs();
   publish();
   return session_->take_settled();
 }
@@ -114,6 +117,7 @@ bool Client::start(const ClientHeader& header) {
   options.counted_steps = counts ? kCountedSteps : 0;
   fallbacks_ = header.fallbacks;
   session_ = std::make_unique<tuner::Session>(std::move(options));
+  for (const HangRecord& hang : dependencies_.hangs) hangs_[hang.key] = hang;
   return true;
 }
 
@@ -141,11 +145,28 @@ void Client::follow(const ClientHeader& header) {
   region_width_ = header.region_width;
   for (perfmodel::OpDescription& op : reader_.new_ops()) {
     has_ops_ = has_ops_ || !op.region;
+    tunes_regions_ = tunes_regions_ || (op.region && !op.observed_only());
+    op.left_alone = hangs_.contains(op.key);
     session_->add_op(std::move(op));
   }
+  follow_regions();
   for (const DisabledEntry& entry : reader_.new_disabled(*clock_)) {
     session_->on_entry_disabled(entry.place, entry.under_entry, entry.at_own_width);
   }
+}
+
+// What is known of a region's tuning comes after its name, and may change.
+void Client::follow_regions() {
+  std::vector<perfmodel::OpDescription> retold = reader_.retold_regions();
+  if (retold.empty()) return;
+  for (perfmodel::OpDescription& op : retold) {
+    op.left_alone = hangs_.contains(op.key);
+    session_->add_op(std::move(op));
+  }
+  const auto& all = session_->ops();
+  tunes_regions_ = std::any_of(all.begin(), all.end(), [](const auto& one) {
+    return one.second.region && !one.second.observed_only();
+  });
 }
 
 void Client::feed(const ClientHeader& header) {
@@ -170,6 +191,33 @@ void Client::feed(const ClientHeader& header) {
     writer_.set_tail(slot, reader_.tail(slot));
   }
   writer_.set_heartbeat(clock_->now());
+}
+
+// One that is stopped returns when it goes on.
+void Client::look_for_hangs() {
+  if (stopped_) return;
+  const std::vector<OpenRegion> open = reader_.open_regions(*clock_);
+  if (open.empty()) return;
+  const std::vector<OpTotals> totals = reader_.totals(*clock_);
+  for (const OpenRegion& region : open) {
+    if (region.open < kLeastHang || hangs_.contains(region.key)) continue;
+    for (std::size_t i = 0; i < totals.size(); ++i) {
+      perfmodel::OpDescription op = reader_.registry()[i];
+      if (op.key != region.key) continue;
+      const auto count = static_cast<int64_t>(std::max<uint64_t>(1, totals[i].count));
+      if (!hangs(region.open, totals[i].time / count)) continue;
+      HangRecord hang;
+      hang.program = hello_.program;
+      hang.key = op.key;
+      hang.name = op.name;
+      hang.width = region.width;
+      hang.when = dependencies_.clocks->unix_seconds();
+      hangs_[op.key] = hang;
+      fresh_hangs_.push_back(std::move(hang));
+      op.left_alone = true;
+      session_->add_op(std::move(op));
+    }
+  }
 }
 
 void Client::publish() {
@@ -329,6 +377,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.wait_cap_ms = wait_cap_ms_;
   view.stored = stored_;
   view.counts = counts_;
+  view.hangs = hangs_;
   if (session_ != nullptr) {
     view.session = session_->view(detail);
     view.ops = session_->ops();

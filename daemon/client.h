@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/case_set.h"
@@ -55,7 +56,8 @@ struct ClientView {
   std::optional<tuner::SessionView> session;
   std::optional<FoundPlan> stored;  // what the session was started with
   std::map<uint64_t, perfmodel::OpDescription> ops;
-  std::map<uint64_t, OpTotals> totals;  // by key
+  std::map<uint64_t, OpTotals> totals;   // by key
+  std::map<uint64_t, HangRecord> hangs;  // regions that did not return once
   double shim_seconds = 0;
   perfmodel::Counts counts;  // what was counted in ops; the tier is in the header
 };
@@ -66,7 +68,8 @@ class Client {
     const Clocks* clocks = nullptr;
     // Plan of an earlier run under this runtime and own width (0 = not known yet).
     std::function<std::optional<FoundPlan>(int runtime, int own_width)> find_plan;
-    bool left_alone = false;  // by hand, in an earlier run
+    bool left_alone = false;             // by hand, in an earlier run
+    std::vector<HangRecord> hangs = {};  // of regions of this program, in earlier runs
   };
 
   Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases, Dependencies dependencies);
@@ -75,6 +78,8 @@ class Client {
   std::optional<tuner::Session::Settled> drain();
   // What the store holds of this program's plan is wrong: true once.
   bool take_forgotten() { return session_ != nullptr && session_->take_forgotten(); }
+  // Regions that are found to hang; each once.
+  std::vector<HangRecord> take_hangs() { return std::exchange(fresh_hangs_, {}); }
   // Another program came or left.
   void on_surroundings_changed();
   // By hand, for the rest of the run; 0 = every op.
@@ -88,9 +93,12 @@ class Client {
   uint32_t steps() const { return reader_.steps(); }        // begun so far, as the client tells
   tuner::Standing standing() const;
   // Threads of its regions where those are all that it has, or of its ops where the user wants
-  // exactly so many: nothing here changes their number. 0 = none seen, or it has ops, which are
-  // steered one by one.
-  int fixed_team() const { return said_exactly() ? own_width_ : (has_ops_ ? 0 : region_width_); }
+  // exactly so many: nothing here changes their number. 0 = none seen, or it has ops or regions
+  // that are steered one by one.
+  int fixed_team() const {
+    if (said_exactly()) return own_width_;
+    return has_ops_ || tunes_regions_ ? 0 : region_width_;
+  }
   // How long its idle OpenMP threads may spin, in milliseconds; nullopt: as it has it.
   void set_wait_cap(std::optional<uint32_t> most_ms) {
     wait_cap_ms_ = most_ms;
@@ -124,7 +132,9 @@ class Client {
  private:
   bool start(const ClientHeader& header);
   void follow(const ClientHeader& header);
+  void follow_regions();
   void feed(const ClientHeader& header);
+  void look_for_hangs();
   void publish();
   bool said_exactly() const;
   bool has_fewer_cores() const;
@@ -165,7 +175,10 @@ class Client {
   int lent_ = 0;
   int region_width_ = 0;
   std::optional<uint32_t> wait_cap_ms_;
-  bool has_ops_ = false;   // some that are more than a region of its own
+  bool has_ops_ = false;  // some that are more than a region of its own
+  bool tunes_regions_ = false;
+  std::map<uint64_t, HangRecord> hangs_;  // by key, of earlier runs too
+  std::vector<HangRecord> fresh_hangs_;
   bool narrowed_ = false;  // by a lease or a budget, at some time
   uint64_t progress_looked_at_ = 0;
 };

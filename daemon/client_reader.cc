@@ -58,6 +58,16 @@ void read_counters(const optile_client_header& copy, uint32_t tier, ClientHeader
   }
 }
 
+static_assert(OPTILE_REGION_TUNED == perfmodel::OpDescription::kTuned);
+
+// Bits of ours only; where something speaks against it, it is not tuned.
+uint32_t tuning_word(uint64_t word) {
+  constexpr uint64_t kReasons = 2 * uint64_t{OPTILE_REGION_UNKNOWN} - 1 - OPTILE_REGION_TUNED;
+  const auto reasons = static_cast<uint32_t>(word & kReasons);
+  if (reasons != 0) return reasons;
+  return (word & OPTILE_REGION_TUNED) != 0 ? uint32_t{OPTILE_REGION_TUNED} : 0;
+}
+
 perfmodel::Runtime runtime_of(uint32_t word) {
   switch (word) {
     case OPTILE_RUNTIME_LIBGOMP:
@@ -163,6 +173,7 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
     op.backward = (copy.flags & OPTILE_OP_BACKWARD) != 0;
     op.nested = (copy.flags & OPTILE_OP_NESTED) != 0;
     op.region = (copy.flags & OPTILE_OP_REGION) != 0;
+    if (op.region) op.tuning = tuning_word(copy.tuning);
     op.probe = copy.probe;
     if (copy.probe == OPTILE_PROBE_TORCH && !op.nested) op.listening = kTorchListens;
     registry_.push_back(op);
@@ -173,6 +184,19 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
     fresh.push_back(std::move(op));
   }
   return fresh;
+}
+
+std::vector<perfmodel::OpDescription> ClientReader::retold_regions() {
+  std::vector<perfmodel::OpDescription> retold;
+  for (std::size_t i = 0; i < registry_.size(); ++i) {
+    perfmodel::OpDescription& op = registry_[i];
+    if (!op.region || op.key == 0) continue;
+    const uint32_t tuning = tuning_word(optile_load64(&region_->ops[i].tuning));
+    if (tuning == op.tuning) continue;
+    op.tuning = tuning;
+    retold.push_back(op);
+  }
+  return retold;
 }
 
 std::vector<DisabledEntry> ClientReader::new_disabled(const TickClock& clock) {
@@ -351,6 +375,21 @@ ClientEvent ClientReader::decode(const optile_event& raw, const Context& context
   step.plan = plan;
   event.step = step;
   return event;
+}
+
+std::vector<OpenRegion> ClientReader::open_regions(const TickClock& clock) const {
+  std::vector<OpenRegion> found;
+  const uint64_t now = clock.now();
+  for (const optile_thread_slot& thread : region_->threads) {
+    const uint64_t key = optile_load64(&thread.open.key);
+    if (key == 0) continue;
+    const uint64_t since = optile_load64(&thread.open.since);
+    const uint64_t width = std::min<uint64_t>(optile_load64(&thread.open.width), kMaxWidth);
+    // It ended meanwhile, and these may be another one's.
+    if (since > now || optile_load64(&thread.open.key) != key) continue;
+    found.push_back({key, static_cast<int>(width), clock.duration(now - since)});
+  }
+  return found;
 }
 
 std::vector<OpTotals> ClientReader::totals(const TickClock& clock) const {

@@ -66,6 +66,13 @@ struct DisabledEntry {
   perfmodel::Nanoseconds at_own_width{0};
 };
 
+// A region that is open at another width than the program's own.
+struct OpenRegion {
+  uint64_t key = 0;
+  int width = 0;
+  perfmodel::Nanoseconds open{0};  // for so long
+};
+
 // An op's totals over all threads.
 struct OpTotals {
   uint64_t count = 0;
@@ -96,6 +103,8 @@ class ClientReader {
   void mark();
   // Registered ops that were not returned before. A record that makes no sense keeps its place.
   std::vector<perfmodel::OpDescription> new_ops();
+  // Regions of which another word on their tuning came since the last call.
+  std::vector<perfmodel::OpDescription> retold_regions();
   const std::vector<perfmodel::OpDescription>& registry() const { return registry_; }
   // Entries that were disabled since the last call; of very many only the latest.
   std::vector<DisabledEntry> new_disabled(const TickClock& clock);
@@ -114,6 +123,9 @@ class ClientReader {
   uint64_t tail(uint32_t slot) const { return tails_[slot]; }
   // Fullest ring at the last read, as a share of its capacity.
   double fill() const { return fill_; }
+
+  // Of each thread that has one, at this moment.
+  std::vector<OpenRegion> open_regions(const TickClock& clock) const;
 
   // Totals of every registered op; index as in registry().
   std::vector<OpTotals> totals(const TickClock& clock) const;

@@ -100,6 +100,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
       return store->find_plan(conditions, own_width);
     };
     dependencies.left_alone = store->is_undone(wanted);
+    dependencies.hangs = store->find_hangs(wanted.machine, hello.program);
   }
   Place place;
   const Arrival arrival = {hello.executable, hello.uid};
@@ -210,6 +211,16 @@ void Controller::follow(Client& client) {
     batches_.is_due(store);
   }
   if (settled) settle(client, std::move(*settled));
+  // Written at once: whoever sees his program hang ends it, and perhaps everything.
+  for (HangRecord& hang : client.take_hangs()) {
+    say_("client " + std::to_string(client.id()) + " (" + hang.program + "): " + hang.name +
+         " does not return at width " + std::to_string(hang.width) +
+         "; it keeps the program's own width from now on");
+    hang.machine = machine_.fingerprint;
+    Store* store = store_of(client.hello().uid);
+    batches_.of(store).hangs.push_back(std::move(hang));
+    batches_.is_due(store);
+  }
 }
 
 void Controller::surroundings_changed(uint64_t except) {

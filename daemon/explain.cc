@@ -67,7 +67,7 @@ Json curve_of_store(const std::vector<FoundProfile>& profiles) {
 std::string sentence(const ClientView& client, const tuner::OpView& op) {
   const tuner::SessionView& session = *client.session;
   const int width = op.width == 0 ? session.own_width : op.width;
-  std::string text = "width " + std::to_string(width) + ": " + reason_of(client, op);
+  std::string text = "width " + std::to_string(width) + ": " + op_reason(client, op);
   if (is_users_word(client.header.value_or(ClientHeader()).own_width_source) &&
       !client.said_exactly) {
     text += "; you said so: at most " + std::to_string(session.own_width);

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <utility>
 
+#include "daemon/region_reasons.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -157,6 +159,10 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
     texts.push_back(std::to_string(client.entries_left_out) +
                     " ops did not fit into the plan and kept their own width");
   }
+  for (const auto& [key, hang] : client.hangs) {
+    texts.push_back(hang.name + " did not return at width " + std::to_string(hang.width) +
+                    " and keeps the program's own width; optile undo --revoke forgets that");
+  }
   if (client.left_alone) {
     texts.emplace_back("undone by hand: the program's own widths; optile undo --revoke to tune it");
   }
@@ -285,9 +291,21 @@ Json client_details(const ClientView& client) {
   return json;
 }
 
-const char* reason_of(const ClientView& client, const tuner::OpView& op) {
-  return client.said_exactly ? "you said so: exactly this width (--respect exact)"
-                             : tuner::reason_text(op.rule);
+bool observed_only(const ClientView& client, const tuner::OpView& op) {
+  const auto described = client.ops.find(op.place.key);
+  return described != client.ops.end() && described->second.observed_only();
+}
+
+std::string op_reason(const ClientView& client, const tuner::OpView& op) {
+  if (client.said_exactly) return "you said so: exactly this width (--respect exact)";
+  const auto described = client.ops.find(op.place.key);
+  const bool region = described != client.ops.end() && described->second.region;
+  if (const auto hang = client.hangs.find(op.place.key); hang != client.hangs.end()) {
+    return "it did not return at width " + std::to_string(hang->second.width) + " on " +
+           iso_time(hang->second.when) + ", and is left alone; optile undo --revoke forgets that";
+  }
+  if (!region || !described->second.observed_only()) return tuner::reason_text(op.rule);
+  return region_reasons(described->second.tuning);
 }
 
 Json op_row(const ClientView& client, const tuner::OpView& op) {
@@ -301,8 +319,8 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
       {"per_step", op.per_step},
       {"seconds", seconds_of(op.best_time) * op.per_step},
       {"own_seconds", seconds_of(op.own_time) * op.per_step},
-      {"rule", rule_name(op.rule)},
-      {"reason", reason_of(client, op)},
+      {"rule", rule_name(observed_only(client, op) ? tuner::Rule::kLeftAlone : op.rule)},
+      {"reason", op_reason(client, op)},
       {"runner_up", nullptr},
       {"samples", op.profile.samples()},
   };

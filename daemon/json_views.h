@@ -38,8 +38,9 @@ Json client_summary(const ClientView& client);
 // Of another user's, for whoever may not look into it.
 Json stranger(const ClientView& client);
 Json client_details(const ClientView& client);
-// Why the op runs at its width, in words.
-const char* reason_of(const ClientView& client, const tuner::OpView& op);
+// Whose width cannot be set: a program's own region, mostly, and the reason in words.
+bool observed_only(const ClientView& client, const tuner::OpView& op);
+std::string op_reason(const ClientView& client, const tuner::OpView& op);
 Json op_row(const ClientView& client, const tuner::OpView& op);
 // How its threads that issue ops share the cores.
 Json sharing_json(const ClientView& client);

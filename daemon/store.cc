@@ -12,6 +12,7 @@
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
 #include "daemon/store_file.h"
+#include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
 #include "daemon/store_overlaps.h"
 #include "daemon/store_values.h"
@@ -81,7 +82,7 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  static const std::string additions = std::string(kOverlapSchema) + kLendingSchema;
+  static const std::string additions = std::string(kOverlapSchema) + kLendingSchema + kHangSchema;
   return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
 }
 
@@ -121,6 +122,9 @@ Status forget(Database& database, const Conditions& conditions) {
 Status write_undone(Database& database, const UndoRecord& record) {
   const Row which = {record.conditions.machine, record.conditions.program.program, kUndone};
   if (record.revoke) {
+    Status forgotten =
+        forget_hangs(database, record.conditions.machine, record.conditions.program.program);
+    if (!forgotten.ok()) return forgotten;
     return database.run(
         "DELETE FROM launch_plans WHERE machine = ?1 AND text = ?3 AND program_id IN "
         "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
@@ -260,6 +264,9 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const LendingRecord& record : batch.lending) {
       if (Status status = write_lending(database, record); !status.ok()) return status;
+    }
+    for (const HangRecord& record : batch.hangs) {
+      if (Status status = write_hang(database, record); !status.ok()) return status;
     }
     if (Status status = prune(database); !status.ok()) return status;
     return database.run("COMMIT");

@@ -87,6 +87,16 @@ struct LendingRecord {
   int64_t when = 0;
 };
 
+// A region that did not return at a width of ours. It is left alone from then on.
+struct HangRecord {
+  std::string machine;
+  std::string program;  // its name
+  uint64_t key = 0;
+  std::string name;
+  int width = 0;
+  int64_t when = 0;
+};
+
 // Written in one transaction: all of it or nothing. What is forgotten or undone goes first.
 struct StoreBatch {
   std::vector<SettledRecord> settled;
@@ -96,10 +106,11 @@ struct StoreBatch {
   std::vector<UndoRecord> undone{};
   std::vector<OverlapRecord> overlaps{};
   std::vector<LendingRecord> lending{};
+  std::vector<HangRecord> hangs{};
 
   std::size_t size() const {
     return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           overlaps.size() + lending.size();
+           overlaps.size() + lending.size() + hangs.size();
   }
   bool empty() const { return size() == 0; }
 };
@@ -156,6 +167,7 @@ class Store {
   // Of that program, found since then; newest first.
   std::vector<LendingRecord> find_lending(const std::string& machine, const std::string& program,
                                           int64_t since);
+  std::vector<HangRecord> find_hangs(const std::string& machine, const std::string& program);
   // By key, or where `key` is 0 by the begin of the op's name. At most `limit`, newest first.
   std::vector<FoundProfile> find_profiles(const std::string& machine, uint64_t key,
                                           const std::string& name_prefix, int limit);

@@ -25,7 +25,7 @@ struct LaunchFacts {
       user_environment;          // the OpenMP, KMP and BLAS words the user set
   std::string blas_provider;     // openblas-pthread, openblas-openmp, blis, reference, none
   bool uses_openmp = false;      // its objects open OpenMP regions, as far as can be seen
-  bool resizes_teams = false;    // its ops are steered one by one (a framework with a probe)
+  bool resizes_teams = false;    // its ops or regions are steered one by one
   std::string libomp_path;       // empty: not installed
   bool libomp_suitable = false;  // every entry point that the program's objects need is there
   std::string libomp_obstacle;   // why not, for people

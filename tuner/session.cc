@@ -126,7 +126,17 @@ void Session::State::set_runtime(perfmodel::Runtime runtime) {
 }
 
 void Session::State::add_op(perfmodel::OpDescription op) {
-  ops_[op.key] = std::move(op);
+  const uint64_t key = op.key;
+  const bool left = op.observed_only();
+  ops_[key] = std::move(op);
+  if (!left || model_ == nullptr) return;
+  // It is known already, and no width may be set for it any more.
+  if (leave_entry({key, 0}, Rule::kLeftAlone)) settled_ready_ = true;
+  mark_left_alone();
+  for (Site& site : model_->sites()) {
+    if (site.leave) site.search.reset();
+  }
+  changed();
 }
 
 void Session::State::on_op(const OpEvent& event) {

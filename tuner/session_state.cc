@@ -18,6 +18,29 @@ double loss(double own_ns, double planned_ns) {
   return own_ns > 0 ? std::max(0.0, planned_ns / own_ns - 1) : 0;
 }
 
+using Descriptions = std::map<uint64_t, perfmodel::OpDescription>;
+
+bool observed_only(const Descriptions& ops, uint64_t key) {
+  const auto known = ops.find(key);
+  return known != ops.end() && known->second.observed_only();
+}
+
+// Regions that were observed when the plan was made may be tuned now, and the other way round.
+bool steers_as_now(const StoredPlan& plan, const Descriptions& ops) {
+  bool all_left = !plan.entries.empty();
+  bool may_now = false;
+  for (const StoredEntry& entry : plan.entries) {
+    const auto known = ops.find(entry.place.key);
+    const bool region = known != ops.end() && known->second.region;
+    all_left = all_left && entry.rule == Rule::kLeftAlone;
+    may_now = may_now || (region && !known->second.observed_only());
+    // One that hung has only lost its own entry.
+    const bool lost = region && known->second.tuning != perfmodel::OpDescription::kTuned;
+    if (lost && entry.width != 0) return false;
+  }
+  return !(all_left && may_now);
+}
+
 bool fits(int width, int own_width) {
   return width > 0 && (own_width == 0 || width < own_width);
 }
@@ -41,7 +64,7 @@ void Session::State::begin_replay() {
 
 bool Session::State::replay_fits() const {
   return replay_ && model_->fingerprint() == replay_->step_fingerprint &&
-         model_->marker().place == replay_->marker.place &&
+         model_->marker().place == replay_->marker.place && steers_as_now(*replay_, ops_) &&
          (own_width_ == 0 || own_width_ == replay_->own_width || replay_clipped());
 }
 
@@ -225,10 +248,7 @@ void Session::State::start_tuning() {
 
 void Session::State::mark_left_alone() {
   for (Site& site : model_->sites()) {
-    const auto known = ops_.find(site.place.key);
-    const bool observed_only =
-        known != ops_.end() && (known->second.nested || known->second.region);
-    site.leave = observed_only || site.unsteerable_seen > site.steerable_seen;
+    site.leave = observed_only(ops_, site.place.key) || site.unsteerable_seen > site.steerable_seen;
   }
 }
 
@@ -370,7 +390,7 @@ void Session::State::add_entries(PlanDraft& draft) const {
 void Session::State::add_planned_entries(PlanDraft& draft) const {
   if (replay_) {
     for (const StoredEntry& entry : replay_->entries) {
-      if (entry.rule == Rule::kLeftAlone) {
+      if (entry.rule == Rule::kLeftAlone || observed_only(ops_, entry.place.key)) {
         draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
       } else if (fits(entry.width, own_width_)) {
         draft.entries.push_back({entry.place,

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "bindings/abi/limits.h"
+#include "bindings/abi/op_words.h"
 
 #ifdef __cplusplus
 #define OPTILE_STATIC_ASSERT(cond, text) static_assert(cond, text)
@@ -235,7 +236,7 @@ typedef struct optile_thread_slot {
   uint64_t dropped; /* events dropped because the ring was full */
   uint32_t tid;     /* 0 = free slot */
   uint32_t reserved;
-  uint64_t reserved2[5];
+  optile_open_region open;
   optile_event ring[OPTILE_RING_EVENTS];
   optile_aggregate aggregates[OPTILE_MAX_OPS];
 } optile_thread_slot;
@@ -253,18 +254,14 @@ typedef struct optile_disabled_entry {
 } optile_disabled_entry;
 OPTILE_STATIC_ASSERT(sizeof(optile_disabled_entry) == 40, "disabled entry layout");
 
-enum optile_op_flag {
-  OPTILE_OP_BACKWARD = 1,
-  OPTILE_OP_NESTED = 2, /* never at depth 0: self time only, never steered */
-  OPTILE_OP_REGION = 4  /* an anonymous OpenMP region outside any op: observed only */
-};
 typedef struct optile_op_record {
   uint64_t key;
   uint32_t flags; /* optile_op_flag */
   uint32_t probe; /* optile_probe */
   char name[OPTILE_NAME_BYTES];
   char shape[OPTILE_SHAPE_BYTES];
-  uint64_t reserved[2];
+  uint64_t tuning; /* optile_region_tuning, of regions; may change while the program runs */
+  uint64_t reserved;
 } optile_op_record;
 OPTILE_STATIC_ASSERT(sizeof(optile_op_record) == 256, "op record layout");
 

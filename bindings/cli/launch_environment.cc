@@ -87,6 +87,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_SEARCH"] = options.search;
   set["OPTILE_STRATEGY"] = options.strategy;
   set["OPTILE_COUNTERS"] = options.counters;
+  set["OPTILE_REGIONS"] = options.regions;
   if (!options.share.empty()) set["OPTILE_SHARE"] = options.share;
   set["OPTILE_PRIORITY"] = options.priority;
   if (!options.job.empty()) set["OPTILE_JOB"] = options.job;

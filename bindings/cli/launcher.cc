@@ -82,7 +82,9 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
   facts.uses_openmp = objects.uses_openmp;
-  facts.resizes_teams = objects.has_pytorch;
+  const bool regions = options.tunes_regions() && objects.uses_openmp &&
+                       !facts.user_environment.contains("OMP_NUM_THREADS");
+  facts.resizes_teams = objects.has_pytorch || regions;
   facts.libomp_path = objects.libomp_path;
   facts.libomp_suitable = objects.libomp_suitable;
   facts.libomp_obstacle = objects.libomp_obstacle;

@@ -68,6 +68,26 @@ CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
       ->type_name("N");
 }
 
+constexpr std::size_t kMostObjects = 500;  // characters that the shim takes
+
+std::string check_regions(const std::string& text) {
+  if (text == "observe" || text == "tune") return "";
+  if (!text.starts_with("tune:")) {
+    return "has to be observe, tune, or tune: and file names of objects, such as tune:libfoo.so";
+  }
+  if (text.size() > kMostObjects) return "names more objects than can be handed on";
+  // Each of the names between commas.
+  std::istringstream names(text.substr(5) + ",");
+  std::size_t count = 0;
+  for (std::string name; std::getline(names, name, ','); ++count) {
+    if (name.empty()) return "has an empty name where an object's file name has to be";
+    if (name.find('/') != std::string::npos) {
+      return "wants an object's file name without its folder, not " + name;
+    }
+  }
+  return count == 0 ? "names no object" : "";
+}
+
 CLI::App* add_run(CLI::App& app, Options& options) {
   CLI::App* run =
       app.add_subcommand("run", "Run a program and tune it: optile run [OPTIONS] -- CMD");
@@ -87,6 +107,12 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
+  run->add_option("--regions", options.regions,
+                  "Whether OpenMP regions of the program's own get widths: observe, tune, or "
+                  "tune:OBJECT,… for those of objects that you name")
+      ->check(check_regions)
+      ->capture_default_str()
+      ->type_name("CHOICE");
   choose(run, "--counters", options.counters, "Which counters are read while profiling",
          {"auto", "software", "off"});
   add_share(run, "--share", options);

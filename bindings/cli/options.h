@@ -51,7 +51,8 @@ struct Options {
   std::string search = "auto";
   std::string strategy = "auto";
   std::string counters = "auto";
-  std::string share;  // of run and of share; empty = nothing was said, which is 1
+  std::string regions = "observe";  // or "tune", or "tune:" and objects
+  std::string share;                // of run and of share; empty = nothing was said, which is 1
   std::string priority = "normal";
   std::string job;     // empty = none, or what an MPI launcher says
   std::string report;  // file
@@ -96,6 +97,7 @@ struct Options {
 
   // Modes that promise it; choices about the launch that nobody made are then "keep".
   bool changes_nothing() const { return mode == "observe" || mode == "advise"; }
+  bool tunes_regions() const { return regions != "observe" && !changes_nothing(); }
 };
 
 struct Parsed {

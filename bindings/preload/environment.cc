@@ -116,6 +116,20 @@ void read_socket_path() {
   put_log_path(strcmp(socket, system) == 0 ? own : socket);
 }
 
+// "observe", "tune", or "tune:" and objects. A list that does not fit names none of them in full,
+// so nothing is tuned by it.
+void read_regions(const char* text) {
+  current.tune_regions = false;
+  current.region_objects[0] = '\0';
+  if (text == nullptr || strncmp(text, "tune", 4) != 0) return;
+  if (text[4] != '\0' && text[4] != ':') return;
+  const char* objects = text[4] == ':' ? text + 5 : "";
+  if (strlen(objects) >= sizeof current.region_objects) return;
+  if (text[4] == ':' && objects[0] == '\0') return;
+  current.tune_regions = true;
+  copy_text(current.region_objects, objects);
+}
+
 void read_own_width() {
   const char* threads = getenv("OMP_NUM_THREADS");
   const long count = threads == nullptr ? 0 : strtol(threads, nullptr, 10);
@@ -183,6 +197,7 @@ void read_environment() {
   current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
                          getenv("GOMP_CPU_AFFINITY") != nullptr ||
                          getenv("KMP_AFFINITY") != nullptr;
+  read_regions(getenv("OPTILE_REGIONS"));
   copy_text(current.run_id, getenv("OPTILE_RUN_ID"));
   copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
   read_job_name(current.job, sizeof current.job);

@@ -20,7 +20,9 @@ struct Environment {
   bool steer_blas = true;
   bool steer_wait = false;  // how long idle threads spin is nobody's word but the launcher's
   uint8_t highest_counters = OPTILE_COUNTERS_HARDWARE;  // optile_counter_tier
-  bool user_binding = false;  // OMP_PROC_BIND and the like: masks are the user's
+  bool user_binding = false;      // OMP_PROC_BIND and the like: masks are the user's
+  bool tune_regions = false;      // of the program's own
+  char region_objects[512] = "";  // only those of these objects, comma-separated; "" = as they may
   uint32_t omp_num_threads = 0;
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
   uint64_t units[OPTILE_MAX_CPUS / 64] = {};  // where the main thread might run at the start

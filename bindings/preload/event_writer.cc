@@ -80,6 +80,23 @@ void write_step(const Attachment& attached, IssuingThread& thread, const StepTot
   push(attached, thread, event);
 }
 
+bool may_show_open(const IssuingThread& thread) {
+  return thread.slot < OPTILE_MAX_THREADS;
+}
+
+void show_open(const Attachment& attached, const IssuingThread& thread, uint64_t key, int width,
+               uint64_t now) {
+  if (!may_show_open(thread)) return;
+  optile_thread_slot& slot = slot_of(attached, thread);
+  optile_store64(&slot.open.width, static_cast<uint64_t>(width));
+  optile_store64(&slot.open.since, now);
+  optile_store64(&slot.open.key, key);
+}
+
+void show_closed(const Attachment& attached, const IssuingThread& thread) {
+  if (may_show_open(thread)) optile_store64(&slot_of(attached, thread).open.key, 0);
+}
+
 void add_nested_time(const Attachment& attached, IssuingThread& thread, uint32_t op_id,
                      uint64_t ticks) {
   if (thread.slot >= OPTILE_MAX_THREADS) return;

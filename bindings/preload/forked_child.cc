@@ -33,7 +33,10 @@ void settle_forked_child() {
   if (set_width == nullptr || !may_steer()) return;
   IssuingThread* thread = known_issuing_thread();
   // The op that is open, if any, ends in the child too, where its width is nothing to go back to.
-  if (thread != nullptr) thread->actuated = false;
+  if (thread != nullptr) {
+    thread->actuated = false;
+    thread->region_widths = {};
+  }
   set_width(1);
 }
 

@@ -30,6 +30,25 @@ struct OpCounts {
   uint64_t workers[OPTILE_GROUP_EVENTS] = {};
 };
 
+struct KnownRegion;
+
+// The widths of the program's own regions, where those are tuned (regions/region_width.h).
+struct RegionWidths {
+  bool remembers = false;         // which region follows which, of this thread
+  int own = 0;                    // the program's count, as last found; 0 = not known
+  int set = 0;                    // ours, in force until the next region ends; 0 = the program's is
+  const void* runtime = nullptr;  // whose count `set` is, opaque
+  KnownRegion* next = nullptr;    // for whom; null: nobody is expected
+  uint64_t next_context = 0;
+  uint32_t next_judged = 0;
+  // The open region.
+  KnownRegion* open = nullptr;
+  int width = 0;          // 0 = it is not tuned
+  bool expected = false;  // its width could be set before it began
+  uint32_t open_judged = 0;
+  bool shown = false;  // in the thread's slot, since it may hang
+};
+
 struct IssuingThread {
   uint32_t slot = 0;
   uint32_t tid = 0;
@@ -53,8 +72,9 @@ struct IssuingThread {
   uint64_t region_ticks = 0;
   uint32_t regions = 0;
   uint32_t region_threads = 0;  // the most that a region of the open op asked for in so many words
-  bool times_regions = false;   // their time is wanted: the op's event is recorded
-  uint32_t region_depth = 0;    // regions open on this thread as their master
+  RegionWidths region_widths;
+  bool times_regions = false;  // their time is wanted: the op's event is recorded
+  uint32_t region_depth = 0;   // regions open on this thread as their master
   // The step.
   uint64_t context = 1;
   uint64_t step_begin = 0;  // 0 = no step begun on this thread

@@ -8,6 +8,7 @@
 #include "bindings/preload/op_counters.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/plan_reader.h"
+#include "bindings/preload/regions/region_width.h"
 #include "bindings/preload/rest.h"
 #include "bindings/preload/runtimes_in_use.h"
 #include "bindings/preload/shim_clock.h"
@@ -30,7 +31,7 @@ struct OpenOp {
   uint16_t record;
   int16_t column;
   uint8_t binding;
-  uint8_t reserved;
+  uint8_t region;  // of the program's own: its width was set before it began, if at all
   uint64_t key;
   uint32_t judged;  // entry_guard.h; 0 = this execution says nothing of its entry
   uint32_t reserved2;
@@ -139,8 +140,8 @@ WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op
   // what is sized then is sized for the widest team it will ever meet. On every thread anew, since
   // buffers may be the thread's.
   const bool first = meets_first(thread, op->op_id);
-  if (first || (decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !may_steer()) return {};
-  if (said_exactly()) return {};
+  if (first || op->region != 0 || (decision.flags & OPTILE_ENTRY_LEAVE) != 0) return {};
+  if (!may_steer() || said_exactly()) return {};
   // Where every run is to have the same widths, company is no reason for others.
   const uint32_t cores = environment().mode == OPTILE_MODE_TUNE ? plan.shared_cores : 0;
   if (decision.width != 0 && column < 0 && !entry_is_obeyed(thread, decision, &op->judged)) {
@@ -176,23 +177,56 @@ void tell_of_sharing(const Attachment& attached, const IssuingThread& thread) {
   if (thread.narrowed) __atomic_fetch_add(&header.narrowed_ops, 1, __ATOMIC_RELAXED);
 }
 
-// Sets the op's width, where it has one here; returns what its event says of it.
-uint16_t begin_width(IssuingThread& thread, const Attachment& attached, uint32_t op_flags,
-                     const WantedWidth& wanted, uint64_t now) {
-  if ((op_flags & OPTILE_OP_REGION) != 0) {
-    publish_runtime_in_use(attached);
-    note_own_region();
+bool marks_step(const PlanView& plan, uint64_t key, uint64_t context) {
+  return plan.valid && plan.marker_key != 0 && plan.marker_key == key &&
+         (plan.marker_context == 0 || plan.marker_context == context) &&
+         __atomic_load_n(&declared_steps, __ATOMIC_RELAXED) == 0;
+}
+
+// The program's own region, at the width that was set for it, or that nobody touches.
+void begin_region(IssuingThread& thread, const Attachment& attached, OpenOp* op, uint64_t now) {
+  publish_runtime_in_use(attached);
+  note_own_region();
+  const RegionWidths& widths = thread.region_widths;
+  leave_width(thread, now);
+  thread.effective_width = widths.width;
+  op->judged = widths.open_judged;
+  tell_tuning(thread, op->op_id);
+  if (widths.width == 0) return;
+  thread.own_width = widths.own;
+  publish_own_width(widths.own);
+  if (widths.expected) op->flags |= OPTILE_EVENT_STEERABLE;
+  if (widths.width == widths.own) {
+    op->flags |= OPTILE_EVENT_OWN_WIDTH;
+  } else {
+    show_open(attached, thread, op->key, widths.width, now);
+    thread.region_widths.shown = true;
   }
-  if ((op_flags & (OPTILE_OP_REGION | OPTILE_OP_FIXED)) != 0) {
+}
+
+// Cheap where nothing was shown.
+void end_region(IssuingThread& thread, const Attachment& attached) {
+  if (!thread.region_widths.shown) return;
+  thread.region_widths.shown = false;
+  show_closed(attached, thread);
+}
+
+// Sets the op's width, where it has one here; its flags say what its event says of it.
+void begin_width(IssuingThread& thread, const Attachment& attached, uint32_t op_flags,
+                 const WantedWidth& wanted, uint64_t now, OpenOp* op) {
+  op->flags = 0;
+  if (op->region != 0) {
+    begin_region(thread, attached, op, now);
+    return;
+  }
+  if ((op_flags & OPTILE_OP_FIXED) != 0) {
     leave_width(thread, now);
-    return 0;
+    return;
   }
   follow_wait_cap(thread, attached, nullptr);
   apply_width(thread, wanted, now);
-  uint16_t flags = 0;
-  if (widths_can_be_set()) flags |= OPTILE_EVENT_STEERABLE;
-  if (thread.effective_width == thread.own_width) flags |= OPTILE_EVENT_OWN_WIDTH;
-  return flags;
+  if (widths_can_be_set()) op->flags |= OPTILE_EVENT_STEERABLE;
+  if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
 }
 
 bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
@@ -201,6 +235,8 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   const Attachment* attached = attachment();
   if (attached == nullptr) return false;
   if (life_is_loose(attached->client)) take_over_life(attached->client);
+  op->region = (identity.flags & OPTILE_OP_REGION) != 0 ? 1 : 0;
+  if (op->region == 0) interrupt_regions(thread);
   op->op_id = op_id_of(identity);
   if (op->op_id == kNoOp) {
     __atomic_fetch_add(&attached->client->header.unseen_ops, 1, __ATOMIC_RELAXED);
@@ -209,10 +245,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   op->key = identity.key;
   op->context = thread.context;
   const PlanView plan = current_plan(*attached);
-  const bool marks_step = __atomic_load_n(&declared_steps, __ATOMIC_RELAXED) == 0 &&
-                          plan.marker_key == op->key &&
-                          (plan.marker_context == 0 || plan.marker_context == op->context);
-  if (plan.valid && plan.marker_key != 0 && marks_step) {
+  if (marks_step(plan, op->key, op->context)) {
     if (follows_steps_of(thread, *attached)) {
       cross_step(thread, *attached, plan, arrived);
     } else {
@@ -220,7 +253,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
     }
   }
   const WantedWidth wanted = consult_plan(plan, thread, op);
-  op->flags = begin_width(thread, *attached, identity.flags, wanted, arrived);
+  begin_width(thread, *attached, identity.flags, wanted, arrived, op);
   if (is_first_touch(op->op_id, static_cast<uint32_t>(thread.effective_width))) {
     op->flags |= OPTILE_EVENT_FIRST_TOUCH;
   }
@@ -252,6 +285,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   thread.nested_open = 0;
   const Attachment* attached = attachment();
   if (attached == nullptr) return;
+  end_region(thread, *attached);
   optile_event event = {};
   event.begin_ticks = op.begin;
   event.ticks = now - op.begin;
@@ -281,6 +315,23 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
 }
 
 }  // namespace
+
+uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged) {
+  *judged = 0;
+  const Attachment* attached = attachment();
+  if (attached == nullptr || !may_steer() || said_exactly() || !may_show_open(thread)) return 0;
+  const PlanView plan = current_plan(*attached);
+  int column = column_of(plan, thread);
+  if (marks_step(plan, key, context)) {
+    column = follows_steps_of(thread, *attached) ? next_schedule_column(plan) : -1;
+  }
+  const Decision decision = look_up(plan, key, context, column);
+  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0) return 0;
+  uint32_t width = decision.width;
+  if (width != 0 && column < 0 && !entry_is_obeyed(thread, decision, judged)) width = 0;
+  const uint32_t cap = plan.own_width_cap;
+  return cap != 0 && (width == 0 || cap < width) ? cap : width;
+}
 
 int at_depth_0() {
   const IssuingThread* thread = known_issuing_thread();
@@ -352,6 +403,8 @@ void close_what_was_left(IssuingThread& thread, const void* storage, const void*
   if (thread.outermost != storage && (open >= here || here - open > kDeepestStack)) return;
   leave_company(thread, ticks());
   restore_width(thread);
+  const Attachment* attached = attachment();
+  if (attached != nullptr) end_region(thread, *attached);
   thread.counts.on = 0;
   thread.nested_open = 0;
   thread.region_depth = 0;

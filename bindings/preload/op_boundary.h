@@ -17,6 +17,9 @@ void close_what_was_left(IssuingThread& thread, const void* storage, const void*
 // The width that the plan has now for an op with `key` that begins in `context` on this thread; 0 =
 // no word on it, or none that is to be followed.
 uint32_t planned_width(const IssuingThread& thread, uint64_t key, uint64_t context);
+// What the plan wants for an op that is expected to begin next on this thread, in `context`; 0 =
+// the program's own width. `judged` is for judged_execution(), once it has run with that.
+uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged);
 int at_depth_0();
 int nested_wanted();
 void declared_step();

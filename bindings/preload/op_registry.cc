@@ -92,6 +92,12 @@ bool is_first_touch(uint32_t op_id, uint32_t width) {
   return (__atomic_fetch_or(&widths_run[op_id], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
+void note_tuning(uint32_t op_id, uint64_t tuning) {
+  optile_store64(&records[op_id].tuning, tuning);
+  const Attachment* attached = attachment();
+  if (attached != nullptr) optile_store64(&attached->client->ops[op_id].tuning, tuning);
+}
+
 void replay_registrations(optile_client_region* client) {
   const uint32_t count = __atomic_load_n(&described, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < count; ++i) client->ops[i] = records[i];

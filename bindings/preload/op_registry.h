@@ -16,6 +16,9 @@ uint32_t op_id_of(const optile_op_identity& identity);
 // Notes that an op runs at this width now; true when it never did before.
 bool is_first_touch(uint32_t op_id, uint32_t width);
 
+// Whether the width of a region is tuned (optile_region_tuning).
+void note_tuning(uint32_t op_id, uint64_t tuning);
+
 // Writes all records so far into a fresh region. Called while it is not published yet.
 void replay_registrations(optile_client_region* client);
 

@@ -76,6 +76,12 @@ int schedule_column(const PlanView& plan) {
   return position == 0 || position > plan.schedule_length ? -1 : static_cast<int>(position) - 1;
 }
 
+int next_schedule_column(const PlanView& plan) {
+  if (!plan.valid || plan.schedule_length == 0) return -1;
+  const uint64_t position = position_of(plan);
+  return position >= plan.schedule_length ? -1 : static_cast<int>(position);
+}
+
 void advance_schedule(const PlanView& plan) {
   if (!plan.valid || plan.schedule_length == 0) return;
   const uint64_t position = position_of(plan);

@@ -39,6 +39,8 @@ Decision look_up(const PlanView& plan, uint64_t key, uint64_t context, int colum
 
 // The running column of the plan's schedule; -1 before it starts and after it ends.
 int schedule_column(const PlanView& plan);
+// What it will be once the next step has begun.
+int next_schedule_column(const PlanView& plan);
 // A step begins: the schedule starts, or goes on.
 void advance_schedule(const PlanView& plan);
 

@@ -1,11 +1,11 @@
 #include "bindings/preload/runtimes_in_use.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bindings/preload/host_log.h"
+#include "bindings/preload/object_imports.h"
 
 namespace optile::preload {
 namespace {
@@ -21,61 +21,17 @@ struct Needed {
   size_t count = 0;
 };
 
-struct DynamicTables {
-  const ElfW(Sym) * symbols = nullptr;
-  const char* strings = nullptr;
-  const uint32_t* gnu_hash = nullptr;
-  const uint32_t* hash = nullptr;
-};
-
-const ElfW(Dyn) * dynamic_section(const dl_phdr_info& object) {
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = object.dlpi_phdr[i];
-    if (header.p_type != PT_DYNAMIC) continue;
-    // The linker gives addresses as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-    return reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + header.p_vaddr);
-  }
-  return nullptr;
-}
-
-DynamicTables tables_of(const dl_phdr_info& object) {
-  DynamicTables tables;
-  const ElfW(Dyn)* entry = dynamic_section(object);
-  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
-    const auto address = static_cast<uintptr_t>(entry->d_un.d_ptr);
-    // The linker has made these absolute, except in the kernel's own object.
-    if (address < object.dlpi_addr) continue;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
-    const auto* table = reinterpret_cast<const void*>(address);
-    if (entry->d_tag == DT_SYMTAB) tables.symbols = static_cast<const ElfW(Sym)*>(table);
-    if (entry->d_tag == DT_STRTAB) tables.strings = static_cast<const char*>(table);
-    if (entry->d_tag == DT_GNU_HASH) tables.gnu_hash = static_cast<const uint32_t*>(table);
-    if (entry->d_tag == DT_HASH) tables.hash = static_cast<const uint32_t*>(table);
-  }
-  return tables;
-}
-
-// What an object needs stands before what it offers, where the GNU hash table begins; the older
-// table counts all symbols.
-uint32_t needed_end(const DynamicTables& tables) {
-  if (tables.gnu_hash != nullptr) return tables.gnu_hash[1];
-  return tables.hash != nullptr ? tables.hash[1] : 0;
+bool take_need(const char* name, bool weak, void* to) {
+  auto* needed = static_cast<Needed*>(to);
+  const bool openmp = strncmp(name, "GOMP_", 5) == 0 || strncmp(name, "omp_", 4) == 0;
+  // A weak need may stay unanswered.
+  if (openmp && !weak) needed->names[needed->count++] = name;
+  return needed->count == Needed::kMax;
 }
 
 int collect_needed(dl_phdr_info* object, size_t /*size*/, void* to) {
-  auto* needed = static_cast<Needed*>(to);
-  const DynamicTables tables = tables_of(*object);
-  if (tables.symbols == nullptr || tables.strings == nullptr) return 0;
-  const uint32_t end = needed_end(tables);
-  for (uint32_t i = 1; i < end && needed->count < Needed::kMax; ++i) {
-    const ElfW(Sym)& symbol = tables.symbols[i];
-    // A weak need may stay unanswered.
-    if (symbol.st_shndx != SHN_UNDEF || (symbol.st_info >> 4) == STB_WEAK) continue;
-    const char* name = tables.strings + symbol.st_name;
-    const bool openmp = strncmp(name, "GOMP_", 5) == 0 || strncmp(name, "omp_", 4) == 0;
-    if (openmp) needed->names[needed->count++] = name;
-  }
-  return 0;
+  visit_needs(*object, take_need, to);
+  return static_cast<Needed*>(to)->count == Needed::kMax ? 1 : 0;
 }
 
 void check_stand_in(const char* path) {

@@ -53,6 +53,10 @@ void note_own_width(int width, int before) {
   note_source(framework ? OPTILE_WIDTH_FRAMEWORK : OPTILE_WIDTH_PROGRAM);
 }
 
+void note_word_of_program() {
+  note_source(OPTILE_WIDTH_PROGRAM);
+}
+
 }  // namespace optile::preload
 
 // at::set_num_threads(int)

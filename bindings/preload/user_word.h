@@ -13,6 +13,9 @@ namespace optile::preload {
 // first. On the issuing thread, outside every region.
 void note_own_width(int width, int before);
 
+// Another count than the one that we had left in force was found: the program set it.
+void note_word_of_program();
+
 // Whose word the program's own width is, as far as known (optile_width_source).
 uint32_t own_width_source();
 

@@ -23,6 +23,8 @@ EXPORTED = {
     "GOMP_parallel_loop_static",
     "GOMP_parallel_reductions",
     "GOMP_parallel_sections",
+    "__kmpc_fork_call",
+    "__kmpc_push_num_threads",
     "_ZN2at15set_num_threadsEi",
     "cblas_cgemm",
     "cblas_dgemm",

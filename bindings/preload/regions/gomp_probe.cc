@@ -25,7 +25,7 @@ void open_region(const char* symbol, Body body, void* data, unsigned threads, Re
     body(data);
     return;
   }
-  RegionScope scope(caller, body, data, false);
+  RegionScope scope(body, data, threads != 0, false);
   scope.asks_for(threads);
   real(scope.function(), scope.data(), threads, rest...);
 }
@@ -51,7 +51,7 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
     body(data);
     return 1;
   }
-  RegionScope scope(caller, body, data, true);
+  RegionScope scope(body, data, threads != 0, true);
   scope.asks_for(threads);
   return real(scope.function(), scope.data(), threads, flags);
 }

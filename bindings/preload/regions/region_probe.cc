@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "bindings/preload/annotations.h"
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
@@ -12,6 +11,9 @@
 #include "bindings/preload/framework_watch.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/op_counters.h"
+#include "bindings/preload/regions/known_regions.h"
+#include "bindings/preload/regions/region_rules.h"
+#include "bindings/preload/regions/region_width.h"
 #include "bindings/preload/rest.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/wait_policy.h"
@@ -21,41 +23,6 @@ namespace optile::preload {
 namespace {
 
 constexpr uint32_t kRegionsBetweenWidths = 64;
-constexpr uint32_t kKnownFunctions = 1024;  // beyond that a region's key is worked out every time
-
-struct KnownFunction {
-  const void* function;
-  uint64_t key;
-};
-KnownFunction known[kKnownFunctions];
-
-// File name and offset: the same in every run, whatever the loader's addresses.
-uint64_t work_out_key(const void* function) {
-  Dl_info where = {};
-  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return 1;
-  const char* slash = strrchr(where.dli_fname, '/');
-  const char* name = slash == nullptr ? where.dli_fname : slash + 1;
-  const auto offset =
-      reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(where.dli_fbase);
-  const uint64_t key = base::hash_word(offset, base::hash_bytes(name, strlen(name)));
-  return key == 0 ? 1 : key;
-}
-
-uint64_t key_of(const void* function) {
-  const uint64_t mixed = reinterpret_cast<uintptr_t>(function) * UINT64_C(0x9e3779b97f4a7c15);
-  KnownFunction& slot = known[(mixed >> 32) % kKnownFunctions];
-  const void* there = __atomic_load_n(&slot.function, __ATOMIC_ACQUIRE);
-  if (there == function) {
-    const uint64_t key = optile_load64(&slot.key);
-    if (key != 0) return key;
-  }
-  const uint64_t key = work_out_key(function);
-  if (there == nullptr && __atomic_compare_exchange_n(&slot.function, &there, function, false,
-                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    optile_store64(&slot.key, key);
-  }
-  return key;
-}
 
 void describe_region(const void* source, char name[OPTILE_NAME_BYTES],
                      char shape[OPTILE_SHAPE_BYTES]) {
@@ -93,13 +60,13 @@ void follow_wait(IssuingThread& thread, const void* caller) {
   if (attached != nullptr) follow_wait_cap(thread, *attached, caller);
 }
 
-// How wide the program's own teams are: nothing here changes that, so whoever grants it cores has
-// to know.
-void publish_region_width(const void* caller) {
+// How wide the program's own teams are by themselves: whoever grants it cores has to know.
+void publish_region_width(const IssuingThread& thread, const void* caller) {
   const Attachment* attached = attachment();
   auto* const most = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_get_max_threads"));
   if (attached == nullptr || most == nullptr) return;
-  const int width = most();
+  const bool tuned = thread.region_widths.width != 0;
+  const int width = tuned ? thread.region_widths.own : most();
   if (width > 0) {
     optile_store32(&attached->client->header.region_width, static_cast<uint32_t>(width));
   }
@@ -107,10 +74,22 @@ void publish_region_width(const void* caller) {
 
 }  // namespace
 
-RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bool reductions) {
+RegionScope::RegionScope(void (*body)(void*), void* data, bool clause, bool reductions) {
   trampoline_.function = body;
   trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
+  const auto* function = reinterpret_cast<const void*>(body);
+  enter(function, clause);
+  IssuingThread* thread = known_issuing_thread();
+  if (thread != nullptr) wrap(*thread, function, reductions);
+}
+
+RegionScope::RegionScope(const void* function, bool clause) {
+  if (environment().off || is_forked_child()) return;
+  enter(function, clause);
+}
+
+void RegionScope::enter(const void* caller, bool clause) {
   note_team(caller);
   IssuingThread* thread = known_issuing_thread();
   if (thread != nullptr) close_what_was_left(*thread, &open_, this);
@@ -125,11 +104,14 @@ RegionScope::RegionScope(const void* caller, void (*body)(void*), void* data, bo
     if (thread->awaits_runtime) region_in_op(*thread, caller);
     if (thread->region_depth++ == 0 && thread->times_regions) begin_ = ticks();
     thread_ = thread;
-  } else if (!framework_probe_active() && !is_worker(caller)) {
-    observe_alone(body, caller);
-    thread = known_issuing_thread();
+    if (regions_are_tuned() && thread->region_widths.open != nullptr) note_nested_region();
+  } else if (framework_probe_active()) {
+    if (thread != nullptr) interrupt_regions(*thread);
+  } else if (!is_worker(caller)) {
+    observe_alone(caller, clause);
+  } else if (regions_are_tuned()) {
+    note_nested_region();
   }
-  if (thread != nullptr) wrap(*thread, caller, reductions);
 }
 
 // Teams inside teams, and those of threads that issue no ops, are left where they are.
@@ -148,17 +130,22 @@ void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reduction
   }
 }
 
-void RegionScope::observe_alone(void (*body)(void*), const void* caller) {
-  const auto* address = reinterpret_cast<const void*>(body);
-  const optile_op_identity identity = {key_of(address), OPTILE_OP_REGION, OPTILE_PROBE_REGION,
-                                       describe_region, address};
+void RegionScope::observe_alone(const void* function, bool clause) {
+  KnownRegion* region = known_region(function);
+  const uint64_t key = region == nullptr ? region_key(function) : optile_load64(&region->key);
+  const optile_op_identity identity = {key, OPTILE_OP_REGION, OPTILE_PROBE_REGION, describe_region,
+                                       function};
   alone_ = true;
+  IssuingThread* thread = regions_are_tuned() ? issuing_thread() : known_issuing_thread();
+  if (thread != nullptr) region_begins(*thread, region, function, clause);
   op_begin(&identity, &open_);
-  IssuingThread* thread = known_issuing_thread();
+  thread = known_issuing_thread();
   if (thread == nullptr) return;
   if (thread->depth > 0) thread->outermost = &open_;
-  follow_wait(*thread, caller);
-  if (thread->regions_alone++ % kRegionsBetweenWidths == 0) publish_region_width(caller);
+  follow_wait(*thread, function);
+  if (thread->regions_alone++ % kRegionsBetweenWidths == 0) {
+    publish_region_width(*thread, function);
+  }
 }
 
 RegionScope::~RegionScope() {
@@ -167,6 +154,7 @@ RegionScope::~RegionScope() {
     IssuingThread* thread = known_issuing_thread();
     if (thread != nullptr && thread->outermost == &open_) thread->outermost = nullptr;
     op_end(&open_);
+    if (thread != nullptr) region_ended(*thread);
   }
   if (thread_ == nullptr || thread_->region_depth == 0) return;
   if (--thread_->region_depth == 0) {

@@ -1,5 +1,5 @@
 // OpenMP regions as the program opens them: time and count for the op around them, or, outside any
-// op, an anonymous op of their own that is observed and never steered.
+// op, an anonymous op of their own. Its width is left alone, or set before it (region_width.h).
 #pragma once
 
 #include <stdint.h>
@@ -13,8 +13,11 @@ namespace optile::preload {
 // Lives on the master's stack around the real entry point.
 class RegionScope {
  public:
-  // `reductions`: the runtime looks into the first word of the region's data.
-  RegionScope(const void* caller, void (*body)(void*), void* data, bool reductions);
+  // `clause`: the region names its own number of threads. `reductions`: the runtime looks into the
+  // first word of the region's data.
+  RegionScope(void (*body)(void*), void* data, bool clause, bool reductions);
+  // One whose function is called in a way of its own, so that nothing is put in its place.
+  RegionScope(const void* function, bool clause);
   ~RegionScope();
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
@@ -29,7 +32,9 @@ class RegionScope {
   void* data() { return wrapped_ ? static_cast<void*>(&trampoline_) : trampoline_.data; }
 
  private:
-  void observe_alone(void (*body)(void*), const void* caller);
+  // `function`: what holds the region's body, in the object that opens it.
+  void enter(const void* function, bool clause);
+  void observe_alone(const void* function, bool clause);
   void wrap(IssuingThread& thread, const void* caller, bool reductions);
 
   IssuingThread* thread_ = nullptr;  // set when the region belongs to an open op

@@ -1,0 +1,18 @@
+// What loaded objects need of others, from the tables that the dynamic linker reads itself. Slow:
+// for first sights only. Any thread, inside dl_iterate_phdr; nothing is allocated.
+#pragma once
+
+#include <link.h>
+
+namespace optile::preload {
+
+// A name that the object needs; it lives as long as the object. True ends the walk.
+using NeedVisitor = bool (*)(const char* name, bool weak, void* context);
+
+// Every dynamic symbol that `object` needs. True when the visitor ended it.
+bool visit_needs(const dl_phdr_info& object, NeedVisitor visit, void* context);
+
+// Whether `address` lies in `object`.
+bool holds_address(const dl_phdr_info& object, const void* address);
+
+}  // namespace optile::preload

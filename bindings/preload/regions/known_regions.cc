@@ -1,0 +1,56 @@
+#include "bindings/preload/regions/known_regions.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "bindings/abi/layout.h"
+#include "bindings/preload/regions/region_rules.h"
+
+namespace optile::preload {
+namespace {
+
+constexpr uint32_t kKnownRegions = 1024;  // beyond that a region's key is worked out every time
+constexpr uint32_t kProbes = 8;
+
+KnownRegion known[kKnownRegions];
+
+// File name and offset: the same in every run, whatever the loader's addresses.
+uint64_t work_out_key(const void* function) {
+  Dl_info where = {};
+  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return 1;
+  const char* slash = strrchr(where.dli_fname, '/');
+  const char* name = slash == nullptr ? where.dli_fname : slash + 1;
+  const auto offset =
+      reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(where.dli_fbase);
+  const uint64_t key = base::hash_word(offset, base::hash_bytes(name, strlen(name)));
+  return key == 0 ? 1 : key;
+}
+
+}  // namespace
+
+KnownRegion* known_region(const void* function) {
+  const uint64_t mixed = reinterpret_cast<uintptr_t>(function) * UINT64_C(0x9e3779b97f4a7c15);
+  auto at = static_cast<uint32_t>(mixed >> 32) % kKnownRegions;
+  for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kKnownRegions) {
+    KnownRegion& slot = known[at];
+    const void* there = __atomic_load_n(&slot.function, __ATOMIC_ACQUIRE);
+    if (there == nullptr && __atomic_compare_exchange_n(&slot.function, &there, function, false,
+                                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      if (regions_are_tuned()) slot.reasons = reasons_of_object(function);
+      optile_store64(&slot.key, work_out_key(function));
+      return &slot;
+    }
+    if (there != function) continue;
+    // Another thread is working it out.
+    return optile_load64(&slot.key) == 0 ? nullptr : &slot;
+  }
+  return nullptr;
+}
+
+uint64_t region_key(const void* function) {
+  const KnownRegion* region = known_region(function);
+  return region == nullptr ? work_out_key(function) : optile_load64(&region->key);
+}
+
+}  // namespace optile::preload

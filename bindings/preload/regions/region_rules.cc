@@ -1,0 +1,139 @@
+#include "bindings/preload/regions/region_rules.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "bindings/preload/environment.h"
+#include "bindings/preload/object_imports.h"
+#include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/user_word.h"
+
+namespace optile::preload {
+namespace {
+
+// Some of them ask as well, and some ask through other names.
+constexpr const char* kPresizing[] = {"libdnnl",  "libopenblas",  "libblis",
+                                      "libmkl_",  "libatlas",     "libarmpl",
+                                      "libtorch", "libflexiblas", "libonnxruntime"};
+
+uint32_t nested = 0;
+// What the latest look at all objects said, and how many had come and gone by then; 0 = no look.
+uint64_t looked_at = 0;
+uint32_t others = 0;
+
+const char* file_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+// Fortran's names end in an underscore.
+bool is_name(const char* symbol, const char* name) {
+  const size_t length = strlen(name);
+  return strncmp(symbol, name, length) == 0 &&
+         (symbol[length] == '\0' || strcmp(symbol + length, "_") == 0);
+}
+
+bool take_reason(const char* symbol, bool /*weak*/, void* to) {
+  if (strncmp(symbol, "omp_", 4) != 0) return false;
+  auto* reasons = static_cast<uint32_t*>(to);
+  if (is_name(symbol, "omp_get_max_threads")) *reasons |= OPTILE_REGION_ASKS;
+  if (is_name(symbol, "omp_set_num_threads")) *reasons |= OPTILE_REGION_SETS;
+  return false;
+}
+
+struct Wanted {
+  const void* address;
+  uint32_t reasons;
+};
+
+int look_at_one(dl_phdr_info* object, size_t /*size*/, void* to) {
+  auto* wanted = static_cast<Wanted*>(to);
+  if (!holds_address(*object, wanted->address)) return 0;
+  visit_needs(*object, take_reason, &wanted->reasons);
+  return 1;
+}
+
+int look_at_all(dl_phdr_info* object, size_t /*size*/, void* to) {
+  // The runtimes themselves, which have these functions.
+  if (runtime_kind(object->dlpi_name) == OPTILE_RUNTIME_UNKNOWN) {
+    visit_needs(*object, take_reason, to);
+  }
+  return 0;
+}
+
+int count_objects(dl_phdr_info* object, size_t /*size*/, void* to) {
+  *static_cast<uint64_t*>(to) = object->dlpi_adds + object->dlpi_subs;
+  return 1;
+}
+
+}  // namespace
+
+bool regions_are_tuned() {
+  return environment().tune_regions && may_steer();
+}
+
+bool names_object(const char* objects, const char* path) {
+  const char* name = file_name(path);
+  while (*objects != '\0') {
+    const char* comma = strchr(objects, ',');
+    const size_t length = comma == nullptr ? strlen(objects) : static_cast<size_t>(comma - objects);
+    if (length > 0 && strncmp(name, objects, length) == 0 &&
+        (name[length] == '\0' || name[length] == '.')) {
+      return true;
+    }
+    if (comma == nullptr) return false;
+    objects = comma + 1;
+  }
+  return false;
+}
+
+bool presizes_its_teams(const char* path) {
+  const char* name = file_name(path);
+  for (const char* known : kPresizing) {
+    if (strncmp(name, known, strlen(known)) == 0) return true;
+  }
+  return false;
+}
+
+uint32_t reasons_of_object(const void* function) {
+  const char* path = object_of(function);
+  const char* listed = environment().region_objects;
+  if (listed[0] != '\0')
+    return names_object(listed, path) ? 0U : uint32_t{OPTILE_REGION_NOT_LISTED};
+  Wanted wanted = {function, 0};
+  dl_iterate_phdr(look_at_one, &wanted);
+  return wanted.reasons | (presizes_its_teams(path) ? uint32_t{OPTILE_REGION_PRESIZES} : 0U);
+}
+
+uint32_t reasons_of_process() {
+  if (!regions_are_tuned()) return OPTILE_REGION_NOT_ASKED;
+  uint32_t reasons = 0;
+  const uint32_t source = own_width_source();
+  if (source == OPTILE_WIDTH_ENVIRONMENT) reasons |= OPTILE_REGION_ENVIRONMENT;
+  if (source == OPTILE_WIDTH_PROGRAM) reasons |= OPTILE_REGION_PROGRAM;
+  if (__atomic_load_n(&nested, __ATOMIC_RELAXED) != 0) reasons |= OPTILE_REGION_NESTED;
+  return reasons | __atomic_load_n(&others, __ATOMIC_RELAXED);
+}
+
+uint32_t reasons_looked_for() {
+  if (environment().region_objects[0] == '\0' && regions_are_tuned()) {
+    uint64_t changes = 0;
+    dl_iterate_phdr(count_objects, &changes);
+    if (changes != __atomic_load_n(&looked_at, __ATOMIC_RELAXED)) {
+      uint32_t found = 0;
+      dl_iterate_phdr(look_at_all, &found);
+      __atomic_store_n(&others, found != 0 ? uint32_t{OPTILE_REGION_OTHERS} : 0U, __ATOMIC_RELAXED);
+      __atomic_store_n(&looked_at, changes, __ATOMIC_RELAXED);
+    }
+  }
+  return reasons_of_process();
+}
+
+void note_nested_region() {
+  if (__atomic_load_n(&nested, __ATOMIC_RELAXED) == 0) {
+    __atomic_store_n(&nested, 1, __ATOMIC_RELAXED);
+  }
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,131 @@
+// Regions of a program's own: why they are left alone, in words, and those that do not return.
+#include <gmock/gmock.h>
+
+#include "daemon/hang_watch.h"
+#include "daemon/json_views.h"
+#include "daemon/region_reasons.h"
+#include "tests/daemon/controller_fixture.h"
+
+namespace optile::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+TEST(RegionReasons, InWords) {
+  EXPECT_EQ(region_reasons(OPTILE_REGION_TUNED), "");
+  EXPECT_THAT(region_reasons(OPTILE_REGION_NOT_ASKED), HasSubstr("--regions=tune"));
+  EXPECT_THAT(region_reasons(OPTILE_REGION_ENVIRONMENT), HasSubstr("you said so"));
+  EXPECT_THAT(region_reasons(OPTILE_REGION_CLAUSE | OPTILE_REGION_ASKS), HasSubstr("clause; "));
+  EXPECT_EQ(region_reasons(OPTILE_REGION_NOT_ASKED | OPTILE_REGION_CLAUSE),
+            region_reasons(OPTILE_REGION_NOT_ASKED))
+      << "nothing else was looked at";
+  EXPECT_THAT(region_reasons(0), HasSubstr("observed only"));
+}
+
+TEST(HangWatch, IsPatientWithWhatTakesLong) {
+  EXPECT_FALSE(hangs(milliseconds(2900), milliseconds(1)));
+  EXPECT_TRUE(hangs(milliseconds(3100), milliseconds(1)));
+  EXPECT_TRUE(hangs(milliseconds(3100), milliseconds(0)));
+  EXPECT_FALSE(hangs(milliseconds(19000), milliseconds(100)));
+  EXPECT_TRUE(hangs(milliseconds(21000), milliseconds(100)));
+}
+
+class ClientHangs : public ControllerTest {
+ protected:
+  static constexpr uint64_t kRegion = 0x77;
+
+  struct Program {
+    uint64_t id = 0;
+    ClientRegions regions;
+    uint32_t op = 0;
+
+    void tuning(uint64_t word) { optile_store64(&regions.client().ops[op].tuning, word); }
+    void open(uint64_t since_ns, uint32_t width) {
+      optile_thread_slot& slot = regions.client().threads[0];
+      slot.open.width = width;
+      slot.open.since = since_ns;
+      optile_store64(&slot.open.key, kRegion);
+    }
+    void close() { optile_store64(&regions.client().threads[0].open.key, 0); }
+  };
+
+  Program attach_region() {
+    ClientMemory memory = ClientMemory::make().value();
+    const ClientMemory::Descriptors fds = memory.take_descriptors();
+    Program program;
+    program.regions = ClientRegions(fds.plan.get(), fds.client.get());
+    program.regions.begin(now_ns_, 4);
+    program.op = program.regions.register_op(kRegion, "region sweeps+0x10", "");
+    optile_op_record& record = program.regions.client().ops[program.op];
+    record.flags = OPTILE_OP_REGION;
+    record.tuning = OPTILE_REGION_TUNED;
+    optile_thread_slot& slot = program.regions.client().threads[0];
+    optile_store32(&slot.tid, 100);
+    slot.aggregates[program.op].count = 1000;
+    slot.aggregates[program.op].ticks = UINT64_C(1000) * 1000000;  // a millisecond each
+    program.id = controller_->arrive(hello("sweeps"), std::move(memory)).value();
+    controller_->drain();
+    return program;
+  }
+
+  void pass(milliseconds time) {
+    now_ns_ += static_cast<uint64_t>(time.count()) * 1000000;
+    controller_->drain();
+  }
+  bool known_to_hang(const Program& program) const {
+    return controller_->view(program.id)->hangs.contains(kRegion);
+  }
+};
+
+TEST_F(ClientHangs, ARegionThatDoesNotReturnIsLeftAloneFromThenOn) {
+  Program first = attach_region();
+  first.open(now_ns_, 2);
+  pass(milliseconds(2000));
+  EXPECT_FALSE(known_to_hang(first));
+  pass(milliseconds(1500));
+  ASSERT_TRUE(known_to_hang(first));
+  EXPECT_EQ(controller_->view(first.id)->hangs.at(kRegion).width, 2);
+  controller_->depart(first.id);
+  const Program later = attach_region();
+  EXPECT_TRUE(known_to_hang(later)) << "also in later runs";
+  UndoRequest take_back;
+  take_back.program = "train.py";
+  take_back.revoke = true;
+  ASSERT_TRUE(controller_->undo(take_back).ok());
+  const Program forgiven = attach_region();
+  EXPECT_FALSE(known_to_hang(forgiven)) << "until somebody takes it back";
+}
+
+TEST_F(ClientHangs, WhatReturnsInTimeIsNoHang) {
+  Program program = attach_region();
+  program.open(now_ns_, 2);
+  pass(milliseconds(2900));
+  program.close();
+  pass(milliseconds(2000));
+  EXPECT_FALSE(known_to_hang(program));
+  program.open(now_ns_, 2);
+  pass(milliseconds(2900));
+  EXPECT_FALSE(known_to_hang(program)) << "it began anew";
+}
+
+TEST_F(ClientHangs, ARegionIsTunedAsLongAsNothingSpeaksAgainstIt) {
+  Program program = attach_region();
+  const auto tuned = [&] {
+    const ClientView view = *controller_->view(program.id);
+    return !view.ops.at(kRegion).observed_only();
+  };
+  EXPECT_TRUE(tuned());
+  program.tuning(OPTILE_REGION_PROGRAM);
+  pass(milliseconds(10));
+  EXPECT_FALSE(tuned());
+  program.tuning(OPTILE_REGION_TUNED | OPTILE_REGION_NESTED);
+  pass(milliseconds(10));
+  EXPECT_FALSE(tuned()) << "a reason counts for more";
+  program.tuning(0);
+  pass(milliseconds(10));
+  EXPECT_FALSE(tuned()) << "nothing is known";
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,132 @@
+"""--regions=tune: the program's own regions get widths; what it computes stays the same."""
+import unittest
+
+import harness
+from harness import PROGRAMS, EndToEndTest
+
+STEPS = 4000
+SLEEPING = {"OMP_WAIT_POLICY": "passive"}  # teams that spin beside other tests take minutes
+ENDLESS = 1000000000
+
+
+class RegionTest(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.space.start_daemon()
+
+    def command(self, name, file):
+        return [PROGRAMS / name, self.space.dir / file, str(STEPS)]
+
+    def teams(self, file):
+        """How often each region had a team of each size."""
+        lines = (self.space.dir / file).read_text().splitlines()
+        return [dict(map(int, word.split(":")) for word in line.split()) for line in lines]
+
+    def launch(self, name, *options, env=None):
+        """A run that computes what the untouched one does: its teams, by region."""
+        env = {**SLEEPING, **(env or {})}
+        untouched = self.space.untouched(self.command(name, "untouched"), env)
+        self.assertEqual(0, untouched.code, untouched)
+        finished = self.space.launched(self.command(name, "tuned"), *options, env=env)
+        self.assert_same_run(untouched, finished)
+        return self.teams("tuned")
+
+    def reasons(self):
+        """Why each region of the latest client has its width."""
+        rows = self.space.ask_json("ops")["ops"]
+        return [row["reason"] for row in rows if row["name"].startswith("region ")]
+
+    def assert_reason(self, words):
+        reasons = self.reasons()
+        self.assertTrue(reasons)
+        for reason in reasons:
+            self.assertIn(words, reason)
+
+
+@unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")
+class TunedRegions(RegionTest):
+    def assert_changes(self, region):
+        self.assertGreater(len(region), 1, region)
+        self.assertLessEqual(max(region), harness.usable_cpus(), "no wider than the program's own")
+
+    def assert_widths_change(self, *options):
+        for region in self.launch("two_regions", *options):
+            self.assert_changes(region)
+
+    def test_widths_change_and_nothing_else(self):
+        self.assert_widths_change("--regions=tune", "--openmp", "keep")
+
+    def test_on_llvms_runtime(self):
+        self.assert_widths_change("--regions=tune", "--openmp", "llvm")
+
+    def test_objects_by_name(self):
+        self.assert_widths_change("--regions=tune:libother.so,two_regions", "--openmp", "keep")
+
+    def test_llvms_own_entry_points(self):
+        tuned, with_clause = self.launch("llvm_regions", "--regions=tune")
+        self.assert_changes(tuned)
+        self.assertEqual({2: STEPS}, with_clause)
+
+
+class RegionsLeftAlone(RegionTest):
+    def assert_left(self, *options, words, env=None):
+        for region in self.launch("two_regions", "--openmp", "keep", *options, env=env):
+            self.assertEqual(1, len(region), region)
+        self.assert_reason(words)
+
+    def test_observed_unless_said(self):
+        self.assert_left(words="--regions=tune")
+
+    def test_what_the_user_said_binds(self):
+        self.assert_left("--regions=tune", words="you said so: OMP_NUM_THREADS",
+                         env={"OMP_NUM_THREADS": "2"})
+
+    def test_what_the_user_wants_exactly(self):
+        self.assert_left("--regions=tune", "--respect", "exact", words="you said so: exactly",
+                         env={"OMP_NUM_THREADS": "2"})
+
+    def test_objects_that_were_not_named(self):
+        self.assert_left("--regions=tune:libother.so", words="not among those of --regions=tune:")
+
+    def test_programs_that_size_by_the_count(self):
+        command = [PROGRAMS / "buffers_by_maximum"]
+        finished = self.space.launched(command, "--regions=tune")
+        self.assert_same_run(self.space.untouched(command), finished)
+
+
+@unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")
+class HangingRegions(RegionTest):
+    """A program that waits for as many threads as its first team had."""
+
+    def start(self, steps=ENDLESS):
+        command = [PROGRAMS / "waits_for_all", str(steps)]
+        line = self.space.launcher("--regions=tune", "--openmp", "keep", command=command)
+        return self.space.popen(line, SLEEPING)
+
+    def end(self, process):
+        self.assertIsNone(process.poll(), "nothing ends it but its user")
+        process.kill()
+        process.communicate()
+
+    def running(self):
+        """What there is to say of the client that runs: its phase, and what was given up."""
+        for client in self.space.get("/v1/clients")["clients"]:
+            if client["state"] == "running":
+                return client["phase"], " ".join(client["fallbacks"])
+        return "", ""
+
+    def test_a_hang_is_remembered(self):
+        hanging = self.start()
+        harness.wait_until(lambda: "did not return at width" in self.running()[1],
+                           "the daemon to notice that a region hangs")
+        self.end(hanging)
+        again = self.start()
+        harness.wait_until(lambda: self.running()[0] == "tuned", "a run that does not hang")
+        self.assertIn("did not return at width", " ".join(self.reasons()))
+        self.end(again)
+        untouched = self.space.untouched([PROGRAMS / "waits_for_all", "200"])
+        self.assert_same_run(untouched, harness.finish(self.start(200)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,334 @@
+// Regions of the program's own get widths: set before they begin, for the one that is expected.
+#include "bindings/preload/regions/region_width.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cstring>
+#include <thread>
+
+#include "bindings/preload/annotations.h"
+#include "bindings/preload/library_op.h"
+#include "bindings/preload/regions/region_rules.h"
+#include "tests/preload/boundary_fixture.h"
+
+namespace optile::preload {
+namespace {
+
+using test::FakeDaemon;
+
+constexpr const char* kThisProgram = "tune:preload_core_test";
+
+__attribute__((noinline)) int team_of_first() {
+  int size = 0;
+#pragma omp parallel
+#pragma omp master
+  size = omp_get_num_threads();
+  return size;
+}
+
+__attribute__((noinline)) int team_of_second() {
+  int size = 1;
+#pragma omp parallel
+#pragma omp master
+  size += omp_get_num_threads();
+  return size - 1;
+}
+
+__attribute__((noinline)) int team_with_clause(int threads) {
+  int size = 2;
+#pragma omp parallel num_threads(threads)
+#pragma omp master
+  size += omp_get_num_threads();
+  return size - 2;
+}
+
+class TunedRegions : public ::testing::Test {
+ protected:
+  // As a launcher would start it, with `regions` said.
+  static void in_child(const char* regions, void (*body)(FakeDaemon&)) {
+    const pid_t child = fork();
+    if (child == 0) {
+      FakeDaemon daemon;
+      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
+      setenv("OMP_NUM_THREADS", "4", 1);
+      setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+      setenv("OPTILE_REGIONS", regions, 1);
+      read_environment();
+      omp_set_num_threads(kOwn);
+      daemon.answer_one_client();
+      team_of_first();
+      daemon.wait_for_client();
+      for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) team_of_first();
+      CHECK_OR_EXIT(attachment() != nullptr);
+      body(daemon);
+      std::_Exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  }
+
+  // Long enough that what comes next is expected everywhere.
+  static void learn() {
+    for (int i = 0; i < 12; ++i) {
+      team_of_first();
+      team_of_second();
+    }
+  }
+
+  // By the order in which they were opened first.
+  static const optile_op_record& record(const FakeDaemon& daemon, uint32_t number) {
+    CHECK_OR_EXIT(number < daemon.client().header.registry_count);
+    return daemon.client().ops[number];
+  }
+};
+
+constexpr const char* kObserve = "observe";
+constexpr const char* kTune = "tune";
+constexpr const char* kAnother = "tune:libanother.so,prog";
+
+TEST_F(TunedRegions, TheExpectedRegionRunsAtItsWidthAndTheCountIsItsOwnBefore) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_TUNED);
+    CHECK_OR_EXIT(record(daemon, 1).tuning == OPTILE_REGION_TUNED);
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    for (int i = 0; i < 3; ++i) {
+      CHECK_OR_EXIT(omp_get_max_threads() == 1);
+      CHECK_OR_EXIT(team_of_second() == 1);
+      CHECK_OR_EXIT(omp_get_max_threads() == 2);
+      CHECK_OR_EXIT(team_of_first() == 2);
+    }
+    const auto events = daemon.take_events();
+    CHECK_OR_EXIT(!events.empty() && events.back().width == 2);
+    CHECK_OR_EXIT((events.back().flags & OPTILE_EVENT_STEERABLE) != 0);
+  });
+}
+
+TEST_F(TunedRegions, AnotherRegionThanTheExpectedOneRunsAtTheProgramsOwnWidth) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+    CHECK_OR_EXIT(team_of_first() == kOwn);
+  });
+}
+
+TEST_F(TunedRegions, AnOpBetweenRegionsFindsTheProgramsOwnWidth) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
+constexpr uint64_t kProduct = 0x3333;
+
+bool follows(const void* /*real*/) {
+  return true;
+}
+
+// A call into a library as its probe reports it; the count that it finds, or 0 where it is no op.
+int run_library_op() {
+  const auto* here = reinterpret_cast<const void*>(&follows);
+  LibraryOp op;
+  if (!op.may_begin(here, follows, here)) return 0;
+  op.begin({kProduct, 0, OPTILE_PROBE_BLAS, describe_nothing, nullptr});
+  return omp_get_max_threads();
+}
+
+__attribute__((noinline)) int team_around_library() {
+  int size = 3;
+#pragma omp parallel
+#pragma omp master
+  size += omp_get_num_threads() + 100 * run_library_op();
+  return size - 3;
+}
+
+TEST_F(TunedRegions, ALibrarysOpBetweenRegionsIsPartOfTheirSequence) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    for (int i = 0; i < 12; ++i) {
+      team_of_first();
+      team_of_second();
+      CHECK_OR_EXIT(run_library_op() == kOwn);
+    }
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    for (int i = 0; i < 20; ++i) {
+      CHECK_OR_EXIT(omp_get_max_threads() == 1);
+      CHECK_OR_EXIT(team_of_second() == 1);
+      CHECK_OR_EXIT(run_library_op() == kOwn);
+      CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+      CHECK_OR_EXIT(team_of_first() == kOwn);
+    }
+    CHECK_OR_EXIT(record(daemon, 1).tuning == OPTILE_REGION_TUNED);
+  });
+}
+
+TEST_F(TunedRegions, ACallIntoALibraryInsideARegionIsNoOpAndChangesNothing) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    for (int i = 0; i < 12; ++i) {
+      team_of_first();
+      team_around_library();
+    }
+    CHECK_OR_EXIT(daemon.client().header.registry_count == 2);
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 3, {}, 0}});
+    team_of_first();
+    for (int i = 0; i < 20; ++i) {
+      CHECK_OR_EXIT(team_around_library() == 3);
+      CHECK_OR_EXIT(team_of_first() == 2);
+    }
+    CHECK_OR_EXIT(record(daemon, 1).tuning == OPTILE_REGION_TUNED);
+  });
+}
+
+TEST_F(TunedRegions, TheUsersExactNumberBindsEvenWhereAnotherWasInForce) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+    unsetenv("OPTILE_OWN_WIDTH_SOURCE");
+    setenv("OPTILE_RESPECT", "exact", 1);
+    read_environment();
+    for (int i = 0; i < 12; ++i) {
+      CHECK_OR_EXIT(team_of_second() == kOwn);
+      CHECK_OR_EXIT(team_of_first() == kOwn);
+      CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    }
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_ENVIRONMENT);
+  });
+}
+
+TEST_F(TunedRegions, WhatWasInForceIsTakenBackWhereNothingMayBeTunedAnyMore) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+    setenv("OPTILE_MODE", "observe", 1);
+    read_environment();
+    CHECK_OR_EXIT(team_of_second() == kOwn);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
+TEST_F(TunedRegions, WhatTheProgramSetsStaysAndEndsTuning) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+    omp_set_num_threads(3);
+    for (int i = 0; i < 20; ++i) {
+      CHECK_OR_EXIT(team_of_second() == 3);
+      CHECK_OR_EXIT(team_of_first() == 3);
+    }
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_PROGRAM);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+  });
+}
+
+TEST_F(TunedRegions, AClauseIsNeverTouched) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    for (int i = 0; i < 12; ++i) {
+      team_of_first();
+      CHECK_OR_EXIT(team_with_clause(3) == 3);
+    }
+    CHECK_OR_EXIT(record(daemon, 1).tuning == OPTILE_REGION_CLAUSE);
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(team_with_clause(3) == 3);
+    CHECK_OR_EXIT(omp_get_max_threads() == 2);
+    CHECK_OR_EXIT(team_of_first() == 2);
+  });
+}
+
+TEST_F(TunedRegions, RegionsInsideRegionsEndTuning) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}});
+    int inner = 0;
+#pragma omp parallel
+#pragma omp critical
+    inner += team_of_second();
+    CHECK_OR_EXIT(inner >= kOwn);
+    for (int i = 0; i < 12; ++i) {
+      CHECK_OR_EXIT(team_of_first() == kOwn);
+      CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    }
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_NESTED);
+  });
+}
+
+TEST_F(TunedRegions, EveryThreadHasItsOwnSequenceAndMeetsARegionAtItsOwnWidthFirst) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 2, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(team_of_second() == 2);
+    std::thread([] {
+      omp_set_num_threads(kOwn);
+      CHECK_OR_EXIT(team_of_first() == kOwn);
+      CHECK_OR_EXIT(team_of_second() == kOwn);
+    }).join();
+    CHECK_OR_EXIT(team_of_first() == 2);
+  });
+}
+
+TEST_F(TunedRegions, AChildThatIsForkedMeanwhileHasNothingOfOurs) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 2, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 2);
+    const pid_t forked = fork();
+    if (forked == 0) std::_Exit(team_of_second() == 1 && team_of_first() == 1 ? 0 : 1);
+    int status = 0;
+    CHECK_OR_EXIT(waitpid(forked, &status, 0) == forked && status == 0);
+    CHECK_OR_EXIT(team_of_second() == 2);
+  });
+}
+
+void expect_left_alone(FakeDaemon& daemon, uint64_t reasons) {
+  for (int i = 0; i < 12; ++i) {
+    team_of_first();
+    team_of_second();
+  }
+  CHECK_OR_EXIT(daemon.client().header.registry_count == 2);
+  CHECK_OR_EXIT(daemon.client().ops[0].tuning == reasons);
+  daemon.publish({{daemon.client().ops[0].key, 2, {}, 0}, {daemon.client().ops[1].key, 1, {}, 0}});
+  for (int i = 0; i < 4; ++i) {
+    CHECK_OR_EXIT(team_of_first() == kOwn);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(team_of_second() == kOwn);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  }
+}
+
+TEST_F(TunedRegions, TheyAreObservedUnlessSomebodyAsks) {
+  in_child(kObserve,
+           [](FakeDaemon& daemon) { expect_left_alone(daemon, OPTILE_REGION_NOT_ASKED); });
+}
+
+TEST_F(TunedRegions, OnlyObjectsThatWereNamedWhereSomeWere) {
+  in_child(kAnother,
+           [](FakeDaemon& daemon) { expect_left_alone(daemon, OPTILE_REGION_NOT_LISTED); });
+}
+
+// As this program does, whose tests ask and set all the time.
+TEST_F(TunedRegions, AnObjectThatAsksOrSetsIsLeftAlone) {
+  in_child(kTune, [](FakeDaemon& daemon) {
+    expect_left_alone(daemon, OPTILE_REGION_ASKS | OPTILE_REGION_SETS);
+  });
+}
+
+}  // namespace
+}  // namespace optile::preload
