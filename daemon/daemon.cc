@@ -97,6 +97,13 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   lock_ = std::move(lock);
   Result<perfmodel::Machine> machine = perfmodel::make_machine_source(config_.machine)->read();
   if (!machine.ok()) return machine.status();
+  // Before anybody can find this daemon: who connects may ask what is kept.
+  stores_ = std::make_unique<Stores>(config_.store, rights_);
+  Store* const own_store = stores_->of(geteuid());
+  if (own_store == nullptr) {
+    return base::Error{base::ErrorKind::kDenied,
+                       "--system needs an account with a number of its own in this user namespace"};
+  }
   Result<UniqueFd> attach = listen_at(attach_path(config_), SOCK_SEQPACKET, config_.group_id);
   if (!attach.ok()) return attach.status();
   // Last, since whoever finds this one may expect the other.
@@ -106,15 +113,9 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
     return http.status();
   }
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
-  stores_ = std::make_unique<Stores>(config_.store, rights_);
   confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_);
   words_ = std::make_unique<KeptWords>(config_.socket + ".words");
   const perfmodel::Machine& read = machine.value();
-  Store* const own_store = stores_->of(geteuid());
-  if (own_store == nullptr) {
-    return base::Error{base::ErrorKind::kDenied,
-                       "--system needs an account with a number of its own in this user namespace"};
-  }
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
       read, own_store, clocks_, [this, read](int pid) { return budget_of(read, pid); },
       [this](uint64_t client, int pid, const std::vector<int>& units) {

@@ -73,6 +73,13 @@ void add_known_times(uint64_t key, const perfmodel::Profile& profile,
   estimates = std::move(known);
 }
 
+// What a program that was over too soon ends with.
+std::string no_step_yet(Nanoseconds least_repeating) {
+  const auto least = std::chrono::duration_cast<std::chrono::milliseconds>(least_repeating);
+  return "no step is known yet: ops are taken for one when they have repeated for " +
+         std::to_string(least.count()) + " ms";
+}
+
 }  // namespace
 
 SessionView Session::State::view(Detail detail) const {
@@ -90,6 +97,9 @@ SessionView Session::State::view(Detail detail) const {
   if (phase_ == Phase::kTuned) view.binding = replay_ ? replay_->binding : in_force_.binding;
   if (model_) view.marker = model_->marker();
   view.decision = decision_;
+  if (decision_.empty() && phase_ == Phase::kRecognising) {
+    view.decision = no_step_yet(options_.least_repeating);
+  }
   view.own_steps = own_steps_;
   view.control_steps = control_steps_;
   view.guard = {guard_.active(), guard_.verified(), guard_.controls(), guard_.control_seconds(),

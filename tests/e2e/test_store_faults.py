@@ -11,7 +11,7 @@ from harness import (PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest, blas, finish, re
                      wait_until)
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
-SHORT = ("--steps", "60", "--pause-at", "20")
+SHORT = ("--steps", "240", "--pause-at", "20")
 TUNED = ("--steps", "400", "--pause-at", "20")
 
 

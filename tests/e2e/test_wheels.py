@@ -59,7 +59,7 @@ class Wheels(EndToEndTest):
         self.have_bridge()
         checked = self.bridge("check")
         self.assertEqual(0, checked.code, checked)
-        _, report = self.reported("train_small.py", "--steps", "120")
+        _, report = self.reported("train_small.py", "--steps", "500")
         names = {op["name"] for op in report["ops"]}
         self.assertIn("aten::conv2d", names)
         self.assertIn("ConvolutionBackward0", names)
@@ -82,7 +82,7 @@ class Wheels(EndToEndTest):
 
     def test_dynamos_guard_on_the_number_of_threads_never_trips(self):
         self.have_bridge()
-        finished, report = self.reported("torch_compiled.py", "--steps", "1500",
+        finished, report = self.reported("torch_compiled.py", "--steps", "5000",
                                          options=("--strategy", "1"))
         self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
         self.assertTrue(report["ops"])

@@ -96,6 +96,17 @@ TEST(SessionFinds, TheBestWidthOfEveryShapeOfCurve) {
   EXPECT_FALSE(view.plan_replayed);
 }
 
+TEST(SessionFinds, NothingInAProgramThatIsOverTooSoonAndSaysWhy) {
+  SessionOptions options = options_for(4);
+  options.least_repeating = std::chrono::hours(1);
+  Session session(options);
+  SimulatedClient client(session, mixed_program(), {});
+  EXPECT_FALSE(client.run_until_tuned(40));
+  const SessionView view = session.view();
+  EXPECT_EQ(view.phase, Phase::kRecognising);
+  EXPECT_NE(view.decision.find("repeated for 3600000 ms"), std::string::npos) << view.decision;
+}
+
 TEST(SessionFinds, NothingToChangeInAProgramThatScales) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(8 * kMs), scaling(3 * kMs)}), {});
