@@ -389,6 +389,13 @@ std::vector<Row> Store::rows(Database* database, const std::string& sql, const R
   return {};
 }
 
+std::vector<Row> Store::waiting_and_kept_rows(const std::string& sql, const Row& values) {
+  std::vector<Row> found = rows(memory_.get(), sql, values);
+  for (Row& row : rows(file_.get(), sql, values)) found.push_back(std::move(row));
+  leave_damaged();
+  return found;
+}
+
 // A file that turned out to be damaged while it was read is put aside.
 void Store::leave_damaged() {
   if (!std::exchange(damaged_, false)) return;

@@ -181,6 +181,8 @@ class Store {
   bool file_is_outdated(const Conditions& conditions) const;
   void keep_in_memory(const StoreBatch& batch, const std::string& why);
   std::vector<Row> rows(Database* database, const std::string& sql, const Row& values);
+  // Rows of what waits to be written, then those of the file: of two about the same, the first.
+  std::vector<Row> waiting_and_kept_rows(const std::string& sql, const Row& values);
   std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& conditions,
                                         int own_width);
   std::vector<RunRecord> find_runs_in(Database* database, const Conditions& conditions);

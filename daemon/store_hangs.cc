@@ -1,7 +1,5 @@
 #include "daemon/store_hangs.h"
 
-#include <algorithm>
-
 #include "daemon/store_values.h"
 
 namespace optile::daemon {
@@ -40,25 +38,17 @@ base::Status forget_hangs(Database& database, const std::string& machine,
 
 std::vector<HangRecord> Store::find_hangs(const std::string& machine, const std::string& program) {
   std::vector<HangRecord> found;
-  // What waits to be written is newer.
-  for (Database* database : {memory_.get(), file_.get()}) {
-    if (database == nullptr) continue;
-    for (const Row& row : rows(database,
-                               "SELECT key, name, width, made_at FROM hangs "
-                               "WHERE machine = ?1 AND program = ?2 LIMIT ?3",
-                               {machine, program, kMaxHangs})) {
-      HangRecord record = {machine,
-                           program,
-                           unsigned_word(row[0]),
-                           as_text(row[1]),
-                           small(row[2], kMaxWidth),
-                           as_integer(row[3])};
-      const bool known = std::any_of(found.begin(), found.end(),
-                                     [&](const HangRecord& one) { return one.key == record.key; });
-      if (!known) found.push_back(std::move(record));
-    }
+  for (const Row& row : waiting_and_kept_rows("SELECT key, name, width, made_at FROM hangs "
+                                              "WHERE machine = ?1 AND program = ?2 LIMIT ?3",
+                                              {machine, program, kMaxHangs})) {
+    const HangRecord record = {machine,
+                               program,
+                               unsigned_word(row[0]),
+                               as_text(row[1]),
+                               small(row[2], kMaxWidth),
+                               as_integer(row[3])};
+    add_unless_known(found, record, &HangRecord::key);
   }
-  leave_damaged();
   return found;
 }
 

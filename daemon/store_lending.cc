@@ -33,17 +33,17 @@ base::Status write_lending(Database& database, const LendingRecord& record) {
 std::vector<LendingRecord> Store::find_lending(const std::string& machine,
                                                const std::string& program, int64_t since) {
   std::vector<LendingRecord> found;
-  // What waits to be written is newer.
-  for (Database* database : {memory_.get(), file_.get()}) {
-    if (database == nullptr) continue;
-    for (const Row& row :
-         rows(database,
-              "SELECT own_cores, gain, borrows, made_at FROM lending WHERE machine = ?1 AND "
-              "program = ?2 AND made_at >= ?3 ORDER BY made_at DESC LIMIT ?4",
-              {machine, program, since, kMaxLending})) {
-      found.push_back({machine, program, small(row[0], kMostCores), as_real(row[1]),
-                       as_integer(row[2]) != 0, as_integer(row[3])});
-    }
+  for (const Row& row : waiting_and_kept_rows(
+           "SELECT own_cores, gain, borrows, made_at FROM lending WHERE machine = ?1 AND "
+           "program = ?2 AND made_at >= ?3 ORDER BY made_at DESC LIMIT ?4",
+           {machine, program, since, kMaxLending})) {
+    const LendingRecord record = {machine,
+                                  program,
+                                  small(row[0], kMostCores),
+                                  as_real(row[1]),
+                                  as_integer(row[2]) != 0,
+                                  as_integer(row[3])};
+    add_unless_known(found, record, &LendingRecord::own_cores);
   }
   return found;
 }

@@ -47,31 +47,26 @@ base::Status write_overlap(Database& database, const OverlapRecord& record) {
 std::vector<OverlapRecord> Store::find_overlaps(const std::string& machine,
                                                 const std::string& program) {
   std::vector<OverlapRecord> found;
-  // What waits to be written is newer.
-  for (Database* database : {memory_.get(), file_.get()}) {
-    if (database == nullptr) continue;
-    for (const Row& row :
-         rows(database,
-              "SELECT guest, host, shape, pays, gain, low, high, rounds, why, made_at, "
-              "believed_until FROM overlaps WHERE machine = ?1 AND (guest = ?2 OR host = ?2) "
-              "ORDER BY made_at DESC LIMIT ?3",
-              {machine, program, kMaxOverlaps})) {
-      OverlapRecord record;
-      record.machine = machine;
-      sched::OverlapVerdict& verdict = record.verdict;
-      verdict.key = {as_text(row[0]), as_text(row[1]),
-                     static_cast<sched::OverlapShape>(
-                         small(row[2], static_cast<int>(sched::OverlapShape::kBoth)))};
-      verdict.pays = as_integer(row[3]) != 0;
-      verdict.gain = signed_share(row[4]);
-      verdict.low = signed_share(row[5]);
-      verdict.high = signed_share(row[6]);
-      verdict.rounds = small(row[7], kMaxRounds);
-      verdict.why = as_text(row[8]);
-      record.when = as_integer(row[9]);
-      record.believed_until = as_integer(row[10]);
-      found.push_back(std::move(record));
-    }
+  for (const Row& row : waiting_and_kept_rows(
+           "SELECT guest, host, shape, pays, gain, low, high, rounds, why, made_at, "
+           "believed_until FROM overlaps WHERE machine = ?1 AND (guest = ?2 OR host = ?2) "
+           "ORDER BY made_at DESC LIMIT ?3",
+           {machine, program, kMaxOverlaps})) {
+    OverlapRecord record;
+    record.machine = machine;
+    sched::OverlapVerdict& verdict = record.verdict;
+    verdict.key = {as_text(row[0]), as_text(row[1]),
+                   static_cast<sched::OverlapShape>(
+                       small(row[2], static_cast<int>(sched::OverlapShape::kBoth)))};
+    verdict.pays = as_integer(row[3]) != 0;
+    verdict.gain = signed_share(row[4]);
+    verdict.low = signed_share(row[5]);
+    verdict.high = signed_share(row[6]);
+    verdict.rounds = small(row[7], kMaxRounds);
+    verdict.why = as_text(row[8]);
+    record.when = as_integer(row[9]);
+    record.believed_until = as_integer(row[10]);
+    add_unless_known(found, record, [](const OverlapRecord& one) { return one.verdict.key; });
   }
   return found;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "daemon/database.h"
 
@@ -29,6 +31,15 @@ inline double seconds(const Value& value) {
 // SQLite stores NaN as NULL, which the columns refuse.
 inline double finite(double number) {
   return std::isfinite(number) ? number : 0;
+}
+
+// Of records with the same key the first counts.
+template <typename Record, typename Key>
+void add_unless_known(std::vector<Record>& found, const Record& record, Key key) {
+  const bool known = std::any_of(found.begin(), found.end(), [&](const Record& one) {
+    return std::invoke(key, one) == std::invoke(key, record);
+  });
+  if (!known) found.push_back(record);
 }
 
 }  // namespace optile::daemon

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/daemon/no_space.h"
 #include "tests/daemon/temporary_directory.h"
 
 namespace optile::daemon {
@@ -279,25 +279,6 @@ TEST(Store, AFailingWriteIsToldAndComesBack) {
   EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
 }
 
-// No byte more can be written to a file: EFBIG here, as good as ENOSPC. The signal that comes with
-// it is ignored, as optiled does.
-class NoSpace {
- public:
-  NoSpace() {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 0;
-    setrlimit(RLIMIT_FSIZE, &none);
-  }
-  ~NoSpace() { setrlimit(RLIMIT_FSIZE, &before_); }
-  NoSpace(const NoSpace&) = delete;
-  NoSpace& operator=(const NoSpace&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 // F8, F12.
 TEST(Store, WhileTheDiskIsFullItServesFromMemoryAndCatchesUpAfterwards) {
   const TemporaryDirectory directory;
@@ -484,48 +465,6 @@ TEST(Store, BatchesSurviveAKill) {
     }
     EXPECT_GE(found->plan.entries[0].width, last);
   }
-}
-
-OverlapRecord overlap(const std::string& guest, const std::string& host, bool pays) {
-  OverlapRecord record;
-  record.machine = "a machine";
-  record.verdict = {{guest, host, sched::OverlapShape::kHalf}, pays, -0.05, -0.07, -0.03, 6, "why"};
-  record.when = 1700000000;
-  record.believed_until = 1700000100;
-  return record;
-}
-
-TEST(StoreOverlaps, VerdictsAreFoundByEitherProgramAndReplaced) {
-  const std::unique_ptr<Store> store = Store::open(":memory:");
-  StoreBatch batch;
-  batch.overlaps = {overlap("a", "b", true), overlap("c", "a", false), overlap("c", "d", true)};
-  ASSERT_TRUE(store->write(batch).ok());
-  EXPECT_EQ(store->find_overlaps("a machine", "a").size(), 2u);
-  EXPECT_TRUE(store->find_overlaps("another", "a").empty());
-  batch = {};
-  batch.overlaps = {overlap("a", "b", false)};
-  ASSERT_TRUE(store->write(batch).ok());
-  const std::vector<OverlapRecord> found = store->find_overlaps("a machine", "b");
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_FALSE(found[0].verdict.pays);
-  EXPECT_EQ(found[0].verdict.key.shape, sched::OverlapShape::kHalf);
-  EXPECT_DOUBLE_EQ(found[0].verdict.gain, -0.05);
-  EXPECT_EQ(found[0].believed_until, 1700000100);
-}
-
-TEST(StoreOverlaps, AStoreOfAnOlderDaemonGetsTheTable) {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/store.db";
-  StoreBatch batch;
-  batch.overlaps = {overlap("a", "b", true)};
-  ASSERT_TRUE(Store::open(path)->write(batch).ok());
-  const Database::Identity older = {0x6f70746c, 1, ""};
-  ASSERT_TRUE(Database::open(path, older).database->run("DROP TABLE overlaps").ok());
-  const std::unique_ptr<Store> store = Store::open(path);
-  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
-  EXPECT_TRUE(store->find_overlaps("a machine", "a").empty());
-  ASSERT_TRUE(store->write(batch).ok());
-  EXPECT_EQ(store->find_overlaps("a machine", "a").size(), 1u);
 }
 
 }  // namespace
