@@ -65,7 +65,8 @@ std::string torch_folder_of(const TargetProgram& target, const Variables& now) {
 }
 
 perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& target,
-                                const Variables& now, int budget_cores) {
+                                const Variables& now, const std::string& torch_folder,
+                                int budget_cores) {
   using namespace perfmodel;
   LaunchFacts facts;
   facts.openmp = options.openmp == "llvm"   ? OpenmpChoice::kLlvm
@@ -77,7 +78,6 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
                                            : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.user_environment = user_words(now);
-  const std::string torch_folder = torch_folder_of(target, now);
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), torch_folder + "/lib");
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
@@ -226,15 +226,17 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   if (!target.hidden_regions.empty()) {
     lost("the OpenMP regions of " + target.path + " cannot be seen: " + target.hidden_regions);
   }
+  const std::string torch_folder = torch_folder_of(target, now);
   if (options.torch_bridge != "off") {
-    const BridgeOutlook outlook = prepare_bridge(torch_folder_of(target, now));
+    const BridgeOutlook outlook = prepare_bridge(torch_folder);
     decision.torch_wheel = outlook.wheel;
     if (!outlook.message.empty()) lost(outlook.message);
   }
   if (decision.baseline) return decision;
   const auto machine = perfmodel::make_machine_source("host")->read();
   if (machine.ok()) decision.budget_cores = perfmodel::read_budget(machine.value(), {}).cores;
-  const perfmodel::LaunchFacts facts = facts_of(options, target, now, decision.budget_cores);
+  const perfmodel::LaunchFacts facts =
+      facts_of(options, target, now, torch_folder, decision.budget_cores);
   decision.libomp = facts.libomp_path;
   std::optional<DaemonsPlan> plan;
   if (daemon_there) plan = plan_beside_others(options, socket, target, facts, announced);
@@ -307,7 +309,8 @@ void give_advice(const Options& options, const TargetProgram& target,
   tuned.wait = options.typed.wait;
   tuned.blas = options.typed.blas;
   const Variables now = environment_now();
-  const perfmodel::LaunchFacts launch = facts_of(tuned, target, now, decision.budget_cores);
+  const perfmodel::LaunchFacts launch =
+      facts_of(tuned, target, now, torch_folder_of(target, now), decision.budget_cores);
   AdviceFacts facts;
   const std::optional<DaemonsPlan> plan =
       plan_from_daemon(tuned, decision.socket, target, launch, false);

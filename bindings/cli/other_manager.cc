@@ -1,18 +1,15 @@
 #include "bindings/cli/other_manager.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
-#include <string_view>
+
+#include "base/other_managers.h"
 
 namespace optile::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kManagers = {"libdlb", "liblikwidpin", "libtcm."};
-
 bool is_manager(const std::string& name) {
-  return std::any_of(kManagers.begin(), kManagers.end(),
-                     [&](std::string_view manager) { return name.starts_with(manager); });
+  return base::is_other_manager(name.c_str());
 }
 
 }  // namespace

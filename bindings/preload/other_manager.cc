@@ -4,12 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/other_managers.h"
 #include "bindings/preload/host_log.h"
 
 namespace optile::preload {
 namespace {
-
-constexpr const char* kManagers[] = {"libdlb", "liblikwidpin", "libtcm."};
 
 int aside = 0;
 unsigned long long objects_seen = 0;  // that were ever loaded, at the last look
@@ -25,12 +24,10 @@ int look_at(dl_phdr_info* object, size_t /*size*/, void* to) {
   if (look->objects == objects_seen) return 1;
   const char* slash = strrchr(object->dlpi_name, '/');
   const char* name = slash == nullptr ? object->dlpi_name : slash + 1;
-  for (const char* manager : kManagers) {
-    if (strncmp(name, manager, strlen(manager)) != 0) continue;
-    const size_t length = strnlen(name, sizeof look->found - 1);
-    memcpy(look->found, name, length);
-    look->found[length] = '\0';
-  }
+  if (!base::is_other_manager(name)) return 0;
+  const size_t length = strnlen(name, sizeof look->found - 1);
+  memcpy(look->found, name, length);
+  look->found[length] = '\0';
   return 0;
 }
 
