@@ -1,9 +1,27 @@
 # The bridge to PyTorch as text inside optile, so that an installed one can build it for a wheel,
 # and the key that names what was built from it.
 set(OPTILE_BRIDGE_SOURCES
-  base/hash.h bindings/abi/layout.h bindings/abi/limits.h bindings/preload/probe.h
-  bindings/preload/torch/op_key.cc bindings/preload/torch/op_key.h
-  bindings/preload/torch/torch_bridge.cc)
+  bindings/preload/torch/op_key.cc bindings/preload/torch/torch_bridge.cc)
+
+# `sources` and every header of ours that they include, and that those include.
+function(optile_with_headers result sources)
+  set(waiting ${sources})
+  set(found "")
+  while(waiting)
+    list(POP_FRONT waiting source)
+    if(source IN_LIST found OR NOT EXISTS "${CMAKE_SOURCE_DIR}/${source}")
+      continue()
+    endif()
+    list(APPEND found "${source}")
+    file(STRINGS "${CMAKE_SOURCE_DIR}/${source}" lines REGEX "^#include \"")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" header "${line}")
+      list(APPEND waiting "${header}")
+    endforeach()
+  endwhile()
+  list(SORT found)
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
 
 function(optile_write_if_changed path text)
   set(before "")
@@ -18,7 +36,8 @@ endfunction()
 function(optile_embed_bridge)
   set(list "")
   set(digests "")
-  foreach(source ${OPTILE_BRIDGE_SOURCES})
+  optile_with_headers(all "${OPTILE_BRIDGE_SOURCES}")
+  foreach(source ${all})
     set_property(DIRECTORY "${CMAKE_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
                  "${CMAKE_SOURCE_DIR}/${source}")
     file(READ "${CMAKE_SOURCE_DIR}/${source}" text)

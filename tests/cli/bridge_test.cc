@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <regex>
+#include <set>
+
 #include "bindings/cli/bridge/bridge_build.h"
 #include "bindings/cli/bridge/bridge_cache.h"
 #include "bindings/cli/bridge/bridge_sources.h"
@@ -115,9 +118,16 @@ TEST_F(BridgeTest, TheSourcesAreWhatTheIncludesName) {
                                   (folder_ / "kept") + "\nexit 1\n"))
                 .ok(),
             false);
+  std::set<std::string> there;
+  for (const BridgeSource& source : bridge_sources()) there.insert(source.path);
+  const std::regex include("#include \"([^\"]+)\"");
   for (const BridgeSource& source : bridge_sources()) {
     EXPECT_EQ(read_file(folder_ / "kept/" + source.path), source.text);
     EXPECT_EQ(read_file(std::string(OPTILE_SOURCE_DIR) + "/" + source.path), source.text);
+    for (std::sregex_iterator at(source.text.begin(), source.text.end(), include);
+         at != std::sregex_iterator(); ++at) {
+      EXPECT_TRUE(there.contains((*at)[1])) << source.path << " includes " << (*at)[1];
+    }
   }
 }
 
