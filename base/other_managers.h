@@ -6,9 +6,11 @@
 
 namespace optile::base {
 
+inline constexpr const char* kOtherManagers[] = {"libdlb", "liblikwidpin", "libtcm."};
+
 // `name`: a file's, without its folder.
 inline bool is_other_manager(const char* name) {
-  for (const char* manager : {"libdlb", "liblikwidpin", "libtcm."}) {
+  for (const char* manager : kOtherManagers) {
     if (strncmp(name, manager, strlen(manager)) == 0) return true;
   }
   return false;

@@ -145,8 +145,8 @@ void Client::follow(const ClientHeader& header) {
   region_width_ = header.region_width;
   for (perfmodel::OpDescription& op : reader_.new_ops()) {
     has_ops_ = has_ops_ || !op.region;
-    tunes_regions_ = tunes_regions_ || (op.region && !op.observed_only());
     op.left_alone = hangs_.contains(op.key);
+    tunes_regions_ = tunes_regions_ || (op.region && !op.observed_only());
     session_->add_op(std::move(op));
   }
   follow_regions();
@@ -163,8 +163,12 @@ void Client::follow_regions() {
     op.left_alone = hangs_.contains(op.key);
     session_->add_op(std::move(op));
   }
+  tunes_regions_ = tunes_a_region();
+}
+
+bool Client::tunes_a_region() const {
   const auto& all = session_->ops();
-  tunes_regions_ = std::any_of(all.begin(), all.end(), [](const auto& one) {
+  return std::any_of(all.begin(), all.end(), [](const auto& one) {
     return one.second.region && !one.second.observed_only();
   });
 }
@@ -193,37 +197,66 @@ void Client::feed(const ClientHeader& header) {
   writer_.set_heartbeat(clock_->now());
 }
 
-// One that is stopped returns when it goes on.
+// One that is stopped returns when it goes on; until then, and before, is no part of its time.
 void Client::look_for_hangs() {
-  if (stopped_) return;
-  const std::vector<OpenRegion> open = reader_.open_regions(*clock_);
-  if (open.empty()) return;
+  const perfmodel::Nanoseconds now(static_cast<int64_t>(dependencies_.clocks->monotonic_ns()));
+  if (stopped_) {
+    went_on_at_ = now;
+    return;
+  }
+  std::vector<OpenRegion> suspects = reader_.open_regions(*clock_);
+  std::erase_if(suspects, [&](OpenRegion& region) {
+    region.open = std::min(region.open, now - went_on_at_);
+    return region.open < kLeastHang || hangs_.contains(region.key);
+  });
+  if (suspects.empty()) return;
   const std::vector<OpTotals> totals = reader_.totals(*clock_);
-  for (const OpenRegion& region : open) {
-    if (region.open < kLeastHang || hangs_.contains(region.key)) continue;
+  for (const OpenRegion& region : suspects) {
     for (std::size_t i = 0; i < totals.size(); ++i) {
-      perfmodel::OpDescription op = reader_.registry()[i];
-      if (op.key != region.key) continue;
+      const perfmodel::OpDescription& op = reader_.registry()[i];
       const auto count = static_cast<int64_t>(std::max<uint64_t>(1, totals[i].count));
-      if (!hangs(region.open, totals[i].time / count)) continue;
-      HangRecord hang;
-      hang.program = hello_.program;
-      hang.key = op.key;
-      hang.name = op.name;
-      hang.width = region.width;
-      hang.when = dependencies_.clocks->unix_seconds();
-      hangs_[op.key] = hang;
-      fresh_hangs_.push_back(std::move(hang));
-      op.left_alone = true;
-      session_->add_op(std::move(op));
+      if (op.key == region.key && hangs(region.open, totals[i].time / count)) {
+        leave_hung(op, region.width);
+      }
     }
   }
 }
 
+void Client::leave_hung(perfmodel::OpDescription op, int width) {
+  HangRecord hang;
+  hang.program = hello_.program;
+  hang.key = op.key;
+  hang.name = op.name;
+  hang.width = width;
+  hang.when = dependencies_.clocks->unix_seconds();
+  hangs_[op.key] = hang;
+  fresh_hangs_.push_back(std::move(hang));
+  op.left_alone = true;
+  session_->add_op(std::move(op));
+  tunes_regions_ = tunes_a_region();
+  session_->on_page_bounds_changed();
+}
+
+// From the first page on, before the session has seen the region, and also where one width is meant
+// for everything. First, since a page has only so much room.
+void Client::leave_hung_regions(tuner::PlanDraft& draft) const {
+  if (hangs_.empty()) return;
+  std::vector<tuner::PlanEntry> entries;
+  for (const auto& [key, hang] : hangs_) {
+    entries.push_back({{key, 0}, 0, tuner::Rule::kLeftAlone, true, {}, {}});
+  }
+  for (tuner::PlanEntry& entry : draft.entries) {
+    if (!hangs_.contains(entry.place.key)) entries.push_back(std::move(entry));
+  }
+  draft.entries = std::move(entries);
+  draft.may_rest = draft.may_rest && draft.own_width_cap == 0;  // nobody looks at them meanwhile
+}
+
 void Client::publish() {
   const uint64_t number = writer_.generation() + 1;
-  const std::optional<tuner::PlanDraft> draft = session_->take_plan(number);
+  std::optional<tuner::PlanDraft> draft = session_->take_plan(number);
   if (!draft) return;
+  leave_hung_regions(*draft);
   if (hello_.mode == OPTILE_MODE_FREEZE && draft->schedule_length > 0) {
     trials_withheld_ = true;
     return;

@@ -135,6 +135,9 @@ class Client {
   void follow_regions();
   void feed(const ClientHeader& header);
   void look_for_hangs();
+  void leave_hung(perfmodel::OpDescription op, int width);
+  void leave_hung_regions(tuner::PlanDraft& draft) const;
+  bool tunes_a_region() const;
   void publish();
   bool said_exactly() const;
   bool has_fewer_cores() const;
@@ -172,6 +175,7 @@ class Client {
   perfmodel::Counts counts_;
   bool dying_ = false;
   bool stopped_ = false;
+  perfmodel::Nanoseconds went_on_at_{0};  // the last time it was seen stopped
   int lent_ = 0;
   int region_width_ = 0;
   std::optional<uint32_t> wait_cap_ms_;

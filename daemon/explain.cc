@@ -68,12 +68,11 @@ std::string sentence(const ClientView& client, const tuner::OpView& op) {
   const tuner::SessionView& session = *client.session;
   const int width = op.width == 0 ? session.own_width : op.width;
   std::string text = "width " + std::to_string(width) + ": " + op_reason(client, op);
-  if (is_users_word(client.header.value_or(ClientHeader()).own_width_source) &&
-      !client.said_exactly) {
-    text += "; you said so: at most " + std::to_string(session.own_width);
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  if (is_users_word(header.own_width_source) && !client.said_exactly) {
+    text += "; you said so: at most " + std::to_string(header.own_width);
   }
   if (op.runner_up) text += "; runner-up is width " + std::to_string(op.runner_up->width);
-  const ClientHeader header = client.header.value_or(ClientHeader());
   if (header.issuing_threads > 1 && client.shared_cores > 0) {
     text += "; " + std::to_string(header.issuing_threads) +
             " threads issue ops, and those of the same moment share " +
@@ -117,7 +116,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   json["switching_cost"] = {{"ns", session.switching_cost.count()},
                             {"measured", session.switching_cost_measured}};
   json["user"] = {
-      {"own_width", session.own_width},
+      {"own_width", header.own_width},
       {"source", width_source_name(header.own_width_source)},
       {"respect", respect_name(client.hello.respect)},
       {"binds", is_users_word(header.own_width_source)},

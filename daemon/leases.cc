@@ -337,6 +337,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   one.reason = change.reason;
   granted.push_back(std::move(one));
   if (!change.last) return;
+  lending_.forget(change.id);
   clients_.erase(found);
   weigh();
 }

@@ -334,6 +334,12 @@ void Store::open_memory() {
   if (memory_ == nullptr) memory_ = Database::open(kMemoryPath, identity()).database;
 }
 
+std::size_t Store::unsaved_records() const {
+  std::size_t records = 0;
+  for (const StoreBatch& batch : unsaved_) records += batch.size();
+  return records;
+}
+
 Status Store::write(const StoreBatch& batch) {
   if (batch.empty() && unsaved_.empty()) return {};
   if (file_ == nullptr && may_come_back_) open_file();

@@ -147,11 +147,7 @@ class Store {
   base::Status write(const StoreBatch& batch);
   // Something waits for a file that could not be opened or written.
   bool unsaved() const { return !unsaved_.empty(); }
-  std::size_t unsaved_records() const {
-    std::size_t records = 0;
-    for (const StoreBatch& batch : unsaved_) records += batch.size();
-    return records;
-  }
+  std::size_t unsaved_records() const;
 
   // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
   // known) decides between several.
@@ -181,7 +177,7 @@ class Store {
   bool file_is_outdated(const Conditions& conditions) const;
   void keep_in_memory(const StoreBatch& batch, const std::string& why);
   std::vector<Row> rows(Database* database, const std::string& sql, const Row& values);
-  // Rows of what waits to be written, then those of the file: of two about the same, the first.
+  // Of two rows about the same the first counts: it waits to be written.
   std::vector<Row> waiting_and_kept_rows(const std::string& sql, const Row& values);
   std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& conditions,
                                         int own_width);

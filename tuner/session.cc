@@ -129,9 +129,12 @@ void Session::State::add_op(perfmodel::OpDescription op) {
   const uint64_t key = op.key;
   const bool left = op.observed_only();
   ops_[key] = std::move(op);
-  if (!left || model_ == nullptr) return;
-  // It is known already, and no width may be set for it any more.
-  if (leave_entry({key, 0}, Rule::kLeftAlone)) settled_ready_ = true;
+  if (!left) return;
+  // What is stored may have a width for it, and none may be set any more.
+  const bool had_a_width = leave_entry({key, 0}, Rule::kLeftAlone);
+  if (had_a_width) changed();
+  if (model_ == nullptr) return;
+  if (had_a_width) settled_ready_ = true;
   mark_left_alone();
   for (Site& site : model_->sites()) {
     if (site.leave) site.search.reset();

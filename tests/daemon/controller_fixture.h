@@ -59,6 +59,7 @@ class ControllerTest : public testing::Test {
         masks_[client] = units;
       };
     }
+    dependencies.is_stopped = [this](int) { return stopped_; };
     dependencies.busy_time = busy_time_;
     dependencies.words = &words_;
     controller_ = std::make_unique<Controller>(std::move(dependencies));
@@ -114,6 +115,7 @@ class ControllerTest : public testing::Test {
   // Controller::Dependencies::busy_time, for make_controller()
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
+  bool stopped_ = false;  // every program
   perfmodel::Budget confined_;
   std::unique_ptr<Store> store_;
   KeptWords words_{""};

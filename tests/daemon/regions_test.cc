@@ -50,6 +50,19 @@ class ClientHangs : public ControllerTest {
     void close() { optile_store64(&regions.client().threads[0].open.key, 0); }
   };
 
+  // What the page in force has for the region wherever it is; nullptr: nothing.
+  static const optile_plan_entry* entry_of(const Program& program) {
+    const optile_plan_region& plan = program.regions.plan();
+    for (const optile_plan_entry& entry : plan.pages[plan.generation & 1].slots) {
+      if (entry.key == kRegion && entry.context == 0) return &entry;
+    }
+    return nullptr;
+  }
+  static bool is_left(const Program& program) {
+    const optile_plan_entry* entry = entry_of(program);
+    return entry != nullptr && (entry->flags & OPTILE_ENTRY_LEAVE) != 0 && entry->width == 0;
+  }
+
   Program attach_region() {
     ClientMemory memory = ClientMemory::make().value();
     const ClientMemory::Descriptors fds = memory.take_descriptors();
@@ -86,15 +99,50 @@ TEST_F(ClientHangs, ARegionThatDoesNotReturnIsLeftAloneFromThenOn) {
   pass(milliseconds(1500));
   ASSERT_TRUE(known_to_hang(first));
   EXPECT_EQ(controller_->view(first.id)->hangs.at(kRegion).width, 2);
+  EXPECT_TRUE(is_left(first)) << "at once";
   controller_->depart(first.id);
   const Program later = attach_region();
   EXPECT_TRUE(known_to_hang(later)) << "also in later runs";
+  EXPECT_TRUE(is_left(later)) << "from the first page on";
   UndoRequest take_back;
   take_back.program = "train.py";
   take_back.revoke = true;
   ASSERT_TRUE(controller_->undo(take_back).ok());
   const Program forgiven = attach_region();
+  EXPECT_FALSE(is_left(forgiven));
   EXPECT_FALSE(known_to_hang(forgiven)) << "until somebody takes it back";
+}
+
+// One width for everything is no entry: the region must have its own all the same.
+TEST_F(ClientHangs, ARegionThatHungKeepsItsWidthAlsoOnFewerCores) {
+  Program first = attach_region();
+  first.open(now_ns_, 2);
+  pass(milliseconds(3500));
+  ASSERT_TRUE(known_to_hang(first));
+  controller_->depart(first.id);
+  const Program later = attach_region();
+  budget_.cores = 2;
+  budget_.units.resize(2);
+  controller_->refresh_budgets();
+  pass(milliseconds(10));
+  const optile_plan_region& plan = later.regions.plan();
+  ASSERT_EQ(plan.pages[plan.generation & 1].own_width_cap, 2U);
+  EXPECT_TRUE(is_left(later));
+}
+
+TEST_F(ClientHangs, TimeInWhichTheProgramIsStoppedIsNoHang) {
+  Program program = attach_region();
+  program.open(now_ns_, 2);
+  pass(milliseconds(100));
+  stopped_ = true;
+  controller_->refresh_budgets();
+  pass(milliseconds(100000));
+  stopped_ = false;
+  controller_->refresh_budgets();
+  pass(milliseconds(2900));
+  EXPECT_FALSE(known_to_hang(program));
+  pass(milliseconds(200));
+  EXPECT_TRUE(known_to_hang(program));
 }
 
 TEST_F(ClientHangs, WhatReturnsInTimeIsNoHang) {
