@@ -403,12 +403,12 @@ HttpResponse Api::launch(const Call& call) {
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
-  const LaunchBeside beside = controller_.launch_beside(*facts, {{program.executable, user},
-                                                                 share_at(body),
-                                                                 flag_at(body, "batch"),
-                                                                 flag_at(body, "starts"),
-                                                                 flag_at(body, "announced"),
-                                                                 call.peer.pid});
+  const LaunchBeside beside =
+      controller_.launch_beside(*facts, {{program.executable, user, call.peer.pid},
+                                         share_at(body),
+                                         flag_at(body, "batch"),
+                                         flag_at(body, "starts"),
+                                         flag_at(body, "announced")});
   facts->beside_others = beside.others;
   const perfmodel::LaunchPlan plan =
       controller_.launch(*facts, program, user, flag_at(body, "announced"));

@@ -103,7 +103,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
     dependencies.hangs = store->find_hangs(wanted.machine, hello.program);
   }
   Place place;
-  const Arrival arrival = {hello.executable, hello.uid};
+  const Arrival arrival = {hello.executable, hello.uid, hello.pid};
   place.at_attach = budget_at_start(hello);
   place.now = place.at_attach;
   place.client =

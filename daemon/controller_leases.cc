@@ -136,10 +136,11 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
 LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
                                        const Newcomer& newcomer) {
   if (!leases_) return {};
-  const auto& [arrival, share, batch, starts, announced, pid] = newcomer;
-  if (starts) leases_->foresee(since_start(), pid);
-  const double expected = announced ? expected_.share_beside(arrival, since_start())
-                                    : expected_.share(arrival.user, since_start());
+  const auto& [arrival, share, batch, starts, announced] = newcomer;
+  if (starts) leases_->foresee(since_start(), arrival.pid);
+  const bool may_be_expected = announced || arrival.pid > 0;
+  const double expected = may_be_expected ? expected_.share_beside(arrival, since_start())
+                                          : expected_.share(arrival.user, since_start());
   if (starts && !announced) expected_.expect(arrival, share, since_start());
   LaunchBeside beside{!leases_->empty() || expected > 0, 0};
   if (!beside.others || facts.resizes_teams || !facts.uses_openmp) return beside;

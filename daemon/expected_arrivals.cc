@@ -11,21 +11,35 @@ void ExpectedArrivals::forget_late(std::chrono::milliseconds now) {
   std::erase_if(by_user_, [](const auto& one) { return one.second.empty(); });
 }
 
+ExpectedArrivals::OfUser::iterator ExpectedArrivals::by_pid(OfUser& expected, int pid) {
+  if (pid <= 0) return expected.end();
+  return std::find_if(expected.begin(), expected.end(),
+                      [pid](const Expected& one) { return one.pid == pid; });
+}
+
+ExpectedArrivals::OfUser::iterator ExpectedArrivals::by_program(OfUser& expected,
+                                                                const std::string& executable) {
+  return std::find_if(expected.begin(), expected.end(),
+                      [&](const Expected& one) { return one.executable == executable; });
+}
+
 void ExpectedArrivals::expect(const Arrival& arrival, double share, std::chrono::milliseconds now) {
   forget_late(now);
-  std::deque<Expected>& expected = by_user_[arrival.user];
+  OfUser& expected = by_user_[arrival.user];
+  const auto before = by_pid(expected, arrival.pid);
+  if (before != expected.end()) expected.erase(before);
   if (expected.size() == kMost) expected.pop_front();
-  expected.push_back({arrival.executable, share, now});
+  expected.push_back({arrival.executable, arrival.pid, share, now});
 }
 
 void ExpectedArrivals::came(const Arrival& arrival, std::chrono::milliseconds now) {
   forget_late(now);
   const auto of_user = by_user_.find(arrival.user);
   if (of_user == by_user_.end()) return;
-  std::deque<Expected>& expected = of_user->second;
-  const auto found = std::find_if(expected.begin(), expected.end(), [&](const Expected& one) {
-    return one.executable == arrival.executable;
-  });
+  OfUser& expected = of_user->second;
+  auto found = by_pid(expected, arrival.pid);
+  // A launcher that waits for its program has another pid than that.
+  if (found == expected.end()) found = by_program(expected, arrival.executable);
   if (found != expected.end()) expected.erase(found);
 }
 
@@ -47,9 +61,8 @@ double ExpectedArrivals::share_beside(const Arrival& arrival, std::chrono::milli
   const double all = share(arrival.user, now);
   const auto of_user = by_user_.find(arrival.user);
   if (of_user == by_user_.end()) return all;
-  const auto found =
-      std::find_if(of_user->second.begin(), of_user->second.end(),
-                   [&](const Expected& one) { return one.executable == arrival.executable; });
+  const auto found = arrival.pid > 0 ? by_pid(of_user->second, arrival.pid)
+                                     : by_program(of_user->second, arrival.executable);
   return found == of_user->second.end() ? all : all - found->share;
 }
 

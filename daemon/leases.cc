@@ -91,7 +91,14 @@ double Leases::part_of(const LeaseParty& newcomer, double expected) const {
 }
 
 void Leases::leave(uint64_t client) {
-  if (clients_.erase(client) == 0) return;
+  const auto leaving = clients_.find(client);
+  if (leaving == clients_.end()) return;
+  // What it used since the last reading would pass for others', if that does not know it.
+  if (load_ && !load_->processes.contains(leaving->second.pid)) {
+    load_.reset();
+    foreseen_ = false;
+  }
+  clients_.erase(leaving);
   lending_.forget(client);
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
   weigh();

@@ -32,6 +32,21 @@ TEST(ExpectedArrivalsTest, NobodyRunsBesideItself) {
       << "another of its kind";
 }
 
+// Its first question was heard and the answer came too late, so it asks as if it never had.
+TEST(ExpectedArrivalsTest, ALauncherThatAsksTwiceIsOne) {
+  ExpectedArrivals expected;
+  expected.expect({"a", kUser, 7}, 1, milliseconds(0));
+  EXPECT_DOUBLE_EQ(expected.share_beside({"a", kUser, 7}, milliseconds(1)), 0);
+  EXPECT_DOUBLE_EQ(expected.share_beside({"a", kUser, 8}, milliseconds(1)), 1) << "another one";
+  expected.expect({"a", kUser, 7}, 2, milliseconds(2));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(3)), 2);
+  expected.expect({"a", kUser, 8}, 4, milliseconds(4));
+  expected.came({"a", kUser, 8}, milliseconds(5));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(6)), 2) << "the one of that pid";
+  expected.came({"a", kUser, 70}, milliseconds(7));
+  EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(8)), 0) << "a child of the other";
+}
+
 TEST(ExpectedArrivalsTest, ButNotForEver) {
   ExpectedArrivals expected;
   expected.expect({"a", kUser}, 1, milliseconds(0));

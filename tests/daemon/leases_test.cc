@@ -303,6 +303,23 @@ TEST_F(LeasesTest, OthersThatAreAboutToComeAreNoLoad) {
   EXPECT_EQ(leases_.left_to_others(), 0);
 }
 
+// A script that starts one short program after the other.
+TEST_F(LeasesTest, OneThatCameAndLeftSinceWasNoLoad) {
+  milliseconds now = kStart;
+  for (uint64_t run = 1; run <= 4; ++run) {
+    load_.at_ticks += 10;
+    leases_.foresee(now, static_cast<int>(100 + run));
+    arrive(run);
+    now += milliseconds(100);
+    leases_.set_budget(whole_budget(machine_), now);
+    EXPECT_EQ(leases_.left_to_others(), 0) << "run " << run;
+    for (auto& [unit, ticks] : load_.units) ticks.busy += 25;
+    now += milliseconds(250);
+    leases_.leave(run);
+    now += milliseconds(100);
+  }
+}
+
 TEST_F(LeasesTest, WhoOnlySaysThatItWillComeHoldsNothingUpForGood) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
