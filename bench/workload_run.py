@@ -115,7 +115,7 @@ def warmup_for(step_seconds: float) -> int:
     return max(LEAST_WARM, min(MOST_WARM, round(WARM_SECONDS / max(step_seconds, 1e-6))))
 
 
-def steps_for(step_seconds: float, seconds: float, least: int = 3, most: int = 200) -> int:
+def steps_for(step_seconds: float, seconds: float, least: int = 3, most: int = 5000) -> int:
     return max(least, min(most, round(seconds / max(step_seconds, 1e-6))))
 
 

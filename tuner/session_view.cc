@@ -199,8 +199,12 @@ std::vector<double> Session::State::step_seconds_by_cores(int most) const {
   const double measured = seconds(steps.median());
   const double ops = curve[static_cast<std::size_t>(std::min(own_width_, most)) - 1];
   if (measured >= ops) {
-    // What passes outside ops stays as it is.
-    for (double& one : curve) one += measured - ops;
+    if (ops <= 0) return {};
+    // What passes outside ops stays as it is. Where a search found nothing to try, few ops were
+    // ever sampled: the others are taken to be like them.
+    const double share = step_seconds_ > 0 ? std::min(1.0, observed_seconds_ / step_seconds_) : 0;
+    const double in_ops = std::max(ops, share * measured);
+    for (double& one : curve) one = one * in_ops / ops + (measured - in_ops);
   } else if (measured > 0) {
     // Ops are timed while they are watched, or were in an earlier run: where steps take less than
     // they took together, other numbers of cores are not slower than measured either.

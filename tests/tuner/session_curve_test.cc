@@ -45,6 +45,23 @@ TEST(SessionCurve, ACurveFromANarrowLeaseIsNotFlat) {
   EXPECT_NEAR(wide[3], 0.0035, 0.0004);
 }
 
+// On one core there is nothing to try, so that events are off before every op was sampled.
+TEST(SessionCurve, OpsThatWereNeverSampledScaleLikeTheOthers) {
+  const auto scaling = [](int width) { return 5 * kMs / width; };
+  Session session(options_for(4));
+  SimulatedClientOptions narrow;
+  narrow.own_width = 1;
+  narrow.adoption_delay = 0;
+  SimulatedClient client(session, one_of_each({scaling, scaling, scaling, scaling, scaling}),
+                         narrow);
+  client.run_steps(60);
+  ASSERT_LT(session.view().samples, 5U);
+  const std::vector<double> curve = session.step_seconds_by_cores(4);
+  ASSERT_EQ(curve.size(), 4u);
+  EXPECT_NEAR(curve[0], 0.025, 0.0005);
+  EXPECT_LT(curve[3], 0.5 * curve[0]);
+}
+
 TEST(SessionCurve, WhatEarlierRunsMeasuredIsPartOfTheCurve) {
   SessionOptions options = second_run();
   Session session(options);
