@@ -7,6 +7,7 @@
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
+#include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/torch_bridge_file.h"
 #include "bindings/preload/width_actuator.h"
@@ -18,10 +19,9 @@ constexpr const char* kCore = "libtorch_cpu.so";
 
 int started = 0;  // 0 = not noticed, 1 = being opened or failed, 2 = at work
 
-// Call sites that are known to be somebody else's: regions come by the thousand, and asking the
-// linker whose code an address is takes a lock.
-constexpr size_t kOthers = 256;
-const void* others[kOthers];
+// Where the core lay when a call site was first met; most are somebody else's. Regions come by the
+// thousand, and asking the linker whose code an address is takes a lock.
+PerAddress<const void*, 1024> cores_seen;
 
 const char* file_name(const void* address) {
   const char* path = object_of(address);
@@ -45,14 +45,8 @@ int find_core(dl_phdr_info* object, size_t /*size*/, void* found) {
 
 // An address inside the framework's core: the caller's own, or, when somebody else computes for
 // the first time, wherever the core has been loaded meanwhile. Null when there is none.
-const void* core_seen_from(const void* caller) {
-  const uint64_t mixed = reinterpret_cast<uintptr_t>(caller) * UINT64_C(0x9e3779b97f4a7c15);
-  const void** slot = &others[(mixed >> 32) % kOthers];
-  if (__atomic_load_n(slot, __ATOMIC_RELAXED) == caller) return nullptr;
-  if (is_framework_core(caller)) return caller;
-  const void* core = framework_core();
-  __atomic_store_n(slot, caller, __ATOMIC_RELAXED);
-  return core;
+const void* look_for_core(const void* caller) {
+  return is_framework_core(caller) ? caller : framework_core();
 }
 
 }  // namespace
@@ -73,7 +67,7 @@ bool framework_probe_active() {
 
 void notice_framework(const void* caller) {
   if (__atomic_load_n(&started, __ATOMIC_RELAXED) != 0 || environment().off) return;
-  const void* core = caller == nullptr ? nullptr : core_seen_from(caller);
+  const void* core = caller == nullptr ? nullptr : cores_seen.get(caller, look_for_core);
   if (core == nullptr) return;
   int not_yet = 0;
   if (!__atomic_compare_exchange_n(&started, &not_yet, 1, false, __ATOMIC_ACQ_REL,

@@ -57,9 +57,6 @@ void* function_behind(LibraryFunction& function, const void* caller) {
       return next;
     }
   }
-  if (__atomic_load_n(&function.stranger, __ATOMIC_ACQUIRE) == caller) {
-    return __atomic_load_n(&function.somewhere, __ATOMIC_ACQUIRE);
-  }
   void* found = resolve_cached(caller, function.name);
   if (found != nullptr) return found;
   // Called through a tail call out of an object that sees no such library.
@@ -67,7 +64,7 @@ void* function_behind(LibraryFunction& function, const void* caller) {
   if (found == nullptr) found = search_all_objects(function.name);
   if (found == nullptr) return nullptr;
   __atomic_store_n(&function.somewhere, found, __ATOMIC_RELEASE);
-  __atomic_store_n(&function.stranger, caller, __ATOMIC_RELEASE);
+  remember_call_site(caller, function.name, found);
   return found;
 }
 

@@ -9,10 +9,9 @@ namespace optile::preload {
 // A function that is interposed, and where the one behind it was found. One static object for each.
 struct LibraryFunction {
   const char* name;
-  void* everywhere = nullptr;      // what every caller means: it is in the global scope
-  uint32_t asked = 0;              // whether it is there
-  void* somewhere = nullptr;       // for callers that cannot be told from their own address
-  const void* stranger = nullptr;  // the latest of them
+  void* everywhere = nullptr;  // what every caller means: it is in the global scope
+  uint32_t asked = 0;          // whether it is there
+  void* somewhere = nullptr;   // for callers that cannot be told from their own address
 };
 
 // What `caller` means by `function`; null where no loaded object has it. The object that holds it

@@ -12,6 +12,7 @@ namespace optile::preload {
 namespace {
 
 constexpr uint32_t kCallSites = 1024;  // beyond that every call resolves anew: slow, still right
+constexpr uint32_t kSiteProbes = 16;
 
 struct CallSite {
   const void* caller;
@@ -71,25 +72,32 @@ void* resolve_for(const void* caller, const char* symbol) {
 
 void* resolve_cached(const void* caller, const char* symbol) {
   uint32_t at = first_site(caller, symbol);
-  for (uint32_t probe = 0; probe < 16; ++probe, at = (at + 1) % kCallSites) {
-    CallSite& site = call_sites[at];
+  for (uint32_t probe = 0; probe < kSiteProbes; ++probe, at = (at + 1) % kCallSites) {
+    const CallSite& site = call_sites[at];
     const void* known = __atomic_load_n(&site.caller, __ATOMIC_ACQUIRE);
-    if (known == caller && __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) == symbol) {
-      void* found = __atomic_load_n(&site.found, __ATOMIC_ACQUIRE);
-      return found != nullptr ? found : resolve_for(caller, symbol);
-    }
-    if (known != nullptr) continue;
-    void* found = resolve_for(caller, symbol);
-    if (strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found));
-    const void* nobody = nullptr;
-    if (found != nullptr && __atomic_compare_exchange_n(&site.caller, &nobody, caller, false,
-                                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      __atomic_store_n(&site.found, found, __ATOMIC_RELEASE);
-      __atomic_store_n(&site.symbol, symbol, __ATOMIC_RELEASE);
-    }
-    return found;
+    if (known == nullptr) break;
+    if (known != caller || __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) != symbol) continue;
+    return __atomic_load_n(&site.found, __ATOMIC_ACQUIRE);
   }
-  return resolve_for(caller, symbol);
+  void* found = resolve_for(caller, symbol);
+  if (strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found));
+  if (found != nullptr) remember_call_site(caller, symbol, found);
+  return found;
+}
+
+void remember_call_site(const void* caller, const char* symbol, void* found) {
+  uint32_t at = first_site(caller, symbol);
+  for (uint32_t probe = 0; probe < kSiteProbes; ++probe, at = (at + 1) % kCallSites) {
+    CallSite& site = call_sites[at];
+    const void* nobody = nullptr;
+    if (!__atomic_compare_exchange_n(&site.caller, &nobody, caller, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    __atomic_store_n(&site.found, found, __ATOMIC_RELEASE);
+    __atomic_store_n(&site.symbol, symbol, __ATOMIC_RELEASE);
+    return;
+  }
 }
 
 void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {

@@ -16,6 +16,8 @@ void* resolve_for(const void* caller, const char* symbol);
 
 // The same, remembered per (call site, symbol).
 void* resolve_cached(const void* caller, const char* symbol);
+// From now on resolve_cached() says `found` for a call site that sees no `symbol` itself.
+void remember_call_site(const void* caller, const char* symbol, void* found);
 
 struct OpenmpRuntime {
   int (*get_max_threads)() = nullptr;

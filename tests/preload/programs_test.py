@@ -10,6 +10,7 @@ import unittest
 SHIM = ""
 FOREIGN_TORCH = ""
 LOCAL_PRODUCTS = ""
+TWO_SITES = ""
 
 OPENS_A_FOREIGN_TORCH = """
 import ctypes, re
@@ -31,6 +32,16 @@ for size in (8, 200, 8, 200):
     print(library.product_inside(size), product.value)
 """
 
+TAKES_TURNS = """
+import ctypes
+library = ctypes.CDLL({products!r})
+sites = ctypes.CDLL({sites!r})
+sites.multiply_from_two_sites(library.product_by_a_jump, 1)
+first = sites.loader_questions()
+sites.multiply_from_two_sites(library.product_by_a_jump, 100)
+print(first > 0, sites.loader_questions() - first)
+"""
+
 CLOSES_EVERYTHING = """
 import ctypes, os
 library = ctypes.CDLL({path!r})
@@ -46,8 +57,9 @@ class Programs(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def run_python(self, code: str, **environment: str) -> subprocess.CompletedProcess:
+        program = code.format(path=FOREIGN_TORCH, products=LOCAL_PRODUCTS, sites=TWO_SITES)
         return subprocess.run(
-            ["/usr/bin/python3", "-c", code.format(path=FOREIGN_TORCH, products=LOCAL_PRODUCTS)],
+            ["/usr/bin/python3", "-c", program],
             env={
                 **os.environ,
                 "LD_PRELOAD": SHIM,
@@ -83,6 +95,11 @@ class Programs(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "9.0 9.0\n201.0 201.0\n" * 2)
 
+    def test_callers_that_see_no_blas_ask_the_loader_once_each(self) -> None:
+        run = self.run_python(TAKES_TURNS, LD_PRELOAD=f"{TWO_SITES}:{SHIM}")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual(run.stdout, "True 0\n")
+
     def test_off_is_silent(self) -> None:
         run = self.run_python(OPENS_A_FOREIGN_TORCH, OPTILE_MODE="off")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
@@ -90,5 +107,5 @@ class Programs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SHIM, FOREIGN_TORCH, LOCAL_PRODUCTS = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
+    SHIM, FOREIGN_TORCH, LOCAL_PRODUCTS, TWO_SITES = (sys.argv.pop(1) for _ in range(4))
     unittest.main(verbosity=2)

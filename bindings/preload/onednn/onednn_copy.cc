@@ -1,13 +1,13 @@
 #include "bindings/preload/onednn/onednn_copy.h"
 
+#include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
 namespace {
 
-constexpr uint32_t kFunctions = 64;  // whose copies are remembered; those beyond are asked anew
-constexpr unsigned kOnOpenMp = 2;    // DNNL_RUNTIME_OMP
+constexpr unsigned kOnOpenMp = 2;  // DNNL_RUNTIME_OMP
 
 struct Version {  // dnnl_version_t
   int major;
@@ -18,12 +18,7 @@ struct Version {  // dnnl_version_t
   unsigned gpu_runtime;
 };
 
-struct Known {
-  const void* inside;
-  uint32_t ready;
-  OneDnnCopy copy;
-};
-Known known[kFunctions];
+PerAddress<OneDnnCopy, 256> copies;  // twenty functions in each library
 
 template <typename Function>
 void take(Function& function, const void* inside, const char* name) {
@@ -50,17 +45,7 @@ OneDnnCopy ask(const void* inside) {
 }  // namespace
 
 OneDnnCopy onednn_copy_of(const void* inside) {
-  const uint64_t mixed = reinterpret_cast<uintptr_t>(inside) * UINT64_C(0x9e3779b97f4a7c15);
-  Known& slot = known[(mixed >> 32) % kFunctions];
-  const void* there = __atomic_load_n(&slot.inside, __ATOMIC_ACQUIRE);
-  if (there == inside && __atomic_load_n(&slot.ready, __ATOMIC_ACQUIRE) != 0) return slot.copy;
-  const OneDnnCopy found = ask(inside);
-  if (there == nullptr && __atomic_compare_exchange_n(&slot.inside, &there, inside, false,
-                                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    slot.copy = found;
-    __atomic_store_n(&slot.ready, 1, __ATOMIC_RELEASE);
-  }
-  return found;
+  return copies.get(inside, ask);
 }
 
 bool onednn_follows_steered_width(const void* inside) {

@@ -5,7 +5,6 @@
 // nobody looks at. Those with real numbers among them are not here: they describe at the program's
 // own width.
 #include "bindings/preload/library_function.h"
-#include "bindings/preload/onednn/onednn_copy.h"
 #include "bindings/preload/onednn/onednn_ops.h"
 
 namespace {
@@ -16,7 +15,6 @@ using optile::preload::ExecuteScope;
 using optile::preload::function_behind;
 using optile::preload::LibraryFunction;
 using optile::preload::note_described;
-using optile::preload::onednn_copy_of;
 using optile::preload::place_described;
 
 using Word = long;
@@ -29,20 +27,12 @@ LibraryFunction behind_describe = {"dnnl_primitive_desc_create"};
 LibraryFunction behind_iterate = {"dnnl_primitive_desc_iterator_create"};
 LibraryFunction behind_fetch = {"dnnl_primitive_desc_iterator_fetch"};
 
-// Version 2 has the kind in the first word of what is to be done.
-const char* kind_of(const void* operation, const void* real) {
-  const auto name = onednn_copy_of(real).kind_name;
-  return name == nullptr || operation == nullptr ? "primitive"
-                                                 : name(*static_cast<const int*>(operation));
-}
-
 int describe_v2(LibraryFunction& behind, const void* caller, const void** descriptor,
                 const void* operation, const void* attributes, void* engine, const void* hint) {
   using Real = int (*)(const void**, const void*, const void*, void*, const void*);
   const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
   if (real == nullptr) return kNoSuchFunction;
-  const auto* address = reinterpret_cast<const void*>(real);
-  DescribeScope scope(kind_of(operation, address), caller, address);
+  DescribeScope scope(nullptr, operation, caller, reinterpret_cast<const void*>(real));
   const int status = real(descriptor, operation, attributes, engine, hint);
   if (status == 0) scope.done(*descriptor);
   return status;
@@ -58,7 +48,7 @@ int describe_v3(LibraryFunction& behind, const char* kind, const void* caller,
   using Real = int (*)(const void**, OPTILE_WORDS_PARAMETERS);
   const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
   if (real == nullptr) return kNoSuchFunction;
-  DescribeScope scope(kind, caller, reinterpret_cast<const void*>(real));
+  DescribeScope scope(kind, nullptr, caller, reinterpret_cast<const void*>(real));
   const int status = real(descriptor, OPTILE_WORDS);
   if (status == 0) scope.done(*descriptor);
   return status;

@@ -28,6 +28,12 @@ uint64_t key_of(const char* verb, uint64_t what) {
   return key == 0 ? 1 : key;
 }
 
+const char* kind_of(const void* operation, const void* real) {
+  const auto name = onednn_copy_of(real).kind_name;
+  return name == nullptr || operation == nullptr ? "primitive"
+                                                 : name(*static_cast<const int*>(operation));
+}
+
 uint64_t context_here() {
   const IssuingThread* thread = known_issuing_thread();
   return thread == nullptr ? 1 : thread->context;
@@ -43,8 +49,10 @@ HeldWidth hold_width_of(const PrimitiveRecord* record, const void* real) {
 
 }  // namespace
 
-DescribeScope::DescribeScope(const char* kind, const void* caller, const void* real) {
+DescribeScope::DescribeScope(const char* kind, const void* operation, const void* caller,
+                             const void* real) {
   if (!op_.may_begin(caller, onednn_follows_steered_width, real)) return;
+  if (kind == nullptr) kind = kind_of(operation, real);
   place_ = place_of(context_here(), kind);
   const Said said = {"describe", kind, ""};
   const uint64_t key = key_of("describe", base::hash_bytes(kind, strlen(kind)));

@@ -18,7 +18,8 @@ namespace optile::preload {
 
 class DescribeScope {
  public:
-  DescribeScope(const char* kind, const void* caller, const void* real);
+  // `kind`: null where the first word of `operation` is the kind, as in version 2.
+  DescribeScope(const char* kind, const void* operation, const void* caller, const void* real);
   ~DescribeScope();
   DescribeScope(const DescribeScope&) = delete;
   DescribeScope& operator=(const DescribeScope&) = delete;
