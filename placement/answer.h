@@ -28,6 +28,8 @@ struct Answer {
   std::int64_t moved = -1;
   bool feasible = false;
   std::string violation;  // why it is not feasible, for people
+  // For people: that a larger bound was reckoned which cannot be right. Empty but for our faults.
+  std::string bound_fault;
 
   // From what an objective's evaluator says of `assignment`.
   template <typename Figures>

@@ -2,20 +2,52 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "placement/latency/latency_program.h"
 #include "placement/load/covering_bound.h"
 #include "placement/step/ilp.h"
+#include "placement/step/step.h"
 #include "placement/units.h"
 
 namespace optile::placement {
 
+namespace {
+
+// Of what adds up along a path of doubles.
+constexpr double kRounding = 1e-6;
+
+StepSetting setting_of(const Request& request) {
+  return {request.links, request.op_ms, request.micro_batches};
+}
+
+}  // namespace
+
 base::Status can_improve_bound(const Cluster& cluster, const Request& request) {
-  if (request.objective == Objective::kStep && cluster.size() > kMostIlpDevices) {
+  if (request.objective != Objective::kStep) return {};
+  if (!has_program(setting_of(request))) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "bounds of steps are improved for one batch and links that are not routed: "
+                       "leave out --bound-time"};
+  }
+  if (cluster.size() > kMostIlpDevices) {
     return base::Error{base::ErrorKind::kInvalid, "bounds of steps are improved on at most " +
                                                       std::to_string(kMostIlpDevices) + " devices"};
   }
   return {};
+}
+
+void take_bound(double bound, Answer& answer) {
+  if (!(bound > answer.lower_bound)) return;
+  if (!answer.feasible) {
+    answer.lower_bound = bound;
+  } else if (bound <= answer.cost * (1 + kRounding)) {
+    answer.lower_bound = std::min(bound, answer.cost);
+  } else {
+    answer.bound_fault = "the improved bound of " + std::to_string(bound) +
+                         " ms cannot be right, since there is a placement of " +
+                         std::to_string(answer.cost) + " ms: it is left out (a bug of optile)";
+  }
 }
 
 void improve_bound(const Graph& graph, const Cluster& cluster, const Request& request,
@@ -37,20 +69,17 @@ void improve_bound(const Graph& graph, const Cluster& cluster, const Request& re
     const Units units = Units::of(graph, cluster);
     const CoveringBound found =
         covering_bound({units, cluster}, answer.lower_bound, answer.cost, improved, budget);
-    answer.lower_bound = found.bound;
+    take_bound(found.bound, answer);
   } else if (request.objective == Objective::kLatency) {
-    answer.lower_bound = latency_program_bound(
-        graph, cluster, answer.lower_bound,
-        answer.feasible ? answer.cost : std::numeric_limits<double>::infinity(), budget);
+    take_bound(latency_program_bound(
+                   graph, cluster, answer.lower_bound,
+                   answer.feasible ? answer.cost : std::numeric_limits<double>::infinity(), budget),
+               answer);
   } else {
     Request quiet = request;
     quiet.progress = nullptr;
-    const StepSetting setting{request.links, request.op_ms};
-    answer.lower_bound = std::max(answer.lower_bound,
-                                  by_program(graph, cluster, setting, quiet, budget).lower_bound);
+    take_bound(by_program(graph, cluster, setting_of(request), quiet, budget).lower_bound, answer);
   }
-  // What is proven to a rounding error is proven.
-  if (answer.feasible) answer.lower_bound = std::min(answer.lower_bound, answer.cost);
   answer.bound_seconds = budget.seconds();
 }
 

@@ -43,6 +43,10 @@ struct StepFigures {
 // setting needs one that passes.
 base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting);
 
+// Whether DLPlacer's integer program (ilp.h) knows such steps: those of one batch, with transfers
+// that do not share links. Its bound holds for no others.
+bool has_program(const StepSetting& setting);
+
 // Another way to the same figures as the simulators', for answers and tests: time goes on by
 // looking for the next thing that can happen, without queues and without memory.
 StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,

@@ -151,11 +151,6 @@ UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& u
 
 namespace {
 
-// The integer program knows one batch, and transfers that do not share links.
-bool has_program(const StepSetting& setting) {
-  return setting.links != StepLinks::kRouted && setting.micro_batches == 1;
-}
-
 base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cluster,
                                            const Units& units, const Request& request,
                                            const StepSetting& setting, Budget& budget,
@@ -192,6 +187,10 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
 }
 
 }  // namespace
+
+bool has_program(const StepSetting& setting) {
+  return setting.links != StepLinks::kRouted && setting.micro_batches == 1;
+}
 
 const std::vector<std::string>& step_methods() {
   static const std::vector<std::string> names = {

@@ -87,8 +87,11 @@ class PlacementCommands(EndToEndTest):
         after = self.answer(*words, "--bound-time", "2s")
         self.assertEqual(before["assignment"], after["assignment"])
         self.assertGreater(after["lower_bound"], before["lower_bound"] * 1.05)
-        self.assertLessEqual(after["lower_bound"], after["cost"])
         self.assertAlmostEqual(after["gap"], after["cost"] / after["lower_bound"] - 1)
+        refused = self.space.run([str(OPTILE), *words, "--objective", "step",
+                                  "--micro-batches", "2", "--bound-time", "2s"])
+        self.assertEqual(125, refused.code, refused)
+        self.assertIn("leave out --bound-time", refused.stderr)
 
     def test_a_pytorch_model_is_exported_and_placed(self):
         (self.space.dir / "small_model.py").write_text(

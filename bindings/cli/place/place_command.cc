@@ -68,6 +68,9 @@ int place_graph(const PlaceOptions& options) {
       placement::place(model.value().graph, cluster.value(), request.value());
   if (!answer.ok()) return refuse(answer.message());
   if (was_interrupted()) std::cerr << "optile: interrupted; this is the best so far\n";
+  if (!answer.value().bound_fault.empty()) {
+    std::cerr << "optile: " << answer.value().bound_fault << "\n";
+  }
   if (options.json) {
     std::cout << answer_json(answer.value(), model.value(), cluster.value(), options.objective);
   } else {

@@ -94,7 +94,8 @@ void add_search_options(CLI::App* app, PlaceOptions& options,
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->type_name("N");
   app->add_option("--bound-time", options.bound_time,
-                  "Afterwards, such as 60s, to prove a higher lower bound; Ctrl-C ends that too")
+                  "Afterwards, such as 60s, to prove a higher lower bound, of steps for one batch "
+                  "and links that are not routed; Ctrl-C ends that too")
       ->check(duration_problem)
       ->type_name("TIME");
   app->add_option("--seed", options.seed, "Of all random choices")->capture_default_str();
