@@ -35,11 +35,11 @@ std::vector<Span> of_step(const Graph& graph, const Cluster& cluster, const Step
   if (!std::isfinite(figures.cost)) return {};
   const double batches = setting.micro_batches;
   std::vector<Span> spans;
-  for (std::size_t item = 0; item < figures.start.size(); ++item) {
-    const auto id = static_cast<NodeId>(item % index(graph.size()));
+  for (const std::int32_t item : figures.order) {
+    const NodeId id = item % graph.size();
     const DeviceId home = assignment[index(id)];
     const double time = cluster.time_ms(graph.node(id), home) / batches + setting.op_ms;
-    const double start = figures.start[item];
+    const double start = figures.start[index(item)];
     spans.push_back({Span::What::kCompute, home, id, -1, start, start + time});
   }
   std::stable_sort(spans.begin(), spans.end(),

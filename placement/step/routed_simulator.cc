@@ -38,6 +38,7 @@ double RoutedSimulator::run(const std::vector<DeviceId>& nodes) {
   flows_.clear();
   done_.clear();
   rates_.clear();
+  order_.clear();
   now_ = shared_at_ = 0;
   changed_ = false;
   for (Device& device : devices_) {
@@ -99,6 +100,7 @@ void RoutedSimulator::begin(DeviceId d) {
   device.ready.pop_back();
   device.running = item;
   start_[index(item)] = now_;
+  order_.push_back(item);
   push(now_ + times_.time(node_of(item), d), item);
 }
 

@@ -25,6 +25,9 @@ class RoutedSimulator {
   void keep() {}
   // Of the last run, in milliseconds: of each item its start.
   std::vector<double> starts() const;
+  // Likewise all items as they begin.
+  const std::vector<ItemId>& order() const { return order_; }
+  const StepTimes& times() const { return times_; }
 
  private:
   struct Event {
@@ -70,6 +73,7 @@ class RoutedSimulator {
   bool changed_ = false;  // the flows, since then
   std::vector<int> waiting_;
   std::vector<Ticks> start_;
+  std::vector<ItemId> order_;
   std::vector<Device> devices_;
   std::vector<Event> events_;
   std::vector<Transfer> transfers_;  // all of the step

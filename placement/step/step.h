@@ -16,6 +16,7 @@
 // Memory caps hold as in E1: all micro-batches together keep what one batch would.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,10 @@ struct StepSetting {
 
 struct StepFigures {
   std::vector<double> start;  // of each node, micro-batch after micro-batch
-  std::vector<double> load;   // how long each device computes
+  // Likewise numbered: all of them, those of one device in the order in which they run. Their
+  // starts do not say it, since some may take no time.
+  std::vector<std::int32_t> order;
+  std::vector<double> load;  // how long each device computes
   std::vector<double> memory;
   double cost = 0;
   bool feasible = false;
@@ -47,8 +51,8 @@ base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSe
 // that do not share links. Its bound holds for no others.
 bool has_program(const StepSetting& setting);
 
-// Another way to the same figures as the simulators', for answers and tests: time goes on by
-// looking for the next thing that can happen, without queues and without memory.
+// What is to be said of one placement; `start` and `order` are empty where a node cannot run on its
+// device.
 StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
                           const std::vector<DeviceId>& assignment);
 

@@ -32,6 +32,8 @@ class StepSimulator {
 
   // Of what was kept, in milliseconds: of each item its start.
   std::vector<double> starts() const;
+  // Likewise all items as they end.
+  const std::vector<ItemId>& order() const { return order_; }
   const StepTimes& times() const { return times_; }
   // Items simulated so far, in all runs.
   std::uint64_t simulated() const { return simulated_; }

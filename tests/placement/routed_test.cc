@@ -7,6 +7,7 @@
 #include "placement/step/routes.h"
 #include "placement/step/step.h"
 #include "tests/placement/made_graphs.h"
+#include "tests/placement/step_reference.h"
 
 namespace optile::placement {
 namespace {
@@ -120,9 +121,13 @@ TEST(Routed, IsTheSameFromTheSecondSimulation) {
       std::vector<DeviceId> assignment;
       for (int i = 0; i < graph.size(); ++i) assignment.push_back(random.below(devices));
       const double cost = simulator.run(assignment);
-      const StepFigures figures = evaluate_step(graph, cluster, setting, assignment);
+      const StepFigures figures = reference_step(graph, cluster, setting, assignment);
       ASSERT_EQ(cost, figures.cost) << "seed " << seed;
       ASSERT_EQ(simulator.starts(), figures.start) << "seed " << seed;
+      const StepFigures answer = evaluate_step(graph, cluster, setting, assignment);
+      ASSERT_EQ(answer.cost, figures.cost);
+      ASSERT_EQ(answer.start, figures.start);
+      ASSERT_EQ(answer.load, figures.load);
       EXPECT_LE(step_bound(graph, cluster, setting), cost * (1 + 1e-9));
     }
   }
@@ -143,7 +148,7 @@ TEST(Routed, AutoFindsTheBestOfAll) {
       std::vector<DeviceId> assignment;
       for (int i = 0; i < 8; ++i) assignment.push_back(code >> i & 1);
       best = std::min(best,
-                      evaluate_step(graph, cluster, {StepLinks::kRouted, 0, 2}, assignment).cost);
+                      reference_step(graph, cluster, {StepLinks::kRouted, 0, 2}, assignment).cost);
     }
     const auto answer = place(graph, cluster, request);
     ASSERT_TRUE(answer.ok()) << answer.message();

@@ -8,6 +8,7 @@
 #include "placement/step/step.h"
 #include "placement/step/step_simulator.h"
 #include "tests/placement/made_graphs.h"
+#include "tests/placement/step_reference.h"
 
 namespace optile::placement {
 namespace {
@@ -57,9 +58,13 @@ TEST(Step, IsTheSameFromTheSecondSimulation) {
         const std::vector<DeviceId> assignment = random_devices(graph.size(), 3, random);
         const double cost = simulator.run(assignment);
         simulator.keep();
-        const StepFigures figures = evaluate_step(graph, cluster, setting, assignment);
+        const StepFigures figures = reference_step(graph, cluster, setting, assignment);
         ASSERT_EQ(cost, figures.cost) << "seed " << seed;
         ASSERT_EQ(simulator.starts(), figures.start) << "seed " << seed;
+        const StepFigures answer = evaluate_step(graph, cluster, setting, assignment);
+        ASSERT_EQ(answer.cost, figures.cost);
+        ASSERT_EQ(answer.start, figures.start);
+        ASSERT_EQ(answer.load, figures.load);
         EXPECT_LE(step_bound(graph, cluster, setting), cost + kExact);
       }
     }
@@ -93,7 +98,7 @@ TEST(Step, AutoFindsTheBestOfAllAndListsAreValid) {
     for (int code = 0; code < 512; ++code) {
       std::vector<DeviceId> assignment;
       for (int i = 0; i < 9; ++i) assignment.push_back(code >> i & 1);
-      best = std::min(best, evaluate_step(graph, cluster, {}, assignment).cost);
+      best = std::min(best, reference_step(graph, cluster, {}, assignment).cost);
     }
     Request request;
     request.objective = Objective::kStep;

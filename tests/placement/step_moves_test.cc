@@ -8,6 +8,7 @@
 #include "placement/step/step.h"
 #include "placement/step/step_simulator.h"
 #include "tests/placement/made_graphs.h"
+#include "tests/placement/step_reference.h"
 #include "tests/sanitized.h"
 
 namespace optile::placement {
@@ -79,7 +80,7 @@ void walk(const Graph& graph, const Cluster& cluster, const StepSetting& setting
     std::vector<DeviceId> candidate = kept;
     change(graph, cluster.size(), random, candidate);
     const double cost = simulator.run(candidate);
-    const StepFigures figures = evaluate_step(graph, cluster, setting, candidate);
+    const StepFigures figures = reference_step(graph, cluster, setting, candidate);
     ASSERT_EQ(cost, figures.cost) << "seed " << seed << " move " << move;
     if (random.below(3) != 0) continue;
     simulator.keep();

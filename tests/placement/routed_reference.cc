@@ -1,11 +1,10 @@
-#include "placement/step/routed_evaluation.h"
-
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
 #include "placement/step/routes.h"
 #include "placement/step/step_times.h"
+#include "tests/placement/step_reference.h"
 
 namespace optile::placement {
 namespace {
@@ -205,9 +204,12 @@ class Evaluation {
 
 }  // namespace
 
-void evaluate_routed(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
-                     const std::vector<DeviceId>& assignment, StepFigures& figures) {
+StepFigures reference_routed(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                             const std::vector<DeviceId>& assignment) {
+  StepFigures figures;
+  figures.load.assign(cluster.devices.size(), 0);
   Evaluation(graph, cluster, setting, assignment, figures).run();
+  return figures;
 }
 
 }  // namespace optile::placement
