@@ -44,6 +44,17 @@ def _bytes_of(value: Any) -> int:
     return 0
 
 
+def _is_on_cuda(value: Any) -> bool:
+    """Whether any tensor in a value is."""
+    if isinstance(value, torch.Tensor):
+        return bool(value.is_cuda)
+    if isinstance(value, dict):
+        return any(_is_on_cuda(one) for one in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_is_on_cuda(one) for one in value)
+    return False
+
+
 def _traced(model: Any, inputs: Tuple[Any, ...]) -> torch.fx.GraphModule:
     if isinstance(model, torch.fx.GraphModule):
         return model
@@ -166,8 +177,8 @@ def graph_of(model: Any, *inputs: Any, measure: bool = True, repeat: int = 5,
     with torch.no_grad():
         for _ in range(max(1, repeat) if measure else 1):
             run.run(*inputs)
-    tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
-    on = "cuda" if any(one.is_cuda for one in tensors) else "cpu"
+    held = [*graph.parameters(), *graph.buffers()]
+    on = "cuda" if _is_on_cuda([inputs, held]) else "cpu"
     result: Dict[str, Any] = {"format": "optile fx graph", "version": VERSION, "name": name,
                               "torch": str(torch.__version__)}
     if measure:

@@ -1,6 +1,7 @@
 // PyTorch's execution traces, as its ExecutionTraceObserver and Chakra's tools write them: the ops
 // that ran, each within the op that called it, with the tensors that they read and wrote.
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -21,14 +22,49 @@ double bytes_of(const std::vector<TracedTensor>& tensors) {
   return bytes;
 }
 
-// Whether a result is only another look at what was read.
-bool is_view(const TracedOp& op, const TracedTensor& result) {
-  const bool in_place = op.name.ends_with("_") || op.name.find("copy_") != std::string::npos ||
-                        op.name.ends_with("out");
-  return !in_place && std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
-    return input.storage == result.storage;
-  });
+// Whether a result lies in memory that was read, too.
+bool was_there(const TracedOp& op, const TracedTensor& result) {
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [&](const auto& input) { return input.storage == result.storage; });
 }
+
+// Whether a result is only another look at what was read. Schemas mark what an op writes to by "!";
+// where there are none, names say it.
+bool is_view(const TracedOp& op, const TracedTensor& result) {
+  const bool in_place = op.schema.find("!)") != std::string::npos || op.name.ends_with("_") ||
+                        op.name.find("copy_") != std::string::npos || op.name.ends_with("_out") ||
+                        op.name.ends_with(".out");
+  return !in_place && was_there(op, result);
+}
+
+// What is known of an op's time, of it and of all that it calls.
+struct Times {
+  double kernels = -1;  // on an accelerator
+  double whole = -1;    // on the host
+  double own = -1;      // the sum of what each of them takes without those that it calls
+
+  void add(const TracedOp& op, bool outermost) {
+    const auto more = [](double& sum, double ms) {
+      if (ms >= 0) sum = std::max(sum, 0.0) + ms;
+    };
+    if (op.kernel) {
+      more(kernels, op.whole_ms >= 0 ? op.whole_ms : op.own_ms);
+    } else {
+      if (outermost) whole = op.whole_ms;
+      more(own, op.own_ms);
+    }
+  }
+  // Negative where nothing is.
+  double ms() const {
+    if (kernels >= 0) return kernels;
+    return whole >= 0 ? whole : own;
+  }
+};
+
+struct OutermostOp {
+  TracedOp op;
+  Times times;
+};
 
 double product(const std::vector<double>& shape, std::size_t from) {
   double values = 1;
@@ -66,8 +102,8 @@ double operations_of(const TracedOp& op) {
 // Ops in the order in which they ran; who reads what others wrote comes after them.
 class TraceGraph {
  public:
-  base::Result<Model> build(const std::vector<TracedOp>& ops) {
-    for (const TracedOp& op : ops) add(op);
+  base::Result<Model> build(const std::vector<OutermostOp>& ops) {
+    for (const OutermostOp& one : ops) add(one.op, one.times.ms());
     base::Result<Graph> graph = Graph::make(
         std::move(nodes_), edges_, [&](std::size_t i) { return wheres_[i]; },
         [&](std::size_t i) {
@@ -78,7 +114,7 @@ class TraceGraph {
   }
 
  private:
-  void add(const TracedOp& op) {
+  void add(const TracedOp& op, double ms) {
     const auto id = static_cast<NodeId>(nodes_.size());
     Node node;
     node.name = op.name + " " + std::to_string(op.id);
@@ -87,7 +123,6 @@ class TraceGraph {
     const bool looks =
         !op.outputs.empty() && std::all_of(op.outputs.begin(), op.outputs.end(),
                                            [&](const auto& output) { return is_view(op, output); });
-    if (!looks) node.memory_bytes = node.output_bytes;
     std::vector<NodeId> before;
     for (const TracedTensor& input : op.inputs) {
       const auto made = tensors_.find(input.tensor);
@@ -106,9 +141,11 @@ class TraceGraph {
     for (const TracedTensor& output : op.outputs) {
       tensors_[output.tensor] = id;
       if (!is_view(op, output)) storages_[output.storage] = id;
+      // What is written in place is kept already, by who made it or by its first reader.
+      if (!was_there(op, output)) node.memory_bytes += output.values * output.value_bytes;
     }
-    if (op.ms >= 0) {
-      node.accelerator_ms = op.ms;
+    if (ms >= 0) {
+      node.accelerator_ms = ms;
     } else if (!looks) {
       node.accelerator_ms = roofline_ms(operations_of(op), bytes_of(op.inputs) + node.output_bytes);
     }
@@ -137,15 +174,25 @@ base::Result<Model> read_execution_trace(const Json& file) {
   for (const TracedOp& op : all) callers.insert(op.caller);
   // The outermost op of a framework is a node, with all that it calls; marks around ops, such as
   // those of autograd and of users, are looked through. What has no schema and calls nobody is a
-  // kernel.
-  std::unordered_set<long long> inside;
-  std::vector<TracedOp> ops;
+  // kernel. Kernels that an op starts are within it, and their time is its time.
+  constexpr std::size_t kNone = SIZE_MAX;
+  std::unordered_map<long long, std::size_t> inside;  // of which outermost op
+  std::vector<OutermostOp> ops;
   for (TracedOp& op : all) {
-    const bool within = inside.contains(op.caller);
-    if (within || op.declared) inside.insert(op.id);
+    const auto caller = inside.find(op.caller);
+    if (caller != inside.end()) {
+      const std::size_t outermost = caller->second;
+      inside.emplace(op.id, outermost);
+      if (outermost != kNone) ops[outermost].times.add(op, false);
+      continue;
+    }
     const bool works = !op.inputs.empty() || !op.outputs.empty();
-    if (within || !works || (!op.declared && callers.contains(op.id))) continue;
-    ops.push_back(std::move(op));
+    const bool declared = !op.schema.empty();
+    if (declared) inside.emplace(op.id, works ? ops.size() : kNone);
+    if (!works || (!declared && callers.contains(op.id))) continue;
+    Times times;
+    times.add(op, true);
+    ops.push_back({std::move(op), times});
   }
   if (ops.empty()) return invalid("nodes", "none of them is an op with tensors");
   return TraceGraph().build(ops);

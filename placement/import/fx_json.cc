@@ -52,7 +52,11 @@ class Reader {
     Node node;
     node.kind = reader_.text_or(json, "kind", op, where);
     node.output_bytes = reader_.number_or(json, "output_bytes", 0, where);
-    node.memory_bytes = node.output_bytes + reader_.number_or(json, "parameter_bytes", 0, where);
+    const double parameters = reader_.number_or(json, "parameter_bytes", 0, where);
+    // Each for itself: a sum would hide one.
+    if (parameters < 0) reader_.fail(where + ".parameter_bytes", "it is negative");
+    if (node.output_bytes < 0) reader_.fail(where + ".output_bytes", "it is negative");
+    node.memory_bytes = node.output_bytes + parameters;
     const long long colour = reader_.integer_or(json, "colour", -1, where);
     if (colour < -1 || colour > INT32_MAX) reader_.fail(where + ".colour", "it is out of range");
     if (!reader_.ok()) return;

@@ -20,8 +20,10 @@ std::string_view without_space(std::string_view text) {
 
 base::Result<Model> read_json_model(const Json& file, std::string_view text) {
   if (!file.is_object()) return invalid("a graph in JSON is an object");
+  // Others may use the word for themselves.
   const auto format = file.find("format");
-  if (format != file.end()) {
+  if (format != file.end() && format->is_string() &&
+      format->get_ref<const std::string&>().starts_with("optile ")) {
     if (*format == "optile step graph") return read_step(text);
     if (*format == "optile fx graph") return read_fx(file);
     return invalid("format: \"optile step graph\" or \"optile fx graph\" is expected");

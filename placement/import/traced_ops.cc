@@ -61,8 +61,10 @@ class Reader {
       read_side(reader_.member(json, "outputs", where), keys, where + ".outputs",
                 where + ".outputs.values", op.outputs);
     }
-    op.declared = declared(json, where);
-    op.ms = milliseconds(json, where);
+    op.schema = schema(json, where);
+    op.kernel = is_kernel(json);
+    op.whole_ms = milliseconds(json, {"inclusive_dur", "dur"}, where);
+    op.own_ms = milliseconds(json, {"exclusive_dur"}, where);
     return op;
   }
 
@@ -74,22 +76,32 @@ class Reader {
     return reader_.ok() ? value.get<long long>() : 0;
   }
 
-  bool declared(const Json& json, const std::string& where) {
-    if (!reader_.text_or(json, "op_schema", "", where).empty()) return true;
-    if (!json.contains("attrs")) return false;
+  std::string schema(const Json& json, const std::string& where) {
+    std::string given = reader_.text_or(json, "op_schema", "", where);
+    if (!given.empty() || !json.contains("attrs")) return given;
     for (const Json& attribute : reader_.list(json, "attrs", where)) {
       if (!attribute.is_object() || attribute.value("name", Json()) != "op_schema") continue;
       const auto value = attribute.find("value");
-      return value != attribute.end() && value->is_string() &&
-             !value->get_ref<const std::string&>().empty();
+      const bool text = value != attribute.end() && value->is_string();
+      return text ? value->get<std::string>() : "";
     }
-    return false;
+    return "";
   }
 
-  // What tools add that join the trace with a profile, in microseconds.
-  double milliseconds(const Json& json, const std::string& where) {
-    for (const char* key : {"exclusive_dur", "dur"}) {
-      if (!reader_.ok() || !json.contains(key)) continue;
+  // As tools that join traces mark what ran on an accelerator.
+  static bool is_kernel(const Json& json) {
+    const auto stream = json.find("stream");
+    const auto category = json.find("cat");
+    return (stream != json.end() && stream->is_number()) ||
+           (category != json.end() &&
+            (*category == "kernel" || *category == "gpu_memcpy" || *category == "gpu_memset"));
+  }
+
+  // What tools add that join the trace with a profile, in microseconds: the first that is there.
+  double milliseconds(const Json& json, std::initializer_list<const char*> keys,
+                      const std::string& where) {
+    for (const char* key : keys) {
+      if (!reader_.ok() || json.value(key, Json()).is_null()) continue;
       const double us = reader_.number(json, key, where);
       if (us < 0) reader_.fail(where + "." + key, "it is negative");
       return us / 1e3;

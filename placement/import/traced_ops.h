@@ -20,10 +20,15 @@ struct TracedTensor {
 struct TracedOp {
   std::string where;  // in the file
   std::string name;
-  long long id = 0;       // ops that begin later have larger ones
-  long long caller = 0;   // the id of the op that called it
-  bool declared = false;  // has a schema: an op of a framework and no mere mark
-  double ms = -1;         // where the trace was joined with times; else negative
+  long long id = 0;      // ops that begin later have larger ones
+  long long caller = 0;  // the id of the op that called it
+  // How an op of a framework is declared, such as "add_(Tensor(a!) self, ...) -> Tensor(a!)"; empty
+  // for kernels and mere marks.
+  std::string schema;
+  bool kernel = false;  // of an accelerator: runs on after the op that called it
+  // Where the trace was joined with times: with all that it calls, and without. Else negative.
+  double whole_ms = -1;
+  double own_ms = -1;
   std::vector<TracedTensor> inputs;
   std::vector<TracedTensor> outputs;
 };

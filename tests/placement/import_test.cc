@@ -7,6 +7,8 @@
 
 #include <cstdio>
 
+#include "tests/placement/read_texts.h"
+
 namespace optile::placement {
 namespace {
 
@@ -40,16 +42,6 @@ std::string gzip(const std::string& text) {
   packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
-}
-
-std::string refusal(const std::string& text) {
-  const auto model = read_model(text);
-  return model.ok() ? "" : model.message();
-}
-
-std::string with(std::string text, const std::string& old, const std::string& fresh) {
-  text.replace(text.find(old), old.size(), fresh);
-  return text;
 }
 
 TEST(Import, ReadsPartitioningGraphs) {
@@ -158,6 +150,13 @@ TEST(Import, SaysWhereAFileIsWrong) {
   EXPECT_THAT(refusal(profile + "\tnode2 -- node1\n"), HasSubstr("cycle"));
   EXPECT_THAT(refusal(profile + "\tnode2 -- node3\n"), HasSubstr("line 4: no node node3"));
   EXPECT_THAT(refusal(with(profile, "=1.5", "=-1.5")), HasSubstr("line 1: backward_compute_time"));
+}
+
+TEST(Import, ReadsGraphsThatNameAFormatOfTheirOwn) {
+  const std::string graph = R"({"format": "x", "nodes": [{"accelerator_ms": 1}], "edges": []})";
+  EXPECT_EQ(refusal(graph), "");
+  EXPECT_EQ(refusal(with(graph, "\"x\"", "[7]")), "");
+  EXPECT_THAT(refusal(with(graph, "\"x\"", "\"optile x\"")), HasSubstr("format"));
 }
 
 // Depth is counted outside of texts; 65 brackets are one too many.

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "placement/import/importer.h"
+#include "tests/placement/read_texts.h"
 
 namespace optile::placement {
 namespace {
@@ -72,16 +72,6 @@ const char* const kOldTrace = R"J({"schema": "1.0.1", "nodes": [
    "outputs": [[5, 6, 0, 6, 4, "cpu"]], "output_shapes": [[2, 3]],
    "output_types": ["Tensor(float)"]}]})J";
 
-std::string refusal(const std::string& text) {
-  const auto model = read_model(text);
-  return model.ok() ? "" : model.message();
-}
-
-std::string with(std::string text, const std::string& old, const std::string& fresh) {
-  text.replace(text.find(old), old.size(), fresh);
-  return text;
-}
-
 TEST(StepGraphs, AreReadWithTheirFastestCases) {
   const auto model = read_model(kStep);
   ASSERT_TRUE(model.ok()) << model.message();
@@ -138,6 +128,8 @@ TEST(FxGraphs, SayWhereTheyAreWrong) {
   EXPECT_THAT(refusal(with(good, "0.25", "-0.25")), HasSubstr("nodes[1]"));
   EXPECT_THAT(refusal(with(good, "5600000000", "-1")), HasSubstr("nodes[2].flops"));
   EXPECT_THAT(refusal(with(good, "900", "1e300")), HasSubstr("nodes[1]"));
+  EXPECT_THAT(refusal(with(good, "900", "-90")), HasSubstr("nodes[1].parameter_bytes"));
+  EXPECT_THAT(refusal(with(good, "480", "-480")), HasSubstr("nodes[0].output_bytes"));
   EXPECT_THAT(refusal(with(good, "\"cpu\"", "\"gpu\"")), HasSubstr("measured_on"));
   EXPECT_THAT(refusal(with(good, "\"inputs\": []", "\"inputs\": [\"relu\"]")), HasSubstr("cycle"));
   EXPECT_THAT(refusal(with(good, "\"version\": 1", "\"version\": 3")), HasSubstr("version"));
@@ -160,6 +152,86 @@ TEST(ExecutionTraces, KeepTheOutermostOps) {
   EXPECT_THAT(graph.inputs(2), ElementsAre(0, 1));
   // It reads the same memory by another name, and waits for who changed it.
   EXPECT_THAT(graph.inputs(3), ElementsAre(0, 2));
+}
+
+// An op without times of its own; `rest` comes behind its name and stands for what a join adds.
+std::string op(int id, int caller, const std::string& name, const std::string& schema,
+               const std::string& inputs, const std::string& outputs,
+               const std::string& rest = "") {
+  const auto side = [](const std::string& storages) {
+    std::string values;
+    std::string shapes;
+    std::string types;
+    for (const char storage : storages) {
+      const std::string comma = values.empty() ? "" : ", ";
+      const std::string number = std::to_string(static_cast<int>(storage));
+      values += comma + "[" + number + ", " + number + ", 0, 25, 4, \"cuda:0\"]";
+      shapes += comma + "[25]";
+      types += comma + "\"Tensor(float)\"";
+    }
+    return "{\"values\": [" + values + "], \"shapes\": [" + shapes + "], \"types\": [" + types +
+           "]}";
+  };
+  return "{\"id\": " + std::to_string(id) + ", \"ctrl_deps\": " + std::to_string(caller) +
+         ", \"name\": \"" + name + "\", " + rest + "\"inputs\": " + side(inputs) +
+         ", \"outputs\": " + side(outputs) +
+         ", \"attrs\": [{\"name\": \"op_schema\", \"value\": \"" + schema + "\"}]}";
+}
+
+Graph traced(const std::vector<std::string>& ops) {
+  std::string text;
+  for (const std::string& one : ops) text += (text.empty() ? "" : ", ") + one;
+  auto model = read_model("{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": [" + text + "]}");
+  EXPECT_TRUE(model.ok()) << model.message();
+  if (!model.ok()) std::abort();
+  return std::move(model.value().graph);
+}
+
+// linear calls addmm, which starts a kernel; times are microseconds.
+TEST(ExecutionTraces, TakeTheTimeOfAllThatAnOpCalls) {
+  const auto linear_ms = [](const std::string& linear, const std::string& addmm,
+                            const std::string& kernel) {
+    std::vector<std::string> ops = {op(3, 1, "aten::linear", "linear(Tensor)", "ab", "c", linear),
+                                    op(4, 3, "aten::addmm", "addmm(Tensor)", "ab", "c", addmm)};
+    if (!kernel.empty()) ops.push_back(op(5, 4, "sgemm", "", "ab", "c", kernel));
+    ops.push_back(op(6, 1, "aten::relu", "relu(Tensor)", "c", "d", R"("exclusive_dur": 9000, )"));
+    const Graph graph = traced(ops);
+    EXPECT_EQ(graph.size(), 2);
+    EXPECT_DOUBLE_EQ(graph.node(1).accelerator_ms, 9);
+    return graph.node(0).accelerator_ms;
+  };
+  const std::string linear = R"("inclusive_dur": 40, "exclusive_dur": 5, )";
+  const std::string addmm = R"("inclusive_dur": 35, "exclusive_dur": 35, )";
+  const std::string kernel = R"("inclusive_dur": 800, "exclusive_dur": 800, )";
+  EXPECT_DOUBLE_EQ(linear_ms(linear, addmm, R"("stream": 7, )" + kernel), 0.8);
+  EXPECT_DOUBLE_EQ(linear_ms(linear, addmm, R"("cat": "kernel", "dur": 700, )"), 0.7);
+  EXPECT_DOUBLE_EQ(linear_ms(linear, addmm, R"("stream": null, )"), 0.04);
+  EXPECT_DOUBLE_EQ(linear_ms(linear, addmm, ""), 0.04);
+  EXPECT_DOUBLE_EQ(linear_ms(R"("dur": 41, "exclusive_dur": 5, )", addmm, ""), 0.041);
+  EXPECT_DOUBLE_EQ(linear_ms(R"("exclusive_dur": 5, )", addmm, ""), 0.04);
+  EXPECT_DOUBLE_EQ(linear_ms("", R"("exclusive_dur": 30, )", ""), 0.03);
+  EXPECT_GT(linear_ms("", "", ""), 0);  // by its shapes
+}
+
+// Dropout returns its input when nothing is learned; the result of an out= overload was there.
+TEST(ExecutionTraces, KnowViewsFromWriters) {
+  const Graph graph = traced({
+      op(3, 1, "aten::relu", "relu(Tensor self) -> Tensor", "a", "b"),
+      op(4, 1, "aten::dropout", "dropout(Tensor input, float p, bool train) -> Tensor", "b", "b"),
+      op(5, 1, "aten::mul", "mul.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", "bc", "c"),
+      op(6, 1, "aten::add_", "add_(Tensor self) -> Tensor", "bd", "b"),
+      op(7, 1, "aten::mul_out", "mul_out(Tensor self)", "be", "e"),
+  });
+  ASSERT_EQ(graph.size(), 5);
+  EXPECT_DOUBLE_EQ(graph.node(0).memory_bytes, 200);  // a, which was there, and b
+  EXPECT_DOUBLE_EQ(graph.node(1).memory_bytes, 0);
+  EXPECT_DOUBLE_EQ(graph.node(1).accelerator_ms, 0);
+  EXPECT_DOUBLE_EQ(graph.node(2).memory_bytes, 100);  // c was there, and is kept once
+  EXPECT_GT(graph.node(2).accelerator_ms, 0);
+  EXPECT_DOUBLE_EQ(graph.node(3).memory_bytes, 100);  // d; b is kept by who made it
+  EXPECT_GT(graph.node(3).accelerator_ms, 0);
+  EXPECT_DOUBLE_EQ(graph.node(4).memory_bytes, 100);
+  EXPECT_THAT(graph.inputs(4), ElementsAre(3));
 }
 
 TEST(ExecutionTraces, AreReadInTheirOldLayoutToo) {
