@@ -36,7 +36,7 @@ bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<W
   if (waiters_.size() > 1) return true;
   Pause pause{waiter, now};
   for (const Worker& worker : workers) {
-    pause.progress[worker.client] = worker.progress;
+    pause.workers[worker.client] = worker;
     Record& record = record_of(worker);
     // In turns, whatever came of the one before: many pauses are too short to say something.
     if (!record.borrows && record.pauses++ % 2 == 1) pause.lent = false;
@@ -58,14 +58,16 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
   if (!pause || pause->waiter != waiter || now - pause->since < kShortest) return known;
   const double passed = std::chrono::duration<double>(now - pause->since).count();
   for (const Worker& worker : workers) {
-    const auto begun = pause->progress.find(worker.client);
+    const auto begun = pause->workers.find(worker.client);
     Record& record = record_of(worker);
-    // One that was lent nothing has nothing to be compared with.
-    if (record.borrows || begun == pause->progress.end() || (worker.lent > 0) != pause->lent) {
+    // One that was lent nothing has nothing to be compared with, and of one whose own cores changed
+    // meanwhile nobody knows what its pace comes from.
+    if (record.borrows || begun == pause->workers.end() ||
+        begun->second.own_cores != worker.own_cores || (worker.lent > 0) != pause->lent) {
       continue;
     }
     std::vector<double>& paces = pause->lent ? record.lent : record.held;
-    paces.push_back(static_cast<double>(worker.progress - begun->second) / passed);
+    paces.push_back(static_cast<double>(worker.progress - begun->second.progress) / passed);
     if (record.lent.size() < kPausesEach || record.held.size() < kPausesEach) continue;
     const double held = median(record.held);
     const double gain = held > 0 ? median(record.lent) / held : 1;

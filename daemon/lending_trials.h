@@ -69,7 +69,7 @@ class LendingTrials {
     uint64_t waiter = 0;
     std::chrono::milliseconds since{0};
     bool lent = true;
-    std::map<uint64_t, uint64_t> progress = {};  // of the workers, at its begin
+    std::map<uint64_t, Worker> workers = {};  // by client, at its begin
   };
   Record& record_of(const Worker& worker);
 

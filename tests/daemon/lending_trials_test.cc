@@ -67,6 +67,18 @@ TEST_F(LendingTrialsTest, OnOtherCoresOfItsOwnItIsTriedAgain) {
   EXPECT_FALSE(trials_.borrows(kWorker, own_)) << "nothing is forgotten";
 }
 
+TEST_F(LendingTrialsTest, WhoseOwnCoresChangeInAPauseSaysNothingByIt) {
+  for (int i = 0; i < 12; ++i) {
+    own_ = 1;
+    const bool lent = trials_.begin(kWaiter, now_, working(0));
+    now_ += milliseconds(1000);
+    ops_ += 100;
+    own_ = 2;
+    EXPECT_TRUE(trials_.end(kWaiter, now_, working(lent ? 2 : 0)).empty());
+  }
+  EXPECT_TRUE(trials_.borrows(kWorker, 2));
+}
+
 TEST_F(LendingTrialsTest, WhatAnEarlierRunFoundIsNotTriedAgain) {
   trials_.recall({kWorker, 2, 1.0, false});
   EXPECT_FALSE(trials_.borrows(kWorker, 2));
