@@ -222,6 +222,11 @@ HeldWidth hold_width(uint32_t cap) {
   held.set = narrow;
   steered->runtime.set_num_threads(narrow);
   if (!pool_follows(*steered)) return held;
+  // Somebody else may be inside a product.
+  if (several_threads_issue()) {
+    leave_pool();
+    return held;
+  }
   const int pool_now = steered->pool.get_num_threads();
   if (narrow >= pool_now) return held;
   held.pool_own = pool_now;

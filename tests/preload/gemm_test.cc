@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "bindings/preload/blas/plain_gemm.h"
 #include "tests/preload/boundary_fixture.h"
@@ -225,6 +226,24 @@ TEST_F(Gemm, AFrameworkThatComesLaterDecides) {
     // Both are the same copy here, so products go on.
     daemon.publish({{key_of(daemon, "dgemm", "100x200x300"), 2, {}, 0}});
     CHECK_OR_EXIT(multiply(100, 200, 300) == 2);
+  });
+}
+
+TEST_F(Gemm, AWidthThatIsHeldLeavesThePoolOfSeveralThreadsAlone) {
+  in_unsteered_child([](FakeDaemon& daemon) {
+    fake_blas()->parallel = 1;
+    fake_blas()->pool = kOwn;
+    attach(daemon);
+    choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
+    const HeldWidth alone = hold_width(2);
+    CHECK_OR_EXIT(omp_get_max_threads() == 2 && fake_blas()->pool == 2);
+    release_width(alone);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn && fake_blas()->pool == kOwn);
+    std::thread([] { run_op(kOp); }).join();
+    const HeldWidth beside_another = hold_width(2);
+    CHECK_OR_EXIT(omp_get_max_threads() == 2 && fake_blas()->pool == kOwn);
+    release_width(beside_another);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn && fake_blas()->pool == kOwn);
   });
 }
 
