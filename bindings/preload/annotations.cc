@@ -87,7 +87,7 @@ void begin(optile_op* op, const char* name, const int64_t* shape, uint32_t dimen
 // as one is that calls LLVM's by its own entry points.
 void choose_by_speaker(const void* here) {
   if (here == nullptr || steered_runtime() != nullptr || in_parallel_of(here) == nullptr) return;
-  choose_steered_runtime(here);
+  choose_runtime_of_speaker(here);
 }
 
 void end(optile_op* op) {
@@ -120,7 +120,7 @@ void region_in_op(IssuingThread& thread, const void* caller) {
   if (steered_runtime() != nullptr) return;
   // A framework's bridge knows its runtime better than one region does.
   notice_framework(caller);
-  choose_steered_runtime(caller);
+  choose_runtime_of_speaker(caller);
 }
 
 }  // namespace optile::preload

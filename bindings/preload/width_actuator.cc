@@ -16,9 +16,12 @@ struct Steered {
   int pool_own = 0;  // the pool's own count, before we touched it
 };
 
-Steered by_library;     // a library: stands until somebody knows better
-Steered by_framework;   // what a framework, or a region in an annotated op, is bound to
+// In rising rank: each stands until one that knows better comes.
+Steered by_library;
+Steered by_speaker;  // what a region, or an annotated op, is bound to
+Steered by_framework;
 int library_asked = 0;  // 1 = its choice was made, or is being made
+int speaker_asked = 0;
 int framework_asked = 0;
 const Steered* chosen = nullptr;
 const Steered* published = nullptr;
@@ -118,6 +121,20 @@ void choose_steered_runtime(const void* caller) {
   fill(&by_framework, caller);
   if (!by_framework.runtime.usable()) add_fallback(OPTILE_FALLBACK_NO_RUNTIME);
   __atomic_store_n(&chosen, &by_framework, __ATOMIC_RELEASE);
+}
+
+void choose_runtime_of_speaker(const void* caller) {
+  const Steered* now = in_use();
+  if (now == &by_framework || __atomic_exchange_n(&speaker_asked, 1, __ATOMIC_ACQ_REL) != 0) return;
+  fill(&by_speaker, caller);
+  if (!by_speaker.runtime.usable()) {
+    add_fallback(OPTILE_FALLBACK_NO_RUNTIME);
+    return;
+  }
+  while ((now == nullptr || now == &by_library) &&
+         !__atomic_compare_exchange_n(&chosen, &now, &by_speaker, false, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED)) {
+  }
 }
 
 void choose_runtime_of_library(const void* inside) {

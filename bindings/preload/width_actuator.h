@@ -10,10 +10,13 @@
 namespace optile::preload {
 
 // The runtime and pool that steering goes to: those of the framework that `caller` belongs to. The
-// first call decides.
+// first call decides, whatever was chosen before.
 void choose_steered_runtime(const void* caller);
-// Those of the library that holds the function `inside`, until choose_steered_runtime() is called:
-// a program may multiply matrices before it loads a framework. Nothing where either was called.
+// Those of the object around `caller`, which opens a region or says where an op is, until a
+// framework comes: programs load one late. The first call decides.
+void choose_runtime_of_speaker(const void* caller);
+// Those of the library that holds the function `inside`, until one of the other two comes. Nothing
+// where any was chosen before.
 void choose_runtime_of_library(const void* inside);
 const OpenmpRuntime* steered_runtime();  // null before, or where there is none
 const BlasPool* steered_pool();          // null before, or where it is not to be steered

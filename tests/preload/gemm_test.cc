@@ -218,8 +218,11 @@ TEST_F(Gemm, AFrameworkThatComesLaterDecides) {
     attach(daemon);
     multiply(100, 200, 300);
     const OpenmpRuntime* of_blas = steered_runtime();
+    choose_runtime_of_speaker(reinterpret_cast<const void*>(&run_op));
+    const OpenmpRuntime* of_region = steered_runtime();
+    CHECK_OR_EXIT(of_blas != nullptr && of_region != nullptr && of_region != of_blas);
     choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
-    CHECK_OR_EXIT(of_blas != nullptr && steered_runtime() != nullptr);
+    CHECK_OR_EXIT(steered_runtime() != nullptr && steered_runtime() != of_region);
     CHECK_OR_EXIT(steered_runtime() != of_blas);
     choose_runtime_of_library(reinterpret_cast<const void*>(&fake_blas));
     CHECK_OR_EXIT(steered_runtime() != of_blas);

@@ -107,6 +107,25 @@ TEST_F(TunedRegions, TheExpectedRegionRunsAtItsWidthAndTheCountIsItsOwnBefore) {
   });
 }
 
+TEST_F(TunedRegions, AFrameworkThatComesLaterDecides) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    const OpenmpRuntime* of_region = steered_runtime();
+    CHECK_OR_EXIT(of_region != nullptr);
+    choose_runtime_of_library(reinterpret_cast<const void*>(&team_of_first));
+    CHECK_OR_EXIT(steered_runtime() == of_region);
+    choose_steered_runtime(reinterpret_cast<const void*>(&team_of_first));
+    const OpenmpRuntime* of_framework = steered_runtime();
+    CHECK_OR_EXIT(of_framework != nullptr && of_framework != of_region);
+    choose_runtime_of_speaker(reinterpret_cast<const void*>(&team_of_first));
+    CHECK_OR_EXIT(steered_runtime() == of_framework);
+    // Both are the same copy here, so regions go on.
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn();
+    CHECK_OR_EXIT(team_of_first() == 2 && team_of_second() == 1);
+  });
+}
+
 TEST_F(TunedRegions, AnotherRegionThanTheExpectedOneRunsAtTheProgramsOwnWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();

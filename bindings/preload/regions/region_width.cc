@@ -66,7 +66,7 @@ uint32_t reasons_of(const KnownRegion& region) {
 
 // The runtime is chosen by the first region that may be tuned; a region of another one stays alone.
 const OpenmpRuntime* runtime_for(KnownRegion& region, const void* caller) {
-  if (steered_runtime() == nullptr) choose_steered_runtime(caller);
+  if (steered_runtime() == nullptr) choose_runtime_of_speaker(caller);
   const OpenmpRuntime* runtime = steered_runtime();
   if (runtime != nullptr && !is_of(*runtime, caller)) {
     __atomic_fetch_or(&region.reasons, uint32_t{OPTILE_REGION_RUNTIME}, __ATOMIC_RELAXED);
