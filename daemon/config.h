@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "daemon/metrics/metrics_outlets.h"
+#include "daemon/places.h"
 
 namespace optile::daemon {
 
@@ -25,6 +26,7 @@ struct Config {
   MetricsOptions metrics;
   OtherLoad other_load = OtherLoad::kYield;
   OverlapTry overlap = OverlapTry::kNever;
+  std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing
   bool per_user = false;       // at the usual place of a user's: steps back for the system daemon

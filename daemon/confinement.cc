@@ -18,16 +18,19 @@ constexpr std::size_t kMostSaid = 4096;  // more than there may be clients
 
 }  // namespace
 
-Confinement::Confinement(std::string file, Log& log) : file_(std::move(file)), log_(log) {
+Confinement::Confinement(std::string file, Log& log, Later later, ThreadMasks::Kernel kernel)
+    : file_(std::move(file)), log_(log), later_(std::move(later)), kernel_(std::move(kernel)) {
   if (!is_file_of_ours(file_)) return;
   std::ifstream stream(file_);
   const Json read = Json::parse(stream, nullptr, false);
   if (!read.is_array()) return;
   for (const Json& one : read) {
     try {
-      earlier_.push_back({one.at("pid").get<int>(), one.at("start_ticks").get<uint64_t>(),
-                          one.at("original").get<std::vector<int>>(),
-                          one.at("units").get<std::vector<int>>()});
+      Confined known{one.at("pid").get<int>(), one.at("start_ticks").get<uint64_t>(),
+                     one.at("original").get<std::vector<int>>(),
+                     one.at("units").get<std::vector<int>>(),
+                     one.value("before", std::vector<std::vector<int>>())};
+      if (start_of_process(known.pid) == known.start_ticks) earlier_.push_back(std::move(known));
     } catch (const Json::exception&) {
       earlier_.clear();  // not written by us
       return;
@@ -59,7 +62,7 @@ void Confinement::came_with(int pid, const std::vector<int>& units) {
   if (!start) return;
   std::erase_if(said_, [pid](const Confined& one) { return one.pid == pid; });
   if (said_.size() == kMostSaid) said_.pop_front();
-  said_.push_back({pid, *start, units, {}});
+  said_.push_back({pid, *start, units, {}, {}});
 }
 
 // Null when the process is gone.
@@ -70,40 +73,86 @@ Confinement::Held* Confinement::hold(uint64_t client, int pid) {
   if (!process.ok()) return nullptr;
   const std::optional<ProcessStat> stat = process.value().stat();
   if (!stat) return nullptr;
-  Confined record{pid, stat->start_ticks, {}, {}};
-  Held& held = held_.emplace(client, Held{ThreadMasks(std::move(process).value()), record, false})
-                   .first->second;
-  if (const Confined* before = this->known(pid, stat->start_ticks)) {
-    held.masks.resume(unit_set(before->original), unit_set(before->units));
+  Confined record{pid, stat->start_ticks, {}, {}, {}};
+  ThreadMasks masks(std::move(process).value(), kernel_);
+  Held& held = held_.emplace(client, Held{std::move(masks), record, false}).first->second;
+  if (const Confined* earlier = this->known(pid, stat->start_ticks)) {
+    held.record.before = earlier->before;
+    if (!earlier->units.empty()) {
+      held.record.before.insert(held.record.before.begin(), earlier->units);
+    }
+    const UnitSet original = unit_set(earlier->original);
+    held.masks.resume(original, {});
+    for (auto mask = held.record.before.rbegin(); mask != held.record.before.rend(); ++mask) {
+      held.masks.resume(original, unit_set(*mask));
+    }
   }
   return &held;
 }
 
 void Confinement::confine(uint64_t client, int pid, const std::vector<int>& units) {
-  if (units.empty()) {
-    const auto known = held_.find(client);
-    // One that an earlier daemon held, and that is alone now.
-    Held* held = known != held_.end() ? &known->second
-                 : original_of(pid)   ? hold(client, pid)
-                                      : nullptr;
-    if (held == nullptr) return;
-    held->masks.release();
-    std::erase_if(earlier_, [&](const Confined& one) { return one.pid == held->record.pid; });
-    held_.erase(client);
-    save();
-    return;
-  }
-  Held* held = hold(client, pid);
+  if (units.empty()) return give_back(client, pid);
+  wishes_.push_back({client, pid, units});
+  do_soon();
+}
+
+// At once, since what comes next may read the mask of that process. As long as the file does not
+// say so, the next daemon takes it for confined and finds that it has its own mask.
+void Confinement::give_back(uint64_t client, int pid) {
+  std::erase_if(wishes_, [client](const Wish& one) { return one.client == client; });
+  const auto known = held_.find(client);
+  // One that an earlier daemon held, and that is alone now.
+  Held* held = known != held_.end() ? &known->second
+               : original_of(pid)   ? hold(client, pid)
+                                    : nullptr;
   if (held == nullptr) return;
-  const base::Result<MaskOutcome> outcome = held->masks.confine(unit_set(units));
-  if (held->record.units != units && held->masks.original()) {
-    held->record.units = units;
-    held->record.original = os_indices(*held->masks.original());
-    save();
+  held->masks.release();
+  std::erase_if(earlier_, [&](const Confined& one) { return one.pid == held->record.pid; });
+  held_.erase(client);
+  unsaved_ = true;
+  do_soon();
+}
+
+void Confinement::do_soon() {
+  if (!later_) return flush();
+  if (std::exchange(will_flush_, true)) return;
+  later_([this] { flush(); });
+}
+
+// The file comes before the masks: whoever kills us between the two leaves a file that says too
+// much, never a process whose mask nobody can explain.
+void Confinement::flush() {
+  will_flush_ = false;
+  const std::vector<Wish> wishes = std::exchange(wishes_, {});
+  for (const Wish& wish : wishes) {
+    if (Held* held = hold(wish.client, wish.pid)) intend(*held, wish.units);
   }
-  if ((outcome.ok() && outcome.value().holds()) || held->told) return;
+  if (std::exchange(unsaved_, false)) write();
+  for (const Wish& wish : wishes) {
+    const auto held = held_.find(wish.client);
+    if (held != held_.end()) carry_out(wish.client, held->second, wish.units);
+  }
+}
+
+void Confinement::intend(Held& held, const std::vector<int>& units) {
+  Confined& record = held.record;
+  if (record.units == units || !held.masks.prepare(unit_set(units)).ok()) return;
+  if (!held.masks.original()) return;  // nothing of it will be moved
+  record.original = os_indices(*held.masks.original());
+  if (!record.units.empty()) record.before.insert(record.before.begin(), record.units);
+  if (record.before.size() > ThreadMasks::kMaxOwnMasks) record.before.pop_back();
+  record.units = units;
+  unsaved_ = true;
+}
+
+void Confinement::carry_out(uint64_t client, Held& held, const std::vector<int>& units) {
+  const base::Result<MaskOutcome> outcome = held.masks.confine(unit_set(units));
+  if (outcome.ok() && outcome.value().settled && units == held.record.units) {
+    held.record.before.clear();
+  }
+  if ((outcome.ok() && outcome.value().holds()) || held.told) return;
   if (outcome.ok() && (outcome.value().gone || !outcome.value().settled)) return;
-  held->told = true;
+  held.told = true;
   log_.warn("client " + std::to_string(client) + " cannot be held to its cores: " +
             (outcome.ok() ? std::to_string(outcome.value().left_alone) +
                                 " of its threads were placed by the program or its user"
@@ -111,14 +160,22 @@ void Confinement::confine(uint64_t client, int pid, const std::vector<int>& unit
 }
 
 // A file that cannot be written costs only what a killed daemon would have left behind.
-void Confinement::save() const {
+void Confinement::write() const {
   Json all = Json::array();
-  for (const auto& [client, held] : held_) {
-    if (held.record.units.empty()) continue;
-    all.push_back({{"pid", held.record.pid},
-                   {"start_ticks", held.record.start_ticks},
-                   {"original", held.record.original},
-                   {"units", held.record.units}});
+  std::set<int> written;
+  const auto add = [&](const Confined& one) {
+    if (one.units.empty()) return;
+    written.insert(one.pid);
+    Json entry = {{"pid", one.pid},
+                  {"start_ticks", one.start_ticks},
+                  {"original", one.original},
+                  {"units", one.units}};
+    if (!one.before.empty()) entry["before"] = one.before;
+    all.push_back(std::move(entry));
+  };
+  for (const auto& [client, held] : held_) add(held.record);
+  for (const Confined& one : earlier_) {
+    if (!written.contains(one.pid)) add(one);  // it has not come back yet
   }
   if (all.empty()) {
     unlink(file_.c_str());

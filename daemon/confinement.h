@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,14 +19,23 @@ namespace optile::daemon {
 
 class Confinement {
  public:
+  // Calls what it is given when what is at hand is dealt with.
+  using Later = std::function<void(std::function<void()>)>;
   // Reads what an earlier daemon left in `file`; only a file of ours in a folder of ours counts.
-  // `log` outlives this.
-  Confinement(std::string file, Log& log);
+  // `log` outlives this. Without `later` everything is done at once; with it, many who come
+  // together are written down together. Tests pass their own kernel.
+  Confinement(std::string file, Log& log, Later later = {},
+              ThreadMasks::Kernel kernel = ThreadMasks::system_kernel());
 
-  // All threads of the client's process to these units; none: back to what it had.
+  // All threads of the client's process to these units, as soon as that is written down; those who
+  // wait for that keep their order, since one's new units are another's old ones. None: back to
+  // what it had, at once.
   void confine(uint64_t client, int pid, const std::vector<int>& units);
   // It is gone, or it is to be left alone from now on.
-  void release(uint64_t client) { confine(client, 0, {}); }
+  void release(uint64_t client) { give_back(client, 0); }
+
+  // Carries out what waits.
+  void flush();
 
   // A client says what its process came with, which counts for more than the mask that its main
   // thread has at this moment. What an earlier daemon wrote counts for most: the process may have
@@ -40,21 +50,36 @@ class Confinement {
     uint64_t start_ticks = 0;
     std::vector<int> original;
     std::vector<int> units;
+    std::vector<std::vector<int>> before;  // masks of ours that may be in force instead, last first
   };
   struct Held {
     ThreadMasks masks;
     Confined record;
     bool told = false;  // somebody was told that it cannot be held
   };
+  struct Wish {
+    uint64_t client = 0;
+    int pid = 0;
+    std::vector<int> units;
+  };
   Held* hold(uint64_t client, int pid);
+  void give_back(uint64_t client, int pid);
+  void intend(Held& held, const std::vector<int>& units);
+  void carry_out(uint64_t client, Held& held, const std::vector<int>& units);
   const Confined* known(int pid, uint64_t start_ticks) const;
-  void save() const;
+  void do_soon();
+  void write() const;
 
   std::string file_;
   Log& log_;
+  Later later_;
+  ThreadMasks::Kernel kernel_;
+  bool will_flush_ = false;
+  bool unsaved_ = false;
+  std::vector<Wish> wishes_;  // in their order
   std::map<uint64_t, Held> held_;
   std::vector<Confined> earlier_;
-  std::deque<Confined> said_;  // by clients, latest last; `units` is empty
+  std::deque<Confined> said_;  // by clients, latest last; without masks of ours
 };
 
 }  // namespace optile::daemon

@@ -53,6 +53,7 @@ Controller::Controller(Dependencies dependencies)
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       overlaps_(dependencies.overlaps),
+      max_clients_(dependencies.max_clients),
       words_(dependencies.words),
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
@@ -73,14 +74,13 @@ base::Status Controller::room_for(const Hello& hello) const {
                                                           std::to_string(most) + " programs" + who +
                                                           "; this one runs untuned"};
   };
-  if (clients_.size() >= kMaxClients) return full("", kMaxClients);
+  if (clients_.size() >= max_clients_) return full("", max_clients_);
   if (!store_of_ || hello.uid == 0) return {};
   const auto of_user = std::count_if(clients_.begin(), clients_.end(), [&](const auto& one) {
     return one.second.client->hello().uid == hello.uid;
   });
-  if (static_cast<std::size_t>(of_user) >= kMaxClientsOfUser) {
-    return full(" of this user", kMaxClientsOfUser);
-  }
+  const std::size_t most = places_of_user(max_clients_);
+  if (static_cast<std::size_t>(of_user) >= most) return full(" of this user", most);
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
 #include "daemon/overlaps.h"
+#include "daemon/places.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
 #include "daemon/team_pace.h"
@@ -30,9 +31,6 @@
 #include "perfmodel/machine.h"
 
 namespace optile::daemon {
-
-// Attached at once. Further ones are refused with a reason and run untuned.
-inline constexpr std::size_t kMaxClients = 256;
 
 enum class RunState { kUnknown, kRunning, kFinished };
 
@@ -60,6 +58,7 @@ class Controller {
     // Calls it when what is at hand is dealt with: many who come or go are decided about once.
     std::function<void(std::function<void()>)> later = {};
     bool overlaps = false;  // pairs may be tried on shared cores
+    std::size_t max_clients = kMaxClients;
     // Outlives the controller. Without it nothing that was said outlives an attachment.
     KeptWords* words = nullptr;
   };
@@ -197,6 +196,7 @@ class Controller {
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
   Overlaps overlaps_;
+  std::size_t max_clients_;
   UserBounds bounds_;
   KeptWords* words_;
   std::function<void(const std::string& line)> say_;  // never empty

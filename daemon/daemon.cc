@@ -113,7 +113,10 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
     return http.status();
   }
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
-  confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_);
+  const auto later = [this](std::function<void()> call) {
+    boost::asio::post(io_, std::move(call));
+  };
+  confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_, later);
   words_ = std::make_unique<KeptWords>(config_.socket + ".words");
   const perfmodel::Machine& read = machine.value();
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
@@ -122,9 +125,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
         confinement_->confine(client, pid, units);
       },
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
-      load_reader(config_), store_of_user(),
-      [this](std::function<void()> decide) { boost::asio::post(io_, std::move(decide)); },
-      config_.overlap == OverlapTry::kTry, words_.get()});
+      load_reader(config_), store_of_user(), later, config_.overlap == OverlapTry::kTry,
+      config_.max_clients, words_.get()});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
@@ -192,6 +194,7 @@ void Daemon::stop() {
   signals_.cancel(ignored);
   if (http_ != nullptr) http_->stop();
   if (attach_ != nullptr) attach_->stop();  // every client departs
+  if (confinement_ != nullptr) confinement_->flush();
   if (controller_ != nullptr) controller_->flush(true);
   if (outlets_ != nullptr) outlets_->stop();
   deaths_told_.cancel(ignored);
@@ -229,10 +232,14 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   watch_life(admission.client, life, pid);
   outlets_->set_clients(controller_->client_count());
   update_idle_timer();
-  // Its first page should be there when its second op begins.
-  drain_timer_.cancel();
-  draining_ = false;
-  schedule_drain();
+  // Its first page should be there when its second op begins. Where many come one after the other
+  // nobody's reading is put off by it.
+  const auto soon = std::chrono::steady_clock::now() + controller_->next_drain();
+  if (!draining_ || drain_timer_.expiry() > soon) {
+    drain_timer_.cancel();
+    draining_ = false;
+    schedule_drain();
+  }
   schedule_look();
   return admission;
 }

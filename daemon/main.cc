@@ -86,6 +86,18 @@ int serve(const Config& given) {
   return 0;
 }
 
+void add_metrics(CLI::App& app, Config& config) {
+  app.add_option("--metrics-listen", config.metrics.listen,
+                 "Serve /metrics over TCP to this machine; port 0 = any free one")
+      ->option_text("127.0.0.1:PORT");
+  app.add_option("--metrics-discovery", config.metrics.discovery,
+                 "Tell Prometheus the port in this file, as long as the daemon runs")
+      ->option_text("FILE");
+  app.add_option("--metrics-textfile", config.metrics.textfile,
+                 "Write the metrics here too, for node_exporter's textfile collector")
+      ->option_text("FILE.prom");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -114,17 +126,14 @@ int main(int argc, char** argv) {
       ->envname("OPTILE_OVERLAP")
       ->transform(CLI::CheckedTransformer(std::map<std::string, OverlapTry>{
           {"try", OverlapTry::kTry}, {"never", OverlapTry::kNever}}));
+  app.add_option("--max-clients", config.max_clients,
+                 "Programs attached at once; four fifths of them of one user with --system")
+      ->option_text("N")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   app.add_option("--log", config.log, "Log file; by default beside the socket")
       ->option_text("FILE");
-  app.add_option("--metrics-listen", config.metrics.listen,
-                 "Serve /metrics over TCP to this machine; port 0 = any free one")
-      ->option_text("127.0.0.1:PORT");
-  app.add_option("--metrics-discovery", config.metrics.discovery,
-                 "Tell Prometheus the port in this file, as long as the daemon runs")
-      ->option_text("FILE");
-  app.add_option("--metrics-textfile", config.metrics.textfile,
-                 "Write the metrics here too, for node_exporter's textfile collector")
-      ->option_text("FILE.prom");
+  add_metrics(app, config);
   app.add_flag("--print-metric-catalogue", print_catalogue, "Print every metric as JSON and end");
   app.add_flag("--system", config.system,
                "Serve the programs of several users, in /run/optile and /var/lib/optile");

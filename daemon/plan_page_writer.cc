@@ -4,13 +4,17 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace optile::daemon {
 namespace {
 
 static_assert(offsetof(optile_plan_page, generation) == 0);
 static_assert(sizeof(optile_plan_page) % sizeof(uint64_t) == 0);
-constexpr std::size_t kPageWords = sizeof(optile_plan_page) / sizeof(uint64_t);
+static_assert(sizeof(optile_plan_entry) % sizeof(uint64_t) == 0);
+static_assert(offsetof(optile_plan_page, slots) + sizeof(optile_plan_page::slots) ==
+              sizeof(optile_plan_page));  // last, so that what is before them is copied as one
 constexpr uint32_t kMaxEntries = OPTILE_PLAN_SLOTS / 2;
 constexpr int kMaxWidth = 65535;
 constexpr double kLongestBaseline = 1e18;  // ticks
@@ -19,13 +23,15 @@ uint16_t width_word(int width) {
   return static_cast<uint16_t>(width < 0 || width > kMaxWidth ? 0 : width);
 }
 
-bool insert(optile_plan_page& page, const tuner::PlanEntry& entry, double ticks_per_ns) {
+// The slot that the entry went to.
+std::optional<uint32_t> insert(optile_plan_page& page, const tuner::PlanEntry& entry,
+                               double ticks_per_ns) {
   const uint32_t schedule_length = page.schedule_length;
-  if (entry.place.key == 0 || page.entry_count >= kMaxEntries) return false;
+  if (entry.place.key == 0 || page.entry_count >= kMaxEntries) return std::nullopt;
   uint32_t slot = optile_plan_slot(entry.place.key, entry.place.context);
   while (page.slots[slot].key != 0) {
     const optile_plan_entry& taken = page.slots[slot];
-    if (taken.key == entry.place.key && taken.context == entry.place.context) return false;
+    if (taken.key == entry.place.key && taken.context == entry.place.context) return std::nullopt;
     slot = (slot + 1) % OPTILE_PLAN_SLOTS;
   }
   optile_plan_entry& out = page.slots[slot];
@@ -43,7 +49,18 @@ bool insert(optile_plan_page& page, const tuner::PlanEntry& entry, double ticks_
     out.accepted_loss = static_cast<uint32_t>(1000 * std::clamp(entry.accepted_loss, 0.0, 1.0));
   }
   ++page.entry_count;
-  return true;
+  return slot;
+}
+
+// Words from `first` on to those of `source` where they differ.
+void copy_words(void* to, const void* source, std::size_t first, std::size_t bytes) {
+  auto* target = static_cast<uint64_t*>(to);
+  const auto* from = static_cast<const unsigned char*>(source);
+  for (std::size_t i = first; i < bytes / sizeof(uint64_t); ++i) {
+    uint64_t word = 0;
+    std::memcpy(&word, from + i * sizeof word, sizeof word);
+    if (optile_load64(&target[i]) != word) optile_store64(&target[i], word);
+  }
 }
 
 void fill_orders(optile_plan_page& page, const PageSurroundings& surroundings) {
@@ -67,7 +84,9 @@ PlanPageWriter::PlanPageWriter(optile_plan_region* region) : region_(region) {
 
 std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft& draft,
                                     const PageSurroundings& surroundings) {
-  const auto page = std::make_unique<optile_plan_page>();  // zeroed, private
+  // Private, and zero but for what is written below: most slots of most pages are never touched.
+  thread_local const auto scratch = std::make_unique<optile_plan_page>();
+  optile_plan_page* const page = scratch.get();
   if (draft.record_all) page->flags |= OPTILE_PAGE_RECORD_ALL;
   if (draft.record_nested) page->flags |= OPTILE_PAGE_RECORD_NESTED;
   if (draft.count) page->flags |= OPTILE_PAGE_COUNT;
@@ -84,24 +103,31 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
         i < draft.schedule_binding.size() ? draft.schedule_binding[i] : draft.binding);
   }
   fill_orders(*page, surroundings);
-  std::size_t left_out = 0;
+  std::vector<uint32_t> used;
   for (const tuner::PlanEntry& entry : draft.entries) {
-    if (!insert(*page, entry, surroundings.ticks_per_ns)) ++left_out;
+    const std::optional<uint32_t> slot = insert(*page, entry, surroundings.ticks_per_ns);
+    if (slot) used.push_back(*slot);
   }
 
-  // Words that stay the same are not touched: pages of small plans stay small in memory.
-  auto* target = reinterpret_cast<uint64_t*>(&region_->pages[generation & 1]);
-  const auto* source = reinterpret_cast<const unsigned char*>(page.get());
-  optile_store64(&target[0], 0);
-  for (std::size_t i = 1; i < kPageWords; ++i) {
-    uint64_t word = 0;
-    std::memcpy(&word, source + i * sizeof word, sizeof word);
-    if (optile_load64(&target[i]) != word) optile_store64(&target[i], word);
+  // Only slots that are or were used: even to read another one would take memory for it, and a
+  // thousand clients have sixteen million of them.
+  optile_plan_page& target = region_->pages[generation & 1];
+  std::vector<uint32_t>& before = used_[generation & 1];
+  optile_store64(&target.generation, 0);
+  copy_words(&target, page, 1, offsetof(optile_plan_page, slots));
+  for (const std::vector<uint32_t>* slots : {&before, &used}) {
+    for (const uint32_t slot : *slots) {
+      copy_words(&target.slots[slot], &page->slots[slot], 0, sizeof page->slots[slot]);
+    }
   }
-  optile_store64(&target[0], generation);
+  optile_store64(&target.generation, generation);
   optile_store64(&region_->generation, generation);
   generation_ = generation;
-  return left_out;
+
+  std::memset(static_cast<void*>(page), 0, offsetof(optile_plan_page, slots));
+  for (const uint32_t slot : used) page->slots[slot] = {};
+  before = std::move(used);
+  return draft.entries.size() - before.size();
 }
 
 }  // namespace optile::daemon

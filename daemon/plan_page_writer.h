@@ -5,6 +5,7 @@
 // region names it. Whoever is stopped half-way leaves the other page valid.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -49,6 +50,7 @@ class PlanPageWriter {
  private:
   optile_plan_region* region_;
   uint64_t generation_ = 0;
+  std::array<std::vector<uint32_t>, 2> used_;  // slots of each page that are not zero
 };
 
 }  // namespace optile::daemon

@@ -71,19 +71,32 @@ void ThreadMasks::resume(const UnitSet& original, const UnitSet& confined_to) {
   if (confined_to.any()) remember(confined_to);
 }
 
-base::Result<MaskOutcome> ThreadMasks::confine(const UnitSet& units) {
+base::Status ThreadMasks::check(const UnitSet& units) const {
   if (units.none()) {
     return base::Error{base::ErrorKind::kInvalid, "a process cannot be confined to no unit"};
   }
-  MaskOutcome ignored;
-  const std::vector<Seen> all = look(ignored);
-  learn_original(all);
-  note_placed(all);
   if (original_ && !within(units, *original_)) {
     return base::Error{base::ErrorKind::kInvalid,
                        "process " + std::to_string(process_.pid()) +
                            " was not allowed all of the units that it is to be confined to"};
   }
+  return {};
+}
+
+base::Status ThreadMasks::prepare(const UnitSet& units) {
+  if (!looked_) {
+    MaskOutcome ignored;
+    learn_original(look(ignored));
+  }
+  return check(units);
+}
+
+base::Result<MaskOutcome> ThreadMasks::confine(const UnitSet& units) {
+  MaskOutcome ignored;
+  const std::vector<Seen> all = look(ignored);
+  learn_original(all);
+  note_placed(all);
+  if (base::Status checked = check(units); !checked.ok()) return checked.error();
   return bring_to(units);
 }
 

@@ -62,6 +62,8 @@ class ThreadMasks {
 
   explicit ThreadMasks(ProcessEntry process, Kernel kernel = system_kernel());
 
+  // Learns what the process came with and touches nothing. kInvalid as confine() says it.
+  base::Status prepare(const UnitSet& units);
   // Every thread of ours to `units`. kInvalid, and nothing is touched, when they are none or not
   // all among those that the process came with. To be repeated about once a second while it is in
   // force: a list of threads read from /proc may miss one when others end meanwhile.
@@ -84,6 +86,7 @@ class ThreadMasks {
     UnitSet mask;
   };
   std::vector<Seen> look(MaskOutcome& outcome) const;
+  base::Status check(const UnitSet& units) const;
   void learn_original(const std::vector<Seen>& all);
   void note_placed(const std::vector<Seen>& all);
   bool is_ours(const UnitSet& mask) const;

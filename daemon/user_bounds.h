@@ -28,9 +28,6 @@ class UserBounds {
   std::set<uint64_t> holding_;
 };
 
-// Clients of one user, where there are several: a start storm of one leaves the others room.
-inline constexpr std::size_t kMaxClientsOfUser = 192;
-
 // Of so many cores, for each of so many users; at least one.
 std::size_t even_part(int cores, std::size_t users);
 

@@ -9,6 +9,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 namespace optile::daemon {
 namespace {
@@ -80,6 +84,89 @@ TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
   EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()});
   confinement.release(1);
   EXPECT_EQ(mask_of(child_), all_);
+}
+
+TEST_F(ConfinementTest, ManyAreWrittenDownTogether) {
+  std::vector<std::function<void()>> later;
+  Confinement confinement(file(), *log_,
+                          [&](std::function<void()> call) { later.push_back(std::move(call)); });
+  confinement.confine(1, child_, {all_.front()});
+  confinement.confine(2, getppid(), {});
+  confinement.confine(1, child_, {all_.back()});
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  EXPECT_EQ(mask_of(child_), all_);
+  ASSERT_EQ(later.size(), 1u);
+  later[0]();
+  EXPECT_TRUE(std::filesystem::exists(file()));
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()}) << "the last wish counts";
+  confinement.confine(1, child_, {all_.front()});
+  confinement.release(1);
+  EXPECT_EQ(mask_of(child_), all_) << "what comes next may read it";
+  EXPECT_EQ(later.size(), 2u);
+  confinement.flush();
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  EXPECT_EQ(mask_of(child_), all_);
+}
+
+// A daemon may be killed after each of its steps.
+TEST_F(ConfinementTest, WhatIsSetIsWrittenDownBefore) {
+  ThreadMasks::Kernel kernel = ThreadMasks::system_kernel();
+  const auto set = kernel.set;
+  int sets = 0;
+  kernel.set = [&](int tid, const UnitSet& units) {
+    ++sets;
+    Confinement next(file(), *log_);
+    EXPECT_EQ(next.original_of(child_), all_);
+    std::ifstream stream(file());
+    const nlohmann::json one = nlohmann::json::parse(stream).at(0);
+    EXPECT_EQ(one.at("units"), os_indices(units));
+    if (sets > 1) {
+      EXPECT_EQ(one.at("before").at(0), mask_of(child_));
+    }
+    return set(tid, units);
+  };
+  Confinement confinement(file(), *log_, {}, kernel);
+  confinement.confine(1, child_, {all_.front()});
+  confinement.confine(1, child_, {all_.back()});
+  EXPECT_EQ(sets, 2);
+}
+
+// It had written down another mask and was killed before it set that.
+TEST_F(ConfinementTest, AMaskThatWasStillToBeReplacedIsOurs) {
+  {
+    Confinement killed(file(), *log_);
+    killed.confine(1, child_, {all_.front()});
+  }
+  std::ifstream stream(file());
+  nlohmann::json left = nlohmann::json::parse(stream);
+  left.at(0)["before"] = {left.at(0).at("units")};
+  left.at(0)["units"] = {all_.back()};
+  std::ofstream(file()) << left.dump();
+  Confinement next(file(), *log_);
+  next.confine(7, child_, {all_.back()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()});
+  next.release(7);
+  EXPECT_EQ(mask_of(child_), all_);
+}
+
+// Two daemons are killed before the program has come back.
+TEST_F(ConfinementTest, WhoHasNotComeBackIsStillWrittenDown) {
+  {
+    Confinement killed(file(), *log_);
+    killed.confine(1, child_, {all_.front()});
+  }
+  const pid_t another = fork();
+  if (another == 0) {
+    for (;;) pause();
+  }
+  {
+    Confinement killed(file(), *log_);
+    killed.confine(1, another, {all_.back()});
+  }
+  EXPECT_EQ(Confinement(file(), *log_).original_of(child_), all_);
+  kill(another, SIGKILL);
+  waitpid(another, nullptr, 0);
+  EXPECT_EQ(Confinement(file(), *log_).original_of(another), std::nullopt) << "nobody's any more";
 }
 
 TEST_F(ConfinementTest, TheNextDaemonKnowsWhatTheKilledOneDid) {

@@ -1,9 +1,12 @@
 #include "daemon/plan_page_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <memory>
 #include <set>
+
+#include "daemon/client_memory.h"
 
 namespace optile::daemon {
 namespace {
@@ -90,6 +93,26 @@ TEST_F(PlanPageTest, TheOtherPageStaysAsItWas) {
   writer_.publish(3, draft, {});  // nothing of generation 1 is left
   EXPECT_EQ(find(page(3), 1, 0), nullptr);
   EXPECT_EQ(page(3).entry_count, 0u);
+}
+
+// A page has room for thousands of ops; a client with few of them takes memory for few.
+TEST(PlanPageMemory, SmallPlansTakeLittle) {
+  ClientMemory memory = ClientMemory::make().value();
+  const ClientMemory::Descriptors files = memory.take_descriptors();
+  PlanPageWriter writer(memory.plan());
+  tuner::PlanDraft draft;
+  for (uint64_t generation = 1; generation <= 6; ++generation) {
+    draft.entries.clear();
+    for (uint64_t key = 1; key <= 5; ++key) {
+      draft.entries.push_back({{key, 0}, 1, tuner::Rule::kFastest, false, {}});
+    }
+    EXPECT_EQ(writer.publish(generation, draft, {{0, 1}, {1, 0}, 2}), 0u);
+  }
+  struct stat found {};
+  ASSERT_EQ(fstat(files.plan.get(), &found), 0);
+  constexpr int64_t kBlock = 512, kPage = 4096;
+  // The region's own words, each page's, and a page of memory for each op in each of the two.
+  EXPECT_LE(found.st_blocks * kBlock, (2 + 2 * (2 + 5)) * kPage);
 }
 
 TEST_F(PlanPageTest, TakesHalfOfItsSlotsAndCountsTheRest) {

@@ -18,6 +18,7 @@ from hostile_client import (HELLO_BYTES, LAYOUT, MAX_OPS, MAX_THREADS, RING_EVEN
 SEED = 20240229
 MANY_OPS = 10000
 STORM = 1000
+PLACES = "256"
 HALF_OPEN = 200
 # What a few rounds may add to the daemon's own memory once the first rounds are over. One round's
 # input is many times as much.
@@ -31,7 +32,7 @@ class HostileClients(EndToEndTest):
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit[1], 8192), limit[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limit)
-        self.daemon = self.space.start_daemon()
+        self.daemon = self.space.start_daemon(options=("--max-clients", PLACES))
         self.honest = self.space.popen(
             self.space.launcher(command=[PYTHON, SCRIPTS / "train_small.py", "--steps", "1000000"]),
             {**blas(QUICK_BLAS), "OMP_NUM_THREADS": "2"})

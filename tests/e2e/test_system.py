@@ -315,6 +315,11 @@ class Jobs(SystemTest):
         if len(units) > 2:
             self.assertFalse(set(self.lease_of(other)["units"]) & set(units[:2]))
 
+
+@needs_root
+class Storms(SystemTest):
+    """Many programs that come at once."""
+
     def start_storm(self, count, users=(ANNA,)):
         """All at once; returns them when each has run its first regions."""
         started = [self.start_as(users[number % len(users)],
@@ -332,6 +337,7 @@ class Jobs(SystemTest):
                 process.stdin.flush()
 
     def check_storm(self, count, users=(ANNA,)):
+        self.start_system_daemon("--group", USERS)
         started = self.start_storm(count, users)
 
         def all_attached():
@@ -348,10 +354,10 @@ class Jobs(SystemTest):
 
     @unittest.skipIf(usable_cpus() < 4, "256 processes at once on so few processors")
     def test_256_at_once(self):
-        """As many as there are places."""
         self.check_storm(256, (ANNA, BERT))
 
     def test_a_storm_of_one_user_leaves_room_for_others(self):
+        self.start_system_daemon("--group", USERS, "--max-clients", 240)
         started = self.start_storm(200)
         wait_until(lambda: (self.poke(started), "of this user" in self.log())[1],
                    "the limit of one user to be reached")
