@@ -23,16 +23,8 @@ int started = 0;  // 0 = not noticed, 1 = being opened or failed, 2 = at work
 // thousand, and asking the linker whose code an address is takes a lock.
 PerAddress<const void*, 1024> cores_seen;
 
-const char* file_name(const void* address) {
-  const char* path = object_of(address);
-  const char* slash = strrchr(path, '/');
-  return slash == nullptr ? path : slash + 1;
-}
-
 int find_core(dl_phdr_info* object, size_t /*size*/, void* found) {
-  const char* slash = strrchr(object->dlpi_name, '/');
-  const char* name = slash == nullptr ? object->dlpi_name : slash + 1;
-  if (strncmp(name, kCore, strlen(kCore)) != 0) return 0;
+  if (strncmp(file_name(object->dlpi_name), kCore, strlen(kCore)) != 0) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
     const ElfW(Addr) start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
@@ -52,7 +44,7 @@ const void* look_for_core(const void* caller) {
 }  // namespace
 
 bool is_framework_core(const void* caller) {
-  return strncmp(file_name(caller), kCore, strlen(kCore)) == 0;
+  return strncmp(file_name(object_of(caller)), kCore, strlen(kCore)) == 0;
 }
 
 const void* framework_core() {

@@ -4,6 +4,7 @@
 #include <link.h>
 #include <stdio.h>
 
+#include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
@@ -13,20 +14,22 @@ constexpr int kMostObjects = 4096;
 
 struct Numbered {
   int left;
+  const char* needs;  // only objects that need the one of this name; null = all
   char path[512];
 };
 
 int copy_name(dl_phdr_info* object, size_t /*size*/, void* to) {
   auto* wanted = static_cast<Numbered*>(to);
   if (wanted->left-- > 0) return 0;
-  snprintf(wanted->path, sizeof wanted->path, "%s", object->dlpi_name);
+  const bool fits = wanted->needs == nullptr || needs_object(*object, wanted->needs);
+  snprintf(wanted->path, sizeof wanted->path, "%s", fits ? object->dlpi_name : "");
   return 1;
 }
 
 // One object after the other: their list may not be walked while one of them is asked.
-void* search_all_objects(const char* name) {
+void* search_objects(const char* name, const char* needs) {
   for (int i = 0; i < kMostObjects; ++i) {
-    Numbered wanted = {i, ""};
+    Numbered wanted = {i, needs, ""};
     if (dl_iterate_phdr(copy_name, &wanted) == 0) return nullptr;
     if (wanted.path[0] == '\0') continue;
     void* object = dlopen(wanted.path, RTLD_NOLOAD | RTLD_LAZY);
@@ -36,6 +39,20 @@ void* search_all_objects(const char* name) {
     dlclose(object);
   }
   return nullptr;
+}
+
+int count_loaded(dl_phdr_info* object, size_t /*size*/, void* to) {
+  *static_cast<uint64_t*>(to) = object->dlpi_adds;
+  return 1;
+}
+
+void* search_all(LibraryFunction& function) {
+  uint64_t loaded = 0;
+  dl_iterate_phdr(count_loaded, &loaded);
+  if (__atomic_load_n(&function.in_vain, __ATOMIC_RELAXED) == loaded) return nullptr;
+  void* found = search_objects(function.name, nullptr);
+  if (found == nullptr) __atomic_store_n(&function.in_vain, loaded, __ATOMIC_RELAXED);
+  return found;
 }
 
 // A cached address outlives the wish of the program to unload what it lies in.
@@ -58,10 +75,14 @@ void* function_behind(LibraryFunction& function, const void* caller) {
     }
   }
   void* found = resolve_cached(caller, function.name);
-  if (found != nullptr) return found;
-  // Called through a tail call out of an object that sees no such library.
-  found = __atomic_load_n(&function.somewhere, __ATOMIC_ACQUIRE);
-  if (found == nullptr) found = search_all_objects(function.name);
+  return found != nullptr ? found : search_function(function, caller);
+}
+
+void* search_function(LibraryFunction& function, const void* caller) {
+  const char* object = file_name(object_of(caller));
+  void* found = object[0] == '\0' ? nullptr : search_objects(function.name, object);
+  if (found == nullptr) found = __atomic_load_n(&function.somewhere, __ATOMIC_ACQUIRE);
+  if (found == nullptr) found = search_all(function);
   if (found == nullptr) return nullptr;
   __atomic_store_n(&function.somewhere, found, __ATOMIC_RELEASE);
   remember_call_site(caller, function.name, found);

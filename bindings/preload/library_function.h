@@ -12,10 +12,15 @@ struct LibraryFunction {
   void* everywhere = nullptr;  // what every caller means: it is in the global scope
   uint32_t asked = 0;          // whether it is there
   void* somewhere = nullptr;   // for callers that cannot be told from their own address
+  uint64_t in_vain = 0;        // objects that had been loaded when all were searched for nothing
 };
 
 // What `caller` means by `function`; null where no loaded object has it. The object that holds it
 // stays loaded from then on. Any thread. Slow once for each call site.
 void* function_behind(LibraryFunction& function, const void* caller);
+
+// The same for a caller that sees no such function itself: what an object has that was loaded with
+// the caller's, else any. Slow; the answer is remembered for the call site.
+void* search_function(LibraryFunction& function, const void* caller);
 
 }  // namespace optile::preload

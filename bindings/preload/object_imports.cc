@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 namespace optile::preload {
 namespace {
@@ -103,6 +104,15 @@ bool visit_needs(const dl_phdr_info& object, NeedVisitor visit, void* context) {
     if (symbol.st_shndx != SHN_UNDEF) continue;
     const bool weak = (symbol.st_info >> 4) == STB_WEAK;
     if (visit(tables.strings + symbol.st_name, weak, context)) return true;
+  }
+  return false;
+}
+
+bool needs_object(const dl_phdr_info& object, const char* name) {
+  const char* strings = tables_of(object).strings;
+  const ElfW(Dyn)* entry = strings == nullptr ? nullptr : dynamic_section(object);
+  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_NEEDED && strcmp(strings + entry->d_un.d_val, name) == 0) return true;
   }
   return false;
 }

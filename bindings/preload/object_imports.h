@@ -12,6 +12,9 @@ using NeedVisitor = bool (*)(const char* name, bool weak, void* context);
 // Every dynamic symbol that `object` needs. True when the visitor ended it.
 bool visit_needs(const dl_phdr_info& object, NeedVisitor visit, void* context);
 
+// Whether `object` is linked with the library that is called `name`.
+bool needs_object(const dl_phdr_info& object, const char* name);
+
 // Whether `address` lies in `object`.
 bool holds_address(const dl_phdr_info& object, const void* address);
 

@@ -6,6 +6,7 @@
 
 #include "base/other_managers.h"
 #include "bindings/preload/host_log.h"
+#include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
@@ -22,8 +23,7 @@ int look_at(dl_phdr_info* object, size_t /*size*/, void* to) {
   auto* look = static_cast<Look*>(to);
   look->objects = object->dlpi_adds;
   if (look->objects == objects_seen) return 1;
-  const char* slash = strrchr(object->dlpi_name, '/');
-  const char* name = slash == nullptr ? object->dlpi_name : slash + 1;
+  const char* name = file_name(object->dlpi_name);
   if (!base::is_other_manager(name)) return 0;
   const size_t length = strnlen(name, sizeof look->found - 1);
   memcpy(look->found, name, length);

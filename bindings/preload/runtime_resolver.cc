@@ -80,7 +80,8 @@ void* resolve_cached(const void* caller, const char* symbol) {
     return __atomic_load_n(&site.found, __ATOMIC_ACQUIRE);
   }
   void* found = resolve_for(caller, symbol);
-  if (strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found));
+  const bool llvm = is_llvm_name(symbol);
+  if (llvm || strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found), llvm);
   if (found != nullptr) remember_call_site(caller, symbol, found);
   return found;
 }

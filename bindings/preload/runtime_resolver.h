@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include "bindings/abi/layout.h"
 
@@ -18,6 +19,12 @@ void* resolve_for(const void* caller, const char* symbol);
 void* resolve_cached(const void* caller, const char* symbol);
 // From now on resolve_cached() says `found` for a call site that sees no `symbol` itself.
 void remember_call_site(const void* caller, const char* symbol, void* found);
+
+// Symbols that several files ask for: they are compared by address.
+inline constexpr char kInParallel[] = "omp_in_parallel";
+inline constexpr char kGetMaxThreads[] = "omp_get_max_threads";
+inline constexpr char kGetThreadNum[] = "omp_get_thread_num";
+inline constexpr char kSetNumThreads[] = "omp_set_num_threads";
 
 struct OpenmpRuntime {
   int (*get_max_threads)() = nullptr;
@@ -51,5 +58,11 @@ bool is_ours(const void* address);
 
 // File name of the object that holds `address`, "" when unknown. The text belongs to the linker.
 const char* object_of(const void* address);
+
+// What stands behind the last slash.
+inline const char* file_name(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
 
 }  // namespace optile::preload

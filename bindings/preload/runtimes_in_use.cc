@@ -6,12 +6,14 @@
 
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/object_imports.h"
+#include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
 
 char first_path[256] = "";
 int first_state = 0;  // 0 = none yet, 1 = being written, 2 = there
+int checked = 0;      // whether a runtime that stands in for another one suits
 const Attachment* published_to = nullptr;
 
 // OpenMP names that loaded objects need, as they stand in the objects' own string tables.
@@ -46,8 +48,7 @@ void check_stand_in(const char* path) {
 }  // namespace
 
 uint32_t runtime_kind(const char* path) {
-  const char* slash = strrchr(path, '/');
-  const char* name = slash == nullptr ? path : slash + 1;
+  const char* name = file_name(path);
   if (strncmp(name, "libgomp", 7) == 0) return OPTILE_RUNTIME_LIBGOMP;
   if (strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp", 7) == 0) {
     return OPTILE_RUNTIME_LLVM;
@@ -68,17 +69,23 @@ const char* missing_in_runtime(const char* path) {
   return missing;
 }
 
-void note_runtime_in_use(const char* path) {
+bool is_llvm_name(const char* symbol) {
+  return strncmp(symbol, "__kmpc_", 7) == 0;
+}
+
+void note_runtime_in_use(const char* path, bool by_its_own_names) {
   int none = 0;
   if (path[0] == '\0') return;
   if (__atomic_compare_exchange_n(&first_state, &none, 1, false, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE)) {
     snprintf(first_path, sizeof first_path, "%s", path);
     __atomic_store_n(&first_state, 2, __ATOMIC_RELEASE);
-    if (runtime_kind(path) == OPTILE_RUNTIME_LLVM) check_stand_in(path);
   } else if (none == 2 && strncmp(first_path, path, sizeof first_path - 1) != 0) {
     add_fallback(OPTILE_FALLBACK_TWO_RUNTIMES);
+    return;
   }
+  if (by_its_own_names || runtime_kind(path) != OPTILE_RUNTIME_LLVM) return;
+  if (__atomic_exchange_n(&checked, 1, __ATOMIC_RELAXED) == 0) check_stand_in(path);
 }
 
 void publish_runtime_in_use(const Attachment& attached) {

@@ -9,8 +9,10 @@
 
 namespace optile::preload {
 
-// A call was resolved into the object at `path`.
-void note_runtime_in_use(const char* path);
+// A call was resolved into the object at `path`; `by_its_own_names`: so that nothing stands in.
+void note_runtime_in_use(const char* path, bool by_its_own_names = false);
+// Whether `symbol` is one of LLVM's own entry points into OpenMP.
+bool is_llvm_name(const char* symbol);
 
 // Names the first runtime in a region that has no name yet. Cheap once it has.
 void publish_runtime_in_use(const Attachment& attached);

@@ -20,3 +20,25 @@ int fake_block_time(void) {
 void set_fake_block_time(int milliseconds) {
   block_time = milliseconds;
 }
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): these are LLVM's names */
+typedef void (*Task)(int*, int*, ...);
+void __kmpc_fork_call(void* where, int count, Task task, ...);
+void __kmpc_push_num_threads(void* where, int thread, int threads);
+void __kmpc_serialized_parallel(void* where, int thread);
+
+void __kmpc_fork_call(void* where, int count, Task task, ...) {
+  (void)where, (void)count;
+  int thread = 0;
+  int bound = 0;
+  task(&thread, &bound);
+}
+
+void __kmpc_push_num_threads(void* where, int thread, int threads) {
+  (void)where, (void)thread, (void)threads;
+}
+
+void __kmpc_serialized_parallel(void* where, int thread) {
+  (void)where, (void)thread;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */

@@ -25,6 +25,7 @@ EXPORTED = {
     "GOMP_parallel_sections",
     "__kmpc_fork_call",
     "__kmpc_push_num_threads",
+    "__kmpc_serialized_parallel",
     "_ZN2at15set_num_threadsEi",
     "cblas_cgemm",
     "cblas_dgemm",

@@ -11,6 +11,9 @@ SHIM = ""
 FOREIGN_TORCH = ""
 LOCAL_PRODUCTS = ""
 TWO_SITES = ""
+LINKED_WITH_A_RUNTIME = ""
+LINKED_WITH_NOTHING = ""
+ANOTHER_RUNTIME = ""
 
 OPENS_A_FOREIGN_TORCH = """
 import ctypes, re
@@ -42,6 +45,20 @@ sites.multiply_from_two_sites(library.product_by_a_jump, 100)
 print(first > 0, sites.loader_questions() - first)
 """
 
+# The other copy lies before the right one in the order of loading.
+HAS_A_RUNTIME_BY_ITS_LOADER = """
+import ctypes
+ctypes.CDLL({another!r})
+host = ctypes.CDLL({host!r})
+print(host.ask(0), host.ask(3), host.ask(0))
+"""
+
+HAS_NO_RUNTIME = """
+import ctypes
+plugin = ctypes.CDLL({nothing!r})
+print(plugin.thread_of_a_region(0), plugin.thread_of_a_region(3))
+"""
+
 CLOSES_EVERYTHING = """
 import ctypes, os
 library = ctypes.CDLL({path!r})
@@ -57,7 +74,9 @@ class Programs(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def run_python(self, code: str, **environment: str) -> subprocess.CompletedProcess:
-        program = code.format(path=FOREIGN_TORCH, products=LOCAL_PRODUCTS, sites=TWO_SITES)
+        program = code.format(path=FOREIGN_TORCH, products=LOCAL_PRODUCTS, sites=TWO_SITES,
+                              host=LINKED_WITH_A_RUNTIME, nothing=LINKED_WITH_NOTHING,
+                              another=ANOTHER_RUNTIME)
         return subprocess.run(
             ["/usr/bin/python3", "-c", program],
             env={
@@ -100,6 +119,17 @@ class Programs(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "True 0\n")
 
+    def test_a_runtime_is_found_that_only_the_loader_of_a_library_is_linked_with(self) -> None:
+        run = self.run_python(HAS_A_RUNTIME_BY_ITS_LOADER)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual(run.stdout, "70 73 70\n")
+        self.assertNotIn("no OpenMP runtime is loaded", self.log())
+
+    def test_where_no_runtime_is_loaded_a_region_has_one_thread_and_it_is_said_once(self) -> None:
+        run = self.run_python(HAS_NO_RUNTIME)
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "0 0\n", ""))
+        self.assertEqual(self.log().count("no OpenMP runtime is loaded for its regions"), 1)
+
     def test_off_is_silent(self) -> None:
         run = self.run_python(OPENS_A_FOREIGN_TORCH, OPTILE_MODE="off")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
@@ -108,4 +138,7 @@ class Programs(unittest.TestCase):
 
 if __name__ == "__main__":
     SHIM, FOREIGN_TORCH, LOCAL_PRODUCTS, TWO_SITES = (sys.argv.pop(1) for _ in range(4))
+    LINKED_WITH_A_RUNTIME, LINKED_WITH_NOTHING, ANOTHER_RUNTIME = (
+        sys.argv.pop(1) for _ in range(3)
+    )
     unittest.main(verbosity=2)

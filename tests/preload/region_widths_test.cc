@@ -12,6 +12,13 @@
 #include "bindings/preload/regions/region_rules.h"
 #include "tests/preload/boundary_fixture.h"
 
+using Microtask = void (*)(int*, int*, ...);
+// NOLINTBEGIN(bugprone-reserved-identifier): these are LLVM's names
+extern "C" void __kmpc_fork_call(void* where, int count, Microtask task, ...);
+extern "C" void __kmpc_push_num_threads(void* where, int thread, int threads);
+extern "C" void __kmpc_serialized_parallel(void* where, int thread);
+// NOLINTEND(bugprone-reserved-identifier)
+
 namespace optile::preload {
 namespace {
 
@@ -41,6 +48,11 @@ __attribute__((noinline)) int team_with_clause(int threads) {
 #pragma omp master
   size += omp_get_num_threads();
   return size - 2;
+}
+
+void first_task(int* /*thread*/, int* /*bound*/, ...) {}
+void second_task(int* thread, int* /*bound*/, ...) {
+  ++*thread;
 }
 
 class TunedRegions : public ::testing::Test {
@@ -104,6 +116,21 @@ TEST_F(TunedRegions, TheExpectedRegionRunsAtItsWidthAndTheCountIsItsOwnBefore) {
     const auto events = daemon.take_events();
     CHECK_OR_EXIT(!events.empty() && events.back().width == 2);
     CHECK_OR_EXIT((events.back().flags & OPTILE_EVENT_STEERABLE) != 0);
+  });
+}
+
+TEST_F(TunedRegions, AClauseOfARegionThatWasSerialIsNotTheNextOnes) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    static int here = 0;
+    __kmpc_push_num_threads(&here, 0, 2);
+    __kmpc_serialized_parallel(&here, 0);
+    __kmpc_fork_call(&here, 0, first_task);
+    CHECK_OR_EXIT(record(daemon, 1).tuning == OPTILE_REGION_TUNED);
+    __kmpc_push_num_threads(&here, 0, 2);
+    __kmpc_fork_call(&here, 0, second_task);
+    CHECK_OR_EXIT(record(daemon, 2).tuning == OPTILE_REGION_CLAUSE);
+    // Beside GCC's, whose names the first region came by.
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_TWO_RUNTIMES) != 0);
   });
 }
 

@@ -1,12 +1,13 @@
 // GCC's entry points into OpenMP, interposed. The arguments are handed on as they came: the number
 // of threads of a region belongs to whoever sized the work for it and is never touched here.
 #include "bindings/preload/regions/region_probe.h"
-#include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/regions/region_runtime.h"
 
 namespace {
 
+using optile::preload::LibraryFunction;
+using optile::preload::region_function;
 using optile::preload::RegionScope;
-using optile::preload::resolve_cached;
 using Body = void (*)(void*);
 
 // The compiler puts a region's body into the object that opens the region. The return address would
@@ -17,10 +18,10 @@ const void* object_address(Body body) {
 
 // Without any runtime behind us the region is run by its one thread, which OpenMP allows.
 template <typename... Rest>
-void open_region(const char* symbol, Body body, void* data, unsigned threads, Rest... rest) {
+void open_region(LibraryFunction& function, Body body, void* data, unsigned threads, Rest... rest) {
   using Real = void (*)(Body, void*, unsigned, Rest...);
   const void* caller = object_address(body);
-  const auto real = reinterpret_cast<Real>(resolve_cached(caller, symbol));
+  const auto real = reinterpret_cast<Real>(region_function(function, caller));
   if (real == nullptr) {
     body(data);
     return;
@@ -35,18 +36,21 @@ void open_region(const char* symbol, Body body, void* data, unsigned threads, Re
 extern "C" {
 
 void GOMP_parallel(Body body, void* data, unsigned threads, unsigned flags) {
-  open_region("GOMP_parallel", body, data, threads, flags);
+  static LibraryFunction behind = {"GOMP_parallel"};
+  open_region(behind, body, data, threads, flags);
 }
 
 void GOMP_parallel_sections(Body body, void* data, unsigned threads, unsigned count,
                             unsigned flags) {
-  open_region("GOMP_parallel_sections", body, data, threads, count, flags);
+  static LibraryFunction behind = {"GOMP_parallel_sections"};
+  open_region(behind, body, data, threads, count, flags);
 }
 
 unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsigned flags) {
+  static LibraryFunction behind = {"GOMP_parallel_reductions"};
   const void* caller = object_address(body);
   using Real = unsigned (*)(Body, void*, unsigned, unsigned);
-  const auto real = reinterpret_cast<Real>(resolve_cached(caller, "GOMP_parallel_reductions"));
+  const auto real = reinterpret_cast<Real>(region_function(behind, caller));
   if (real == nullptr) {
     body(data);
     return 1;
@@ -59,12 +63,14 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
 #define OPTILE_LOOP(name)                                                                         \
   void name(Body body, void* data, unsigned threads, long start, long end, long step, long chunk, \
             unsigned flags) {                                                                     \
-    open_region(#name, body, data, threads, start, end, step, chunk, flags);                      \
+    static LibraryFunction behind = {#name};                                                      \
+    open_region(behind, body, data, threads, start, end, step, chunk, flags);                     \
   }
 #define OPTILE_RUNTIME_LOOP(name)                                                     \
   void name(Body body, void* data, unsigned threads, long start, long end, long step, \
             unsigned flags) {                                                         \
-    open_region(#name, body, data, threads, start, end, step, flags);                 \
+    static LibraryFunction behind = {#name};                                          \
+    open_region(behind, body, data, threads, start, end, step, flags);                \
   }
 
 OPTILE_LOOP(GOMP_parallel_loop_static)

@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "bindings/preload/regions/region_probe.h"
-#include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/regions/region_runtime.h"
 
 namespace {
 
+using optile::preload::LibraryFunction;
+using optile::preload::region_function;
 using optile::preload::RegionScope;
-using optile::preload::resolve_cached;
 using Microtask = void (*)(int*, int*, ...);
 using Fork = void (*)(void*, int, Microtask, ...);
 
@@ -21,6 +22,10 @@ using Fork = void (*)(void*, int, Microtask, ...);
 constexpr size_t kFew = 16;
 constexpr size_t kMany = 128;
 constexpr size_t kMost = 1024;
+
+LibraryFunction behind_fork = {"__kmpc_fork_call"};
+LibraryFunction behind_push = {"__kmpc_push_num_threads"};
+LibraryFunction behind_serialized = {"__kmpc_serialized_parallel"};
 
 // The number of threads that the next region of this thread names itself; 0 = it does not.
 thread_local unsigned threads_pending = 0;
@@ -33,7 +38,7 @@ void call(Fork fork, void* where, int count, Microtask task, void* const* words,
     fork(where, count, task, words[Index]...);
     return;
   }
-  // Without any runtime behind us the region is run by its one thread.
+  // No runtime is in the process, so none is told a thread that it does not know.
   int thread = 0;
   int bound = 0;
   task(&thread, &bound, words[Index]...);
@@ -68,7 +73,7 @@ extern "C" {
 // The function that a compiler makes of a region lies in the object that opens it.
 void __kmpc_fork_call(void* where, int count, Microtask task, ...) {
   const auto* caller = reinterpret_cast<const void*>(task);
-  const auto fork = reinterpret_cast<Fork>(resolve_cached(caller, "__kmpc_fork_call"));
+  const auto fork = reinterpret_cast<Fork>(region_function(behind_fork, caller));
   const unsigned threads = threads_pending;
   threads_pending = 0;
   va_list arguments;
@@ -84,10 +89,18 @@ void __kmpc_fork_call(void* where, int count, Microtask task, ...) {
 // What says where a region stands lies in its object, too.
 void __kmpc_push_num_threads(void* where, int thread, int threads) {
   using Push = void (*)(void*, int, int);
-  const auto push = reinterpret_cast<Push>(resolve_cached(where, "__kmpc_push_num_threads"));
+  const auto push = reinterpret_cast<Push>(region_function(behind_push, where));
   // A clause with another number than it may name is one all the same.
   threads_pending = threads > 0 ? static_cast<unsigned>(threads) : 1U;
   if (push != nullptr) push(where, thread, threads);
+}
+
+// An `if` clause that is false: the runtime forgets the number that was pushed for the region.
+void __kmpc_serialized_parallel(void* where, int thread) {
+  using Serialized = void (*)(void*, int);
+  const auto real = reinterpret_cast<Serialized>(region_function(behind_serialized, where));
+  threads_pending = 0;
+  if (real != nullptr) real(where, thread);
 }
 
 }  // extern "C"

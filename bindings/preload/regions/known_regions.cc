@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "bindings/abi/layout.h"
 #include "bindings/preload/regions/region_rules.h"
+#include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
@@ -19,8 +20,7 @@ KnownRegion known[kKnownRegions];
 uint64_t work_out_key(const void* function) {
   Dl_info where = {};
   if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return 1;
-  const char* slash = strrchr(where.dli_fname, '/');
-  const char* name = slash == nullptr ? where.dli_fname : slash + 1;
+  const char* name = file_name(where.dli_fname);
   const auto offset =
       reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(where.dli_fbase);
   const uint64_t key = base::hash_word(offset, base::hash_bytes(name, strlen(name)));

@@ -32,11 +32,10 @@ void describe_region(const void* source, char name[OPTILE_NAME_BYTES],
     snprintf(name, OPTILE_NAME_BYTES, "region");
     return;
   }
-  const char* slash = strrchr(where.dli_fname, '/');
   const auto offset =
       reinterpret_cast<uintptr_t>(source) - reinterpret_cast<uintptr_t>(where.dli_fbase);
-  snprintf(name, OPTILE_NAME_BYTES, "region %.60s+0x%lx",
-           slash == nullptr ? where.dli_fname : slash + 1, static_cast<unsigned long>(offset));
+  snprintf(name, OPTILE_NAME_BYTES, "region %.60s+0x%lx", file_name(where.dli_fname),
+           static_cast<unsigned long>(offset));
   if (where.dli_sname != nullptr) snprintf(shape, OPTILE_SHAPE_BYTES, "%s", where.dli_sname);
 }
 
@@ -45,13 +44,13 @@ void describe_region(const void* source, char name[OPTILE_NAME_BYTES],
 const OpenmpRuntime* runtime_of(const void* caller) {
   const OpenmpRuntime* steered = steered_runtime();
   if (steered == nullptr) return nullptr;
-  auto* const mine = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_get_thread_num"));
+  auto* const mine = reinterpret_cast<int (*)()>(resolve_cached(caller, kGetThreadNum));
   return mine == steered->get_thread_num ? steered : nullptr;
 }
 
 // A team inside a team: its master is a worker of the outer one.
 bool is_worker(const void* caller) {
-  auto* const in_parallel = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_in_parallel"));
+  auto* const in_parallel = reinterpret_cast<int (*)()>(resolve_cached(caller, kInParallel));
   return in_parallel != nullptr && in_parallel() != 0;
 }
 
@@ -63,7 +62,7 @@ void follow_wait(IssuingThread& thread, const void* caller) {
 // How wide the program's own teams are by themselves: whoever grants it cores has to know.
 void publish_region_width(const IssuingThread& thread, const void* caller) {
   const Attachment* attached = attachment();
-  auto* const most = reinterpret_cast<int (*)()>(resolve_cached(caller, "omp_get_max_threads"));
+  auto* const most = reinterpret_cast<int (*)()>(resolve_cached(caller, kGetMaxThreads));
   if (attached == nullptr || most == nullptr) return;
   const bool tuned = thread.region_widths.width != 0;
   const int width = tuned ? thread.region_widths.own : most();

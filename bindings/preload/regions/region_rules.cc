@@ -22,16 +22,12 @@ uint32_t nested = 0;
 uint64_t looked_at = 0;
 uint32_t others = 0;
 
-const char* file_name(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash == nullptr ? path : slash + 1;
-}
-
-// Fortran's names end in an underscore.
+// Fortran's names end in an underscore; gfortran's for whole numbers of eight bytes in "_8_".
 bool is_name(const char* symbol, const char* name) {
   const size_t length = strlen(name);
   return strncmp(symbol, name, length) == 0 &&
-         (symbol[length] == '\0' || strcmp(symbol + length, "_") == 0);
+         (symbol[length] == '\0' || strcmp(symbol + length, "_") == 0 ||
+          strcmp(symbol + length, "_8_") == 0);
 }
 
 bool take_reason(const char* symbol, bool /*weak*/, void* to) {

@@ -22,8 +22,7 @@ RegionSequence& sequence_of(IssuingThread& thread) {
 }
 
 bool is_of(const OpenmpRuntime& runtime, const void* caller) {
-  return resolve_cached(caller, "omp_set_num_threads") ==
-         reinterpret_cast<void*>(runtime.set_num_threads);
+  return resolve_cached(caller, kSetNumThreads) == reinterpret_cast<void*>(runtime.set_num_threads);
 }
 
 // The count that is found, where ours may be in force; `widths.own` is the program's afterwards.
