@@ -13,10 +13,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 RoutedSimulator::RoutedSimulator(const Graph& graph, const Cluster& cluster,
                                  const StepSetting& setting)
     : graph_(graph),
-      routes_(Routes::of(cluster).value()),
-      times_(graph, cluster, setting),
+      routes_(with_routes(cluster, setting).routes),
+      times_(graph, cluster, {setting.links, setting.op_ms, setting.micro_batches, routes_}),
       by_rank_(items_by_rank(times_.ways(), setting.micro_batches)),
-      fair_(routes_.bandwidths()),
+      fair_(routes_->bandwidths()),
       devices_(cluster.devices.size()) {
   rank_.resize(by_rank_.size());
   for (std::size_t i = 0; i < by_rank_.size(); ++i) {
@@ -125,7 +125,7 @@ void RoutedSimulator::finish(ItemId item) {
   std::sort(targets_.begin(), targets_.end());
   targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
   for (const DeviceId to : targets_) {
-    const Routes::Route& route = routes_.between(home, to);
+    const Routes::Route& route = routes_->between(home, to);
     transfers_.push_back({item, to, &route, times_.bytes(id)});
     push(now_ + times_.latency(route.latency_ms),
          ~static_cast<std::int32_t>(transfers_.size() - 1));

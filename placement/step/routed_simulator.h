@@ -3,6 +3,7 @@
 // beginning. Of one thread; keeps its queues between simulations.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace optile::placement {
 
 class RoutedSimulator {
  public:
-  // The cluster has routes: check_step says so. Keeps a reference to the graph.
+  // The cluster has routes: checked_step() says so. Keeps a reference to the graph.
   RoutedSimulator(const Graph& graph, const Cluster& cluster, const StepSetting& setting);
 
   // The time of the step; infinite where a node is on a device that cannot run it.
@@ -59,7 +60,7 @@ class RoutedSimulator {
   void share();
 
   const Graph& graph_;
-  Routes routes_;
+  std::shared_ptr<const Routes> routes_;
   StepTimes times_;
   std::vector<NodeId> node_;
   std::vector<int> inputs_;

@@ -5,6 +5,8 @@
 #include <queue>
 #include <tuple>
 
+#include "placement/step/step.h"
+
 namespace optile::placement {
 namespace {
 
@@ -28,10 +30,18 @@ base::Result<Routes> Routes::of(const Cluster& cluster) {
     for (const Link& link : cluster.links) {
       made.bandwidths_.insert(made.bandwidths_.end(), 2, link.bytes_per_ms);
     }
+    Ways ways(made.devices_ + index(cluster.routers));
+    for (std::size_t i = 0; i < cluster.links.size(); ++i) {
+      const Link& link = cluster.links[i];
+      const int channel = 2 * static_cast<int>(i);
+      ways[index(link.from)].emplace_back(link.to, channel);
+      ways[index(link.to)].emplace_back(link.from, channel + 1);
+    }
     for (DeviceId from = 0; from < cluster.size(); ++from) {
-      const base::Status found = made.find(cluster, from);
+      const base::Status found = made.find(cluster, ways, from);
       if (!found.ok()) return found.error();
     }
+    made.find_extremes();
     return made;
   }
   made.bandwidths_.assign(2 * made.devices_, cluster.bytes_per_ms);
@@ -42,19 +52,29 @@ base::Result<Routes> Routes::of(const Cluster& cluster) {
                                                                {2 * from, 2 * to + 1}};
     }
   }
+  made.find_extremes();
   return made;
 }
 
-// Dijkstra's algorithm from one device.
-base::Status Routes::find(const Cluster& cluster, DeviceId from) {
-  const std::size_t ends = devices_ + index(cluster.routers);
-  std::vector<std::vector<std::pair<int, int>>> out(ends);  // end, channel
-  for (std::size_t i = 0; i < cluster.links.size(); ++i) {
-    const Link& link = cluster.links[i];
-    const int channel = 2 * static_cast<int>(i);
-    out[index(link.from)].emplace_back(link.to, channel);
-    out[index(link.to)].emplace_back(link.from, channel + 1);
+void Routes::find_extremes() {
+  for (const Route& route : routes_) {
+    longest_latency_ms_ = std::max(longest_latency_ms_, route.latency_ms);
+    for (const int channel : route.channels) {
+      slowest_ = std::min(slowest_, bandwidths_[index(channel)]);
+    }
   }
+}
+
+StepSetting with_routes(const Cluster& cluster, StepSetting setting) {
+  if (setting.links == StepLinks::kRouted && !setting.routes) {
+    setting.routes = std::make_shared<const Routes>(Routes::of(cluster).value());
+  }
+  return setting;
+}
+
+// Dijkstra's algorithm from one device.
+base::Status Routes::find(const Cluster& cluster, const Ways& ways, DeviceId from) {
+  const std::size_t ends = ways.size();
   using Reached = std::tuple<double, int, int>;  // latency, links, end
   std::vector<Reached> best(ends, {kNever, 0, 0});
   std::vector<std::pair<int, int>> by(ends,
@@ -67,7 +87,7 @@ base::Status Routes::find(const Cluster& cluster, DeviceId from) {
     queue.pop();
     const auto [latency, links, end] = here;
     if (here != best[index(end)]) continue;
-    for (const auto& [next, channel] : out[index(end)]) {
+    for (const auto& [next, channel] : ways[index(end)]) {
       const double more = cluster.links[index(channel / 2)].latency_ms;
       const Reached there = {latency + more, links + 1, next};
       if (there >= best[index(next)]) continue;

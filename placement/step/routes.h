@@ -5,12 +5,16 @@
 // it.
 #pragma once
 
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "placement/cluster.h"
 
 namespace optile::placement {
+
+struct StepSetting;
 
 inline constexpr int kMostRouted = 512;  // devices
 
@@ -30,14 +34,25 @@ class Routes {
   const std::vector<double>& bandwidths() const { return bandwidths_; }
   // Of a transfer that shares its channels with none.
   double alone_ms(DeviceId from, DeviceId to, double bytes) const;
+  // No transfer takes longer while nothing else happens but transfers, shared equally: some channel
+  // that is on a route is full all the time.
+  double longest_ms(double bytes) const { return longest_latency_ms_ + bytes / slowest_; }
 
  private:
-  base::Status find(const Cluster& cluster, DeviceId from);
+  // Of each device and router: the other end, and the channel.
+  using Ways = std::vector<std::vector<std::pair<int, int>>>;
+  base::Status find(const Cluster& cluster, const Ways& ways, DeviceId from);
+  void find_extremes();
 
   std::size_t devices_ = 0;
   std::vector<Route> routes_;
   std::vector<double> bandwidths_;
+  double longest_latency_ms_ = 0;                             // of all routes
+  double slowest_ = std::numeric_limits<double>::infinity();  // channel on a route
 };
+
+// The setting with its routes, made where it needs them and has none; the cluster has them.
+StepSetting with_routes(const Cluster& cluster, StepSetting setting);
 
 // Gives each flow its rate: all grow alike until a channel is full, those that do not pass it grow
 // on (max-min fairness). Keeps its scratch memory between calls; of one thread.

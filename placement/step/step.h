@@ -25,10 +25,14 @@
 
 namespace optile::placement {
 
+class Routes;
+
 struct StepSetting {
   StepLinks links = StepLinks::kEdge;
   double op_ms = 0;
   int micro_batches = 1;
+  // Of routed links, made once by checked_step(); whoever needs them and finds none makes them.
+  std::shared_ptr<const Routes> routes = nullptr;
 };
 
 struct StepFigures {
@@ -43,9 +47,10 @@ struct StepFigures {
   std::string violation;
 };
 
-// kInvalid where a cluster has no routes, or there are too many micro-batches. Whatever takes a
-// setting needs one that passes.
-base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting);
+// The setting with its routes. kInvalid where a cluster has none, or there are too many
+// micro-batches. Whatever takes a setting needs one that passes.
+base::Result<StepSetting> checked_step(const Graph& graph, const Cluster& cluster,
+                                       StepSetting setting);
 
 // Whether DLPlacer's integer program (ilp.h) knows such steps: those of one batch, with transfers
 // that do not share links. Its bound holds for no others.

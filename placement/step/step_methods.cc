@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <string>
 
 #include "placement/load/load_methods.h"
@@ -33,16 +32,14 @@ class ListScheduler {
       : graph_(graph),
         cluster_(cluster),
         units_(units),
-        setting_(setting),
-        times_(graph, cluster, setting),
+        setting_(with_routes(cluster, setting)),
+        times_(graph, cluster, setting_),
         ways_(times_.ways()),
         assignment_(index(units.size()), -1),
         end_(index(graph.size()), 0),
         inputs_at_(index(graph.size())),
         free_(index(cluster.size()), 0),
-        memory_(index(cluster.size()), 0) {
-    if (setting.links == StepLinks::kRouted) routes_ = Routes::of(cluster).value();
-  }
+        memory_(index(cluster.size()), 0) {}
 
   UnitAssignment run(bool earliest_first) {
     std::vector<int> waiting(index(graph_.size()));
@@ -84,8 +81,8 @@ class ListScheduler {
   }
   // As if nothing else were sent.
   double transfer_ms(NodeId id, DeviceId from, DeviceId to) const {
-    if (!routes_) return cluster_.output_ms(graph_.node(id));
-    return routes_->alone_ms(from, to, times_.bytes(id) * setting_.micro_batches);
+    if (!setting_.routes) return cluster_.output_ms(graph_.node(id));
+    return setting_.routes->alone_ms(from, to, times_.bytes(id) * setting_.micro_batches);
   }
   double begin_on(NodeId id, DeviceId d) const {
     return std::max(free_[index(d)], inputs_at_[index(id)][index(d)]);
@@ -135,7 +132,6 @@ class ListScheduler {
   StepSetting setting_;
   StepTimes times_;
   std::vector<double> ways_;
-  std::optional<Routes> routes_;
   UnitAssignment assignment_;
   std::vector<double> end_;
   std::vector<std::vector<double>> inputs_at_;  // of ready nodes, on each device
@@ -199,7 +195,8 @@ const std::vector<std::string>& step_methods() {
   return names;
 }
 
-base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSetting& setting) {
+base::Result<StepSetting> checked_step(const Graph& graph, const Cluster& cluster,
+                                       StepSetting setting) {
   const auto invalid = [](const std::string& message) {
     return base::Error{base::ErrorKind::kInvalid, message};
   };
@@ -210,17 +207,20 @@ base::Status check_step(const Graph& graph, const Cluster& cluster, const StepSe
     return invalid("a step takes at most " + std::to_string(kMostItems) +
                    " nodes in all its micro-batches");
   }
-  if (setting.links != StepLinks::kRouted) return {};
-  const base::Result<Routes> routes = Routes::of(cluster);
-  return routes.ok() ? base::Status() : routes.error();
+  if (setting.links != StepLinks::kRouted) return setting;
+  base::Result<Routes> routes = Routes::of(cluster);
+  if (!routes.ok()) return routes.error();
+  setting.routes = std::make_shared<const Routes>(std::move(routes).value());
+  return setting;
 }
 
 base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, const Request& request,
                                 Budget& budget) {
   const Units units = Units::of(graph, cluster);
-  const StepSetting setting{request.links, request.op_ms, request.micro_batches};
-  const base::Status good = check_step(graph, cluster, setting);
-  if (!good.ok()) return good.error();
+  const base::Result<StepSetting> checked =
+      checked_step(graph, cluster, {request.links, request.op_ms, request.micro_batches});
+  if (!checked.ok()) return checked.error();
+  const StepSetting& setting = checked.value();
   Answer answer;
   answer.lower_bound = step_bound(graph, cluster, setting);
   if (request.method == "ilp") {

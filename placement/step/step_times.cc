@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 
+#include "placement/step/routes.h"
 #include "placement/step/step.h"
 
 namespace optile::placement {
@@ -26,19 +28,6 @@ double output_bytes(const Node& node, const Cluster& cluster, int micro_batches)
   const double bytes =
       node.output_ms >= 0 ? node.output_ms * cluster.bytes_per_ms : node.output_bytes;
   return bytes / micro_batches;
-}
-
-// That no transfer over routed links exceeds while nothing else happens: some channel is full all
-// the time.
-double longest_ms(double bytes, const Cluster& cluster) {
-  double latency = cluster.latency_ms;
-  double slowest = kNever;
-  for (const Link& link : cluster.links) {
-    latency += link.latency_ms;
-    slowest = std::min(slowest, link.bytes_per_ms);
-  }
-  if (cluster.links.empty()) slowest = cluster.bytes_per_ms;
-  return latency + bytes / slowest;
 }
 
 }  // namespace
@@ -67,15 +56,16 @@ StepTimes::StepTimes(const Graph& graph, const Cluster& cluster, const StepSetti
     }
   }
   // No step is longer than everything one after the other.
+  const std::shared_ptr<const Routes> routes = with_routes(cluster, setting).routes;
   double sum = 0;
   for (std::size_t i = 0; i < nodes; ++i) {
     const auto readers = graph.readers(static_cast<NodeId>(i)).size();
     const auto copies = static_cast<double>(std::min(readers, cluster.devices.size()));
     output.push_back(output_ms(graph.nodes()[i], cluster, setting.micro_batches));
     double longest = output[i];
-    if (setting.links == StepLinks::kRouted) {
+    if (routes) {
       bytes_.push_back(output_bytes(graph.nodes()[i], cluster, setting.micro_batches));
-      longest = longest_ms(bytes_[i], cluster);
+      longest = routes->longest_ms(bytes_[i]);
     }
     sum += setting.micro_batches * (most[i] + copies * std::max(longest, output[i]));
   }

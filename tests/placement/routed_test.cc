@@ -93,6 +93,39 @@ TEST(Routed, TransfersShareTheirWay) {
   EXPECT_DOUBLE_EQ(simulator.run({0, 0, 0, 0}), 5);
 }
 
+// How finely time is divided depends on the ways that tensors can take, not on all links.
+TEST(Routed, LinksThatNobodyTakesChangeNothing) {
+  const Graph graph = fork();
+  Cluster cluster = Cluster::uniform(3, 0, 1e9);
+  cluster.bytes_per_ms = 1000;  // of which the order is made in which nodes run
+  cluster.routers = 1;
+  cluster.links = {{0, 3, 1000, 0.25}, {1, 3, 1000, 0.25}, {2, 3, 1000, 0.25}};
+  const StepSetting setting{StepLinks::kRouted, 0, 1};
+  RoutedSimulator simulator(graph, cluster, setting);
+  EXPECT_DOUBLE_EQ(simulator.run({0, 0, 1, 2}), 7.5);
+  cluster.links.push_back({0, 1, 1e-6, 1e9});
+  RoutedSimulator more(graph, cluster, setting);
+  EXPECT_DOUBLE_EQ(more.run({0, 0, 1, 2}), 7.5);
+  EXPECT_EQ(more.starts(), simulator.starts());
+}
+
+TEST(Routed, TheLongestTransferIsThatOfTheLongestRoute) {
+  const Routes routes = Routes::of(tree()).value();
+  EXPECT_DOUBLE_EQ(routes.longest_ms(1000), 1.5 + 2);
+  EXPECT_DOUBLE_EQ(Routes::of(Cluster::uniform(1, 0, 1)).value().longest_ms(1000), 0);
+}
+
+TEST(Routed, RoutesAreMadeOnce) {
+  const Graph graph = fork();
+  const auto checked = checked_step(graph, tree(), {StepLinks::kRouted, 0, 1});
+  ASSERT_TRUE(checked.ok());
+  ASSERT_TRUE(checked.value().routes);
+  const long users = checked.value().routes.use_count();
+  const RoutedSimulator simulator(graph, tree(), checked.value());
+  EXPECT_GT(checked.value().routes.use_count(), users);
+  EXPECT_FALSE(checked_step(graph, tree(), {}).value().routes);
+}
+
 Cluster random_tree(Random& random, int devices) {
   Cluster cluster = Cluster::uniform(devices, 0, 1e9);
   for (Device& device : cluster.devices) device.speed = 0.5 + random.unit();

@@ -46,8 +46,10 @@ Graphs graphs_of(const PlaceOptions& options) {
     base::Result<placement::Cluster> cluster = cluster_of(each, model.value());
     base::Status good = cluster.ok() ? cluster.value().check() : base::Status();
     if (cluster.ok() && good.ok()) {
-      good = placement::check_step(model.value().graph, cluster.value(),
-                                   {links_of(options), options.op_us / 1e3, options.micro_batches});
+      good = placement::checked_step(
+                 model.value().graph, cluster.value(),
+                 {links_of(options), options.op_us / 1e3, options.micro_batches, nullptr})
+                 .status();
     }
     if (!cluster.ok() || !good.ok()) {
       leave_out(cluster.ok() ? file + ": " + good.message() : cluster.message());
