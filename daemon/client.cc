@@ -136,7 +136,8 @@ void Client::follow(const ClientHeader& header) {
   if (free_so_far && said_exactly()) session_->leave_to_user();
   if (header.own_width != own_width_ && header.own_width > 0) {
     own_width_ = header.own_width;
-    session_->set_own_width(bounded(own_width_), bounded(own_width_) < own_width_);
+    told_width_ = bounded(own_width_);
+    session_->set_own_width(told_width_, told_width_ < own_width_);
   }
   if (((header.fallbacks ^ fallbacks_) & kNoMasks) != 0) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
@@ -295,14 +296,16 @@ void Client::set_cases(CaseSet cases) {
   narrowed_ = narrowed_ || has_fewer_cores();
   if (session_ == nullptr) return;
   std::optional<tuner::StoredPlan> stored;
-  if (dependencies_.find_plan && own_width_ > 0) {
-    const int width = bounded(own_width_);
+  const int width = bounded(own_width_);
+  // Only another width looks for another plan; leases change often.
+  if (dependencies_.find_plan && own_width_ > 0 && width != told_width_) {
     std::optional<FoundPlan> found = dependencies_.find_plan(static_cast<int>(runtime_), width);
     if (found && found->same_arguments && found->plan.own_width == width) {
       stored = std::move(found->plan);
     }
   }
-  session_->set_bounds(admitted(fallbacks_), cases_.cores, bounded(own_width_), stored);
+  told_width_ = width;
+  session_->set_bounds(admitted(fallbacks_), cases_.cores, width, stored);
   publish();
 }
 

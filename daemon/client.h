@@ -170,6 +170,7 @@ class Client {
   bool busy_plan_ = true;  // the last plan wants events
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   int own_width_ = 0;
+  int told_width_ = 0;  // the session, as its own
   uint32_t own_width_source_;
   uint32_t fallbacks_ = 0;
   perfmodel::Counts counts_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/runtime_path.h"
 
@@ -18,6 +19,7 @@ using base::Status;
 constexpr const char* kMemoryPath = ":memory:";
 // Another daemon on the same store commits in far less; the event loop must not wait longer.
 constexpr int kBusyTimeoutMs = 50;
+constexpr std::size_t kMostStatements = 128;  // kept; more than the store has
 
 // File systems whose locks or shared mappings SQLite's WAL cannot rely on.
 constexpr std::array<uint64_t, 11> kNetworkFileSystems = {
@@ -57,6 +59,7 @@ class Statement {
  public:
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
   ~Statement() { sqlite3_finalize(statement_); }
+  sqlite3_stmt* release() { return std::exchange(statement_, nullptr); }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
@@ -151,6 +154,7 @@ Database::Opened Database::open(const std::string& path, const Identity& identit
 }
 
 Database::~Database() {
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
   sqlite3_close_v2(handle_);
 }
 
@@ -218,17 +222,32 @@ Status Database::run(const std::string& sql, const Row& values) {
 }
 
 base::Result<std::vector<Row>> Database::query(const std::string& sql, const Row& values) {
-  sqlite3_stmt* raw = nullptr;
-  if (sqlite3_prepare_v2(handle_, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
-    return fail("store");
-  }
+  sqlite3_stmt* const raw = take_statement(sql);
+  if (raw == nullptr) return fail("store");
   Statement statement(raw);
   if (!statement.bind(values)) return fail("store");
   std::vector<Row> rows;
   int code = statement.step();
   for (; code == SQLITE_ROW; code = statement.step()) rows.push_back(statement.row());
   if (code != SQLITE_DONE) return fail("store");
+  keep_statement(sql, statement.release());
   return rows;
+}
+
+// Null on failure.
+sqlite3_stmt* Database::take_statement(const std::string& sql) {
+  if (const auto kept = statements_.extract(sql); !kept.empty()) return kept.mapped();
+  sqlite3_stmt* fresh = nullptr;
+  const int code =
+      sqlite3_prepare_v3(handle_, sql.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &fresh, nullptr);
+  return code == SQLITE_OK ? fresh : nullptr;
+}
+
+void Database::keep_statement(const std::string& sql, sqlite3_stmt* statement) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  if (statements_.size() < kMostStatements && statements_.emplace(sql, statement).second) return;
+  sqlite3_finalize(statement);
 }
 
 int64_t Database::last_row_id() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 namespace optile::daemon {
 
@@ -60,10 +62,14 @@ class Database {
  private:
   Database() = default;
   base::Error fail(const std::string& what);
+  sqlite3_stmt* take_statement(const std::string& sql);
+  void keep_statement(const std::string& sql, sqlite3_stmt* statement);
   base::Status prepare(const std::string& path, const Identity& identity);
   base::Status check_identity(const Identity& identity);
 
   sqlite3* handle_ = nullptr;
+  // Prepared and not in use, by text: to prepare one costs several times what it does.
+  std::map<std::string, sqlite3_stmt*> statements_;
   DatabaseFault last_fault_ = DatabaseFault::kNone;
 };
 

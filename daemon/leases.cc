@@ -41,7 +41,7 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
   fresh.pid = pid;
   fresh.cores = std::max(1, cores);
   fresh.party = {client, 0, "", share, priority};
-  weigh();
+  weights_due_ = true;
   must_decide_ = true;
 }
 
@@ -52,7 +52,7 @@ void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
   found->second.party.uid = uid;
   found->second.party.job = job;
   (void)table_.bound(client, bound_to);
-  weigh();
+  weights_due_ = true;
 }
 
 void Leases::bind(uint64_t client, const std::vector<int>& bound_to) {
@@ -65,14 +65,30 @@ LeaseParty Leases::party(uint64_t client) const {
   return found == clients_.end() ? LeaseParty() : found->second.party;
 }
 
-void Leases::weigh() {
+std::map<uint64_t, LeaseWeight> Leases::weights() const {
   std::vector<LeaseParty> parties;
   parties.reserve(clients_.size());
   for (const auto& [id, client] : clients_) parties.push_back(client.party);
-  for (const auto& [id, weight] : lease_weights(parties, dependencies_.by_user)) {
+  return lease_weights(parties, dependencies_.by_user);
+}
+
+void Leases::weigh_if_due() {
+  if (!std::exchange(weights_due_, false)) return;
+  for (const auto& [id, weight] : weights()) {
     clients_.at(id).weight = weight;
     (void)table_.weigh(id, weight.weight);
   }
+}
+
+std::vector<sched::LeaseView> Leases::view() const {
+  std::vector<sched::LeaseView> views = table_.view();
+  if (!weights_due_) return views;
+  const std::map<uint64_t, LeaseWeight> fresh = weights();
+  for (sched::LeaseView& one : views) {
+    const auto found = fresh.find(one.id);
+    if (found != fresh.end()) one.weight = found->second.weight;
+  }
+  return views;
 }
 
 // Batch clients take nothing from others, and others are before them.
@@ -101,7 +117,7 @@ void Leases::leave(uint64_t client) {
   clients_.erase(leaving);
   lending_.forget(client);
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
-  weigh();
+  weights_due_ = true;
   if (!table_.leave(client).ok()) return;
   must_decide_ = true;
 }
@@ -214,7 +230,7 @@ base::Status Leases::share(uint64_t client, double share) {
   base::Status done = heard(table_.share(client, share));
   if (!done.ok()) return done;
   clients_.at(client).party.share = share;
-  weigh();
+  weights_due_ = true;
   return done;
 }
 
@@ -265,6 +281,7 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   const bool patient = changed_at_ && now - *changed_at_ < kLongestSearch && someone_searches();
   if (patient && !must_decide_) return granted;
   must_decide_ = false;
+  weigh_if_due();
   tell_curves();
   const std::size_t before = granted.size();
   carry_out(now, granted);
@@ -276,6 +293,7 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
 void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
   std::map<uint64_t, sched::Lease> before;
   for (int round = 0; round < kMostRounds; ++round) {
+    weigh_if_due();
     const std::vector<sched::LeaseChange> changes =
         table_.decide(static_cast<uint64_t>(std::max<int64_t>(0, now.count())));
     if (changes.empty()) break;
@@ -346,7 +364,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
   if (!change.last) return;
   lending_.forget(change.id);
   clients_.erase(found);
-  weigh();
+  weights_due_ = true;
 }
 
 // With all cores there is nothing to confine it from. Beside others that nobody confines, the

@@ -117,7 +117,7 @@ class Leases {
   };
   std::optional<Progress> progress(uint64_t client) const;
 
-  std::vector<sched::LeaseView> view() const { return table_.view(); }
+  std::vector<sched::LeaseView> view() const;
   const sched::LeaseTable& table() const { return table_; }
   // What the user said of a client that has a lease; its weight follows from that.
   LeaseParty party(uint64_t client) const;
@@ -138,7 +138,8 @@ class Leases {
     LeaseParty party;
     LeaseWeight weight;
   };
-  void weigh();
+  std::map<uint64_t, LeaseWeight> weights() const;
+  void weigh_if_due();
   base::Status heard(base::Status status);
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
@@ -153,6 +154,7 @@ class Leases {
   sched::LeaseTable table_;
   Dependencies dependencies_;
   std::map<uint64_t, Client> clients_;
+  bool weights_due_ = false;  // once for all who come or go together
   bool must_decide_ = false;  // somebody came or left, or the budget changed
   std::optional<std::chrono::milliseconds> changed_at_;
   std::optional<LoadReading> load_;

@@ -1,9 +1,24 @@
 #include "sched/core_ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace optile::sched {
+namespace {
+
+// Of a core. So fine that what thousands of roundings add up to is far below kSameFraction.
+constexpr double kGrains = 0x1p50;
+
+int64_t grains(double fraction) {
+  return std::llround(fraction * kGrains);
+}
+
+double fraction_of(int64_t grains) {
+  return static_cast<double>(grains) / kGrains;
+}
+
+}  // namespace
 
 void CoreLedger::add(ClientId id) {
   accounts_.try_emplace(id);
@@ -15,26 +30,27 @@ void CoreLedger::remove(ClientId id) {
 }
 
 double CoreLedger::used(int core) const {
-  double sum = 0;
-  for (const auto& [user, use] : users_[static_cast<std::size_t>(core)]) sum += use.fraction;
-  return std::min(1.0, sum);
+  return std::min(1.0, fraction_of(users_[static_cast<std::size_t>(core)].sum));
 }
 
 bool CoreLedger::shares_any() const {
-  return std::any_of(users_.begin(), users_.end(), [](const auto& users) {
-    return std::any_of(users.begin(), users.end(),
+  return std::any_of(users_.begin(), users_.end(), [](const Users& users) {
+    return std::any_of(users.uses.begin(), users.uses.end(),
                        [](const auto& one) { return one.second.partner != 0; });
   });
 }
 
 double CoreLedger::room(ClientId id, int core, ClientId partner) const {
-  const auto& users = users_[static_cast<std::size_t>(core)];
-  double sum = 0;
-  for (const auto& [user, use] : users) {
-    if (user == id || (user == partner && use.partner == id)) continue;
-    sum += use.fraction;
+  const Users& users = users_[static_cast<std::size_t>(core)];
+  int64_t others = users.sum;
+  if (const auto own = users.uses.find(id); own != users.uses.end()) {
+    others -= grains(own->second.fraction);
   }
-  return std::max(0.0, 1.0 - sum);
+  const auto other = partner == id ? users.uses.end() : users.uses.find(partner);
+  if (other != users.uses.end() && other->second.partner == id) {
+    others -= grains(other->second.fraction);
+  }
+  return std::max(0.0, 1.0 - fraction_of(others));
 }
 
 bool CoreLedger::fits(ClientId id, const Lease& lease) const {
@@ -106,7 +122,7 @@ std::optional<uint64_t> CoreLedger::owes_since(ClientId id) const {
 }
 
 std::optional<ClientId> CoreLedger::other_user(ClientId id, int core) const {
-  for (const auto& [user, use] : users_[static_cast<std::size_t>(core)]) {
+  for (const auto& [user, use] : users_[static_cast<std::size_t>(core)].uses) {
     if (user != id) return user;
   }
   return std::nullopt;
@@ -114,10 +130,17 @@ std::optional<ClientId> CoreLedger::other_user(ClientId id, int core) const {
 
 void CoreLedger::count(ClientId id) {
   Account& account = accounts_.at(id);
-  for (int core : account.counted) users_[static_cast<std::size_t>(core)].erase(id);
+  for (int core : account.counted) {
+    Users& users = users_[static_cast<std::size_t>(core)];
+    const auto own = users.uses.find(id);
+    users.sum -= grains(own->second.fraction);
+    users.uses.erase(own);
+  }
   account.counted.clear();
   for (const auto& [core, use] : uses(account)) {
-    users_[static_cast<std::size_t>(core)][id] = use;
+    Users& users = users_[static_cast<std::size_t>(core)];
+    users.uses[id] = use;
+    users.sum += grains(use.fraction);
     account.counted.push_back(core);
   }
 }

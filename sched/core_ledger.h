@@ -61,11 +61,15 @@ class CoreLedger {
     double fraction = 0;
     ClientId partner = 0;  // in all leases that count; 0: one of them says nothing of sharing
   };
+  struct Users {
+    std::map<ClientId, Use> uses;
+    int64_t sum = 0;  // of their fractions, in kGrains: whole numbers come and go without a trace
+  };
   void count(ClientId id);
   static std::map<int, Use> uses(const Account& account);
 
   std::map<ClientId, Account> accounts_;
-  std::vector<std::map<ClientId, Use>> users_;  // by core
+  std::vector<Users> users_;  // by core
   uint64_t last_sequence_ = 0;
 };
 
