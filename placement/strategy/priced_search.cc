@@ -28,6 +28,8 @@ constexpr int kForbiddenWindows = 100;
 constexpr std::size_t kMostMended = 2048;
 constexpr double kSlackOfSmall = 0.02;
 constexpr int kPatience = 60;
+constexpr std::size_t kFewestCompetitors = 2;
+constexpr std::size_t kMoreCompetitors = 4;
 constexpr std::size_t kFewestPromising = 2;
 constexpr std::size_t kMorePromising = 7;
 
@@ -62,6 +64,7 @@ PricedSearch::PricedSearch(const StrategyProblem& problem, const Core& core, Val
       values_(std::move(start)),
       best_values_(values_),
       prices_(core),
+      shares_(core),
       signs_(core.room.size(), 0),
       whole_(core, {.table_entries = table_of(core)}),
       windows_(core, {.table_entries = kTableOfWindow}),
@@ -89,10 +92,6 @@ void PricedSearch::price_node(std::uint32_t node, const MemoryPrices& prices) {
   }
 }
 
-void PricedSearch::price(const MemoryPrices& prices) {
-  for (std::uint32_t node : all_) price_node(node, prices);
-}
-
 void PricedSearch::apply(const std::vector<std::uint32_t>& window, const Values& values) {
   for (std::uint32_t node : window) {
     if (values_[node] == values[node]) continue;
@@ -111,12 +110,19 @@ void PricedSearch::keep_if_best(Budget& budget) {
 }
 
 // At the costs as they are.
-void PricedSearch::solve(const std::vector<std::uint32_t>& window, Budget& budget) {
+void PricedSearch::solve(const std::vector<std::uint32_t>& window,
+                         const Elimination::Allowed* allowed, Budget& budget) {
   Elimination& solver = window.size() == all_.size() ? whole_ : windows_;
   Values values = values_;
-  solver.improve(window, costs_, promising(window), random_, values);
+  solver.improve(window, costs_, allowed, random_, values);
   apply(window, values);
   keep_if_best(budget);
+}
+
+void PricedSearch::solve_priced(const std::vector<std::uint32_t>& window,
+                                const MemoryPrices& prices, Budget& budget) {
+  for (std::uint32_t node : window) price_node(node, prices);
+  solve(window, promising(window), budget);
 }
 
 const Elimination::Allowed* PricedSearch::promising(const std::vector<std::uint32_t>& window) {
@@ -133,8 +139,7 @@ const Elimination::Allowed* PricedSearch::promising(const std::vector<std::uint3
 }
 
 void PricedSearch::pass(Budget& budget) {
-  price(prices_);
-  solve(all_, budget);
+  solve_priced(all_, prices_, budget);
   move_prices();
 }
 
@@ -157,11 +162,12 @@ void PricedSearch::move_prices() {
   prices_.set(std::move(prices));
 }
 
-// Breadth first with a random order of neighbours, so that the window is connected.
-std::vector<std::uint32_t> PricedSearch::around(std::uint32_t node, std::size_t size) {
+// Breadth first with a random order of neighbours, so that what is around one node is connected.
+std::vector<std::uint32_t> PricedSearch::around(std::vector<std::uint32_t> nodes,
+                                                std::size_t size) {
   ++mark_;
-  std::vector<std::uint32_t> window{node};
-  seen_[node] = mark_;
+  std::vector<std::uint32_t> window = std::move(nodes);
+  for (std::uint32_t node : window) seen_[node] = mark_;
   for (std::size_t at = 0; at < window.size() && window.size() < size; ++at) {
     const auto& neighbours = core_.neighbours[window[at]];
     const std::size_t shift = neighbours.empty() ? 0 : random_() % neighbours.size();
@@ -178,9 +184,13 @@ std::vector<std::uint32_t> PricedSearch::around(std::uint32_t node, std::size_t 
 std::vector<std::uint32_t> PricedSearch::pick_window() {
   const std::size_t count = all_.size();
   if (random_() % kWholeOneIn == 0 || count < 64) return all_;
+  const std::size_t size = window_size();
+  return around({static_cast<std::uint32_t>(random_() % count)}, size);
+}
+
+std::size_t PricedSearch::window_size() {
   const double exponent = kSmallestWindow + (kLargestWindow - kSmallestWindow) * unit(random_);
-  const auto size = static_cast<std::size_t>(std::exp2(exponent));
-  return around(static_cast<std::uint32_t>(random_() % count), std::min(size, count));
+  return std::min(static_cast<std::size_t>(std::exp2(exponent)), all_.size());
 }
 
 // Windows at exactly the right prices would find the same thing each time.
@@ -209,8 +219,7 @@ void PricedSearch::repair(const std::vector<std::uint32_t>& window, Budget& budg
   for (int i = 0; i < attempts && !state_.feasible() && !budget.spent_now(); ++i) {
     if (!raise_where_exceeded(raised)) break;
     prices.set(raised);
-    for (std::uint32_t node : window) price_node(node, prices);
-    solve(window, budget);
+    solve_priced(window, prices, budget);
   }
 }
 
@@ -234,9 +243,8 @@ void PricedSearch::mend_forbidden(Budget& budget) {
     if (nodes.empty()) return;
     const std::int64_t before = state_.forbidden();
     const std::vector<std::uint32_t> window =
-        around(nodes[random_() % nodes.size()], std::min(size, all_.size()));
-    for (std::uint32_t node : window) price_node(node, prices_);
-    solve(window, budget);
+        around({nodes[random_() % nodes.size()]}, std::min(size, all_.size()));
+    solve_priced(window, prices_, budget);
     if (state_.forbidden() >= before) size = std::min(kMostMended, size * 2);
   }
 }
@@ -253,13 +261,42 @@ void PricedSearch::polish(Budget& budget) {
   }
   apply(all_, from_);
   const Cost best_before = best_cost_;
+  if (!polish_within_shares(budget)) polish_at_prices(budget);
+  choose_where_to_go_on(best_before);
+}
+
+void PricedSearch::polish_at_prices(Budget& budget) {
   const std::vector<std::uint32_t> window = pick_window();
   MemoryPrices prices(core_);
   if (prices_.limited()) prices.set(shaken_prices());
-  for (std::uint32_t node : window) price_node(node, prices);
-  solve(window, budget);
+  solve_priced(window, prices, budget);
   if (!state_.within_limit()) repair(window, budget, kRepairs);
-  choose_where_to_go_on(best_before);
+}
+
+// Without prices: what is within the shares keeps the limit.
+bool PricedSearch::polish_within_shares(Budget& budget) {
+  if (all_.size() > kSmallCore || random_() % 2 == 0) return false;
+  const std::size_t most = kFewestCompetitors + random_() % kMoreCompetitors;
+  std::vector<std::uint32_t> nodes = shares_.competitors(prices_.values(), most, random_);
+  if (nodes.empty()) return false;
+  const std::vector<std::uint32_t> window = around(std::move(nodes), window_size());
+  const std::vector<Usage> shares = shares_.divide(window, values_, random_);
+  allowed_.resize(all_.size());
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    const CoreNode& node = core_.nodes[window[i]];
+    std::vector<std::uint16_t>& allowed = allowed_[window[i]];
+    allowed.clear();
+    costs_[window[i]] = node.costs;
+    for (std::size_t s = 0; s < node.costs.size(); ++s) {
+      if (node.usages[s] <= shares[i]) {
+        allowed.push_back(static_cast<std::uint16_t>(s));
+      } else {
+        costs_[window[i]][s] += kWall;
+      }
+    }
+  }
+  solve(window, &allowed_, budget);
+  return true;
 }
 
 // A little worse is a way out of where windows find nothing; for long without a gain, back.

@@ -15,6 +15,7 @@
 #include "placement/strategy/elimination.h"
 #include "placement/strategy/evaluator.h"
 #include "placement/strategy/memory_prices.h"
+#include "placement/strategy/memory_shares.h"
 
 namespace optile::placement {
 
@@ -33,7 +34,8 @@ class PricedSearch {
   // Improves the whole core once at the present prices, then moves the prices.
   void pass(Budget& budget);
   // Improves a window of the best choice; a window that breaks the limit is solved again at higher
-  // prices. Only after a feasible choice is known.
+  // prices. In a small core every other window divides memory anew where nodes compete for it
+  // instead. Only after a feasible choice is known.
   void polish(Budget& budget);
 
   // Tries to make the present choice feasible: windows around what is forbidden, then rising prices
@@ -48,16 +50,21 @@ class PricedSearch {
   const StrategyState& state() const { return state_; }
 
  private:
-  void solve(const std::vector<std::uint32_t>& window, Budget& budget);
+  void solve(const std::vector<std::uint32_t>& window, const Elimination::Allowed* allowed,
+             Budget& budget);
+  void solve_priced(const std::vector<std::uint32_t>& window, const MemoryPrices& prices,
+                    Budget& budget);
   const Elimination::Allowed* promising(const std::vector<std::uint32_t>& window);
-  void price(const MemoryPrices& prices);
   void price_node(std::uint32_t node, const MemoryPrices& prices);
   // Takes over changed values; the nodes whose value changed.
   void apply(const std::vector<std::uint32_t>& window, const Values& values);
   void keep_if_best(Budget& budget);
   void move_prices();
   std::vector<std::uint32_t> pick_window();
-  std::vector<std::uint32_t> around(std::uint32_t node, std::size_t size);
+  std::size_t window_size();
+  std::vector<std::uint32_t> around(std::vector<std::uint32_t> nodes, std::size_t size);
+  void polish_at_prices(Budget& budget);
+  bool polish_within_shares(Budget& budget);
   std::vector<double> shaken_prices();
   bool raise_where_exceeded(std::vector<double>& prices) const;
   void choose_where_to_go_on(Cost best_before);
@@ -75,6 +82,7 @@ class PricedSearch {
   Cost from_cost_ = 0;
   int since_gain_ = 0;
   MemoryPrices prices_;
+  MemoryShares shares_;
   std::vector<double> steps_;  // of each price, grown and shrunk by the sign of the excess
   std::vector<signed char> signs_;
   double typical_price_ = 0;
