@@ -20,11 +20,22 @@ void each_net(const Units& units, UnitId unit, Visit visit) {
   for (const int net : units.read(unit)) visit(net);
 }
 
-// Next always a unit that closes as many nets and opens as few as possible.
+template <typename Visit>
+void each_unit(const Units& units, int net, Visit visit) {
+  visit(units.nets()[index(net)].producer);
+  for (const UnitId reader : units.readers(net)) visit(reader);
+}
+
+// Next always a unit that closes as many nets and opens as few as possible. Each net's units are
+// gone through when its first one is placed and when its last one is left: nets may have hundreds
+// of thousands of readers.
 std::vector<UnitId> frugal_order(const Units& units) {
   std::vector<int> left(units.nets().size());
+  // Nets that a unit would open, less those that it would close.
+  std::vector<int> opens(index(units.size()), 0);
   for (std::size_t net = 0; net < left.size(); ++net) {
     left[net] = 1 + static_cast<int>(units.readers(static_cast<int>(net)).size());
+    each_unit(units, static_cast<int>(net), [&](UnitId unit) { ++opens[index(unit)]; });
   }
   const std::vector<int> whole = left;
   std::vector<UnitId> starts(index(units.size()));
@@ -42,14 +53,16 @@ std::vector<UnitId> frugal_order(const Units& units) {
     placed[index(unit)] = true;
     order.push_back(unit);
     each_net(units, unit, [&](int net) {
-      --left[index(net)];
-      const auto meet = [&](UnitId other) {
-        if (met[index(other)] || placed[index(other)]) return;
-        met[index(other)] = true;
-        candidates.push_back(other);
-      };
-      meet(units.nets()[index(net)].producer);
-      for (const UnitId reader : units.readers(net)) meet(reader);
+      if (left[index(net)] == whole[index(net)]) {
+        each_unit(units, net, [&](UnitId other) {
+          --opens[index(other)];
+          if (met[index(other)] || placed[index(other)]) return;
+          met[index(other)] = true;
+          candidates.push_back(other);
+        });
+      }
+      if (--left[index(net)] != 1) return;
+      each_unit(units, net, [&](UnitId other) { --opens[index(other)]; });
     });
   };
   for (const UnitId start : starts) {
@@ -59,13 +72,8 @@ std::vector<UnitId> frugal_order(const Units& units) {
       int least = std::numeric_limits<int>::max();
       const std::size_t looked = std::min<std::size_t>(candidates.size(), kMostCandidates);
       for (std::size_t i = 0; i < looked; ++i) {
-        int opens = 0;
-        each_net(units, candidates[i], [&](int net) {
-          opens +=
-              (left[index(net)] == whole[index(net)] ? 1 : 0) - (left[index(net)] == 1 ? 1 : 0);
-        });
-        if (opens >= least) continue;
-        least = opens;
+        if (opens[index(candidates[i])] >= least) continue;
+        least = opens[index(candidates[i])];
         best = i;
       }
       const UnitId next = candidates[best];
@@ -118,6 +126,9 @@ class FittingPlanner {
       free_.pop_back();
       open_.push_back(net);
     }
+    // Some had to be left out: each state would look at them.
+    std::erase_if(fresh, [&](int net) { return slot_[index(net)] < 0; });
+    std::erase_if(known, [&](int net) { return slot_[index(net)] < 0; });
     std::vector<Arrival> arrivals = arrive(fresh, known);
     each_net(units_, unit, [&](int net) {
       if (--left_[index(net)] > 0 || slot_[index(net)] < 0) return;
@@ -137,10 +148,9 @@ class FittingPlanner {
         Arrival arrival{keys_[state], {static_cast<std::int32_t>(state), 0, in, 0}};
         const std::uint64_t mine = in ? 1 : 0;
         for (const int net : fresh) {
-          if (slot_[index(net)] >= 0) arrival.key |= mine << (2 * slot_[index(net)]);
+          arrival.key |= mine << (2 * slot_[index(net)]);
         }
         for (const int net : known) {
-          if (slot_[index(net)] < 0) continue;
           const int shift = 2 * slot_[index(net)];
           const std::uint64_t was = (arrival.key >> shift) & 3;
           if (was == mine || was == kDivided) continue;

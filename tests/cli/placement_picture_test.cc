@@ -129,6 +129,8 @@ TEST(SvgText, IsWellFormedWhateverItIsGiven) {
   EXPECT_EQ(svg_text("a<b> & \"c\"", 20), "a&lt;b&gt; &amp; &quot;c&quot;");
   EXPECT_EQ(svg_text(std::string("a\x01\n\x7f", 4), 20), "a   ");
   EXPECT_EQ(svg_text("\xff\xfe", 20), "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(svg_text("a\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbc", 20),
+            "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbc");
   EXPECT_EQ(svg_text("größer", 3), "grö…");
   EXPECT_EQ(svg_text(std::string(5000, '&'), 2), "&amp;&amp;…");
 }

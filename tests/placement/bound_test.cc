@@ -15,6 +15,7 @@
 #include "placement/load/load_bound.h"
 #include "placement/place.h"
 #include "tests/placement/made_graphs.h"
+#include "tests/sanitized.h"
 
 namespace optile::placement {
 namespace {
@@ -122,6 +123,26 @@ TEST(FittingSets, StayAboveWithFewStatesAndCells) {
       EXPECT_GE(sets.best(load), dearest(units, priced, load) - 1e-12) << seed << " " << load;
     }
   }
+}
+
+// One tensor that everybody reads, and one node that reads everybody's: both used to be looked at
+// anew for each of them, which takes minutes here.
+TEST(FittingSets, ArePlannedInTimeWhereANetHasManyReadersOrAUnitManyNets) {
+  constexpr int kReaders = test::kSanitized ? 20'000 : 200'000;
+  std::vector<Node> nodes(kReaders + 2);
+  std::vector<Edge> edges;
+  for (Node& node : nodes) {
+    node.accelerator_ms = 1;
+    node.output_ms = 1;
+  }
+  for (NodeId id = 1; id <= kReaders; ++id) {
+    edges.push_back({0, id, false});
+    edges.push_back({id, kReaders + 1, false});
+  }
+  const Graph graph = make_graph(std::move(nodes), edges);
+  const Cluster cluster = Cluster::uniform(2, 0, 1e9);
+  const FittingPlan plan(Units::of(graph, cluster), 4);
+  EXPECT_GT(plan.left_out(), 0);
 }
 
 double least_load(const Graph& graph, const Cluster& cluster) {

@@ -29,9 +29,13 @@ std::string svg_text(std::string_view text, std::size_t most) {
   const bool cut = text.size() > most * kMostBytes;
   // A JSON text is UTF-8, so that writing one replaces what is not.
   const nlohmann::json json = std::string(text.substr(0, most * kMostBytes));
-  const std::string good =
+  std::string good =
       nlohmann::json::parse(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
           .get<std::string>();
+  // U+FFFE and U+FFFF are no characters of XML.
+  for (std::size_t at = 0; (at = good.find("\xef\xbf", at)) != std::string::npos; ++at) {
+    if (good[at + 2] == '\xbe' || good[at + 2] == '\xbf') good[at + 2] = '\xbd';
+  }
   std::string out;
   std::size_t letters = 0;
   bool more = cut;
