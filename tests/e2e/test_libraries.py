@@ -71,7 +71,7 @@ class BlasOps(LibraryTest):
         script = ("import numpy\n"
                   "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
                   "total = 0.0\n"
-                  "for _ in range(1500):\n"
+                  "for _ in range(3000):\n"
                   "    total += float((numbers @ numbers).sum())\n"
                   "print(total)\n")
         for provider in ("openblas-openmp", "openblas-pthread"):

@@ -4,7 +4,7 @@ import unittest
 import harness
 from harness import PROGRAMS, EndToEndTest
 
-STEPS = 4000
+STEPS = 8000  # a second or more, also on many quick cores
 SLEEPING = {"OMP_WAIT_POLICY": "passive"}  # teams that spin beside other tests take minutes
 ENDLESS = 1000000000
 
@@ -89,9 +89,10 @@ class RegionsLeftAlone(RegionTest):
         self.assert_left("--regions=tune:libother.so", words="not among those of --regions=tune:")
 
     def test_programs_that_size_by_the_count(self):
-        command = [PROGRAMS / "buffers_by_maximum"]
-        finished = self.space.launched(command, "--regions=tune")
-        self.assert_same_run(self.space.untouched(command), finished)
+        command = [PROGRAMS / "buffers_by_maximum", 100000]
+        finished = self.space.launched(command, "--regions=tune", env=SLEEPING)
+        self.assert_same_run(self.space.untouched(command, SLEEPING), finished)
+        self.assert_reason("may size by the number of threads")
 
 
 @unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")

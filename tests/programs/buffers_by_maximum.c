@@ -1,7 +1,7 @@
 /* What ordinary OpenMP programs do: ask once how many threads there can be, give each its buffer,
  * let each region's threads fill their own, and read all of them afterwards. A smaller team leaves
  * rubbish in some; a larger one than the first answer writes behind the last. Guard words stand
- * around the buffers. */
+ * around the buffers. The first argument is how many rounds. */
 #include <omp.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static void fill(uint64_t* buffers, uint64_t value) {
   }
 }
 
-int main(void) {
+int main(int words, char** word) {
+  const long rounds = words > 1 ? strtol(word[1], NULL, 10) : kRounds;
   const size_t threads = (size_t)omp_get_max_threads();
   const size_t buffer_words = threads * kWords;
   uint64_t* memory = malloc((2 * kGuardWords + buffer_words) * sizeof *memory);
@@ -38,7 +39,7 @@ int main(void) {
   uint64_t* buffers = memory + kGuardWords;
   long unset = 0;
   long broken = 0;
-  for (uint64_t round = 1; round <= kRounds; round++) {
+  for (uint64_t round = 1; round <= (uint64_t)rounds; round++) {
     for (size_t i = 0; i < buffer_words; i++) buffers[i] = kRubbish;
     fill(buffers, round * 1000u);
     for (size_t i = 0; i < buffer_words; i++) {
@@ -47,6 +48,6 @@ int main(void) {
     broken += broken_guards(memory, buffer_words);
   }
   free(memory);
-  printf("buffers: %d rounds, %ld words not set, %ld guards broken\n", kRounds, unset, broken);
+  printf("buffers: %ld rounds, %ld words not set, %ld guards broken\n", rounds, unset, broken);
   return unset == 0 && broken == 0 ? 0 : 1;
 }
