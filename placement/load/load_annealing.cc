@@ -12,6 +12,12 @@ constexpr double kExcessPrice = 4;  // of memory beyond a cap, in costs of the s
 constexpr int kMovesPerLook = 256;  // at the temperature
 constexpr int kMovesPerRecount = 1 << 20;
 constexpr int kLargestGroup = 24;
+constexpr int kLargestRelayed = 3;
+constexpr int kTriesForUnit = 16;
+// Of 16 moves; the rest are groups.
+constexpr int kSingles = 10;
+constexpr int kSwaps = 1;
+constexpr int kRelays = 3;
 // Of all moves that a kept placement allows: those that gain nothing are taken back.
 constexpr double kMovesPrice = 1e-3;
 constexpr double kImproves = 1e-12;
@@ -167,6 +173,42 @@ void LoadAnnealing::gather(UnitId unit, int most) {
   }
 }
 
+// A small group goes where it has a neighbour, and another one leaves from there.
+void LoadAnnealing::relay(Budget& budget) {
+  const UnitId first = random_.below(problem_->units.size());
+  const DeviceId to = pick_target(first);
+  const DeviceId home = state_.device(first);
+  if (to == home) return;
+  UnitId second = first;
+  for (int tries = 0; tries < kTriesForUnit && state_.device(second) != to; ++tries) {
+    second = random_.below(problem_->units.size());
+  }
+  if (state_.device(second) != to) return;
+  const DeviceId onward = pick_target(second);
+  if (onward == to) return;
+  relayed_.clear();
+  const auto add = [&](UnitId unit, DeviceId there) {
+    gather(unit, 1 + random_.below(kLargestRelayed));
+    for (const UnitId one : group_) {
+      if (allowed(one, there)) relayed_.emplace_back(one, there);
+    }
+  };
+  add(first, to);
+  add(second, onward);
+  std::int64_t more = 0;
+  for (const auto& [unit, there] : relayed_)
+    more += kept_->change(unit, state_.device(unit), there);
+  if (relayed_.empty() || !keeps(more)) return;
+  group_.clear();
+  homes_.clear();
+  for (const auto& [unit, there] : relayed_) {
+    group_.push_back(unit);
+    homes_.push_back(state_.device(unit));
+    apply(unit, there);
+  }
+  settle(energy_, budget);
+}
+
 void LoadAnnealing::group(Budget& budget) {
   const UnitId unit = random_.below(problem_->units.size());
   const int size = 2 + random_.below(random_.below(kLargestGroup) + 1);
@@ -206,10 +248,12 @@ void LoadAnnealing::run(const LoadCooling& cooling, Budget& budget) {
       energy_ = energy();
     }
     const int kind = random_.below(16);
-    if (kind < 12) {
+    if (kind < kSingles) {
       single(budget);
-    } else if (kind < 14) {
+    } else if (kind < kSingles + kSwaps) {
       swap(budget);
+    } else if (kind < kSingles + kSwaps + kRelays) {
+      relay(budget);
     } else {
       group(budget);
     }

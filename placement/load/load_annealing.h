@@ -1,7 +1,8 @@
-// Annealing of E1 with single moves, swaps and moves of connected groups. One object is one chain,
-// of one thread; the same seed, start and number of evaluations give the same end.
+// Annealing of E1 with single moves, swaps, relays and moves of connected groups. One object is one
+// chain, of one thread; the same seed, start and number of evaluations give the same end.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "placement/budget.h"
@@ -50,6 +51,7 @@ class LoadAnnealing {
   bool accept(double difference);
   void single(Budget& budget);
   void swap(Budget& budget);
+  void relay(Budget& budget);
   void group(Budget& budget);
   void gather(UnitId unit, int most);
   void settle(double before, Budget& budget);
@@ -70,6 +72,7 @@ class LoadAnnealing {
   double best_cost_ = 0;
   std::vector<DeviceId> best_;
   std::vector<UnitId> since_best_;  // what has moved, as long as that is less than all
+  std::vector<std::pair<UnitId, DeviceId>> relayed_;
   std::vector<UnitId> group_;
   std::vector<DeviceId> homes_;  // of the group, before it moved
   std::vector<int> in_group_;

@@ -121,11 +121,12 @@ namespace {
 
 using Coolings = LoadCooling[kRounds][kChains];
 
-// Hot from several starts, then twice closer to the best.
+// From several starts, hot and cold, then from the best four, then from the best two. All end cold:
+// what is left to gain then are transfers of a thousandth of the cost.
 constexpr Coolings kFromStarts = {
-    {{0.5, 0.0005, 3}, {0.1, 0.0003, 4}, {0.02, 0.0002, 4}, {0.2, 0.0003, 5}},
-    {{0.05, 0.0002, 4}, {0.02, 0.0001, 5}, {0.1, 0.0002, 4}, {0.01, 0.0001, 6}},
-    {{0.01, 0.00005, 5}, {0.005, 0.00002, 6}, {0.03, 0.0001, 5}, {0.002, 0.00001, 7}}};
+    {{0.5, 0.00003, 3}, {0.03, 0.00003, 4}, {0.001, 0.00003, 5}, {0.003, 0.00003, 5}},
+    {{0.001, 0.00003, 5}, {0.0005, 0.00001, 6}, {0.001, 0.00002, 5}, {0.002, 0.00001, 5}},
+    {{0.0005, 0.00001, 5}, {0.001, 0.00001, 6}, {0.001, 0.00001, 5}, {0.002, 0.00001, 7}}};
 // Close to what was there: a graph that is so large that heat would not come to rest in time, or a
 // placement that is to be kept.
 constexpr Coolings kClose = {
@@ -138,11 +139,11 @@ std::vector<DeviceId> anneal(const Searched& searched, std::vector<Candidate> po
   BestSoFar best(request, budget);
   if (pool.front().excess <= 0) best.report(pool.front().cost, budget.evaluations());
   const auto pick = [&](std::size_t i) { return pool[std::min(i, pool.size() - 1)].assignment; };
-  const double parts[kRounds] = {0.4, 0.5, 0.95};
+  const double parts[kRounds] = {0.4, 0.9, 0.95};
   for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
     std::vector<Chain> chains;
     for (int i = 0; i < kChains; ++i) {
-      const auto from = static_cast<std::size_t>(round == 0 ? i : i / 2);
+      const auto from = static_cast<std::size_t>(round < 2 ? i : i / 2);
       chains.push_back({pick(from), coolings[round][i],
                         request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i)});
     }
