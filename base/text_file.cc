@@ -1,5 +1,7 @@
 #include "base/text_file.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 
@@ -22,9 +24,14 @@ std::optional<int> take_number(const char*& at, const char* end) {
 std::optional<std::string> read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  std::string text(kMaxTextBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  // Most are some bytes long, and many are read a second: no room for the longest is made ready.
+  std::string text;
+  std::array<char, 4096> piece{};
+  while (file && text.size() < kMaxTextBytes) {
+    const std::size_t most = std::min(piece.size(), kMaxTextBytes - text.size());
+    file.read(piece.data(), static_cast<std::streamsize>(most));
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  }
   return text;
 }
 

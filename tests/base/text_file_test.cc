@@ -1,6 +1,11 @@
 #include "base/text_file.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace optile::base {
 namespace {
@@ -27,6 +32,24 @@ TEST(CpuList, TheSameRangeAgainAndAgainEnds) {
 TEST(TextFile, MissingIsNothing) {
   EXPECT_FALSE(read_text_file("/nonexistent/file").has_value());
   EXPECT_TRUE(read_text_file("/proc/self/status").has_value());
+}
+
+TEST(TextFile, IsReadWholeUpToOneMebibyte) {
+  std::string name = (std::filesystem::temp_directory_path() / "optile-text-XXXXXX").string();
+  const int file = mkstemp(name.data());
+  ASSERT_GE(file, 0);
+  close(file);
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4095},
+                                 std::size_t{4096}, std::size_t{10000}, kMost, kMost + 1}) {
+    std::string text(size, 'x');
+    for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + i % 23);
+    std::ofstream(name, std::ios::binary | std::ios::trunc) << text;
+    const std::optional<std::string> read = read_text_file(name);
+    ASSERT_TRUE(read.has_value()) << size;
+    EXPECT_EQ(*read, text.substr(0, kMost)) << size;
+  }
+  std::filesystem::remove(name);
 }
 
 }  // namespace
