@@ -14,6 +14,7 @@
 #include <set>
 
 #include "tests/daemon/temporary_directory.h"
+#include "tests/sanitized.h"
 
 namespace optile::daemon {
 namespace {
@@ -256,7 +257,10 @@ TEST(ProcessEntry, TellsAStoppedAndAnEndedProcess) {
   }
   const base::Result<ProcessEntry> entry = ProcessEntry::open(child);
   ASSERT_TRUE(entry.ok());
-  EXPECT_EQ(entry.value().threads(8), std::vector<int>{child});
+  std::vector<int> threads = entry.value().threads(8);
+  // ThreadSanitizer has a thread of its own in a forked child, sooner or later.
+  if (test::kSanitized && threads.size() == 2) threads.pop_back();
+  EXPECT_EQ(threads, std::vector<int>{child});
   EXPECT_FALSE(entry.value().stat()->ends());
   kill(child, SIGSTOP);
   siginfo_t info{};
