@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -112,23 +113,26 @@ TEST_F(ConfinementTest, ManyAreWrittenDownTogether) {
 TEST_F(ConfinementTest, WhatIsSetIsWrittenDownBefore) {
   ThreadMasks::Kernel kernel = ThreadMasks::system_kernel();
   const auto set = kernel.set;
-  int sets = 0;
+  int wish = 0;
+  std::set<int> set_for;
   kernel.set = [&](int tid, const UnitSet& units) {
-    ++sets;
+    set_for.insert(wish);
     Confinement next(file(), *log_);
     EXPECT_EQ(next.original_of(child_), all_);
     std::ifstream stream(file());
     const nlohmann::json one = nlohmann::json::parse(stream).at(0);
     EXPECT_EQ(one.at("units"), os_indices(units));
-    if (sets > 1) {
-      EXPECT_EQ(one.at("before").at(0), mask_of(child_));
+    if (wish > 1) {
+      EXPECT_EQ(one.at("before").at(0), std::vector<int>{all_.front()});
     }
     return set(tid, units);
   };
   Confinement confinement(file(), *log_, {}, kernel);
+  wish = 1;
   confinement.confine(1, child_, {all_.front()});
+  wish = 2;
   confinement.confine(1, child_, {all_.back()});
-  EXPECT_EQ(sets, 2);
+  EXPECT_EQ(set_for, (std::set<int>{1, 2}));
 }
 
 // It had written down another mask and was killed before it set that.
