@@ -250,7 +250,7 @@ void Client::leave_hung_regions(tuner::PlanDraft& draft) const {
     if (!hangs_.contains(entry.place.key)) entries.push_back(std::move(entry));
   }
   draft.entries = std::move(entries);
-  draft.may_rest = draft.may_rest && draft.own_width_cap == 0;  // nobody looks at them meanwhile
+  draft.may_rest = false;  // nobody looks at entries meanwhile, and a lease's cap is in force
 }
 
 void Client::publish() {

@@ -24,10 +24,7 @@ base::Status write_hang(Database& database, const HangRecord& record) {
       {record.machine, record.program, word(record.key), record.name, int64_t{record.width},
        record.when});
   if (!status.ok()) return status;
-  return database.run(
-      "DELETE FROM hangs WHERE (machine, program, key) NOT IN "
-      "(SELECT machine, program, key FROM hangs ORDER BY made_at DESC LIMIT ?1)",
-      {kMaxHangs});
+  return keep_newest(database, "hangs", "machine, program, key", kMaxHangs);
 }
 
 base::Status forget_hangs(Database& database, const std::string& machine,

@@ -24,10 +24,7 @@ base::Status write_lending(Database& database, const LendingRecord& record) {
       {record.machine, record.program, int64_t{record.own_cores}, finite(record.gain),
        int64_t{record.borrows ? 1 : 0}, record.when});
   if (!status.ok()) return status;
-  return database.run(
-      "DELETE FROM lending WHERE (machine, program, own_cores) NOT IN "
-      "(SELECT machine, program, own_cores FROM lending ORDER BY made_at DESC LIMIT ?1)",
-      {kMaxLending});
+  return keep_newest(database, "lending", "machine, program, own_cores", kMaxLending);
 }
 
 std::vector<LendingRecord> Store::find_lending(const std::string& machine,

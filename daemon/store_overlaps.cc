@@ -38,10 +38,7 @@ base::Status write_overlap(Database& database, const OverlapRecord& record) {
        finite(verdict.gain), finite(verdict.low), finite(verdict.high), int64_t{verdict.rounds},
        verdict.why, record.when, record.believed_until});
   if (!status.ok()) return status;
-  return database.run(
-      "DELETE FROM overlaps WHERE (machine, guest, host, shape) NOT IN "
-      "(SELECT machine, guest, host, shape FROM overlaps ORDER BY made_at DESC LIMIT ?1)",
-      {kMaxOverlaps});
+  return keep_newest(database, "overlaps", "machine, guest, host, shape", kMaxOverlaps);
 }
 
 std::vector<OverlapRecord> Store::find_overlaps(const std::string& machine,

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "daemon/database.h"
 
 namespace optile::daemon {
@@ -31,6 +33,14 @@ inline double seconds(const Value& value) {
 // SQLite stores NaN as NULL, which the columns refuse.
 inline double finite(double number) {
   return std::isfinite(number) ? number : 0;
+}
+
+// A table holds what was made last. `keys`: of its primary key.
+inline base::Status keep_newest(Database& database, const std::string& table,
+                                const std::string& keys, int64_t most) {
+  return database.run("DELETE FROM " + table + " WHERE (" + keys + ") NOT IN (SELECT " + keys +
+                          " FROM " + table + " ORDER BY made_at DESC LIMIT ?1)",
+                      {most});
 }
 
 // Of records with the same key the first counts.

@@ -79,14 +79,15 @@ class ControllerTest : public testing::Test {
     uint64_t id = 0;
     std::unique_ptr<SimulatedProgram> program;
   };
-  Attached attach(const Hello& who, uint32_t width_source = OPTILE_WIDTH_LAUNCHER) {
+  Attached attach(const Hello& who, uint32_t width_source = OPTILE_WIDTH_LAUNCHER,
+                  std::vector<SimulatedProgram::Op> step = training_step()) {
     ClientMemory memory = ClientMemory::make().value();
     const ClientMemory::Descriptors fds = memory.take_descriptors();
     Attached attached;
     attached.program = std::make_unique<SimulatedProgram>(
         ClientRegions(fds.plan.get(), fds.client.get()),
         std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
-        training_step(), 4, &now_ns_);
+        std::move(step), 4, &now_ns_);
     attached.program->regions().client().header.own_width_source = width_source;
     attached.id = controller_->arrive(who, std::move(memory)).value();
     controller_->drain();

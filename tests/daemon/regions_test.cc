@@ -130,6 +130,31 @@ TEST_F(ClientHangs, ARegionThatHungKeepsItsWidthAlsoOnFewerCores) {
   EXPECT_TRUE(is_left(later));
 }
 
+// A client that rests looks nothing up, and whatever it opens has the lease's width.
+TEST_F(ClientHangs, AProgramWithSuchARegionDoesNotRest) {
+  for (const bool hung : {false, true}) {
+    StoreBatch batch;
+    if (hung) {
+      batch.hangs = {{controller_->machine().fingerprint, "train.py", kRegion, "region", 2, 1}};
+    }
+    ASSERT_TRUE(store_->write(batch).ok());
+    const std::vector<SimulatedProgram::Op> scaling(1, training_step().front());
+    Attached attached = attach(hello(hung ? "with" : "without"), OPTILE_WIDTH_LAUNCHER, scaling);
+    budget_.cores = 2;
+    budget_.units = {0, 1};
+    controller_->refresh_budgets();
+    ASSERT_TRUE(run_until_tuned(attached, 3000));
+    run(attached, 60);
+    const optile_plan_region& plan = attached.program->regions().plan();
+    const optile_plan_page& page = plan.pages[plan.generation & 1];
+    ASSERT_EQ(page.own_width_cap, 2U);
+    EXPECT_EQ((page.flags & OPTILE_PAGE_MAY_REST) != 0, !hung);
+    controller_->depart(attached.id);
+    budget_ = whole_budget(four_cores());
+    controller_->refresh_budgets();
+  }
+}
+
 TEST_F(ClientHangs, TimeInWhichTheProgramIsStoppedIsNoHang) {
   Program program = attach_region();
   program.open(now_ns_, 2);
