@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """The step simulator against life: ratios between step times, simulated and measured.
 
-A first run of the workload under optile measures what each of its ops takes at every width. From
-that a step graph is made and simulated under uniform settings and under strategies 1 and 2; the
-same are run for real, interleaved. What is compared is how many times as fast each is as all cores.
+What each op takes at every width comes from runs at uniform widths that optile observes
+(`observed_curves`). From that a step graph is made and simulated under uniform settings and under
+strategies 1 and 2; the same are run for real, interleaved and unobserved. What is compared is how
+many times as fast each is as all cores.
 
     against_life.py lstm --blas openblas-openmp --build build --json life.json
 
@@ -24,13 +25,14 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import ablation
 import interleaved
+import observed_curves
 import oracle
 import private_daemon
 import ratios
 import settings
 import workload_run
 from interleaved import Rounds
-from private_daemon import Preparation, PrivateDaemon
+from private_daemon import PrivateDaemon
 from workload_run import Launch, RunError, Workload, progress
 
 WAIT = "libomp 1 ms"  # the launch plan's: the curves were measured so
@@ -170,18 +172,11 @@ def simulated_seconds(optile: pathlib.Path, graph: pathlib.Path, cores: int) -> 
     return {way: simulate(optile, graph, cores, name) for way, name in strategies.items()}
 
 
-@dataclass
-class Strategy:
-    """A way whose plan a first run has made and stored."""
-
-    way: Launch
-    first: Preparation
-
-
 def prepared(
     stack: contextlib.ExitStack, folder: pathlib.Path, workload: Workload,
     options: argparse.Namespace, label: str,
-) -> Strategy:  # fmt: skip
+) -> Launch:  # fmt: skip
+    """A way whose plan a first run has made and stored."""
     choice = STRATEGIES[label][0]
     words = ("--mode", "tune", "--strategy", choice)
     daemon = stack.enter_context(PrivateDaemon(folder / "build", folder, choice))
@@ -190,20 +185,45 @@ def prepared(
     if not first.settled:
         raise RunError(f"the plan of {label} did not settle: give more --prepare-seconds")
     environment = settings.clean_environment(options.blas)
-    way = Launch(label, environment, daemon.prefix(words), daemon.report, options.blas)
-    return Strategy(way, first)
+    return Launch(label, environment, daemon.prefix(words), daemon.report, options.blas)
+
+
+def graph_from_life(
+    workload: Workload, options: argparse.Namespace, cores: int, folder: pathlib.Path
+) -> Json:
+    ways = {cores - index: way for index, way in enumerate(uniform_ways(options.blas, cores))}
+    lengths = {
+        way.label: interleaved.probe(way, workload, options.observe_seconds)
+        for way in ways.values()
+    }
+    reports = observed_curves.observe(ways, workload, lengths, folder, options.observe_rounds)
+    explained = observed_curves.explanations(reports)
+    sums = {width: observed_curves.summed(explained, width) for width in reports}
+    steps = {width: observed_curves.step_seconds(seen) for width, seen in reports.items()}
+    over = observed_curves.beyond(sums, steps)
+    for width in sorted(sums):
+        progress(f"  width {width}: ops {sums[width]:.4g} s, step {steps[width]:.4g} s")
+    progress(f"  a step is {over.stretch:.3f} times the sum of its ops and {over.rest:.4g} s")
+    graph = observed_curves.stretched(explained, over.stretch)
+    return step_graph(graph, over.stretch * sums[cores] + over.rest, cores)
 
 
 def run_all(
-    workload: Workload, options: argparse.Namespace, cores: int, strategies: Sequence[Strategy]
+    workload: Workload, options: argparse.Namespace, cores: int, tuned: Sequence[Launch]
 ) -> Rounds:
-    uniform = uniform_ways(options.blas, cores)
-    tuned = [one.way for one in strategies]
-    ways = [*uniform, *tuned]
+    ways = [*uniform_ways(options.blas, cores), *tuned]
     lengths = {way.label: interleaved.probe(way, workload, options.seconds) for way in ways}
     for way in tuned:
         lengths[way.label] = ablation.warm_until_replayed(way, workload, lengths[way.label])
     return interleaved.measure(ways, workload, lengths, options.rounds)
+
+
+def at_least_two(text: str) -> int:
+    """One run is no sample of how a machine varies."""
+    number = workload_run.positive(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError("at least 2")
+    return number
 
 
 def parse(arguments: List[str]) -> argparse.Namespace:
@@ -217,7 +237,15 @@ def parse(arguments: List[str]) -> argparse.Namespace:
         "--seconds", type=float, default=3.0, help="of timed steps in each run (default 3)"
     )
     parser.add_argument(
-        "--prepare-seconds", type=float, default=180.0, help="for the first run (default 180)"
+        "--prepare-seconds", type=float, default=180.0,
+        help="for the first run of each strategy (default 180)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--observe-rounds", type=at_least_two, default=3,
+        help="runs that are observed at each width (default 3)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--observe-seconds", type=float, default=5.0, help="of each of them (default 5)"
     )
     return parser.parse_args(arguments)
 
@@ -233,12 +261,10 @@ def main(arguments: List[str]) -> int:
         temporary = tempfile.TemporaryDirectory(prefix="optile-life-", dir=ablation.SOCKET_FOLDER)
         folder = pathlib.Path(stack.enter_context(temporary))
         build = private_daemon.copy_build(options.build, folder / "build")
-        strategies = [prepared(stack, folder, workload, options, one) for one in STRATEGIES]
-        first = strategies[0].first
-        step = (first.report.get("step_seconds") or {}).get("baseline") or 0.0
         graph = folder / "step.json"
-        workload_run.write_json(graph, step_graph(first.explanations, float(step), cores))
+        workload_run.write_json(graph, graph_from_life(workload, options, cores, folder))
         simulated = simulated_seconds(folder / "build" / "bin" / "optile", graph, cores)
+        strategies = [prepared(stack, folder, workload, options, one) for one in STRATEGIES]
         rounds = run_all(workload, options, cores, strategies)
     found = compared(simulated, rounds)
     result = {

@@ -9,6 +9,8 @@ SOURCE = pathlib.Path(os.environ["OPTILE_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "bench"))
 
 import against_life  # noqa: E402
+import observed_curves  # noqa: E402
+import oracle  # noqa: E402
 import ratios  # noqa: E402
 
 
@@ -58,6 +60,58 @@ class Verdict(unittest.TestCase):
         self.assertFalse(self.agrees(1.11, 0.99, 1.01))
         self.assertFalse(self.agrees(0.89, 0.95, 1.01))
         self.assertTrue(self.agrees(0.80, 0.75, 1.30))
+
+
+def report(step, **seconds):
+    ops = [
+        {"id": name, "name": name, "shape": "4x4", "per_step": 2, "own_seconds": one}
+        for name, one in seconds.items()
+    ]
+    return {"step_seconds": {"baseline": step}, "ops": ops}
+
+
+class ObservedCurves(unittest.TestCase):
+    def test_each_width_has_the_median_of_its_rounds(self):
+        found = observed_curves.explanations(
+            {
+                4: [report(0.1, a=0.003), report(0.1, a=0.001), report(0.1, a=0.002)],
+                1: [report(0.3, a=0.008, b=0.5), report(0.3, a=0.006), report(0.3, a=0.009)],
+            }
+        )
+        self.assertEqual([(one["id"], one["own_width"]) for one in found], [("a", 4)])
+        times = oracle.measured_times(found[0])
+        self.assertAlmostEqual(times[4], 0.002)
+        self.assertAlmostEqual(times[1], 0.008)
+        graph = against_life.step_graph(found, 0.1, 4)
+        self.assertEqual([one["op"] for one in graph["instances"]], ["a", "rest"])
+
+    def test_what_a_step_takes_beyond_its_ops_is_a_stretch_and_a_rest(self):
+        sums = {1: 0.100, 2: 0.060, 4: 0.040}
+        over = observed_curves.beyond(sums, {width: 1.2 * x + 0.01 for width, x in sums.items()})
+        self.assertAlmostEqual(over.stretch, 1.2)
+        self.assertAlmostEqual(over.rest, 0.01)
+        # Never less than the ops themselves, nor less than nothing outside them.
+        flat = observed_curves.beyond(sums, {1: 0.11, 2: 0.09, 4: 0.10})
+        self.assertEqual(flat.stretch, 1.0)
+        self.assertAlmostEqual(flat.rest, 0.3 / 3 - 0.2 / 3)
+        steep = observed_curves.beyond(sums, {1: 0.2, 2: 0.1, 4: 0.05})
+        self.assertEqual(steep.rest, 0.0)
+        self.assertAlmostEqual(steep.stretch, 0.028 / 0.0152)
+
+    def test_ops_are_summed_and_stretched_by_width(self):
+        found = observed_curves.explanations(
+            {2: [report(0.1, a=0.003, b=0.001)], 1: [report(0.1, a=0.005)]}
+        )
+        self.assertAlmostEqual(observed_curves.summed(found, 1), 2 * (0.005 + 0.001))
+        longer = observed_curves.stretched(found, 1.5)
+        self.assertAlmostEqual(observed_curves.summed(longer, 2), 2 * 0.004 * 1.5)
+
+    def test_a_step_that_was_never_recognised_is_an_error(self):
+        self.assertAlmostEqual(
+            observed_curves.step_seconds([report(0.1), report(None), report(0.3)]), 0.2
+        )
+        with self.assertRaises(observed_curves.RunError):
+            observed_curves.step_seconds([report(None)])
 
 
 if __name__ == "__main__":
