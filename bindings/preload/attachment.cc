@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bindings/preload/environment.h"
+#include "bindings/preload/first_wait.h"
 #include "bindings/preload/forked_child.h"
 #include "bindings/preload/hello.h"
 #include "bindings/preload/host_log.h"
@@ -29,10 +30,16 @@ __extension__ using Wide = unsigned __int128;  // products of two 64-bit times
 
 constexpr uint64_t kNsPerSecond = 1000000000;
 constexpr uint64_t kFirstRetryNs = kNsPerSecond / 10;
+constexpr uint64_t kCrowdedRetryNs = kNsPerSecond / 50;  // there is one, without room for us now
 constexpr uint64_t kLastRetryNs = 10 * kNsPerSecond;
+constexpr uint32_t kMostDoublings = 10;
+// A look whether the welcome has come costs one system call.
+constexpr uint64_t kFirstLookNs = kNsPerSecond / 1000;
+constexpr uint64_t kLastLookNs = 16 * kFirstLookNs;
 constexpr uint64_t kLivenessNs = kNsPerSecond;
 
 enum class Stage { kIdle, kWaitingForWelcome, kAttached, kGaveUp };
+enum class Reached { kNobody, kCrowd, kDaemon };
 
 // Everything below is touched only by the one thread that holds `busy`.
 struct Line {
@@ -41,7 +48,8 @@ struct Line {
   dev_t device = 0;  // of our socket: a program may close all descriptors and reuse the number
   ino_t inode = 0;
   bool waited_once = false;
-  uint64_t retry_ns = kFirstRetryNs;
+  uint32_t failures = 0;  // since it was attached
+  uint64_t look_ns = kFirstLookNs;
   uint64_t welcome_deadline_ns = 0;
   int used = 0;
   uint64_t start_ticks = 0;
@@ -78,14 +86,18 @@ void drop_line() {
   line.fd = -1;
 }
 
-void back_off(const char* why) {
+void back_off(const char* why, Reached reached = Reached::kNobody) {
   drop_line();
   line.stage = line.used < kMaxAttachments ? Stage::kIdle : Stage::kGaveUp;
-  if (line.retry_ns == kFirstRetryNs) log_line("not attached, running on by itself", why);
-  // Jitter from the clock's low bits keeps many clients of a restarted daemon apart.
-  const uint64_t jitter = ticks() % (line.retry_ns / 4 + 1);
-  due_in(line.retry_ns + jitter);
-  line.retry_ns = line.retry_ns * 2 < kLastRetryNs ? line.retry_ns * 2 : kLastRetryNs;
+  if (line.failures == 0) log_line("not attached, running on by itself", why);
+  const bool crowded = reached == Reached::kCrowd;
+  uint64_t pause = (crowded ? kCrowdedRetryNs : kFirstRetryNs) << line.failures;
+  if (pause > kLastRetryNs) pause = kLastRetryNs;
+  // Jitter from the clock's low bits keeps many clients of a restarted daemon apart, and those of a
+  // crowd altogether.
+  const uint64_t jitter = ticks() % ((crowded ? pause : pause / 4) + 1);
+  due_in(pause + jitter);
+  if (line.failures < kMostDoublings) ++line.failures;
 }
 
 uint64_t ticks_per_second() {
@@ -144,37 +156,44 @@ bool server_is_trusted(const char* attach_path, bool named) {
   return named && folder_belongs_to(attach_path, peer.uid);
 }
 
-bool connect_to(const char* attach_path) {
+// A full queue is told at once where nobody wants to wait for room in it.
+Reached connect_to(const char* attach_path) {
+  if (attach_path[0] == '\0') return Reached::kNobody;
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   snprintf(address.sun_path, sizeof address.sun_path, "%s", attach_path);
-  return attach_path[0] != '\0' &&
-         connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  if (connect(line.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+    return Reached::kDaemon;
+  }
+  return errno == EAGAIN || errno == EWOULDBLOCK ? Reached::kCrowd : Reached::kNobody;
 }
 
-bool connect_and_greet() {
+Reached connect_and_greet() {
   line.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (line.fd < 0) return false;
+  if (line.fd < 0) return Reached::kNobody;
   struct stat mine = {};
   if (fstat(line.fd, &mine) != 0) {
     close(line.fd);
     line.fd = -1;
-    return false;
+    return Reached::kNobody;
   }
   line.device = mine.st_dev;
   line.inode = mine.st_ino;
   // The machine's daemon where it lets us in, else the user's.
   const Environment& told = environment();
-  const bool by_system = connect_to(told.system_attach_path);
-  if (!by_system && !connect_to(told.attach_path)) return false;
+  Reached reached = connect_to(told.system_attach_path);
+  const bool by_system = reached != Reached::kNobody;
+  if (!by_system) reached = connect_to(told.attach_path);
+  if (reached != Reached::kDaemon) return reached;
   const char* path = by_system ? told.system_attach_path : told.attach_path;
   if (!server_is_trusted(path, by_system || told.socket_is_given)) {
     log_line("the daemon's socket belongs to another user", path);
-    return false;
+    return Reached::kNobody;
   }
   optile_hello hello;
   fill_hello(&hello);
-  return send(line.fd, &hello, sizeof hello, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof hello);
+  const ssize_t sent = send(line.fd, &hello, sizeof hello, MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(sizeof hello) ? Reached::kDaemon : Reached::kNobody;
 }
 
 // The two descriptors of a welcome; -1 where there is none. Anything else that came is closed.
@@ -291,7 +310,8 @@ void finish_attaching() {
     if (base::monotonic_ns() > line.welcome_deadline_ns) {
       back_off("the daemon does not answer");
     } else {
-      due_in(kFirstRetryNs / 10);
+      due_in(line.look_ns);
+      line.look_ns = line.look_ns * 2 < kLastLookNs ? line.look_ns * 2 : kLastLookNs;
     }
     return;
   }
@@ -301,14 +321,24 @@ void finish_attaching() {
     if (fd >= 0) close(fd);
   }
   if (!adopted) {
-    back_off(got.bytes <= 0 ? "the daemon hung up"
-             : valid        ? "what the daemon sent cannot be mapped"
-                            : "the daemon speaks another version");
+    // Whoever is too many is not told so: that would need the daemon's time as well.
+    if (got.bytes <= 0) return back_off("the daemon hung up", Reached::kCrowd);
+    back_off(valid ? "what the daemon sent cannot be mapped" : "the daemon speaks another version");
     return;
   }
   line.stage = Stage::kAttached;
-  line.retry_ns = kFirstRetryNs;
+  line.failures = 0;
   due_in(kLivenessNs);
+}
+
+void wait_for_welcome(FirstWait wait) {
+  pollfd welcome = {line.fd, POLLIN, 0};
+  for (;;) {
+    const int slice = wait.next_ms(base::monotonic_ns());
+    if (slice == 0) return;
+    const int ready = poll(&welcome, 1, slice);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return;
+  }
 }
 
 void start_attaching() {
@@ -317,18 +347,19 @@ void start_attaching() {
   }
   measure_clock();
   if (notice_other_manager()) add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
-  if (!connect_and_greet()) {
-    line.waited_once = true;
-    back_off("no daemon on the socket");
+  const bool waits = !line.waited_once;
+  line.waited_once = true;
+  const FirstWait wait(base::monotonic_ns());
+  const Reached reached = connect_and_greet();
+  if (reached != Reached::kDaemon) {
+    const bool crowded = reached == Reached::kCrowd;
+    back_off(crowded ? "the daemon's queue is full" : "no daemon on the socket", reached);
     return;
   }
   line.stage = Stage::kWaitingForWelcome;
   line.welcome_deadline_ns = base::monotonic_ns() + 5 * kNsPerSecond;
-  if (!line.waited_once) {
-    line.waited_once = true;
-    pollfd wait = {line.fd, POLLIN, 0};
-    poll(&wait, 1, kFirstWaitMs);
-  }
+  line.look_ns = kFirstLookNs;
+  if (waits) wait_for_welcome(wait);
   finish_attaching();
 }
 

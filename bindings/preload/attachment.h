@@ -1,5 +1,6 @@
 // The client's side of the line to the daemon: connecting, the two shared regions, noticing that
-// the daemon is gone, re-attaching. Called at op boundaries only; there is no thread of ours.
+// the daemon is gone, re-attaching. Called at op boundaries only; there is no thread of ours. The
+// first one waits for a moment (FirstWait), no other one does.
 //
 // A region that was mapped once stays mapped: another thread may be reading it. Re-attaching maps
 // new ones, at most kMaxAttachments in a process's life; after that it runs on with its last plan.
@@ -12,7 +13,6 @@
 namespace optile::preload {
 
 inline constexpr int kMaxAttachments = 16;
-inline constexpr int kFirstWaitMs = 50;  // the one time that anybody waits for the daemon
 
 struct Attachment {
   const optile_plan_region* plan = nullptr;

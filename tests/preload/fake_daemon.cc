@@ -63,6 +63,13 @@ void FakeDaemon::answer_one_client(uint16_t abi_version) {
   server_ = std::thread([this, abi_version] { serve(abi_version); });
 }
 
+void FakeDaemon::turn_one_away() {
+  server_ = std::thread([this] {
+    base::UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).reset();
+    ++turned_away_;
+  });
+}
+
 void FakeDaemon::wait_for_client() {
   server_.join();
 }

@@ -2,6 +2,7 @@
 // pages, reads events. Owns the socket in a folder of its own.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <thread>
@@ -27,6 +28,9 @@ class FakeDaemon {
   const std::string& socket_path() const { return socket_path_; }
   // Answers the next client, on a thread of its own; joined by wait_for_client().
   void answer_one_client(uint16_t abi_version = OPTILE_ABI_VERSION);
+  // Closes the next client's connection instead.
+  void turn_one_away();
+  int turned_away() const { return turned_away_; }
   void wait_for_client();
   void hang_up() { connection_.reset(); }
 
@@ -48,6 +52,7 @@ class FakeDaemon {
   base::UniqueFd listener_;
   base::UniqueFd connection_;
   std::thread server_;
+  std::atomic<int> turned_away_ = 0;
   optile_hello hello_{};
   optile_plan_region* plan_ = nullptr;
   optile_client_region* client_ = nullptr;
