@@ -321,13 +321,20 @@ class Parser {
     return made;
   }
 
+  // Sums are limited as single numbers are: regions reckon with both.
+  void add(std::int64_t more, std::int64_t& sum, std::size_t at) {
+    sum += more;
+    if (sum > kMaxFactor || sum < -kMaxFactor) fail_at(at, "this adds up to more than 65536");
+  }
+
   // `3`, `x`, `3 * x` or `x * 3`.
   void shift_item(std::int64_t sign, Shift& into) {
     std::int64_t factor = sign;
+    const std::size_t first = (peek(), at_);
     if (is_digit(peek())) {
       factor *= whole();
       if (!take('*')) {
-        into.constant += factor;
+        add(factor, into.constant, first);
         return;
       }
     }
@@ -339,7 +346,7 @@ class Parser {
     if (failed()) return;
     for (Shift::Term& term : into.terms) {
       if (term.index != *index) continue;
-      term.factor += factor;
+      add(factor, term.factor, first);
       return;
     }
     into.terms.push_back({*index, factor});

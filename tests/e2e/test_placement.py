@@ -160,6 +160,13 @@ class PlacementCommands(EndToEndTest):
     def test_a_network_is_split(self):
         found = self.answer("split", "--network", "rnn-10", "--workers", "4")
         self.assertEqual(4, found["workers"], found)
+        named = self.answer("place", "--network", "rnn-10", "--objective", "strategy", "--method",
+                            "tofu", "--devices", "4")
+        self.assertEqual(found["bytes_moved"], named["bytes_moved"])
+        refused = self.space.run([str(OPTILE), "place", "--graph",
+                                  str(DATA / "bert24_inference.json"), "--method", "tofu"])
+        self.assertEqual(125, refused.code, refused)
+        self.assertIn("optile split", refused.stderr)
 
     def test_parallelism_is_advised(self):
         found = self.answer("parallelism", "--devices", "64", "--epochs", "32:4,64:none",

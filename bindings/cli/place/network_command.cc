@@ -10,6 +10,7 @@
 #include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
+#include "bindings/cli/place/split_command.h"
 #include "placement/answer.h"
 #include "placement/layers/layer_strategies.h"
 #include "placement/strategy/solver.h"
@@ -25,6 +26,7 @@ using placement::UsualParallelism;
 using Json = nlohmann::json;
 
 constexpr int kUsualDevices = 4;
+constexpr int kUsualBatch = 32;  // samples a device
 constexpr double kNanosecondsOfMs = 1e6;
 
 struct Rival {
@@ -148,16 +150,30 @@ base::Result<LayerStrategies> strategies_for(const PlaceOptions& options) {
   }
   placement::TrainingSetting setting;
   setting.devices = options.devices > 0 ? options.devices : kUsualDevices;
-  setting.samples_per_device = options.batch;
+  setting.samples_per_device = options.batch > 0 ? options.batch : kUsualBatch;
   base::Result<placement::LayerGraph> graph =
       placement::published_network(options.network, setting.samples());
   if (!graph.ok()) return graph.error();
   return placement::strategies_of(std::move(graph).value(), setting);
 }
 
+int split_by_tofu(const PlaceOptions& options) {
+  if (options.objective != "strategy") return refuse("--network needs --objective strategy");
+  if (options.network != "wresnet-152" && options.network != "rnn-10") {
+    return refuse("the method tofu splits the operators of wresnet-152 and rnn-10");
+  }
+  SplitOptions split;
+  split.network = options.network;
+  if (options.devices > 0) split.workers = options.devices;
+  split.batch = options.batch;
+  split.json = options.json;
+  return split_operators(split);
+}
+
 }  // namespace
 
 int split_network(const PlaceOptions& options, const std::atomic<bool>& interrupted) {
+  if (options.method == "tofu") return split_by_tofu(options);
   const base::Result<LayerStrategies> strategies = strategies_for(options);
   if (!strategies.ok()) return refuse(strategies.message());
   placement::StrategyRequest request;

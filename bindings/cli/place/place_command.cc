@@ -39,6 +39,11 @@ base::Status draw(const PlaceOptions& options, const placement::Model& model,
 int place_graph(const PlaceOptions& options) {
   listen_to_interrupts();
   if (!options.network.empty()) return split_network(options, interruption());
+  if (options.method == "tofu") {
+    return refuse(
+        "tofu needs to know what operators compute, and graphs do not say it: "
+        "--network wresnet-152 or rnn-10, or optile split --describe");
+  }
   if (!options.train.empty()) return train_policy(options);
   const base::Result<std::string> text = placement::read_whole_file(options.graph);
   if (!text.ok()) return refuse(text.message());

@@ -114,16 +114,18 @@ void add_network_options(CLI::App* place, CLI::Option* graph, PlaceOptions& opti
       place
           ->add_option("--network", options.network,
                        "Of strategy, in place of a graph: split each layer of lenet5, alexnet, "
-                       "vgg16 or inception_v3 over the devices")
+                       "vgg16 or inception_v3 over the devices; with --method tofu each operator "
+                       "of wresnet-152 or rnn-10")
           ->type_name("NAME")
           ->excludes(graph);
   for (const char* other : {"--cluster", "--cpus", "--memory", "--bandwidth", "--latency"}) {
     network->excludes(place->get_option(other));
   }
-  place->add_option("--batch", options.batch, "Of the network: samples for each device")
+  place
+      ->add_option("--batch", options.batch,
+                   "Of the network: samples for each device, 32 unless said; of tofu in a step")
       ->check(CLI::Range(1, 1 << 16))
       ->type_name("N")
-      ->capture_default_str()
       ->needs(network);
 }
 

@@ -14,7 +14,7 @@ namespace optile::cli {
 struct PlaceOptions {
   std::string graph;
   std::string network;      // a published one, in place of a graph
-  int batch = 32;           // samples a device, of the network
+  int batch = 0;            // of the network: samples; 0 = its method's usual number
   std::string cluster;      // file; empty = what the graph's file says, or --devices
   int devices = 0;          // accelerators; 0 = as the file says
   int cpus = -1;            // -1 = as the file says, else none

@@ -62,6 +62,11 @@ TEST(TofuParserTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(refusal("f(a)[i] = a[i + 1 / 2]"),
             "line 1, column 19: write (...) / N: the whole is divided");
   EXPECT_EQ(refusal("f(a)[i] = a[99999999999999999999 * i]"), "line 1, column 13: more than 65536");
+  EXPECT_EQ(refusal("f(a)[i] = a[65536 * i - i + 65536]"), "accepted");
+  EXPECT_EQ(refusal("f(a)[i] = a[65536 * i + i]"),
+            "line 1, column 25: this adds up to more than 65536");
+  EXPECT_EQ(refusal("f(a)[i] = a[i - 9 - 65535]"),
+            "line 1, column 21: this adds up to more than 65536");
   EXPECT_EQ(refusal("f(a)[i] = a[i"), "line 1, column 14: expected ']'");
   EXPECT_EQ(refusal("f(a)[i] = a"), "line 1, column 11: expected '[' after the input a");
   EXPECT_EQ(refusal("f(a)[i] = 1e999 * a[i]"), "line 1, column 11: no finite number");
