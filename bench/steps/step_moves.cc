@@ -1,8 +1,9 @@
 // step_moves GRAPH LINKS DEVICES MOVES HOW REPETITIONS: how many moves a second are simulated.
-// LINKS is edge or bus. From all nodes on one device, single nodes and pairs of them go elsewhere;
-// what is better is kept, and so is a little of what is worse. HOW is moves, which simulates from
-// checkpoints, or beginning. Both do the same moves and end at the same cost. Prints the median of
-// the repetitions, their range, and how many of a step's nodes were simulated for a move.
+// LINKS is edge, bus or routed (one switch, 7.6 GB/s and 25 us). From all nodes on one device,
+// single nodes and pairs of them go elsewhere; what is better is kept, and so is a little of what
+// is worse. HOW is moves, which simulates from checkpoints, or beginning. Both do the same moves
+// and end at the same cost. Prints the median of the repetitions, their range, and how many of a
+// step's nodes were simulated for a move.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +12,7 @@
 
 #include "placement/import/importer.h"
 #include "placement/random.h"
+#include "placement/step/routed_simulator.h"
 #include "placement/step/step_simulator.h"
 
 namespace {
@@ -24,9 +26,10 @@ struct Walked {
   double simulated = 0;  // nodes a move
 };
 
+template <typename Simulator>
 Walked walk(const Graph& graph, const Cluster& cluster, const StepSetting& setting, int moves,
             bool from_checkpoints) {
-  StepSimulator simulator(graph, cluster, setting);
+  Simulator simulator(graph, cluster, setting);
   std::vector<DeviceId> nodes(static_cast<std::size_t>(graph.size()), 0);
   double current = simulator.run(nodes);
   if (from_checkpoints) simulator.keep();
@@ -73,12 +76,13 @@ int main(int count, char** words) {
   StepSetting setting;
   Cluster cluster = Cluster::uniform(std::max(1, std::atoi(words[3])), 0, 1e18);
   cluster.latency_ms = 0.002;
-  if (std::string(words[2]) == "bus") {
-    setting = {StepLinks::kBus, 0.0057, 1};
+  const bool routed = std::string(words[2]) == "routed";
+  if (routed || std::string(words[2]) == "bus") {
+    setting = {routed ? StepLinks::kRouted : StepLinks::kBus, 0.0057, 1};
     cluster.bytes_per_ms = 7.6e6;
     cluster.latency_ms = 0.025;
   } else if (std::string(words[2]) != "edge") {
-    return complain("LINKS is edge or bus");
+    return complain("LINKS is edge, bus or routed");
   }
   const int moves = std::max(1, std::atoi(words[4]));
   const std::string how = words[5];
@@ -86,7 +90,8 @@ int main(int count, char** words) {
   std::vector<double> speeds;
   Walked walked;
   for (int i = 0; i < std::max(1, std::atoi(words[6])); ++i) {
-    walked = walk(model.value().graph, cluster, setting, moves, how == "moves");
+    const auto way = routed ? walk<RoutedSimulator> : walk<StepSimulator>;
+    walked = way(model.value().graph, cluster, setting, moves, how == "moves");
     speeds.push_back(moves / walked.seconds);
   }
   std::sort(speeds.begin(), speeds.end());

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "placement/step/routed_simulator.h"
 #include "placement/step/routes.h"
 #include "placement/step/step.h"
 #include "tests/placement/made_graphs.h"
 #include "tests/placement/step_reference.h"
+#include "tests/sanitized.h"
 
 namespace optile::placement {
 namespace {
@@ -164,6 +167,58 @@ TEST(Routed, IsTheSameFromTheSecondSimulation) {
       EXPECT_LE(step_bound(graph, cluster, setting), cost * (1 + 1e-9));
     }
   }
+}
+
+TEST(Routed, MovesAreAsFromTheBeginning) {
+  std::uint64_t simulated = 0;
+  std::uint64_t items = 0;
+  for (std::uint64_t seed = 1; seed <= (test::kSanitized ? 8 : 24); ++seed) {
+    Random random(seed);
+    const Graph graph = random_graph({40, seed % 2 == 0 ? 0.04 : 0.12, 0}, seed);
+    const int devices = 2 + random.below(3);
+    Cluster cluster = random_tree(random, devices);
+    if (seed % 3 == 0) cluster.links.clear();
+    if (seed % 4 == 0) cluster.devices[1].kind = DeviceKind::kCpu;
+    const StepSetting setting{StepLinks::kRouted, 0.125 * random.below(2), 1 + random.below(3)};
+    RoutedSimulator simulator(graph, cluster, setting);
+    std::vector<DeviceId> kept(static_cast<std::size_t>(graph.size()), 0);
+    simulator.run(kept);
+    simulator.keep();
+    const std::uint64_t before = simulator.simulated();
+    for (int move = 0; move < 80; ++move) {
+      std::vector<DeviceId> candidate = kept;
+      for (int i = random.below(4) == 0 ? 1 + random.below(6) : 1; i > 0; --i) {
+        candidate[static_cast<std::size_t>(random.below(graph.size()))] = random.below(devices);
+      }
+      const double cost = simulator.run(candidate);
+      const StepFigures figures = reference_step(graph, cluster, setting, candidate);
+      ASSERT_EQ(cost, figures.cost) << "seed " << seed << " move " << move;
+      if (std::isfinite(cost)) {
+        ASSERT_EQ(simulator.starts(), figures.start) << "seed " << seed << " move " << move;
+      }
+      if (random.below(3) != 0) continue;
+      simulator.keep();
+      kept = candidate;
+    }
+    simulated += simulator.simulated() - before;
+    items += 80 * static_cast<std::uint64_t>(graph.size() * setting.micro_batches);
+  }
+  EXPECT_LT(simulated, items * 3 / 4);
+}
+
+TEST(Routed, WhatCannotRunIsNotKept) {
+  std::vector<Node> nodes(3);
+  for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 1;
+  nodes[1].runs_on_accelerator = false;
+  const Graph graph = make_graph(nodes, {{0, 1}, {1, 2}});
+  RoutedSimulator simulator(graph, Cluster::uniform(1, 1, 1e9), {StepLinks::kRouted, 0, 1});
+  EXPECT_TRUE(std::isinf(simulator.run({0, 0, 0})));
+  simulator.keep();
+  EXPECT_EQ(simulator.run({0, 1, 0}), 3);
+  simulator.keep();
+  EXPECT_TRUE(std::isinf(simulator.run({0, 0, 0})));
+  EXPECT_EQ(simulator.run({0, 1, 1}), 3);
+  EXPECT_EQ(simulator.run({0, 1, 0}), 3);
 }
 
 TEST(Routed, AutoFindsTheBestOfAll) {
