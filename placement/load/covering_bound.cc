@@ -14,13 +14,14 @@ namespace {
 constexpr std::size_t kMostStates = 4096;  // at a time
 constexpr double kMostUnits = 1e6;         // times devices
 constexpr double kWork = 5e5;              // states of all steps and kinds, at most about
-constexpr double kMostCells = 1.5e8;       // of all states of a kind of devices, two bytes each
+constexpr double kMostBytes = 4.5e8;       // of all cells
 constexpr int kFewestCells = 256;
 constexpr int kMostGrid = 1 << 16;
 constexpr std::size_t kMostGroups = 500;  // of units whose prices have one factor
 constexpr double kProof = 1e-7;           // by how much less is covered than has to be
 constexpr double kNear = 2;               // cells of what can be proven with them: near enough
 constexpr double kSafe = 1 - 1e-9;        // for sums that are rounded
+constexpr double kRoom = 1 + 1e-9;        // of caps: what fits but for rounding does fit
 constexpr std::size_t kMostSets = 4000;
 constexpr double kInward = 0.6;  // how far towards the centre prices are asked for
 
@@ -28,12 +29,30 @@ std::size_t index(std::int32_t id) {
   return static_cast<std::size_t>(id);
 }
 
-// Devices that differ in nothing; CPUs pay for no transfers.
+// Devices that differ in nothing but memory, of which each counts as having what the best of them
+// has; CPUs pay for no transfers.
 struct Kind {
   int count = 0;
   bool pays = true;
-  std::vector<double> time;  // of each unit
+  double cap = 0;              // bytes
+  std::vector<double> time;    // of each unit; infinite where it does not fit by itself
+  std::vector<double> memory;  // of each unit, as part of the cap; empty where all together fit
 };
+
+void add_memory(const Units& units, Kind& kind) {
+  kind.cap *= kRoom;
+  double sum = 0;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    sum += units.memory(unit);
+    if (units.memory(unit) > kind.cap) {
+      kind.time[index(unit)] = std::numeric_limits<double>::infinity();
+    }
+  }
+  if (sum <= kind.cap || !(kind.cap > 0)) return;
+  for (UnitId unit = 0; unit < units.size(); ++unit) {
+    kind.memory.push_back(units.memory(unit) / kind.cap);
+  }
+}
 
 std::vector<Kind> kinds_of(const LoadProblem& problem) {
   std::vector<Kind> kinds;
@@ -46,16 +65,19 @@ std::vector<Kind> kinds_of(const LoadProblem& problem) {
     };
     const auto known = std::find_if(first.begin(), first.end(), same);
     if (known != first.end()) {
-      ++kinds[static_cast<std::size_t>(known - first.begin())].count;
+      Kind& kind = kinds[static_cast<std::size_t>(known - first.begin())];
+      ++kind.count;
+      kind.cap = std::max(kind.cap, device.memory_bytes);
       continue;
     }
     first.push_back(d);
-    Kind kind{1, device.kind != DeviceKind::kCpu, {}};
+    Kind kind{1, device.kind != DeviceKind::kCpu, device.memory_bytes, {}, {}};
     for (UnitId unit = 0; unit < problem.units.size(); ++unit) {
       kind.time.push_back(problem.units.time_ms(unit, d));
     }
     kinds.push_back(std::move(kind));
   }
+  for (Kind& kind : kinds) add_memory(problem.units, kind);
   return kinds;
 }
 
@@ -102,10 +124,12 @@ class Filling {
   std::vector<Unit> units_;
 };
 
-// How much of each group a set has, in the groups' own prices; a row of the program.
+// How much of each group a set has, in the groups' own prices, and of the cap; a row of the
+// program.
 struct Cover {
   std::size_t kind = 0;
   double load = 0;
+  double memory = 0;
   std::vector<std::pair<int, double>> groups;
 };
 
@@ -126,9 +150,12 @@ class Solver {
       if (kind.pays) sets_.emplace_back(plan_);
     }
     fillings_.resize(kinds_.size());
-    const double states = std::max<double>(1, static_cast<double>(plan_.states()));
-    const double cells =
-        kMostCells / states / std::max<double>(1, static_cast<double>(sets_.size()));
+    std::int32_t most = 1;  // states at a time, of which there are two lists
+    for (const FittingPlan::Step& step : plan_.steps()) most = std::max(most, step.states);
+    const double of_cell = FittingSets::kChoiceBytes * static_cast<double>(plan_.states()) *
+                               static_cast<double>(sets_.size()) +
+                           2 * FittingSets::kValueBytes * static_cast<double>(most);
+    const double cells = kMostBytes / std::max(of_cell, 1.0);
     most_grid_ = static_cast<int>(std::clamp<double>(cells, kFewestCells, kMostGrid));
   }
 
@@ -177,6 +204,7 @@ class Solver {
       whole_[index(group_[unit])] += base_[unit];
     }
     centre_.assign(groups, 1);
+    centre_.resize(groups + kinds_.size(), 0);
   }
 
   // Looks for the largest load that can be proven, with the cells as they are.
@@ -216,19 +244,22 @@ class Solver {
     }
   }
 
-  // Prices by the groups' factors, which make 1 in sum; what they prove is kept. Returns how much
-  // of it the devices can cover within `load`: below 1 it is proven.
+  // Prices by the groups' factors, which make 1 in sum, and behind them each kind's price of its
+  // cap; what they prove is kept. Returns how much of it the devices can cover within `load`: below
+  // 1 it is proven.
   double look(const std::vector<double>& factors, double load) {
     prices_.resize(base_.size());
     for (std::size_t unit = 0; unit < base_.size(); ++unit) {
       prices_[unit] = base_[unit] * factors[index(group_[unit])];
     }
+    caps_.assign(factors.begin() + static_cast<std::ptrdiff_t>(whole_.size()), factors.end());
     std::size_t paying = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const std::vector<double>& prices = with_memory(k);
       if (kinds_[k].pays) {
-        sets_[paying++].price(kinds_[k].time, prices_, cost_, grid_);
+        sets_[paying++].price(kinds_[k].time, prices, cost_, grid_);
       } else {
-        fillings_[k].price(kinds_[k].time, prices_);
+        fillings_[k].price(kinds_[k].time, prices);
       }
     }
     raise();
@@ -237,12 +268,24 @@ class Solver {
     return covered_;
   }
 
+  // A set that fits the cap pays no more for its memory than the whole cap costs: with that taken
+  // off the prices, no set that fits is worth more than the dearest of all and the cap's price.
+  const std::vector<double>& with_memory(std::size_t k) {
+    const Kind& kind = kinds_[k];
+    if (kind.memory.empty() || caps_[k] == 0) return prices_;
+    less_memory_ = prices_;
+    for (std::size_t unit = 0; unit < prices_.size(); ++unit) {
+      less_memory_[unit] -= caps_[k] * kind.memory[unit];
+    }
+    return less_memory_;
+  }
+
   double covered(double load) const {
     double sum = 0;
     std::size_t paying = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       const double one = kinds_[k].pays ? sets_[paying++].best(load) : fillings_[k].best(load);
-      sum += kinds_[k].count * one;
+      sum += kinds_[k].count * (one + caps_[k]);
     }
     return sum;
   }
@@ -266,9 +309,10 @@ class Solver {
     std::size_t paying = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       std::vector<double> parts(whole_.size(), 0);
-      Cover cover{k, load, {}};
+      Cover cover{k, load, 0, {}};
       const auto take = [&](UnitId unit, double part) {
         parts[index(group_[index(unit)])] += part * base_[index(unit)];
+        if (!kinds_[k].memory.empty()) cover.memory += part * kinds_[k].memory[index(unit)];
       };
       if (kinds_[k].pays) {
         const FittingSets::Set set = sets_[paying++].set(load);
@@ -284,10 +328,17 @@ class Solver {
     }
   }
 
-  // Factors under which the sets known so far cover least; empty where that is all.
+  // Factors and prices of caps under which the sets known so far cover least; empty where that is
+  // all.
   std::vector<double> master() {
     Program program;
     for (std::size_t g = 0; g < whole_.size(); ++g) program.add({});
+    std::vector<int> caps;
+    for (const Kind& kind : kinds_) {
+      Program::Column column;
+      if (kind.memory.empty()) column.upper = 0;
+      caps.push_back(program.add(column));
+    }
     std::vector<int> dearest;
     for (const Kind& kind : kinds_) {
       Program::Column column;
@@ -300,12 +351,22 @@ class Solver {
       all.entries.emplace_back(static_cast<int>(g), whole_[g]);
     }
     program.rows.push_back(std::move(all));
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {  // a set of nothing
+      if (kinds_[k].memory.empty()) continue;
+      Program::Row row;
+      row.lower = 0;
+      row.entries = {{dearest[k], 1}, {caps[k], -1}};
+      program.rows.push_back(std::move(row));
+    }
     for (const Cover& cover : covers_) {
       if (cover.load > target_ * (1 + kProof)) continue;
       Program::Row row;
       row.lower = 0;
       for (const auto& [group, part] : cover.groups) row.entries.emplace_back(group, -part);
       row.entries.emplace_back(dearest[cover.kind], 1);
+      if (!kinds_[cover.kind].memory.empty()) {
+        row.entries.emplace_back(caps[cover.kind], cover.memory - 1);
+      }
       program.rows.push_back(std::move(row));
     }
     const ProgramAnswer answer = solve_program(program, Program::kFree, budget_);
@@ -317,7 +378,7 @@ class Solver {
     if (least >= 1 - 10 * kProof) return {};
     std::vector<double> factors(
         answer.solution.begin(),
-        answer.solution.begin() + static_cast<std::ptrdiff_t>(whole_.size()));
+        answer.solution.begin() + static_cast<std::ptrdiff_t>(whole_.size() + caps.size()));
     for (double& factor : factors) factor = std::max(0.0, factor);
     return factors;
   }
@@ -343,8 +404,10 @@ class Solver {
   std::vector<double> base_;       // prices of units before factors
   std::vector<int> group_;         // of each unit
   std::vector<double> whole_;      // price of each group
-  std::vector<double> centre_;     // factors
+  std::vector<double> centre_;     // factors, and prices of caps
   std::vector<double> prices_;
+  std::vector<double> caps_;  // of each kind, the price of all its memory; 0 without a cap
+  std::vector<double> less_memory_;
   double covered_ = 0;
   std::vector<Cover> covers_;
 };

@@ -4,7 +4,8 @@
 // each device, have lower prices in sum than all units: the devices must cover the units. Which
 // prices prove most is the dual of the program that chooses sets for devices (column generation, or
 // Lagrangian relaxation of the covering); it is solved by cutting planes, a set being a row, from
-// the centre of what proved most so far (in-out separation).
+// the centre of what proved most so far (in-out separation). Memory has a price for each kind of
+// devices, too, which is not kept as a hard limit but paid for (a Lagrangian relaxation again).
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ struct CoveringBound {
 
 // `known` is a bound, `cost` that of a feasible placement, both above 0 and finite. `improved` is
 // told of each better bound, from this thread; it may be empty. Uses one thread, and up to about
-// 500 MB. Memory caps are left out. Of more than a million units times devices it gives `known`.
+// 500 MB. Of more than a million units times devices it gives `known`.
 CoveringBound covering_bound(const LoadProblem& problem, double known, double cost,
                              const std::function<void(double)>& improved, Budget& budget);
 

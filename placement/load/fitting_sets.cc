@@ -102,7 +102,10 @@ void FittingSets::price(const std::vector<double>& time, const std::vector<doubl
   cell_ = most / cells;
   const std::size_t size = index(cells) + 2;
   shifts_.resize(plan_->moves().size());
-  choices_.assign(plan_->states() * size + size, 0);
+  const std::size_t cells_of_all = plan_->states() * size + size;
+  // What it has goes before there is more, and not afterwards.
+  if (choices_.capacity() < cells_of_all) choices_ = std::vector<std::uint16_t>();
+  choices_.assign(cells_of_all, 0);
   first_cells_.assign(1, 0);
   std::vector<List> before(1);
   before[0].value.assign(size, kNone);

@@ -51,10 +51,14 @@ class FittingPlan {
 // For devices of one kind. Of one thread.
 class FittingSets {
  public:
+  // Of a state and a cell: while it is priced, and what is kept of it.
+  static constexpr double kValueBytes = sizeof(double);
+  static constexpr double kChoiceBytes = sizeof(std::uint16_t);
+
   explicit FittingSets(const FittingPlan& plan) : plan_(&plan) {}
 
-  // `time` of each unit, infinite where it cannot run; `price` from 0 on; loads up to `most`, which
-  // is above 0, in so many cells.
+  // `time` of each unit, infinite where it cannot run; `price`, which may be below 0; loads up to
+  // `most`, which is above 0, in so many cells.
   void price(const std::vector<double>& time, const std::vector<double>& price, double most,
              int cells);
   // No set of at most this load, which is at most `most`, has higher prices.

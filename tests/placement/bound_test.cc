@@ -150,7 +150,8 @@ double least_load(const Graph& graph, const Cluster& cluster) {
   std::vector<DeviceId> devices(static_cast<std::size_t>(units.size()), 0);
   double best = std::numeric_limits<double>::infinity();
   for (;;) {
-    best = std::min(best, evaluate_load(graph, cluster, units.to_nodes(devices)).cost);
+    const LoadFigures figures = evaluate_load(graph, cluster, units.to_nodes(devices));
+    if (figures.feasible) best = std::min(best, figures.cost);
     std::size_t at = 0;
     while (at < devices.size() && ++devices[at] == cluster.size()) devices[at++] = 0;
     if (at == devices.size()) return best;
@@ -187,6 +188,53 @@ TEST(CoveringBound, LiesBetweenTheFreeBoundAndTheOptimum) {
     better = std::max(better, found.bound / free);
   }
   EXPECT_GT(better, 1.05);
+}
+
+TEST(CoveringBound, KnowsThatMemoryIsShort) {
+  double better = 0;
+  int bounded = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const Graph graph = random_graph({8, 0.25, 0}, seed);
+    Cluster cluster = Cluster::uniform(2, 1, 14 + static_cast<double>(seed % 3));
+    if (seed % 4 == 0) cluster.devices[1].memory_bytes = 8;
+    const double least = least_load(graph, cluster);
+    if (!(least < std::numeric_limits<double>::infinity())) continue;
+    ++bounded;
+    const auto proven = [&](const Cluster& devices) {
+      const Units units = Units::of(graph, devices);
+      const LoadProblem problem{units, devices};
+      Budget budget = of_milliseconds(60);
+      return covering_bound(problem, work_bound(problem), least * 1.2, {}, budget).bound;
+    };
+    Cluster roomy = cluster;
+    for (Device& device : roomy.devices) device.memory_bytes = 1e9;
+    const double bound = proven(cluster);
+    EXPECT_LE(bound, least) << seed;
+    better = std::max(better, bound / proven(roomy));
+  }
+  EXPECT_GT(bounded, 4);
+  EXPECT_GT(better, 1.1);
+}
+
+// Three equal units and room for one on the accelerator: two are on the CPU, ten times as slow.
+TEST(CoveringBound, KnowsWhatDoesNotFit) {
+  std::vector<Node> nodes(3);
+  for (Node& node : nodes) {
+    node.accelerator_ms = 1;
+    node.cpu_ms = 10;
+    node.memory_bytes = 3;
+  }
+  const Graph graph = make_graph(nodes, {});
+  for (const double cap : {5.0, 2.0}) {
+    const Cluster cluster = Cluster::uniform(1, 1, cap);
+    const Units units = Units::of(graph, cluster);
+    Budget budget = of_milliseconds(500);
+    const double bound = covering_bound({units, cluster}, 1, 40, {}, budget).bound;
+    // By parts of units 5/3 fit the cap of 5.
+    const double expected = cap > 3 ? 10 * (3 - cap / 3) : 30;
+    EXPECT_GT(bound, expected * 0.99) << cap;
+    EXPECT_LE(bound, cap > 3 ? 20 : 30) << cap;
+  }
 }
 
 // Two units that cannot be apart: whatever the prices, one device has both.
