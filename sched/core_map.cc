@@ -33,6 +33,21 @@ std::vector<int> ordered_tiles(const Machine& machine) {
   return order;
 }
 
+// By slot: which slots of its word are of its tile.
+std::vector<std::uint64_t> bits_of(const std::vector<int>& tile_of) {
+  constexpr int kWord = CoreSet::kWordSlots;
+  std::vector<std::uint64_t> bits(tile_of.size(), 0);
+  const int slots = static_cast<int>(tile_of.size());
+  for (int slot = 0; slot < slots; ++slot) {
+    const int word = slot / kWord * kWord;
+    for (int other = word; other < std::min(word + kWord, slots); ++other) {
+      const bool same = tile_of[at(other)] == tile_of[at(slot)];
+      bits[at(slot)] |= std::uint64_t{same} << static_cast<unsigned>(other - word);
+    }
+  }
+  return bits;
+}
+
 }  // namespace
 
 base::Result<CoreMap> make_core_map(const Machine& machine) {
@@ -71,6 +86,7 @@ base::Result<CoreMap> make_core_map(const Machine& machine) {
                            " cores that may be used; 1 to " + std::to_string(kMaxCores) +
                            " can be scheduled"};
   }
+  map.tile_bits = bits_of(map.tile_of);
   map.nodes = static_cast<int>(node_of.size());
   map.one_speed =
       std::all_of(map.speed.begin(), map.speed.end(), [](double s) { return s == 1.0; });

@@ -3,6 +3,7 @@
 // after node. Immutable once built; any thread.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
@@ -25,7 +26,9 @@ struct CoreMap {
   int hardware_threads = 1;  // that every core has at least
   perfmodel::CaseSpace space;
   std::vector<Tile> tiles;
-  std::vector<int> tile_of;         // by slot
+  std::vector<int> tile_of;  // by slot
+  // By slot: the cores of its tile as CoreSet::each_group() wants them.
+  std::vector<std::uint64_t> tile_bits;
   std::vector<double> speed;        // by slot, 1 = the fastest kind
   std::vector<int> machine_core;    // by slot: index into Machine::cores
   std::vector<int> node_cores;      // by node

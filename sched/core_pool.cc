@@ -9,6 +9,7 @@ using perfmodel::Binding;
 using perfmodel::Case;
 
 constexpr int kAnyNode = -1;
+constexpr int kNoTile = -1;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -16,36 +17,20 @@ std::size_t at(int index) {
 
 }  // namespace
 
-CorePool::CorePool(const CoreMap& map) : map_(&map), tile_idle_(map.tiles.size(), 0) {
-  if (map.nodes > 1) nodes_.resize(at(map.nodes));
-  idle_set_.add_range(0, map.cores);
-  for (std::size_t tile = 0; tile < map.tiles.size(); ++tile) {
-    change_tile(static_cast<int>(tile), map.tiles[tile].cores);
-  }
+CorePool::CorePool(const CoreMap& map)
+    : map_(&map), tile_idle_(map.tiles.size(), 0), next_(map.tiles.size(), kNoTile) {
+  if (map.nodes > 1) node_idle_.resize(at(map.nodes), 0);
+  int largest = 0;
+  for (const CoreMap::Tile& tile : map.tiles) largest = std::max(largest, tile.cores);
+  chains_.resize(at(largest) + 1);
+  CoreSet all;
+  all.add_range(0, map.cores);
+  release(all);
 }
 
-// What is counted about a tile `by` more of whose cores are idle now.
-void CorePool::change_tile(int tile, int by) {
-  const CoreMap::Tile& shape = map_->tiles[at(tile)];
-  const int before = tile_idle_[at(tile)];
-  const int after = before + by;
-  tile_idle_[at(tile)] = after;
-  const int with_idle = static_cast<int>(after > 0) - static_cast<int>(before > 0);
-  const int full = static_cast<int>(after == shape.cores) - static_cast<int>(before == shape.cores);
-  all_.change(by, with_idle, full);
-  if (!nodes_.empty()) nodes_[at(shape.node)].change(by, with_idle, full);
-  if (with_idle != 0) after > 0 ? some_idle_.add(tile) : some_idle_.remove(tile);
-  if (full != 0) full > 0 ? all_idle_.add(tile) : all_idle_.remove(tile);
-}
-
-// All of these cores become idle (1) or stop being so (-1).
-void CorePool::change(const CoreSet& cores, int direction) {
-  for (int slot = cores.next(0); slot >= 0;) {
-    const int tile = map_->tile_of[at(slot)];
-    const CoreMap::Tile& shape = map_->tiles[at(tile)];
-    change_tile(tile, direction * cores.count_range(shape.first, shape.cores));
-    slot = cores.next(shape.first + shape.cores);
-  }
+void CorePool::count_tiles() {
+  all_.tiles_with_idle = some_idle_.count();
+  all_.full_tiles = all_idle_.count();
 }
 
 CoreSet CorePool::within(const CoreSet& tiles, int node) const {
@@ -55,40 +40,45 @@ CoreSet CorePool::within(const CoreSet& tiles, int node) const {
 }
 
 int CorePool::node_room(int node, Case which) const {
-  const Counts& counts = nodes_[at(node)];
-  if (which.binding == Binding::kSpread) return counts.tiles_with_idle;
-  if (!map_->space.pairs) return counts.idle;
+  const CoreSet& tiles = map_->node_tiles[at(node)];
+  if (which.binding == Binding::kSpread) return some_idle_.count_common(tiles);
+  const int idle = node_idle_[at(node)];
+  if (!map_->space.pairs) return idle;
   // Pairs: a whole tile for every two threads, and the odd one anywhere.
-  return 2 * counts.full_tiles + static_cast<int>(counts.idle > 2 * counts.full_tiles);
+  const int in_full_tiles = 2 * all_idle_.count_common(tiles);
+  return in_full_tiles + static_cast<int>(idle > in_full_tiles);
 }
 
 // The node with the least room that suffices: others keep room for wider teams.
 int CorePool::node_for(Case which) const {
   if (map_->nodes == 1) return kAnyNode;
   int best = kAnyNode;
+  int least = 0;
   for (int node = 0; node < map_->nodes; ++node) {
     const int room = node_room(node, which);
-    if (room >= which.width && (best == kAnyNode || room < node_room(best, which))) best = node;
+    if (room < which.width || (best != kAnyNode && room >= least)) continue;
+    best = node;
+    least = room;
   }
   return best;
 }
 
+// Of a tile with idle cores; how many the team has of it now.
 int CorePool::take_from_tile(int tile, int most, CoreSet* out) {
   const CoreMap::Tile& shape = map_->tiles[at(tile)];
-  const int taken = std::min(most, tile_idle_[at(tile)]);
-  if (taken == shape.cores) {
-    idle_set_.remove_range(shape.first, shape.cores);
-    out->add_range(shape.first, shape.cores);
+  const int idle = tile_idle_[at(tile)];
+  if (most >= idle) {
+    idle_set_.move_range(shape.first, shape.cores, out);
+    tile_idle_[at(tile)] = 0;
+    some_idle_.remove(tile);
+    most = idle;
   } else {
-    int slot = shape.first;
-    for (int i = 0; i < taken; ++i) {
-      slot = idle_set_.next(slot);
-      idle_set_.remove(slot);
-      out->add(slot);
-    }
+    idle_set_.move_first(shape.first, most, out);
+    tile_idle_[at(tile)] = idle - most;
   }
-  change_tile(tile, -taken);
-  return taken;
+  if (idle == shape.cores) all_idle_.remove(tile);
+  if (!node_idle_.empty()) node_idle_[at(shape.node)] -= most;
+  return most;
 }
 
 // Idle tiles as long as the team fills them; returns how many threads have a place now. All at
@@ -103,8 +93,7 @@ int CorePool::take_whole(int width, int node, CoreSet* out) {
       tiles.add(tile);
       out->add_range(shape.first, shape.cores);
       tile_idle_[at(tile)] = 0;
-      all_.change(-shape.cores, -1, -1);
-      if (!nodes_.empty()) nodes_[at(shape.node)].change(-shape.cores, -1, -1);
+      if (!node_idle_.empty()) node_idle_[at(shape.node)] -= shape.cores;
     }
     return width - taken >= map_->smallest_tile;
   });
@@ -118,20 +107,46 @@ int CorePool::take_whole(int width, int node, CoreSet* out) {
 // that suffices; then whatever there is.
 void CorePool::take_compact(int width, int node, CoreSet* out) {
   if (width >= map_->smallest_tile) width -= take_whole(width, node, out);
-  while (width > 0) {
-    int best = -1;
-    int best_idle = 0;
-    within(some_idle_, node).each_while([&](int tile) {
-      const int idle = tile_idle_[at(tile)];
-      const bool better = best_idle < width ? idle > best_idle : idle >= width && idle < best_idle;
-      if (better) {
-        best = tile;
-        best_idle = idle;
-      }
-      return best_idle != width;
-    });
-    if (best < 0) return;
-    width -= take_from_tile(best, width, out);
+  if (width == 0) return;
+  int best = kNoTile;
+  int best_idle = 0;
+  within(some_idle_, node).each_while([&](int tile) {
+    const int idle = tile_idle_[at(tile)];
+    const bool better = best_idle < width ? idle > best_idle : idle >= width && idle < best_idle;
+    if (better) {
+      best = tile;
+      best_idle = idle;
+    }
+    return best_idle != width;
+  });
+  if (best == kNoTile) return;
+  if (best_idle >= width) {
+    take_from_tile(best, width, out);
+  } else {
+    take_pieces(width, best_idle, node, out);
+  }
+}
+
+// The same where no tile suffices and the most that one has idle is `largest`: of the tiles with
+// most, the first, until one suffices. All tiles are looked at once, not once for every piece.
+void CorePool::take_pieces(int width, int largest, int node, CoreSet* out) {
+  std::fill_n(chains_.begin(), largest + 1, Chain());
+  within(some_idle_, node).each([&](int tile) {
+    Chain& chain = chains_[at(tile_idle_[at(tile)])];
+    (chain.first == kNoTile ? chain.first : next_[at(chain.last)]) = tile;
+    chain.last = tile;
+    next_[at(tile)] = kNoTile;
+  });
+  for (int most = largest; width > 0 && most > 0;) {
+    if (chains_[at(most)].first == kNoTile) {
+      --most;
+      continue;
+    }
+    int idle = std::min(width, most);
+    while (chains_[at(idle)].first == kNoTile) ++idle;  // no further than `most`
+    Chain& chain = chains_[at(idle)];
+    width -= take_from_tile(chain.first, width, out);
+    chain.first = next_[at(chain.first)];
   }
 }
 
@@ -174,17 +189,24 @@ CoreSet CorePool::take(Case which) {
       take_any(which.width, node, &cores);
       break;
   }
+  all_.idle -= which.width;
+  count_tiles();
   return cores;
-}
-
-void CorePool::take(const CoreSet& cores) {
-  idle_set_ -= cores;
-  change(cores, -1);
 }
 
 void CorePool::release(const CoreSet& cores) {
   idle_set_ |= cores;
-  change(cores, 1);
+  cores.each_group(map_->tile_bits, [this](int slot, std::uint64_t bits) {
+    const int tile = map_->tile_of[at(slot)];
+    const CoreMap::Tile& shape = map_->tiles[at(tile)];
+    const int more = count_bits(bits);
+    all_.idle += more;
+    if (!node_idle_.empty()) node_idle_[at(shape.node)] += more;
+    const int idle = tile_idle_[at(tile)] += more;
+    some_idle_.add(tile);
+    if (idle == shape.cores) all_idle_.add(tile);
+  });
+  count_tiles();
 }
 
 }  // namespace optile::sched

@@ -37,8 +37,6 @@ class CorePool {
   }
   // Only when fits(): takes these cores.
   CoreSet take(perfmodel::Case which);
-  // Takes exactly these idle cores.
-  void take(const CoreSet& cores);
   void release(const CoreSet& cores);
 
  private:
@@ -46,23 +44,22 @@ class CorePool {
   int node_room(int node, perfmodel::Case which) const;
   int take_whole(int width, int node, CoreSet* out);
   void take_compact(int width, int node, CoreSet* out);
+  void take_pieces(int width, int largest, int node, CoreSet* out);
   void take_spread(int width, int node, CoreSet* out);
   void take_any(int width, int node, CoreSet* out);
   int take_from_tile(int tile, int most, CoreSet* out);
   CoreSet within(const CoreSet& tiles, int node) const;
-  void change(const CoreSet& cores, int direction);
-  void change_tile(int tile, int by);
+  void count_tiles();
 
   struct Counts {
     int idle = 0;
     int tiles_with_idle = 0;
     int full_tiles = 0;  // whose cores are all idle
-
-    void change(int cores, int with_idle, int full) {
-      idle += cores;
-      tiles_with_idle += with_idle;
-      full_tiles += full;
-    }
+  };
+  // Tiles in their order, one after the other by `next_`.
+  struct Chain {
+    int first = -1;
+    int last = -1;
   };
 
   const CoreMap* map_;
@@ -72,7 +69,10 @@ class CorePool {
   CoreSet some_idle_;
   CoreSet all_idle_;
   Counts all_;
-  std::vector<Counts> nodes_;  // by NUMA node; empty where there is one
+  std::vector<int> node_idle_;  // by NUMA node; empty where there is one
+  // Of take_pieces() alone, so that it needs no memory of its own.
+  std::vector<Chain> chains_;  // by idle cores
+  std::vector<int> next_;      // by tile
 };
 
 }  // namespace optile::sched

@@ -7,6 +7,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "sched/slot_bits.h"
 
 namespace optile::sched {
 
@@ -14,6 +17,8 @@ inline constexpr int kMaxCores = 1024;  // CoreSet::count() adds up 16 words, no
 
 class CoreSet {
  public:
+  static constexpr int kWordSlots = 64;  // from a multiple of it on, so many lie in one word
+
   bool has(int slot) const { return ((words_[word(slot)] >> bit(slot)) & 1U) != 0; }
   void add(int slot) {
     words_[word(slot)] |= std::uint64_t{1} << bit(slot);
@@ -27,28 +32,19 @@ class CoreSet {
       reach(i);
     });
   }
-  void remove_range(int first, int count) {
-    each_part(first, count, [this](std::size_t i, std::uint64_t mask) { words_[i] &= ~mask; });
-  }
 
-  // Adds up inside the words, since not every processor that this is built for counts bits.
   int count() const {
     std::uint64_t bytes = 0;  // at most 8 bits of 16 words in each
     for (std::size_t i = 0; i < words_used_; ++i) bytes += ones_by_byte(words_[i]);
     return sum_of_bytes(bytes);
   }
-  int count_range(int first, int count) const {
+  // How many members of this are in `other` too.
+  int count_common(const CoreSet& other) const {
     std::uint64_t bytes = 0;
-    int few = 0;
-    each_part(first, count, [&](std::size_t i, std::uint64_t mask) {
-      const std::uint64_t part = words_[i] & mask;
-      if ((part & (part - 1)) == 0) {  // none or one, which is cheaper to tell than to add up
-        few += static_cast<int>(part != 0);
-      } else {
-        bytes += ones_by_byte(part);
-      }
-    });
-    return few + (bytes == 0 ? 0 : sum_of_bytes(bytes));
+    for (std::size_t i = 0; i < common(other); ++i) {
+      bytes += ones_by_byte(words_[i] & other.words_[i]);
+    }
+    return sum_of_bytes(bytes);
   }
   // The first member from this slot on; -1: there is none.
   int next(int from) const {
@@ -92,6 +88,46 @@ class CoreSet {
   }
   bool operator==(const CoreSet& other) const { return words_ == other.words_; }
 
+  // Moves the members among these slots to `to`.
+  void move_range(int first, int count, CoreSet* to) {
+    const auto move = [&](std::size_t i, std::uint64_t mask) {
+      const std::uint64_t here = words_[i] & mask;
+      words_[i] ^= here;
+      to->words_[i] |= here;
+      to->reach(i);
+    };
+    const std::size_t behind = bit(first) + static_cast<std::size_t>(count);
+    if (count > 0 && behind <= kBits) {  // most tiles lie in one word
+      move(word(first), ~std::uint64_t{0} >> (kBits - behind) >> bit(first) << bit(first));
+    } else {
+      each_part(first, count, move);
+    }
+  }
+  // Moves the first so many members from this slot on; there are as many.
+  void move_first(int from, int count, CoreSet* to) {
+    for (int slot = next(from); count > 0 && slot >= 0; slot = next(slot), --count) {
+      remove(slot);
+      to->add(slot);
+    }
+  }
+  // Adds `slots`, and leaves in `slots` those that were members before.
+  void add_leaving_known(CoreSet* slots) {
+    for (std::size_t i = 0; i < slots->words_used_; ++i) {
+      const std::uint64_t added = slots->words_[i];
+      slots->words_[i] &= words_[i];
+      words_[i] |= added;
+    }
+    words_used_ = std::max(words_used_, slots->words_used_);
+  }
+  // Takes out of both what is in both.
+  void cancel(CoreSet* slots) {
+    for (std::size_t i = 0; i < common(*slots); ++i) {
+      const std::uint64_t both = words_[i] & slots->words_[i];
+      words_[i] ^= both;
+      slots->words_[i] ^= both;
+    }
+  }
+
   // Calls `visit(slot)` for every member, ascending.
   template <typename Visit>
   void each(Visit visit) const {
@@ -100,7 +136,21 @@ class CoreSet {
       return true;
     });
   }
-  // The same, as long as `visit(slot)` says so.
+  // For slots in groups, such as the cores of a tile: calls `visit(slot, bits)` for every group
+  // that has members in a word, with the first of them and with all of them as bits. `group_bits`
+  // says by slot which slots of its word are of its group.
+  template <typename Visit>
+  void each_group(const std::vector<std::uint64_t>& group_bits, Visit visit) const {
+    for (std::size_t i = 0; i < words_used_; ++i) {
+      for (std::uint64_t left = words_[i]; left != 0;) {
+        const std::size_t slot = i * kBits + static_cast<std::size_t>(std::countr_zero(left));
+        const std::uint64_t group = group_bits[slot];
+        visit(static_cast<int>(slot), left & group);
+        left &= ~group;
+      }
+    }
+  }
+  // The same as each(), as long as `visit(slot)` says so.
   template <typename Visit>
   void each_while(Visit visit) const {
     for (std::size_t i = 0; i < words_used_; ++i) {
@@ -111,20 +161,10 @@ class CoreSet {
   }
 
  private:
-  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBits = kWordSlots;
   static constexpr std::size_t kWords = kMaxCores / kBits;
   static constexpr std::size_t word(int slot) { return static_cast<std::size_t>(slot) / kBits; }
   static constexpr std::size_t bit(int slot) { return static_cast<std::size_t>(slot) % kBits; }
-  static constexpr std::uint64_t ones_by_byte(std::uint64_t word) {
-    word -= (word >> 1U) & 0x5555555555555555U;
-    word = (word & 0x3333333333333333U) + ((word >> 2U) & 0x3333333333333333U);
-    return (word + (word >> 4U)) & 0x0f0f0f0f0f0f0f0fU;
-  }
-  static constexpr int sum_of_bytes(std::uint64_t bytes) {
-    const std::uint64_t pairs =
-        (bytes & 0x00ff00ff00ff00ffU) + ((bytes >> 8U) & 0x00ff00ff00ff00ffU);
-    return static_cast<int>((pairs * 0x0001000100010001U) >> 48U);
-  }
   // Calls `visit(word, mask)` for every word that these slots lie in.
   template <typename Visit>
   static void each_part(int first, int count, Visit visit) {

@@ -40,27 +40,19 @@ class LoadLevels {
   // How many of these slots at least two hold.
   int shared(const CoreSet& slots) const {
     if (levels_.size() < 2) return 0;
-    CoreSet both = levels_[1];
-    both &= slots;
-    return both.count();
+    return levels_[1].count_common(slots);
   }
 
  private:
   void add_above(CoreSet slots) {
     for (std::size_t level = 0; !slots.empty(); ++level) {
       if (level == levels_.size()) levels_.emplace_back();
-      CoreSet higher = levels_[level];
-      higher &= slots;
-      levels_[level] |= slots;
-      slots = higher;
+      levels_[level].add_leaving_known(&slots);
     }
   }
   void remove_above(CoreSet slots) {
     for (std::size_t level = levels_.size(); level-- > 0 && !slots.empty();) {
-      CoreSet here = levels_[level];
-      here &= slots;
-      levels_[level] -= here;
-      slots -= here;
+      levels_[level].cancel(&slots);
     }
     while (!levels_.empty() && levels_.back().empty()) levels_.pop_back();
   }

@@ -1,6 +1,7 @@
 #include "sched/simulation/running_set.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 namespace optile::sched {
@@ -30,17 +31,15 @@ void RunningSet::clear() {
 // What its cores are: their tiles, the slowest of them, whether its threads are far apart.
 void RunningSet::locate(SimulatedOp* op) const {
   const CoreSet& cores = op->cores;
-  CoreSet nodes;
-  for (int slot = cores.next(0); slot >= 0;) {
-    const int tile = map_->tile_of[static_cast<std::size_t>(slot)];
-    const CoreMap::Tile& shape = map_->tiles[static_cast<std::size_t>(tile)];
-    op->tiles.add(tile);
-    ++op->tile_count;
-    nodes.add(shape.node);
-    slot = cores.next(shape.first + shape.cores);
-  }
+  cores.each_group(map_->tile_bits, [&](int slot, std::uint64_t /*bits*/) {
+    op->tiles.add(map_->tile_of[static_cast<std::size_t>(slot)]);
+  });
+  op->tile_count = op->tiles.count();
   if (map_->nodes > 1) {
-    op->crosses_nodes = nodes.count() > (cores.count() + largest_node_ - 1) / largest_node_;
+    const auto nodes =
+        std::count_if(map_->node_tiles.begin(), map_->node_tiles.end(),
+                      [op](const CoreSet& node) { return node.overlaps(op->tiles); });
+    op->crosses_nodes = nodes > (cores.count() + largest_node_ - 1) / largest_node_;
   }
   if (!map_->one_speed) {
     cores.each([&](int slot) {

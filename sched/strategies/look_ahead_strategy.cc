@@ -25,11 +25,7 @@ std::size_t at(int index) {
 LookAheadStrategy::LookAheadStrategy(const StepOutline& outline,
                                      const perfmodel::SwitchingCost& switching,
                                      LookAheadOptions options)
-    : outline_(outline),
-      switching_(switching),
-      options_(options),
-      stretch_(outline.instances.size(), 1.0),
-      pool_(*outline.map) {
+    : outline_(outline), switching_(switching), options_(options), pool_(*outline.map) {
   make_menus();
   make_urgency();
 }
@@ -44,7 +40,6 @@ LookAheadStrategy::Menu LookAheadStrategy::menu_of(std::size_t index) const {
   };
   if (!instance.tunable) {
     add(outline_.instances[index].best);
-    menu.least_seconds = menu.entries.front().timed.seconds;
     return menu;
   }
   for (int width = 1; width <= outline_.map->cores; ++width) {
@@ -63,16 +58,14 @@ LookAheadStrategy::Menu LookAheadStrategy::menu_of(std::size_t index) const {
   menu.planned = static_cast<std::size_t>(planned - menu.entries.begin());
   menu.first = menu.planned - std::min(menu.planned, kNeighbours);
   menu.last = std::min(menu.planned + kNeighbours, menu.entries.size() - 1);
-  menu.least_seconds = menu.entries[menu.last].timed.seconds;
   return menu;
 }
 
 void LookAheadStrategy::make_menus() {
-  for (std::size_t i = 0; i < outline_.instances.size(); ++i) menus_.push_back(menu_of(i));
-}
-
-int LookAheadStrategy::instance_of(int node) const {
-  return outline_.graph->nodes[at(node)].instance;
+  for (std::size_t i = 0; i < outline_.instances.size(); ++i) {
+    menus_.push_back(menu_of(i));
+    outlooks_.push_back({1.0, menus_[i].entries[menus_[i].last].timed.seconds});
+  }
 }
 
 void LookAheadStrategy::make_urgency() {
@@ -83,7 +76,7 @@ void LookAheadStrategy::make_urgency() {
     for (int i = outline_.first_user[at(*node)]; i < outline_.first_user[at(*node) + 1]; ++i) {
       behind = std::max(behind, urgency_[at(outline_.users[at(i)])]);
     }
-    const Menu& menu = menus_[at(instance_of(*node))];
+    const Menu& menu = menus_[instance_of(*node)];
     urgency_[at(*node)] = behind + menu.entries[menu.planned].timed.seconds;
   }
 }
@@ -112,7 +105,7 @@ void LookAheadStrategy::on_finished(int node, double now) {
   pool_.release(found->cores);
   lanes_.release(found->lane);
   draw_ -= found->draw;
-  double& stretch = stretch_[at(instance_of(node))];
+  double& stretch = outlooks_[instance_of(node)].stretch;
   const double measured = std::max(1.0, (now - found->start) / found->seconds);
   stretch += kLearning * (measured - stretch);
   *found = running_.back();
@@ -176,7 +169,7 @@ LookAheadStrategy::Verdict LookAheadStrategy::judge(const Menu& menu, double str
 
 void LookAheadStrategy::start(int node, const MenuEntry& entry, double now,
                               std::vector<Launch>* launches) {
-  const double stretch = stretch_[at(instance_of(node))];
+  const double stretch = outlooks_[instance_of(node)].stretch;
   const CoreSet cores = pool_.take(entry.timed.which);
   const int lane = lanes_.take(entry.timed.which.width, switching_).lane;
   running_.push_back({node, lane, now, entry.timed.seconds, now + stretch * entry.timed.seconds,
@@ -193,11 +186,11 @@ void LookAheadStrategy::decide(double now, std::vector<Launch>* launches) {
   for (std::size_t i = ready_.size(); i-- > 0 && pool_.idle() > 0 && scanned < kScanned;) {
     ++scanned;
     const int node = ready_[i];
-    const Menu& menu = menus_[at(instance_of(node))];
-    const double stretch = stretch_[at(instance_of(node))];
+    const std::size_t instance = instance_of(node);
+    const auto [stretch, least_seconds] = outlooks_[instance];
     // Nothing of it could end in time: no need to judge which case would be best.
-    if (reserved && now + stretch * menu.least_seconds > reserved_from) continue;
-    const Verdict verdict = judge(menu, stretch, now);
+    if (reserved && now + stretch * least_seconds > reserved_from) continue;
+    const Verdict verdict = judge(menus_[instance], stretch, now);
     if (verdict.entry == nullptr) {
       if (!reserved) reserved_from = verdict.cores_free_at;
       reserved = true;

@@ -54,7 +54,11 @@ class LookAheadStrategy : public StepStrategy {
     // Those around the plan that are weighed against it.
     std::size_t first = 0;
     std::size_t last = 0;
-    double least_seconds = 0;  // of all that may start
+  };
+  // What most ready ops are passed over by, side by side.
+  struct Outlook {
+    double stretch = 1.0;      // measured over predicted time, at least 1
+    double least_seconds = 0;  // of all its cases that may start
   };
   struct Running {
     int node = 0;
@@ -74,7 +78,9 @@ class LookAheadStrategy : public StepStrategy {
   void make_menus();
   void make_urgency();
   Menu menu_of(std::size_t instance) const;
-  int instance_of(int node) const;
+  std::size_t instance_of(int node) const {
+    return static_cast<std::size_t>(outline_.instance_of[static_cast<std::size_t>(node)]);
+  }
   Verdict judge(const Menu& menu, double stretch, double now);
   const MenuEntry* best_fitting(const Menu& menu) const;
   double free_at(int width, double now);
@@ -83,9 +89,9 @@ class LookAheadStrategy : public StepStrategy {
   const StepOutline& outline_;
   const perfmodel::SwitchingCost& switching_;
   LookAheadOptions options_;
-  std::vector<Menu> menus_;      // by instance
-  std::vector<double> urgency_;  // by node: seconds from its start to the end of the step
-  std::vector<double> stretch_;  // by instance: measured over predicted time, at least 1
+  std::vector<Menu> menus_;        // by instance
+  std::vector<Outlook> outlooks_;  // by instance
+  std::vector<double> urgency_;    // by node: seconds from its start to the end of the step
   CorePool pool_;
   LaneTable lanes_;
   std::vector<int> ready_;  // the most urgent last

@@ -22,7 +22,9 @@ PackingStrategy::PackingStrategy(const StepOutline& outline, PackingOptions opti
       options_(options),
       pool_(*outline.map),
       memory_(outline.instances.size()),
-      turns_(outline.graph->nodes.size(), 0) {
+      siblings_(outline.instances.size()),
+      turns_(outline.graph->nodes.size(), 0),
+      decisions_(kMostDecisions) {
   for (const InstanceOutline& instance : outline.instances) {
     const Menu menu = menu_of(instance);
     Needs least{menu.candidates[0].which.width, menu.candidates[0].seconds};
@@ -55,7 +57,7 @@ void PackingStrategy::on_finished(int node, double now) {
   const RunningOp gone = running_.finish(node, now, &memory_);
   if (gone.placement == Placement::kOwnCores) pool_.release(gone.cores);
   // What was decided may now be forbidden.
-  if (memory_.pairs() != known) decisions_.clear();
+  if (memory_.pairs() != known) decisions_.forget_all();
 }
 
 PackingStrategy::Menu PackingStrategy::menu_of(const InstanceOutline& instance) const {
@@ -105,18 +107,15 @@ PackingStrategy::Choice PackingStrategy::weigh_all(double now) {
 PackingStrategy::Choice PackingStrategy::choose_beside(double now) {
   const std::uint64_t situation =
       base::hash_word(ready_fingerprint_, base::hash_word(running_.fingerprint(), base::kHashSeed));
-  const auto known = decisions_.find(situation);
-  if (known != decisions_.end()) {
-    const Choice& choice = known->second;
-    // Two situations with one fingerprint must not start what is not ready.
-    if (choice.node < 0 ||
-        (pool_.fits(choice.timed.which) && place_of(choice.node) != ready_.end())) {
-      ++remembered_;
-      return choice;
-    }
+  const Choice* known = decisions_.find(situation);
+  // Two situations with one fingerprint must not start what is not ready.
+  if (known != nullptr && (known->node < 0 || (pool_.fits(known->timed.which) &&
+                                               place_of(known->node) != ready_.end()))) {
+    ++remembered_;
+    return *known;
   }
   const Choice choice = weigh_all(now);
-  if (decisions_.size() < kMostDecisions) decisions_[situation] = choice;
+  decisions_.remember(situation, choice);
   return choice;
 }
 
@@ -151,14 +150,18 @@ std::optional<Launch> PackingStrategy::fill() {
   }
   if (shortest < 0) return std::nullopt;
   const TimedCase& plan = outline_.of_node(shortest).plan(options_.plan);
-  // The hardware threads of all cores are free: the shape is that of an idle machine.
-  CorePool siblings(*outline_.map);
-  return Launch{shortest, plan.which, siblings.take(plan.which), Placement::kSiblings,
+  return Launch{shortest, plan.which, siblings_of(instance_of(shortest)), Placement::kSiblings,
                 plan.seconds};
 }
 
-int PackingStrategy::instance_of(int node) const {
-  return outline_.graph->nodes[at(node)].instance;
+// The hardware threads of all cores are free then: the shape is that of an idle machine.
+const CoreSet& PackingStrategy::siblings_of(int instance) {
+  CoreSet& cores = siblings_[at(instance)];
+  if (cores.empty()) {
+    const TimedCase& plan = outline_.instances[at(instance)].plan(options_.plan);
+    cores = CorePool(*outline_.map).take(plan.which);
+  }
+  return cores;
 }
 
 bool PackingStrategy::before(const ReadyOp& one, const ReadyOp& other) {

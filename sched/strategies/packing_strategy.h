@@ -12,10 +12,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "sched/core_pool.h"
+#include "sched/strategies/decision_memory.h"
 #include "sched/strategies/interference_memory.h"
 #include "sched/strategies/running_ops.h"
 #include "sched/strategies/step_outline.h"
@@ -72,7 +72,8 @@ class PackingStrategy : public StepStrategy {
   Choice weigh_all(double now);
   Choice slowest_ready() const;
   std::optional<Launch> fill();
-  int instance_of(int node) const;
+  const CoreSet& siblings_of(int instance);
+  int instance_of(int node) const { return outline_.instance_of[static_cast<std::size_t>(node)]; }
   // The wider first, so that what a decision takes is near the end and cheap to take out.
   static bool before(const ReadyOp& one, const ReadyOp& other);
   std::vector<ReadyOp>::const_iterator place_of(int node) const;  // end: it is not ready
@@ -83,14 +84,15 @@ class PackingStrategy : public StepStrategy {
   CorePool pool_;
   RunningOps running_;
   InterferenceMemory memory_;
-  std::vector<Menu> menus_;     // by instance
-  std::vector<Needs> least_;    // by instance
-  std::vector<ReadyOp> ready_;  // in the order of before()
-  std::vector<int> turns_;      // by node, of those that became ready in this step
+  std::vector<Menu> menus_;        // by instance
+  std::vector<Needs> least_;       // by instance
+  std::vector<CoreSet> siblings_;  // by instance: where strategy 4 puts it; empty: not yet asked
+  std::vector<ReadyOp> ready_;     // in the order of before()
+  std::vector<int> turns_;         // by node, of those that became ready in this step
   int next_turn_ = 0;
   std::uint64_t ready_fingerprint_ = 0;
   // What was decided in a situation: these nodes ready, those running.
-  std::unordered_map<std::uint64_t, Choice> decisions_;
+  DecisionMemory<Choice> decisions_;
   std::uint64_t remembered_ = 0;
   std::uint64_t weighed_ = 0;
 };

@@ -99,6 +99,8 @@ StepOutline make_step_outline(const StepGraph& graph, const CoreMap& map) {
     outline.instances[i].per_op =
         timed(graph.instances[i].times, slowest.at(graph.instances[i].op));
   }
+  outline.instance_of.reserve(graph.nodes.size());
+  for (const auto& node : graph.nodes) outline.instance_of.push_back(node.instance);
   connect(graph, &outline);
   return outline;
 }

@@ -42,14 +42,15 @@ struct StepOutline {
   const perfmodel::StepGraph* graph = nullptr;  // outlives this
   const CoreMap* map = nullptr;                 // outlives this
   std::vector<InstanceOutline> instances;
+  std::vector<int> instance_of;  // by node, side by side: decisions go through many
   // Users of node n: users[first_user[n]] … users[first_user[n + 1] - 1].
   std::vector<int> users;
   std::vector<int> first_user;
   std::vector<int> input_count;  // by node
 
   const InstanceOutline& of_node(int node) const {
-    const auto index = static_cast<std::size_t>(node);
-    return instances[static_cast<std::size_t>(graph->nodes[index].instance)];
+    const int index = instance_of[static_cast<std::size_t>(node)];
+    return instances[static_cast<std::size_t>(index)];
   }
 };
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "tests/sched/step_graphs.h"
 
@@ -65,6 +68,96 @@ TEST(CorePool, FillsTilesThatWouldOtherwiseBeSplit) {
   const CoreSet five = pool.take({5, Binding::kCompact});
   // Three fit beside the five: no other tile is broken up for them.
   EXPECT_EQ(tiles_of(map, pool.take({3, Binding::kCompact})), tiles_of(map, five));
+}
+
+// The rule of compact placement, word for word and tile after tile: whole tiles in their order that
+// the team fills; then the tile with the least idle cores that suffices, else the one with most.
+class PlainPool {
+ public:
+  explicit PlainPool(const CoreMap& map) : map_(&map), idle_(at(map.tiles.size())) {
+    for (int slot = 0; slot < map.cores; ++slot) {
+      idle_[at(map.tile_of[at(slot)])].insert(slot);
+    }
+  }
+
+  std::set<int> compact(int width, int node) {
+    std::set<int> taken;
+    for (std::size_t tile = 0; tile < idle_.size(); ++tile) {
+      const int cores = map_->tiles[tile].cores;
+      if (within(tile, node) && idle(tile) == cores && cores <= width) {
+        width -= take(tile, cores, &taken);
+      }
+    }
+    while (width > 0) {
+      const std::size_t tile = best(width, node);
+      width -= take(tile, std::min(width, idle(tile)), &taken);
+    }
+    return taken;
+  }
+  void give_back(const std::set<int>& slots) {
+    for (const int slot : slots) idle_[at(map_->tile_of[at(slot)])].insert(slot);
+  }
+
+ private:
+  static std::size_t at(auto index) { return static_cast<std::size_t>(index); }
+  int idle(std::size_t tile) const { return static_cast<int>(idle_[tile].size()); }
+  bool within(std::size_t tile, int node) const {
+    return node < 0 || map_->tiles[tile].node == node;
+  }
+  std::size_t best(int width, int node) const {
+    std::size_t best = idle_.size();
+    for (std::size_t tile = 0; tile < idle_.size(); ++tile) {
+      if (!within(tile, node) || idle(tile) == 0) continue;
+      const auto rank = [&](std::size_t one) {
+        const bool suffices = idle(one) >= width;
+        return std::pair(suffices, suffices ? -idle(one) : idle(one));
+      };
+      if (best == idle_.size() || rank(tile) > rank(best)) best = tile;
+    }
+    return best;
+  }
+  int take(std::size_t tile, int count, std::set<int>* out) {
+    for (int i = 0; i < count; ++i) out->insert(idle_[tile].extract(idle_[tile].begin()));
+    return count;
+  }
+
+  const CoreMap* map_;
+  std::vector<std::set<int>> idle_;  // by tile
+};
+
+// Tiles of one size and of many, some of them across two words of a set; one node and several.
+TEST(CorePool, CompactTakesWhatTheRuleSays) {
+  for (const char* machine : {"knl", "epyc-2x96", "xeon-snc", "grace-144", "hybrid",
+                              "numa:2 l3:3 core:5 pu:2", "pack:2 numa:1 l3:24 core:8 pu:2"}) {
+    SCOPED_TRACE(machine);
+    const CoreMap map = map_of(machine);
+    CorePool pool(map);
+    PlainPool plain(map);
+    std::mt19937_64 random(5);
+    std::vector<CoreSet> held;
+    for (int i = 0; i < 2000; ++i) {
+      const int stride = map.space.pairs ? 2 : 1;
+      const Case which{stride * (1 + static_cast<int>(random() % 40) % (map.cores / stride)),
+                       Binding::kCompact};
+      if (!pool.fits(which) || random() % 4 == 0) {
+        if (held.empty()) continue;
+        std::swap(held[random() % held.size()], held.back());
+        pool.release(held.back());
+        std::set<int> slots;
+        held.back().each([&](int slot) { slots.insert(slot); });
+        plain.give_back(slots);
+        held.pop_back();
+        continue;
+      }
+      held.push_back(pool.take(which));
+      const std::set<int> nodes = nodes_of(map, held.back());
+      const std::set<int> expected =
+          plain.compact(which.width, nodes.size() == 1 ? *nodes.begin() : -1);
+      std::set<int> taken;
+      held.back().each([&](int slot) { taken.insert(slot); });
+      ASSERT_EQ(taken, expected);
+    }
+  }
 }
 
 // Whatever was taken and given back, fits() and take() agree and no core is with two.

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <iterator>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "sched/lane_table.h"
@@ -29,7 +31,8 @@ TEST(CoreSet, RangesAreTheirSlots) {
     const int first = static_cast<int>(random() % kMaxCores);
     const int count = static_cast<int>(random() % 200) % (kMaxCores - first + 1);
     const bool adding = i % 2 == 0;
-    adding ? bits.add_range(first, count) : bits.remove_range(first, count);
+    CoreSet gone;
+    adding ? bits.add_range(first, count) : bits.move_range(first, count, &gone);
     for (int slot = first; slot < first + count; ++slot) {
       if (adding) {
         plain.insert(slot);
@@ -41,9 +44,9 @@ TEST(CoreSet, RangesAreTheirSlots) {
     const int from = static_cast<int>(random() % kMaxCores);
     const auto next = plain.lower_bound(from);
     ASSERT_EQ(bits.next(from), next == plain.end() ? -1 : *next);
-    ASSERT_EQ(bits.count_range(from, kMaxCores - from),
-              members_within(plain, from, kMaxCores - from));
-    ASSERT_EQ(bits.count_range(first, count), members_within(plain, first, count));
+    CoreSet range;
+    range.add_range(first, count);
+    ASSERT_EQ(bits.count_common(range), members_within(plain, first, count));
   }
 }
 
@@ -52,11 +55,12 @@ TEST(CoreSet, FullAndEmpty) {
   EXPECT_EQ(set.next(0), -1);
   set.add_range(0, kMaxCores);
   EXPECT_EQ(set.count(), kMaxCores);
-  EXPECT_EQ(set.count_range(0, kMaxCores), kMaxCores);
   EXPECT_EQ(set.next(kMaxCores - 1), kMaxCores - 1);
   EXPECT_EQ(set.next(kMaxCores), -1);
-  set.remove_range(0, kMaxCores);
+  CoreSet all;
+  set.move_range(0, kMaxCores, &all);
   EXPECT_TRUE(set.empty());
+  EXPECT_EQ(all.count(), kMaxCores);
 }
 
 // Sets that reach differently far, so that every operation meets a longer and a shorter one.
@@ -108,6 +112,71 @@ TEST_F(CoreSetPair, OperationsAreThoseOfSets) {
     expect_same(result |= b, either);
     result = a;
     expect_same(result -= b, rest);
+    EXPECT_EQ(a.count_common(b), static_cast<int>(both.size()));
+    result = a;
+    CoreSet known = b;
+    result.add_leaving_known(&known);
+    expect_same(result, either);
+    expect_same(known, both);
+    result = a;
+    CoreSet other = b;
+    result.cancel(&other);
+    expect_same(result, rest);
+    std::set<int> others;
+    std::set_difference(y.begin(), y.end(), x.begin(), x.end(),
+                        std::inserter(others, others.end()));
+    expect_same(other, others);
+  }
+}
+
+TEST_F(CoreSetPair, MembersMove) {
+  for (int i = 0; i < 1000; ++i) {
+    CoreSet from, to;
+    std::set<int> x, y;
+    draw(&from, &x);
+    draw(&to, &y);
+    const int first = static_cast<int>(random_() % kMaxCores);
+    const int count = static_cast<int>(random_() % 200) % (kMaxCores - first + 1);
+    const bool range = i % 2 == 0;
+    int most = range ? kMaxCores : static_cast<int>(random_() % 8);
+    const int behind = range ? first + count : kMaxCores;
+    range ? from.move_range(first, count, &to) : from.move_first(first, most, &to);
+    while (most-- > 0 && x.lower_bound(first) != x.lower_bound(behind)) {
+      y.insert(x.extract(x.lower_bound(first)));
+    }
+    expect_same(from, x);
+    expect_same(to, y);
+  }
+}
+
+TEST_F(CoreSetPair, GroupsAreVisitedOnceInEveryWord) {
+  // Groups of five: every few of them lie across two words.
+  constexpr int kGroup = 5;
+  constexpr int kWord = CoreSet::kWordSlots;
+  std::vector<std::uint64_t> group_bits(kMaxCores, 0);
+  for (int slot = 0; slot < kMaxCores; ++slot) {
+    for (int other = 0; other < kMaxCores; ++other) {
+      if (slot / kWord != other / kWord || slot / kGroup != other / kGroup) continue;
+      group_bits[static_cast<std::size_t>(slot)] |= std::uint64_t{1} << (other % kWord);
+    }
+  }
+  for (int i = 0; i < 200; ++i) {
+    CoreSet bits;
+    std::set<int> plain;
+    draw(&bits, &plain);
+    std::set<int> seen;
+    std::set<std::pair<int, int>> visits;  // group and word
+    bits.each_group(group_bits, [&](int slot, std::uint64_t members) {
+      EXPECT_TRUE(visits.emplace(slot / kGroup, slot / kWord).second);
+      EXPECT_EQ(count_bits(members), std::popcount(members));
+      EXPECT_EQ(std::countr_zero(members), slot % kWord);
+      for (; members != 0; members &= members - 1) {
+        const int member = slot / kWord * kWord + std::countr_zero(members);
+        EXPECT_EQ(member / kGroup, slot / kGroup);
+        seen.insert(member);
+      }
+    });
+    EXPECT_EQ(seen, plain);
   }
 }
 
