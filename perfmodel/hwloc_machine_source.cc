@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 
 #include "perfmodel/built_in_machines.h"
 #include "perfmodel/machine.h"
+#include "perfmodel/topology_text.h"
 
 namespace optile::perfmodel {
 namespace {
@@ -184,9 +187,9 @@ class HwlocMachineSource : public MachineSource {
     const base::Status described = describe(topology.get());
     if (!described.ok()) return described.error();
     if (hwloc_topology_load(topology.get()) != 0) {
-      return base::Error{
-          is_file() ? base::ErrorKind::kInvalid : base::ErrorKind::kUnavailable,
-          "hwloc cannot read the topology of \"" + description_ + "\"; check with lstopo"};
+      if (is_file()) return no_topology();
+      return base::Error{base::ErrorKind::kUnavailable, "hwloc cannot read the topology of \"" +
+                                                            description_ + "\"; check with lstopo"};
     }
     Machine machine = machine_from(topology.get(), description_);
     if (machine.cores.empty() || machine.allowed_cores() == 0) {
@@ -223,8 +226,20 @@ class HwlocMachineSource : public MachineSource {
           description_ + " is larger than any topology: " + std::to_string(bytes) + " bytes"};
     }
     if (hwloc_topology_set_xml(topology, description_.c_str()) == 0) return {};
-    return base::Error{base::ErrorKind::kInvalid,
-                       description_ + " is no topology: not XML as lstopo writes it"};
+    return no_topology();
+  }
+
+  // hwloc says only that it is none: where, we look ourselves.
+  base::Error no_topology() const {
+    std::ifstream file(description_, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::optional<TopologyProblem> problem = find_topology_problem(text);
+    std::string where = "its objects are not as lstopo writes them";
+    if (problem.has_value()) {
+      where = "line " + std::to_string(problem->line) + ", column " +
+              std::to_string(problem->column) + ": " + problem->what;
+    }
+    return {base::ErrorKind::kInvalid, description_ + " is no topology: " + where};
   }
 
   std::string description_;

@@ -1,6 +1,7 @@
 #include "bindings/cli/simulation_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,6 +12,8 @@ using Json = nlohmann::json;
 using sched::CoreMap;
 
 constexpr double kMicroseconds = 1e6;
+constexpr double kNanoseconds = 1e9;
+constexpr double kInMicrosecond = 1e3;  // nanoseconds
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -52,20 +55,86 @@ std::string group_name(const std::vector<int>& groups, int group) {
   return "cores " + std::to_string(first) + "-" + std::to_string(last);
 }
 
+// Viewers draw what overlaps on one track as if one had called the other, or drop it: ops that
+// share a group of cores at one time are on rows below each other. First the groups, then their
+// second hardware threads.
+class Tracks {
+ public:
+  Tracks(const CoreMap& map, const std::vector<sched::StepSpan>& spans)
+      : groups_(groups_of(map)), rows_(2 * at(group_count())), places_(spans.size()) {
+    for (std::size_t i = 0; i < spans.size(); ++i) place(spans[i], &places_[i]);
+    for (int group = 0; group < group_count(); ++group) {
+      if (rows_[at(group)].empty()) rows_[at(group)].push_back(0);  // idle cores are a track too
+    }
+    for (const std::vector<double>& rows : rows_) {
+      first_.push_back(count_);
+      count_ += static_cast<int>(rows.size());
+    }
+  }
+
+  std::vector<int> of(std::size_t span) const {
+    std::vector<int> tracks;
+    for (const auto& [lot, row] : places_[span]) tracks.push_back(first_[at(lot)] + row);
+    return tracks;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (int lot = 0; lot < 2 * group_count(); ++lot) {
+      const std::string name = group_name(groups_, lot % group_count()) +
+                               (lot < group_count() ? "" : ", hardware threads");
+      for (std::size_t row = 0; row < rows_[at(lot)].size(); ++row) {
+        names.push_back(row == 0 ? name : name + " (" + std::to_string(row + 1) + ")");
+      }
+    }
+    return names;
+  }
+
+ private:
+  struct Place {
+    int lot = 0;  // a group, or behind all of them its hardware threads
+    int row = 0;
+  };
+
+  int group_count() const { return groups_.back() + 1; }
+
+  // Spans come in the order of their starts, so a row is free once its last op has ended.
+  void place(const sched::StepSpan& span, std::vector<Place>* out) {
+    const int behind = span.placement == sched::Placement::kSiblings ? group_count() : 0;
+    std::set<int> lots;
+    span.cores.each([&](int slot) { lots.insert(groups_[at(slot)] + behind); });
+    for (const int lot : lots) {
+      std::vector<double>& ends = rows_[at(lot)];
+      const auto free =
+          std::find_if(ends.begin(), ends.end(), [&](double end) { return end <= span.start; });
+      out->push_back({lot, static_cast<int>(free - ends.begin())});
+      if (free == ends.end()) {
+        ends.push_back(span.end);
+      } else {
+        *free = span.end;
+      }
+    }
+  }
+
+  std::vector<int> groups_;                 // by slot
+  std::vector<std::vector<double>> rows_;   // by lot and row: when its last op ends
+  std::vector<std::vector<Place>> places_;  // by span
+  std::vector<int> first_;                  // by lot: its first track
+  int count_ = 0;
+};
+
 Json track_name(int track, const std::string& name) {
   return {
       {"ph", "M"}, {"pid", 1}, {"tid", track}, {"name", "thread_name"}, {"args", {{"name", name}}}};
 }
 
-// An op is one event on every track that it has cores of.
+// Whole nanoseconds; an op ends one early, so that no viewer's rounding makes two overlap.
 void add_span(const sched::StepOutline& outline, const sched::StepSpan& span,
-              const std::vector<int>& groups, int group_count, Json* events) {
+              const std::vector<int>& tracks, Json* events) {
   const auto& graph = *outline.graph;
   const auto& instance = graph.instances[at(graph.nodes[at(span.node)].instance)];
   const bool siblings = span.placement == sched::Placement::kSiblings;
-  std::set<int> tracks;
-  span.cores.each(
-      [&](int slot) { tracks.insert(groups[at(slot)] + (siblings ? group_count : 0)); });
+  const double start = std::floor(span.start * kNanoseconds);
+  const double end = std::floor(span.end * kNanoseconds);
   const Json args = {{"node", span.node},
                      {"shape", instance.shape},
                      {"width", span.which.width},
@@ -79,8 +148,8 @@ void add_span(const sched::StepOutline& outline, const sched::StepSpan& span,
                        {"tid", track},
                        {"name", instance.op},
                        {"cat", siblings ? "siblings" : "cores"},
-                       {"ts", span.start * kMicroseconds},
-                       {"dur", (span.end - span.start) * kMicroseconds},
+                       {"ts", start / kInMicrosecond},
+                       {"dur", std::max(1.0, end - start - 1) / kInMicrosecond},
                        {"args", args}});
   }
 }
@@ -89,23 +158,14 @@ void add_span(const sched::StepOutline& outline, const sched::StepSpan& span,
 
 std::string simulation_trace(const sched::StepOutline& outline, const sched::StepOutcome& step,
                              const std::string& title) {
-  const std::vector<int> groups = groups_of(*outline.map);
-  const int group_count = groups.back() + 1;
+  const Tracks tracks(*outline.map, step.spans);
   Json events = Json::array();
   events.push_back(
       {{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", title}}}});
-  const bool fills = std::any_of(step.spans.begin(), step.spans.end(), [](const auto& span) {
-    return span.placement == sched::Placement::kSiblings;
-  });
-  for (int group = 0; group < group_count; ++group) {
-    events.push_back(track_name(group, group_name(groups, group)));
-    if (fills) {
-      events.push_back(
-          track_name(group_count + group, group_name(groups, group) + ", hardware threads"));
-    }
-  }
-  for (const sched::StepSpan& span : step.spans) {
-    add_span(outline, span, groups, group_count, &events);
+  int track = 0;
+  for (const std::string& name : tracks.names()) events.push_back(track_name(track++, name));
+  for (std::size_t i = 0; i < step.spans.size(); ++i) {
+    add_span(outline, step.spans[i], tracks.of(i), &events);
   }
   return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);

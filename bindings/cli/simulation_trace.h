@@ -1,5 +1,6 @@
 // A simulated step as Chrome's trace events: one track for each group of cores (a tile, or cores of
-// one NUMA node where there are many), one for their second hardware threads. Pure.
+// one NUMA node where there are many), one for their second hardware threads where ops have them,
+// and further ones where several ops are on a group at one time. Pure.
 #pragma once
 
 #include <string>
