@@ -16,6 +16,11 @@ constexpr const char* kBlockTimeMs = "1";
 // or three of them got up to twice as much done; alone it costs up to 4 % where regions are short.
 constexpr const char* kShortSpinCount = "3000";
 
+bool sizes_blas_pool(const LaunchFacts& facts) {
+  return facts.user_environment.contains("OPENBLAS_NUM_THREADS") ||
+         facts.user_environment.contains("GOTO_NUM_THREADS");
+}
+
 class Chooser {
  public:
   explicit Chooser(const LaunchFacts& facts) : facts_(facts) {}
@@ -114,7 +119,7 @@ class Chooser {
     // Also without OpenMP beside it: matrix products are ops of their own then.
     const bool own_threads = facts_.blas_provider == "openblas-pthread";
     if (facts_.blas == BlasChoice::kKeep || !own_threads) return;
-    if (user_set("OPENBLAS_NUM_THREADS") || user_set("GOTO_NUM_THREADS")) {
+    if (sizes_blas_pool(facts_)) {
       because("BLAS pool kept: you set its size");
       return;
     }
@@ -245,6 +250,13 @@ LaunchPlan launch_plan_left_alone() {
   plan.text = kKeepAll;
   plan.reasons.emplace_back("undone by hand; optile undo --revoke takes that back");
   return plan;
+}
+
+bool blas_pools_follow(const LaunchFacts& facts, const LaunchPlan& plan) {
+  if (plan.blas_follows) return true;
+  // Of that one was decided above.
+  if (facts.blas_provider == "openblas-pthread" || !plan.taken_back.empty()) return false;
+  return facts.blas != BlasChoice::kKeep && !sizes_blas_pool(facts);
 }
 
 }  // namespace optile::perfmodel

@@ -60,6 +60,10 @@ struct MeasuredLaunchPlan {
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured);
 
+// Whether the shim may set the count of an OpenBLAS's own threads, also of one that nobody can know
+// of before the start: packages of Python bring theirs. False where the user keeps or sizes it.
+bool blas_pools_follow(const LaunchFacts& facts, const LaunchPlan& plan);
+
 // A word of a plan's text: "1ms" of "openmp=llvm wait=1ms" for "wait"; empty where it has none.
 std::string launch_word(const std::string& launch_plan, const std::string& name);
 

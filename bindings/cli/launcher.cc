@@ -242,6 +242,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   if (daemon_there) plan = plan_beside_others(options, socket, target, facts, announced);
   if (plan) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
+  decision.plan.blas_follows = perfmodel::blas_pools_follow(facts, decision.plan);
   if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);
   return decision;
 }

@@ -1,9 +1,7 @@
 #include "bindings/preload/runtime_resolver.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bindings/preload/runtimes_in_use.h"
@@ -25,15 +23,6 @@ uint32_t first_site(const void* caller, const char* symbol) {
   const uint64_t mixed = (reinterpret_cast<uintptr_t>(caller) * UINT64_C(0x9e3779b97f4a7c15)) ^
                          reinterpret_cast<uintptr_t>(symbol);
   return static_cast<uint32_t>(mixed >> 20) % kCallSites;
-}
-
-// Distributions choose a BLAS by links: which one it is stands in the name behind them.
-void copy_real_path(const char* path, char* to, size_t bytes) {
-  char real[PATH_MAX];
-  const char* from = realpath(path, real) == nullptr ? path : real;
-  const size_t length = strnlen(from, bytes - 1);
-  memcpy(to, from, length);
-  to[length] = '\0';
 }
 
 template <typename Function>
@@ -114,20 +103,6 @@ void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {
   if (runtime->kind != OPTILE_RUNTIME_LLVM) return;
   take(runtime->get_blocktime, caller, "kmp_get_blocktime");
   take(runtime->set_blocktime, caller, "kmp_set_blocktime");
-}
-
-void resolve_blas(const void* caller, BlasPool* pool) {
-  const void* gemm = resolve_for(caller, "sgemm_");
-  if (gemm == nullptr) gemm = resolve_for(caller, "cblas_sgemm");
-  if (gemm == nullptr) return;
-  copy_real_path(object_of(gemm), pool->path, sizeof pool->path);
-  // openblas_get_parallel: 0 sequential, 1 threads of its own, 2 OpenMP (which needs nothing).
-  auto* kind = reinterpret_cast<int (*)()>(resolve_for(caller, "openblas_get_parallel"));
-  if (kind == nullptr) return;
-  copy_real_path(object_of(reinterpret_cast<const void*>(kind)), pool->path, sizeof pool->path);
-  if (kind() != 1) return;
-  take(pool->get_num_threads, caller, "openblas_get_num_threads");
-  take(pool->set_num_threads, caller, "openblas_set_num_threads");
 }
 
 }  // namespace optile::preload

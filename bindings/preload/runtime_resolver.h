@@ -43,16 +43,6 @@ struct OpenmpRuntime {
 };
 void resolve_runtime(const void* caller, OpenmpRuntime* runtime);
 
-// OpenBLAS with threads of its own, as the object around `caller` sees it.
-struct BlasPool {
-  int (*get_num_threads)() = nullptr;
-  void (*set_num_threads)(int) = nullptr;
-  char path[256] = "";  // of the BLAS that is used, steerable or not
-
-  bool steerable() const { return get_num_threads != nullptr && set_num_threads != nullptr; }
-};
-void resolve_blas(const void* caller, BlasPool* pool);
-
 // Whether `address` lies in the shim itself.
 bool is_ours(const void* address);
 

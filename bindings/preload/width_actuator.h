@@ -4,6 +4,7 @@
 // the issuing thread, at the outermost op boundary only.
 #pragma once
 
+#include "bindings/preload/blas/blas_pool.h"
 #include "bindings/preload/issuing_thread.h"
 #include "bindings/preload/runtime_resolver.h"
 

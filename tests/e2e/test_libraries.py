@@ -1,5 +1,6 @@
 """Programs that do their work in libraries: BLAS's matrix products and oneDNN's primitives are ops
 by their sizes, and get widths where the library takes them; the programs end as without optile."""
+import os
 import unittest
 
 from harness import PROGRAMS, PYTHON, EndToEndTest, blas
@@ -9,6 +10,8 @@ SQUARE = ("dgemm", "224x224x224")
 THIN = ("sgemm", "320x96x256 tn")
 # Two threads that sleep at once: quick on a machine with other work too.
 TWO_THREADS = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
+
+WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 
 
 class LibraryTest(EndToEndTest):
@@ -79,6 +82,33 @@ class BlasOps(LibraryTest):
                 report = self.compared([PYTHON, "-c", script], {**blas(provider), **TWO_THREADS})
                 self.assertIn("dgemm", {name for name, _ in self.ops(report)})
                 self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
+
+
+@unittest.skipUnless(WHEEL_PYTHON, "no packages from pip: OPTILE_WHEEL_PYTHON is not set; ./dev "
+                                   "test makes it and runs this")
+class PackagedBlasOps(LibraryTest):
+    """numpy and scipy as pip installs them, each with an OpenBLAS of its own under other names."""
+
+    def products(self, product, imports):
+        return (f"import numpy\n{imports}\n"
+                "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
+                "total = 0.0\n"
+                "for _ in range(3000):\n"
+                f"    total += float({product}.sum())\n"
+                "print(total)\n")
+
+    def check(self, product, imports=""):
+        report = self.compared([WHEEL_PYTHON, "-c", self.products(product, imports)],
+                               TWO_THREADS)
+        self.assertIn(("dgemm", "256x256x256"), self.ops(report))
+        self.assertEqual("openblas", report["blas"])
+        self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
+
+    def test_numpys(self):
+        self.check("(numbers @ numbers)")
+
+    def test_scipys(self):
+        self.check("scipy.linalg.blas.dgemm(1.0, numbers, numbers)", "import scipy.linalg.blas")
 
 
 class OneDnnOps(LibraryTest):

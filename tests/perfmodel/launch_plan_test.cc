@@ -33,6 +33,28 @@ TEST(LaunchPlan, APoolWithoutOpenMpBesideItFollowsItsOps) {
   EXPECT_FALSE(choose_launch_plan(facts, {}).blas_follows);
 }
 
+TEST(LaunchPlan, APoolThatComesLaterFollowsUnlessTheUserKeepsOrSizesIt) {
+  LaunchFacts facts = two_pools();
+  EXPECT_TRUE(blas_pools_follow(facts, choose_launch_plan(facts, {})));
+  LaunchPlan lost;
+  lost.text = "openmp=keep wait=keep blas=keep";
+  EXPECT_FALSE(blas_pools_follow(facts, lost)) << "it was known, and is kept";
+  for (const char* provider : {"openblas-openmp", "reference", "none"}) {
+    facts.blas_provider = provider;
+    const LaunchPlan plan = choose_launch_plan(facts, {});
+    EXPECT_FALSE(plan.blas_follows) << "nothing to say yet";
+    EXPECT_TRUE(blas_pools_follow(facts, plan)) << provider;
+  }
+  LaunchFacts keeps = facts;
+  keeps.blas = BlasChoice::kKeep;
+  EXPECT_FALSE(blas_pools_follow(keeps, choose_launch_plan(keeps, {})));
+  for (const char* word : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS"}) {
+    LaunchFacts sizes = facts;
+    sizes.user_environment = {{word, "2"}};
+    EXPECT_FALSE(blas_pools_follow(sizes, choose_launch_plan(sizes, {}))) << word;
+  }
+}
+
 TEST(LaunchPlan, TheUsersWordsBind) {
   LaunchFacts facts = two_pools();
   facts.user_environment = {{"OMP_WAIT_POLICY", "active"}, {"OPENBLAS_NUM_THREADS", "2"}};

@@ -1,5 +1,6 @@
 #include "bindings/preload/blas/blas_copy.h"
 
+#include "bindings/preload/blas/blas_pool.h"
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/width_actuator.h"
@@ -11,14 +12,16 @@ struct BlasCopy {
   int parallel = 0;  // openblas_get_parallel(): 1 threads of its own, 2 OpenMP; 0 otherwise
   const void* set_num_threads = nullptr;  // of those threads, or of that OpenMP
 };
-PerAddress<BlasCopy, 64> copies;  // eight functions in each library
+PerAddress<BlasCopy, 128> copies;  // eight functions in each library
 
 BlasCopy ask(const void* gemm) {
   BlasCopy copy;
-  const auto kind = reinterpret_cast<int (*)()>(resolve_for(gemm, "openblas_get_parallel"));
-  if (kind == nullptr) return copy;
-  copy.parallel = kind();
-  if (copy.parallel == 1) copy.set_num_threads = resolve_for(gemm, "openblas_set_num_threads");
+  const OpenblasFunctions openblas = openblas_seen_by(gemm);
+  if (openblas.get_parallel == nullptr) return copy;
+  copy.parallel = openblas.get_parallel();
+  if (copy.parallel == 1) {
+    copy.set_num_threads = reinterpret_cast<const void*>(openblas.set_num_threads);
+  }
   if (copy.parallel == 2) copy.set_num_threads = resolve_for(gemm, "omp_set_num_threads");
   return copy;
 }

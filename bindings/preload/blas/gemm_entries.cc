@@ -1,4 +1,5 @@
-// BLAS's matrix products, interposed: cblas_?gemm and the Fortran names. The arguments are handed
+// BLAS's matrix products, interposed: cblas_?gemm and the Fortran names, plain and as packages of
+// Python have them, with something before or behind each name. The arguments are handed
 // on as they came. Whole numbers are taken for words here, since a library may be built with
 // integers of 32 bits or of 64: what a caller of the former leaves in a word's upper half is handed
 // on as well, and only the lower half is looked at.
@@ -22,6 +23,9 @@ using optile::preload::plain_gemm;
 using optile::preload::PlainGemm;
 
 using Word = long;
+
+// What stands around a plain name. Part of keys, so the numbers stay.
+enum Family : uint32_t { kPlain = 0, kLong = 1, kScipy = 2, kScipyLong = 3 };
 
 // Reaches a constant or a pointer to one: real numbers are passed by value, complex ones are not.
 inline const void* address_of(const float& number) {
@@ -101,7 +105,8 @@ void plain_cblas(OPTILE_CBLAS_PARAMETERS) {
 
 // Out of line and with the same arguments, so that what goes straight through needs no stack of its
 // own and the others come here by a jump: the return address is then the program's.
-template <LibraryFunction& function, typename Integer, typename Number, typename Scalar>
+template <LibraryFunction& function, Family family, typename Integer, typename Number,
+          typename Scalar>
 __attribute__((noinline)) void noticed_cblas(OPTILE_CBLAS_PARAMETERS) {
   const void* caller = __builtin_return_address(0);
   using Real = void (*)(OPTILE_CBLAS_PARAMETERS);
@@ -121,18 +126,20 @@ __attribute__((noinline)) void noticed_cblas(OPTILE_CBLAS_PARAMETERS) {
                          size(inner),
                          operation(left_op),
                          operation(right_op),
-                         static_cast<int32_t>(order) == kRowMajor};
+                         static_cast<int32_t>(order) == kRowMajor,
+                         family};
   const GemmScope scope(call, caller, reinterpret_cast<const void*>(real));
   real(OPTILE_CBLAS_ARGUMENTS);
 }
 
-template <LibraryFunction& function, typename Integer, typename Number, typename Scalar>
+template <LibraryFunction& function, Family family, typename Integer, typename Number,
+          typename Scalar>
 inline __attribute__((always_inline)) void cblas(OPTILE_CBLAS_PARAMETERS) {
   using Real = void (*)(OPTILE_CBLAS_PARAMETERS);
   const auto real = reinterpret_cast<Real>(__atomic_load_n(&function.everywhere, __ATOMIC_ACQUIRE));
   if (real == nullptr || is_large_gemm(static_cast<Integer>(rows), static_cast<Integer>(columns),
                                        static_cast<Integer>(inner))) {
-    noticed_cblas<function, Integer, Number, Scalar>(OPTILE_CBLAS_ARGUMENTS);
+    noticed_cblas<function, family, Integer, Number, Scalar>(OPTILE_CBLAS_ARGUMENTS);
     return;
   }
   real(OPTILE_CBLAS_ARGUMENTS);
@@ -154,7 +161,7 @@ int64_t number_at(const void* address) {
   return *static_cast<const Integer*>(address);
 }
 
-template <LibraryFunction& function, typename Integer, typename Number>
+template <LibraryFunction& function, Family family, typename Integer, typename Number>
 __attribute__((noinline)) void noticed_fortran(OPTILE_FORTRAN_PARAMETERS) {
   const void* caller = __builtin_return_address(0);
   using Real = void (*)(OPTILE_FORTRAN_PARAMETERS);
@@ -171,18 +178,18 @@ __attribute__((noinline)) void noticed_fortran(OPTILE_FORTRAN_PARAMETERS) {
     return;
   }
   const GemmCall call = {name_of(Number()),  size(rows),          size(columns), size(inner),
-                         operation(left_op), operation(right_op), false};
+                         operation(left_op), operation(right_op), false,         family};
   const GemmScope scope(call, caller, reinterpret_cast<const void*>(real));
   real(OPTILE_FORTRAN_ARGUMENTS);
 }
 
-template <LibraryFunction& function, typename Integer, typename Number>
+template <LibraryFunction& function, Family family, typename Integer, typename Number>
 inline __attribute__((always_inline)) void fortran(OPTILE_FORTRAN_PARAMETERS) {
   using Real = void (*)(OPTILE_FORTRAN_PARAMETERS);
   const auto real = reinterpret_cast<Real>(__atomic_load_n(&function.everywhere, __ATOMIC_ACQUIRE));
   if (real == nullptr || is_large_gemm(number_at<Integer>(rows), number_at<Integer>(columns),
                                        number_at<Integer>(inner))) {
-    noticed_fortran<function, Integer, Number>(OPTILE_FORTRAN_ARGUMENTS);
+    noticed_fortran<function, family, Integer, Number>(OPTILE_FORTRAN_ARGUMENTS);
     return;
   }
   real(OPTILE_FORTRAN_ARGUMENTS);
@@ -192,26 +199,31 @@ inline __attribute__((always_inline)) void fortran(OPTILE_FORTRAN_PARAMETERS) {
 
 extern "C" {
 
-#define OPTILE_CBLAS_GEMM(symbol, Integer, Number, By)                                            \
+#define OPTILE_CBLAS_GEMM(symbol, family, Integer, Number, By)                                    \
   static LibraryFunction behind_##symbol = {#symbol};                                             \
   void symbol(Word order, Word left_op, Word right_op, Word rows, Word columns, Word inner,       \
               By alpha, const void* left, Word left_stride, const void* right, Word right_stride, \
               By beta, void* product, Word product_stride) {                                      \
-    cblas<behind_##symbol, Integer, Number, By>(OPTILE_CBLAS_ARGUMENTS);                          \
+    cblas<behind_##symbol, family, Integer, Number, By>(OPTILE_CBLAS_ARGUMENTS);                  \
   }
-#define OPTILE_FORTRAN_GEMM(symbol, Integer, Number)                     \
-  static LibraryFunction behind_##symbol = {#symbol};                    \
-  void symbol(OPTILE_FORTRAN_PARAMETERS) {                               \
-    fortran<behind_##symbol, Integer, Number>(OPTILE_FORTRAN_ARGUMENTS); \
+#define OPTILE_FORTRAN_GEMM(symbol, family, Integer, Number)                     \
+  static LibraryFunction behind_##symbol = {#symbol};                            \
+  void symbol(OPTILE_FORTRAN_PARAMETERS) {                                       \
+    fortran<behind_##symbol, family, Integer, Number>(OPTILE_FORTRAN_ARGUMENTS); \
   }
+#define OPTILE_GEMMS(before, after, fortran_after, family, Integer)                          \
+  OPTILE_CBLAS_GEMM(before##cblas_sgemm##after, family, Integer, float, float)               \
+  OPTILE_CBLAS_GEMM(before##cblas_dgemm##after, family, Integer, double, double)             \
+  OPTILE_CBLAS_GEMM(before##cblas_cgemm##after, family, Integer, ComplexFloat, const void*)  \
+  OPTILE_CBLAS_GEMM(before##cblas_zgemm##after, family, Integer, ComplexDouble, const void*) \
+  OPTILE_FORTRAN_GEMM(before##sgemm##fortran_after, family, Integer, float)                  \
+  OPTILE_FORTRAN_GEMM(before##dgemm##fortran_after, family, Integer, double)                 \
+  OPTILE_FORTRAN_GEMM(before##cgemm##fortran_after, family, Integer, ComplexFloat)           \
+  OPTILE_FORTRAN_GEMM(before##zgemm##fortran_after, family, Integer, ComplexDouble)
 
-OPTILE_CBLAS_GEMM(cblas_sgemm, int32_t, float, float)
-OPTILE_CBLAS_GEMM(cblas_dgemm, int32_t, double, double)
-OPTILE_CBLAS_GEMM(cblas_cgemm, int32_t, ComplexFloat, const void*)
-OPTILE_CBLAS_GEMM(cblas_zgemm, int32_t, ComplexDouble, const void*)
-OPTILE_FORTRAN_GEMM(sgemm_, int32_t, float)
-OPTILE_FORTRAN_GEMM(dgemm_, int32_t, double)
-OPTILE_FORTRAN_GEMM(cgemm_, int32_t, ComplexFloat)
-OPTILE_FORTRAN_GEMM(zgemm_, int32_t, ComplexDouble)
+OPTILE_GEMMS(, , _, kPlain, int32_t)
+OPTILE_GEMMS(, 64_, _64_, kLong, int64_t)   // numpy's packages until 1.25, Julia's library
+OPTILE_GEMMS(scipy_, , _, kScipy, int32_t)  // scipy's packages
+OPTILE_GEMMS(scipy_, 64_, _64_, kScipyLong, int64_t)  // numpy's
 
 }  // extern "C"

@@ -29,6 +29,8 @@ uint64_t key_of(const GemmCall& call) {
   key = base::hash_word(static_cast<uint64_t>(call.inner), key);
   const char how[3] = {call.left_op, call.right_op, call.row_major ? 'r' : 'c'};
   key = base::hash_bytes(how, sizeof how, key) ^ OPTILE_PROBE_BLAS;
+  // Copies with other names may be there at once, each with threads of its own.
+  if (call.family != 0) key = base::hash_word(call.family, key);
   return key == 0 ? 1 : key;
 }
 

@@ -17,6 +17,7 @@ struct GemmCall {
   char left_op;  // 'n', 't', 'c', or '?'
   char right_op;
   bool row_major;
+  uint32_t family;  // of the function's name (gemm_entries.cc); 0 = it is the plain one
 };
 
 // Up to so many multiplications OpenBLAS runs a product on one thread (0.3.21, interface/gemm.c:
