@@ -65,6 +65,8 @@ struct IssuingThread {
   bool narrowed = false;       // to that part, in the open op
   int blas_own = 0;            // pool count to be restored; 0 = untouched
   int blas_set = 0;            // what we set it to
+  int knob_own = 0;            // what a library's own count had been set to, to be restored
+  int knob_set = 0;            // what we set it to; 0 = untouched
   uint32_t regions_alone = 0;  // outside any op, so far
   uint64_t wait_cap = 0;       // the daemon's word that is in force for its teams
   int own_blocktime = 0;       // milliseconds, to be restored; meaningful while ours is set

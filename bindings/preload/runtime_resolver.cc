@@ -59,6 +59,16 @@ void* resolve_for(const void* caller, const char* symbol) {
   return found == nullptr || is_ours(found) ? nullptr : found;
 }
 
+void* own_function(const void* inside, const char* symbol) {
+  Dl_info here = {};
+  if (dladdr(inside, &here) == 0 || here.dli_fname == nullptr) return nullptr;
+  void* object = dlopen(here.dli_fname, RTLD_NOLOAD | RTLD_LAZY);  // kept, as above
+  void* found = object == nullptr ? nullptr : dlsym(object, symbol);
+  Dl_info there = {};
+  const bool own = found != nullptr && dladdr(found, &there) != 0;
+  return own && there.dli_fbase == here.dli_fbase ? found : nullptr;
+}
+
 void* resolve_cached(const void* caller, const char* symbol) {
   uint32_t at = first_site(caller, symbol);
   for (uint32_t probe = 0; probe < kSiteProbes; ++probe, at = (at + 1) % kCallSites) {

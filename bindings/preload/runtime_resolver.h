@@ -15,7 +15,11 @@ namespace optile::preload {
 // `symbol` as the object around `caller` would see it, or null. Slow (dynamic linker's lock).
 void* resolve_for(const void* caller, const char* symbol);
 
-// The same, remembered per (call site, symbol).
+// `symbol` where the object around `inside` has it itself, else null: what it merely sees belongs
+// to somebody else. Slow.
+void* own_function(const void* inside, const char* symbol);
+
+// The same as resolve_for(), remembered per (call site, symbol).
 void* resolve_cached(const void* caller, const char* symbol);
 // From now on resolve_cached() says `found` for a call site that sees no `symbol` itself.
 void remember_call_site(const void* caller, const char* symbol, void* found);

@@ -14,6 +14,7 @@ struct Steered {
   OpenmpRuntime runtime;
   BlasPool pool;
   int pool_own = 0;  // the pool's own count, before we touched it
+  CountKnob knob;    // where it is usable, runtime and pool are not
 };
 
 // In rising rank: each stands until one that knows better comes.
@@ -114,6 +115,27 @@ void apply_pool_alone(IssuingThread& thread, const Steered& steered, const Wante
   if (thread.blas_own != 0) thread.effective_width = thread.blas_set;
 }
 
+// The library's own count, which is the calling thread's.
+void apply_knob(IssuingThread& thread, const CountKnob& knob, const WantedWidth& wanted,
+                uint64_t now) {
+  const int own = knob.get();
+  if (thread.own_width != 0) note_own_width(own, thread.own_width);
+  const int width = share_cores(thread, bounded(wanted, own), wanted.cores, now);
+  thread.own_width = own;
+  thread.effective_width = width;
+  publish_own_width(own);
+  if (width >= own || width < 1) return;
+  thread.knob_own = knob.set(width);
+  thread.knob_set = width;
+}
+
+void restore_knob(IssuingThread& thread, const CountKnob& knob) {
+  const int there = knob.set(thread.knob_own);
+  // Another count was set inside the op by the program, and stays.
+  if (there != thread.knob_set) knob.set(there);
+  thread.knob_set = 0;
+}
+
 }  // namespace
 
 void choose_steered_runtime(const void* caller) {
@@ -137,9 +159,14 @@ void choose_runtime_of_speaker(const void* caller) {
   }
 }
 
-void choose_runtime_of_library(const void* inside) {
+void choose_runtime_of_library(const void* inside, const CountKnob& knob) {
   if (in_use() != nullptr || __atomic_exchange_n(&library_asked, 1, __ATOMIC_ACQ_REL) != 0) return;
-  fill(&by_library, inside);
+  if (knob.usable()) {
+    by_library.knob = knob;
+    copy_real_path(object_of(inside), by_library.pool.path, sizeof by_library.pool.path);
+  } else {
+    fill(&by_library, inside);
+  }
   const Steered* nobody = nullptr;
   __atomic_compare_exchange_n(&chosen, &nobody, &by_library, false, __ATOMIC_RELEASE,
                               __ATOMIC_RELAXED);
@@ -155,7 +182,25 @@ const BlasPool* steered_pool() {
   return steered != nullptr && pool_follows(*steered) ? &steered->pool : nullptr;
 }
 
+bool openmp_is_steered_by(const void* setter) {
+  const OpenmpRuntime* runtime = steered_runtime();
+  return runtime != nullptr && reinterpret_cast<const void*>(runtime->set_num_threads) == setter;
+}
+
+bool pool_is_steered_by(const void* setter) {
+  const BlasPool* pool = steered_pool();
+  return pool != nullptr && reinterpret_cast<const void*>(pool->set_num_threads) == setter;
+}
+
+bool knob_is_steered_by(const void* setter) {
+  const Steered* steered = in_use();
+  return steered != nullptr && steered->knob.usable() &&
+         reinterpret_cast<const void*>(steered->knob.set) == setter;
+}
+
 bool widths_can_be_set() {
+  const Steered* steered = in_use();
+  if (steered != nullptr && steered->knob.usable()) return true;
   return steered_runtime() != nullptr || (steered_pool() != nullptr && !several_threads_issue());
 }
 
@@ -191,6 +236,10 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
   thread.narrowed = false;
   thread.blas_own = 0;
   thread.steered = steered;
+  if (steered != nullptr && steered->knob.usable()) {
+    apply_knob(thread, steered->knob, said_exactly() ? WantedWidth{} : wanted, now);
+    return;
+  }
   if (pool_alone) {
     apply_pool_alone(thread, *steered, wanted, now);
     return;
@@ -225,6 +274,7 @@ void restore_width(IssuingThread& thread) {
     }
   }
   if (thread.blas_own != 0) restore_pool(thread, steered->pool);
+  if (thread.knob_set != 0) restore_knob(thread, steered->knob);
 }
 
 HeldWidth hold_width(uint32_t cap) {

@@ -1,10 +1,12 @@
 // Sets the width of an op and puts it back: the thread-local OpenMP count of the runtime that the
 // op's framework or library is bound to, and beside it the count of OpenBLAS's own pool; where
-// there is no OpenMP, that count alone. Never wider than the program's own count at that moment. On
-// the issuing thread, at the outermost op boundary only.
+// there is no OpenMP, that count alone; where the library keeps a count of its own, that one. Never
+// wider than the program's own count at that moment. On the issuing thread, at the outermost op
+// boundary only.
 #pragma once
 
 #include "bindings/preload/blas/blas_pool.h"
+#include "bindings/preload/count_knob.h"
 #include "bindings/preload/issuing_thread.h"
 #include "bindings/preload/runtime_resolver.h"
 
@@ -17,10 +19,16 @@ void choose_steered_runtime(const void* caller);
 // framework comes: programs load one late. The first call decides.
 void choose_runtime_of_speaker(const void* caller);
 // Those of the library that holds the function `inside`, until one of the other two comes. Nothing
-// where any was chosen before.
-void choose_runtime_of_library(const void* inside);
+// where any was chosen before. With a usable `knob`, the library's own count, that is steered and
+// no runtime.
+void choose_runtime_of_library(const void* inside, const CountKnob& knob = {});
 const OpenmpRuntime* steered_runtime();  // null before, or where there is none
 const BlasPool* steered_pool();          // null before, or where it is not to be steered
+// Whether an op whose library takes its width from `setter` follows what is steered now: the
+// OpenMP count, the pool's, or the knob's.
+bool openmp_is_steered_by(const void* setter);
+bool pool_is_steered_by(const void* setter);
+bool knob_is_steered_by(const void* setter);
 // An op that begins now would get a width.
 bool widths_can_be_set();
 

@@ -1,6 +1,5 @@
 #include "bindings/preload/blas/blas_pool.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,19 +17,10 @@ struct Around {
 };
 constexpr Around kPackaged[] = {{"scipy_", "64_"}, {"scipy_", ""}, {"", "64_"}};
 
-// A function that the object around `inside` has itself: one that it merely sees is of another
-// copy.
-void* own_function(const void* inside, const Around& around, const char* plain) {
+void* named(const void* inside, const Around& around, const char* plain) {
   char name[64];
   snprintf(name, sizeof name, "%s%s%s", around.before, plain, around.behind);
-  Dl_info here = {};
-  if (dladdr(inside, &here) == 0 || here.dli_fname == nullptr) return nullptr;
-  // As in resolve_for() the handle is kept.
-  void* object = dlopen(here.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-  void* found = object == nullptr ? nullptr : dlsym(object, name);
-  Dl_info there = {};
-  const bool own = found != nullptr && dladdr(found, &there) != 0;
-  return own && there.dli_fbase == here.dli_fbase ? found : nullptr;
+  return own_function(inside, name);
 }
 
 template <typename Function>
@@ -38,7 +28,8 @@ void take(Function*& function, void* found) {
   function = reinterpret_cast<Function*>(found);
 }
 
-// Distributions choose a BLAS by links: which one it is stands in the name behind them.
+}  // namespace
+
 void copy_real_path(const char* path, char* to, size_t bytes) {
   char real[PATH_MAX];
   const char* from = realpath(path, real) == nullptr ? path : real;
@@ -47,15 +38,13 @@ void copy_real_path(const char* path, char* to, size_t bytes) {
   to[length] = '\0';
 }
 
-}  // namespace
-
 OpenblasFunctions openblas_seen_by(const void* inside) {
   OpenblasFunctions functions;
   for (const Around& around : kPackaged) {
-    take(functions.get_parallel, own_function(inside, around, "openblas_get_parallel"));
+    take(functions.get_parallel, named(inside, around, "openblas_get_parallel"));
     if (functions.get_parallel == nullptr) continue;
-    take(functions.get_num_threads, own_function(inside, around, "openblas_get_num_threads"));
-    take(functions.set_num_threads, own_function(inside, around, "openblas_set_num_threads"));
+    take(functions.get_num_threads, named(inside, around, "openblas_get_num_threads"));
+    take(functions.set_num_threads, named(inside, around, "openblas_set_num_threads"));
     return functions;
   }
   take(functions.get_parallel, resolve_for(inside, "openblas_get_parallel"));

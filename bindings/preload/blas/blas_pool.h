@@ -3,6 +3,8 @@
 // every name so that they do not meet. Any thread; slow (dynamic linker's lock).
 #pragma once
 
+#include <stddef.h>
+
 namespace optile::preload {
 
 // A copy's functions about its threads; null where it has none.
@@ -24,5 +26,7 @@ struct BlasPool {
   bool steerable() const { return get_num_threads != nullptr && set_num_threads != nullptr; }
 };
 void resolve_blas(const void* caller, BlasPool* pool);
+// Distributions choose a BLAS by links: which one it is stands in the name behind them.
+void copy_real_path(const char* path, char* to, size_t bytes);
 
 }  // namespace optile::preload

@@ -52,9 +52,7 @@ bool onednn_follows_steered_width(const void* inside) {
   const OneDnnCopy copy = onednn_copy_of(inside);
   if (copy.set_num_threads == nullptr) return false;
   choose_runtime_of_library(inside);
-  const OpenmpRuntime* runtime = steered_runtime();
-  return runtime != nullptr &&
-         reinterpret_cast<const void*>(runtime->set_num_threads) == copy.set_num_threads;
+  return openmp_is_steered_by(copy.set_num_threads);
 }
 
 }  // namespace optile::preload
