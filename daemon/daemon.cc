@@ -286,6 +286,8 @@ void Daemon::await_deaths() {
                               log_->say("client " + std::to_string(client) + " is dying");
                               controller_->dying(client);
                             }
+                            // Behind what that has put off: leases of those who are left.
+                            boost::asio::post(io_, [this] { deaths_->handled(); });
                             await_deaths();
                           });
 }

@@ -193,7 +193,7 @@ class DeathWatch::Helper {
   }
 
   void run() {
-    ask_for_short_turns();
+    if (!make_urgent()) ask_for_short_turns();
     int failures = 0;
     Wait wait;
     std::vector<Subject> due;
@@ -233,10 +233,11 @@ base::Result<std::unique_ptr<DeathWatch>> DeathWatch::make() {
   }
   base::UniqueFd ready(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ready.valid()) return base::errno_error("cannot make an event descriptor", errno);
-  return std::unique_ptr<DeathWatch>(new DeathWatch(std::move(ready)));
+  return std::unique_ptr<DeathWatch>(new DeathWatch(std::move(ready), gettid()));
 }
 
-DeathWatch::DeathWatch(base::UniqueFd ready) : ready_(std::move(ready)) {}
+DeathWatch::DeathWatch(base::UniqueFd ready, pid_t reader)
+    : ready_(std::move(ready)), reader_(reader) {}
 
 DeathWatch::~DeathWatch() = default;
 
@@ -267,10 +268,18 @@ std::vector<uint64_t> DeathWatch::take() {
   return std::exchange(told_, {});
 }
 
+void DeathWatch::handled() {
+  const std::lock_guard lock(mutex_);
+  if (!urgent_ || !told_.empty()) return;  // what was told meanwhile is urgent still
+  urgent_ = false;
+  ask_for_short_turns();
+}
+
 void DeathWatch::tell(uint64_t client) {
   {
     const std::lock_guard lock(mutex_);
     told_.push_back(client);
+    urgent_ = make_urgent(reader_) || urgent_;
   }
   const uint64_t one = 1;
   // A counter that is full is readable all the same.

@@ -4,10 +4,15 @@
 // thread) and makes sure that the whole process ends, since a thread may end alone. The hang-up of
 // the connection stays the backstop for whatever is not heard here.
 //
-// add(), remove() and take() are called by the daemon's one thread. A word is read until remove()
-// has returned, then never again. The client writes its word as it likes: one that keeps us busy is
-// left to the backstop.
+// The helper is urgent (daemon/short_turns), and makes the daemon's thread so when it tells it of a
+// death, where the system lets it; the daemon ends that with handled().
+//
+// make(), add(), remove(), take() and handled() are called by the daemon's one thread. A word is
+// read until remove() has returned, then never again. The client writes its word as it likes: one
+// that keeps us busy is left to the backstop.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +52,8 @@ class DeathWatch {
   void remove(uint64_t client);
   // Clients that are ending and were not told of before; each at most once.
   std::vector<uint64_t> take();
+  // What take() gave has been acted on.
+  void handled();
   // Readable while take() has something to give.
   int descriptor() const { return ready_.get(); }
   std::size_t threads() const { return helpers_.size(); }
@@ -54,12 +61,14 @@ class DeathWatch {
  private:
   class Helper;
 
-  explicit DeathWatch(base::UniqueFd ready);
+  DeathWatch(base::UniqueFd ready, pid_t reader);
   void tell(uint64_t client);  // on a helper thread
 
   base::UniqueFd ready_;  // an eventfd
-  std::mutex mutex_;      // guards told_
+  const pid_t reader_;    // the thread that takes
+  std::mutex mutex_;      // guards the next two
   std::vector<uint64_t> told_;
+  bool urgent_ = false;                           // the reader, by us
   std::vector<std::unique_ptr<Helper>> helpers_;  // each ends with its owner
 };
 

@@ -1,5 +1,6 @@
 #include "daemon/short_turns.h"
 
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,15 +22,29 @@ struct SchedulingAttributes {
 };
 static_assert(sizeof(SchedulingAttributes) == 48, "the first version of sched_attr");
 constexpr uint64_t kTurnNs = 100000;  // the kernel's least
+constexpr uint64_t kResetOnFork = 1;  // SCHED_FLAG_RESET_ON_FORK
 
 }  // namespace
 
 void ask_for_short_turns() {
   SchedulingAttributes attributes{};
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER) {
+    attributes.policy = SCHED_OTHER;
+    attributes.priority = 0;
+  }
   attributes.runtime_ns = kTurnNs;
   // Refused: as it was.
   static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
+}
+
+bool make_urgent(pid_t thread) {
+  SchedulingAttributes attributes{};
+  attributes.size = sizeof attributes;
+  attributes.policy = SCHED_FIFO;
+  attributes.flags = kResetOnFork;
+  attributes.priority = 1;
+  return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
 }
 
 }  // namespace optile::daemon

@@ -2,10 +2,19 @@
 // wait for the end of somebody's turn, some milliseconds.
 #pragma once
 
+#include <sys/types.h>
+
 namespace optile::daemon {
 
 // Of the calling thread: shorter turns, which come sooner, for the same share of the processor.
-// Needs no privilege. Without effect before Linux 6.12, and where it is refused.
+// Needs no privilege. Without effect before Linux 6.12, and where it is refused. Ends urgency, too.
 void ask_for_short_turns();
+
+// Of a thread of this process (0: the calling one): before every thread that is not real-time, at
+// the lowest such priority. A kernel that does not preempt itself lets the others wait for its next
+// tick while it takes a process apart. What the thread starts does not inherit it. False where it
+// is refused: it needs CAP_SYS_NICE or RLIMIT_RTPRIO. For a thread that never computes for long, or
+// until that thread asks for short turns again.
+bool make_urgent(pid_t thread = 0);
 
 }  // namespace optile::daemon

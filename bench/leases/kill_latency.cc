@@ -94,6 +94,7 @@ bool one_repeat(daemon::DeathWatch& watch, uint64_t id, std::size_t mb, int thre
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
       if (i == 0 && watch.take().empty()) continue;
+      if (i == 0) watch.handled();
       *times[i] = us;
       waiting[i].fd = -1;
       --left;

@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 #include "base/text_file.h"
 #include "bindings/preload/life_word.h"
 #include "daemon/process_entry.h"
+#include "daemon/short_turns.h"
 #include "tests/daemon/running_daemon.h"
 
 namespace optile::daemon {
@@ -74,6 +76,31 @@ class DeathWatchTest : public ::testing::Test {
 
   std::unique_ptr<DeathWatch> watch_;
 };
+
+// Who may not be real-time stays as it was; who may is so from a death until it has been acted on.
+TEST_F(DeathWatchTest, TheDaemonsThreadIsUrgentWhileItActsOnADeath) {
+  std::thread trial([] {
+    const bool may = make_urgent();
+    EXPECT_EQ(sched_getscheduler(0), may ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER);
+    std::thread([] { EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER); }).join();
+    ask_for_short_turns();
+    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER | (may ? SCHED_RESET_ON_FORK : 0));
+  });
+  trial.join();
+  bool may = false;
+  std::thread([&] { may = make_urgent(); }).join();
+
+  Word word;
+  word.value = kHeld;
+  const WatchedUntilHere here{watch_};
+  ASSERT_TRUE(watch_->add({7, &word.value, [] { return true; }}));
+  EXPECT_EQ(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
+  word.set(kLoose);
+  ASSERT_EQ(wait(), std::vector<uint64_t>{7});
+  EXPECT_EQ(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK, may ? SCHED_FIFO : SCHED_OTHER);
+  watch_->handled();
+  EXPECT_EQ(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
+}
 
 TEST_F(DeathWatchTest, AMarkedWordOfAnEndingProcessIsToldOnce) {
   Word word, other;
