@@ -18,15 +18,46 @@ TOOL = BUILD / "bin" / "predictions"
 class Figures(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.found = paper_figures.predicted(TOOL)
+        cls.worlds = paper_figures.predicted(TOOL)
+        cls.found = cls.worlds["standard"]
 
     def test_the_document_is_what_the_simulator_gives(self):
         written = paper_figures.DOCUMENT.read_text(encoding="utf-8")
-        self.assertEqual(written, paper_figures.document(self.found))
+        self.assertEqual(written, paper_figures.document(self.worlds))
 
     def test_twice_is_the_same(self):
         again = paper_figures.predicted(TOOL, ["dcgan"])
-        self.assertEqual(again["dcgan"], self.found["dcgan"])
+        self.assertEqual(again["standard"]["dcgan"], self.found["dcgan"])
+
+    def test_every_stage_of_figure_3_is_within_the_goal(self):
+        for name in paper_figures.NETWORKS:
+            ours = paper_figures.stages(self.found[name])
+            for stage, theirs in paper_figures.STAGES[name].items():
+                self.assertLessEqual(abs(ours[stage] / theirs - 1), 0.10, f"{stage} of {name}")
+
+    def test_every_miss_has_a_reason_and_every_reason_a_miss(self):
+        reasons = {paper_figures.reason(name) for name, _, _ in paper_figures.misses(self.found)}
+        self.assertEqual(reasons, {words for _, words in paper_figures.WHY})
+        for words in reasons:
+            self.assertIn(f"- **{words}", paper_figures.NOTES)
+
+    def test_the_notes_count_what_the_simulator_counts(self):
+        notes = " ".join(paper_figures.NOTES.split())
+        widest = {name: self.found[name]["wants_all_cores"] for name in paper_figures.NETWORKS}
+        self.assertEqual((widest["resnet50"], widest["dcgan"]), (0, 0))
+        self.assertIn(f"{widest['inception_v3']:,} of {self.found['inception_v3']['ops']:,}", notes)
+        self.assertIn(f"0 of {self.found['resnet50']['ops']:,}", notes)
+        said = {"dcgan": "they take {:.0f} ms here", "resnet50": "{:.0f} ms, where the paper"}
+        for name, words in said.items():
+            alone = self.found[name]["alone_on_all_cores"]
+            others = [one for op, one in alone.items() if op not in fit_op_laws.TABLE_VI[name]]
+            self.assertIn(words.format(sum(others) * 1e3), notes)
+
+    def test_every_assumption_changes_something(self):
+        self.assertEqual(set(self.worlds), set(paper_figures.WORLDS))
+        standard = paper_figures.moved(self.found)
+        for name, world in self.worlds.items():
+            self.assertEqual(paper_figures.moved(world) == standard, name == "standard", name)
 
     def test_totals_are_within_the_goal(self):
         totals = []
