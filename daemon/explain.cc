@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/op_selection.h"
+#include "daemon/user_words.h"
 
 namespace optile::daemon {
 namespace {
@@ -120,6 +121,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
       {"source", width_source_name(header.own_width_source)},
       {"respect", respect_name(client.hello.respect)},
       {"binds", is_users_word(header.own_width_source)},
+      {"word", text_or_null(binding_word(client.hello, header))},
+      {"pools", words_on_pools(client.hello)},
       {"omp_num_threads",
        client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
   json["held"] = text_or_null(client.hello.unseen.empty()

@@ -63,6 +63,11 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   hello.baseline = raw.baseline != 0;
   hello.own_width_source = raw.own_width_source;
   hello.omp_num_threads = raw.omp_num_threads;
+  hello.omp_thread_limit = raw.omp_thread_limit;
+  hello.openblas_num_threads = raw.openblas_num_threads;
+  hello.goto_num_threads = raw.goto_num_threads;
+  hello.mkl_num_threads = raw.mkl_num_threads;
+  hello.blis_num_threads = raw.blis_num_threads;
   hello.share = raw.share_milli == 0 ? 1.0 : raw.share_milli / 1000.0;
   hello.priority = static_cast<optile_priority>(raw.priority);
   hello.respect = static_cast<optile_respect>(raw.respect);

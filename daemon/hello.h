@@ -28,7 +28,13 @@ struct Hello {
   optile_strategy strategy = OPTILE_STRATEGY_AUTO;
   bool baseline = false;  // an untouched run, to be recorded as such
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
+  // What the environment said about numbers of threads; 0 = nothing.
   uint32_t omp_num_threads = 0;
+  uint32_t omp_thread_limit = 0;
+  uint32_t openblas_num_threads = 0;
+  uint32_t goto_num_threads = 0;
+  uint32_t mkl_num_threads = 0;
+  uint32_t blis_num_threads = 0;
   double share = 1.0;  // weight when cores are divided
   optile_priority priority = OPTILE_PRIORITY_NORMAL;
   optile_respect respect = OPTILE_RESPECT_CAP;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::pair<uint32_t, const char*>, 12> kTexts = {{
     {OPTILE_REGION_NOT_ASKED,
      "a region of the program's own: observed only, unless it is run with --regions=tune"},
-    {OPTILE_REGION_ENVIRONMENT, "you said so: OMP_NUM_THREADS is set"},
+    {OPTILE_REGION_ENVIRONMENT, "you said so: OMP_NUM_THREADS or OMP_THREAD_LIMIT is set"},
     {OPTILE_REGION_PROGRAM, "the program said so: it set its number of threads while it ran"},
     {OPTILE_REGION_NOT_LISTED, "you said so: its object is not among those of --regions=tune:"},
     {OPTILE_REGION_CLAUSE, "the program said so: a num_threads or if clause"},

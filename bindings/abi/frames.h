@@ -49,12 +49,16 @@ typedef struct optile_hello {
   uint32_t share_milli;  /* `--share`, in thousandths; 0 = not said, that is 1 */
   uint8_t priority;      /* optile_priority */
   uint8_t respect;       /* optile_respect */
-  uint8_t reserved2[2];
+  uint16_t omp_thread_limit; /* OMP_THREAD_LIMIT as the program sees it; 0 = unset */
   char job[48]; /* processes of one job share as one: OPTILE_JOB, or an MPI launcher's word */
   /* Where the main thread might run when the shim was loaded, by the kernel's numbers; all 0: not
    * known. A runtime that looks at the machine binds the thread here and there for a moment. */
   uint64_t units[OPTILE_MAX_CPUS / 64];
-  uint64_t reserved3;
+  /* What the user said of pools that are not OpenMP's, as the program sees it; 0 = unset. */
+  uint16_t openblas_num_threads;
+  uint16_t goto_num_threads;
+  uint16_t mkl_num_threads;
+  uint16_t blis_num_threads;
 } optile_hello;
 OPTILE_STATIC_ASSERT(sizeof(optile_hello) ==
                          16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64 + OPTILE_MAX_CPUS / 8,

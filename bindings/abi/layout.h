@@ -95,7 +95,7 @@ enum optile_runtime {
 enum optile_width_source {
   OPTILE_WIDTH_DEFAULT = 0,     /* nobody: the runtime's default */
   OPTILE_WIDTH_LAUNCHER = 1,    /* `optile run` exported the budget */
-  OPTILE_WIDTH_ENVIRONMENT = 2, /* OMP_NUM_THREADS was set before the launcher */
+  OPTILE_WIDTH_ENVIRONMENT = 2, /* OMP_NUM_THREADS or its like, before the launcher */
   OPTILE_WIDTH_FRAMEWORK = 3,   /* a framework while it initialised */
   OPTILE_WIDTH_PROGRAM = 4      /* the program: at::set_num_threads, omp_set_num_threads */
 };

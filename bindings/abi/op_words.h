@@ -14,7 +14,7 @@ enum optile_region_tuning {
   OPTILE_REGION_TUNED = 1,       /* set at the end of the region before; no other bit is */
   OPTILE_REGION_NOT_ASKED = 2,   /* regions are observed unless the user says otherwise */
   OPTILE_REGION_NOT_LISTED = 4,  /* the user named other objects */
-  OPTILE_REGION_ENVIRONMENT = 8, /* the user set OMP_NUM_THREADS */
+  OPTILE_REGION_ENVIRONMENT = 8, /* the user set OMP_NUM_THREADS or OMP_THREAD_LIMIT */
   OPTILE_REGION_PROGRAM = 16,    /* the program set its number of threads while it ran */
   OPTILE_REGION_CLAUSE = 32,     /* a num_threads or if clause */
   OPTILE_REGION_ASKS = 64,       /* its object asks how many threads there can be */

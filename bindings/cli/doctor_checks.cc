@@ -32,6 +32,11 @@ constexpr KnownWord kWords[] = {
      "unset it, and the pool follows the width of its op"},
     {"GOTO_NUM_THREADS", "the BLAS pool never goes wider",
      "unset it, and the pool follows the width of its op"},
+    {"OMP_THREAD_LIMIT", "no team is larger, and no op goes wider",
+     "unset it, and widths up to the budget are tried"},
+    {"MKL_NUM_THREADS", "neither MKL nor PyTorch goes wider",
+     "unset it, and widths up to the budget are tried"},
+    {"BLIS_NUM_THREADS", "BLIS's own pool never goes wider", "unset it"},
     {"OMP_DYNAMIC", "the runtime may run teams smaller than asked for", "unset it"},
 };
 

@@ -69,12 +69,24 @@ std::string users_word(const Json& user, const std::string& cap) {
     return "  own width " + width + ", set by " + source + "; never wider than " + cap +
            (respect == "ignore" ? "; what you set is ignored (--respect ignore)\n" : "\n");
   }
-  const std::string where = source == "environment" ? "OMP_NUM_THREADS" : "set by the program";
+  const std::string where =
+      source == "environment" ? text_of(user, "word", "OMP_NUM_THREADS") : "set by the program";
   if (respect == "exact") {
     return "  you said so: exactly " + width + " threads (" + where + ", --respect exact)\n";
   }
   return "  you said so: at most " + width + " threads (" + where + "); never wider than " + cap +
          "\n";
+}
+
+// What was said of numbers of threads that are no op's width.
+std::string other_words(const Json& user) {
+  std::string text;
+  for (const Json& word : user.value("pools", Json::array())) {
+    if (!word.is_object()) continue;
+    add(text, "  you said so: %s=%s; %s\n", text_of(word, "name").c_str(),
+        text_of(word, "count").c_str(), text_of(word, "consequence").c_str());
+  }
+  return text;
 }
 
 }  // namespace
@@ -99,7 +111,7 @@ std::string explanation_text(const Json& op) {
         switching.value("measured", false) ? "measured" : "assumed");
   }
   const Json user = op.value("user", Json::object());
-  if (!user.empty()) text += users_word(user, text_of(op, "cap"));
+  if (!user.empty()) text += users_word(user, text_of(op, "cap")) + other_words(user);
   if (!text_of(op, "held").empty()) add(text, "  %s\n", text_of(op, "held").c_str());
   add_counts(text, op);
   return text;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
@@ -11,13 +12,13 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX want
 namespace optile::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kThreadWords = {"OMP_",      "GOMP_", "KMP_",
-                                                          "OPENBLAS_", "GOTO_", "MKL_"};
+constexpr std::array<std::string_view, 7> kThreadWords = {"OMP_",  "GOMP_", "KMP_", "OPENBLAS_",
+                                                          "GOTO_", "MKL_",  "BLIS_"};
 
 // Those of them that say how many. Where threads run and how they wait is another matter.
-constexpr std::array<const char*, 5> kCountWords = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                                                    "GOTO_NUM_THREADS", "BLIS_NUM_THREADS",
-                                                    "MKL_NUM_THREADS"};
+constexpr std::array<const char*, 6> kCountWords = {"OMP_NUM_THREADS",      "OMP_THREAD_LIMIT",
+                                                    "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+                                                    "BLIS_NUM_THREADS",     "MKL_NUM_THREADS"};
 
 constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
 
@@ -26,6 +27,14 @@ std::string preload_list(const LaunchDecision& decision, const std::string& befo
   if (decision.plan.preload_libomp) list += ":" + decision.libomp;
   if (!before.empty()) list += ":" + before;
   return list;
+}
+
+// To start with: what the kernel or the company of others leaves, and the user allows.
+int width_at_start(const LaunchDecision& decision, const Variables& now) {
+  int width = decision.budget_cores;
+  if (decision.width > 0) width = std::min(width, decision.width);
+  const long limit = std::strtol(value_of(now, "OMP_THREAD_LIMIT").c_str(), nullptr, 10);
+  return limit > 0 && limit < width ? static_cast<int>(limit) : width;
 }
 
 }  // namespace
@@ -53,6 +62,10 @@ Variables user_words(const Variables& now) {
     }
   }
   return words;
+}
+
+bool says_a_width(const Variables& words) {
+  return words.contains("OMP_NUM_THREADS") || words.contains("OMP_THREAD_LIMIT");
 }
 
 std::vector<std::string> ignored_words(const Options& options, const Variables& now) {
@@ -106,9 +119,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     set["OPTILE_OWN_WIDTH_SOURCE"] = "environment";
   } else if (!options.changes_nothing()) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
-    set["OMP_NUM_THREADS"] =
-        std::to_string(decision.width > 0 ? std::min(decision.width, decision.budget_cores)
-                                          : decision.budget_cores);
+    set["OMP_NUM_THREADS"] = std::to_string(width_at_start(decision, now));
     set["OPTILE_OWN_WIDTH_SOURCE"] = "launcher";
   }
   return set;

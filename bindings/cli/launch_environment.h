@@ -36,6 +36,9 @@ std::string value_of(const Variables& now, const std::string& name);
 // The words of `now` that say something about threads, and so bind us.
 Variables user_words(const Variables& now);
 
+// Whether one of those words bounds the program's own width.
+bool says_a_width(const Variables& words);
+
 // The numbers of threads that the user set and wants ignored (--respect ignore): to be taken out of
 // the environment before anything is decided. None in modes that change nothing.
 std::vector<std::string> ignored_words(const Options& options, const Variables& now);

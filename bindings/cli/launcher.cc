@@ -82,8 +82,8 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
   facts.uses_openmp = objects.uses_openmp;
-  const bool regions = options.tunes_regions() && objects.uses_openmp &&
-                       !facts.user_environment.contains("OMP_NUM_THREADS");
+  const bool regions =
+      options.tunes_regions() && objects.uses_openmp && !says_a_width(facts.user_environment);
   facts.resizes_teams = objects.has_pytorch || regions;
   facts.libomp_path = objects.libomp_path;
   facts.libomp_suitable = objects.libomp_suitable;

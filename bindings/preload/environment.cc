@@ -130,14 +130,41 @@ void read_regions(const char* text) {
   copy_text(current.region_objects, objects);
 }
 
-void read_own_width() {
-  const char* threads = getenv("OMP_NUM_THREADS");
-  const long count = threads == nullptr ? 0 : strtol(threads, nullptr, 10);
-  current.omp_num_threads = count > 0 && count < 65536 ? static_cast<uint32_t>(count) : 0;
-  if (current.omp_num_threads == 0) return;
-  current.own_width_source = equals(getenv("OPTILE_OWN_WIDTH_SOURCE"), "launcher")
-                                 ? OPTILE_WIDTH_LAUNCHER
-                                 : OPTILE_WIDTH_ENVIRONMENT;
+// A number of threads; 0 for what is none.
+uint16_t read_count(const char* name) {
+  const char* text = getenv(name);
+  const long count = text == nullptr ? 0 : strtol(text, nullptr, 10);
+  return count > 0 && count < 65536 ? static_cast<uint16_t>(count) : uint16_t{0};
+}
+
+void read_counts() {
+  current.omp_num_threads = read_count("OMP_NUM_THREADS");
+  current.omp_thread_limit = read_count("OMP_THREAD_LIMIT");
+  current.openblas_num_threads = read_count("OPENBLAS_NUM_THREADS");
+  current.goto_num_threads = read_count("GOTO_NUM_THREADS");
+  current.mkl_num_threads = read_count("MKL_NUM_THREADS");
+  current.blis_num_threads = read_count("BLIS_NUM_THREADS");
+}
+
+uint32_t usable_units() {
+  uint32_t units = 0;
+  for (const uint64_t word : current.units) {
+    units += static_cast<uint32_t>(__builtin_popcountll(word));
+  }
+  return units;
+}
+
+bool width_is_launched() {
+  return current.omp_num_threads != 0 && equals(getenv("OPTILE_OWN_WIDTH_SOURCE"), "launcher");
+}
+
+// A limit that no width reaches says nothing.
+uint32_t width_source() {
+  const uint32_t limit = current.omp_thread_limit;
+  const uint32_t without = current.omp_num_threads != 0 ? current.omp_num_threads : usable_units();
+  if (limit != 0 && limit <= without) return OPTILE_WIDTH_ENVIRONMENT;
+  if (current.omp_num_threads == 0) return OPTILE_WIDTH_DEFAULT;
+  return width_is_launched() ? OPTILE_WIDTH_LAUNCHER : OPTILE_WIDTH_ENVIRONMENT;
 }
 
 // Before any runtime has looked at the machine.
@@ -151,13 +178,10 @@ void read_units() {
 // this program (taskset, numactl, a job's script) has bound us to fewer, its word is corrected: for
 // runtimes that are loaded later by the variable, for one that has read it already by a call.
 void correct_launched_width() {
-  uint32_t units = 0;
-  for (const uint64_t word : current.units) {
-    units += static_cast<uint32_t>(__builtin_popcountll(word));
-  }
-  const bool launched = current.own_width_source == OPTILE_WIDTH_LAUNCHER;
-  if (!launched || units == 0 || units >= current.omp_num_threads) return;
+  const uint32_t units = usable_units();
+  if (!width_is_launched() || units == 0 || units >= current.omp_num_threads) return;
   current.omp_num_threads = units;
+  current.own_width_source = width_source();
   char text[16];
   snprintf(text, sizeof text, "%u", units);
   setenv("OMP_NUM_THREADS", text, 1);
@@ -191,7 +215,9 @@ void read_environment() {
   current.priority =
       equals(getenv("OPTILE_PRIORITY"), "batch") ? OPTILE_PRIORITY_BATCH : OPTILE_PRIORITY_NORMAL;
   current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
-  current.steer_blas = !equals(getenv("OPTILE_BLAS"), "keep");
+  read_counts();
+  const bool pool_is_said = current.openblas_num_threads != 0 || current.goto_num_threads != 0;
+  current.steer_blas = !pool_is_said && !equals(getenv("OPTILE_BLAS"), "keep");
   current.steer_wait = equals(getenv("OPTILE_WAIT"), "auto");
   current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));
   current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
@@ -201,7 +227,7 @@ void read_environment() {
   copy_text(current.run_id, getenv("OPTILE_RUN_ID"));
   copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
   read_job_name(current.job, sizeof current.job);
-  read_own_width();
+  current.own_width_source = width_source();
   current.respect = read_respect(getenv("OPTILE_RESPECT"), current.own_width_source);
   read_socket_path();
   read_bridge_dir();

@@ -23,7 +23,13 @@ struct Environment {
   bool user_binding = false;      // OMP_PROC_BIND and the like: masks are the user's
   bool tune_regions = false;      // of the program's own
   char region_objects[512] = "";  // only those of these objects, comma-separated; "" = as they may
+  // What is said about numbers of threads; 0 = not said.
   uint32_t omp_num_threads = 0;
+  uint16_t omp_thread_limit = 0;
+  uint16_t openblas_num_threads = 0;
+  uint16_t goto_num_threads = 0;
+  uint16_t mkl_num_threads = 0;
+  uint16_t blis_num_threads = 0;
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
   uint64_t units[OPTILE_MAX_CPUS / 64] = {};  // where the main thread might run at the start
   char attach_path[108] = "";                 // a Unix socket's limit

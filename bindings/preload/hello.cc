@@ -55,6 +55,11 @@ void fill_hello(optile_hello* hello) {
   hello->pid = static_cast<int32_t>(getpid());
   hello->own_width_source = told.own_width_source;
   hello->omp_num_threads = told.omp_num_threads;
+  hello->omp_thread_limit = told.omp_thread_limit;
+  hello->openblas_num_threads = told.openblas_num_threads;
+  hello->goto_num_threads = told.goto_num_threads;
+  hello->mkl_num_threads = told.mkl_num_threads;
+  hello->blis_num_threads = told.blis_num_threads;
   hello->mode = stepped_aside() ? uint8_t{OPTILE_MODE_OBSERVE} : told.mode;
   hello->search = told.search;
   hello->strategy = told.strategy;

@@ -58,7 +58,8 @@ struct IssuingThread {
   bool awaits_runtime = false;      // nothing is steered yet: the next region in the op decides
   const void* steered = nullptr;    // what apply_width() set a width of, opaque
   bool actuated = false;
-  int own_width = 0;  // as the latest op found it; to be restored
+  int own_width = 0;  // as the latest op found it
+  int own_count = 0;  // what the program reads then, to be restored; more, where a limit binds
   int effective_width = 0;
   int previous_width = 0;      // of the op before: a change costs
   IssuerPart part;             // of the cores that issuing threads share

@@ -25,9 +25,10 @@ void note_source(uint32_t source) {
 // What a runtime starts with when nobody says anything.
 int unspoken_width() {
   const uint32_t told = environment().omp_num_threads;
-  if (told != 0) return static_cast<int>(told);
+  if (told != 0) return within_limit(static_cast<int>(told));
   cpu_set_t usable;
-  return sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 0;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 0;
+  return within_limit(CPU_COUNT(&usable));
 }
 
 }  // namespace
@@ -36,7 +37,13 @@ uint32_t own_width_source() {
   const uint32_t said = __atomic_load_n(&heard, __ATOMIC_RELAXED);
   const uint32_t told = environment().own_width_source;
   // A framework's own initialisation never covers what a person said.
-  return said == OPTILE_WIDTH_PROGRAM || told == OPTILE_WIDTH_DEFAULT ? said : told;
+  const bool person = said == OPTILE_WIDTH_PROGRAM || said == OPTILE_WIDTH_ENVIRONMENT;
+  return person || told == OPTILE_WIDTH_DEFAULT ? said : told;
+}
+
+int within_limit(int width) {
+  const int limit = environment().omp_thread_limit;
+  return limit != 0 && limit < width ? limit : width;
 }
 
 bool said_exactly() {
@@ -47,7 +54,12 @@ bool said_exactly() {
 
 void note_own_width(int width, int before) {
   if (width == before || width <= 0 || width == unspoken_width()) return;
-  // Without a word in the environment PyTorch starts at half the cores by itself.
+  // PyTorch takes MKL's word for its own, before OpenMP's, and MKL has it anyway.
+  if (before == 0 && width == environment().mkl_num_threads) {
+    note_source(OPTILE_WIDTH_ENVIRONMENT);
+    return;
+  }
+  // Without a word in the environment it starts at half the cores by itself.
   const bool framework = before == 0 && framework_probe_active() &&
                          environment().own_width_source == OPTILE_WIDTH_DEFAULT;
   note_source(framework ? OPTILE_WIDTH_FRAMEWORK : OPTILE_WIDTH_PROGRAM);

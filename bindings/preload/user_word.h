@@ -13,6 +13,10 @@ namespace optile::preload {
 // first. On the issuing thread, outside every region.
 void note_own_width(int width, int before);
 
+// The threads of a team that is asked for so many: OMP_THREAD_LIMIT, which is not in the count that
+// a program reads, binds too.
+int within_limit(int width);
+
 // Another count than the one that we had left in force was found: the program set it.
 void note_word_of_program();
 

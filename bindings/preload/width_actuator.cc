@@ -249,11 +249,13 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
     share_cores(thread, 0, 0, now);
     return;
   }
-  const int own = steered->runtime.get_max_threads();
+  const int count = steered->runtime.get_max_threads();
+  const int own = within_limit(count);
   note_own_width(own, thread.own_width);
   const WantedWidth obeyed = said_exactly() ? WantedWidth{} : wanted;
   const int effective = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
   thread.own_width = own;
+  thread.own_count = count;
   thread.effective_width = effective;
   publish_own_width(own);
   if (effective != own) {
@@ -270,7 +272,7 @@ void restore_width(IssuingThread& thread) {
     // Another count was set inside the op by the program, and stays. OpenBLAS's OpenMP build sets
     // the one that it finds, which says nothing.
     if (steered->runtime.get_max_threads() == thread.effective_width) {
-      steered->runtime.set_num_threads(thread.own_width);
+      steered->runtime.set_num_threads(thread.own_count);
     }
   }
   if (thread.blas_own != 0) restore_pool(thread, steered->pool);
@@ -283,7 +285,7 @@ HeldWidth hold_width(uint32_t cap) {
   if (steered == nullptr || !steered->runtime.usable() || cap == 0 || said_exactly()) return held;
   const int own = steered->runtime.get_max_threads();
   const int narrow = static_cast<int>(cap);
-  if (narrow >= own) return held;
+  if (narrow >= within_limit(own)) return held;
   held.steered = steered;
   held.own = own;
   held.set = narrow;

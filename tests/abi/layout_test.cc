@@ -30,6 +30,11 @@ void add_frames(std::ostringstream& out) {
   FIELD(optile_hello, respect);
   FIELD(optile_hello, job);
   FIELD(optile_hello, units);
+  FIELD(optile_hello, omp_thread_limit);
+  FIELD(optile_hello, openblas_num_threads);
+  FIELD(optile_hello, goto_num_threads);
+  FIELD(optile_hello, mkl_num_threads);
+  FIELD(optile_hello, blis_num_threads);
   SIZE(optile_welcome);
   SIZE(optile_refused);
 }

@@ -192,7 +192,8 @@ TEST(DoctorDaemon, ItsStore) {
 
 TEST(DoctorWords, WhatTheUserSetBindsUs) {
   for (const char* name : {"OMP_NUM_THREADS", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
-                           "OPENBLAS_NUM_THREADS", "OMP_WAIT_POLICY", "KMP_BLOCKTIME"}) {
+                           "OPENBLAS_NUM_THREADS", "OMP_WAIT_POLICY", "KMP_BLOCKTIME",
+                           "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"}) {
     const Findings findings = check_words({{name, "2"}}, "");
     ASSERT_EQ(findings.size(), 1u) << name;
     EXPECT_EQ(findings[0].level, Level::kNote);

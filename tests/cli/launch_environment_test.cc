@@ -84,7 +84,8 @@ TEST(IgnoredWords, NumbersOfThreadsAndNothingElse) {
   const Variables now = {{"OMP_NUM_THREADS", "2"},      {"OPENBLAS_NUM_THREADS", "2"},
                          {"GOTO_NUM_THREADS", "2"},     {"BLIS_NUM_THREADS", "2"},
                          {"MKL_NUM_THREADS", "2"},      {"OMP_PROC_BIND", "close"},
-                         {"OMP_WAIT_POLICY", "active"}, {"HOME", "/h"}};
+                         {"OMP_WAIT_POLICY", "active"}, {"HOME", "/h"},
+                         {"OMP_THREAD_LIMIT", "3"}};
   Options options;
   options.verb = Verb::kRun;
   for (const char* respect : {"cap", "exact"}) {
@@ -94,7 +95,7 @@ TEST(IgnoredWords, NumbersOfThreadsAndNothingElse) {
   options.respect = "ignore";
   EXPECT_THAT(ignored_words(options, now),
               UnorderedElementsAre("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
-                                   "BLIS_NUM_THREADS", "MKL_NUM_THREADS"));
+                                   "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"));
   EXPECT_THAT(ignored_words(options, {}), testing::IsEmpty());
   for (const char* mode : {"observe", "advise"}) {
     options.mode = mode;
@@ -132,6 +133,18 @@ TEST(LaunchEnvironment, WithoutAWordTheBudgetIsExported) {
     EXPECT_EQ(set.at("OMP_NUM_THREADS"), "6") << mode;
     EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "launcher") << mode;
   }
+}
+
+TEST(LaunchEnvironment, NoMoreThreadsThanTheUsersLimit) {
+  EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", "2"}}).at("OMP_NUM_THREADS"), "2");
+  for (const char* no_bound : {"64", "0", "-1", "x", ""}) {
+    EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", no_bound}}).at("OMP_NUM_THREADS"), "6") << no_bound;
+  }
+  LaunchDecision beside_others = decided();
+  beside_others.width = 3;
+  EXPECT_EQ(
+      launch_environment({}, beside_others, {{"OMP_THREAD_LIMIT", "5"}}).at("OMP_NUM_THREADS"),
+      "3");
 }
 
 TEST(LaunchEnvironment, ALauncherAroundThisOneIsNotTheUser) {
@@ -195,19 +208,16 @@ TEST(LaunchEnvironment, AProgramThatCannotBeSeenGetsNothing) {
 }
 
 TEST(UserWords, ThoseAboutThreadsAndNoOthers) {
-  const Variables now = {{"OMP_NUM_THREADS", "2"},
-                         {"GOMP_SPINCOUNT", "1"},
-                         {"KMP_AFFINITY", "none"},
-                         {"OPENBLAS_NUM_THREADS", "3"},
-                         {"GOTO_NUM_THREADS", "3"},
-                         {"MKL_NUM_THREADS", "4"},
-                         {"HOME", "/h"},
-                         {"MY_OMP_THING", "x"},
-                         {"LD_PRELOAD", "libuser.so"}};
-  EXPECT_THAT(user_words(now),
-              UnorderedElementsAre(Key("OMP_NUM_THREADS"), Key("GOMP_SPINCOUNT"),
-                                   Key("KMP_AFFINITY"), Key("OPENBLAS_NUM_THREADS"),
-                                   Key("GOTO_NUM_THREADS"), Key("MKL_NUM_THREADS")));
+  const Variables now = {{"OMP_NUM_THREADS", "2"},  {"GOMP_SPINCOUNT", "1"},
+                         {"KMP_AFFINITY", "none"},  {"OPENBLAS_NUM_THREADS", "3"},
+                         {"GOTO_NUM_THREADS", "3"}, {"MKL_NUM_THREADS", "4"},
+                         {"BLIS_NUM_THREADS", "4"}, {"HOME", "/h"},
+                         {"MY_OMP_THING", "x"},     {"LD_PRELOAD", "libuser.so"}};
+  EXPECT_THAT(
+      user_words(now),
+      UnorderedElementsAre(Key("OMP_NUM_THREADS"), Key("GOMP_SPINCOUNT"), Key("KMP_AFFINITY"),
+                           Key("OPENBLAS_NUM_THREADS"), Key("GOTO_NUM_THREADS"),
+                           Key("MKL_NUM_THREADS"), Key("BLIS_NUM_THREADS")));
 }
 
 }  // namespace

@@ -89,6 +89,22 @@ TEST(Explanation, WhatTheUserSaidIsSaidBack) {
   EXPECT_THAT(explained("default", "cap", false), testing::Not(HasSubstr("you said")));
 }
 
+TEST(Explanation, EveryWordOnThreadsIsNamed) {
+  const Json pools = {
+      {{"name", "MKL_NUM_THREADS"}, {"count", 2}, {"consequence", "MKL never uses more"}}};
+  const std::string text = explanation_text({{"name", "aten::mm"},
+                                             {"cap", 3},
+                                             {"user",
+                                              {{"own_width", 3},
+                                               {"source", "environment"},
+                                               {"respect", "cap"},
+                                               {"binds", true},
+                                               {"word", "OMP_THREAD_LIMIT"},
+                                               {"pools", pools}}}});
+  EXPECT_THAT(text, HasSubstr("you said so: at most 3 threads (OMP_THREAD_LIMIT)"));
+  EXPECT_THAT(text, HasSubstr("you said so: MKL_NUM_THREADS=2; MKL never uses more\n"));
+}
+
 TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {
   Options options = about(Verb::kOps);
   options.client = "1";

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "daemon/user_words.h"
 #include "tests/daemon/fake_client.h"
 
 namespace optile::daemon {
@@ -49,6 +50,43 @@ TEST(Hello, HowFarTheUsersWordBinds) {
        {OPTILE_WIDTH_DEFAULT, OPTILE_WIDTH_LAUNCHER, OPTILE_WIDTH_FRAMEWORK}) {
     EXPECT_FALSE(is_users_word(source)) << source;
   }
+}
+
+TEST(Hello, WhatTheUserSaidOfNumbersOfThreads) {
+  optile_hello raw = make_hello("train");
+  EXPECT_TRUE(words_on_pools(parse_hello(&raw, sizeof raw).value()).empty());
+  raw.goto_num_threads = 5;
+  raw.mkl_num_threads = 2;
+  raw.blis_num_threads = 6;
+  nlohmann::json words = words_on_pools(parse_hello(&raw, sizeof raw).value());
+  ASSERT_EQ(words.size(), 3u);
+  EXPECT_EQ(words[0]["name"], "GOTO_NUM_THREADS");
+  EXPECT_EQ(words[0]["count"], 5);
+  raw.openblas_num_threads = 4;
+  words = words_on_pools(parse_hello(&raw, sizeof raw).value());
+  ASSERT_EQ(words.size(), 3u) << "OpenBLAS reads one of the two";
+  EXPECT_EQ(words[0]["name"], "OPENBLAS_NUM_THREADS");
+}
+
+TEST(Hello, WhichWordIsTheProgramsOwnWidth) {
+  optile_hello raw = make_hello("train");
+  raw.omp_num_threads = 4;
+  ClientHeader header;
+  header.own_width = 4;
+  const auto word = [&](uint32_t source) {
+    header.own_width_source = source;
+    return binding_word(parse_hello(&raw, sizeof raw).value(), header);
+  };
+  EXPECT_EQ(word(OPTILE_WIDTH_ENVIRONMENT), "OMP_NUM_THREADS");
+  EXPECT_EQ(word(OPTILE_WIDTH_PROGRAM), "");
+  EXPECT_EQ(word(OPTILE_WIDTH_LAUNCHER), "");
+  raw.omp_thread_limit = 3;
+  EXPECT_EQ(word(OPTILE_WIDTH_ENVIRONMENT), "OMP_NUM_THREADS");
+  header.own_width = 3;
+  EXPECT_EQ(word(OPTILE_WIDTH_ENVIRONMENT), "OMP_THREAD_LIMIT");
+  header.own_width = 2;
+  raw.mkl_num_threads = 2;
+  EXPECT_EQ(word(OPTILE_WIDTH_ENVIRONMENT), "MKL_NUM_THREADS");
 }
 
 TEST(Hello, WrongFramesAreRefusedWithAReason) {

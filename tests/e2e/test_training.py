@@ -302,6 +302,29 @@ class UsersWord(TrainingTest):
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
         self.assertIn("what you set is ignored", self.space.ask("explain", op["id"]).stdout)
 
+    def test_words_on_other_pools(self):
+        """PyTorch's width is what MKL_NUM_THREADS says; a BLAS pool keeps the size it is given."""
+        words = {"MKL_NUM_THREADS": str(self.cap), "OPENBLAS_NUM_THREADS": "1"}
+        finished, report = self.train(env=words, arguments=("--steps", "60"))
+        self.assertIn(f"threads {self.cap}\n", finished.stdout)
+        self.assert_capped(report)
+        text = self.explained()
+        self.assertIn(f"you said so: at most {self.cap} threads (MKL_NUM_THREADS)", text)
+        self.assertIn(f"you said so: MKL_NUM_THREADS={self.cap}; ", text)
+        self.assertIn("you said so: OPENBLAS_NUM_THREADS=1; ", text)
+
+    def test_thread_limit(self):
+        finished, report = self.train(env={"OMP_THREAD_LIMIT": str(self.cap)},
+                                      arguments=("--steps", "60"))
+        self.assertIn(f"threads {self.cap}\n", finished.stdout)
+        self.assert_capped(report)
+        self.assertIn(f"you said so: at most {self.cap} threads (OMP_THREAD_LIMIT)",
+                      self.explained())
+
+    def explained(self):
+        op = as_list(self.space.get("/v1/ops"), "ops")[0]
+        return self.space.ask("explain", op["id"]).stdout
+
     def check_told(self, source):
         """`explain` says who set the cap."""
         op = as_list(self.space.get("/v1/ops"), "ops")[0]

@@ -117,6 +117,55 @@ TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
   });
 }
 
+// Of a team of four only two threads start, whatever the program reads: what is wider is no width.
+TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+    setenv("OMP_THREAD_LIMIT", "2", 1);
+    read_environment();
+    attach(daemon);
+    CHECK_OR_EXIT(daemon.hello().omp_thread_limit == 2);
+    run_op(kOp);
+    CHECK_OR_EXIT(daemon.client().header.own_width == 2);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    daemon.publish({{kOp, 3, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);  // as wide as it may be: nothing is set
+    daemon.publish({{kOp, 1, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 1);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+  });
+}
+
+TEST_F(OpBoundary, AThreadLimitThatNothingReachesSaysNothing) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+    setenv("OMP_THREAD_LIMIT", "64", 1);
+    read_environment();
+    attach(daemon);
+    run_op(kOp);
+    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_LAUNCHER);
+  });
+}
+
+TEST_F(OpBoundary, WhatIsSaidOfPoolsIsTold) {
+  in_child([](FakeDaemon& daemon) {
+    CHECK_OR_EXIT(environment().steer_blas);
+    setenv("GOTO_NUM_THREADS", "3", 1);
+    setenv("MKL_NUM_THREADS", "5", 1);
+    setenv("BLIS_NUM_THREADS", "many", 1);
+    read_environment();
+    CHECK_OR_EXIT(!environment().steer_blas);
+    attach(daemon);
+    const optile_hello& hello = daemon.hello();
+    CHECK_OR_EXIT(hello.openblas_num_threads == 0 && hello.goto_num_threads == 3);
+    CHECK_OR_EXIT(hello.mkl_num_threads == 5 && hello.blis_num_threads == 0);
+  });
+}
+
 void respect_exactly(int threads) {
   setenv("OPTILE_RESPECT", "exact", 1);
   if (threads > 0) setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
