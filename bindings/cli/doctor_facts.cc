@@ -166,7 +166,7 @@ ProgramFacts read_program_facts(const std::vector<std::string>& command, const V
   facts.target = target.value();
   const std::string torch = find_torch_folder(facts.target.executable, value_of(now, "HOME"),
                                               value_of(now, "PYTHONPATH"));
-  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), torch + "/lib");
+  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), libraries_of_torch(torch));
   facts.objects = look_at_objects(facts.target, search, torch);
   facts.bridge = bridge_of(torch);
   return facts;

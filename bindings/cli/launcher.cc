@@ -78,7 +78,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
                                            : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.user_environment = user_words(now);
-  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), torch_folder + "/lib");
+  const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), libraries_of_torch(torch_folder));
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
   facts.uses_openmp = objects.uses_openmp;

@@ -35,6 +35,12 @@ TEST(TorchVersion, WhatWouldLeaveTheFolderIsNone) {
   EXPECT_EQ(version_in(endless.c_str()), "none");
 }
 
+// The machine's own /lib would be asked before /usr/local/lib.
+TEST(LibrariesOfTorch, WithoutPyTorchThereAreNone) {
+  EXPECT_EQ(libraries_of_torch(""), "");
+  EXPECT_EQ(libraries_of_torch("/env/torch"), "/env/torch/lib");
+}
+
 class TorchWheelTest : public testing::Test {
  protected:
   std::string python(const std::string& prefix) {

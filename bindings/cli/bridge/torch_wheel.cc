@@ -116,4 +116,8 @@ std::string find_torch_folder(const std::string& python, const std::string& home
   return "";
 }
 
+std::string libraries_of_torch(const std::string& folder) {
+  return folder.empty() ? "" : folder + "/lib";
+}
+
 }  // namespace optile::cli

@@ -29,4 +29,7 @@ base::Result<TorchWheel> read_torch_wheel(const std::string& folder);
 std::string find_torch_folder(const std::string& python, const std::string& home,
                               const std::string& python_path);
 
+// Where its libraries are; "" for "".
+std::string libraries_of_torch(const std::string& folder);
+
 }  // namespace optile::cli
