@@ -86,9 +86,13 @@ void drop_line() {
   line.fd = -1;
 }
 
-void back_off(const char* why, Reached reached = Reached::kNobody) {
+void hang_up() {
   drop_line();
   line.stage = line.used < kMaxAttachments ? Stage::kIdle : Stage::kGaveUp;
+}
+
+void back_off(const char* why, Reached reached = Reached::kNobody) {
+  hang_up();
   if (line.failures == 0) log_line("not attached, running on by itself", why);
   const bool crowded = reached == Reached::kCrowd;
   uint64_t pause = (crowded ? kCrowdedRetryNs : kFirstRetryNs) << line.failures;
@@ -375,11 +379,11 @@ void check_liveness() {
     back_off("the daemon is gone; its last plan stays");
     return;
   }
-  if (notice_other_manager() && line.used < kMaxAttachments) {
-    // The daemon is to know it as one that is only watched, and to give it no lease.
+  if (notice_other_manager()) {
+    // The daemon is to give it no lease: it comes back as one that is only watched, and where it
+    // may not come back any more, the daemon is to forget it.
     add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
-    drop_line();
-    line.stage = Stage::kIdle;
+    hang_up();
     due_in(0);
     return;
   }

@@ -70,6 +70,11 @@ void FakeDaemon::turn_one_away() {
   });
 }
 
+bool FakeDaemon::client_hung_up() const {
+  char byte = 0;
+  return recv(connection_.get(), &byte, 1, MSG_DONTWAIT) == 0;
+}
+
 void FakeDaemon::wait_for_client() {
   server_.join();
 }

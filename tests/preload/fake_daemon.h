@@ -33,6 +33,7 @@ class FakeDaemon {
   int turned_away() const { return turned_away_; }
   void wait_for_client();
   void hang_up() { connection_.reset(); }
+  bool client_hung_up() const;
 
   void publish(const std::vector<PlannedOp>& ops, uint64_t marker_key = 0,
                const std::function<void(optile_plan_page&)>& finish = {});

@@ -50,5 +50,48 @@ TEST_F(OpBoundary, WhoComesLaterIsNoticedAndTheDaemonIsTold) {
   });
 }
 
+// The next daemon answers; whatever is due is done at once.
+void attach_anew(FakeDaemon& daemon) {
+  const Attachment* before = attachment();
+  daemon.hang_up();
+  daemon.answer_one_client();
+  while (attachment() == before) maintain_attachment(UINT64_MAX);
+  daemon.wait_for_client();
+}
+
+TEST_F(OpBoundary, TheLastAttachmentTellsOfAnotherManagerToo) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    for (int i = 1; i < kMaxAttachments; ++i) attach_anew(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+    CHECK_OR_EXIT(!daemon.client_hung_up());
+    load_manager();
+    maintain_attachment(UINT64_MAX);
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_OTHER_MANAGER) != 0);
+    CHECK_OR_EXIT(daemon.client_hung_up());  // no lease is held for it
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+  });
+}
+
+// There is no daemon any more that it would attach to: it runs on with what it was told.
+TEST_F(OpBoundary, AfterTheLastAttachmentThePlanStays) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    for (int i = 1; i < kMaxAttachments; ++i) attach_anew(daemon);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    const Attachment* last = attachment();
+    daemon.hang_up();
+    for (int i = 0; i < 100; ++i) {
+      maintain_attachment(UINT64_MAX);
+      CHECK_OR_EXIT(run_op(kOp) == 2);
+    }
+    CHECK_OR_EXIT(attachment() == last);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
 }  // namespace
 }  // namespace optile::preload
