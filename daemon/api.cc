@@ -411,7 +411,9 @@ HttpResponse Api::launch(const Call& call) {
                                          flag_at(body, "announced")});
   facts->beside_others = beside.others;
   const perfmodel::LaunchPlan plan =
-      controller_.launch(*facts, program, user, flag_at(body, "announced"));
+      flag_at(body, "announces")
+          ? controller_.launch_plan(*facts, program, user)
+          : controller_.launch(*facts, program, user, flag_at(body, "again"));
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"wait_follows", plan.wait_follows},

@@ -289,8 +289,8 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
   return undone;
 }
 
-perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
-                                         const ProgramKey& program, unsigned uid, bool again) {
+perfmodel::LaunchPlan Controller::launch_plan(const perfmodel::LaunchFacts& facts,
+                                              const ProgramKey& program, unsigned uid) {
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = program;
@@ -308,11 +308,18 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
     one.tuned = run.kind == RunKind::kTune;
     measured.push_back(std::move(one));
   }
-  perfmodel::LaunchPlan plan = store->is_undone(conditions)
-                                   ? perfmodel::launch_plan_left_alone()
-                                   : perfmodel::choose_launch_plan(facts, measured);
+  return store->is_undone(conditions) ? perfmodel::launch_plan_left_alone()
+                                      : perfmodel::choose_launch_plan(facts, measured);
+}
+
+perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
+                                         const ProgramKey& program, unsigned uid, bool again) {
+  perfmodel::LaunchPlan plan = launch_plan(facts, program, uid);
+  Store* store = store_of(uid);
+  if (store == nullptr || program.program.empty()) return plan;
   LaunchRecord record;
-  record.conditions = conditions;
+  record.conditions.machine = machine_.fingerprint;
+  record.conditions.program = program;
   record.conditions.launch_plan = plan.text;
   for (const std::string& reason : plan.reasons) record.reasons += reason + "\n";
   record.when = clocks_.unix_seconds();

@@ -96,8 +96,8 @@ class Controller {
 
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
-
-  // `again`: it asked a moment ago; only this answer is the one that it starts by.
+  // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
+  perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
                                bool again = false);
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);

@@ -137,10 +137,13 @@ DaemonsPlan read_plan(const Json& json) {
   return read;
 }
 
+// What has been asked about this start so far.
+enum class Asked { kNothing, kAnnounces, kAnnounced, kAgain };
+
 // The daemon knows how earlier runs of this program went; without it the rules alone decide.
 std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
                                             const TargetProgram& target,
-                                            const perfmodel::LaunchFacts& facts, bool announced) {
+                                            const perfmodel::LaunchFacts& facts, Asked asked) {
   std::error_code ignored;
   const Json body = {
       {"executable", std::filesystem::canonical(target.executable, ignored).string()},
@@ -153,7 +156,9 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"share", options.share},
       {"batch", options.priority == "batch"},
       {"starts", !options.changes_nothing()},
-      {"announced", announced},
+      {"announces", asked == Asked::kAnnounces},
+      {"announced", asked == Asked::kAnnounced || asked == Asked::kAgain},
+      {"again", asked == Asked::kAgain},
       {"user_environment", facts.user_environment},
       {"blas_provider", facts.blas_provider},
       {"uses_openmp", facts.uses_openmp},
@@ -175,7 +180,8 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
 // was.
 std::optional<Clock::time_point> announce(const Options& options, const std::string& socket,
                                           const TargetProgram& target) {
-  if (options.changes_nothing() || !plan_from_daemon(options, socket, target, {}, false)) {
+  if (options.changes_nothing() ||
+      !plan_from_daemon(options, socket, target, {}, Asked::kAnnounces)) {
     return std::nullopt;
   }
   return Clock::now();
@@ -185,14 +191,15 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
                                               const TargetProgram& target,
                                               const perfmodel::LaunchFacts& facts,
                                               std::optional<Clock::time_point> announced) {
-  auto plan = plan_from_daemon(options, socket, target, facts, announced.has_value());
+  auto plan = plan_from_daemon(options, socket, target, facts,
+                               announced ? Asked::kAnnounced : Asked::kNothing);
   const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
   if (!plan || plan->width > 0 || !keeps_its_width || !announced) return plan;
   const auto left = kCompany - (Clock::now() - *announced);
   if (left <= left.zero()) return plan;
   std::this_thread::sleep_for(std::min<Clock::duration>(left, answer_patience(options)));
-  auto later = plan_from_daemon(options, socket, target, facts, true);
+  auto later = plan_from_daemon(options, socket, target, facts, Asked::kAgain);
   return later ? later : plan;
 }
 
@@ -314,7 +321,7 @@ void give_advice(const Options& options, const TargetProgram& target,
       facts_of(tuned, target, now, torch_folder_of(target, now), decision.budget_cores);
   AdviceFacts facts;
   const std::optional<DaemonsPlan> plan =
-      plan_from_daemon(tuned, decision.socket, target, launch, false);
+      plan_from_daemon(tuned, decision.socket, target, launch, Asked::kNothing);
   facts.plan = plan ? plan->plan : perfmodel::choose_launch_plan(launch, {});
   facts.has_stored = plan && plan->has_stored;
   if (facts.has_stored) facts.stored = plan->stored;

@@ -176,6 +176,26 @@ TEST_F(ApiTest, LaunchPlans) {
   EXPECT_EQ(running_.post("/v1/launch", R"({"program":7,"arguments":[1,{}]})").status, 200);
 }
 
+// Nothing is known of the program yet, so what the rules make of that was nobody's plan.
+TEST_F(ApiTest, AnAnnouncementLeavesNoPlanBehind) {
+  const auto pending = [this] { return running_.daemon().controller().pending_records(); };
+  const std::size_t before = pending();
+  const Answer announced =
+      running_.post("/v1/launch", R"({"program":"train.py","starts":true,"announces":true})");
+  EXPECT_EQ(announced.status, 200);
+  EXPECT_FALSE(announced.json()["text"].get<std::string>().empty());
+  EXPECT_EQ(pending(), before);
+  running_.post("/v1/launch", R"({"program":"train.py","starts":true,"announced":true})");
+  EXPECT_EQ(pending(), before + 1);
+  running_.post("/v1/launch", R"({"program":"train.py","starts":true,"announced":true})");
+  EXPECT_EQ(pending(), before + 2) << "another one of that name";
+  running_.post("/v1/launch",
+                R"({"program":"train.py","starts":true,"announced":true,"again":true})");
+  EXPECT_EQ(pending(), before + 2);
+  EXPECT_EQ(running_.post("/v1/launch", "{}").status, 200);
+  EXPECT_EQ(pending(), before + 2) << "a program without a name is none";
+}
+
 TEST_F(ApiTest, Undo) {
   const nlohmann::json all = running_.post("/v1/undo", "{}").json();
   EXPECT_TRUE(all["clients"].empty());
