@@ -9,21 +9,24 @@ or, where my_model.py has a function build() that returns (model, inputs):
     python3 -m optile_fx my_model:build model.json.gz
 
 The model is traced by torch.fx, or by torch.export where that cannot, and its forward pass run a
-few times on the inputs: how long each node takes on the device where they are, and how large its
-result is. With measure=False it is run once, for the sizes, and optile estimates times from
-operations and bytes. The backward pass is in execution traces (torch.profiler's
-ExecutionTraceObserver), which optile reads too. Needs PyTorch 1.13 or later; this one file is all.
+few times on the inputs, in the mode that it is in: how long each node takes on the device where
+they are, and how large its result is. What such a run changes, statistics of BatchNorm and the
+state of random numbers, is afterwards what it was. With measure=False it is run once, for the
+sizes, and optile estimates times from operations and bytes. The backward pass is in execution
+traces (torch.profiler's ExecutionTraceObserver), which optile reads too. Needs PyTorch 1.13 or
+later; this one file is all.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import importlib
 import json
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 import torch.fx
@@ -33,26 +36,41 @@ __all__ = ["graph_of", "save"]
 VERSION = 1
 
 
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """All tensors in a value."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _tensors(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _tensors(one)
+
+
 def _bytes_of(value: Any) -> int:
     """Of all tensors in a result."""
-    if isinstance(value, torch.Tensor):
-        return value.numel() * value.element_size()
-    if isinstance(value, dict):
-        return sum(_bytes_of(one) for one in value.values())
-    if isinstance(value, (list, tuple)):
-        return sum(_bytes_of(one) for one in value)
-    return 0
+    return sum(one.numel() * one.element_size() for one in _tensors(value))
 
 
-def _is_on_cuda(value: Any) -> bool:
-    """Whether any tensor in a value is."""
-    if isinstance(value, torch.Tensor):
-        return bool(value.is_cuda)
-    if isinstance(value, dict):
-        return any(_is_on_cuda(one) for one in value.values())
-    if isinstance(value, (list, tuple)):
-        return any(_is_on_cuda(one) for one in value)
-    return False
+@contextlib.contextmanager
+def _untouched(graph: torch.nn.Module, devices: List[int]) -> Iterator[None]:
+    """Runs of a graph work on copies of its buffers, which are the model's own, and draw random
+    numbers that nobody misses afterwards."""
+    copies: Dict[int, torch.Tensor] = {}  # several modules may hold one buffer
+    replaced = []
+    try:
+        for module in graph.modules():
+            for name, buffer in list(module.named_buffers(recurse=False)):
+                if id(buffer) not in copies:
+                    copies[id(buffer)] = buffer.detach().clone()
+                replaced.append((module, name, buffer))
+                setattr(module, name, copies[id(buffer)])
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        for module, name, buffer in replaced:
+            setattr(module, name, buffer)
 
 
 def _traced(model: Any, inputs: Tuple[Any, ...]) -> torch.fx.GraphModule:
@@ -174,11 +192,12 @@ def graph_of(model: Any, *inputs: Any, measure: bool = True, repeat: int = 5,
     """The graph as `save` writes it. `model` is a module, a GraphModule or an ExportedProgram."""
     graph = _traced(model, inputs)
     run = _Run(graph, count_operations=not measure)
-    with torch.no_grad():
+    held = [*graph.parameters(), *graph.buffers()]
+    devices = sorted({int(one.get_device()) for one in _tensors([inputs, held]) if one.is_cuda})
+    with torch.no_grad(), _untouched(graph, devices):
         for _ in range(max(1, repeat) if measure else 1):
             run.run(*inputs)
-    held = [*graph.parameters(), *graph.buffers()]
-    on = "cuda" if _is_on_cuda([inputs, held]) else "cpu"
+    on = "cuda" if devices else "cpu"
     result: Dict[str, Any] = {"format": "optile fx graph", "version": VERSION, "name": name,
                               "torch": str(torch.__version__)}
     if measure:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree
 
-from harness import OPTILE, PYTHON, SOURCE, EndToEndTest
+from harness import OPTILE, PYTHON, SCRIPTS, SOURCE, EndToEndTest
 
 DATA = SOURCE / "placement" / "data"
 EXPORT = SOURCE.parent / "bindings" / "export"
@@ -113,6 +113,16 @@ class PlacementCommands(EndToEndTest):
             self.assertGreater(found["cost"], 0)
             # Both calls of the one layer stay together.
             self.assertEqual(found["assignment"][1], found["assignment"][3], found)
+
+    def test_exporting_leaves_a_model_in_training_as_it_was(self):
+        ended = self.space.run([PYTHON, str(SCRIPTS / "torch_exported.py")],
+                               {"PYTHONPATH": str(EXPORT)})
+        self.assertEqual(0, ended.code, ended)
+        lines = ended.stdout.splitlines()
+        self.assertEqual("a step still moves its statistics", lines.pop())
+        self.assertEqual(2, lines.count("failed, changed: nothing"), ended)
+        self.assertEqual(2, lines.count("exported, changed: nothing"), ended)
+        self.assertEqual(4, len(lines), ended)
 
     def test_a_pytorch_trace_is_placed(self):
         script = self.space.dir / "traced.py"

@@ -8,8 +8,9 @@ import pathlib
 import re
 import unittest
 
-from harness import DEADLINE, OPTILE, SCRIPTS, EndToEndTest, finish, wait_until
+from harness import DEADLINE, OPTILE, SCRIPTS, SOURCE, EndToEndTest, finish, wait_until
 
+EXPORT = SOURCE.parent / "bindings" / "export"
 WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 # Headers of PyTorch take a while on a busy machine.
 BUILD_DEADLINE = 4 * DEADLINE
@@ -86,6 +87,15 @@ class Wheels(EndToEndTest):
                                          options=("--strategy", "1"))
         self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
         self.assertTrue(report["ops"])
+
+    def test_exporting_leaves_a_model_in_training_as_it_was(self):
+        ended = self.space.run([WHEEL_PYTHON, SCRIPTS / "torch_exported.py"],
+                               {"PYTHONPATH": str(EXPORT)}, deadline=BUILD_DEADLINE)
+        self.assertEqual(0, ended.code, ended)
+        lines = ended.stdout.splitlines()
+        # One of them by torch.export.
+        self.assertEqual(3, lines.count("exported, changed: nothing"), ended)
+        self.assertEqual(2, lines.count("failed, changed: nothing"), ended)
 
     def test_switched_off(self):
         self.have_bridge()
