@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bindings/preload/library_function.h"
+#include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtimes_in_use.h"
 
 namespace optile::preload {
@@ -23,6 +25,32 @@ uint32_t first_site(const void* caller, const char* symbol) {
   const uint64_t mixed = (reinterpret_cast<uintptr_t>(caller) * UINT64_C(0x9e3779b97f4a7c15)) ^
                          reinterpret_cast<uintptr_t>(symbol);
   return static_cast<uint32_t>(mixed >> 20) % kCallSites;
+}
+
+// A weak need may stay unanswered.
+bool take_openmp(const char* name, bool weak, void* /*context*/) {
+  return !weak &&
+         (strncmp(name, "GOMP_", 5) == 0 || strncmp(name, "omp_", 4) == 0 || is_llvm_name(name));
+}
+
+struct Asking {
+  const void* address;
+  bool uses_openmp;
+};
+
+int look_at_one(dl_phdr_info* object, size_t /*size*/, void* to) {
+  auto* asking = static_cast<Asking*>(to);
+  if (!holds_address(*object, asking->address)) return 0;
+  asking->uses_openmp = visit_needs(*object, take_openmp, nullptr);
+  return 1;
+}
+
+// Whether the object around `caller` needs an OpenMP runtime, linked with one or not. A library
+// with threads of its own needs none, and none that is loaded for others is its.
+bool uses_openmp(const void* caller) {
+  Asking asking = {caller, false};
+  dl_iterate_phdr(look_at_one, &asking);
+  return asking.uses_openmp;
 }
 
 template <typename Function>
@@ -101,18 +129,23 @@ void remember_call_site(const void* caller, const char* symbol, void* found) {
 }
 
 void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {
-  take(runtime->get_max_threads, caller, "omp_get_max_threads");
-  take(runtime->set_num_threads, caller, "omp_set_num_threads");
-  take(runtime->in_parallel, caller, "omp_in_parallel");
-  take(runtime->get_thread_num, caller, "omp_get_thread_num");
+  static LibraryFunction behind = {kGetMaxThreads};
+  void* found = resolve_cached(caller, kGetMaxThreads);
+  if (found == nullptr && uses_openmp(caller)) found = search_function(behind, caller);
+  if (found == nullptr) return;
+  runtime->get_max_threads = reinterpret_cast<int (*)()>(found);
+  // Of that very copy.
+  take(runtime->set_num_threads, found, kSetNumThreads);
+  take(runtime->in_parallel, found, kInParallel);
+  take(runtime->get_thread_num, found, kGetThreadNum);
   if (!runtime->usable()) return;
   const char* path = object_of(reinterpret_cast<const void*>(runtime->get_max_threads));
   snprintf(runtime->path, sizeof runtime->path, "%s", path);
   runtime->kind = runtime_kind(path);
   note_runtime_in_use(path);
   if (runtime->kind != OPTILE_RUNTIME_LLVM) return;
-  take(runtime->get_blocktime, caller, "kmp_get_blocktime");
-  take(runtime->set_blocktime, caller, "kmp_set_blocktime");
+  take(runtime->get_blocktime, found, "kmp_get_blocktime");
+  take(runtime->set_blocktime, found, "kmp_set_blocktime");
 }
 
 }  // namespace optile::preload

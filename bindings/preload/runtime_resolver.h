@@ -45,6 +45,8 @@ struct OpenmpRuntime {
     return get_max_threads != nullptr && set_num_threads != nullptr && in_parallel != nullptr;
   }
 };
+// That of the object around `caller`; where it needs OpenMP and sees none itself, the one that it
+// was loaded with, else any. Slow.
 void resolve_runtime(const void* caller, OpenmpRuntime* runtime);
 
 // Whether `address` lies in the shim itself.

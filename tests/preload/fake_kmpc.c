@@ -38,3 +38,27 @@ void __kmpc_serialized_parallel(void* where, int thread) {
   pushed = 0;
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
+
+/* And of the standard what steering asks for. */
+int omp_get_max_threads(void);
+void omp_set_num_threads(int threads);
+int omp_in_parallel(void);
+int omp_get_thread_num(void);
+
+static int count = FAKE_THREAD;
+
+int omp_get_max_threads(void) {
+  return count;
+}
+
+void omp_set_num_threads(int threads) {
+  count = threads;
+}
+
+int omp_in_parallel(void) {
+  return 0;
+}
+
+int omp_get_thread_num(void) {
+  return 0;
+}

@@ -1,0 +1,38 @@
+// A runtime that only the loader of a library knows, in a process without OpenMP of its own.
+#include "bindings/preload/runtime_resolver.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace optile::preload {
+namespace {
+
+TEST(RuntimeSearch, WhoeverNeedsOpenmpHasTheOneThatItWasLoadedWith) {
+  ASSERT_NE(dlopen(OPTILE_TEST_ANOTHER_RUNTIME, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
+  void* loader = dlopen(OPTILE_TEST_LINKED_WITH_A_RUNTIME, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(loader, nullptr) << dlerror();
+  const void* opens_regions = dlsym(loader, "thread_of_a_region");
+  ASSERT_NE(opens_regions, nullptr);
+  ASSERT_EQ(resolve_for(opens_regions, "omp_get_max_threads"), nullptr) << "the test is pointless";
+  OpenmpRuntime runtime;
+  resolve_runtime(opens_regions, &runtime);
+  ASSERT_TRUE(runtime.usable());
+  EXPECT_EQ(runtime.get_max_threads(), 70);
+  EXPECT_NE(std::string(runtime.path).find("fake_kmpc_70"), std::string::npos) << runtime.path;
+  runtime.set_num_threads(3);
+  EXPECT_EQ(runtime.get_max_threads(), 3) << "all are functions of one copy";
+}
+
+// Its threads are its own: the count of a runtime that others brought says nothing of them.
+TEST(RuntimeSearch, WhoeverNeedsNoOpenmpHasNone) {
+  ASSERT_NE(dlopen(OPTILE_TEST_ANOTHER_RUNTIME, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
+  OpenmpRuntime runtime;
+  resolve_runtime(dlsym(RTLD_DEFAULT, "fake_blas"), &runtime);
+  EXPECT_FALSE(runtime.usable());
+  EXPECT_STREQ(runtime.path, "");
+}
+
+}  // namespace
+}  // namespace optile::preload
