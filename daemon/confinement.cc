@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/kept_entries.h"
 #include "daemon/metrics/published_file.h"
 
 namespace optile::daemon {
@@ -20,22 +20,14 @@ constexpr std::size_t kMostSaid = 4096;  // more than there may be clients
 
 Confinement::Confinement(std::string file, Log& log, Later later, ThreadMasks::Kernel kernel)
     : file_(std::move(file)), log_(log), later_(std::move(later)), kernel_(std::move(kernel)) {
-  if (!is_file_of_ours(file_)) return;
-  std::ifstream stream(file_);
-  const Json read = Json::parse(stream, nullptr, false);
-  if (!read.is_array()) return;
-  for (const Json& one : read) {
-    try {
-      Confined known{one.at("pid").get<int>(), one.at("start_ticks").get<uint64_t>(),
-                     one.at("original").get<std::vector<int>>(),
-                     one.at("units").get<std::vector<int>>(),
-                     one.value("before", std::vector<std::vector<int>>())};
-      if (start_of_process(known.pid) == known.start_ticks) earlier_.push_back(std::move(known));
-    } catch (const Json::exception&) {
-      earlier_.clear();  // not written by us
-      return;
-    }
-  }
+  const bool ours = read_kept_entries(file_, [this](const Json& one) {
+    Confined known{one.at("pid").get<int>(), one.at("start_ticks").get<uint64_t>(),
+                   one.at("original").get<std::vector<int>>(),
+                   one.at("units").get<std::vector<int>>(),
+                   one.value("before", std::vector<std::vector<int>>())};
+    if (start_of_process(known.pid) == known.start_ticks) earlier_.push_back(std::move(known));
+  });
+  if (!ours) earlier_.clear();
 }
 
 const Confinement::Confined* Confinement::known(int pid, uint64_t start_ticks) const {

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/kept_entries.h"
 #include "daemon/metrics/published_file.h"
 #include "daemon/process_entry.h"
 
@@ -25,26 +25,18 @@ KeptWords::KeptWords(std::string file) : file_(std::move(file)) {
 }
 
 void KeptWords::read() {
-  if (!is_file_of_ours(file_)) return;
-  std::ifstream stream(file_);
-  const Json read = Json::parse(stream, nullptr, false);
-  if (!read.is_array()) return;
-  for (const Json& one : read) {
-    try {
-      Words words;
-      words.pid = one.at("pid").get<int>();
-      words.start_ticks = one.at("start_ticks").get<uint64_t>();
-      if (!one.at("share").is_null()) words.share = one.at("share").get<double>();
-      words.pin = one.at("pin").get<std::vector<int>>();
-      words.paused = one.at("paused").get<bool>();
-      words.detached = one.at("detached").get<bool>();
-      words.bounded = one.at("bounded").get<bool>();
-      words_.push_back(std::move(words));
-    } catch (const Json::exception&) {
-      words_.clear();  // not written by us
-      return;
-    }
-  }
+  const bool ours = read_kept_entries(file_, [this](const Json& one) {
+    Words words;
+    words.pid = one.at("pid").get<int>();
+    words.start_ticks = one.at("start_ticks").get<uint64_t>();
+    if (!one.at("share").is_null()) words.share = one.at("share").get<double>();
+    words.pin = one.at("pin").get<std::vector<int>>();
+    words.paused = one.at("paused").get<bool>();
+    words.detached = one.at("detached").get<bool>();
+    words.bounded = one.at("bounded").get<bool>();
+    words_.push_back(std::move(words));
+  });
+  if (!ours) words_.clear();
 }
 
 void KeptWords::hear(int pid, const LeaseWord& word) {

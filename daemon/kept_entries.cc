@@ -1,0 +1,23 @@
+#include "daemon/kept_entries.h"
+
+#include <fstream>
+
+#include "daemon/metrics/published_file.h"
+
+namespace optile::daemon {
+
+bool read_kept_entries(const std::string& file,
+                       const std::function<void(const nlohmann::json&)>& take) {
+  if (!is_file_of_ours(file)) return true;
+  std::ifstream stream(file);
+  const nlohmann::json read = nlohmann::json::parse(stream, nullptr, false);
+  if (!read.is_array()) return true;
+  try {
+    for (const nlohmann::json& one : read) take(one);
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace optile::daemon
