@@ -3,16 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <omp.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/width_actuator.h"
+#include "tests/preload/beside_daemon.h"
 #include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_daemon.h"
 
@@ -44,21 +40,23 @@ inline int run_op(uint64_t key) {
 
 class OpBoundary : public ::testing::Test {
  protected:
-  // Body in a fresh process with a fake daemon; `environment` is what the launcher would have set.
+  // Body in a fresh process with a fake daemon.
   static void in_child(void (*body)(test::FakeDaemon&)) {
-    const pid_t child = fork();
-    if (child == 0) {
-      test::FakeDaemon daemon;
-      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
+    test::run_beside_daemon([body](test::FakeDaemon& daemon) {
       read_environment();
       omp_set_num_threads(kOwn);
       choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
       body(daemon);
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+    });
+  }
+
+  // The same where nothing said yet which runtime is steered: the first op finds that out.
+  static void in_unsteered_child(void (*body)(test::FakeDaemon&)) {
+    test::run_beside_daemon([body](test::FakeDaemon& daemon) {
+      read_environment();
+      omp_set_num_threads(kOwn);
+      body(daemon);
+    });
   }
 
   static void attach(test::FakeDaemon& daemon) {

@@ -70,21 +70,6 @@ void step() {
 
 class OneDnn : public OpBoundary {
  protected:
-  static void in_unsteered_child(void (*body)(FakeDaemon&)) {
-    const pid_t child = fork();
-    if (child == 0) {
-      FakeDaemon daemon;
-      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
-      read_environment();
-      omp_set_num_threads(kOwn);
-      body(daemon);
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
-  }
-
   static const optile_op_record* record_of(const FakeDaemon& daemon, const std::string& name) {
     const optile_client_region& client = daemon.client();
     for (uint32_t i = 0; i < client.header.registry_count; ++i) {

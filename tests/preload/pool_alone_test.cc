@@ -1,7 +1,5 @@
 // OpenBLAS with threads of its own in a program without OpenMP: its count is the width.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -10,6 +8,7 @@
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/width_actuator.h"
+#include "tests/preload/beside_daemon.h"
 #include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_blas.h"
 #include "tests/preload/fake_daemon.h"
@@ -24,19 +23,12 @@ constexpr int kOwn = 4;
 class PoolAlone : public ::testing::Test {
  protected:
   static void in_child(void (*body)(FakeDaemon&)) {
-    const pid_t child = fork();
-    if (child == 0) {
-      FakeDaemon daemon;
+    test::run_beside_daemon([body](FakeDaemon& daemon) {
       fake_blas()->parallel = 1;
       fake_blas()->pool = kOwn;
-      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
       read_environment();
       body(daemon);
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+    });
   }
 };
 

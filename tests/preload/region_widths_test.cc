@@ -59,10 +59,7 @@ class TunedRegions : public ::testing::Test {
  protected:
   // As a launcher would start it, with `regions` said.
   static void in_child(const char* regions, void (*body)(FakeDaemon&)) {
-    const pid_t child = fork();
-    if (child == 0) {
-      FakeDaemon daemon;
-      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
+    test::run_beside_daemon([regions, body](FakeDaemon& daemon) {
       setenv("OMP_NUM_THREADS", "4", 1);
       setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
       setenv("OPTILE_REGIONS", regions, 1);
@@ -74,11 +71,7 @@ class TunedRegions : public ::testing::Test {
       for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) team_of_first();
       CHECK_OR_EXIT(attachment() != nullptr);
       body(daemon);
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+    });
   }
 
   // Long enough that what comes next is expected everywhere.
