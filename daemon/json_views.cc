@@ -43,6 +43,24 @@ Json case_json(const perfmodel::Case& at) {
   return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
 }
 
+// Why none of its widths is changed at all; "" where they may be.
+std::string reason_for_all(const ClientView& client) {
+  const optile_mode mode = client.hello.mode;
+  const uint32_t fallbacks = client.header ? client.header->fallbacks : 0;
+  if (client.hello.baseline) return "an untouched run: nothing is changed in it";
+  if ((fallbacks & OPTILE_FALLBACK_OTHER_MANAGER) != 0) {
+    return "observed only: another library manages the program's threads";
+  }
+  if (mode == OPTILE_MODE_OBSERVE || mode == OPTILE_MODE_ADVISE) {
+    return std::string("nothing is changed in this mode (--mode ") + mode_name(mode) + ")";
+  }
+  if (client.left_alone) return "undone by hand in an earlier run, until optile undo --revoke";
+  if (mode == OPTILE_MODE_FREEZE && !client.stored) {
+    return "nothing is stored to be repeated, so nothing is changed (--mode freeze)";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string hex_key(uint64_t key) {
@@ -297,6 +315,7 @@ bool observed_only(const ClientView& client, const tuner::OpView& op) {
 }
 
 std::string op_reason(const ClientView& client, const tuner::OpView& op) {
+  if (std::string all = reason_for_all(client); !all.empty()) return all;
   if (client.said_exactly) return "you said so: exactly this width (--respect exact)";
   const auto described = client.ops.find(op.place.key);
   const bool region = described != client.ops.end() && described->second.region;

@@ -40,5 +40,46 @@ TEST(ClientSummary, SaysNothingOfWhatIsNotKnown) {
   EXPECT_TRUE(json["step_seconds"]["tuned"].is_null());
 }
 
+// An op that runs at the program's own width because nobody may change it was compared with
+// nothing.
+TEST(OpReason, WhereNothingIsChangedThatIsWhy) {
+  ClientView client;
+  client.session = tuner::SessionView();
+  client.session->own_width = 4;
+  const std::string compared = op_reason(client, op_at(0));
+  EXPECT_EQ(compared, tuner::reason_text(tuner::Rule::kOwnWidth));
+  client.hello.mode = OPTILE_MODE_OBSERVE;
+  EXPECT_EQ(op_reason(client, op_at(0)), "nothing is changed in this mode (--mode observe)");
+  client.hello.mode = OPTILE_MODE_ADVISE;
+  EXPECT_EQ(op_reason(client, op_at(0)), "nothing is changed in this mode (--mode advise)");
+  client.hello.baseline = true;
+  EXPECT_EQ(op_reason(client, op_at(0)), "an untouched run: nothing is changed in it");
+  client.hello = Hello();
+  client.left_alone = true;
+  EXPECT_NE(op_reason(client, op_at(0)).find("--revoke"), std::string::npos);
+  client.left_alone = false;
+  client.header = ClientHeader();
+  client.header->fallbacks = OPTILE_FALLBACK_OTHER_MANAGER;
+  EXPECT_NE(op_reason(client, op_at(0)).find("another library"), std::string::npos);
+  client.header->fallbacks = 0;
+  client.hello.mode = OPTILE_MODE_FREEZE;
+  EXPECT_NE(op_reason(client, op_at(0)).find("nothing is stored"), std::string::npos);
+  client.stored = FoundPlan();
+  EXPECT_EQ(op_reason(client, op_at(0)), compared);
+}
+
+// The user did ask for tuned regions, so that is not why they are left alone.
+TEST(OpReason, ARegionInAModeThatChangesNothing) {
+  ClientView client;
+  client.session = tuner::SessionView();
+  tuner::OpView op = op_at(0);
+  op.place.key = 7;
+  client.ops[7].region = true;
+  client.ops[7].tuning = OPTILE_REGION_NOT_ASKED;
+  EXPECT_NE(op_reason(client, op).find("--regions=tune"), std::string::npos);
+  client.hello.mode = OPTILE_MODE_OBSERVE;
+  EXPECT_EQ(op_reason(client, op), "nothing is changed in this mode (--mode observe)");
+}
+
 }  // namespace
 }  // namespace optile::daemon

@@ -77,6 +77,10 @@ class RegionsLeftAlone(RegionTest):
     def test_observed_unless_said(self):
         self.assert_left(words="--regions=tune")
 
+    def test_in_a_mode_that_changes_nothing(self):
+        self.assert_left("--regions=tune", "--mode", "observe",
+                         words="nothing is changed in this mode (--mode observe)")
+
     def test_what_the_user_said_binds(self):
         self.assert_left("--regions=tune", words="you said so: OMP_NUM_THREADS",
                          env={"OMP_NUM_THREADS": "2"})

@@ -217,6 +217,9 @@ class Untouched(TrainingTest):
         _, report = self.train("--mode", "observe")
         self.assertEqual(0, report["sampled_steps"], report)
         self.assertGreater(report["coverage"]["observed"], 0)
+        op = as_list(self.space.get("/v1/ops"), "ops")[0]
+        self.assertIn("nothing is changed in this mode (--mode observe)",
+                      self.space.ask("explain", op["id"]).stdout)
 
     def test_resting_loses_count_of_no_step(self):
         steps = 300
