@@ -3,7 +3,12 @@ same, and what optile saw of each is written down. By itself
 
     python3 test_compatibility.py --write ../../docs/compatibility.md
 
-makes the document; as a test the programs are only run and compared."""
+makes the document; as a test the programs are only run and compared. With
+
+    python3 test_compatibility.py --repeats 100 [--only PART-OF-A-PACKAGES-NAME]
+
+each is launched so often, and every run is compared with the bare one. That takes an hour or so."""
+import argparse
 import json
 import pathlib
 import sys
@@ -13,7 +18,7 @@ import harness
 from harness import EndToEndTest, blas
 
 sys.path.insert(0, str(harness.SOURCE / "compatibility"))
-from programs import PROGRAMS  # noqa: E402  (beside the other programs, not beside this file)
+from programs import PROGRAMS, Program  # noqa: E402  (beside the other programs)
 
 INTRODUCTION = """# What optile sees of real programs
 
@@ -29,23 +34,29 @@ that no step repeated long enough to tell. They are of one run on a machine with
 
 
 class Outcome:
-    """One program, bare and launched."""
+    """One program, bare and launched, once or several times: later runs start from what the
+    earlier ones left in the store."""
 
-    def __init__(self, space, program):
+    def __init__(self, space, program, repeats=1):
         env = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive",
                **(blas(program.blas) if program.blas else {})}
         self.program = program
         self.bare = space.untouched(program.command, env)
         space.untouched(["rm", "-rf", "r", "answer"])
-        path = space.dir / "report.json"
-        path.unlink(missing_ok=True)
-        self.launched = space.launched(program.command, "--report", path, env=env)
-        space.untouched(["rm", "-rf", "r", "answer"])
-        print(program.package, program.work, self.same(), file=sys.stderr)
+        self.others = []  # launched runs that did not end as the bare one
+        for _ in range(repeats):
+            path = space.dir / "report.json"
+            path.unlink(missing_ok=True)
+            self.launched = space.launched(program.command, "--report", path, env=env)
+            space.untouched(["rm", "-rf", "r", "answer"])
+            if (self.bare.code, self.bare.stdout) != (self.launched.code, self.launched.stdout):
+                self.others.append(self.launched)
+        print(f"{program.package}, {program.work}: {repeats - len(self.others)} of {repeats} the "
+              "same", file=sys.stderr, flush=True)
         self.report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def same(self):
-        return (self.bare.code, self.bare.stdout) == (self.launched.code, self.launched.stdout)
+        return not self.others
 
     def share(self, name):
         value = (self.report.get("coverage") or {}).get(name)
@@ -77,21 +88,56 @@ class Compatibility(EndToEndTest):
                 self.assertEqual(0, outcome.bare.code, outcome.bare)
                 self.assert_same_run(outcome.bare, outcome.launched)
 
+    def test_every_repeat_is_compared(self):
+        self.space.start_daemon()
+        counter = self.space.dir / "counter"
+        # Says another word in its third run: the second of the launched ones.
+        script = 'echo >> "$0"; test "$(wc -l < "$0")" -eq 3 && echo other || echo one'
+        told = Program("bash", "a counter", "none", "-", ["bash", "-c", script, str(counter)])
+        outcome = Outcome(self.space, told, repeats=3)
+        self.assertEqual(["other\n"], [run.stdout for run in outcome.others])
+        self.assertFalse(outcome.same())
 
-def write(path):
+
+def ran_all(programs, repeats):
+    """Outcomes of all, with a daemon of their own."""
     space = harness.Workspace()
     try:
         space.start_daemon()
-        outcomes = [Outcome(space, program) for program in PROGRAMS]
-        same = sum(outcome.same() for outcome in outcomes)
-        text = INTRODUCTION.format(same=same, all=len(outcomes))
-        path.write_text(text + "".join(outcome.row() for outcome in outcomes), encoding="utf-8")
+        return [Outcome(space, program, repeats) for program in programs]
     finally:
         space.close()
-    return 0 if same == len(outcomes) else 1
+
+
+def main(options):
+    programs = [one for one in PROGRAMS if options.only in one.package]
+    outcomes = ran_all(programs, options.repeats)
+    for outcome in outcomes:
+        if not outcome.same():
+            print(f"{outcome.program.package}, {outcome.program.work}: bare {outcome.bare}\n"
+                  f"and launched {outcome.others[0]}", file=sys.stderr)
+    same = sum(outcome.same() for outcome in outcomes)
+    print(f"{same} of {len(outcomes)} programs the same in {options.repeats} runs each")
+    if options.write:
+        text = INTRODUCTION.format(same=same, all=len(outcomes))
+        options.write.write_text(text + "".join(outcome.row() for outcome in outcomes),
+                                 encoding="utf-8")
+    return 0 if outcomes and same == len(outcomes) else 1
+
+
+def count(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--write"]:
-        sys.exit(write(pathlib.Path(sys.argv[2])))
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--repeats", type=count, default=1)
+    parser.add_argument("--only", default="")
+    parsed, rest = parser.parse_known_args()
+    if len(rest) < len(sys.argv) - 1:
+        sys.exit(main(parsed) if not rest else f"unknown: {' '.join(rest)}")
     unittest.main()
