@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "bindings/cli/elf_file.h"
+#include "bindings/cli/wrapper_script.h"
 
 namespace optile::cli {
 namespace fs = std::filesystem;
@@ -220,13 +221,23 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   target.path = found.value();
   target.executable = target.path;
   target.script = target.path;
+  bool is_script = false;
+  std::string shell;
   for (int i = 0; i < kMostInterpreters; ++i) {
     const std::string interpreter = interpreter_of(target.executable);
     if (interpreter.empty()) break;
-    target.executable = interpreter;
+    const std::string behind = is_shell(interpreter) ? program_behind(target.executable) : "";
+    if (!behind.empty()) {
+      shell = interpreter;
+    } else if (!std::exchange(is_script, true)) {
+      target.script = target.executable;
+    }
+    target.executable = behind.empty() ? interpreter : behind;
   }
-  if (target.executable == target.path) target.script = program_of(target.executable, command);
+  if (!is_script) target.script = program_of(target.executable, command);
   target.unseen = why_unseen(target.executable);
+  // What the shell is not given, nobody behind it gets.
+  if (target.unseen.empty() && !shell.empty()) target.unseen = why_unseen(shell);
   target.needed = libraries_of(target.executable);
   target.hidden_regions = why_hidden(target);
   return target;

@@ -13,7 +13,8 @@ namespace optile::cli {
 
 struct TargetProgram {
   std::string path;        // what execvp will find
-  std::string executable;  // the ELF file that runs: the same, or a script's interpreter
+  // The ELF file that runs: the same, a script's interpreter, or what a wrapper script becomes.
+  std::string executable;
   std::string script;      // what an interpreter runs, else the executable: the store's key
   std::string unseen;      // why the shim is left out; empty when it can be used
   // Why regions of its own cannot be seen, though the shim can be used; mostly empty.

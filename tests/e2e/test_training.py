@@ -243,6 +243,23 @@ class Untouched(TrainingTest):
         self.assertEqual(untouched.stderr, launched.stderr)
 
 
+class BehindAWrapper(TrainingTest):
+    """`python` is a shell script that becomes the real one, as those of version managers are."""
+
+    def test_it_is_as_without_one(self):
+        wrapper = self.space.dir / "python"
+        wrapper.write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n', encoding="utf-8")
+        wrapper.chmod(0o755)
+        command = [wrapper, *TRAINER[1:], "--steps", STEPS]
+        _, report = self.reported(command)
+        self.assertIn("aten::conv2d", {op["name"] for op in report["ops"]})
+        self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
+        # The launcher knew the program by the name that it has for itself, and so did the store.
+        self.assertTrue(report["launch_plan"], report)
+        _, again = self.reported(command)
+        self.assertTrue(again["plan_replayed"], again)
+
+
 class Undo(TrainingTest):
     def test_it_lasts_for_later_runs_until_it_is_revoked(self):
         self.train()

@@ -1,0 +1,107 @@
+#include "bindings/cli/wrapper_script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bindings/cli/target_program.h"
+#include "tests/cli/elf_builder.h"
+#include "tests/cli/files.h"
+
+namespace optile::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class WrapperScriptTest : public testing::Test {
+ protected:
+  std::string program(const std::string& name) {
+    return write_file(folder_ / name, build_elf({}), 0755);
+  }
+  std::string script(const std::string& name, const std::string& lines) {
+    return write_file(folder_ / name, "#!/bin/sh\n" + lines, 0755);
+  }
+  std::string behind(const std::string& lines) { return program_behind(script("wrapper", lines)); }
+
+  // As `pyenv rehash` writes them.
+  std::string pyenv_shim(const std::string& name) {
+    return script("root/shims/" + name,
+                  "set -e\n[ -n \"$PYENV_DEBUG\" ] && set -x\n\nprogram=\"${0##*/}\"\n\n"
+                  "export PYENV_ROOT=\"" +
+                      (folder_ / "root") + "\"\nexec \"" + (folder_ / "root/libexec/pyenv") +
+                      "\" exec \"$program\" \"$@\"\n");
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(WrapperScriptTest, WhatIsExecutedWithAllArguments) {
+  const std::string real = program("real program");
+  EXPECT_EQ(behind("# exec /bin/false \"$@\"\nexport A=1\nexec \"" + real + "\" \"$@\"\n"), real);
+  EXPECT_EQ(behind("exec '" + real + "' -u \"$@\""), real);
+  EXPECT_EQ(behind("exec 2>/dev/null\nexec \"" + real + "\" \"$@\"\n"), real);
+}
+
+TEST_F(WrapperScriptTest, WhatCannotBeToldFromTheText) {
+  const std::string real = program("real");
+  EXPECT_EQ(behind("echo hello\n"), "");
+  EXPECT_EQ(behind("exec " + real + "\n"), "") << "other arguments";
+  EXPECT_EQ(behind("exec real \"$@\"\n"), "") << "by PATH, which the script may have changed";
+  EXPECT_EQ(behind("exec $HOME/real \"$@\"\n"), "");
+  EXPECT_EQ(behind("exec /no/such/file \"$@\"\n"), "");
+  EXPECT_EQ(behind("exec " + real + " \"$@\"\nexec " + real + " \"$@\"\n"), "");
+  EXPECT_EQ(behind("test -n \"$A\" && exec " + real + " \"$@\"\nexec /bin/sh \"$@\"\n"), "");
+  EXPECT_EQ(behind("exec \"" + real + " $@\n"), "") << "an open quote";
+  EXPECT_EQ(behind(std::string(20000, '#') + "\nexec " + real + " \"$@\"\n"), "");
+  EXPECT_EQ(program_behind(folder_ / "nothing"), "");
+}
+
+TEST_F(WrapperScriptTest, WhatPyenvWouldChoose) {
+  const ScopedVariable version("PYENV_VERSION", "");
+  const std::string old = program("root/versions/3.9.7/bin/python");
+  const std::string recent = program("root/versions/3.11.2/bin/python");
+  const std::string shim = pyenv_shim("python");
+  write_file(folder_ / "root/version", "# mine\n3.9.7\n");
+  EXPECT_EQ(program_behind(shim), old);
+  write_file(folder_ / "root/version", "3\n");
+  EXPECT_EQ(program_behind(shim), recent) << "the latest of them, by numbers";
+  const ScopedVariable said("PYENV_VERSION", "4.0:3.9.7");
+  EXPECT_EQ(program_behind(shim), old) << "the first that is there";
+  EXPECT_EQ(program_behind(pyenv_shim("pip")), "") << "none has it";
+}
+
+TEST_F(WrapperScriptTest, PyenvsSystemIsWhatThePathHasBesideTheShims) {
+  const ScopedVariable version("PYENV_VERSION", "system");
+  const std::string shim = pyenv_shim("python");
+  const std::string real = program("bin/python");
+  const ScopedVariable path("PATH", (folder_ / "root/shims") + ":" + (folder_ / "bin"));
+  EXPECT_EQ(program_behind(shim), real);
+}
+
+TEST_F(WrapperScriptTest, TheProgramIsTheOneBehind) {
+  const std::string real = program("versions/bin/python3");
+  const std::string python = script("python", "exec " + real + " \"$@\"\n");
+  const auto target = look_at_program({python, "-u", "train.py"});
+  ASSERT_TRUE(target.ok()) << target.message();
+  EXPECT_EQ(target.value().path, python);
+  EXPECT_EQ(target.value().executable, real);
+  EXPECT_EQ(target.value().script, "train.py") << "as the shim will tell it";
+  EXPECT_EQ(target.value().unseen, "");
+}
+
+// The preload would reach it through the shell.
+TEST_F(WrapperScriptTest, WhatAPreloadWouldBreakBehindAWrapperIsNoticed) {
+  const std::string real =
+      write_file(folder_ / "real", build_elf({"/lib/ld.so", true, {"libasan.so.8"}, {}, {}}), 0755);
+  const auto target = look_at_program({script("wrapper", "exec " + real + " \"$@\"\n")});
+  ASSERT_TRUE(target.ok());
+  EXPECT_THAT(target.value().unseen, HasSubstr("AddressSanitizer"));
+}
+
+TEST_F(WrapperScriptTest, AWrapperOfItselfEnds) {
+  const std::string loop = folder_ / "loop";
+  script("loop", "exec " + loop + " \"$@\"\n");
+  EXPECT_TRUE(look_at_program({loop}).ok());
+}
+
+}  // namespace
+}  // namespace optile::cli
