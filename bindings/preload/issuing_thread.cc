@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/preload/attachment.h"
+#include "bindings/preload/tbb/tbb_scope.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
@@ -72,6 +73,7 @@ IssuingThread* known_issuing_thread() {
 IssuingThread* issuing_thread() {
   if (mine == nullptr && !turned_away) {
     const int kept_errno = errno;
+    note_issuer_in_task();
     mine = claim();
     turned_away = mine == nullptr;
     errno = kept_errno;

@@ -53,10 +53,11 @@ struct IssuingThread {
   uint32_t slot = 0;
   uint32_t tid = 0;
   // The open outermost op.
-  uint32_t depth = 0;               // ops open on this thread
-  const void* outermost = nullptr;  // storage of the outermost op, where a jump may leave it open
-  bool awaits_runtime = false;      // nothing is steered yet: the next region in the op decides
-  const void* steered = nullptr;    // what apply_width() set a width of, opaque
+  uint32_t depth = 0;                 // ops open on this thread
+  const void* outermost = nullptr;    // storage of the outermost op, where a jump may leave it open
+  bool awaits_runtime = false;        // nothing is steered yet: the next region in the op decides
+  const void* tbb_context = nullptr;  // the group of tasks that it waits for, where oneTBB's
+  const void* steered = nullptr;      // what apply_width() set a width of, opaque
   bool actuated = false;
   int own_width = 0;  // as the latest op found it
   int own_count = 0;  // what the program reads then, to be restored; more, where a limit binds

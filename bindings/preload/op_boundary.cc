@@ -410,6 +410,7 @@ void close_what_was_left(IssuingThread& thread, const void* storage, const void*
   thread.region_depth = 0;
   thread.outermost = nullptr;
   thread.awaits_runtime = false;
+  thread.tbb_context = nullptr;
   thread.depth = 0;
 }
 

@@ -115,18 +115,30 @@ void apply_pool_alone(IssuingThread& thread, const Steered& steered, const Wante
   if (thread.blas_own != 0) thread.effective_width = thread.blas_set;
 }
 
-// The library's own count, which is the calling thread's.
+bool knob_follows(const CountKnob& knob) {
+  return knob.usable() && !(knob.of_process && several_threads_issue());
+}
+
+// The library's own count.
 void apply_knob(IssuingThread& thread, const CountKnob& knob, const WantedWidth& wanted,
                 uint64_t now) {
+  if (!knob_follows(knob)) {
+    leave_width(thread, now);
+    return;
+  }
   const int own = knob.get();
   if (thread.own_width != 0) note_own_width(own, thread.own_width);
   const int width = share_cores(thread, bounded(wanted, own), wanted.cores, now);
+  const bool narrow = width < own && width > 0;
   thread.own_width = own;
   thread.effective_width = width;
   publish_own_width(own);
-  if (width >= own || width < 1) return;
-  thread.knob_own = knob.set(width);
-  thread.knob_set = width;
+  if (knob.of_process) {
+    knob.set(narrow ? width : 0);
+  } else if (narrow) {
+    thread.knob_own = knob.set(width);
+    thread.knob_set = width;
+  }
 }
 
 void restore_knob(IssuingThread& thread, const CountKnob& knob) {
@@ -136,6 +148,11 @@ void restore_knob(IssuingThread& thread, const CountKnob& knob) {
   thread.knob_set = 0;
 }
 
+// What a library has of ours beyond the end of an op, once something else is steered.
+void release_knob() {
+  if (by_library.knob.of_process) by_library.knob.set(0);
+}
+
 }  // namespace
 
 void choose_steered_runtime(const void* caller) {
@@ -143,6 +160,7 @@ void choose_steered_runtime(const void* caller) {
   fill(&by_framework, caller);
   if (!by_framework.runtime.usable()) add_fallback(OPTILE_FALLBACK_NO_RUNTIME);
   __atomic_store_n(&chosen, &by_framework, __ATOMIC_RELEASE);
+  release_knob();
 }
 
 void choose_runtime_of_speaker(const void* caller) {
@@ -157,13 +175,15 @@ void choose_runtime_of_speaker(const void* caller) {
          !__atomic_compare_exchange_n(&chosen, &now, &by_speaker, false, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
   }
+  if (in_use() == &by_speaker) release_knob();
 }
 
 void choose_runtime_of_library(const void* inside, const CountKnob& knob) {
   if (in_use() != nullptr || __atomic_exchange_n(&library_asked, 1, __ATOMIC_ACQ_REL) != 0) return;
   if (knob.usable()) {
     by_library.knob = knob;
-    copy_real_path(object_of(inside), by_library.pool.path, sizeof by_library.pool.path);
+    if (!knob.of_process)
+      copy_real_path(object_of(inside), by_library.pool.path, sizeof by_library.pool.path);
   } else {
     fill(&by_library, inside);
   }
@@ -200,7 +220,7 @@ bool knob_is_steered_by(const void* setter) {
 
 bool widths_can_be_set() {
   const Steered* steered = in_use();
-  if (steered != nullptr && steered->knob.usable()) return true;
+  if (steered != nullptr && steered->knob.usable()) return knob_follows(steered->knob);
   return steered_runtime() != nullptr || (steered_pool() != nullptr && !several_threads_issue());
 }
 
@@ -320,6 +340,7 @@ void release_width(const HeldWidth& held) {
 
 void leave_pool() {
   const Steered* steered = in_use();
+  if (steered == &by_library) release_knob();
   if (steered == nullptr || !steered->pool.steerable() || !may_steer()) return;
   if (!environment().steer_blas || __atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED))
     return;

@@ -60,7 +60,7 @@ HeldWidth hold_width(uint32_t cap);
 void release_width(const HeldWidth& held);
 
 // A second thread issues ops: a count that belongs to the whole process can follow neither. The
-// pool gets its own count back and is left alone for good.
+// pool, or the library's knob, gets its own count back and is left alone for good.
 void leave_pool();
 
 // The count is known to the daemon as the program's own.

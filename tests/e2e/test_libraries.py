@@ -19,14 +19,15 @@ class LibraryTest(EndToEndTest):
         super().setUp()
         self.space.start_daemon()
 
-    def compared(self, command, env):
+    def compared(self, command, env, *options):
         """Runs `command` in every way and returns the report of the tuned run."""
         untouched = self.space.untouched(command, env)
         self.assertEqual(0, untouched.code, untouched)
         for mode in ("off", "observe"):
             self.assert_same_run(untouched, self.space.launched(command, "--mode", mode, env=env))
         path = self.space.dir / "report.json"
-        self.assert_same_run(untouched, self.space.launched(command, "--report", path, env=env))
+        self.assert_same_run(untouched, self.space.launched(command, "--report", path, *options,
+                                                           env=env))
         return self.report(path)
 
     def ops(self, report):
@@ -131,6 +132,45 @@ class OneDnnOps(LibraryTest):
 
     def test_primitives_that_are_made_once(self):
         self.check("once")
+
+
+class TbbOps(LibraryTest):
+    """Debian's oneTBB."""
+
+    def check(self, *arguments, options=("--regions=tune",)):
+        report = self.compared([PROGRAMS / "tbb_steps", STEPS, *arguments], {}, *options)
+        self.assertLessEqual({"parallel_for", "parallel_reduce"},
+                             {op["name"] for op in report["ops"]})
+        for op in report["ops"]:
+            self.assertRegex(op["shape"], r"^tbb_steps\+0x[0-9a-f]+$")
+        return report
+
+    def test_algorithms_are_observed(self):
+        report = self.check(options=())
+        self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
+        self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
+
+    def test_algorithms_are_steered_where_that_is_asked_for(self):
+        report = self.check()
+        self.assertEqual(2, len(report["ops"]), report["ops"])
+        self.assertGreater(report["steps"], STEPS / 2, report)
+        self.assertGreater(report["coverage"]["steered"], 0.5, report["coverage"])
+        self.assertEqual([], report["fallbacks"])
+
+    def test_what_tasks_call_is_part_of_the_op(self):
+        self.assertEqual(2, len(self.check("nested")["ops"]))
+
+    def test_exceptions_pass(self):
+        self.check("throws")
+
+    def test_in_an_arena(self):
+        self.check("arena")
+
+    def test_beside_a_control_of_its_own(self):
+        self.check("own")
+
+    def test_on_several_threads(self):
+        self.check("twice")
 
 
 if __name__ == "__main__":

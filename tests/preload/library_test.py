@@ -24,6 +24,16 @@ EXPORTED = {
     "GOMP_parallel_reductions",
     "GOMP_parallel_sections",
     "_ZN2at15set_num_threadsEi",
+    "_ZN3tbb6detail2r116execute_and_wait"
+    "ERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_",
+    "_ZN3tbb6detail2r117parallel_pipelineERNS0_2d118task_group_contextEmRKNS2_11filter_nodeE",
+    "_ZN3tbb6detail2r127global_control_active_valueEi",
+    "_ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE",
+    "_ZN3tbb6detail2r16submitERNS0_2d14taskERNS2_18task_group_contextEPNS1_5arenaEm",
+    "_ZN3tbb6detail2r17destroyERNS0_2d118task_group_contextE",
+    "_ZN3tbb6detail2r17enqueueERNS0_2d14taskEPNS2_15task_arena_baseE",
+    "_ZN3tbb6detail2r17enqueue"
+    "ERNS0_2d14taskERNS2_18task_group_contextEPNS2_15task_arena_baseE",
     "__kmpc_fork_call",
     "__kmpc_push_num_threads",
     "__kmpc_serialized_parallel",

@@ -1,0 +1,133 @@
+// oneTBB's entry points that a program calls from what its compiler made of oneTBB's headers,
+// interposed: the one of the algorithms, and those by which other work is given or waited for.
+// Their names, with the types of their arguments, are the same since 2021.1. An exception that
+// leaves a task passes through here and past what would end the op; the end of its group tells.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bindings/preload/library_function.h"
+#include "bindings/preload/tbb/tbb_copy.h"
+#include "bindings/preload/tbb/tbb_scope.h"
+
+namespace {
+
+using optile::preload::function_behind;
+using optile::preload::LibraryFunction;
+using optile::preload::note_other_tbb_work;
+
+// The function that `caller` means. Not null: whoever has oneTBB's objects was linked with it.
+template <typename Function>
+Function* real_of(Function* /*ours*/, LibraryFunction& function, const void* caller) {
+  return reinterpret_cast<Function*>(function_behind(function, caller));
+}
+
+}  // namespace
+
+namespace tbb::detail {
+
+namespace d1 {
+class task;
+class task_arena_base;
+class task_group_context;
+class wait_context;
+class filter_node;
+}  // namespace d1
+
+namespace r1 {
+class arena;
+
+void execute_and_wait(d1::task& task, d1::task_group_context& context, d1::wait_context& wait,
+                      d1::task_group_context& waits_for);
+void wait(d1::wait_context& wait, d1::task_group_context& context);
+void enqueue(d1::task& task, d1::task_arena_base* arena);
+void enqueue(d1::task& task, d1::task_group_context& context, d1::task_arena_base* arena);
+void submit(d1::task& task, d1::task_group_context& context, arena* where, uintptr_t critical);
+void parallel_pipeline(d1::task_group_context& context, size_t tokens,
+                       const d1::filter_node& filters);
+void destroy(d1::task_group_context& context);
+size_t global_control_active_value(int parameter);
+
+void execute_and_wait(d1::task& task, d1::task_group_context& context, d1::wait_context& wait,
+                      d1::task_group_context& waits_for) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r116execute_and_wait"
+      "ERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_"};
+  const void* caller = __builtin_return_address(0);
+  auto* const real = real_of(&execute_and_wait, behind, caller);
+  if (real == nullptr) return;
+  const optile::preload::TbbScope scope(&task, &waits_for, caller,
+                                        reinterpret_cast<const void*>(real));
+  real(task, context, wait, waits_for);
+}
+
+// Tasks wait, too: what they wait for belongs to what they belong to.
+void wait(d1::wait_context& wait, d1::task_group_context& context) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE"};
+  auto* const real = real_of(
+      static_cast<void (*)(d1::wait_context&, d1::task_group_context&)>(&tbb::detail::r1::wait),
+      behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  if (!optile::preload::inside_tbb_task()) note_other_tbb_work();
+  real(wait, context);
+}
+
+void enqueue(d1::task& task, d1::task_arena_base* arena) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r17enqueueERNS0_2d14taskEPNS2_15task_arena_baseE"};
+  auto* const real = real_of(static_cast<void (*)(d1::task&, d1::task_arena_base*)>(&enqueue),
+                             behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  note_other_tbb_work();
+  real(task, arena);
+}
+
+void enqueue(d1::task& task, d1::task_group_context& context, d1::task_arena_base* arena) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r17enqueueERNS0_2d14taskERNS2_18task_group_contextEPNS2_15task_arena_baseE"};
+  using Enqueue = void (*)(d1::task&, d1::task_group_context&, d1::task_arena_base*);
+  auto* const real = real_of(static_cast<Enqueue>(&enqueue), behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  note_other_tbb_work();
+  real(task, context, arena);
+}
+
+void submit(d1::task& task, d1::task_group_context& context, arena* where, uintptr_t critical) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r16submitERNS0_2d14taskERNS2_18task_group_contextEPNS1_5arenaEm"};
+  auto* const real = real_of(&submit, behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  note_other_tbb_work();
+  real(task, context, where, critical);
+}
+
+void parallel_pipeline(d1::task_group_context& context, size_t tokens,
+                       const d1::filter_node& filters) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r117parallel_pipeline"
+      "ERNS0_2d118task_group_contextEmRKNS2_11filter_nodeE"};
+  auto* const real = real_of(&parallel_pipeline, behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  note_other_tbb_work();
+  real(context, tokens, filters);
+}
+
+void destroy(d1::task_group_context& context) {
+  static LibraryFunction behind = {"_ZN3tbb6detail2r17destroyERNS0_2d118task_group_contextE"};
+  auto* const real = real_of(&destroy, behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  optile::preload::tbb_context_ends(&context);
+  real(context);
+}
+
+// What a program reads here it may size something by.
+size_t global_control_active_value(int parameter) {
+  static LibraryFunction behind = {"_ZN3tbb6detail2r127global_control_active_valueEi"};
+  auto* const real = real_of(&global_control_active_value, behind, __builtin_return_address(0));
+  if (real == nullptr) return 0;
+  return optile::preload::value_without_ours(parameter, real(parameter));
+}
+
+}  // namespace r1
+
+}  // namespace tbb::detail

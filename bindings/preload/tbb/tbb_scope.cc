@@ -1,0 +1,90 @@
+#include "bindings/preload/tbb/tbb_scope.h"
+
+#include "bindings/preload/op_boundary.h"
+#include "bindings/preload/regions/region_rules.h"
+#include "bindings/preload/tbb/tbb_copy.h"
+#include "bindings/preload/tbb/tbb_tasks.h"
+#include "bindings/preload/width_actuator.h"
+
+namespace optile::preload {
+namespace {
+
+uint32_t tasks_have_ops = 0;
+uint32_t other_work = 0;
+
+bool is_set(const uint32_t& flag) {
+  return __atomic_load_n(&flag, __ATOMIC_RELAXED) != 0;
+}
+
+// An annotated op around an algorithm does not make its count the one that is steered: it may hold
+// other work of oneTBB's, too.
+bool says_nothing(const void* /*real*/) {
+  return false;
+}
+
+bool follows(const TbbTask& task, const void* execute_and_wait) {
+  if (!task.may_tune || !regions_are_tuned() || is_set(other_work)) return false;
+  const CountKnob knob = tbb_knob();
+  if (!knob.usable()) return false;
+  choose_runtime_of_library(execute_and_wait, knob);
+  return knob_is_steered_by(reinterpret_cast<const void*>(knob.set));
+}
+
+// Ours may have been being made just when other work came.
+void allow_all() {
+  const CountKnob knob = tbb_knob();
+  if (knob.usable()) knob.set(0);
+}
+
+// The thread waits for a group, and yet is in no task: what it waited for has been left.
+void close_left_op(const void* frame) {
+  IssuingThread* thread = known_issuing_thread();
+  if (thread == nullptr || thread->tbb_context == nullptr || inside_tbb_task()) return;
+  thread->tbb_context = nullptr;
+  close_what_was_left(*thread, thread->outermost, frame);
+}
+
+}  // namespace
+
+TbbScope::TbbScope(const void* task, const void* context, const void* caller,
+                   const void* execute_and_wait) {
+  if (is_set(tasks_have_ops)) return;
+  close_left_op(this);
+  if (!op_.may_begin(caller, says_nothing, execute_and_wait)) return;
+  if (!is_followed_tbb(execute_and_wait) || inside_tbb_task()) return;
+  const TbbTask who = tbb_task(task);
+  const bool fixed = !follows(who, execute_and_wait);
+  if (fixed) allow_all();
+  const uint32_t flags = fixed ? OPTILE_OP_FIXED : 0;
+  op_.begin({who.key, flags, OPTILE_PROBE_TBB, describe_tbb_task, &who});
+  IssuingThread* thread = known_issuing_thread();
+  if (thread == nullptr || thread->depth == 0) return;
+  thread->tbb_context = context;
+  open_ = true;
+}
+
+TbbScope::~TbbScope() {
+  IssuingThread* thread = open_ ? known_issuing_thread() : nullptr;
+  if (thread != nullptr) thread->tbb_context = nullptr;
+}
+
+void tbb_context_ends(const void* context) {
+  IssuingThread* thread = known_issuing_thread();
+  if (thread == nullptr || thread->tbb_context != context) return;
+  thread->tbb_context = nullptr;
+  close_what_was_left(*thread, thread->outermost, __builtin_frame_address(0));
+}
+
+void note_issuer_in_task() {
+  if (!is_set(tasks_have_ops) && inside_tbb_task()) {
+    __atomic_store_n(&tasks_have_ops, 1, __ATOMIC_RELAXED);
+  }
+}
+
+void note_other_tbb_work() {
+  if (is_set(other_work)) return;
+  __atomic_store_n(&other_work, 1, __ATOMIC_RELAXED);
+  allow_all();
+}
+
+}  // namespace optile::preload

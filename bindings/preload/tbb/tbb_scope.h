@@ -1,0 +1,35 @@
+// Algorithms of oneTBB as ops: a root task that a thread gives to be executed and waits for. Only
+// where the thread is in no task, op, region and framework; what tasks call is part of the op.
+#pragma once
+
+#include "bindings/preload/library_op.h"
+
+namespace optile::preload {
+
+// Lives on the stack of the calling thread around the real function `execute_and_wait`. `context`:
+// the group that is waited for. `caller`: an address in the code that calls.
+class TbbScope {
+ public:
+  TbbScope(const void* task, const void* context, const void* caller, const void* execute_and_wait);
+  ~TbbScope();
+  TbbScope(const TbbScope&) = delete;
+  TbbScope& operator=(const TbbScope&) = delete;
+
+ private:
+  bool open_ = false;
+  LibraryOp op_;
+};
+
+// The group of tasks at `context` goes. An exception takes its group with it, and no TbbScope: an
+// op that waits for this one has been left.
+void tbb_context_ends(const void* context);
+
+// The calling thread is about to issue ops for the first time. Where it does so inside a task, the
+// tasks have ops of their own, which tell more; oneTBB's are none from then on.
+void note_issuer_in_task();
+
+// Work is given to oneTBB by another way than an algorithm, and may go on beside ops: how many
+// threads there are is not theirs alone.
+void note_other_tbb_work();
+
+}  // namespace optile::preload

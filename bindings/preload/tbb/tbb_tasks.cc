@@ -1,0 +1,102 @@
+#include "bindings/preload/tbb/tbb_tasks.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "bindings/preload/environment.h"
+#include "bindings/preload/per_address.h"
+#include "bindings/preload/regions/region_rules.h"
+#include "bindings/preload/runtime_resolver.h"
+
+namespace optile::preload {
+namespace {
+
+// oneTBB's own class templates, as they stand in mangled names; the first that fits.
+struct Algorithm {
+  const char* part;
+  const char* name;
+};
+constexpr Algorithm kAlgorithms[] = {
+    {"d19start_forINS1_16quick_sort_range", "parallel_sort"},
+    {"d19start_forI", "parallel_for"},
+    {"d112start_reduceI", "parallel_reduce"},
+    {"d126start_deterministic_reduceI", "parallel_deterministic_reduce"},
+    {"d110start_scanI", "parallel_scan"},
+    {"d19final_sumI", "parallel_scan"},
+    {"d18sum_nodeI", "parallel_scan"},
+    {"function_invokerI", "parallel_invoke"},
+    {"invoke_subroot_taskI", "parallel_invoke"},
+    {"for_each_", "parallel_for_each"},
+    {"block_handling_taskI", "parallel_for_each"},
+    {"function_stack_taskI", "task_group"},
+    {"function_taskI", "task_group"},
+};
+
+PerAddress<TbbTask, 1024> types;  // by what objects of a type have in common: their table
+
+bool in_an_object(const void* address, Dl_info* where) {
+  return address != nullptr && dladdr(address, where) != 0 && where->dli_fname != nullptr;
+}
+
+// The type's name as the compiler wrote it down; null in objects that are built without.
+const char* type_name(const void* const* table) {
+  Dl_info where = {};
+  const void* type = table[-1];
+  if (!in_an_object(type, &where)) return nullptr;
+  const void* name = static_cast<const void* const*>(type)[1];
+  return in_an_object(name, &where) ? static_cast<const char*>(name) : nullptr;
+}
+
+TbbTask ask(const void* address) {
+  const auto* table = static_cast<const void* const*>(address);
+  TbbTask task = {OPTILE_PROBE_TBB, "tasks", nullptr, false};
+  Dl_info where = {};
+  if (!in_an_object(table, &where)) return task;
+  const char* file = file_name(where.dli_fname);
+  const char* type = type_name(table);
+  uint64_t key = base::hash_bytes(file, strlen(file));
+  if (type != nullptr) {
+    key = base::hash_bytes(type, strlen(type), key);
+    task.name = tbb_algorithm(type);
+  } else {
+    const auto base = reinterpret_cast<uintptr_t>(where.dli_fbase);
+    key = base::hash_word(reinterpret_cast<uintptr_t>(address) - base, key);
+  }
+  key ^= OPTILE_PROBE_TBB;
+  task.key = key == 0 ? 1 : key;
+  // Behind the two destructors.
+  if (in_an_object(table[2], &where)) task.code = table[2];
+  const char* objects = environment().region_objects;
+  task.may_tune = objects[0] == '\0' || names_object(objects, file);
+  return task;
+}
+
+}  // namespace
+
+const char* tbb_algorithm(const char* mangled) {
+  for (const Algorithm& algorithm : kAlgorithms) {
+    if (strstr(mangled, algorithm.part) != nullptr) return algorithm.name;
+  }
+  return "tasks";
+}
+
+TbbTask tbb_task(const void* task) {
+  return types.get(*static_cast<const void* const*>(task), ask);
+}
+
+void describe_tbb_task(const void* source, char name[OPTILE_NAME_BYTES],
+                       char shape[OPTILE_SHAPE_BYTES]) {
+  const auto& task = *static_cast<const TbbTask*>(source);
+  Dl_info where = {};
+  snprintf(name, OPTILE_NAME_BYTES, "%s", task.name);
+  shape[0] = '\0';
+  if (!in_an_object(task.code, &where)) return;
+  const auto offset =
+      reinterpret_cast<uintptr_t>(task.code) - reinterpret_cast<uintptr_t>(where.dli_fbase);
+  snprintf(shape, OPTILE_SHAPE_BYTES, "%.60s+0x%lx", file_name(where.dli_fname),
+           static_cast<unsigned long>(offset));
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,369 @@
+// Algorithms of the real oneTBB as ops, and how many of its threads work in them.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <oneapi/tbb.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "bindings/preload/attachment.h"
+#include "bindings/preload/environment.h"
+#include "bindings/preload/op_boundary.h"
+#include "bindings/preload/tbb/tbb_tasks.h"
+#include "bindings/preload/width_actuator.h"
+#include "tests/preload/beside_daemon.h"
+#include "tests/preload/check_or_exit.h"
+#include "tests/preload/fake_daemon.h"
+
+namespace optile::preload {
+namespace {
+
+using test::FakeDaemon;
+using Control = oneapi::tbb::global_control;
+
+constexpr int kOwn = 4;
+constexpr int kPieces = 64;
+
+// What the program reads.
+size_t read_by_program() {
+  return Control::active_value(Control::max_allowed_parallelism);
+}
+
+// What oneTBB itself says.
+size_t allowed_now() {
+  void* tbb = dlopen("libtbb.so.12", RTLD_NOLOAD | RTLD_LAZY);
+  CHECK_OR_EXIT(tbb != nullptr);
+  using ActiveValue = size_t (*)(int);
+  const auto active =
+      reinterpret_cast<ActiveValue>(dlsym(tbb, "_ZN3tbb6detail2r127global_control_active_valueEi"));
+  CHECK_OR_EXIT(active != nullptr && active != &tbb::detail::r1::global_control_active_value);
+  return active(Control::max_allowed_parallelism);
+}
+
+// How many threads oneTBB allowed in the pieces of a loop.
+size_t loop() {
+  std::atomic<size_t> allowed{0};
+  oneapi::tbb::parallel_for(0, kPieces, [&](int) { allowed = allowed_now(); });
+  return allowed;
+}
+
+size_t other_loop() {
+  std::atomic<size_t> allowed{0};
+  oneapi::tbb::parallel_for(0, kPieces, [&](int) { allowed = allowed_now() + 0; });
+  return allowed;
+}
+
+// The first op lets the program attach.
+void attach(FakeDaemon& daemon) {
+  daemon.answer_one_client();
+  loop();
+  daemon.wait_for_client();
+  for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) loop();
+  CHECK_OR_EXIT(attachment() != nullptr);
+}
+
+void record_all(optile_plan_page& page) {
+  page.flags = OPTILE_PAGE_RECORD_ALL;
+}
+
+class Tbb : public ::testing::Test {
+ protected:
+  // In a process in which four threads may work, whatever the machine has.
+  static void in_child(void (*body)(FakeDaemon&), const char* regions = "tune") {
+    test::run_beside_daemon([=](FakeDaemon& daemon) {
+      if (regions != nullptr) setenv("OPTILE_REGIONS", regions, 1);
+      read_environment();
+      const Control own(Control::max_allowed_parallelism, kOwn);
+      oneapi::tbb::task_arena arena(kOwn);
+      arena.execute([&] {
+        attach(daemon);
+        body(daemon);
+      });
+    });
+  }
+
+  static uint32_t known(const FakeDaemon& daemon) { return daemon.client().header.registry_count; }
+  static const optile_op_record& latest(const FakeDaemon& daemon) {
+    CHECK_OR_EXIT(known(daemon) > 0);
+    return daemon.client().ops[known(daemon) - 1];
+  }
+  // Of loop(), which let the program attach.
+  static uint64_t key_of_loop(const FakeDaemon& daemon) { return daemon.client().ops[0].key; }
+};
+
+TEST_F(Tbb, AnAlgorithmHasItsNameAndItsPlace) {
+  in_child([](FakeDaemon& daemon) {
+    CHECK_OR_EXIT(known(daemon) == 1);
+    CHECK_OR_EXIT(std::string(latest(daemon).name) == "parallel_for");
+    CHECK_OR_EXIT(std::string(latest(daemon).shape).rfind("preload_tbb_test+0x", 0) == 0);
+    CHECK_OR_EXIT(latest(daemon).probe == OPTILE_PROBE_TBB && latest(daemon).flags == 0);
+    other_loop();
+    CHECK_OR_EXIT(known(daemon) == 2);
+    const int sum = oneapi::tbb::parallel_reduce(
+        oneapi::tbb::blocked_range<int>(0, kPieces), 0,
+        [](const oneapi::tbb::blocked_range<int>& range, int part) {
+          return part + range.end() - range.begin();
+        },
+        [](int left, int right) { return left + right; });
+    CHECK_OR_EXIT(sum == kPieces && std::string(latest(daemon).name) == "parallel_reduce");
+    CHECK_OR_EXIT(known(daemon) == 3);
+  });
+}
+
+TEST_F(Tbb, WhatTasksCallIsPartOfTheOp) {
+  in_child([](FakeDaemon& daemon) {
+    const uint32_t before = known(daemon);
+    oneapi::tbb::parallel_for(0, kPieces, [](int) { loop(); });
+    CHECK_OR_EXIT(known(daemon) == before + 1);
+    CHECK_OR_EXIT(issuing_threads_so_far() == 1);
+    oneapi::tbb::parallel_for(0, kPieces, [](int) {
+      oneapi::tbb::task_group group;
+      group.run([] { loop(); });
+      group.wait();
+    });
+    CHECK_OR_EXIT(known(daemon) == before + 2);
+    CHECK_OR_EXIT(issuing_threads_so_far() == 1);
+  });
+}
+
+TEST_F(Tbb, AnOpThatAnExceptionLeavesIsOver) {
+  in_child([](FakeDaemon& daemon) {
+    loop();
+    daemon.publish({}, 0, [](optile_plan_page& page) {
+      page.flags = OPTILE_PAGE_RECORD_ALL;
+      page.own_width_cap = 2;
+    });
+    for (int i = 0; i < 3; ++i) {
+      bool caught = false;
+      try {
+        oneapi::tbb::parallel_for(0, kPieces, [](int piece) {
+          if (piece == 7) throw piece;
+        });
+      } catch (int) {
+        caught = true;
+      }
+      CHECK_OR_EXIT(caught && known_issuing_thread()->depth == 0);
+    }
+    daemon.take_events();
+    CHECK_OR_EXIT(loop() == 2);
+    CHECK_OR_EXIT(daemon.take_events().size() == 1);
+  });
+}
+
+TEST_F(Tbb, AnExceptionOutOfAGroupOfTheProgramsOwn) {
+  in_child([](FakeDaemon& daemon) {
+    loop();
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    oneapi::tbb::task_group_context group;
+    const auto thrower = [&](int piece) {
+      if (piece == 7) throw piece;
+    };
+    for (int i = 0; i < 2; ++i) {
+      group.reset();
+      try {
+        oneapi::tbb::parallel_for(0, kPieces, thrower, group);
+        CHECK_OR_EXIT(false);
+      } catch (int) {
+      }
+    }
+    // The group stays, so what was left is closed here, by whichever frame.
+    CHECK_OR_EXIT(loop() == 2 && known_issuing_thread()->depth == 0);
+  });
+}
+
+TEST_F(Tbb, WhereTasksHaveOpsThoseAreTheOps) {
+  in_child([](FakeDaemon& daemon) {
+    const optile_op_identity identity = {0x77, 0, OPTILE_PROBE_BLAS,
+                                         [](const void*, char* name, char* shape) {
+                                           std::strcpy(name, "x");
+                                           shape[0] = '\0';
+                                         },
+                                         nullptr};
+    std::atomic<bool> by_a_worker{false};
+    const std::thread::id caller = std::this_thread::get_id();
+    oneapi::tbb::parallel_for(
+        0, kPieces,
+        [&](int) {
+          // The issuing thread leaves pieces to the others until one was theirs.
+          if (std::this_thread::get_id() == caller) {
+            while (!by_a_worker) std::this_thread::yield();
+            return;
+          }
+          optile_open_op open{};
+          op_begin(&identity, &open);
+          op_end(&open);
+          by_a_worker = true;
+        },
+        oneapi::tbb::simple_partitioner());
+    CHECK_OR_EXIT(issuing_threads_so_far() > 1);
+    const uint32_t before = known(daemon);
+    daemon.publish({}, 0, record_all);
+    daemon.take_events();
+    other_loop();
+    loop();
+    CHECK_OR_EXIT(known(daemon) == before && daemon.take_events().empty());
+  });
+}
+
+TEST_F(Tbb, TheWidthIsWhatOneTbbAllows) {
+  in_child([](FakeDaemon& daemon) {
+    CHECK_OR_EXIT(loop() == kOwn);
+    daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
+    daemon.take_events();
+    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);  // until another op wants something else
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
+    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    daemon.publish({{key_of_loop(daemon), 1, {}, 0}});
+    CHECK_OR_EXIT(loop() == 1);
+    CHECK_OR_EXIT(other_loop() == kOwn && allowed_now() == kOwn);
+    CHECK_OR_EXIT(loop() == 1);
+    daemon.publish({{key_of_loop(daemon), 8, {}, 0}});
+    CHECK_OR_EXIT(loop() == kOwn && allowed_now() == kOwn);
+  });
+}
+
+void check_observed(FakeDaemon& daemon) {
+  loop();
+  daemon.publish({{daemon.client().ops[0].key, 2, {}, 0}}, 0, record_all);
+  daemon.take_events();
+  CHECK_OR_EXIT(loop() == kOwn);
+  const std::vector<optile_event> events = daemon.take_events();
+  CHECK_OR_EXIT(events.size() == 1 && events[0].width == 0);
+  CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
+}
+
+TEST_F(Tbb, ItIsObservedUnlessTheUserAsksForMore) {
+  in_child(check_observed, nullptr);
+  in_child(check_observed, "tune:libothers.so");
+  in_child(
+      [](FakeDaemon& daemon) {
+        daemon.publish({{key_of_loop(daemon), 2, {}, 0}});
+        CHECK_OR_EXIT(loop() == 2);
+      },
+      "tune:libothers.so,preload_tbb_test");
+}
+
+TEST_F(Tbb, TheProgramReadsItsOwnNumber) {
+  in_child([](FakeDaemon& daemon) {
+    daemon.publish({{key_of_loop(daemon), 2, {}, 0}});
+    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2 && read_by_program() == kOwn);
+    const Control three(Control::max_allowed_parallelism, 3);
+    CHECK_OR_EXIT(loop() == 2);
+    const Control one(Control::max_allowed_parallelism, 1);
+    CHECK_OR_EXIT(read_by_program() == 1 && loop() == 1);
+  });
+}
+
+TEST_F(Tbb, NoMoreThreadsWorkThanTheWidthSays) {
+  in_child([](FakeDaemon& daemon) {
+    const auto threads = [] {
+      oneapi::tbb::enumerable_thread_specific<int> seen;
+      oneapi::tbb::parallel_for(
+          0, 1000,
+          [&](int) {
+            seen.local()++;
+            for (std::atomic<int> i{0}; i < 2000;) ++i;
+          },
+          oneapi::tbb::simple_partitioner());
+      return seen.size();
+    };
+    threads();
+    const uint64_t key = latest(daemon).key;
+    daemon.publish({{key, 1, {}, 0}});
+    for (int i = 0; i < 5; ++i) CHECK_OR_EXIT(threads() == 1);
+    daemon.publish({{key, 2, {}, 0}});
+    for (int i = 0; i < 5; ++i) CHECK_OR_EXIT(threads() <= 2);
+  });
+}
+
+TEST_F(Tbb, TheProgramsOwnControlBinds) {
+  in_child([](FakeDaemon& daemon) {
+    loop();
+    daemon.publish({{key_of_loop(daemon), 3, {}, 0}});
+    CHECK_OR_EXIT(loop() == 3);
+    {
+      const Control two(Control::max_allowed_parallelism, 2);
+      CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
+      CHECK_OR_EXIT(daemon.client().header.own_width == 2);
+      CHECK_OR_EXIT(loop() == 2);
+    }
+    CHECK_OR_EXIT(loop() == 3 && loop() == 3);
+    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+  });
+}
+
+TEST_F(Tbb, WithTwoIssuingThreadsItIsObserved) {
+  in_child([](FakeDaemon& daemon) {
+    daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
+    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
+    std::thread([] {
+      CHECK_OR_EXIT(allowed_now() == 2);
+      loop();
+      CHECK_OR_EXIT(allowed_now() == kOwn);
+    }).join();
+    daemon.take_events();
+    CHECK_OR_EXIT(loop() == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
+  });
+}
+
+TEST_F(Tbb, WithOtherWorkOfOneTbbsItIsObserved) {
+  in_child([](FakeDaemon& daemon) {
+    loop();
+    daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
+    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
+    oneapi::tbb::task_group group;
+    group.run([] { loop(); });
+    group.wait();
+    CHECK_OR_EXIT(allowed_now() == kOwn);
+    daemon.take_events();
+    CHECK_OR_EXIT(loop() == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
+  });
+}
+
+TEST_F(Tbb, WhatIsSteeredLaterFindsItAsItWas) {
+  in_child([](FakeDaemon& daemon) {
+    daemon.publish({{key_of_loop(daemon), 2, {}, 0}});
+    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
+    choose_steered_runtime(reinterpret_cast<const void*>(&loop));
+    CHECK_OR_EXIT(allowed_now() == kOwn && loop() == kOwn);
+  });
+}
+
+TEST(TbbTask, AlgorithmsHaveNames) {
+  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d19start_forINS1_13blocked_rangeImEEZ4mainEUlRKS4_E_"
+                             "KNS1_16auto_partitionerEEE"),
+               "parallel_for");
+  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d112start_reduceINS1_13blocked_rangeImEE"),
+               "parallel_reduce");
+  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d126start_deterministic_reduceINS1_13blocked_rangeImE"),
+               "parallel_deterministic_reduce");
+  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d19start_forINS1_16quick_sort_rangeIPiSt4lessIiEEE"),
+               "parallel_sort");
+  EXPECT_STREQ(tbb_algorithm("4MyOwnTask"), "tasks");
+}
+
+// A type with as little in common with oneTBB's as may be: nothing of it is executed.
+class Unlike {
+ public:
+  virtual ~Unlike() = default;
+};
+
+TEST(TbbTask, AKeyIsOfTheTypeAndNotOfTheObject) {
+  const Unlike one;
+  const Unlike two;
+  EXPECT_EQ(tbb_task(&one).key, tbb_task(&two).key);
+  EXPECT_STREQ(tbb_task(&one).name, "tasks");
+  EXPECT_NE(tbb_task(&one).key, 0U);
+}
+
+}  // namespace
+}  // namespace optile::preload
