@@ -50,6 +50,7 @@ uint64_t declared_steps = 0;
 void begin_composite(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
   op->state = kComposite;
   op->flags = (identity.flags & OPTILE_OP_IN_ROW) != 0;
+  if ((identity.flags & OPTILE_OP_READS_COUNT) != 0) note_count_is_read();
   if (thread.composites++ > 0) return;
   const uint64_t now = ticks();
   if (op->flags != 0 && thread.row_end != 0) thread.observed += now - thread.row_end;

@@ -32,6 +32,10 @@ extern "C" {
  * steered. It is observed at the width that it has. */
 #define OPTILE_OP_FIXED 1024u
 
+/* With OPTILE_OP_COMPOSITE: the framework compares the number of threads with what it was before,
+ * so the program's own has to be in force there, also while its probe rests. */
+#define OPTILE_OP_READS_COUNT 2048u
+
 /* Who an op is. `describe` is called at most once per key, when the key is registered. */
 typedef struct optile_op_identity {
   uint64_t key;   /* of name, shapes, types and direction; never 0 */

@@ -30,7 +30,7 @@ struct Steps {
 Steps steps;
 bool held_back = false;  // a cap is left in place
 HeldWidth held;
-bool own_regions = false;
+bool count_matters = false;  // between ops: nothing rests under a cap
 
 uint64_t longest_rest(const Attachment& attached) {
   const uint64_t rate = optile_load64(&attached.client->header.ticks_per_second);
@@ -106,7 +106,7 @@ bool rest_from_step(IssuingThread& thread, const Attachment& attached, const Pla
     return false;
   }
   if (steps.listened < kListenedSteps || steps.steady < kSteadySteps) return false;
-  if (plan.own_width_cap != 0 && own_regions) return false;
+  if (plan.own_width_cap != 0 && count_matters) return false;
   steps.cap = plan.own_width_cap;
   steps.latest_end = now + longest_rest(attached);
   steps.context = thread.context;
@@ -123,7 +123,11 @@ void rest_begins() {
 }
 
 void note_own_region() {
-  own_regions = true;
+  count_matters = true;
+}
+
+void note_count_is_read() {
+  count_matters = true;
 }
 
 void end_overdue_rest() {

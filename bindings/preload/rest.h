@@ -1,7 +1,8 @@
 // Resting: while no op has a width of its own, a probe that costs something per op listens to a few
 // steps out of many, so that the price of being watched is paid for those only. Steps that pass
 // meanwhile are counted by the framework's landmarks. One width for all ops, as a cap, is left in
-// place meanwhile; not where regions of the program's own were seen, which may size by the count.
+// place meanwhile; not where regions of the program's own were seen, which may size by the count,
+// or a framework that compiles anew where the count is another one.
 //
 // Used from the one thread that issues ops; with several of them nothing ever rests.
 #pragma once
@@ -29,8 +30,10 @@ bool rest_from_step(IssuingThread& thread, const Attachment& attached, const Pla
 // The op at which a rest began is over: from here on nothing is heard.
 void rest_begins();
 
-// A region outside any op: from now on nothing rests under a cap.
+// A region outside any op, or a framework that looks at the count between ops: from now on nothing
+// rests under a cap.
 void note_own_region();
+void note_count_is_read();
 
 // Ends a rest that lasted too long; cheap when nothing rests. Where regions begin, in case that
 // landmarks stay away.

@@ -88,6 +88,25 @@ class Wheels(EndToEndTest):
         self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
         self.assertTrue(report["ops"])
 
+    def test_inductors_kernels_follow_the_width(self):
+        """Compiled for another number of threads than the machine's, which is what Inductor writes
+        into its kernels where nobody says otherwise."""
+        self.have_bridge()
+        for name, options in (("followed", ()), ("compiled", ("--mode", "observe"))):
+            cache = self.space.dir / name
+            finished, report = self.reported(
+                "torch_inductor.py", "--steps", "400", options=options,
+                env={"TORCHINDUCTOR_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "2"})
+            self.assertIn("inductor: 1 graphs, 0 wrong, threads 2", finished.stdout)
+            kernels = "".join(path.read_text() for path in cache.rglob("*.cpp"))
+            self.assertIn("#pragma omp parallel", kernels)
+            fixed = "#pragma omp parallel num_threads(" in kernels
+            self.assertEqual(name == "compiled" and os.cpu_count() != 2, fixed)
+            names = {op["name"] for op in report["ops"]}
+            self.assertIn("CompiledFunction", names)
+            self.assertIn("CompiledFunctionBackward", names)
+            self.assertGreater(report["coverage"]["observed"], 0.8, report["coverage"])
+
     def test_exporting_leaves_a_model_in_training_as_it_was(self):
         ended = self.space.run([WHEEL_PYTHON, SCRIPTS / "torch_exported.py"],
                                {"PYTHONPATH": str(EXPORT)}, deadline=BUILD_DEADLINE)

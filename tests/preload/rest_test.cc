@@ -157,6 +157,28 @@ TEST_F(Rest, NoCapIsLeftInPlaceBesideRegionsOfTheProgram) {
   });
 }
 
+// As Dynamo, which compiles anew where the number of threads is not the one that it compiled at.
+TEST_F(Rest, NoCapIsLeftInPlaceWhereAFrameworkComparesTheCount) {
+  in_child([](FakeDaemon& daemon) {
+    start(daemon, 0);
+    const optile_op_identity look = {1, OPTILE_OP_COMPOSITE | OPTILE_OP_READS_COUNT,
+                                     OPTILE_PROBE_TORCH, describe_nothing, nullptr};
+    optile_open_op open{};
+    op_begin(&look, &open);
+    op_end(&open);
+    publish_cap(daemon, 2);
+    for (int i = 0; i < 100; ++i) {
+      run_step();
+      CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    }
+    CHECK_OR_EXIT(listened_to);
+    publish(daemon, OPTILE_PAGE_MAY_REST);
+    run_steps(20);
+    CHECK_OR_EXIT(!listened_to);  // without a cap there is nothing to find
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
 TEST_F(Rest, WithoutLandmarksNothingRests) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);

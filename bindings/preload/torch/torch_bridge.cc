@@ -42,9 +42,12 @@ uint32_t composite_flags(const char* name) {
   if (std::strncmp(name, "autograd::engine::", 18) == 0) {
     return OPTILE_OP_COMPOSITE | OPTILE_OP_IN_ROW;
   }
-  if (std::strncmp(name, "Torch-Compiled Region", 21) == 0) return OPTILE_OP_COMPOSITE;
+  if (std::strncmp(name, "Torch-Compiled Region", 21) == 0 ||
+      std::strcmp(name, "TorchDynamo Cache Lookup") == 0) {
+    return OPTILE_OP_COMPOSITE | OPTILE_OP_READS_COUNT;
+  }
   static constexpr const char* kComposites[] = {"aten::lstm", "aten::gru", "aten::rnn_tanh",
-                                                "aten::rnn_relu", "TorchDynamo Cache Lookup"};
+                                                "aten::rnn_relu"};
   for (const char* composite : kComposites) {
     if (std::strcmp(name, composite) == 0) return OPTILE_OP_COMPOSITE;
   }
