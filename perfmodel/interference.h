@@ -21,7 +21,8 @@ struct Interference {
   double contention = 1.0;
   // Two ops on one tile divide its cache; full weight for an op that only waits for memory.
   double tile_sharing = 0.3;
-  // Work that a core gets done with threads of two ops over that with one thread.
+  // Work that a core gets done with threads of two ops over that with one thread, where it has two
+  // hardware threads; the simulator takes at most 1 where it has one.
   double two_threads_gain = 1.25;
   // Beyond two threads a core does (2/n)^this of what two do: caches and waiting loops.
   double crowding = 1.25;

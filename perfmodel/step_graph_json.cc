@@ -17,7 +17,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFormat = "optile step graph";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;        // what is written; it counts changes of the models too
+constexpr int kOldestVersion = 1;  // with the same fields
 constexpr int kDeepest = 6;  // a list of times lies in an object in an object in a list in the file
 
 base::Error invalid(const std::string& place, const std::string& what) {
@@ -201,8 +202,9 @@ base::Result<StepGraph> graph_from(const Json& json) {
                      fields.text("machine", false, &graph.machine)});
   if (!status.ok()) return status.error();
   if (format != kFormat) return invalid("format", "\"" + std::string(kFormat) + "\" is expected");
-  if (version != kVersion) {
+  if (version < kOldestVersion || version > kVersion) {
     return invalid("version", std::to_string(version) + " is not known; this optile reads " +
+                                  std::to_string(kOldestVersion) + " to " +
                                   std::to_string(kVersion));
   }
   status =

@@ -14,8 +14,11 @@ constexpr double kSameMoment = 1e-12;
 
 RunningSet::RunningSet(const CoreMap& map, const perfmodel::Interference& model)
     : map_(&map),
-      model_(&model),
-      largest_node_(*std::max_element(map.node_cores.begin(), map.node_cores.end())) {}
+      model_(model),
+      largest_node_(*std::max_element(map.node_cores.begin(), map.node_cores.end())) {
+  // Without second hardware threads a core only divides its time.
+  if (map.hardware_threads < 2) model_.two_threads_gain = std::min(model_.two_threads_gain, 1.0);
+}
 
 void RunningSet::clear() {
   order_.clear();
@@ -93,7 +96,7 @@ void RunningSet::settle() {
     presence.shared_tiles = static_cast<double>(tile_users_.shared(op.tiles)) / op.tile_count;
     // Where no core has a second thread, it has none of another op.
     if (threads_.depth() > 1) presence.threads_on_cores = threads_.most(op.cores);
-    one.slowdown = model_->slowdown(presence, total_draw) / op.speed;
+    one.slowdown = model_.slowdown(presence, total_draw) / op.speed;
   }
 }
 

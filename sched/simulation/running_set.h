@@ -65,7 +65,7 @@ class RunningSet {
   };
 
   const CoreMap* map_;
-  const perfmodel::Interference* model_;
+  perfmodel::Interference model_;
   int largest_node_ = 1;  // cores of it
   std::vector<SimulatedOp> ops_;
   std::vector<std::size_t> unused_;  // of ops_

@@ -70,15 +70,21 @@ TEST(StepSimulator, OpsThatShareTheMemorySlowEachOtherDown) {
 }
 
 TEST(StepSimulator, WorkOfOneCoreIsDividedByItsHardwareThreads) {
-  const CoreMap map = map_of("l2:2 core:1 pu:2");
-  StepGraph graph;
-  graph.instances = {instance("sum", times_by_width(map, [](int) { return 1.0; }))};
-  graph.nodes = {{0, {}}, {0, {}}};
-  const StepOutline outline = make_step_outline(graph, map);
-  StepConditions conditions;
-  UniformStrategy beside(outline, {2, 2});
-  EXPECT_NEAR(simulate_steps(outline, conditions, 0, &beside).value().seconds,
-              2.0 / conditions.interference.two_threads_gain, kSame);
+  const StepConditions conditions;
+  const double gain = conditions.interference.two_threads_gain;
+  const std::pair<const char*, double> machines[] = {{"l2:2 core:1 pu:2", 2.0 / gain},
+                                                     {"l2:2 core:1 pu:4", 2.0 / gain},
+                                                     {"l2:2 core:1 pu:1", 2.0}};
+  for (const auto& [machine, seconds] : machines) {
+    SCOPED_TRACE(machine);
+    const CoreMap map = map_of(machine);
+    StepGraph graph;
+    graph.instances = {instance("sum", times_by_width(map, [](int) { return 1.0; }))};
+    graph.nodes = {{0, {}}, {0, {}}};
+    const StepOutline outline = make_step_outline(graph, map);
+    UniformStrategy beside(outline, {2, 2});
+    EXPECT_NEAR(simulate_steps(outline, conditions, 0, &beside).value().seconds, seconds, kSame);
+  }
 }
 
 TEST(StepSimulator, AChangeOfWidthIsPaidByTheLaneThatMakesIt) {
