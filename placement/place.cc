@@ -11,6 +11,9 @@ namespace optile::placement {
 
 namespace {
 
+// By which a bound may exceed the cost that it equals: both are sums, in different orders.
+constexpr double kRounding = 1e-9;
+
 base::Result<Answer> place_by_objective(const Graph& graph, const Cluster& cluster,
                                         const Request& request, Budget& budget) {
   if (request.objective == Objective::kLoad) return place_load(graph, cluster, request, budget);
@@ -58,6 +61,10 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
   Budget budget(request.limits);
   base::Result<Answer> answer = place_by_objective(graph, cluster, request, budget);
   if (!answer.ok()) return answer;
+  if (answer.value().feasible &&
+      answer.value().lower_bound <= answer.value().cost * (1 + kRounding)) {
+    answer.value().lower_bound = std::min(answer.value().lower_bound, answer.value().cost);
+  }
   answer.value().method = request.method;
   answer.value().seed = request.seed;
   answer.value().seconds = budget.seconds();

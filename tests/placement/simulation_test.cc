@@ -90,6 +90,26 @@ TEST(Step, BoundLetsTheLastNodesRunSideBySide) {
   EXPECT_DOUBLE_EQ(step_bound(graph, Cluster::uniform(2, 0, 1e9), {}), 5);
 }
 
+// Both add up the same times, one of them in ticks.
+TEST(Step, ABoundThatEqualsTheCostIsNotAboveIt) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    std::vector<Node> nodes(20);
+    std::vector<Edge> edges;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      nodes[i].accelerator_ms = random.unit();
+      if (i > 0) edges.push_back({static_cast<NodeId>(i) - 1, static_cast<NodeId>(i), false});
+    }
+    Request request;
+    request.objective = Objective::kStep;
+    request.method = "single";
+    const auto answer = place(make_graph(nodes, edges), Cluster::uniform(2, 0, 1e9), request);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_LE(answer.value().lower_bound, answer.value().cost) << seed;
+    EXPECT_NEAR(answer.value().gap(), 0, 1e-12) << seed;
+  }
+}
+
 TEST(Step, AutoFindsTheBestOfAllAndListsAreValid) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Graph graph = random_graph({9, 0.3, 0}, seed);

@@ -70,6 +70,7 @@ base::Result<std::string> row_of(const std::string& file, const PlaceOptions& ea
     const std::string cost = answer.feasible ? format("%.6g", answer.cost) : "–";
     row += answer.feasible && is_best ? " **" + cost + "** |" : " " + cost + " |";
   }
+  if (bound <= best * (1 + kSame)) bound = std::min(bound, best);
   row += " " + format("%.6g", bound) + " |";
   return row + (bound > 0 && std::isfinite(best)
                     ? " " + format("%.2f %%", (best - bound) / bound * 100) + " |"
