@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "placement/strategy/companions.h"
 #include "placement/strategy/core.h"
 #include "placement/strategy/elimination.h"
 #include "placement/strategy/evaluator.h"
@@ -41,6 +42,10 @@ constexpr int kMendEvery = 10;
 constexpr int kFewestPasses = 10;
 // With no limit at all: so many candidates without a gain are enough.
 constexpr std::uint64_t kPatience = 400;
+// Beside the search, where its core is small and time alone is limited: with evaluations the same
+// seed has to lead to the same answer, and one search makes more of them than four.
+constexpr int kCompanions = 3;
+constexpr std::size_t kMostForCompanions = 3000;
 
 class Solver {
  public:
@@ -156,7 +161,13 @@ class Solver {
     }
   }
 
+  void take_from_companions() {
+    if (!companions_) return;
+    if (const auto choice = companions_->cheaper_than(best_cost_)) consider(*choice);
+  }
+
   void take(const PricedSearch& search) {
+    take_from_companions();
     if (!search.found() || static_cast<double>(search.best_cost()) >= best_cost_) return;
     best_ = search.best_choice();
     best_cost_ = static_cast<double>(search.best_cost());
@@ -171,6 +182,12 @@ class Solver {
     const DualBound messages = ascent.settled();
     PricedSearch search(problem_, *core_, messages.decode(), ascent.best_prices(), request_.seed);
     search.rank(messages.ranked());
+    if (core_->nodes.size() <= kMostForCompanions && budget_.limits_time() &&
+        !budget_.limits_evaluations() && request_.method == "auto") {
+      const Companions::Start start{messages.decode(), ascent.best_prices(), messages.ranked(),
+                                    request_.seed};
+      companions_.emplace(problem_, *core_, start, kCompanions, budget_);
+    }
     for (int i = 0; i < kFewestPasses || !search.found() || !over(shares.passes); ++i) {
       if (over(1)) break;
       search.pass(budget_);
@@ -185,6 +202,9 @@ class Solver {
       report();
     }
     last_ascent(ascent, search);
+    if (!companions_) return;
+    companions_->end(budget_);
+    take_from_companions();
   }
 
   // Raises the bound with what is left; where that stalls, the search goes on.
@@ -192,6 +212,7 @@ class Solver {
     ascent.restart_from(ascent.best_prices());
     std::uint64_t sweeps = 0;
     while (!over(1) && !ascent.stalled() && sweeps < kLastSweeps) {
+      take_from_companions();
       ascent.step(target(ascent));
       raise_bound(ascent.bound());
       ++sweeps;
@@ -234,6 +255,7 @@ class Solver {
   double best_cost_ = std::numeric_limits<double>::infinity();
   double bound_ = 0;
   std::uint64_t last_gain_ = 0;
+  std::optional<Companions> companions_;  // refers to the core: destroyed before it
 };
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "placement/strategy/companions.h"
+
+#include <utility>
+
+namespace optile::placement {
+namespace {
+
+constexpr int kPasses = 10;     // over the whole core, before windows
+constexpr int kMendEvery = 10;  // passes, as long as nothing feasible is found
+constexpr int kPatience = 100;  // windows without a gain: another search is more likely to find one
+constexpr std::uint64_t kBetweenSeeds = 1'000'003;
+
+}  // namespace
+
+Companions::Companions(const StrategyProblem& problem, const Core& core, const Start& start,
+                       int count, const Budget& budget) {
+  budgets_.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) budgets_.push_back(budget.part(1));
+  for (int i = 0; i < count; ++i) {
+    Start mine = start;
+    mine.seed += kBetweenSeeds * static_cast<std::uint64_t>(i + 1);
+    threads_.emplace_back([this, &problem, &core, i, mine = std::move(mine)] {
+      search(problem, core, mine, budgets_[static_cast<std::size_t>(i)]);
+    });
+  }
+}
+
+void Companions::search(const StrategyProblem& problem, const Core& core, const Start& start,
+                        Budget& budget) {
+  for (std::uint64_t again = 0; !over_ && !budget.spent_now(); ++again) {
+    PricedSearch search(problem, core, start.values, start.prices, start.seed + again);
+    search.rank(start.ranked);
+    Cost last = kForbidden;
+    int since_gain = 0;
+    for (int i = 0; since_gain < kPatience && !over_ && !budget.spent_now(); ++i) {
+      if (i < kPasses || !search.found()) {
+        search.pass(budget);
+        if (!search.found() && i % kMendEvery == kMendEvery / 2) search.mend(budget);
+      } else {
+        search.polish(budget);
+        ++since_gain;
+      }
+      if (!search.found() || search.best_cost() >= last) continue;
+      last = search.best_cost();
+      since_gain = 0;
+      keep(search);
+    }
+  }
+}
+
+void Companions::keep(const PricedSearch& search) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (search.best_cost() >= cost_) return;
+  cost_ = search.best_cost();
+  choice_ = search.best_choice();
+}
+
+std::optional<StrategyChoice> Companions::cheaper_than(double cost) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (choice_.empty() || static_cast<double>(cost_) >= cost) return std::nullopt;
+  return choice_;
+}
+
+void Companions::join() {
+  over_ = true;
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void Companions::end(Budget& budget) {
+  join();
+  for (const Budget& one : budgets_) budget.absorb(one);
+  budgets_.clear();
+}
+
+}  // namespace optile::placement
