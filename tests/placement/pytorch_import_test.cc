@@ -96,7 +96,7 @@ TEST(StepGraphs, SayWhereTheyAreWrong) {
               HasSubstr("cycle"));
   EXPECT_THAT(refusal(with(good, "[0.03]", "[null]")), HasSubstr("instances[1].times"));
   EXPECT_THAT(refusal(with(good, "[0.03]", "[-0.03]")), HasSubstr("instances[1].times"));
-  EXPECT_THAT(refusal(with(good, "\"version\": 1", "\"version\": 2")), HasSubstr("version"));
+  EXPECT_THAT(refusal(with(good, "\"version\": 1", "\"version\": 3")), HasSubstr("version"));
   EXPECT_THAT(refusal(with(good, "step graph", "steppe graph")), HasSubstr("format"));
   EXPECT_THAT(refusal(with(good, "(2,4)", "(9999999999,9999999999)")), HasSubstr("nodes[0]"));
 }
