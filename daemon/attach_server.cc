@@ -1,11 +1,11 @@
 #include "daemon/attach_server.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -21,9 +21,14 @@ using base::UniqueFd;
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-constexpr int kAcceptsPerWake = 64;
+constexpr int kAcceptsPerWake = 64;  // most have said hello by then and are served at once
 constexpr std::chrono::milliseconds kRetryAfter{100};
 constexpr std::size_t kMaxForeignDescriptors = 8;
+
+std::size_t most_descriptors() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
 
 UniqueFd open_reserve() {
   return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -107,11 +112,12 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
 
   void start() {
     const auto self = shared_from_this();
+    readable();
+    if (left_ || client_) return;
     deadline_.expires_after(kHelloDeadline);
     deadline_.async_wait([self](const error_code& error) {
       if (!error && !self->client_) self->leave();
     });
-    wait();
   }
 
   // Idempotent; the owner forgets the connection and hears of the client's departure.
@@ -157,7 +163,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
     error_code ignored;
     deadline_.cancel(ignored);
     client_ = admission.value().client;
-    --server_.pending_;
+    server_.pending_.remove(peer_.uid);
     if (!send_welcome(socket_.native_handle(), *client_, admission.value().descriptors)) {
       return leave();
     }
@@ -199,7 +205,8 @@ AttachServer::AttachServer(boost::asio::io_context& io, UniqueFd listening, Righ
       reserve_(open_reserve()),
       rights_(rights),
       handlers_(std::move(handlers)),
-      log_(log) {
+      log_(log),
+      pending_(most_descriptors(), rights.system()) {
   wait();
 }
 
@@ -230,15 +237,6 @@ void AttachServer::accept_some() {
   wait();
 }
 
-bool AttachServer::may_wait(const Peer& peer) const {
-  if (pending_ >= kMaxPendingHellos) return false;
-  if (!rights_.system() || peer.uid == 0) return true;
-  const auto of_user =
-      std::count_if(connections_.begin(), connections_.end(),
-                    [&](const auto& one) { return !one->attached() && one->uid() == peer.uid; });
-  return static_cast<std::size_t>(of_user) < kMaxPendingHellosOfUser;
-}
-
 // False when there is nothing more to accept for now; the next wait is set up then.
 bool AttachServer::accept_one() {
   UniqueFd fd(accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -256,10 +254,10 @@ bool AttachServer::accept_one() {
     }
   }
   const Peer peer = peer_of(fd.get());
-  if (!rights_.may_connect(peer) || !may_wait(peer)) return true;  // closed by its owner
+  // Closed by its owner.
+  if (!rights_.may_connect(peer) || !pending_.add(peer.uid)) return true;
   const auto connection = std::make_shared<Connection>(*this, std::move(fd), peer);
   connections_.insert(connection);
-  ++pending_;
   connection->start();
   return true;
 }
@@ -278,7 +276,9 @@ void AttachServer::shed() {
 }
 
 void AttachServer::forget(const std::shared_ptr<Connection>& connection) {
-  if (connections_.erase(connection) != 0 && !connection->attached()) --pending_;
+  if (connections_.erase(connection) != 0 && !connection->attached()) {
+    pending_.remove(connection->uid());
+  }
 }
 
 }  // namespace optile::daemon

@@ -20,14 +20,12 @@
 #include "daemon/client_memory.h"
 #include "daemon/hello.h"
 #include "daemon/log.h"
+#include "daemon/pending_hellos.h"
 #include "daemon/rights.h"
 
 namespace optile::daemon {
 
-// Connections that have not said hello yet. Further ones are closed at once.
-inline constexpr std::size_t kMaxPendingHellos = 128;
-// Of one user, where there are several; root has no limit of his own.
-inline constexpr std::size_t kMaxPendingHellosOfUser = 96;
+// For connections that have not said hello yet; beyond PendingHellos they are closed at once.
 inline constexpr std::chrono::milliseconds kHelloDeadline{1000};
 
 class AttachServer {
@@ -49,7 +47,7 @@ class AttachServer {
 
   // Closes everything; clients keep their last plan. Their departure is told.
   void stop();
-  std::size_t pending() const { return pending_; }
+  std::size_t pending() const { return pending_.count(); }
   // Programs that were told why they may not attach.
   uint64_t refused() const { return refused_; }
 
@@ -59,7 +57,6 @@ class AttachServer {
   void wait();
   void accept_some();
   bool accept_one();
-  bool may_wait(const Peer& peer) const;
   void shed();
   void forget(const std::shared_ptr<Connection>& connection);
 
@@ -71,7 +68,7 @@ class AttachServer {
   Handlers handlers_;
   Log& log_;
   std::set<std::shared_ptr<Connection>> connections_;
-  std::size_t pending_ = 0;
+  PendingHellos pending_;
   uint64_t refused_ = 0;
   bool stopped_ = false;
 };

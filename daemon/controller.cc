@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/budget_turns.h"
 #include "daemon/op_selection.h"
 #include "daemon/remembered.h"
 
@@ -76,11 +77,8 @@ base::Status Controller::room_for(const Hello& hello) const {
   };
   if (clients_.size() >= max_clients_) return full("", max_clients_);
   if (!store_of_ || hello.uid == 0) return {};
-  const auto of_user = std::count_if(clients_.begin(), clients_.end(), [&](const auto& one) {
-    return one.second.client->hello().uid == hello.uid;
-  });
   const std::size_t most = places_of_user(max_clients_);
-  if (static_cast<std::size_t>(of_user) >= most) return full(" of this user", most);
+  if (attendance_.of_user(hello.uid) >= most) return full(" of this user", most);
   return {};
 }
 
@@ -109,8 +107,9 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   place.client =
       std::make_unique<Client>(id, std::move(hello), std::move(memory),
                                make_case_set(machine_, place.now), std::move(dependencies));
+  attendance_.came(arrival.user);
+  place.heard = attendance_.changes();
   clients_.emplace(id, std::move(place));
-  surroundings_changed(id);
   expected_.came(arrival, since_start());
   lease_to(id);
   recall_company(id);
@@ -133,8 +132,8 @@ void Controller::depart(uint64_t id) {
   view.finished = true;
   view.stopped = false;
   view.finished_at = clocks_.unix_seconds();
+  attendance_.left(client.hello().uid);
   clients_.erase(found);
-  surroundings_changed(id);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
   overlaps_.forget(id, since_start());
@@ -165,8 +164,11 @@ void Controller::remember(ClientView view) {
 void Controller::drain() {
   bool profiling = false;
   double fill = 0;
-  for (const auto& [id, place] : clients_) {
+  for (auto& [id, place] : clients_) {
     Client& client = *place.client;
+    // Once, however many came or left since it was last read.
+    const uint64_t changes = attendance_.changes();
+    if (std::exchange(place.heard, changes) != changes) client.on_surroundings_changed();
     follow(client);
     profiling = profiling || client.profiling();
     fill = std::max(fill, client.ring_fill());
@@ -182,24 +184,33 @@ void Controller::drain() {
 }
 
 void Controller::refresh_budgets() {
-  budget_ = read_budget_(0);
-  for (auto& [id, place] : clients_) {
-    const int pid = place.client->hello().pid;
-    place.client->set_process_stopped(is_stopped_ && is_stopped_(pid));
-    perfmodel::Budget now = budget_now(place);
-    if (now == place.now) continue;
+  auto next = clients_.upper_bound(budget_read_);
+  if (budget_read_ == 0) budget_ = read_budget_(0);
+  for (std::size_t i = 0; i < kBudgetsATurn && next != clients_.end(); ++i, ++next) {
+    budget_read_ = next->first;
+    refresh_budget(next->first, next->second);
+  }
+  if (next != clients_.end()) return;
+  budget_read_ = 0;
+  if (!leases_) return;
+  leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
+  for (auto& [id, place] : clients_) tell_company(place);
+  tell_demands();
+  decide_leases();
+}
+
+void Controller::refresh_budget(uint64_t id, Place& place) {
+  const int pid = place.client->hello().pid;
+  place.client->set_process_stopped(is_stopped_ && is_stopped_(pid));
+  perfmodel::Budget now = budget_now(place);
+  if (now != place.now) {
     place.now = std::move(now);
     // Its cpuset became smaller or grew back: leases are cut from what is left.
     const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);
     if (leases_ && bound_to) leases_->bind(id, *bound_to);
     place.client->set_cases(make_case_set(machine_, leased(place)));
   }
-  if (!leases_) return;
-  leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
-  leases_->confine_again();
-  for (auto& [id, place] : clients_) tell_company(place);
-  tell_demands();
-  decide_leases();
+  if (leases_) leases_->confine_again(id);
 }
 
 // What a client has done since the last look, and what follows for the store.
@@ -220,12 +231,6 @@ void Controller::follow(Client& client) {
     Store* store = store_of(client.hello().uid);
     batches_.of(store).hangs.push_back(std::move(hang));
     batches_.is_due(store);
-  }
-}
-
-void Controller::surroundings_changed(uint64_t except) {
-  for (auto& [id, place] : clients_) {
-    if (id != except) place.client->on_surroundings_changed();
   }
 }
 

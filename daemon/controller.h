@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/attendance.h"
 #include "daemon/client.h"
 #include "daemon/client_words.h"
 #include "daemon/expected_arrivals.h"
+#include "daemon/found_run.h"
 #include "daemon/kept_words.h"
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
@@ -31,8 +33,6 @@
 #include "perfmodel/machine.h"
 
 namespace optile::daemon {
-
-enum class RunState { kUnknown, kRunning, kFinished };
 
 class Controller {
  public:
@@ -75,7 +75,8 @@ class Controller {
   // Reads every client. To be called again after next_drain() while there are clients.
   void drain();
   std::chrono::milliseconds next_drain() const { return next_drain_; }
-  // Reads the budgets again, and who is stopped; about once a second while there are clients.
+  // Reads the budgets again, and who is stopped: of the next kBudgetsATurn clients. To be called
+  // every budget_turns_every() while there are clients.
   void refresh_budgets();
   // Whose cores can be lent meanwhile, and who wants them back; to be called again after
   // next_look(). nullopt: there is nobody to lend to.
@@ -83,8 +84,7 @@ class Controller {
   std::optional<std::chrono::milliseconds> next_look() const;
   // Writes what is due; `now`: also what is not.
   void flush(bool now) { batches_.flush(now); }
-  // How long until what could not be written is tried again; nullopt when nothing waits. To be
-  // called without clients: drain() does it with them.
+  // Until what could not be written is tried again, without clients; nullopt: nothing waits.
   std::optional<std::chrono::milliseconds> next_write() const { return batches_.next_write(); }
 
   using UndoRequest = daemon::UndoRequest;
@@ -132,10 +132,7 @@ class Controller {
   std::optional<ClientView> view(uint64_t id) const;
   // Of all processes of that run, of one user where one is named, the one that spent the most time
   // in steps.
-  struct Run {
-    RunState state = RunState::kUnknown;
-    std::optional<ClientView> client;
-  };
+  using Run = FoundRun;
   Run find_run(const std::string& run_id, std::optional<unsigned> user = std::nullopt) const;
   // Runs of the same program, newest first.
   std::vector<RunRecord> earlier_runs(const ClientView& client) const;
@@ -150,7 +147,9 @@ class Controller {
     std::optional<Leases::Granted> lease;
     WaitingWatch waiting = {};
     TeamPace pace = {};
+    uint64_t heard = 0;  // of attendance_.changes()
   };
+  void refresh_budget(uint64_t id, Place& place);
   perfmodel::Budget budget_now(const Place& place) const;
   perfmodel::Budget budget_at_start(const Hello& hello) const;
   perfmodel::Budget leased(const Place& place) const;
@@ -177,7 +176,6 @@ class Controller {
   void remember(ClientView view);
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);
-  void surroundings_changed(uint64_t except);
   Conditions on_this_machine(Conditions conditions) const;
 
   perfmodel::Machine machine_;
@@ -192,6 +190,8 @@ class Controller {
   perfmodel::Budget budget_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;
+  Attendance attendance_;
+  uint64_t budget_read_ = 0;  // of whom last in this round
   std::optional<Leases> leases_;
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;

@@ -11,6 +11,7 @@
 
 #include "base/runtime_path.h"
 #include "base/text_file.h"
+#include "daemon/budget_turns.h"
 #include "daemon/listening_socket.h"
 #include "daemon/process_entry.h"
 #include "daemon/service_notify.h"
@@ -26,7 +27,6 @@ using base::Status;
 using base::UniqueFd;
 using boost::system::error_code;
 
-constexpr uint64_t kBudgetEveryNs = UINT64_C(1000000000);
 constexpr const char* kHost = "host";
 
 std::optional<ProcessStat> stat_of(int pid) {
@@ -125,8 +125,9 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
         confinement_->confine(client, pid, units);
       },
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
-      load_reader(config_), store_of_user(), later, config_.overlap == OverlapTry::kTry,
-      config_.max_clients, words_.get()});
+      load_reader(config_), store_of_user(),
+      [this](std::function<void()> decide) { decide_later(std::move(decide)); },
+      config_.overlap == OverlapTry::kTry, config_.max_clients, words_.get()});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
@@ -190,6 +191,8 @@ void Daemon::stop() {
   error_code ignored;
   drain_timer_.cancel(ignored);
   look_timer_.cancel(ignored);
+  budget_timer_.cancel(ignored);
+  decision_timer_.cancel(ignored);
   idle_timer_.cancel(ignored);
   signals_.cancel(ignored);
   if (http_ != nullptr) http_->stop();
@@ -241,6 +244,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
     schedule_drain();
   }
   schedule_look();
+  schedule_budgets();
   return admission;
 }
 
@@ -286,6 +290,7 @@ void Daemon::await_deaths() {
                               log_->say("client " + std::to_string(client) + " is dying");
                               controller_->dying(client);
                             }
+                            decide_now();  // who is left does not wait for their cores
                             // Behind what that has put off: leases of those who are left.
                             boost::asio::post(io_, [this] { deaths_->handled(); });
                             await_deaths();
@@ -325,10 +330,52 @@ void Daemon::schedule_look() {
 }
 
 void Daemon::refresh_budgets_if_due() {
-  const uint64_t now_ns = clocks_.monotonic_ns();
-  if (budget_read_ns_ != 0 && now_ns - budget_read_ns_ < kBudgetEveryNs) return;
-  budget_read_ns_ = now_ns;
+  if (until_budgets().count() > 0) return;
+  budget_read_ns_ = clocks_.monotonic_ns();
   controller_->refresh_budgets();
+}
+
+std::chrono::nanoseconds Daemon::until_budgets() const {
+  using std::chrono::nanoseconds;
+  if (budget_read_ns_ == 0) return nanoseconds(0);
+  const nanoseconds passed(static_cast<int64_t>(clocks_.monotonic_ns() - budget_read_ns_));
+  return std::max(nanoseconds(0), budget_turns_every(controller_->client_count()) - passed);
+}
+
+// Where so many are attached that they take turns; a few are looked at when their rings are read.
+void Daemon::schedule_budgets() {
+  if (reading_budgets_ || stopped_ || controller_->client_count() <= kBudgetsATurn) return;
+  reading_budgets_ = true;
+  budget_timer_.expires_after(until_budgets());
+  budget_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    reading_budgets_ = false;
+    refresh_budgets_if_due();
+    schedule_budgets();
+  });
+}
+
+// Of the controller, which asks for one at a time.
+void Daemon::decide_later(std::function<void()> decide) {
+  decision_ = std::move(decide);
+  const DecisionPace::Time now(static_cast<int64_t>(clocks_.monotonic_ns()));
+  const DecisionPace::Time wait = decisions_.wait(now);
+  if (wait.count() == 0) return boost::asio::post(io_, [this] { decide_now(); });
+  decision_timer_.expires_after(wait);
+  decision_timer_.async_wait([this](const error_code& error) {
+    if (!error) decide_now();
+  });
+}
+
+// What was asked for, if anything.
+void Daemon::decide_now() {
+  const std::function<void()> decide = std::exchange(decision_, {});
+  if (!decide) return;
+  error_code ignored;
+  decision_timer_.cancel(ignored);
+  const DecisionPace::Time begun(static_cast<int64_t>(clocks_.monotonic_ns()));
+  decide();
+  decisions_.decided(begun, DecisionPace::Time(static_cast<int64_t>(clocks_.monotonic_ns())));
 }
 
 perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) const {

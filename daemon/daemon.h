@@ -19,6 +19,7 @@
 #include "daemon/confinement.h"
 #include "daemon/controller.h"
 #include "daemon/death_watch.h"
+#include "daemon/decision_pace.h"
 #include "daemon/http_server.h"
 #include "daemon/instance_lock.h"
 #include "daemon/log.h"
@@ -65,6 +66,10 @@ class Daemon {
   void await_deaths();
   void schedule_drain();
   void refresh_budgets_if_due();
+  std::chrono::nanoseconds until_budgets() const;
+  void schedule_budgets();
+  void decide_later(std::function<void()> decide);
+  void decide_now();
   void schedule_look();
   void update_idle_timer();
   perfmodel::Budget budget_of(const perfmodel::Machine& machine, int pid) const;
@@ -79,6 +84,8 @@ class Daemon {
   boost::asio::io_context io_{1};
   boost::asio::steady_timer drain_timer_{io_};
   boost::asio::steady_timer look_timer_{io_};
+  boost::asio::steady_timer budget_timer_{io_};
+  boost::asio::steady_timer decision_timer_{io_};
   boost::asio::steady_timer idle_timer_{io_};
   boost::asio::signal_set signals_{io_};
   std::unique_ptr<Confinement> confinement_;
@@ -91,7 +98,10 @@ class Daemon {
   std::unique_ptr<AttachServer> attach_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<MetricsOutlets> outlets_;
+  DecisionPace decisions_;
+  std::function<void()> decision_;  // asked for and not made yet
   uint64_t budget_read_ns_ = 0;
+  bool reading_budgets_ = false;
   bool draining_ = false;
   bool looking_ = false;
   bool idle_armed_ = false;

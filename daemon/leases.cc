@@ -398,10 +398,10 @@ std::optional<Leases::Progress> Leases::progress(uint64_t client) const {
                   known.measured.contains(known.granted) && known.measured.contains(at_best)};
 }
 
-void Leases::confine_again() {
-  for (const auto& [id, client] : clients_) {
-    if (!client.units.empty()) dependencies_.confine(id, client.pid, client.units);
-  }
+void Leases::confine_again(uint64_t client) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || found->second.units.empty()) return;
+  dependencies_.confine(client, found->second.pid, found->second.units);
 }
 
 }  // namespace optile::daemon

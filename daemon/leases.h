@@ -106,8 +106,8 @@ class Leases {
   bool calm() const { return !must_decide_ && !someone_searches(); }
   // One of several ranks, which wait for each other.
   bool is_rank(uint64_t client) const;
-  // Threads that appeared since.
-  void confine_again();
+  // Of one client: threads that appeared since.
+  void confine_again(uint64_t client);
 
   // Throughput over that alone at its own best, with the cores that it has (with one, in turns):
   // measured where both are, else from its curve. nullopt while nothing is known of it.

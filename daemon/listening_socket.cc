@@ -14,7 +14,8 @@
 namespace optile::daemon {
 namespace {
 
-constexpr int kBacklog = 1024;  // a start storm: several connections of each launcher, at once
+// A start storm: several connections of each launcher, at once. As many as Linux lets wait.
+constexpr int kBacklog = 4096;
 
 base::Status bind_at(const base::UniqueFd& fd, const std::string& path) {
   if (base::Status fits = base::check_socket_path(path, 0); !fits.ok()) return fits;

@@ -52,6 +52,7 @@ class ControllerTest : public testing::Test {
     dependencies.store = store_.get();
     dependencies.clocks = clocks;
     dependencies.read_budget = [this](int pid) {
+      budgets_read_.push_back(pid);
       return pid == kConfinedPid ? confined_ : budget_;
     };
     if (leases_) {
@@ -116,7 +117,8 @@ class ControllerTest : public testing::Test {
   // Controller::Dependencies::busy_time, for make_controller()
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
-  bool stopped_ = false;  // every program
+  std::vector<int> budgets_read_;  // of these processes; 0 = the daemon's own
+  bool stopped_ = false;           // every program
   perfmodel::Budget confined_;
   std::unique_ptr<Store> store_;
   KeptWords words_{""};
