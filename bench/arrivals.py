@@ -105,7 +105,9 @@ def run_form(form: str, options: argparse.Namespace, folder: pathlib.Path) -> Di
     if form == "daemon":
         daemon.start()
     env = environment(form, options.build, daemon if form == "daemon" else None, folder)
-    there = Crowd(newcomer, options.seconds + SETTLE_SECONDS, env)
+    # To open the counters is its own doing, in one of its regions.
+    undisturbed = {**env, "OPTILE_COUNTERS": "off"}
+    there = Crowd(newcomer, options.seconds + SETTLE_SECONDS, undisturbed)
     crowd = Crowd(newcomer, options.seconds, env)
     try:
         there.start(1)
