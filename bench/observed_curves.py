@@ -35,7 +35,9 @@ def explanations(reports: Mapping[int, Sequence[Mapping[str, Any]]]) -> List[Jso
         for report in rounds:
             for op in report["ops"]:
                 if op.get("own_seconds") and op.get("per_step"):
-                    seconds.setdefault((op["id"], width), []).append(float(op["own_seconds"]))
+                    # A report has them of all its executions in a step.
+                    once = float(op["own_seconds"]) / int(op["per_step"])
+                    seconds.setdefault((op["id"], width), []).append(once)
                     if width == widest:
                         found.setdefault(op["id"], op)
     return [

@@ -64,7 +64,7 @@ class Verdict(unittest.TestCase):
 
 def report(step, **seconds):
     ops = [
-        {"id": name, "name": name, "shape": "4x4", "per_step": 2, "own_seconds": one}
+        {"id": name, "name": name, "shape": "4x4", "per_step": 2, "own_seconds": 2 * one}
         for name, one in seconds.items()
     ]
     return {"step_seconds": {"baseline": step}, "ops": ops}
