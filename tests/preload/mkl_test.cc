@@ -7,18 +7,20 @@
 #include <string>
 #include <thread>
 
-#include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/width_actuator.h"
 #include "tests/preload/beside_daemon.h"
 #include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_daemon.h"
 #include "tests/preload/fake_mkl.h"
+#include "tests/preload/large_products.h"
 
 namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
+using test::key_of_shape;
+using test::record_all;
 
 constexpr int kOwn = 4;
 
@@ -47,33 +49,15 @@ int set_for_this_thread() {
   return there;
 }
 
-// The first large product lets the program attach.
 void attach(FakeDaemon& daemon) {
-  daemon.answer_one_client();
-  multiply(99);
-  daemon.wait_for_client();
-  for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) multiply(99);
-  CHECK_OR_EXIT(attachment() != nullptr);
-}
-
-uint64_t key_of(const FakeDaemon& daemon, const std::string& shape) {
-  const optile_client_region& client = daemon.client();
-  for (uint32_t i = 0; i < client.header.registry_count; ++i) {
-    if (client.ops[i].shape == shape) return client.ops[i].key;
-  }
-  CHECK_OR_EXIT(false);
-  return 0;
-}
-
-void record_all(optile_plan_page& page) {
-  page.flags = OPTILE_PAGE_RECORD_ALL;
+  test::attach_by_products(daemon, multiply);
 }
 
 TEST_F(Mkl, TheCountFollowsTheOpAndComesBack) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(multiply(100) == kOwn);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     daemon.take_events();
     CHECK_OR_EXIT(multiply(100) == 2);
     CHECK_OR_EXIT(set_for_this_thread() == 0 && MKL_Get_Max_Threads() == kOwn);
@@ -92,9 +76,9 @@ TEST_F(Mkl, WhatTheProgramSetForTheThreadBindsAndComesBack) {
     attach(daemon);
     multiply(100);
     MKL_Set_Num_Threads_Local(3);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
     CHECK_OR_EXIT(multiply(100) == 2 && set_for_this_thread() == 3);
-    daemon.publish({{key_of(daemon, "100x200x300"), 4, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 4, {}, 0}});
     CHECK_OR_EXIT(multiply(100) == 3 && set_for_this_thread() == 3);
   });
 }
@@ -103,7 +87,7 @@ TEST_F(Mkl, WhatIsSetInsideStays) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
     fake_mkl()->inside = [] { CHECK_OR_EXIT(MKL_Set_Num_Threads_Local(1) == 2); };
     multiply(100);
     CHECK_OR_EXIT(set_for_this_thread() == 1);
@@ -123,7 +107,7 @@ TEST_F(Mkl, EachThreadHasItsOwn) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     MKL_Set_Num_Threads_Local(3);
     std::thread([] {
       CHECK_OR_EXIT(multiply(100) == kOwn);  // the first on every thread is its own
@@ -143,7 +127,7 @@ TEST_F(Mkl, TheUsersWordLeavesItAlone) {
     read_environment();
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
     CHECK_OR_EXIT(multiply(100) == kOwn && set_for_this_thread() == 0);
   });
 }
@@ -153,7 +137,7 @@ TEST_F(Mkl, OnThreadsThatDoNotFollowItIsObserved) {
     CHECK_OR_EXIT(dlopen(OPTILE_TEST_MKL_ON_TBB, RTLD_NOW) != nullptr);
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     daemon.take_events();
     CHECK_OR_EXIT(multiply(100) == kOwn && set_for_this_thread() == 0);
     const std::vector<optile_event> events = daemon.take_events();

@@ -7,17 +7,18 @@
 #include <cstring>
 #include <string>
 
-#include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/width_actuator.h"
 #include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_daemon.h"
 #include "tests/preload/fake_packaged_blas.h"
+#include "tests/preload/large_products.h"
 
 namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
+using test::record_all;
 
 constexpr int kOwn = 4;  // of each library
 
@@ -70,11 +71,7 @@ int with_scipys(int32_t rows) {
 
 // The first large product lets the program attach, and chooses whose threads are steered.
 void attach(FakeDaemon& daemon, int (*product)()) {
-  daemon.answer_one_client();
-  product();
-  daemon.wait_for_client();
-  for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) product();
-  CHECK_OR_EXIT(attachment() != nullptr);
+  test::attach_by_products(daemon, [product](int /*rows*/) { product(); });
 }
 
 // Of the latest op of that shape.
@@ -87,10 +84,6 @@ const optile_op_record* latest(const FakeDaemon& daemon, const std::string& shap
   }
   CHECK_OR_EXIT(found != nullptr && found->probe == OPTILE_PROBE_BLAS);
   return found;
-}
-
-void record_all(optile_plan_page& page) {
-  page.flags = OPTILE_PAGE_RECORD_ALL;
 }
 
 TEST_F(PackagedBlas, NumpysProductsAreOpsAndFollow) {

@@ -5,18 +5,20 @@
 #include <string>
 #include <thread>
 
-#include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/width_actuator.h"
 #include "tests/preload/beside_daemon.h"
 #include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_blas.h"
 #include "tests/preload/fake_daemon.h"
+#include "tests/preload/large_products.h"
 
 namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
+using test::key_of_shape;
+using test::record_all;
 
 constexpr int kOwn = 4;
 
@@ -37,33 +39,15 @@ int multiply(int rows) {
   return fake_blas()->pool_seen;
 }
 
-// The first large product lets the program attach.
 void attach(FakeDaemon& daemon) {
-  daemon.answer_one_client();
-  multiply(99);
-  daemon.wait_for_client();
-  for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) multiply(99);
-  CHECK_OR_EXIT(attachment() != nullptr);
-}
-
-uint64_t key_of(const FakeDaemon& daemon, const std::string& shape) {
-  const optile_client_region& client = daemon.client();
-  for (uint32_t i = 0; i < client.header.registry_count; ++i) {
-    if (client.ops[i].shape == shape) return client.ops[i].key;
-  }
-  CHECK_OR_EXIT(false);
-  return 0;
-}
-
-void record_all(optile_plan_page& page) {
-  page.flags = OPTILE_PAGE_RECORD_ALL;
+  test::attach_by_products(daemon, multiply);
 }
 
 TEST_F(PoolAlone, TheCountFollowsTheOpAndComesBack) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(multiply(100) == kOwn);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     daemon.take_events();
     CHECK_OR_EXIT(multiply(100) == 2);
     CHECK_OR_EXIT(fake_blas()->pool == kOwn);
@@ -82,7 +66,7 @@ TEST_F(PoolAlone, NeverWiderThanItsOwnCount) {
     attach(daemon);
     multiply(100);
     fake_blas()->pool = 3;  // the program's word
-    daemon.publish({{key_of(daemon, "100x200x300"), 4, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 4, {}, 0}});
     CHECK_OR_EXIT(multiply(100) == 3);
     CHECK_OR_EXIT(fake_blas()->pool == 3);
   });
@@ -92,7 +76,7 @@ TEST_F(PoolAlone, WhatIsSetInsideStays) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
     fake_blas()->inside = [] {
       CHECK_OR_EXIT(fake_blas()->pool == 2);
       fake_blas()->pool = 1;
@@ -116,7 +100,7 @@ TEST_F(PoolAlone, WithTwoIssuingThreadsItIsLeftAlone) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
     CHECK_OR_EXIT(multiply(100) == 2);
     std::thread([] { multiply(100); }).join();
     daemon.take_events();
@@ -134,7 +118,7 @@ TEST_F(PoolAlone, TheUsersWordLeavesItAlone) {
     read_environment();
     attach(daemon);
     multiply(100);
-    daemon.publish({{key_of(daemon, "100x200x300"), 2, {}, 0}});
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
     CHECK_OR_EXIT(multiply(100) == kOwn);
   });
 }
