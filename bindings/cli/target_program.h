@@ -12,11 +12,11 @@
 namespace optile::cli {
 
 struct TargetProgram {
-  std::string path;        // what execvp will find
+  std::string path;  // what execvp will find
   // The ELF file that runs: the same, a script's interpreter, or what a wrapper script becomes.
   std::string executable;
-  std::string script;      // what an interpreter runs, else the executable: the store's key
-  std::string unseen;      // why the shim is left out; empty when it can be used
+  std::string script;  // what an interpreter runs, else the executable: the store's key
+  std::string unseen;  // why the shim is left out; empty when it can be used
   // Why regions of its own cannot be seen, though the shim can be used; mostly empty.
   std::string hidden_regions;
   std::vector<std::string> needed;  // what the executable is linked with, by name
