@@ -239,7 +239,11 @@ base::Result<std::unique_ptr<DeathWatch>> DeathWatch::make() {
 DeathWatch::DeathWatch(base::UniqueFd ready, pid_t reader)
     : ready_(std::move(ready)), reader_(reader) {}
 
-DeathWatch::~DeathWatch() = default;
+DeathWatch::~DeathWatch() {
+  helpers_.clear();
+  told_.clear();
+  if (gettid() == reader_) handled();
+}
 
 bool DeathWatch::add(Subject subject) {
   for (const auto& helper : helpers_) {
