@@ -291,8 +291,7 @@ void Daemon::await_deaths() {
                               controller_->dying(client);
                             }
                             decide_now();  // who is left does not wait for their cores
-                            // Behind what that has put off: leases of those who are left.
-                            boost::asio::post(io_, [this] { deaths_->handled(); });
+                            deaths_->handled();
                             await_deaths();
                           });
 }

@@ -276,7 +276,7 @@ void DeathWatch::handled() {
   const std::lock_guard lock(mutex_);
   if (!urgent_ || !told_.empty()) return;  // what was told meanwhile is urgent still
   urgent_ = false;
-  ask_for_short_turns();
+  end_urgency();
 }
 
 void DeathWatch::tell(uint64_t client) {

@@ -1,10 +1,12 @@
 #include "daemon/short_turns.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace optile::daemon {
 namespace {
@@ -24,27 +26,47 @@ static_assert(sizeof(SchedulingAttributes) == 48, "the first version of sched_at
 constexpr uint64_t kTurnNs = 100000;  // the kernel's least
 constexpr uint64_t kResetOnFork = 1;  // SCHED_FLAG_RESET_ON_FORK
 
+// Of a thread of this process; 0 is the calling one. Null where the kernel does not tell.
+std::optional<SchedulingAttributes> attributes_of(pid_t thread) {
+  SchedulingAttributes attributes{};
+  if (syscall(SYS_sched_getattr, thread, &attributes, sizeof attributes, 0) != 0) return {};
+  return attributes;
+}
+
+bool set(pid_t thread, SchedulingAttributes& attributes) {
+  return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
+}
+
 }  // namespace
 
 void ask_for_short_turns() {
-  SchedulingAttributes attributes{};
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER) {
-    attributes.policy = SCHED_OTHER;
-    attributes.priority = 0;
-  }
-  attributes.runtime_ns = kTurnNs;
+  std::optional<SchedulingAttributes> attributes = attributes_of(0);
+  if (!attributes || attributes->policy != SCHED_OTHER) return;
+  attributes->runtime_ns = kTurnNs;
   // Refused: as it was.
-  static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
+  static_cast<void>(set(0, *attributes));
 }
 
 bool make_urgent(pid_t thread) {
-  SchedulingAttributes attributes{};
-  attributes.size = sizeof attributes;
-  attributes.policy = SCHED_FIFO;
-  attributes.flags = kResetOnFork;
-  attributes.priority = 1;
-  return syscall(SYS_sched_setattr, thread, &attributes, 0) == 0;
+  const std::optional<SchedulingAttributes> before = attributes_of(thread);
+  if (!before || before->policy != SCHED_OTHER) return false;
+  SchedulingAttributes urgent{};
+  urgent.size = sizeof urgent;
+  urgent.policy = SCHED_FIFO;
+  urgent.flags = kResetOnFork;
+  urgent.priority = 1;
+  return set(thread, urgent);
+}
+
+void end_urgency() {
+  std::optional<SchedulingAttributes> attributes = attributes_of(0);
+  if (!attributes || attributes->policy != SCHED_FIFO) return;
+  attributes->policy = SCHED_OTHER;
+  attributes->priority = 0;
+  // The attributes of a real-time thread say nothing of it, though the kernel keeps it.
+  attributes->nice = getpriority(PRIO_PROCESS, 0);
+  attributes->runtime_ns = kTurnNs;
+  static_cast<void>(set(0, *attributes));
 }
 
 }  // namespace optile::daemon

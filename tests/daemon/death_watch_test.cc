@@ -7,10 +7,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
@@ -83,7 +85,7 @@ TEST_F(DeathWatchTest, TheDaemonsThreadIsUrgentWhileItActsOnADeath) {
     const bool may = make_urgent();
     EXPECT_EQ(sched_getscheduler(0), may ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER);
     std::thread([] { EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER); }).join();
-    ask_for_short_turns();
+    end_urgency();
     EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER | (may ? SCHED_RESET_ON_FORK : 0));
   });
   trial.join();
@@ -100,6 +102,33 @@ TEST_F(DeathWatchTest, TheDaemonsThreadIsUrgentWhileItActsOnADeath) {
   EXPECT_EQ(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK, may ? SCHED_FIFO : SCHED_OTHER);
   watch_->handled();
   EXPECT_EQ(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
+}
+
+// What an administrator gave the daemon (chrt, nice, Nice= of a unit) stays.
+TEST(ShortTurns, APolicyThatWasGivenIsLeftAlone) {
+  std::thread([] {
+    const sched_param none{};
+    ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
+    ask_for_short_turns();
+    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
+    EXPECT_FALSE(make_urgent());
+    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
+    end_urgency();
+    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
+  }).join();
+}
+
+TEST(ShortTurns, UrgencyKeepsTheNiceness) {
+  std::thread([] {
+    const auto thread = static_cast<id_t>(gettid());
+    const int nicer = std::min(getpriority(PRIO_PROCESS, thread) + 1, 19);
+    ASSERT_EQ(setpriority(PRIO_PROCESS, thread, nicer), 0);
+    ask_for_short_turns();
+    EXPECT_EQ(getpriority(PRIO_PROCESS, thread), nicer);
+    make_urgent();
+    end_urgency();
+    EXPECT_EQ(getpriority(PRIO_PROCESS, thread), nicer);
+  }).join();
 }
 
 TEST_F(DeathWatchTest, AMarkedWordOfAnEndingProcessIsToldOnce) {
