@@ -13,7 +13,7 @@ import json
 import pathlib
 import statistics
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence
 
 import interleaved
 import workload_run
@@ -27,17 +27,21 @@ Reports = Dict[int, List[Json]]  # by width, a report a round
 
 
 def explanations(reports: Mapping[int, Sequence[Mapping[str, Any]]]) -> List[Json]:
-    """Ops that were seen at the widest setting, with medians over the rounds, as `explain` says."""
+    """Ops that were seen at the widest setting, as `explain` says.
+
+    Over the rounds it is the geometric mean of their medians, as the ratios that are compared with
+    are: a run may have a pace of its own, and then a median over few runs is that of some of them.
+    """
     widest = max(reports)
     found: Dict[str, Json] = {}
-    seconds: Dict[Tuple[str, int], List[float]] = {}
+    seconds: Dict[str, Dict[int, List[float]]] = {}
     for width, rounds in reports.items():
         for report in rounds:
             for op in report["ops"]:
                 if op.get("own_seconds") and op.get("per_step"):
                     # A report has them of all its executions in a step.
                     once = float(op["own_seconds"]) / int(op["per_step"])
-                    seconds.setdefault((op["id"], width), []).append(once)
+                    seconds.setdefault(op["id"], {}).setdefault(width, []).append(once)
                     if width == widest:
                         found.setdefault(op["id"], op)
     return [
@@ -46,8 +50,8 @@ def explanations(reports: Mapping[int, Sequence[Mapping[str, Any]]]) -> List[Jso
             "per_step": op["per_step"],
             "curve": [
                 {"kind": "sampled", "width": width, "count": len(times),
-                 "median_ns": statistics.median(times) * 1e9}
-                for (of, width), times in sorted(seconds.items()) if of == key
+                 "median_ns": statistics.geometric_mean(times) * 1e9}
+                for width, times in sorted(seconds[key].items())
             ],
         }
         for key, op in found.items()
@@ -100,8 +104,8 @@ def step_seconds(reports: Sequence[Mapping[str, Any]]) -> float:
     steps = [(one.get("step_seconds") or {}).get("baseline") for one in reports]
     known = [float(one) for one in steps if one]
     if not known:
-        raise RunError("no step was recognised in the observed runs: give more --seconds")
-    return statistics.median(known)
+        raise RunError("no step was recognised in the observed runs: give more --observe-seconds")
+    return statistics.geometric_mean(known)
 
 
 def observe(

@@ -12,7 +12,7 @@ Ways: `recommended` (each with all cores and its own runtime), every static spli
 a daemon of its own, prepared by one run of all programs together).
 
 `--pause 2`: the first program waits two seconds after every two of work, as for data, so that
-demand changes; waiting counts.
+demand changes; waiting counts. `resnet50:2` is a program with another batch than its own.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def calibrate(
         made = run_together([launch], [workload], CALIBRATION_SECONDS).throughputs[0]
         found.append((made, launch))
     most, best = max(found, key=lambda one: one[0])
-    progress(f"{workload.name} on {len(cores)} cores: {best.label}, {most:.3g} steps/s")
+    progress(f"{workload.title} on {len(cores)} cores: {best.label}, {most:.3g} steps/s")
     return best, most
 
 
@@ -162,15 +162,15 @@ def ways_by_hand(
 ) -> Tuple[List[Way], List[Launch], Dict[str, Any]]:
     """All splits as ways, and how each program runs alone at its best."""
     chosen: Dict[str, Any] = {}
-    by_count: Dict[Tuple[str, int], Launch] = {}
+    by_count: Dict[Tuple[Workload, int], Launch] = {}
     most = cores - len(workloads) + 1
     for workload in workloads:
         for count in sorted({*range(1, most + 1), cores}):
-            if (workload.name, count) in by_count:
+            if (workload, count) in by_count:
                 continue
             launch, made = calibrate(workload, provider, range(count))
-            by_count[(workload.name, count)] = launch
-            chosen[f"{workload.name} on {count}"] = {
+            by_count[(workload, count)] = launch
+            chosen[f"{workload.title} on {count}"] = {
                 "setting": launch.label, "steps_a_second": made,
             }  # fmt: skip
     found = []
@@ -178,14 +178,14 @@ def ways_by_hand(
         starts, first = [], 0
         for workload, count in zip(workloads, split):
             held = pinned(range(first, first + count))
-            starts.append(replace(by_count[(workload.name, count)], prefix=held))
+            starts.append(replace(by_count[(workload, count)], prefix=held))
             first += count
         found.append(Way("split " + "+".join(map(str, split)), tuple(starts)))
     alone = []
     for workload in workloads:
         best = max(
-            (count for name, count in by_count if name == workload.name),
-            key=lambda count: chosen[f"{workload.name} on {count}"]["steps_a_second"],
+            (count for known, count in by_count if known == workload),
+            key=lambda count: chosen[f"{workload.title} on {count}"]["steps_a_second"],
         )
         alone.append(by_count[(workload.name, best)])
     return found, alone, chosen
@@ -244,9 +244,7 @@ def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "workloads", nargs="+", choices=[*workload_run.WORKLOADS, *workload_run.NATIVE_WORKLOADS]
-    )
+    workload_run.add_programs_argument(parser)
     parser.add_argument("--blas", required=True)
     parser.add_argument("--rounds", type=workload_run.positive, default=6)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each run (default 20)")
@@ -264,7 +262,7 @@ def main(arguments: List[str]) -> int:
     options = parser.parse_args(arguments)
     machine = settings.machine_description()
     blas = workload_run.checked_provider(options.blas)
-    workloads = [workload_run.workload_in(options.build, name) for name in options.workloads]
+    workloads = [workload_run.workload_in(options.build, *one) for one in options.workloads]
     if options.pause > 0:
         if workloads[0].binary or options.workloads.count(options.workloads[0]) > 1:
             raise RunError("--pause needs a first program in Python that is not among the others")
@@ -289,10 +287,10 @@ def main(arguments: List[str]) -> int:
             results = measure(ways, alone, workloads, options)
     static = [way.label for way in by_hand]
     workload_run.write_json(options.json, {
-        "kind": "together", "workloads": options.workloads, "pause": options.pause, "blas": blas,
-        "machine": machine,
-        "build": digest, "alone": chosen, "speedups": results.speedups,
-        "progress": results.progress, "best_split": max(static, key=results.mean),
+        "kind": "together", "workloads": [one.title for one in workloads],
+        "pause": options.pause, "blas": blas, "machine": machine, "build": digest,
+        "alone": chosen, "speedups": results.speedups, "progress": results.progress,
+        "best_split": max(static, key=results.mean),
     })  # fmt: skip
     print("\n".join(table(results, static)))
     return 0

@@ -55,6 +55,10 @@ class Workload:
     binary: Optional[pathlib.Path] = None  # of a native one
     pause: float = 0.0  # seconds, after every so many of work; not for native ones
 
+    @property
+    def title(self) -> str:
+        return f"{self.name}:{self.batch}" if self.batch else self.name
+
     def command(self, steps: int, warmup: int, own_report: pathlib.Path) -> List[str]:
         words = [str(self.binary)]
         if self.binary is None:
@@ -65,9 +69,29 @@ class Workload:
         return words + (["--batch", str(self.batch)] if self.batch else [])
 
 
-def workload_in(build: pathlib.Path, name: str) -> Workload:
+def program_words(text: str) -> Tuple[str, Optional[int]]:
+    """A program as a command line names it, `lstm` or with a batch `resnet50:2`."""
+    name, colon, batch = text.partition(":")
+    if name in NATIVE_WORKLOADS and colon:
+        raise argparse.ArgumentTypeError(f"{name} has no batch")
+    if name not in [*WORKLOADS, *NATIVE_WORKLOADS]:
+        known = ", ".join([*WORKLOADS, *NATIVE_WORKLOADS])
+        raise argparse.ArgumentTypeError(f"no program {name}: there are {known}")
+    if colon and not batch.isdigit():
+        raise argparse.ArgumentTypeError(f"{text}: a batch is a positive number")
+    return name, positive(batch) if colon else None
+
+
+def add_programs_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "workloads", nargs="+", type=program_words, metavar="PROGRAM[:BATCH]",
+        help=f"of {', '.join([*WORKLOADS, *NATIVE_WORKLOADS])}",
+    )  # fmt: skip
+
+
+def workload_in(build: pathlib.Path, name: str, batch: Optional[int] = None) -> Workload:
     if name not in NATIVE_WORKLOADS:
-        return Workload(name)
+        return Workload(name, batch)
     binary = build.resolve() / "bin" / name
     if not binary.exists():
         raise RunError(f"{binary} is missing: run ./dev build, or name a finished --build")

@@ -110,9 +110,7 @@ def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "workloads", nargs="+", choices=[*workload_run.WORKLOADS, *workload_run.NATIVE_WORKLOADS]
-    )
+    workload_run.add_programs_argument(parser)
     parser.add_argument("--blas", required=True)
     parser.add_argument("--prepare", type=float, default=60.0, help="seconds of a first run")
     parser.add_argument("--settle", type=float, default=20.0, help="before the newcomer comes")
@@ -124,7 +122,7 @@ def main(arguments: List[str]) -> int:
     if len(options.workloads) < 2:
         raise RunError("two programs at least: the last one comes to the others")
     workload_run.checked_provider(options.blas)
-    workloads = [workload_run.workload_in(options.build, name) for name in options.workloads]
+    workloads = [workload_run.workload_in(options.build, *one) for one in options.workloads]
     found: List[Look] = []
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as name:
         folder = pathlib.Path(name)
