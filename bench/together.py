@@ -187,7 +187,7 @@ def ways_by_hand(
             (count for known, count in by_count if known == workload),
             key=lambda count: chosen[f"{workload.title} on {count}"]["steps_a_second"],
         )
-        alone.append(by_count[(workload.name, best)])
+        alone.append(by_count[(workload, best)])
     return found, alone, chosen
 
 
