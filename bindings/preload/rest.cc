@@ -130,6 +130,10 @@ void note_count_is_read() {
   count_matters = true;
 }
 
+bool rests_now() {
+  return __atomic_load_n(&resting, __ATOMIC_RELAXED) != 0;
+}
+
 void end_overdue_rest() {
   if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0) return;
   IssuingThread* thread = known_issuing_thread();

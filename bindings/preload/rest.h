@@ -35,6 +35,9 @@ void rest_begins();
 void note_own_region();
 void note_count_is_read();
 
+// The probe rests: what it does not report nobody else may report in its place.
+bool rests_now();
+
 // Ends a rest that lasted too long; cheap when nothing rests. Where regions begin, in case that
 // landmarks stay away.
 void end_overdue_rest();

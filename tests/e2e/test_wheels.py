@@ -107,6 +107,21 @@ class Wheels(EndToEndTest):
             self.assertIn("CompiledFunctionBackward", names)
             self.assertGreater(report["coverage"]["observed"], 0.8, report["coverage"])
 
+    def test_inductors_kernels_are_ops_where_nothing_is_trained(self):
+        """No operator of PyTorch's is around them then."""
+        self.have_bridge()
+        finished, report = self.reported(
+            "torch_inductor.py", "mlp", "forward", "--steps", "1500",
+            options=("--strategy", "1"),
+            env={"TORCHINDUCTOR_CACHE_DIR": str(self.space.dir / "forward")})
+        self.assertRegex(finished.stdout, r"inductor: 1 graphs, 0 wrong, threads \d+\n")
+        kernels = [op for op in report["ops"] if op["name"] == "inductor kernel"]
+        self.assertGreaterEqual(len(kernels), 3, report["ops"])
+        for kernel in kernels:
+            self.assertRegex(kernel["shape"], r"^c[a-z2-7]{51}\.main\.so\+0x[0-9a-f]+$")
+        self.assertGreater(report["coverage"]["observed"], 0.95, report["coverage"])
+        self.assertGreaterEqual(report["coverage"]["steered"], 0.9, report["coverage"])
+
     def test_exporting_leaves_a_model_in_training_as_it_was(self):
         ended = self.space.run([WHEEL_PYTHON, SCRIPTS / "torch_exported.py"],
                                {"PYTHONPATH": str(EXPORT)}, deadline=BUILD_DEADLINE)

@@ -122,6 +122,36 @@ TEST(Torch, OpsAreSeenSteeredAndPutBack) {
   EXPECT_EQ(daemon.client().header.own_width_source, uint32_t{OPTILE_WIDTH_ENVIRONMENT});
 }
 
+TEST(Torch, RegionsOfCompiledKernelsAreOpsWithWidths) {
+  FakeDaemon daemon;
+  daemon.answer_one_client();
+  Program program(daemon, OPTILE_TEST_KERNELS, OPTILE_TEST_FAKE_KERNEL);
+  // What it sized for four threads before its region does for two as well.
+  ASSERT_EQ(program.read_line(), "ready, teams 4 3 4\n");
+  daemon.wait_for_client();
+  daemon.take_events();
+  daemon.publish(every_op_at(daemon, 2));
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "teams 2 3 4, 0 wrong, 0 surprises\n");
+
+  std::set<uint64_t> keys;
+  int narrow = 0;
+  int left_alone = 0;
+  for (const optile_event& event : daemon.take_events()) {
+    const optile_op_record& op = daemon.client().ops[event.op_id];
+    if (event.kind != OPTILE_EVENT_OP || op.name != std::string("inductor kernel")) continue;
+    EXPECT_NE(std::string(op.shape).find(".main.so+0x"), std::string::npos) << op.shape;
+    EXPECT_EQ(op.flags, 0u);
+    keys.insert(op.key);
+    const bool steerable = (event.flags & OPTILE_EVENT_STEERABLE) != 0;
+    EXPECT_EQ(event.width, steerable ? 2 : 0);
+    ++(steerable ? narrow : left_alone);
+  }
+  EXPECT_EQ(keys.size(), 2u) << "two regions in one place, and none where Inductor has no files";
+  EXPECT_EQ(narrow, 12);
+  EXPECT_EQ(left_alone, 12) << "the clause's";
+}
+
 // One execution of an op.
 struct Execution {
   uint64_t begin = 0;

@@ -11,6 +11,7 @@
 #include "bindings/preload/framework_watch.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/op_counters.h"
+#include "bindings/preload/regions/compiled_kernel.h"
 #include "bindings/preload/regions/known_regions.h"
 #include "bindings/preload/regions/region_rules.h"
 #include "bindings/preload/regions/region_width.h"
@@ -106,6 +107,7 @@ void RegionScope::enter(const void* caller, bool clause) {
     if (regions_are_tuned() && thread->region_widths.open != nullptr) note_nested_region();
   } else if (framework_probe_active()) {
     if (thread != nullptr) interrupt_regions(*thread);
+    if (is_compiled_kernel(caller) && !is_worker(caller)) observe_kernel(caller, clause);
   } else if (!is_worker(caller)) {
     observe_alone(caller, clause);
   } else if (regions_are_tuned()) {
@@ -137,23 +139,38 @@ void RegionScope::observe_alone(const void* function, bool clause) {
   alone_ = true;
   IssuingThread* thread = regions_are_tuned() ? issuing_thread() : known_issuing_thread();
   if (thread != nullptr) region_begins(*thread, region, function, clause);
-  op_begin(&identity, &open_);
+  open(identity);
   thread = known_issuing_thread();
   if (thread == nullptr) return;
-  if (thread->depth > 0) thread->outermost = &open_;
   follow_wait(*thread, function);
   if (thread->regions_alone++ % kRegionsBetweenWidths == 0) {
     publish_region_width(*thread, function);
   }
 }
 
+// One that names its number of threads keeps it, and so does one of another runtime than the
+// framework's.
+void RegionScope::observe_kernel(const void* function, bool clause) {
+  if (rests_now() || at_depth_0() == 0) return;
+  const bool follows = !clause && openmp_is_steered_by(resolve_cached(function, kSetNumThreads));
+  const uint32_t flags = follows ? 0U : OPTILE_OP_FIXED;
+  open({kernel_key(function), flags, OPTILE_PROBE_REGION, describe_kernel, function});
+}
+
+void RegionScope::open(const optile_op_identity& identity) {
+  opened_ = true;
+  op_begin(&identity, &open_);
+  IssuingThread* thread = known_issuing_thread();
+  if (thread != nullptr && thread->depth > 0) thread->outermost = &open_;
+}
+
 RegionScope::~RegionScope() {
   if (wrapped_) leave_trampoline();
-  if (alone_) {
+  if (opened_) {
     IssuingThread* thread = known_issuing_thread();
     if (thread != nullptr && thread->outermost == &open_) thread->outermost = nullptr;
     op_end(&open_);
-    if (thread != nullptr) region_ended(*thread);
+    if (thread != nullptr && alone_) region_ended(*thread);
   }
   if (thread_ == nullptr || thread_->region_depth == 0) return;
   if (--thread_->region_depth == 0) {

@@ -1,5 +1,6 @@
 // OpenMP regions as the program opens them: time and count for the op around them, or, outside any
-// op, an anonymous op of their own. Its width is left alone, or set before it (region_width.h).
+// op, an anonymous op of their own. Its width is left alone, or set before it (region_width.h). A
+// region of a kernel that PyTorch compiled is an op with a width (compiled_kernel.h).
 #pragma once
 
 #include <stdint.h>
@@ -35,11 +36,14 @@ class RegionScope {
   // `function`: what holds the region's body, in the object that opens it.
   void enter(const void* function, bool clause);
   void observe_alone(const void* function, bool clause);
+  void observe_kernel(const void* function, bool clause);
+  void open(const optile_op_identity& identity);
   void wrap(IssuingThread& thread, const void* caller, bool reductions);
 
   IssuingThread* thread_ = nullptr;  // set when the region belongs to an open op
   uint64_t begin_ = 0;
-  bool alone_ = false;
+  bool opened_ = false;  // an op of its own
+  bool alone_ = false;   // and one that may be tuned as a region of the program's own
   bool wrapped_ = false;
   Trampoline trampoline_;
   optile_open_op open_ = {};
