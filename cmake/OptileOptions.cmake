@@ -27,6 +27,14 @@ endif()
 configure_file("${CMAKE_SOURCE_DIR}/cmake/version.h.in"
                "${CMAKE_BINARY_DIR}/generated/optile_version.h" @ONLY)
 
+# With sanitizers the compiler gets several sources of this target at a time: most of its work is
+# headers, and it has half of it then. Without, each is compiled alone and includes what it needs.
+function(optile_compile_together target)
+  if(OPTILE_SANITIZE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # optile_add_library(NAME SOURCES... [DEPENDS libs...]): a static library of one folder.
 function(optile_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})

@@ -19,10 +19,6 @@ constexpr uint32_t kCountedSteps = 2 * OPTILE_COUNTER_GROUPS;
 // Masks must be left alone: the user bound the threads, or the kernel refused.
 constexpr uint32_t kNoMasks = OPTILE_FALLBACK_USER_BINDING | OPTILE_FALLBACK_MASK_REFUSED;
 
-double seconds_of(perfmodel::Nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 tuner::Strategy strategy_of(optile_strategy strategy) {
   switch (strategy) {
     case OPTILE_STRATEGY_1:
@@ -50,12 +46,6 @@ Trials trials_of(const tuner::PlanDraft& draft, int own_width) {
     trials.ops += tried ? 1 : 0;
   }
   return trials;
-}
-
-double relative_error(const perfmodel::SampleSet& steps) {
-  const double median = seconds_of(steps.median());
-  if (median <= 0 || steps.median_error() == perfmodel::Nanoseconds::max()) return 0;
-  return seconds_of(steps.median_error()) / median;
 }
 
 }  // namespace
@@ -384,10 +374,10 @@ std::optional<RunRecord> Client::run_record() const {
   const perfmodel::SampleSet& steps = tuned ? seen.tuned_steps : seen.own_steps;
   if (steps.count() == 0) return std::nullopt;
   run.steps = static_cast<int>(steps.count());
-  run.step_seconds = seconds_of(steps.median());
-  run.spread = relative_error(steps);
+  run.step_seconds = perfmodel::seconds_of(steps.median());
+  run.spread = relative_median_error(steps);
   run.own_steps = static_cast<int>(seen.own_steps.count());
-  run.own_step_seconds = seconds_of(seen.own_steps.median());
+  run.own_step_seconds = perfmodel::seconds_of(seen.own_steps.median());
   return run;
 }
 
@@ -423,7 +413,8 @@ ClientView Client::view(tuner::Detail detail) const {
     for (std::size_t i = 0; i < totals.size(); ++i) {
       if (totals[i].count != 0) view.totals[reader_.registry()[i].key] = totals[i];
     }
-    if (view.header) view.shim_seconds = seconds_of(clock_->duration(view.header->shim_ticks));
+    if (view.header)
+      view.shim_seconds = perfmodel::seconds_of(clock_->duration(view.header->shim_ticks));
   }
   return view;
 }

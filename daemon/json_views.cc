@@ -84,10 +84,6 @@ std::string iso_time(int64_t unix_seconds) {
   return text.data();
 }
 
-double seconds_of(perfmodel::Nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 const char* rule_name(tuner::Rule rule) {
   switch (rule) {
     case tuner::Rule::kOwnWidth:

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 std::string hex_key(uint64_t key);
 std::string op_id(const perfmodel::OpPlace& place);  // hex of key, or key-context
 std::string iso_time(int64_t unix_seconds);          // UTC; null text ("") for 0
-double seconds_of(perfmodel::Nanoseconds duration);
+using perfmodel::seconds_of;
 const char* rule_name(tuner::Rule rule);
 const char* keeping_name(Store::Keeping keeping);
 // From the path of the BLAS that a client found: openblas-pthread, openblas-openmp, blis, …

@@ -7,9 +7,9 @@
 namespace optile::daemon {
 namespace {
 
-constexpr double kRemembered = 2;  // seconds inside ops, of all threads
-constexpr double kAhead = 2;       // times as long as the one that is followed
-constexpr double kLeast = 0.05;    // seconds, before another is followed
+constexpr double kRemembered = 2;     // seconds inside ops, of all threads
+constexpr double kAhead = 2;          // times as long as the one that is followed
+constexpr double kLeastAhead = 0.05;  // seconds, before another is followed
 
 }  // namespace
 
@@ -34,7 +34,7 @@ uint64_t MainIssuer::ops_of_it(uint64_t begun) {
 bool MainIssuer::choose() {
   if (!slot_) return false;
   const auto ahead = std::max_element(seconds_.begin(), seconds_.end());
-  const bool another = *ahead > kLeast && *ahead > kAhead * seconds_[*slot_];
+  const bool another = *ahead > kLeastAhead && *ahead > kAhead * seconds_[*slot_];
   if (another) slot_ = static_cast<uint32_t>(ahead - seconds_.begin());
   const double all = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
   if (all > kRemembered) {

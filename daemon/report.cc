@@ -17,12 +17,6 @@ Json number(std::optional<double> value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-double spread_of(const perfmodel::SampleSet& steps) {
-  const double median = seconds_of(steps.median());
-  if (median <= 0 || steps.median_error() == perfmodel::Nanoseconds::max()) return 0;
-  return seconds_of(steps.median_error()) / median;
-}
-
 Json parts_of(const StepTimes& times, std::optional<double> own_for_launch) {
   Json parts;
   parts["launch_plan"] =
@@ -43,10 +37,12 @@ void add_times(Json& json, const ClientView& client, const std::vector<RunRecord
   json["step_seconds"] = {{"baseline", number(baseline)}, {"tuned", number(times.tuned)}};
   json["baseline_kind"] = !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
   json["speedup"] = ratio(baseline, times.tuned);
-  const double spread_before = separate ? times.untouched_spread : spread_of(session.own_steps);
-  json["speedup_spread"] = json["speedup"].is_null()
-                               ? Json(nullptr)
-                               : Json(std::hypot(spread_before, spread_of(session.tuned_steps)));
+  const double spread_before =
+      separate ? times.untouched_spread : relative_median_error(session.own_steps);
+  json["speedup_spread"] =
+      json["speedup"].is_null()
+          ? Json(nullptr)
+          : Json(std::hypot(spread_before, relative_median_error(session.tuned_steps)));
   std::optional<double> own_for_launch = times.own;
   if (session.own_widths_in_force && times.tuned) own_for_launch = times.tuned;
   if (!own_for_launch) own_for_launch = earlier_own(earlier, client, client.hello.launch_plan);

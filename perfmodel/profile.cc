@@ -73,6 +73,12 @@ Nanoseconds SampleSet::median_error() const {
   return estimate().error;
 }
 
+double relative_median_error(const SampleSet& samples) {
+  const double median = seconds_of(samples.median());
+  if (median <= 0 || samples.median_error() == Nanoseconds::max()) return 0;
+  return seconds_of(samples.median_error()) / median;
+}
+
 const SampleSet* Profile::find(Case wanted) const {
   const auto found = cases.find(wanted);
   return found == cases.end() ? nullptr : &found->second;

@@ -13,6 +13,10 @@ namespace optile::perfmodel {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+inline double seconds_of(Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 struct MedianEstimate {
   Nanoseconds median{0};
   Nanoseconds error{0};  // as SampleSet::median_error() says
@@ -43,6 +47,9 @@ class SampleSet {
   const MedianEstimate& estimate() const;
   mutable std::optional<MedianEstimate> estimate_;
 };
+
+// median_error() as a share of the median; 0 while either is not known.
+double relative_median_error(const SampleSet& samples);
 
 struct Profile {
   std::map<Case, SampleSet> cases;

@@ -79,7 +79,7 @@ std::string usual_store_path() {
   } else if (home != nullptr && home[0] == '/') {
     folder = fs::path(home) / ".local" / "state" / "optile";
   } else {
-    return ":memory:";
+    return kMemoryStore;
   }
   return (folder / "store.db").string();
 }

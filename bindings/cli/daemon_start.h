@@ -19,7 +19,9 @@ struct DaemonPaths {
 std::string own_folder();
 // The shim beside it; empty when there is none.
 std::string find_shim();
-// ~/.local/state/optile/store.db, by XDG_STATE_HOME; ":memory:" without a home.
+// What --store and the API call a store that keeps nothing.
+inline constexpr const char* kMemoryStore = ":memory:";
+// ~/.local/state/optile/store.db, by XDG_STATE_HOME; kMemoryStore without a home.
 std::string usual_store_path();
 // The same, with its folder made.
 std::string default_store_path();

@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "bindings/cli/daemon_start.h"
+
 namespace optile::cli {
 namespace {
 
 using Level = Finding::Level;
 using Findings = std::vector<Finding>;
-
-constexpr const char* kMemoryStore = ":memory:";
 
 // What a word of the user keeps us from.
 struct KnownWord {

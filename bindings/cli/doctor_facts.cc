@@ -10,6 +10,7 @@
 #include "base/runtime_path.h"
 #include "base/text_file.h"
 #include "bindings/abi/frames.h"
+#include "bindings/cli/daemon_start.h"
 #include "bindings/cli/elf_file.h"
 #include "bindings/cli/http_client.h"
 #include "optile_version.h"
@@ -23,7 +24,6 @@ using Json = nlohmann::json;
 constexpr std::chrono::milliseconds kPatience(1000);
 constexpr int kCapSysAdmin = 21;
 constexpr int kCapPerfmon = 38;
-constexpr const char* kMemoryStore = ":memory:";
 
 std::string first_line(const std::string& path) {
   const std::string text = base::read_text_file(path).value_or("");

@@ -39,7 +39,6 @@ constexpr double kAnswerShare = 2.0 / 3;
 // What is started together is announced within milliseconds. A program whose teams nothing resizes
 // keeps for good the width that it starts with, so it waits that long for company.
 constexpr milliseconds kCompany{30};
-constexpr const char* kMemoryStore = ":memory:";
 
 milliseconds daemon_patience(const Options& options) {
   return milliseconds(options.patience_ms);

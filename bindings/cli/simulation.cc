@@ -117,7 +117,7 @@ std::string study_text(const Scene& scene, const sched::StepStudy& study) {
          std::to_string(study.manual.setting.intra) + ")\n" + counts;
 }
 
-base::Status write_file(const std::string& path, const std::string& text) {
+base::Status write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file) return base::errno_error("cannot write " + path, errno);
   file << text << "\n";
@@ -140,7 +140,7 @@ base::Status run(const Options& options) {
     const std::string title =
         scene.graph.name + " on " + scene.machine.name + ", " + study.value().strategy;
     base::Status written =
-        write_file(options.simulation.trace, simulation_trace(outline, study.value().step, title));
+        write_text(options.simulation.trace, simulation_trace(outline, study.value().step, title));
     if (!written.ok()) return written;
   }
   std::cout << (options.json ? study_json(scene, options, study.value()).dump(2) + "\n"

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/daemon/accounts.h"
+
 namespace optile::daemon {
 namespace {
-
-constexpr unsigned kAnna = 1000;
-constexpr unsigned kBert = 1001;
 
 LeaseParty party(uint64_t client, unsigned uid, const std::string& job = "", double share = 1) {
   LeaseParty made;

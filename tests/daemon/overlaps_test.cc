@@ -79,8 +79,8 @@ class OverlapsTest : public ControllerTest {
 
   // Both at once: whoever is behind makes the next step.
   void run(
-      uint64_t seconds, const std::function<bool()>& until = [] { return false; }) {
-    const uint64_t end = now_ns_ + seconds * kSecond;
+      uint64_t duration_s, const std::function<bool()>& until = [] { return false; }) {
+    const uint64_t end = now_ns_ + duration_s * kSecond;
     while (now_ns_ < end && !until()) {
       Program& next = **std::min_element(
           programs_.begin(), programs_.end(),

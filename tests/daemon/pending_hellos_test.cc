@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/daemon/accounts.h"
+
 namespace optile::daemon {
 namespace {
 
 constexpr unsigned kRoot = 0;
-constexpr unsigned kAnna = 1000;
-constexpr unsigned kBert = 1001;
 constexpr std::size_t kPlenty = 1 << 20;
 
 std::size_t add_all(PendingHellos& pending, unsigned uid) {

@@ -9,14 +9,13 @@
 
 #include "base/unique_fd.h"
 #include "daemon/stores.h"
+#include "tests/daemon/accounts.h"
 #include "tests/daemon/temporary_directory.h"
 
 namespace optile::daemon {
 namespace {
 
 constexpr unsigned kDaemon = 990;
-constexpr unsigned kAnna = 1000;
-constexpr unsigned kBert = 1001;
 constexpr unsigned kAdmins = 27;
 constexpr unsigned kNobody = 65534;
 

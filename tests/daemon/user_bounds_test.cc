@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "daemon/case_set.h"
+#include "tests/daemon/accounts.h"
 
 namespace optile::daemon {
 namespace {
-
-constexpr unsigned kAnna = 1000;
-constexpr unsigned kBert = 1001;
 
 class UserBoundsTest : public testing::Test {
  protected:

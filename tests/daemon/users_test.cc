@@ -4,13 +4,12 @@
 
 #include "daemon/api.h"
 #include "daemon/lease_json.h"
+#include "tests/daemon/accounts.h"
 #include "tests/daemon/controller_fixture.h"
 
 namespace optile::daemon {
 namespace {
 
-constexpr unsigned kAnna = 1000;
-constexpr unsigned kBert = 1001;
 constexpr unsigned kMany = 65534;
 
 class UsersTest : public ControllerTest {

@@ -33,9 +33,9 @@ struct Form {
   bool brackets = false;  // around tiles, and a blank between blocks
 };
 
-class Cells {
+class CellsOfCores {
  public:
-  Cells(const Snapshot& seen, const Letters& letters, uint64_t selected)
+  CellsOfCores(const Snapshot& seen, const Letters& letters, uint64_t selected)
       : letters_(letters), selected_(selected), columns_(letters.columns()) {
     for (const ClientSeen& client : seen.clients) {
       for (const int core : client.cores) users_[core].push_back(&client);
@@ -73,7 +73,7 @@ class Cells {
   std::map<int, uint64_t> lenders_;
 };
 
-std::vector<Block> blocks_of(const Snapshot& seen, const Cells& cells) {
+std::vector<Block> blocks_of(const Snapshot& seen, const CellsOfCores& cells) {
   std::vector<Block> blocks;
   for (const TileSeen& tile : seen.tiles) {
     const bool several = tile.cores.size() > 1;
@@ -180,7 +180,7 @@ Style client_style(const Letters& letters, uint64_t client, bool selected) {
 
 Picture core_map(const Snapshot& seen, const Letters& letters, uint64_t selected,
                  MapLimits limits) {
-  const std::vector<Block> blocks = blocks_of(seen, Cells(seen, letters, selected));
+  const std::vector<Block> blocks = blocks_of(seen, CellsOfCores(seen, letters, selected));
   const auto most = static_cast<std::size_t>(std::max(0, limits.rows));
   for (const Form form : {Form{true, true}, Form{false, true}, Form{false, false}}) {
     Rows rows(seen, form, std::max(1, limits.columns));
