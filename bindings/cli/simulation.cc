@@ -79,6 +79,11 @@ Json study_json(const Scene& scene, const Options& options, const sched::StepStu
           {"seed", options.simulation.seed}};
 }
 
+// The machine's name may be a path, which need not be UTF-8.
+std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string seconds_text(double seconds) {
   char text[32];
   if (seconds < 1e-3) {
@@ -143,7 +148,7 @@ base::Status run(const Options& options) {
         write_text(options.simulation.trace, simulation_trace(outline, study.value().step, title));
     if (!written.ok()) return written;
   }
-  std::cout << (options.json ? study_json(scene, options, study.value()).dump(2) + "\n"
+  std::cout << (options.json ? json_text(study_json(scene, options, study.value()))
                              : study_text(scene, study.value()));
   return {};
 }

@@ -55,6 +55,9 @@ bool too_deep(std::string_view text) {
 }  // namespace
 
 base::Result<Json> parse_json(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    return base::Error{base::ErrorKind::kInvalid, "the file is empty"};
+  }
   if (too_deep(text)) {
     return base::Error{base::ErrorKind::kInvalid, "the JSON is nested more than 64 deep"};
   }

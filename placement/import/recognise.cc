@@ -69,7 +69,9 @@ base::Result<std::vector<DeviceId>> expert_split(const Json& file, const Model& 
   for (const char* kind : {"fpgas", "cpus"}) {
     const bool cpu = std::string_view(kind) == "cpus";
     DeviceId device = -1;
-    const Json parts = file.value(kind, Json::array());
+    if (!file.contains(kind)) continue;
+    JsonReader reader;
+    const Json& parts = reader.list(file, kind, "the split");
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::string where = std::string(kind) + "[" + std::to_string(i) + "]";
       const auto fits = [&](DeviceId id) {
@@ -77,7 +79,6 @@ base::Result<std::vector<DeviceId>> expert_split(const Json& file, const Model& 
       };
       do ++device;
       while (device < cluster.size() && !fits(device));
-      JsonReader reader;
       const Json& nodes = reader.list(parts[i], "nodes", where);
       if (!reader.ok()) return reader.error();
       if (device >= cluster.size() && !nodes.empty()) {
@@ -86,9 +87,12 @@ base::Result<std::vector<DeviceId>> expert_split(const Json& file, const Model& 
       for (const Json& node : nodes) {
         const auto found = node.is_number_integer() ? ids.find(node.get<long long>()) : ids.end();
         if (found == ids.end()) return invalid(where + ": no node " + node.dump());
-        assignment[static_cast<std::size_t>(found->second)] = device;
+        DeviceId& at = assignment[static_cast<std::size_t>(found->second)];
+        if (at >= 0) return invalid(where + ": node " + node.dump() + " stands in the split twice");
+        at = device;
       }
     }
+    if (!reader.ok()) return reader.error();
   }
   for (NodeId id = 0; id < model.graph.size(); ++id) {
     if (assignment[static_cast<std::size_t>(id)] < 0) {

@@ -11,6 +11,7 @@
 #include "bindings/cli/options.h"
 #include "bindings/cli/simulation.h"
 #include "sched/simulation/step_study.h"
+#include "tests/cli/files.h"
 #include "tests/sched/step_graphs.h"
 
 namespace optile::cli {
@@ -19,7 +20,8 @@ namespace {
 using Json = nlohmann::json;
 
 TEST(SimulationTrace, HasOneTrackForEachGroupOfCoresAndEveryOpOnItsOwn) {
-  for (const char* machine : {"knl", "core:4 pu:1", "pack:2 numa:1 l3:24 core:8 pu:2"}) {
+  for (const char* machine :
+       {"knl", "core:4 pu:1", "pack:2 numa:1 l3:24 core:8 pu:2", "numa:5 l2:19 core:2 pu:1"}) {
     const sched::CoreMap map = sched::step_graphs::map_of(machine);
     const auto graph = sched::step_graphs::random_graph(map, 40, 3);
     const sched::StepOutline outline = sched::make_step_outline(graph, map);
@@ -116,6 +118,20 @@ TEST(Simulate, SaysWhatIsWrongAndFails) {
   options.machine = "knl";
   options.simulation.graph = "no-such-graph";
   EXPECT_NE(refusal(options).find("no network \"no-such-graph\""), std::string::npos);
+}
+
+TEST(Simulate, AMachineFileMayHaveAnyName) {
+  const TemporaryDirectory folder;
+  Options options;
+  options.verb = Verb::kSimulate;
+  options.machine = write_file(folder / "\xff.xml", read_file(OPTILE_MACHINE_FILE));
+  options.simulation.graph = "dcgan";
+  options.strategy = "recommendation";
+  options.json = true;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(simulate(options), 0);
+  const Json told = Json::parse(testing::internal::GetCapturedStdout());
+  EXPECT_TRUE(told["machine"].get<std::string>().ends_with("\xef\xbf\xbd.xml")) << told;
 }
 
 }  // namespace

@@ -1,9 +1,37 @@
-// Files with graphs, clusters and splits, as `optile place` reads them.
+// Files with graphs, clusters, splits and earlier answers, as `optile place` reads them.
 #include <cmath>
 
 #include "placement/import/importer.h"
 #include "placement/place.h"
 #include "tests/fuzz/fuzz_target.h"
+
+namespace {
+
+constexpr const char* kSplitGraph =
+    R"({"maxSizePerFPGA": 100, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+        {"id": 7, "name": "a", "cpuLatency": 10, "fpgaLatency": 1},
+        {"id": 9, "name": "b", "cpuLatency": 20, "fpgaLatency": 2}],
+        "edges": [{"sourceId": 7, "destId": 9, "cost": 0.5}]})";
+
+// Of a graph that others may have divided otherwise than it can be.
+void read_split(const std::string& text) {
+  using namespace optile::placement;
+  using optile::fuzz::require;
+  static const Model model = read_model(kSplitGraph).value();
+  const auto split = read_assignment(text, model, *model.cluster);
+  require(split.ok() || !split.message().empty(), "a refusal says why");
+  require(!split.ok() || split.value().size() == 2, "every node has a device");
+  for (const DeviceId device : split.ok() ? split.value() : std::vector<DeviceId>()) {
+    require(device >= 0 && device < model.cluster->size(), "a device is one of the cluster");
+  }
+  const auto earlier = read_earlier_answer(text, model.graph, *model.cluster);
+  require(earlier.ok() || !earlier.message().empty(), "a refusal says why");
+  for (const DeviceId device : earlier.ok() ? earlier.value() : std::vector<DeviceId>()) {
+    require(device >= -1 && device < model.cluster->size(), "a device is one of the cluster");
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   using namespace optile::placement;
@@ -14,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     require(!text.message().empty(), "a refusal says why");
     return 0;
   }
+  read_split(text.value());
   const auto cluster = read_cluster(text.value());
   if (cluster.ok()) require(cluster.value().check().ok(), "a cluster that was read is valid");
   const auto model = read_model(text.value());
@@ -73,5 +102,10 @@ std::vector<std::string> optile::fuzz::seeds() {
           R"J({"schema": "1.0.1", "nodes": [{"name": "aten::relu_", "id": 2, "parent": 1,
            "inputs": [[3, 4, 0, 6, 4]], "input_shapes": [[6]], "input_types": ["Tensor(int)"],
            "outputs": [[3, 4, 0, 6, 4]], "output_shapes": [[6]],
-           "output_types": ["Tensor(int)"]}]})J"};
+           "output_types": ["Tensor(int)"]}]})J",
+          R"({"fpgas": [{"nodes": [7]}, {"nodes": []}], "cpus": [{"nodes": [9]}]})",
+          R"({"a": 0, "b": 2})",
+          "[0, 1]",
+          R"({"nodes": ["b", "new", "a"], "assignment": [1, 0, 2],
+           "devices": ["accelerator 0", "cpu 0", "gone"]})"};
 }

@@ -144,6 +144,7 @@ TEST(Import, SaysWhereAFileIsWrong) {
   EXPECT_THAT(refusal(good.substr(0, good.size() - 30)), HasSubstr("truncated"));
   EXPECT_THAT(refusal(with(good, "\"nodes\": [", "\"nodes\": [,")), HasSubstr("line 2, column"));
   EXPECT_THAT(refusal(""), HasSubstr("empty"));
+  EXPECT_EQ(parse_json(" \n").message(), "the file is empty");
   EXPECT_THAT(refusal("#!/bin/sh\n"), HasSubstr("line 1"));
   EXPECT_THAT(refusal(std::string(200, '[') + std::string(200, ']')), HasSubstr("nested"));
   const std::string profile = kProfile;
@@ -192,6 +193,22 @@ TEST(Import, ReadsSplits) {
   EXPECT_THAT(read_assignment("[0, 3]", graph, *graph.cluster).message(), HasSubstr("entry 1"));
   EXPECT_THAT(read_assignment(R"({"node7": 0})", graph, *graph.cluster).message(),
               HasSubstr("node9"));
+}
+
+TEST(Import, RefusesSplitsThatAreNone) {
+  const auto model = read_model(kPartitioning);
+  ASSERT_TRUE(model.ok());
+  const auto refusal = [&](const char* text) {
+    return read_assignment(text, model.value(), *model.value().cluster).message();
+  };
+  const std::string no_list = "the split.cpus: a list is expected";
+  EXPECT_EQ(refusal(R"({"fpgas": [], "cpus": 5})"), no_list);
+  EXPECT_EQ(refusal(R"({"fpgas": [], "cpus": {"nodes": [7]}})"), no_list);
+  EXPECT_THAT(refusal(R"({"fpgas": [7]})"), HasSubstr("fpgas[0]: an object"));
+  EXPECT_THAT(refusal(R"({"fpgas": [{"nodes": [7, 9]}, {"nodes": [7]}]})"),
+              HasSubstr("fpgas[1]: node 7 stands in the split twice"));
+  EXPECT_THAT(refusal(R"({"fpgas": [{"nodes": [7, 18446744073709551615]}]})"),
+              HasSubstr("no node 18446744073709551615"));
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ std::string answer_json(const Answer& answer, const placement::Model& model,
   for (const double load : answer.load) json["load"].push_back(number(load));
   for (const double bytes : answer.memory) json["memory"].push_back(number(bytes));
   for (const placement::Device& device : cluster.devices) json["devices"].push_back(device.name);
-  return json.dump() + "\n";
+  // Names in a profile's text may be no UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string answer_table(const Answer& answer, const placement::Model& model,
