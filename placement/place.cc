@@ -41,16 +41,20 @@ std::vector<std::string> methods_of(Objective objective) {
   return objective == Objective::kLatency ? latency_methods() : step_methods();
 }
 
+base::Status check_method(Objective objective, const std::string& method) {
+  const std::vector<std::string> names = methods_of(objective);
+  if (std::find(names.begin(), names.end(), method) != names.end()) return {};
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  return base::Error{base::ErrorKind::kInvalid,
+                     "there is no method " + method + " for this objective; there are " + known};
+}
+
 base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Request& request) {
   const base::Status good = cluster.check();
   if (!good.ok()) return good.error();
-  const std::vector<std::string> names = methods_of(request.objective);
-  if (std::find(names.begin(), names.end(), request.method) == names.end()) {
-    std::string known;
-    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-    return base::Error{base::ErrorKind::kInvalid, "there is no method " + request.method +
-                                                      " for this objective; there are " + known};
-  }
+  const base::Status method = check_method(request.objective, request.method);
+  if (!method.ok()) return method.error();
   if (!request.kept.empty() && request.method != "auto") {
     return base::Error{base::ErrorKind::kInvalid,
                        "only the method auto starts from an earlier placement"};

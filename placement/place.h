@@ -56,6 +56,8 @@ struct Request {
 
 // The methods of an objective, `auto` first.
 std::vector<std::string> methods_of(Objective objective);
+// kInvalid, with all that there are, where none is called so.
+base::Status check_method(Objective objective, const std::string& method);
 
 // kInvalid for an unknown method or one that lacks something; an answer that is not feasible says
 // why in it; one of more than `most_moved` nodes is not feasible. The same request with a limit on

@@ -27,6 +27,12 @@ base::Status check(const ParallelismProblem& problem, int devices) {
     if (!good) return invalid("a scaling efficiency is above 0 and at most 1");
   }
   const RingAllReduce& ring = problem.ring;
+  for (const double one :
+       {ring.step_seconds, ring.gradient_bytes, ring.bytes_per_second, ring.latency_seconds}) {
+    if (!std::isfinite(one) || one < 0) {
+      return invalid("a step's time, gradients, bandwidth and latency are finite and from 0 on");
+    }
+  }
   if (ring.gradient_bytes > 0 && (ring.bytes_per_second <= 0 || ring.step_seconds <= 0)) {
     return invalid("an all-reduce needs a bandwidth and the time of a step");
   }

@@ -41,7 +41,7 @@ std::string expert_of(const CompareOptions& options, const std::string& graph) {
   return fs::exists(file, error) ? file.string() : "";
 }
 
-// One row; an error only where no method of that name exists.
+// One row; an error where devices or a split cannot be read.
 base::Result<std::string> row_of(const std::string& file, const PlaceOptions& each,
                                  const std::vector<std::string>& methods,
                                  const placement::Model& model) {
@@ -83,6 +83,10 @@ int compare_methods(const CompareOptions& options) {
   listen_to_interrupts();
   const placement::Objective objective = objective_of(options.each);
   const std::vector<std::string> methods = methods_of(options, objective);
+  for (const std::string& method : methods) {
+    const base::Status known = placement::check_method(objective, method);
+    if (!known.ok()) return refuse(known.message());
+  }
   std::string head = "| graph | nodes | devices |";
   std::string line = "|---|---|---|";
   for (const std::string& method : methods) {
@@ -90,7 +94,9 @@ int compare_methods(const CompareOptions& options) {
     line += "---|";
   }
   int rows = 0;
-  for (const std::string& file : files_of(options.graphs)) {
+  const base::Result<std::vector<std::string>> files = files_of(options.graphs);
+  if (!files.ok()) return refuse(files.message());
+  for (const std::string& file : files.value()) {
     if (was_interrupted()) break;
     PlaceOptions each = options.each;
     each.graph = file;

@@ -37,10 +37,15 @@ base::Status fill(const std::vector<std::string>& texts, bool none, Map& map) {
   for (const std::string& text : texts) {
     const auto pair = pair_of(text, none);
     if (!pair.ok()) return pair.error();
+    const auto& [count, value] = pair.value();
+    if (map.contains(count)) {
+      return base::Error{base::ErrorKind::kInvalid,
+                         "\"" + text + "\" is the second number for " + std::to_string(count)};
+    }
     if constexpr (std::is_same_v<typename Map::mapped_type, double>) {
-      map[pair.value().first] = *pair.value().second;
+      map[count] = *value;
     } else {
-      map[pair.value().first] = pair.value().second;
+      map[count] = value;
     }
   }
   return {};

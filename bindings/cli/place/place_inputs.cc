@@ -40,12 +40,17 @@ const std::atomic<bool>& interruption() {
   return interrupted;
 }
 
-std::vector<std::string> files_of(const std::string& folder) {
+base::Result<std::vector<std::string>> files_of(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (std::filesystem::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->is_regular_file(error)) files.push_back(at->path().string());
+  std::filesystem::recursive_directory_iterator at(folder, error);
+  if (error) return base::errno_error("cannot open the folder " + folder, error.value());
+  for (const std::filesystem::recursive_directory_iterator end; at != end;) {
+    std::error_code gone;  // a file, meanwhile, or what a link leads to
+    if (at->is_regular_file(gone)) files.push_back(at->path().string());
+    const std::string here = at->path().string();
+    at.increment(error);
+    if (error) return base::errno_error("cannot open the folder " + here, error.value());
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -18,8 +18,8 @@ void listen_to_interrupts();
 bool was_interrupted();
 const std::atomic<bool>& interruption();  // for a search to look at
 
-// All files below a folder, sorted; none where it cannot be read.
-std::vector<std::string> files_of(const std::string& folder);
+// All files below a folder, sorted. An error where it, or a folder in it, cannot be read.
+base::Result<std::vector<std::string>> files_of(const std::string& folder);
 // The graph in `text`, the unpacked content of the options' file.
 base::Result<placement::Model> model_of(const PlaceOptions& options, const std::string& text);
 // The devices of the options, else of the graph's file.

@@ -25,9 +25,9 @@ struct Graphs {
 };
 
 // Whatever in the folder can be placed; of the rest it says why not.
-Graphs graphs_of(const PlaceOptions& options) {
+Graphs graphs_of(const PlaceOptions& options, const std::vector<std::string>& files) {
   Graphs graphs;
-  for (const std::string& file : files_of(options.train)) {
+  for (const std::string& file : files) {
     const auto leave_out = [&](const std::string& why) {
       std::cerr << "optile: left out: " << why << "\n";
     };
@@ -83,7 +83,9 @@ int train_policy(const PlaceOptions& options) {
   if (options.objective != "step") {
     return refuse("policies learn the step's time: --train needs --objective step");
   }
-  const Graphs graphs = graphs_of(options);
+  const base::Result<std::vector<std::string>> files = files_of(options.train);
+  if (!files.ok()) return refuse(files.message());
+  const Graphs graphs = graphs_of(options, files.value());
   if (graphs.examples.empty()) return refuse("no graph that can be placed in " + options.train);
   placement::policy::TrainingRequest request;
   request.method = options.method;
