@@ -6,6 +6,7 @@
 #include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
 #include "bindings/cli/placement_tool.h"
+#include "bindings/cli/printed.h"
 #include "bindings/cli/queries.h"
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/top/top.h"
@@ -19,16 +20,16 @@ int main(int argc, char** argv) {
   }
   if (parsed.value().exit_code >= 0) {
     std::cout << parsed.value().text;
-    return parsed.value().exit_code;
+    return printed(parsed.value().exit_code);
   }
   const Options& options = parsed.value().options;
-  if (options.verb == Verb::kDoctor) return examine(options);
+  if (options.verb == Verb::kDoctor) return printed(examine(options));
   if (options.verb == Verb::kTop) return watch(options);
-  if (options.verb == Verb::kSimulate) return simulate(options);
+  if (options.verb == Verb::kSimulate) return printed(simulate(options));
   if (options.verb == Verb::kBridgeBuild || options.verb == Verb::kBridgeCheck) {
-    return bridge(options);
+    return printed(bridge(options));
   }
   if (is_about_placement(options.verb)) return become_placement_tool(argv);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
-  return starts_a_program ? launch(options) : answer_query(options);
+  return starts_a_program ? launch(options) : printed(answer_query(options));
 }

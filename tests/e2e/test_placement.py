@@ -211,6 +211,15 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(125, ended.code, ended)
         self.assertIn(str(text), ended.stderr)
 
+    def test_an_answer_that_cannot_be_written_is_a_failure(self):
+        for words in (["split", "--network", "rnn-10", "--json"], ["--help"],
+                      ["simulate", "--machine", "knl", "--graph", "dcgan", "--strategy", "paper"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                ended = subprocess.run([str(OPTILE), *words], check=False, stdout=full,
+                                       stderr=subprocess.PIPE, text=True)
+            self.assertEqual(125, ended.returncode, words)
+            self.assertIn("cannot be written to standard output", ended.stderr)
+
     def test_half_an_installation(self):
         alone = self.space.dir / "optile"
         shutil.copy(OPTILE, alone)

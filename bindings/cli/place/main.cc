@@ -7,6 +7,21 @@
 #include "bindings/cli/place/place_command.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/split_command.h"
+#include "bindings/cli/printed.h"
+
+namespace optile::cli {
+namespace {
+
+int answer(const Options& options) {
+  if (options.verb == Verb::kPlace) return place_graph(options.place);
+  if (options.verb == Verb::kCompare) return compare_methods(options.compare);
+  if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
+  if (options.verb == Verb::kSplit) return split_operators(options.split);
+  return refuse("that is a command of optile, not of optile-place");
+}
+
+}  // namespace
+}  // namespace optile::cli
 
 int main(int argc, char** argv) {
   using namespace optile::cli;
@@ -14,12 +29,7 @@ int main(int argc, char** argv) {
   if (!parsed.ok()) return refuse(parsed.message());
   if (parsed.value().exit_code >= 0) {
     std::cout << parsed.value().text;
-    return parsed.value().exit_code;
+    return printed(parsed.value().exit_code);
   }
-  const Options& options = parsed.value().options;
-  if (options.verb == Verb::kPlace) return place_graph(options.place);
-  if (options.verb == Verb::kCompare) return compare_methods(options.compare);
-  if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
-  if (options.verb == Verb::kSplit) return split_operators(options.split);
-  return refuse("that is a command of optile, not of optile-place");
+  return printed(answer(parsed.value().options));
 }
