@@ -223,18 +223,22 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   target.script = target.path;
   bool is_script = false;
   std::string shell;
+  std::vector<std::string> words = command;
   for (int i = 0; i < kMostInterpreters; ++i) {
     const std::string interpreter = interpreter_of(target.executable);
     if (interpreter.empty()) break;
-    const std::string behind = is_shell(interpreter) ? program_behind(target.executable) : "";
-    if (!behind.empty()) {
+    const WrappedProgram behind =
+        is_shell(interpreter) ? program_behind(target.executable) : WrappedProgram();
+    if (!behind.path.empty()) {
       shell = interpreter;
+      words.front() = behind.path;
+      words.insert(words.begin() + 1, behind.arguments.begin(), behind.arguments.end());
     } else if (!std::exchange(is_script, true)) {
       target.script = target.executable;
     }
-    target.executable = behind.empty() ? interpreter : behind;
+    target.executable = behind.path.empty() ? interpreter : behind.path;
   }
-  if (!is_script) target.script = program_of(target.executable, command);
+  if (!is_script) target.script = program_of(target.executable, words);
   target.unseen = why_unseen(target.executable);
   // What the shell is not given, nobody behind it gets.
   if (target.unseen.empty() && !shell.empty()) target.unseen = why_unseen(shell);

@@ -65,14 +65,17 @@ bool redirects_only(const Words& words) {
   return words.size() < 2 || words[1].find_first_of("<>") != std::string::npos;
 }
 
-// The words behind the only `exec`; none where there are several, as of a script that chooses.
+// The words behind the only `exec`, which ends the script; none where there are several or
+// something follows, as of a script that chooses.
 Words only_exec(const std::string& text) {
   std::istringstream lines(text);
   Words found;
   for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    if (!found.empty()) return {};
     const Words words = words_of(line);
-    const bool execs = std::find(words.begin(), words.end(), "exec") != words.end();
-    if (words.empty() || words.front().starts_with("#") || !execs) continue;
+    if (std::find(words.begin(), words.end(), "exec") == words.end()) continue;
     if (words.front() == "exec" && redirects_only(words)) continue;
     if (words.front() != "exec" || !found.empty()) return {};
     found.assign(words.begin() + 1, words.end());
@@ -177,17 +180,19 @@ bool is_shell(const std::string& interpreter) {
          kShells.end();
 }
 
-std::string program_behind(const std::string& path) {
+WrappedProgram program_behind(const std::string& path) {
   const std::string text = read_text(path, kMostBytes);
   const Words exec = only_exec(text);
-  if (exec.size() < 2 || exec.back() != "$@") return "";
+  if (exec.size() < 2 || exec.back() != "$@") return {};
   const std::string& program = exec.front();
   if (fs::path(program).filename() == "pyenv" && exec[1] == "exec") {
     const std::string root = assigned(text, "PYENV_ROOT");
-    return root.starts_with("/") ? behind_pyenv(root, fs::path(path).filename().string()) : "";
+    if (!root.starts_with("/")) return {};
+    return {behind_pyenv(root, fs::path(path).filename().string()), {}};
   }
   const bool plain = program.starts_with("/") && program.find_first_of("$`") == std::string::npos;
-  return plain && can_be_run(program) ? program : "";
+  if (!plain || !can_be_run(program)) return {};
+  return {program, {exec.begin() + 1, exec.end() - 1}};
 }
 
 }  // namespace optile::cli

@@ -3,13 +3,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace optile::cli {
 
+struct WrappedProgram {
+  std::string path;                    // empty: none
+  std::vector<std::string> arguments;  // that stand before those of the script; nothing is expanded
+};
+
 // What the shell script at `path` replaces itself with: the one program that it execs by its full
-// path with all its arguments, or what pyenv would choose in this folder and environment. Empty
+// path with all its arguments, or what pyenv would choose in this folder and environment. None
 // where it is neither, or no such program is there.
-std::string program_behind(const std::string& path);
+WrappedProgram program_behind(const std::string& path);
 
 // Whether a program of that path is a shell that such scripts are written for.
 bool is_shell(const std::string& interpreter);

@@ -20,7 +20,9 @@ class WrapperScriptTest : public testing::Test {
   std::string script(const std::string& name, const std::string& lines) {
     return write_file(folder_ / name, "#!/bin/sh\n" + lines, 0755);
   }
-  std::string behind(const std::string& lines) { return program_behind(script("wrapper", lines)); }
+  std::string behind(const std::string& lines) {
+    return program_behind(script("wrapper", lines)).path;
+  }
 
   // As `pyenv rehash` writes them.
   std::string pyenv_shim(const std::string& name) {
@@ -38,7 +40,7 @@ TEST_F(WrapperScriptTest, WhatIsExecutedWithAllArguments) {
   const std::string real = program("real program");
   EXPECT_EQ(behind("# exec /bin/false \"$@\"\nexport A=1\nexec \"" + real + "\" \"$@\"\n"), real);
   EXPECT_EQ(behind("exec '" + real + "' -u \"$@\""), real);
-  EXPECT_EQ(behind("exec 2>/dev/null\nexec \"" + real + "\" \"$@\"\n"), real);
+  EXPECT_EQ(behind("exec 2>/dev/null\nexec \"" + real + "\" \"$@\"\n\n  # the end\n"), real);
 }
 
 TEST_F(WrapperScriptTest, WhatCannotBeToldFromTheText) {
@@ -50,9 +52,11 @@ TEST_F(WrapperScriptTest, WhatCannotBeToldFromTheText) {
   EXPECT_EQ(behind("exec /no/such/file \"$@\"\n"), "");
   EXPECT_EQ(behind("exec " + real + " \"$@\"\nexec " + real + " \"$@\"\n"), "");
   EXPECT_EQ(behind("test -n \"$A\" && exec " + real + " \"$@\"\nexec /bin/sh \"$@\"\n"), "");
+  EXPECT_EQ(behind("if test -n \"$A\"; then\n  exec " + real + " \"$@\"\nfi\n/bin/cat \"$@\"\n"),
+            "");
   EXPECT_EQ(behind("exec \"" + real + " $@\n"), "") << "an open quote";
   EXPECT_EQ(behind(std::string(20000, '#') + "\nexec " + real + " \"$@\"\n"), "");
-  EXPECT_EQ(program_behind(folder_ / "nothing"), "");
+  EXPECT_EQ(program_behind(folder_ / "nothing").path, "");
 }
 
 TEST_F(WrapperScriptTest, WhatPyenvWouldChoose) {
@@ -61,12 +65,12 @@ TEST_F(WrapperScriptTest, WhatPyenvWouldChoose) {
   const std::string recent = program("root/versions/3.11.2/bin/python");
   const std::string shim = pyenv_shim("python");
   write_file(folder_ / "root/version", "# mine\n3.9.7\n");
-  EXPECT_EQ(program_behind(shim), old);
+  EXPECT_EQ(program_behind(shim).path, old);
   write_file(folder_ / "root/version", "3\n");
-  EXPECT_EQ(program_behind(shim), recent) << "the latest of them, by numbers";
+  EXPECT_EQ(program_behind(shim).path, recent) << "the latest of them, by numbers";
   const ScopedVariable said("PYENV_VERSION", "4.0:3.9.7");
-  EXPECT_EQ(program_behind(shim), old) << "the first that is there";
-  EXPECT_EQ(program_behind(pyenv_shim("pip")), "") << "none has it";
+  EXPECT_EQ(program_behind(shim).path, old) << "the first that is there";
+  EXPECT_EQ(program_behind(pyenv_shim("pip")).path, "") << "none has it";
 }
 
 TEST_F(WrapperScriptTest, PyenvsSystemIsWhatThePathHasBesideTheShims) {
@@ -74,7 +78,7 @@ TEST_F(WrapperScriptTest, PyenvsSystemIsWhatThePathHasBesideTheShims) {
   const std::string shim = pyenv_shim("python");
   const std::string real = program("bin/python");
   const ScopedVariable path("PATH", (folder_ / "root/shims") + ":" + (folder_ / "bin"));
-  EXPECT_EQ(program_behind(shim), real);
+  EXPECT_EQ(program_behind(shim).path, real);
 }
 
 TEST_F(WrapperScriptTest, TheProgramIsTheOneBehind) {
@@ -86,6 +90,18 @@ TEST_F(WrapperScriptTest, TheProgramIsTheOneBehind) {
   EXPECT_EQ(target.value().executable, real);
   EXPECT_EQ(target.value().script, "train.py") << "as the shim will tell it";
   EXPECT_EQ(target.value().unseen, "");
+}
+
+TEST_F(WrapperScriptTest, WhatTheWrapperItselfSaysComesFirst) {
+  const std::string real = program("bin/python3");
+  const auto script_of = [&](const std::string& words) {
+    const auto target =
+        look_at_program({script("tool", "exec " + real + " " + words + " \"$@\"\n"), "data.txt"});
+    return target.ok() ? target.value().script : target.message();
+  };
+  EXPECT_EQ(script_of("-u /opt/tool/main.py"), "/opt/tool/main.py");
+  EXPECT_EQ(script_of("-m tool"), "tool");
+  EXPECT_EQ(script_of("-u"), "data.txt");
 }
 
 // The preload would reach it through the shell.
