@@ -191,17 +191,20 @@ base::Status read_list(const Fields& fields, const char* key, std::size_t most, 
 }
 
 base::Result<StepGraph> graph_from(const Json& json) {
+  // Else what is said of a file of another kind is only its first field.
+  if (json.is_object() && json.value("format", Json()) != kFormat) {
+    return invalid("format", "\"" + std::string(kFormat) +
+                                 "\" is expected; docs/simulator.md has such a file");
+  }
   const Fields fields(json, "");
   base::Status status = fields.only({"format", "version", "name", "machine", "instances", "nodes"});
   if (!status.ok()) return status.error();
   StepGraph graph;
-  std::string format;
   int version = 0;
-  status = first_of({fields.text("format", true, &format), fields.whole("version", true, &version),
-                     fields.text("name", false, &graph.name),
-                     fields.text("machine", false, &graph.machine)});
+  status =
+      first_of({fields.whole("version", true, &version), fields.text("name", false, &graph.name),
+                fields.text("machine", false, &graph.machine)});
   if (!status.ok()) return status.error();
-  if (format != kFormat) return invalid("format", "\"" + std::string(kFormat) + "\" is expected");
   if (version < kOldestVersion || version > kVersion) {
     return invalid("version", std::to_string(version) + " is not known; this optile reads " +
                                   std::to_string(kOldestVersion) + " to " +

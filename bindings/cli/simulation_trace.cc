@@ -19,13 +19,8 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
-// Which group of cores each slot belongs to: whole tiles of one NUMA node, at most so many groups
-// that they can be looked at; of a machine that is one or two tiles, each core.
-std::vector<int> groups_of(const CoreMap& map) {
-  const int tiles = static_cast<int>(map.tiles.size());
-  const bool by_core = tiles < 3 && map.cores <= kMostTraceGroups;
-  const int units = by_core ? map.cores : tiles;
-  const int together = (units + kMostTraceGroups - 1) / kMostTraceGroups;
+// By slot, of so many tiles (or cores) of one NUMA node together.
+std::vector<int> groups_with(const CoreMap& map, bool by_core, int together) {
   std::vector<int> groups;
   int group = -1;
   int last_unit = -1;
@@ -44,6 +39,21 @@ std::vector<int> groups_of(const CoreMap& map) {
       node = here;
     }
     groups.push_back(group);
+  }
+  return groups;
+}
+
+// Which group of cores each slot belongs to: whole tiles of one NUMA node, at most so many groups
+// that they can be looked at; of a machine that is one or two tiles, each core.
+std::vector<int> groups_of(const CoreMap& map) {
+  const int tiles = static_cast<int>(map.tiles.size());
+  const bool by_core = tiles < 3 && map.cores <= kMostTraceGroups;
+  const int units = by_core ? map.cores : tiles;
+  // The last group of each node may be a smaller one, so that there are more than by division.
+  int together = (units + kMostTraceGroups - 1) / kMostTraceGroups;
+  std::vector<int> groups = groups_with(map, by_core, together);
+  while (groups.back() >= std::max(kMostTraceGroups, map.nodes) && together < units) {
+    groups = groups_with(map, by_core, ++together);
   }
   return groups;
 }

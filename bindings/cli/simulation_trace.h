@@ -9,7 +9,8 @@
 
 namespace optile::cli {
 
-// Groups that one trace shows at most; machines with more tiles have several tiles to a group.
+// Groups that one trace shows at most, beyond one for each NUMA node; machines with more tiles have
+// several tiles to a group.
 inline constexpr int kMostTraceGroups = 48;
 
 std::string simulation_trace(const sched::StepOutline& outline, const sched::StepOutcome& step,

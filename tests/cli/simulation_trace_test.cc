@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -46,6 +47,10 @@ TEST(SimulationTrace, HasOneTrackForEachGroupOfCoresAndEveryOpOnItsOwn) {
     }
     EXPECT_EQ(nodes.size(), graph.nodes.size());
     EXPECT_GE(groups.size(), 4u);
+    const auto own = std::count_if(groups.begin(), groups.end(), [](const std::string& name) {
+      return name.find("hardware threads") == std::string::npos;
+    });
+    EXPECT_LE(own, kMostTraceGroups) << machine;
     EXPECT_LE(static_cast<int>(groups.size()), 2 * kMostTraceGroups) << machine;
   }
 }

@@ -103,7 +103,8 @@ TEST(StepGraphFile, IsReadStrictly) {
   EXPECT_THAT(message(R"({"format": "a cake", "version": 1, "instances": [], "nodes": []})"),
               HasSubstr("format"));
   EXPECT_THAT(message(R"({"format": "optile step graph", "version": 9})"), HasSubstr("version: 9"));
-  EXPECT_THAT(message(R"({"version": 1})"), HasSubstr("has no \"format\""));
+  EXPECT_THAT(message(R"({"version": 1})"), HasSubstr("format: \"optile step graph\" is expected"));
+  EXPECT_THAT(message(R"({"nodes": [], "edges": []})"), HasSubstr("format: "));
   EXPECT_THAT(message(head + R"("nodes": [], "instances": 3})"), HasSubstr("instances"));
   EXPECT_THAT(message(head + R"("instances": [{"op": "A", "colour": 1}], "nodes": []})"),
               HasSubstr("instances[0].colour: there is no such field"));
