@@ -121,6 +121,12 @@ def optile_commands(folder: pathlib.Path) -> Commands:
     return Commands({**flags, "": frozenset(_FLAG.findall(alone))})
 
 
+def man_sections(text: str) -> Dict[str, str]:
+    """What stands under each heading of a manual page."""
+    parts = re.split(r"(?m)^\.SH (.+)$", text)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
 def code_pieces(name: str, text: str) -> Iterator[Tuple[int, str]]:
     """Everything that is meant literally: code spans and lines of fenced blocks, with its line."""
     if not name.endswith(".md"):

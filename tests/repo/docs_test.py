@@ -52,6 +52,10 @@ class Documents(unittest.TestCase):
         manual = "".join(tree.read(ROOT, name) for name in pages).replace("\\-", "-")
         missing = [name for name in commands.flags if name and name not in manual]
         self.assertEqual(missing, [])
+        sections = docs.man_sections(tree.read(ROOT, "docs/man/optile.1"))
+        for name in filter(None, commands.flags):
+            self.assertRegex(sections["SYNOPSIS"], rf"(?m)^\.B (optile )?{name}\b", name)
+            self.assertRegex(sections["COMMANDS"], rf"(?m)^\.B {name}\b", name)
 
     def test_glossary(self) -> None:
         terms = docs.glossary_terms(tree.read(ROOT, "docs/glossary.md"))
