@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "base/daemon_choice.h"
 #include "bindings/cli/explanation.h"
@@ -95,6 +97,17 @@ void print_ops(const Json& answer) {
                 text_of(op, "own_width").c_str(), text_of(op, "name").c_str(),
                 text_of(op, "shape").c_str(), text_of(op, "reason").c_str());
   }
+}
+
+// The daemon names what its API has; here the same is a command.
+std::string with_commands(std::string message) {
+  constexpr std::pair<std::string_view, const char*> kCommands[] = {
+      {"see /v1/ops", "see optile ops"}, {"see /v1/clients", "see optile status"}};
+  for (const auto& [api, command] : kCommands) {
+    if (message.ends_with(api))
+      return message.replace(message.size() - api.size(), api.size(), command);
+  }
+  return message;
 }
 
 std::string body_of(const Options& options) {
@@ -195,7 +208,7 @@ int answer_query(const Options& options) try {
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (answer.value().status != 200) {
     const Json error = json.is_object() ? json.value("error", Json()) : Json();
-    return fail(error.is_object() ? text_of(error, "message", kRefused) : kRefused);
+    return fail(with_commands(error.is_object() ? text_of(error, "message", kRefused) : kRefused));
   }
   if (options.verb == Verb::kMetrics) {
     std::fputs(answer.value().body.c_str(), stdout);

@@ -63,13 +63,21 @@ TEST_F(QueriesTest, MetricsAreHandedOnAsTheyCame) {
   EXPECT_THAT(request_, StartsWith("GET /metrics "));
 }
 
-TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWords) {
+TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWordsAndNamesACommand) {
   Options options = about(Verb::kExplain);
   options.op = "aten::x y";
   const Said said = ask(options, 404, R"({"error": {"message": "no op matches; see /v1/ops"}})");
   EXPECT_EQ(said.exit_code, 1);
-  EXPECT_EQ(said.err, "optile: no op matches; see /v1/ops\n");
+  EXPECT_EQ(said.err, "optile: no op matches; see optile ops\n");
   EXPECT_THAT(request_, StartsWith("GET /v1/ops/aten%3A%3Ax%20y/explain "));
+}
+
+TEST_F(QueriesTest, ARefusalAboutAClientNamesACommand) {
+  Options options = about(Verb::kOps);
+  options.client = "9";
+  const Said said =
+      ask(options, 404, R"({"error": {"message": "there is no such client; see /v1/clients"}})");
+  EXPECT_EQ(said.err, "optile: there is no such client; see optile status\n");
 }
 
 TEST(Explanation, WhatTheUserSaidIsSaidBack) {
