@@ -1,6 +1,5 @@
 #include "perfmodel/step_graph.h"
 
-#include <cmath>
 #include <functional>
 #include <queue>
 #include <set>
@@ -29,7 +28,11 @@ base::Status check_instance(const OpInstance& instance, const std::string& place
     return invalid(place + ".memory_share",
                    std::to_string(instance.memory_share) + " is not between 0 and 1");
   }
-  if (instance.own_width < 0) return invalid(place + ".own_width", "a width is not negative");
+  if (instance.own_width < 0 || instance.own_width > kMaxOwnWidth) {
+    return invalid(place + ".own_width", std::to_string(instance.own_width) +
+                                             " is not a width from 0 to " +
+                                             std::to_string(kMaxOwnWidth));
+  }
   const std::pair<const char*, const std::vector<double>*> lists[] = {
       {"spread", &instance.times.spread},
       {"compact", &instance.times.compact},
@@ -37,9 +40,10 @@ base::Status check_instance(const OpInstance& instance, const std::string& place
   for (const auto& [name, list] : lists) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const double seconds = (*list)[i];
-      if (seconds == kNever || (std::isfinite(seconds) && seconds > 0)) continue;
+      if (seconds == kNever || (seconds > 0 && seconds <= kMaxOpSeconds)) continue;
       return invalid(place + ".times." + place_of(name, i),
-                     std::to_string(seconds) + " seconds are not a positive time");
+                     seconds > 0 ? "longer than a thousand million seconds"
+                                 : std::to_string(seconds) + " seconds are not a positive time");
     }
   }
   for (int width = 1; width <= space.cores; ++width) {

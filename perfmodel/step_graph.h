@@ -38,10 +38,13 @@ struct StepGraph {
 
 inline constexpr std::size_t kMaxStepNodes = 1U << 20;
 inline constexpr std::size_t kMaxStepInstances = 1U << 16;
+inline constexpr int kMaxOwnWidth = 4096;
+inline constexpr double kMaxOpSeconds = 1e9;
 
-// What may be handed to a simulator: every index exists, every time is positive, memory shares are
-// within 0 … 1, every instance has a case for every width of the space, and no node waits for
-// itself. The message names the place as "nodes[3].inputs[0]" and a cycle by its nodes.
+// What may be handed to a simulator: every index exists, every time is positive and no longer than
+// kMaxOpSeconds, own widths are from 0 to kMaxOwnWidth, memory shares are within 0 … 1, every
+// instance has a case for every width of the space, and no node waits for itself. The message names
+// the place as "nodes[3].inputs[0]" and a cycle by its nodes.
 base::Status check_step_graph(const StepGraph& graph, const CaseSpace& space);
 
 // Nodes so that every one comes after its inputs, in the order of the graph where that is free.

@@ -53,6 +53,15 @@ TEST(StepGraph, WhatIsWrongIsNamedWithItsPlace) {
   graph.instances[1].times.spread[0] = -2;
   EXPECT_THAT(refused(graph), HasSubstr("instances[1].times.spread[0]"));
   graph = chain();
+  graph.instances[1].times.spread[0] = 1e300;
+  EXPECT_THAT(refused(graph), HasSubstr("instances[1].times.spread[0]: longer than"));
+  graph.instances[1].times.spread[0] = kMaxOpSeconds;
+  EXPECT_EQ(refused(graph), "nothing was refused");
+  for (const int width : {-1, kMaxOwnWidth + 1}) {
+    graph.instances[1].own_width = width;
+    EXPECT_THAT(refused(graph), HasSubstr("instances[1].own_width: " + std::to_string(width)));
+  }
+  graph = chain();
   graph.instances[0].memory_share = 1.5;
   EXPECT_THAT(refused(graph), HasSubstr("instances[0].memory_share"));
   graph = chain();
