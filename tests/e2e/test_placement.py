@@ -194,6 +194,10 @@ class PlacementCommands(EndToEndTest):
                                   str(policy), "--evaluations", "40", *words])
         self.assertEqual(0, trained.code, trained)
         self.assertIn("1 graphs on 2 devices, 40 evaluations", trained.stdout)
+        nowhere = self.space.run([str(OPTILE), "place", "--train", str(graphs), "--save",
+                                  str(graphs), "--evaluations", "4", *words])
+        self.assertEqual(125, nowhere.code, nowhere)
+        self.assertIn(f"cannot write {graphs}: Is a directory", nowhere.stderr)
         found = self.answer("place", "--graph", str(DATA / "bert24_training.json"), "--policy",
                             str(policy), "--evaluations", "10", *words)
         self.assertEqual((10, "rnn"), (found["evaluations"], found["method"]), found)

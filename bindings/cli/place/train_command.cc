@@ -1,5 +1,6 @@
 #include "bindings/cli/place/train_command.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
@@ -63,18 +64,20 @@ Graphs graphs_of(const PlaceOptions& options, const std::vector<std::string>& fi
 }
 
 // Whole or not at all: written beside and renamed.
-bool write_whole(const std::string& path, const std::string& text) {
+base::Status write_whole(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   std::ofstream out(beside, std::ios::binary);
   out << text;
   out.close();
   std::error_code error;
-  if (out.good()) {
+  int why = out.good() ? 0 : errno;
+  if (why == 0) {
     fs::rename(beside, path, error);
-    if (!error) return true;
+    if (!error) return {};
+    why = error.value();
   }
   fs::remove(beside, error);
-  return false;
+  return base::errno_error("cannot write " + path, why);
 }
 
 }  // namespace
@@ -107,9 +110,9 @@ int train_policy(const PlaceOptions& options) {
       placement::policy::train(graphs.examples, request);
   if (!trained.ok()) return refuse(trained.message());
   if (was_interrupted()) std::cerr << "optile: interrupted; this is what it has learned so far\n";
-  if (!write_whole(options.save, placement::policy::policy_text(trained.value().policy))) {
-    return refuse("cannot write " + options.save);
-  }
+  const base::Status written =
+      write_whole(options.save, placement::policy::policy_text(trained.value().policy));
+  if (!written.ok()) return refuse(written.message());
   std::printf(
       "optile place: %s learned from %zu graphs on %d devices, %llu evaluations in %.2f s\n"
       "  best placements met take %.4f of one device's time, on average\n",
