@@ -105,6 +105,7 @@ bool Client::start(const ClientHeader& header) {
   // An untouched run stays one, and what the user switched off is not asked for.
   const bool counts = !hello_.baseline && header.counter_errno != ECANCELED;
   options.counted_steps = counts ? kCountedSteps : 0;
+  options.counting_waits = true;
   fallbacks_ = header.fallbacks;
   session_ = std::make_unique<tuner::Session>(std::move(options));
   for (const HangRecord& hang : dependencies_.hangs) hangs_[hang.key] = hang;
@@ -278,6 +279,11 @@ void Client::undo(uint64_t key) {
   undone_ = undone_ || key == 0;
   session_->undo(key);
   writer_.set_sharing(shared_cores(), main_issuer_.slot());
+  publish();
+}
+
+void Client::allow_counting() {
+  session_->allow_counting();
   publish();
 }
 

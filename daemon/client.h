@@ -84,6 +84,9 @@ class Client {
   void on_surroundings_changed();
   // By hand, for the rest of the run; 0 = every op.
   void undo(uint64_t key);
+  // Counters would be read now, were it its turn; allow_counting() is that, once.
+  bool asks_to_count() const { return session_ != nullptr && session_->asks_to_count(); }
+  void allow_counting();
   // Budget changed.
   void set_cases(CaseSet cases);
   // So many cores more for a while, which others do not use: for what runs at its own width.

@@ -133,6 +133,7 @@ void Controller::depart(uint64_t id) {
   view.stopped = false;
   view.finished_at = clocks_.unix_seconds();
   attendance_.left(client.hello().uid);
+  counting_.forget(id);
   clients_.erase(found);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
@@ -170,8 +171,15 @@ void Controller::drain() {
     const uint64_t changes = attendance_.changes();
     if (std::exchange(place.heard, changes) != changes) client.on_surroundings_changed();
     follow(client);
+    if (client.asks_to_count()) counting_.ask(id);
     profiling = profiling || client.profiling();
     fill = std::max(fill, client.ring_fill());
+  }
+  while (const std::optional<uint64_t> id = counting_.next(since_start())) {
+    Client& client = *clients_.at(*id).client;
+    // It may have turned to something else while it waited; then it will ask again.
+    if (client.asks_to_count()) client.allow_counting();
+    profiling = profiling || client.profiling();
   }
   if (fill > kRingBusy) {
     tuned_period_ = std::max(kProfilingPeriod, tuned_period_ / 2);

@@ -16,6 +16,7 @@
 #include "daemon/attendance.h"
 #include "daemon/client.h"
 #include "daemon/client_words.h"
+#include "daemon/counting_turns.h"
 #include "daemon/expected_arrivals.h"
 #include "daemon/found_run.h"
 #include "daemon/kept_words.h"
@@ -188,9 +189,10 @@ class Controller {
   bool will_decide_ = false;
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
-  uint64_t last_id_ = 0;
+  uint64_t last_id_ = 0, attached_ = 0;
   std::map<uint64_t, Place> clients_;
   Attendance attendance_;
+  CountingTurns counting_;
   uint64_t budget_read_ = 0;  // of whom last in this round
   std::optional<Leases> leases_;
   LeaseHistory lease_history_;
@@ -202,10 +204,8 @@ class Controller {
   std::function<void(const std::string& line)> say_;  // never empty
   std::deque<ClientView> finished_;                   // newest first
   std::size_t finished_ops_ = 0;                      // of all of them
-  std::chrono::milliseconds next_drain_;
-  std::chrono::milliseconds tuned_period_;
+  std::chrono::milliseconds next_drain_, tuned_period_;
   StoreBatches batches_;
-  uint64_t attached_ = 0;
 };
 
 }  // namespace optile::daemon

@@ -92,6 +92,12 @@ void Session::undo(uint64_t key) {
   state_->undo(key);
 }
 
+bool Session::asks_to_count() const {
+  return state_->asks_to_count();
+}
+void Session::allow_counting() {
+  state_->allow_counting();
+}
 void Session::leave_to_user() {
   state_->undo(0, "every op runs at the program's own width: you said so");
 }
@@ -218,6 +224,11 @@ bool Session::State::holds_a_change(const OpEvent& event) const {
   if (!cost_.measured()) price = std::max<perfmodel::Nanoseconds>(price, kDearChange);
   return static_cast<double>(price.count()) >
          kChangeShare * static_cast<double>(event.duration.count());
+}
+
+void Session::State::allow_counting() {
+  options_.counting_waits = false;
+  changed();
 }
 
 void Session::State::on_step(const StepEvent& event) {

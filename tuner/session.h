@@ -41,6 +41,7 @@ struct SessionOptions {
   // Steps in which counters are read, once the widths are settled and heard (or only observed):
   // neither search nor guard waits for them. 0 = none.
   uint32_t counted_steps = 0;
+  bool counting_waits = false;  // until allow_counting()
 };
 
 // An execution of an op at depth 0, as the daemon decoded and validated it.
@@ -115,6 +116,9 @@ class Session {
   // The user wants the program's own width and no other: the same, for every op, without a word to
   // the store that the plan was wrong.
   void leave_to_user();
+  // Counters would be read now, were it allowed: allow_counting(), once and for all of them.
+  bool asks_to_count() const;
+  void allow_counting();
 
   // A plan that differs from the last one taken, or nullopt. The caller numbers it and tells the
   // number back in OpEvent::plan and StepEvent::plan.

@@ -298,7 +298,7 @@ bool Session::State::records_all() const {
 
 // Behind the search and the first steps under its plan: neither they nor the guard, which hears of
 // no counted step, wait for counters. Where there is nothing to steer there is nothing to wait for.
-bool Session::State::wants_counts() const {
+bool Session::State::has_use_for_counts() const {
   if (watching_ || !guard_page_.empty() || counted_steps_ >= options_.counted_steps) return false;
   const bool nothing_to_steer = phase_ == Phase::kRecognising && model_ && own_width_ == 0;
   const bool tuned = phase_ == Phase::kTuned && tuned_steps_.count() >= kHeardSteps;
@@ -347,7 +347,7 @@ bool Session::State::may_rest(const PlanDraft& draft) const {
 
 PlanDraft Session::State::make_draft() const {
   PlanDraft draft;
-  draft.count = wants_counts();
+  draft.count = !options_.counting_waits && has_use_for_counts();
   draft.record_all = records_all() || draft.count;
   draft.record_nested = draft.record_all && phase_ == Phase::kObserving;
   if (model_) {

@@ -49,6 +49,8 @@ class Session::State {
   void on_issuer_changed();
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   void on_declared_steps(uint32_t steps) { declared_steps_ = steps; }
+  bool asks_to_count() const { return options_.counting_waits && has_use_for_counts(); }
+  void allow_counting();
 
   // session_state.cc
   std::optional<PlanDraft> take_plan(uint64_t number);
@@ -108,7 +110,7 @@ class Session::State {
   void add_entries(PlanDraft& draft) const;
   void add_planned_entries(PlanDraft& draft) const;
   bool records_all() const;
-  bool wants_counts() const;
+  bool has_use_for_counts() const;
   bool heard_enough() const;
   int width_in_force() const;
   bool may_rest(const PlanDraft& draft) const;
@@ -229,9 +231,7 @@ class Session::State {
   double step_seconds_ = 0;
   double observed_seconds_ = 0;
   double steerable_seconds_ = 0;
-  perfmodel::SampleSet own_steps_, control_steps_;
-  perfmodel::SampleSet uniform_steps_;
-  perfmodel::SampleSet tuned_steps_;
+  perfmodel::SampleSet own_steps_, control_steps_, uniform_steps_, tuned_steps_;
   int uniform_width_ = 0;
   std::string decision_;
   int team_before_ = 0;  // of the op before, for samples that contain a change of width
