@@ -53,6 +53,7 @@ const fake_version* dnnl_version(void) {
 
 const char* dnnl_prim_kind2str(int kind);
 const char* dnnl_prim_kind2str(int kind) {
+  if (kind == FAKE_ELTWISE) return "eltwise";
   return kind == FAKE_CONVOLUTION ? "convolution" : "matmul";
 }
 const char* dnnl_prop_kind2str(int propagation);
@@ -154,5 +155,47 @@ int dnnl_matmul_primitive_desc_create(const void** descriptor, void* engine, con
                                       const void* attributes) {
   (void)engine, (void)bias, (void)attributes;
   return make(descriptor, 14, 0, source, weights, to);
+}
+
+static const struct fake_memory no_memory;
+
+int dnnl_eltwise_forward_primitive_desc_create(const void** descriptor, void* engine,
+                                               int propagation, int algorithm, const void* source,
+                                               const void* to, float alpha, float beta,
+                                               const void* attributes) {
+  (void)engine, (void)algorithm;
+  if (alpha != 0.25F || beta != -3.0F || attributes != (const void*)&state) return 2;
+  return make(descriptor, FAKE_ELTWISE, propagation, source, &no_memory, to);
+}
+
+int dnnl_lrn_backward_primitive_desc_create(const void** descriptor, void* engine, int algorithm,
+                                            const void* source_gradient, const void* to_gradient,
+                                            const void* source, int64_t size, float alpha,
+                                            float beta, float k, const void* hint,
+                                            const void* attributes) {
+  (void)engine, (void)algorithm, (void)source_gradient;
+  if (alpha != 0.25F || beta != -3.0F || k != 7.5F || size != INT64_C(0x123456789a)) return 2;
+  if (hint != source || attributes != (const void*)&state) return 2;
+  return make(descriptor, FAKE_LRN, FAKE_BACKWARD_DATA, source, &no_memory, to_gradient);
+}
+
+int dnnl_vanilla_rnn_backward_primitive_desc_create(
+    const void** descriptor, void* engine, int propagation, int activation, int direction,
+    const void* source, const void* state_before, const void* weights, const void* state_weights,
+    const void* bias, const void* to, const void* state_to, const void* source_gradient,
+    const void* state_gradient, const void* weights_gradient, const void* state_weights_gradient,
+    const void* bias_gradient, const void* to_gradient, const void* state_to_gradient,
+    unsigned flags, float alpha, float beta, const void* hint, const void* attributes) {
+  const void* same[] = {state_before,     state_weights,          bias,
+                        state_to,         source_gradient,        state_gradient,
+                        weights_gradient, state_weights_gradient, bias_gradient,
+                        to_gradient,      state_to_gradient,      hint};
+  (void)engine, (void)activation, (void)direction;
+  for (size_t i = 0; i < sizeof same / sizeof *same; ++i) {
+    if (same[i] != source) return 2;
+  }
+  if (flags != 5U || alpha != 0.25F || beta != -3.0F) return 2;
+  if (attributes != (const void*)&state) return 2;
+  return make(descriptor, FAKE_RNN, propagation, source, weights, to);
 }
 #endif

@@ -31,7 +31,8 @@ struct fake_operation { /* the head of version 2's descriptions of operations */
   struct fake_memory weights;
   struct fake_memory to;
 };
-enum { FAKE_CONVOLUTION = 5, FAKE_FORWARD = 64, FAKE_BACKWARD_DATA = 160, FAKE_F32 = 3 };
+enum { FAKE_CONVOLUTION = 5, FAKE_ELTWISE = 7, FAKE_LRN = 10, FAKE_RNN = 13 };
+enum { FAKE_FORWARD = 64, FAKE_BACKWARD_DATA = 160, FAKE_F32 = 3 };
 
 /* Version 2. */
 int dnnl_primitive_desc_create(const void** descriptor, const void* operation,
@@ -47,6 +48,23 @@ int dnnl_convolution_forward_primitive_desc_create(
 int dnnl_matmul_primitive_desc_create(const void** descriptor, void* engine, const void* source,
                                       const void* weights, const void* bias, const void* to,
                                       const void* attributes);
+/* With real numbers among them, and the most that there are. */
+int dnnl_eltwise_forward_primitive_desc_create(const void** descriptor, void* engine,
+                                               int propagation, int algorithm, const void* source,
+                                               const void* to, float alpha, float beta,
+                                               const void* attributes);
+int dnnl_lrn_backward_primitive_desc_create(const void** descriptor, void* engine, int algorithm,
+                                            const void* source_gradient, const void* to_gradient,
+                                            const void* source, int64_t size, float alpha,
+                                            float beta, float k, const void* hint,
+                                            const void* attributes);
+int dnnl_vanilla_rnn_backward_primitive_desc_create(
+    const void** descriptor, void* engine, int propagation, int activation, int direction,
+    const void* source, const void* state, const void* weights, const void* state_weights,
+    const void* bias, const void* to, const void* state_to, const void* source_gradient,
+    const void* state_gradient, const void* weights_gradient, const void* state_weights_gradient,
+    const void* bias_gradient, const void* to_gradient, const void* state_to_gradient,
+    unsigned flags, float alpha, float beta, const void* hint, const void* attributes);
 /* Both. */
 int dnnl_primitive_create(const void** primitive, const void* descriptor);
 int dnnl_primitive_execute(const void* primitive, void* stream, int count, const void* arguments);

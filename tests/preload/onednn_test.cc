@@ -50,6 +50,16 @@ const void* describe_matmul() {
   return descriptor;
 }
 
+#if OPTILE_TEST_ONEDNN_VERSION == 3
+const void* describe_eltwise() {
+  const void* descriptor = nullptr;
+  CHECK_OR_EXIT(dnnl_eltwise_forward_primitive_desc_create(&descriptor, nullptr, FAKE_FORWARD, 1,
+                                                           &kImages, &kFound, 0.25F, -3.0F,
+                                                           fake_onednn()) == 0);
+  return descriptor;
+}
+#endif
+
 const void* create(const void* descriptor) {
   const void* primitive = nullptr;
   CHECK_OR_EXIT(dnnl_primitive_create(&primitive, descriptor) == 0);
@@ -134,6 +144,38 @@ TEST_F(OneDnn, ItIsDescribedAtTheWidthThatItWillRunAt) {
     }
   });
 }
+
+#if OPTILE_TEST_ONEDNN_VERSION == 3
+TEST_F(OneDnn, ADescriptionWithRealNumbersIsFollowedToo) {
+  in_unsteered_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    for (int i = 0; i < 12; ++i) execute(create(describe_eltwise()));
+    CHECK_OR_EXIT(record_of(daemon, "describe eltwise") != nullptr);
+    daemon.publish({{key_of(daemon, "eltwise forward_training"), 2, {}, 0}}, 0, record_all);
+    execute(create(describe_eltwise()));  // the words of the plan are taken over at the next op
+    execute(create(describe_eltwise()));
+    CHECK_OR_EXIT(fake_onednn()->described_at == 2 && fake_onednn()->created_at == 2);
+    CHECK_OR_EXIT(fake_onednn()->executed_at == 2 && fake_onednn()->team == 2);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+  });
+}
+
+TEST_F(OneDnn, AllWordsAndRealNumbersOfADescriptionArrive) {
+  in_unsteered_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    const void* descriptor = nullptr;
+    const void* m = &kMatrix;
+    CHECK_OR_EXIT(dnnl_lrn_backward_primitive_desc_create(&descriptor, nullptr, 1, m, m, m,
+                                                          INT64_C(0x123456789a), 0.25F, -3.0F, 7.5F,
+                                                          m, fake_onednn()) == 0);
+    CHECK_OR_EXIT(dnnl_vanilla_rnn_backward_primitive_desc_create(
+                      &descriptor, nullptr, FAKE_BACKWARD_DATA, 1, 2, m, m, m, m, m, m, m, m, m, m,
+                      m, m, m, m, 5U, 0.25F, -3.0F, m, fake_onednn()) == 0);
+    CHECK_OR_EXIT(record_of(daemon, "describe lrn") != nullptr);
+    CHECK_OR_EXIT(record_of(daemon, "describe rnn") != nullptr);
+  });
+}
+#endif
 
 TEST_F(OneDnn, WhatIsDescribedOnceKeepsItsThreadsAndIsThenOnlyObserved) {
   in_unsteered_child([](FakeDaemon& daemon) {

@@ -1,9 +1,9 @@
 // oneDNN's C interface, interposed as far as primitives are described, created and executed: the
 // names of version 2 and those of version 3. The arguments are handed on as they came. The
-// describing functions of version 3 have between five and thirteen arguments, all of them whole
-// numbers or pointers; all thirteen places are handed on, and what a shorter call leaves there
-// nobody looks at. Those with real numbers among them are not here: they describe at the program's
-// own width.
+// describing functions of version 3 have whole numbers and pointers, up to twelve of them behind
+// the descriptor, those of recurrent layers up to 28, and between them up to three real numbers.
+// Real numbers travel in registers of their own, in whatever place they stand, so all of both are
+// handed on, and what a shorter call leaves there nobody looks at.
 #include "bindings/preload/library_function.h"
 #include "bindings/preload/onednn/onednn_ops.h"
 
@@ -41,15 +41,22 @@ int describe_v2(LibraryFunction& behind, const void* caller, const void** descri
 #define OPTILE_WORDS_PARAMETERS                                                              \
   Word w1, Word w2, Word w3, Word w4, Word w5, Word w6, Word w7, Word w8, Word w9, Word w10, \
       Word w11, Word w12
+#define OPTILE_MORE_PARAMETERS                                                              \
+  Word w13, Word w14, Word w15, Word w16, Word w17, Word w18, Word w19, Word w20, Word w21, \
+      Word w22, Word w23, Word w24, Word w25, Word w26, Word w27, Word w28
+#define OPTILE_REALS_PARAMETERS float r1, float r2, float r3
 #define OPTILE_WORDS w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12
+#define OPTILE_MORE w13, w14, w15, w16, w17, w18, w19, w20, w21, w22, w23, w24, w25, w26, w27, w28
+#define OPTILE_REALS r1, r2, r3
 
+template <typename... Handed>
 int describe_v3(LibraryFunction& behind, const char* kind, const void* caller,
-                const void** descriptor, OPTILE_WORDS_PARAMETERS) {
-  using Real = int (*)(const void**, OPTILE_WORDS_PARAMETERS);
+                const void** descriptor, Handed... handed) {
+  using Real = int (*)(const void**, Handed...);
   const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
   if (real == nullptr) return kNoSuchFunction;
   DescribeScope scope(kind, nullptr, caller, reinterpret_cast<const void*>(real));
-  const int status = real(descriptor, OPTILE_WORDS);
+  const int status = real(descriptor, handed...);
   if (status == 0) scope.done(*descriptor);
   return status;
 }
@@ -101,11 +108,18 @@ int dnnl_primitive_execute(const void* primitive, void* stream, int count, const
   return real(primitive, stream, count, arguments);
 }
 
-#define OPTILE_DESCRIBE(symbol, kind)                                                  \
-  static LibraryFunction behind_##symbol = {#symbol};                                  \
-  int symbol(const void** descriptor, OPTILE_WORDS_PARAMETERS) {                       \
-    return describe_v3(behind_##symbol, kind, __builtin_return_address(0), descriptor, \
-                       OPTILE_WORDS);                                                  \
+#define OPTILE_DESCRIBE(symbol, kind)                                                     \
+  static LibraryFunction behind_##symbol = {#symbol};                                     \
+  int symbol(const void** descriptor, OPTILE_WORDS_PARAMETERS, OPTILE_REALS_PARAMETERS) { \
+    return describe_v3(behind_##symbol, kind, __builtin_return_address(0), descriptor,    \
+                       OPTILE_WORDS, OPTILE_REALS);                                       \
+  }
+#define OPTILE_DESCRIBE_RECURRENT(symbol)                                               \
+  static LibraryFunction behind_##symbol = {#symbol};                                   \
+  int symbol(const void** descriptor, OPTILE_WORDS_PARAMETERS, OPTILE_MORE_PARAMETERS,  \
+             OPTILE_REALS_PARAMETERS) {                                                 \
+    return describe_v3(behind_##symbol, "rnn", __builtin_return_address(0), descriptor, \
+                       OPTILE_WORDS, OPTILE_MORE, OPTILE_REALS);                        \
   }
 
 OPTILE_DESCRIBE(dnnl_convolution_forward_primitive_desc_create, "convolution")
@@ -123,5 +137,37 @@ OPTILE_DESCRIBE(dnnl_pooling_backward_primitive_desc_create, "pooling")
 OPTILE_DESCRIBE(dnnl_softmax_forward_primitive_desc_create, "softmax")
 OPTILE_DESCRIBE(dnnl_softmax_backward_primitive_desc_create, "softmax")
 OPTILE_DESCRIBE(dnnl_binary_primitive_desc_create, "binary")
+OPTILE_DESCRIBE(dnnl_eltwise_forward_primitive_desc_create, "eltwise")
+OPTILE_DESCRIBE(dnnl_eltwise_backward_primitive_desc_create, "eltwise")
+OPTILE_DESCRIBE(dnnl_lrn_forward_primitive_desc_create, "lrn")
+OPTILE_DESCRIBE(dnnl_lrn_backward_primitive_desc_create, "lrn")
+OPTILE_DESCRIBE(dnnl_batch_normalization_forward_primitive_desc_create, "batch_normalization")
+OPTILE_DESCRIBE(dnnl_batch_normalization_backward_primitive_desc_create, "batch_normalization")
+OPTILE_DESCRIBE(dnnl_group_normalization_forward_primitive_desc_create, "group_normalization")
+OPTILE_DESCRIBE(dnnl_group_normalization_backward_primitive_desc_create, "group_normalization")
+OPTILE_DESCRIBE(dnnl_layer_normalization_forward_primitive_desc_create, "layer_normalization")
+OPTILE_DESCRIBE(dnnl_layer_normalization_backward_primitive_desc_create, "layer_normalization")
+OPTILE_DESCRIBE(dnnl_layer_normalization_forward_primitive_desc_create_v2, "layer_normalization")
+OPTILE_DESCRIBE(dnnl_layer_normalization_backward_primitive_desc_create_v2, "layer_normalization")
+OPTILE_DESCRIBE(dnnl_reduction_primitive_desc_create, "reduction")
+OPTILE_DESCRIBE(dnnl_prelu_forward_primitive_desc_create, "prelu")
+OPTILE_DESCRIBE(dnnl_prelu_backward_primitive_desc_create, "prelu")
+OPTILE_DESCRIBE(dnnl_resampling_forward_primitive_desc_create, "resampling")
+OPTILE_DESCRIBE(dnnl_resampling_backward_primitive_desc_create, "resampling")
+OPTILE_DESCRIBE(dnnl_shuffle_forward_primitive_desc_create, "shuffle")
+OPTILE_DESCRIBE(dnnl_shuffle_backward_primitive_desc_create, "shuffle")
+
+OPTILE_DESCRIBE_RECURRENT(dnnl_vanilla_rnn_forward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_vanilla_rnn_backward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_lstm_forward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_lstm_backward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_gru_forward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_gru_backward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_lbr_gru_forward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_lbr_gru_backward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_augru_forward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_augru_backward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_lbr_augru_forward_primitive_desc_create)
+OPTILE_DESCRIBE_RECURRENT(dnnl_lbr_augru_backward_primitive_desc_create)
 
 }  // extern "C"
