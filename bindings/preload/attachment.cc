@@ -404,8 +404,12 @@ bool is_forked_child() {
   return __atomic_load_n(&forked, __ATOMIC_RELAXED) != 0;
 }
 
+bool attaching_is_due(uint64_t now) {
+  return now >= __atomic_load_n(&due_ticks, __ATOMIC_RELAXED);
+}
+
 void maintain_attachment(uint64_t now) {
-  if (now < __atomic_load_n(&due_ticks, __ATOMIC_RELAXED)) return;
+  if (!attaching_is_due(now)) return;
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   const int kept_errno = errno;
   switch (line.stage) {

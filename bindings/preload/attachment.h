@@ -25,6 +25,8 @@ const Attachment* attachment();
 // Work that is due now and then: attach, notice a dead daemon, attach again. Cheap when nothing is
 // due (one load and a compare). `now` is in ticks().
 void maintain_attachment(uint64_t now);
+// Whether it would do anything.
+bool attaching_is_due(uint64_t now);
 
 // Called with the fallbacks of the whole process so far; also copied into every later region.
 void add_fallback(uint32_t fallback);

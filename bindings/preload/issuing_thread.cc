@@ -12,6 +12,7 @@
 namespace optile::preload {
 
 uint32_t claimed_ever = 0;
+constinit thread_local IssuingThread* issuing_here = nullptr;
 
 namespace {
 
@@ -20,7 +21,6 @@ uint32_t owners[kMostIssuing];  // thread ids; 0 = free
 pthread_key_t end_of_thread;
 bool ends_are_told = false;
 
-thread_local IssuingThread* mine = nullptr;
 thread_local bool turned_away = false;
 
 bool is_alive(uint32_t tid) {
@@ -31,9 +31,9 @@ bool is_alive(uint32_t tid) {
 // may issue ops even after this, from another destructor, and then claims a slot anew.
 void thread_ended(void* object) {
   auto* thread = static_cast<IssuingThread*>(object);
-  if (mine != thread) return;
+  if (issuing_here != thread) return;
   forget_issuer(thread->slot, &thread->part);
-  mine = nullptr;
+  issuing_here = nullptr;
   __atomic_store_n(&owners[thread->slot], 0, __ATOMIC_RELEASE);
 }
 
@@ -66,19 +66,15 @@ IssuingThread* claim() {
 
 }  // namespace
 
-IssuingThread* known_issuing_thread() {
-  return mine;
-}
-
 IssuingThread* issuing_thread() {
-  if (mine == nullptr && !turned_away) {
+  if (issuing_here == nullptr && !turned_away) {
     const int kept_errno = errno;
     note_issuer_in_task();
-    mine = claim();
-    turned_away = mine == nullptr;
+    issuing_here = claim();
+    turned_away = issuing_here == nullptr;
     errno = kept_errno;
   }
-  return mine;
+  return issuing_here;
 }
 
 bool meets_first(IssuingThread& thread, uint32_t op_id) {

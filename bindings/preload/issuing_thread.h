@@ -101,8 +101,13 @@ struct IssuingThread {
 
 // Of the calling thread; null when kMostIssuing issue ops already, or inside the shim itself.
 IssuingThread* issuing_thread();
-// The same without claiming a slot: null for a thread that never issued an op.
-IssuingThread* known_issuing_thread();
+// The same without claiming a slot: null for a thread that never issued an op. Asked several times
+// in each op and region, hence in the open.
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): null from the start
+extern constinit thread_local IssuingThread* issuing_here;
+inline IssuingThread* known_issuing_thread() {
+  return issuing_here;
+}
 // True the first time that this thread meets the op.
 bool meets_first(IssuingThread& thread, uint32_t op_id);
 // Threads that have issued ops so far. Asked several times in each op, hence in the open.

@@ -22,9 +22,11 @@ struct CallSite {
 CallSite call_sites[kCallSites];
 
 uint32_t first_site(const void* caller, const char* symbol) {
-  const uint64_t mixed = (reinterpret_cast<uintptr_t>(caller) * UINT64_C(0x9e3779b97f4a7c15)) ^
-                         reinterpret_cast<uintptr_t>(symbol);
-  return static_cast<uint32_t>(mixed >> 20) % kCallSites;
+  // A caller asks for several symbols, whose addresses differ in their last digits only.
+  const uint64_t mixed =
+      (reinterpret_cast<uintptr_t>(caller) ^ (reinterpret_cast<uintptr_t>(symbol) << 32)) *
+      UINT64_C(0x9e3779b97f4a7c15);
+  return static_cast<uint32_t>(mixed >> 40) % kCallSites;
 }
 
 // A weak need may stay unanswered.

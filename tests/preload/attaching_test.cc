@@ -135,5 +135,30 @@ TEST_F(Attaching, WhoIsTurnedAwayComesAgain) {
   });
 }
 
+__attribute__((noinline)) void open_region() {
+  int threads = 0;
+#pragma omp parallel num_threads(1)
+  threads += omp_get_num_threads();
+  CHECK_OR_EXIT(threads == 1);
+}
+
+// While nobody listens they cost little more than a look at the clock.
+TEST_F(Attaching, RegionsAloneTryAgainToo) {
+  in_unsteered_child([](FakeDaemon& daemon) {
+    daemon.turn_one_away();
+    for (int i = 0; i < kManyOps && daemon.turned_away() == 0; ++i) open_region();
+    daemon.wait_for_client();
+    CHECK_OR_EXIT(attachment() == nullptr);
+    daemon.answer_one_client();
+    for (int i = 0; i < kManyOps && attachment() == nullptr; ++i) open_region();
+    daemon.wait_for_client();
+    CHECK_OR_EXIT(attachment() != nullptr);
+    open_region();
+    const optile_client_region& client = daemon.client();
+    CHECK_OR_EXIT(client.header.registry_count == 1);
+    CHECK_OR_EXIT(client.ops[0].flags == OPTILE_OP_REGION);
+  });
+}
+
 }  // namespace
 }  // namespace optile::preload

@@ -55,6 +55,11 @@ bool is_worker(const void* caller) {
   return in_parallel != nullptr && in_parallel() != 0;
 }
 
+// Nor is it time to look for somebody, and nothing needs to be known of regions before that.
+bool nobody_listens() {
+  return attachment() == nullptr && !regions_are_tuned() && !attaching_is_due(ticks());
+}
+
 void follow_wait(IssuingThread& thread, const void* caller) {
   const Attachment* attached = attachment();
   if (attached != nullptr) follow_wait_cap(thread, *attached, caller);
@@ -108,6 +113,8 @@ void RegionScope::enter(const void* caller, bool clause) {
   } else if (framework_probe_active()) {
     if (thread != nullptr) interrupt_regions(*thread);
     if (is_compiled_kernel(caller) && !is_worker(caller)) observe_kernel(caller, clause);
+  } else if (nobody_listens()) {
+    return;
   } else if (!is_worker(caller)) {
     observe_alone(caller, clause);
   } else if (regions_are_tuned()) {
