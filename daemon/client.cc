@@ -404,6 +404,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.trials_withheld = trials_withheld_;
   view.said_exactly = said_exactly();
   view.own_width_cap = own_width_cap();
+  view.fixed_team = fixed_team();
   view.cores = cases_.cores;
   view.shared_cores = shared_cores();
   view.wait_cap_ms = wait_cap_ms_;

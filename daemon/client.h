@@ -49,6 +49,7 @@ struct ClientView {
   bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
   bool said_exactly = false;     // the user set the width and wants no other (--respect exact)
   int own_width_cap = 0;
+  int fixed_team = 0;  // Client::fixed_team()
   int cores = 1;
   int shared_cores = 0;                 // that its issuing threads share; 0 = each runs as if alone
   std::optional<uint32_t> wait_cap_ms;  // how long its idle workers may spin; null: as it has it

@@ -6,6 +6,7 @@
 
 #include "daemon/op_selection.h"
 #include "daemon/user_words.h"
+#include "daemon/wide_team.h"
 
 namespace optile::daemon {
 namespace {
@@ -88,6 +89,13 @@ std::vector<FoundProfile> profiles_in(Store* store, Controller& controller, uint
   return store->find_profiles(controller.machine().fingerprint, key, name, kMaxStoredRows);
 }
 
+// Of its lease; 0 where it has none.
+double cores_held(const Controller& controller, const ClientView& client) {
+  if (controller.leases() == nullptr) return 0;
+  const auto lease = controller.leases()->table().view(client.id);
+  return lease ? static_cast<double>(lease->granted.cores.size()) * lease->granted.fraction : 0;
+}
+
 Json explanation(Controller& controller, const ClientView& client, const tuner::OpView& op) {
   Json json = op_row(client, op);
   const tuner::SessionView& session = *client.session;
@@ -129,6 +137,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
                                   ? ""
                                   : "not held to cores: " + client.hello.unseen +
                                         "; its widths are tuned, and it counts as load of others");
+  json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
   json["overlap"] = text_or_null(controller.overlaps().text(client.id));
   json["cap"] = client.own_width_cap == 0 ? Json(session.own_width) : Json(client.own_width_cap);
   return json;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/wide_team.h"
 #include "sched/core_assignment.h"
 
 namespace optile::daemon {
@@ -186,6 +187,8 @@ Json leases_json(const Controller& controller,
       continue;
     }
     one.update(lease_json(*view, controller));
+    const auto held = static_cast<double>(view->granted.cores.size()) * view->granted.fraction;
+    one["team"] = text_or_null(wide_team_text(client, held));
     clients.push_back(std::move(one));
   }
   const sched::LeaseCounters counters =

@@ -112,7 +112,9 @@ std::string explanation_text(const Json& op) {
   }
   const Json user = op.value("user", Json::object());
   if (!user.empty()) text += users_word(user, text_of(op, "cap")) + other_words(user);
-  if (!text_of(op, "held").empty()) add(text, "  %s\n", text_of(op, "held").c_str());
+  for (const char* why : {"held", "team"}) {
+    if (!text_of(op, why).empty()) add(text, "  %s\n", text_of(op, why).c_str());
+  }
   add_counts(text, op);
   return text;
 }

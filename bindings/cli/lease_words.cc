@@ -43,6 +43,7 @@ std::string state_of(const Json& lease) {
     state += (state.empty() ? "" : ",") + std::string(word);
   }
   if (number_of(lease, "borrowed") > 0) state += state.empty() ? "borrows" : ",borrows";
+  if (!text_of(lease, "team").empty()) state += state.empty() ? "wide" : ",wide";
   if (!list_of(lease, "shared").empty()) state += state.empty() ? "shares" : ",shares";
   return state.empty() ? "-" : state;
 }
@@ -52,7 +53,9 @@ std::string row(const Json& lease) {
   std::snprintf(cells, sizeof cells, "%6.6s  %-12s  %6.4g  %-8.8s  %-14s  ",
                 text_of(lease, "id").c_str(), cores_text(lease).c_str(), number_of(lease, "share"),
                 text_of(lease, "priority").c_str(), state_of(lease).c_str());
-  return cells + text_of(lease, "program") + ": " + text_of(lease, "reason") + "\n";
+  const std::string team = text_of(lease, "team");
+  return cells + text_of(lease, "program") + ": " + text_of(lease, "reason") +
+         (team.empty() ? "" : "; " + team) + "\n";
 }
 
 std::string unleased_row(const Json& client) {

@@ -151,7 +151,7 @@ constexpr const char* kLeases = R"({"budget": {"cores": 4}, "held_cores": 3.5, "
        "borrowed": 0, "reason": "client 1 from 4 cores to 3 cores: the user pinned client 1"},
       {"id": 2, "pid": 71, "program": "stencil", "cores": [2], "fraction": 0.5, "share": 1,
        "priority": "batch", "pinned": false, "paused": true, "idle": false, "late": false,
-       "borrowed": 1, "reason": "client 2 arrived"}],
+       "borrowed": 1, "reason": "client 2 arrived", "team": "its teams keep 4 threads"}],
     "unleased": [{"id": 5, "pid": 72, "program": "watched", "mode": "observe"}]})";
 
 TEST_F(QueriesTest, LeasesAreATableWithHowTheyCame) {
@@ -161,7 +161,8 @@ TEST_F(QueriesTest, LeasesAreATableWithHowTheyCame) {
   EXPECT_THAT(said.out, HasSubstr("budget  4 cores; 3.5 held by leases, 1 lent, 0 left to others"));
   EXPECT_THAT(said.out, HasSubstr("0-1,3"));
   EXPECT_THAT(said.out, HasSubstr("0.50 of 2"));
-  EXPECT_THAT(said.out, HasSubstr("paused,borrows"));
+  EXPECT_THAT(said.out, HasSubstr("paused,borrows,wide"));
+  EXPECT_THAT(said.out, HasSubstr("stencil: client 2 arrived; its teams keep 4 threads\n"));
   EXPECT_THAT(said.out, HasSubstr("train.py: client 1 from 4 cores to 3 cores: the user pinned"));
   EXPECT_THAT(said.out, HasSubstr("client 5  pid 72  watched: no lease"));
 }

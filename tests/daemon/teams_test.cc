@@ -1,6 +1,8 @@
 // Programs of OpenMP regions only, whose teams nothing resizes, beside others.
 #include "daemon/controller.h"
 #include "daemon/json_views.h"
+#include "daemon/lease_json.h"
+#include "daemon/wide_team.h"
 #include "tests/daemon/controller_fixture.h"
 
 namespace optile::daemon {
@@ -66,6 +68,36 @@ TEST_F(TeamsTest, ATeamWiderThanItsCoresDoesNotSpin) {
   pass(1, {{&first, 100}});
   EXPECT_EQ(first.wait_cap(), 0u);
   EXPECT_TRUE(sharing_json(*controller_->view(first.id))["wait_cap_ms"].is_null());
+}
+
+TEST_F(TeamsTest, ATeamThatNothingNarrowsSaysWhy) {
+  Sweeps first = attach_sweeps(4);
+  pass(2, {{&first, 100}});
+  EXPECT_TRUE(leases_json(*controller_)["clients"][0]["team"].is_null()) << "it has four cores";
+  const Sweeps second = attach_sweeps(2);
+  pass(1, {{&first, 50}});
+  const auto team = [&] { return leases_json(*controller_)["clients"][0]["team"].dump(); };
+  const auto says = [&](const std::string& words) {
+    return team().find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("keep 4 threads on " + std::to_string(cores_of(first.id)) + " cores")) << team();
+  EXPECT_TRUE(says("--regions=tune")) << team();
+  EXPECT_TRUE(says("--wait passive")) << "no runtime follows the cap: " << team();
+  first.regions.client().header.wait_changes = 1;
+  EXPECT_TRUE(says("do not spin meanwhile")) << team();
+  EXPECT_TRUE(leases_json(*controller_)["clients"][1]["team"].is_null());
+  controller_->depart(second.id);
+  pass(1, {{&first, 100}});
+  EXPECT_EQ(team(), "null");
+}
+
+TEST_F(TeamsTest, AFractionOfACoreIsSaidAsSuch) {
+  const Sweeps first = attach_sweeps(4);
+  const ClientView view = *controller_->view(first.id);
+  EXPECT_NE(wide_team_text(view, 0.5).find("4 threads on 0.5 of a core"), std::string::npos);
+  EXPECT_NE(wide_team_text(view, 1).find("4 threads on one core"), std::string::npos);
+  EXPECT_EQ(wide_team_text(view, 4), "");
+  EXPECT_EQ(wide_team_text(view, 0), "") << "it has no lease";
 }
 
 TEST_F(TeamsTest, WhatAThirdCoreIsWorthIsMeasured) {

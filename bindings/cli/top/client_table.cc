@@ -152,6 +152,7 @@ std::string state_text(const ClientSeen& client) {
   say(client.idle, "idle");
   say(client.late, "late");
   say(client.borrows, "borrows");
+  say(client.wide, "wide");
   say(!client.leased, client.mode.empty() || client.mode == "tune" ? "no lease" : client.mode);
   return text.empty() ? kNothing : text;
 }

@@ -150,6 +150,7 @@ class Reader {
     client.fraction = number_of(lease, "fraction");
     client.lends = numbers_of(lease, "lends");
     client.borrows = number_of(lease, "borrowed") > 0;
+    client.wide = !text_of(lease, "team").empty();
     client.share = number_of(lease, "share");
     client.priority = text(lease, "priority");
     client.idle = flag_of(lease, "idle");

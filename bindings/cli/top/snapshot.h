@@ -48,6 +48,7 @@ struct ClientSeen {
   double fraction = 1;     // below 1: of its only core
   std::vector<int> lends;
   bool borrows = false;
+  bool wide = false;  // its teams have more threads than it has cores, and nothing changes that
   double share = 1;
   std::string priority;
   bool idle = false;
