@@ -62,7 +62,7 @@ static_assert(OPTILE_REGION_TUNED == perfmodel::OpDescription::kTuned);
 
 // Bits of ours only; where something speaks against it, it is not tuned.
 uint32_t tuning_word(uint64_t word) {
-  constexpr uint64_t kReasons = 2 * uint64_t{OPTILE_REGION_UNKNOWN} - 1 - OPTILE_REGION_TUNED;
+  constexpr uint64_t kReasons = 2 * uint64_t{OPTILE_REGION_PER_THREAD} - 1 - OPTILE_REGION_TUNED;
   const auto reasons = static_cast<uint32_t>(word & kReasons);
   if (reasons != 0) return reasons;
   return (word & OPTILE_REGION_TUNED) != 0 ? uint32_t{OPTILE_REGION_TUNED} : 0;

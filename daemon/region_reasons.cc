@@ -9,7 +9,7 @@ namespace optile::daemon {
 namespace {
 
 // The user's words first.
-constexpr std::array<std::pair<uint32_t, const char*>, 12> kTexts = {{
+constexpr std::array<std::pair<uint32_t, const char*>, 13> kTexts = {{
     {OPTILE_REGION_NOT_ASKED,
      "a region of the program's own: observed only, unless it is run with --regions=tune"},
     {OPTILE_REGION_ENVIRONMENT, "you said so: OMP_NUM_THREADS or OMP_THREAD_LIMIT is set"},
@@ -19,6 +19,8 @@ constexpr std::array<std::pair<uint32_t, const char*>, 12> kTexts = {{
     {OPTILE_REGION_SETS, "its object may set the number of threads itself (omp_set_num_threads)"},
     {OPTILE_REGION_ASKS,
      "its object may size by the number of threads that there can be (omp_get_max_threads)"},
+    {OPTILE_REGION_PER_THREAD,
+     "its object may keep data of each thread for the next region (threadprivate, thread_local)"},
     {OPTILE_REGION_PRESIZES, "its library sizes its work before it opens a team"},
     {OPTILE_REGION_OTHERS,
      "another object of the program may ask for or set the number of threads"},

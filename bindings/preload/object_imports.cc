@@ -117,6 +117,14 @@ bool needs_object(const dl_phdr_info& object, const char* name) {
   return false;
 }
 
+bool keeps_data_per_thread(const dl_phdr_info& object) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = object.dlpi_phdr[i];
+    if (header.p_type == PT_TLS && header.p_memsz > 0) return true;
+  }
+  return false;
+}
+
 bool holds_address(const dl_phdr_info& object, const void* address) {
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   for (int i = 0; i < object.dlpi_phnum; ++i) {

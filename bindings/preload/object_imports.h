@@ -15,6 +15,10 @@ bool visit_needs(const dl_phdr_info& object, NeedVisitor visit, void* context);
 // Whether `object` is linked with the library that is called `name`.
 bool needs_object(const dl_phdr_info& object, const char* name);
 
+// Whether `object` has variables of which each thread has its own: what OpenMP's threadprivate and
+// C++'s thread_local become.
+bool keeps_data_per_thread(const dl_phdr_info& object);
+
 // Whether `address` lies in `object`.
 bool holds_address(const dl_phdr_info& object, const void* address);
 

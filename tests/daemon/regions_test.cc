@@ -17,6 +17,7 @@ TEST(RegionReasons, InWords) {
   EXPECT_THAT(region_reasons(OPTILE_REGION_NOT_ASKED), HasSubstr("--regions=tune"));
   EXPECT_THAT(region_reasons(OPTILE_REGION_ENVIRONMENT), HasSubstr("you said so"));
   EXPECT_THAT(region_reasons(OPTILE_REGION_CLAUSE | OPTILE_REGION_ASKS), HasSubstr("clause; "));
+  EXPECT_THAT(region_reasons(OPTILE_REGION_PER_THREAD), HasSubstr("threadprivate"));
   EXPECT_EQ(region_reasons(OPTILE_REGION_NOT_ASKED | OPTILE_REGION_CLAUSE),
             region_reasons(OPTILE_REGION_NOT_ASKED))
       << "nothing else was looked at";

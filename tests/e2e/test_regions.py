@@ -92,11 +92,18 @@ class RegionsLeftAlone(RegionTest):
     def test_objects_that_were_not_named(self):
         self.assert_left("--regions=tune:libother.so", words="not among those of --regions=tune:")
 
-    def test_programs_that_size_by_the_count(self):
-        command = [PROGRAMS / "buffers_by_maximum", 100000]
+    def assert_program_is_left(self, name, steps, words):
+        command = [PROGRAMS / name, steps]
         finished = self.space.launched(command, "--regions=tune", env=SLEEPING)
         self.assert_same_run(self.space.untouched(command, SLEEPING), finished)
-        self.assert_reason("may size by the number of threads")
+        self.assert_reason(words)
+
+    def test_programs_that_size_by_the_count(self):
+        self.assert_program_is_left("buffers_by_maximum", 100000,
+                                    "may size by the number of threads")
+
+    def test_programs_that_keep_data_of_each_thread(self):
+        self.assert_program_is_left("sums_per_thread", 40000, "may keep data of each thread")
 
 
 @unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")

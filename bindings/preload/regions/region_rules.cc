@@ -47,6 +47,7 @@ int look_at_one(dl_phdr_info* object, size_t /*size*/, void* to) {
   auto* wanted = static_cast<Wanted*>(to);
   if (!holds_address(*object, wanted->address)) return 0;
   visit_needs(*object, take_reason, &wanted->reasons);
+  if (keeps_data_per_thread(*object)) wanted->reasons |= OPTILE_REGION_PER_THREAD;
   return 1;
 }
 
