@@ -57,6 +57,7 @@ Client::Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases,
       memory_(std::move(memory)),
       cases_(std::move(cases)),
       cores_at_attach_(cases_.cores),
+      cores_(cases_.cores),
       dependencies_(std::move(dependencies)),
       attached_at_(dependencies_.clocks->unix_seconds()),
       reader_(memory_.client()),
@@ -253,6 +254,10 @@ void Client::publish() {
     trials_withheld_ = true;
     return;
   }
+  // What more cores are worth to it is told by its ops.
+  if (keeps_widths() && cores_ < cores_at_attach_) draft->may_rest = false;
+  may_rest_ = draft->may_rest;
+  plan_cap_ = draft->own_width_cap;
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
                                 clock_->ticks_per_ns()};
   surroundings.own_width_cap = page_cap();
@@ -288,6 +293,16 @@ void Client::allow_counting() {
 }
 
 void Client::set_cases(CaseSet cases) {
+  cores_ = cases.cores;
+  if (hello_.mode == OPTILE_MODE_FREEZE) {
+    narrowed_ = narrowed_ || cores_ < cores_at_attach_;
+    cases_.compact_order = std::move(cases.compact_order);
+    cases_.spread_order = std::move(cases.spread_order);
+    if (session_ == nullptr) return;
+    session_->on_page_bounds_changed();
+    publish();
+    return;
+  }
   cases_ = std::move(cases);
   narrowed_ = narrowed_ || has_fewer_cores();
   if (session_ == nullptr) return;
@@ -303,6 +318,12 @@ void Client::set_cases(CaseSet cases) {
   told_width_ = width;
   session_->set_bounds(admitted(fallbacks_), cases_.cores, width, stored);
   publish();
+}
+
+int Client::fixed_team() const {
+  if (!keeps_widths()) return has_ops_ || tunes_regions_ ? 0 : region_width_;
+  if (own_width_ == 0) return region_width_;
+  return plan_cap_ == 0 ? own_width_ : std::min(own_width_, plan_cap_);
 }
 
 bool Client::said_exactly() const {
@@ -405,7 +426,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.said_exactly = said_exactly();
   view.own_width_cap = own_width_cap();
   view.fixed_team = fixed_team();
-  view.cores = cases_.cores;
+  view.cores = cores_;
   view.shared_cores = shared_cores();
   view.wait_cap_ms = wait_cap_ms_;
   view.stored = stored_;

@@ -88,21 +88,22 @@ class Client {
   // Counters would be read now, were it its turn; allow_counting() is that, once.
   bool asks_to_count() const { return session_ != nullptr && session_->asks_to_count(); }
   void allow_counting();
-  // Budget changed.
+  // Budget or lease changed. One that repeats its plan keeps all of its widths; only the units that
+  // its threads are bound to follow.
   void set_cases(CaseSet cases);
   // So many cores more for a while, which others do not use: for what runs at its own width.
   // Nothing is tuned for them.
   void set_lent(int cores);
-  uint64_t progress() const { return reader_.progress(); }  // ops begun so far
-  uint32_t steps() const { return reader_.steps(); }        // begun so far, as the client tells
+  uint64_t progress() const { return reader_.progress(); }  // ops begun so far, without rests
+  bool may_rest() const { return may_rest_; }
+  uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
   tuner::Standing standing() const;
-  // Threads of its regions where those are all that it has, or of its ops where the user wants
-  // exactly so many: nothing here changes their number. 0 = none seen, or it has ops or regions
-  // that are steered one by one.
-  int fixed_team() const {
-    if (said_exactly()) return own_width_;
-    return has_ops_ || tunes_regions_ ? 0 : region_width_;
-  }
+  // The user wants one width and no other, or those of a stored plan again.
+  bool keeps_widths() const { return said_exactly() || hello_.mode == OPTILE_MODE_FREEZE; }
+  // Threads of its regions where those are all that it has, or of its widest ops where it keeps its
+  // widths: no lease changes their number. 0 = none seen, or it has ops or regions that are
+  // steered.
+  int fixed_team() const;
   // How long its idle OpenMP threads may spin, in milliseconds; nullopt: as it has it.
   void set_wait_cap(std::optional<uint32_t> most_ms) {
     wait_cap_ms_ = most_ms;
@@ -156,6 +157,7 @@ class Client {
   ClientMemory memory_;
   CaseSet cases_;
   int cores_at_attach_;
+  int cores_;  // now, by budget or lease
   Dependencies dependencies_;
   int64_t attached_at_;
   ClientReader reader_;
@@ -172,6 +174,8 @@ class Client {
   bool undone_ = false;  // all of it, by hand
   bool was_bound_ = false;
   bool busy_plan_ = true;  // the last plan wants events
+  bool may_rest_ = false;  // by the page in force
+  int plan_cap_ = 0;       // the plan's one width for every op; 0 = it has several, or none
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   int own_width_ = 0;
   int told_width_ = 0;  // the session, as its own

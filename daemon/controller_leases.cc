@@ -89,12 +89,12 @@ std::optional<std::vector<int>> Controller::binding_at_start(
   return its.size() == all.size() ? std::vector<int>() : its;
 }
 
-// Only programs that may be changed get a lease; the others are load.
+// Programs that are only watched get no lease; they are load.
 void Controller::lease_to(uint64_t id) {
   if (!leases_) return;
   const Place& place = clients_.at(id);
   const Hello& hello = place.client->hello();
-  if (hello.mode != OPTILE_MODE_TUNE || hello.baseline) return;
+  if (!may_have_lease(hello)) return;
   const bool batch = hello.priority == OPTILE_PRIORITY_BATCH;
   // What cannot be held is load like any other, and so is one that runs where we have no core.
   const std::optional<std::vector<int>> bound_to = binding_at_start(place.at_attach);
@@ -111,12 +111,13 @@ void Controller::lease_to(uint64_t id) {
   decide_leases_soon();
 }
 
-// A program whose teams nothing resizes has no curve of its own making, and searches nothing.
+// A program whose teams nothing resizes has no curve of its own making, and searches nothing. What
+// it does while it rests is not counted.
 void Controller::tell_demand_of_team(uint64_t id, Place& place) {
   const bool whole = place.lease && !place.lease->units.empty() && !place.lease->shares;
   const bool works = whole && !place.waiting.waiting();
   const int cores = works ? place.lease->cores + place.lease->lent : 0;
-  place.pace.look(since_start(), place.client->progress(), cores);
+  place.pace.look(since_start(), place.client->progress(), place.client->may_rest() ? 0 : cores);
   const bool own = works && place.lease->lent == 0;
   leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
                   own ? place.pace.measured(cores).value_or(0) : 0, true);
@@ -156,6 +157,10 @@ void Controller::tell_demands() {
     if (!leases_->has(id)) continue;
     if (place.client->fixed_team() > 0) {
       tell_demand_of_team(id, place);
+      continue;
+    }
+    if (place.client->keeps_widths()) {  // how many threads it has is not known yet
+      leases_->demand(id, {}, 0, true);
       continue;
     }
     const tuner::Standing seen = place.client->standing();
@@ -337,8 +342,8 @@ base::Status Controller::carry_out(const LeaseWord& word) {
   if (!leases_ || !leases_->has(word.client)) {
     return base::Error{base::ErrorKind::kUnavailable,
                        who +
-                           " has no lease: it was detached, or started in another mode than "
-                           "tune; start it again with optile run"};
+                           " has no lease: it was detached, or started in a mode that only "
+                           "watches; start it again with optile run"};
   }
   if (base::Status may = check_bound(word); !may.ok()) return may;
   base::Status done = say_to(*leases_, word);

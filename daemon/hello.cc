@@ -125,6 +125,11 @@ const char* respect_name(optile_respect respect) {
   return "unknown";
 }
 
+bool may_have_lease(const Hello& hello) {
+  const bool acts = hello.mode == OPTILE_MODE_TUNE || hello.mode == OPTILE_MODE_FREEZE;
+  return acts && !hello.baseline;
+}
+
 bool is_users_word(uint32_t source) {
   return source == OPTILE_WIDTH_ENVIRONMENT || source == OPTILE_WIDTH_PROGRAM;
 }

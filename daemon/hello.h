@@ -53,6 +53,8 @@ const char* search_name(optile_search search);
 const char* strategy_name(optile_strategy strategy);
 const char* respect_name(optile_respect respect);
 const char* width_source_name(uint32_t source);
+// It may be held to a part of the cores: its widths follow that, or are the same in every run.
+bool may_have_lease(const Hello& hello);
 // Somebody meant that width: not a default, not the launcher, not a framework while it starts.
 bool is_users_word(uint32_t source);
 

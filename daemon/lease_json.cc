@@ -153,9 +153,7 @@ std::string no_lease_reason(const ClientView& client) {
            ": its widths are tuned, its threads cannot be held to cores, and "
            "it counts as load of others";
   }
-  if (client.hello.mode != OPTILE_MODE_TUNE || client.hello.baseline) {
-    return "it is only watched, or repeats a stored plan";
-  }
+  if (!may_have_lease(client.hello)) return "it is only watched";
   return "it was detached, or bound to other cores than the daemon has";
 }
 

@@ -18,10 +18,15 @@ std::string wide_team_text(const ClientView& client, double cores) {
   if (cores <= 0 || client.fixed_team <= cores) return "";
   std::string text = "its teams keep " + std::to_string(client.fixed_team) + " threads on " +
                      cores_text(cores) + ": ";
-  text += client.said_exactly
-              ? "you said so (--respect exact)"
-              : "what a program of its own regions has sized by their number is not known, unless "
-                "it is run with --regions=tune";
+  if (client.said_exactly) {
+    text += "you said so (--respect exact)";
+  } else if (client.hello.mode == OPTILE_MODE_FREEZE) {
+    text += "its widths are the same in every run (--mode freeze)";
+  } else {
+    text +=
+        "what a program of its own regions has sized by their number is not known, unless it is "
+        "run with --regions=tune";
+  }
   const bool followed = client.header && client.header->wait_changes > 0;
   text += followed && client.wait_cap_ms
               ? "; idle ones do not spin meanwhile"

@@ -192,7 +192,7 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
                                               std::optional<Clock::time_point> announced) {
   auto plan = plan_from_daemon(options, socket, target, facts,
                                announced ? Asked::kAnnounced : Asked::kNothing);
-  const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams &&
+  const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams && options.narrows() &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
   if (!plan || plan->width > 0 || !keeps_its_width || !announced) return plan;
   const auto left = kCompany - (Clock::now() - *announced);
@@ -246,7 +246,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   decision.libomp = facts.libomp_path;
   std::optional<DaemonsPlan> plan;
   if (daemon_there) plan = plan_beside_others(options, socket, target, facts, announced);
-  if (plan) decision.width = plan->width;
+  if (plan && options.narrows()) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
   decision.plan.blas_follows = perfmodel::blas_pools_follow(facts, decision.plan);
   if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);

@@ -97,6 +97,8 @@ struct Options {
 
   // Modes that promise it; choices about the launch that nobody made are then "keep".
   bool changes_nothing() const { return mode == "observe" || mode == "advise"; }
+  // Beside other programs it may start with fewer threads than there are cores.
+  bool narrows() const { return mode == "tune"; }
   bool tunes_regions() const { return regions != "observe" && !changes_nothing(); }
 };
 

@@ -43,7 +43,7 @@ void follow_wait_cap(IssuingThread& thread, const Attachment& attached, const vo
   if (cap == thread.wait_cap || cap > kLongestCap) return;
   // Asked again at the next op: which runtime it will be is not known yet.
   if (caller == nullptr && steered_runtime() == nullptr) return;
-  if (!environment().steer_wait || environment().mode != OPTILE_MODE_TUNE || !may_steer()) return;
+  if (!environment().steer_wait || !may_steer()) return;
   const BlockTime block_time = block_time_of(caller);
   if (block_time.known()) {
     set_cap(thread, block_time, cap);

@@ -47,6 +47,7 @@ TEST(Options, EveryFlagOfRun) {
        "s.sock",      "--report", "r.json",   "--summary", "--store",    "s.db",   "--machine",
        "core:4 pu:1", "--",       "python3",  "train.py",  "--epochs",   "3"});
   EXPECT_EQ(options.mode, "freeze");
+  EXPECT_FALSE(options.narrows()) << "the same widths in every run";
   EXPECT_EQ(options.openmp, "llvm");
   EXPECT_EQ(options.wait, "passive");
   EXPECT_EQ(options.blas, "keep");

@@ -40,6 +40,28 @@ TEST_F(WaitPolicy, IsShortenedAndComesBack) {
   });
 }
 
+TEST_F(WaitPolicy, AlsoWhereWidthsAreThoseOfAStoredPlan) {
+  in_child([](test::FakeDaemon& daemon) {
+    setenv("OPTILE_MODE", "freeze", 1);
+    let_it_be_steered("auto");
+    attach(daemon);
+    daemon.cap_wait(1);
+    follow();
+    CHECK_OR_EXIT(fake_block_time() == 0);
+  });
+}
+
+TEST_F(WaitPolicy, NotWhereTheProgramIsOnlyWatched) {
+  in_child([](test::FakeDaemon& daemon) {
+    setenv("OPTILE_MODE", "observe", 1);
+    let_it_be_steered("auto");
+    attach(daemon);
+    daemon.cap_wait(1);
+    follow();
+    CHECK_OR_EXIT(fake_block_time() == 200);
+  });
+}
+
 TEST_F(WaitPolicy, IsNeverMadeLonger) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");
