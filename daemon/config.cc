@@ -56,6 +56,11 @@ base::Status check_metrics(const MetricsOptions& metrics) {
     return base::Error{base::ErrorKind::kInvalid,
                        "--metrics-discovery tells of a port: it needs --metrics-listen too"};
   }
+  if (metrics.programs && metrics.listen.empty() && metrics.textfile.empty()) {
+    return base::Error{base::ErrorKind::kInvalid,
+                       "--metrics-programs names programs on a port or in a text file: it needs "
+                       "--metrics-listen or --metrics-textfile too"};
+  }
   const std::string ending = ".prom";
   if (!metrics.textfile.empty() && !metrics.textfile.ends_with(ending)) {
     return base::Error{base::ErrorKind::kInvalid,

@@ -96,6 +96,8 @@ void add_metrics(CLI::App& app, Config& config) {
   app.add_option("--metrics-textfile", config.metrics.textfile,
                  "Write the metrics here too, for node_exporter's textfile collector")
       ->option_text("FILE.prom");
+  app.add_flag("--metrics-programs", config.metrics.programs,
+               "Name programs and ops there, for everybody to read; else they are without names");
 }
 
 }  // namespace

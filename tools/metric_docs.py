@@ -20,6 +20,9 @@ Nothing here costs anything until somebody asks: a page is a snapshot of that mo
 - The 50 ops with the most time have series of their own; the others are counted together under
   `op="other"`, with the other labels empty. Counters of ops add up all attached runs of a program
   and never fall while one of them is attached.
+- Over TCP and in the text file every `program` is `unnamed`, and all ops are one, `op="other"`,
+  without widths, unless the daemon was started with `--metrics-programs`: who reads there is not
+  known. `optile metrics` names them.
 - Names that come from programs are cut to 96 bytes, and what is no UTF-8 becomes `?`.
 - The text file for node_exporter has no `process_*`: node_exporter has its own.
 """

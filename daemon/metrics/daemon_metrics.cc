@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "daemon/json_views.h"
@@ -25,14 +26,25 @@ void add(std::vector<MetricSample>& samples, Metric metric, std::string label, d
   samples.push_back({metric, {std::move(label)}, value});
 }
 
+// Ops and shapes tell what a program is about as well; they are added up before.
+void withhold_names(std::vector<MetricSample>& samples) {
+  for (MetricSample& sample : samples) {
+    const MetricEntry& entry = metric_entry(sample.metric);
+    for (std::size_t i = 0; i < entry.label_count(); ++i) {
+      if (std::string_view(entry.labels[i]) == "program") sample.labels[i] = kUnnamedProgram;
+    }
+  }
+}
+
 }  // namespace
 
 DaemonMetrics::DaemonMetrics(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
-std::string DaemonMetrics::page(Audience audience) {
+std::string DaemonMetrics::page(Audience audience, Names names) {
   const uint64_t begin_ns = dependencies_.monotonic_ns();
   ++pages_;
-  std::vector<MetricSample> all = samples(audience);
+  std::vector<MetricSample> all = samples(audience, names);
+  if (names == Names::kWithheld) withhold_names(all);
   const std::size_t dropped = keep_within(kMaxSeries - kOwnSeries, all);
   add(all, Metric::kSeriesDropped, static_cast<double>(dropped));
   add(all, Metric::kSeries, static_cast<double>(all.size() + 1));
@@ -41,14 +53,14 @@ std::string DaemonMetrics::page(Audience audience) {
   return text;
 }
 
-std::vector<MetricSample> DaemonMetrics::samples(Audience audience) {
+std::vector<MetricSample> DaemonMetrics::samples(Audience audience, Names names) {
   const Controller& controller = *dependencies_.controller;
   const std::vector<ClientView> clients = controller.attached(tuner::Detail::kFigures);
   ops_.update(clients, [&controller](uint64_t id) { return controller.view(id); });
   std::vector<MetricSample> samples;
   add_daemon_samples(clients, samples);
   if (audience == Audience::kScraper) add_process_samples(samples);
-  add_op_samples(samples);
+  add_op_samples(names, samples);
   assign_places(clients);
   add_lease_samples(clients, samples);
   lookups_ = 0;
@@ -121,8 +133,9 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
   }
 }
 
-void DaemonMetrics::add_op_samples(std::vector<MetricSample>& samples) const {
-  for (const OpLedger::Row& row : ops_.rows()) {
+void DaemonMetrics::add_op_samples(Names names, std::vector<MetricSample>& samples) const {
+  const bool told = names == Names::kTold;
+  for (const OpLedger::Row& row : told ? ops_.rows() : ops_.all()) {
     const std::array<std::string, kMaxLabels> labels = {row.program, row.op, row.shape,
                                                         row.direction};
     samples.push_back({Metric::kOpSecondsTotal, labels, row.seconds});

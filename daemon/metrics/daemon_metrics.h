@@ -17,6 +17,8 @@ namespace optile::daemon {
 
 // Looked up in the store for one page; what is not known then comes with the next one.
 inline constexpr std::size_t kMaxLookups = 16;
+// The label of programs on a page that anybody may read.
+inline constexpr const char* kUnnamedProgram = "unnamed";
 
 class DaemonMetrics {
  public:
@@ -32,18 +34,22 @@ class DaemonMetrics {
     kScraper,
     kNodeExporter,  // no process_*: node_exporter has its own of these names, and would serve none
   };
+  enum class Names {
+    kTold,
+    kWithheld,  // every program is kUnnamedProgram, and all ops are one
+  };
   // In Prometheus' text format; at most kMaxSeries series.
-  std::string page(Audience audience = Audience::kScraper);
+  std::string page(Audience audience = Audience::kScraper, Names names = Names::kTold);
 
  private:
   using Places = std::map<uint64_t, int>;  // client → the value of its label
 
-  std::vector<MetricSample> samples(Audience audience);
+  std::vector<MetricSample> samples(Audience audience, Names names);
   void add_daemon_samples(const std::vector<ClientView>& clients,
                           std::vector<MetricSample>& samples) const;
   void add_lease_samples(const std::vector<ClientView>& clients,
                          std::vector<MetricSample>& samples) const;
-  void add_op_samples(std::vector<MetricSample>& samples) const;
+  void add_op_samples(Names names, std::vector<MetricSample>& samples) const;
   void assign_places(const std::vector<ClientView>& clients);
   // Earlier runs of its program; empty where too much was looked up for this page.
   const std::vector<RunRecord>& earlier_runs(const ClientView& client);

@@ -39,6 +39,7 @@ MetricsOutlets::~MetricsOutlets() {
 }
 
 base::Status MetricsOutlets::open(const MetricsOptions& options) {
+  options_.programs = options.programs;
   if (!options.listen.empty()) {
     const base::Result<LoopbackAddress> address = parse_loopback(options.listen);
     if (!address.ok()) return address.status();
@@ -96,8 +97,13 @@ void MetricsOutlets::write_soon() {
   });
 }
 
+// Whoever reads a port or what node_exporter serves is not known.
+DaemonMetrics::Names MetricsOutlets::names() const {
+  return options_.programs ? DaemonMetrics::Names::kTold : DaemonMetrics::Names::kWithheld;
+}
+
 std::string MetricsOutlets::text_for_node_exporter() {
-  return metrics_.page(DaemonMetrics::Audience::kNodeExporter);
+  return metrics_.page(DaemonMetrics::Audience::kNodeExporter, names());
 }
 
 void MetricsOutlets::write_textfile() {
@@ -133,7 +139,7 @@ HttpResponse MetricsOutlets::answer(const HttpRequest& request) {
   const uint64_t now_ns = monotonic_ns_();
   const auto fresh_ns = static_cast<uint64_t>(std::chrono::nanoseconds(kFreshPage).count());
   if (page_.empty() || now_ns - page_made_ns_ >= fresh_ns) {
-    page_ = metrics_.page();
+    page_ = metrics_.page(DaemonMetrics::Audience::kScraper, names());
     page_made_ns_ = now_ns;
   }
   HttpResponse response;

@@ -24,6 +24,7 @@ struct MetricsOptions {
   std::string listen;     // "" = no TCP port
   std::string discovery;  // file; needs `listen`
   std::string textfile;   // file
+  bool programs = false;  // named there; else DaemonMetrics::Names::kWithheld
 };
 
 inline constexpr std::chrono::seconds kTextfilePeriod{15};
@@ -54,6 +55,7 @@ class MetricsOutlets {
   bool asleep() const { return !writing_; }
 
  private:
+  DaemonMetrics::Names names() const;
   HttpResponse answer(const HttpRequest& request);
   std::string text_for_node_exporter();
   void write_textfile();

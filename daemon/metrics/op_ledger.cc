@@ -80,6 +80,7 @@ void OpLedger::rank() {
   order.reserve(ops_.size());
   for (auto& [name, op] : ops_) {
     op.all.add(op.fresh);
+    all_.add(op.fresh);
     op.own_row = false;
     order.push_back(&op);
   }
@@ -92,8 +93,14 @@ void OpLedger::rank() {
     (op.own_row ? op.shown : other_).add(op.fresh);
   }
   other_.add(unnamed_);
+  all_.add(unnamed_);
   folded_ = order.size() - rows;
   any_other_ = any_other_ || other_.executions > 0 || other_.seconds > 0;
+}
+
+std::vector<OpLedger::Row> OpLedger::all() const {
+  if (all_.executions <= 0 && all_.seconds <= 0) return {};
+  return {{"", "other", "", "", all_.seconds, all_.executions, 0}};
 }
 
 std::vector<OpLedger::Row> OpLedger::rows() const {

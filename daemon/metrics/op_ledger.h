@@ -39,6 +39,8 @@ class OpLedger {
 
   // The longest ops first, then "other" where there is any.
   std::vector<Row> rows() const;
+  // The same as one row, "other", of everything since the daemon began; none where no op has run.
+  std::vector<Row> all() const;
   std::size_t folded() const { return folded_; }
 
  private:
@@ -74,6 +76,7 @@ class OpLedger {
   std::map<Name, Op> ops_;
   Amount unnamed_;  // of this round, beyond kMaxOpsKnown
   Amount other_;
+  Amount all_;
   bool any_other_ = false;
   std::size_t folded_ = 0;
 };

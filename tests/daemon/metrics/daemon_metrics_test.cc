@@ -113,6 +113,37 @@ TEST_F(DaemonMetricsTest, AClientComesAndGoes) {
   EXPECT_EQ(count_of(samples, "optile_op_seconds_total"), 0u);
 }
 
+TEST_F(DaemonMetricsTest, AnybodysPageNamesNobody) {
+  const uint64_t first = attach("secret.py", {"aten::mm", "region secret+0x10"});
+  attach("hidden.py", {"aten::mm"});
+  const auto page = [this] {
+    return metrics_->page(DaemonMetrics::Audience::kScraper, DaemonMetrics::Names::kWithheld);
+  };
+  const std::string text = page();
+  for (const char* name : {"secret", "hidden", "aten", "64"}) {
+    EXPECT_EQ(text.find(std::string("\"") + name), std::string::npos) << text;
+  }
+  EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+  std::vector<ExposedSample> samples = read_exposition(text);
+  EXPECT_EQ(count_of(samples, "optile_client_id"), 2u);
+  EXPECT_EQ(value_of(samples, "optile_client_id", {{"program", "unnamed"}, {"client", "2"}}), 2);
+  EXPECT_EQ(
+      value_of(samples, "optile_client_leased_cores", {{"program", "unnamed"}, {"client", "1"}}),
+      2);
+  EXPECT_EQ(count_of(samples, "optile_op_seconds_total"), 1u);
+  EXPECT_EQ(count_of(samples, "optile_op_width"), 0u);
+  EXPECT_EQ(value_of(samples, "optile_op_seconds_total",
+                     {{"program", "unnamed"}, {"op", "other"}, {"shape", ""}, {"direction", ""}}),
+            3);
+  controller_->depart(first);
+  samples = read_exposition(page());
+  EXPECT_EQ(value_of(samples, "optile_op_executions_total",
+                     {{"program", "unnamed"}, {"op", "other"}, {"shape", ""}, {"direction", ""}}),
+            30)
+      << "what was counted once does not fall";
+  EXPECT_NE(metrics_->page().find("hidden.py"), std::string::npos) << "who is known may see names";
+}
+
 TEST_F(DaemonMetricsTest, LeasesAreCounted) {
   EXPECT_EQ(value_of(scrape(), "optile_lease_held_cores"), 0);
   attach("a", {});
@@ -300,6 +331,24 @@ TEST(MetricsOfADaemon, TcpServesMetricsAndNothingElse) {
       ask_tcp(running, "POST /metrics HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(post.starts_with("HTTP/1.1 405 "));
   EXPECT_NE(post.find("Allow: GET"), std::string::npos);
+}
+
+TEST(MetricsOfADaemon, ProgramsAreNamedToWhoIsKnownOnly) {
+  for (const bool told : {false, true}) {
+    const TemporaryDirectory directory;
+    Config config = test_config(directory);
+    config.metrics.listen = "127.0.0.1:0";
+    config.metrics.programs = told;
+    RunningDaemon running(config);
+    FakeConnection connection(attach_path(config));
+    const ClientRegions regions = running.attach(connection, make_hello("secret.py"));
+    const auto names = [](const std::string& page) {
+      return page.find("program=\"secret.py\"") != std::string::npos;
+    };
+    EXPECT_EQ(names(get_tcp(running, "/metrics")), told);
+    EXPECT_EQ(get_tcp(running, "/metrics").find("program=\"unnamed\"") == std::string::npos, told);
+    EXPECT_TRUE(names(running.get("/metrics").body)) << "the socket knows who asks";
+  }
 }
 
 TEST(MetricsOfADaemon, FilesComeAndGoWithIt) {

@@ -121,6 +121,9 @@ TEST(MetricsOptions, AreCheckedBeforeAnythingStarts) {
   config.socket = directory / "d.sock";
   config.store = ":memory:";
   EXPECT_TRUE(complete(config).ok());
+  config.metrics.programs = true;
+  EXPECT_FALSE(complete(config).ok()) << "named where?";
+  config.metrics.programs = false;
   config.metrics.listen = "0.0.0.0:0";
   EXPECT_FALSE(complete(config).ok());
   config.metrics.listen = "";
@@ -131,6 +134,7 @@ TEST(MetricsOptions, AreCheckedBeforeAnythingStarts) {
   config.metrics.textfile = directory / "optile.txt";
   EXPECT_FALSE(complete(config).ok());
   config.metrics.textfile = "optile.prom";
+  config.metrics.programs = true;
   const auto completed = complete(config);
   ASSERT_TRUE(completed.ok());
   EXPECT_EQ(completed.value().metrics.textfile[0], '/');
