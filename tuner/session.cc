@@ -403,6 +403,8 @@ void Session::State::look_for_a_longer_step() {
   tuned_steps_ = {};
   sampled_steps_ = 0;
   sampled_seconds_ = 0;
+  sampled_steps_before_ = 0;
+  sampled_seconds_before_ = 0;
   silent_before_ = false;
   decision_ = "what repeated was a loop inside the step; a longer step is looked for";
   changed();

@@ -141,7 +141,8 @@ bool Session::State::trials_spent() const {
   if (trials_ >= kMostTrials) return true;
   if (own_steps_.count() == 0) return false;
   const double own = static_cast<double>(own_steps_.median().count()) * 1e-9;
-  const double lost = sampled_seconds_ - sampled_steps_ * own;
+  const uint32_t steps = sampled_steps_ - sampled_steps_before_;
+  const double lost = sampled_seconds_ - sampled_seconds_before_ - steps * own;
   const double allowed = std::max(kFreeSeconds, own * std::max(8.0, 2.0 * options_.cores));
   return lost > allowed * explorations_;
 }

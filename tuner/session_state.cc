@@ -185,6 +185,8 @@ void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_widt
   control_steps_ = {};
   uniform_steps_ = {};
   tuned_steps_ = {};
+  sampled_steps_before_ = sampled_steps_;
+  sampled_seconds_before_ = sampled_seconds_;
   if (undone_ != nullptr || replay_under(stored)) return;
   replay_.reset();
   replay_verified_ = false;

@@ -224,10 +224,10 @@ class Session::State {
   uint32_t steps_begun_ = 0;
   uint32_t declared_steps_ = 0;  // by the program itself; 0 = it declares none
   uint64_t samples_ = 0;
-  uint32_t observed_steps_ = 0;  // in observe mode
-  uint32_t counted_steps_ = 0;   // in which counters were read
-  uint32_t sampled_steps_ = 0;
-  double sampled_seconds_ = 0;
+  uint32_t observed_steps_ = 0;                              // in observe mode
+  uint32_t counted_steps_ = 0;                               // in which counters were read
+  uint32_t sampled_steps_ = 0, sampled_steps_before_ = 0;    // the present bounds: those ran
+  double sampled_seconds_ = 0, sampled_seconds_before_ = 0;  // on other cores than own steps
   double step_seconds_ = 0;
   double observed_seconds_ = 0;
   double steerable_seconds_ = 0;
