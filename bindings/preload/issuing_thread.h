@@ -57,10 +57,12 @@ struct IssuingThread {
   const void* outermost = nullptr;    // storage of the outermost op, where a jump may leave it open
   bool awaits_runtime = false;        // nothing is steered yet: the next region in the op decides
   const void* tbb_context = nullptr;  // the group of tasks that it waits for, where oneTBB's
+  void* steers = nullptr;             // what the op that begins is to steer; null: what is chosen
   const void* steered = nullptr;      // what apply_width() set a width of, opaque
   bool actuated = false;
-  int own_width = 0;  // as the latest op found it
-  int own_count = 0;  // what the program reads then, to be restored; more, where a limit binds
+  int own_width = 0;       // as the latest op found it
+  int own_of_chosen = -1;  // the same for what is chosen, while an op steers another; -1: none does
+  int own_count = 0;       // what the program reads then, to be restored; more, where a limit binds
   int effective_width = 0;
   int previous_width = 0;      // of the op before: a change costs
   IssuerPart part;             // of the cores that issuing threads share

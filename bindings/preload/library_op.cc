@@ -27,11 +27,14 @@ bool LibraryOp::may_begin(const void* caller, bool (*follows)(const void* real),
   return may;
 }
 
-void LibraryOp::begin(const optile_op_identity& identity) {
+void LibraryOp::begin(const optile_op_identity& identity, void* steers) {
   const int kept_errno = errno;
   open_ = true;
+  IssuingThread* thread = steers == nullptr ? nullptr : issuing_thread();
+  if (thread != nullptr) thread->steers = steers;
   op_begin(&identity, &op_);
-  IssuingThread* thread = known_issuing_thread();
+  if (thread != nullptr) thread->steers = nullptr;
+  thread = known_issuing_thread();
   if (thread != nullptr && thread->depth > 0) thread->outermost = &op_;
   errno = kept_errno;
 }

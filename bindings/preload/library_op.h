@@ -18,7 +18,8 @@ class LibraryOp {
   // to is open. `caller`: an address in the code that calls. `real`: the function that is called,
   // whose library an op that is open already may be waiting for (annotations.h).
   bool may_begin(const void* caller, bool (*follows)(const void* real), const void* real);
-  void begin(const optile_op_identity& identity);
+  // `steers`: what the op steers in place of what is chosen (width_actuator.h); null = that.
+  void begin(const optile_op_identity& identity, void* steers = nullptr);
 
  private:
   bool open_ = false;

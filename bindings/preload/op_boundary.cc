@@ -226,7 +226,7 @@ void begin_width(IssuingThread& thread, const Attachment& attached, uint32_t op_
   }
   follow_wait_cap(thread, attached, nullptr);
   apply_width(thread, wanted, now);
-  if (widths_can_be_set()) op->flags |= OPTILE_EVENT_STEERABLE;
+  if (width_could_be_set(thread)) op->flags |= OPTILE_EVENT_STEERABLE;
   if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
 }
 

@@ -17,6 +17,16 @@ struct Steered {
   CountKnob knob;    // where it is usable, runtime and pool are not
 };
 
+// A BLAS beside what is chosen: its products are steered by its own runtime or pool.
+struct OtherCopy {
+  const void* setter = nullptr;  // of the count that its products take; what it is known by
+  uint32_t ready = 0;            // `steered` was written
+  int own_seen = 0;              // the program's count, as its latest product found it
+  Steered steered;
+};
+constexpr int kMostOtherCopies = 8;
+OtherCopy other_copies[kMostOtherCopies];
+
 // In rising rank: each stands until one that knows better comes.
 Steered by_library;
 Steered by_speaker;  // what a region, or an annotated op, is bound to
@@ -27,7 +37,9 @@ int framework_asked = 0;
 const Steered* chosen = nullptr;
 const Steered* published = nullptr;
 bool pool_shared = false;
-int pool_narrowed_from = 0;  // while it is narrowed: the count to give back
+// While one is narrowed: whose, and the count to give back.
+const Steered* pool_narrowed = nullptr;
+int pool_narrowed_from = 0;
 
 const Steered* in_use() {
   return __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
@@ -57,18 +69,43 @@ void publish_choice(const Attachment& attached, const Steered& steered) {
   optile_store32(&header.blas_ready, 1);
 }
 
+void narrow_pool(const Steered& steered, int now, int width) {
+  __atomic_store_n(&pool_narrowed_from, now, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool_narrowed, &steered, __ATOMIC_RELEASE);
+  steered.pool.set_num_threads(width);
+}
+
+void widen_pool(const Steered& steered, int narrow, int own) {
+  // Whoever set another count meanwhile meant it. A forked child has no pool: asking for a count
+  // would start one.
+  if (!is_forked_child() && steered.pool.get_num_threads() == narrow) {
+    steered.pool.set_num_threads(own);
+  }
+  __atomic_store_n(&pool_narrowed, static_cast<const Steered*>(nullptr), __ATOMIC_RELAXED);
+}
+
+// For good, all of them.
+void leave_pools() {
+  if (__atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED)) return;
+  // The other thread may be inside an op right now, with a pool narrowed.
+  const Steered* narrowed = __atomic_load_n(&pool_narrowed, __ATOMIC_ACQUIRE);
+  if (narrowed != nullptr) {
+    narrowed->pool.set_num_threads(__atomic_load_n(&pool_narrowed_from, __ATOMIC_RELAXED));
+  }
+  add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
+}
+
 void apply_pool(IssuingThread& thread, const Steered& steered, int width) {
   thread.blas_own = 0;
   if (!pool_follows(steered)) return;
   if (several_threads_issue()) {
-    leave_pool();
+    leave_pools();
     return;
   }
   const int now = steered.pool.get_num_threads();
   const int wanted = width < now ? width : now;
   if (wanted == now || wanted < 1) return;
-  __atomic_store_n(&pool_narrowed_from, now, __ATOMIC_RELAXED);
-  steered.pool.set_num_threads(wanted);
+  narrow_pool(steered, now, wanted);
   thread.blas_own = now;
   thread.blas_set = wanted;
 }
@@ -83,21 +120,16 @@ int share_cores(IssuingThread& thread, int width, uint32_t cores, uint64_t now) 
   return given;
 }
 
-void restore_pool(IssuingThread& thread, const BlasPool& pool) {
-  // Whoever set another count meanwhile meant it. A forked child has no pool: asking for a count
-  // would start one.
-  if (!is_forked_child() && pool.get_num_threads() == thread.blas_set) {
-    pool.set_num_threads(thread.blas_own);
-  }
-  __atomic_store_n(&pool_narrowed_from, 0, __ATOMIC_RELAXED);
-  thread.blas_own = 0;
-}
-
 int bounded(const WantedWidth& wanted, int own) {
   const auto at_most = [](uint32_t most, int width) {
     return most != 0 && static_cast<int>(most) < width ? static_cast<int>(most) : width;
   };
   return at_most(wanted.width, at_most(wanted.cap, own));
+}
+
+// What is told of the program is that of what is chosen.
+void publish_width_of(const Steered& steered, int own) {
+  if (&steered == in_use()) publish_own_width(own);
 }
 
 // OpenBLAS with threads of its own and no OpenMP beside it: its count is the op's width. It belongs
@@ -108,7 +140,7 @@ void apply_pool_alone(IssuingThread& thread, const Steered& steered, const Wante
   if (thread.own_width != 0) note_own_width(own, thread.own_width);
   thread.own_width = own;
   thread.effective_width = own;
-  publish_own_width(own);
+  publish_width_of(steered, own);
   const int narrow = bounded(wanted, own);
   if (narrow < own) apply_pool(thread, steered, narrow);
   if (several_threads_issue()) share_cores(thread, 0, 0, now);
@@ -146,6 +178,58 @@ void restore_knob(IssuingThread& thread, const CountKnob& knob) {
   // Another count was set inside the op by the program, and stays.
   if (there != thread.knob_set) knob.set(there);
   thread.knob_set = 0;
+}
+
+void apply_runtime(IssuingThread& thread, const Steered& steered, const WantedWidth& wanted,
+                   uint64_t now) {
+  const int count = steered.runtime.get_max_threads();
+  const int own = within_limit(count);
+  note_own_width(own, thread.own_width);
+  const WantedWidth obeyed = said_exactly() ? WantedWidth{} : wanted;
+  const int effective = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
+  thread.own_width = own;
+  thread.own_count = count;
+  thread.effective_width = effective;
+  publish_width_of(steered, own);
+  if (effective == own) return;
+  steered.runtime.set_num_threads(effective);
+  thread.actuated = true;
+  apply_pool(thread, steered, effective);
+}
+
+void apply_to(IssuingThread& thread, const Steered* steered, const WantedWidth& wanted,
+              uint64_t now) {
+  thread.steered = steered;
+  if (steered != nullptr && steered->knob.usable()) {
+    apply_knob(thread, steered->knob, said_exactly() ? WantedWidth{} : wanted, now);
+  } else if (steered != nullptr && steered->runtime.usable()) {
+    apply_runtime(thread, *steered, wanted, now);
+  } else if (steered != nullptr && pool_follows(*steered)) {
+    apply_pool_alone(thread, *steered, wanted, now);
+  } else {
+    thread.effective_width = 0;
+    share_cores(thread, 0, 0, now);
+  }
+}
+
+// Null where there are more copies than can be kept, or none that can be steered.
+OtherCopy* known_copy(const void* inside, const void* setter) {
+  for (OtherCopy& copy : other_copies) {
+    const void* there = __atomic_load_n(&copy.setter, __ATOMIC_ACQUIRE);
+    if (there == nullptr && __atomic_compare_exchange_n(&copy.setter, &there, setter, false,
+                                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      fill(&copy.steered, inside);
+      __atomic_store_n(&copy.ready, 1, __ATOMIC_RELEASE);
+      there = setter;
+    }
+    if (there == setter) return __atomic_load_n(&copy.ready, __ATOMIC_ACQUIRE) ? &copy : nullptr;
+  }
+  return nullptr;
+}
+
+template <typename Function>
+bool is_of(Function* function, const void* setter) {
+  return reinterpret_cast<const void*>(function) == setter;
 }
 
 // What a library has of ours beyond the end of an op, once something else is steered.
@@ -202,6 +286,17 @@ const BlasPool* steered_pool() {
   return steered != nullptr && pool_follows(*steered) ? &steered->pool : nullptr;
 }
 
+WidthOfCopy width_of_copy(const void* inside, const void* setter, bool openmp) {
+  if (openmp ? openmp_is_steered_by(setter) : pool_is_steered_by(setter)) return {true, nullptr};
+  OtherCopy* copy = openmp || environment().steer_blas ? known_copy(inside, setter) : nullptr;
+  if (copy == nullptr) return {};
+  const Steered& steered = copy->steered;
+  const bool follows = openmp
+                           ? is_of(steered.runtime.set_num_threads, setter)
+                           : pool_follows(steered) && is_of(steered.pool.set_num_threads, setter);
+  return follows ? WidthOfCopy{true, copy} : WidthOfCopy{};
+}
+
 bool openmp_is_steered_by(const void* setter) {
   const OpenmpRuntime* runtime = steered_runtime();
   return runtime != nullptr && reinterpret_cast<const void*>(runtime->set_num_threads) == setter;
@@ -218,10 +313,11 @@ bool knob_is_steered_by(const void* setter) {
          reinterpret_cast<const void*>(steered->knob.set) == setter;
 }
 
-bool widths_can_be_set() {
-  const Steered* steered = in_use();
-  if (steered != nullptr && steered->knob.usable()) return knob_follows(steered->knob);
-  return steered_runtime() != nullptr || (steered_pool() != nullptr && !several_threads_issue());
+bool width_could_be_set(const IssuingThread& thread) {
+  const auto* steered = static_cast<const Steered*>(thread.steered);
+  if (steered == nullptr) return false;
+  if (steered->knob.usable()) return knob_follows(steered->knob);
+  return steered->runtime.usable() || (pool_follows(*steered) && !several_threads_issue());
 }
 
 bool inside_region() {
@@ -241,6 +337,7 @@ void publish_own_width(int width) {
 }
 
 void leave_width(IssuingThread& thread, uint64_t now) {
+  thread.steered = nullptr;
   thread.actuated = false;
   thread.blas_own = 0;
   thread.narrowed = false;
@@ -249,40 +346,19 @@ void leave_width(IssuingThread& thread, uint64_t now) {
 }
 
 void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now) {
-  const Steered* steered = in_use();
-  const bool pool_alone =
-      steered != nullptr && !steered->runtime.usable() && pool_follows(*steered);
   thread.actuated = false;
   thread.narrowed = false;
   thread.blas_own = 0;
-  thread.steered = steered;
-  if (steered != nullptr && steered->knob.usable()) {
-    apply_knob(thread, steered->knob, said_exactly() ? WantedWidth{} : wanted, now);
+  auto* const copy = static_cast<OtherCopy*>(thread.steers);
+  if (copy == nullptr) {
+    apply_to(thread, in_use(), wanted, now);
     return;
   }
-  if (pool_alone) {
-    apply_pool_alone(thread, *steered, wanted, now);
-    return;
-  }
-  if (steered == nullptr || !steered->runtime.usable()) {
-    thread.effective_width = 0;
-    share_cores(thread, 0, 0, now);
-    return;
-  }
-  const int count = steered->runtime.get_max_threads();
-  const int own = within_limit(count);
-  note_own_width(own, thread.own_width);
-  const WantedWidth obeyed = said_exactly() ? WantedWidth{} : wanted;
-  const int effective = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
-  thread.own_width = own;
-  thread.own_count = count;
-  thread.effective_width = effective;
-  publish_own_width(own);
-  if (effective != own) {
-    steered->runtime.set_num_threads(effective);
-    thread.actuated = true;
-    apply_pool(thread, *steered, effective);
-  }
+  // Each count is compared with what the same copy had before.
+  thread.own_of_chosen = thread.own_width;
+  thread.own_width = __atomic_load_n(&copy->own_seen, __ATOMIC_RELAXED);
+  apply_to(thread, &copy->steered, wanted, now);
+  __atomic_store_n(&copy->own_seen, thread.own_width, __ATOMIC_RELAXED);
 }
 
 void restore_width(IssuingThread& thread) {
@@ -295,8 +371,13 @@ void restore_width(IssuingThread& thread) {
       steered->runtime.set_num_threads(thread.own_count);
     }
   }
-  if (thread.blas_own != 0) restore_pool(thread, steered->pool);
+  if (thread.blas_own != 0) {
+    widen_pool(*steered, thread.blas_set, thread.blas_own);
+    thread.blas_own = 0;
+  }
   if (thread.knob_set != 0) restore_knob(thread, steered->knob);
+  if (thread.own_of_chosen >= 0) thread.own_width = thread.own_of_chosen;
+  thread.own_of_chosen = -1;
 }
 
 HeldWidth hold_width(uint32_t cap) {
@@ -313,15 +394,14 @@ HeldWidth hold_width(uint32_t cap) {
   if (!pool_follows(*steered)) return held;
   // Somebody else may be inside a product.
   if (several_threads_issue()) {
-    leave_pool();
+    leave_pools();
     return held;
   }
   const int pool_now = steered->pool.get_num_threads();
   if (narrow >= pool_now) return held;
   held.pool_own = pool_now;
   held.pool_set = narrow;
-  __atomic_store_n(&pool_narrowed_from, pool_now, __ATOMIC_RELAXED);
-  steered->pool.set_num_threads(narrow);
+  narrow_pool(*steered, pool_now, narrow);
   return held;
 }
 
@@ -331,23 +411,15 @@ void release_width(const HeldWidth& held) {
   const OpenmpRuntime& runtime = steered->runtime;
   // Another count than ours was set by the program meanwhile, and stays.
   if (held.set != 0 && runtime.get_max_threads() == held.set) runtime.set_num_threads(held.own);
-  if (held.pool_set == 0) return;
-  if (!is_forked_child() && steered->pool.get_num_threads() == held.pool_set) {
-    steered->pool.set_num_threads(held.pool_own);
-  }
-  __atomic_store_n(&pool_narrowed_from, 0, __ATOMIC_RELAXED);
+  if (held.pool_set != 0) widen_pool(*steered, held.pool_set, held.pool_own);
 }
 
 void leave_pool() {
   const Steered* steered = in_use();
   if (steered == &by_library) release_knob();
-  if (steered == nullptr || !steered->pool.steerable() || !may_steer()) return;
-  if (!environment().steer_blas || __atomic_exchange_n(&pool_shared, true, __ATOMIC_RELAXED))
-    return;
-  // The other thread may be inside an op right now, with the pool narrowed.
-  const int narrowed_from = __atomic_load_n(&pool_narrowed_from, __ATOMIC_RELAXED);
-  if (narrowed_from != 0) steered->pool.set_num_threads(narrowed_from);
-  add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
+  if (!may_steer() || !environment().steer_blas) return;
+  const bool others = __atomic_load_n(&other_copies[0].setter, __ATOMIC_RELAXED) != nullptr;
+  if (others || (steered != nullptr && steered->pool.steerable())) leave_pools();
 }
 
 }  // namespace optile::preload

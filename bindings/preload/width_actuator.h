@@ -1,8 +1,9 @@
 // Sets the width of an op and puts it back: the thread-local OpenMP count of the runtime that the
 // op's framework or library is bound to, and beside it the count of OpenBLAS's own pool; where
-// there is no OpenMP, that count alone; where the library keeps a count of its own, that one. Never
-// wider than the program's own count at that moment. On the issuing thread, at the outermost op
-// boundary only.
+// there is no OpenMP, that count alone; where the library keeps a count of its own, that one. One
+// runtime is chosen for all ops; products of another copy of a BLAS go by that copy's. Never wider
+// than the program's own count at that moment. On the issuing thread, at the outermost op boundary
+// only.
 #pragma once
 
 #include "bindings/preload/blas/blas_pool.h"
@@ -29,8 +30,16 @@ const BlasPool* steered_pool();          // null before, or where it is not to b
 bool openmp_is_steered_by(const void* setter);
 bool pool_is_steered_by(const void* setter);
 bool knob_is_steered_by(const void* setter);
-// An op that begins now would get a width.
-bool widths_can_be_set();
+// The width of products of the BLAS that holds the function `inside` and takes its count from
+// `setter`, OpenMP's or that of threads of its own: what is steered now, or, where that is
+// something else, the copy's own. Any thread; slow for a copy that is new.
+struct WidthOfCopy {
+  bool follows = false;
+  void* steers = nullptr;  // for IssuingThread::steers
+};
+WidthOfCopy width_of_copy(const void* inside, const void* setter, bool openmp);
+// Whether apply_width() could have set another width in the op that is open.
+bool width_could_be_set(const IssuingThread& thread);
 
 // True on a thread that runs inside a parallel region of the steered runtime: hands off.
 bool inside_region();
@@ -60,7 +69,7 @@ HeldWidth hold_width(uint32_t cap);
 void release_width(const HeldWidth& held);
 
 // A second thread issues ops: a count that belongs to the whole process can follow neither. The
-// pool, or the library's knob, gets its own count back and is left alone for good.
+// pools, or the library's knob, get their own counts back and are left alone for good.
 void leave_pool();
 
 // The count is known to the daemon as the program's own.

@@ -111,6 +111,24 @@ class PackagedBlasOps(LibraryTest):
     def test_scipys(self):
         self.check("scipy.linalg.blas.dgemm(1.0, numbers, numbers)", "import scipy.linalg.blas")
 
+    def test_both(self):
+        """Each copy follows its own products."""
+        script = ("import numpy, scipy.linalg.blas\n"
+                  "one = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
+                  "other = numpy.asfortranarray(one[:240, :240])\n"
+                  "total = 0.0\n"
+                  "for _ in range(3000):\n"
+                  "    total += float((one @ one)[0, 0])\n"
+                  "    total += float(scipy.linalg.blas.dgemm(1.0, other, other)[0, 0])\n"
+                  "print(total)\n")
+        report = self.compared([WHEEL_PYTHON, "-c", script], TWO_THREADS)
+        self.assertLessEqual({("dgemm", "256x256x256"), ("dgemm", "240x240x240")},
+                             self.ops(report))
+        # All that is seen; that of one copy is about half.
+        coverage = report["coverage"]
+        self.assertGreater(coverage["steered"], 0.2, coverage)
+        self.assertGreater(coverage["steered"], 0.9 * coverage["observed"], coverage)
+
 
 class OneDnnOps(LibraryTest):
     """Debian's oneDNN, version 2, through its C++ interface."""

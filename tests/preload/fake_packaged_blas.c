@@ -11,7 +11,7 @@ int FAKE(openblas_get_parallel)(void);
 int FAKE(openblas_get_num_threads)(void);
 void FAKE(openblas_set_num_threads)(int count);
 
-static struct fake_pool pool = {4, 0, 0};
+static struct fake_pool pool = {.count = 4};
 
 struct fake_pool* FAKE_POOL(void) {
   return &pool;
@@ -22,6 +22,7 @@ int FAKE(openblas_get_parallel)(void) {
 }
 
 int FAKE(openblas_get_num_threads)(void) {
+  ++pool.asked;
   return pool.count;
 }
 
@@ -34,6 +35,7 @@ FAKE_CBLAS_DGEMM(FAKE(cblas_dgemm), FAKE_INTEGER) {
   (void)left_stride, (void)right, (void)right_stride;
   pool.seen = pool.count;
   pool.rows_seen = rows;
+  if (pool.inside != NULL) pool.inside();
   if (product != NULL) product[0] = alpha + beta + (double)product_stride;
 }
 

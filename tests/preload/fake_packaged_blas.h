@@ -13,6 +13,8 @@ struct fake_pool {
   int count;
   int seen; /* in the latest call */
   int64_t rows_seen;
+  int asked;            /* how often the count was asked for */
+  void (*inside)(void); /* called in each product; null = nothing */
 };
 struct fake_pool* fake_pool_of_numpy(void);
 struct fake_pool* fake_pool_of_scipy(void);

@@ -12,6 +12,7 @@
 #include "bindings/preload/blas/plain_gemm.h"
 #include "tests/preload/boundary_fixture.h"
 #include "tests/preload/fake_blas.h"
+#include "tests/preload/fake_packaged_blas.h"
 
 namespace optile::preload {
 namespace {
@@ -270,6 +271,24 @@ TEST(PlainGemmTest, StandsInWhereThereIsNoLibrary) {
   EXPECT_EQ(product[1], 2 * 14 + 1);
   EXPECT_EQ(product[2], 2 * 7 + 1);
   EXPECT_EQ(product[3], 2 * 8 + 1);
+}
+
+TEST_F(Gemm, ACopyWithThreadsOfItsOwnFollowsBesideOneOnOpenMp) {
+  in_unsteered_child([](FakeDaemon& daemon) {
+    const auto with_packaged = [] {
+      scipy_cblas_dgemm64_(kRowMajor, kPlain, kPlain, 100, 200, 301, 1.0, nullptr, 1, nullptr, 1,
+                           0.0, nullptr, 1);
+      return fake_pool_of_numpy()->seen;
+    };
+    attach(daemon);
+    CHECK_OR_EXIT(multiply(100, 200, 300) == kOwn && with_packaged() == kOwn);
+    daemon.publish({{key_of(daemon, "dgemm", "100x200x300"), 3, {}, 0},
+                    {key_of(daemon, "dgemm", "100x200x301"), 2, {}, 0}});
+    CHECK_OR_EXIT(multiply(100, 200, 300) == 3 && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(with_packaged() == 2 && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn && multiply(100, 200, 300) == 3);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source != OPTILE_WIDTH_PROGRAM);
+  });
 }
 
 TEST(PlainGemmTest, TransposesConjugatesAndForgetsWhatWasThere) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "bindings/preload/environment.h"
 #include "bindings/preload/width_actuator.h"
@@ -136,7 +137,11 @@ TEST_F(PackagedBlas, AKeyIsTheSameInEveryRun) {
   });
 }
 
-TEST_F(PackagedBlas, TheCopyThatWasFirstIsSteeredTheOtherIsObserved) {
+bool is_steerable(const optile_event& event) {
+  return (event.flags & OPTILE_EVENT_STEERABLE) != 0;
+}
+
+TEST_F(PackagedBlas, EachCopyIsSteeredFromItsOwnOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_scipys(99); });
     CHECK_OR_EXIT(with_scipys(100) == kOwn);
@@ -145,13 +150,110 @@ TEST_F(PackagedBlas, TheCopyThatWasFirstIsSteeredTheOtherIsObserved) {
     const uint64_t numpys = latest(daemon, "100x200x300")->key;
     daemon.publish({{scipys, 3, {}, 0}, {numpys, 2, {}, 0}}, 0, record_all);
     daemon.take_events();
-    CHECK_OR_EXIT(with_scipys(100) == 3 && with_numpys(100) == kOwn);
+    CHECK_OR_EXIT(with_scipys(100) == 3 && fake_pool_of_scipy()->count == kOwn);
+    CHECK_OR_EXIT(with_numpys(100) == 2 && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(with_scipys(100) == 3);
     const std::vector<optile_event> events = daemon.take_events();
-    CHECK_OR_EXIT(events.size() == 2 && events[0].width == 3 && events[1].width == 0);
-    CHECK_OR_EXIT((events[1].flags & OPTILE_EVENT_STEERABLE) == 0);
-    CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn && fake_pool_of_numpy()->count == kOwn);
+    CHECK_OR_EXIT(events.size() == 3 && events[0].width == 3 && events[1].width == 2);
+    CHECK_OR_EXIT(is_steerable(events[0]) && is_steerable(events[1]) && events[2].width == 3);
     CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_, fake_pool_of_scipy(), int32_t{101}) == kOwn);
+    // What is told is what came first.
+    const optile_client_header& header = daemon.client().header;
+    CHECK_OR_EXIT(std::strstr(header.blas_path, "fake_scipy_blas") != nullptr);
+    CHECK_OR_EXIT(header.blas_threads == kOwn && header.fallbacks == 0);
   });
+}
+
+TEST_F(PackagedBlas, ALeaseBindsEachCopy) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon, [] { return with_numpys(99); });
+    with_numpys(100);
+    with_scipys(100);
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    CHECK_OR_EXIT(with_numpys(100) == 2 && with_scipys(100) == 2);
+    CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn && fake_pool_of_numpy()->count == kOwn);
+    daemon.publish({});
+    CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == kOwn);
+  });
+}
+
+TEST_F(PackagedBlas, CopiesWithOtherCountsAreNobodysWord) {
+  in_child([](FakeDaemon& daemon) {
+    fake_pool_of_scipy()->count = 3;
+    attach(daemon, [] { return with_numpys(99); });
+    for (int i = 0; i < 3; ++i) CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == 3);
+    const optile_client_header& header = daemon.client().header;
+    CHECK_OR_EXIT(header.own_width_source == OPTILE_WIDTH_DEFAULT && header.own_width == kOwn);
+    daemon.publish({{latest(daemon, "100x200x300")->key, 4, {}, 0}}, 0, record_all);
+    daemon.take_events();
+    CHECK_OR_EXIT(with_scipys(100) == 3);  // never wider than its own
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_OWN_WIDTH) != 0);
+    fake_pool_of_scipy()->count = 2;  // that is one
+    with_scipys(100);
+    CHECK_OR_EXIT(header.own_width_source == OPTILE_WIDTH_PROGRAM && header.own_width == kOwn);
+  });
+}
+
+TEST_F(PackagedBlas, WithTwoIssuingThreadsAllCopiesAreLeftAlone) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon, [] { return with_numpys(99); });
+    with_numpys(100);
+    const uint64_t numpys = latest(daemon, "100x200x300")->key;
+    with_scipys(100);
+    const uint64_t scipys = latest(daemon, "100x200x300")->key;
+    daemon.publish({{scipys, 3, {}, 0}, {numpys, 2, {}, 0}}, 0, record_all);
+    CHECK_OR_EXIT(with_numpys(100) == 2 && with_scipys(100) == 3);
+    // The other thread comes while a copy is narrow.
+    fake_pool_of_scipy()->inside = [] {
+      fake_pool_of_scipy()->inside = nullptr;
+      std::thread([] { CHECK_OR_EXIT(with_numpys(100) == kOwn); }).join();
+      CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn);
+    };
+    with_scipys(100);
+    daemon.take_events();
+    CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 2 && !is_steerable(events[0]) && !is_steerable(events[1]));
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_BLAS_SHARED) != 0);
+  });
+}
+
+TEST_F(PackagedBlas, AForkInAProductOfTheOtherCopyAsksItNothing) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon, [] { return with_numpys(99); });
+    with_numpys(100);
+    with_scipys(100);
+    daemon.publish({{latest(daemon, "100x200x300")->key, 2, {}, 0}});
+    fake_pool_of_scipy()->inside = [] {
+      if (fork() == 0) {
+        fake_pool_of_scipy()->asked = 0;
+        return;
+      }
+      int status = 0;
+      wait(&status);
+      CHECK_OR_EXIT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    };
+    const pid_t parent = getpid();
+    with_scipys(100);
+    if (getpid() != parent) std::_Exit(fake_pool_of_scipy()->asked == 0 ? 7 : 8);
+    CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn);
+  });
+}
+
+TEST_F(PackagedBlas, TheUsersWordBindsEachCopy) {
+  setenv("OPTILE_BLAS", "keep", 1);
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon, [] { return with_numpys(99); });
+    with_numpys(100);
+    with_scipys(100);
+    daemon.publish({{latest(daemon, "100x200x300")->key, 2, {}, 0}}, 0, record_all);
+    daemon.take_events();
+    CHECK_OR_EXIT(with_scipys(100) == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && !is_steerable(events[0]));
+  });
+  unsetenv("OPTILE_BLAS");
 }
 
 TEST_F(PackagedBlas, TheNamesThatNumpyHadBefore) {

@@ -32,14 +32,17 @@ BlasCopy ask(const void* gemm) {
 
 }  // namespace
 
-bool follows_steered_width(const void* gemm) {
+WidthOfCopy width_of_blas(const void* gemm) {
   const BlasCopy copy = copies.get(gemm, ask);
   const auto* mkl_setter = reinterpret_cast<const void*>(copy.mkl.set);
-  if (copy.set_num_threads == nullptr && mkl_setter == nullptr) return false;
+  if (copy.set_num_threads == nullptr && mkl_setter == nullptr) return {};
   choose_runtime_of_library(gemm, copy.mkl);
-  if (mkl_setter != nullptr) return knob_is_steered_by(mkl_setter);
-  return copy.parallel == 2 ? openmp_is_steered_by(copy.set_num_threads)
-                            : pool_is_steered_by(copy.set_num_threads);
+  if (mkl_setter != nullptr) return {knob_is_steered_by(mkl_setter), nullptr};
+  return width_of_copy(gemm, copy.set_num_threads, copy.parallel == 2);
+}
+
+bool follows_steered_width(const void* gemm) {
+  return width_of_blas(gemm).follows;
 }
 
 }  // namespace optile::preload

@@ -39,9 +39,10 @@ uint64_t key_of(const GemmCall& call) {
 GemmScope::GemmScope(const GemmCall& call, const void* caller, const void* gemm) {
   if (!op_.may_begin(caller, follows_steered_width, gemm)) return;
   const int kept_errno = errno;
-  const uint32_t flags = follows_steered_width(gemm) ? 0 : OPTILE_OP_FIXED;
+  const WidthOfCopy width = width_of_blas(gemm);
   errno = kept_errno;
-  op_.begin({key_of(call), flags, OPTILE_PROBE_BLAS, describe, &call});
+  const uint32_t flags = width.follows ? 0 : OPTILE_OP_FIXED;
+  op_.begin({key_of(call), flags, OPTILE_PROBE_BLAS, describe, &call}, width.steers);
 }
 
 }  // namespace optile::preload
