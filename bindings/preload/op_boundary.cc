@@ -205,6 +205,13 @@ void begin_region(IssuingThread& thread, const Attachment& attached, OpenOp* op,
   }
 }
 
+// An algorithm of oneTBB's is code of the program's own, and may hang like a region.
+void show_algorithm(IssuingThread& thread, const Attachment& attached, uint64_t key, uint64_t now) {
+  if (thread.effective_width <= 0 || thread.effective_width >= thread.own_width) return;
+  show_open(attached, thread, key, thread.effective_width, now);
+  thread.region_widths.shown = true;
+}
+
 // Cheap where nothing was shown.
 void end_region(IssuingThread& thread, const Attachment& attached) {
   if (!thread.region_widths.shown) return;
@@ -213,19 +220,21 @@ void end_region(IssuingThread& thread, const Attachment& attached) {
 }
 
 // Sets the op's width, where it has one here; its flags say what its event says of it.
-void begin_width(IssuingThread& thread, const Attachment& attached, uint32_t op_flags,
-                 const WantedWidth& wanted, uint64_t now, OpenOp* op) {
+void begin_width(IssuingThread& thread, const Attachment& attached,
+                 const optile_op_identity& identity, const WantedWidth& wanted, uint64_t now,
+                 OpenOp* op) {
   op->flags = 0;
   if (op->region != 0) {
     begin_region(thread, attached, op, now);
     return;
   }
-  if ((op_flags & OPTILE_OP_FIXED) != 0) {
+  if ((identity.flags & OPTILE_OP_FIXED) != 0) {
     leave_width(thread, now);
     return;
   }
   follow_wait_cap(thread, attached, nullptr);
   apply_width(thread, wanted, now);
+  if (identity.probe == OPTILE_PROBE_TBB) show_algorithm(thread, attached, op->key, now);
   if (width_could_be_set(thread)) op->flags |= OPTILE_EVENT_STEERABLE;
   if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
 }
@@ -254,7 +263,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
     }
   }
   const WantedWidth wanted = consult_plan(plan, thread, op);
-  begin_width(thread, *attached, identity.flags, wanted, arrived, op);
+  begin_width(thread, *attached, identity, wanted, arrived, op);
   if (is_first_touch(op->op_id, static_cast<uint32_t>(thread.effective_width))) {
     op->flags |= OPTILE_EVENT_FIRST_TOUCH;
   }

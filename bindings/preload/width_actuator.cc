@@ -151,11 +151,22 @@ bool knob_follows(const CountKnob& knob) {
   return knob.usable() && !(knob.of_process && several_threads_issue());
 }
 
+// No op has a width of its own any more; the cores that the process may use bound it all the same.
+void cap_process(IssuingThread& thread, const CountKnob& knob, uint32_t cap) {
+  const int own = knob.get();
+  const bool binds = cap != 0 && static_cast<int>(cap) < own;
+  knob.set(binds ? static_cast<int>(cap) : 0);
+  if (!binds) return;
+  thread.own_width = own;
+  thread.effective_width = static_cast<int>(cap);
+}
+
 // The library's own count.
 void apply_knob(IssuingThread& thread, const CountKnob& knob, const WantedWidth& wanted,
                 uint64_t now) {
   if (!knob_follows(knob)) {
     leave_width(thread, now);
+    cap_process(thread, knob, wanted.cap);
     return;
   }
   const int own = knob.get();

@@ -10,6 +10,8 @@ ENDLESS = 1000000000
 
 
 class RegionTest(EndToEndTest):
+    ops = "region "  # how the names of what is looked at begin
+
     def setUp(self):
         super().setUp()
         self.space.start_daemon()
@@ -34,7 +36,7 @@ class RegionTest(EndToEndTest):
     def reasons(self):
         """Why each region of the latest client has its width."""
         rows = self.space.ask_json("ops")["ops"]
-        return [row["reason"] for row in rows if row["name"].startswith("region ")]
+        return [row["reason"] for row in rows if row["name"].startswith(self.ops)]
 
     def assert_reason(self, words):
         reasons = self.reasons()
@@ -108,10 +110,12 @@ class RegionsLeftAlone(RegionTest):
 
 @unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")
 class HangingRegions(RegionTest):
-    """A program that waits for as many threads as its first team had."""
+    """Programs that wait for as many threads as their first team had."""
+
+    program = "waits_for_all"
 
     def start(self, steps=ENDLESS):
-        command = [PROGRAMS / "waits_for_all", str(steps)]
+        command = [PROGRAMS / self.program, str(steps)]
         line = self.space.launcher("--regions=tune", "--openmp", "keep", command=command)
         return self.space.popen(line, SLEEPING)
 
@@ -136,8 +140,15 @@ class HangingRegions(RegionTest):
         harness.wait_until(lambda: self.running()[0] == "tuned", "a run that does not hang")
         self.assertIn("did not return at width", " ".join(self.reasons()))
         self.end(again)
-        untouched = self.space.untouched([PROGRAMS / "waits_for_all", "200"])
+        untouched = self.space.untouched([PROGRAMS / self.program, "200"])
         self.assert_same_run(untouched, harness.finish(self.start(200)))
+
+
+class HangingAlgorithms(HangingRegions):
+    """The same with oneTBB."""
+
+    program = "tbb_waits_for_all"
+    ops = "parallel_for"
 
 
 if __name__ == "__main__":

@@ -69,6 +69,11 @@ void record_all(optile_plan_page& page) {
   page.flags = OPTILE_PAGE_RECORD_ALL;
 }
 
+uint64_t latest_key(const FakeDaemon& daemon) {
+  CHECK_OR_EXIT(daemon.client().header.registry_count > 0);
+  return daemon.client().ops[daemon.client().header.registry_count - 1].key;
+}
+
 class Tbb : public ::testing::Test {
  protected:
   // In a process in which four threads may work, whatever the machine has.
@@ -310,6 +315,101 @@ TEST_F(Tbb, WithTwoIssuingThreadsItIsObserved) {
     CHECK_OR_EXIT(loop() == kOwn);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
+  });
+}
+
+void cap_at_two(optile_plan_page& page) {
+  page.flags = OPTILE_PAGE_RECORD_ALL;
+  page.own_width_cap = 2;
+}
+
+TEST_F(Tbb, ALeaseBindsItAndGivesBackWhatItTook) {
+  in_child([](FakeDaemon& daemon) {
+    CHECK_OR_EXIT(loop() == kOwn);
+    daemon.publish({{key_of_loop(daemon), 3, {}, 0}}, 0, cap_at_two);
+    CHECK_OR_EXIT(loop() == 2 && read_by_program() == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    daemon.publish({{key_of_loop(daemon), 3, {}, 0}});
+    CHECK_OR_EXIT(loop() == 3);
+    daemon.publish({});
+    CHECK_OR_EXIT(loop() == kOwn && allowed_now() == kOwn);
+  });
+}
+
+TEST_F(Tbb, ALeaseBindsOnlyWhereTheUserAsksForWidths) {
+  in_child(
+      [](FakeDaemon& daemon) {
+        loop();
+        daemon.publish({}, 0, cap_at_two);
+        CHECK_OR_EXIT(loop() == kOwn && allowed_now() == kOwn);
+      },
+      nullptr);
+}
+
+TEST_F(Tbb, ALeaseBindsTwoIssuingThreadsTogether) {
+  in_child([](FakeDaemon& daemon) {
+    // A thread's first execution is at the program's own width.
+    const auto loop_elsewhere = [](size_t allowed) {
+      std::thread([=] {
+        loop();
+        CHECK_OR_EXIT(loop() == allowed);
+      }).join();
+    };
+    loop();
+    loop_elsewhere(kOwn);
+    CHECK_OR_EXIT(issuing_threads_so_far() > 1);
+    daemon.publish({{key_of_loop(daemon), 1, {}, 0}}, 0, cap_at_two);
+    daemon.take_events();
+    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2 && read_by_program() == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
+    CHECK_OR_EXIT((events[0].flags & (OPTILE_EVENT_STEERABLE | OPTILE_EVENT_OWN_WIDTH)) == 0);
+    loop_elsewhere(2);
+    CHECK_OR_EXIT(allowed_now() == 2);
+    daemon.publish({{key_of_loop(daemon), 1, {}, 0}});
+    CHECK_OR_EXIT(loop() == kOwn && allowed_now() == kOwn);
+  });
+}
+
+// What the daemon sees while a piece of a loop runs: at which width it has to return.
+uint64_t shown_width(const FakeDaemon& daemon) {
+  std::atomic<uint64_t> width{0};
+  oneapi::tbb::parallel_for(0, kPieces, [&](int) {
+    const optile_open_region& open = daemon.client().threads[0].open;
+    width = open.key == latest_key(daemon) ? open.width : 0;
+  });
+  CHECK_OR_EXIT(daemon.client().threads[0].open.key == 0);
+  return width;
+}
+
+TEST_F(Tbb, TheDaemonSeesWhatMightNeverReturn) {
+  in_child([](FakeDaemon& daemon) {
+    CHECK_OR_EXIT(shown_width(daemon) == 0);
+    const uint64_t key = latest_key(daemon);
+    daemon.publish({{key, 3, {}, 0}});
+    CHECK_OR_EXIT(shown_width(daemon) == 3);
+    daemon.publish({}, 0, cap_at_two);
+    CHECK_OR_EXIT(shown_width(daemon) == 2);
+    // Given up: neither the plan nor a lease changes it.
+    daemon.publish({{key, 3, {}, OPTILE_ENTRY_LEAVE}}, 0, cap_at_two);
+    CHECK_OR_EXIT(shown_width(daemon) == 0 && allowed_now() == kOwn);
+  });
+}
+
+TEST_F(Tbb, AnAlgorithmThatAnExceptionLeavesHasReturned) {
+  in_child([](FakeDaemon& daemon) {
+    const auto throw_in_loop = [] {
+      try {
+        oneapi::tbb::parallel_for(0, kPieces, [](int piece) {
+          if (piece == 7) throw piece;
+        });
+      } catch (int) {
+      }
+    };
+    throw_in_loop();
+    daemon.publish({}, 0, cap_at_two);
+    throw_in_loop();
+    CHECK_OR_EXIT(allowed_now() == 2 && daemon.client().threads[0].open.key == 0);
   });
 }
 
