@@ -386,7 +386,7 @@ void restore_width(IssuingThread& thread) {
     widen_pool(*steered, thread.blas_set, thread.blas_own);
     thread.blas_own = 0;
   }
-  if (thread.knob_set != 0) restore_knob(thread, steered->knob);
+  if (thread.knob_set != 0 && steered != nullptr) restore_knob(thread, steered->knob);
   if (thread.own_of_chosen >= 0) thread.own_width = thread.own_of_chosen;
   thread.own_of_chosen = -1;
 }
@@ -429,8 +429,12 @@ void leave_pool() {
   const Steered* steered = in_use();
   if (steered == &by_library) release_knob();
   if (!may_steer() || !environment().steer_blas) return;
-  const bool others = __atomic_load_n(&other_copies[0].setter, __ATOMIC_RELAXED) != nullptr;
-  if (others || (steered != nullptr && steered->pool.steerable())) leave_pools();
+  bool any = steered != nullptr && steered->pool.steerable();
+  for (const OtherCopy& copy : other_copies) {
+    any = any ||
+          (__atomic_load_n(&copy.ready, __ATOMIC_ACQUIRE) != 0 && copy.steered.pool.steerable());
+  }
+  if (any) leave_pools();
 }
 
 }  // namespace optile::preload
