@@ -351,17 +351,6 @@ int at_depth_0() {
   return attachment() != nullptr && !inside_region() ? 1 : 0;
 }
 
-uint32_t planned_width(const IssuingThread& thread, uint64_t key, uint64_t context) {
-  const Attachment* attached = attachment();
-  if (attached == nullptr || !may_steer()) return 0;
-  const PlanView plan = current_plan(*attached);
-  const Decision decision = look_up(plan, key, context, column_of(plan, thread));
-  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0) return 0;
-  const bool capped =
-      plan.own_width_cap != 0 && (decision.width == 0 || plan.own_width_cap < decision.width);
-  return capped ? plan.own_width_cap : decision.width;
-}
-
 int nested_wanted() {
   const Attachment* attached = attachment();
   return attached != nullptr && (current_plan(*attached).flags & OPTILE_PAGE_RECORD_NESTED) != 0;

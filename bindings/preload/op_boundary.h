@@ -14,9 +14,6 @@ void op_end(optile_open_op* open);
 // (`frame`, as near to the caller's as can be had). Then its width goes back and nothing is
 // recorded. Should the storage lie elsewhere and this be a mistake, the op only ends early.
 void close_what_was_left(IssuingThread& thread, const void* storage, const void* frame);
-// The width that the plan has now for an op with `key` that begins in `context` on this thread; 0 =
-// no word on it, or none that is to be followed.
-uint32_t planned_width(const IssuingThread& thread, uint64_t key, uint64_t context);
 // What the plan wants for an op that is expected to begin next on this thread, in `context`; 0 =
 // the program's own width. `judged` is for judged_execution(), once it has run with that.
 uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged);

@@ -1,6 +1,7 @@
-/* A oneDNN that computes nothing. Like the real one it settles the number of threads of a primitive
- * when that is described, and opens teams of that size when it is executed. Built twice: with the
- * names of version 2 and with those of version 3. */
+/* A oneDNN that computes nothing. Like the real one it makes room for as many threads as there are
+ * when a primitive is described, and opens teams of that size when it is executed; `eltwise` then
+ * has teams of as many as there are, for which the room has to suffice. Built twice: with the names
+ * of version 2 and with those of version 3. */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +14,8 @@ struct fake_onednn_state {
   int described_at; /* threads that the latest description saw */
   int created_at;
   int executed_at;
-  int team; /* that the latest execution asked for */
+  int team;     /* that the latest execution asked for */
+  int overruns; /* executions by more threads than there was room for */
   unsigned cpu_runtime;
   const char* implementation;
 };

@@ -89,7 +89,6 @@ EXPORTED = {
     "dnnl_primitive_create",
     "dnnl_primitive_desc_create",
     "dnnl_primitive_desc_iterator_create",
-    "dnnl_primitive_desc_iterator_fetch",
     "dnnl_primitive_execute",
     "dnnl_reduction_primitive_desc_create",
     "dnnl_resampling_backward_primitive_desc_create",

@@ -14,8 +14,6 @@ using optile::preload::DescribeScope;
 using optile::preload::ExecuteScope;
 using optile::preload::function_behind;
 using optile::preload::LibraryFunction;
-using optile::preload::note_described;
-using optile::preload::place_described;
 
 using Word = long;
 
@@ -25,17 +23,14 @@ LibraryFunction behind_create = {"dnnl_primitive_create"};
 LibraryFunction behind_execute = {"dnnl_primitive_execute"};
 LibraryFunction behind_describe = {"dnnl_primitive_desc_create"};
 LibraryFunction behind_iterate = {"dnnl_primitive_desc_iterator_create"};
-LibraryFunction behind_fetch = {"dnnl_primitive_desc_iterator_fetch"};
 
 int describe_v2(LibraryFunction& behind, const void* caller, const void** descriptor,
                 const void* operation, const void* attributes, void* engine, const void* hint) {
   using Real = int (*)(const void**, const void*, const void*, void*, const void*);
   const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
   if (real == nullptr) return kNoSuchFunction;
-  DescribeScope scope(nullptr, operation, caller, reinterpret_cast<const void*>(real));
-  const int status = real(descriptor, operation, attributes, engine, hint);
-  if (status == 0) scope.done(*descriptor);
-  return status;
+  const DescribeScope scope(nullptr, operation, caller, reinterpret_cast<const void*>(real));
+  return real(descriptor, operation, attributes, engine, hint);
 }
 
 #define OPTILE_WORDS_PARAMETERS                                                              \
@@ -55,10 +50,8 @@ int describe_v3(LibraryFunction& behind, const char* kind, const void* caller,
   using Real = int (*)(const void**, Handed...);
   const auto real = reinterpret_cast<Real>(function_behind(behind, caller));
   if (real == nullptr) return kNoSuchFunction;
-  DescribeScope scope(kind, nullptr, caller, reinterpret_cast<const void*>(real));
-  const int status = real(descriptor, handed...);
-  if (status == 0) scope.done(*descriptor);
-  return status;
+  const DescribeScope scope(kind, nullptr, caller, reinterpret_cast<const void*>(real));
+  return real(descriptor, handed...);
 }
 
 }  // namespace
@@ -75,17 +68,6 @@ int dnnl_primitive_desc_iterator_create(const void** iterator, const void* opera
                                         const void* attributes, void* engine, const void* hint) {
   return describe_v2(behind_iterate, __builtin_return_address(0), iterator, operation, attributes,
                      engine, hint);
-}
-
-const void* dnnl_primitive_desc_iterator_fetch(const void* iterator) {
-  using Real = const void* (*)(const void*);
-  const auto real =
-      reinterpret_cast<Real>(function_behind(behind_fetch, __builtin_return_address(0)));
-  if (real == nullptr) return nullptr;
-  const void* descriptor = real(iterator);
-  const auto place = place_described(iterator);
-  if (descriptor != nullptr && place != 0) note_described(descriptor, place);
-  return descriptor;
 }
 
 int dnnl_primitive_create(const void** primitive, const void* descriptor) {

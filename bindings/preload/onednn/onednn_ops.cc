@@ -34,38 +34,15 @@ const char* kind_of(const void* operation, const void* real) {
                                                  : name(*static_cast<const int*>(operation));
 }
 
-uint64_t context_here() {
-  const IssuingThread* thread = known_issuing_thread();
-  return thread == nullptr ? 1 : thread->context;
-}
-
-// The width that the plan has for the execution that is expected; nothing while there was none.
-HeldWidth hold_width_of(const PrimitiveRecord* record, const void* real) {
-  const IssuingThread* thread = known_issuing_thread();
-  if (record == nullptr || thread == nullptr || !onednn_follows_steered_width(real)) return {};
-  const uint64_t context = optile_load64(&record->context);
-  return context == 0 ? HeldWidth{} : hold_width(planned_width(*thread, record->key, context));
-}
-
 }  // namespace
 
 DescribeScope::DescribeScope(const char* kind, const void* operation, const void* caller,
                              const void* real) {
   if (!op_.may_begin(caller, onednn_follows_steered_width, real)) return;
   if (kind == nullptr) kind = kind_of(operation, real);
-  place_ = place_of(context_here(), kind);
   const Said said = {"describe", kind, ""};
   const uint64_t key = key_of("describe", base::hash_bytes(kind, strlen(kind)));
   op_.begin({key, OPTILE_OP_FIXED, OPTILE_PROBE_ONEDNN, describe, &said});
-  held_ = hold_width_of(expected_at(place_), real);
-}
-
-DescribeScope::~DescribeScope() {
-  release_width(held_);
-}
-
-void DescribeScope::done(const void* descriptor) const {
-  if (place_ != 0) note_described(descriptor, place_);
 }
 
 CreateScope::CreateScope(const void* descriptor, const void* caller, const void* real) {
@@ -73,20 +50,9 @@ CreateScope::CreateScope(const void* descriptor, const void* caller, const void*
   noted_ = true;
   record_ = record_of_descriptor(onednn_copy_of(real), descriptor);
   if (record_ == nullptr) return;
-  const uint64_t place = place_described(descriptor);
-  if (place != 0) {
-    // Described at the width of its next execution, so there is something to learn again.
-    if (expected_at(place) == record_) __atomic_store_n(&record_->frozen, 0, __ATOMIC_RELAXED);
-    expect_at(place, record_);
-  }
   const Said said = {"create", record_->name, record_->shape};
   op_.begin(
       {key_of("create", record_->key), OPTILE_OP_FIXED, OPTILE_PROBE_ONEDNN, describe, &said});
-  held_ = hold_width_of(record_, real);
-}
-
-CreateScope::~CreateScope() {
-  release_width(held_);
 }
 
 void CreateScope::done(const void* primitive) const {
@@ -108,7 +74,6 @@ ExecuteScope::ExecuteScope(const void* primitive, const void* caller, const void
   const bool follows =
       onednn_follows_steered_width(real) && __atomic_load_n(&record->frozen, __ATOMIC_RELAXED) == 0;
   const uint32_t flags = record->flags | (follows ? 0U : OPTILE_OP_FIXED);
-  optile_store64(&record->context, context_here());
   const Said said = {"", record->name, record->shape};
   op_.begin({record->key, flags, OPTILE_PROBE_ONEDNN, describe, &said});
   if (follows) record_ = record;

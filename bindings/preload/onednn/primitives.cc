@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint32_t kRecords = 1024;
 constexpr uint32_t kHandles = 4096;
-constexpr uint32_t kPlaces = 1024;
 constexpr int kMostDimensions = 12;  // DNNL_MAX_NDIMS
 
 // dnnl_query_t
@@ -48,12 +47,7 @@ struct Handle {
 };
 
 PrimitiveRecord records[kRecords];
-Handle primitives[kHandles];   // what: a record's number
-Handle descriptors[kHandles];  // what: a place
-struct Place {
-  uint64_t place;
-  PrimitiveRecord* record;
-} places[kPlaces];
+Handle primitives[kHandles];  // what: a record's number
 int busy = 0;
 
 // Whoever finds it taken does without.
@@ -216,34 +210,6 @@ void note_primitive(const void* primitive, PrimitiveRecord* record) {
 PrimitiveRecord* record_of_primitive(const void* primitive) {
   const uint64_t number = get(primitives, primitive);
   return number == 0 ? nullptr : &records[number - 1];
-}
-
-uint64_t place_of(uint64_t context, const char* kind) {
-  const uint64_t place = base::hash_word(context, base::hash_bytes(kind, strlen(kind)));
-  return place == 0 ? 1 : place;
-}
-
-void note_described(const void* descriptor, uint64_t place) {
-  put(descriptors, descriptor, place);
-}
-
-uint64_t place_described(const void* descriptor) {
-  return get(descriptors, descriptor);
-}
-
-PrimitiveRecord* expected_at(uint64_t place) {
-  const Place& slot = places[slot_of(place, kPlaces)];
-  PrimitiveRecord* record = __atomic_load_n(&slot.record, __ATOMIC_ACQUIRE);
-  return optile_load64(&slot.place) == place ? record : nullptr;
-}
-
-void expect_at(uint64_t place, PrimitiveRecord* record) {
-  const Writing writing;
-  if (!writing) return;
-  Place& slot = places[slot_of(place, kPlaces)];
-  optile_store64(&slot.place, 0);
-  __atomic_store_n(&slot.record, record, __ATOMIC_RELEASE);
-  optile_store64(&slot.place, place);
 }
 
 }  // namespace optile::preload
