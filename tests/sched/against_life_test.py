@@ -71,11 +71,11 @@ def report(step, **seconds):
 
 
 class ObservedCurves(unittest.TestCase):
-    def test_each_width_has_the_median_of_its_rounds(self):
+    def test_each_width_has_the_geometric_mean_of_its_rounds(self):
         found = observed_curves.explanations(
             {
-                4: [report(0.1, a=0.003), report(0.1, a=0.001), report(0.1, a=0.002)],
-                1: [report(0.3, a=0.008, b=0.5), report(0.3, a=0.006), report(0.3, a=0.009)],
+                4: [report(0.1, a=0.004), report(0.1, a=0.001), report(0.1, a=0.002)],
+                1: [report(0.3, a=0.008, b=0.5), report(0.3, a=0.004), report(0.3, a=0.016)],
             }
         )
         self.assertEqual([(one["id"], one["own_width"]) for one in found], [("a", 4)])
@@ -108,7 +108,7 @@ class ObservedCurves(unittest.TestCase):
 
     def test_a_step_that_was_never_recognised_is_an_error(self):
         self.assertAlmostEqual(
-            observed_curves.step_seconds([report(0.1), report(None), report(0.3)]), 0.2
+            observed_curves.step_seconds([report(0.1), report(None), report(0.4)]), 0.2
         )
         with self.assertRaises(observed_curves.RunError):
             observed_curves.step_seconds([report(None)])
