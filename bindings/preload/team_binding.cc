@@ -21,7 +21,14 @@ uint32_t in_force = OPTILE_BINDING_NONE;
 uint32_t epoch = 0;  // counts changes; 0 = no binding was ever in force
 bool refused = false;
 bool master_is_bound = false;  // the issuing thread's mask is ours at this moment
-cpu_set_t program_mask;        // before we touched any
+// The issuing thread's outside regions, which is what its program has given it, or the daemon with
+// a lease; as of the last step with a binding.
+cpu_set_t program_mask;
+uint32_t steps_outside = 0;  // in a row, whose order reached outside that mask
+
+// A plan and a lease come by different ways, so that an order may be here before the mask that it
+// lies in. One that lies outside for so long was cut off by somebody else.
+constexpr uint32_t kMostStepsOutside = 1000;
 
 // Which order this worker's mask follows, and as which thread of the team.
 thread_local uint32_t my_epoch = 0;
@@ -33,6 +40,13 @@ void refuse() {
   log_line("a mask was refused or clipped: threads are not bound any more", "");
 }
 
+bool within_program_mask(const uint16_t* units, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (units[i] >= CPU_SETSIZE || !CPU_ISSET(units[i], &program_mask)) return false;
+  }
+  return true;
+}
+
 // Units outside the program's own mask would be refused, or silently clipped.
 bool copy_order(const PlanView& plan, uint32_t binding) {
   const uint16_t* from =
@@ -42,14 +56,22 @@ bool copy_order(const PlanView& plan, uint32_t binding) {
   uint16_t copy[OPTILE_MAX_CPUS];
   for (uint32_t i = 0; i < count; ++i) copy[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
   if (optile_load64(&plan.page->generation) != plan.generation) return false;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (copy[i] < CPU_SETSIZE && CPU_ISSET(copy[i], &program_mask)) continue;
-    refuse();
+  if (!within_program_mask(copy, count)) {
+    if (++steps_outside == kMostStepsOutside) refuse();
     return false;
   }
+  steps_outside = 0;
   memcpy(order, copy, count * sizeof copy[0]);
   order_count = count;
   order_generation = plan.generation;
+  return true;
+}
+
+// True when it is another than at the last step: a lease has moved, or the program itself.
+bool learn_program_mask() {
+  cpu_set_t now;
+  if (sched_getaffinity(0, sizeof now, &now) != 0 || CPU_EQUAL(&now, &program_mask)) return false;
+  program_mask = now;
   return true;
 }
 
@@ -119,11 +141,11 @@ uint32_t binding_in_force() {
 void adopt_binding(const PlanView& plan, int column) {
   uint32_t wanted = allowed_binding(plan, column);
   const bool same = wanted == binding_in_force();
-  if (same && (wanted == OPTILE_BINDING_NONE || plan.generation == order_generation)) return;
-  if (__atomic_load_n(&epoch, __ATOMIC_RELAXED) == 0 &&
-      sched_getaffinity(0, sizeof program_mask, &program_mask) != 0) {
-    return;
-  }
+  if (same && wanted == OPTILE_BINDING_NONE) return;
+  // Inside a region of its own this thread has our mask: nothing to learn from it.
+  if (__atomic_load_n(&master_is_bound, __ATOMIC_RELAXED)) return;
+  const bool moved = learn_program_mask();
+  if (same && !moved && plan.generation == order_generation) return;
   if (wanted != OPTILE_BINDING_NONE && !copy_order(plan, wanted)) wanted = OPTILE_BINDING_NONE;
   if (wanted == OPTILE_BINDING_NONE && binding_in_force() == wanted) return;
   __atomic_store_n(&in_force, wanted, __ATOMIC_RELAXED);

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <omp.h>
-#include <sched.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -465,97 +464,6 @@ TEST_F(OpBoundary, OffNeverAttaches) {
     CHECK_OR_EXIT(attachment() == nullptr);
   });
   unsetenv("OPTILE_MODE");
-}
-
-// No region: one would make the test's process attach before the test wants it.
-std::vector<int> own_mask() {
-  cpu_set_t mask;
-  sched_getaffinity(0, sizeof mask, &mask);
-  std::vector<int> units;
-  for (unsigned unit = 0; unit < CPU_SETSIZE; ++unit) {
-    if (CPU_ISSET(unit, &mask)) units.push_back(static_cast<int>(unit));
-  }
-  return units;
-}
-
-// Where each thread of a team of `threads` may run.
-std::vector<std::vector<int>> masks_of_team(int threads) {
-  std::vector<std::vector<int>> masks(static_cast<size_t>(threads));
-#pragma omp parallel num_threads(threads)
-  masks[static_cast<size_t>(omp_get_thread_num())] = own_mask();
-  return masks;
-}
-
-void order_units(optile_plan_page& page, int first, int second) {
-  page.binding = OPTILE_BINDING_COMPACT;
-  page.cpu_count = 2;
-  page.compact_order[0] = static_cast<uint16_t>(first);
-  page.compact_order[1] = static_cast<uint16_t>(second);
-}
-
-TEST_F(OpBoundary, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
-  if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
-  in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
-    attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[0]); });
-    declared_step();
-    auto masks = masks_of_team(3);
-    CHECK_OR_EXIT(masks[0] == std::vector<int>{all[1]});
-    CHECK_OR_EXIT(masks[1] == std::vector<int>{all[0]});
-    CHECK_OR_EXIT((masks[2] == std::vector<int>{all[0], all[1]}));
-    CHECK_OR_EXIT(own_mask() == all);
-    // A lease that moves is followed, and none frees everybody.
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
-    declared_step();
-    masks = masks_of_team(2);
-    CHECK_OR_EXIT(masks[0] == std::vector<int>{all[0]} && masks[1] == std::vector<int>{all[1]});
-    daemon.publish({});
-    declared_step();
-    masks = masks_of_team(3);
-    for (const auto& free : masks) CHECK_OR_EXIT(free == all);
-  });
-}
-
-TEST_F(OpBoundary, AUnitOutsideTheProgramsMaskEndsBinding) {
-  in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
-    attach(daemon);
-    daemon.publish({}, 0,
-                   [&](optile_plan_page& page) { order_units(page, all[0], all.back() + 1); });
-    declared_step();
-    for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == all);
-    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_MASK_REFUSED) != 0);
-  });
-}
-
-TEST_F(OpBoundary, AUsersBindingIsLeftAlone) {
-  setenv("OMP_PROC_BIND", "false", 1);
-  in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
-    attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
-    for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == all);
-    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_USER_BINDING) != 0);
-  });
-  unsetenv("OMP_PROC_BIND");
-}
-
-TEST_F(OpBoundary, ReductionsOfTasksStayRightUnderABinding) {
-  in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
-    attach(daemon);
-    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
-    declared_step();
-    int sum = 0;
-#pragma omp parallel num_threads(3) reduction(task, + : sum)
-    {
-#pragma omp task in_reduction(+ : sum)
-      sum += 5;
-    }
-    CHECK_OR_EXIT(sum == 15);
-  });
 }
 
 TEST_F(OpBoundary, ARuntimeThatLacksWhatAnObjectNeedsIsNamed) {
