@@ -19,15 +19,16 @@ class LibraryTest(EndToEndTest):
         super().setUp()
         self.space.start_daemon()
 
+    always = ()  # options of every run
+
     def compared(self, command, env, *options):
         """Runs `command` in every way and returns the report of the tuned run."""
+        path = self.space.dir / "report.json"
         untouched = self.space.untouched(command, env)
         self.assertEqual(0, untouched.code, untouched)
-        for mode in ("off", "observe"):
-            self.assert_same_run(untouched, self.space.launched(command, "--mode", mode, env=env))
-        path = self.space.dir / "report.json"
-        self.assert_same_run(untouched, self.space.launched(command, "--report", path, *options,
-                                                           env=env))
+        for ways in (("--mode", "off"), ("--mode", "observe"), ("--report", path, *options)):
+            self.assert_same_run(
+                untouched, self.space.launched(command, *ways, *self.always, env=env))
         return self.report(path)
 
     def ops(self, report):
@@ -89,6 +90,8 @@ class BlasOps(LibraryTest):
                                    "test makes it and runs this")
 class PackagedBlasOps(LibraryTest):
     """numpy and scipy as pip installs them, each with an OpenBLAS of its own under other names."""
+    # Nothing is built for the PyTorch that lies beside: these programs do not import it.
+    always = ("--torch-bridge", "off")
 
     def products(self, product, imports):
         return (f"import numpy\n{imports}\n"

@@ -38,8 +38,14 @@ class DaemonMetricsTest : public testing::Test {
         controller_.get(), "1.2.3", [this] { return refused_; }, [this] { return now_ns_; }});
   }
 
-  // A client with these ops, each of which has taken a second.
   uint64_t attach(const std::string& program, const std::vector<std::string>& ops) {
+    const uint64_t id = attach_unread(program, ops);
+    controller_->drain();
+    return id;
+  }
+
+  // A client with these ops, each of which has taken a second; nothing of it has been read yet.
+  uint64_t attach_unread(const std::string& program, const std::vector<std::string>& ops) {
     Hello hello;
     hello.program = program;
     hello.executable = "/usr/bin/python3";
@@ -56,7 +62,6 @@ class DaemonMetricsTest : public testing::Test {
       optile_store64(&aggregate.count, 10);
       optile_store64(&aggregate.ticks, 1000000000);
     }
-    controller_->drain();
     return id;
   }
 
@@ -180,8 +185,9 @@ TEST_F(DaemonMetricsTest, FullHouseStaysWithinTheCap) {
   for (std::size_t i = 0; i < kMaxClients; ++i) {
     std::vector<std::string> ops;
     for (int k = 0; k < 40; ++k) ops.push_back("op" + std::to_string(i % 7 * 40 + unsigned(k)));
-    attach("program" + std::to_string(i % 7), ops);
+    attach_unread("program" + std::to_string(i % 7), ops);
   }
+  controller_->drain();
   const std::vector<ExposedSample> samples = scrape();
   EXPECT_LE(samples.size(), kMaxSeries);
   EXPECT_EQ(value_of(samples, "optile_series"), static_cast<double>(samples.size()));

@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+"""tools/core_pairs.py: every core is in one pair, and a command runs on the one that was chosen."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import core_pairs  # noqa: E402
+
+SHOW = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
+
+
+def run(environment):
+    done = subprocess.run([sys.executable, ROOT / "tools/core_pairs.py", "run", *SHOW],
+                          env={**os.environ, **environment}, capture_output=True, text=True,
+                          check=False)
+    return done.returncode, done.stdout.strip(), done.stderr
+
+
+class CorePairsTest(unittest.TestCase):
+    def test_every_core_is_in_one_pair(self):
+        self.assertEqual([[0]], core_pairs.pairs([0]))
+        self.assertEqual([[0, 1]], core_pairs.pairs([0, 1]))
+        self.assertEqual([[0, 1, 5]], core_pairs.pairs([0, 1, 5]))
+        self.assertEqual([[2, 3], [6, 7]], core_pairs.pairs([2, 3, 6, 7]))
+
+    def test_the_specification_is_what_ctest_reads(self):
+        self.assertEqual({"version": {"major": 1, "minor": 0},
+                          "local": [{"pairs": [{"id": "0_1", "slots": 1},
+                                               {"id": "2_3", "slots": 1}]}]},
+                         json.loads(core_pairs.specification([0, 1, 2, 3])))
+
+    def test_a_command_runs_on_its_pair(self):
+        cpu = max(os.sched_getaffinity(0))
+        self.assertEqual((0, f"[{cpu}]", ""), run({core_pairs.CHOSEN: f"id:{cpu},slots:1"}))
+
+    def test_without_a_choice_it_has_all(self):
+        everything = str(sorted(os.sched_getaffinity(0)))
+        self.assertEqual((0, everything, ""), run({}))
+
+    def test_another_choice_is_refused(self):
+        code, _, error = run({core_pairs.CHOSEN: "id:gpu,slots:2"})
+        self.assertNotEqual(0, code)
+        self.assertIn("no pair of cores", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
