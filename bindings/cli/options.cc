@@ -255,6 +255,7 @@ CLI::App* add_simulate(CLI::App& app, Options& options) {
       ->capture_default_str()
       ->type_name("SIGMA");
   simulate->add_option("--seed", options.simulation.seed, "Of the noise")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->type_name("N");
   return simulate;

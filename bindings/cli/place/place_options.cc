@@ -98,7 +98,9 @@ void add_search_options(CLI::App* app, PlaceOptions& options,
                   "and links that are not routed; Ctrl-C ends that too")
       ->check(duration_problem)
       ->type_name("TIME");
-  app->add_option("--seed", options.seed, "Of all random choices")->capture_default_str();
+  app->add_option("--seed", options.seed, "Of all random choices")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app->add_option("--imbalance", options.imbalance,
                   "By how much devices may miss their shares (refine, metis, scotch)")
       ->check(at_least(0.001, 10, "has to be from 0.001 to 10"))
