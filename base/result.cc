@@ -25,6 +25,14 @@ ErrorKind kind_of(int error_number) {
 
 }  // namespace
 
+Error invalid(std::string message) {
+  return {ErrorKind::kInvalid, std::move(message)};
+}
+
+Error invalid(const std::string& place, const std::string& what) {
+  return invalid(place.empty() ? what : place + ": " + what);
+}
+
 Error errno_error(const std::string& what, int error_number) {
   return {kind_of(error_number), what + ": " + std::generic_category().message(error_number)};
 }

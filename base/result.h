@@ -21,6 +21,10 @@ struct [[nodiscard]] Error {
   std::string message;
 };
 
+// The input is wrong: what about it, and at which place of it where that is known.
+Error invalid(std::string message);
+Error invalid(const std::string& place, const std::string& what);
+
 // `errno` as text behind a message: "cannot open X: Permission denied".
 Error errno_error(const std::string& what, int error_number);
 

@@ -6,17 +6,29 @@ set(OPTILE_PYTHON /usr/bin/python3 CACHE FILEPATH "Python that runs the tests wr
 # Everything labelled `unit`, for builds that want only those (the sanitizers).
 add_custom_target(unit_tests)
 
-# optile_add_test(NAME SOURCES a.cc ... [LIBS lib ...] [LABELS label ...] [TIMEOUT seconds])
+# What holds a program to one thread, in a target of its own: it is compiled once, and alone.
+add_library(optile_one_thread OBJECT "${CMAKE_SOURCE_DIR}/tests/one_thread.cc")
+target_link_libraries(optile_one_thread PRIVATE optile_flags)
+
+# optile_add_test(NAME SOURCES a.cc ... [LIBS lib ...] [LABELS label ...] [TIMEOUT seconds]
+#                 [ONE_THREAD])
 # One GoogleTest program. Each of its tests is a CTest test called NAME.Suite.Test, so that a
-# skipped one is counted and names its reason. The labels choose where it runs.
+# skipped one is counted and names its reason. The labels choose where it runs. ONE_THREAD: it
+# starts none and is held to that; ThreadSanitizer's suite goes without it.
 function(optile_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(ARG_ONE_THREAD AND OPTILE_SANITIZE STREQUAL "thread")
+    return()
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} optile_flags optile_sanitize
                         GTest::gtest GTest::gmock GTest::gtest_main)
+  if(ARG_ONE_THREAD)
+    target_link_libraries(${name} PRIVATE optile_one_thread)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   # Properties handed through the discovery lose every label but the first; one label with spaces
   # survives, and `ctest -L unit` matches it.

@@ -7,11 +7,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "daemon/wide_team.h"
 #include "sched/core_assignment.h"
 
 namespace optile::daemon {
 namespace {
+
+using base::invalid;
 
 using Kind = Controller::LeaseWord::Kind;
 
@@ -23,10 +26,6 @@ constexpr std::array<std::pair<const char*, Kind>, 6> kWords = {{{"share", Kind:
                                                                  {"detach", Kind::kDetach}}};
 constexpr const char* kCoresWanted =
     "pin needs cores, as \"0-3\" or [0, 1]; optile machine lists them";
-
-base::Error invalid(const std::string& message) {
-  return {base::ErrorKind::kInvalid, message};
-}
 
 // The number that `text` begins with, which is then cut off.
 std::optional<int> take_number(std::string_view& text) {

@@ -4,18 +4,16 @@
 #include <queue>
 #include <set>
 
+#include "base/at.h"
+#include "base/result.h"
+
 namespace optile::perfmodel {
 namespace {
 
+using base::at;
+using base::invalid;
+
 constexpr std::size_t kNamedNodes = 12;  // of a cycle, in a message
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
-base::Error invalid(const std::string& place, const std::string& what) {
-  return {base::ErrorKind::kInvalid, place + ": " + what};
-}
 
 std::string place_of(const char* list, std::size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";

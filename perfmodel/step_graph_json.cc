@@ -11,8 +11,12 @@
 #include <set>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace optile::perfmodel {
 namespace {
+
+using base::invalid;
 
 using Json = nlohmann::json;
 
@@ -20,10 +24,6 @@ constexpr const char* kFormat = "optile step graph";
 constexpr int kVersion = 2;        // what is written; it counts changes of the models too
 constexpr int kOldestVersion = 1;  // with the same fields
 constexpr int kDeepest = 6;  // a list of times lies in an object in an object in a list in the file
-
-base::Error invalid(const std::string& place, const std::string& what) {
-  return {base::ErrorKind::kInvalid, place.empty() ? what : place + ": " + what};
-}
 
 // Thrown to leave the parser, caught in this file.
 struct Refused {

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
+#include "base/result.h"
+
 namespace optile::placement {
 namespace {
 
-base::Error invalid(std::string message) {
-  return {base::ErrorKind::kInvalid, std::move(message)};
-}
+using base::invalid;
 
 bool positive(double value) {
   return std::isfinite(value) && value > 0;

@@ -5,12 +5,12 @@
 #include <queue>
 #include <utility>
 
+#include "base/result.h"
+
 namespace optile::placement {
 namespace {
 
-base::Error invalid(std::string message) {
-  return {base::ErrorKind::kInvalid, std::move(message)};
-}
+using base::invalid;
 
 bool is_quantity(double value) {
   return std::isfinite(value) && value >= 0 && value <= kMaxQuantity;

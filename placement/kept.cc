@@ -4,25 +4,25 @@
 #include <limits>
 #include <map>
 
+#include "base/at.h"
+
 namespace optile::placement {
 namespace {
 
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
+using base::at;
 
 }  // namespace
 
 Kept::Kept(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t most)
-    : homes_(index(units.size()), -1),
-      nodes_(index(units.size()), 0),
+    : homes_(at(units.size()), -1),
+      nodes_(at(units.size()), 0),
       most_(static_cast<std::int64_t>(
           std::min<std::uint64_t>(most, std::numeric_limits<std::int32_t>::max()))) {
-  std::vector<std::map<DeviceId, std::int32_t>> where(index(units.size()));
+  std::vector<std::map<DeviceId, std::int32_t>> where(at(units.size()));
   std::int64_t old = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i] < 0) continue;
-    ++where[index(units.of(static_cast<NodeId>(i)))][nodes[i]];
+    ++where[at(units.of(static_cast<NodeId>(i)))][nodes[i]];
     ++old;
   }
   std::int64_t at_home = 0;
@@ -54,19 +54,19 @@ std::vector<DeviceId> Kept::start(const Units& units, const Neighbours& neighbou
     return units.time_ms(unit, device) < std::numeric_limits<double>::infinity();
   };
   for (UnitId unit = 0; unit < units.size(); ++unit) {
-    DeviceId& home = start[index(unit)];
+    DeviceId& home = start[at(unit)];
     if (home >= 0 && can_run(unit, home)) continue;
     home = -1;
     open.push_back(unit);
   }
-  std::vector<int> votes(index(units.devices()));
+  std::vector<int> votes(at(units.devices()));
   const auto elected = [&](UnitId unit) {
     std::fill(votes.begin(), votes.end(), 0);
     DeviceId best = -1;
     for (const UnitId other : neighbours.of(unit)) {
-      const DeviceId there = start[index(other)];
+      const DeviceId there = start[at(other)];
       if (there < 0 || !can_run(unit, there)) continue;
-      if (++votes[index(there)] > (best < 0 ? 0 : votes[index(best)])) best = there;
+      if (++votes[at(there)] > (best < 0 ? 0 : votes[at(best)])) best = there;
     }
     return best;
   };
@@ -74,13 +74,13 @@ std::vector<DeviceId> Kept::start(const Units& units, const Neighbours& neighbou
   for (bool found = true; found && !open.empty();) {
     const std::size_t before = open.size();
     std::erase_if(open, [&](UnitId unit) {
-      start[index(unit)] = elected(unit);
-      return start[index(unit)] >= 0;
+      start[at(unit)] = elected(unit);
+      return start[at(unit)] >= 0;
     });
     found = open.size() < before;
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
-    start[index(open[i])] = devices[i % devices.size()];
+    start[at(open[i])] = devices[i % devices.size()];
   }
   return start;
 }

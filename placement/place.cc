@@ -12,7 +12,7 @@ namespace optile::placement {
 namespace {
 
 // By which a bound may exceed the cost that it equals: both are sums, in different orders.
-constexpr double kRounding = 1e-9;
+constexpr double kBoundRounding = 1e-9;
 
 base::Result<Answer> place_by_objective(const Graph& graph, const Cluster& cluster,
                                         const Request& request, Budget& budget) {
@@ -66,7 +66,7 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
   base::Result<Answer> answer = place_by_objective(graph, cluster, request, budget);
   if (!answer.ok()) return answer;
   if (answer.value().feasible &&
-      answer.value().lower_bound <= answer.value().cost * (1 + kRounding)) {
+      answer.value().lower_bound <= answer.value().cost * (1 + kBoundRounding)) {
     answer.value().lower_bound = std::min(answer.value().lower_bound, answer.value().cost);
   }
   answer.value().method = request.method;

@@ -4,23 +4,22 @@
 #include <cmath>
 #include <limits>
 
+#include "base/at.h"
 #include "placement/latency/latency.h"
 #include "placement/step/step.h"
 
 namespace optile::placement {
 namespace {
 
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
+using base::at;
 
 // The other devices that read the node's tensor, in increasing order.
 std::vector<DeviceId> targets(const Graph& graph, const std::vector<DeviceId>& assignment,
                               NodeId id) {
   std::vector<DeviceId> devices;
   for (const NodeId reader : graph.readers(id)) {
-    const DeviceId there = assignment[index(reader)];
-    if (there != assignment[index(id)]) devices.push_back(there);
+    const DeviceId there = assignment[at(reader)];
+    if (there != assignment[at(id)]) devices.push_back(there);
   }
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
@@ -37,16 +36,16 @@ std::vector<Span> of_step(const Graph& graph, const Cluster& cluster, const Step
   std::vector<Span> spans;
   for (const std::int32_t item : figures.order) {
     const NodeId id = item % graph.size();
-    const DeviceId home = assignment[index(id)];
+    const DeviceId home = assignment[at(id)];
     const double time = cluster.time_ms(graph.node(id), home) / batches + setting.op_ms;
-    const double start = figures.start[index(item)];
+    const double start = figures.start[at(item)];
     spans.push_back({Span::What::kCompute, home, id, -1, start, start + time});
   }
   std::stable_sort(spans.begin(), spans.end(),
                    [](const Span& a, const Span& b) { return a.start_ms < b.start_ms; });
   if (setting.links == StepLinks::kRouted) return spans;
   // A device's nodes end in the order in which they begin, and its bus takes their tensors so.
-  std::vector<double> bus(index(cluster.size()), 0);
+  std::vector<double> bus(at(cluster.size()), 0);
   const std::size_t nodes = spans.size();
   for (std::size_t i = 0; i < nodes; ++i) {
     const Span node = spans[i];
@@ -56,7 +55,7 @@ std::vector<Span> of_step(const Graph& graph, const Cluster& cluster, const Step
     part.output_ms /= batches;
     const double takes = cluster.output_ms(part);
     for (const DeviceId there : targets(graph, assignment, node.node)) {
-      double& free = bus[index(node.device)];
+      double& free = bus[at(node.device)];
       const double begin =
           setting.links == StepLinks::kBus ? std::max(free, node.end_ms) : node.end_ms;
       free = begin + takes;
@@ -72,16 +71,16 @@ std::vector<Span> of_sample(const Graph& graph, const Cluster& cluster,
   if (!std::isfinite(figures.cost)) return {};
   const auto is_cpu = [&](DeviceId d) { return cluster.device(d).kind == DeviceKind::kCpu; };
   std::vector<Span> spans;
-  std::vector<double> now(index(cluster.size()), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> now(at(cluster.size()), std::numeric_limits<double>::quiet_NaN());
   const auto go_on = [&](Span::What what, DeviceId device, NodeId id, double takes) {
-    double& at = now[index(device)];
-    spans.push_back({what, device, id, -1, at, at + takes});
-    at += takes;
+    double& begin = now[at(device)];
+    spans.push_back({what, device, id, -1, begin, begin + takes});
+    begin += takes;
   };
   // A part takes its inputs one after the other, then its nodes, then what others read.
   for (const NodeId id : graph.order()) {
-    const DeviceId home = assignment[index(id)];
-    if (!is_cpu(home) && std::isnan(now[index(home)])) now[index(home)] = figures.start[index(id)];
+    const DeviceId home = assignment[at(id)];
+    if (!is_cpu(home) && std::isnan(now[at(home)])) now[at(home)] = figures.start[at(id)];
   }
   for (const NodeId id : graph.order()) {
     for (const DeviceId there : targets(graph, assignment, id)) {
@@ -90,13 +89,13 @@ std::vector<Span> of_sample(const Graph& graph, const Cluster& cluster,
     }
   }
   for (const NodeId id : graph.order()) {
-    const DeviceId home = assignment[index(id)];
+    const DeviceId home = assignment[at(id)];
     const double takes = cluster.time_ms(graph.node(id), home);
-    if (is_cpu(home)) now[index(home)] = figures.start[index(id)];
+    if (is_cpu(home)) now[at(home)] = figures.start[at(id)];
     go_on(Span::What::kCompute, home, id, takes);
   }
   for (const NodeId id : graph.order()) {
-    const DeviceId home = assignment[index(id)];
+    const DeviceId home = assignment[at(id)];
     if (is_cpu(home) || targets(graph, assignment, id).empty()) continue;
     go_on(Span::What::kSend, home, id, cluster.output_ms(graph.node(id)));
   }

@@ -7,16 +7,16 @@
 #include <set>
 #include <tuple>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
+
+using base::at;
 
 using perfmodel::Binding;
 using perfmodel::Budget;
 using perfmodel::Machine;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Faster cores first, then one NUMA node after the other, and in a node the whole tiles before
 // those that the budget has only a part of: a team that could sit on whole tiles does.

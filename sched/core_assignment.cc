@@ -6,17 +6,17 @@
 #include <set>
 #include <utility>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
+
+using base::at;
 
 using perfmodel::Budget;
 using perfmodel::Machine;
 
 constexpr int kNobody = -1;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 bool granted(const Budget& budget, int os_index) {
   return std::binary_search(budget.units.begin(), budget.units.end(), os_index);

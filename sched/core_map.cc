@@ -6,14 +6,14 @@
 #include <string>
 #include <tuple>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
 
-using perfmodel::Machine;
+using base::at;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
+using perfmodel::Machine;
 
 int allowed_threads(const Machine& machine, int core) {
   int count = 0;

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
+
+using base::at;
 
 using perfmodel::Binding;
 using perfmodel::Case;
 
 constexpr int kAnyNode = -1;
 constexpr int kNoTile = -1;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 }  // namespace
 

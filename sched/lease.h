@@ -3,11 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace optile::sched {
 
 using ClientId = uint64_t;  // the caller's; never used twice while a client with it is known
+
+// As reasons call it.
+inline std::string client_name(ClientId id) {
+  return "client " + std::to_string(id);
+}
 
 // kBatch gets, beyond its floor, only what no normal client gains from.
 enum class Priority : uint8_t { kNormal, kBatch };

@@ -11,15 +11,10 @@
 namespace optile::sched {
 namespace {
 
-constexpr std::size_t kMostCauses = 3;  // in one reason
 constexpr double kGainWorthSaying = 0.005;
 
 bool whole(const Lease& lease) {
   return lease.fraction >= 1.0 - kSameFraction;
-}
-
-std::string name(ClientId id) {
-  return "client " + std::to_string(id);
 }
 
 std::string size_of(const Lease& lease) {
@@ -113,10 +108,10 @@ void LeaseTable::mark_late(uint64_t tick) {
       continue;
     }
     client.late = true;
-    end_overlap(name(id) + " does not answer");
+    end_overlap(client_name(id) + " does not answer");
     if (!client.detached) client.target = own_part(ledger_.granted(id), client.target);
     ++counters_.late;
-    because(name(id) + " does not answer");
+    because(client_name(id) + " does not answer");
   }
 }
 
@@ -251,18 +246,18 @@ void LeaseTable::break_deadlock(uint64_t tick, std::vector<LeaseChange>& changes
 
 std::string LeaseTable::reason_for(ClientId id, const Client& client, const Lease& before,
                                    const Lease& next) const {
-  std::string reason = name(id) + " from " + size_of(before) + " to " + size_of(next);
+  std::string reason = client_name(id) + " from " + size_of(before) + " to " + size_of(next);
   if (!next.shared.empty() || !before.shared.empty()) {
     const ClientId partner = next.shared.empty() ? before.partner : next.partner;
     const std::size_t count = std::max(next.shared.size(), before.shared.size());
     return reason + (next.shared.empty() ? ", no longer sharing " : ", sharing ") +
-           std::to_string(count) + " with " + name(partner) + ": " + overlap_cause_;
+           std::to_string(count) + " with " + client_name(partner) + ": " + overlap_cause_;
   }
   for (int core : client.target.cores) {
     if (has(next, core)) continue;
     reason += " of " + size_of(client.target);
     const auto other = ledger_.other_user(id, core);
-    if (other) reason += ", more once " + name(*other) + " has given it up";
+    if (other) reason += ", more once " + client_name(*other) + " has given it up";
     break;
   }
   return reason + ": " + cause_for(client);
@@ -276,7 +271,7 @@ std::string LeaseTable::cause_for(const Client& client) const {
 }
 
 std::string whole_change_text(const Lease& before, const LeaseChange& last) {
-  return name(last.id) + " from " + size_of(before) + " to " + size_of(last.lease) + ": " +
+  return client_name(last.id) + " from " + size_of(before) + " to " + size_of(last.lease) + ": " +
          last.cause;
 }
 

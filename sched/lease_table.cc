@@ -16,12 +16,6 @@ using base::Error;
 using base::ErrorKind;
 using base::Status;
 
-constexpr std::size_t kMostCauses = 3;  // in one reason
-
-std::string name(ClientId id) {
-  return "client " + std::to_string(id);
-}
-
 std::string number(double value) {
   std::ostringstream text;
   text << value;
@@ -47,7 +41,8 @@ LeaseTable::LeaseTable(perfmodel::Machine machine, perfmodel::Budget budget, Lea
 base::Result<LeaseTable::Client*> LeaseTable::find(ClientId id) {
   const auto found = clients_.find(id);
   if (found == clients_.end() || found->second.detached) {
-    return Error{ErrorKind::kNotFound, name(id) + " has no lease here; see the list of clients"};
+    return Error{ErrorKind::kNotFound,
+                 client_name(id) + " has no lease here; see the list of clients"};
   }
   return &found->second;
 }
@@ -60,7 +55,7 @@ void LeaseTable::because(std::string cause) {
 
 Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
   if (clients_.contains(id)) {
-    return Error{ErrorKind::kInvalid, name(id) + " is here already"};
+    return Error{ErrorKind::kInvalid, client_name(id) + " is here already"};
   }
   if (!possible_weight(weight)) return weight_error(weight);
   if (clients_.size() >= kMostLeases) {
@@ -73,16 +68,16 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
   client.demand.priority = priority;
   clients_[id] = std::move(client);
   ledger_.add(id);
-  end_overlap(name(id) + " arrived");
-  because(name(id) + " arrived");
+  end_overlap(client_name(id) + " arrived");
+  because(client_name(id) + " arrived");
   return {};
 }
 
 Status LeaseTable::leave(ClientId id) {
   if (clients_.erase(id) == 0) return find(id).status();
   ledger_.remove(id);
-  end_overlap(name(id) + " left");
-  because(name(id) + " left");
+  end_overlap(client_name(id) + " left");
+  because(client_name(id) + " left");
   return {};
 }
 
@@ -95,7 +90,7 @@ Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, 
   demand.progress = std::move(progress);
   demand.floor = floor;
   demand.most = most;
-  because("new measurements of " + name(id));
+  because("new measurements of " + client_name(id));
   return {};
 }
 
@@ -103,7 +98,7 @@ Status LeaseTable::borrows(ClientId id, bool whether) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   if (std::exchange(client.value()->demand.borrows, whether) == whether) return {};
-  because(name(id) + (whether ? " may borrow again" : " gains nothing from lent cores"));
+  because(client_name(id) + (whether ? " may borrow again" : " gains nothing from lent cores"));
   return {};
 }
 
@@ -124,8 +119,8 @@ Status LeaseTable::wait(ClientId id) {
       if (!of_others.contains(core)) client.home.push_back(core);
     }
   }
-  end_overlap(name(id) + " waits");
-  because(name(id) + " waits");
+  end_overlap(client_name(id) + " waits");
+  because(client_name(id) + " waits");
   return {};
 }
 
@@ -134,8 +129,8 @@ Status LeaseTable::wake(ClientId id) {
   if (!client.ok()) return client.status();
   if (!client.value()->demand.idle) return {};
   client.value()->demand.idle = false;
-  end_overlap(name(id) + " woke");
-  because(name(id) + " woke");
+  end_overlap(client_name(id) + " woke");
+  because(client_name(id) + " woke");
   return {};
 }
 
@@ -143,15 +138,15 @@ Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return find(id).status();
   if (!ledger_.confirm(id, sequence)) {
-    return Error{ErrorKind::kInvalid,
-                 name(id) + " confirmed lease " + std::to_string(sequence) + ", which is not open"};
+    return Error{ErrorKind::kInvalid, client_name(id) + " confirmed lease " +
+                                          std::to_string(sequence) + ", which is not open"};
   }
   Client& client = found->second;
   if (client.dismissed && ledger_.unconfirmed(id) == 0) return leave(id);
   if ((client.late || client.revoked) && ledger_.unconfirmed(id) == 0) {
     client.late = false;
     client.revoked = false;
-    because(name(id) + " answers again");
+    because(client_name(id) + " answers again");
   }
   return {};
 }
@@ -178,7 +173,7 @@ Status LeaseTable::bound(ClientId id, std::vector<int> cores) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->bound = std::move(cores);
-  end_overlap(name(id) + " is bound");
+  end_overlap(client_name(id) + " is bound");
   stale_ = true;
   return {};
 }
@@ -189,7 +184,7 @@ Status LeaseTable::share(ClientId id, double weight) {
   if (!possible_weight(weight)) return weight_error(weight);
   client.value()->demand.weight = weight;
   end_overlap("a word of the user");
-  because("the user set the share of " + name(id) + " to " + number(weight));
+  because("the user set the share of " + client_name(id) + " to " + number(weight));
   return {};
 }
 
@@ -210,7 +205,7 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
   const std::vector<int>& bound = client.value()->bound;
   for (int core : cores) {
     if (!bound.empty() && !std::binary_search(bound.begin(), bound.end(), core)) {
-      return Error{ErrorKind::kInvalid, name(id) + " was started on other cores than core " +
+      return Error{ErrorKind::kInvalid, client_name(id) + " was started on other cores than core " +
                                             std::to_string(core) + "; pin to cores among those"};
     }
   }
@@ -222,7 +217,7 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
     for (int core : cores) {
       if (std::find(one.pin.begin(), one.pin.end(), core) == one.pin.end()) continue;
       return Error{ErrorKind::kUnavailable, "core " + std::to_string(core) + " is pinned to " +
-                                                name(other) + "; take that back first"};
+                                                client_name(other) + "; take that back first"};
     }
   }
   const auto most = static_cast<std::size_t>(std::max(0, budget_.cores));
@@ -232,7 +227,7 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
   }
   client.value()->pin = std::move(cores);
   end_overlap("a word of the user");
-  because("the user pinned " + name(id));
+  because("the user pinned " + client_name(id));
   return {};
 }
 
@@ -241,7 +236,7 @@ Status LeaseTable::unpin(ClientId id) {
   if (!client.ok()) return client.status();
   client.value()->pin.clear();
   end_overlap("a word of the user");
-  because("the user took back the pin of " + name(id));
+  because("the user took back the pin of " + client_name(id));
   return {};
 }
 
@@ -250,7 +245,7 @@ Status LeaseTable::pause(ClientId id) {
   if (!client.ok()) return client.status();
   client.value()->paused = true;
   end_overlap("a word of the user");
-  because("the user paused " + name(id));
+  because("the user paused " + client_name(id));
   return {};
 }
 
@@ -259,7 +254,7 @@ Status LeaseTable::resume(ClientId id) {
   if (!client.ok()) return client.status();
   client.value()->paused = false;
   end_overlap("a word of the user");
-  because("the user resumed " + name(id));
+  because("the user resumed " + client_name(id));
   return {};
 }
 
@@ -269,7 +264,7 @@ Status LeaseTable::detach(ClientId id) {
   client.value()->detached = true;
   client.value()->target = {};
   end_overlap("a word of the user");
-  because("the user detached " + name(id));
+  because("the user detached " + client_name(id));
   return {};
 }
 
@@ -284,8 +279,8 @@ Status LeaseTable::revoke(ClientId id) {
   client.home.clear();
   ledger_.take_back(id);
   ++counters_.revoked;
-  end_overlap(name(id) + " was revoked");
-  because(name(id) + " was revoked");
+  end_overlap(client_name(id) + " was revoked");
+  because(client_name(id) + " was revoked");
   return {};
 }
 

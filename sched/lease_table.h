@@ -25,6 +25,8 @@ namespace optile::sched {
 inline constexpr std::size_t kMostLeases = 4096;    // clients; arrivals beyond are refused
 inline constexpr std::size_t kMostUnconfirmed = 8;  // leases of a client; it gets no more until it
                                                     // confirms one
+inline constexpr std::size_t kMostCauses = 3;       // in the reason of one change
+
 struct LeaseChange {
   ClientId id = 0;
   uint64_t sequence = 0;  // to be confirmed with this number once the client uses nothing beyond it

@@ -3,20 +3,25 @@
 
     tidy.py --build build --jobs 4 [--deep] FILE...
 
-What a file's answer depends on is the file, every header that it includes, its compile command, the
-checks and the tool: a digest of them all is kept for a clean file, in $XDG_CACHE_HOME/optile/tidy
-or ~/.cache/optile/tidy. A fresh clone of the same commit thus finds what an earlier one found.
-Exit status 1 when something was found.
+Sources that the build compiles together are looked at together, since most of the work is headers
+there too. A file that the build does not compile has no flags: it is left out.
+
+What an answer depends on is the sources, every header that they include, their compile command, the
+checks and the tool: a digest of them all is kept where nothing was found, in
+$XDG_CACHE_HOME/optile/tidy or ~/.cache/optile/tidy. A fresh clone of the same commit thus finds
+what an earlier one found. Exit status 1 when something was found.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import dataclasses
 import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -71,27 +76,70 @@ class Digests:
         return digest.hexdigest()
 
 
-def checks_of(file: str) -> List[bytes]:
-    """The settings of the folders above a file, some of which inherit from others."""
-    found = (folder / ".clang-tidy" for folder in pathlib.Path(file).resolve().parents)
-    return [path.read_bytes() for path in found if path.is_file()]
+@dataclasses.dataclass
+class Unit:
+    """What clang-tidy is asked about at once: sources that one compile command is for."""
+
+    folder: str
+    command: List[str]  # without where its object goes; the last word is the file
+    sources: List[str]
 
 
-def compile_commands(build: pathlib.Path) -> Dict[str, dict]:
-    entries = json.loads((build / "compile_commands.json").read_text())
-    return {os.path.realpath(os.path.join(entry["directory"], entry["file"])): entry
-            for entry in entries}
+TOGETHER = re.compile(r"unity_\d+_c(?:xx)?\.c(?:xx)?")
+INCLUDED = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
-def command_of(entry: dict) -> List[str]:
-    return without_output(entry.get("arguments") or shlex.split(entry["command"]))
+def compiled_sources(file: str) -> List[str]:
+    """The sources in a file that CMake made of several of them, or the file itself."""
+    if not TOGETHER.fullmatch(os.path.basename(file)):
+        return [file]
+    return [os.path.realpath(name) for name in INCLUDED.findall(pathlib.Path(file).read_text())]
 
 
-def tidy_command(build: pathlib.Path, mode: str, file: str) -> List[str]:
-    words = [TOOL, "-p", str(build), "--quiet"]
-    for word in ("-Xclang", "-analyzer-config", "-Xclang", f"mode={mode}"):
-        words.append(f"--extra-arg={word}")
-    return [*words, file]
+def units_of(build: pathlib.Path, wanted: List[str]) -> List[Unit]:
+    """The files that are wanted, each once, as the build compiles them."""
+    left = {os.path.realpath(file) for file in wanted}
+    units = []
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+        sources = [source for source in compiled_sources(file) if source in left]
+        if sources:
+            left.difference_update(sources)
+            command = without_output(entry.get("arguments") or shlex.split(entry["command"]))
+            command[command.index(entry["file"]):] = sources[:1]
+            units.append(Unit(entry["directory"], command, sources))
+    return units
+
+
+def checks_above(source: str) -> List[pathlib.Path]:
+    """The settings of the folders above a source, some of which inherit from others."""
+    found = (folder / ".clang-tidy" for folder in pathlib.Path(source).resolve().parents)
+    return [path for path in found if path.is_file()]
+
+
+def put_together(unit: Unit, root: pathlib.Path, below: pathlib.Path) -> None:
+    """Gives a unit of several sources a file that includes them, in a folder with their checks.
+
+    clang's analyzer follows what lies in other files than the one it was given only where that
+    one's name begins with UnifiedSource.
+    """
+    first = pathlib.Path(unit.sources[0]).relative_to(root)
+    home = below / first.parent
+    home.mkdir(parents=True, exist_ok=True)
+    for path in checks_above(unit.sources[0]):
+        if path.is_relative_to(root):
+            (below / path.relative_to(root)).write_bytes(path.read_bytes())
+    # By the names that the compiler finds below the root: the digest does not know the root.
+    text = "".join(f'#include "{os.path.relpath(source, root)}"'
+                   "  // NOLINT(bugprone-suspicious-include)\n" for source in unit.sources)
+    file = home / f"UnifiedSource-{first.name}"
+    file.write_text(text)
+    unit.command[-1:] = [f"-I{root}", str(file)]
+
+
+def tidy_command(unit: Unit, mode: str) -> List[str]:
+    analyzer = ["-Xclang", "-analyzer-config", "-Xclang", f"mode={mode}"]
+    return [TOOL, "--quiet", unit.command[-1], "--", *unit.command[1:-1], *analyzer]
 
 
 def prune(cache: pathlib.Path) -> None:
@@ -102,9 +150,8 @@ def prune(cache: pathlib.Path) -> None:
 
 
 class Tidy:
-    def __init__(self, root: pathlib.Path, build: pathlib.Path, mode: str) -> None:
-        self.build, self.mode, self.cache = build, mode, cache_folder()
-        self.commands = compile_commands(build)
+    def __init__(self, root: pathlib.Path, mode: str) -> None:
+        self.root, self.mode, self.cache = root, mode, cache_folder()
         self.digests = Digests(str(root))
         version = subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
         self.settings = [version, mode.encode()]
@@ -114,21 +161,21 @@ class Tidy:
         except OSError as error:
             print(f"tidy.py: nothing is remembered: {error}", file=sys.stderr)
 
-    def look(self, file: str) -> bool:
-        entry = self.commands[os.path.realpath(file)]
-        digest = self.digests.of_answer(command_of(entry), entry["directory"],
-                                        [*self.settings, *checks_of(file)])
+    def look(self, unit: Unit) -> bool:
+        checks = [path.read_bytes() for path in checks_above(unit.sources[0])]
+        digest = self.digests.of_answer(unit.command, unit.folder, [*self.settings, *checks])
         kept = self.cache / digest if digest else None
+        names = ", ".join(os.path.relpath(source, self.root) for source in unit.sources)
         if kept and kept.exists():
             kept.touch()
-            print(f"  as before  {file}", flush=True)
+            print(f"  as before  {names}", flush=True)
             return True
-        run = subprocess.run(tidy_command(self.build, self.mode, file), capture_output=True,
+        run = subprocess.run(tidy_command(unit, self.mode), cwd=unit.folder, capture_output=True,
                              text=True, check=False)
         if run.returncode != 0:
-            print(f"{run.stdout}{run.stderr}\n  found      {file}", flush=True)
+            print(f"{run.stdout}{run.stderr}\n  found      {names}", flush=True)
             return False
-        print(f"  clean      {file}", flush=True)
+        print(f"  clean      {names}", flush=True)
         try:
             if kept:
                 kept.touch()
@@ -140,14 +187,20 @@ class Tidy:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--root", type=pathlib.Path, help="of the sources; default: this tree's",
+                        default=pathlib.Path(__file__).parent.parent)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--deep", action="store_true", help="the analyzer follows every call")
     parser.add_argument("files", nargs="+")
     options = parser.parse_args()
-    root = pathlib.Path(__file__).resolve().parent.parent
-    tidy = Tidy(root, options.build, "deep" if options.deep else "shallow")
+    root = options.root.resolve()
+    tidy = Tidy(root, "deep" if options.deep else "shallow")
+    units = units_of(options.build, options.files)
+    for unit in units:
+        if len(unit.sources) > 1:
+            put_together(unit, root, (options.build / "tidy").resolve())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        answers = list(pool.map(tidy.look, options.files))
+        answers = list(pool.map(tidy.look, units))
     return 0 if all(answers) else 1
 
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/at.h"
 #include "tuner/hill_climb.h"
 #include "tuner/session_state.h"
 #include "tuner/statistical_search.h"
@@ -17,15 +18,13 @@ using perfmodel::Nanoseconds;
 
 namespace {
 
+using base::at;
+
 constexpr int kMostTrials = 48;              // scheduled trial steps of one exploration (`auto`)
 constexpr int kAskedForClean = 3;            // then samples with a change of width in them count
 constexpr double kFreeSeconds = 0.1;         // may be lost however short the steps are
 constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is not compared
 constexpr double kLongOps = 20;              // changes of width worth refining an op for
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 }  // namespace
 

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kContextOps = 8;        // after which an op's context no longer shows the start
 constexpr double kExploreShare = 0.01;     // of the time, that exploring again may take
 constexpr double kExplorePrice = 8;        // in steps: what an exploration may lose
-constexpr double kNewLevel = 1.15;         // of the steps' time, since the last exploration
+constexpr double kNewStepLevel = 1.15;     // of the steps' time, since the last exploration
 constexpr std::size_t kMostRollbacks = 2;  // of whole plans; then the client is left alone
 constexpr std::size_t kMostRemembered = 64;
 
@@ -135,7 +135,7 @@ void Session::State::explore_again_if_due(double step) {
   }
   if (replay_ || guard_.active()) return;
   const double level = guard_.level() / explored_at_level_;
-  if (level > kNewLevel || level < 1 / kNewLevel) explore_again_ = true;
+  if (level > kNewStepLevel || level < 1 / kNewStepLevel) explore_again_ = true;
   if (!explore_again_) return;
   explore_credit_ += kExploreShare * step;
   if (explore_credit_ < kExplorePrice * step) return;

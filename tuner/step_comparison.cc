@@ -5,20 +5,19 @@
 #include <numeric>
 #include <utility>
 
+#include "base/at.h"
 #include "tuner/trial_schedule.h"
 
 namespace optile::tuner {
 namespace {
 
+using base::at;
+
 // Looked at up to seven times, so the bar is above the usual two deviations. A clear gain that all
 // blocks agree on is taken early.
-constexpr double kSettled = 2.3;
+constexpr double kSettledDifference = 2.3;
 constexpr double kClearGain = 0.03;
 constexpr std::size_t kFewestBlocks = 5;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 }  // namespace
 
@@ -108,7 +107,7 @@ bool StepComparison::settled_faster(int from, int to) const {
   if (faster <= 0 || ratios.size() < kFewestBlocks) return false;
   const bool all_agree =
       std::all_of(ratios.begin(), ratios.end(), [](double ratio) { return ratio > 0; });
-  return signed_rank_z(ratios) >= kSettled || (all_agree && faster >= kClearGain);
+  return signed_rank_z(ratios) >= kSettledDifference || (all_agree && faster >= kClearGain);
 }
 
 bool StepComparison::hopeless(int from, int to) const {

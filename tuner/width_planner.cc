@@ -9,19 +9,19 @@
 #include <set>
 #include <utility>
 
+#include "base/at.h"
+
 namespace optile::tuner {
 namespace {
 
-constexpr double kSettled = 1.64;  // standard errors a gain must exceed to be kept
-constexpr double kDoubt = 1.0;     // standard errors added to a width other than the base
+using base::at;
+
+constexpr double kSettledGain = 1.64;  // standard errors a gain must exceed to be kept
+constexpr double kDoubt = 1.0;         // standard errors added to a width other than the base
 constexpr double kUniformMargin = 0.005;
 constexpr double kSmallShare = 0.01;    // of a step
 constexpr std::size_t kMostTeams = 16;  // widths the path may choose from
 constexpr double kUnknown = 1e15;       // ns, for a width nothing is known of
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 const WidthEstimate* find(const PlannedOp& op, int width) {
   for (const WidthEstimate& estimate : op.widths) {
@@ -213,7 +213,7 @@ Gain gain_of(const PlannedOp& op, int base, int width) {
 }
 
 bool settled(const Gain& gain, double price_ns) {
-  return gain.ns - price_ns > kSettled * std::sqrt(gain.variance);
+  return gain.ns - price_ns > kSettledGain * std::sqrt(gain.variance);
 }
 
 // The team that works just before (direction -1) or after (+1) a position of the endless step.

@@ -5,8 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/at.h"
+
 namespace optile::cli {
 namespace {
+
+using base::at;
 
 using Json = nlohmann::json;
 using sched::CoreMap;
@@ -14,10 +18,6 @@ using sched::CoreMap;
 constexpr double kMicroseconds = 1e6;
 constexpr double kNanoseconds = 1e9;
 constexpr double kInMicrosecond = 1e3;  // nanoseconds
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // By slot, of so many tiles (or cores) of one NUMA node together.
 std::vector<int> groups_with(const CoreMap& map, bool by_core, int together) {

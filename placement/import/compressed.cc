@@ -6,12 +6,12 @@
 
 #include "placement/import/importer.h"
 
+#include "base/result.h"
+
 namespace optile::placement {
 namespace {
 
-base::Error invalid(std::string message) {
-  return {base::ErrorKind::kInvalid, std::move(message)};
-}
+using base::invalid;
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 constexpr int kGzip = 15 + 16;  // windowBits of zlib: the largest window, gzip alone

@@ -1,15 +1,14 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/result.h"
 #include "placement/import/importer.h"
 #include "placement/import/json_reader.h"
 
 namespace optile::placement {
 namespace {
 
-base::Error invalid(std::string message) {
-  return {base::ErrorKind::kInvalid, std::move(message)};
-}
+using base::invalid;
 
 // Names need not be unique: the second node of a name is the second of that name there, too.
 class Numbering {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/result.h"
 #include "placement/import/formats.h"
 #include "placement/import/layer_costs.h"
 #include "placement/import/traced_ops.h"
@@ -12,9 +13,7 @@
 namespace optile::placement {
 namespace {
 
-base::Error invalid(const std::string& where, const std::string& what) {
-  return {base::ErrorKind::kInvalid, where + ": " + what};
-}
+using base::invalid;
 
 double bytes_of(const std::vector<TracedTensor>& tensors) {
   double bytes = 0;

@@ -49,7 +49,7 @@ bool data_shape(const Json& json, double (&values)[4]) {
   return four(whole, "tensor", values);
 }
 
-class Reader {
+class ExprimoReader {
  public:
   base::Result<Model> read(const Json& file);
 
@@ -69,7 +69,7 @@ class Reader {
   std::unordered_map<std::string, std::string> ends_;  // of blocks: the layer with their output
 };
 
-std::vector<std::string> Reader::parents_of(const Json& json, const std::string& where) {
+std::vector<std::string> ExprimoReader::parents_of(const Json& json, const std::string& where) {
   std::vector<std::string> parents;
   for (const Json& parent : reader_.list(json, "parents", where)) {
     if (!parent.is_string()) {
@@ -81,8 +81,8 @@ std::vector<std::string> Reader::parents_of(const Json& json, const std::string&
   return parents;
 }
 
-void Reader::add_block(const std::string& name, const Json& json,
-                       const std::vector<std::string>& parents, long long device) {
+void ExprimoReader::add_block(const std::string& name, const Json& json,
+                              const std::vector<std::string>& parents, long long device) {
   const std::string where = path_of(name);
   const Json& layers = reader_.member(json, "layers", where);
   const std::string end = reader_.text_or(json, "endpoint", "", where);
@@ -102,14 +102,14 @@ void Reader::add_block(const std::string& name, const Json& json,
   }
 }
 
-void Reader::add(const std::string& name, const Json& json, std::vector<std::string> parents,
-                 long long device) {
+void ExprimoReader::add(const std::string& name, const Json& json, std::vector<std::string> parents,
+                        long long device) {
   if (layers_.size() >= kMaxNodes) reader_.fail(path_of(name), "there are too many layers");
   layers_.push_back({name, &json, std::move(parents), device});
 }
 
-Shape Reader::windowed(const Json& json, const char* window, const Shape& input,
-                       const std::string& where) {
+Shape ExprimoReader::windowed(const Json& json, const char* window, const Shape& input,
+                              const std::string& where) {
   double size[4] = {};
   double stride[4] = {};
   if (!four(json, window, size)) reader_.fail(where + "." + window, "four numbers are expected");
@@ -128,7 +128,7 @@ Shape Reader::windowed(const Json& json, const char* window, const Shape& input,
   return out;
 }
 
-Shape Reader::cost(const Layer& layer, const std::vector<Shape>& inputs, Node& node) {
+Shape ExprimoReader::cost(const Layer& layer, const std::vector<Shape>& inputs, Node& node) {
   const std::string where = path_of(layer.name);
   const Json& json = *layer.json;
   node.kind = reader_.text_or(json, "type", "", where);
@@ -172,7 +172,7 @@ Shape Reader::cost(const Layer& layer, const std::vector<Shape>& inputs, Node& n
   return out;
 }
 
-base::Result<Model> Reader::read(const Json& file) {
+base::Result<Model> ExprimoReader::read(const Json& file) {
   const Json& layers = reader_.member(file, "layers", "the file");
   if (reader_.ok() && !layers.is_object()) reader_.fail("layers", "an object is expected");
   if (!reader_.ok()) return reader_.error();
@@ -237,7 +237,7 @@ base::Result<Model> Reader::read(const Json& file) {
 }  // namespace
 
 base::Result<Model> read_exprimo(const Json& file) {
-  return Reader().read(file);
+  return ExprimoReader().read(file);
 }
 
 base::Result<Cluster> read_exprimo_cluster(const Json& file) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "placement/import/formats.h"
+#include "placement/import/json_reader.h"
 #include "placement/import/layer_costs.h"
 
 namespace optile::placement {
@@ -13,11 +14,7 @@ constexpr int kVersion = 1;
 constexpr std::array<std::string_view, 5> kOps = {"placeholder", "get_attr", "call_module",
                                                   "call_function", "call_method"};
 
-std::string at(const std::string& list, std::size_t index) {
-  return list + "[" + std::to_string(index) + "]";
-}
-
-class Reader {
+class FxReader {
  public:
   base::Result<Model> read(const Json& file) {
     if (reader_.integer(file, "version", "the file") != kVersion) {
@@ -33,7 +30,7 @@ class Reader {
     for (std::size_t i = 0; i < listed.size() && reader_.ok(); ++i) set_time(listed[i], i, on);
     if (!reader_.ok()) return reader_.error();
     base::Result<Graph> graph = Graph::make(
-        std::move(nodes_), edges_, [](std::size_t i) { return at("nodes", i); },
+        std::move(nodes_), edges_, [](std::size_t i) { return place_in("nodes", i); },
         [&](std::size_t i) { return wheres_[i]; });
     if (!graph.ok()) return graph.error();
     return Model{std::move(graph).value(), "fx", std::nullopt, {}};
@@ -41,7 +38,7 @@ class Reader {
 
  private:
   void read_node(const Json& json, std::size_t index) {
-    const std::string where = at("nodes", index);
+    const std::string where = place_in("nodes", index);
     const Json& name = reader_.member(json, "name", where);
     if (reader_.ok() && !name.is_string()) reader_.fail(where + ".name", "a text is expected");
     const std::string op = reader_.text_or(json, "op", "", where);
@@ -70,24 +67,24 @@ class Reader {
   }
 
   void read_inputs(const Json& json, std::size_t index) {
-    const std::string where = at("nodes", index) + ".inputs";
-    const Json& inputs = reader_.list(json, "inputs", at("nodes", index));
+    const std::string where = place_in("nodes", index) + ".inputs";
+    const Json& inputs = reader_.list(json, "inputs", place_in("nodes", index));
     for (std::size_t i = 0; i < inputs.size() && reader_.ok(); ++i) {
       const auto found =
           inputs[i].is_string() ? ids_.find(inputs[i].get<std::string>()) : ids_.end();
       if (found == ids_.end()) {
-        reader_.fail(at(where, i), "no node has this name");
+        reader_.fail(place_in(where, i), "no node has this name");
         return;
       }
       edges_.push_back({found->second, static_cast<NodeId>(index), false});
-      wheres_.push_back(at(where, i));
+      wheres_.push_back(place_in(where, i));
       read_bytes_[index] += nodes_[static_cast<std::size_t>(found->second)].output_bytes;
     }
   }
 
   // As it was measured, else by operations and bytes on the reference accelerator.
   void set_time(const Json& json, std::size_t index, const std::string& on) {
-    const std::string where = at("nodes", index);
+    const std::string where = place_in("nodes", index);
     Node& node = nodes_[index];
     const double flops = reader_.number_or(json, "flops", 0, where);
     if (flops < 0) reader_.fail(where + ".flops", "it is negative");
@@ -111,7 +108,7 @@ class Reader {
 }  // namespace
 
 base::Result<Model> read_fx(const Json& file) {
-  return Reader().read(file);
+  return FxReader().read(file);
 }
 
 }  // namespace optile::placement

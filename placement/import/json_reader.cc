@@ -75,6 +75,10 @@ base::Result<Json> parse_json(std::string_view text) {
   }
 }
 
+std::string place_in(const std::string& list, std::size_t index) {
+  return list + "[" + std::to_string(index) + "]";
+}
+
 void JsonReader::fail(const std::string& where, const std::string& what) {
   if (!error_) error_ = base::Error{base::ErrorKind::kInvalid, where + ": " + what};
 }

@@ -1,6 +1,7 @@
 // Reading of untrusted JSON with the path of what is wrong. Pure.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@ using Json = nlohmann::json;
 
 // With line and column where it is no JSON, and a limit on nesting.
 base::Result<Json> parse_json(std::string_view text);
+
+// Where an element of a list is, for messages: "nodes[3]".
+std::string place_in(const std::string& list, std::size_t index);
 
 // Collects the first problem, so that a reader can go through its fields and ask once.
 class JsonReader {

@@ -1,14 +1,11 @@
 #include <algorithm>
 
 #include "placement/import/formats.h"
+#include "placement/import/json_reader.h"
 #include "placement/import/layer_costs.h"
 
 namespace optile::placement {
 namespace {
-
-std::string at(const std::string& list, std::size_t index) {
-  return list + "[" + std::to_string(index) + "]";
-}
 
 Bound read_bound(const Json& json, const std::string& where, JsonReader& reader) {
   const std::string word = reader.text_or(json, "bound", "unknown", where);
@@ -72,7 +69,7 @@ base::Result<Cluster> read_own_cluster(const Json& file, const std::string& wher
     reader.fail(where + ".devices", "at most 4096 are taken");
   }
   for (std::size_t i = 0; i < devices.size() && reader.ok(); ++i) {
-    cluster.devices.push_back(read_device(devices[i], at(where + ".devices", i), reader));
+    cluster.devices.push_back(read_device(devices[i], place_in(where + ".devices", i), reader));
   }
   const long long routers = reader.integer_or(file, "routers", 0, where);
   if (routers < 0 || routers > kMaxDevices) reader.fail(where + ".routers", "it is out of range");
@@ -83,7 +80,7 @@ base::Result<Cluster> read_own_cluster(const Json& file, const std::string& wher
   if (reader.ok() && file.contains("links")) {
     const Json& links = reader.list(file, "links", where);
     for (std::size_t i = 0; i < links.size() && reader.ok(); ++i) {
-      const std::string here = at(where + ".links", i);
+      const std::string here = place_in(where + ".links", i);
       Link link;
       link.from = end_of(links[i], "from", here, reader);
       link.to = end_of(links[i], "to", here, reader);
@@ -103,20 +100,20 @@ base::Result<Model> read_own_graph(const Json& file) {
   std::vector<Node> nodes;
   const Json& listed = reader.list(file, "nodes", "the file");
   for (std::size_t i = 0; i < listed.size() && reader.ok(); ++i) {
-    nodes.push_back(read_node(listed[i], at("nodes", i), reader));
+    nodes.push_back(read_node(listed[i], place_in("nodes", i), reader));
   }
   std::vector<Edge> edges;
   const Json& arrows = reader.list(file, "edges", "the file");
   for (std::size_t i = 0; i < arrows.size() && reader.ok(); ++i) {
-    const std::string where = at("edges", i);
+    const std::string where = place_in("edges", i);
     edges.push_back({end_of(arrows[i], "source", where, reader),
                      end_of(arrows[i], "target", where, reader),
                      reader.flag_or(arrows[i], "control", false, where)});
   }
   if (!reader.ok()) return reader.error();
   base::Result<Graph> graph = Graph::make(
-      std::move(nodes), edges, [](std::size_t i) { return at("nodes", i); },
-      [](std::size_t i) { return at("edges", i); });
+      std::move(nodes), edges, [](std::size_t i) { return place_in("nodes", i); },
+      [](std::size_t i) { return place_in("edges", i); });
   if (!graph.ok()) return graph.error();
   Model model{std::move(graph).value(), "optile-graph", std::nullopt, {}};
   if (file.contains("cluster")) {

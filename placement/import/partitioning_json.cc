@@ -2,12 +2,10 @@
 
 #include "placement/import/formats.h"
 
+#include "placement/import/json_reader.h"
+
 namespace optile::placement {
 namespace {
-
-std::string at(const char* list, std::size_t index) {
-  return std::string(list) + "[" + std::to_string(index) + "]";
-}
 
 struct Read {
   std::vector<Node> nodes;
@@ -16,7 +14,7 @@ struct Read {
 };
 
 void read_node(const Json& json, std::size_t index, JsonReader& reader, Read& read) {
-  const std::string where = at("nodes", index);
+  const std::string where = place_in("nodes", index);
   Node node;
   const long long id = reader.integer(json, "id", where);
   node.name = reader.text_or(json, "name", "node " + std::to_string(id), where);
@@ -39,7 +37,7 @@ void read_node(const Json& json, std::size_t index, JsonReader& reader, Read& re
 
 // The cost of a node's edges is that of its one tensor; where edges differ the largest counts.
 void read_edge(const Json& json, std::size_t index, JsonReader& reader, Read& read) {
-  const std::string where = at("edges", index);
+  const std::string where = place_in("edges", index);
   const long long source = reader.integer(json, "sourceId", where);
   const long long target = reader.integer(json, "destId", where);
   const double cost = reader.number(json, "cost", where);
@@ -80,8 +78,8 @@ base::Result<Model> read_partitioning(const Json& file) {
   }
   if (!reader.ok()) return reader.error();
   base::Result<Graph> graph = Graph::make(
-      std::move(read.nodes), read.edges, [](std::size_t i) { return at("nodes", i); },
-      [](std::size_t i) { return at("edges", i); });
+      std::move(read.nodes), read.edges, [](std::size_t i) { return place_in("nodes", i); },
+      [](std::size_t i) { return place_in("edges", i); });
   if (!graph.ok()) return graph.error();
   return Model{std::move(graph).value(),
                "dnn-partitioning",

@@ -1,14 +1,11 @@
 #include <unordered_map>
 
 #include "placement/import/formats.h"
+#include "placement/import/json_reader.h"
 #include "placement/import/layer_costs.h"
 
 namespace optile::placement {
 namespace {
-
-std::string at(const char* list, std::size_t index) {
-  return std::string(list) + "[" + std::to_string(index) + "]";
-}
 
 Node read_node(const Json& json, const std::string& where, JsonReader& reader) {
   Node node;
@@ -41,7 +38,7 @@ base::Result<Model> read_piper(const Json& file) {
   std::unordered_map<long long, NodeId> ids;
   const Json& listed = reader.list(file, "nodes", "the file");
   for (std::size_t i = 0; i < listed.size() && reader.ok(); ++i) {
-    const std::string where = at("nodes", i);
+    const std::string where = place_in("nodes", i);
     const long long id = reader.integer(listed[i], "id", where);
     nodes.push_back(read_node(listed[i], where, reader));
     if (!ids.emplace(id, static_cast<NodeId>(i)).second) {
@@ -51,7 +48,7 @@ base::Result<Model> read_piper(const Json& file) {
   std::vector<Edge> edges;
   const Json& arrows = reader.list(file, "edges", "the file");
   for (std::size_t i = 0; i < arrows.size() && reader.ok(); ++i) {
-    const std::string where = at("edges", i);
+    const std::string where = place_in("edges", i);
     const auto from = ids.find(reader.integer(arrows[i], "sourceId", where));
     const auto to = ids.find(reader.integer(arrows[i], "destId", where));
     const double bytes = reader.number_or(arrows[i], "communicationCost", 0, where);
@@ -64,8 +61,8 @@ base::Result<Model> read_piper(const Json& file) {
   }
   if (!reader.ok()) return reader.error();
   base::Result<Graph> graph = Graph::make(
-      std::move(nodes), edges, [](std::size_t i) { return at("nodes", i); },
-      [](std::size_t i) { return at("edges", i); });
+      std::move(nodes), edges, [](std::size_t i) { return place_in("nodes", i); },
+      [](std::size_t i) { return place_in("edges", i); });
   if (!graph.ok()) return graph.error();
   Cluster cluster = Cluster::uniform(static_cast<int>(devices), 0, memory);
   cluster.bytes_per_ms = bandwidth / 1e3;

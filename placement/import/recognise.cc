@@ -1,15 +1,14 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "base/result.h"
 #include "placement/import/formats.h"
 #include "placement/import/importer.h"
 
 namespace optile::placement {
 namespace {
 
-base::Error invalid(std::string message) {
-  return {base::ErrorKind::kInvalid, std::move(message)};
-}
+using base::invalid;
 
 std::string_view without_space(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {

@@ -2,20 +2,16 @@
 #include <cmath>
 #include <limits>
 
+#include "base/result.h"
 #include "perfmodel/step_graph_json.h"
 #include "placement/import/formats.h"
+#include "placement/import/json_reader.h"
 #include "placement/import/layer_costs.h"
 
 namespace optile::placement {
 namespace {
 
-base::Error invalid(const std::string& where, const std::string& what) {
-  return {base::ErrorKind::kInvalid, where + ": " + what};
-}
-
-std::string at(const char* list, std::size_t index) {
-  return std::string(list) + "[" + std::to_string(index) + "]";
-}
+using base::invalid;
 
 // Of "(64,32,32,64)*(3,3,64,64)->(64,32,32,64)" what the last brackets hold: the result. Nothing
 // where the text is another.
@@ -66,7 +62,7 @@ base::Result<Model> read_step(std::string_view text) {
   for (std::size_t i = 0; i < step.nodes.size(); ++i) {
     const int instance = step.nodes[i].instance;
     if (instance < 0 || static_cast<std::size_t>(instance) >= step.instances.size()) {
-      return invalid(at("nodes", i) + ".instance", "there is no such instance");
+      return invalid(place_in("nodes", i) + ".instance", "there is no such instance");
     }
     const perfmodel::OpInstance& op = step.instances[static_cast<std::size_t>(instance)];
     Node node;
@@ -75,7 +71,7 @@ base::Result<Model> read_step(std::string_view text) {
     // Every device is a machine like the one that the times are of.
     node.accelerator_ms = node.cpu_ms = fastest_ms(op.times);
     if (!std::isfinite(node.cpu_ms) || node.cpu_ms < 0) {
-      return invalid(at("instances", static_cast<std::size_t>(instance)) + ".times",
+      return invalid(place_in("instances", static_cast<std::size_t>(instance)) + ".times",
                      "a time from 0 on is expected in some case");
     }
     node.output_bytes = node.memory_bytes = result_bytes(op.shape);
@@ -86,8 +82,8 @@ base::Result<Model> read_step(std::string_view text) {
     }
   }
   base::Result<Graph> graph = Graph::make(
-      std::move(nodes), edges, [](std::size_t i) { return at("nodes", i); },
-      [&](std::size_t i) { return at("nodes", edge_nodes[i]) + ".inputs"; });
+      std::move(nodes), edges, [](std::size_t i) { return place_in("nodes", i); },
+      [&](std::size_t i) { return place_in("nodes", edge_nodes[i]) + ".inputs"; });
   if (!graph.ok()) return graph.error();
   return Model{std::move(graph).value(), "optile-step", std::nullopt, {}};
 }

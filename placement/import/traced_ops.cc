@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "placement/graph.h"
+#include "placement/import/json_reader.h"
 
 namespace optile::placement {
 namespace {
@@ -11,15 +12,11 @@ namespace {
 constexpr double kMostId = 9e18;
 constexpr std::size_t kTensorFields = 5;  // tensor, storage, offset, values, bytes of a value
 
-std::string at(const std::string& list, std::size_t index) {
-  return list + "[" + std::to_string(index) + "]";
-}
-
 bool is_id(const Json& json) {
   return json.is_number_integer() && json.get<double>() >= 0 && json.get<double>() < kMostId;
 }
 
-class Reader {
+class TracedOpsReader {
  public:
   base::Result<std::vector<TracedOp>> read(const Json& file) {
     const Json& nodes = reader_.list(file, "nodes", "the file");
@@ -27,7 +24,7 @@ class Reader {
     std::vector<TracedOp> ops;
     std::unordered_set<long long> ids;
     for (std::size_t i = 0; i < nodes.size() && reader_.ok(); ++i) {
-      ops.push_back(read_op(nodes[i], at("nodes", i)));
+      ops.push_back(read_op(nodes[i], place_in("nodes", i)));
       if (reader_.ok() && !ids.insert(ops.back().id).second) {
         reader_.fail(ops.back().where + ".id",
                      "there is another node " + std::to_string(ops.back().id));
@@ -129,14 +126,14 @@ class Reader {
     }
     for (std::size_t i = 0; i < values.size() && reader_.ok(); ++i) {
       if (!types[i].is_string()) {
-        reader_.fail(where + "." + at(keys.types, i), "a text is expected");
+        reader_.fail(where + "." + place_in(keys.types, i), "a text is expected");
         return;
       }
       const std::string type = types[i].get<std::string>();
       if (type.starts_with("Tensor(")) {
-        read_tensor(values[i], shapes[i], at(values_where, i), tensors);
+        read_tensor(values[i], shapes[i], place_in(values_where, i), tensors);
       } else if (type.find("Tensor(") != std::string::npos && values[i].is_array()) {
-        read_list(values[i], shapes[i], at(values_where, i), tensors);
+        read_list(values[i], shapes[i], place_in(values_where, i), tensors);
       }
     }
   }
@@ -147,7 +144,7 @@ class Reader {
     for (std::size_t i = 0; i < values.size() && reader_.ok(); ++i) {
       if (!values[i].is_array() || values[i].size() < kTensorFields) continue;
       const bool shaped = shapes.is_array() && i < shapes.size();
-      read_tensor(values[i], shaped ? shapes[i] : Json(), at(where, i), tensors);
+      read_tensor(values[i], shaped ? shapes[i] : Json(), place_in(where, i), tensors);
     }
   }
 
@@ -177,7 +174,7 @@ class Reader {
 }  // namespace
 
 base::Result<std::vector<TracedOp>> read_traced_ops(const Json& file) {
-  return Reader().read(file);
+  return TracedOpsReader().read(file);
 }
 
 }  // namespace optile::placement

@@ -1,14 +1,13 @@
 #include "placement/latency/latency.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
+#include "placement/never.h"
+
 namespace optile::placement {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Nodes on CPUs are jobs of their own, the nodes of an accelerator one job. Jobs are done in
 // topological order; a job that is never ready is part of a cycle.

@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "base/at.h"
 #include "placement/methods/cbc_program.h"
+#include "placement/never.h"
 #include "placement/units.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr int kMostNodes = 5000;
-constexpr double kSafe = 1e-5;  // of the solver's tolerances
-constexpr double kNever = std::numeric_limits<double>::infinity();
+using base::at;
 
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
+constexpr int kMostNodes = 5000;
+constexpr double kSafeSide = 1e-5;  // of the solver's tolerances
 
 class Builder {
  public:
@@ -55,14 +53,14 @@ class Builder {
 
   // 1 where a unit is on an accelerator.
   void add_units() {
-    std::vector<bool> may(index(units_.size()), accelerators_ > 0);
+    std::vector<bool> may(at(units_.size()), accelerators_ > 0);
     for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (!graph_.node(id).runs_on_accelerator) may[index(units_.of(id))] = false;
+      if (!graph_.node(id).runs_on_accelerator) may[at(units_.of(id))] = false;
     }
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
       Program::Column on;
       on.whole = true;
-      on.upper = may[index(unit)] && units_.memory(unit) <= largest_ ? 1 : 0;
+      on.upper = may[at(unit)] && units_.memory(unit) <= largest_ ? 1 : 0;
       on.lower = has_cpu_ ? 0 : on.upper;
       on_.push_back(program_.add(on));
     }
@@ -78,15 +76,15 @@ class Builder {
       const auto add = [&](NodeId before) {
         Program::Row row;
         row.lower = there;
-        row.entries.emplace_back(end_[index(id)], 1);
-        if (before >= 0) row.entries.emplace_back(end_[index(before)], -1);
-        if (both && slow != fast) row.entries.emplace_back(on_[index(units_.of(id))], slow - fast);
+        row.entries.emplace_back(end_[at(id)], 1);
+        if (before >= 0) row.entries.emplace_back(end_[at(before)], -1);
+        if (both && slow != fast) row.entries.emplace_back(on_[at(units_.of(id))], slow - fast);
         program_.rows.push_back(std::move(row));
       };
       for (const NodeId before : graph_.predecessors(id)) add(before);
       if (graph_.predecessors(id).empty()) add(-1);
       if (!graph_.successors(id).empty()) continue;
-      program_.rows.push_back({0, Program::kFree, {{last_, 1}, {end_[index(id)], -1}}});
+      program_.rows.push_back({0, Program::kFree, {{last_, 1}, {end_[at(id)], -1}}});
     }
   }
 
@@ -97,17 +95,17 @@ class Builder {
     Program::Row work;
     work.lower = 0;
     work.entries.emplace_back(last_, accelerators_);
-    std::vector<double> times(index(units_.size()), 0);
+    std::vector<double> times(at(units_.size()), 0);
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const double fast = least(id, DeviceKind::kAccelerator);
-      if (std::isfinite(fast)) times[index(units_.of(id))] += fast;
+      if (std::isfinite(fast)) times[at(units_.of(id))] += fast;
     }
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
-      const int column = on_[index(unit)];
+      const int column = on_[at(unit)];
       if (units_.memory(unit) > 0 && memory_ > 0) {
         memory.entries.emplace_back(column, units_.memory(unit) / memory_);
       }
-      if (times[index(unit)] > 0) work.entries.emplace_back(column, -times[index(unit)]);
+      if (times[at(unit)] > 0) work.entries.emplace_back(column, -times[at(unit)]);
     }
     if (std::isfinite(memory_)) program_.rows.push_back(std::move(memory));
     if (accelerators_ > 0) program_.rows.push_back(std::move(work));
@@ -134,7 +132,7 @@ double latency_program_bound(const Graph& graph, const Cluster& cluster, double 
   const Program program = Builder(graph, cluster).build();
   const ProgramAnswer answer = solve_program(program, cost, budget);
   if (!std::isfinite(answer.bound)) return known;
-  return std::max(known, answer.bound * (1 - kSafe));
+  return std::max(known, answer.bound * (1 - kSafeSide));
 }
 
 }  // namespace optile::placement

@@ -5,11 +5,14 @@
 #include <limits>
 #include <numeric>
 
+#include "base/at.h"
 #include "placement/load/fitting_sets.h"
 #include "placement/methods/cbc_program.h"
 
 namespace optile::placement {
 namespace {
+
+using base::at;
 
 constexpr std::size_t kMostStates = 4096;  // at a time
 constexpr double kMostUnits = 1e6;         // times devices
@@ -24,10 +27,6 @@ constexpr double kSafe = 1 - 1e-9;        // for sums that are rounded
 constexpr double kRoom = 1 + 1e-9;        // of caps: what fits but for rounding does fit
 constexpr std::size_t kMostSets = 4000;
 constexpr double kInward = 0.6;  // how far towards the centre prices are asked for
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 // Devices that differ in nothing but memory, of which each counts as having what the best of them
 // has; CPUs pay for no transfers.
@@ -45,7 +44,7 @@ void add_memory(const Units& units, Kind& kind) {
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     sum += units.memory(unit);
     if (units.memory(unit) > kind.cap) {
-      kind.time[index(unit)] = std::numeric_limits<double>::infinity();
+      kind.time[at(unit)] = std::numeric_limits<double>::infinity();
     }
   }
   if (sum <= kind.cap || !(kind.cap > 0)) return;
@@ -182,7 +181,7 @@ class Solver {
   // A group is one unit, or where there are many, neighbours in the order of the plan. Within one
   // the prices are in proportion to the least times, and a little everywhere.
   void set_groups() {
-    base_.assign(index(units_.size()), 0);
+    base_.assign(at(units_.size()), 0);
     double sum = 0;
     for (std::size_t unit = 0; unit < base_.size(); ++unit) {
       double least = std::numeric_limits<double>::infinity();
@@ -197,11 +196,11 @@ class Solver {
     const std::size_t groups = std::min(base_.size(), kMostGroups);
     const auto& steps = plan_.steps();
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      group_[index(steps[i].unit)] = static_cast<int>(i * groups / steps.size());
+      group_[at(steps[i].unit)] = static_cast<int>(i * groups / steps.size());
     }
     whole_.assign(groups, 0);
     for (std::size_t unit = 0; unit < base_.size(); ++unit) {
-      whole_[index(group_[unit])] += base_[unit];
+      whole_[at(group_[unit])] += base_[unit];
     }
     centre_.assign(groups, 1);
     centre_.resize(groups + kinds_.size(), 0);
@@ -250,7 +249,7 @@ class Solver {
   double look(const std::vector<double>& factors, double load) {
     prices_.resize(base_.size());
     for (std::size_t unit = 0; unit < base_.size(); ++unit) {
-      prices_[unit] = base_[unit] * factors[index(group_[unit])];
+      prices_[unit] = base_[unit] * factors[at(group_[unit])];
     }
     caps_.assign(factors.begin() + static_cast<std::ptrdiff_t>(whole_.size()), factors.end());
     std::size_t paying = 0;
@@ -311,8 +310,8 @@ class Solver {
       std::vector<double> parts(whole_.size(), 0);
       Cover cover{k, load, 0, {}};
       const auto take = [&](UnitId unit, double part) {
-        parts[index(group_[index(unit)])] += part * base_[index(unit)];
-        if (!kinds_[k].memory.empty()) cover.memory += part * kinds_[k].memory[index(unit)];
+        parts[at(group_[at(unit)])] += part * base_[at(unit)];
+        if (!kinds_[k].memory.empty()) cover.memory += part * kinds_[k].memory[at(unit)];
       };
       if (kinds_[k].pays) {
         const FittingSets::Set set = sets_[paying++].set(load);
@@ -373,7 +372,7 @@ class Solver {
     if (answer.solution.empty()) return {};
     double least = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      least += kinds_[k].count * answer.solution[index(dearest[k])];
+      least += kinds_[k].count * answer.solution[at(dearest[k])];
     }
     if (least >= 1 - 10 * kProof) return {};
     std::vector<double> factors(

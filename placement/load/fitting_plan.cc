@@ -3,16 +3,16 @@
 
 #include "placement/load/fitting_sets.h"
 
+#include "base/at.h"
+
 namespace optile::placement {
 namespace {
+
+using base::at;
 
 constexpr int kMostOpen = 31;        // nets, two bits each
 constexpr int kMostCandidates = 64;  // for the next place of the order
 constexpr std::uint64_t kDivided = 2;
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 template <typename Visit>
 void each_net(const Units& units, UnitId unit, Visit visit) {
@@ -22,7 +22,7 @@ void each_net(const Units& units, UnitId unit, Visit visit) {
 
 template <typename Visit>
 void each_unit(const Units& units, int net, Visit visit) {
-  visit(units.nets()[index(net)].producer);
+  visit(units.nets()[at(net)].producer);
   for (const UnitId reader : units.readers(net)) visit(reader);
 }
 
@@ -32,53 +32,53 @@ void each_unit(const Units& units, int net, Visit visit) {
 std::vector<UnitId> frugal_order(const Units& units) {
   std::vector<int> left(units.nets().size());
   // Nets that a unit would open, less those that it would close.
-  std::vector<int> opens(index(units.size()), 0);
+  std::vector<int> opens(at(units.size()), 0);
   for (std::size_t net = 0; net < left.size(); ++net) {
     left[net] = 1 + static_cast<int>(units.readers(static_cast<int>(net)).size());
-    each_unit(units, static_cast<int>(net), [&](UnitId unit) { ++opens[index(unit)]; });
+    each_unit(units, static_cast<int>(net), [&](UnitId unit) { ++opens[at(unit)]; });
   }
   const std::vector<int> whole = left;
-  std::vector<UnitId> starts(index(units.size()));
-  for (UnitId unit = 0; unit < units.size(); ++unit) starts[index(unit)] = unit;
+  std::vector<UnitId> starts(at(units.size()));
+  for (UnitId unit = 0; unit < units.size(); ++unit) starts[at(unit)] = unit;
   const auto nets = [&](UnitId unit) {
     return units.produced(unit).size() + units.read(unit).size();
   };
   std::stable_sort(starts.begin(), starts.end(),
                    [&](UnitId a, UnitId b) { return nets(a) < nets(b); });
-  std::vector<bool> placed(index(units.size()));
-  std::vector<bool> met(index(units.size()));
+  std::vector<bool> placed(at(units.size()));
+  std::vector<bool> met(at(units.size()));
   std::deque<UnitId> candidates;
   std::vector<UnitId> order;
   const auto place = [&](UnitId unit) {
-    placed[index(unit)] = true;
+    placed[at(unit)] = true;
     order.push_back(unit);
     each_net(units, unit, [&](int net) {
-      if (left[index(net)] == whole[index(net)]) {
+      if (left[at(net)] == whole[at(net)]) {
         each_unit(units, net, [&](UnitId other) {
-          --opens[index(other)];
-          if (met[index(other)] || placed[index(other)]) return;
-          met[index(other)] = true;
+          --opens[at(other)];
+          if (met[at(other)] || placed[at(other)]) return;
+          met[at(other)] = true;
           candidates.push_back(other);
         });
       }
-      if (--left[index(net)] != 1) return;
-      each_unit(units, net, [&](UnitId other) { --opens[index(other)]; });
+      if (--left[at(net)] != 1) return;
+      each_unit(units, net, [&](UnitId other) { --opens[at(other)]; });
     });
   };
   for (const UnitId start : starts) {
-    if (!placed[index(start)]) place(start);
+    if (!placed[at(start)]) place(start);
     while (!candidates.empty()) {
       std::size_t best = 0;
       int least = std::numeric_limits<int>::max();
       const std::size_t looked = std::min<std::size_t>(candidates.size(), kMostCandidates);
       for (std::size_t i = 0; i < looked; ++i) {
-        if (opens[index(candidates[i])] >= least) continue;
-        least = opens[index(candidates[i])];
+        if (opens[at(candidates[i])] >= least) continue;
+        least = opens[at(candidates[i])];
         best = i;
       }
       const UnitId next = candidates[best];
       candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(best));
-      if (!placed[index(next)]) place(next);
+      if (!placed[at(next)]) place(next);
     }
   }
   return order;
@@ -117,21 +117,21 @@ class FittingPlanner {
     std::vector<int> known;
     std::uint64_t closing = 0;
     each_net(units_, unit, [&](int net) {
-      if (out_[index(net)]) return;
-      (slot_[index(net)] < 0 ? fresh : known).push_back(net);
+      if (out_[at(net)]) return;
+      (slot_[at(net)] < 0 ? fresh : known).push_back(net);
     });
     for (const int net : fresh) {
       while (free_.empty()) leave_out(cheapest(), nullptr);
-      slot_[index(net)] = free_.back();
+      slot_[at(net)] = free_.back();
       free_.pop_back();
       open_.push_back(net);
     }
     // Some had to be left out: each state would look at them.
-    std::erase_if(fresh, [&](int net) { return slot_[index(net)] < 0; });
-    std::erase_if(known, [&](int net) { return slot_[index(net)] < 0; });
+    std::erase_if(fresh, [&](int net) { return slot_[at(net)] < 0; });
+    std::erase_if(known, [&](int net) { return slot_[at(net)] < 0; });
     std::vector<Arrival> arrivals = arrive(fresh, known);
     each_net(units_, unit, [&](int net) {
-      if (--left_[index(net)] > 0 || slot_[index(net)] < 0) return;
+      if (--left_[at(net)] > 0 || slot_[at(net)] < 0) return;
       closing |= mask(net);
       close(net);
     });
@@ -139,7 +139,7 @@ class FittingPlanner {
     gather(unit, arrivals);
   }
 
-  std::uint64_t mask(int net) const { return std::uint64_t{3} << (2 * slot_[index(net)]); }
+  std::uint64_t mask(int net) const { return std::uint64_t{3} << (2 * slot_[at(net)]); }
 
   std::vector<Arrival> arrive(const std::vector<int>& fresh, const std::vector<int>& known) const {
     std::vector<Arrival> arrivals;
@@ -148,14 +148,14 @@ class FittingPlanner {
         Arrival arrival{keys_[state], {static_cast<std::int32_t>(state), 0, in, 0}};
         const std::uint64_t mine = in ? 1 : 0;
         for (const int net : fresh) {
-          arrival.key |= mine << (2 * slot_[index(net)]);
+          arrival.key |= mine << (2 * slot_[at(net)]);
         }
         for (const int net : known) {
-          const int shift = 2 * slot_[index(net)];
+          const int shift = 2 * slot_[at(net)];
           const std::uint64_t was = (arrival.key >> shift) & 3;
           if (was == mine || was == kDivided) continue;
           arrival.key = (arrival.key & ~mask(net)) | (kDivided << shift);
-          arrival.move.cut_ms += units_.nets()[index(net)].ms;
+          arrival.move.cut_ms += units_.nets()[at(net)].ms;
         }
         arrivals.push_back(arrival);
       }
@@ -165,12 +165,12 @@ class FittingPlanner {
 
   int cheapest() const {
     return *std::min_element(open_.begin(), open_.end(), [&](int a, int b) {
-      return units_.nets()[index(a)].ms < units_.nets()[index(b)].ms;
+      return units_.nets()[at(a)].ms < units_.nets()[at(b)].ms;
     });
   }
   void close(int net) {
-    free_.push_back(slot_[index(net)]);
-    slot_[index(net)] = -1;
+    free_.push_back(slot_[at(net)]);
+    slot_[at(net)] = -1;
     open_.erase(std::find(open_.begin(), open_.end(), net));
   }
   // From here on the net costs nothing.
@@ -181,7 +181,7 @@ class FittingPlanner {
       for (Arrival& arrival : *arrivals) arrival.key &= ~gone;
     }
     close(net);
-    out_[index(net)] = true;
+    out_[at(net)] = true;
     ++plan_.left_out_;
   }
 

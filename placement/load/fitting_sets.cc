@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
+
 namespace optile::placement {
 namespace {
+
+using base::at;
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 // What is on the grid stays on it although quotients are rounded. In cells.
 constexpr double kOnGrid = 1e-9;
 // Loads may come out above the true ones by that and by rounding, in relation to them.
 constexpr double kSlack = 1e-6;
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 // By how many cells, rounded down, a load is above an offset.
 int cells_above(double load, double offset, double cell) {
@@ -32,11 +32,11 @@ double FittingSets::offset_of(const std::vector<List>& before, std::size_t targe
   const FittingPlan::Move* main = nullptr;
   double top = kNone;
   const auto added = [&](const FittingPlan::Move& move) {
-    return before[index(move.from)].offset + move.cut_ms + (move.in ? time : 0);
+    return before[at(move.from)].offset + move.cut_ms + (move.in ? time : 0);
   };
   const auto within = [&](double load) { return load <= cell_ * (cells_ + 1); };
   for (std::size_t m = first[target]; m < first[target + 1]; ++m) {
-    const List& from = before[index(moves[m].from)];
+    const List& from = before[at(moves[m].from)];
     if (from.highest < from.lowest || !within(added(moves[m]))) continue;
     const double mine = from.top + (moves[m].in ? price : 0);
     if (main != nullptr &&
@@ -50,7 +50,7 @@ double FittingSets::offset_of(const std::vector<List>& before, std::size_t targe
   const double whole = std::floor(added(*main) / cell_);
   const double offset = std::max(0.0, added(*main) - whole * cell_);
   for (std::size_t m = first[target]; m < first[target + 1]; ++m) {
-    const List& from = before[index(moves[m].from)];
+    const List& from = before[at(moves[m].from)];
     if (from.highest < from.lowest || !within(added(moves[m]))) continue;
     // Rounded down it would need an index that there is not.
     if (from.lowest + cells_above(added(moves[m]), offset, cell_) < 0) return 0;
@@ -62,7 +62,7 @@ void FittingSets::fill(const std::vector<List>& before, std::size_t target, doub
                        double price, List& list) {
   const auto& moves = plan_->moves();
   const auto& first = plan_->first_moves();
-  const std::size_t size = index(cells_) + 2;
+  const std::size_t size = at(cells_) + 2;
   list.value.assign(size, kNone);
   list.offset = offset_of(before, target, time, price);
   list.lowest = static_cast<int>(size);
@@ -70,7 +70,7 @@ void FittingSets::fill(const std::vector<List>& before, std::size_t target, doub
   list.top = kNone;
   std::uint16_t* const choice = &choices_[first_cells_.back()];
   for (std::size_t m = first[target]; m < first[target + 1]; ++m) {
-    const List& from = before[index(moves[m].from)];
+    const List& from = before[at(moves[m].from)];
     const double load = from.offset + moves[m].cut_ms + (moves[m].in ? time : 0);
     if (from.highest < from.lowest || !(load <= cell_ * (cells_ + 1))) continue;
     const int shift = cells_above(load, list.offset, cell_);
@@ -81,8 +81,8 @@ void FittingSets::fill(const std::vector<List>& before, std::size_t target, doub
     const auto which = static_cast<std::uint16_t>(
         std::min<std::size_t>(m - first[target], std::numeric_limits<std::uint16_t>::max()));
     for (int k = low; k <= high; ++k) {
-      const double value = from.value[index(k)] + more;
-      double& mine = list.value[index(k + shift)];
+      const double value = from.value[at(k)] + more;
+      double& mine = list.value[at(k + shift)];
       if (!(value > mine)) continue;
       mine = value;
       choice[k + shift] = which;
@@ -92,7 +92,7 @@ void FittingSets::fill(const std::vector<List>& before, std::size_t target, doub
     list.highest = std::max(list.highest, high + shift);
   }
   for (int k = list.lowest; k <= list.highest; ++k) {
-    list.top = std::max(list.top, list.value[index(k)]);
+    list.top = std::max(list.top, list.value[at(k)]);
   }
 }
 
@@ -100,7 +100,7 @@ void FittingSets::price(const std::vector<double>& time, const std::vector<doubl
                         double most, int cells) {
   cells_ = cells;
   cell_ = most / cells;
-  const std::size_t size = index(cells) + 2;
+  const std::size_t size = at(cells) + 2;
   shifts_.resize(plan_->moves().size());
   const std::size_t cells_of_all = plan_->states() * size + size;
   // What it has goes before there is more, and not afterwards.
@@ -115,10 +115,10 @@ void FittingSets::price(const std::vector<double>& time, const std::vector<doubl
   std::vector<std::size_t> begins;
   for (const FittingPlan::Step& step : plan_->steps()) {
     begins.push_back(first_cells_.back());
-    after.resize(index(step.states));
+    after.resize(at(step.states));
     for (int state = 0; state < step.states; ++state) {
-      fill(before, step.first_target + index(state), time[index(step.unit)],
-           price[index(step.unit)], after[index(state)]);
+      fill(before, step.first_target + at(state), time[at(step.unit)], price[at(step.unit)],
+           after[at(state)]);
       first_cells_.back() += size;
     }
     std::swap(before, after);
@@ -145,24 +145,24 @@ int FittingSets::index_of(double load) const {
 }
 
 double FittingSets::best(double load) const {
-  return best_[index(index_of(load))];
+  return best_[at(index_of(load))];
 }
 
 FittingSets::Set FittingSets::set(double load) const {
   Set found;
-  int k = best_at_[index(index_of(load))];
+  int k = best_at_[at(index_of(load))];
   if (k < 0) return found;
   found.load = std::max(0.0, last_.offset + (k - 1) * cell_);
-  const std::size_t size = index(cells_) + 2;
+  const std::size_t size = at(cells_) + 2;
   std::size_t state = 0;
   for (std::size_t i = plan_->steps().size(); i-- > 0;) {
     const FittingPlan::Step& step = plan_->steps()[i];
-    const std::uint16_t which = choices_[first_cells_[i] + state * size + index(k)];
+    const std::uint16_t which = choices_[first_cells_[i] + state * size + at(k)];
     const std::size_t m = plan_->first_moves()[step.first_target + state] + which;
     const FittingPlan::Move& move = plan_->moves()[m];
     if (move.in) found.units.push_back(step.unit);
     k -= shifts_[m];
-    state = index(move.from);
+    state = at(move.from);
   }
   return found;
 }

@@ -1,16 +1,15 @@
 #include "placement/load/ideals.h"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 
 #include "base/hash.h"
 #include "placement/load/contiguity.h"
+#include "placement/never.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 using Word = std::uint64_t;
 using IdealId = std::uint32_t;
 
@@ -105,10 +104,10 @@ struct Stage {
   double accelerator_ms = 0, cpu_ms = 0, transfers = 0, memory = 0;
 };
 
-class Program {
+class IdealProgram {
  public:
-  Program(const Units& units, const Lattice& lattice, DeviceId accelerator, int accelerators,
-          DeviceId cpu, int cpus, const Cluster& cluster, double below)
+  IdealProgram(const Units& units, const Lattice& lattice, DeviceId accelerator, int accelerators,
+               DeviceId cpu, int cpus, const Cluster& cluster, double below)
       : units_(units),
         lattice_(lattice),
         accelerator_(accelerator),
@@ -347,9 +346,9 @@ base::Result<IdealsFound> best_contiguous(const Graph& graph, const LoadProblem&
   }
   IdealsFound found;
   found.ideals = lattice.count();
-  Program program(coarse, lattice, accelerators.empty() ? 0 : accelerators.front(),
-                  static_cast<int>(accelerators.size()), cpus.empty() ? 0 : cpus.front(),
-                  static_cast<int>(cpus.size()), problem.cluster, limits.below);
+  IdealProgram program(coarse, lattice, accelerators.empty() ? 0 : accelerators.front(),
+                       static_cast<int>(accelerators.size()), cpus.empty() ? 0 : cpus.front(),
+                       static_cast<int>(cpus.size()), problem.cluster, limits.below);
   found.stages = program.run(budget, found.complete);
   found.cost = program.cost();
   if (found.cost < kNever) {

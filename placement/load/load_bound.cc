@@ -1,15 +1,12 @@
 #include "placement/load/load_bound.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
+#include "placement/never.h"
+
 namespace optile::placement {
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 // For prices y_d >= 0 with sum 1, sum over units of min_d y_d t(u, d) is at most the largest load:
 // linear programming's dual. Prices: equal on accelerators, and a share for CPUs that is searched.

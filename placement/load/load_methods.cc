@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/result.h"
 #include "placement/load/ideals.h"
 #include "placement/load/load_bound.h"
 #include "placement/load/load_search.h"
@@ -12,12 +13,10 @@
 namespace optile::placement {
 namespace {
 
+using base::invalid;
+
 constexpr int kDescents = 10;
 constexpr int kLongestChain = 4000;
-
-base::Error invalid(std::string message) {
-  return {base::ErrorKind::kInvalid, std::move(message)};
-}
 
 base::Result<std::vector<DeviceId>> expert_of(const Units& units, const Request& request) {
   if (request.expert.empty()) {

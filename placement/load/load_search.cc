@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kChains = 4;
 constexpr int kRounds = 3;
-constexpr int kLarge = 10'000;       // units, to be searched close to the starts
-constexpr int kLongestChain = 1200;  // units, for the quadratic program over a chain
+constexpr int kLarge = 10'000;            // units, to be searched close to the starts
+constexpr int kLongestExactChain = 1200;  // units, for the quadratic program over a chain
 constexpr std::size_t kMostIdeals = 300'000;
 constexpr double kSeedPart = 0.3;  // of time and evaluations, at most, for the starts
 
@@ -44,7 +44,7 @@ std::vector<Candidate> starts_of(const Graph& graph, const LoadProblem& problem,
   add(on_one_device(units, problem.cluster));
   for (const auto& order : {unit_order(graph, units), branch_order(graph, units)}) {
     add(in_blocks(units, problem.cluster, order));
-    add(chain_cut(units, problem.cluster, order, kLongestChain, budget));
+    add(chain_cut(units, problem.cluster, order, kLongestExactChain, budget));
   }
   for (const auto& partition : {by_metis, by_scotch}) {
     base::Result<UnitAssignment> parts =

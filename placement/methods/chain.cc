@@ -1,13 +1,12 @@
 // The chain of PipeDream: intervals of an order, cut where the largest load is least.
 #include <algorithm>
-#include <limits>
 
 #include "placement/methods/partitioners.h"
 
+#include "placement/never.h"
+
 namespace optile::placement {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Devices that are alike: a stage may run on any of them.
 struct Kind {

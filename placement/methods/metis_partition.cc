@@ -10,20 +10,20 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kLargestWeight = 1e6;
+constexpr double kLargestMetisWeight = 1e6;
 
-// To whole numbers, the largest of which is kLargestWeight.
-idx_t scaled(double value, double largest) {
+// To whole numbers, the largest of which is kLargestMetisWeight.
+idx_t metis_weight(double value, double largest) {
   if (largest <= 0) return 0;
-  return static_cast<idx_t>(std::llround(value / largest * kLargestWeight));
+  return static_cast<idx_t>(std::llround(value / largest * kLargestMetisWeight));
 }
 
-struct Adjacency {
+struct MetisAdjacency {
   std::vector<idx_t> first, targets, weights;
 };
 
 // Each reader is joined to the producer; a tensor's weight is split over them.
-Adjacency adjacency_of(const Units& units) {
+MetisAdjacency metis_adjacency(const Units& units) {
   std::vector<std::map<UnitId, double>> rows(static_cast<std::size_t>(units.size()));
   double largest = 0;
   for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
@@ -38,12 +38,12 @@ Adjacency adjacency_of(const Units& units) {
   for (const auto& row : rows) {
     for (const auto& [other, weight] : row) largest = std::max(largest, weight);
   }
-  Adjacency made;
+  MetisAdjacency made;
   made.first.push_back(0);
   for (const auto& row : rows) {
     for (const auto& [other, weight] : row) {
       made.targets.push_back(other);
-      made.weights.push_back(scaled(weight, largest) + 1);
+      made.weights.push_back(metis_weight(weight, largest) + 1);
     }
     made.first.push_back(static_cast<idx_t>(made.targets.size()));
   }
@@ -58,7 +58,7 @@ base::Result<UnitAssignment> by_metis(const Units& units, const Cluster& cluster
   UnitAssignment assignment(static_cast<std::size_t>(units.size()), devices.front());
   auto parts = static_cast<idx_t>(devices.size());
   if (parts < 2 || units.size() < 2) return assignment;
-  Adjacency graph = adjacency_of(units);
+  MetisAdjacency graph = metis_adjacency(units);
   double longest = 0;
   double largest = 0;
   const auto time = [&](UnitId unit) {
@@ -71,8 +71,8 @@ base::Result<UnitAssignment> by_metis(const Units& units, const Cluster& cluster
   }
   std::vector<idx_t> weights;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
-    weights.push_back(scaled(time(unit), longest));
-    weights.push_back(scaled(units.memory(unit), largest));
+    weights.push_back(metis_weight(time(unit), longest));
+    weights.push_back(metis_weight(units.memory(unit), largest));
   }
   double speeds = 0;
   for (const DeviceId d : devices) speeds += cluster.device(d).speed;

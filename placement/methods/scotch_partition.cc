@@ -14,18 +14,18 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kLargestWeight = 1e5;
+constexpr double kLargestScotchWeight = 1e5;
 
-struct Adjacency {
+struct ScotchAdjacency {
   std::vector<SCOTCH_Num> first, targets, weights, loads;
 };
 
-SCOTCH_Num scaled(double value, double largest) {
+SCOTCH_Num scotch_weight(double value, double largest) {
   if (largest <= 0 || !std::isfinite(value)) return 0;
-  return static_cast<SCOTCH_Num>(std::llround(value / largest * kLargestWeight));
+  return static_cast<SCOTCH_Num>(std::llround(value / largest * kLargestScotchWeight));
 }
 
-Adjacency adjacency_of(const Units& units, DeviceId device) {
+ScotchAdjacency scotch_adjacency(const Units& units, DeviceId device) {
   std::vector<std::map<UnitId, double>> rows(static_cast<std::size_t>(units.size()));
   for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
     const Net& one = units.nets()[static_cast<std::size_t>(net)];
@@ -46,15 +46,15 @@ Adjacency adjacency_of(const Units& units, DeviceId device) {
       longest = std::max(longest, units.time_ms(unit, device));
     }
   }
-  Adjacency made;
+  ScotchAdjacency made;
   made.first.push_back(0);
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     for (const auto& [other, weight] : rows[static_cast<std::size_t>(unit)]) {
       made.targets.push_back(other);
-      made.weights.push_back(scaled(weight, largest) + 1);
+      made.weights.push_back(scotch_weight(weight, largest) + 1);
     }
     made.first.push_back(static_cast<SCOTCH_Num>(made.targets.size()));
-    made.loads.push_back(scaled(units.time_ms(unit, device), longest));
+    made.loads.push_back(scotch_weight(units.time_ms(unit, device), longest));
   }
   return made;
 }
@@ -69,7 +69,7 @@ base::Result<UnitAssignment> by_scotch(const Units& units, const Cluster& cluste
   const std::vector<DeviceId> devices = working_devices(cluster);
   UnitAssignment assignment(static_cast<std::size_t>(units.size()), devices.front());
   if (devices.size() < 2 || units.size() < 2) return assignment;
-  const Adjacency rows = adjacency_of(units, devices.front());
+  const ScotchAdjacency rows = scotch_adjacency(units, devices.front());
   std::vector<SCOTCH_Num> speeds;
   speeds.reserve(devices.size());
   for (const DeviceId d : devices) {

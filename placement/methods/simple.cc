@@ -1,15 +1,13 @@
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "placement/load/contiguity.h"
 #include "placement/methods/partitioners.h"
+#include "placement/never.h"
 #include "placement/random.h"
 
 namespace optile::placement {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double whole_time(const Units& units, DeviceId device) {
   double sum = 0;

@@ -4,12 +4,12 @@
 #include <iterator>
 #include <string>
 
+#include "base/result.h"
+
 namespace optile::placement {
 namespace {
 
-base::Error invalid(const std::string& what) {
-  return {base::ErrorKind::kInvalid, what};
-}
+using base::invalid;
 
 base::Status check(const ParallelismProblem& problem, int devices) {
   if (devices < 1) return invalid("the number of devices has to be at least 1");

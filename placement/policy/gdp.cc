@@ -11,19 +11,19 @@
 namespace optile::placement::policy {
 namespace {
 
-constexpr int kMostUnits = 1024;
+constexpr int kGdpMostUnits = 1024;
 constexpr int kInputs = Task::kPlace;  // the features before a unit's place in the order
-constexpr int kWidth = 32;
+constexpr int kGdpWidth = 32;
 constexpr int kGraphLayers = 3;
 constexpr int kPlacerLayers = 2;
-constexpr int kSegment = 64;  // units
-constexpr int kSamples = 8;   // placements asked for between two updates
-constexpr int kEpochs = 3;    // steps of the parameters in an update
+constexpr int kSegment = 64;    // units
+constexpr int kGdpSamples = 8;  // placements asked for between two updates
+constexpr int kEpochs = 3;      // steps of the parameters in an update
 constexpr double kClip = 0.2;
 constexpr double kInvalid = -10;  // the reward, as the paper has it
-constexpr double kRate = 2e-3;
-constexpr double kLongestGradient = 1;
-constexpr double kEntropyPrice = 0.1;  // at the start; it falls to nothing
+constexpr double kGdpRate = 2e-3;
+constexpr double kGdpLongestGradient = 1;
+constexpr double kGdpEntropyPrice = 0.1;  // at the start; it falls to nothing
 
 class Gdp : public Policy {
  public:
@@ -34,40 +34,40 @@ class Gdp : public Policy {
       parameters_.add_constant(name + ".bias", 1, to, 0);
       return weights;
     };
-    input_ = layer("input", kInputs, kWidth);
+    input_ = layer("input", kInputs, kGdpWidth);
     for (int i = 0; i < kGraphLayers; ++i) {
       const std::string name = "graph" + std::to_string(i);
-      graph_.push_back(
-          {layer(name + ".message", kWidth, kWidth), layer(name + ".update", 2 * kWidth, kWidth)});
+      graph_.push_back({layer(name + ".message", kGdpWidth, kGdpWidth),
+                        layer(name + ".update", 2 * kGdpWidth, kGdpWidth)});
     }
     for (int i = 0; i < kPlacerLayers; ++i) {
       const std::string name = "placer" + std::to_string(i);
       PlacerLayer made;
-      made.condition = layer(name + ".condition", kWidth, kWidth);
-      made.query = layer(name + ".query", kWidth, kWidth);
-      made.key = layer(name + ".key", kWidth, kWidth);
-      made.value = layer(name + ".value", kWidth, kWidth);
-      made.mix = layer(name + ".mix", kWidth, kWidth);
-      made.widen = layer(name + ".widen", kWidth, 2 * kWidth);
-      made.narrow = layer(name + ".narrow", 2 * kWidth, kWidth);
+      made.condition = layer(name + ".condition", kGdpWidth, kGdpWidth);
+      made.query = layer(name + ".query", kGdpWidth, kGdpWidth);
+      made.key = layer(name + ".key", kGdpWidth, kGdpWidth);
+      made.value = layer(name + ".value", kGdpWidth, kGdpWidth);
+      made.mix = layer(name + ".mix", kGdpWidth, kGdpWidth);
+      made.widen = layer(name + ".widen", kGdpWidth, 2 * kGdpWidth);
+      made.narrow = layer(name + ".narrow", 2 * kGdpWidth, kGdpWidth);
       placer_.push_back(made);
     }
-    output_ = layer("output", kWidth, devices);
+    output_ = layer("output", kGdpWidth, devices);
   }
 
-  int most_groups() const override { return kMostUnits; }
+  int most_groups() const override { return kGdpMostUnits; }
 
   void learn(Task& task, double used, Random& random, Budget& budget) override {
     Known& known = known_of(task);
     const Matrix old = tape_.value(forward(known));
     std::vector<Sample> samples;
-    for (int i = 0; i < kSamples && !budget.spent_now(); ++i) {
+    for (int i = 0; i < kGdpSamples && !budget.spent_now(); ++i) {
       samples.push_back(drawn_sample(task, old, random, budget));
       samples.back().advantage = known.baseline.advantage(samples.back().advantage);
     }
     for (int epoch = 0; epoch < kEpochs && !samples.empty(); ++epoch) {
       if (budget.spent_now()) return;
-      improve(known, old, samples, kEntropyPrice * (1 - used));
+      improve(known, old, samples, kGdpEntropyPrice * (1 - used));
     }
   }
 
@@ -155,7 +155,7 @@ class Gdp : public Policy {
     }
     const Tape::Var likeness =
         tape_.scaled(tape_.product_transposed(linear(at, layer.query), linear(seen, layer.key)),
-                     1 / std::sqrt(static_cast<double>(kWidth)));
+                     1 / std::sqrt(static_cast<double>(kGdpWidth)));
     const Tape::Var heard = tape_.product(tape_.softmax(likeness), linear(seen, layer.value));
     const Tape::Var mixed = tape_.sum(at, linear(heard, layer.mix));
     const Tape::Var wide = tape_.relu(linear(mixed, layer.widen));
@@ -193,7 +193,7 @@ class Gdp : public Policy {
     gradient_ /= static_cast<double>(logs.rows()) * static_cast<double>(samples.size());
     tape_.set_gradient(now, gradient_);
     tape_.backward();
-    parameters_.step(kRate, kLongestGradient);
+    parameters_.step(kGdpRate, kGdpLongestGradient);
   }
 
   int devices_;

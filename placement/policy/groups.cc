@@ -1,15 +1,14 @@
 #include "placement/policy/groups.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <tuple>
 #include <vector>
 
+#include "placement/never.h"
+
 namespace optile::placement::policy {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Grouping {
  public:

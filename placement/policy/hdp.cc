@@ -10,13 +10,13 @@
 namespace optile::placement::policy {
 namespace {
 
-constexpr int kMostUnits = 1024;
+constexpr int kHdpMostUnits = 1024;
 constexpr int kGroups = 32;
-constexpr int kHidden = 32;
-constexpr int kSamples = 4;  // between two steps of the parameters
-constexpr double kRate = 5e-3;
-constexpr double kLongestGradient = 1;
-constexpr double kEntropyPrice = 0.05;  // at the start; it falls to nothing
+constexpr int kHdpHidden = 32;
+constexpr int kHdpSamples = 4;  // between two steps of the parameters
+constexpr double kHdpRate = 5e-3;
+constexpr double kHdpLongestGradient = 1;
+constexpr double kHdpEntropyPrice = 0.05;  // at the start; it falls to nothing
 
 // Of a group: the means of its units' features, the part of all units that it has, and how much of
 // what its units read and send comes from and goes to each group.
@@ -26,18 +26,18 @@ class Hdp : public Policy {
  public:
   Hdp(int devices, std::uint64_t seed)
       : random_(seed), placer_(parameters_, kGroupFeatures, devices, random_) {
-    hidden_ = parameters_.add_weights("grouper.hidden", kNeighbourFeatures, kHidden, random_);
-    parameters_.add_constant("grouper.hidden.bias", 1, kHidden, 0);
-    groups_ = parameters_.add_weights("grouper.groups", kHidden, kGroups, random_);
+    hidden_ = parameters_.add_weights("grouper.hidden", kNeighbourFeatures, kHdpHidden, random_);
+    parameters_.add_constant("grouper.hidden.bias", 1, kHdpHidden, 0);
+    groups_ = parameters_.add_weights("grouper.groups", kHdpHidden, kGroups, random_);
     parameters_.add_constant("grouper.groups.bias", 1, kGroups, 0);
   }
 
-  int most_groups() const override { return kMostUnits; }
+  int most_groups() const override { return kHdpMostUnits; }
 
   void learn(Task& task, double used, Random& random, Budget& budget) override {
     Known& known = known_of(task);
-    const double price = kEntropyPrice * (1 - used);
-    for (int sample = 0; sample < kSamples && !budget.spent_now(); ++sample) {
+    const double price = kHdpEntropyPrice * (1 - used);
+    for (int sample = 0; sample < kHdpSamples && !budget.spent_now(); ++sample) {
       const Tape::Var grouping = tried(task, known, &random, budget);
       const double advantage = known.baseline.advantage(-std::sqrt(cost_));
       const Matrix& logs = tape_.value(grouping);
@@ -46,13 +46,13 @@ class Hdp : public Policy {
         add_policy_gradient(logs, unit, group_of_[static_cast<std::size_t>(unit)], advantage, price,
                             gradient_);
       }
-      gradient_ /= static_cast<double>(kSamples) * static_cast<double>(logs.rows());
+      gradient_ /= static_cast<double>(kHdpSamples) * static_cast<double>(logs.rows());
       tape_.set_gradient(grouping, gradient_);
       placer_.set_gradients(tape_, decoded_, advantage, price,
-                            static_cast<double>(kSamples * kGroups));
+                            static_cast<double>(kHdpSamples * kGroups));
       tape_.backward();
     }
-    parameters_.step(kRate, kLongestGradient);
+    parameters_.step(kHdpRate, kHdpLongestGradient);
   }
 
   void answer(Task& task, bool drawn, Random& random, Budget& budget) override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/result.h"
 #include "placement/policy/gdp.h"
 #include "placement/policy/hdp.h"
 #include "placement/policy/placeto.h"
@@ -12,9 +13,7 @@
 namespace optile::placement::policy {
 namespace {
 
-base::Error invalid(const std::string& why) {
-  return {base::ErrorKind::kInvalid, why};
-}
+using base::invalid;
 
 }  // namespace
 

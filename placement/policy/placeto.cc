@@ -11,13 +11,13 @@ namespace optile::placement::policy {
 namespace {
 
 constexpr int kMostGroups = 64;
-constexpr int kWidth = 16;  // of an embedding
-constexpr int kHidden = 32;
+constexpr int kPlacetoWidth = 16;  // of an embedding
+constexpr int kPlacetoHidden = 32;
 constexpr int kRounds = 4;  // of messages
-constexpr double kRate = 2e-3;
-constexpr double kLongestGradient = 1;
+constexpr double kPlacetoRate = 2e-3;
+constexpr double kPlacetoLongestGradient = 1;
 constexpr double kDiscount = 0.97;
-constexpr double kEntropyPrice = 0.3;  // at the start; it falls to nothing
+constexpr double kPlacetoEntropyPrice = 0.3;  // at the start; it falls to nothing
 
 // Of each group: the groups before it, after it, and neither, each as a list of one row.
 struct Reach {
@@ -70,16 +70,18 @@ class Placeto : public Policy {
       parameters_.add_constant(text + ".bias", 1, to, 0);
       return weights;
     };
-    input_ = layer("input", inputs, kWidth);
+    input_ = layer("input", inputs, kPlacetoWidth);
     for (const char* way : {"down", "up"}) {
-      messages_.push_back(layer((std::string(way) + ".message").c_str(), kWidth, kWidth));
-      updates_.push_back(layer((std::string(way) + ".update").c_str(), kWidth, kWidth));
+      messages_.push_back(
+          layer((std::string(way) + ".message").c_str(), kPlacetoWidth, kPlacetoWidth));
+      updates_.push_back(
+          layer((std::string(way) + ".update").c_str(), kPlacetoWidth, kPlacetoWidth));
     }
     for (const char* pool : {"before", "after", "beside"}) {
-      pools_.push_back(layer(pool, 2 * kWidth, kWidth));
+      pools_.push_back(layer(pool, 2 * kPlacetoWidth, kPlacetoWidth));
     }
-    hidden_ = layer("hidden", 5 * kWidth, kHidden);
-    output_ = layer("output", kHidden, devices);
+    hidden_ = layer("hidden", 5 * kPlacetoWidth, kPlacetoHidden);
+    output_ = layer("output", kPlacetoHidden, devices);
   }
 
   int most_groups() const override { return kMostGroups; }
@@ -103,7 +105,7 @@ class Placeto : public Policy {
       gains.push_back(cost - now);
       cost = now;
     }
-    improve(task, known, actions, gains, kEntropyPrice * (1 - used));
+    improve(task, known, actions, gains, kPlacetoEntropyPrice * (1 - used));
   }
 
   void answer(Task& task, bool drawn, Random& random, Budget& budget) override {
@@ -189,7 +191,7 @@ class Placeto : public Policy {
       tape_.backward();
       at[static_cast<std::size_t>(task.order()[step])] = actions[step];
     }
-    parameters_.step(kRate, kLongestGradient);
+    parameters_.step(kPlacetoRate, kPlacetoLongestGradient);
   }
 
   int devices_;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/hash.h"
+#include "base/result.h"
 #include "placement/cluster.h"
 #include "placement/import/json_reader.h"
 #include "placement/policy/policy.h"
@@ -12,9 +13,7 @@
 namespace optile::placement::policy {
 namespace {
 
-base::Error invalid(const std::string& why) {
-  return {base::ErrorKind::kInvalid, why};
-}
+using base::invalid;
 
 // Over everything that the file says, so that no digit changes unnoticed.
 std::string check_of(const SavedPolicy& saved) {

@@ -10,10 +10,10 @@ namespace optile::placement::policy {
 namespace {
 
 constexpr int kMostGroups = 64;
-constexpr int kSamples = 4;  // between two steps of the parameters
-constexpr double kRate = 5e-3;
-constexpr double kLongestGradient = 1;
-constexpr double kEntropyPrice = 0.05;  // at the start; it falls to nothing
+constexpr int kRnnSamples = 4;  // between two steps of the parameters
+constexpr double kRnnRate = 5e-3;
+constexpr double kRnnLongestGradient = 1;
+constexpr double kRnnEntropyPrice = 0.05;  // at the start; it falls to nothing
 
 class Rnn : public Policy {
  public:
@@ -24,15 +24,15 @@ class Rnn : public Policy {
 
   void learn(Task& task, double used, Random& random, Budget& budget) override {
     Known& known = known_of(task);
-    const double price = kEntropyPrice * (1 - used);
-    for (int sample = 0; sample < kSamples && !budget.spent_now(); ++sample) {
+    const double price = kRnnEntropyPrice * (1 - used);
+    for (int sample = 0; sample < kRnnSamples && !budget.spent_now(); ++sample) {
       const double cost = tried(task, known, &random, budget);
       const double advantage = known.baseline.advantage(-std::sqrt(cost));
       placer_.set_gradients(tape_, decoded_, advantage, price,
-                            static_cast<double>(kSamples * task.groups()));
+                            static_cast<double>(kRnnSamples * task.groups()));
       tape_.backward();
     }
-    parameters_.step(kRate, kLongestGradient);
+    parameters_.step(kRnnRate, kRnnLongestGradient);
   }
 
   void answer(Task& task, bool drawn, Random& random, Budget& budget) override {

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "placement/methods/partitioners.h"
+#include "placement/never.h"
 #include "placement/policy/groups.h"
 #include "placement/step/step_model.h"
 
 namespace optile::placement::policy {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRuledOut = -1e4;  // e to this is 0
 constexpr double kExcessPrice = 4;
 constexpr double kCannotRun = 10;

@@ -3,15 +3,14 @@
 #include <numeric>
 #include <utility>
 
+#include "base/result.h"
 #include "placement/policy/learned.h"
 #include "placement/policy/policy.h"
 
 namespace optile::placement::policy {
 namespace {
 
-base::Error invalid(const std::string& why) {
-  return {base::ErrorKind::kInvalid, why};
-}
+using base::invalid;
 
 base::Status check(const std::vector<Example>& examples, const TrainingRequest& request) {
   if (!is_policy(request.method)) {

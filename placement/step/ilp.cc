@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
 
+#include "base/at.h"
+#include "placement/never.h"
 #include "placement/step/step_search.h"
 #include "placement/step/stretch_program.h"
 #include "placement/step/stretches.h"
@@ -15,16 +16,13 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+using base::at;
+
 constexpr double kAnnealPart = 0.35;  // of the time; the rest is CBC's
 constexpr std::uint64_t kCandidatesPerNode = 1000;
 constexpr double kLeastRoom = 1e-5;    // of a bound, for CBC's tolerances
 constexpr double kRoomPerNode = 2e-7;  // they can add up along a path; each is 1e-7
 constexpr int kMostSolved = 1500;      // nodes of a stretch that is given to CBC
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 // Devices of one kind can change places.
 std::vector<int> kinds_of(const Cluster& cluster) {
@@ -67,8 +65,8 @@ class PinnedModel : public CostModel {
   PinnedModel(const Piece& piece, const Ends& ends, std::unique_ptr<CostModel> model, double before)
       : piece_(piece), ends_(ends), model_(std::move(model)), before_(before) {}
   void pin(std::vector<DeviceId>& units) const {
-    if (ends_.source >= 0) units[index(piece_.units.of(0))] = ends_.source;
-    if (ends_.sink >= 0) units[index(piece_.units.of(piece_.stretch.sink))] = ends_.sink;
+    if (ends_.source >= 0) units[at(piece_.units.of(0))] = ends_.source;
+    if (ends_.sink >= 0) units[at(piece_.units.of(piece_.stretch.sink))] = ends_.sink;
   }
   Score score(const std::vector<DeviceId>& units) override {
     pinned_ = units;
@@ -152,7 +150,7 @@ class Solver {
  private:
   int devices() const { return cluster_.size(); }
   std::tuple<int, int, bool> key(DeviceId a, DeviceId b) const {
-    return {a < 0 ? -1 : kinds_[index(a)], b < 0 ? -1 : kinds_[index(b)], a == b};
+    return {a < 0 ? -1 : kinds_[at(a)], b < 0 ? -1 : kinds_[at(b)], a == b};
   }
 
   std::unique_ptr<PinnedModel> model(const Piece& piece, const Way& way) const {
@@ -238,7 +236,7 @@ class Solver {
 
   // Puts the ways of all stretches together.
   std::vector<DeviceId> join() {
-    const auto count = index(devices());
+    const auto count = at(devices());
     std::vector<double> bound = {0};  // by the device of the waist; one entry where there is none
     std::vector<double> cost = {0};
     std::vector<std::vector<std::size_t>> from;
@@ -271,24 +269,24 @@ class Solver {
 
   std::vector<DeviceId> assignment(std::size_t last,
                                    const std::vector<std::vector<std::size_t>>& from) const {
-    std::vector<DeviceId> found(index(graph_.size()), 0);
+    std::vector<DeviceId> found(at(graph_.size()), 0);
     std::size_t b = last;
     for (std::size_t i = pieces_.size(); i-- > 0;) {
       const Piece& piece = pieces_[i];
       const std::size_t a = from[i][b];
       const Way& way = piece.ways.at(key_of(piece, a, b));
       // Devices of one kind change places so that the waists lie where they should.
-      std::vector<DeviceId> to(index(devices()));
+      std::vector<DeviceId> to(at(devices()));
       std::iota(to.begin(), to.end(), 0);
       const auto put = [&](DeviceId device, std::size_t there) {
         if (device < 0) return;
         const auto holder = std::find(to.begin(), to.end(), static_cast<DeviceId>(there));
-        std::swap(*holder, to[index(device)]);
+        std::swap(*holder, to[at(device)]);
       };
       put(way.ends.source, a);
       put(way.ends.sink, b);
       for (std::size_t n = piece.stretch.has_source ? 1 : 0; n < way.devices.size(); ++n) {
-        found[index(piece.stretch.nodes[n])] = to[index(way.devices[n])];
+        found[at(piece.stretch.nodes[n])] = to[at(way.devices[n])];
       }
       b = a;
     }

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
+
+#include "placement/never.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kLeastGap = 8;
-constexpr std::size_t kMostCheckpoints = 32;
+constexpr std::size_t kLeastRoutedGap = 8;
+constexpr std::size_t kMostRoutedCheckpoints = 32;
 constexpr std::size_t kMostRemembered = std::size_t{1} << 23;  // items, in all checkpoints
 
 }  // namespace
@@ -30,8 +30,8 @@ RoutedSimulator::RoutedSimulator(const Graph& graph, const Cluster& cluster,
   }
   start_.resize(by_rank_.size());
   const std::size_t checkpoints =
-      std::clamp<std::size_t>(kMostRemembered / by_rank_.size(), 1, kMostCheckpoints);
-  gap_ = std::max(kLeastGap, by_rank_.size() / checkpoints);
+      std::clamp<std::size_t>(kMostRemembered / by_rank_.size(), 1, kMostRoutedCheckpoints);
+  gap_ = std::max(kLeastRoutedGap, by_rank_.size() / checkpoints);
 }
 
 double RoutedSimulator::run(const std::vector<DeviceId>& nodes) {

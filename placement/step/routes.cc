@@ -1,20 +1,17 @@
 #include "placement/step/routes.h"
 
 #include <algorithm>
-#include <limits>
 #include <queue>
 #include <tuple>
 
+#include "base/at.h"
+#include "placement/never.h"
 #include "placement/step/step.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
+using base::at;
 
 }  // namespace
 
@@ -30,12 +27,12 @@ base::Result<Routes> Routes::of(const Cluster& cluster) {
     for (const Link& link : cluster.links) {
       made.bandwidths_.insert(made.bandwidths_.end(), 2, link.bytes_per_ms);
     }
-    Ways ways(made.devices_ + index(cluster.routers));
+    Ways ways(made.devices_ + at(cluster.routers));
     for (std::size_t i = 0; i < cluster.links.size(); ++i) {
       const Link& link = cluster.links[i];
       const int channel = 2 * static_cast<int>(i);
-      ways[index(link.from)].emplace_back(link.to, channel);
-      ways[index(link.to)].emplace_back(link.from, channel + 1);
+      ways[at(link.from)].emplace_back(link.to, channel);
+      ways[at(link.to)].emplace_back(link.from, channel + 1);
     }
     for (DeviceId from = 0; from < cluster.size(); ++from) {
       const base::Status found = made.find(cluster, ways, from);
@@ -48,8 +45,8 @@ base::Result<Routes> Routes::of(const Cluster& cluster) {
   for (DeviceId from = 0; from < cluster.size(); ++from) {
     for (DeviceId to = 0; to < cluster.size(); ++to) {
       if (to == from) continue;
-      made.routes_[index(from) * made.devices_ + index(to)] = {cluster.latency_ms,
-                                                               {2 * from, 2 * to + 1}};
+      made.routes_[at(from) * made.devices_ + at(to)] = {cluster.latency_ms,
+                                                         {2 * from, 2 * to + 1}};
     }
   }
   made.find_extremes();
@@ -60,7 +57,7 @@ void Routes::find_extremes() {
   for (const Route& route : routes_) {
     longest_latency_ms_ = std::max(longest_latency_ms_, route.latency_ms);
     for (const int channel : route.channels) {
-      slowest_ = std::min(slowest_, bandwidths_[index(channel)]);
+      slowest_ = std::min(slowest_, bandwidths_[at(channel)]);
     }
   }
 }
@@ -80,33 +77,33 @@ base::Status Routes::find(const Cluster& cluster, const Ways& ways, DeviceId fro
   std::vector<std::pair<int, int>> by(ends,
                                       {-1, -1});  // the end before, and the channel from there
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> queue;
-  best[index(from)] = {0, 0, from};
-  queue.push(best[index(from)]);
+  best[at(from)] = {0, 0, from};
+  queue.push(best[at(from)]);
   while (!queue.empty()) {
     const Reached here = queue.top();
     queue.pop();
     const auto [latency, links, end] = here;
-    if (here != best[index(end)]) continue;
-    for (const auto& [next, channel] : ways[index(end)]) {
-      const double more = cluster.links[index(channel / 2)].latency_ms;
+    if (here != best[at(end)]) continue;
+    for (const auto& [next, channel] : ways[at(end)]) {
+      const double more = cluster.links[at(channel / 2)].latency_ms;
       const Reached there = {latency + more, links + 1, next};
-      if (there >= best[index(next)]) continue;
-      best[index(next)] = there;
-      by[index(next)] = {end, channel};
+      if (there >= best[at(next)]) continue;
+      best[at(next)] = there;
+      by[at(next)] = {end, channel};
       queue.push(there);
     }
   }
   for (DeviceId to = 0; to < cluster.size(); ++to) {
     if (to == from) continue;
-    if (!(std::get<0>(best[index(to)]) < kNever)) {
+    if (!(std::get<0>(best[at(to)]) < kNever)) {
       return base::Error{
           base::ErrorKind::kInvalid,
           "no links lead from " + cluster.device(from).name + " to " + cluster.device(to).name};
     }
-    Route& route = routes_[index(from) * devices_ + index(to)];
-    route.latency_ms = std::get<0>(best[index(to)]);
-    for (int end = to; end != from; end = by[index(end)].first) {
-      route.channels.push_back(by[index(end)].second);
+    Route& route = routes_[at(from) * devices_ + at(to)];
+    route.latency_ms = std::get<0>(best[at(to)]);
+    for (int end = to; end != from; end = by[at(end)].first) {
+      route.channels.push_back(by[at(end)].second);
     }
     std::reverse(route.channels.begin(), route.channels.end());
   }
@@ -118,7 +115,7 @@ double Routes::alone_ms(DeviceId from, DeviceId to, double bytes) const {
   const Route& route = between(from, to);
   double slowest = kNever;
   for (const int channel : route.channels) {
-    slowest = std::min(slowest, bandwidths_[index(channel)]);
+    slowest = std::min(slowest, bandwidths_[at(channel)]);
   }
   return route.latency_ms + bytes / slowest;
 }
@@ -130,9 +127,9 @@ void FairRates::share(const std::vector<const Routes::Route*>& routes, std::vect
   used_.clear();
   for (const Routes::Route* route : routes) {
     for (const int channel : route->channels) {
-      Channel& one = channels_[index(channel)];
+      Channel& one = channels_[at(channel)];
       if (one.flows++ > 0) continue;
-      one.left = bandwidths_[index(channel)];
+      one.left = bandwidths_[at(channel)];
       used_.push_back(channel);
     }
   }
@@ -142,7 +139,7 @@ void FairRates::share(const std::vector<const Routes::Route*>& routes, std::vect
     double least = kNever;
     int fullest = -1;
     for (const int channel : used_) {
-      const Channel& one = channels_[index(channel)];
+      const Channel& one = channels_[at(channel)];
       if (one.flows == 0 || one.left / one.flows >= least) continue;
       least = one.left / one.flows;
       fullest = channel;
@@ -153,7 +150,7 @@ void FairRates::share(const std::vector<const Routes::Route*>& routes, std::vect
       rates[i] = least;
       ++given;
       for (const int channel : route) {
-        Channel& one = channels_[index(channel)];
+        Channel& one = channels_[at(channel)];
         one.left = std::max(one.left - least, 0.0);
         --one.flows;
       }

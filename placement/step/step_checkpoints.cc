@@ -7,7 +7,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr std::size_t kMostCheckpoints = 128;
+constexpr std::size_t kMostKeptCheckpoints = 128;
 constexpr std::size_t kMostOpen = std::size_t{1} << 21;  // in all checkpoints
 
 }  // namespace
@@ -218,7 +218,7 @@ void StepSimulator::correct(std::vector<Checkpoint>& made) const {
 void StepSimulator::thin(std::vector<Checkpoint>& made) {
   std::size_t open = 0;
   for (const Checkpoint& one : made) open += one.open.size();
-  while (made.size() > kMostCheckpoints || (open > kMostOpen && made.size() > 1)) {
+  while (made.size() > kMostKeptCheckpoints || (open > kMostOpen && made.size() > 1)) {
     if (open > kMostOpen) gap_ *= 2;
     std::size_t left = 1;
     for (std::size_t at = 1; at < made.size(); ++at) {

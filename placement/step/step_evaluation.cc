@@ -1,6 +1,7 @@
 // What an answer says of a placement in a step: one simulation from the beginning.
-#include <limits>
 
+#include "base/at.h"
+#include "placement/never.h"
 #include "placement/step/routed_simulator.h"
 #include "placement/step/step.h"
 #include "placement/step/step_simulator.h"
@@ -8,11 +9,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
+using base::at;
 
 // Whether the caps hold and everything can run where it is.
 void check(const Graph& graph, const Cluster& cluster, const std::vector<DeviceId>& assignment,

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <string>
 
 #include "placement/load/load_methods.h"
 #include "placement/methods/partitioners.h"
+#include "placement/never.h"
 #include "placement/policy/learned.h"
 #include "placement/step/ilp.h"
 #include "placement/step/routes.h"
@@ -23,7 +23,6 @@ constexpr double kProgramEvaluations = 0.02;
 constexpr int kMostEtfNodes = 10'000;  // of auto: it looks at all ready nodes for each
 constexpr int kMostMicroBatches = 1024;
 constexpr std::int64_t kMostItems = 4'000'000;  // nodes times micro-batches
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class ListScheduler {
  public:

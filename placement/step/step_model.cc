@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "placement/step/routed_simulator.h"
 #include "placement/step/step_simulator.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kMostExact = 0x1.0p53;
+using base::at;
 
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
+constexpr double kMostExact = 0x1.0p53;
 
 template <typename Simulator>
 class StepModel : public CostModel {
@@ -22,12 +21,12 @@ class StepModel : public CostModel {
             const StepSetting& setting)
       : units_(units), simulator_(graph, cluster, setting), memory_(cluster.devices.size()) {
     for (const Device& device : cluster.devices) caps_.push_back(device.memory_bytes);
-    first_.assign(index(units.size()) + 1, 0);
-    for (const UnitId unit : units.of_node()) ++first_[index(unit) + 1];
+    first_.assign(at(units.size()) + 1, 0);
+    for (const UnitId unit : units.of_node()) ++first_[at(unit) + 1];
     for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
     std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
     members_.resize(units.of_node().size());
-    for (NodeId id = 0; id < graph.size(); ++id) members_[next[index(units.of(id))]++] = id;
+    for (NodeId id = 0; id < graph.size(); ++id) members_[next[at(units.of(id))]++] = id;
     double sum = 0;
     for (UnitId unit = 0; unit < units.size(); ++unit) {
       whole_bytes_ = whole_bytes_ && units.memory(unit) == std::floor(units.memory(unit));
@@ -40,7 +39,7 @@ class StepModel : public CostModel {
     if (kept_.empty()) return first(units);
     changed_.clear();
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
-      if (units[index(unit)] != kept_[index(unit)]) changed_.push_back(unit);
+      if (units[at(unit)] != kept_[at(unit)]) changed_.push_back(unit);
     }
     return score_changed(units, changed_);
   }
@@ -51,27 +50,27 @@ class StepModel : public CostModel {
     moves_.clear();
     nodes_changed_.clear();
     for (const UnitId unit : changed) {
-      const DeviceId to = units[index(unit)];
-      if (to == kept_[index(unit)]) continue;
+      const DeviceId to = units[at(unit)];
+      if (to == kept_[at(unit)]) continue;
       moves_.emplace_back(unit, to);
       put(unit, to);
-      for (std::size_t i = first_[index(unit)]; i < first_[index(unit) + 1]; ++i) {
+      for (std::size_t i = first_[at(unit)]; i < first_[at(unit) + 1]; ++i) {
         nodes_changed_.push_back(members_[i]);
       }
     }
     Score score;
     score.cost = simulator_.run_changed(nodes_, nodes_changed_);
     score.excess = excess(units);
-    for (const auto& [unit, to] : moves_) put(unit, kept_[index(unit)]);
+    for (const auto& [unit, to] : moves_) put(unit, kept_[at(unit)]);
     return score;
   }
 
   void keep() override {
     for (const auto& [unit, to] : moves_) {
       put(unit, to);
-      memory_[index(kept_[index(unit)])] -= units_.memory(unit);
-      memory_[index(to)] += units_.memory(unit);
-      kept_[index(unit)] = to;
+      memory_[at(kept_[at(unit)])] -= units_.memory(unit);
+      memory_[at(to)] += units_.memory(unit);
+      kept_[at(unit)] = to;
     }
     moves_.clear();
     simulator_.keep();
@@ -90,14 +89,14 @@ class StepModel : public CostModel {
     return score;
   }
   void put(UnitId unit, DeviceId to) {
-    for (std::size_t i = first_[index(unit)]; i < first_[index(unit) + 1]; ++i) {
-      nodes_[index(members_[i])] = to;
+    for (std::size_t i = first_[at(unit)]; i < first_[at(unit) + 1]; ++i) {
+      nodes_[at(members_[i])] = to;
     }
   }
   std::vector<double> summed(const std::vector<DeviceId>& units) const {
     std::vector<double> memory(caps_.size(), 0);
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
-      memory[index(units[index(unit)])] += units_.memory(unit);
+      memory[at(units[at(unit)])] += units_.memory(unit);
     }
     return memory;
   }
@@ -114,8 +113,8 @@ class StepModel : public CostModel {
     if (!whole_bytes_) return beyond(summed(units));
     changed_memory_ = memory_;
     for (const auto& [unit, to] : moves_) {
-      changed_memory_[index(kept_[index(unit)])] -= units_.memory(unit);
-      changed_memory_[index(to)] += units_.memory(unit);
+      changed_memory_[at(kept_[at(unit)])] -= units_.memory(unit);
+      changed_memory_[at(to)] += units_.memory(unit);
     }
     return beyond(changed_memory_);
   }

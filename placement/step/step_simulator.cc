@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "placement/never.h"
 #include "placement/random.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kLeastGap = 8;
 constexpr int kMostCheckpoints = 96;
 constexpr int kLoudGaps = 4;  // a checkpoint while devices are busy: after so many gaps without one

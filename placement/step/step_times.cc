@@ -6,13 +6,13 @@
 #include <memory>
 #include <numeric>
 
+#include "placement/never.h"
 #include "placement/step/routes.h"
 #include "placement/step/step.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr Ticks kGrid = Ticks{1} << 22;
 constexpr int kBits = 52;  // of a step in ticks: one less than a double holds exactly
 

@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "base/at.h"
+#include "placement/never.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+using base::at;
+
 constexpr std::size_t kMostPairs = 700;
 constexpr int kMostOrdered = 400;        // nodes of which pairs are looked for
 constexpr std::size_t kThresholds = 10;  // of heads and of tails, for the rows of a device
 constexpr int kOrderPriority = 2;        // places are branched on first
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 bool reads(const Graph& graph, NodeId id, NodeId next) {
   const auto readers = graph.readers(id);
@@ -45,7 +44,7 @@ struct StretchProgram::Parts {
   std::vector<int> start;        // of each node
   std::vector<UnitId> unit_of;   // of each node
   double scaled(double ms) const { return ms / below; }
-  int place(NodeId id, DeviceId d) const { return first_place[index(unit_of[index(id)])] + d; }
+  int place(NodeId id, DeviceId d) const { return first_place[at(unit_of[at(id)])] + d; }
   Program::Row& row(double lower) {
     program.rows.push_back({lower, Program::kFree, {}});
     return program.rows.back();
@@ -71,16 +70,16 @@ StretchProgram::StretchProgram(const Stretch& stretch, const Cluster& cluster, c
   find_pairs();
 }
 
-double& StretchProgram::at(std::vector<double>& table, NodeId id, DeviceId d) const {
-  return table[index(id) * index(cluster_.size()) + index(d)];
+double& StretchProgram::entry(std::vector<double>& table, NodeId id, DeviceId d) const {
+  return table[at(id) * at(cluster_.size()) + at(d)];
 }
 
-double StretchProgram::at(const std::vector<double>& table, NodeId id, DeviceId d) const {
-  return table[index(id) * index(cluster_.size()) + index(d)];
+double StretchProgram::entry(const std::vector<double>& table, NodeId id, DeviceId d) const {
+  return table[at(id) * at(cluster_.size()) + at(d)];
 }
 
 bool StretchProgram::may_run(NodeId id, DeviceId d) const {
-  return at(time_, id, d) < kNever;
+  return entry(time_, id, d) < kNever;
 }
 
 // Nodes of a stretch are numbered in a topological order.
@@ -89,14 +88,14 @@ void StretchProgram::find_heads() {
   head_.assign(time_.size(), 0);
   for (NodeId id = 0; id < graph.size(); ++id) {
     for (const NodeId before : graph.predecessors(id)) {
-      const double output = reads(graph, before, id) ? output_[index(before)] : 0;
+      const double output = reads(graph, before, id) ? output_[at(before)] : 0;
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
         double earliest = kNever;
         for (DeviceId from = 0; from < cluster_.size(); ++from) {
-          const double end = at(head_, before, from) + at(time_, before, from);
+          const double end = entry(head_, before, from) + entry(time_, before, from);
           earliest = std::min(earliest, end + (from != d ? output : 0));
         }
-        at(head_, id, d) = std::max(at(head_, id, d), earliest);
+        entry(head_, id, d) = std::max(entry(head_, id, d), earliest);
       }
     }
   }
@@ -107,14 +106,14 @@ void StretchProgram::find_tails() {
   tail_.assign(time_.size(), 0);
   for (NodeId id = graph.size(); id-- > 0;) {
     for (const NodeId next : graph.successors(id)) {
-      const double output = reads(graph, id, next) ? output_[index(id)] : 0;
+      const double output = reads(graph, id, next) ? output_[at(id)] : 0;
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
         double least = kNever;
         for (DeviceId to = 0; to < cluster_.size(); ++to) {
-          const double rest = at(time_, next, to) + at(tail_, next, to);
+          const double rest = entry(time_, next, to) + entry(tail_, next, to);
           least = std::min(least, rest + (to != d ? output : 0));
         }
-        at(tail_, id, d) = std::max(at(tail_, id, d), least);
+        entry(tail_, id, d) = std::max(entry(tail_, id, d), least);
       }
     }
   }
@@ -128,8 +127,8 @@ void StretchProgram::find_free_bound() {
     double time = kNever;
     for (DeviceId d = 0; d < cluster_.size(); ++d) {
       if (!may_run(id, d)) continue;
-      way = std::min(way, at(head_, id, d) + at(time_, id, d) + at(tail_, id, d));
-      time = std::min(time, at(time_, id, d));
+      way = std::min(way, entry(head_, id, d) + entry(time_, id, d) + entry(tail_, id, d));
+      time = std::min(time, entry(time_, id, d));
     }
     free_bound_ = std::max(free_bound_, way);
     (id == stretch_.sink ? last : work) += time;
@@ -140,18 +139,18 @@ void StretchProgram::find_free_bound() {
 void StretchProgram::find_pairs() {
   const Graph& graph = stretch_.graph;
   if (graph.size() > kMostOrdered) return;
-  std::vector<std::vector<bool>> after(index(graph.size()));
+  std::vector<std::vector<bool>> after(at(graph.size()));
   for (NodeId id = graph.size(); id-- > 0;) {
-    std::vector<bool>& mine = after[index(id)];
+    std::vector<bool>& mine = after[at(id)];
     mine.assign(after.size(), false);
     for (const NodeId next : graph.successors(id)) {
-      mine[index(next)] = true;
-      for (std::size_t i = index(next); i < mine.size(); ++i) {
-        if (after[index(next)][i]) mine[i] = true;
+      mine[at(next)] = true;
+      for (std::size_t i = at(next); i < mine.size(); ++i) {
+        if (after[at(next)][i]) mine[i] = true;
       }
     }
     for (NodeId other = id + 1; other < graph.size(); ++other) {
-      if (!mine[index(other)] && !(stretch_.has_source && id == 0)) pairs_.emplace_back(id, other);
+      if (!mine[at(other)] && !(stretch_.has_source && id == 0)) pairs_.emplace_back(id, other);
     }
     if (pairs_.size() > kMostPairs) return;
   }
@@ -174,9 +173,9 @@ void StretchProgram::add_places(Parts& parts) const {
     parts.unit_of.push_back(units_.of(id));
     double earliest = kNever;
     for (DeviceId d = 0; d < devices; ++d) {
-      const double way = at(head_, id, d) + at(time_, id, d) + at(tail_, id, d);
-      if (!(way <= parts.below)) program.columns[index(parts.place(id, d))].upper = 0;
-      earliest = std::min(earliest, at(head_, id, d));
+      const double way = entry(head_, id, d) + entry(time_, id, d) + entry(tail_, id, d);
+      if (!(way <= parts.below)) program.columns[at(parts.place(id, d))].upper = 0;
+      earliest = std::min(earliest, entry(head_, id, d));
     }
     parts.start.push_back(program.add({parts.scaled(earliest), 1, 0, false, 1}));
   }
@@ -187,7 +186,7 @@ void StretchProgram::add_places(Parts& parts) const {
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
       all += units_.memory(unit);
       if (cap > 0 && units_.memory(unit) > 0) {
-        memory.entries.emplace_back(parts.first_place[index(unit)] + d, units_.memory(unit) / cap);
+        memory.entries.emplace_back(parts.first_place[at(unit)] + d, units_.memory(unit) / cap);
       }
     }
     if (all > cap) program.rows.push_back(memory);
@@ -199,27 +198,26 @@ void StretchProgram::add_edges(Parts& parts) const {
   const Graph& graph = stretch_.graph;
   Program& program = parts.program;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    Program::Row begins{0, Program::kFree, {{parts.start[index(id)], 1}}};
-    Program::Row ends{0, Program::kFree, {{parts.cost, 1}, {parts.start[index(id)], -1}}};
+    Program::Row begins{0, Program::kFree, {{parts.start[at(id)], 1}}};
+    Program::Row ends{0, Program::kFree, {{parts.cost, 1}, {parts.start[at(id)], -1}}};
     for (DeviceId d = 0; d < cluster_.size(); ++d) {
-      if (program.columns[index(parts.place(id, d))].upper == 0) continue;
-      const double rest = at(time_, id, d) + at(tail_, id, d);
-      begins.entries.emplace_back(parts.place(id, d), -parts.scaled(at(head_, id, d)));
+      if (program.columns[at(parts.place(id, d))].upper == 0) continue;
+      const double rest = entry(time_, id, d) + entry(tail_, id, d);
+      begins.entries.emplace_back(parts.place(id, d), -parts.scaled(entry(head_, id, d)));
       ends.entries.emplace_back(parts.place(id, d), -parts.scaled(rest));
     }
     program.rows.push_back(begins);
     program.rows.push_back(ends);
     for (const NodeId next : graph.successors(id)) {
-      Program::Row row{
-          0, Program::kFree, {{parts.start[index(next)], 1}, {parts.start[index(id)], -1}}};
+      Program::Row row{0, Program::kFree, {{parts.start[at(next)], 1}, {parts.start[at(id)], -1}}};
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        if (program.columns[index(parts.place(id, d))].upper == 0) continue;
-        row.entries.emplace_back(parts.place(id, d), -parts.scaled(at(time_, id, d)));
+        if (program.columns[at(parts.place(id, d))].upper == 0) continue;
+        row.entries.emplace_back(parts.place(id, d), -parts.scaled(entry(time_, id, d)));
       }
-      const bool together = parts.unit_of[index(id)] == parts.unit_of[index(next)];
-      if (output_[index(id)] > 0 && !together && reads(graph, id, next)) {
+      const bool together = parts.unit_of[at(id)] == parts.unit_of[at(next)];
+      if (output_[at(id)] > 0 && !together && reads(graph, id, next)) {
         const int crosses = program.add({0, 1, 0, false, 1});
-        row.entries.emplace_back(crosses, -parts.scaled(output_[index(id)]));
+        row.entries.emplace_back(crosses, -parts.scaled(output_[at(id)]));
         for (DeviceId d = 0; d < cluster_.size(); ++d) {
           parts.row(0).entries = {
               {crosses, 1}, {parts.place(id, d), -1}, {parts.place(next, d), 1}};
@@ -235,7 +233,7 @@ void StretchProgram::add_orders(Parts& parts) const {
   Program& program = parts.program;
   const auto least = [&](const std::vector<double>& table, NodeId id) {
     double found = kNever;
-    for (DeviceId d = 0; d < cluster_.size(); ++d) found = std::min(found, at(table, id, d));
+    for (DeviceId d = 0; d < cluster_.size(); ++d) found = std::min(found, entry(table, id, d));
     return parts.scaled(found);
   };
   for (const auto& [one, other] : pairs_) {
@@ -248,15 +246,14 @@ void StretchProgram::add_orders(Parts& parts) const {
       // The end of `id` minus the start of `next` is at most this.
       const double most = std::max(0.0, 1 - least(tail_, id) - least(head_, next));
       Program::Row& row = parts.row(-most);
-      row.entries = {
-          {parts.start[index(next)], 1}, {parts.start[index(id)], -1}, {orders[i], -most}};
+      row.entries = {{parts.start[at(next)], 1}, {parts.start[at(id)], -1}, {orders[i], -most}};
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        if (program.columns[index(parts.place(id, d))].upper == 0) continue;
-        row.entries.emplace_back(parts.place(id, d), -parts.scaled(at(time_, id, d)));
+        if (program.columns[at(parts.place(id, d))].upper == 0) continue;
+        row.entries.emplace_back(parts.place(id, d), -parts.scaled(entry(time_, id, d)));
       }
     }
     parts.row(-1).entries = {{orders[0], -1}, {orders[1], -1}};
-    const bool together = parts.unit_of[index(one)] == parts.unit_of[index(other)];
+    const bool together = parts.unit_of[at(one)] == parts.unit_of[at(other)];
     for (DeviceId d = 0; d < cluster_.size(); ++d) {
       std::vector<std::pair<int, double>> entries = {{orders[0], 1}, {orders[1], 1}};
       entries.emplace_back(parts.place(one, d), together ? -2 : -1);
@@ -272,10 +269,10 @@ void StretchProgram::add_device_rows(Parts& parts, DeviceId d) const {
   std::vector<NodeId> able;
   std::vector<double> heads, tails;
   for (NodeId id = stretch_.has_source ? 1 : 0; id < stretch_.graph.size(); ++id) {
-    if (parts.program.columns[index(parts.place(id, d))].upper == 0) continue;
+    if (parts.program.columns[at(parts.place(id, d))].upper == 0) continue;
     able.push_back(id);
-    heads.push_back(at(head_, id, d));
-    tails.push_back(at(tail_, id, d));
+    heads.push_back(entry(head_, id, d));
+    tails.push_back(entry(tail_, id, d));
   }
   const std::vector<double> late = thresholds(heads);
   const std::vector<double> long_tails = thresholds(tails);
@@ -283,12 +280,12 @@ void StretchProgram::add_device_rows(Parts& parts, DeviceId d) const {
     for (const double tail : long_tails) {
       double first = kNever;
       double last = kNever;
-      std::vector<double> times(index(units_.size()), 0);
+      std::vector<double> times(at(units_.size()), 0);
       for (std::size_t i = 0; i < able.size(); ++i) {
         if (heads[i] < head || tails[i] < tail) continue;
         first = std::min(first, heads[i]);
         last = std::min(last, tails[i]);
-        times[index(parts.unit_of[index(able[i])])] += parts.scaled(at(time_, able[i], d));
+        times[at(parts.unit_of[at(able[i])])] += parts.scaled(entry(time_, able[i], d));
       }
       if (!(first < kNever)) continue;
       // Where nothing of it runs on the device, the row must not ask for more than is known.
@@ -299,9 +296,9 @@ void StretchProgram::add_device_rows(Parts& parts, DeviceId d) const {
       const int used = more > 0 && all ? parts.program.add({0, 1, 0, false, 1}) : -1;
       if (used >= 0) row.entries.emplace_back(used, -more);
       for (UnitId unit = 0; unit < units_.size(); ++unit) {
-        if (times[index(unit)] <= 0) continue;
-        const int place = parts.first_place[index(unit)] + d;
-        row.entries.emplace_back(place, -times[index(unit)]);
+        if (times[at(unit)] <= 0) continue;
+        const int place = parts.first_place[at(unit)] + d;
+        row.entries.emplace_back(place, -times[at(unit)]);
         if (used >= 0) parts.row(0).entries = {{used, 1}, {place, -1}};
       }
       parts.program.rows.push_back(row);
@@ -325,8 +322,8 @@ void StretchProgram::add_symmetry(Parts& parts) const {
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
       const double time = units_.time_ms(unit, d);
       if (!(time > 0) || !(time < kNever)) continue;
-      row.entries.emplace_back(parts.first_place[index(unit)] + earlier, parts.scaled(time));
-      row.entries.emplace_back(parts.first_place[index(unit)] + d, -parts.scaled(time));
+      row.entries.emplace_back(parts.first_place[at(unit)] + earlier, parts.scaled(time));
+      row.entries.emplace_back(parts.first_place[at(unit)] + d, -parts.scaled(time));
     }
   }
 }
@@ -350,7 +347,7 @@ std::vector<DeviceId> StretchProgram::devices(const std::vector<double>& solutio
     const auto first = solution.begin() + static_cast<std::ptrdiff_t>(column);
     devices.push_back(
         static_cast<DeviceId>(std::max_element(first, first + cluster_.size()) - first));
-    column += index(cluster_.size());
+    column += at(cluster_.size());
   }
   return devices;
 }

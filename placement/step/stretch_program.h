@@ -36,8 +36,8 @@ class StretchProgram {
 
  private:
   struct Parts;
-  double& at(std::vector<double>& table, NodeId id, DeviceId d) const;
-  double at(const std::vector<double>& table, NodeId id, DeviceId d) const;
+  double& entry(std::vector<double>& table, NodeId id, DeviceId d) const;
+  double entry(const std::vector<double>& table, NodeId id, DeviceId d) const;
   bool may_run(NodeId id, DeviceId d) const;
   void find_heads();
   void find_tails();

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int kPasses = 10;     // over the whole core, before windows
 constexpr int kMendEvery = 10;  // passes, as long as nothing feasible is found
-constexpr int kPatience = 100;  // windows without a gain: another search is more likely to find one
+constexpr int kWindowPatience =
+    100;  // windows without a gain: another search is more likely to find one
 constexpr std::uint64_t kBetweenSeeds = 1'000'003;
 
 }  // namespace
@@ -32,7 +33,7 @@ void Companions::search(const StrategyProblem& problem, const Core& core, const 
     search.rank(start.ranked);
     Cost last = kForbidden;
     int since_gain = 0;
-    for (int i = 0; since_gain < kPatience && !over_ && !budget.spent_now(); ++i) {
+    for (int i = 0; since_gain < kWindowPatience && !over_ && !budget.spent_now(); ++i) {
       if (i < kPasses || !search.found()) {
         search.pass(budget);
         if (!search.found() && i % kMendEvery == kMendEvery / 2) search.mend(budget);

@@ -9,7 +9,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
 constexpr int kMostRounds = 20;
 
 double as_double(Cost cost) {
@@ -28,7 +28,7 @@ double least_difference(const double* dominated, const double* by, std::size_t c
     const double mine = dominated[i * stride];
     const double other = by[i * stride];
     if (forbids(mine)) continue;
-    if (forbids(other)) return kNever;
+    if (forbids(other)) return kNothing;
     least = std::min(least, mine - other);
   }
   return least;
@@ -241,7 +241,7 @@ bool CoreReduction::find_dominated(std::uint32_t node, std::vector<char>& keep) 
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t b = 0; b < n; ++b) {
       gain[a * n + b] =
-          of.usages[b] <= of.usages[a] || of.live.empty() ? of.costs[a] - of.costs[b] : kNever;
+          of.usages[b] <= of.usages[a] || of.live.empty() ? of.costs[a] - of.costs[b] : kNothing;
     }
   }
   for (std::uint32_t index : edges_of_[node]) {

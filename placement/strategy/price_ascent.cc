@@ -8,9 +8,9 @@ namespace optile::placement {
 namespace {
 
 // The first sweeps only spread the costs; prices moved then would follow noise.
-constexpr std::uint64_t kFirstSweeps = 10;
+constexpr std::uint64_t kFirstAscentSweeps = 10;
 constexpr int kSettlingSweeps = 10;
-constexpr int kPatience = 20;
+constexpr int kAscentPatience = 20;
 constexpr double kShorter = 0.7;
 constexpr std::uint64_t kStallWindow = 200;
 constexpr double kStallGain = 1e-4;
@@ -42,7 +42,7 @@ void PriceAscent::step(double target) {
     best_ = bound;
     best_prices_ = values_;
     without_gain_ = 0;
-  } else if (++without_gain_ > kPatience) {
+  } else if (++without_gain_ > kAscentPatience) {
     length_ *= kShorter;
     without_gain_ = 0;
   }
@@ -50,7 +50,7 @@ void PriceAscent::step(double target) {
     stalled_ = best_ - mark_ < kStallGain * std::max(1.0, std::abs(best_));
     mark_ = best_;
   }
-  if (prices_.limited() && sweeps_ >= kFirstSweeps) move_prices(bound, target);
+  if (prices_.limited() && sweeps_ >= kFirstAscentSweeps) move_prices(bound, target);
 }
 
 DualBound PriceAscent::settled() const {

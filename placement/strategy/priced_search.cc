@@ -27,7 +27,7 @@ constexpr int kMendings = 24;
 constexpr int kForbiddenWindows = 100;
 constexpr std::size_t kMostMended = 2048;
 constexpr double kSlackOfSmall = 0.02;
-constexpr int kPatience = 60;
+constexpr int kSearchPatience = 60;
 constexpr std::size_t kFewestCompetitors = 2;
 constexpr std::size_t kMoreCompetitors = 4;
 constexpr std::size_t kFewestPromising = 2;
@@ -308,7 +308,7 @@ void PricedSearch::choose_where_to_go_on(Cost best_before) {
     from_ = values_;
     from_cost_ = state_.cost();
   }
-  if (since_gain_ <= kPatience) return;
+  if (since_gain_ <= kSearchPatience) return;
   from_ = best_values_;
   from_cost_ = best_cost_;
   since_gain_ = 0;

@@ -4,12 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/result.h"
+
 namespace optile::placement {
 namespace {
 
-base::Error invalid(const std::string& what) {
-  return {base::ErrorKind::kInvalid, what};
-}
+using base::invalid;
 
 std::string named(const char* kind, std::size_t index) {
   return kind + std::to_string(index);

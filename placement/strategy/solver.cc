@@ -33,7 +33,7 @@ struct Shares {
 constexpr Shares kAnswerFirst{0.10, 0.28, 0.85};
 constexpr Shares kBoundFirst{0.10, 0.15, 0.25};
 
-constexpr std::uint64_t kFirstSweeps = 300;
+constexpr std::uint64_t kFirstSolverSweeps = 300;
 // On a slow machine the search would start from noise; more of the time is better spent here.
 constexpr std::uint64_t kFewestSweeps = 120;
 constexpr double kLongestAscent = 0.3;
@@ -41,7 +41,7 @@ constexpr std::uint64_t kDecodeEvery = 25;
 constexpr int kMendEvery = 10;
 constexpr int kFewestPasses = 10;
 // With no limit at all: so many candidates without a gain are enough.
-constexpr std::uint64_t kPatience = 400;
+constexpr std::uint64_t kSolverPatience = 400;
 // Beside the search, where its core is small and time alone is limited: with evaluations the same
 // seed has to lead to the same answer, and one search makes more of them than four.
 constexpr int kCompanions = 3;
@@ -97,7 +97,7 @@ class Solver {
   bool over(double until) {
     if (closed() || budget_.spent_now()) return true;
     if (budget_.limits_time() || budget_.limits_evaluations()) return share() >= until;
-    return budget_.evaluations() - last_gain_ > kPatience;
+    return budget_.evaluations() - last_gain_ > kSolverPatience;
   }
 
   bool consider(const StrategyChoice& choice) {
@@ -150,7 +150,7 @@ class Solver {
   }
 
   void first_ascent(PriceAscent& ascent, double until) {
-    while (!ascent.stalled() && ascent.sweeps() < kFirstSweeps) {
+    while (!ascent.stalled() && ascent.sweeps() < kFirstSolverSweeps) {
       if (over(ascent.sweeps() < kFewestSweeps ? kLongestAscent : until)) return;
       ascent.step(target(ascent));
       raise_bound(ascent.bound());

@@ -15,7 +15,7 @@ constexpr const char* kCell =
     "cell(z, c)[n, j] ="
     " sigmoid(z[n, 1, j]) * c[n, j] + sigmoid(z[n, 0, j]) * tanh(z[n, 2, j])";
 constexpr const char* kOut = "out(z, c)[n, j] = sigmoid(z[n, 3, j]) * tanh(c[n, j])";
-constexpr const char* kLoss = "loss_gradient(h, t)[n, j] = h[n, j] - t[n, j]";
+constexpr const char* kLstmLoss = "loss_gradient(h, t)[n, j] = h[n, j] - t[n, j]";
 constexpr const char* kCellGradient =
     "cell_gradient(h, z, c)[n, j] ="
     " h[n, j] * sigmoid(z[n, 3, j]) * (1 - tanh(c[n, j]) * tanh(c[n, j]))";
@@ -32,9 +32,9 @@ constexpr const char* kWeightGradient =
     "gates_weights(x, z)[i, g, j] = Sum(n: x[n, i] * z[n, g, j])";
 constexpr const char* kShiftGradient = "gates_shift(z)[g, j] = Sum(n: z[n, g, j])";
 
-class Network {
+class LstmNetwork {
  public:
-  explicit Network(const UnrolledLstm& of) : of_(of) {}
+  explicit LstmNetwork(const UnrolledLstm& of) : of_(of) {}
 
   OperatorGraph build() {
     for (int layer = 0; layer < of_.layers; ++layer) open(layer);
@@ -48,7 +48,7 @@ class Network {
     std::vector<int> g;
     for (const int h : x) {
       const int truth = b_.input("truth", {of_.batch, of_.hidden});
-      g.push_back(b_.gradient(kLoss, h, {h, truth}));
+      g.push_back(b_.gradient(kLstmLoss, h, {h, truth}));
     }
     for (int layer = of_.layers; layer-- > 0;) g = backward(layer, g);
     return b_.finish();
@@ -150,7 +150,7 @@ class Network {
 }  // namespace
 
 OperatorGraph unrolled_lstm(const UnrolledLstm& of) {
-  return Network(of).build();
+  return LstmNetwork(of).build();
 }
 
 }  // namespace optile::placement::tofu

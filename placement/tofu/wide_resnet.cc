@@ -36,12 +36,12 @@ constexpr const char* kMeanGradient = "mean_gradient(g)[n, c, y, z] = g[n, c]";
 constexpr const char* kDense = "dense(x, w)[n, k] = Sum(c: x[n, c] * w[c, k])";
 constexpr const char* kDenseData = "dense_data(g, w)[n, c] = Sum(k: g[n, k] * w[c, k])";
 constexpr const char* kDenseWeights = "dense_weights(x, g)[c, k] = Sum(n: x[n, c] * g[n, k])";
-constexpr const char* kLoss =
+constexpr const char* kResnetLoss =
     "softmax_gradient(z, t)[n, k] = exp(z[n, k]) / Sum(j: exp(z[n, j])) - t[n, k]";
 
-class Network {
+class ResnetNetwork {
  public:
-  explicit Network(const WideResnet& of) : of_(of) {}
+  explicit ResnetNetwork(const WideResnet& of) : of_(of) {}
 
   OperatorGraph build() {
     int x = b_.input("images", {of_.batch, 3, of_.image, of_.image});
@@ -168,7 +168,7 @@ class Network {
     const int w = b_.parameter("dense weights", {in[1], of_.labels});
     const int scores = b_.apply(kDense, "scores", {in[0], of_.labels}, {mean, w});
     const int truth = b_.input("labels", {in[0], of_.labels});
-    const int g = b_.gradient(kLoss, scores, {scores, truth});
+    const int g = b_.gradient(kResnetLoss, scores, {scores, truth});
     b_.update(w, b_.gradient(kDenseWeights, w, {mean, g}));
     const int of_mean = b_.gradient(kDenseData, mean, {g, w});
     add_gradient(x, b_.gradient(kMeanGradient, x, {of_mean}));
@@ -185,7 +185,7 @@ class Network {
 }  // namespace
 
 OperatorGraph wide_resnet(const WideResnet& of) {
-  return Network(of).build();
+  return ResnetNetwork(of).build();
 }
 
 }  // namespace optile::placement::tofu

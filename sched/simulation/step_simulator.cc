@@ -4,12 +4,12 @@
 #include <chrono>
 #include <string>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
+using base::at;
 
 base::Error broken(int node, const std::string& what) {
   return {base::ErrorKind::kInternal, "the strategy launched node " + std::to_string(node) + what};

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
+using base::at;
 
 }  // namespace
 

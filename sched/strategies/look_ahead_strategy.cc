@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/at.h"
 #include "perfmodel/interference.h"
 
 namespace optile::sched {
 namespace {
+
+using base::at;
 
 // A wider case must be faster by this, or it only takes cores.
 constexpr double kWorthWider = 0.99;
@@ -15,10 +18,6 @@ constexpr double kWorthWider = 0.99;
 constexpr std::size_t kNeighbours = 2;
 // How much of a new measurement goes into the stretch of an instance.
 constexpr double kLearning = 0.5;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 }  // namespace
 

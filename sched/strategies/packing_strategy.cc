@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/at.h"
 #include "base/hash.h"
 
 namespace optile::sched {
 namespace {
 
+using base::at;
+
 // Beyond this a step has no situations that come back, and memory is better used elsewhere.
 constexpr std::size_t kMostDecisions = 1U << 16;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 }  // namespace
 

@@ -4,17 +4,17 @@
 #include <map>
 #include <string>
 
+#include "base/at.h"
+
 namespace optile::sched {
 namespace {
+
+using base::at;
 
 using perfmodel::Case;
 using perfmodel::CaseTimes;
 using perfmodel::OpInstance;
 using perfmodel::StepGraph;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 TimedCase timed(const CaseTimes& times, Case which) {
   return {which, times.at(which)};

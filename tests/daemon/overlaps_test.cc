@@ -15,7 +15,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr uint64_t kLookNs = 10000000;
-constexpr uint64_t kSecond = UINT64_C(1000000000);
+constexpr uint64_t kSecondNs = UINT64_C(1000000000);
 
 class OverlapsTest : public ControllerTest {
  protected:
@@ -27,7 +27,7 @@ class OverlapsTest : public ControllerTest {
   void start() {
     Clocks clocks;
     clocks.monotonic_ns = [this] { return now_ns_; };
-    clocks.unix_seconds = [this] { return static_cast<int64_t>(now_ns_ / kSecond); };
+    clocks.unix_seconds = [this] { return static_cast<int64_t>(now_ns_ / kSecondNs); };
     clocks.counter = clocks.monotonic_ns;
     clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
     Controller::Dependencies dependencies;
@@ -80,7 +80,7 @@ class OverlapsTest : public ControllerTest {
   // Both at once: whoever is behind makes the next step.
   void run(
       uint64_t duration_s, const std::function<bool()>& until = [] { return false; }) {
-    const uint64_t end = now_ns_ + duration_s * kSecond;
+    const uint64_t end = now_ns_ + duration_s * kSecondNs;
     while (now_ns_ < end && !until()) {
       Program& next = **std::min_element(
           programs_.begin(), programs_.end(),
@@ -95,7 +95,7 @@ class OverlapsTest : public ControllerTest {
       }
       if (now_ns_ >= refresh_at_) {
         controller_->refresh_budgets();
-        refresh_at_ = now_ns_ + kSecond;
+        refresh_at_ = now_ns_ + kSecondNs;
       }
     }
   }

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-constexpr uint64_t kSecond = 100;  // clock ticks
+constexpr uint64_t kTicksPerSecond = 100;
 
 // A machine whose counts move on as the test says.
 struct Counts {
@@ -28,18 +28,18 @@ struct Counts {
   Counts& pass(const std::vector<double>& busy, double stolen = 0) {
     for (std::size_t unit = 0; unit < busy.size(); ++unit) {
       UnitTicks& ticks = reading.units.at(static_cast<int>(unit));
-      const auto used = static_cast<uint64_t>(busy[unit] * kSecond);
-      const auto gone = static_cast<uint64_t>(stolen * kSecond);
+      const auto used = static_cast<uint64_t>(busy[unit] * kTicksPerSecond);
+      const auto gone = static_cast<uint64_t>(stolen * kTicksPerSecond);
       ticks.busy += used;
       ticks.stolen += gone;
-      ticks.idle += kSecond - used - gone;
+      ticks.idle += kTicksPerSecond - used - gone;
     }
     return *this;
   }
   Counts& client(int pid, double cores) {
     LoadReading::Process& process = reading.processes[pid];
     process.start_ticks = static_cast<uint64_t>(pid);
-    process.busy_ticks += static_cast<uint64_t>(cores * kSecond);
+    process.busy_ticks += static_cast<uint64_t>(cores * kTicksPerSecond);
     return *this;
   }
 };

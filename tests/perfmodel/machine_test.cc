@@ -2,17 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/perfmodel/machines.h"
+
 namespace optile::perfmodel {
 namespace {
 
-Machine read(const std::string& description) {
-  auto machine = make_machine_source(description)->read();
-  EXPECT_TRUE(machine.ok()) << (machine.ok() ? "" : machine.message());
-  return machine.ok() ? machine.value() : Machine{};
-}
-
 TEST(Machine, KnightsLandingHasPairsOfCoresAsTiles) {
-  const Machine machine = read("pack:1 l2:34 core:2 pu:4");
+  const Machine machine = knl();
   EXPECT_EQ(machine.cores.size(), 68u);
   EXPECT_EQ(machine.tiles.size(), 34u);
   EXPECT_EQ(machine.units.size(), 272u);

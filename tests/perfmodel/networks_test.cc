@@ -11,6 +11,7 @@
 #include "perfmodel/networks/inception_v3.h"
 #include "perfmodel/networks/lstm.h"
 #include "perfmodel/networks/resnet50.h"
+#include "tests/perfmodel/machines.h"
 
 namespace optile::perfmodel {
 namespace {
@@ -44,12 +45,6 @@ std::map<std::string, int> counts(const std::vector<FrameworkOp>& ops) {
   std::map<std::string, int> found;
   for (const FrameworkOp& op : ops) ++found[op.op];
   return found;
-}
-
-Machine knl() {
-  auto machine = make_machine_source("pack:1 l2:34 core:2 pu:4")->read();
-  EXPECT_TRUE(machine.ok()) << machine.message();
-  return machine.value();
 }
 
 TEST(Networks, Resnet50IsThePublishedOne) {

@@ -5,18 +5,10 @@
 #include <cmath>
 #include <set>
 
+#include "tests/perfmodel/machines.h"
+
 namespace optile::perfmodel {
 namespace {
-
-Machine read(const std::string& description) {
-  auto machine = make_machine_source(description)->read();
-  EXPECT_TRUE(machine.ok()) << machine.message();
-  return machine.value();
-}
-
-Machine knl() {
-  return read("pack:1 l2:34 core:2 pu:4");
-}
 
 int minima(const OpLaw& law, const Machine& machine) {
   const CaseSpace space = case_space(machine);

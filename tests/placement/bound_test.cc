@@ -14,6 +14,7 @@
 #include "placement/load/fitting_sets.h"
 #include "placement/load/load_bound.h"
 #include "placement/place.h"
+#include "tests/placement/least_load.h"
 #include "tests/placement/made_graphs.h"
 #include "tests/sanitized.h"
 
@@ -143,19 +144,6 @@ TEST(FittingSets, ArePlannedInTimeWhereANetHasManyReadersOrAUnitManyNets) {
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   const FittingPlan plan(Units::of(graph, cluster), 4);
   EXPECT_GT(plan.left_out(), 0);
-}
-
-double least_load(const Graph& graph, const Cluster& cluster) {
-  const Units units = Units::of(graph, cluster);
-  std::vector<DeviceId> devices(static_cast<std::size_t>(units.size()), 0);
-  double best = std::numeric_limits<double>::infinity();
-  for (;;) {
-    const LoadFigures figures = evaluate_load(graph, cluster, units.to_nodes(devices));
-    if (figures.feasible) best = std::min(best, figures.cost);
-    std::size_t at = 0;
-    while (at < devices.size() && ++devices[at] == cluster.size()) devices[at++] = 0;
-    if (at == devices.size()) return best;
-  }
 }
 
 Budget of_milliseconds(double ms) {

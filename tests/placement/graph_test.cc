@@ -19,7 +19,7 @@ std::vector<Node> named(int count) {
   return nodes;
 }
 
-std::string refusal(std::vector<Node> nodes, const std::vector<Edge>& edges) {
+std::string graph_refusal(std::vector<Node> nodes, const std::vector<Edge>& edges) {
   const auto graph = Graph::make(std::move(nodes), edges, nowhere, nowhere);
   return graph.ok() ? "" : graph.message();
 }
@@ -35,24 +35,25 @@ TEST(Graph, KnowsItsNeighboursAndOrder) {
 }
 
 TEST(Graph, NamesTheEdgeThatClosesACycle) {
-  const std::string text = refusal(named(4), {{0, 1}, {1, 2}, {2, 1}, {2, 3}});
+  const std::string text = graph_refusal(named(4), {{0, 1}, {1, 2}, {2, 1}, {2, 3}});
   EXPECT_THAT(text, HasSubstr("closes a cycle"));
   EXPECT_THAT(text, testing::AnyOf(HasSubstr("entry 1"), HasSubstr("entry 2")));
 }
 
 TEST(Graph, RefusesWhatCannotBe) {
-  EXPECT_THAT(refusal({}, {}), HasSubstr("no nodes"));
-  EXPECT_THAT(refusal(named(2), {{0, 2}}), HasSubstr("entry 0: the edge has an end"));
-  EXPECT_THAT(refusal(named(2), {{0, 1}, {-1, 1}}), HasSubstr("entry 1: the edge has an end"));
-  EXPECT_THAT(refusal(named(2), {{1, 1}}), HasSubstr("to itself"));
+  EXPECT_THAT(graph_refusal({}, {}), HasSubstr("no nodes"));
+  EXPECT_THAT(graph_refusal(named(2), {{0, 2}}), HasSubstr("entry 0: the edge has an end"));
+  EXPECT_THAT(graph_refusal(named(2), {{0, 1}, {-1, 1}}),
+              HasSubstr("entry 1: the edge has an end"));
+  EXPECT_THAT(graph_refusal(named(2), {{1, 1}}), HasSubstr("to itself"));
   std::vector<Node> nodes = named(2);
   nodes[1].accelerator_ms = -1;
-  EXPECT_THAT(refusal(nodes, {}), HasSubstr("entry 1: the time on an accelerator"));
+  EXPECT_THAT(graph_refusal(nodes, {}), HasSubstr("entry 1: the time on an accelerator"));
   nodes[1].accelerator_ms = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(refusal(nodes, {}), HasSubstr("entry 1"));
+  EXPECT_THAT(graph_refusal(nodes, {}), HasSubstr("entry 1"));
   nodes[1].accelerator_ms = 9e17;
   nodes[0].accelerator_ms = 9e17;
-  EXPECT_THAT(refusal(nodes, {}), HasSubstr("add up"));
+  EXPECT_THAT(graph_refusal(nodes, {}), HasSubstr("add up"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kExact = 1e-6;
+constexpr double kSolved = 1e-6;  // as exact as the solver is
 
 // Two things of the values 5 and 4, of which one fits; the fraction of a third fills up.
 Program knapsack() {
@@ -32,10 +32,10 @@ TEST(CbcProgram, FindsTheBestAndProvesIt) {
   const ProgramAnswer answer = solve_program(knapsack(), 100, budget);
   EXPECT_TRUE(answer.complete);
   ASSERT_EQ(answer.solution.size(), 3U);
-  EXPECT_NEAR(answer.solution[0], 1, kExact);
-  EXPECT_NEAR(answer.solution[1], 0, kExact);
-  EXPECT_NEAR(answer.solution[2], 0.5, kExact);
-  EXPECT_NEAR(answer.bound, -5.5, kExact);
+  EXPECT_NEAR(answer.solution[0], 1, kSolved);
+  EXPECT_NEAR(answer.solution[1], 0, kSolved);
+  EXPECT_NEAR(answer.solution[2], 0.5, kSolved);
+  EXPECT_NEAR(answer.bound, -5.5, kSolved);
 }
 
 TEST(CbcProgram, NothingBelowTheCutoffMakesItTheBound) {
@@ -43,7 +43,7 @@ TEST(CbcProgram, NothingBelowTheCutoffMakesItTheBound) {
   const ProgramAnswer answer = solve_program(knapsack(), -6, budget);
   EXPECT_TRUE(answer.complete);
   EXPECT_TRUE(answer.solution.empty());
-  EXPECT_NEAR(answer.bound, -6, kExact);
+  EXPECT_NEAR(answer.bound, -6, kSolved);
 }
 
 TEST(CbcProgram, ACancelledBudgetKnowsNothing) {
@@ -138,8 +138,8 @@ TEST(Ilp, ProvesChainsOfDiamondsOnTwoDevicesThatAreAlike) {
     const auto answer = place(graph, cluster, request);
     ASSERT_TRUE(answer.ok()) << answer.message();
     const double best = best_of_all(graph, cluster, setting);
-    EXPECT_NEAR(answer.value().cost, best, kExact) << "seed " << seed;
-    EXPECT_LE(answer.value().lower_bound, best + kExact) << "seed " << seed;
+    EXPECT_NEAR(answer.value().cost, best, kSolved) << "seed " << seed;
+    EXPECT_LE(answer.value().lower_bound, best + kSolved) << "seed " << seed;
     EXPECT_LE(answer.value().gap(), 1e-4) << "seed " << seed;
     if (answer.value().lower_bound > step_bound(graph, cluster, setting) + 0.01) ++better;
   }
@@ -167,10 +167,10 @@ TEST(Ilp, BoundHoldsForAllPlacements) {
       if (figures.feasible) best = std::min(best, figures.cost);
       for (at = 0; at < devices.size() && ++devices[at] == cluster.size(); ++at) devices[at] = 0;
     }
-    EXPECT_LE(answer.value().lower_bound, best + kExact) << "seed " << seed;
-    EXPECT_GE(answer.value().lower_bound, step_bound(graph, cluster, setting) - kExact);
+    EXPECT_LE(answer.value().lower_bound, best + kSolved) << "seed " << seed;
+    EXPECT_GE(answer.value().lower_bound, step_bound(graph, cluster, setting) - kSolved);
     if (!answer.value().feasible) continue;
-    EXPECT_GE(answer.value().cost, best - kExact) << "seed " << seed;
+    EXPECT_GE(answer.value().cost, best - kSolved) << "seed " << seed;
   }
 }
 

@@ -22,7 +22,7 @@ std::int64_t moved_nodes(const std::vector<DeviceId>& before, const std::vector<
   return moved;
 }
 
-std::vector<DeviceId> random_devices(int nodes, int devices, std::uint64_t seed) {
+std::vector<DeviceId> devices_or_none(int nodes, int devices, std::uint64_t seed) {
   Random random(seed);
   std::vector<DeviceId> drawn;
   for (int i = 0; i < nodes; ++i) drawn.push_back(random.below(devices + 1) - 1);
@@ -35,7 +35,7 @@ TEST(Kept, CountsNodesThatAreElsewhere) {
     const Graph graph = random_graph({30, 0.1, 8}, seed);
     const Cluster cluster = Cluster::uniform(3, 0, 1e9);
     const Units units = Units::of(graph, cluster);
-    const std::vector<DeviceId> nodes = random_devices(graph.size(), 3, seed);
+    const std::vector<DeviceId> nodes = devices_or_none(graph.size(), 3, seed);
     const Kept kept(units, nodes, 7);
     Random random(seed);
     std::vector<DeviceId> at = kept.start(units, Neighbours(units), {0, 1, 2});
@@ -110,7 +110,7 @@ TEST(Kept, OnlyAutoStartsFromAPlacement) {
   EXPECT_THAT(answer.message(), HasSubstr("only the method auto"));
 }
 
-Graph named(const std::vector<std::string>& names) {
+Graph graph_of(const std::vector<std::string>& names) {
   std::vector<Node> nodes(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) nodes[i].name = names[i];
   return make_graph(nodes, {});
@@ -122,7 +122,7 @@ TEST(EarlierAnswer, IsReadByNames) {
   const std::string other = cluster.device(1).name;
   const std::string text = R"({"nodes":["a","b","b","c"],"assignment":[0,1,2,2],"devices":[")" +
                            other + R"(","gone",")" + one + R"("]})";
-  const auto kept = read_earlier_answer(text, named({"c", "new", "b", "a", "b", "b"}), cluster);
+  const auto kept = read_earlier_answer(text, graph_of({"c", "new", "b", "a", "b", "b"}), cluster);
   ASSERT_TRUE(kept.ok()) << kept.message();
   EXPECT_THAT(kept.value(), ElementsAre(0, -1, -1, 1, 0, -1));
 }
@@ -141,7 +141,7 @@ TEST(EarlierAnswer, SaysWhatIsWrong) {
       {R"([0, 1])", "an object is expected"},
       {R"({"nodes":["a"])", "truncated"}};
   for (const auto& [text, what] : cases) {
-    const auto kept = read_earlier_answer(text, named({"a"}), Cluster::uniform(1, 0, 1e9));
+    const auto kept = read_earlier_answer(text, graph_of({"a"}), Cluster::uniform(1, 0, 1e9));
     ASSERT_FALSE(kept.ok()) << text;
     EXPECT_THAT(kept.message(), HasSubstr(what)) << text;
   }

@@ -10,13 +10,12 @@
 #include "placement/load/load_state.h"
 #include "placement/methods/partitioners.h"
 #include "placement/place.h"
+#include "tests/placement/least_load.h"
 #include "tests/placement/made_graphs.h"
 #include "tests/sanitized.h"
 
 namespace optile::placement {
 namespace {
-
-constexpr double kExact = 1e-9;
 
 Model data(const std::string& name) {
   const auto text = read_whole_file(std::string(OPTILE_PLACEMENT_DATA) + "/" + name);
@@ -126,18 +125,6 @@ TEST(Load, BoundIsBelowEveryPlacement) {
     const auto answer = place(graph, cluster, request);
     ASSERT_TRUE(answer.ok());
     EXPECT_NEAR(answer.value().cost, best, kExact) << "auto misses the optimum, seed " << seed;
-  }
-}
-
-double least_load(const Graph& graph, const Cluster& cluster) {
-  double best = std::numeric_limits<double>::infinity();
-  std::vector<DeviceId> devices(graph.nodes().size(), 0);
-  for (;;) {
-    const LoadFigures figures = evaluate_load(graph, cluster, devices);
-    if (figures.feasible) best = std::min(best, figures.cost);
-    std::size_t at = 0;
-    while (at < devices.size() && ++devices[at] == cluster.size()) devices[at++] = 0;
-    if (at == devices.size()) return best;
   }
 }
 

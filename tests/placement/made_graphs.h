@@ -11,6 +11,9 @@
 
 namespace optile::placement {
 
+// Times that only rounding keeps apart.
+inline constexpr double kExact = 1e-9;
+
 inline std::string nowhere(std::size_t index) {
   return "entry " + std::to_string(index);
 }

@@ -1,20 +1,15 @@
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "placement/step/routes.h"
 #include "placement/step/step_times.h"
+#include "tests/placement/reference_parts.h"
 #include "tests/placement/step_reference.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kSame = 1 + 1e-12;
-
-std::size_t at(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 struct Item {
   int batch;
@@ -29,10 +24,10 @@ struct Transfer {
   double rate;
 };
 
-class Evaluation {
+class RoutedEvaluation {
  public:
-  Evaluation(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
-             const std::vector<DeviceId>& assignment, StepFigures& figures)
+  RoutedEvaluation(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                   const std::vector<DeviceId>& assignment, StepFigures& figures)
       : graph_(graph),
         routes_(Routes::of(cluster).value()),
         times_(graph, cluster, setting),
@@ -208,7 +203,7 @@ StepFigures reference_routed(const Graph& graph, const Cluster& cluster, const S
                              const std::vector<DeviceId>& assignment) {
   StepFigures figures;
   figures.load.assign(cluster.devices.size(), 0);
-  Evaluation(graph, cluster, setting, assignment, figures).run();
+  RoutedEvaluation(graph, cluster, setting, assignment, figures).run();
   return figures;
 }
 

@@ -13,8 +13,6 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kExact = 1e-9;
-
 std::vector<DeviceId> random_devices(int nodes, int devices, Random& random) {
   std::vector<DeviceId> assignment;
   for (int i = 0; i < nodes; ++i) assignment.push_back(random.below(devices));

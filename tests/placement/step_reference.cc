@@ -1,19 +1,13 @@
 #include "tests/placement/step_reference.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "placement/step/step_times.h"
+#include "tests/placement/reference_parts.h"
 
 namespace optile::placement {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 // A node in one micro-batch whose inputs are all made.
 struct Waiting {
@@ -22,10 +16,10 @@ struct Waiting {
   Ticks ready;  // when they are there
 };
 
-class Evaluation {
+class StepEvaluation {
  public:
-  Evaluation(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
-             const std::vector<DeviceId>& assignment, StepFigures& figures)
+  StepEvaluation(const Graph& graph, const Cluster& cluster, const StepSetting& setting,
+                 const std::vector<DeviceId>& assignment, StepFigures& figures)
       : graph_(graph),
         setting_(setting),
         times_(graph, cluster, setting),
@@ -147,7 +141,7 @@ StepFigures reference_step(const Graph& graph, const Cluster& cluster, const Ste
     if (!(cluster.time_ms(graph.node(id), assignment[at(id)]) < kNever)) figures.cost = kNever;
   }
   if (figures.cost == kNever) return figures;
-  Evaluation(graph, cluster, setting, assignment, figures).run();
+  StepEvaluation(graph, cluster, setting, assignment, figures).run();
   return figures;
 }
 

@@ -10,8 +10,6 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kExact = 1e-9;
-
 // Spans of one kind on one device, in the order of their starts.
 std::vector<Span> of(const std::vector<Span>& spans, Span::What what, DeviceId device) {
   std::vector<Span> found;

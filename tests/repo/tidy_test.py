@@ -13,9 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Stands for clang-tidy: notes that it was asked, and finds what a file says is to be found.
 FAKE = """#!/bin/sh
 [ "$1" = --version ] && { echo fake 1; exit 0; }
-for file; do :; done
+for file; do [ "${file%.cc}" = "$file" ] || break; done
 echo "$file" >> "$ASKED"
-! grep -q WRONG "$file"
+! cat "$file" $(sed -n 's/^#include "\\(.*[.]cc\\)".*/\\1/p' "$file") | grep -q WRONG
 """
 
 
@@ -31,6 +31,7 @@ class TidyTest(unittest.TestCase):
         (self.folder / "one.h").write_text("int one();\n")
         (self.folder / "one.cc").write_text('#include "one.h"\nint one() { return 1; }\n')
         (self.folder / "two.cc").write_text("int two() { return 2; }\n")
+        self.files = ("one.cc", "two.cc")
         self.commands("-O1")
         self.env = {**os.environ, "ASKED": str(self.asked), "OPTILE_CLANG_TIDY": str(tool),
                     "XDG_CACHE_HOME": str(self.folder / "cache")}
@@ -41,12 +42,22 @@ class TidyTest(unittest.TestCase):
              "command": f"ccache g++ {option} -o {name}.o -c {name}"}
             for name in ("one.cc", "two.cc")]))
 
+    def compile_together(self):
+        """Both sources by one file, as CMake's unity builds do it."""
+        made = self.folder / "unity_0_cxx.cxx"
+        made.write_text("".join(f'#include "{self.folder / name}"\n\n'
+                                for name in ("one.cc", "two.cc")))
+        (self.folder / "compile_commands.json").write_text(json.dumps([
+            {"directory": str(self.folder), "file": str(made),
+             "command": f"ccache g++ -O1 -o made.o -c {made}"}]))
+
     def look(self, *options):
         """Which files were asked about, and the exit status."""
         self.asked.write_text("")
-        files = [str(self.folder / name) for name in ("one.cc", "two.cc")]
+        files = [str(self.folder / name) for name in self.files]
         run = subprocess.run(
-            [sys.executable, ROOT / "tools/tidy.py", "--build", self.folder, *options, *files],
+            [sys.executable, ROOT / "tools/tidy.py", "--build", self.folder, "--root", self.folder,
+             *options, *files],
             env=self.env, capture_output=True, text=True, check=False)
         asked = {pathlib.Path(line).name for line in self.asked.read_text().splitlines()}
         return asked, run.returncode
@@ -81,6 +92,25 @@ class TidyTest(unittest.TestCase):
         self.env["XDG_CACHE_HOME"] = "/dev/null"
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+
+    def test_what_is_compiled_together_is_looked_at_together(self):
+        self.compile_together()
+        # The analyzer looks into other files than its own below such a name only.
+        self.assertEqual(({"UnifiedSource-one.cc"}, 0), self.look())
+        self.assertEqual((set(), 0), self.look())
+        (self.folder / "two.cc").write_text("int two() { return 2; }  // WRONG\n")
+        self.assertEqual(({"UnifiedSource-one.cc"}, 1), self.look())
+        self.assertEqual(({"UnifiedSource-one.cc"}, 1), self.look())
+
+    def test_one_source_of_several_is_looked_at_alone(self):
+        self.compile_together()
+        self.files = ("two.cc",)
+        self.assertEqual(({"two.cc"}, 0), self.look())
+
+    def test_what_is_not_compiled_is_left_out(self):
+        (self.folder / "three.cc").write_text("// WRONG\n")
+        self.files = ("one.cc", "three.cc")
+        self.assertEqual(({"one.cc"}, 0), self.look())
 
     def test_what_does_not_compile_is_always_asked(self):
         (self.folder / "one.h").unlink()

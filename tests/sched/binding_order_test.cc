@@ -5,23 +5,16 @@
 #include <numeric>
 #include <set>
 
+#include "tests/sched/machines.h"
+
 namespace optile::sched {
 namespace {
 
+using machines::machine;
+using machines::whole;
 using perfmodel::Binding;
 using perfmodel::Budget;
 using perfmodel::Machine;
-
-Machine machine(const std::string& description) {
-  return perfmodel::make_machine_source(description)->read().value();
-}
-
-Budget whole(const Machine& m) {
-  Budget budget;
-  for (const auto& unit : m.units) budget.units.push_back(unit.os_index);
-  budget.cores = static_cast<int>(m.cores.size());
-  return budget;
-}
 
 TEST(BindingOrder, CompactFillsTilesSpreadVisitsThemFirst) {
   const Machine m = machine("pack:1 l2:2 core:2 pu:1");

@@ -422,11 +422,12 @@ class Simulation {
   uint64_t shared_uses_ = 0;
 };
 
-constexpr uint64_t kBlocks = 4;
-constexpr uint64_t kSeedsOfBlock = test::kSanitized ? 10 : 50;
-
 // 5 machines × 4 blocks × 50: 1,000 seeds in all.
-class LeaseSimulation : public ::testing::TestWithParam<std::tuple<const char*, uint64_t>> {};
+class LeaseSimulation : public ::testing::TestWithParam<std::tuple<const char*, uint64_t>> {
+ public:
+  static constexpr uint64_t kBlocks = 4;
+  static constexpr uint64_t kSeedsOfBlock = test::kSanitized ? 10 : 50;
+};
 
 TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
   const auto [description, block] = GetParam();
@@ -458,13 +459,13 @@ TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
   EXPECT_GT(shared_uses, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, LeaseSimulation,
-                         ::testing::Combine(::testing::Values("pack:1 l3:1 core:4 pu:1",
-                                                              "pack:1 l2:8 core:2 pu:1",
-                                                              "pack:1 l2:34 core:2 pu:4",
-                                                              "pack:2 numa:1 l3:12 core:8 pu:2",
-                                                              "pack:2 numa:2 l3:12 core:8 pu:2"),
-                                            ::testing::Range(uint64_t{0}, kBlocks)));
+INSTANTIATE_TEST_SUITE_P(
+    Machines, LeaseSimulation,
+    ::testing::Combine(::testing::Values("pack:1 l3:1 core:4 pu:1", "pack:1 l2:8 core:2 pu:1",
+                                         "pack:1 l2:34 core:2 pu:4",
+                                         "pack:2 numa:1 l3:12 core:8 pu:2",
+                                         "pack:2 numa:2 l3:12 core:8 pu:2"),
+                       ::testing::Range(uint64_t{0}, LeaseSimulation::kBlocks)));
 
 }  // namespace
 }  // namespace optile::sched

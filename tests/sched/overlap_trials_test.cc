@@ -240,10 +240,11 @@ TEST(OverlapTrials, AClientThatStandsStillIsNoVerdictForEver) {
 // Truth, noise and verdicts: losers are hardly ever kept, clear winners nearly always, and the time
 // and the harm of trials are bounded whatever is true.
 // 300 seeds of an hour each, in blocks that can run side by side.
-constexpr uint64_t kBlocks = 6;
-constexpr uint64_t kSeedsOfBlock = test::kSanitized ? 5 : 50;
-
-class OverlapTrialsOverSeeds : public ::testing::TestWithParam<uint64_t> {};
+class OverlapTrialsOverSeeds : public ::testing::TestWithParam<uint64_t> {
+ public:
+  static constexpr uint64_t kBlocks = 6;
+  static constexpr uint64_t kSeedsOfBlock = test::kSanitized ? 5 : 50;
+};
 
 TEST_P(OverlapTrialsOverSeeds, VerdictsAreRightAndTrialsCheap) {
   int losers = 0;
@@ -285,7 +286,8 @@ TEST_P(OverlapTrialsOverSeeds, VerdictsAreRightAndTrialsCheap) {
   RecordProperty("winners", winners);
 }
 
-INSTANTIATE_TEST_SUITE_P(Blocks, OverlapTrialsOverSeeds, ::testing::Range(uint64_t{0}, kBlocks));
+INSTANTIATE_TEST_SUITE_P(Blocks, OverlapTrialsOverSeeds,
+                         ::testing::Range(uint64_t{0}, OverlapTrialsOverSeeds::kBlocks));
 
 }  // namespace
 }  // namespace optile::sched

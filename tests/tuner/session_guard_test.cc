@@ -31,13 +31,6 @@ SimulatedProgram under_load() {
   });
 }
 
-StoredPlan tuned_once(const SimulatedProgram& program) {
-  Session session(options_for(4));
-  SimulatedClient client(session, program, {});
-  EXPECT_TRUE(client.run_until_tuned(400));
-  return session.take_settled()->plan;
-}
-
 // Every width wrong by four times.
 StoredPlan poisoned(StoredPlan plan) {
   for (StoredEntry& entry : plan.entries) entry.width = entry.width == 1 ? 0 : 1;

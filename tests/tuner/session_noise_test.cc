@@ -7,21 +7,12 @@
 #include <vector>
 
 #include "tests/tuner/simulated_client.h"
+#include "tests/tuner/simulated_programs.h"
 
 namespace optile::tuner {
 namespace {
 
-using perfmodel::Binding;
-
 constexpr int kSeeds = 40;
-
-SessionOptions options_for(int cores, uint64_t seed) {
-  SessionOptions options;
-  for (int width = 1; width <= cores; ++width) options.cases.push_back({width, Binding::kNone});
-  options.cores = cores;
-  options.seed = seed;
-  return options;
-}
 
 // A step of forty ops of ten kinds, with the curves that real ones have: some scale, some stop
 // early, some are hurt by every thread, some jump.
@@ -68,7 +59,8 @@ struct Outcome {
 Outcome over_seeds(SimulatedClientOptions base, SearchKind search) {
   Outcome outcome;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    SessionOptions options = options_for(4, seed);
+    SessionOptions options = options_for(4);
+    options.seed = seed;
     options.search = search;
     Session session(options);
     base.seed = seed * 977;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/tuner/simulated_client.h"
+#include "tests/tuner/simulated_programs.h"
 
 namespace optile::tuner {
 namespace {
@@ -12,16 +13,10 @@ namespace {
 using perfmodel::Binding;
 using perfmodel::Nanoseconds;
 
-SessionOptions options_for(int cores, Strategy strategy) {
-  SessionOptions options;
-  for (int width = 1; width <= cores; ++width) options.cases.push_back({width, Binding::kNone});
-  options.cores = cores;
+SessionOptions options_with(Strategy strategy) {
+  SessionOptions options = options_for(4);
   options.strategy = strategy;
   return options;
-}
-
-std::function<double(int)> table(std::vector<double> ns) {
-  return [ns](int width) { return ns[static_cast<std::size_t>(width - 1)]; };
 }
 
 // `times` rounds of two ops that want 2 and 3 threads.
@@ -47,7 +42,7 @@ std::set<int> widths_in(const SimulatedClient& client, std::size_t ops) {
 }
 
 TEST(SessionStrategy, UniformIsOneWidth) {
-  Session session(options_for(4, Strategy::kUniform));
+  Session session(options_with(Strategy::kUniform));
   SimulatedClient client(session, alternating(6, 1e3), {});
   ASSERT_TRUE(client.run_until_tuned(400));
   const std::set<int> widths = widths_in(client, 13);
@@ -59,7 +54,7 @@ TEST(SessionStrategy, UniformIsOneWidth) {
 }
 
 TEST(SessionStrategy, OneGivesEveryPlaceItsOwnBest) {
-  Session session(options_for(4, Strategy::kOne));
+  Session session(options_with(Strategy::kOne));
   SimulatedClient client(session, alternating(6, 1e3), {});
   ASSERT_TRUE(client.run_until_tuned(400));
   for (std::size_t i = 1; i < 13; ++i) EXPECT_EQ(client.planned_width(i), i % 2 == 1 ? 2 : 3);
@@ -72,7 +67,7 @@ TEST(SessionStrategy, TwoGivesEveryNameTheWidthOfItsSlowestInstance) {
   program.ops[0].name = "same";
   program.ops[1].name = "same";
   program.ops[1].ns = table({1900e3, 980e3, 700e3, 1600e3});
-  Session session(options_for(4, Strategy::kTwo));
+  Session session(options_with(Strategy::kTwo));
   SimulatedClient client(session, program, {});
   ASSERT_TRUE(client.run_until_tuned(400));
   EXPECT_EQ(widths_in(client, 13), (std::set<int>{3}));
@@ -81,7 +76,7 @@ TEST(SessionStrategy, TwoGivesEveryNameTheWidthOfItsSlowestInstance) {
 TEST(SessionStrategy, OneIsTakenBackWhereItIsSettledWorse) {
   SimulatedClientOptions dear;
   dear.change_ns = 1e6;
-  Session session(options_for(4, Strategy::kOne));
+  Session session(options_with(Strategy::kOne));
   SimulatedClient client(session, alternating(6, 1e3), dear);
   ASSERT_TRUE(client.run_until_tuned(400));
   EXPECT_EQ(widths_in(client, 13), (std::set<int>{4}));
@@ -92,7 +87,7 @@ TEST(SessionStrategy, OneIsTakenBackWhereItIsSettledWorse) {
 TEST(SessionStrategy, TheCostOfAChangeIsLearntAndThePlanMadeAgain) {
   SimulatedClientOptions dear;
   dear.change_ns = 100e3;
-  Session session(options_for(4, Strategy::kAuto));
+  Session session(options_with(Strategy::kAuto));
   SimulatedClient client(session, alternating(10, 1e3), dear);
   ASSERT_TRUE(client.run_until_tuned(600));
   const SessionView view = session.view();
@@ -103,7 +98,7 @@ TEST(SessionStrategy, TheCostOfAChangeIsLearntAndThePlanMadeAgain) {
 }
 
 TEST(SessionStrategy, CheapChangesAreUsed) {
-  Session session(options_for(4, Strategy::kAuto));
+  Session session(options_with(Strategy::kAuto));
   SimulatedClientOptions cheap;
   cheap.change_ns = 4e3;
   SimulatedClient client(session, alternating(10, 1e3), cheap);
@@ -114,7 +109,7 @@ TEST(SessionStrategy, CheapChangesAreUsed) {
 TEST(SessionStrategy, SlowFirstTouchesDoNotHideAShortOpsBestWidth) {
   SimulatedClientOptions slow_start;
   slow_start.first_touch_ns = 700e3;
-  Session session(options_for(4, Strategy::kAuto));
+  Session session(options_with(Strategy::kAuto));
   SimulatedProgram program = alternating(10, 100);
   SimulatedClient client(session, program, slow_start);
   ASSERT_TRUE(client.run_until_tuned(600));
@@ -122,7 +117,7 @@ TEST(SessionStrategy, SlowFirstTouchesDoNotHideAShortOpsBestWidth) {
 }
 
 TEST(SessionStrategy, ThePlansBindingIsTheFasterOne) {
-  SessionOptions options = options_for(4, Strategy::kAuto);
+  SessionOptions options = options_with(Strategy::kAuto);
   options.cores = 8;
   options.cases = {{1, Binding::kSpread},  {2, Binding::kSpread},  {3, Binding::kSpread},
                    {4, Binding::kSpread},  {2, Binding::kCompact}, {4, Binding::kCompact},
@@ -149,7 +144,7 @@ TEST(SessionStrategy, TheSameSeedDecidesTheSame) {
   noisy.noise.heavy_share = 0.05;
   std::string decisions[2];
   for (std::string& decision : decisions) {
-    Session session(options_for(4, Strategy::kAuto));
+    Session session(options_with(Strategy::kAuto));
     SimulatedClient client(session, alternating(10, 1e3), noisy);
     ASSERT_TRUE(client.run_until_tuned(600));
     decision = session.view().decision + std::to_string(session.view().sampled_steps);

@@ -166,17 +166,6 @@ TEST(SessionCosts, NoEventsOnceTuned) {
   EXPECT_FALSE(client.page()->record_nested);
 }
 
-StoredPlan tuned_once(const SimulatedProgram& program) {
-  Session session(options_for(4));
-  SimulatedClient client(session, program, {});
-  EXPECT_TRUE(client.run_until_tuned(400));
-  const auto settled = session.take_settled();
-  EXPECT_TRUE(settled.has_value());
-  EXPECT_FALSE(session.take_settled().has_value()) << "handed out once per settling";
-  EXPECT_FALSE(settled->profiles.empty());
-  return settled->plan;
-}
-
 TEST(SessionReplay, TheSecondRunStartsTunedWithoutASampledStep) {
   const StoredPlan stored = tuned_once(mixed_program());
   SessionOptions options = options_for(4);

@@ -1,6 +1,8 @@
 // Small programs and options that tests of sessions share.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <string>
 #include <utility>
@@ -63,6 +65,18 @@ inline SimulatedProgram mixed_program() {
 // Every width is best at 4, the program's own.
 inline SimulatedProgram wide_program() {
   return one_of_each({scaling(8 * kMs), scaling(6 * kMs), scaling(9 * kMs)});
+}
+
+// What a run of the program leaves for the next one.
+inline StoredPlan tuned_once(const SimulatedProgram& program) {
+  Session session(options_for(4));
+  SimulatedClient client(session, program, {});
+  EXPECT_TRUE(client.run_until_tuned(400));
+  const auto settled = session.take_settled();
+  EXPECT_TRUE(settled.has_value());
+  EXPECT_FALSE(session.take_settled().has_value()) << "handed out once per settling";
+  EXPECT_FALSE(settled->profiles.empty());
+  return settled->plan;
 }
 
 }  // namespace optile::tuner

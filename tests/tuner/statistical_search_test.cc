@@ -6,6 +6,8 @@
 #include <functional>
 #include <random>
 
+#include "tests/tuner/cases.h"
+
 namespace optile::tuner {
 namespace {
 
@@ -13,9 +15,6 @@ using perfmodel::Binding;
 using perfmodel::Case;
 using perfmodel::Nanoseconds;
 
-Case threads(int width) {
-  return {width, Binding::kNone};
-}
 Nanoseconds ns(double value) {
   return Nanoseconds(std::llround(value));
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/tuner/cases.h"
+
 namespace optile::tuner {
 namespace {
 
@@ -27,11 +29,7 @@ class FixedSearch final : public Search {
   double loss_ns_;
 };
 
-Case threads(int width, Binding binding = Binding::kNone) {
-  return {width, binding};
-}
-
-TrialOptions options_for(int own) {
+TrialOptions trial_options(int own) {
   TrialOptions options;
   options.own = threads(own);
   options.switching_ns = 25e3;
@@ -40,7 +38,7 @@ TrialOptions options_for(int own) {
 
 TEST(TrialSchedule, EveryWishRunsAndControlsLieBetween) {
   const FixedSearch search({{threads(1), 1}, {threads(2), 3}, {threads(3), 3}}, threads(4), 0);
-  const TrialPage page = make_trial_page({{&search, 1e6, 1}}, options_for(4));
+  const TrialPage page = make_trial_page({{&search, 1e6, 1}}, trial_options(4));
   ASSERT_LE(page.bindings.size(), 16u);
   const std::vector<int>& widths = page.widths[0];
   EXPECT_EQ(std::count(widths.begin(), widths.end(), 1), 1);
@@ -56,12 +54,12 @@ TEST(TrialSchedule, NeverMoreThanAPageHolds) {
   std::vector<Wish> wishes;
   for (int width = 1; width < 32; ++width) wishes.push_back({threads(width), 3});
   const FixedSearch search(wishes, threads(32), 0);
-  EXPECT_EQ(make_trial_page({{&search, 1e6, 1}}, options_for(32)).bindings.size(), 16u);
+  EXPECT_EQ(make_trial_page({{&search, 1e6, 1}}, trial_options(32)).bindings.size(), 16u);
 }
 
 TEST(TrialSchedule, NoWishesNoPage) {
   const FixedSearch decided({}, threads(2), 0);
-  EXPECT_TRUE(make_trial_page({{&decided, 1e6, 1}, {nullptr, 1e6, 1}}, options_for(4)).empty());
+  EXPECT_TRUE(make_trial_page({{&decided, 1e6, 1}, {nullptr, 1e6, 1}}, trial_options(4)).empty());
 }
 
 TEST(TrialSchedule, OpsThatWouldLoseStayAtTheirBestAndCheapOnesRideAlong) {
@@ -69,7 +67,7 @@ TEST(TrialSchedule, OpsThatWouldLoseStayAtTheirBestAndCheapOnesRideAlong) {
   const FixedSearch loses({}, threads(1), 5e6);
   const FixedSearch cheap({}, threads(4), 10e3);
   const TrialPage page = make_trial_page(
-      {{&wants, 1e6, 1}, {&loses, 1e6, 1}, {&cheap, 1e6, 1}, {nullptr, 1e6, 1}}, options_for(4));
+      {{&wants, 1e6, 1}, {&loses, 1e6, 1}, {&cheap, 1e6, 1}, {nullptr, 1e6, 1}}, trial_options(4));
   ASSERT_FALSE(page.empty());
   EXPECT_EQ(page.widths[0][0], 2);
   EXPECT_EQ(page.widths[1][0], 1);
@@ -80,7 +78,7 @@ TEST(TrialSchedule, OpsThatWouldLoseStayAtTheirBestAndCheapOnesRideAlong) {
 TEST(TrialSchedule, LongOpsMayRunAnotherWishInTheSameStep) {
   const FixedSearch a({{threads(20), 1}}, threads(32), 5e9);
   const FixedSearch b({{threads(12), 1}}, threads(32), 5e9);
-  TrialOptions options = options_for(32);
+  TrialOptions options = trial_options(32);
   options.controls = false;
   const TrialPage long_ops = make_trial_page({{&a, 50e6, 1}, {&b, 50e6, 1}}, options);
   EXPECT_EQ(long_ops.bindings.size(), 1u);
@@ -91,7 +89,7 @@ TEST(TrialSchedule, LongOpsMayRunAnotherWishInTheSameStep) {
 TEST(TrialSchedule, AStepHasOneBinding) {
   const FixedSearch search({{threads(4, Binding::kSpread), 2}, {threads(4, Binding::kCompact), 2}},
                            threads(8), 5e9);
-  const TrialPage page = make_trial_page({{&search, 50e6, 1}}, options_for(8));
+  const TrialPage page = make_trial_page({{&search, 50e6, 1}}, trial_options(8));
   int spread = 0;
   int compact = 0;
   for (std::size_t i = 0; i < page.bindings.size(); ++i) {
@@ -106,12 +104,12 @@ TEST(TrialSchedule, AStepHasOneBinding) {
 TEST(TrialSchedule, WhatOnlyASliverOfTheStepWishesIsDropped) {
   const FixedSearch sliver({{threads(1), 1}}, threads(4), 0);
   const FixedSearch decided({}, threads(4), 0);
-  EXPECT_TRUE(make_trial_page({{&sliver, 1e3, 1}, {&decided, 900e6, 1}}, options_for(4)).empty());
+  EXPECT_TRUE(make_trial_page({{&sliver, 1e3, 1}, {&decided, 900e6, 1}}, trial_options(4)).empty());
 }
 
 TEST(TrialSchedule, ThePapersOrderIsNarrowFirstWithoutControls) {
   const FixedSearch search({{threads(4), 2}, {threads(1), 2}}, threads(8), 0);
-  TrialOptions options = options_for(8);
+  TrialOptions options = trial_options(8);
   options.controls = false;
   options.narrow_first = true;
   const TrialPage page = make_trial_page({{&search, 1e6, 1}}, options);

@@ -16,7 +16,7 @@ void record(OpSamples& samples, int width, std::vector<double> ms) {
   }
 }
 
-EstimateOptions options_for(int own) {
+EstimateOptions estimate_options(int own) {
   EstimateOptions options;
   options.own = {own, Binding::kNone};
   for (int width = 1; width < own; ++width) options.widths.push_back(width);
@@ -28,7 +28,7 @@ TEST(WidthEstimates, MeasuredInterpolatedExtrapolatedAndUnknown) {
   record(samples, 8, {10, 10, 10});
   record(samples, 4, {12, 12, 12});
   samples.touched[{2, Binding::kNone}] = Nanoseconds(40'000'000);
-  const auto found = estimate_widths({{1, &samples}}, options_for(8));
+  const auto found = estimate_widths({{1, &samples}}, estimate_options(8));
   ASSERT_EQ(found.size(), 1u);
   std::map<int, WidthEstimate> by_width;
   for (const WidthEstimate& one : found[0]) by_width[one.width] = one;
@@ -39,7 +39,7 @@ TEST(WidthEstimates, MeasuredInterpolatedExtrapolatedAndUnknown) {
   EXPECT_GT(by_width.at(1).error_ns, by_width.at(6).error_ns);
 
   const OpSamples nothing;
-  EXPECT_TRUE(estimate_widths({{1, &nothing}}, options_for(8))[0].empty());
+  EXPECT_TRUE(estimate_widths({{1, &nothing}}, estimate_options(8))[0].empty());
 }
 
 TEST(WidthEstimates, PlacesOfOneKeyShareTheirSamples) {
@@ -51,8 +51,8 @@ TEST(WidthEstimates, PlacesOfOneKeyShareTheirSamples) {
     record(places[i], 2, {8.0 + off, 8.4 + off, 7.6 + off, 8.2 + off});
     sources.push_back({7, &places[i]});
   }
-  const auto alone = estimate_widths({sources[0]}, options_for(4));
-  const auto together = estimate_widths(sources, options_for(4));
+  const auto alone = estimate_widths({sources[0]}, estimate_options(4));
+  const auto together = estimate_widths(sources, estimate_options(4));
   ASSERT_EQ(together[0].size(), alone[0].size());
   for (std::size_t i = 0; i < alone[0].size(); ++i) {
     if (alone[0][i].width != 2) continue;
@@ -71,7 +71,7 @@ TEST(WidthEstimates, APlaceThatIsSettledDifferentKeepsItsOwn) {
     record(places[i], 2, {at_two, at_two + 0.1, at_two - 0.1, at_two});
     sources.push_back({7, &places[i]});
   }
-  const auto found = estimate_widths(sources, options_for(4));
+  const auto found = estimate_widths(sources, estimate_options(4));
   for (const WidthEstimate& one : found[0]) {
     if (one.width != 2) continue;
     EXPECT_NEAR(one.ns, 14e6, 0.2e6);

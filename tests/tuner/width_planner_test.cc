@@ -14,7 +14,7 @@ using perfmodel::Nanoseconds;
 constexpr double kMs = 1e6;
 
 // Times in ms at widths 1, 2, ...; half a percent of uncertainty.
-PlannedOp op_of(std::vector<double> ms, std::string name = "op") {
+PlannedOp planned_op(std::vector<double> ms, std::string name = "op") {
   PlannedOp op;
   op.name = std::move(name);
   double best = 0;
@@ -41,8 +41,8 @@ PlannerProblem problem_of(std::vector<PlannedOp> ops, double change_ms) {
 }
 
 std::vector<PlannedOp> varied() {
-  return {op_of({9, 4, 5, 8}), op_of({9, 5, 4, 6}), op_of({8, 4, 3, 2}), op_of({9, 4, 6, 8}),
-          op_of({6, 5, 4, 5})};
+  return {planned_op({9, 4, 5, 8}), planned_op({9, 5, 4, 6}), planned_op({8, 4, 3, 2}),
+          planned_op({9, 4, 6, 8}), planned_op({6, 5, 4, 5})};
 }
 
 TEST(WidthPlanner, WithoutACostItIsStrategyOne) {
@@ -60,8 +60,8 @@ TEST(WidthPlanner, WithAHugeCostItIsOneWidth) {
 }
 
 TEST(WidthPlanner, WidthOneIsFreeWhateverAChangeCosts) {
-  const PlannerProblem problem =
-      problem_of({op_of({9, 5, 4, 3}), op_of({1, 2, 3, 4}), op_of({9, 5, 4, 3})}, 1000);
+  const PlannerProblem problem = problem_of(
+      {planned_op({9, 5, 4, 3}), planned_op({1, 2, 3, 4}), planned_op({9, 5, 4, 3})}, 1000);
   const WidthPlan plan = plan_shortest_path(problem);
   EXPECT_EQ(plan.widths, (std::vector<int>{4, 1, 4}));
   EXPECT_EQ(plan.changes, 0);
@@ -70,8 +70,8 @@ TEST(WidthPlanner, WidthOneIsFreeWhateverAChangeCosts) {
 
 TEST(WidthPlanner, ASegmentIsKeptWhereItPaysForItsChanges) {
   std::vector<PlannedOp> ops;
-  for (int i = 0; i < 4; ++i) ops.push_back(op_of({9, 5, 4, 3}));
-  for (int i = 0; i < 4; ++i) ops.push_back(op_of({9, 2, 3, 4}));
+  for (int i = 0; i < 4; ++i) ops.push_back(planned_op({9, 5, 4, 3}));
+  for (int i = 0; i < 4; ++i) ops.push_back(planned_op({9, 2, 3, 4}));
   const WidthPlan cheap = plan_shortest_path(problem_of(ops, 1));
   EXPECT_EQ(cheap.widths, (std::vector<int>{4, 4, 4, 4, 2, 2, 2, 2}));
   EXPECT_EQ(cheap.changes, 2);
@@ -81,7 +81,7 @@ TEST(WidthPlanner, ASegmentIsKeptWhereItPaysForItsChanges) {
 
 TEST(WidthPlanner, ARuntimeThatDestroysThreadsGetsOneAndOneOtherWidth) {
   PlannerProblem problem = problem_of(varied(), 0.01);
-  problem.ops.push_back(op_of({1, 2, 3, 4}));
+  problem.ops.push_back(planned_op({1, 2, 3, 4}));
   problem.order.push_back(5);
   problem.one_team = true;
   std::set<int> teams;
@@ -93,18 +93,20 @@ TEST(WidthPlanner, ARuntimeThatDestroysThreadsGetsOneAndOneOtherWidth) {
 }
 
 TEST(WidthPlanner, AGainInsideTheNoiseMovesNothing) {
-  std::vector<PlannedOp> ops = {op_of({9, 4.6, 4.8, 5})};
+  std::vector<PlannedOp> ops = {planned_op({9, 4.6, 4.8, 5})};
   for (WidthEstimate& one : ops[0].widths) one.error_ns = 0.1 * one.ns;
   ops[0].best_width = 0;
-  ops.push_back(op_of({40, 20, 14, 10}));
+  ops.push_back(planned_op({40, 20, 14, 10}));
   const WidthPlan plan = plan_shortest_path(problem_of(ops, 0));
   EXPECT_EQ(plan.widths, (std::vector<int>{4, 4}));
   EXPECT_EQ(plan.rules[0], Rule::kOwnWidth);
 }
 
 TEST(WidthPlanner, StrategyTwoTakesTheWidthOfTheSlowestInstance) {
-  PlannerProblem problem = problem_of(
-      {op_of({9, 8, 7, 8}, "conv"), op_of({1, 2, 3, 4}, "conv"), op_of({2, 1, 2, 3}, "mm")}, 0);
+  PlannerProblem problem =
+      problem_of({planned_op({9, 8, 7, 8}, "conv"), planned_op({1, 2, 3, 4}, "conv"),
+                  planned_op({2, 1, 2, 3}, "mm")},
+                 0);
   EXPECT_EQ(plan_one_per_name(problem).widths, (std::vector<int>{3, 3, 2}));
   EXPECT_EQ(plan_widths(problem, Strategy::kTwo).widths, (std::vector<int>{3, 3, 2}));
 }
@@ -129,13 +131,14 @@ TEST(WidthPlanner, NeverWiderThanTheOwnWidth) {
 }
 
 TEST(WidthPlanner, AnOpThatWasNeverSeenDecidesNothing) {
-  PlannerProblem problem = problem_of({op_of({9, 4, 5, 8}), PlannedOp{}}, 0);
+  PlannerProblem problem = problem_of({planned_op({9, 4, 5, 8}), PlannedOp{}}, 0);
   EXPECT_EQ(plan_shortest_path(problem).widths[0], 2);
   EXPECT_EQ(plan_shortest_path(problem).widths[1], 4);
 }
 
 TEST(WidthPlanner, TheOrderOfChangesIsCyclic) {
-  const PlannerProblem problem = problem_of({op_of({9, 2, 9, 9}), op_of({9, 9, 9, 2})}, 0.5);
+  const PlannerProblem problem =
+      problem_of({planned_op({9, 2, 9, 9}), planned_op({9, 9, 9, 2})}, 0.5);
   const WidthPlan plan = evaluate(problem, {2, 4}, Rule::kPlanned);
   EXPECT_EQ(plan.changes, 2);
   EXPECT_DOUBLE_EQ(plan.switching_ns, 1 * kMs);
@@ -149,7 +152,8 @@ TEST(WidthPlanner, IsAsGoodAsTryingEverythingOnExactTimes) {
   for (int round = 0; round < 60; ++round) {
     std::vector<PlannedOp> ops;
     for (int i = 0; i < 6; ++i) {
-      ops.push_back(op_of({uniform(random), uniform(random), uniform(random), uniform(random)}));
+      ops.push_back(
+          planned_op({uniform(random), uniform(random), uniform(random), uniform(random)}));
       for (WidthEstimate& one : ops.back().widths) one.error_ns = 0;
     }
     const PlannerProblem problem = problem_of(ops, uniform(random) / 4);

@@ -15,7 +15,7 @@ constexpr std::size_t kShownDevices = 32;
 constexpr int kBar = 24;
 
 // JSON has no infinity.
-Json number(double value) {
+Json json_number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
@@ -47,9 +47,9 @@ std::string padded(std::string text, std::size_t width) {
 
 nlohmann::json answer_fields(const Answer& answer, const std::string& objective) {
   return {{"objective", objective},
-          {"cost", number(answer.cost)},
-          {"lower_bound", number(answer.lower_bound)},
-          {"gap", number(answer.gap())},
+          {"cost", json_number(answer.cost)},
+          {"lower_bound", json_number(answer.lower_bound)},
+          {"gap", json_number(answer.gap())},
           {"seconds", answer.seconds},
           {"evaluations", answer.evaluations},
           {"method", answer.method},
@@ -65,8 +65,8 @@ std::string answer_json(const Answer& answer, const placement::Model& model,
   if (answer.bound_seconds > 0) json["bound_seconds"] = answer.bound_seconds;
   for (const placement::Node& node : model.graph.nodes()) json["nodes"].push_back(node.name);
   json["assignment"] = answer.assignment;
-  for (const double load : answer.load) json["load"].push_back(number(load));
-  for (const double bytes : answer.memory) json["memory"].push_back(number(bytes));
+  for (const double load : answer.load) json["load"].push_back(json_number(load));
+  for (const double bytes : answer.memory) json["memory"].push_back(json_number(bytes));
   for (const placement::Device& device : cluster.devices) json["devices"].push_back(device.name);
   // Names in a profile's text may be no UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

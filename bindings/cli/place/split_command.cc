@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/at.h"
 #include "bindings/cli/place/refusal.h"
 #include "placement/tofu/networks.h"
 #include "placement/tofu/operator_parser.h"
@@ -16,14 +17,12 @@
 namespace optile::cli {
 namespace {
 
+using base::at;
+
 namespace tofu = placement::tofu;
 using Json = nlohmann::json;
 
 constexpr double kGigabyte = 1e9;
-
-std::size_t at(int position) {
-  return static_cast<std::size_t>(position);
-}
 
 // "n, n, c": along what something was halved; "-" where both halves have the same.
 std::string halvings(const tofu::History& history, const tofu::Operator& op) {

@@ -6,8 +6,12 @@
 #include <tuple>
 #include <utility>
 
+#include "base/at.h"
+
 namespace optile::cli {
 namespace {
+
+using base::at;
 
 using placement::Cluster;
 using placement::DeviceId;
@@ -24,10 +28,6 @@ constexpr int kStretches = 80;
 
 using Pairs = std::vector<std::pair<int, int>>;
 
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
-
 void once_each(Pairs& pairs) {
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
@@ -37,7 +37,7 @@ void once_each(Pairs& pairs) {
 class Joining {
  public:
   Joining(const Graph& graph, const std::vector<DeviceId>& assignment)
-      : graph_(graph), assignment_(assignment), above_(index(graph.size())) {
+      : graph_(graph), assignment_(assignment), above_(at(graph.size())) {
     std::iota(above_.begin(), above_.end(), 0);
   }
 
@@ -48,18 +48,18 @@ class Joining {
     std::vector<int> box(above_.size());
     int count = 0;
     for (const NodeId id : graph_.order()) {
-      int& mine = number[index(top(id))];
+      int& mine = number[at(top(id))];
       if (mine < 0) mine = count++;
-      box[index(id)] = mine;
+      box[at(id)] = mine;
     }
     return box;
   }
 
  private:
   int top(int id) {
-    while (above_[index(id)] != id) {
-      above_[index(id)] = above_[index(above_[index(id)])];
-      id = above_[index(id)];
+    while (above_[at(id)] != id) {
+      above_[at(id)] = above_[at(above_[at(id)])];
+      id = above_[at(id)];
     }
     return id;
   }
@@ -74,17 +74,17 @@ class Joining {
     std::vector<int> in(above_.size(), 0);
     std::vector<int> out(above_.size(), 0);
     for (const auto& [from, to] : arrows) {
-      ++out[index(from)];
-      ++in[index(to)];
+      ++out[at(from)];
+      ++in[at(to)];
     }
     bool joined = false;
     for (const auto& [from, to] : arrows) {
-      if (assignment_[index(from)] != assignment_[index(to)]) continue;
-      const bool follows = out[index(from)] == 1 && in[index(to)] == 1;
-      const bool feeds = out[index(from)] == 1 && in[index(from)] == 0;
-      const bool ends = in[index(to)] == 1 && out[index(to)] == 0;
+      if (assignment_[at(from)] != assignment_[at(to)]) continue;
+      const bool follows = out[at(from)] == 1 && in[at(to)] == 1;
+      const bool feeds = out[at(from)] == 1 && in[at(from)] == 0;
+      const bool ends = in[at(to)] == 1 && out[at(to)] == 0;
       if (!follows && !feeds && !ends) continue;
-      above_[index(top(from))] = top(to);
+      above_[at(top(from))] = top(to);
       joined = true;
     }
     return joined;
@@ -97,30 +97,30 @@ class Joining {
 
 // The longest way from a beginning, in steps; what begins stands right before what it feeds.
 std::vector<int> levels(int count, const Pairs& arrows) {
-  std::vector<std::vector<int>> after(index(count));
-  std::vector<int> waiting(index(count), 0);
+  std::vector<std::vector<int>> after(at(count));
+  std::vector<int> waiting(at(count), 0);
   for (const auto& [from, to] : arrows) {
-    after[index(from)].push_back(to);
-    ++waiting[index(to)];
+    after[at(from)].push_back(to);
+    ++waiting[at(to)];
   }
-  std::vector<int> level(index(count), 0);
+  std::vector<int> level(at(count), 0);
   std::vector<int> ready;
   std::vector<int> begins;
   for (int i = 0; i < count; ++i) {
-    if (waiting[index(i)] == 0) ready.push_back(i);
+    if (waiting[at(i)] == 0) ready.push_back(i);
   }
   begins = ready;
-  for (std::size_t at = 0; at < ready.size(); ++at) {
-    for (const int next : after[index(ready[at])]) {
-      level[index(next)] = std::max(level[index(next)], level[index(ready[at])] + 1);
-      if (--waiting[index(next)] == 0) ready.push_back(next);
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    for (const int next : after[at(ready[i])]) {
+      level[at(next)] = std::max(level[at(next)], level[at(ready[i])] + 1);
+      if (--waiting[at(next)] == 0) ready.push_back(next);
     }
   }
   for (const int begin : begins) {
-    if (after[index(begin)].empty()) continue;
-    int first = level[index(after[index(begin)].front())];
-    for (const int next : after[index(begin)]) first = std::min(first, level[index(next)]);
-    level[index(begin)] = first - 1;
+    if (after[at(begin)].empty()) continue;
+    int first = level[at(after[at(begin)].front())];
+    for (const int next : after[at(begin)]) first = std::min(first, level[at(next)]);
+    level[at(begin)] = first - 1;
   }
   return level;
 }
@@ -131,12 +131,12 @@ void add_flows(const Graph& graph, const std::vector<int>& box, DrawnGraph& draw
   for (NodeId id = 0; id < graph.size(); ++id) {
     readers.clear();
     for (const NodeId next : graph.readers(id)) {
-      if (box[index(next)] != box[index(id)]) readers.push_back(box[index(next)]);
+      if (box[at(next)] != box[at(id)]) readers.push_back(box[at(next)]);
     }
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     const double bytes = graph.node(id).output_bytes;
-    for (const int reader : readers) all.emplace_back(box[index(id)], reader, bytes);
+    for (const int reader : readers) all.emplace_back(box[at(id)], reader, bytes);
   }
   std::sort(all.begin(), all.end());
   for (const auto& [from, to, bytes] : all) {
@@ -149,19 +149,19 @@ void add_flows(const Graph& graph, const std::vector<int>& box, DrawnGraph& draw
 
 void fill_boxes(const Graph& graph, const Cluster& cluster, const std::vector<DeviceId>& assignment,
                 const std::vector<int>& box, DrawnGraph& drawn) {
-  drawn.crossing_bytes.assign(index(drawn.columns), 0);
+  drawn.crossing_bytes.assign(at(drawn.columns), 0);
   for (const NodeId id : graph.order()) {
-    DrawnBox& mine = drawn.boxes[index(box[index(id)])];
+    DrawnBox& mine = drawn.boxes[at(box[at(id)])];
     if (mine.nodes++ == 0) mine.first = id;
-    mine.device = assignment[index(id)];
+    mine.device = assignment[at(id)];
     mine.ms += cluster.time_ms(graph.node(id), mine.device);
     std::vector<DeviceId> there;
     for (const NodeId reader : graph.readers(id)) {
-      if (assignment[index(reader)] != mine.device) there.push_back(assignment[index(reader)]);
+      if (assignment[at(reader)] != mine.device) there.push_back(assignment[at(reader)]);
     }
     std::sort(there.begin(), there.end());
     const auto devices = std::unique(there.begin(), there.end()) - there.begin();
-    drawn.crossing_bytes[index(mine.column)] +=
+    drawn.crossing_bytes[at(mine.column)] +=
         static_cast<double>(devices) * graph.node(id).output_bytes;
   }
 }
@@ -170,12 +170,12 @@ void fill_boxes(const Graph& graph, const Cluster& cluster, const std::vector<De
 class Rows {
  public:
   explicit Rows(DrawnGraph& drawn)
-      : drawn_(drawn), columns_(index(drawn.columns)), before_(drawn.boxes.size()) {
+      : drawn_(drawn), columns_(at(drawn.columns)), before_(drawn.boxes.size()) {
     for (std::size_t i = 0; i < drawn.boxes.size(); ++i) {
-      columns_[index(drawn.boxes[i].column)].push_back(static_cast<int>(i));
+      columns_[at(drawn.boxes[i].column)].push_back(static_cast<int>(i));
     }
     for (const DrawnFlow& flow : drawn.flows) {
-      if (line(flow.from) == line(flow.to)) before_[index(flow.to)].push_back(flow.from);
+      if (line(flow.from) == line(flow.to)) before_[at(flow.to)].push_back(flow.from);
     }
   }
 
@@ -187,33 +187,33 @@ class Rows {
 
   void set() {
     const int lines = (drawn_.columns + drawn_.columns_a_line - 1) / drawn_.columns_a_line;
-    drawn_.rows.assign(index(lines), 1);
-    std::vector<double> top(index(lines), 0);
-    std::vector<double> bottom(index(lines), 0);
+    drawn_.rows.assign(at(lines), 1);
+    std::vector<double> top(at(lines), 0);
+    std::vector<double> bottom(at(lines), 0);
     for (const std::vector<int>& column : columns_) {
       if (column.empty()) continue;
       set_column(column);
-      const std::size_t at = index(line(column.front()));
+      const std::size_t own = at(line(column.front()));
       for (const int box : column) {
-        top[at] = std::min(top[at], drawn_.boxes[index(box)].row);
-        bottom[at] = std::max(bottom[at], drawn_.boxes[index(box)].row);
+        top[own] = std::min(top[own], drawn_.boxes[at(box)].row);
+        bottom[own] = std::max(bottom[own], drawn_.boxes[at(box)].row);
       }
     }
     for (std::size_t i = 0; i < drawn_.boxes.size(); ++i) {
-      drawn_.boxes[i].row -= top[index(line(static_cast<int>(i)))];
+      drawn_.boxes[i].row -= top[at(line(static_cast<int>(i)))];
     }
     for (std::size_t i = 0; i < top.size(); ++i) drawn_.rows[i] = bottom[i] - top[i] + 1;
   }
 
  private:
-  int line(int box) const { return drawn_.boxes[index(box)].column / drawn_.columns_a_line; }
+  int line(int box) const { return drawn_.boxes[at(box)].column / drawn_.columns_a_line; }
   void set_column(const std::vector<int>& column) {
     std::vector<std::pair<double, int>> wanted;
     double spread = 0;
     for (const int box : column) {
       double sum = 0;
-      for (const int from : before_[index(box)]) sum += drawn_.boxes[index(from)].row;
-      const auto count = static_cast<double>(before_[index(box)].size());
+      for (const int from : before_[at(box)]) sum += drawn_.boxes[at(from)].row;
+      const auto count = static_cast<double>(before_[at(box)].size());
       // What nothing feeds stands at the edge: below.
       wanted.emplace_back(count > 0 ? sum / count : 1e6, box);
     }
@@ -227,17 +227,17 @@ class Rows {
         shift += row - want;
         ++fed;
       }
-      drawn_.boxes[index(box)].row = last = row;
+      drawn_.boxes[at(box)].row = last = row;
       spread = std::max(spread, std::abs(row));
     }
     const double most = static_cast<double>(kMostRows) / 2;
     const bool far = spread > most;
     // Neither drifting away over many columns nor leaning to one side.
     const double by = far ? 0 : (fed > 0 ? shift / fed : 0);
-    double at = -static_cast<double>(wanted.size() - 1) / 2;
+    double far_row = -static_cast<double>(wanted.size() - 1) / 2;
     for (const auto& [want, box] : wanted) {
-      double& row = drawn_.boxes[index(box)].row;
-      row = far ? at++ : row - by;
+      double& row = drawn_.boxes[at(box)].row;
+      row = far ? far_row++ : row - by;
     }
   }
 
@@ -250,8 +250,8 @@ Pairs arrows_between(const Graph& graph, const std::vector<int>& box) {
   Pairs arrows;
   for (NodeId id = 0; id < graph.size(); ++id) {
     for (const NodeId next : graph.successors(id)) {
-      if (box[index(id)] != box[index(next)]) {
-        arrows.emplace_back(box[index(id)], box[index(next)]);
+      if (box[at(id)] != box[at(next)]) {
+        arrows.emplace_back(box[at(id)], box[at(next)]);
       }
     }
   }
@@ -263,9 +263,9 @@ bool draw_boxes(const Graph& graph, const Cluster& cluster, const std::vector<De
                 DrawnGraph& drawn) {
   const std::vector<int> box = Joining(graph, assignment).boxes();
   const int count = *std::max_element(box.begin(), box.end()) + 1;
-  if (index(count) > kMostBoxes) return false;
+  if (at(count) > kMostBoxes) return false;
   const std::vector<int> level = levels(count, arrows_between(graph, box));
-  drawn.boxes.resize(index(count));
+  drawn.boxes.resize(at(count));
   for (std::size_t i = 0; i < drawn.boxes.size(); ++i) drawn.boxes[i].column = level[i];
   drawn.columns = *std::max_element(level.begin(), level.end()) + 1;
   const int lines = (drawn.columns + kColumnsALine - 1) / kColumnsALine;
@@ -280,7 +280,7 @@ bool draw_boxes(const Graph& graph, const Cluster& cluster, const std::vector<De
 
 void draw_stretches(const Graph& graph, const Cluster& cluster,
                     const std::vector<DeviceId>& assignment, DrawnGraph& drawn) {
-  std::vector<int> each(index(graph.size()));
+  std::vector<int> each(at(graph.size()));
   std::iota(each.begin(), each.end(), 0);
   const std::vector<int> level = levels(graph.size(), arrows_between(graph, each));
   const int count = *std::max_element(level.begin(), level.end()) + 1;
@@ -289,20 +289,20 @@ void draw_stretches(const Graph& graph, const Cluster& cluster,
   drawn.columns_a_line = drawn.columns;
   drawn.rows = {1};
   const auto column = [&](NodeId id) {
-    return static_cast<int>(static_cast<std::int64_t>(level[index(id)]) * drawn.columns / count);
+    return static_cast<int>(static_cast<std::int64_t>(level[at(id)]) * drawn.columns / count);
   };
   Pairs keys;
-  for (NodeId id = 0; id < graph.size(); ++id) keys.emplace_back(column(id), assignment[index(id)]);
+  for (NodeId id = 0; id < graph.size(); ++id) keys.emplace_back(column(id), assignment[at(id)]);
   once_each(keys);
-  for (const auto& [at, device] : keys) {
+  for (const auto& [column_of_box, device] : keys) {
     DrawnBox box;
-    box.column = at;
+    box.column = column_of_box;
     box.device = device;
     drawn.boxes.push_back(box);
   }
   std::vector<int> box;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    const std::pair key(column(id), assignment[index(id)]);
+    const std::pair key(column(id), assignment[at(id)]);
     box.push_back(static_cast<int>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin()));
   }
   fill_boxes(graph, cluster, assignment, box, drawn);

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "bindings/cli/place/picture/device_colours.h"
 #include "bindings/cli/place/picture/panels.h"
 
 namespace optile::cli {
 namespace {
+
+using base::at;
 
 using placement::DeviceId;
 
@@ -19,10 +22,6 @@ constexpr double kLabelled = 64;  // columns from this width on have names
 constexpr double kStackHeight = 280;
 constexpr double kCrossingHeight = 70;
 constexpr std::size_t kMostCurves = 160;  // between stretches
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 std::string title_of(const Pictured& pictured, const DrawnBox& box) {
   const placement::Node& node = pictured.graph.node(box.first);
@@ -65,8 +64,8 @@ class BoxPanel {
     const double most = most_bytes(drawn_);
     for (const bool crossing : {false, true}) {
       for (const DrawnFlow& flow : drawn_.flows) {
-        const DrawnBox& from = drawn_.boxes[index(flow.from)];
-        const DrawnBox& to = drawn_.boxes[index(flow.to)];
+        const DrawnBox& from = drawn_.boxes[at(flow.from)];
+        const DrawnBox& to = drawn_.boxes[at(flow.to)];
         if ((from.device != to.device) != crossing) continue;
         const double width = most > 0 ? 0.7 + 2.3 * std::sqrt(flow.bytes / most) : 1;
         arrow(from, to, crossing ? stroke("#000000", width, 0.75) : stroke("#999999", width, 0.55));
@@ -77,7 +76,7 @@ class BoxPanel {
   }
 
  private:
-  std::size_t line(const DrawnBox& box) const { return index(box.column / drawn_.columns_a_line); }
+  std::size_t line(const DrawnBox& box) const { return at(box.column / drawn_.columns_a_line); }
   double x(const DrawnBox& box) const {
     return kLeft + (box.column % drawn_.columns_a_line + 0.5) * column_ - width_ / 2;
   }
@@ -98,7 +97,7 @@ class BoxPanel {
   }
 
   void draw_box(const DrawnBox& box) {
-    const std::string& colour = pictured_.colours[index(box.device)];
+    const std::string& colour = pictured_.colours[at(box.device)];
     svg_.rect({x(box), y(box), width_, kBoxHeight}, colour, title_of(pictured_, box),
               "rx=\"3\" stroke=\"#ffffff\" stroke-width=\"0.6\"");
     const double middle = x(box) + width_ / 2;
@@ -138,17 +137,17 @@ class StretchPanel {
       : pictured_(pictured), drawn_(drawn), svg_(svg), y_(y), tops_(drawn.boxes.size()) {
     column_ = kInner / drawn.columns;
     width_ = column_ * 0.62;
-    std::vector<double> ms(index(drawn.columns), 0);
+    std::vector<double> ms(at(drawn.columns), 0);
     for (const DrawnBox& box : drawn.boxes) {
-      if (std::isfinite(box.ms)) ms[index(box.column)] += box.ms;
+      if (std::isfinite(box.ms)) ms[at(box.column)] += box.ms;
     }
     most_ms_ = *std::max_element(ms.begin(), ms.end());
     // Boxes are in the order of columns, and of devices within one.
-    std::vector<double> bottom(index(drawn.columns), y + kStackHeight);
+    std::vector<double> bottom(at(drawn.columns), y + kStackHeight);
     for (std::size_t i = 0; i < drawn.boxes.size(); ++i) {
-      double& at = bottom[index(drawn.boxes[i].column)];
-      at -= height(drawn.boxes[i]);
-      tops_[i] = at;
+      double& top = bottom[at(drawn.boxes[i].column)];
+      top -= height(drawn.boxes[i]);
+      tops_[i] = top;
     }
   }
 
@@ -156,8 +155,7 @@ class StretchPanel {
     curves();
     for (std::size_t i = 0; i < drawn_.boxes.size(); ++i) {
       const DrawnBox& box = drawn_.boxes[i];
-      svg_.rect({x(box.column), tops_[i], width_, height(box)},
-                pictured_.colours[index(box.device)],
+      svg_.rect({x(box.column), tops_[i], width_, height(box)}, pictured_.colours[at(box.device)],
                 std::to_string(box.nodes) + " nodes, " + shown_ms(box.ms) + " on " +
                     pictured_.cluster.device(box.device).name);
     }
@@ -170,13 +168,13 @@ class StretchPanel {
     if (!(most_ms_ > 0) || !std::isfinite(box.ms)) return 1;
     return std::max(0.4, box.ms / most_ms_ * kStackHeight);
   }
-  double middle(int box) const { return tops_[index(box)] + height(drawn_.boxes[index(box)]) / 2; }
+  double middle(int box) const { return tops_[at(box)] + height(drawn_.boxes[at(box)]) / 2; }
 
   void curves() {
     std::vector<DrawnFlow> flows;
     for (const DrawnFlow& flow : drawn_.flows) {
-      const DrawnBox& from = drawn_.boxes[index(flow.from)];
-      const DrawnBox& to = drawn_.boxes[index(flow.to)];
+      const DrawnBox& from = drawn_.boxes[at(flow.from)];
+      const DrawnBox& to = drawn_.boxes[at(flow.to)];
       if (from.device != to.device && from.column < to.column) flows.push_back(flow);
     }
     std::stable_sort(flows.begin(), flows.end(),
@@ -184,10 +182,10 @@ class StretchPanel {
     flows.resize(std::min(flows.size(), kMostCurves));
     const double most = most_bytes(drawn_);
     for (const DrawnFlow& flow : flows) {
-      const DrawnBox& from = drawn_.boxes[index(flow.from)];
+      const DrawnBox& from = drawn_.boxes[at(flow.from)];
       const double width = most > 0 ? 0.4 + 3 * flow.bytes / most : 0.6;
-      svg_.curve(x(from.column) + width_, middle(flow.from), x(drawn_.boxes[index(flow.to)].column),
-                 middle(flow.to), stroke(pictured_.colours[index(from.device)], width, 0.45));
+      svg_.curve(x(from.column) + width_, middle(flow.from), x(drawn_.boxes[at(flow.to)].column),
+                 middle(flow.to), stroke(pictured_.colours[at(from.device)], width, 0.45));
     }
   }
 
@@ -198,7 +196,7 @@ class StretchPanel {
               {11, "start", "#666666"});
     const double base = y + 8 + kCrossingHeight;
     for (int column = 0; column < drawn_.columns && most > 0; ++column) {
-      const double bytes = drawn_.crossing_bytes[index(column)];
+      const double bytes = drawn_.crossing_bytes[at(column)];
       const double high = bytes / most * kCrossingHeight;
       svg_.rect({x(column), base - high, width_, high}, "#555555", shown_bytes(bytes));
     }
@@ -221,7 +219,7 @@ class StretchPanel {
 double draw_graph(const Pictured& pictured, double y, Svg& svg) {
   const DrawnGraph drawn =
       drawn_graph(pictured.graph, pictured.cluster, pictured.answer.assignment);
-  const bool joined = drawn.boxes.size() < index(pictured.graph.size());
+  const bool joined = drawn.boxes.size() < at(pictured.graph.size());
   std::string words = "the graph from left to right";
   if (drawn.stretches) {
     words = "the graph from left to right, " + std::to_string(drawn.columns) +

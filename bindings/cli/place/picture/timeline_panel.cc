@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "bindings/cli/place/picture/device_colours.h"
 #include "bindings/cli/place/picture/panels.h"
 
 namespace optile::cli {
 namespace {
+
+using base::at;
 
 using placement::Span;
 
@@ -18,10 +21,6 @@ constexpr double kBetween = 5;
 constexpr double kNamed = 46;      // spans from this width on have names
 constexpr double kTogether = 0.4;  // spans that are closer than that are drawn as one
 constexpr int kTicks = 8;
-
-std::size_t index(std::int32_t id) {
-  return static_cast<std::size_t>(id);
-}
 
 bool computes(const Span& span) {
   return span.what == Span::What::kCompute;
@@ -40,7 +39,7 @@ class Timeline {
   Timeline(const Pictured& pictured, const std::vector<Span>& spans, Svg& svg)
       : pictured_(pictured), svg_(svg), of_device_(pictured.cluster.devices.size()) {
     for (const Span& span : spans) {
-      of_device_[index(span.device)].push_back(span);
+      of_device_[at(span.device)].push_back(span);
       last_ = std::max(last_, span.end_ms);
     }
   }
