@@ -1,20 +1,22 @@
 #!/usr/bin/python3
 """Counts what a CTest run did, from its JUnit file, and says why tests were skipped.
 
-    test_counts.py build/test-results.xml
+    test_counts.py build/test-results.xml [build/test-results-again.xml]
 
-A CTest test that runs many of Python's unittest counts as that many. The last line of the output
+The second file is of tests that failed in the first run and ran again, alone: its word counts, and
+those that passed then are named. A CTest test that runs many of Python's unittest counts as that many. The last line of the output
 is `N passed, N failed, N skipped`. Exit status 1 when a test failed or could not be run at all (its
 program is missing); 2 when the file cannot be read.
 """
 
 from __future__ import annotations
 
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 # How the test frameworks in use word a skip, reason last.
 SKIP_REASONS = (
@@ -44,6 +46,7 @@ class Counts:
     passed: int = 0
     failed: List[str] = field(default_factory=list)
     skipped: List[Tuple[str, str]] = field(default_factory=list)  # (test, reason)
+    again: List[str] = field(default_factory=list)  # failed at first, passed when alone
 
     def line(self) -> str:
         return f"{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped"
@@ -79,10 +82,15 @@ def add_unittest(counts: Counts, test: str, output: str, passed: bool) -> bool:
     return True
 
 
-def count(junit_text: str) -> Counts:
+def count(junit_text: str, again_text: Optional[str] = None) -> Counts:
     counts = Counts()
-    for case in ElementTree.fromstring(junit_text).iter("testcase"):
-        name = case.get("name", "?")
+    again = {} if again_text is None else {
+        case.get("name"): case for case in ElementTree.fromstring(again_text).iter("testcase")}
+    for first in ElementTree.fromstring(junit_text).iter("testcase"):
+        name = first.get("name", "?")
+        case = again.get(name, first)
+        if case is not first and first.get("status") == "fail" and case.get("status") == "run":
+            counts.again.append(name)
         skipped = case.find("skipped")
         status = case.get("status")
         output = case.findtext("system-out") or ""
@@ -102,14 +110,17 @@ def count(junit_text: str) -> Counts:
 
 def main(arguments: List[str]) -> int:
     try:
-        (path,) = arguments
-        with open(path, encoding="utf-8", errors="replace") as file:
-            counts = count(file.read())
+        if len(arguments) not in (1, 2):
+            raise ValueError("one file of CTest's, or two")
+        counts = count(*(pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+                         for path in arguments))
     except (ValueError, OSError, ElementTree.ParseError) as error:
         print(f"test_counts: cannot read the result of the tests: {error}", file=sys.stderr)
         return 2
     for name, reason in counts.skipped:
         print(f"skipped: {name}: {reason}")
+    for name in counts.again:
+        print(f"failed beside others, passed alone: {name}")
     for name in counts.failed:
         print(f"failed: {name}")
     print(counts.line())

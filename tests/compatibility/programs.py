@@ -1,10 +1,13 @@
-"""Real programs of Debian's packages, each a short piece of its usual work on whole numbers, so
-that its output is the same at any width. One entry: package, what is done, runtime, how that is
-loaded, command, BLAS (None: none of the process's business)."""
+"""Real programs of Debian's packages and from pip, each a short piece of its usual work on whole
+numbers, so that its output is the same at any width. One entry: package, what is done, runtime, how
+that is loaded, command, BLAS (None: none of the process's business), options of the launcher."""
+import os
 import sys
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 PYTHON = "/usr/bin/python3"
+# One with numpy and scipy from pip, which carry an OpenBLAS each; without it they are left out.
+WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 
 
 class Program(NamedTuple):
@@ -14,6 +17,7 @@ class Program(NamedTuple):
     loaded: str
     command: List[str]
     blas: Optional[str] = None
+    options: Tuple[str, ...] = ()  # of the launcher
 
 
 def _python(code: str) -> List[str]:
@@ -99,6 +103,29 @@ loader = torch.utils.data.DataLoader(Numbers(), batch_size=8, num_workers=2)
 print(float(sum(batch.sum() for batch in loader)))
 """
 
+PACKAGED_PRODUCTS = _MATRICES + """
+total = 0.0
+for _ in range(2000):
+    total += float((numbers @ numbers)[0, 0])
+print(total)
+"""
+PACKAGED_SOLVE = _MATRICES + """
+import scipy.linalg
+for _ in range(200):
+    found = scipy.linalg.solve(numbers + 400 * numpy.eye(256), numbers @ numbers)
+print(round(float(abs(found).sum()), 6))
+"""
+
+
+def _cyclic_roots(count: int) -> str:
+    """The sums of products of neighbours on a circle, as mathicgb reads polynomials."""
+    names = "abcdefgh"[:count]
+    sums = ["+".join("".join(names[(i + j) % count] for j in range(degree)) for i in range(count))
+            for degree in range(1, count)]
+    lines = [f"32003 {count}", " ".join("1" * (count + 1)), str(count), *sums, names + "-1"]
+    return "\\n".join(lines)
+
+
 _TEXT = "seq 1 200000"
 
 
@@ -112,6 +139,17 @@ def _with_blas(work: str, code: str, providers: List[str]) -> List[Program]:
     return [Program("python3-numpy", f"{work}, {provider}", runtimes[provider],
                     "with the BLAS, RTLD_LOCAL", _python(code), provider)
             for provider in providers]
+
+
+def _from_pip() -> List[Program]:
+    if not WHEEL_PYTHON:
+        return []
+    return [Program(package, work, "threads of its own", "in itself, under other names",
+                    [WHEEL_PYTHON, "-c", code],
+                    # Nothing is built for the PyTorch that lies beside.
+                    options=("--torch-bridge", "off"))
+            for package, work, code in (("numpy from pip", "matrix products", PACKAGED_PRODUCTS),
+                                        ("scipy from pip", "linear systems", PACKAGED_SOLVE))]
 
 
 PROGRAMS = [
@@ -141,6 +179,12 @@ PROGRAMS = [
     Program("graphicsmagick", "blur and scale pictures", "libgomp", "in itself",
             _shell("for i in 1 2 3; do gm convert -size 400x400 gradient:red-blue -blur 0x4 "
                    "-resize 300x200 rgb:- | md5sum; done")),
+    # The leading terms: the rest of the basis depends on which thread was first.
+    Program("mathicgb", "a Gröbner basis, 2 threads", "oneTBB", "in itself",
+            _shell(f"mkdir -p r && cd r && printf '{_cyclic_roots(7)}\\n' > c.ideal && "
+                   "mgb gb c -reducer 26 -threadCount 2 -outputResult -printInterval 0 && "
+                   "grep -o '^ *[a-z0-9]*' c.gb | tail -n +2 | sort | md5sum")),
+    *_from_pip(),
     Program("xz-utils", "compression, 2 threads", "threads of its own", "in itself",
             _shell(f"{_TEXT} | xz -T2 | xz -dT2 | md5sum")),
     Program("coreutils", "sort, 2 threads", "threads of its own", "in itself",

@@ -1,5 +1,5 @@
-"""Real programs of Debian's packages: bare and under `optile run` they end the same way and say the
-same, and what optile saw of each is written down. By itself
+"""Real programs of Debian's packages and from pip: bare and under `optile run` they end the same
+way and say the same, and what optile saw of each is written down. By itself
 
     python3 test_compatibility.py --write ../../docs/compatibility.md
 
@@ -47,7 +47,8 @@ class Outcome:
         for _ in range(repeats):
             path = space.dir / "report.json"
             path.unlink(missing_ok=True)
-            self.launched = space.launched(program.command, "--report", path, env=env)
+            self.launched = space.launched(program.command, "--report", path, *program.options,
+                                           env=env)
             space.untouched(["rm", "-rf", "r", "answer"])
             if (self.bare.code, self.bare.stdout) != (self.launched.code, self.launched.stdout):
                 self.others.append(self.launched)

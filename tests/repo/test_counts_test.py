@@ -52,6 +52,18 @@ class Counting(unittest.TestCase):
             ],
         )
 
+    def test_what_passes_alone_is_named(self) -> None:
+        again = '<testsuite><testcase name="bad" status="run"/></testsuite>'
+        counts = test_counts.count(JUNIT, again)
+        self.assertEqual(counts.line(), "2 passed, 1 failed, 3 skipped")
+        self.assertEqual(counts.again, ["bad"])
+
+    def test_what_fails_alone_too_has_failed(self) -> None:
+        again = '<testsuite><testcase name="bad" status="fail"/></testsuite>'
+        counts = test_counts.count(JUNIT, again)
+        self.assertEqual(counts.failed, ["bad", "no.program"])
+        self.assertEqual(counts.again, [])
+
     def one_case(self, status: str, output: str) -> test_counts.Counts:
         return test_counts.count(
             f'<testsuite><testcase name="e2e.X" status="{status}">'
