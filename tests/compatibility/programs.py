@@ -83,6 +83,40 @@ found = GridSearchCV(Ridge(), {"alpha": [1, 10, 100]}, n_jobs=2).fit(
     numbers[:, :20], numbers[:, 21])
 print(found.best_params_)
 """
+SIMILAR = _MATRICES + """
+import faiss
+vectors = numpy.ascontiguousarray(numbers, dtype=numpy.float32)
+for _ in range(20):
+    index = faiss.IndexFlatL2(256)
+    index.add(vectors)
+    far, near = index.search(vectors, 3)
+print(int((near[:, 0] == numpy.arange(256)).sum()))
+"""
+INVERTED = _MATRICES + """
+import faiss
+vectors = numpy.ascontiguousarray(numpy.repeat(numbers, 8, axis=0), dtype=numpy.float32)
+index = faiss.index_factory(256, "IVF4,Flat")
+index.train(vectors)
+index.add(vectors)
+index.nprobe = 4
+for _ in range(20):
+    far, near = index.search(vectors, 8)
+print(float(far.sum()))
+"""
+FFTW = _MATRICES + """
+import pyfftw
+forward = pyfftw.builders.fft2(numbers, threads=2)
+for _ in range(50):
+    back = pyfftw.interfaces.numpy_fft.ifft2(forward(), threads=2)
+print(numpy.rint(back.real).sum())
+"""
+TREES = _MATRICES + """
+import xgboost
+table = xgboost.DMatrix(numbers[:, :20], label=numbers[:, 20] > 0)
+found = xgboost.train({"objective": "binary:logistic", "tree_method": "hist", "nthread": 2,
+                       "max_depth": 4, "seed": 1}, table, num_boost_round=60)
+print(int((found.predict(table) > 0.5).sum()))
+"""
 TENSORS = """
 import torch
 torch.manual_seed(1)
@@ -144,12 +178,15 @@ def _with_blas(work: str, code: str, providers: List[str]) -> List[Program]:
 def _from_pip() -> List[Program]:
     if not WHEEL_PYTHON:
         return []
-    return [Program(package, work, "threads of its own", "in itself, under other names",
-                    [WHEEL_PYTHON, "-c", code],
+    pool = ("threads of its own", "in itself, under other names")
+    return [Program(package, work, *how, [WHEEL_PYTHON, "-c", code],
                     # Nothing is built for the PyTorch that lies beside.
                     options=("--torch-bridge", "off"))
-            for package, work, code in (("numpy from pip", "matrix products", PACKAGED_PRODUCTS),
-                                        ("scipy from pip", "linear systems", PACKAGED_SOLVE))]
+            for package, work, how, code in (
+                ("numpy from pip", "matrix products", pool, PACKAGED_PRODUCTS),
+                ("scipy from pip", "linear systems", pool, PACKAGED_SOLVE),
+                ("xgboost from pip", "boosted trees, 2 threads", ("libgomp", "a copy of its own"),
+                 TREES))]
 
 
 PROGRAMS = [
@@ -170,6 +207,12 @@ PROGRAMS = [
             _python(NEIGHBOURS), "openblas-openmp"),
     Program("python3-sklearn", "grid search, 2 processes", "loky", "spawned workers",
             _python(SEARCH), "openblas-openmp"),
+    Program("python3-faiss", "exact neighbours", "libgomp", "with the BLAS, RTLD_LOCAL",
+            _python(SIMILAR), "openblas-openmp"),
+    Program("python3-faiss", "neighbours by inverted lists", "libgomp",
+            "with the BLAS, RTLD_LOCAL", _python(INVERTED), "openblas-openmp"),
+    Program("python3-pyfftw", "Fourier transforms, 2 threads", "threads of its own", "in itself",
+            _python(FFTW), "openblas-openmp"),
     Program("python3-torch", "products and element-wise ops", "libgomp", "with libtorch",
             _python(TENSORS), "openblas-openmp"),
     Program("python3-torch", "products and element-wise ops", "libgomp, OpenBLAS's threads",

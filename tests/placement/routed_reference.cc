@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/at.h"
+#include "placement/never.h"
 #include "placement/step/routes.h"
 #include "placement/step/step_times.h"
-#include "tests/placement/reference_parts.h"
 #include "tests/placement/step_reference.h"
 
 namespace optile::placement {
 namespace {
+
+using base::at;
 
 constexpr double kSame = 1 + 1e-12;
 

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/at.h"
+#include "placement/never.h"
 #include "placement/step/step_times.h"
-#include "tests/placement/reference_parts.h"
 
 namespace optile::placement {
 namespace {
+
+using base::at;
 
 // A node in one micro-batch whose inputs are all made.
 struct Waiting {

@@ -30,7 +30,8 @@ BridgeOutlook prepare_bridge(const std::string& torch_folder) {
                                       : base::check_bridge_file(folder.c_str(), name.c_str());
   if (fault == base::BridgeFault::kNone) return outlook;
   const std::string without =
-      "PyTorch " + version + " has no bridge yet, so this run sees only " + "its OpenMP regions; ";
+      "PyTorch " + version +
+      " has no bridge yet: of a program that uses it this run sees only the OpenMP regions; ";
   const bool hopeless =
       folder.empty() || fault != base::BridgeFault::kAbsent || !failed_build(folder, name).empty();
   if (hopeless) {
