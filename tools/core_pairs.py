@@ -2,7 +2,7 @@
 """Gives each end-to-end test two cores that no other one has.
 
     core_pairs.py spec FILE         the pairs of the cores that may be used, as CTest reads them
-    core_pairs.py run COMMAND...    on the pair that CTest has chosen; on all cores where it has none
+    core_pairs.py run COMMAND...    on the pair that CTest has chosen; without one, on all cores
 
 Programs of these tests keep every core they may use busy, many of them by spinning: two tests on
 the same cores take ten times as long, and what they measure is each other.

@@ -4,9 +4,9 @@
     test_counts.py build/test-results.xml [build/test-results-again.xml]
 
 The second file is of tests that failed in the first run and ran again, alone: its word counts, and
-those that passed then are named. A CTest test that runs many of Python's unittest counts as that many. The last line of the output
-is `N passed, N failed, N skipped`. Exit status 1 when a test failed or could not be run at all (its
-program is missing); 2 when the file cannot be read.
+those that passed then are named. A CTest test that runs many of Python's unittest counts as that
+many. The last line of the output is `N passed, N failed, N skipped`. Exit status 1 when a test
+failed or could not be run at all (its program is missing); 2 when a file cannot be read.
 """
 
 from __future__ import annotations

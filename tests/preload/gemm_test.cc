@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -274,6 +275,8 @@ TEST(PlainGemmTest, StandsInWhereThereIsNoLibrary) {
 }
 
 TEST_F(Gemm, ACopyWithThreadsOfItsOwnFollowsBesideOneOnOpenMp) {
+  // What every runtime starts with, however many cores there are.
+  setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
   in_unsteered_child([](FakeDaemon& daemon) {
     const auto with_packaged = [] {
       scipy_cblas_dgemm64_(kRowMajor, kPlain, kPlain, 100, 200, 301, 1.0, nullptr, 1, nullptr, 1,
@@ -289,6 +292,7 @@ TEST_F(Gemm, ACopyWithThreadsOfItsOwnFollowsBesideOneOnOpenMp) {
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn && multiply(100, 200, 300) == 3);
     CHECK_OR_EXIT(daemon.client().header.own_width_source != OPTILE_WIDTH_PROGRAM);
   });
+  unsetenv("OMP_NUM_THREADS");
 }
 
 TEST(PlainGemmTest, TransposesConjugatesAndForgetsWhatWasThere) {
