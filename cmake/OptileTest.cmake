@@ -6,6 +6,9 @@ set(OPTILE_PYTHON /usr/bin/python3 CACHE FILEPATH "Python that runs the tests wr
 # Everything labelled `unit`, for builds that want only those (the sanitizers).
 add_custom_target(unit_tests)
 
+# What CTest begins with: tests that take moments, before those that keep cores busy for minutes.
+set(OPTILE_QUICK_COST 3000)
+
 # What holds a program to one thread, in a target of its own: it is compiled once, and alone.
 add_library(optile_one_thread OBJECT "${CMAKE_SOURCE_DIR}/tests/one_thread.cc")
 target_link_libraries(optile_one_thread PRIVATE optile_flags)
@@ -34,7 +37,8 @@ function(optile_add_test name)
   # survives, and `ctest -L unit` matches it.
   string(REPLACE ";" " " labels "${ARG_LABELS}")
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT})
+                       PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
+                                  COST ${OPTILE_QUICK_COST})
   if("unit" IN_LIST ARG_LABELS)
     add_dependencies(unit_tests ${name})
   endif()
@@ -52,5 +56,6 @@ function(optile_add_python_test name)
            COMMAND ${OPTILE_PYTHON} "${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT}" ${ARG_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    COST ${OPTILE_QUICK_COST}
     ENVIRONMENT "OPTILE_SOURCE_DIR=${CMAKE_SOURCE_DIR};OPTILE_BINARY_DIR=${CMAKE_BINARY_DIR}")
 endfunction()
