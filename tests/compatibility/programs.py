@@ -30,36 +30,36 @@ numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)).astype(numpy.f
 """
 PRODUCTS = _MATRICES + """
 total = 0.0
-for _ in range(80):
+for _ in range(3000):
     total += float((numbers @ numbers).sum())
 print(total)
 """
 DECOMPOSITION = _MATRICES + """
-for _ in range(3):
+for _ in range(80):
     values = numpy.linalg.svd(numbers, compute_uv=False)
 print([round(float(value), 6) for value in values[:5]])
 """
 SOLVE = _MATRICES + """
 import scipy.linalg
-for _ in range(10):
+for _ in range(400):
     found = scipy.linalg.solve(numbers + 400 * numpy.eye(256), numbers)
 print(round(float(abs(found).sum()), 6))
 """
 TRANSFORM = _MATRICES + """
 import scipy.fft
-for _ in range(10):
+for _ in range(100):
     back = scipy.fft.ifft2(scipy.fft.fft2(numbers, workers=2), workers=2)
 print(numpy.rint(back.real).sum())
 """
 CLUSTERS = _MATRICES + """
 from sklearn.cluster import KMeans
-for _ in range(8):
+for _ in range(150):
     found = KMeans(5, n_init=1, random_state=1).fit(numbers)
 print(sorted(numpy.bincount(found.labels_)))
 """
 BOOSTING = _MATRICES + """
 from sklearn.ensemble import HistGradientBoostingClassifier
-found = HistGradientBoostingClassifier(max_iter=10, random_state=1).fit(
+found = HistGradientBoostingClassifier(max_iter=200, random_state=1).fit(
     numbers[:, :20], numbers[:, 20] > 0)
 print(int(found.predict(numbers[:, :20]).sum()))
 """
@@ -72,7 +72,7 @@ print(int(found.predict(numbers[:, :20]).sum()))
 NEIGHBOURS = _MATRICES + """
 from sklearn.neighbors import NearestNeighbors
 found = NearestNeighbors(n_neighbors=3, algorithm="brute", n_jobs=2).fit(numbers)
-for _ in range(8):
+for _ in range(300):
     far, near = found.kneighbors(numbers)
 print(int((near[:, 0] == numpy.arange(256)).sum()))
 """
@@ -86,7 +86,7 @@ print(found.best_params_)
 SIMILAR = _MATRICES + """
 import faiss
 vectors = numpy.ascontiguousarray(numbers, dtype=numpy.float32)
-for _ in range(20):
+for _ in range(1500):
     index = faiss.IndexFlatL2(256)
     index.add(vectors)
     far, near = index.search(vectors, 3)
@@ -99,14 +99,14 @@ index = faiss.index_factory(256, "IVF4,Flat")
 index.train(vectors)
 index.add(vectors)
 index.nprobe = 4
-for _ in range(20):
+for _ in range(60):
     far, near = index.search(vectors, 8)
 print(float(far.sum()))
 """
 FFTW = _MATRICES + """
 import pyfftw
 forward = pyfftw.builders.fft2(numbers, threads=2)
-for _ in range(50):
+for _ in range(200):
     back = pyfftw.interfaces.numpy_fft.ifft2(forward(), threads=2)
 print(numpy.rint(back.real).sum())
 """
@@ -114,7 +114,7 @@ TREES = _MATRICES + """
 import xgboost
 table = xgboost.DMatrix(numbers[:, :20], label=numbers[:, 20] > 0)
 found = xgboost.train({"objective": "binary:logistic", "tree_method": "hist", "nthread": 2,
-                       "max_depth": 4, "seed": 1}, table, num_boost_round=60)
+                       "max_depth": 4, "seed": 1}, table, num_boost_round=1500)
 print(int((found.predict(table) > 0.5).sum()))
 """
 TENSORS = """
@@ -122,7 +122,7 @@ import torch
 torch.manual_seed(1)
 numbers = torch.randint(-2, 3, (256, 256)).float()
 total = 0.0
-for _ in range(80):
+for _ in range(3000):
     total += float((torch.relu(numbers @ numbers) + numbers).sum())
 print(total)
 """
