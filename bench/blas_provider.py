@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 PYTHON = "/usr/bin/python3"
+# Of a PyTorch that has its products in itself, as wheels have.
+WITHIN_PYTORCH = "none"
 WORKLOADS = pathlib.Path(__file__).resolve().parent / "workloads"
 
 # Provider name -> the folders that hold its libblas.so.3 and liblapack.so.3, and its package.
@@ -29,6 +31,7 @@ FOLDERS: Mapping[str, Tuple[Sequence[str], str]] = {
     "openblas-openmp": (("openblas-openmp",), "libopenblas0-openmp"),
     "blis": (("blis-openmp", "lapack"), "libblis4-openmp and liblapack3"),
     "reference": (("blas", "lapack"), "libblas3 and liblapack3"),
+    WITHIN_PYTORCH: ((), ""),
 }
 
 
@@ -59,11 +62,13 @@ def environment(provider: str, base: Optional[Mapping[str, str]] = None) -> Dict
     """The environment `base` (this process's own by default) with the provider put first."""
     if provider not in FOLDERS:
         raise ProviderError(f"no BLAS provider {provider}: choose one of {', '.join(FOLDERS)}")
+    result = dict(os.environ if base is None else base)
+    if provider == WITHIN_PYTORCH:
+        return result
     names, package = FOLDERS[provider]
     folders = [library_folder() / name for name in names]
     if not (folders[0] / "libblas.so.3").exists():
         raise ProviderError(f"{provider} is not installed: install the package {package}")
-    result = dict(os.environ if base is None else base)
     paths = [str(folder) for folder in folders if folder.is_dir()]
     if result.get("LD_LIBRARY_PATH"):
         paths.append(result["LD_LIBRARY_PATH"])
@@ -74,6 +79,8 @@ def environment(provider: str, base: Optional[Mapping[str, str]] = None) -> Dict
 def installed() -> List[str]:
     found = []
     for provider in FOLDERS:
+        if provider == WITHIN_PYTORCH:
+            continue
         try:
             environment(provider)
         except ProviderError:
@@ -82,13 +89,20 @@ def installed() -> List[str]:
     return found
 
 
-def loaded(env: Mapping[str, str]) -> LoadedBlas:
-    """Starts a Python with this environment, loads libblas.so.3 and asks what that was."""
+def use_python(path: str) -> None:
+    """From now on workloads run in this one, with the packages that it has."""
+    global PYTHON  # noqa: PLW0603  (one for a whole driver)
+    PYTHON = path
+
+
+def loaded(env: Mapping[str, str], within_pytorch: bool = False) -> LoadedBlas:
+    """Starts a Python with this environment and asks what libblas.so.3, or PyTorch, is there."""
+    load = "import torch\n" if within_pytorch else "ctypes.CDLL('libblas.so.3')\n"
     program = (
         "import ctypes, json, sys\n"
         f"sys.path.insert(0, {str(WORKLOADS)!r})\n"
         "import training\n"
-        "ctypes.CDLL('libblas.so.3')\n"
+        f"{load}"
         "print(json.dumps(training.blas_in_use(training.mapped_libraries())))\n"
     )
     done = subprocess.run(

@@ -167,7 +167,11 @@ def grid(provider: str, cores: int) -> List[Setting]:
     preload = {"libgomp": {}, "libomp": {"LD_PRELOAD": libomp_path()}}
     pool = OWN_POOL.get(provider)
     settings = []
+    # Wheels open the libgomp that they carry, by a name of its own: nothing takes its place.
+    wheel = provider == blas_provider.WITHIN_PYTORCH
     for runtime, waits in WAITS.items():
+        if wheel and runtime != "libgomp":
+            continue
         for wait, words in waits.items():
             for threads in counts(cores):
                 base = {**preload[runtime], **words, "OMP_NUM_THREADS": str(threads)}

@@ -254,18 +254,32 @@ def positive(text: str) -> int:
     return value
 
 
+def python_there(text: str) -> str:
+    """Told to all that start workloads, as there is one in a driver."""
+    if not os.access(text, os.X_OK):
+        raise argparse.ArgumentTypeError(f"{text} is no program")
+    blas_provider.use_python(os.path.abspath(text))
+    return text
+
+
 def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument(
         "--blas", required=True, choices=sorted(blas_provider.FOLDERS), help="BLAS provider"
     )
+    parser.add_argument(
+        "--python", type=python_there, metavar="FILE",
+        help="another than Debian's; --blas none where its PyTorch is of a wheel",
+    )  # fmt: skip
     parser.add_argument("--batch", type=positive, help="of the workload (default: its own)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result here")
 
 
 def checked_provider(provider: str) -> Dict[str, str]:
     """Loads the provider in a process of its own and says what that was."""
-    actual = blas_provider.loaded(settings.clean_environment(provider))
+    actual = blas_provider.loaded(
+        settings.clean_environment(provider), provider == blas_provider.WITHIN_PYTORCH
+    )
     blas_provider.require(provider, actual.provider)
     progress(f"BLAS {actual.provider}: {actual.path}")
     return {"provider": actual.provider, "path": actual.path}
