@@ -1,5 +1,5 @@
-// Shell scripts that only choose a program and become it, such as the shims of pyenv. Read, never
-// run: what cannot be told from the text is left to the shell.
+// Shell scripts that only choose a program and become it, such as the shims of pyenv and asdf. Read,
+// never run: what cannot be told from the text is left to the shell.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct WrappedProgram {
 };
 
 // What the shell script at `path` replaces itself with: the one program that it execs by its full
-// path with all its arguments, or what pyenv would choose in this folder and environment. None
-// where it is neither, or no such program is there.
+// path with all its arguments, or what pyenv or asdf would choose in this folder and environment.
+// None where it is neither, or no such program is there.
 WrappedProgram program_behind(const std::string& path);
 
 // Whether a program of that path is a shell that such scripts are written for.

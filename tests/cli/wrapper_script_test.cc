@@ -33,6 +33,16 @@ class WrapperScriptTest : public testing::Test {
                       "\" exec \"$program\" \"$@\"\n");
   }
 
+  // As `asdf reshim` writes them.
+  std::string asdf_shim(const std::string& name) {
+    return write_file(folder_ / "asdf/shims/" + name,
+                      "#!/usr/bin/env bash\n# asdf-plugin: python 3.9.7\n"
+                      "# asdf-plugin: python 3.11.2\nexec " +
+                          (folder_ / "bin/asdf") + " exec \"" + name +
+                          "\" \"$@\" # asdf_allow: ' asdf '\n",
+                      0755);
+  }
+
   TemporaryDirectory folder_;
 };
 
@@ -78,6 +88,32 @@ TEST_F(WrapperScriptTest, PyenvsSystemIsWhatThePathHasBesideTheShims) {
   const std::string shim = pyenv_shim("python");
   const std::string real = program("bin/python");
   const ScopedVariable path("PATH", (folder_ / "root/shims") + ":" + (folder_ / "bin"));
+  EXPECT_EQ(program_behind(shim).path, real);
+}
+
+TEST_F(WrapperScriptTest, WhatAsdfWouldChoose) {
+  const ScopedVariable nothing_said("ASDF_PYTHON_VERSION", "");
+  const ScopedVariable home("HOME", folder_ / "home");
+  const std::string old = program("asdf/installs/python/3.9.7/bin/python3");
+  const std::string recent = program("asdf/installs/python/3.11.2/bin/python3");
+  const std::string shim = asdf_shim("python3");
+  EXPECT_EQ(program_behind(shim).path, "") << "asdf itself would refuse";
+  write_file(folder_ / "home/.tool-versions", "nodejs 20.1.0\npython 4.0 3.9.7 # mine\n");
+  EXPECT_EQ(program_behind(shim).path, old) << "the first that is there";
+  const ScopedVariable said("ASDF_PYTHON_VERSION", "3.11.2");
+  EXPECT_EQ(program_behind(shim).path, recent);
+  const ScopedVariable elsewhere("ASDF_PYTHON_VERSION",
+                                 "path:" + (folder_ / "asdf/installs/python/3.9.7"));
+  EXPECT_EQ(program_behind(shim).path, old);
+  const ScopedVariable up("ASDF_PYTHON_VERSION", "../python/3.9.7");
+  EXPECT_EQ(program_behind(shim).path, "");
+}
+
+TEST_F(WrapperScriptTest, AsdfsSystemIsWhatThePathHasBesideTheShims) {
+  const ScopedVariable version("ASDF_PYTHON_VERSION", "system");
+  const std::string shim = asdf_shim("python3");
+  const std::string real = program("bin/python3");
+  const ScopedVariable path("PATH", (folder_ / "asdf/shims") + ":" + (folder_ / "bin"));
   EXPECT_EQ(program_behind(shim).path, real);
 }
 
