@@ -23,6 +23,8 @@ target_include_directories(optile_flags INTERFACE
 target_compile_options(optile_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)
+# Lines for a backtrace; all else that a debugger could show takes a third of a build. `dev` has it.
+target_compile_options(optile_flags INTERFACE $<$<CONFIG:RelWithDebInfo>:-g1>)
 
 # The sanitizers are kept out of the shim: it lives in programs that were built without them.
 add_library(optile_sanitize INTERFACE)
