@@ -1,5 +1,5 @@
-// Shell scripts that only choose a program and become it, such as the shims of pyenv and asdf. Read,
-// never run: what cannot be told from the text is left to the shell.
+// Shell scripts that only choose a program and become it, such as the shims of pyenv and asdf.
+// Read, never run: what cannot be told from the text is left to the shell.
 #pragma once
 
 #include <string>
