@@ -16,11 +16,11 @@ static_assert(sizeof(optile_plan_entry) % sizeof(uint64_t) == 0);
 static_assert(offsetof(optile_plan_page, slots) + sizeof(optile_plan_page::slots) ==
               sizeof(optile_plan_page));  // last, so that what is before them is copied as one
 constexpr uint32_t kMaxEntries = OPTILE_PLAN_SLOTS / 2;
-constexpr int kMaxWidth = 65535;
+constexpr int kWidestEntry = 65535;
 constexpr double kLongestBaseline = 1e18;  // ticks
 
 uint16_t width_word(int width) {
-  return static_cast<uint16_t>(width < 0 || width > kMaxWidth ? 0 : width);
+  return static_cast<uint16_t>(width < 0 || width > kWidestEntry ? 0 : width);
 }
 
 // The slot that the entry went to.

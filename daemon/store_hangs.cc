@@ -6,7 +6,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr int64_t kMaxHangs = 1024;
-constexpr int kMaxWidth = 65535;
+constexpr int kWidestRegion = 65535;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ std::vector<HangRecord> Store::find_hangs(const std::string& machine, const std:
                                program,
                                unsigned_word(row[0]),
                                as_text(row[1]),
-                               small(row[2], kMaxWidth),
+                               small(row[2], kWidestRegion),
                                as_integer(row[3])};
     add_unless_known(found, record, &HangRecord::key);
   }

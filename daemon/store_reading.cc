@@ -11,7 +11,7 @@ using perfmodel::Binding;
 constexpr int kMaxEntries = 4097;  // with the one that holds the sum
 constexpr int kMaxTimes = 65536;
 constexpr int kMaxRunsRead = 128;
-constexpr int kMaxWidth = 8192;
+constexpr int kWidestStored = 8192;
 constexpr int kMaxCount = 1 << 30;
 constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
 constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
@@ -36,7 +36,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
   const Row& row = found[0];
   FoundPlan result;
   result.plan.step_fingerprint = unsigned_word(row[1]);
-  result.plan.own_width = small(row[2], kMaxWidth);
+  result.plan.own_width = small(row[2], kWidestStored);
   result.plan.binding = static_cast<Binding>(small(row[3], kLastBinding));
   result.plan.marker.place = {unsigned_word(row[4]), unsigned_word(row[5])};
   result.plan.marker.ops = small(row[6], kMaxCount);
@@ -67,7 +67,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
     result.plan.entries.push_back({{unsigned_word(entry[0]), unsigned_word(entry[1])},
                                    as_text(entry[2]),
                                    as_text(entry[3]),
-                                   small(entry[4], kMaxWidth),
+                                   small(entry[4], kWidestStored),
                                    static_cast<tuner::Rule>(small(entry[5], kLastRule)),
                                    seconds(entry[6]),
                                    seconds(entry[7])});
@@ -82,7 +82,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
             "AND profiles.runtime = plans.runtime AND profiles.binding = ?3 "
             "WHERE plans.id = ?1 ORDER BY profiles.key, profiles.width LIMIT ?2",
             {as_integer(row[0]), int64_t{kMaxTimes}, int64_t{static_cast<int>(Binding::kNone)}})) {
-    const tuner::StoredTime one{unsigned_word(time[0]), small(time[1], kMaxWidth),
+    const tuner::StoredTime one{unsigned_word(time[0]), small(time[1], kWidestStored),
                                 seconds(time[2])};
     if (one.width > 0 && one.ns > 0) result.plan.times.push_back(one);
   }
@@ -140,7 +140,7 @@ std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std:
     found.profile.key = unsigned_word(row[0]);
     found.profile.name = as_text(row[1]);
     found.profile.shape = as_text(row[2]);
-    found.profile.at = {small(row[3], kMaxWidth),
+    found.profile.at = {small(row[3], kWidestStored),
                         static_cast<Binding>(small(row[4], kLastBinding))};
     found.profile.count = unsigned_word(row[5]);
     found.profile.median_ns = seconds(row[6]);
