@@ -17,6 +17,9 @@ enum class OtherLoad { kYield, kIgnore };
 // Whether pairs of programs may be tried on shared cores.
 enum class OverlapTry { kNever, kTry };
 
+// Whether cores may be divided otherwise than curves say, to see whether that is better.
+enum class DivisionTry { kNever, kTry };
+
 struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
   std::string store;   // file, or ":memory:"
@@ -26,6 +29,7 @@ struct Config {
   MetricsOptions metrics;
   OtherLoad other_load = OtherLoad::kYield;
   OverlapTry overlap = OverlapTry::kNever;
+  DivisionTry division = DivisionTry::kTry;
   std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing

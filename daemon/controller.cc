@@ -54,6 +54,7 @@ Controller::Controller(Dependencies dependencies)
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       overlaps_(dependencies.overlaps),
+      divisions_(dependencies.divisions),
       max_clients_(dependencies.max_clients),
       words_(dependencies.words),
       next_drain_(kProfilingPeriod),

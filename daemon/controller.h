@@ -16,7 +16,9 @@
 #include "daemon/attendance.h"
 #include "daemon/client.h"
 #include "daemon/client_words.h"
+#include "daemon/controller_dependencies.h"
 #include "daemon/counting_turns.h"
+#include "daemon/divisions.h"
 #include "daemon/expected_arrivals.h"
 #include "daemon/found_run.h"
 #include "daemon/kept_words.h"
@@ -37,32 +39,7 @@ namespace optile::daemon {
 
 class Controller {
  public:
-  struct Dependencies {
-    perfmodel::Machine machine;
-    Store* store = nullptr;  // outlives the controller
-    Clocks clocks;
-    // Budget of a process; pid 0 = the daemon's own.
-    std::function<perfmodel::Budget(int pid)> read_budget;
-    // Leases::Dependencies::confine. Without it clients get no leases.
-    std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine = {};
-    // Whether that process is stopped (SIGSTOP, a debugger); may be empty.
-    std::function<bool(int pid)> is_stopped = {};
-    // What happens to leases, a line each; without it nobody is told.
-    std::function<void(const std::string& line)> say = {};
-    // Processor time of all threads of a process so far; nullopt: it cannot be told. Without it
-    // nobody is seen to wait.
-    std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time = {};
-    // Leases::Dependencies::read_load.
-    std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
-    // Of each of several users; null: nothing is kept for that number. Without it there is one.
-    std::function<Store*(unsigned uid)> store_of = {};
-    // Calls it when what is at hand is dealt with: many who come or go are decided about once.
-    std::function<void(std::function<void()>)> later = {};
-    bool overlaps = false;  // pairs may be tried on shared cores
-    std::size_t max_clients = kMaxClients;
-    // Outlives the controller. Without it nothing that was said outlives an attachment.
-    KeptWords* words = nullptr;
-  };
+  using Dependencies = ControllerDependencies;
   explicit Controller(Dependencies dependencies);
 
   // Id of the new client; kUnavailable when full. Its budget is read from its pid (0 = ours).
@@ -122,6 +99,7 @@ class Controller {
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
   const LeaseHistory& lease_history() const { return lease_history_; }
   const Overlaps& overlaps() const { return overlaps_; }
+  const Divisions& divisions() const { return divisions_; }
   Store& store() { return *store_; }
   Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
@@ -168,9 +146,11 @@ class Controller {
   void tell_demand_of_team(uint64_t id, Place& place);
   std::optional<uint32_t> wait_cap(const Place& place) const;
   void tell_company(Place& place) const;
-  void decide_leases();
+  void decide_leases(bool silently = false);
   void decide_leases_soon();
   void look_for_overlaps();
+  void look_for_divisions();
+  std::vector<CompanyMember> company() const;
   void recall_company(uint64_t id);
   std::chrono::milliseconds since_start() const;
   base::Status room_for(const Hello& hello) const;
@@ -198,6 +178,7 @@ class Controller {
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
   Overlaps overlaps_;
+  Divisions divisions_;
   std::size_t max_clients_;
   UserBounds bounds_;
   KeptWords* words_;

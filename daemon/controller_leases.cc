@@ -192,11 +192,13 @@ void Controller::decide_leases_soon() {
   });
 }
 
-void Controller::decide_leases() {
+// `silently`: whoever asked says itself what it is about.
+void Controller::decide_leases(bool silently) {
   if (!leases_) return;
   for (Leases::Granted& granted : leases_->decide(since_start())) {
     const auto found = clients_.find(granted.client);
     if (found == clients_.end()) continue;
+    if (silently) granted.reason.clear();
     take_lease(found->second, std::move(granted));
   }
 }
@@ -209,7 +211,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     tell_company(place);
     return;
   }
-  tell_of_lease(granted.client, granted.reason);
+  if (!granted.reason.empty()) tell_of_lease(granted.client, granted.reason);
   // What is lent comes and goes: its session hears nothing of it.
   if (place.lease && !granted.last && granted.cores == place.lease->cores &&
       (granted.lent != 0 || place.lease->lent != 0)) {
@@ -279,6 +281,7 @@ void Controller::look_for_waiting() {
     changed = true;
   }
   if (changed) decide_leases();
+  look_for_divisions();
   look_for_overlaps();
 }
 

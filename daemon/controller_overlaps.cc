@@ -1,5 +1,5 @@
-// The controller's part in clients that share or lend cores: what is known of each, and what
-// follows.
+// The controller's part in clients that are tried beside each other, on shared cores or on cores
+// divided otherwise: what is known of each, and what follows.
 #include <utility>
 
 #include "daemon/controller.h"
@@ -29,25 +29,41 @@ void Controller::recall_company(uint64_t id) {
                      clocks_.unix_seconds());
 }
 
-void Controller::look_for_overlaps() {
-  if (!leases_ || !overlaps_.due(since_start())) return;
-  std::vector<Overlaps::Seen> seen;
+std::vector<CompanyMember> Controller::company() const {
+  std::vector<CompanyMember> members;
   for (const auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
     const Client& client = *place.client;
     const tuner::Standing standing = client.standing();
-    Overlaps::Seen one;
+    const bool runs = !place.waiting.waiting() && client.may_be_changed();
+    CompanyMember one;
     one.client = id;
     one.program = overlap_program(client.hello());
     one.uid = client.hello().uid;
-    one.settled = standing.phase == tuner::Phase::kTuned && standing.tuned_steps >= kFewestSteps &&
-                  !place.waiting.waiting() && client.may_be_changed();
+    one.settled =
+        runs && standing.phase == tuner::Phase::kTuned && standing.tuned_steps >= kFewestSteps;
+    one.searches = runs && !one.settled;
     one.widens =
         standing.own_widths_in_force && place.lease && place.lease->cores < place.at_attach.cores;
     one.steps = client.steps();
-    seen.push_back(std::move(one));
+    members.push_back(std::move(one));
   }
-  const std::optional<sched::Overlap> wanted = overlaps_.look(since_start(), seen, *leases_);
+  return members;
+}
+
+void Controller::look_for_divisions() {
+  if (!leases_ || !divisions_.due(since_start())) return;
+  const std::optional<sched::CoreCounts>& wanted =
+      divisions_.look(since_start(), company(), *leases_, overlaps_.view().has_value());
+  for (const sched::DivisionNote& note : divisions_.take_notes()) {
+    tell_of_lease(note.client, note.text);
+  }
+  if (leases_->hold(wanted, divisions_.cause())) decide_leases(divisions_.tries());
+}
+
+void Controller::look_for_overlaps() {
+  if (!leases_ || divisions_.tries() || !overlaps_.due(since_start())) return;
+  const std::optional<sched::Overlap> wanted = overlaps_.look(since_start(), company(), *leases_);
   for (Leases::Granted& granted : leases_->overlap(wanted, overlaps_.cause(), since_start())) {
     const auto found = clients_.find(granted.client);
     if (found != clients_.end()) take_lease(found->second, std::move(granted));

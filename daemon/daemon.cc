@@ -127,7 +127,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
       load_reader(config_), store_of_user(),
       [this](std::function<void()> decide) { decide_later(std::move(decide)); },
-      config_.overlap == OverlapTry::kTry, config_.max_clients, words_.get()});
+      config_.overlap == OverlapTry::kTry, config_.division == DivisionTry::kTry,
+      config_.max_clients, words_.get()});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

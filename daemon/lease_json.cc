@@ -132,7 +132,7 @@ Json overlap_json(const Overlaps& overlaps) {
                {"now", nullptr}};
   const std::optional<sched::OverlapView> now = overlaps.view();
   if (!now) return json;
-  const sched::OverlapEstimate& seen = now->estimate;
+  const sched::PairEstimate& seen = now->estimate;
   const bool known = seen.rounds > 1;
   json["now"] = {{"clients", {now->overlap.first, now->overlap.second}},
                  {"cores", now->overlap.cores},
@@ -142,6 +142,25 @@ Json overlap_json(const Overlaps& overlaps) {
                  {"gain", known ? Json(seen.gain) : Json(nullptr)},
                  {"low", known ? Json(seen.low) : Json(nullptr)},
                  {"high", known ? Json(seen.high) : Json(nullptr)}};
+  return json;
+}
+
+// What is tried about how cores are divided, and what trials came to so far.
+Json division_json(const Divisions& divisions) {
+  const sched::DivisionCounters& counters = divisions.counters();
+  Json json = {{"enabled", divisions.enabled()},
+               {"trials", counters.trials},
+               {"kept", counters.kept},
+               {"lost", counters.lost},
+               {"interrupted", counters.interrupted},
+               {"trial_seconds", static_cast<double>(counters.trial_ticks) / 1e3},
+               {"now", nullptr}};
+  const std::optional<sched::DivisionView> now = divisions.view();
+  if (!now) return json;
+  json["now"] = {{"clients", {now->giver, now->taker}},
+                 {"cores", now->cores},
+                 {"changed_now", now->changed},
+                 {"rounds", now->estimate.rounds}};
   return json;
 }
 
@@ -195,6 +214,7 @@ Json leases_json(const Controller& controller,
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
           {"overlaps", overlap_json(controller.overlaps())},
+          {"divisions", division_json(controller.divisions())},
           {"cause", leases == nullptr ? "" : leases->table().cause()},
           {"changes", counters.changes},
           {"cores_granted", counters.cores_granted},

@@ -42,7 +42,7 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
   fresh.cores = std::max(1, cores);
   fresh.party = {client, 0, "", share, priority};
   weights_due_ = true;
-  must_decide_ = true;
+  end_held();
 }
 
 void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
@@ -57,7 +57,7 @@ void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
 
 void Leases::bind(uint64_t client, const std::vector<int>& bound_to) {
   if (!clients_.contains(client) || !table_.bound(client, bound_to).ok()) return;
-  must_decide_ = true;
+  end_held();
 }
 
 LeaseParty Leases::party(uint64_t client) const {
@@ -119,7 +119,7 @@ void Leases::leave(uint64_t client) {
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
   weights_due_ = true;
   if (!table_.leave(client).ok()) return;
-  must_decide_ = true;
+  end_held();
 }
 
 void Leases::foresee(milliseconds now, int launcher) {
@@ -135,6 +135,21 @@ void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool 
   perfmodel::Budget left = budget;
   left.cores = std::max(1, budget.cores - unmanaged_.cores());
   if (left == table_.budget() || !table_.set_budget(left).ok()) return;
+  end_held();
+}
+
+bool Leases::hold(const std::optional<sched::CoreCounts>& counts, const std::string& why) {
+  if (counts == held_) return false;
+  held_ = counts;
+  table_.because(why);
+  must_decide_ = true;
+  return true;
+}
+
+// What was measured beside others, and before, says nothing of now.
+void Leases::end_held() {
+  held_.reset();
+  ++words_;
   must_decide_ = true;
 }
 
@@ -200,7 +215,8 @@ void Leases::tell_curves() {
     const auto best = std::max_element(client.progress.begin(), client.progress.end());
     const int useful = static_cast<int>(best - client.progress.begin()) + 1;
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
-    const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
+    int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
+    if (held_ && held_->contains(id)) floor = std::max(floor, held_->at(id));
     (void)table_.borrows(id, lending_.borrows(id, client.granted));
     (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
   }
@@ -222,7 +238,7 @@ void Leases::wake(uint64_t client) {
 
 // Nobody waits for the end of a search after a word of the user.
 base::Status Leases::heard(base::Status status) {
-  must_decide_ = must_decide_ || status.ok();
+  if (status.ok()) end_held();
   return status;
 }
 

@@ -19,6 +19,7 @@
 #include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
+#include "sched/division_trials.h"
 #include "sched/lease_table.h"
 
 namespace optile::daemon {
@@ -100,6 +101,11 @@ class Leases {
   // Two that share cores from now on, or nobody, by LeaseTable::overlap(); what changed.
   std::vector<Granted> overlap(const std::optional<sched::Overlap>& wanted, const std::string& why,
                                std::chrono::milliseconds now);
+  // Each has at least so many cores from the next decide() on, until anybody comes or goes, the
+  // user says anything, or the budget changes. Whether that is news.
+  bool hold(const std::optional<sched::CoreCounts>& counts, const std::string& why);
+  // How often that, and all that ends it, has happened.
+  uint64_t words() const { return words_; }
   // Throughput with 1, 2, … cores over that alone at its own best; empty: unknown.
   std::vector<double> curve(uint64_t client) const;
   // No session searches, and nothing waits to be decided.
@@ -141,6 +147,7 @@ class Leases {
   std::map<uint64_t, LeaseWeight> weights() const;
   void weigh_if_due();
   base::Status heard(base::Status status);
+  void end_held();
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   static void keep_the_last(std::vector<Granted>& granted);
@@ -155,6 +162,8 @@ class Leases {
   Dependencies dependencies_;
   std::map<uint64_t, Client> clients_;
   bool weights_due_ = false;  // once for all who come or go together
+  std::optional<sched::CoreCounts> held_;
+  uint64_t words_ = 0;
   bool must_decide_ = false;  // somebody came or left, or the budget changed
   std::optional<std::chrono::milliseconds> changed_at_;
   std::optional<LoadReading> load_;

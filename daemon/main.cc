@@ -21,6 +21,7 @@ namespace {
 
 using optile::daemon::Config;
 using optile::daemon::Daemon;
+using optile::daemon::DivisionTry;
 using optile::daemon::OtherLoad;
 using optile::daemon::OverlapTry;
 
@@ -100,6 +101,22 @@ void add_metrics(CLI::App& app, Config& config) {
                "Name programs and ops there, for everybody to read; else they are without names");
 }
 
+// What programs beside each other may be tried on, to see what is best.
+void add_trials(CLI::App& app, Config& config) {
+  app.add_option("--overlap", config.overlap,
+                 "try: let two programs share cores where that is measured to pay; never (default)")
+      ->option_text("try|never")
+      ->envname("OPTILE_OVERLAP")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, OverlapTry>{
+          {"try", OverlapTry::kTry}, {"never", OverlapTry::kNever}}));
+  app.add_option("--division", config.division,
+                 "try: where curves cannot tell, measure how to divide the cores (default); never")
+      ->option_text("try|never")
+      ->envname("OPTILE_DIVISION")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, DivisionTry>{
+          {"try", DivisionTry::kTry}, {"never", DivisionTry::kNever}}));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -122,12 +139,7 @@ int main(int argc, char** argv) {
       ->envname("OPTILE_OTHER_LOAD")
       ->transform(CLI::CheckedTransformer(std::map<std::string, OtherLoad>{
           {"yield", OtherLoad::kYield}, {"ignore", OtherLoad::kIgnore}}));
-  app.add_option("--overlap", config.overlap,
-                 "try: let two programs share cores where that is measured to pay; never (default)")
-      ->option_text("try|never")
-      ->envname("OPTILE_OVERLAP")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, OverlapTry>{
-          {"try", OverlapTry::kTry}, {"never", OverlapTry::kNever}}));
+  add_trials(app, config);
   app.add_option("--max-clients", config.max_clients,
                  "Programs attached at once; four fifths of them of one user with --system")
       ->option_text("N")

@@ -28,12 +28,13 @@ std::string overlap_program(const Hello& hello) {
   return hello.executable + "\n" + hello.program + "\n" + hello.arguments;
 }
 
-std::optional<sched::Overlap> Overlaps::look(milliseconds now, const std::vector<Seen>& seen,
+std::optional<sched::Overlap> Overlaps::look(milliseconds now,
+                                             const std::vector<CompanyMember>& members,
                                              const Leases& leases) {
   const bool calm = leases.calm();
   std::vector<sched::OverlapClient> clients;
-  clients.reserve(seen.size());
-  for (const Seen& one : seen) {
+  clients.reserve(members.size());
+  for (const CompanyMember& one : members) {
     const std::optional<sched::LeaseView> lease = leases.table().view(one.client);
     if (!lease) continue;
     Counted& counted = counted_[one.client];
@@ -54,7 +55,8 @@ std::optional<sched::Overlap> Overlaps::look(milliseconds now, const std::vector
   next_look_ = now + kEveryIdle;
   std::optional<sched::Overlap> wanted = trials_.look(tick(now), clients, leases.table().overlap());
   if (const std::optional<sched::OverlapView> pair = trials_.view()) {
-    for (const Seen& one : seen) uid_ = one.client == pair->overlap.first ? one.uid : uid_;
+    for (const CompanyMember& one : members)
+      uid_ = one.client == pair->overlap.first ? one.uid : uid_;
   }
   return wanted;
 }

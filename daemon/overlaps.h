@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/company_member.h"
 #include "daemon/hello.h"
 #include "daemon/leases.h"
 #include "daemon/store.h"
@@ -21,21 +22,13 @@ std::string overlap_program(const Hello& hello);
 
 class Overlaps {
  public:
-  // What the controller knows of a client that has a lease.
-  struct Seen {
-    uint64_t client = 0;
-    std::string program;  // overlap_program()
-    unsigned uid = 0;
-    bool settled = false;  // tuned, heard, running and not waiting
-    bool widens = false;   // at its own widths, which its lease bounds
-    uint32_t steps = 0;    // begun so far
-  };
   explicit Overlaps(bool enabled) : enabled_(enabled) {}
 
   // Whether it is time to look: always while something is tried or kept.
   bool due(std::chrono::milliseconds now) const;
   // While two have leases and it is due: what they should share now.
-  std::optional<sched::Overlap> look(std::chrono::milliseconds now, const std::vector<Seen>& seen,
+  std::optional<sched::Overlap> look(std::chrono::milliseconds now,
+                                     const std::vector<CompanyMember>& members,
                                      const Leases& leases);
   // Because of what, for the reasons of leases.
   const std::string& cause() const { return trials_.cause(); }

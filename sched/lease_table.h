@@ -123,6 +123,9 @@ class LeaseTable {
   void end_overlap(const std::string& why);
   const std::optional<Overlap>& overlap() const { return overlap_; }
 
+  // A plan is due for a reason of the caller's, half a sentence.
+  void because(std::string cause);
+
   // What to send now, those that only give up first. `tick` never goes back.
   std::vector<LeaseChange> decide(uint64_t tick);
 
@@ -154,7 +157,6 @@ class LeaseTable {
 
   LeaseView view_of(ClientId id, const Client& client) const;
   base::Result<Client*> find(ClientId id);
-  void because(std::string cause);  // something happened that calls for a new plan
   void mark_late(uint64_t tick);
   PlanClient plan_client(ClientId id, const Client& client) const;
   void plan();

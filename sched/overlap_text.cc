@@ -19,7 +19,7 @@ std::string cores_text(const std::vector<int>& cores) {
   return text;
 }
 
-std::string gain_text(const OverlapEstimate& estimate) {
+std::string gain_text(const PairEstimate& estimate) {
   std::array<char, 160> text{};
   if (estimate.rounds < 2) {
     std::snprintf(text.data(), text.size(), "%d rounds", estimate.rounds);

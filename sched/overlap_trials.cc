@@ -70,7 +70,7 @@ uint64_t OverlapTrials::believed_for(const OverlapVerdict& verdict) const {
 
 std::optional<OverlapView> OverlapTrials::view() const {
   if (!run_) return std::nullopt;
-  return OverlapView{run_->pair.overlap, run_->kept, run_->arm.shared(), run_->rounds.estimate()};
+  return OverlapView{run_->pair.overlap, run_->kept, run_->arm.changed(), run_->rounds.estimate()};
 }
 
 const OverlapClient* OverlapTrials::find(const std::vector<OverlapClient>& clients,
@@ -100,7 +100,7 @@ std::optional<Overlap> OverlapTrials::look(uint64_t tick, const std::vector<Over
     resume(tick, clients);
     if (!run_ && tick >= not_before_ && tick - calm_since_ >= policy_.calm) propose(tick, clients);
   }
-  if (!run_ || !run_->arm.shared()) return std::nullopt;
+  if (!run_ || !run_->arm.changed()) return std::nullopt;
   return run_->pair.overlap;
 }
 
@@ -130,7 +130,7 @@ std::string OverlapTrials::broken(const std::vector<OverlapClient>& clients,
     if (client->cores != run_->pair.own[id == overlap.first ? 0 : 1]) return "leases changed";
   }
   if (surroundings_ != run_->surroundings) return "somebody came or left, or leases changed";
-  if (run_->arm.shared() && actual != overlap) return "leases changed";
+  if (run_->arm.changed() && actual != overlap) return "leases changed";
   return "";
 }
 
@@ -203,7 +203,7 @@ void OverlapTrials::begin(Pair pair, uint64_t tick, const std::vector<OverlapCli
   const OverlapClient* first = find(clients, pair.overlap.first);
   const OverlapClient* second = find(clients, pair.overlap.second);
   run.rounds =
-      OverlapRounds({worth(*first), worth(*second)}, static_cast<std::size_t>(policy_.most_rounds));
+      PairRounds({worth(*first), worth(*second)}, static_cast<std::size_t>(policy_.most_rounds));
   run.pair = std::move(pair);
   run.surroundings = surroundings_;
   run_ = std::move(run);
@@ -216,8 +216,8 @@ void OverlapTrials::begin(Pair pair, uint64_t tick, const std::vector<OverlapCli
 void OverlapTrials::begin_arm(bool shared, uint64_t tick,
                               const std::vector<OverlapClient>& clients) {
   const Overlap& overlap = run_->pair.overlap;
-  run_->arm = OverlapArm(
-      shared, tick, {find(clients, overlap.first)->steps, find(clients, overlap.second)->steps});
+  run_->arm = PairArm(shared, tick,
+                      {find(clients, overlap.first)->steps, find(clients, overlap.second)->steps});
   if (shared) {
     cause_ = run_->kept ? "it pays" : "it is tried whether that pays";
   } else {
@@ -229,7 +229,7 @@ void OverlapTrials::follow(uint64_t tick, const std::vector<OverlapClient>& clie
   Run& run = *run_;
   const Overlap& overlap = run.pair.overlap;
   run.arm.look(tick, {find(clients, overlap.first)->steps, find(clients, overlap.second)->steps});
-  if (run.arm.shared()) {
+  if (run.arm.changed()) {
     const auto hurt = run.arm.hurt(tick, run.reference, policy_.most_harm);
     if (hurt && (!run.kept || ++run.strikes >= kMostStrikes)) {
       count_shared(tick);
@@ -253,7 +253,7 @@ void OverlapTrials::follow(uint64_t tick, const std::vector<OverlapClient>& clie
 
 // Time that is shared only to know.
 void OverlapTrials::count_shared(uint64_t tick) {
-  if (run_->kept || !run_->arm.shared()) return;
+  if (run_->kept || !run_->arm.changed()) return;
   run_->shared_ticks += tick - run_->arm.begun();
   counters_.trial_ticks += tick - run_->arm.begun();
 }
@@ -261,14 +261,14 @@ void OverlapTrials::count_shared(uint64_t tick) {
 void OverlapTrials::arm_ended(uint64_t tick, const std::vector<OverlapClient>& clients) {
   Run& run = *run_;
   count_shared(tick);
-  if (run.arm.shared()) {
+  if (run.arm.changed()) {
     run.shared = run.arm.rates();
     run.strikes = 0;
   } else {
     run.apart = run.arm.rates();
     run.reference = *run.apart;
   }
-  if (run.kept && run.arm.shared()) {
+  if (run.kept && run.arm.changed()) {
     if (tick < run.next_control) run.apart.reset();
     return begin_arm(tick < run.next_control, tick, clients);
   }
@@ -285,14 +285,14 @@ void OverlapTrials::arm_ended(uint64_t tick, const std::vector<OverlapClient>& c
     if (!judge_trial(tick)) return;
     if (run.kept) return begin_arm(true, tick, clients);
     // A round begins with what the last one ended with, so that drift cancels out.
-    return begin_arm(run.arm.shared(), tick, clients);
+    return begin_arm(run.arm.changed(), tick, clients);
   }
-  begin_arm(run.kept || !run.arm.shared(), tick, clients);
+  begin_arm(run.kept || !run.arm.changed(), tick, clients);
 }
 
 // Whether the run goes on, as a trial or kept.
 bool OverlapTrials::judge_trial(uint64_t tick) {
-  const OverlapEstimate seen = run_->rounds.estimate();
+  const PairEstimate seen = run_->rounds.estimate();
   run_->losses = run_->rounds.latest_gain() < -policy_.margin ? run_->losses + 1 : 0;
   const double worst = std::min(seen.change[0], seen.change[1]);
   if (seen.rounds <= kHopelessAfter && run_->losses == kHopelessAfter) {
@@ -316,7 +316,7 @@ bool OverlapTrials::judge_trial(uint64_t tick) {
 
 bool OverlapTrials::judge_kept(uint64_t tick) {
   run_->rounds.keep_latest(kRoundsOfKept);
-  const OverlapEstimate seen = run_->rounds.estimate();
+  const PairEstimate seen = run_->rounds.estimate();
   const double worst = std::min(seen.change[0], seen.change[1]);
   if (seen.gain >= policy_.margin / 2 && worst > -policy_.most_loss) return true;
   lose(tick, "it no longer pays", true);
@@ -330,7 +330,7 @@ void OverlapTrials::keep(uint64_t tick) {
   run.next_control = tick + run.control_pause;
   ++counters_.kept;
   not_before_ = tick + spent(run.shared_ticks);
-  const OverlapEstimate seen = run.rounds.estimate();
+  const PairEstimate seen = run.rounds.estimate();
   note("go on sharing " + cores_text(run.pair.overlap.cores) + ": " + gain_text(seen));
   fresh_.push_back(verdict(true, "it pays"));
   verdicts_.note(fresh_.back(), tick + policy_.believed);
@@ -371,7 +371,7 @@ uint64_t OverlapTrials::spent(uint64_t shared_ticks) const {
 }
 
 OverlapVerdict OverlapTrials::verdict(bool pays, const std::string& why) const {
-  const OverlapEstimate seen = run_->rounds.estimate();
+  const PairEstimate seen = run_->rounds.estimate();
   return {run_->pair.key, pays, seen.gain, seen.low, seen.high, seen.rounds, why};
 }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "sched/lease.h"
-#include "sched/overlap_rounds.h"
 #include "sched/overlap_verdicts.h"
+#include "sched/pair_rounds.h"
 
 namespace optile::sched {
 
@@ -59,7 +59,7 @@ struct OverlapView {
   Overlap overlap;
   bool kept = false;
   bool shared_now = false;  // not in an arm apart
-  OverlapEstimate estimate;
+  PairEstimate estimate;
 };
 
 struct OverlapCounters {
@@ -109,11 +109,11 @@ class OverlapTrials {
   struct Run {
     Pair pair;
     bool kept = false;
-    OverlapRounds rounds;
-    OverlapArm arm;
-    std::optional<OverlapRates> apart;  // of the round that is under way
-    std::optional<OverlapRates> shared;
-    OverlapRates reference{};  // apart, latest
+    PairRounds rounds;
+    PairArm arm;
+    std::optional<PairRates> apart;  // of the round that is under way
+    std::optional<PairRates> shared;
+    PairRates reference{};  // apart, latest
     uint64_t next_control = 0;
     uint64_t control_pause = 0;
     uint64_t shared_ticks = 0;

@@ -23,7 +23,7 @@ using curves::Random;
 
 constexpr double kRounding = 1e-6;
 constexpr uint64_t kManyClientsEvery = 20;  // seeds
-constexpr int kOverlapRounds = 8;
+constexpr int kPairRounds = 8;
 constexpr int kOverlapTries = 20;
 constexpr int kCalmSteps = 10;
 
@@ -88,7 +88,7 @@ class Simulation {
 
   // Calm clients share cores, and now and then something comes between.
   void share_for_a_while() {
-    for (int round = 0; round < kOverlapRounds; ++round) {
+    for (int round = 0; round < kPairRounds; ++round) {
       for (int i = 0; i < kOverlapTries && !table_.overlap(); ++i) try_overlap();
       const int steps = integer(random_, 1, 12);
       for (int i = 0; i < steps; ++i) step();

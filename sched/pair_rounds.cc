@@ -1,4 +1,4 @@
-#include "sched/overlap_rounds.h"
+#include "sched/pair_rounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ constexpr uint64_t kTicksToTell = 100;
 
 }  // namespace
 
-void OverlapArm::look(uint64_t tick, const std::array<uint64_t, 2>& steps) {
+void PairArm::look(uint64_t tick, const std::array<uint64_t, 2>& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!first_[i]) {
       if (steps[i] == at_begin_[i]) continue;
@@ -28,7 +28,7 @@ void OverlapArm::look(uint64_t tick, const std::array<uint64_t, 2>& steps) {
   }
 }
 
-bool OverlapArm::complete(uint64_t tick, int steps, uint64_t shortest) const {
+bool PairArm::complete(uint64_t tick, int steps, uint64_t shortest) const {
   if (tick - begun_ < shortest) return false;
   for (std::size_t i = 0; i < first_.size(); ++i) {
     if (!first_[i] || last_[i].tick == first_[i]->tick ||
@@ -39,8 +39,8 @@ bool OverlapArm::complete(uint64_t tick, int steps, uint64_t shortest) const {
   return true;
 }
 
-OverlapRates OverlapArm::rates() const {
-  OverlapRates rates{};
+PairRates PairArm::rates() const {
+  PairRates rates{};
   for (std::size_t i = 0; i < rates.size(); ++i) {
     rates[i] = static_cast<double>(last_[i].steps - first_[i]->steps) /
                static_cast<double>(last_[i].tick - first_[i]->tick);
@@ -48,8 +48,8 @@ OverlapRates OverlapArm::rates() const {
   return rates;
 }
 
-std::optional<std::size_t> OverlapArm::hurt(uint64_t tick, const OverlapRates& promised,
-                                            double part) const {
+std::optional<std::size_t> PairArm::hurt(uint64_t tick, const PairRates& promised,
+                                         double part) const {
   if (tick - begun_ < kTicksToTell) return std::nullopt;
   for (std::size_t i = 0; i < promised.size(); ++i) {
     const double expected = promised[i] * static_cast<double>(tick - begun_);
@@ -60,31 +60,31 @@ std::optional<std::size_t> OverlapArm::hurt(uint64_t tick, const OverlapRates& p
   return std::nullopt;
 }
 
-void OverlapRounds::add(const OverlapRates& apart, const OverlapRates& shared) {
+void PairRounds::add(const PairRates& before, const PairRates& changed) {
   std::array<double, 2> change{};
   for (std::size_t i = 0; i < change.size(); ++i) {
-    change[i] = apart[i] > 0 ? shared[i] / apart[i] - 1 : 0;
+    change[i] = before[i] > 0 ? changed[i] / before[i] - 1 : 0;
   }
   rounds_.push_back(change);
   keep_latest(most_);
 }
 
-double OverlapRounds::gain_of(const std::array<double, 2>& change) const {
+double PairRounds::gain_of(const std::array<double, 2>& change) const {
   const double all = worth_[0] + worth_[1];
   return all > 0 ? (worth_[0] * change[0] + worth_[1] * change[1]) / all : 0;
 }
 
-double OverlapRounds::latest_gain() const {
+double PairRounds::latest_gain() const {
   return rounds_.empty() ? 0 : gain_of(rounds_.back());
 }
 
-void OverlapRounds::keep_latest(std::size_t most) {
+void PairRounds::keep_latest(std::size_t most) {
   most_ = most;
   while (rounds_.size() > most_) rounds_.pop_front();
 }
 
-OverlapEstimate OverlapRounds::estimate() const {
-  OverlapEstimate made;
+PairEstimate PairRounds::estimate() const {
+  PairEstimate made;
   made.rounds = static_cast<int>(rounds_.size());
   if (rounds_.empty()) return made;
   const double count = static_cast<double>(rounds_.size());

@@ -1,6 +1,7 @@
-// Two clients measured side by side in turns: shared cores, own cores, and so on. An arm is a
-// stretch of one of the two, a round is one arm of each, and rounds give an estimate of what
-// sharing gains. Pure; used by the overlap trials.
+// Two clients measured side by side in turns: as they were, with something changed (cores shared,
+// or divided otherwise), and so on. An arm is a stretch of one of the two, a round is one arm of
+// each, and rounds give an estimate of what the change gains. Pure; used by the overlap and the
+// division trials.
 #pragma once
 
 #include <array>
@@ -11,25 +12,25 @@
 
 namespace optile::sched {
 
-using OverlapRates = std::array<double, 2>;  // steps a tick, of the first and the second
+using PairRates = std::array<double, 2>;  // steps a tick, of the first and the second
 
 // One arm. A step that was under way when it began does not count; steps are seen when somebody
 // looks, so times are only as sharp as the looks are frequent.
-class OverlapArm {
+class PairArm {
  public:
-  OverlapArm() = default;
-  OverlapArm(bool shared, uint64_t tick, const std::array<uint64_t, 2>& steps)
-      : shared_(shared), begun_(tick), at_begin_(steps) {}
+  PairArm() = default;
+  PairArm(bool changed, uint64_t tick, const std::array<uint64_t, 2>& steps)
+      : changed_(changed), begun_(tick), at_begin_(steps) {}
 
   void look(uint64_t tick, const std::array<uint64_t, 2>& steps);
   // Both have made so many whole steps since their first.
   bool complete(uint64_t tick, int steps, uint64_t shortest) const;
-  OverlapRates rates() const;  // of a complete one
+  PairRates rates() const;  // of a complete one
   // The first that makes fewer steps than these rates promise, by more than this part and a step;
   // told as soon as three steps and 100 ticks should be over. nullopt: none does.
-  std::optional<std::size_t> hurt(uint64_t tick, const OverlapRates& promised, double part) const;
+  std::optional<std::size_t> hurt(uint64_t tick, const PairRates& promised, double part) const;
 
-  bool shared() const { return shared_; }
+  bool changed() const { return changed_; }
   uint64_t begun() const { return begun_; }
 
  private:
@@ -37,14 +38,14 @@ class OverlapArm {
     uint64_t tick = 0;
     uint64_t steps = 0;
   };
-  bool shared_ = false;
+  bool changed_ = false;
   uint64_t begun_ = 0;
   std::array<uint64_t, 2> at_begin_{};
   std::array<std::optional<Seen>, 2> first_;
   std::array<Seen, 2> last_;
 };
 
-struct OverlapEstimate {
+struct PairEstimate {
   int rounds = 0;
   double gain = 0;  // of the weighted progress of the two, mean over rounds
   double low = 0;   // interval of 99 %; with fewer than two rounds anything is possible
@@ -53,15 +54,15 @@ struct OverlapEstimate {
 };
 
 // The latest rounds.
-class OverlapRounds {
+class PairRounds {
  public:
-  // `worth`: weight × progress of each when apart.
-  explicit OverlapRounds(std::array<double, 2> worth = {1, 1}, std::size_t most = 16)
+  // `worth`: weight × progress of each without the change.
+  explicit PairRounds(std::array<double, 2> worth = {1, 1}, std::size_t most = 16)
       : worth_(worth), most_(most) {}
 
-  void add(const OverlapRates& apart, const OverlapRates& shared);
+  void add(const PairRates& before, const PairRates& changed);
   void keep_latest(std::size_t most);
-  OverlapEstimate estimate() const;
+  PairEstimate estimate() const;
   double latest_gain() const;  // 0 without any
 
  private:

@@ -1,0 +1,20 @@
+// What the controller knows of a client that has a lease, for those who try how clients do best
+// beside each other. Plain value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace optile::daemon {
+
+struct CompanyMember {
+  uint64_t client = 0;
+  std::string program;  // overlap_program()
+  unsigned uid = 0;
+  bool settled = false;   // tuned, heard, running and not waiting
+  bool searches = false;  // runs and does not wait, and is not settled yet
+  bool widens = false;    // at its own widths, which its lease bounds
+  uint32_t steps = 0;     // begun so far
+};
+
+}  // namespace optile::daemon

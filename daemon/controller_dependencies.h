@@ -1,0 +1,51 @@
+// What the controller needs of the world around it: the machine, the store, clocks, and what is
+// read and set of processes. Made by the daemon; tests hand in their own.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/client.h"
+#include "daemon/kept_words.h"
+#include "daemon/places.h"
+#include "daemon/store.h"
+#include "daemon/unmanaged_load.h"
+#include "perfmodel/budget.h"
+#include "perfmodel/machine.h"
+
+namespace optile::daemon {
+
+struct ControllerDependencies {
+  perfmodel::Machine machine;
+  Store* store = nullptr;  // outlives the controller
+  Clocks clocks;
+  // Budget of a process; pid 0 = the daemon's own.
+  std::function<perfmodel::Budget(int pid)> read_budget;
+  // Leases::Dependencies::confine. Without it clients get no leases.
+  std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine = {};
+  // Whether that process is stopped (SIGSTOP, a debugger); may be empty.
+  std::function<bool(int pid)> is_stopped = {};
+  // What happens to leases, a line each; without it nobody is told.
+  std::function<void(const std::string& line)> say = {};
+  // Processor time of all threads of a process so far; nullopt: it cannot be told. Without it
+  // nobody is seen to wait.
+  std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time = {};
+  // Leases::Dependencies::read_load.
+  std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
+  // Of each of several users; null: nothing is kept for that number. Without it there is one.
+  std::function<Store*(unsigned uid)> store_of = {};
+  // Calls it when what is at hand is dealt with: many who come or go are decided about once.
+  std::function<void(std::function<void()>)> later = {};
+  bool overlaps = false;   // pairs may be tried on shared cores
+  bool divisions = false;  // and on cores divided otherwise
+  std::size_t max_clients = kMaxClients;
+  // Outlives the controller. Without it nothing that was said outlives an attachment.
+  KeptWords* words = nullptr;
+};
+
+}  // namespace optile::daemon
