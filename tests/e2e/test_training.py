@@ -307,7 +307,7 @@ class UsersWord(TrainingTest):
     def test_exactly(self):
         """`--respect exact`: that width for every op, and nothing is tried."""
         _, report = self.train("--respect", "exact", env={"OMP_NUM_THREADS": "2"},
-                               arguments=("--steps", "60"))
+                               arguments=("--steps", STEPS))
         self.assertEqual({2}, {op["width"] for op in report["ops"]})
         self.assertEqual(0, report["sampled_steps"], report)
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
@@ -317,7 +317,7 @@ class UsersWord(TrainingTest):
     def test_ignored(self):
         """`--respect ignore`: as if it were not set."""
         finished, _ = self.train("--respect", "ignore", env={"OMP_NUM_THREADS": "64"},
-                                 arguments=("--steps", "60"))
+                                 arguments=("--steps", STEPS))
         self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
         self.assertIn("what you set is ignored", self.space.ask("explain", op["id"]).stdout)
@@ -325,7 +325,7 @@ class UsersWord(TrainingTest):
     def test_words_on_other_pools(self):
         """PyTorch's width is what MKL_NUM_THREADS says; a BLAS pool keeps the size it is given."""
         words = {"MKL_NUM_THREADS": str(self.cap), "OPENBLAS_NUM_THREADS": "1"}
-        finished, report = self.train(env=words, arguments=("--steps", "60"))
+        finished, report = self.train(env=words, arguments=("--steps", STEPS))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         text = self.explained()
@@ -335,7 +335,7 @@ class UsersWord(TrainingTest):
 
     def test_thread_limit(self):
         finished, report = self.train(env={"OMP_THREAD_LIMIT": str(self.cap)},
-                                      arguments=("--steps", "60"))
+                                      arguments=("--steps", STEPS))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         self.assertIn(f"you said so: at most {self.cap} threads (OMP_THREAD_LIMIT)",
@@ -351,7 +351,7 @@ class UsersWord(TrainingTest):
         self.assertIn(source, str(self.space.get(f"/v1/ops/{op['id']}/explain")))
 
     def test_pytorchs_own_start_is_no_cap(self):
-        finished, _ = self.train(arguments=("--steps", "60"))
+        finished, _ = self.train(arguments=("--steps", STEPS))
         self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
 
     def test_wider_than_the_budget_is_left_alone(self):
