@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/sanitized.h"
 #include "tests/sched/curves.h"
 
 namespace optile::sched {
@@ -253,7 +252,7 @@ TEST(DivisionTrials, InTheEndDivisionsAreNearerToTheBestThanCurvesAre) {
   double by_curves = 0;
   double with_trials = 0;
   int worse = 0;
-  constexpr int kSeeds = ::optile::test::kSanitized ? 10 : 60;
+  constexpr int kSeeds = 60;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     World world(static_cast<uint64_t>(seed));
     Random random(static_cast<uint64_t>(seed) + 1000);
