@@ -29,7 +29,7 @@ struct Config {
   MetricsOptions metrics;
   OtherLoad other_load = OtherLoad::kYield;
   OverlapTry overlap = OverlapTry::kNever;
-  DivisionTry division = DivisionTry::kTry;
+  DivisionTry division = DivisionTry::kNever;
   std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing

@@ -139,6 +139,7 @@ void Controller::depart(uint64_t id) {
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
   overlaps_.forget(id, since_start());
+  divisions_.forget(id, since_start());
   decide_leases_soon();
   remember(std::move(view));
   flush(true);
@@ -150,6 +151,7 @@ void Controller::dying(uint64_t id) {
   found->second.client->set_dying();
   if (leases_) leases_->leave(id);
   overlaps_.forget(id, since_start());
+  divisions_.forget(id, since_start());
   decide_leases_soon();
 }
 

@@ -57,4 +57,10 @@ const std::optional<sched::CoreCounts>& Divisions::look(milliseconds now,
   return trials_.look(tick, clients);
 }
 
+void Divisions::forget(uint64_t client, milliseconds now) {
+  counted_.erase(client);
+  trials_.end(static_cast<uint64_t>(std::max<int64_t>(0, now.count())),
+              "client " + std::to_string(client) + " has gone");
+}
+
 }  // namespace optile::daemon

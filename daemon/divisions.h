@@ -26,6 +26,8 @@ class Divisions {
                                                const std::vector<CompanyMember>& members,
                                                const Leases& leases, bool shared);
   const std::string& cause() const { return trials_.cause(); }  // of what is held, half a sentence
+  // It has left, or is leaving.
+  void forget(uint64_t client, std::chrono::milliseconds now);
   std::vector<sched::DivisionNote> take_notes() { return trials_.take_notes(); }
 
   bool enabled() const { return enabled_; }

@@ -141,7 +141,7 @@ void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool 
 bool Leases::hold(const std::optional<sched::CoreCounts>& counts, const std::string& why) {
   if (counts == held_) return false;
   held_ = counts;
-  table_.because(why);
+  table_.because(why);  // and not the measurements that a trial brings
   must_decide_ = true;
   return true;
 }

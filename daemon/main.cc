@@ -110,7 +110,7 @@ void add_trials(CLI::App& app, Config& config) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, OverlapTry>{
           {"try", OverlapTry::kTry}, {"never", OverlapTry::kNever}}));
   app.add_option("--division", config.division,
-                 "try: where curves cannot tell, measure how to divide the cores (default); never")
+                 "try: where curves cannot tell, measure how to divide the cores; never (default)")
       ->option_text("try|never")
       ->envname("OPTILE_DIVISION")
       ->transform(CLI::CheckedTransformer(std::map<std::string, DivisionTry>{

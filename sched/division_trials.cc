@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <utility>
-
-#include "sched/overlap_text.h"
 
 namespace optile::sched {
 namespace {
@@ -77,12 +77,15 @@ const std::optional<CoreCounts>& DivisionTrials::look(uint64_t tick,
     follow(tick, clients);
     return held_;
   }
-  if (held_ && curves_object(clients)) end(tick, "by the curves another division is far better");
+  if (held_ && curves_moved(clients)) end(tick, "curves are no longer those of that time");
   if (CoreCounts counts = counts_of(clients); counts != counts_) {
     counts_ = std::move(counts);
     calm_since_ = tick;
   }
-  if (tick - calm_since_ >= policy_.calm && tick >= not_before_) propose(tick, clients);
+  const bool calm = tick - calm_since_ >= policy_.calm &&
+                    std::none_of(clients.begin(), clients.end(),
+                                 [](const DivisionClient& one) { return one.searches; });
+  if (calm && tick >= not_before_) propose(tick, clients);
   return held_;
 }
 
@@ -90,6 +93,7 @@ void DivisionTrials::end(uint64_t tick, const std::string& why) {
   if (run_) stop(tick, why);
   if (held_) cause_ = why;
   held_.reset();
+  curves_.clear();
   calm_since_ = tick;
 }
 
@@ -120,9 +124,10 @@ std::optional<DivisionTrials::Pass> DivisionTrials::best_pass(
       if (&giver == &taker || !may(giver) || !may(taker)) continue;
       const std::optional<Pass> pass = pass_between(giver, taker);
       if (!pass || pass->gain < -policy_.reach) continue;
-      // What the taker gains by its curve is all that the trial is for; one that is known to have
-      // no use for more stays so.
-      if (pass->kept[1] <= 1 || judged(key_of(giver, taker, pass->cores), tick)) continue;
+      // There has to be something to gain if curves are wrong by what they may be wrong by.
+      const double hoped = pass->worth[1] * (pass->kept[1] * (1 + policy_.reach) - 1);
+      if (pass->kept[1] <= 1 || hoped <= pass->worth[0] * (1 - pass->kept[0])) continue;
+      if (judged(key_of(giver, taker, pass->cores), tick)) continue;
       if (!best || pass->gain > best->gain) best = pass;
     }
   }
@@ -136,10 +141,12 @@ void DivisionTrials::propose(uint64_t tick, const std::vector<DivisionClient>& c
   Run run;
   run.pass = *pass;
   run.key = key_of(*find(clients, pass->giver), *find(clients, pass->taker), pass->cores);
-  run.before = counts_of(clients);
+  run.before = {{pass->giver, find(clients, pass->giver)->cores},
+                {pass->taker, find(clients, pass->taker)->cores}};
   run.after = run.before;
   run.after[pass->giver] -= pass->cores;
   run.after[pass->taker] += pass->cores;
+  run.begun = tick;
   run.held = held_;
   run.rounds = PairRounds({pass->worth[0] * (1 + policy_.doubt), pass->worth[1]},
                           static_cast<std::size_t>(policy_.most_rounds));
@@ -156,6 +163,7 @@ void DivisionTrials::begin_arm(bool changed, uint64_t tick) {
   run_->arm.reset();
   run_->divided = tick;
   held_ = changed ? run_->after : run_->before;
+  curves_.clear();
   cause_ = changed ? "it is tried whether that division is better"
                    : "to compare with the division before";
 }
@@ -164,7 +172,9 @@ void DivisionTrials::follow(uint64_t tick, const std::vector<DivisionClient>& cl
   const std::array<const DivisionClient*, 2> two = {find(clients, run_->pass.giver),
                                                     find(clients, run_->pass.taker)};
   if (run_->arm) return follow_arm(tick, two);
-  const bool divided = counts_of(clients) == *held_;
+  const bool divided = std::all_of(two.begin(), two.end(), [this](const DivisionClient* one) {
+    return one->cores == held_->at(one->id);
+  });
   if (divided && two[0]->fit && two[1]->fit) {
     run_->arm = PairArm(run_->changed, tick, {two[0]->steps, two[1]->steps});
     return;
@@ -173,6 +183,9 @@ void DivisionTrials::follow(uint64_t tick, const std::vector<DivisionClient>& cl
     if (!one->fit && !one->searches) {
       return stop(tick, "client " + std::to_string(one->id) + " waits or was told to");
     }
+  }
+  if (!divided && tick - run_->divided > policy_.dividing) {
+    return stop(tick, "others take part in how cores are divided");
   }
   if (tick - run_->divided > policy_.settling) stop(tick, "no plan is found for these cores");
 }
@@ -199,11 +212,14 @@ void DivisionTrials::follow_arm(uint64_t tick, const std::array<const DivisionCl
   }
 }
 
+// Also while clients look for plans: what was divided before had them.
 void DivisionTrials::count_changed(uint64_t tick) {
-  if (!run_->changed) return;
-  run_->changed_ticks += tick - run_->divided;
-  counters_.trial_ticks += tick - run_->divided;
+  const uint64_t longest = policy_.settling + policy_.longest_arm;  // if nobody looked for long
+  const uint64_t ticks = std::min(tick - run_->divided, longest);
   run_->divided = tick;
+  if (!run_->changed) return;
+  run_->changed_ticks += ticks;
+  counters_.trial_ticks += ticks;
 }
 
 void DivisionTrials::arm_ended(uint64_t tick) {
@@ -211,15 +227,14 @@ void DivisionTrials::arm_ended(uint64_t tick) {
   count_changed(tick);
   (run.changed ? run.as_after : run.as_before) = run.arm->rates();
   if (!run.changed) run.reference = *run.as_before;
+  if (tick - run.begun > policy_.longest_trial) return lose(tick, "no gain is settled");
   if (!run.as_before || !run.as_after) return begin_arm(!run.changed, tick);
   run.rounds.add(*run.as_before, *run.as_after);
   run.as_before.reset();
   run.as_after.reset();
   judge(tick);
   // A round begins with what the last one ended with, so that drift cancels out.
-  if (!run_) return;
-  run_->divided = tick;
-  run_->arm.reset();
+  if (run_) run_->arm.reset();
 }
 
 void DivisionTrials::judge(uint64_t tick) {
@@ -234,69 +249,89 @@ void DivisionTrials::judge(uint64_t tick) {
   if (seen.rounds >= policy_.most_rounds) lose(tick, "no gain is settled");
 }
 
+// As the curves would have it, it is not tried again soon; if it has to end, it may be.
 void DivisionTrials::keep(uint64_t tick) {
   ++counters_.kept;
   note("keeps " + count_text(run_->after[run_->pass.taker]) + ", client " +
        std::to_string(run_->pass.giver) + " " + std::to_string(run_->after[run_->pass.giver]) +
-       ": " + gain_text(run_->rounds.estimate()));
+       ": " + figures());
   cause_ = "that division is measured to be better";
   held_ = run_->after;
-  finish(tick);
+  const auto& [giver, taker, giver_cores, taker_cores, cores] = run_->key;
+  const int back = std::max(1, (taker_cores + cores) / kPart);
+  judged_until({taker, giver, taker_cores + cores, giver_cores - cores, back},
+               tick + policy_.believed, 0);
+  close(tick);
 }
 
 void DivisionTrials::lose(uint64_t tick, const std::string& why) {
   ++counters_.lost;
   note("is as before, and so is client " + std::to_string(run_->pass.giver) + ": " + why + "; " +
-       gain_text(run_->rounds.estimate()));
+       figures());
   cause_ = why;
-  held_ = run_->before;  // measured to be no worse, whatever curves say that heard of the trial
-  finish(tick);
-}
-
-// What was judged is not tried again soon, in neither direction.
-void DivisionTrials::finish(uint64_t tick) {
-  count_changed(tick);
-  const auto& [giver, taker, giver_cores, taker_cores, cores] = run_->key;
-  const uint64_t until = tick + policy_.believed;
-  judged_[{taker, giver, taker_cores + cores, giver_cores - cores, cores}] = {until, 0};
-  judged_[run_->key] = {until, 0};
-  while (judged_.size() > kMostJudged) {
-    judged_.erase(std::min_element(
-        judged_.begin(), judged_.end(),
-        [](const auto& a, const auto& b) { return a.second.until < b.second.until; }));
-  }
+  // What was measured to be no worse, whatever curves say that heard of the trial.
+  held_ = run_->rounds.estimate().rounds > 1 ? run_->before : run_->held;
+  judged_until(run_->key, tick + policy_.believed, 0);
   close(tick);
 }
 
 // Something came between; nothing is known by that.
 void DivisionTrials::stop(uint64_t tick, const std::string& why) {
   ++counters_.interrupted;
-  count_changed(tick);
   note("is as before, and so is client " + std::to_string(run_->pass.giver) + ": " + why);
   cause_ = why;
-  Judged& known = judged_[run_->key];
-  known.until = ++known.interrupted >= policy_.most_interrupted ? tick + policy_.believed : 0;
+  const auto known = judged_.find(run_->key);
+  const int times = known == judged_.end() ? 1 : known->second.interrupted + 1;
+  const bool enough = times >= policy_.most_interrupted;
+  judged_until(run_->key, enough ? tick + policy_.believed : tick, times);
   held_ = run_->held;
   close(tick);
 }
 
+void DivisionTrials::judged_until(const Key& key, uint64_t until, int interrupted) {
+  judged_[key] = {until, interrupted};
+  while (judged_.size() > kMostJudged) {
+    judged_.erase(std::min_element(
+        judged_.begin(), judged_.end(),
+        [](const auto& a, const auto& b) { return a.second.until < b.second.until; }));
+  }
+}
+
 void DivisionTrials::close(uint64_t tick) {
+  count_changed(tick);
   const auto ticks = static_cast<double>(run_->changed_ticks);
   not_before_ = tick + static_cast<uint64_t>(ticks / policy_.trial_share);
   calm_since_ = tick;
+  curves_.clear();
   run_.reset();
 }
 
-// A division that is held was measured; curves that see a gain far beyond their usual errors know
-// of something that has changed since.
-bool DivisionTrials::curves_object(const std::vector<DivisionClient>& clients) const {
-  return std::any_of(clients.begin(), clients.end(), [&](const DivisionClient& giver) {
-    return std::any_of(clients.begin(), clients.end(), [&](const DivisionClient& taker) {
-      if (&giver == &taker || !giver.fit || !taker.fit) return false;
-      const std::optional<Pass> pass = pass_between(giver, taker);
-      return pass && pass->gain > 2 * policy_.reach;
-    });
-  });
+// What was measured says nothing any more where a client is worth something else at some number of
+// cores than it was.
+bool DivisionTrials::curves_moved(const std::vector<DivisionClient>& clients) {
+  for (const auto& [id, cores] : *held_) {
+    const DivisionClient* client = find(clients, id);
+    const auto [known, fresh] = curves_.try_emplace(id, client->progress);
+    if (fresh) continue;
+    if (known->second.size() != client->progress.size()) return true;
+    for (std::size_t n = 0; n < known->second.size(); ++n) {
+      if (std::abs(known->second[n] - client->progress[n]) > policy_.moved) return true;
+    }
+  }
+  return false;
+}
+
+std::string DivisionTrials::figures() const {
+  const PairEstimate seen = run_->rounds.estimate();
+  if (seen.rounds < 2) return std::to_string(seen.rounds) + " rounds";
+  const auto percent = [](double part) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * part);
+    return std::string(text.data());
+  };
+  return percent(seen.gain) + " of their progress over " + std::to_string(seen.rounds) +
+         " rounds, its own steps a second " + percent(seen.change[1]) + ", client " +
+         std::to_string(run_->pass.giver) + "'s " + percent(seen.change[0]);
 }
 
 void DivisionTrials::note(const std::string& text) {

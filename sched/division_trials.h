@@ -29,17 +29,20 @@ struct DivisionPolicy {
   // What a client does alone at its best is not measured while others are there, so what its
   // progress is worth may be wrong by this: counted in favour of who gives cores up.
   double doubt = 0.10;
-  double most_harm = 0.35;    // of the steps a second that the curves promise: less ends it at once
+  double most_harm = 0.35;    // of the steps a second that curves promise: more ends it in the arm
   double trial_share = 0.05;  // of the time, divided otherwise for the sake of a trial
   int least_rounds = 3;
   int most_rounds = 10;
   int arm_steps = 5;  // of the slower one, and:
   uint64_t shortest_arm = 1000;
-  uint64_t longest_arm = 20000;   // longer ones end the trial: too slow to be judged
-  uint64_t settling = 90000;      // as long may a client search after its cores have changed
-  uint64_t calm = 15000;          // nothing has changed for so long before a trial
+  uint64_t longest_arm = 20000;  // longer ones end the trial: too slow to be judged
+  uint64_t dividing = 2000;   // as long may it take until the two have the cores that they should
+  uint64_t settling = 30000;  // as long may a client search after its cores have changed
+  uint64_t calm = 15000;      // nothing has changed for so long before a trial
   uint64_t believed = 3'600'000;  // a verdict
-  int most_interrupted = 3;       // trials of one kind; then it counts as judged
+  uint64_t longest_trial = 180000;
+  int most_interrupted = 3;  // trials of one kind; then it counts as judged
+  double moved = 0.15;       // a point of a curve, since the division was held: it is held no more
 };
 
 struct DivisionClient {
@@ -82,11 +85,11 @@ class DivisionTrials {
  public:
   explicit DivisionTrials(DivisionPolicy policy = {}) : policy_(policy) {}
 
-  // Every few milliseconds. Returns how many cores each must have at least now, which is all of
-  // them; nullopt: as the plan divides. `tick` never goes back.
+  // Every few milliseconds. Returns how many cores each of two must have at least now; nullopt: as
+  // the plan divides. `tick` never goes back.
   const std::optional<CoreCounts>& look(uint64_t tick, const std::vector<DivisionClient>& clients);
-  // The user said something, cores came or went, or two share some: all that is held and tried
-  // ends.
+  // Somebody came or left, the user said something, or cores came or went: all that is held and
+  // tried ends.
   void end(uint64_t tick, const std::string& why);
 
   std::vector<DivisionNote> take_notes();  // since the last call
@@ -115,6 +118,7 @@ class DivisionTrials {
     PairRounds rounds;
     bool changed = false;  // of the arm
     std::optional<PairArm> arm;
+    uint64_t begun = 0;
     uint64_t divided = 0;  // when this arm's division was asked for
     std::optional<PairRates> as_before;
     std::optional<PairRates> as_after;
@@ -143,13 +147,15 @@ class DivisionTrials {
   void lose(uint64_t tick, const std::string& why);
   void stop(uint64_t tick, const std::string& why);
   void count_changed(uint64_t tick);
-  void finish(uint64_t tick);
   void close(uint64_t tick);
-  bool curves_object(const std::vector<DivisionClient>& clients) const;
+  bool curves_moved(const std::vector<DivisionClient>& clients);
+  void judged_until(const Key& key, uint64_t until, int interrupted);
+  std::string figures() const;
   void note(const std::string& text);
 
   DivisionPolicy policy_;
   std::optional<CoreCounts> held_;
+  std::map<ClientId, std::vector<double>> curves_;  // of those that it is about, when it was held
   std::optional<Run> run_;
   std::map<Key, Judged> judged_;
   Company company_;

@@ -87,10 +87,12 @@ Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, 
   if (progress.size() > kMostCores) progress.resize(kMostCores);
   LeaseDemand& demand = client.value()->demand;
   if (demand.progress == progress && demand.floor == floor && demand.most == most) return {};
+  const bool measured = demand.progress != progress || demand.most != most;
   demand.progress = std::move(progress);
   demand.floor = floor;
   demand.most = most;
-  because("new measurements of " + client_name(id));
+  stale_ = true;
+  if (measured) because("new measurements of " + client_name(id));  // of a floor its setter says
   return {};
 }
 

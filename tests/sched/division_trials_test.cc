@@ -56,7 +56,8 @@ class World {
     }
     const std::optional<CoreCounts>& held = trials_.look(tick_, clients_);
     for (DivisionClient& one : clients_) {
-      const int cores = held ? held->at(one.id) : plan_.at(one.id);
+      const bool named = held && held->contains(one.id) && obeyed_;
+      const int cores = named ? held->at(one.id) : plan_.at(one.id);
       if (cores == one.cores) continue;
       one.cores = cores;
       one.fit = false;
@@ -98,6 +99,7 @@ class World {
   double noise_ = 0.05;
   double steps_per_tick_ = 0.02;  // 50 ms a step at its best
   uint64_t search_ = 2000;
+  bool obeyed_ = true;  // whether what is to be held is
   std::string notes_;
   uint64_t tick_ = 0;
   double progress_ = 0;  // of all, by ticks
@@ -224,6 +226,78 @@ TEST(DivisionTrials, WhatIsHeldEndsWhenCurvesSeeFarMore) {
   world.clients_[0].progress = {0.1, 0.2, 0.6, 1};
   world.run(1000);
   EXPECT_EQ(world.cores(1), 3) << world.notes_;
+}
+
+TEST(DivisionTrials, WhoTakesNoPartIsNotHeldToItsCores) {
+  World world;
+  add_misjudged(world);
+  world.add(3, 1, law(0.5), law(0.5));
+  world.clients_.back().fit = false;
+  world.run(120000);
+  EXPECT_EQ(world.trials_.counters().kept, 1u) << world.notes_;
+  const auto& held = world.trials_.look(world.tick_, world.clients_);
+  ASSERT_TRUE(held);
+  EXPECT_EQ(*held, (CoreCounts{{1, 2}, {2, 2}}));
+}
+
+TEST(DivisionTrials, NothingIsTriedWhileSomebodySearches) {
+  World world;
+  add_misjudged(world);
+  world.add(3, 1, law(0.5), law(0.5));
+  world.clients_.back().fit = false;
+  world.clients_.back().searches = true;
+  world.settled_at_[3] = 60000;
+  world.run(59000);
+  EXPECT_EQ(world.trials_.counters().trials, 0u) << world.notes_;
+  world.run(30000);
+  EXPECT_EQ(world.trials_.counters().trials, 1u) << world.notes_;
+}
+
+TEST(DivisionTrials, WhatWasKeptAndHadToEndMayBeTriedAgain) {
+  World world;
+  add_misjudged(world);
+  world.run(120000);
+  ASSERT_EQ(world.trials_.counters().kept, 1u) << world.notes_;
+  world.trials_.end(world.tick_, "a word of the user");
+  world.run(2000);
+  ASSERT_EQ(world.cores(1), 3) << world.notes_;
+  world.run(kHour / 2);
+  EXPECT_EQ(world.trials_.counters().kept, 2u) << world.notes_;
+  EXPECT_EQ(world.cores(1), 2) << world.notes_;
+}
+
+TEST(DivisionTrials, CoresThatDoNotPassEndIt) {
+  World world;
+  add_misjudged(world);
+  world.obeyed_ = false;
+  while (!world.trials_.tries()) world.look();
+  const uint64_t begun = world.tick_;
+  while (world.trials_.tries()) world.look();
+  EXPECT_LT(world.tick_ - begun, 10000u);
+  EXPECT_EQ(world.moves_, 0);
+  EXPECT_NE(world.notes_.find("others take part"), std::string::npos) << world.notes_;
+}
+
+TEST(DivisionTrials, WhoIsAloneAfterwardsIsNotInATrial) {
+  World world;
+  add_misjudged(world);
+  while (world.cores(2) != 2) world.look();
+  world.clients_.pop_back();
+  world.tick_ += 10 * kHour;
+  world.look();
+  EXPECT_FALSE(world.trials_.tries());
+  EXPECT_LT(world.trials_.counters().trial_ticks, 60000u);
+}
+
+TEST(DivisionTrials, ATakerThatHasNothingToGainGetsNoTrial) {
+  World world;
+  world.add(1, 2, law(0.1), law(0.1));
+  const World::Speed flat = [](int cores) { return cores == 1 ? 0.995 : 0.9999 + cores * 1e-5; };
+  world.add(2, 2, flat, flat);
+  world.run(kHour / 4);
+  for (const char* tried : {"client 2 is tried", "client 2 keeps"}) {
+    EXPECT_EQ(world.notes_.find(tried), std::string::npos) << world.notes_;
+  }
 }
 
 // On more cores than a person counts, an eighth of the giver's passes at a time.
