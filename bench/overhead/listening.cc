@@ -9,6 +9,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/width_actuator.h"
+#include "tests/daemon/temporary_directory.h"
 #include "tests/preload/fake_daemon.h"
 
 namespace {
@@ -41,7 +42,8 @@ void count_and_begin(const optile_op_identity* identity, optile_open_op* open) {
 
 // 0, or what went wrong.
 extern "C" __attribute__((visibility("default"))) const char* begin_listening(const char* bridge) {
-  static optile::test::FakeDaemon daemon;
+  static const optile::daemon::TemporaryDirectory folder;
+  static optile::test::FakeDaemon daemon(folder.path());
   setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
   optile::preload::read_environment();
   daemon.answer_one_client();

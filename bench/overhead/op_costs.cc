@@ -22,6 +22,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/width_actuator.h"
+#include "tests/daemon/temporary_directory.h"
 #include "tests/preload/fake_daemon.h"
 
 extern "C" void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
@@ -144,7 +145,8 @@ int main(int argc, char** argv) {
     if (name == "--counters") counters = std::atoi(argv[i + 1]) != 0;
     if (name == "--case") only = argv[i + 1];
   }
-  FakeDaemon daemon;
+  const optile::daemon::TemporaryDirectory folder;
+  FakeDaemon daemon(folder.path());
   setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
   optile::preload::read_environment();
   omp_set_num_threads(kOwn);

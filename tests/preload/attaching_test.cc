@@ -107,8 +107,8 @@ TEST_F(Attaching, AFullQueueIsNotWaitedForAndTriedAgain) {
 
 // The system's daemon has no time for it: the user's, which takes nobody beside that, is not asked.
 TEST_F(Attaching, WhoIsTooManyForTheSystemsDaemonDoesNotGoToAnother) {
-  in_child([](FakeDaemon&) {
-    FakeDaemon systems;
+  in_child([](FakeDaemon& daemon) {
+    FakeDaemon systems(daemon.folder() + "/system");
     setenv("OPTILE_SOCKET_SOURCE", "launcher", 1);
     setenv("OPTILE_SYSTEM_SOCKET", systems.socket_path().c_str(), 1);
     read_environment();

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "tests/daemon/temporary_directory.h"
 #include "tests/preload/fake_daemon.h"
 
 namespace optile::test {
@@ -15,9 +16,10 @@ namespace optile::test {
 // Fails where `body`, called with the daemon in the child, ends it otherwise than by returning.
 template <typename Body>
 void run_beside_daemon(Body body) {
+  const daemon::TemporaryDirectory folder;
   const pid_t child = fork();
   if (child == 0) {
-    FakeDaemon daemon;
+    FakeDaemon daemon(folder.path());
     setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
     body(daemon);
     std::_Exit(0);

@@ -41,9 +41,8 @@ void send_with_fds(int connection, const optile_welcome& welcome, int plan, int 
 
 }  // namespace
 
-FakeDaemon::FakeDaemon() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "optile-XXXXXX").string();
-  folder_ = mkdtemp(pattern.data());
+FakeDaemon::FakeDaemon(const std::string& folder) : folder_(folder) {
+  std::filesystem::create_directories(folder_);
   socket_path_ = folder_ + "/optiled.sock";
   const std::string attach_path = socket_path_ + OPTILE_ATTACH_SUFFIX;
   listener_.reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -56,7 +55,6 @@ FakeDaemon::FakeDaemon() {
 
 FakeDaemon::~FakeDaemon() {
   if (server_.joinable()) server_.join();
-  std::filesystem::remove_all(folder_);
 }
 
 void FakeDaemon::answer_one_client(uint16_t abi_version) {

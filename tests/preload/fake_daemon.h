@@ -1,5 +1,6 @@
 // A daemon that does exactly what a test tells it: answers one hello with two regions, publishes
-// pages, reads events. Owns the socket in a folder of its own.
+// pages, reads events. Its socket lies in a folder of the caller, who outlives it: children of
+// tests end without destructors.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,10 @@ struct PlannedOp {
 
 class FakeDaemon {
  public:
-  FakeDaemon();
+  explicit FakeDaemon(const std::string& folder);  // made where missing
   ~FakeDaemon();
+
+  const std::string& folder() const { return folder_; }
 
   const std::string& socket_path() const { return socket_path_; }
   // Answers the next client, on a thread of its own; joined by wait_for_client().

@@ -11,6 +11,7 @@
 
 #include "bindings/preload/environment.h"
 #include "bindings/preload/width_actuator.h"
+#include "tests/preload/beside_daemon.h"
 #include "tests/preload/check_or_exit.h"
 #include "tests/preload/fake_daemon.h"
 #include "tests/preload/fake_packaged_blas.h"
@@ -27,17 +28,10 @@ constexpr int kOwn = 4;  // of each library
 class PackagedBlas : public ::testing::Test {
  protected:
   static void in_child(void (*body)(FakeDaemon&)) {
-    const pid_t child = fork();
-    if (child == 0) {
-      FakeDaemon daemon;
-      setenv("OPTILE_SOCKET", daemon.socket_path().c_str(), 1);
+    test::run_beside_daemon([body](FakeDaemon& daemon) {
       read_environment();
       body(daemon);
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+    });
   }
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "tests/daemon/temporary_directory.h"
 #include "tests/preload/fake_daemon.h"
 
 namespace optile::preload {
@@ -84,7 +85,8 @@ std::vector<PlannedOp> every_op_at(const FakeDaemon& daemon, uint16_t width) {
 }
 
 TEST(Torch, OpsAreSeenSteeredAndPutBack) {
-  FakeDaemon daemon;
+  const daemon::TemporaryDirectory folder;
+  FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
   Program program(daemon);
   ASSERT_EQ(program.read_line(), "ready\n");
@@ -123,7 +125,8 @@ TEST(Torch, OpsAreSeenSteeredAndPutBack) {
 }
 
 TEST(Torch, RegionsOfCompiledKernelsAreOpsWithWidths) {
-  FakeDaemon daemon;
+  const daemon::TemporaryDirectory folder;
+  FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
   Program program(daemon, OPTILE_TEST_KERNELS, OPTILE_TEST_FAKE_KERNEL);
   // What it sized for four threads before its region does for two as well.
@@ -198,7 +201,8 @@ void add_up(const std::vector<std::vector<Execution>>& threads, int* most, int* 
 }
 
 TEST(Torch, OpsOfSeveralThreadsShareTheCores) {
-  FakeDaemon daemon;
+  const daemon::TemporaryDirectory folder;
+  FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
   Program program(daemon, OPTILE_TEST_ISSUERS, "--wait");
   ASSERT_EQ(program.read_line(), "ready\n");
@@ -223,7 +227,8 @@ TEST(Torch, OpsOfSeveralThreadsShareTheCores) {
 }
 
 TEST(Torch, OpsOfThreadsThatTakeTurnsKeepTheirWidths) {
-  FakeDaemon daemon;
+  const daemon::TemporaryDirectory folder;
+  FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
   Program program(daemon, OPTILE_TEST_ISSUERS, "--wait", "--turns");
   ASSERT_EQ(program.read_line(), "ready\n");
