@@ -8,8 +8,10 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "base/cpu_counter.h"
 #include "daemon/metrics/client_metrics.h"
@@ -31,16 +33,21 @@ class DaemonMetricsTest : public testing::Test {
     clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
     const perfmodel::Machine machine =
         perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value();
-    controller_ = std::make_unique<Controller>(Controller::Dependencies{
-        machine, store_.get(), clocks, [machine](int) { return whole_budget(machine); },
-        [](uint64_t, int, const std::vector<int>&) {}});
+    Controller::Dependencies dependencies;
+    dependencies.machine = machine;
+    dependencies.store = store_.get();
+    dependencies.clocks = clocks;
+    dependencies.read_budget = [machine](int) { return whole_budget(machine); };
+    dependencies.confine = [](uint64_t, int, const std::vector<int>&) {};
+    dependencies.later = [this](std::function<void()> decide) { decide_ = std::move(decide); };
+    controller_ = std::make_unique<Controller>(std::move(dependencies));
     metrics_ = std::make_unique<DaemonMetrics>(DaemonMetrics::Dependencies{
         controller_.get(), "1.2.3", [this] { return refused_; }, [this] { return now_ns_; }});
   }
 
   uint64_t attach(const std::string& program, const std::vector<std::string>& ops) {
     const uint64_t id = attach_unread(program, ops);
-    controller_->drain();
+    decide_and_read();
     return id;
   }
 
@@ -65,12 +72,18 @@ class DaemonMetricsTest : public testing::Test {
     return id;
   }
 
+  void decide_and_read() {
+    if (decide_) std::exchange(decide_, {})();
+    controller_->drain();
+  }
+
   std::vector<ExposedSample> scrape() { return read_exposition(metrics_->page()); }
 
   uint64_t now_ns_ = UINT64_C(10000000000);
   uint64_t refused_ = 0;
   std::vector<ClientRegions> regions_;
   std::unique_ptr<Store> store_;
+  std::function<void()> decide_;  // what the controller has put off
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
 };
@@ -187,7 +200,7 @@ TEST_F(DaemonMetricsTest, FullHouseStaysWithinTheCap) {
     for (int k = 0; k < 40; ++k) ops.push_back("op" + std::to_string(i % 7 * 40 + unsigned(k)));
     attach_unread("program" + std::to_string(i % 7), ops);
   }
-  controller_->drain();
+  decide_and_read();
   const std::vector<ExposedSample> samples = scrape();
   EXPECT_LE(samples.size(), kMaxSeries);
   EXPECT_EQ(value_of(samples, "optile_series"), static_cast<double>(samples.size()));
