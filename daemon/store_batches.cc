@@ -33,11 +33,13 @@ void StoreBatches::flush(bool now) {
   const uint64_t now_ns = monotonic_ns_();
   for (auto& [store, one] : stores_) {
     if (one.batch.empty() && !store->unsaved()) continue;
-    if (!now && now_ns < one.flush_at_ns) continue;
+    const bool early = now_ns < one.flush_at_ns;
+    if (!now && early) continue;
     ++writes_;
     if (store->write(std::exchange(one.batch, {})).ok()) {
       one.wait_ns = kFlushEveryNs;
-    } else {
+    } else if (!early) {
+      // By how long it has lasted, and not by how much happened meanwhile.
       one.wait_ns = std::min(one.wait_ns * 2, kLongestFlushWaitNs);
     }
     one.flush_at_ns = now_ns + one.wait_ns;
