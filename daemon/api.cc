@@ -331,7 +331,7 @@ HttpResponse Api::client(const Call& call) {
   return ok(client_details(*view));
 }
 
-// Of one client, of all attached ones, or where none is attached of the one that left last.
+// Of one client, of all attached ones, or where none is attached of the latest one with ops.
 HttpResponse Api::ops(const Call& call) {
   std::vector<ClientView> views;
   if (const auto wanted = call.query.find("client"); wanted != call.query.end()) {
@@ -343,7 +343,7 @@ HttpResponse Api::ops(const Call& call) {
   } else {
     for (ClientView& view : seen_by(call)) {
       if (view.finished && !views.empty()) break;
-      if (view.finished && !view.session) continue;
+      if (view.finished && (!view.session || view.session->ops.empty())) continue;
       const bool finished = view.finished;
       views.push_back(std::move(view));
       if (finished) break;
@@ -374,7 +374,7 @@ HttpResponse Api::explain(const Call& call) {
   asked.clients = seen_by(call);
   asked.store = facts_.rights.system() ? controller_.store_of(call.peer.uid) : &controller_.store();
   const std::optional<Json> found = explain_op(controller_, asked);
-  if (!found) return problem(404, "no op matches; see /v1/ops");
+  if (!found) return problem(404, "no op has this id or a name that begins so; see /v1/ops");
   return ok(*found);
 }
 

@@ -83,7 +83,7 @@ void add_shares(Json& ops) {
 void print_ops(const Json& answer) {
   Json ops = answer.value("ops", Json::array());
   if (ops.empty()) {
-    std::printf("no ops yet: no program has run a whole step\n");
+    std::printf("no ops: no program that the daemon remembers has run a whole step\n");
     return;
   }
   add_shares(ops);

@@ -124,6 +124,23 @@ TEST_F(ApiTest, OpsOfTheLastClientStayVisible) {
             "finished");
 }
 
+TEST_F(ApiTest, WhoRanNoStepDoesNotHideTheOpsOfTheOneBefore) {
+  const auto left = [this] { return running_.daemon().controller().client_count() == 0; };
+  {
+    Observed observed(running_, "train");
+    observed.connection.hang_up();
+    ASSERT_TRUE(running_.serve_until(left));
+  }
+  FakeConnection connection(attach_path(running_.config()));
+  running_.attach(connection, make_hello("short"));
+  connection.hang_up();
+  ASSERT_TRUE(running_.serve_until(left));
+  const nlohmann::json json = running_.get("/v1/ops").json();
+  ASSERT_EQ(json["clients"].size(), 1u);
+  EXPECT_EQ(json["clients"][0]["program"], "train");
+  EXPECT_FALSE(json["ops"].empty());
+}
+
 TEST_F(ApiTest, ExplainsFromTheStoreWhatNoClientRemembers) {
   SettledRecord record;
   record.conditions.machine = running_.daemon().controller().machine().fingerprint;
