@@ -90,12 +90,17 @@ def read_optimum(
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        about = (found["workload"], found["batch"], found["blas"]["provider"])
+        about = (
+            found["workload"], found["batch"], found.get("compiled", False),
+            found["blas"]["provider"],
+        )  # fmt: skip
         optimum = found["optimum"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{path} is no result of host_optimum.py: {error!r}") from error
-    if about != (workload.name, workload.batch, provider):
-        raise RunError(f"{path} is about workload, batch and BLAS {about}: measure this one's own")
+    if about != (workload.name, workload.batch, workload.compiled, provider):
+        raise RunError(
+            f"{path} is about workload, batch, compiled and BLAS {about}: measure this one's own"
+        )
     return settings.from_json(optimum)
 
 
@@ -193,6 +198,7 @@ def last_report(rounds: Rounds, form: str) -> Mapping[str, Any]:
 def result_of(job: Ablation, rounds: Rounds, wanted: int) -> Dict[str, Any]:
     result: Dict[str, Any] = {
         "kind": "ablation", "workload": job.workload.name, "batch": job.workload.batch,
+        "compiled": job.workload.compiled,
         "blas": job.blas, "machine": job.machine, "build": job.build,
         "rounds": rounds.complete(),
         "complete": rounds.complete() >= wanted, "forms": rounds.as_json(),
@@ -265,7 +271,7 @@ def measure(job: Ablation, forms: Sequence[str]) -> Dict[str, Any]:
 def main(arguments: List[str]) -> int:
     options = parse(arguments)
     binaries(options.build)
-    workload = Workload(options.workload, options.batch)
+    workload = workload_run.workload_of(options)
     optimum = read_optimum(options.optimum, workload, options.blas)
     blas = workload_run.checked_provider(options.blas)
     forms = wanted_forms(options.blas, optimum is not None, options.forms)

@@ -104,6 +104,7 @@ def replay_lines(result: Mapping[str, Any]) -> List[str]:
 def lines(result: Mapping[str, Any]) -> List[str]:
     machine = result["machine"]
     batch = f", batch {result['batch']}" if result["batch"] else ""
+    batch += ", compiled" if result.get("compiled") else ""
     load = " ".join(f"{one:.2f}" for one in machine["load_average"])
     out = [
         f"{result['workload']}{batch}, BLAS {result['blas']['provider']}, {machine['model']}, "

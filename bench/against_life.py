@@ -255,7 +255,7 @@ def main(arguments: List[str]) -> int:
     if options.blas in settings.OWN_POOL:
         raise RunError(f"{options.blas} has a pool beside OpenMP: no one setting fits both")
     machine, cores = settings.machine_description(), settings.physical_cores()
-    workload = Workload(options.workload, options.batch)
+    workload = workload_run.workload_of(options)
     blas = workload_run.checked_provider(options.blas)
     with contextlib.ExitStack() as stack:
         temporary = tempfile.TemporaryDirectory(prefix="optile-life-", dir=ablation.SOCKET_FOLDER)
@@ -268,7 +268,8 @@ def main(arguments: List[str]) -> int:
         rounds = run_all(workload, options, cores, strategies)
     found = compared(simulated, rounds)
     result = {
-        "kind": "against_life", "workload": workload.name, "batch": workload.batch, "blas": blas,
+        "kind": "against_life", "workload": workload.name, "batch": workload.batch,
+        "compiled": workload.compiled, "blas": blas,
         "machine": machine, "rounds": rounds.complete(), "simulated_seconds": simulated,
         "comparisons": [one.as_json() for one in found], "runs": rounds.as_json(),
         "build": build, "foreign_cores": rounds.foreign_cores(),

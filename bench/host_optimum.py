@@ -190,7 +190,7 @@ def main(arguments: List[str]) -> int:
     options = parse(arguments)
     machine = settings.machine_description()
     blas = workload_run.checked_provider(options.blas)
-    workload = Workload(options.workload, options.batch)
+    workload = workload_run.workload_of(options)
     candidates = settings.grid(options.blas, settings.usable_cores())
     if options.only:
         candidates = [one for one in candidates if options.only in one.name]
@@ -207,7 +207,8 @@ def main(arguments: List[str]) -> int:
     final = run_final(finalists, options.blas, workload, options.rounds, seconds)
     optimum = min(finalists, key=lambda setting: final.step_seconds(setting.name))
     result = {
-        "kind": "host_optimum", "workload": workload.name, "batch": workload.batch, "blas": blas,
+        "kind": "host_optimum", "workload": workload.name, "batch": workload.batch,
+        "compiled": workload.compiled, "blas": blas,
         "machine": machine, "optimum": optimum.as_json(),
         "step_seconds": final.step_seconds(optimum.name), "rounds": final.complete(),
         "finalists": [setting.as_json() for setting in finalists], "final": final.as_json(),

@@ -171,13 +171,14 @@ def main(arguments: List[str]) -> int:
     options = parser.parse_args(arguments)
     machine = settings.machine_description()
     blas = workload_run.checked_provider(options.blas)
-    workload = Workload(options.workload, options.batch)
+    workload = workload_run.workload_of(options)
     launches = [parse_way(text, options.blas) for text in options.run]
     lengths = {one.label: probe(one, workload, options.seconds) for one in launches}
 
     def save(rounds: Rounds) -> bool:
         result = {
             "kind": "interleaved", "workload": workload.name, "batch": workload.batch,
+            "compiled": workload.compiled,
             "blas": blas, "machine": machine, "rounds": rounds.complete(),
             "runs": rounds.as_json(),
         }  # fmt: skip

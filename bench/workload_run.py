@@ -54,10 +54,12 @@ class Workload:
     batch: Optional[int] = None
     binary: Optional[pathlib.Path] = None  # of a native one
     pause: float = 0.0  # seconds, after every so many of work; not for native ones
+    compiled: bool = False  # its models, by torch.compile
 
     @property
     def title(self) -> str:
-        return f"{self.name}:{self.batch}" if self.batch else self.name
+        title = f"{self.name}:{self.batch}" if self.batch else self.name
+        return f"{title}, compiled" if self.compiled else title
 
     def command(self, steps: int, warmup: int, own_report: pathlib.Path) -> List[str]:
         words = [str(self.binary)]
@@ -66,6 +68,7 @@ class Workload:
         words += ["--steps", str(steps)]
         words += ["--warmup", str(warmup), "--json", str(own_report), "--quiet"]
         words += ["--pause", f"{self.pause:g}"] if self.pause > 0 else []
+        words += ["--compile"] if self.compiled else []
         return words + (["--batch", str(self.batch)] if self.batch else [])
 
 
@@ -272,7 +275,13 @@ def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
         help="another than Debian's; --blas none where its PyTorch is of a wheel",
     )  # fmt: skip
     parser.add_argument("--batch", type=positive, help="of the workload (default: its own)")
+    parser.add_argument("--compile", action="store_true", help="its models, by torch.compile")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result here")
+
+
+def workload_of(options: argparse.Namespace) -> Workload:
+    """Of what add_workload_arguments() added."""
+    return Workload(options.workload, options.batch, compiled=options.compile)
 
 
 def checked_provider(provider: str) -> Dict[str, str]:

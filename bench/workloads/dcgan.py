@@ -58,6 +58,8 @@ def initialise(module: nn.Module) -> None:
 def make(options: training.Options) -> training.Trainer:
     generate = generator_network().apply(initialise)
     judge = discriminator_network().apply(initialise)
+    run_generator = training.as_asked(options, generate)
+    run_judge = training.as_asked(options, judge)
     settings = {"lr": 2e-4, "betas": (0.5, 0.999), "foreach": True}
     generate_optimizer = torch.optim.Adam(generate.parameters(), **settings)
     judge_optimizer = torch.optim.Adam(judge.parameters(), **settings)
@@ -68,16 +70,16 @@ def make(options: training.Options) -> training.Trainer:
     fake = torch.zeros(options.batch)
 
     def step(index: int) -> float:
-        made = generate(latents[index % BATCHES])
+        made = run_generator(latents[index % BATCHES])
 
         judge_optimizer.zero_grad(set_to_none=True)
-        judge_loss = F.binary_cross_entropy_with_logits(judge(images[index % BATCHES]), real)
-        judge_loss = judge_loss + F.binary_cross_entropy_with_logits(judge(made.detach()), fake)
+        judge_loss = F.binary_cross_entropy_with_logits(run_judge(images[index % BATCHES]), real)
+        judge_loss = judge_loss + F.binary_cross_entropy_with_logits(run_judge(made.detach()), fake)
         judge_loss.backward()
         judge_optimizer.step()
 
         generate_optimizer.zero_grad(set_to_none=True)
-        generate_loss = F.binary_cross_entropy_with_logits(judge(made), real)
+        generate_loss = F.binary_cross_entropy_with_logits(run_judge(made), real)
         generate_loss.backward()
         generate_optimizer.step()
         return judge_loss.item() + generate_loss.item()

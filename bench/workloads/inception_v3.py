@@ -156,6 +156,7 @@ class InceptionV3(nn.Module):
 
 def make(options: training.Options) -> training.Trainer:
     model = InceptionV3()
+    run = training.as_asked(options, model)
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=4e-5, foreach=True
     )
@@ -165,7 +166,7 @@ def make(options: training.Options) -> training.Trainer:
 
     def step(index: int) -> float:
         optimizer.zero_grad(set_to_none=True)
-        scores, auxiliary = model(images[index % BATCHES])
+        scores, auxiliary = run(images[index % BATCHES])
         target = labels[index % BATCHES]
         loss = F.cross_entropy(scores, target)
         loss = loss + AUXILIARY_WEIGHT * F.cross_entropy(auxiliary, target)

@@ -52,6 +52,7 @@ def synthetic_text(batch: int, seed: int) -> torch.Tensor:
 
 def make(options: training.Options) -> training.Trainer:
     model = LanguageModel()
+    run = training.as_asked(options, model)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, foreach=True)
     text = synthetic_text(options.batch, options.seed)
     state: Optional[State] = None
@@ -64,7 +65,7 @@ def make(options: training.Options) -> training.Trainer:
         if state is not None:
             state = (state[0].detach(), state[1].detach())
         optimizer.zero_grad(set_to_none=True)
-        scores, state = model(words, state)
+        scores, state = run(words, state)
         loss = F.cross_entropy(scores.reshape(-1, VOCABULARY), next_words.reshape(-1))
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)

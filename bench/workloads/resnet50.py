@@ -66,6 +66,7 @@ class ResNet50(nn.Module):
 
 def make(options: training.Options) -> training.Trainer:
     model = ResNet50()
+    run = training.as_asked(options, model)
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, foreach=True
     )
@@ -75,7 +76,7 @@ def make(options: training.Options) -> training.Trainer:
 
     def step(index: int) -> float:
         optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(model(images[index % BATCHES]), labels[index % BATCHES])
+        loss = F.cross_entropy(run(images[index % BATCHES]), labels[index % BATCHES])
         loss.backward()
         optimizer.step()
         return loss.item()

@@ -21,7 +21,7 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Protocol
+from typing import Any, Callable, Dict, List, Optional, Protocol
 
 import torch
 
@@ -47,6 +47,7 @@ class Options:
     threads: Optional[int]
     seconds: Optional[float] = None
     pause: float = 0.0
+    compiled: bool = False
 
 
 class Trainer(Protocol):
@@ -65,6 +66,11 @@ class StepTrainer:
 
     def step(self, index: int) -> float:
         return self.step_function(index)
+
+
+def as_asked(options: Options, model: torch.nn.Module) -> Callable[..., Any]:
+    """What a step calls: the model, or what torch.compile makes of it."""
+    return torch.compile(model) if options.compiled else model
 
 
 def mapped_libraries() -> List[str]:
@@ -163,6 +169,9 @@ def parse_options(name: str, default_batch: int, arguments: Optional[List[str]])
         "--pause", type=float, default=0.0, metavar="SECONDS",
         help="wait so long after every so many seconds of steps, as for data (default 0: never)",
     )  # fmt: skip
+    parser.add_argument(
+        "--compile", action="store_true", help="models by torch.compile: a longer warm-up"
+    )
     parsed = parser.parse_args(arguments)
     return Options(
         steps=parsed.steps,
@@ -174,6 +183,7 @@ def parse_options(name: str, default_batch: int, arguments: Optional[List[str]])
         threads=parsed.threads,
         seconds=parsed.seconds,
         pause=parsed.pause,
+        compiled=parsed.compile,
     )
 
 
@@ -254,6 +264,7 @@ def main(
     report: Dict[str, object] = {
         "workload": name,
         "batch": options.batch,
+        "compiled": options.compiled,
         "seed": options.seed,
         "steps": len(seconds),
         "warmup": options.warmup,
