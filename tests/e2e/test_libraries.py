@@ -6,12 +6,26 @@ import unittest
 from harness import PROGRAMS, PYTHON, EndToEndTest, blas
 
 STEPS = 4000  # a second or two: shorter than 300 ms is over before its step is known
+SECONDS = 3  # of the same work: however quick the machine, its step is known
 SQUARE = ("dgemm", "224x224x224")
 THIN = ("sgemm", "320x96x256 tn")
 # Two threads that sleep at once: quick on a machine with other work too.
 TWO_THREADS = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
 
 WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
+
+
+def work(expression, imports="", made=""):
+    """A program that computes the same for so many seconds and prints what came of it: exact, so
+    however often it is computed the same is printed."""
+    return (f"import time, numpy\n{imports}\n"
+            "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
+            f"{made}\n"
+            f"end = time.monotonic() + {SECONDS}\n"
+            "found = set()\n"
+            "while time.monotonic() < end:\n"
+            f"    found.add({expression})\n"
+            "print(found)\n")
 
 
 class LibraryTest(EndToEndTest):
@@ -73,12 +87,7 @@ class BlasOps(LibraryTest):
 
     def test_a_library_that_was_opened_locally(self):
         # Python opens its extensions, and what they need, out of everybody's reach.
-        script = ("import numpy\n"
-                  "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
-                  "total = 0.0\n"
-                  "for _ in range(3000):\n"
-                  "    total += float((numbers @ numbers).sum())\n"
-                  "print(total)\n")
+        script = work("float((numbers @ numbers).sum())")
         for provider in ("openblas-openmp", "openblas-pthread"):
             with self.subTest(provider):
                 report = self.compared([PYTHON, "-c", script], {**blas(provider), **TWO_THREADS})
@@ -93,16 +102,8 @@ class PackagedBlasOps(LibraryTest):
     # Nothing is built for the PyTorch that lies beside: these programs do not import it.
     always = ("--torch-bridge", "off")
 
-    def products(self, product, imports):
-        return (f"import numpy\n{imports}\n"
-                "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
-                "total = 0.0\n"
-                "for _ in range(1200):\n"
-                f"    total += float({product}.sum())\n"
-                "print(total)\n")
-
     def check(self, product, imports=""):
-        report = self.compared([WHEEL_PYTHON, "-c", self.products(product, imports)],
+        report = self.compared([WHEEL_PYTHON, "-c", work(f"float({product}.sum())", imports)],
                                TWO_THREADS)
         self.assertIn(("dgemm", "256x256x256"), self.ops(report))
         self.assertEqual("openblas", report["blas"])
@@ -116,14 +117,10 @@ class PackagedBlasOps(LibraryTest):
 
     def test_both(self):
         """Each copy follows its own products."""
-        script = ("import numpy, scipy.linalg.blas\n"
-                  "one = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
-                  "other = numpy.asfortranarray(one[:240, :240])\n"
-                  "total = 0.0\n"
-                  "for _ in range(1200):\n"
-                  "    total += float((one @ one)[0, 0])\n"
-                  "    total += float(scipy.linalg.blas.dgemm(1.0, other, other)[0, 0])\n"
-                  "print(total)\n")
+        script = work("float((numbers @ numbers)[0, 0]) + "
+                      "float(scipy.linalg.blas.dgemm(1.0, fewer, fewer)[0, 0])",
+                      "import scipy.linalg.blas",
+                      "fewer = numpy.asfortranarray(numbers[:240, :240])")
         report = self.compared([WHEEL_PYTHON, "-c", script], TWO_THREADS)
         self.assertLessEqual({("dgemm", "256x256x256"), ("dgemm", "240x240x240")},
                              self.ops(report))
