@@ -262,9 +262,7 @@ void Session::State::on_step(const StepEvent& event) {
 
 void Session::State::count_step(const StepEvent& event) {
   const double seconds = static_cast<double>(event.duration.count()) * 1e-9;
-  step_seconds_ += seconds;
-  observed_seconds_ += static_cast<double>(event.observed.count()) * 1e-9;
-  steerable_seconds_ += static_cast<double>(event.steerable.count()) * 1e-9;
+  coverage_.add(event.duration, event.observed, event.steerable);
   if (event.mixed) return;
   const auto page = pages_.find(event.plan);
   const bool known = page != pages_.end();

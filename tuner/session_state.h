@@ -13,6 +13,7 @@
 
 #include "tuner/candidate.h"
 #include "tuner/company.h"
+#include "tuner/coverage.h"
 #include "tuner/plan_guard.h"
 #include "tuner/session.h"
 #include "tuner/step_comparison.h"
@@ -228,9 +229,7 @@ class Session::State {
   uint32_t counted_steps_ = 0;                               // in which counters were read
   uint32_t sampled_steps_ = 0, sampled_steps_before_ = 0;    // the present bounds: those ran
   double sampled_seconds_ = 0, sampled_seconds_before_ = 0;  // on other cores than own steps
-  double step_seconds_ = 0;
-  double observed_seconds_ = 0;
-  double steerable_seconds_ = 0;
+  Coverage coverage_;
   perfmodel::SampleSet own_steps_, control_steps_, uniform_steps_, tuned_steps_;
   int uniform_width_ = 0;
   std::string decision_;

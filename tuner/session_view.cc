@@ -109,12 +109,10 @@ SessionView Session::State::view(Detail detail) const {
   view.tuned_steps = tuned_steps_;
   view.switching_cost = cost_.typical();
   view.switching_cost_measured = cost_.measured();
-  if (step_seconds_ > 0) {
-    view.observed_share = observed_seconds_ / step_seconds_;
-    view.steerable_share = steerable_seconds_ / step_seconds_;
-  }
+  view.observed_share = coverage_.observed();
+  view.steerable_share = coverage_.steerable();
   const perfmodel::SampleSet& normal = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
-  view.seconds_in_steps = step_seconds_ + view.unwatched_steps * seconds(normal.median());
+  view.seconds_in_steps = coverage_.seconds() + view.unwatched_steps * seconds(normal.median());
   view.seconds_lost_to_sampling =
       std::max(0.0, sampled_seconds_ - sampled_steps_ * seconds(normal.median()));
   if (!model_) return view;
@@ -202,8 +200,7 @@ std::vector<double> Session::State::step_seconds_by_cores(int most) const {
     if (ops <= 0) return {};
     // What passes outside ops stays as it is. Where a search found nothing to try, few ops were
     // ever sampled: the others are taken to be like them.
-    const double share = step_seconds_ > 0 ? std::min(1.0, observed_seconds_ / step_seconds_) : 0;
-    const double in_ops = std::max(ops, share * measured);
+    const double in_ops = std::max(ops, std::min(1.0, coverage_.observed()) * measured);
     for (double& one : curve) one = one * in_ops / ops + (measured - in_ops);
   } else if (measured > 0) {
     // Ops are timed while they are watched, or were in an earlier run: where steps take less than

@@ -81,7 +81,7 @@ struct SessionView {
   perfmodel::Nanoseconds switching_cost{0};
   bool switching_cost_measured = false;
   bool own_widths_in_force = false;  // tuned, and the plan changes no width and no mask
-  double observed_share = 0;         // coverage, mean over whole steps
+  double observed_share = 0;         // coverage of whole steps: see tuner/coverage.h
   double steerable_share = 0;
   double seconds_in_steps = 0;          // of all whole steps; unwatched ones count as the median
   double seconds_lost_to_sampling = 0;  // sampled steps minus as many tuned ones
