@@ -149,6 +149,11 @@ void PlanGuard::page_ended() {
   credit_ = std::min(credit_, kMostCredit * std::max(own_, recent_plan()));
 }
 
+void PlanGuard::drop_page() {
+  page_.clear();
+  if (stage_ == Stage::kControl) stage_ = Stage::kIdle;
+}
+
 void PlanGuard::judge_control() {
   stage_ = Stage::kIdle;
   if (control_steps_.empty() || recent_.empty()) return;  // lost on the way: asked for again

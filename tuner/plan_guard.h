@@ -44,6 +44,8 @@ class PlanGuard {
   const std::vector<bool>& page();
   void on_page_step(int column, double seconds);
   void page_ended();
+  // It is not run to its end: what it showed so far does not count, and another one will be due.
+  void drop_page();
 
   // The plan lost; `reason` for people. Stays until begin() or end().
   bool lost() const { return lost_; }

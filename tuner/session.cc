@@ -81,6 +81,9 @@ void Session::set_bounds(std::vector<Case> cases, int cores, int own_width,
 void Session::on_page_bounds_changed() {
   state_->on_page_bounds_changed();
 }
+void Session::set_lent(bool lent) {
+  state_->set_lent(lent);
+}
 void Session::on_surroundings_changed() {
   state_->on_surroundings_changed();
 }
@@ -266,6 +269,7 @@ void Session::State::count_step(const StepEvent& event) {
   if (event.mixed) return;
   const auto page = pages_.find(event.plan);
   const bool known = page != pages_.end();
+  if (known && page->second.lent) return;
   if (known && page->second.counts) {
     if (++counted_steps_ == options_.counted_steps) changed();
     return;
@@ -439,6 +443,7 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
   const bool replaying = replay_.has_value();
   page.base_is_plan = replaying || phase_ == Phase::kTuned;
   page.counts = draft.count;
+  page.lent = lent_;
   if (phase_ == Phase::kExploring) {
     for (bool control : trial_.control) {
       page.columns.push_back(control ? Column::kControl : Column::kTrial);

@@ -85,7 +85,7 @@ void Session::State::guard_step(const StepEvent& event, std::optional<int> colum
 
 void Session::State::next_guard_page() {
   const bool in_force = replay_.has_value() || phase_ == Phase::kTuned;
-  if (!in_force || watching_ || company_.usual()) return;
+  if (!in_force || watching_ || lent_ || company_.usual()) return;
   guard_page_ = guard_.page();
   if (!guard_page_.empty()) changed();
 }

@@ -200,6 +200,14 @@ void Session::State::on_page_bounds_changed() {
   changed();
 }
 
+void Session::State::set_lent(bool lent) {
+  if (lent == std::exchange(lent_, lent)) return;
+  on_page_bounds_changed();
+  if (!lent || guard_page_.empty()) return;
+  guard_page_.clear();
+  guard_.drop_page();
+}
+
 // A stored plan that serves for the present own width comes into force, or stays.
 bool Session::State::replay_under(const std::optional<StoredPlan>& stored) {
   std::optional<StoredPlan> before = std::exchange(replay_, stored);
@@ -301,7 +309,8 @@ bool Session::State::records_all() const {
 // Behind the search and the first steps under its plan: neither they nor the guard, which hears of
 // no counted step, wait for counters. Where there is nothing to steer there is nothing to wait for.
 bool Session::State::has_use_for_counts() const {
-  if (watching_ || !guard_page_.empty() || counted_steps_ >= options_.counted_steps) return false;
+  if (watching_ || lent_ || !guard_page_.empty()) return false;
+  if (counted_steps_ >= options_.counted_steps) return false;
   const bool nothing_to_steer = phase_ == Phase::kRecognising && model_ && own_width_ == 0;
   const bool tuned = phase_ == Phase::kTuned && tuned_steps_.count() >= kHeardSteps;
   return tuned || phase_ == Phase::kObserving || nothing_to_steer;

@@ -44,6 +44,7 @@ class Session::State {
   void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored);
   void on_page_bounds_changed();
+  void set_lent(bool lent);
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
@@ -67,6 +68,7 @@ class Session::State {
   std::optional<Settled> take_settled();
   Standing standing() const;
   int width_of(const StoredEntry& entry) const;
+  bool has_wide_ops() const;
   SessionView view(Detail detail) const;
   std::vector<double> step_seconds_by_cores(int most) const;
   std::vector<double> ops_by_cores(int most) const;
@@ -80,6 +82,7 @@ class Session::State {
   struct Page {
     bool base_is_plan = false;  // outside of the schedule: the plan in force, else own widths
     bool counts = false;        // every step pays for counters
+    bool lent = false;          // steps may be wider than the bounds
     std::vector<Column> columns;
   };
 
@@ -177,7 +180,7 @@ class Session::State {
   uint64_t taken_version_ = 0;
   std::optional<PlanDraft> taken_;
   bool bounds_changed_ = false;  // the page differs even where the draft does not
-  bool column_seen_ = false;
+  bool lent_ = false, column_seen_ = false;
   int steps_without_column_ = 0;
   // Exploring.
   TrialPage trial_;
@@ -202,17 +205,15 @@ class Session::State {
   std::optional<Settled> settled_;
   bool settled_ready_ = false;
   bool watching_ = false;  // events on again: the step may have become another
-  int foreign_steps_ = 0;
-  uint64_t watch_limit_ = 0;  // recogniser ops until the watch ends in vain
-  int foreign_needed_ = 0;
+  int foreign_steps_ = 0, foreign_needed_ = 0;
+  uint64_t watch_limit_ = 0;       // recogniser ops until the watch ends in vain
   uint64_t progress_ = 0;          // ops begun when last told
   uint64_t progress_at_step_ = 0;  // and when a step ended last
   mutable OpsCurve ops_curve_;     // as last computed
   double even_ops_ = 0;            // in steps as long as the model's, fading: see step_is_a_loop()
   double odd_ops_ = 0;             // in others
   bool after_odd_ = false;
-  int returns_ = 0;  // even steps right after odd ones
-  int loops_found_ = 0;
+  int loops_found_ = 0, returns_ = 0;  // the latter: even steps right after odd ones
 
   // Totals.
   uint32_t steps_ = 0;

@@ -25,6 +25,9 @@ struct Standing {
   std::size_t tuned_steps = 0;
   perfmodel::Nanoseconds tuned_step{0};  // median
   bool own_widths_in_force = false;      // tuned, and the plan changes no width and no mask
+  // Cores beyond its bounds would be used: it is tuned and heard, and some op is as wide as it may
+  // be and bound to no core.
+  bool has_use_for_more = false;
 };
 
 // One row of `optile ops` and of the report.
