@@ -255,7 +255,7 @@ void Client::publish() {
     return;
   }
   // What more cores are worth to it is told by its ops.
-  if (keeps_widths() && cores_ < cores_at_attach_) draft->may_rest = false;
+  if (heard_ || (keeps_widths() && cores_ < cores_at_attach_)) draft->may_rest = false;
   may_rest_ = draft->may_rest;
   plan_cap_ = draft->own_width_cap;
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
@@ -359,6 +359,13 @@ int Client::page_cap() const {
 
 void Client::set_lent(int cores) {
   if (cores == std::exchange(lent_, cores) || session_ == nullptr) return;
+  session_->set_lent(cores > 0);
+  session_->on_page_bounds_changed();
+  publish();
+}
+
+void Client::set_heard(bool heard) {
+  if (heard == std::exchange(heard_, heard) || session_ == nullptr) return;
   session_->on_page_bounds_changed();
   publish();
 }

@@ -94,6 +94,9 @@ class Client {
   // So many cores more for a while, which others do not use: for what runs at its own width.
   // Nothing is tuned for them.
   void set_lent(int cores);
+  int lent() const { return lent_; }
+  // While its ops are counted it does not rest.
+  void set_heard(bool heard);
   uint64_t progress() const { return reader_.progress(); }  // ops begun so far, without rests
   bool may_rest() const { return may_rest_; }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
@@ -177,16 +180,14 @@ class Client {
   bool may_rest_ = false;  // by the page in force
   int plan_cap_ = 0;       // the plan's one width for every op; 0 = it has several, or none
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
-  int own_width_ = 0;
-  int told_width_ = 0;  // the session, as its own
+  int own_width_ = 0, told_width_ = 0;  // the latter: the session, as its own
   uint32_t own_width_source_;
   uint32_t fallbacks_ = 0;
   perfmodel::Counts counts_;
-  bool dying_ = false;
-  bool stopped_ = false;
+  bool dying_ = false, stopped_ = false;
   perfmodel::Nanoseconds went_on_at_{0};  // the last time it was seen stopped
-  int lent_ = 0;
-  int region_width_ = 0;
+  int lent_ = 0, region_width_ = 0;
+  bool heard_ = false;
   std::optional<uint32_t> wait_cap_ms_;
   bool has_ops_ = false;  // some that are more than a region of its own
   bool tunes_regions_ = false;

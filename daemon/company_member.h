@@ -13,7 +13,7 @@ struct CompanyMember {
   unsigned uid = 0;
   bool settled = false;   // tuned, heard, running and not waiting
   bool searches = false;  // runs and does not wait, and is not settled yet
-  bool widens = false;    // at its own widths, which its lease bounds
+  bool widens = false;    // has ops as wide as its lease lets them be, and would have them wider
   uint32_t steps = 0;     // begun so far
 };
 

@@ -229,12 +229,15 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   tell_company(place);
 }
 
-// What others do with their cores and with its own. Cores are lent only to who runs at its own
-// widths: what a plan or a search is about is so many cores and no more.
+// What others do with their cores and with its own. Lent cores are for ops that the plan leaves as
+// wide as they may be: what it made narrower stays so, and a search is about so many cores.
 void Controller::tell_company(Place& place) const {
   place.client->set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;
-  place.client->set_lent(place.client->standing().own_widths_in_force ? lent : 0);
+  place.client->set_lent(lent > 0 && place.client->standing().has_use_for_more ? lent : 0);
+  const bool compared = place.lease && leases_->table().clients() > 1 &&
+                        leases_->lending().measures(place.client->id(), place.lease->cores);
+  place.client->set_heard(compared);
 }
 
 std::optional<milliseconds> Controller::next_look() const {
@@ -281,20 +284,25 @@ void Controller::look_for_waiting() {
     changed = true;
   }
   if (changed) decide_leases();
+  // Who settles during a long wait borrows from then on.
+  for (auto& [id, place] : clients_) {
+    if (place.lease && (changed || place.lease->lent > 0)) tell_company(place);
+  }
   look_for_divisions();
   look_for_overlaps();
 }
 
-// Those whose pace says something: settled, and on cores of their own.
+// Those whose pace says something: they have a use for more, and run on cores of their own.
 std::vector<LendingTrials::Worker> Controller::workers() const {
   std::vector<LendingTrials::Worker> found;
   for (const auto& [id, place] : clients_) {
     const bool whole = place.lease && !place.lease->units.empty() && !place.lease->shares;
     if (!whole || place.waiting.waiting()) continue;
-    const bool settled =
-        place.client->fixed_team() > 0 || place.client->standing().phase == tuner::Phase::kTuned;
-    if (!settled) continue;
-    found.push_back({id, place.client->progress(), place.lease->cores, place.lease->lent});
+    const Client& client = *place.client;
+    const bool team = client.fixed_team() > 0;
+    if (!team && !client.standing().has_use_for_more) continue;
+    found.push_back({id, client.progress(), place.lease->cores,
+                     team ? place.lease->lent : client.lent(), !client.may_rest()});
   }
   return found;
 }

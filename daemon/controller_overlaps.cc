@@ -44,7 +44,7 @@ std::vector<CompanyMember> Controller::company() const {
         runs && standing.phase == tuner::Phase::kTuned && standing.tuned_steps >= kFewestSteps;
     one.searches = runs && !one.settled;
     one.widens =
-        standing.own_widths_in_force && place.lease && place.lease->cores < place.at_attach.cores;
+        standing.has_use_for_more && place.lease && place.lease->cores < place.at_attach.cores;
     one.steps = client.steps();
     members.push_back(std::move(one));
   }

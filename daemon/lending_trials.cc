@@ -61,8 +61,8 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
     const auto begun = pause->workers.find(worker.client);
     Record& record = record_of(worker);
     // One that was lent nothing has nothing to be compared with, and of one whose own cores changed
-    // meanwhile nobody knows what its pace comes from.
-    if (record.borrows || begun == pause->workers.end() ||
+    // meanwhile, or that rested, nobody knows what its pace comes from.
+    if (record.borrows || begun == pause->workers.end() || !begun->second.heard || !worker.heard ||
         begun->second.own_cores != worker.own_cores || (worker.lent > 0) != pause->lent) {
       continue;
     }
@@ -79,6 +79,11 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
 
 bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now) const {
   return pause_ && !pause_->lent && pause_->waiter == waiter && now - pause_->since >= kLongestHeld;
+}
+
+bool LendingTrials::measures(uint64_t client, int own_cores) const {
+  const auto found = records_.find({client, own_cores});
+  return found != records_.end() && !found->second.borrows;
 }
 
 void LendingTrials::recall(const Verdict& verdict) {

@@ -29,7 +29,8 @@ class LendingTrials {
     uint64_t client = 0;
     uint64_t progress = 0;  // ops begun
     int own_cores = 0;
-    int lent = 0;  // to it, now
+    int lent = 0;       // that it uses now
+    bool heard = true;  // every op is counted
   };
 
   // What came of it for one of them; its cores lie there.
@@ -51,6 +52,8 @@ class LendingTrials {
   std::vector<Verdict> release(uint64_t waiter, std::chrono::milliseconds now,
                                const std::vector<Worker>& workers);
 
+  // Its ops are compared in pauses to come, so every one of them has to be counted.
+  bool measures(uint64_t client, int own_cores) const;
   // Whether it is to be lent anything while it has so many cores of its own; true until it is known
   // better.
   bool borrows(uint64_t client, int own_cores) const;

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +42,7 @@ class CompanyTest : public ControllerTest {
       masks_[client] = units;
     };
     dependencies.say = [this](const std::string& line) { said_ += line + "\n"; };
-    dependencies.busy_time = [](int) { return std::nullopt; };
+    dependencies.busy_time = [this](int pid) { return busy_time(pid); };
     dependencies.overlaps = tries.overlaps;
     dependencies.divisions = tries.divisions;
     controller_ = std::make_unique<Controller>(std::move(dependencies));
@@ -51,9 +54,17 @@ class CompanyTest : public ControllerTest {
     Attached attached;
     uint64_t clock_ns = 0;
     uint64_t steps = 0;
+    uint64_t busy_ns = 0;  // processor time
+    // Of a program that works for so long and then waits for so long, again and again.
+    uint64_t works_ns = 0;
+    uint64_t waits_ns = 0;
+    uint64_t next_wait_ns = 0;
+    bool waits = false;  // now
   };
+  using TimeNs = std::function<uint64_t(int width)>;
   // A program whose step is one op that takes so long with so many threads, and a short one.
-  void add(const std::string& name, std::function<uint64_t(int width)> time_ns) {
+  void add(
+      const std::string& name, TimeNs time_ns, TimeNs short_ns = [](int) { return 1000u; }) {
     auto program = std::make_unique<Program>();
     program->clock_ns = now_ns_;
     ClientMemory memory = ClientMemory::make().value();
@@ -62,13 +73,28 @@ class CompanyTest : public ControllerTest {
         ClientRegions(fds.plan.get(), fds.client.get()),
         std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
         std::vector<SimulatedProgram::Op>{{kMatmul, "aten::mm", std::move(time_ns)},
-                                          {kAdd, "aten::add", [](int) { return 1000u; }}},
+                                          {kAdd, "aten::add", std::move(short_ns)}},
         4, &program->clock_ns);
     Hello who = hello(name);
     who.program = name;
-    who.pid = static_cast<int>(programs_.size()) + 100;
+    who.pid = static_cast<int>(programs_.size() + kFirstPid);
     program->attached.id = controller_->arrive(who, std::move(memory)).value();
     programs_.push_back(std::move(program));
+  }
+
+  // The latest one: seconds that it works, and then waits, from now on.
+  void waits(double works, double pauses) {
+    Program& latest = *programs_.back();
+    latest.works_ns = static_cast<uint64_t>(works * kSecondNs);
+    latest.waits_ns = static_cast<uint64_t>(pauses * kSecondNs);
+    latest.next_wait_ns = latest.clock_ns + latest.works_ns;
+  }
+  std::optional<std::chrono::milliseconds> busy_time(int pid) const {
+    const Program& program = *programs_[static_cast<std::size_t>(pid) - kFirstPid];
+    // Its clock is where its present step, or wait, will end.
+    const uint64_t ahead = program.clock_ns - std::min(now_ns_, program.clock_ns);
+    const uint64_t busy = program.busy_ns - (program.waits ? 0 : std::min(ahead, program.busy_ns));
+    return std::chrono::milliseconds(busy / 1000000);
   }
 
   // All at once: whoever is behind makes the next step, on a clock of its own.
@@ -77,9 +103,10 @@ class CompanyTest : public ControllerTest {
     const uint64_t end = now_ns_ + duration_s * kSecondNs;
     while (now_ns_ < end && !until()) {
       Program& next = furthest_behind();
-      next.attached.program->run_step();
-      ++next.steps;
-      now_ns_ = std::max(now_ns_, next.clock_ns);
+      step(next);
+      // Others go on while one waits.
+      const Program& latest = next.waits ? furthest_behind() : next;
+      now_ns_ = std::max(now_ns_, latest.clock_ns);
       if (now_ns_ >= look_at_) {
         controller_->drain();
         controller_->look_for_waiting();
@@ -90,6 +117,18 @@ class CompanyTest : public ControllerTest {
         refresh_at_ = now_ns_ + kSecondNs;
       }
     }
+  }
+  static void step(Program& program) {
+    program.waits = program.waits_ns > 0 && program.clock_ns >= program.next_wait_ns;
+    if (program.waits) {
+      program.clock_ns += program.waits_ns;
+      program.next_wait_ns = program.clock_ns + program.works_ns;
+      return;
+    }
+    const uint64_t begin = program.clock_ns;
+    program.attached.program->run_step();
+    program.busy_ns += program.clock_ns - begin;
+    ++program.steps;
   }
   Program& furthest_behind() {
     return **std::min_element(programs_.begin(), programs_.end(), [](const auto& a, const auto& b) {
@@ -105,6 +144,7 @@ class CompanyTest : public ControllerTest {
     return count;
   }
 
+  static constexpr std::size_t kFirstPid = 100;
   static constexpr uint64_t kLookNs = 10000000;
   static constexpr uint64_t kSecondNs = UINT64_C(1000000000);
   std::vector<std::unique_ptr<Program>> programs_;

@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace optile::daemon {
+namespace {
+
+// As the shim does it: bindings/preload/rest.h.
+constexpr uint32_t kListenedSteps = 3;  // heard in between
+constexpr uint32_t kRestedSteps = 62;
+
+}  // namespace
 
 SimulatedProgram::SimulatedProgram(ClientRegions regions, std::vector<Op> setup,
                                    std::vector<Op> step, int own_width, uint64_t* clock_ns)
@@ -56,6 +63,23 @@ int SimulatedProgram::width_for(uint64_t key) const {
   return width == 0 ? own_width() : std::min(width, own_width());
 }
 
+bool SimulatedProgram::begins_step(const Op& op) const {
+  return page_ != nullptr && page_->marker_key == op.key &&
+         (page_->marker_context == 0 || page_->marker_context == context_);
+}
+
+// At the begin of a step; another page is adopted there.
+void SimulatedProgram::rest_or_wake() {
+  const bool another = optile_load64(&regions_.plan().generation) != generation_;
+  const bool may =
+      may_rest_ && page_ != nullptr && !another && (page_->flags & OPTILE_PAGE_MAY_REST) != 0;
+  ++in_turn_;
+  const bool over = in_turn_ >= (rests_ ? kRestedSteps : kListenedSteps);
+  if (may && !over) return;
+  rests_ = may && !rests_;
+  in_turn_ = 0;
+}
+
 void SimulatedProgram::begin_step() {
   if (in_step_) {
     optile_event event{};
@@ -88,14 +112,26 @@ void SimulatedProgram::begin_step() {
 
 void SimulatedProgram::run_op(const Op& op) {
   if (page_ == nullptr || page_->marker_key == 0) adopt();
-  if (page_ != nullptr && page_->marker_key == op.key &&
-      (page_->marker_context == 0 || page_->marker_context == context_)) {
-    begin_step();
+  if (begins_step(op)) {
+    const bool rested = rests_;
+    rest_or_wake();
+    if (rested && rests_) {
+      optile_store32(&regions_.client().header.steps, ++steps_);
+    } else {
+      begin_step();
+    }
+    in_step_ = in_step_ && !rests_;
   }
   if (!ids_.contains(op.key)) ids_[op.key] = regions_.register_op(op.key, op.name, "[8, 8] f32");
   const bool known = touched_.contains({op.key, own_width()});
   const int width = known ? width_for(op.key) : own_width();
   widths_[op.key] = width;
+  if (rests_) {
+    *clock_ns_ += op.time_ns(width);
+    context_ = optile_next_context(context_, op.key);
+    return;
+  }
+  optile_store64(&regions_.client().header.progress, regions_.client().header.progress + 1);
 
   optile_event event{};
   event.kind = OPTILE_EVENT_OP;

@@ -25,12 +25,16 @@ class SimulatedProgram {
                    int own_width, uint64_t* clock_ns);
 
   void run_step();
+  // From now on it rests where a page lets it: most steps pass without a word about their ops.
+  void may_rest() { may_rest_ = true; }
   ClientRegions& regions() { return regions_; }
   // Width of the last execution of every op.
   const std::map<uint64_t, int>& widths() const { return widths_; }
 
  private:
   void run_op(const Op& op);
+  bool begins_step(const Op& op) const;
+  void rest_or_wake();
   void adopt();
   void begin_step();
   int own_width() const;
@@ -56,6 +60,9 @@ class SimulatedProgram {
   uint32_t step_ops_ = 0;
   uint64_t step_generation_ = 0;
   bool in_step_ = false;
+  bool may_rest_ = false;
+  bool rests_ = false;
+  uint32_t in_turn_ = 0;  // steps since it began to rest, or to be heard
 };
 
 }  // namespace optile::daemon

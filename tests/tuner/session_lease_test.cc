@@ -76,5 +76,66 @@ TEST(SessionLease, WhatWasSampledOnMoreCoresIsNoGain) {
   }
 }
 
+// Cores are lent for moments: what steps take with them says nothing about the plan.
+TEST(SessionLease, StepsWithLentCoresAreNoEvidence) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  client.run_steps(40);
+  const std::size_t heard = session.standing().tuned_steps;
+  const uint32_t controls = session.view().guard.controls;
+  session.set_lent(true);
+  client.run_steps(2);  // until the page has arrived
+  const std::size_t before = session.standing().tuned_steps;
+  EXPECT_LE(before, heard + 2);
+  session.on_surroundings_changed();  // asks for a control
+  client.run_steps(60);
+  EXPECT_EQ(session.standing().tuned_steps, before);
+  EXPECT_EQ(session.view().guard.controls, controls);
+  EXPECT_EQ(client.page()->schedule_length, 0);
+  session.set_lent(false);
+  client.run_steps(60);
+  EXPECT_GT(session.standing().tuned_steps, before);
+  EXPECT_GT(session.view().guard.controls, controls) << "it was only put off";
+}
+
+// A control that was on its way when the neighbour began to wait is put off, too.
+TEST(SessionLease, AControlIsPutOffWhenCoresAreLent) {
+  Session session(options_for(4));
+  SimulatedClient client(session, mixed_program(), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  client.run_steps(40);
+  session.on_surroundings_changed();
+  for (int i = 0; i < 20 && client.page()->schedule_length == 0; ++i) client.run_steps(1);
+  ASSERT_GT(client.page()->schedule_length, 0);
+  const uint32_t controls = session.view().guard.controls;
+  session.set_lent(true);
+  client.run_steps(30);
+  EXPECT_EQ(client.page()->schedule_length, 0);
+  EXPECT_LE(session.view().guard.controls, controls + 1) << "the step that ran may be counted";
+  session.set_lent(false);
+  client.run_steps(60);
+  EXPECT_GT(session.view().guard.controls, controls);
+}
+
+// More cores are of use where some op is as wide as it may be, once its steps have been heard.
+TEST(SessionLease, HasUseForMoreWhereSomeOpIsAsWideAsItMayBe) {
+  Session mixed(options_for(4));
+  SimulatedClient mixed_client(mixed, mixed_program(), {});
+  EXPECT_FALSE(mixed.standing().has_use_for_more);
+  ASSERT_TRUE(mixed_client.run_until_tuned(400));
+  EXPECT_FALSE(mixed.standing().has_use_for_more) << "not heard yet";
+  mixed_client.run_steps(40);
+  EXPECT_TRUE(mixed.standing().has_use_for_more);
+  EXPECT_FALSE(mixed.standing().own_widths_in_force);
+
+  const auto narrow = [] { return table({90 * kMs, 10 * kMs, 14 * kMs, 15 * kMs}); };
+  Session session(options_for(4));
+  SimulatedClient client(session, one_of_each({narrow(), narrow(), narrow()}), {});
+  ASSERT_TRUE(client.run_until_tuned(400));
+  client.run_steps(40);
+  EXPECT_FALSE(session.standing().has_use_for_more);
+}
+
 }  // namespace
 }  // namespace optile::tuner
