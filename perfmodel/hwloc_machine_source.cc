@@ -2,12 +2,14 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <string>
 
 #include "perfmodel/built_in_machines.h"
 #include "perfmodel/machine.h"
@@ -18,6 +20,37 @@ namespace {
 
 constexpr int kSyntheticTextBytes = 1024;
 constexpr std::uintmax_t kMostXmlBytes = 64U << 20;
+// The largest machines have a quarter of that; hwloc takes minutes for ten times as many.
+constexpr uint64_t kMostUnits = 8192;
+
+// Of a synthetic description, "pack:2 core:8 pu:2": the product of its numbers. What it says of
+// sizes and memory, in brackets, does not count; what is no number is left for hwloc to refuse.
+uint64_t described_units(const std::string& description) {
+  uint64_t units = 1;
+  int brackets = 0;
+  std::string number;
+  const auto level_ends = [&] {
+    if (!number.empty()) {
+      const uint64_t count = number.size() > 6 ? 1000000 : std::stoull(number);
+      units = std::min(units * std::max<uint64_t>(1, count), kMostUnits + 1);
+    }
+    number.clear();
+  };
+  for (const char c : description) {
+    if (c == '(' || c == '[') ++brackets;
+    if (c == ')' || c == ']') --brackets;
+    if (brackets > 0) continue;
+    if (c == ':' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+      number.clear();  // a digit of a name, as in l2
+    } else if (c >= '0' && c <= '9') {
+      number += c;
+    } else {
+      level_ends();
+    }
+  }
+  level_ends();
+  return units;
+}
 
 // hwloc's topology with its owner.
 class Topology {
@@ -207,6 +240,11 @@ class HwlocMachineSource : public MachineSource {
   base::Status describe(hwloc_topology_t topology) const {
     if (description_ == "host") return {};
     if (is_file()) return describe_by_file(topology);
+    if (described_units(description_) > kMostUnits) {
+      return base::Error{base::ErrorKind::kInvalid,
+                         "machine description \"" + description_ + "\" has more than " +
+                             std::to_string(kMostUnits) + " processing units"};
+    }
     if (hwloc_topology_set_synthetic(topology, description_.c_str()) == 0) return {};
     std::string names;
     for (const std::string& name : built_in_machine_names()) names += name + ", ";

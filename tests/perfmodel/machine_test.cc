@@ -79,5 +79,17 @@ TEST(Machine, ANonsenseDescriptionSaysWhatToWrite) {
   EXPECT_NE(machine.message().find("hwloc synthetic string"), std::string::npos);
 }
 
+// hwloc would take minutes, or all memory.
+TEST(Machine, OneThatIsLargerThanAnyIsRefused) {
+  for (const char* description : {"core:1 pu:99999", "pack:64 core:64 pu:4", "9 999999999999 9"}) {
+    const auto machine = make_machine_source(description)->read();
+    ASSERT_FALSE(machine.ok()) << description;
+    EXPECT_NE(machine.message().find("more than 8192 processing units"), std::string::npos);
+  }
+  const Machine largest =
+      read("pack:8 [numa(memory=99999999)] l3:8(size=32000000) l2:32 core:1 pu:2");
+  EXPECT_EQ(largest.cores.size(), 2048u);
+}
+
 }  // namespace
 }  // namespace optile::perfmodel
