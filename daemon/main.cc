@@ -161,7 +161,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return complain(std::string(error.what()) + "; see optiled --help", kExitUsage);
   }
   if (print_catalogue) {
     std::puts(optile::daemon::metric_catalogue_json().c_str());

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <exception>
 #include <iostream>
 
 #include "bindings/cli/bridge/bridge_command.h"
@@ -11,8 +12,10 @@
 #include "bindings/cli/simulation.h"
 #include "bindings/cli/top/top.h"
 
-int main(int argc, char** argv) {
-  using namespace optile::cli;
+namespace optile::cli {
+namespace {
+
+int answer(int argc, char** argv) {
   const auto parsed = parse_options({argv + 1, argv + argc});
   if (!parsed.ok()) {
     std::cerr << "optile: " << parsed.message() << "\n";
@@ -32,4 +35,16 @@ int main(int argc, char** argv) {
   if (is_about_placement(options.verb)) return become_placement_tool(argv);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : printed(answer_query(options));
+}
+
+}  // namespace
+}  // namespace optile::cli
+
+int main(int argc, char** argv) {
+  try {
+    return optile::cli::answer(argc, argv);
+  } catch (const std::exception& error) {  // a library's surprise, memory
+    std::fprintf(stderr, "optile: %s; nothing more can be done\n", error.what());
+    return optile::cli::kOwnFailure;
+  }
 }

@@ -1,5 +1,7 @@
 // `optile-place`: what `optile` becomes for place, compare, parallelism and split.
+#include <exception>
 #include <iostream>
+#include <new>
 
 #include "bindings/cli/options.h"
 #include "bindings/cli/place/compare_command.h"
@@ -20,11 +22,7 @@ int answer(const Options& options) {
   return refuse("that is a command of optile, not of optile-place");
 }
 
-}  // namespace
-}  // namespace optile::cli
-
-int main(int argc, char** argv) {
-  using namespace optile::cli;
+int answer(int argc, char** argv) {
   const auto parsed = parse_options({argv + 1, argv + argc});
   if (!parsed.ok()) return refuse(parsed.message());
   if (parsed.value().exit_code >= 0) {
@@ -32,4 +30,17 @@ int main(int argc, char** argv) {
     return printed(parsed.value().exit_code);
   }
   return printed(answer(parsed.value().options));
+}
+
+}  // namespace
+}  // namespace optile::cli
+
+int main(int argc, char** argv) {
+  try {
+    return optile::cli::answer(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return optile::cli::refuse("memory ran out; a smaller graph or fewer devices need less");
+  } catch (const std::exception& error) {  // a library's surprise
+    return optile::cli::refuse(error.what());
+  }
 }
