@@ -23,6 +23,7 @@
 #include "bindings/cli/daemon_start.h"
 #include "bindings/cli/http_client.h"
 #include "bindings/cli/other_manager.h"
+#include "bindings/cli/output_file.h"
 #include "bindings/cli/report_output.h"
 #include "bindings/cli/target_program.h"
 #include "perfmodel/budget.h"
@@ -349,6 +350,14 @@ Options beside_others(const Options& asked, const TargetProgram& target) {
   return options;
 }
 
+// Said early, since the program may run for days; the folder may come to be meanwhile.
+void warn_of_report(const std::string& path) {
+  const base::Status may = may_be_written(path);
+  if (!may.ok()) {
+    lost("the report " + may.message() + "; it is tried again when the program has ended");
+  }
+}
+
 }  // namespace
 
 int launch(const Options& asked) {
@@ -371,6 +380,7 @@ int launch(const Options& asked) {
     lost(std::string(error.what()) + "; the program runs untouched");
   }
   if (!stays) return exec_program(options.command, prepared.changes);
+  if (!options.report.empty()) warn_of_report(options.report);
 
   const ChildEnd end = run_program(options.command, prepared.changes);
   if (!end.started) return end.exit_code;

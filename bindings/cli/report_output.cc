@@ -1,23 +1,17 @@
 #include "bindings/cli/report_output.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/result.h"
 #include "bindings/cli/http_client.h"
+#include "bindings/cli/output_file.h"
 
 namespace optile::cli {
-namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::json;
@@ -82,29 +76,6 @@ Json fetch_report(const LaunchDecision& decision) {
     std::this_thread::sleep_for(kPause);
   }
   return report;
-}
-
-// A file is replaced as a whole, behind a link too: a reader never sees half a report. What is no
-// file, a pipe or a device, is written to.
-base::Status write_file(const std::string& path, const std::string& text) {
-  std::error_code ignored;
-  const fs::file_status found = fs::status(path, ignored);
-  const bool replaced =
-      !path.starts_with("/dev/") && (!fs::exists(found) || fs::is_regular_file(found));
-  const std::string whole =
-      replaced && fs::exists(found) ? fs::canonical(path, ignored).string() : path;
-  const std::string part = replaced ? whole + ".part" + std::to_string(getpid()) : whole;
-  const auto failed = [&] {
-    const int why = errno;
-    if (replaced) unlink(part.c_str());
-    return base::errno_error("the report " + path + " cannot be written", why);
-  };
-  std::ofstream file(part, std::ios::binary | (replaced ? std::ios::trunc : std::ios::app));
-  file << text;
-  file.close();
-  if (!file) return failed();
-  if (replaced && std::rename(part.c_str(), whole.c_str()) != 0) return failed();
-  return {};
 }
 
 void add_steps(const Json& report, std::string& out) {
@@ -243,8 +214,8 @@ void write_outputs(const Options& options, const LaunchDecision& decision) {
   const Json report = fetch_report(decision);
   const std::string text = report.dump(2) + "\n";
   if (!options.report.empty()) {
-    const base::Status written = write_file(options.report, text);
-    if (!written.ok()) std::cerr << "optile: " << written.message() << "\n";
+    const base::Status written = write_output(options.report, text);
+    if (!written.ok()) std::cerr << "optile: the report " << written.message() << "\n";
     if (state_of(report) == "unknown") {
       std::cerr << "optile: the program never attached, so its report is empty\n";
     }

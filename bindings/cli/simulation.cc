@@ -1,13 +1,12 @@
 #include "bindings/cli/simulation.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "bindings/cli/child_process.h"
+#include "bindings/cli/output_file.h"
 #include "bindings/cli/simulation_trace.h"
 #include "perfmodel/networks/networks.h"
 #include "perfmodel/step_graph_json.h"
@@ -122,16 +121,11 @@ std::string study_text(const Scene& scene, const sched::StepStudy& study) {
          std::to_string(study.manual.setting.intra) + ")\n" + counts;
 }
 
-base::Status write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return base::errno_error("cannot write " + path, errno);
-  file << text << "\n";
-  file.close();
-  if (!file) return base::errno_error("cannot write " + path, errno);
-  return {};
-}
-
 base::Status run(const Options& options) {
+  const std::string& trace = options.simulation.trace;
+  if (!trace.empty()) {
+    if (base::Status may = may_be_written(trace); !may.ok()) return may;
+  }
   Scene scene;
   base::Status prepared = prepare(options, &scene);
   if (!prepared.ok()) return prepared;
@@ -141,11 +135,11 @@ base::Status run(const Options& options) {
   conditions.noise.spread = options.simulation.noise;
   const auto study = sched::study_step(outline, conditions, options.strategy);
   if (!study.ok()) return study.error();
-  if (!options.simulation.trace.empty()) {
+  if (!trace.empty()) {
     const std::string title =
         scene.graph.name + " on " + scene.machine.name + ", " + study.value().strategy;
     base::Status written =
-        write_text(options.simulation.trace, simulation_trace(outline, study.value().step, title));
+        write_output(trace, simulation_trace(outline, study.value().step, title) + "\n");
     if (!written.ok()) return written;
   }
   std::cout << (options.json ? json_text(study_json(scene, options, study.value()))

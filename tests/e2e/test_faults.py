@@ -546,7 +546,7 @@ class NotAllowed(FaultTest):
         path = self.space.dir / "nowhere" / "report.json"
         untouched = self.untouched("--steps", "20")
         finished = self.train_observed("--steps", "20", options=("--report", path))
-        self.assert_runs_with_message(untouched, finished, str(path))
+        self.assert_runs_with_message(untouched, finished, str(path), "it is tried again when")
 
     def test_no_runtime_folder(self):
         """XDG_RUNTIME_DIR is often set and missing; nothing is named on the command line."""

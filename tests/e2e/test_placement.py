@@ -75,11 +75,19 @@ class PlacementCommands(EndToEndTest):
         ended = self.space.run([str(OPTILE), "place", "--graph", str(DATA / "iopddl_b.json.gz"),
                                 "--objective", "strategy", "--svg", str(picture)])
         self.assertEqual(125, ended.code, ended)
-        ended = self.space.run([str(OPTILE), "place", "--graph",
-                                str(DATA / "bert24_inference.json"), "--method", "block", "--svg",
-                                str(self.space.dir / "none" / "picture.svg")])
-        self.assertEqual(125, ended.code, ended)
-        self.assertIn("cannot write", ended.stderr)
+
+    def test_what_cannot_be_written_is_refused_before_the_search(self):
+        nowhere = str(self.space.dir / "none" / "file")
+        graph = str(DATA / "bert24_inference.json")
+        for words in (("place", "--graph", graph, "--method", "local", "--time-limit", "1h",
+                       "--svg"),
+                      ("place", "--train", str(DATA), "--objective", "step", "--time-limit", "1h",
+                       "--save"),
+                      ("simulate", "--graph", "lstm", "--machine", "knl", "--trace")):
+            ended = self.space.run([str(OPTILE), *words, nowhere])
+            self.assertEqual(125, ended.code, ended)
+            self.assertEqual("", ended.stdout, words)
+            self.assertIn(f"{nowhere} cannot be written: No such file", ended.stderr)
 
     def test_a_bound_is_raised(self):
         words = ("place", "--graph", str(DATA / "bert24_inference.json"), "--method", "block")

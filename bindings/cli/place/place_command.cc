@@ -1,10 +1,9 @@
 #include "bindings/cli/place/place_command.h"
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
+#include "bindings/cli/output_file.h"
 #include "bindings/cli/place/network_command.h"
 #include "bindings/cli/place/picture/placement_picture.h"
 #include "bindings/cli/place/place_inputs.h"
@@ -27,11 +26,7 @@ base::Status draw(const PlaceOptions& options, const placement::Model& model,
   const std::string picture = placement_picture(
       model, cluster, answer, placement::timeline(model.graph, cluster, request, answer.assignment),
       name + " on " + std::to_string(cluster.size()) + " devices", options.objective);
-  std::ofstream file(options.svg, std::ios::binary | std::ios::trunc);
-  file << picture;
-  file.close();
-  if (!file) return base::errno_error("cannot write " + options.svg, errno);
-  return {};
+  return write_output(options.svg, picture);
 }
 
 }  // namespace
@@ -60,6 +55,11 @@ int place_graph(const PlaceOptions& options) {
   if (strategies && !options.bound_time.empty()) {
     return refuse(
         "--bound-time is for placements; for strategies --method bound spends its time so");
+  }
+  if (!options.svg.empty()) {
+    if (const base::Status may = may_be_written(options.svg); !may.ok()) {
+      return refuse(may.message());
+    }
   }
   if (strategies) return place_strategies(options, text.value(), interruption());
   const base::Result<placement::Model> model = model_of(options, text.value());

@@ -1,12 +1,10 @@
 #include "bindings/cli/place/train_command.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
+#include "bindings/cli/output_file.h"
 #include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
@@ -16,7 +14,6 @@
 namespace optile::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using placement::policy::Example;
 
 struct Graphs {
@@ -63,29 +60,14 @@ Graphs graphs_of(const PlaceOptions& options, const std::vector<std::string>& fi
   return graphs;
 }
 
-// Whole or not at all: written beside and renamed.
-base::Status write_whole(const std::string& path, const std::string& text) {
-  const std::string beside = path + ".new";
-  std::ofstream out(beside, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code error;
-  int why = out.good() ? 0 : errno;
-  if (why == 0) {
-    fs::rename(beside, path, error);
-    if (!error) return {};
-    why = error.value();
-  }
-  fs::remove(beside, error);
-  return base::errno_error("cannot write " + path, why);
-}
-
 }  // namespace
 
 int train_policy(const PlaceOptions& options) {
   if (options.objective != "step") {
     return refuse("policies learn the step's time: --train needs --objective step");
   }
+  if (const base::Status may = may_be_written(options.save); !may.ok())
+    return refuse(may.message());
   const base::Result<std::vector<std::string>> files = files_of(options.train);
   if (!files.ok()) return refuse(files.message());
   const Graphs graphs = graphs_of(options, files.value());
@@ -111,7 +93,7 @@ int train_policy(const PlaceOptions& options) {
   if (!trained.ok()) return refuse(trained.message());
   if (was_interrupted()) std::cerr << "optile: interrupted; this is what it has learned so far\n";
   const base::Status written =
-      write_whole(options.save, placement::policy::policy_text(trained.value().policy));
+      write_output(options.save, placement::policy::policy_text(trained.value().policy));
   if (!written.ok()) return refuse(written.message());
   std::printf(
       "optile place: %s learned from %zu graphs on %d devices, %llu evaluations in %.2f s\n"
