@@ -359,7 +359,13 @@ int Client::page_cap() const {
 
 void Client::set_lent(int cores) {
   if (cores == std::exchange(lent_, cores) || session_ == nullptr) return;
-  session_->set_lent(cores > 0);
+  const int width = own_width_cap() + lent_;
+  std::optional<FoundPlan> found;
+  if (lent_ > 0 && own_width_cap() > 0 && dependencies_.find_plan && width <= own_width_) {
+    found = dependencies_.find_plan(static_cast<int>(runtime_), width);
+    if (found && !(found->same_arguments && found->plan.own_width == width)) found.reset();
+  }
+  session_->set_lent(lent_ > 0, found ? std::optional(std::move(found->plan)) : std::nullopt);
   session_->on_page_bounds_changed();
   publish();
 }

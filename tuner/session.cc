@@ -81,8 +81,8 @@ void Session::set_bounds(std::vector<Case> cases, int cores, int own_width,
 void Session::on_page_bounds_changed() {
   state_->on_page_bounds_changed();
 }
-void Session::set_lent(bool lent) {
-  state_->set_lent(lent);
+void Session::set_lent(bool lent, std::optional<StoredPlan> known) {
+  state_->set_lent(lent, std::move(known));
 }
 void Session::on_surroundings_changed() {
   state_->on_surroundings_changed();

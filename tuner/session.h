@@ -107,8 +107,9 @@ class Session {
   // What the caller adds to a page changed: the next take_plan() has one.
   void on_page_bounds_changed();
   // Ops may be wider than the bounds for a while, on cores that others do not use now. Such steps
-  // say nothing about the plan, and no control is due in them.
-  void set_lent(bool lent);
+  // say nothing about the plan, and no control is due in them. `known`: the plan for so many cores,
+  // which is in force meanwhile where it fits; without one all that is as wide as it may be widens.
+  void set_lent(bool lent, std::optional<StoredPlan> known = std::nullopt);
   // A neighbour came or left: what the plan was made under may not hold any more.
   void on_surroundings_changed();
   // The client stopped obeying an entry: it was slower than the program's own width afterwards.

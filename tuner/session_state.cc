@@ -200,14 +200,6 @@ void Session::State::on_page_bounds_changed() {
   changed();
 }
 
-void Session::State::set_lent(bool lent) {
-  if (lent == std::exchange(lent_, lent)) return;
-  on_page_bounds_changed();
-  if (!lent || guard_page_.empty()) return;
-  guard_page_.clear();
-  guard_.drop_page();
-}
-
 // A stored plan that serves for the present own width comes into force, or stays.
 bool Session::State::replay_under(const std::optional<StoredPlan>& stored) {
   std::optional<StoredPlan> before = std::exchange(replay_, stored);
@@ -380,7 +372,9 @@ PlanDraft Session::State::make_draft() const {
     draft.schedule_binding.push_back(own ? perfmodel::Binding::kNone : draft.binding);
   }
   draft.schedule_length = static_cast<int>(draft.schedule_binding.size());
-  if (const int width = heard_enough() ? width_in_force() : 0; width != 0) {
+  if (lent_plan_ && phase_ == Phase::kTuned) {
+    add_lent_entries(draft);
+  } else if (const int width = heard_enough() ? width_in_force() : 0; width != 0) {
     draft.own_width_cap = width;
   } else {
     add_entries(draft);

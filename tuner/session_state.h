@@ -1,6 +1,7 @@
 // The inside of a Session: one state machine, its code in session.cc (events), session_state.cc
 // (phases and plan pages), session_exploring.cc (trials, planning, comparison), session_guard.cc
-// (controls, rollback, undo) and session_view.cc (what others may see). Only those include this.
+// (controls, rollback, undo), session_lending.cc (lent cores) and session_view.cc (what others may
+// see). Only those include this.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "tuner/coverage.h"
 #include "tuner/plan_guard.h"
 #include "tuner/session.h"
+#include "tuner/session_page.h"
 #include "tuner/step_comparison.h"
 #include "tuner/step_curve.h"
 #include "tuner/step_model.h"
@@ -44,7 +46,6 @@ class Session::State {
   void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored);
   void on_page_bounds_changed();
-  void set_lent(bool lent);
   void add_op(perfmodel::OpDescription op);
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
@@ -57,6 +58,9 @@ class Session::State {
   // session_state.cc
   std::optional<PlanDraft> take_plan(uint64_t number);
 
+  // session_lending.cc
+  void set_lent(bool lent, std::optional<StoredPlan> known);
+
   // session_guard.cc
   void on_surroundings_changed();
   void on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
@@ -68,7 +72,6 @@ class Session::State {
   std::optional<Settled> take_settled();
   Standing standing() const;
   int width_of(const StoredEntry& entry) const;
-  bool has_wide_ops() const;
   SessionView view(Detail detail) const;
   std::vector<double> step_seconds_by_cores(int most) const;
   std::vector<double> ops_by_cores(int most) const;
@@ -76,15 +79,8 @@ class Session::State {
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const { return ops_; }
 
  private:
-  // What a scheduled step is for.
-  enum class Column : uint8_t { kControl, kTrial, kUniform, kCandidate, kPlan };
-  // What the caller was given under a number, as far as later events need it.
-  struct Page {
-    bool base_is_plan = false;  // outside of the schedule: the plan in force, else own widths
-    bool counts = false;        // every step pays for counters
-    bool lent = false;          // steps may be wider than the bounds
-    std::vector<Column> columns;
-  };
+  using Column = PageColumn;
+  using Page = SessionPage;
 
   // session.cc
   void company_changed();
@@ -131,6 +127,12 @@ class Session::State {
   void explore_again_if_due(double seconds);
   bool leave_entry(const perfmodel::OpPlace& place, Rule rule);
 
+  // session_lending.cc
+  bool serves(const StoredPlan& plan) const;
+  bool is_undone(const perfmodel::OpPlace& place) const;
+  void add_lent_entries(PlanDraft& draft) const;
+  bool has_wide_ops() const;
+
   // session_exploring.cc
   void explore();
   void next_trial_page();
@@ -174,18 +176,17 @@ class Session::State {
   bool replay_verified_ = false;
   std::vector<StoredTime> known_times_;  // of earlier runs
   // The page being run.
-  std::map<uint64_t, Page> pages_;  // the latest few, by number
-  uint64_t number_ = 0;             // of the latest page taken; 0 = none
-  uint64_t version_ = 1;            // of what a draft is made from
-  uint64_t taken_version_ = 0;
+  std::map<uint64_t, Page> pages_;            // the latest few, by number
+  uint64_t number_ = 0;                       // of the latest page taken; 0 = none
+  uint64_t version_ = 1, taken_version_ = 0;  // of what a draft is made from
   std::optional<PlanDraft> taken_;
   bool bounds_changed_ = false;  // the page differs even where the draft does not
-  bool lent_ = false, column_seen_ = false;
+  bool column_seen_ = false, lent_ = false;
+  std::optional<StoredPlan> lent_plan_;  // in force while cores are lent
   int steps_without_column_ = 0;
   // Exploring.
   TrialPage trial_;
-  int trials_ = 0;  // scheduled trial steps so far
-  int explorations_ = 0;
+  int trials_ = 0, explorations_ = 0;  // the former: scheduled trial steps so far
   // Comparing.
   std::unique_ptr<StepComparison> comparison_;
   std::vector<Candidate> candidates_;
@@ -206,12 +207,10 @@ class Session::State {
   bool settled_ready_ = false;
   bool watching_ = false;  // events on again: the step may have become another
   int foreign_steps_ = 0, foreign_needed_ = 0;
-  uint64_t watch_limit_ = 0;       // recogniser ops until the watch ends in vain
-  uint64_t progress_ = 0;          // ops begun when last told
-  uint64_t progress_at_step_ = 0;  // and when a step ended last
-  mutable OpsCurve ops_curve_;     // as last computed
-  double even_ops_ = 0;            // in steps as long as the model's, fading: see step_is_a_loop()
-  double odd_ops_ = 0;             // in others
+  uint64_t watch_limit_ = 0;                      // recogniser ops until the watch ends in vain
+  uint64_t progress_ = 0, progress_at_step_ = 0;  // ops begun: last told, and as a step ended
+  mutable OpsCurve ops_curve_;                    // as last computed
+  double even_ops_ = 0, odd_ops_ = 0;             // fading; see step_is_a_loop()
   bool after_odd_ = false;
   int loops_found_ = 0, returns_ = 0;  // the latter: even steps right after odd ones
 
@@ -226,8 +225,7 @@ class Session::State {
   uint32_t steps_begun_ = 0;
   uint32_t declared_steps_ = 0;  // by the program itself; 0 = it declares none
   uint64_t samples_ = 0;
-  uint32_t observed_steps_ = 0;                              // in observe mode
-  uint32_t counted_steps_ = 0;                               // in which counters were read
+  uint32_t observed_steps_ = 0, counted_steps_ = 0;          // in observe mode; with counters read
   uint32_t sampled_steps_ = 0, sampled_steps_before_ = 0;    // the present bounds: those ran
   double sampled_seconds_ = 0, sampled_seconds_before_ = 0;  // on other cores than own steps
   Coverage coverage_;

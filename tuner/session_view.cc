@@ -163,18 +163,6 @@ Standing Session::State::standing() const {
   return standing;
 }
 
-bool Session::State::has_wide_ops() const {
-  if (replay_) {
-    return replay_->binding == perfmodel::Binding::kNone &&
-           std::any_of(replay_->entries.begin(), replay_->entries.end(),
-                       [this](const StoredEntry& entry) { return width_of(entry) == 0; });
-  }
-  if (in_force_.binding != perfmodel::Binding::kNone) return false;
-  if (in_force_.plan.widths.empty()) return true;
-  return std::any_of(in_force_.plan.widths.begin(), in_force_.plan.widths.end(),
-                     [this](int width) { return width >= own_width_; });
-}
-
 std::vector<double> Session::State::ops_by_cores(int most) const {
   EstimateOptions options;
   options.own = own_case();

@@ -69,6 +69,25 @@ TEST_F(LendingTest, SoDoesOneWhosePlanMakesSomeOpsNarrower) {
   EXPECT_TRUE(widths.contains({4, 1})) << said_;
 }
 
+// Alone it had all four, and what it found out then is in the store: the short op is slower with
+// more than two, and best off with one, since two would need another team.
+TEST_F(LendingTest, WhatIsKnownOfSoManyCoresIsInForceMeanwhile) {
+  add("works", scales,
+      [](int width) { return width == 1 ? 5 * kMs : (width == 2 ? 4 : 10) * kMs; });
+  run(20);
+  ASSERT_EQ(program(0).widths().at(kMatmul), 4);
+  ASSERT_EQ(program(0).widths().at(kAdd), 1);
+  add_one_that_waits();
+  std::set<std::pair<int, int>> widths;
+  run(6, [&] {
+    widths.emplace(program(0).widths().at(kMatmul), program(0).widths().at(kAdd));
+    return false;
+  });
+  EXPECT_TRUE(widths.contains({2, 2})) << said_;
+  EXPECT_TRUE(widths.contains({4, 1})) << said_;
+  EXPECT_FALSE(widths.contains({4, 4})) << said_;
+}
+
 // It is lent cores as soon as its curve is known, and has a use for them a little later.
 TEST_F(LendingTest, WhoSettlesDuringALongWaitBorrowsFromThenOn) {
   add("waits", scales);

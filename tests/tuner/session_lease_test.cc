@@ -118,6 +118,64 @@ TEST(SessionLease, AControlIsPutOffWhenCoresAreLent) {
   EXPECT_GT(session.view().guard.controls, controls);
 }
 
+// Widths of the second op, which is fastest with two threads on any number of cores: in the page of
+// a client that was left two of its four, while the other two are lent to it.
+class LentPlan : public testing::Test {
+ protected:
+  LentPlan() {
+    EXPECT_TRUE(client_.run_until_tuned(400));
+    known_ = session_.take_settled()->plan;
+    session_.set_bounds(unbound(2), 2, 2);
+    client_.set_own_width(2);
+    EXPECT_TRUE(client_.run_until_tuned(1000));
+    client_.run_steps(40);
+    EXPECT_EQ(width(), 0) << "as wide as it may be";
+  }
+  int width() const {
+    for (const PlanEntry& entry : client_.page()->entries) {
+      if (entry.place.key == program_.ops[1].key) return entry.width;
+    }
+    return 0;
+  }
+  void lend(const std::optional<StoredPlan>& known) {
+    session_.set_lent(true, known);
+    client_.run_steps(4);
+  }
+
+  SimulatedProgram program_ = mixed_program();
+  Session session_{options_for(4)};
+  SimulatedClient client_{session_, program_, {}};
+  StoredPlan known_;
+};
+
+TEST_F(LentPlan, IsInForceWhileCoresAreLent) {
+  lend(known_);
+  EXPECT_EQ(width(), 2);
+  for (const PlanEntry& entry : client_.page()->entries) {
+    EXPECT_EQ(entry.baseline.count(), 0) << "a neighbour that wakes proves nothing";
+    EXPECT_LT(entry.width, 4);
+  }
+  session_.set_lent(false);
+  client_.run_steps(4);
+  EXPECT_EQ(width(), 0);
+  lend(std::nullopt);
+  EXPECT_EQ(width(), 0) << "wider with the others, where nothing is known";
+}
+
+TEST_F(LentPlan, IsNotThatOfAnotherStep) {
+  known_.step_fingerprint ^= 1;
+  lend(known_);
+  EXPECT_EQ(width(), 0);
+}
+
+TEST_F(LentPlan, SetsNoWidthThatWasUndone) {
+  const uint64_t undone = program_.ops[2].key;  // fastest alone, also on two cores
+  session_.undo(undone);
+  lend(known_);
+  EXPECT_EQ(width(), 2);
+  for (const PlanEntry& entry : client_.page()->entries) EXPECT_NE(entry.place.key, undone);
+}
+
 // More cores are of use where some op is as wide as it may be, once its steps have been heard.
 TEST(SessionLease, HasUseForMoreWhereSomeOpIsAsWideAsItMayBe) {
   Session mixed(options_for(4));
