@@ -9,7 +9,8 @@ them one after the other gives. Every round runs each way once, in an order that
 
 Ways: `recommended` (each with all cores and its own runtime), every static split of the cores
 (pinned, each program at the best setting found for so many cores), and `optile` (no setting at all;
-a daemon of its own, prepared by one run of all programs together).
+a daemon of its own, prepared by a run of each program alone and runs of all together). Each run of
+a program has the same words, so that what was found out about it in one is known in the next.
 
 `--pause 2`: the first program waits two seconds after every two of work, as for data, so that
 demand changes; waiting counts. `resnet50:2` is a program with another batch than its own.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import pathlib
 import subprocess
 import sys
@@ -53,6 +55,12 @@ class Outcome:
     throughputs: List[float]
 
 
+def report_of(workloads: Sequence[Workload], place: int) -> pathlib.Path:
+    """By a name that is the same whoever else runs."""
+    name = workloads[place].name
+    return pathlib.Path(f"{name}-{[one.name for one in workloads[:place]].count(name)}.json")
+
+
 def words_of(workload: Workload, seconds: float, report: pathlib.Path) -> List[str]:
     return [*workload.command(1, WARMUP_STEPS, report), "--seconds", f"{seconds:g}"]
 
@@ -72,7 +80,7 @@ def run_together(
     """Starts all at once; each makes steps for that long. `skip`: seconds at the beginning, from
     when the last one is ready, that do not count."""
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as folder:
-        reports = [pathlib.Path(folder, f"{i}.json") for i in range(len(starts))]
+        reports = [report_of(workloads, i) for i in range(len(starts))]
         outputs = [open(pathlib.Path(folder, f"{i}.txt"), "w+") for i in range(len(starts))]
         running: List["subprocess.Popen[Any]"] = []
         try:
@@ -80,7 +88,7 @@ def run_together(
                 command = [*start.prefix, *words_of(workload, seconds, report)]
                 running.append(subprocess.Popen(
                     command, env=dict(start.environment), stdin=subprocess.DEVNULL, stdout=output,
-                    stderr=output, start_new_session=True,
+                    stderr=output, start_new_session=True, cwd=folder,
                 ))  # fmt: skip
             limit = time.monotonic() + 4 * seconds + START_PATIENCE
             for process in running:
@@ -98,7 +106,7 @@ def run_together(
         for process, workload, text in zip(running, workloads, texts):
             if process.returncode != 0:
                 raise RunError(f"{workload.name} ended with {process.returncode}:\n{text}")
-        programs = [workload_run.load(report) for report in reports]
+        programs = [workload_run.load(pathlib.Path(folder, report)) for report in reports]
         for start, workload, program in zip(starts, workloads, programs):
             workload_run.check(start, workload, program)
         ends = [program["step_ends"] for program in programs]
@@ -252,8 +260,13 @@ def main(arguments: List[str]) -> int:
         "--skip", type=float, default=5.0, help="at the start of each run (default 5)"
     )
     parser.add_argument(
-        "--prepare", type=float, default=90.0, help="seconds of optile's first run (default 90)"
+        "--prepare", type=float, default=90.0,
+        help="seconds under optile together that do not count, in runs of --seconds (default 90)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--splits-only", action="store_true", help="leave out what both get as recommended"
     )
+    workload_run.add_python_argument(parser)
     parser.add_argument(
         "--pause", type=float, default=0.0, help="of the first program, in seconds (default: none)"
     )
@@ -280,10 +293,15 @@ def main(arguments: List[str]) -> int:
         with PrivateDaemon(copy, pathlib.Path(folder), "together") as daemon:
             words = daemon.prefix([], report=False)
             tuned = Launch("optile", clean, words, blas=options.blas)
-            progress("optile: a first run of all together")
-            run_together([tuned] * len(workloads), workloads, options.prepare)
-            ways = [Way("recommended", (recommended,) * len(workloads)), *by_hand,
-                    Way("optile", (tuned,) * len(workloads))]  # fmt: skip
+            for workload in workloads:
+                progress(f"optile: {workload.title} alone")
+                run_together([tuned], [workload], options.seconds)
+            for number in range(math.ceil(options.prepare / options.seconds)):
+                progress(f"optile: preparing, run {number + 1}")
+                run_together([tuned] * len(workloads), workloads, options.seconds)
+            ways = [*by_hand, Way("optile", (tuned,) * len(workloads))]
+            if not options.splits_only:
+                ways.insert(0, Way("recommended", (recommended,) * len(workloads)))
             results = measure(ways, alone, workloads, options)
     static = [way.label for way in by_hand]
     workload_run.write_json(options.json, {

@@ -265,15 +265,19 @@ def python_there(text: str) -> str:
     return text
 
 
+def add_python_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--python", type=python_there, metavar="FILE",
+        help="another than Debian's; --blas none where its PyTorch is of a wheel",
+    )  # fmt: skip
+
+
 def add_workload_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument(
         "--blas", required=True, choices=sorted(blas_provider.FOLDERS), help="BLAS provider"
     )
-    parser.add_argument(
-        "--python", type=python_there, metavar="FILE",
-        help="another than Debian's; --blas none where its PyTorch is of a wheel",
-    )  # fmt: skip
+    add_python_argument(parser)
     parser.add_argument("--batch", type=positive, help="of the workload (default: its own)")
     parser.add_argument("--compile", action="store_true", help="its models, by torch.compile")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the result here")
