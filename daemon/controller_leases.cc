@@ -230,7 +230,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
 }
 
 // What others do with their cores and with its own. Lent cores are for ops that the plan leaves as
-// wide as they may be: what it made narrower stays so, and a search is about so many cores.
+// wide as they may be; a search is about so many cores and no more.
 void Controller::tell_company(Place& place) const {
   place.client->set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;

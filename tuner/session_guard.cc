@@ -198,12 +198,15 @@ void Session::State::on_entry_disabled(const OpPlace& place, Nanoseconds under_e
 // `said`: the user wants it so from the start, and what is stored is none the worse for it.
 void Session::State::undo(uint64_t key, const char* said) {
   if (key != 0) {
+    undone_ops_.insert(key);
+    if (lent_plan_) changed();
     if (leave_entry({key, 0}, Rule::kUndone)) {
       settled_ready_ = model_ != nullptr;
       changed();
     }
     return;
   }
+  lent_plan_.reset();
   undone_ = said != nullptr ? said : kUndoneText;
   forget_ = forget_ || said == nullptr;
   explore_again_ = false;

@@ -1,13 +1,10 @@
 // While cores of a neighbour that waits are lent to the program.
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include "tuner/session_state.h"
 
 namespace optile::tuner {
-
-using perfmodel::OpPlace;
 
 void Session::State::set_lent(bool lent, std::optional<StoredPlan> known) {
   std::optional<StoredPlan> plan =
@@ -31,19 +28,6 @@ bool Session::State::serves(const StoredPlan& plan) const {
          model_->marker().place == plan.marker.place;
 }
 
-bool Session::State::is_undone(const OpPlace& place) const {
-  if (replay_) {
-    return std::any_of(replay_->entries.begin(), replay_->entries.end(), [&](const auto& entry) {
-      return entry.place.key == place.key && entry.rule == Rule::kUndone;
-    });
-  }
-  for (std::size_t i = 0; i < in_force_.plan.rules.size(); ++i) {
-    const bool meant = model_->sites()[i].place.key == place.key;
-    if (meant && in_force_.plan.rules[i] == Rule::kUndone) return true;
-  }
-  return false;
-}
-
 // As wide as that plan has them. None has a time to be held against: a neighbour that wakes makes
 // every op slower for a moment.
 void Session::State::add_lent_entries(PlanDraft& draft) const {
@@ -52,7 +36,8 @@ void Session::State::add_lent_entries(PlanDraft& draft) const {
     const bool observed = known != ops_.end() && known->second.observed_only();
     if (entry.rule == Rule::kLeftAlone || observed) {
       draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
-    } else if (entry.width > 0 && entry.width < lent_plan_->own_width && !is_undone(entry.place)) {
+    } else if (entry.width > 0 && entry.width < lent_plan_->own_width &&
+               !undone_ops_.contains(entry.place.key)) {
       draft.entries.push_back({entry.place, entry.width, Rule::kReplayed, false, {}, {}});
     }
   }

@@ -96,6 +96,7 @@ void Session::State::step_found() {
   }
   if (model_) fresh->adopt_samples(*model_);
   model_ = std::move(fresh);
+  lent_plan_.reset();  // it was about the step before
   count_steps_so_far();
   changed();
   if (!options_.may_change_widths) {
@@ -177,6 +178,7 @@ void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_widt
   options_.cores = cores;
   own_width_ = own_width;
   bounded_ = true;
+  lent_plan_.reset();  // it was for as many cores as the former ones and those lent
   changed();
   if (!options_.may_change_widths || model_ == nullptr || own_width_ <= 0) return;
   end_guard();

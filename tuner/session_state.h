@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -129,7 +130,6 @@ class Session::State {
 
   // session_lending.cc
   bool serves(const StoredPlan& plan) const;
-  bool is_undone(const perfmodel::OpPlace& place) const;
   void add_lent_entries(PlanDraft& draft) const;
   bool has_wide_ops() const;
 
@@ -200,7 +200,8 @@ class Session::State {
   std::vector<Rollback> rollbacks_;
   bool forget_ = false;           // the stored plan
   const char* undone_ = nullptr;  // for the rest of the run: why, for people
-  bool explore_again_ = false;    // once it can be afforded
+  std::set<uint64_t> undone_ops_;
+  bool explore_again_ = false;  // once it can be afforded
   double explored_at_level_ = 1;
   double explore_credit_ = 0;  // seconds
   std::optional<Settled> settled_;

@@ -174,6 +174,26 @@ TEST_F(LentPlan, SetsNoWidthThatWasUndone) {
   lend(known_);
   EXPECT_EQ(width(), 2);
   for (const PlanEntry& entry : client_.page()->entries) EXPECT_NE(entry.place.key, undone);
+  session_.undo(program_.ops[1].key);  // which only the plan that is lent makes narrower
+  client_.run_steps(4);
+  EXPECT_EQ(width(), 0);
+  session_.undo(0);
+  client_.run_steps(4);
+  EXPECT_TRUE(client_.page()->entries.empty());
+}
+
+TEST_F(LentPlan, EndsWithTheBoundsThatItWasFor) {
+  lend(known_);
+  StoredPlan for_three = known_;
+  for_three.own_width = 3;
+  for (StoredEntry& entry : for_three.entries) entry.own_ns = 1e6;
+  session_.set_bounds(unbound(3), 3, 3, for_three);
+  client_.set_own_width(3);
+  client_.run_steps(4);
+  ASSERT_EQ(width(), 2);
+  for (const PlanEntry& entry : client_.page()->entries) {
+    EXPECT_TRUE(entry.width == 0 || entry.baseline.count() > 0);
+  }
 }
 
 // More cores are of use where some op is as wide as it may be, once its steps have been heard.
