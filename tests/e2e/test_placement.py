@@ -205,7 +205,7 @@ class PlacementCommands(EndToEndTest):
         nowhere = self.space.run([str(OPTILE), "place", "--train", str(graphs), "--save",
                                   str(graphs), "--evaluations", "4", *words])
         self.assertEqual(125, nowhere.code, nowhere)
-        self.assertIn(f"cannot write {graphs}: Is a directory", nowhere.stderr)
+        self.assertIn(f"{graphs} cannot be written: Is a directory", nowhere.stderr)
         found = self.answer("place", "--graph", str(DATA / "bert24_training.json"), "--policy",
                             str(policy), "--evaluations", "10", *words)
         self.assertEqual((10, "rnn"), (found["evaluations"], found["method"]), found)
