@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
+#include "bindings/cli/json_fields.h"
 #include "tests/cli/files.h"
 #include "tests/cli/one_answer.h"
 
@@ -15,7 +14,6 @@ namespace optile::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 using testing::HasSubstr;
 
 class ReportOutputTest : public testing::Test {

@@ -1,14 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "bindings/cli/json_fields.h"
 #include "bindings/cli/report_output.h"
 
 namespace optile::cli {
 namespace {
 
-using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
