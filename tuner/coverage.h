@@ -18,7 +18,8 @@ class Coverage {
   // In the order of the steps.
   void add(perfmodel::Nanoseconds step, perfmodel::Nanoseconds observed,
            perfmodel::Nanoseconds steerable) {
-    const Part part{seconds_of(step), seconds_of(observed), seconds_of(steerable)};
+    const Part part{perfmodel::seconds_of(step), perfmodel::seconds_of(observed),
+                    perfmodel::seconds_of(steerable)};
     all_ += part.step;
     if (first_count_ < first_.size()) {
       first_[first_count_++] = part;
@@ -48,9 +49,6 @@ class Coverage {
       steerable += other.steerable;
     }
   };
-  static double seconds_of(perfmodel::Nanoseconds time) {
-    return static_cast<double>(time.count()) * 1e-9;
-  }
 
   double share(double Part::*what) const {
     Part sum = later_;
