@@ -173,6 +173,7 @@ void Controller::tell_demands() {
         id,
         known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
         measured, settled);
+    leases_->seen(id, seen.steps_here);
   }
 }
 

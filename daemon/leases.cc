@@ -15,7 +15,8 @@ using std::chrono::milliseconds;
 // A session that is interrupted in its search begins it again, so what was granted stays for a
 // while, unless somebody comes or goes.
 constexpr milliseconds kLongestSearch{60000};
-constexpr int kMostRounds = 8;  // of giving up and taking
+constexpr std::size_t kFewestSeen = 2;  // steps on the cores that it has
+constexpr int kMostRounds = 8;          // of giving up and taking
 // A first figure of others' load is taken over this long at least: the kernel counts in
 // hundredths of a second. One over more than the longest says little about now.
 constexpr milliseconds kShortestFirstLook{300};
@@ -201,6 +202,17 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   progress.reserve(seconds.size());
   for (double one : seconds) progress.push_back(best / one);
   known.progress = std::move(progress);  // told to the table when it is to decide
+}
+
+void Leases::seen(uint64_t client, std::size_t steps) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || clients_.size() < 2) return;
+  Client& one = found->second;
+  const bool news = one.granted > 0 && one.granted != one.placed_on;
+  if (one.placings == 0 || one.progress.empty() || steps < kFewestSeen || !news) return;
+  --one.placings;
+  one.placed_on = one.granted;
+  must_decide_ = true;
 }
 
 // A curve that was measured on few cores beside others says little about more. Who is alone is

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -70,6 +71,11 @@ class Leases {
   // A measured step counts for more than a predicted one from then on. `settled`: its session is
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
+
+  // So many whole steps it has made on the cores that it has. Who has come beside others is given
+  // cores as soon as something is known of it, and again once it has been seen on those: searches
+  // that this ends are about cores that are lost anyway.
+  void seen(uint64_t client, std::size_t steps);
 
   // It can use no core for now, and can again. Meanwhile its cores are lent; its masks stay.
   void wait(uint64_t client);
@@ -139,6 +145,8 @@ class Leases {
     bool settled = false;
     bool waits = false;
     bool confined = false;  // to `units`; none: to what it came with
+    int placings = 2;       // that are left, see seen()
+    int placed_on = 0;      // cores, at the latest of them; 0 = none yet
     int lent = 0;
     bool shared = false;  // cores, since it was granted so many: its steps measure something else
     LeaseParty party;

@@ -75,6 +75,7 @@ class Session::State {
   int width_of(const StoredEntry& entry) const;
   SessionView view(Detail detail) const;
   std::vector<double> step_seconds_by_cores(int most) const;
+  std::vector<int> widths_seen(int most) const;
   std::vector<double> ops_by_cores(int most) const;
 
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const { return ops_; }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "tuner/session_state.h"
 #include "tuner/step_curve.h"
@@ -153,6 +154,7 @@ Standing Session::State::standing() const {
   standing.phase = phase_;
   standing.tuned_steps = tuned_steps_.count();
   standing.tuned_step = tuned_steps_.median();
+  standing.steps_here = tuned_steps_.count() + own_steps_.count();
   if (phase_ != Phase::kTuned) return standing;
   const auto own = [this](const StoredEntry& entry) { return width_of(entry) == 0; };
   standing.own_widths_in_force =
@@ -163,10 +165,26 @@ Standing Session::State::standing() const {
   return standing;
 }
 
+// Widths that any op has run at, up to `most`, ascending.
+std::vector<int> Session::State::widths_seen(int most) const {
+  std::set<int> widths;
+  const auto add = [&](const auto& by_case) {
+    for (const auto& [at, unused] : by_case) {
+      if (at.binding == perfmodel::Binding::kNone && at.width <= most) widths.insert(at.width);
+    }
+  };
+  for (const Site& site : model_->sites()) {
+    add(site.samples.profile.cases);
+    add(site.samples.touched);
+  }
+  return {widths.begin(), widths.end()};
+}
+
 std::vector<double> Session::State::ops_by_cores(int most) const {
   EstimateOptions options;
   options.own = own_case();
-  options.widths = curve_widths(most, own_width_);
+  options.widths = widths_seen(most);
+  options.predict = false;  // lines between widths that are far apart lie high above the curve
   std::vector<EstimateSource> sources;
   for (const Site& site : model_->sites()) sources.push_back({site.place.key, &site.samples});
   std::vector<std::vector<WidthEstimate>> estimates = estimate_widths(sources, options);

@@ -17,17 +17,35 @@ struct Law {
   double at(int width) const { return serial + parallel / width; }
 };
 
+// Through two known widths; parallel is below nothing where the wider one is slower.
+Law law_through(const WidthEstimate& narrow, const WidthEstimate& wide) {
+  const double parallel = (narrow.ns - wide.ns) / (1.0 / narrow.width - 1.0 / wide.width);
+  return {wide.ns - parallel / wide.width, parallel};
+}
+
+Law law_of_one(const WidthEstimate& only) {
+  return {only.ns * (1 - kParallelShare), only.ns * kParallelShare * only.width};
+}
+
+Law ideal_law(const WidthEstimate& at) {
+  return {0, at.ns * at.width};
+}
+
 Law law_beyond(const std::vector<WidthEstimate>& known) {
   const WidthEstimate& widest = known.back();
-  if (known.size() == 1) {
-    return {widest.ns * (1 - kParallelShare), widest.ns * kParallelShare * widest.width};
-  }
-  const WidthEstimate& before = known[known.size() - 2];
-  const double parallel = (before.ns - widest.ns) / (1.0 / before.width - 1.0 / widest.width);
+  if (known.size() == 1) return law_of_one(widest);
+  const Law law = law_through(known[known.size() - 2], widest);
   // A curve that rises at its end, or falls faster than the ideal one, promises nothing more.
-  if (parallel <= 0) return {widest.ns, 0};
-  const double serial = std::max(0.0, widest.ns - parallel / widest.width);
-  return {serial, (widest.ns - serial) * widest.width};
+  if (law.parallel <= 0) return {widest.ns, 0};
+  return law.serial < 0 ? ideal_law(widest) : law;
+}
+
+Law law_below(const std::vector<WidthEstimate>& known) {
+  const WidthEstimate& narrowest = known.front();
+  if (known.size() == 1) return law_of_one(narrowest);
+  const Law law = law_through(narrowest, known[1]);
+  // One that rises, or falls faster than the ideal one, says nothing of how it began.
+  return law.parallel <= 0 || law.serial < 0 ? ideal_law(narrowest) : law;
 }
 
 // A sum of laws each of which holds from some number of cores on, until another one of the same op
@@ -67,35 +85,24 @@ class Laws {
 
 void add_op(Laws& laws, const CurveOp& op) {
   laws.begin_op();
-  const WidthEstimate& narrowest = op.known.front();
-  laws.from(1, {0, narrowest.ns * narrowest.width}, op.per_step);
-  double best = narrowest.ns;
-  laws.from(narrowest.width, {best, 0}, op.per_step);
-  for (const WidthEstimate& one : op.known) {
-    if (one.ns >= best) continue;
-    best = one.ns;
-    laws.from(one.width, {best, 0}, op.per_step);
+  laws.from(1, law_below(op.known), op.per_step);
+  WidthEstimate best = op.known.front();
+  for (std::size_t i = 1; i < op.known.size(); ++i) {
+    // A width that is slower is not used: with so many cores it is as fast as with fewer.
+    const WidthEstimate& next = op.known[i];
+    const bool faster = next.ns < best.ns;
+    laws.from(best.width, faster ? law_through(best, next) : Law{best.ns, 0}, op.per_step);
+    best = {next.width, std::min(best.ns, next.ns), 0};
   }
+  laws.from(best.width, {best.ns, 0}, op.per_step);
   // From where it is below the best that was measured.
   const Law beyond = law_beyond(op.known);
-  if (beyond.parallel <= 0 || beyond.serial >= best) return;
-  const double below = std::min(beyond.parallel / (best - beyond.serial), kMostCores);
-  laws.from(std::max(op.known.back().width, static_cast<int>(below)) + 1, beyond, op.per_step);
+  if (beyond.parallel <= 0 || beyond.serial >= best.ns) return;
+  const double below = std::min(beyond.parallel / (best.ns - beyond.serial), kMostCores);
+  laws.from(std::max(best.width, static_cast<int>(below)) + 1, beyond, op.per_step);
 }
 
 }  // namespace
-
-std::vector<int> curve_widths(int most, int own_width) {
-  std::vector<int> widths;
-  for (int width = 1; width <= most; width += std::max(1, width / 4)) {
-    widths.push_back(width);
-  }
-  if (own_width > 0 && own_width <= most) widths.push_back(own_width);
-  if (most > 0) widths.push_back(most);
-  std::sort(widths.begin(), widths.end());
-  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
-  return widths;
-}
 
 std::vector<double> ops_seconds_by_cores(const std::vector<CurveOp>& ops, int most) {
   Laws laws(most);

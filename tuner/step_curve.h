@@ -25,14 +25,10 @@ struct CurveOp {
   std::vector<WidthEstimate> known;  // ascending
 };
 
-// The widths that a curve up to `most` cores is made of, ascending: all narrow ones, then four to
-// each doubling, the own width and `most`.
-std::vector<int> curve_widths(int most, int own_width);
-
-// Element n - 1: seconds with at most n cores. Widths between known ones count as the next narrower
-// one; below the narrowest an op is taken to scale ideally, beyond the widest by the law through
-// its two widest, or nine tenths of it where there is one only. Ops that nothing is known of add
-// nothing.
+// Element n - 1: seconds with at most n cores. Between two known widths an op follows the law
+// time = serial + parallel / width through them, below the narrowest that of the two narrowest and
+// beyond the widest that of the two widest; of an op that is known at one width nine tenths are
+// taken to be parallel. Ops that nothing is known of add nothing.
 std::vector<double> ops_seconds_by_cores(const std::vector<CurveOp>& ops, int most);
 
 }  // namespace optile::tuner

@@ -27,18 +27,29 @@ struct Shared {
   int places = 0;
 };
 
+std::optional<WidthEstimate> first_touch(const OpSamples& samples, Case at) {
+  const auto touched = samples.touched.find(at);
+  if (touched == samples.touched.end()) return std::nullopt;
+  const auto ns = static_cast<double>(touched->second.count());
+  return WidthEstimate{at.width, ns, kExtrapolatedError * ns};
+}
+
 std::optional<WidthEstimate> predicted(const OpSamples& samples, const perfmodel::Curve& curve,
                                        Case at) {
   const std::optional<perfmodel::CurvePoint> point = curve.at(at);
-  const auto touched = samples.touched.find(at);
   const bool between = point && point->kind == perfmodel::PointKind::kInterpolated;
-  if (!between && touched != samples.touched.end()) {
-    const auto ns = static_cast<double>(touched->second.count());
-    return WidthEstimate{at.width, ns, kExtrapolatedError * ns};
+  if (!between) {
+    if (const auto touched = first_touch(samples, at)) return touched;
   }
   if (!point) return std::nullopt;
   const auto ns = static_cast<double>(point->time.count());
   return WidthEstimate{at.width, ns, (between ? kPredictedError : kExtrapolatedError) * ns};
+}
+
+std::optional<WidthEstimate> guessed(const OpSamples& samples, const perfmodel::Curve& curve,
+                                     Case at, bool predict) {
+  if (predict) return predicted(samples, curve, at);
+  return samples.profile.cases.empty() ? first_touch(samples, at) : std::nullopt;
 }
 
 std::optional<Estimate> at_own_width(const OpSamples& samples, const EstimateOptions& options) {
@@ -113,7 +124,7 @@ std::vector<std::vector<WidthEstimate>> estimate_widths(const std::vector<Estima
         estimates.push_back(combine(width, *seen, *own, shared_at(of_key->second, width)));
       } else if (seen) {
         estimates.push_back({width, seen->ns, seen->error_ns});
-      } else if (const auto guess = predicted(*source.samples, curve, at)) {
+      } else if (const auto guess = guessed(*source.samples, curve, at, options.predict)) {
         estimates.push_back(*guess);
       }
     }

@@ -21,6 +21,9 @@ struct EstimateOptions {
   perfmodel::Case own;                                     // the control
   perfmodel::Binding binding = perfmodel::Binding::kNone;  // in force for the whole plan
   std::vector<int> widths;  // to be estimated besides the own one, ascending
+  // At widths where the place has no sample: from its curve, or a first touch. Otherwise only a
+  // first touch, of a place that has no sample at all.
+  bool predict = true;
 };
 
 // Element i: the estimates of source i, ascending by width; the own width is always among them

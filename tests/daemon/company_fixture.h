@@ -1,5 +1,6 @@
-// Simulated programs that run at the same time, side by side on four described cores, under a
-// controller that gives them leases and may try how they do best beside each other.
+// Simulated programs that run at the same time, side by side on described cores, four if nothing
+// else is said, under a controller that gives them leases and may try how they do best beside each
+// other.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,6 +26,11 @@ class CompanyTest : public ControllerTest {
     bool divisions = false;
   };
   CompanyTest() { leases_ = true; }
+  // For begin(): another machine than that with four cores.
+  void describe(const std::string& topology) {
+    machine_ = perfmodel::make_machine_source(topology)->read().value();
+    budget_ = whole_budget(machine_);
+  }
 
   // A controller, without programs, on what is in the store.
   void begin(Tries tries) {
@@ -34,7 +40,7 @@ class CompanyTest : public ControllerTest {
     clocks.counter = clocks.monotonic_ns;
     clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
     Controller::Dependencies dependencies;
-    dependencies.machine = four_cores();
+    dependencies.machine = machine_;
     dependencies.store = store_.get();
     dependencies.clocks = clocks;
     dependencies.read_budget = [this](int) { return budget_; };
@@ -65,6 +71,10 @@ class CompanyTest : public ControllerTest {
   // A program whose step is one op that takes so long with so many threads, and a short one.
   void add(
       const std::string& name, TimeNs time_ns, TimeNs short_ns = [](int) { return 1000u; }) {
+    add_with_step(name, {{kMatmul, "aten::mm", std::move(time_ns)},
+                         {kAdd, "aten::add", std::move(short_ns)}});
+  }
+  void add_with_step(const std::string& name, std::vector<SimulatedProgram::Op> ops) {
     auto program = std::make_unique<Program>();
     program->clock_ns = now_ns_;
     ClientMemory memory = ClientMemory::make().value();
@@ -72,9 +82,7 @@ class CompanyTest : public ControllerTest {
     program->attached.program = std::make_unique<SimulatedProgram>(
         ClientRegions(fds.plan.get(), fds.client.get()),
         std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
-        std::vector<SimulatedProgram::Op>{{kMatmul, "aten::mm", std::move(time_ns)},
-                                          {kAdd, "aten::add", std::move(short_ns)}},
-        4, &program->clock_ns);
+        std::move(ops), static_cast<int>(machine_.cores.size()), &program->clock_ns);
     Hello who = hello(name);
     who.program = name;
     who.pid = static_cast<int>(programs_.size() + kFirstPid);
@@ -145,6 +153,7 @@ class CompanyTest : public ControllerTest {
   }
 
   static constexpr std::size_t kFirstPid = 100;
+  perfmodel::Machine machine_ = four_cores();
   static constexpr uint64_t kLookNs = 10000000;
   static constexpr uint64_t kSecondNs = UINT64_C(1000000000);
   std::vector<std::unique_ptr<Program>> programs_;

@@ -20,12 +20,41 @@ TEST(StepCurve, EveryOpAtItsFastestWidth) {
   ASSERT_EQ(seconds.size(), 4u);
   EXPECT_DOUBLE_EQ(seconds[0], 17);
   EXPECT_DOUBLE_EQ(seconds[1], 9);
-  EXPECT_DOUBLE_EQ(seconds[2], 9) << "what lies between is not promised";
   EXPECT_DOUBLE_EQ(seconds[3], 7);
 }
 
-TEST(StepCurve, BelowTheNarrowestItScalesIdeally) {
-  EXPECT_DOUBLE_EQ(ops_seconds_by_cores({curve_op(1, {{4, 1e9, 0}})}, 4)[0], 4);
+TEST(StepCurve, BetweenTwoWidthsTheLawThroughThemHolds) {
+  const auto law = [](int width) { return (2 + 12.0 / width) * 1e9; };
+  const std::vector<double> seconds =
+      ops_seconds_by_cores({curve_op(1, {{1, law(1), 0}, {3, law(3), 0}, {12, law(12), 0}})}, 16);
+  for (int n = 1; n <= 16; ++n) {
+    EXPECT_NEAR(seconds[static_cast<std::size_t>(n) - 1], law(n) * 1e-9, 1e-12) << n;
+  }
+}
+
+TEST(StepCurve, AWidthThatIsSlowerIsNotUsedAndPromisesNothingBeforeIt) {
+  const std::vector<double> seconds =
+      ops_seconds_by_cores({curve_op(1, {{1, 4e9, 0}, {3, 7e9, 0}, {6, 1e9, 0}})}, 6);
+  EXPECT_DOUBLE_EQ(seconds[1], 4);
+  EXPECT_DOUBLE_EQ(seconds[2], 4);
+  EXPECT_DOUBLE_EQ(seconds[3], 2.5) << "between what three are worth and six";
+  EXPECT_DOUBLE_EQ(seconds[5], 1);
+}
+
+TEST(StepCurve, BelowTheNarrowestTheLawOfTheTwoNarrowestHolds) {
+  const std::vector<double> seconds =
+      ops_seconds_by_cores({curve_op(1, {{2, 6e9, 0}, {4, 4e9, 0}})}, 4);
+  EXPECT_DOUBLE_EQ(seconds[0], 10) << "2 serial, 8 parallel";
+  const std::vector<double> rises =
+      ops_seconds_by_cores({curve_op(1, {{2, 6e9, 0}, {4, 8e9, 0}})}, 4);
+  EXPECT_DOUBLE_EQ(rises[0], 12) << "the worst there can be";
+}
+
+TEST(StepCurve, OfOneWidthNineTenthsAreParallel) {
+  const std::vector<double> seconds = ops_seconds_by_cores({curve_op(1, {{4, 1e9, 0}})}, 8);
+  EXPECT_DOUBLE_EQ(seconds[0], 3.7);
+  EXPECT_DOUBLE_EQ(seconds[3], 1);
+  EXPECT_DOUBLE_EQ(seconds[7], 0.55);
 }
 
 TEST(StepCurve, BeyondTheWidestTheLawGoesOn) {
@@ -46,18 +75,6 @@ TEST(StepCurve, MoreCoresAreNeverWorse) {
       {curve_op(3, {{1, 4e9, 0}, {3, 7e9, 0}, {5, 2e9, 0}}), curve_op(1, {{2, 5e9, 0}}), CurveOp{}},
       16);
   for (std::size_t i = 1; i < seconds.size(); ++i) EXPECT_LE(seconds[i], seconds[i - 1]);
-}
-
-TEST(StepCurve, IsMadeOfFewWidthsOnManyCores) {
-  EXPECT_EQ(curve_widths(4, 4), (std::vector<int>{1, 2, 3, 4}));
-  EXPECT_EQ(curve_widths(0, 4), std::vector<int>{});
-  const std::vector<int> many = curve_widths(384, 100);
-  EXPECT_LT(many.size(), 40u);
-  EXPECT_TRUE(std::binary_search(many.begin(), many.end(), 100));
-  EXPECT_EQ(many.back(), 384);
-  for (std::size_t i = 1; i < many.size(); ++i) {
-    EXPECT_LE(many[i] - many[i - 1], std::max(1, many[i] / 4)) << many[i];
-  }
 }
 
 // Against the sum op by op, number of cores by number of cores.
