@@ -245,6 +245,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   const Attachment* attached = attachment();
   if (attached == nullptr) return false;
   if (life_is_loose(attached->client)) take_over_life(attached->client);
+  settle_after_rest(thread);
   op->region = (identity.flags & OPTILE_OP_REGION) != 0 ? 1 : 0;
   if (op->region == 0) interrupt_regions(thread);
   op->op_id = op_id_of(identity);
@@ -291,7 +292,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   optile_event counts;
   const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
-  rest_begins();
+  rest_begins(thread);
   thread.nested_open = 0;
   const Attachment* attached = attachment();
   if (attached == nullptr) return;

@@ -11,9 +11,13 @@ constexpr uint32_t kSteadySteps = 2;  // with as many landmarks each, before the
 
 void (*listen_to)(int on) = nullptr;
 
-// Words that a second thread may read are atomic; only the issuing thread changes them.
+// Words that a second thread may read are atomic; only the thread that rests changes them, but for
+// `resting`, which whoever sees that the rest has lasted too long clears.
 uint32_t resting = 0;
-uint64_t landmarks = 0;  // since the latest rest began
+uint32_t rester = 0;      // the number of the thread that rests, or rested last
+uint64_t latest_end = 0;  // of the rest, in ticks
+uint64_t landmarks = 0;   // since the latest rest began
+uint32_t cut_off = 0;     // another thread ended the latest rest
 
 struct Steps {
   bool begun = false;             // a step's begin was heard since the latest rest
@@ -23,12 +27,11 @@ struct Steps {
   uint32_t listened = 0;  // whole steps since the latest rest, under one plan
   uint64_t generation = 0;
   // Of the rest.
-  uint64_t latest_end = 0;  // in ticks
-  uint64_t context = 0;     // that the marker came in, to meet it again
+  uint64_t context = 0;  // that the marker came in, to meet it again
   uint32_t cap = 0;
 };
 Steps steps;
-bool held_back = false;  // a cap is left in place
+uint32_t held_back = 0;  // a cap is left in place, on the thread that rests
 HeldWidth held;
 bool count_matters = false;  // between ops: nothing rests under a cap
 
@@ -37,12 +40,34 @@ uint64_t longest_rest(const Attachment& attached) {
   return kLongestRestNs / 1'000'000'000 * rate;
 }
 
+bool is_overdue(uint64_t now) {
+  return now > __atomic_load_n(&latest_end, __ATOMIC_RELAXED);
+}
+
+bool is_rester(const IssuingThread& thread) {
+  return thread.tid == __atomic_load_n(&rester, __ATOMIC_RELAXED);
+}
+
+// Only one of those who want to end the rest does.
+bool take_the_end() {
+  uint32_t yes = 1;
+  return __atomic_compare_exchange_n(&resting, &yes, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 void wake(IssuingThread& thread) {
+  settle_after_rest(thread);
+  if (!take_the_end()) return;
   steps.begun = false;
-  if (held_back) release_width(held);
-  held_back = false;
   thread.context = steps.context;
-  __atomic_store_n(&resting, 0, __ATOMIC_RELAXED);
+  listen_to(1);
+}
+
+// By another thread, which goes on where the one that rests does not: nothing of a thread's own is
+// touched, neither this one's count nor that one's.
+void end_for_others() {
+  if (!take_the_end()) return;
+  __atomic_store_n(&cut_off, 1, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&held_back, __ATOMIC_ACQUIRE) != 0) release_pool(held);
   listen_to(1);
 }
 
@@ -50,6 +75,7 @@ void wake(IssuingThread& thread) {
 void hear_step(const PlanView& plan) {
   const uint64_t seen = __atomic_load_n(&landmarks, __ATOMIC_RELAXED);
   const uint64_t in_step = seen - steps.landmarks_before;
+  if (__atomic_exchange_n(&cut_off, 0, __ATOMIC_RELAXED) != 0) steps.begun = false;
   steps.landmarks_before = seen;
   if (steps.generation != plan.generation) {
     steps.generation = plan.generation;
@@ -78,24 +104,23 @@ void offer_rest(void (*listen)(int on)) {
 }
 
 void landmark() {
+  if (is_forked_child()) return;
   const Attachment* attached = attachment();
   IssuingThread* thread = known_issuing_thread();
-  if (is_forked_child() || thread == nullptr) return;
-  if (attached == nullptr) {
-    if (__atomic_load_n(&resting, __ATOMIC_RELAXED) != 0) wake(*thread);
+  const bool rests = rests_now();
+  if (thread == nullptr || attached == nullptr || (rests && !is_rester(*thread))) {
+    end_overdue_rest();
     return;
   }
   const uint64_t seen = __atomic_add_fetch(&landmarks, 1, __ATOMIC_RELAXED);
-  if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0) return;
+  if (!rests) return;
   const uint64_t now = ticks();
   maintain_attachment(now);
   count_step(*attached, seen);
   const bool whole = seen % steps.per_step == 0;  // the next marker is the next thing to come
   const bool over = seen >= kRestedSteps * steps.per_step ||
                     optile_load64(&attached->plan->generation) != steps.generation;
-  if ((whole && over) || now > steps.latest_end || attachment() != attached) {
-    wake(*thread);
-  }
+  if ((whole && over) || is_overdue(now) || attachment() != attached) wake(*thread);
 }
 
 bool rest_from_step(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
@@ -108,18 +133,26 @@ bool rest_from_step(IssuingThread& thread, const Attachment& attached, const Pla
   if (steps.listened < kListenedSteps || steps.steady < kSteadySteps) return false;
   if (plan.own_width_cap != 0 && count_matters) return false;
   steps.cap = plan.own_width_cap;
-  steps.latest_end = now + longest_rest(attached);
   steps.context = thread.context;
+  __atomic_store_n(&latest_end, now + longest_rest(attached), __ATOMIC_RELAXED);
+  __atomic_store_n(&rester, thread.tid, __ATOMIC_RELAXED);
   __atomic_store_n(&landmarks, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&resting, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&resting, 1, __ATOMIC_RELEASE);
   listen_to(0);
   return true;
 }
 
-void rest_begins() {
-  if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0 || held_back || steps.cap == 0) return;
+void rest_begins(const IssuingThread& thread) {
+  if (!rests_now() || !is_rester(thread) || steps.cap == 0) return;
+  if (__atomic_load_n(&held_back, __ATOMIC_RELAXED) != 0) return;
   held = hold_width(steps.cap);
-  held_back = true;
+  __atomic_store_n(&held_back, 1, __ATOMIC_RELEASE);
+}
+
+void settle_after_rest(const IssuingThread& thread) {
+  if (__atomic_load_n(&held_back, __ATOMIC_RELAXED) == 0 || !is_rester(thread)) return;
+  release_width(held);
+  __atomic_store_n(&held_back, 0, __ATOMIC_RELAXED);
 }
 
 void note_own_region() {
@@ -135,9 +168,13 @@ bool rests_now() {
 }
 
 void end_overdue_rest() {
-  if (__atomic_load_n(&resting, __ATOMIC_RELAXED) == 0) return;
+  if (!rests_now() || !is_overdue(ticks())) return;
   IssuingThread* thread = known_issuing_thread();
-  if (thread != nullptr && ticks() > steps.latest_end) wake(*thread);
+  if (thread != nullptr && is_rester(*thread)) {
+    wake(*thread);
+  } else {
+    end_for_others();
+  }
 }
 
 }  // namespace optile::preload

@@ -4,7 +4,8 @@
 // place meanwhile; not where regions of the program's own were seen, which may size by the count,
 // or a framework that compiles anew where the count is another one.
 //
-// Used from the one thread that issues ops; with several of them nothing ever rests.
+// Used from the one thread that issues ops; with several of them nothing ever rests. A thread that
+// takes over from one that rests ends the rest once it has lasted for too long.
 #pragma once
 
 #include <stdint.h>
@@ -27,8 +28,10 @@ void landmark();
 bool rest_from_step(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
                     uint64_t now);
 
-// The op at which a rest began is over: from here on nothing is heard.
-void rest_begins();
+// The op of `thread` at which a rest began is over: from here on nothing is heard.
+void rest_begins(const IssuingThread& thread);
+// An op begins on this thread: where its rest was ended by another one, it still has the cap.
+void settle_after_rest(const IssuingThread& thread);
 
 // A region outside any op, or a framework that looks at the count between ops: from now on nothing
 // rests under a cap.
@@ -38,8 +41,8 @@ void note_count_is_read();
 // The probe rests: what it does not report nobody else may report in its place.
 bool rests_now();
 
-// Ends a rest that lasted too long; cheap when nothing rests. Where regions begin, in case that
-// landmarks stay away.
+// Ends a rest that lasted too long, whoever rests; cheap when nothing does. Any thread. Where
+// regions begin, in case that landmarks stay away.
 void end_overdue_rest();
 
 }  // namespace optile::preload

@@ -416,13 +416,19 @@ HeldWidth hold_width(uint32_t cap) {
   return held;
 }
 
-void release_width(const HeldWidth& held) {
+void release_pool(HeldWidth& held) {
+  if (held.pool_set == 0) return;
+  widen_pool(*static_cast<const Steered*>(held.steered), held.pool_set, held.pool_own);
+  held.pool_set = 0;
+}
+
+void release_width(HeldWidth& held) {
   const auto* steered = static_cast<const Steered*>(held.steered);
   if (steered == nullptr) return;
   const OpenmpRuntime& runtime = steered->runtime;
   // Another count than ours was set by the program meanwhile, and stays.
   if (held.set != 0 && runtime.get_max_threads() == held.set) runtime.set_num_threads(held.own);
-  if (held.pool_set != 0) widen_pool(*steered, held.pool_set, held.pool_own);
+  release_pool(held);
 }
 
 void leave_pool() {

@@ -66,7 +66,10 @@ struct HeldWidth {
   int pool_set = 0;
 };
 HeldWidth hold_width(uint32_t cap);
-void release_width(const HeldWidth& held);
+// On the thread that it was held on.
+void release_width(HeldWidth& held);
+// What of it belongs to the whole process: from any thread.
+void release_pool(HeldWidth& held);
 
 // A second thread issues ops: a count that belongs to the whole process can follow neither. The
 // pools, or the library's knob, get their own counts back and are left alone for good.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bindings/preload/blas/plain_gemm.h"
+#include "bindings/preload/rest.h"
 #include "tests/preload/boundary_fixture.h"
 #include "tests/preload/fake_blas.h"
 #include "tests/preload/fake_packaged_blas.h"
@@ -224,15 +225,46 @@ TEST_F(Gemm, AWidthThatIsHeldLeavesThePoolOfSeveralThreadsAlone) {
     fake_blas()->pool = kOwn;
     attach(daemon);
     choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
-    const HeldWidth alone = hold_width(2);
+    HeldWidth alone = hold_width(2);
     CHECK_OR_EXIT(omp_get_max_threads() == 2 && fake_blas()->pool == 2);
     release_width(alone);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn && fake_blas()->pool == kOwn);
     std::thread([] { run_op(kOp); }).join();
-    const HeldWidth beside_another = hold_width(2);
+    HeldWidth beside_another = hold_width(2);
     CHECK_OR_EXIT(omp_get_max_threads() == 2 && fake_blas()->pool == kOwn);
     release_width(beside_another);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn && fake_blas()->pool == kOwn);
+  });
+}
+
+bool listened_to = true;
+
+void listen(int on) {
+  listened_to = on != 0;
+}
+
+// The thread that rested is gone, or has other things to do; the next one's products may not stay
+// narrow with it.
+TEST_F(Gemm, WhoeverEndsAnotherThreadsRestGivesThePoolBack) {
+  in_unsteered_child([](FakeDaemon& daemon) {
+    fake_blas()->parallel = 1;
+    fake_blas()->pool = kOwn;
+    offer_rest(listen);
+    attach(daemon);
+    choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
+    daemon.end_rests_at_once();
+    daemon.publish({}, kMarker, [](optile_plan_page& page) {
+      page.flags = OPTILE_PAGE_MAY_REST;
+      page.own_width_cap = 2;
+    });
+    for (int step = 0; step < 100 && listened_to; ++step) {
+      run_op(kMarker);
+      if (listened_to) landmark();
+    }
+    CHECK_OR_EXIT(!listened_to && fake_blas()->pool == 2);
+    std::thread([] { landmark(); }).join();
+    CHECK_OR_EXIT(listened_to && fake_blas()->pool == kOwn && omp_get_max_threads() == 2);
+    CHECK_OR_EXIT(run_op(kMarker) == 2 && omp_get_max_threads() == kOwn);
   });
 }
 

@@ -212,6 +212,68 @@ TEST_F(Rest, SeveralIssuingThreadsNeverRest) {
   });
 }
 
+// Until a rest begins, whose thread then says nothing any more.
+void fall_silent() {
+  for (int step = 0; step < 100 && listened_to; ++step) {
+    for (const uint64_t key : {kMarker, kOp}) {
+      if (listened_to) run_op(key);
+    }
+    if (listened_to) landmark();
+  }
+  CHECK_OR_EXIT(!listened_to);
+}
+
+// A thread that computes on with a framework whose ops are not heard, and has issued none before.
+void check_that_another_thread_wakes(void (*meanwhile)()) {
+  std::thread other([meanwhile] {
+    const int own = omp_get_max_threads();
+    meanwhile();
+    CHECK_OR_EXIT(listened_to && omp_get_max_threads() == own);
+  });
+  other.join();
+}
+
+// The thread that rested has its cap until its own next op, where its count is its own again.
+TEST_F(Rest, AThreadThatTakesOverEndsARestThatLastsTooLong) {
+  in_child([](FakeDaemon& daemon) {
+    start(daemon, 0);
+    daemon.end_rests_at_once();
+    publish_cap(daemon, 2);
+    fall_silent();
+    check_that_another_thread_wakes(landmark);
+    CHECK_OR_EXIT(omp_get_max_threads() == 2);
+    CHECK_OR_EXIT(run_op(kOp) == 2 && omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+  });
+}
+
+TEST_F(Rest, SoDoesOneThatOpensRegionsOnly) {
+  in_child([](FakeDaemon& daemon) {
+    start(daemon, 0);
+    daemon.end_rests_at_once();
+    publish(daemon, OPTILE_PAGE_MAY_REST);
+    fall_silent();
+    check_that_another_thread_wakes(end_overdue_rest);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+  });
+}
+
+TEST_F(Rest, ARestThatMayGoOnIsNotEndedByAnotherThread) {
+  in_child([](FakeDaemon& daemon) {
+    start(daemon, OPTILE_PAGE_MAY_REST);
+    fall_silent();
+    std::thread other([] {
+      for (int i = 0; i < 1000; ++i) landmark();
+      end_overdue_rest();
+    });
+    other.join();
+    CHECK_OR_EXIT(!listened_to);
+    const uint32_t before = steps_begun(daemon);
+    run_steps(100);
+    CHECK_OR_EXIT(steps_begun(daemon) >= before + 98);
+  });
+}
+
 TEST_F(Rest, AForkedChildWakesNobody) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
