@@ -8,6 +8,12 @@
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtimes_in_use.h"
 
+// Where the object that this is linked into begins and ends; the linker's.
+extern "C" {
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+}
+
 namespace optile::preload {
 namespace {
 
@@ -55,6 +61,20 @@ bool uses_openmp(const void* caller) {
   return asking.uses_openmp;
 }
 
+// dladdr() would look for the nearest of all the object's symbols as well: most of what the first
+// region costs.
+struct Named {
+  const void* address;
+  const char* name;
+};
+
+int name_if_there(dl_phdr_info* object, size_t /*size*/, void* to) {
+  auto* named = static_cast<Named*>(to);
+  if (!holds_address(*object, named->address)) return 0;
+  if (object->dlpi_name != nullptr) named->name = object->dlpi_name;
+  return 1;
+}
+
 template <typename Function>
 void take(Function*& function, const void* caller, const char* symbol) {
   function = reinterpret_cast<Function*>(resolve_for(caller, symbol));
@@ -62,18 +82,23 @@ void take(Function*& function, const void* caller, const char* symbol) {
 
 }  // namespace
 
+const char* library_of(const void* address) {
+  Named named = {address, ""};
+  dl_iterate_phdr(name_if_there, &named);
+  return named.name;
+}
+
 const char* object_of(const void* address) {
+  const char* library = library_of(address);
+  if (library[0] != '\0') return library;
   Dl_info where = {};
   if (dladdr(address, &where) == 0 || where.dli_fname == nullptr) return "";
   return where.dli_fname;
 }
 
 bool is_ours(const void* address) {
-  Dl_info where = {};
-  Dl_info self = {};
-  return dladdr(address, &where) != 0 &&
-         dladdr(reinterpret_cast<const void*>(&resolve_for), &self) != 0 &&
-         where.dli_fbase == self.dli_fbase;
+  const auto* byte = static_cast<const char*>(address);
+  return byte >= __ehdr_start && byte < _end;
 }
 
 void* resolve_for(const void* caller, const char* symbol) {

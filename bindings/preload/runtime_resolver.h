@@ -54,6 +54,8 @@ bool is_ours(const void* address);
 
 // File name of the object that holds `address`, "" when unknown. The text belongs to the linker.
 const char* object_of(const void* address);
+// The same, and "" for the program itself, whose name is slow to find.
+const char* library_of(const void* address);
 
 // What stands behind the last slash.
 inline const char* file_name(const char* path) {

@@ -34,5 +34,22 @@ TEST(RuntimeSearch, WhoeverNeedsNoOpenmpHasNone) {
   EXPECT_STREQ(runtime.path, "");
 }
 
+TEST(RuntimeSearch, ObjectsAreKnownByTheirAddresses) {
+  const void* blas = dlsym(RTLD_DEFAULT, "fake_blas");
+  const auto* own = reinterpret_cast<const void*>(&resolve_for);
+  EXPECT_NE(std::string(object_of(blas)).find("libfake_blas.so"), std::string::npos);
+  EXPECT_STREQ(library_of(blas), object_of(blas));
+  EXPECT_STREQ(library_of(own), "") << "the program itself";
+  EXPECT_NE(std::string(object_of(own)).find("preload_pool_test"), std::string::npos);
+  EXPECT_STREQ(object_of(nullptr), "");
+}
+
+TEST(RuntimeSearch, WhatLiesInTheSameObjectIsOurs) {
+  EXPECT_TRUE(is_ours(reinterpret_cast<const void*>(&resolve_for)));
+  EXPECT_TRUE(is_ours(kInParallel));
+  EXPECT_FALSE(is_ours(dlsym(RTLD_DEFAULT, "fake_blas")));
+  EXPECT_FALSE(is_ours(nullptr));
+}
+
 }  // namespace
 }  // namespace optile::preload

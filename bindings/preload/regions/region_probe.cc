@@ -139,6 +139,9 @@ void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reduction
 }
 
 void RegionScope::observe_alone(const void* function, bool clause) {
+  // Most programs that nobody listens to yet find nobody now either.
+  maintain_attachment(ticks());
+  if (nobody_listens()) return;
   KnownRegion* region = known_region(function);
   const uint64_t key = region == nullptr ? region_key(function) : optile_load64(&region->key);
   const optile_op_identity identity = {key, OPTILE_OP_REGION, OPTILE_PROBE_REGION, describe_region,
