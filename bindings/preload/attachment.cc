@@ -20,7 +20,10 @@
 #include "bindings/preload/life_word.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/other_manager.h"
+#include "bindings/preload/own_descriptor.h"
+#include "bindings/preload/process_words.h"
 #include "bindings/preload/shim_clock.h"
+#include "bindings/preload/uncancelled.h"
 #include "bindings/preload/user_word.h"
 
 namespace optile::preload {
@@ -47,7 +50,8 @@ struct Line {
   int fd = -1;
   dev_t device = 0;  // of our socket: a program may close all descriptors and reuse the number
   ino_t inode = 0;
-  bool waited_once = false;
+  bool rate_is_asked = false;
+  bool met = false;       // the first op or region, which alone may wait
   uint32_t failures = 0;  // since it was attached
   uint64_t look_ns = kFirstLookNs;
   uint64_t welcome_deadline_ns = 0;
@@ -58,7 +62,6 @@ struct Line {
 
 Line line;
 Attachment attachments[kMaxAttachments];
-const Attachment* current = nullptr;
 uint64_t due_ticks = 0;
 uint64_t ticks_per_ns_q16 = 0;  // ticks per nanosecond, times 65536; 0 = not known yet
 uint32_t fallbacks = 0;
@@ -81,6 +84,12 @@ bool fd_is_ours() {
          found.st_ino == line.inode;
 }
 
+uint64_t some_number() {
+  const uint64_t mixed =
+      (ticks() ^ (static_cast<uint64_t>(getpid()) << 32)) * UINT64_C(0x9e3779b97f4a7c15);
+  return mixed >> 16;
+}
+
 void drop_line() {
   if (fd_is_ours()) close(line.fd);
   line.fd = -1;
@@ -97,9 +106,8 @@ void back_off(const char* why, Reached reached = Reached::kNobody) {
   const bool crowded = reached == Reached::kCrowd;
   uint64_t pause = (crowded ? kCrowdedRetryNs : kFirstRetryNs) << line.failures;
   if (pause > kLastRetryNs) pause = kLastRetryNs;
-  // Jitter from the clock's low bits keeps many clients of a restarted daemon apart, and those of a
-  // crowd altogether.
-  const uint64_t jitter = ticks() % ((crowded ? pause : pause / 4) + 1);
+  // Keeps many clients of a restarted daemon apart, and those of a crowd altogether.
+  const uint64_t jitter = some_number() % ((crowded ? pause : pause / 4) + 1);
   due_in(pause + jitter);
   if (line.failures < kMostDoublings) ++line.failures;
 }
@@ -124,19 +132,26 @@ void read_both_clocks(uint64_t* counter, uint64_t* ns) {
   }
 }
 
+// Since the start: good enough to say when something is due.
 void measure_clock() {
-  if (!counter_is_used()) return;
+  if (!counter_is_used() || line.rate_is_asked) return;
   uint64_t now_ticks = 0;
   uint64_t now_ns = 0;
   read_both_clocks(&now_ticks, &now_ns);
-  const uint64_t ns = now_ns - line.start_ns;
+  if (now_ns <= line.start_ns) return;
+  const uint64_t passed = now_ticks - line.start_ticks;
+  ticks_per_ns_q16 =
+      static_cast<uint64_t>((static_cast<Wide>(passed) << 16) / (now_ns - line.start_ns));
+}
+
+// What the processor says itself is better. In a virtual machine the question takes longer than all
+// else at the first region, so that only who is attached asks.
+void ask_for_rate() {
+  if (!counter_is_used() || line.rate_is_asked) return;
+  line.rate_is_asked = true;
   const uint64_t stated = base::cpu_counter_stated_hz();
-  if (stated != 0) {
-    ticks_per_ns_q16 = static_cast<uint64_t>((static_cast<Wide>(stated) << 16) / kNsPerSecond);
-  } else if (ns != 0) {
-    const uint64_t passed = now_ticks - line.start_ticks;
-    ticks_per_ns_q16 = static_cast<uint64_t>((static_cast<Wide>(passed) << 16) / ns);
-  }
+  if (stated == 0) return;
+  ticks_per_ns_q16 = static_cast<uint64_t>((static_cast<Wide>(stated) << 16) / kNsPerSecond);
 }
 
 // Whose a folder is that nobody else can put a socket into. A system daemon has an account of its
@@ -173,7 +188,7 @@ Reached connect_to(const char* attach_path) {
 }
 
 Reached connect_and_greet() {
-  line.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  line.fd = beyond_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (line.fd < 0) return Reached::kNobody;
   struct stat mine = {};
   if (fstat(line.fd, &mine) != 0) {
@@ -287,9 +302,10 @@ bool adopt_regions(const Received& got) {
   Attachment& next = attachments[line.used++];
   next = {plan, client};
   hold_life(client);
+  ask_for_rate();
   fill_client_header(client);
   replay_registrations(client);
-  __atomic_store_n(&current, &next, __ATOMIC_RELEASE);
+  __atomic_store_n(&own_words().attached, &next, __ATOMIC_RELEASE);
   return true;
 }
 
@@ -299,14 +315,23 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&current, static_cast<const Attachment*>(nullptr), __ATOMIC_RELEASE);
+  __atomic_store_n(&own_words().ours, UINT64_C(0), __ATOMIC_RELAXED);
+  __atomic_store_n(&own_words().attached, static_cast<const Attachment*>(nullptr),
+                   __ATOMIC_RELEASE);
   // The daemon takes the hang-up of the connection as the parent's death: give up our copy.
   drop_line();
   __atomic_store_n(&due_ticks, UINT64_MAX, __ATOMIC_RELAXED);
   settle_forked_child();
 }
 
+// The number is somebody else's by now: nothing of theirs is read, or closed.
+void forget_line() {
+  line.fd = -1;
+  back_off("the program closed our connection");
+}
+
 void finish_attaching() {
+  if (!fd_is_ours()) return forget_line();
   Received got = receive_welcome();
   const bool nothing_yet =
       got.bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -345,14 +370,18 @@ void wait_for_welcome(FirstWait wait) {
   }
 }
 
+// Once, at the first op or region.
+void meet_the_first() {
+  line.met = true;
+  pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
+}
+
 void start_attaching() {
-  if (line.used == 0 && !line.waited_once) {
-    pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
-  }
   measure_clock();
+  const bool waits = !line.met;
+  if (waits) meet_the_first();
+  wipe_words_in_children();  // from here on there is something to keep from them
   if (notice_other_manager()) add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
-  const bool waits = !line.waited_once;
-  line.waited_once = true;
   const FirstWait wait(base::monotonic_ns());
   const Reached reached = connect_and_greet();
   if (reached != Reached::kDaemon) {
@@ -369,11 +398,7 @@ void start_attaching() {
 
 void check_liveness() {
   char byte = 0;
-  if (!fd_is_ours()) {
-    line.fd = -1;
-    back_off("the program closed our connection");
-    return;
-  }
+  if (!fd_is_ours()) return forget_line();
   const ssize_t got = recv(line.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
     back_off("the daemon is gone; its last plan stays");
@@ -397,11 +422,14 @@ __attribute__((constructor)) void note_start() {
 }  // namespace
 
 const Attachment* attachment() {
-  return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&own_words().attached, __ATOMIC_ACQUIRE);
 }
 
 bool is_forked_child() {
-  return __atomic_load_n(&forked, __ATOMIC_RELAXED) != 0;
+  if (__atomic_load_n(&own_words().ours, __ATOMIC_RELAXED) != 0) return false;
+  // Made past the C library's fork, where no handler ran.
+  if (__atomic_load_n(&forked, __ATOMIC_RELAXED) == 0) after_fork_in_child();
+  return true;
 }
 
 bool attaching_is_due(uint64_t now) {
@@ -409,7 +437,8 @@ bool attaching_is_due(uint64_t now) {
 }
 
 void maintain_attachment(uint64_t now) {
-  if (!attaching_is_due(now)) return;
+  if (!attaching_is_due(now) || is_forked_child()) return;
+  const Uncancelled uncancelled;
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   const int kept_errno = errno;
   switch (line.stage) {

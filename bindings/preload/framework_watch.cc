@@ -10,6 +10,7 @@
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/torch_bridge_file.h"
+#include "bindings/preload/uncancelled.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
@@ -44,7 +45,7 @@ const void* look_for_core(const void* caller) {
 }  // namespace
 
 bool is_framework_core(const void* caller) {
-  return strncmp(file_name(object_of(caller)), kCore, strlen(kCore)) == 0;
+  return strncmp(file_name(library_of(caller)), kCore, strlen(kCore)) == 0;
 }
 
 const void* framework_core() {
@@ -66,6 +67,7 @@ void notice_framework(const void* caller) {
                                    __ATOMIC_RELAXED)) {
     return;
   }
+  const Uncancelled uncancelled;
   const int kept_errno = errno;
   choose_steered_runtime(core);
   if (open_torch_bridge(core)) {

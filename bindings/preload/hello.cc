@@ -7,6 +7,7 @@
 
 #include "bindings/preload/environment.h"
 #include "bindings/preload/other_manager.h"
+#include "bindings/preload/own_descriptor.h"
 #include "optile_version.h"
 
 namespace optile::preload {
@@ -16,7 +17,7 @@ constexpr size_t kMaxCommandBytes = 4096;
 
 // /proc/self/cmdline: arguments separated by NUL. Returns the bytes read, a NUL behind them.
 size_t read_command_line(char (&bytes)[kMaxCommandBytes]) {
-  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  const int fd = beyond_standard(open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
   if (fd < 0) return 0;
   const ssize_t got = read(fd, bytes, sizeof bytes - 1);
   close(fd);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "bindings/preload/environment.h"
+#include "bindings/preload/own_descriptor.h"
+#include "bindings/preload/uncancelled.h"
 
 namespace optile::preload {
 
@@ -13,8 +15,10 @@ void log_line(const char* text, const char* detail) {
   static int lines = 0;
   if (environment().log_path[0] == '\0') return;
   if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) >= kMaxLines) return;
-  const int fd = open(environment().log_path,
-                      O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+  const Uncancelled uncancelled;
+  const int fd = beyond_standard(
+      open(environment().log_path,
+           O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (fd < 0) return;
   char line[512];
   const int size =

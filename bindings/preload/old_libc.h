@@ -22,6 +22,7 @@ OPTILE_ASK_FOR(pthread_mutexattr_destroy, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(pthread_mutexattr_init, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(pthread_mutexattr_setpshared, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(pthread_mutexattr_setrobust, OPTILE_GLIBC_ROBUST);
+OPTILE_ASK_FOR(pthread_setcancelstate, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(pthread_setspecific, OPTILE_GLIBC_FIRST);
 #undef OPTILE_ASK_FOR
 #endif

@@ -8,6 +8,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/own_library.h"
+#include "bindings/preload/uncancelled.h"
 
 namespace optile::preload {
 namespace {
@@ -155,6 +156,7 @@ void adopt(const Attachment& attached, const PlanView& plan, uint32_t step) {
 void adopt_counting(const Attachment& attached, const PlanView& plan, uint32_t step) {
   const bool asked = plan.valid && (plan.flags & OPTILE_PAGE_COUNT) != 0;
   if (!asked && __atomic_load_n(&state, __ATOMIC_RELAXED) == kIdle) return;
+  const Uncancelled uncancelled;
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   const int kept_errno = errno;
   adopt(attached, plan, step);
@@ -167,6 +169,7 @@ bool counters_in_use() {
 }
 
 void begin_counts(IssuingThread& thread) {
+  const Uncancelled uncancelled;
   OpCounts& counts = thread.counts;
   counts.on = 0;
   if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != kCounting ||
@@ -189,6 +192,7 @@ void begin_counts(IssuingThread& thread) {
 }
 
 bool end_counts(IssuingThread& thread, optile_event* event) {
+  const Uncancelled uncancelled;
   OpCounts& counts = thread.counts;
   counts.on = 0;
   uint64_t now[OPTILE_GROUP_EVENTS];
@@ -216,6 +220,7 @@ bool begin_part(OpCounts& op, uint64_t (&begin)[OPTILE_GROUP_EVENTS]) {
   // The issuing thread counts all of the op already.
   const IssuingThread* issuing = known_issuing_thread();
   if (issuing != nullptr && &issuing->counts == &op) return false;
+  const Uncancelled uncancelled;
   const int kept_errno = errno;
   if (op.on == 0) {
     if (__atomic_load_n(&state, __ATOMIC_RELAXED) != kCounting) leave();
@@ -236,6 +241,7 @@ bool begin_part(OpCounts& op, uint64_t (&begin)[OPTILE_GROUP_EVENTS]) {
 }
 
 void end_part(OpCounts& op, const uint64_t (&begin)[OPTILE_GROUP_EVENTS]) {
+  const Uncancelled uncancelled;
   uint64_t now[OPTILE_GROUP_EVENTS];
   if (counters()->read(now) != 0) {
     __atomic_store_n(&op.spoilt, 1, __ATOMIC_RELEASE);

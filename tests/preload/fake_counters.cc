@@ -2,6 +2,7 @@
 // 30 n and 40 n. Three groups, hardware tier. OPTILE_FAKE_COUNTERS says what goes wrong: "find",
 // "follow" or "read"; "read later" once a few reads went well.
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,9 @@ int find(uint32_t highest_tier, optile_counters_found* found) {
   return 0;
 }
 
+// The real ones open, read and close files, where a thread may be cancelled.
 int follow(uint32_t group) {
+  pthread_testcancel();
   if (broken("follow")) return EACCES;
   if (my_group == 0) __atomic_fetch_add(&followers, 1, __ATOMIC_RELAXED);
   my_group = group + 1;
@@ -41,6 +44,7 @@ int follow(uint32_t group) {
 }
 
 int read(uint64_t counts[OPTILE_GROUP_EVENTS]) {
+  pthread_testcancel();
   if (my_group == 0 || broken("read")) return EBADF;
   ++my_reads;
   if (broken("read later") && my_reads > kGoodReads) return EBADF;
@@ -49,6 +53,7 @@ int read(uint64_t counts[OPTILE_GROUP_EVENTS]) {
 }
 
 void leave() {
+  pthread_testcancel();
   if (my_group != 0) __atomic_fetch_sub(&followers, 1, __ATOMIC_RELAXED);
   my_group = 0;
 }

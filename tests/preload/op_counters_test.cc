@@ -9,6 +9,7 @@
 
 #include "bindings/preload/counters/counter_api.h"
 #include "tests/preload/boundary_fixture.h"
+#include "tests/preload/cancelled_thread.h"
 
 namespace optile::preload {
 namespace {
@@ -296,6 +297,21 @@ TEST_F(OpCounters, AnOpWithoutRoomForItsCountsIsWrittenAlone) {
     CHECK_OR_EXIT(counted_ops(events).size() == OPTILE_RING_EVENTS / 2 ||
                   counted_ops(events).size() == OPTILE_RING_EVENTS / 2 - 1);
     CHECK_OR_EXIT(daemon.client().threads[0].dropped > 0);
+  });
+}
+
+TEST_F(OpCounters, AThreadThatIsToBeCancelledGetsThroughAnOpThatIsCounted) {
+  in_child([](test::FakeDaemon& daemon) {
+    attach(daemon);
+    ask_for_counts(daemon);
+    run_step(kOp);
+    CHECK_OR_EXIT(counters_in_use());
+    test::cancel_a_thread([] { run_op(kOp); });
+    daemon.publish({}, kMarker);  // no more counts: descriptors are closed
+    test::cancel_a_thread([] {
+      run_op(kMarker);
+      run_op(kOp);
+    });
   });
 }
 
