@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "bindings/preload/crowd.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/first_wait.h"
 #include "bindings/preload/forked_child.h"
@@ -370,16 +371,21 @@ void wait_for_welcome(FirstWait wait) {
   }
 }
 
-// Once, at the first op or region.
-void meet_the_first() {
+// Once, at the first op or region. True where this is no moment to attach: nobody in a crowd waits,
+// connects or says anything; each comes back at a later boundary, at a moment of its own.
+bool meet_the_first() {
   line.met = true;
   pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
+  const Crowd crowd = crowd_now(usable_units());
+  if (!crowd.is_one()) return false;
+  due_in(crowd.put_off_ns(some_number()));
+  return true;
 }
 
 void start_attaching() {
   measure_clock();
   const bool waits = !line.met;
-  if (waits) meet_the_first();
+  if (waits && meet_the_first()) return;
   wipe_words_in_children();  // from here on there is something to keep from them
   if (notice_other_manager()) add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
   const FirstWait wait(base::monotonic_ns());

@@ -146,14 +146,6 @@ void read_counts() {
   current.blis_num_threads = read_count("BLIS_NUM_THREADS");
 }
 
-uint32_t usable_units() {
-  uint32_t units = 0;
-  for (const uint64_t word : current.units) {
-    units += static_cast<uint32_t>(__builtin_popcountll(word));
-  }
-  return units;
-}
-
 bool width_is_launched() {
   return current.omp_num_threads != 0 && equals(getenv("OPTILE_OWN_WIDTH_SOURCE"), "launcher");
 }
@@ -201,6 +193,14 @@ void read_bridge_dir() {
 }
 
 }  // namespace
+
+uint32_t usable_units() {
+  uint32_t units = 0;
+  for (const uint64_t word : current.units) {
+    units += static_cast<uint32_t>(__builtin_popcountll(word));
+  }
+  return units;
+}
 
 const Environment& environment() {
   return current;

@@ -47,6 +47,9 @@ struct Environment {
 const Environment& environment();
 void read_environment();
 
+// How many processors those are; 0 where the kernel did not say.
+uint32_t usable_units();
+
 // True where widths may be changed at all.
 bool may_steer();
 

@@ -1,9 +1,11 @@
 // How a program comes to its daemon when that has no time for it: how often anything is waited for,
 // and that it is attached later all the same.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cerrno>
 #include <string>
@@ -11,8 +13,10 @@
 
 #include "base/unique_fd.h"
 #include "bindings/abi/layout.h"
+#include "bindings/preload/crowd.h"
 #include "bindings/preload/first_wait.h"
 #include "tests/preload/boundary_fixture.h"
+#include "tests/preload/fake_load.h"
 
 namespace {
 
@@ -102,6 +106,66 @@ TEST_F(Attaching, AFullQueueIsNotWaitedForAndTriedAgain) {
     run_until_attached();
     daemon.wait_for_client();
     CHECK_OR_EXIT(polls == 0);
+  });
+}
+
+// More than so many want to run wherever this test does.
+uint32_t crowd_here() {
+  return Crowd::kMostPerProcessor * static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)) + 1;
+}
+
+TEST_F(Attaching, InACrowdTheFirstOpDoesNothingAndALaterOneComes) {
+  in_child([](FakeDaemon& daemon) {
+    test::say_runnable(crowd_here());
+    const int next = dup(0);
+    close(next);
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(polls == 0 && attachment() == nullptr);
+    CHECK_OR_EXIT(fcntl(next, F_GETFD) == -1);  // not even connected
+    daemon.answer_one_client();
+    run_until_attached();
+    daemon.wait_for_client();
+    CHECK_OR_EXIT(polls == 0);
+  });
+}
+
+TEST_F(Attaching, InACrowdWithoutADaemonNothingIsSaidAtTheFirstOp) {
+  in_child([](FakeDaemon& daemon) {
+    const std::string log = daemon.folder() + "/clients.log";
+    setenv("OPTILE_SOCKET", (daemon.folder() + "/nobody.sock").c_str(), 1);
+    read_environment();
+    test::say_runnable(crowd_here());
+    run_op(kOp);
+    CHECK_OR_EXIT(access(log.c_str(), F_OK) != 0);
+    for (int i = 0; i < kManyOps && access(log.c_str(), F_OK) != 0; ++i) run_op(kOp);
+    CHECK_OR_EXIT(access(log.c_str(), F_OK) == 0);
+  });
+}
+
+TEST_F(Attaching, WhereAFewShareAProcessorTheFirstOpWaits) {
+  in_child([](FakeDaemon&) {
+    test::say_runnable(crowd_here() - 1);
+    run_op(kOp);
+    CHECK_OR_EXIT(polls > 0);
+  });
+}
+
+// A child of one that was put off is its parent's all the same: it may have left it a team.
+TEST_F(Attaching, AChildOfOneThatWasPutOffDoesNotAttach) {
+  in_child([](FakeDaemon& daemon) {
+    test::say_runnable(crowd_here());
+    run_op(kOp);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int i = 0; i < 1'000'000; ++i) run_op(kOp);
+      std::_Exit(is_forked_child() && attachment() == nullptr ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK_OR_EXIT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    daemon.answer_one_client();
+    run_until_attached();
+    daemon.wait_for_client();
   });
 }
 
