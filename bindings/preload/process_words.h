@@ -15,7 +15,8 @@ struct ProcessWords {
 };
 
 // Where they are. Any thread.
-extern ProcessWords* process_words;
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): not null from the start
+extern constinit ProcessWords* process_words;
 inline ProcessWords& own_words() {
   return *__atomic_load_n(&process_words, __ATOMIC_ACQUIRE);
 }
