@@ -17,7 +17,6 @@
 #include "daemon/service_notify.h"
 #include "daemon/short_turns.h"
 #include "optile_version.h"
-#include "sched/core_assignment.h"
 
 namespace optile::daemon {
 namespace {
@@ -382,12 +381,9 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
   if (config_.machine != kHost) return whole_budget(machine);
   perfmodel::BudgetSources sources;
   sources.pid = pid;
-  perfmodel::Budget budget = perfmodel::read_budget(machine, sources);
-  // Masks that an earlier daemon of ours set are no budget.
-  if (const auto original = pid == 0 ? std::nullopt : confinement_->original_of(pid)) {
-    budget = sched::within(machine, perfmodel::read_budget(machine, {}), *original);
-  }
-  return budget;
+  // Masks that an earlier daemon of ours set are no budget; its quota and its cpuset are.
+  if (pid != 0) sources.came_with = confinement_->original_of(pid);
+  return perfmodel::read_budget(machine, sources);
 }
 
 void Daemon::update_idle_timer() {

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/control_group.h"
 #include "base/text_file.h"
 
 namespace optile::perfmodel {
@@ -15,13 +16,6 @@ namespace {
 using base::read_text_file;
 
 constexpr double kMostCores = 65536;  // more than any machine of today
-
-// Where a control group file system is mounted, and what it controls.
-struct CgroupPath {
-  std::string mount;  // below the root, e.g. "sys/fs/cgroup" or "sys/fs/cgroup/cpu"
-  std::string path;   // of the process inside it, e.g. "/user.slice/job"
-  bool unified = false;
-};
 
 std::string proc_folder(const BudgetSources& sources) {
   return sources.root + "/proc/" + (sources.pid == 0 ? "self" : std::to_string(sources.pid));
@@ -37,32 +31,6 @@ std::set<int> allowed_units(const BudgetSources& sources) {
   while (begin < status->size() && ((*status)[begin] == ' ' || (*status)[begin] == '\t')) ++begin;
   const std::vector<int> cpus = base::parse_cpu_list(status->substr(begin));
   return {cpus.begin(), cpus.end()};
-}
-
-// Lines of /proc/PID/cgroup: "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1). `wanted`: the v1
-// controller that is looked for.
-std::vector<CgroupPath> cgroups_of(const BudgetSources& sources, const std::string& wanted) {
-  std::vector<CgroupPath> groups;
-  std::istringstream lines(read_text_file(proc_folder(sources) + "/cgroup").value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    if (controllers.empty()) {
-      groups.push_back({"/sys/fs/cgroup", path, true});
-      groups.push_back({"/sys/fs/cgroup/unified", path, true});
-      continue;
-    }
-    std::istringstream names(controllers);
-    for (std::string name; std::getline(names, name, ',');) {
-      if (name != wanted) continue;
-      groups.push_back({"/sys/fs/cgroup/" + wanted, path, false});
-      groups.push_back({"/sys/fs/cgroup/" + controllers, path, false});
-    }
-  }
-  return groups;
 }
 
 // Cores that a quota grants; one that no machine could use up is none.
@@ -87,26 +55,13 @@ std::optional<double> quota_in(const std::string& folder, bool unified) {
   return granted(quota, period);
 }
 
-// The folder of a group and those above it, up to the mount.
-std::vector<std::string> levels(const BudgetSources& sources, const CgroupPath& group) {
-  std::vector<std::string> folders;
-  for (std::string path = group.path;;) {
-    folders.push_back(sources.root + group.mount + path);
-    const std::size_t slash = path.rfind('/');
-    if (slash == std::string::npos || path.empty()) return folders;
-    path.resize(slash);
-  }
-}
-
-// Every level counts, up to the root of the mount: a parent's quota binds its children too. Inside
-// a container the path that /proc names may not exist below the mount; the mount itself then does.
+// Every level counts, up to the root of the mount: a parent's quota binds its children too.
 double smallest_quota(const BudgetSources& sources) {
   double smallest = 0;
-  for (const CgroupPath& group : cgroups_of(sources, "cpu")) {
-    for (const std::string& folder : levels(sources, group)) {
-      const std::optional<double> quota = quota_in(folder, group.unified);
-      if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
-    }
+  for (const base::ControlGroupFolder& group :
+       base::control_group_folders(sources.root, sources.pid, "cpu")) {
+    const std::optional<double> quota = quota_in(group.path, group.unified);
+    if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
   }
   return smallest;
 }
@@ -114,14 +69,28 @@ double smallest_quota(const BudgetSources& sources) {
 // The kernel has worked the levels above into it already; groups that have no such file use their
 // parent's.
 std::vector<int> effective_cpuset(const BudgetSources& sources) {
-  for (const CgroupPath& group : cgroups_of(sources, "cpuset")) {
+  for (const base::ControlGroupFolder& group :
+       base::control_group_folders(sources.root, sources.pid, "cpuset")) {
     const char* file = group.unified ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus";
-    for (const std::string& folder : levels(sources, group)) {
-      std::vector<int> units = base::parse_cpu_list(read_text_file(folder + file).value_or(""));
-      if (!units.empty()) return units;
-    }
+    std::vector<int> units = base::parse_cpu_list(read_text_file(group.path + file).value_or(""));
+    if (!units.empty()) return units;
   }
   return {};
+}
+
+std::set<int> set_of(const std::vector<int>& units) {
+  return {units.begin(), units.end()};
+}
+
+// A cpuset cuts every mask of its processes; one that has nothing of a mask replaces it.
+std::set<int> left_by_cpuset(const std::vector<int>& units, const std::vector<int>& cpuset) {
+  const std::set<int> group = set_of(cpuset);
+  if (group.empty()) return set_of(units);
+  std::set<int> left;
+  for (int unit : units) {
+    if (group.contains(unit)) left.insert(unit);
+  }
+  return left.empty() ? group : left;
 }
 
 std::set<int> online_units(const BudgetSources& sources) {
@@ -133,9 +102,12 @@ std::set<int> online_units(const BudgetSources& sources) {
 }  // namespace
 
 Budget read_budget(const Machine& machine, const BudgetSources& sources) {
-  const std::set<int> allowed = allowed_units(sources);
-  const std::set<int> online = online_units(sources);
   Budget budget;
+  budget.cpuset = effective_cpuset(sources);
+  const std::set<int> allowed = sources.came_with
+                                    ? left_by_cpuset(*sources.came_with, budget.cpuset)
+                                    : allowed_units(sources);
+  const std::set<int> online = online_units(sources);
   std::set<int> cores;
   bool cut_by_online = false;
   bool cut_by_cpuset = false;
@@ -152,7 +124,6 @@ Budget read_budget(const Machine& machine, const BudgetSources& sources) {
   if (cut_by_cpuset) budget.limited_by = "cpuset";
   std::sort(budget.units.begin(), budget.units.end());
   budget.cores = std::max(1, static_cast<int>(cores.size()));
-  budget.cpuset = effective_cpuset(sources);
   budget.quota_cores = smallest_quota(sources);
   if (budget.quota_cores > 0) {
     const int whole = std::max(1, static_cast<int>(std::ceil(budget.quota_cores - 1e-9)));

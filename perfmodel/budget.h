@@ -3,6 +3,7 @@
 // fixture folder in tests); never fails: what cannot be read does not limit.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Budget {
 struct BudgetSources {
   std::string root = "/";  // holds proc/ and sys/
   int pid = 0;             // whose allowed set and cgroup; 0 = self
+  // What counts as its allowed set where somebody has changed its mask since, as far as its cpuset
+  // still has it; os indices.
+  std::optional<std::vector<int>> came_with = std::nullopt;
 };
 
 Budget read_budget(const Machine& machine, const BudgetSources& sources);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
 
+#include "daemon/process_entry.h"
 #include "tests/daemon/running_daemon.h"
 
 namespace optile::daemon {
@@ -46,6 +50,39 @@ TEST(Daemon, ASecondOneStepsBackAndTouchesNothing) {
   stat(running.config().socket.c_str(), &after);
   EXPECT_EQ(before.st_ino, after.st_ino);
   EXPECT_EQ(running.get("/v1/status").status, 200);
+}
+
+// This one has other cores itself than its client came with.
+TEST(Daemon, WhomAnEarlierOneHeldHasItsOwnBudget) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  std::vector<int> units;
+  for (std::size_t unit = 0; unit < CPU_SETSIZE; ++unit) {
+    if (CPU_ISSET(unit, &all)) units.push_back(static_cast<int>(unit));
+  }
+  const TemporaryDirectory directory;
+  Config config = test_config(directory);
+  config.machine = "host";
+  {
+    std::ofstream file(config.socket + ".leases");
+    file << nlohmann::json{{{"pid", getpid()},
+                            {"start_ticks", *start_of_process(getpid())},
+                            {"original", units},
+                            {"units", {units.front()}}}};
+  }
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(static_cast<std::size_t>(units.front()), &first);
+  ASSERT_EQ(sched_setaffinity(0, sizeof first, &first), 0);
+  RunningDaemon running(config);
+  FakeConnection connection(attach_path(config));
+  const ClientRegions regions = running.attach(connection, make_hello("held"));
+  sched_setaffinity(0, sizeof all, &all);
+  ASSERT_TRUE(regions.valid());
+  const auto machine = perfmodel::make_machine_source("host")->read();
+  ASSERT_TRUE(machine.ok());
+  const perfmodel::Budget own = perfmodel::read_budget(machine.value(), {});
+  EXPECT_EQ(running.daemon().controller().view(1)->cores, own.cores);
 }
 
 // F36.

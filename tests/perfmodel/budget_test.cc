@@ -30,6 +30,12 @@ class BudgetTest : public ::testing::Test {
     write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t" + list + "\nMems_allowed:\t1\n");
   }
   Budget budget() const { return read_budget(machine_, {root_.string(), 0}); }
+  // Of a process in /docker/abc that somebody holds to unit 3 and that came with others.
+  Budget held(const std::vector<int>& came_with) {
+    write("proc/77/status", "Cpus_allowed_list:\t3\n");
+    write("proc/77/cgroup", "0::/docker/abc\n");
+    return read_budget(machine_, {root_.string(), 77, came_with});
+  }
 
   fs::path root_;
   Machine machine_;
@@ -128,6 +134,28 @@ TEST_F(BudgetTest, TheCpusetIsKnownUnderANarrowMask) {
   write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n");  // a container's own root
   EXPECT_EQ(budget().cpuset, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(budget().units, (std::vector<int>{2, 3}));
+}
+
+// Whoever reads it has another group, another mask and another quota.
+TEST_F(BudgetTest, WhatAProcessCameWithReplacesItsMaskAndNothingElse) {
+  allow("0-1");
+  write("proc/self/cgroup", "0::/system.slice/optiled.service\n");
+  write("sys/fs/cgroup/system.slice/optiled.service/cpu.max", "100000 100000\n");
+  write("sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-1\n");
+  write("sys/fs/cgroup/docker/abc/cpu.max", "250000 100000\n");
+  write("sys/fs/cgroup/docker/abc/cpuset.cpus.effective", "0-11\n");
+  const Budget client = held({0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(client.units, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_DOUBLE_EQ(client.quota_cores, 2.5);
+  EXPECT_EQ(client.cpuset.size(), 12u);
+  EXPECT_EQ(client.cores, 3);
+}
+
+TEST_F(BudgetTest, ACpusetCutsWhatAProcessCameWith) {
+  write("sys/fs/cgroup/docker/abc/cpuset.cpus.effective", "2-5\n");
+  EXPECT_EQ(held({0, 1, 2, 3}).units, (std::vector<int>{2, 3}));
+  EXPECT_EQ(held({0, 1}).units, (std::vector<int>{2, 3, 4, 5})) << "as the kernel does";
+  EXPECT_EQ(held({0, 1}).limited_by, "cpuset");
 }
 
 TEST_F(BudgetTest, WithoutACpusetThereIsNoWordOnIt) {
