@@ -190,19 +190,26 @@ void Client::feed(const ClientHeader& header) {
   writer_.set_heartbeat(clock_->now());
 }
 
-// One that is stopped returns when it goes on; until then, and before, is no part of its time.
+// One that is stopped returns when it goes on; until then, and before, is no part of its time. Nor
+// is a time in which we did not look: whatever kept us from it may have kept the program too.
 void Client::look_for_hangs() {
   const perfmodel::Nanoseconds now(static_cast<int64_t>(dependencies_.clocks->monotonic_ns()));
-  if (stopped_) {
+  const bool looked_away = now - std::exchange(looked_at_, now) > kLongestUnwatched;
+  if (stopped_ || looked_away) {
     went_on_at_ = now;
     return;
   }
+  // Until it goes on, at each look.
+  const perfmodel::Nanoseconds least = found_stopped_ ? perfmodel::Nanoseconds(0) : kSuspicious;
   std::vector<OpenRegion> suspects = reader_.open_regions(*clock_);
   std::erase_if(suspects, [&](OpenRegion& region) {
     region.open = std::min(region.open, now - went_on_at_);
-    return region.open < kLeastHang || hangs_.contains(region.key);
+    return region.open < least || hangs_.contains(region.key);
   });
-  if (suspects.empty()) return;
+  // Who was not stopped at the last look at everybody may be by now.
+  found_stopped_ = !suspects.empty() && dependencies_.is_stopped && dependencies_.is_stopped();
+  if (found_stopped_) went_on_at_ = now;
+  if (suspects.empty() || found_stopped_) return;
   const std::vector<OpTotals> totals = reader_.totals(*clock_);
   for (const OpenRegion& region : suspects) {
     for (std::size_t i = 0; i < totals.size(); ++i) {

@@ -69,8 +69,9 @@ class Client {
     const Clocks* clocks = nullptr;
     // Plan of an earlier run under this runtime and own width (0 = not known yet).
     std::function<std::optional<FoundPlan>(int runtime, int own_width)> find_plan;
-    bool left_alone = false;             // by hand, in an earlier run
-    std::vector<HangRecord> hangs = {};  // of regions of this program, in earlier runs
+    bool left_alone = false;                // by hand, in an earlier run
+    std::vector<HangRecord> hangs = {};     // of regions of this program, in earlier runs
+    std::function<bool()> is_stopped = {};  // its process, at this moment; may be empty
   };
 
   Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases, Dependencies dependencies);
@@ -184,10 +185,9 @@ class Client {
   uint32_t own_width_source_;
   uint32_t fallbacks_ = 0;
   perfmodel::Counts counts_;
-  bool dying_ = false, stopped_ = false;
-  perfmodel::Nanoseconds went_on_at_{0};  // the last time it was seen stopped
+  bool dying_ = false, stopped_ = false, found_stopped_ = false, heard_ = false;
+  perfmodel::Nanoseconds looked_at_{0}, went_on_at_{0};  // for hangs; last seen stopped, or we were
   int lent_ = 0, region_width_ = 0;
-  bool heard_ = false;
   std::optional<uint32_t> wait_cap_ms_;
   bool has_ops_ = false;  // some that are more than a region of its own
   bool tunes_regions_ = false;

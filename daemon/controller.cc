@@ -88,6 +88,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   const uint64_t id = ++last_id_;
   Client::Dependencies dependencies;
   dependencies.clocks = &clocks_;
+  if (is_stopped_) dependencies.is_stopped = [this, pid = hello.pid] { return is_stopped_(pid); };
   Conditions wanted;
   wanted.machine = machine_.fingerprint;
   wanted.program = {hello.executable, hello.program, hello.arguments};

@@ -28,7 +28,7 @@ struct ControllerDependencies {
   std::function<perfmodel::Budget(int pid)> read_budget;
   // Leases::Dependencies::confine. Without it clients get no leases.
   std::function<void(uint64_t client, int pid, const std::vector<int>& units)> confine = {};
-  // Whether that process is stopped (SIGSTOP, a debugger); may be empty.
+  // Whether that process is stopped (SIGSTOP, a debugger) or frozen; may be empty.
   std::function<bool(int pid)> is_stopped = {};
   // What happens to leases, a line each; without it nobody is told.
   std::function<void(const std::string& line)> say = {};

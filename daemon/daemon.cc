@@ -35,7 +35,7 @@ std::optional<ProcessStat> stat_of(int pid) {
 
 bool is_stopped(int pid) {
   const std::optional<ProcessStat> stat = stat_of(pid);
-  return stat && stat->stopped();
+  return stat && (stat->stopped() || is_frozen(pid));
 }
 
 std::optional<std::chrono::milliseconds> busy_time(int pid) {

@@ -3,12 +3,16 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+
+#include "base/control_group.h"
+#include "base/text_file.h"
 
 namespace optile::daemon {
 namespace {
@@ -47,6 +51,16 @@ int killer_of(uint64_t exit_code) {
   const int signal = static_cast<int>(exit_code & 0x7f);
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU ? 0
                                                                                           : signal;
+}
+
+// What is to be frozen counts as well: it stops at once, but for threads in the kernel.
+bool is_frozen_group(const base::ControlGroupFolder& group) {
+  const auto text = [&group](const char* file) {
+    return base::read_text_file(group.path + file).value_or("");
+  };
+  if (!group.unified) return text("/freezer.state").find("FR") == 0;
+  return text("/cgroup.freeze").find('1') == 0 ||
+         text("/cgroup.events").find("frozen 1") != std::string::npos;
 }
 
 }  // namespace
@@ -92,6 +106,12 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
   }
   if (place < kPending) return std::nullopt;
   return stat;
+}
+
+bool is_frozen(int pid, const std::string& root) {
+  const std::vector<base::ControlGroupFolder> groups =
+      base::control_group_folders(root, pid, "freezer");
+  return std::any_of(groups.begin(), groups.end(), is_frozen_group);
 }
 
 std::optional<uint64_t> start_of_process(int pid) {

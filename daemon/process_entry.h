@@ -36,6 +36,10 @@ struct ProcessStat {
 // nullopt for anything that is not such a line.
 std::optional<ProcessStat> parse_process_stat(std::string_view line);
 
+// Whether its control group, or one above it, is frozen, as `docker pause` and `systemctl freeze`
+// do: its threads look asleep. `root` holds proc/ and sys/.
+bool is_frozen(int pid, const std::string& root = "");
+
 // In clock ticks since boot; nullopt when there is no such process (any more).
 std::optional<uint64_t> start_of_process(int pid);
 

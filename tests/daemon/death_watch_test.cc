@@ -27,6 +27,7 @@
 #include "bindings/preload/life_word.h"
 #include "daemon/process_entry.h"
 #include "daemon/short_turns.h"
+#include "tests/daemon/frozen_group.h"
 #include "tests/daemon/running_daemon.h"
 
 namespace optile::daemon {
@@ -489,6 +490,32 @@ TEST_F(RealDeathTest, AStoppedClientIsSeenAsStopped) {
   EXPECT_FALSE(controller.view(1)->dying);
   kill(child, SIGCONT);
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WCONTINUED), 0);
+  controller.refresh_budgets();
+  EXPECT_FALSE(controller.view(1)->stopped);
+  end(child);
+  EXPECT_TRUE(serve_until_left());
+}
+
+// As `docker pause` does it: its threads look asleep.
+TEST_F(RealDeathTest, AFrozenClientIsSeenAsStopped) {
+  const FrozenGroup group;
+  const pid_t child = client([this](optile_client_region& region) {
+    preload::hold_life(&region);
+    Talk::say(talk_.to_test[1]);
+  });
+  ASSERT_TRUE(serve_until_heard(talk_));
+  if (!group.take(child)) {
+    end(child);
+    GTEST_SKIP() << "no control group can be made here";
+  }
+  Controller& controller = running_.daemon().controller();
+  controller.refresh_budgets();
+  EXPECT_FALSE(controller.view(1)->stopped);
+  group.freeze();
+  controller.refresh_budgets();
+  EXPECT_TRUE(controller.view(1)->stopped);
+  EXPECT_FALSE(controller.view(1)->dying);
+  group.thaw();
   controller.refresh_budgets();
   EXPECT_FALSE(controller.view(1)->stopped);
   end(child);

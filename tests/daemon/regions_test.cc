@@ -83,7 +83,13 @@ class ClientHangs : public ControllerTest {
     return program;
   }
 
+  // While the daemon looks several times a second.
   void pass(milliseconds time) {
+    constexpr milliseconds kLook{100};
+    for (; time > kLook; time -= kLook) pass_unwatched(kLook);
+    pass_unwatched(time);
+  }
+  void pass_unwatched(milliseconds time) {
     now_ns_ += static_cast<uint64_t>(time.count()) * 1000000;
     controller_->drain();
   }
@@ -165,6 +171,33 @@ TEST_F(ClientHangs, TimeInWhichTheProgramIsStoppedIsNoHang) {
   pass(milliseconds(100000));
   stopped_ = false;
   controller_->refresh_budgets();
+  pass(milliseconds(2900));
+  EXPECT_FALSE(known_to_hang(program));
+  pass(milliseconds(200));
+  EXPECT_TRUE(known_to_hang(program));
+}
+
+// Among many clients it may be a while until all have been looked at.
+TEST_F(ClientHangs, WhoIsStoppedSinceTheLastLookAtEverybodyIsNoHangEither) {
+  Program program = attach_region();
+  controller_->refresh_budgets();
+  program.open(now_ns_, 2);
+  pass(milliseconds(500));
+  stopped_ = true;
+  pass(milliseconds(100000));
+  stopped_ = false;
+  pass(milliseconds(2900));
+  EXPECT_FALSE(known_to_hang(program));
+  pass(milliseconds(200));
+  EXPECT_TRUE(known_to_hang(program));
+}
+
+// Both are frozen, or the machine is.
+TEST_F(ClientHangs, TimeInWhichTheDaemonDidNotLookIsNoHang) {
+  Program program = attach_region();
+  program.open(now_ns_, 2);
+  pass(milliseconds(500));
+  pass_unwatched(milliseconds(60000));
   pass(milliseconds(2900));
   EXPECT_FALSE(known_to_hang(program));
   pass(milliseconds(200));
