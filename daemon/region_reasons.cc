@@ -9,7 +9,7 @@ namespace optile::daemon {
 namespace {
 
 // The user's words first.
-constexpr std::array<std::pair<uint32_t, const char*>, 13> kTexts = {{
+constexpr std::array<std::pair<uint32_t, const char*>, 14> kTexts = {{
     {OPTILE_REGION_NOT_ASKED,
      "a region of the program's own: observed only, unless it is run with --regions=tune"},
     {OPTILE_REGION_ENVIRONMENT, "you said so: OMP_NUM_THREADS or OMP_THREAD_LIMIT is set"},
@@ -24,6 +24,10 @@ constexpr std::array<std::pair<uint32_t, const char*>, 13> kTexts = {{
     {OPTILE_REGION_PRESIZES, "its library sizes its work before it opens a team"},
     {OPTILE_REGION_OTHERS,
      "another object of the program may ask for or set the number of threads"},
+    {OPTILE_REGION_UNSEEN,
+     "an object of the program may open regions that are not seen (RTLD_DEEPBIND, or loaded and "
+     "not "
+     "called yet)"},
     {OPTILE_REGION_NESTED, "the program opens regions inside regions"},
     {OPTILE_REGION_RUNTIME, "it is of another OpenMP runtime than the one whose width is set"},
     {OPTILE_REGION_UNKNOWN, "the program has more regions than can be told apart"},

@@ -11,20 +11,21 @@ enum optile_op_flag {
 };
 /* Whether a region's width is tuned, and every reason why not. 0 = not known yet: observed only. */
 enum optile_region_tuning {
-  OPTILE_REGION_TUNED = 1,        /* set at the end of the region before; no other bit is */
-  OPTILE_REGION_NOT_ASKED = 2,    /* regions are observed unless the user says otherwise */
-  OPTILE_REGION_NOT_LISTED = 4,   /* the user named other objects */
-  OPTILE_REGION_ENVIRONMENT = 8,  /* the user set OMP_NUM_THREADS or OMP_THREAD_LIMIT */
-  OPTILE_REGION_PROGRAM = 16,     /* the program set its number of threads while it ran */
-  OPTILE_REGION_CLAUSE = 32,      /* a num_threads or if clause */
-  OPTILE_REGION_ASKS = 64,        /* its object asks how many threads there can be */
-  OPTILE_REGION_SETS = 128,       /* its object sets how many there are */
-  OPTILE_REGION_PRESIZES = 256,   /* a library that is known to size its work before */
-  OPTILE_REGION_OTHERS = 512,     /* another object of the program asks or sets */
-  OPTILE_REGION_NESTED = 1024,    /* regions were opened inside regions */
-  OPTILE_REGION_RUNTIME = 2048,   /* of another OpenMP runtime than the one that is steered */
-  OPTILE_REGION_UNKNOWN = 4096,   /* more regions than can be told apart */
-  OPTILE_REGION_PER_THREAD = 8192 /* its object keeps data per thread from region to region */
+  OPTILE_REGION_TUNED = 1,         /* set at the end of the region before; no other bit is */
+  OPTILE_REGION_NOT_ASKED = 2,     /* regions are observed unless the user says otherwise */
+  OPTILE_REGION_NOT_LISTED = 4,    /* the user named other objects */
+  OPTILE_REGION_ENVIRONMENT = 8,   /* the user set OMP_NUM_THREADS or OMP_THREAD_LIMIT */
+  OPTILE_REGION_PROGRAM = 16,      /* the program set its number of threads while it ran */
+  OPTILE_REGION_CLAUSE = 32,       /* a num_threads or if clause */
+  OPTILE_REGION_ASKS = 64,         /* its object asks how many threads there can be */
+  OPTILE_REGION_SETS = 128,        /* its object sets how many there are */
+  OPTILE_REGION_PRESIZES = 256,    /* a library that is known to size its work before */
+  OPTILE_REGION_OTHERS = 512,      /* another object of the program asks or sets */
+  OPTILE_REGION_NESTED = 1024,     /* regions were opened inside regions */
+  OPTILE_REGION_RUNTIME = 2048,    /* of another OpenMP runtime than the one that is steered */
+  OPTILE_REGION_UNKNOWN = 4096,    /* more regions than can be told apart */
+  OPTILE_REGION_PER_THREAD = 8192, /* its object keeps data per thread from region to region */
+  OPTILE_REGION_UNSEEN = 16384     /* an object may open regions that the shim does not see */
 };
 /* The region that is open on a thread at another width than the program's own. One that stays open
  * for very long may be hanging. */

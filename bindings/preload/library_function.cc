@@ -55,11 +55,6 @@ void* search_all(LibraryFunction& function) {
   return found;
 }
 
-// A cached address outlives the wish of the program to unload what it lies in.
-void keep_loaded(const void* address) {
-  dlopen(object_of(address), RTLD_NOLOAD | RTLD_LAZY);
-}
-
 }  // namespace
 
 void* function_behind(LibraryFunction& function, const void* caller) {

@@ -93,7 +93,37 @@ uint32_t needed_end(const DynamicTables& tables) {
   return by_data > by_calls ? by_data : by_calls;
 }
 
+// The linker may be filling the place just now.
+uintptr_t bound_at(const dl_phdr_info& object, uintptr_t place) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
+  const auto* slot = reinterpret_cast<const uintptr_t*>(place);
+  if (place % sizeof(uintptr_t) != 0 || !holds_address(object, slot)) return 0;
+  return __atomic_load_n(slot, __ATOMIC_RELAXED);
+}
+
+bool visit_places(const dl_phdr_info& object, const DynamicTables& tables,
+                  const Relocations& relocations, BindingVisitor visit, void* context) {
+  const size_t count = relocations.first == nullptr ? 0 : relocations.bytes / sizeof(ElfW(Rela));
+  for (size_t i = 0; i < count; ++i) {
+    const ElfW(Rela)& relocation = relocations.first[i];
+    const auto number = static_cast<uint32_t>(ELF64_R_SYM(relocation.r_info));
+    if (number == 0 || tables.symbols[number].st_shndx != SHN_UNDEF) continue;
+    const uintptr_t bound = bound_at(object, object.dlpi_addr + relocation.r_offset);
+    if (bound != 0 && visit(tables.strings + tables.symbols[number].st_name, bound, context)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool visit_bindings(const dl_phdr_info& object, BindingVisitor visit, void* context) {
+  const DynamicTables tables = tables_of(object);
+  if (tables.symbols == nullptr || tables.strings == nullptr) return false;
+  return visit_places(object, tables, tables.calls, visit, context) ||
+         visit_places(object, tables, tables.data, visit, context);
+}
 
 bool visit_needs(const dl_phdr_info& object, NeedVisitor visit, void* context) {
   const DynamicTables tables = tables_of(object);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <link.h>
+#include <stdint.h>
 
 namespace optile::preload {
 
@@ -11,6 +12,14 @@ using NeedVisitor = bool (*)(const char* name, bool weak, void* context);
 
 // Every dynamic symbol that `object` needs. True when the visitor ended it.
 bool visit_needs(const dl_phdr_info& object, NeedVisitor visit, void* context);
+
+// A place in the object that holds the address of a function that it needs, and that address:
+// in the object itself, where the first call is yet to find it. True ends the walk.
+using BindingVisitor = bool (*)(const char* name, uintptr_t bound, void* context);
+
+// Every place that the dynamic linker fills with an address which is needed. True when the visitor
+// ended it.
+bool visit_bindings(const dl_phdr_info& object, BindingVisitor visit, void* context);
 
 // Whether `object` is linked with the library that is called `name`.
 bool needs_object(const dl_phdr_info& object, const char* name);

@@ -101,6 +101,18 @@ bool is_ours(const void* address) {
   return byte >= __ehdr_start && byte < _end;
 }
 
+void keep_loaded(const void* address) {
+  static const char* latest = nullptr;  // most addresses in a row lie in one object
+  // The program itself has no name to be asked for by, and to ask in vain would leave it an error
+  // to read.
+  const char* library = library_of(address);
+  if (library[0] == '\0' || __atomic_exchange_n(&latest, library, __ATOMIC_RELAXED) == library) {
+    return;
+  }
+  // The handle is kept.
+  dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
+}
+
 void* resolve_for(const void* caller, const char* symbol) {
   void* found = dlsym(RTLD_NEXT, symbol);
   if (found != nullptr && !is_ours(found)) return found;

@@ -52,6 +52,10 @@ void resolve_runtime(const void* caller, OpenmpRuntime* runtime);
 // Whether `address` lies in the shim itself.
 bool is_ours(const void* address);
 
+// The object that holds `address` is not unloaded any more, whatever the program closes: what is
+// remembered for an address would be said of whatever is mapped there next. Slow.
+void keep_loaded(const void* address);
+
 // File name of the object that holds `address`, "" when unknown. The text belongs to the linker.
 const char* object_of(const void* address);
 // The same, and "" for the program itself, whose name is slow to find.

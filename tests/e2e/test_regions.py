@@ -70,6 +70,22 @@ class TunedRegions(RegionTest):
         self.assertEqual({2: STEPS}, with_clause)
 
 
+@unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")
+class RegionsOfPlugins(RegionTest):
+    def command(self, name, file):
+        return super().command(name, file) + [PROGRAMS / "team_plugin.so"]
+
+    def test_bound_at_their_first_call(self):
+        for region in self.launch("two_regions", "--regions=tune", "--openmp", "keep")[:2]:
+            self.assertGreater(len(region), 1, region)
+
+    def test_opened_past_the_shim(self):
+        deep = {"TWO_REGIONS_DEEP": "1"}
+        for region in self.launch("two_regions", "--regions=tune", "--openmp", "keep", env=deep):
+            self.assertEqual(1, len(region), region)
+        self.assert_reason("may open regions that are not seen")
+
+
 class RegionsLeftAlone(RegionTest):
     def assert_left(self, *options, words, env=None):
         for region in self.launch("two_regions", "--openmp", "keep", *options, env=env):

@@ -24,14 +24,30 @@ void set_fake_block_time(int milliseconds) {
 /* NOLINTBEGIN(bugprone-reserved-identifier): these are LLVM's names */
 typedef void (*Task)(int*, int*, ...);
 void __kmpc_fork_call(void* where, int count, Task task, ...);
+void __kmpc_fork_call_if(void* where, int count, Task task, int condition, void* argument);
+void __kmpc_fork_teams(void* where, int count, Task task, ...);
 void __kmpc_push_num_threads(void* where, int thread, int threads);
 void __kmpc_serialized_parallel(void* where, int thread);
 
-void __kmpc_fork_call(void* where, int count, Task task, ...) {
-  (void)where, (void)count;
+static void run_alone(Task task) {
   int thread = 0;
   int bound = 0;
   task(&thread, &bound);
+}
+
+void __kmpc_fork_call(void* where, int count, Task task, ...) {
+  (void)where, (void)count;
+  run_alone(task);
+}
+
+void __kmpc_fork_call_if(void* where, int count, Task task, int condition, void* argument) {
+  (void)where, (void)count, (void)condition, (void)argument;
+  run_alone(task);
+}
+
+void __kmpc_fork_teams(void* where, int count, Task task, ...) {
+  (void)where, (void)count;
+  run_alone(task);
 }
 
 void __kmpc_push_num_threads(void* where, int thread, int threads) {

@@ -1,15 +1,20 @@
 // Which regions may be tuned, and which region is expected next.
 #include "bindings/preload/regions/region_rules.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/regions/known_regions.h"
 #include "bindings/preload/regions/region_sequence.h"
+#include "bindings/preload/tbb/tbb_tasks.h"
 
 namespace optile::preload {
 namespace {
@@ -31,6 +36,43 @@ TEST(RegionRules, LibrariesThatPresizeAreKnown) {
   EXPECT_TRUE(presizes_its_teams("libdnnl.so.2"));
   EXPECT_FALSE(presizes_its_teams("/usr/bin/prog"));
   EXPECT_FALSE(presizes_its_teams("/opt/libdnnl/bin/prog"));
+}
+
+TEST(RegionRules, WhatOpensATeamIsKnownByItsName) {
+  EXPECT_TRUE(opens_a_region("GOMP_parallel"));
+  EXPECT_TRUE(opens_a_region("GOMP_parallel_loop_guided_start"));
+  EXPECT_TRUE(opens_a_region("__kmpc_fork_call_if"));
+  EXPECT_FALSE(opens_a_region("GOMP_parallel_end"));
+  EXPECT_FALSE(opens_a_region("GOMP_barrier"));
+  EXPECT_FALSE(opens_a_region("__kmpc_barrier"));
+}
+
+// Another one might be mapped where it was, and would have its region's key and reasons.
+TEST(RegionRules, AnObjectWhoseRegionIsKnownIsNotUnloaded) {
+  const auto is_loaded = [] {
+    void* object = dlopen(OPTILE_TEST_GOES_PAST, RTLD_NOLOAD | RTLD_LAZY);
+    if (object != nullptr) dlclose(object);
+    return object != nullptr;
+  };
+  for (const bool region : {true, false}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      void* object = dlopen(OPTILE_TEST_GOES_PAST, RTLD_NOW);
+      const void* inside = dlsym(object, region ? "team_past_the_shim" : "table_of_tasks");
+      if (region) {
+        known_region(inside);
+      } else {
+        const auto* const* table = static_cast<const void* const*>(inside) + 1;
+        tbb_task(&table);
+      }
+      dlclose(object);
+      std::_Exit(is_loaded() ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << (region ? "a region" : "a type of tasks");
+  }
+  EXPECT_FALSE(is_loaded());
 }
 
 struct Asked {

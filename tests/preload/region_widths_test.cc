@@ -1,6 +1,7 @@
 // Regions of the program's own get widths: set before they begin, for the one that is expected.
 #include "bindings/preload/regions/region_width.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -15,9 +16,17 @@
 using Microtask = void (*)(int*, int*, ...);
 // NOLINTBEGIN(bugprone-reserved-identifier): these are LLVM's names
 extern "C" void __kmpc_fork_call(void* where, int count, Microtask task, ...);
+extern "C" void __kmpc_fork_call_if(void* where, int count, Microtask task, int condition,
+                                    void* argument);
+extern "C" void __kmpc_fork_teams(void* where, int count, Microtask task, ...);
 extern "C" void __kmpc_push_num_threads(void* where, int thread, int threads);
 extern "C" void __kmpc_serialized_parallel(void* where, int thread);
 // NOLINTEND(bugprone-reserved-identifier)
+// As compilers before GCC 4.9 called them.
+extern "C" void GOMP_parallel_start(void (*body)(void*), void* data, unsigned threads);
+extern "C" void GOMP_parallel_loop_static_start(void (*body)(void*), void* data, unsigned threads,
+                                                long start, long end, long step, long chunk);
+extern "C" void GOMP_parallel_end();
 
 namespace optile::preload {
 namespace {
@@ -88,6 +97,9 @@ class TunedRegions : public ::testing::Test {
     return daemon.client().ops[number];
   }
 };
+
+int run_at_all = 0;   // of conditional_task()
+int most_inside = 0;  // of task_of_teams()
 
 constexpr const char* kObserve = "observe";
 constexpr const char* kTune = "tune";
@@ -304,6 +316,105 @@ TEST_F(TunedRegions, RegionsInsideRegionsEndTuning) {
       CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
     }
     CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_NESTED);
+  });
+}
+
+void tell_team(void* size) {
+  if (omp_get_thread_num() == 0) *static_cast<int*>(size) = omp_get_num_threads();
+}
+
+int team_of_old_compiler() {
+  int size = 0;
+  GOMP_parallel_start(tell_team, &size, 0);
+  tell_team(&size);
+  GOMP_parallel_end();
+  return size;
+}
+
+int team_of_old_loop() {
+  int size = 0;
+  GOMP_parallel_loop_static_start(tell_team, &size, 0, 0, 100, 1, 0);
+  tell_team(&size);
+  GOMP_parallel_end();
+  return size;
+}
+
+TEST_F(TunedRegions, RegionsOfOldCompilersRunAtTheProgramsOwnWidth) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    for (int (*team)() : {team_of_old_compiler, team_of_old_loop}) {
+      learn();
+      CHECK_OR_EXIT(team_of_first() == 2);
+      CHECK_OR_EXIT(omp_get_max_threads() == 1);
+      CHECK_OR_EXIT(team() == kOwn);
+      CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    }
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_TUNED);
+    // Inside another one it is a region inside a region.
+#pragma omp parallel
+    team_of_old_compiler();
+    team_of_first();
+    CHECK_OR_EXIT((record(daemon, 0).tuning & OPTILE_REGION_NESTED) != 0);
+  });
+}
+
+void conditional_task(int* /*thread*/, int* /*bound*/, ...) {
+  ++run_at_all;
+}
+
+TEST_F(TunedRegions, AConditionThatIsTrueMakesNoOtherRegionOfIt) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    static int here = 0;
+    __kmpc_fork_call_if(&here, 0, conditional_task, 1, nullptr);
+    CHECK_OR_EXIT(daemon.client().header.registry_count == 2);
+    CHECK_OR_EXIT(record(daemon, 1).tuning == OPTILE_REGION_TUNED);
+    __kmpc_fork_call_if(&here, 0, conditional_task, 0, nullptr);
+    CHECK_OR_EXIT(daemon.client().header.registry_count == 2);
+    CHECK_OR_EXIT(run_at_all == 2);
+    learn();
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_TUNED);
+  });
+}
+
+void task_of_teams(int* /*thread*/, int* /*bound*/, ...) {
+  most_inside = omp_get_max_threads();
+}
+
+TEST_F(TunedRegions, SeveralTeamsAtOnceEndTuning) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    static int here = 0;
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    team_of_first();
+    CHECK_OR_EXIT(omp_get_max_threads() == 1);
+    __kmpc_fork_teams(&here, 0, task_of_teams);
+    CHECK_OR_EXIT(most_inside == kOwn);
+    learn();
+    CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_NESTED);
+  });
+}
+
+// Where nobody knows when it comes, nobody's count may be left in force.
+TEST_F(TunedRegions, ARegionThatIsOpenedPastTheShimEndsTuning) {
+  in_child(kThisProgram, [](FakeDaemon& daemon) {
+    learn();
+    daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
+    learn();
+    CHECK_OR_EXIT(team_of_first() == 2);
+    void* object = dlopen(OPTILE_TEST_GOES_PAST, RTLD_NOW | RTLD_DEEPBIND);
+    CHECK_OR_EXIT(object != nullptr);
+    const auto team = reinterpret_cast<int (*)()>(dlsym(object, "team_past_the_shim"));
+    CHECK_OR_EXIT(team != nullptr);
+    team_of_second();
+    for (int i = 0; i < 12; ++i) {
+      CHECK_OR_EXIT(team() == kOwn);
+      CHECK_OR_EXIT(team_of_first() == kOwn);
+      CHECK_OR_EXIT(team() == kOwn);
+      CHECK_OR_EXIT(team_of_second() == kOwn);
+    }
+    CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_UNSEEN);
   });
 }
 

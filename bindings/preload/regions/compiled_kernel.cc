@@ -23,6 +23,7 @@ bool is_digit(char text) {
 }
 
 bool lies_in_kernel(const void* function) {
+  keep_loaded(function);
   return is_kernel_path(object_of(function));
 }
 

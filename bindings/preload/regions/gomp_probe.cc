@@ -8,6 +8,7 @@ namespace {
 using optile::preload::LibraryFunction;
 using optile::preload::region_function;
 using optile::preload::RegionScope;
+using optile::preload::unfollowed_team_begins;
 using Body = void (*)(void*);
 
 // The compiler puts a region's body into the object that opens the region. The return address would
@@ -29,6 +30,16 @@ void open_region(LibraryFunction& function, Body body, void* data, unsigned thre
   RegionScope scope(body, data, threads != 0, false);
   scope.asks_for(threads);
   real(scope.function(), scope.data(), threads, rest...);
+}
+
+// As compilers before GCC 4.9 opened a region: the caller runs its own part and says when it ends.
+template <typename... Rest>
+void start_team(LibraryFunction& function, Body body, void* data, unsigned threads, Rest... rest) {
+  using Real = void (*)(Body, void*, unsigned, Rest...);
+  const void* caller = object_address(body);
+  const auto real = reinterpret_cast<Real>(region_function(function, caller));
+  unfollowed_team_begins(caller, false);
+  if (real != nullptr) real(body, data, threads, rest...);
 }
 
 }  // namespace
@@ -81,5 +92,32 @@ OPTILE_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
 OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_runtime)
 OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
 OPTILE_RUNTIME_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+void GOMP_parallel_start(Body body, void* data, unsigned threads) {
+  static LibraryFunction behind = {"GOMP_parallel_start"};
+  start_team(behind, body, data, threads);
+}
+
+void GOMP_parallel_sections_start(Body body, void* data, unsigned threads, unsigned count) {
+  static LibraryFunction behind = {"GOMP_parallel_sections_start"};
+  start_team(behind, body, data, threads, count);
+}
+
+#define OPTILE_LOOP_START(name)                                                       \
+  void name(Body body, void* data, unsigned threads, long start, long end, long step, \
+            long chunk) {                                                             \
+    static LibraryFunction behind = {#name};                                          \
+    start_team(behind, body, data, threads, start, end, step, chunk);                 \
+  }
+
+OPTILE_LOOP_START(GOMP_parallel_loop_static_start)
+OPTILE_LOOP_START(GOMP_parallel_loop_dynamic_start)
+OPTILE_LOOP_START(GOMP_parallel_loop_guided_start)
+
+void GOMP_parallel_loop_runtime_start(Body body, void* data, unsigned threads, long start, long end,
+                                      long step) {
+  static LibraryFunction behind = {"GOMP_parallel_loop_runtime_start"};
+  start_team(behind, body, data, threads, start, end, step);
+}
 
 }  // extern "C"

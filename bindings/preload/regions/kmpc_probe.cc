@@ -14,6 +14,7 @@ namespace {
 using optile::preload::LibraryFunction;
 using optile::preload::region_function;
 using optile::preload::RegionScope;
+using optile::preload::unfollowed_team_begins;
 using Microtask = void (*)(int*, int*, ...);
 using Fork = void (*)(void*, int, Microtask, ...);
 
@@ -24,6 +25,8 @@ constexpr size_t kMany = 128;
 constexpr size_t kMost = 1024;
 
 LibraryFunction behind_fork = {"__kmpc_fork_call"};
+LibraryFunction behind_fork_if = {"__kmpc_fork_call_if"};
+LibraryFunction behind_teams = {"__kmpc_fork_teams"};
 LibraryFunction behind_push = {"__kmpc_push_num_threads"};
 LibraryFunction behind_serialized = {"__kmpc_serialized_parallel"};
 
@@ -83,6 +86,34 @@ void __kmpc_fork_call(void* where, int count, Microtask task, ...) {
     scope.asks_for(threads);
     fork_region(fork, where, count, task, &arguments);
   }
+  va_end(arguments);
+}
+
+// The same with one variable at most and an `if` clause. Where that is true it is the region above,
+// as in the runtime itself, whose own call might come by here too: a region inside a region.
+void __kmpc_fork_call_if(void* where, int count, Microtask task, int condition, void* argument) {
+  if (condition != 0) return __kmpc_fork_call(where, count, task, argument);
+  using ForkIf = void (*)(void*, int, Microtask, int, void*);
+  const auto* caller = reinterpret_cast<const void*>(task);
+  const auto real = reinterpret_cast<ForkIf>(region_function(behind_fork_if, caller));
+  threads_pending = 0;
+  if (real != nullptr) {
+    real(where, count, task, condition, argument);
+    return;
+  }
+  int thread = 0;
+  int bound = 0;
+  task(&thread, &bound, argument);
+}
+
+// Several teams at once, each of which opens regions.
+void __kmpc_fork_teams(void* where, int count, Microtask task, ...) {
+  const auto* caller = reinterpret_cast<const void*>(task);
+  const auto fork = reinterpret_cast<Fork>(region_function(behind_teams, caller));
+  unfollowed_team_begins(caller, true);
+  va_list arguments;
+  va_start(arguments, task);
+  fork_region(fork, where, count, task, &arguments);
   va_end(arguments);
 }
 

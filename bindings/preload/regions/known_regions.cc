@@ -37,7 +37,11 @@ KnownRegion* known_region(const void* function) {
     const void* there = __atomic_load_n(&slot.function, __ATOMIC_ACQUIRE);
     if (there == nullptr && __atomic_compare_exchange_n(&slot.function, &there, function, false,
                                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      if (regions_are_tuned()) slot.reasons = reasons_of_object(function);
+      keep_loaded(function);
+      if (regions_are_tuned()) {
+        slot.reasons = reasons_of_object(function);
+        note_new_region();
+      }
       optile_store64(&slot.key, work_out_key(function));
       return &slot;
     }

@@ -14,7 +14,8 @@ struct KnownRegion {
   uint64_t told = 0;     // what the daemon was told of its tuning
 };
 
-// Null where more regions are known than can be kept. The object lives as long as the process.
+// Null where more regions are known than can be kept. What is returned lives as long as the
+// process, and so does the object that holds `function` from then on.
 KnownRegion* known_region(const void* function);
 
 // Never 0; the same in every run.

@@ -122,6 +122,18 @@ void RegionScope::enter(const void* caller, bool clause) {
   }
 }
 
+void unfollowed_team_begins(const void* function, bool one_of_several) {
+  if (environment().off || is_forked_child()) return;
+  note_team(function);
+  IssuingThread* thread = known_issuing_thread();
+  const bool in_region = thread != nullptr && thread->region_widths.open != nullptr;
+  if (regions_are_tuned() && (one_of_several || in_region || is_worker(function))) {
+    note_nested_region();
+  }
+  // Inside an op the count is the op's.
+  if (thread != nullptr && thread->depth == 0) interrupt_regions(*thread);
+}
+
 // Teams inside teams, and those of threads that issue no ops, are left where they are.
 void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reductions) {
   const bool binds = trampoline_needed();

@@ -49,4 +49,8 @@ class RegionScope {
   optile_open_op open_ = {};
 };
 
+// A team begins whose end is not seen, or one of several; `function` lies in the object that opens
+// it. Its width is the program's own.
+void unfollowed_team_begins(const void* function, bool one_of_several);
+
 }  // namespace optile::preload

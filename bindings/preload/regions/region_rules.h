@@ -2,7 +2,8 @@
 // (optile_region_tuning). What a program has sized by its number of threads cannot be seen, so
 // everything that looks like it is a reason: the object of the region asks or sets how many threads
 // there are, or another object does, since a count that was changed for the next region is there
-// for everybody to read. Objects that the user lists by name are excused from all of that. Any
+// for everybody to read. Objects that the user lists by name are excused from all of that. And no
+// region is tuned while an object may open one past us, which would run at what is in force. Any
 // thread.
 #pragma once
 
@@ -26,12 +27,16 @@ uint32_t reasons_looked_for();
 
 // A region was opened inside a region.
 void note_nested_region();
+// One was opened for the first time, so that its object is bound to us.
+void note_new_region();
 
 // ---- pure --------------------------------------------------------------------------------------
 
 // Whether the file name of `path` is one of the comma-separated `objects`, each with or without
 // what follows a dot in it: "libfoo.so" names libfoo.so.1 too.
 bool names_object(const char* objects, const char* path);
+// Whether a function of this name opens a team.
+bool opens_a_region(const char* symbol);
 // A library that is known to fix its teams before it opens them.
 bool presizes_its_teams(const char* path);
 

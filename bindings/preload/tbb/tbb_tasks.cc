@@ -54,6 +54,7 @@ TbbTask ask(const void* address) {
   TbbTask task = {OPTILE_PROBE_TBB, "tasks", nullptr, false};
   Dl_info where = {};
   if (!in_an_object(table, &where)) return task;
+  keep_loaded(table);
   const char* file = file_name(where.dli_fname);
   const char* type = type_name(table);
   uint64_t key = base::hash_bytes(file, strlen(file));
