@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "bindings/cli/elf_file.h"
+#include "bindings/cli/version_manager.h"
 #include "bindings/cli/wrapper_script.h"
 
 namespace optile::cli {
@@ -225,6 +226,11 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   std::string shell;
   std::vector<std::string> words = command;
   for (int i = 0; i < kMostInterpreters; ++i) {
+    if (const std::string chosen = behind_mise(target.executable); !chosen.empty()) {
+      words.front() = chosen;
+      target.executable = chosen;
+      continue;
+    }
     const std::string interpreter = interpreter_of(target.executable);
     if (interpreter.empty()) break;
     const WrappedProgram behind =

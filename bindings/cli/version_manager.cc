@@ -10,11 +10,14 @@
 #include <sstream>
 #include <string_view>
 
+#include "bindings/cli/bridge/tool_run.h"
+
 namespace optile::cli {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostBytes = 16384;  // a longer script is no wrapper
+constexpr const char* kMostSeconds = "5";  // that mise may take for its answer
 constexpr const char* kToolVersions = ".tool-versions";
 
 using Words = std::vector<std::string>;
@@ -145,6 +148,21 @@ std::string behind_pyenv(const std::string& root_folder, const std::string& name
     if (can_be_run(candidate)) return candidate;
   }
   return "";
+}
+
+std::string behind_mise(const std::string& path) {
+  std::error_code failed;
+  const std::string name = fs::path(path).filename().string();
+  const fs::path manager = fs::is_symlink(path, failed) ? fs::canonical(path, failed) : fs::path();
+  if (manager.filename() != "mise" || name == "mise") return "";
+  const auto answer = run_tool({"timeout", kMostSeconds, manager.string(), "which", name});
+  if (!answer.ok() || !answer.value().succeeded) return "";
+  // Warnings may stand before it.
+  std::istringstream lines(answer.value().output);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) last = line;
+  const bool is_program = last.starts_with("/") && can_be_run(last);
+  return is_program && !fs::equivalent(last, manager, failed) ? last : "";
 }
 
 std::string behind_asdf(const std::string& root_folder, const std::vector<std::string>& tools,

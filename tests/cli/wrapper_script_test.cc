@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bindings/cli/target_program.h"
+#include "bindings/cli/version_manager.h"
 #include "tests/cli/elf_builder.h"
 #include "tests/cli/files.h"
 
@@ -115,6 +116,35 @@ TEST_F(WrapperScriptTest, AsdfsSystemIsWhatThePathHasBesideTheShims) {
   const std::string real = program("bin/python3");
   const ScopedVariable path("PATH", (folder_ / "asdf/shims") + ":" + (folder_ / "bin"));
   EXPECT_EQ(program_behind(shim).path, real);
+}
+
+// Its shims are links to itself, which chooses by the name that it is called by.
+TEST_F(WrapperScriptTest, WhatMiseWouldChoose) {
+  const std::string real = program("mise/installs/python/3.11.2/bin/python3");
+  const std::string mise =
+      script("bin/mise",
+             "echo 'mise WARN a newer version is there' >&2\n"
+             "test \"$1 $2\" = 'which python3' && test -z \"$LD_PRELOAD\" || exit 1\n"
+             "cat '" +
+                 (folder_ / "answer") + "'\n");
+  std::filesystem::create_directory(folder_ / "shims");
+  for (const char* name : {"python3", "node", "mise"}) {
+    std::filesystem::create_symlink(mise, folder_ / (std::string("shims/") + name));
+  }
+  write_file(folder_ / "answer", real + "\n");
+  EXPECT_EQ(behind_mise(folder_ / "shims/python3"), real);
+  EXPECT_EQ(behind_mise(folder_ / "shims/node"), "") << "mise has none";
+  EXPECT_EQ(behind_mise(folder_ / "shims/mise"), "") << "is itself";
+  EXPECT_EQ(behind_mise(real), "") << "no shim";
+  const auto target = look_at_program({folder_ / "shims/python3", "-u", "train.py"});
+  ASSERT_TRUE(target.ok()) << target.message();
+  EXPECT_EQ(target.value().path, folder_ / "shims/python3");
+  EXPECT_EQ(target.value().executable, real);
+  EXPECT_EQ(target.value().script, "train.py") << "as the shim will tell it";
+  for (const std::string& answer : {folder_ / "nothing", mise, std::string("python3")}) {
+    write_file(folder_ / "answer", answer + "\n");
+    EXPECT_EQ(behind_mise(folder_ / "shims/python3"), "") << answer;
+  }
 }
 
 TEST_F(WrapperScriptTest, TheProgramIsTheOneBehind) {
