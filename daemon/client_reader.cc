@@ -10,6 +10,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr uint16_t kMaxWidth = 8192;  // wider than any machine of today
+constexpr uint32_t kMostBeside = 64;  // more copies than anybody keeps
 constexpr perfmodel::Nanoseconds kLongestExecution = std::chrono::hours(24);
 // What PyTorch and the shim take for an outermost op and the three inside it once somebody listens,
 // as measured in steps of an LSTM (docs/overhead.md); most of it is PyTorch's own.
@@ -58,11 +59,25 @@ void read_counters(const optile_client_header& copy, uint32_t tier, ClientHeader
   }
 }
 
+// The path, and the file names behind it.
+void read_blas(const optile_client_header& copy, ClientHeader& header) {
+  const char* const end = copy.blas_path + sizeof copy.blas_path;
+  header.blas_path = clean_text(copy.blas_path, sizeof copy.blas_path);
+  header.blas_beside = std::min(copy.blas_beside, kMostBeside);
+  const char* at = std::find(copy.blas_path, end, '\0');
+  while (at != end && header.beside_names.size() < header.blas_beside) {
+    const char* const begin = at + 1;
+    at = std::find(begin, end, '\0');
+    if (at == begin || at == end) return;
+    header.beside_names.push_back(clean_text(begin, static_cast<std::size_t>(at - begin) + 1));
+  }
+}
+
 static_assert(OPTILE_REGION_TUNED == perfmodel::OpDescription::kTuned);
 
 // Bits of ours only; where something speaks against it, it is not tuned.
 uint32_t tuning_word(uint64_t word) {
-  constexpr uint64_t kReasons = 2 * uint64_t{OPTILE_REGION_PER_THREAD} - 1 - OPTILE_REGION_TUNED;
+  constexpr uint64_t kReasons = 2 * uint64_t{OPTILE_REGION_UNSEEN} - 1 - OPTILE_REGION_TUNED;
   const auto reasons = static_cast<uint32_t>(word & kReasons);
   if (reasons != 0) return reasons;
   return (word & OPTILE_REGION_TUNED) != 0 ? uint32_t{OPTILE_REGION_TUNED} : 0;
@@ -138,7 +153,7 @@ std::optional<ClientHeader> ClientReader::header() const {
     header.runtime_path = clean_text(copy.runtime_path, sizeof copy.runtime_path);
   }
   header.blas_ready = blas_ready;
-  if (blas_ready) header.blas_path = clean_text(copy.blas_path, sizeof copy.blas_path);
+  if (blas_ready) read_blas(copy, header);
   header.blas_threads = std::min<uint32_t>(copy.blas_threads, kMaxWidth);
   header.progress = copy.progress;
   header.adopted_generation = copy.adopted_generation;

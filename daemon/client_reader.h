@@ -25,6 +25,8 @@ struct ClientHeader {
   std::string runtime_path;
   bool blas_ready = false;
   std::string blas_path;
+  uint32_t blas_beside = 0;               // steered beside that one
+  std::vector<std::string> beside_names;  // their file names, as far as they are told
   uint32_t blas_threads = 0;
   uint64_t progress = 0;
   uint64_t adopted_generation = 0;

@@ -138,6 +138,17 @@ std::string blas_name(const ClientHeader& header) {
   return path;
 }
 
+std::vector<std::string> blas_beside(const ClientHeader& header) {
+  std::vector<std::string> names = header.beside_names;
+  const std::size_t more = header.blas_beside - names.size();
+  if (more > 0 && names.empty()) {
+    names.push_back(std::to_string(more));
+  } else if (more > 0) {
+    names.push_back(std::to_string(more) + " more");
+  }
+  return names;
+}
+
 std::string openmp_runtime_name(perfmodel::Runtime runtime) {
   return perfmodel::runtime_name(runtime);
 }
@@ -253,6 +264,7 @@ Json client_summary(const ClientView& client) {
   json["trials"] = trials_json(client.trials);
   json["openmp_runtime"] = openmp_runtime_name(header.runtime);
   json["blas"] = blas_name(header);
+  json["blas_beside"] = blas_beside(header);
   return json;
 }
 

@@ -21,6 +21,8 @@ const char* rule_name(tuner::Rule rule);
 const char* keeping_name(Store::Keeping keeping);
 // From the path of the BLAS that a client found: openblas-pthread, openblas-openmp, blis, …
 std::string blas_name(const ClientHeader& header);
+// The libraries that are steered beside it, by their file names, and how many have none here.
+std::vector<std::string> blas_beside(const ClientHeader& header);
 std::string openmp_runtime_name(perfmodel::Runtime runtime);
 
 // Why the tier of counters is no higher; "" where nothing was refused.

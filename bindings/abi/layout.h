@@ -301,7 +301,7 @@ typedef struct optile_client_header {
   uint64_t shim_ticks;       /* time spent inside the shim while recording events (sampled) */
   uint64_t annotations;      /* optile_step() calls */
   char runtime_path[256];    /* valid when runtime != 0 */
-  char blas_path[256];       /* valid when blas_ready != 0; empty = none found */
+  char blas_path[256];       /* valid when blas_ready != 0; empty = none; then see blas_beside */
   uint32_t blas_ready;
   uint32_t counter_tier;   /* optile_counter_tier; set after the groups below */
   uint32_t counter_groups; /* that the steps take turns in */
@@ -315,7 +315,10 @@ typedef struct optile_client_header {
   uint32_t most_in_ops;             /* at the same moment */
   uint32_t region_width;            /* threads of the program's own regions; 0 = none seen */
   uint32_t wait_changes;            /* how often a new `wait_cap` was followed */
-  uint64_t reserved[18 - OPTILE_LIFE_WORDS];
+  /* BLAS libraries steered beside; their names, each ended, stand behind blas_path if they fit. */
+  uint32_t blas_beside;
+  uint32_t reserved_word;
+  uint64_t reserved[17 - OPTILE_LIFE_WORDS];
 } optile_client_header;
 
 /* The futex word that a thread of the client owns while it lives: its thread id and two bits of the

@@ -48,6 +48,7 @@ Json empty_report(const LaunchDecision& decision) {
           {"counters", "none"},
           {"counter_reason", nullptr},
           {"blas", nullptr},
+          {"blas_beside", Json::array()},
           {"openmp_runtime", nullptr},
           {"wait_policy", nullptr},
           {"fallbacks", Json::array()}};
@@ -153,6 +154,16 @@ void add_sharing(const Json& report, std::string& out) {
   out += "\n";
 }
 
+// "openblas (beside it libopenblas64_-1.so, 2 more)"
+std::string blas_of(const Json& report) {
+  std::string text = report.value("blas", std::string("unknown"));
+  std::string beside;
+  for (const Json& name : report.value("blas_beside", Json::array())) {
+    if (name.is_string()) beside += (beside.empty() ? "" : ", ") + name.get<std::string>();
+  }
+  return beside.empty() ? text : text + " (beside it " + beside + ")";
+}
+
 std::string table_of(const Json& report) {
   std::string out = "optile: " + report.value("program", "the program") + ", " +
                     std::to_string(report.value("steps", 0)) + " steps\n";
@@ -169,7 +180,7 @@ std::string table_of(const Json& report) {
   out +=
       "  sampled steps  " + std::to_string(report.value("sampled_steps", 0)) +
       (report.value("plan_replayed", false) ? "  (the plan of an earlier run was used)\n" : "\n");
-  out += "  BLAS " + report.value("blas", std::string("unknown")) + ", OpenMP " +
+  out += "  BLAS " + blas_of(report) + ", OpenMP " +
          report.value("openmp_runtime", std::string("unknown")) + ", launch plan " +
          report.value("launch_plan", std::string("none")) + "\n";
   const Json reason = report.value("counter_reason", Json());

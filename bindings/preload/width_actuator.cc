@@ -21,6 +21,7 @@ struct Steered {
 struct OtherCopy {
   const void* setter = nullptr;  // of the count that its products take; what it is known by
   uint32_t ready = 0;            // `steered` was written
+  uint32_t follows = 0;          // its products have taken widths
   int own_seen = 0;              // the program's count, as its latest product found it
   Steered steered;
 };
@@ -36,6 +37,9 @@ int speaker_asked = 0;
 int framework_asked = 0;
 const Steered* chosen = nullptr;
 const Steered* published = nullptr;
+// How many other copies follow, and how many of them are told.
+uint32_t following = 0;
+uint32_t following_told = 0;
 bool pool_shared = false;
 // While one is narrowed: whose, and the count to give back.
 const Steered* pool_narrowed = nullptr;
@@ -55,15 +59,41 @@ bool pool_follows(const Steered& steered) {
   return steered.pool.steerable() && environment().steer_blas && steered.pool_own > 1;
 }
 
+// Behind the path itself: nobody who knows of one path only reads on.
+void write_blas_paths(const Steered& steered, char* to, size_t bytes) {
+  memset(to, 0, bytes);
+  size_t used = strnlen(steered.pool.path, bytes - 1);
+  memcpy(to, steered.pool.path, used++);
+  for (const OtherCopy& copy : other_copies) {
+    if (__atomic_load_n(&copy.follows, __ATOMIC_ACQUIRE) == 0) continue;
+    const char* name = file_name(copy.steered.pool.path);
+    const size_t length = strlen(name);
+    if (length == 0 || used + length + 1 > bytes) continue;
+    memcpy(to + used, name, length);
+    used += length + 1;
+  }
+}
+
+void note_following(OtherCopy& copy) {
+  if (__atomic_load_n(&copy.follows, __ATOMIC_RELAXED) != 0) return;
+  if (__atomic_exchange_n(&copy.follows, 1, __ATOMIC_ACQ_REL) == 0) {
+    __atomic_fetch_add(&following, 1, __ATOMIC_RELEASE);
+  }
+}
+
 void publish_choice(const Attachment& attached, const Steered& steered) {
   optile_client_header& header = attached.client->header;
   const bool told = __atomic_load_n(&published, __ATOMIC_RELAXED) == &steered;
-  if (told && optile_load32(&header.blas_ready) != 0) return;
+  const uint32_t beside = __atomic_load_n(&following, __ATOMIC_ACQUIRE);
+  const bool all = __atomic_load_n(&following_told, __ATOMIC_RELAXED) == beside;
+  if (told && all && optile_load32(&header.blas_ready) != 0) return;
   __atomic_store_n(&published, &steered, __ATOMIC_RELAXED);
+  __atomic_store_n(&following_told, beside, __ATOMIC_RELAXED);
   optile_store32(&header.blas_ready, 0);
   optile_store32(&header.runtime, OPTILE_RUNTIME_UNKNOWN);
   memcpy(header.runtime_path, steered.runtime.path, sizeof header.runtime_path);
-  memcpy(header.blas_path, steered.pool.path, sizeof header.blas_path);
+  write_blas_paths(steered, header.blas_path, sizeof header.blas_path);
+  optile_store32(&header.blas_beside, beside);
   optile_store32(&header.blas_threads, static_cast<uint32_t>(steered.pool_own));
   optile_store32(&header.runtime, steered.runtime.kind);
   optile_store32(&header.blas_ready, 1);
@@ -305,7 +335,9 @@ WidthOfCopy width_of_copy(const void* inside, const void* setter, bool openmp) {
   const bool follows = openmp
                            ? is_of(steered.runtime.set_num_threads, setter)
                            : pool_follows(steered) && is_of(steered.pool.set_num_threads, setter);
-  return follows ? WidthOfCopy{true, copy} : WidthOfCopy{};
+  if (!follows) return {};
+  note_following(*copy);
+  return {true, copy};
 }
 
 bool openmp_is_steered_by(const void* setter) {
@@ -370,6 +402,8 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
   thread.own_width = __atomic_load_n(&copy->own_seen, __ATOMIC_RELAXED);
   apply_to(thread, &copy->steered, wanted, now);
   __atomic_store_n(&copy->own_seen, thread.own_width, __ATOMIC_RELAXED);
+  const Attachment* attached = attachment();
+  if (attached != nullptr && in_use() != nullptr) publish_choice(*attached, *in_use());
 }
 
 void restore_width(IssuingThread& thread) {

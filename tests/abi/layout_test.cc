@@ -139,6 +139,7 @@ std::string layout() {
   FIELD(optile_client_header, most_in_ops);
   FIELD(optile_client_header, region_width);
   FIELD(optile_client_header, wait_changes);
+  FIELD(optile_client_header, blas_beside);
   SIZE(optile_client_region);
   FIELD(optile_client_region, ops);
   FIELD(optile_client_region, threads);

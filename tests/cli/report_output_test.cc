@@ -46,9 +46,10 @@ TEST_F(ReportOutputTest, WhatNeverAttachedHasEveryFieldThatCanBeCountedOn) {
   ASSERT_TRUE(report.is_object());
   EXPECT_EQ(report["state"], "unknown");
   EXPECT_EQ(report["run_id"], "r1");
-  for (const char* field : {"steps", "step_seconds", "baseline_kind", "speedup", "parts", "samples",
-                            "sampled_steps", "overhead_ratio", "coverage", "plan_replayed", "ops",
-                            "counters", "blas", "openmp_runtime", "wait_policy", "fallbacks"}) {
+  for (const char* field :
+       {"steps", "step_seconds", "baseline_kind", "speedup", "parts", "samples", "sampled_steps",
+        "overhead_ratio", "coverage", "plan_replayed", "ops", "counters", "blas", "blas_beside",
+        "openmp_runtime", "wait_policy", "fallbacks"}) {
     EXPECT_TRUE(report.contains(field)) << field;
   }
   EXPECT_EQ(report["steps"], 0);

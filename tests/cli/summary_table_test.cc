@@ -69,6 +69,13 @@ TEST(SummaryTable, SaysWhichCountersThereWere) {
   EXPECT_THAT(table(report), HasSubstr("counters software; the processor grants no counters"));
 }
 
+TEST(SummaryTable, NamesEveryBlasThatIsSteered) {
+  Json report = untuned();
+  report["blas_beside"] = {"libopenblas64_-1.so", "2 more"};
+  EXPECT_THAT(table(report),
+              HasSubstr("BLAS openblas-pthread (beside it libopenblas64_-1.so, 2 more), OpenMP"));
+}
+
 TEST(SummaryTable, NeverAttached) {
   for (const char* text : {"", "garbage", "[]", "{}", R"({"state": "unknown"})"}) {
     EXPECT_THAT(summary_table(text), HasSubstr("never attached")) << text;

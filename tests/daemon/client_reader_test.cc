@@ -83,6 +83,26 @@ TEST_F(ClientReaderTest, NoHeaderBeforeTheClientHasWrittenOne) {
   EXPECT_EQ(reader_.header()->runtime_path, "/usr/lib/libgomp.so.1");
 }
 
+TEST_F(ClientReaderTest, EveryBlasThatIsSteeredHasItsName) {
+  regions_.begin(kAttach, 4);
+  optile_client_header& header = regions_.client().header;
+  const std::string paths("/lib/libblas.so.3\0one.so\0two\x01.so\0", 33);
+  std::memcpy(header.blas_path, paths.data(), paths.size());
+  header.blas_beside = 3;
+  EXPECT_TRUE(reader_.header()->beside_names.empty()) << "not complete";
+  header.blas_ready = 1;
+  EXPECT_EQ(reader_.header()->blas_path, "/lib/libblas.so.3");
+  EXPECT_EQ(reader_.header()->beside_names, (std::vector<std::string>{"one.so", "two?.so"}));
+  header.blas_beside = 1;
+  EXPECT_EQ(reader_.header()->beside_names.size(), 1U);
+  // What a hostile client may write.
+  header.blas_beside = UINT32_MAX;
+  std::memset(header.blas_path, 'x', sizeof header.blas_path);
+  EXPECT_TRUE(reader_.header()->beside_names.empty());
+  for (std::size_t i = 0; i < sizeof header.blas_path; i += 2) header.blas_path[i] = '\0';
+  EXPECT_LE(reader_.header()->beside_names.size(), 64U);
+}
+
 TEST_F(ClientReaderTest, EventsComeInTheOrderOfTheirEndsOverAllThreads) {
   const uint32_t a = regions_.register_op(11, "a", "");
   const uint32_t b = regions_.register_op(22, "b", "");

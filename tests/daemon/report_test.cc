@@ -38,15 +38,15 @@ Json report_of(const ClientView& client, const std::vector<RunRecord>& earlier =
   return run_report(client, earlier, store);
 }
 
-RunRecord earlier_run(RunKind kind, const std::string& launch_plan, double seconds) {
+RunRecord earlier_run(RunKind kind, const std::string& launch_plan, double step_seconds) {
   RunRecord run;
   run.conditions.program = {"", "train.py", "python3 train.py"};
   run.conditions.launch_plan = launch_plan;
   run.kind = kind;
   run.steps = 20;
-  run.step_seconds = seconds;
+  run.step_seconds = step_seconds;
   run.own_steps = 20;
-  run.own_step_seconds = seconds;
+  run.own_step_seconds = step_seconds;
   return run;
 }
 
@@ -59,7 +59,7 @@ TEST(Report, HasEveryKeyAlsoForAClientThatDidNothing) {
                             "coverage",  "plan_replayed",  "ops",           "counters",
                             "blas",      "openmp_runtime", "wait_policy",   "launch_plan",
                             "fallbacks", "program",        "pid",           "phase",
-                            "decision",  "events_dropped"}) {
+                            "decision",  "events_dropped", "blas_beside"}) {
       EXPECT_TRUE(report.contains(key)) << key;
     }
   }
@@ -193,6 +193,17 @@ TEST(Report, BlasIsNamedByItsPath) {
   EXPECT_EQ(blas_name(header), "blis");
   header.blas_path = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0";
   EXPECT_EQ(blas_name(header), "reference");
+}
+
+TEST(Report, WhatIsSteeredBesideTheFirstBlasIsNamedAsFarAsItIsTold) {
+  ClientHeader header;
+  EXPECT_TRUE(blas_beside(header).empty());
+  header.blas_beside = 3;
+  EXPECT_EQ(blas_beside(header), (std::vector<std::string>{"3"}));
+  header.beside_names = {"libopenblas64_-1.so"};
+  EXPECT_EQ(blas_beside(header), (std::vector<std::string>{"libopenblas64_-1.so", "2 more"}));
+  header.blas_beside = 1;
+  EXPECT_EQ(blas_beside(header), header.beside_names);
 }
 
 TEST(LaunchWord, FindsWholeWordsOnly) {

@@ -152,9 +152,13 @@ TEST_F(PackagedBlas, EachCopyIsSteeredFromItsOwnOps) {
     CHECK_OR_EXIT(events.size() == 3 && events[0].width == 3 && events[1].width == 2);
     CHECK_OR_EXIT(is_steerable(events[0]) && is_steerable(events[1]) && events[2].width == 3);
     CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_, fake_pool_of_scipy(), int32_t{101}) == kOwn);
-    // What is told is what came first.
+    // What came first, and behind it what else follows.
     const optile_client_header& header = daemon.client().header;
     CHECK_OR_EXIT(std::strstr(header.blas_path, "fake_scipy_blas") != nullptr);
+    CHECK_OR_EXIT(header.blas_beside == 1);
+    const char* beside = header.blas_path + std::strlen(header.blas_path) + 1;
+    CHECK_OR_EXIT(std::strcmp(beside, "libfake_numpy_blas.so") == 0);
+    CHECK_OR_EXIT(beside[std::strlen(beside) + 1] == '\0');
     CHECK_OR_EXIT(header.blas_threads == kOwn && header.fallbacks == 0);
   });
 }
