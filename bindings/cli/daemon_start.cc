@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/daemon_choice.h"
+#include "base/preload_limits.h"
 #include "base/runtime_path.h"
 #include "bindings/abi/frames.h"
 #include "bindings/cli/detached_process.h"
@@ -64,7 +65,7 @@ std::string find_shim() {
   const fs::path here = own_folder();
   std::error_code ignored;
   for (const fs::path& folder : {here / "../lib", here / "../lib/optile", here}) {
-    const fs::path shim = folder / "liboptile_preload.so";
+    const fs::path shim = folder / base::kShimFile;
     if (fs::exists(shim, ignored)) return fs::canonical(shim, ignored).string();
   }
   return "";

@@ -89,6 +89,9 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_MODE"] = options.mode;
   set["OPTILE_TORCH_BRIDGE"] = options.torch_bridge;
   set["LD_PRELOAD"] = preload_list(decision, value_of(now, "LD_PRELOAD"));
+  // The shim takes it out again for children that would not survive it; said also where there is
+  // none, so that the user's own is never taken for it.
+  set["OPTILE_PRELOADED_OPENMP"] = decision.plan.preload_libomp ? decision.libomp : "";
   if (decision.baseline) {
     set["OPTILE_MODE"] = "observe";
     set["OPTILE_BASELINE"] = "1";

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/preload_limits.h"
 #include "bindings/cli/elf_file.h"
 #include "bindings/cli/version_manager.h"
 #include "bindings/cli/wrapper_script.h"
@@ -92,12 +93,26 @@ std::string why_unseen(const std::string& executable) {
   const auto elf = read_elf_file(executable, ElfSymbols::kNone);
   if (!elf.ok()) return "it is not a 64-bit ELF program";
   if (elf.value().interpreter.empty()) return "it is linked statically";
-  if (elf.value().interpreter.find("musl") != std::string::npos) {
+  if (base::is_musl_loader(elf.value().interpreter.c_str())) {
     return "it runs on musl, where a library built for glibc would end it";
   }
   for (const std::string& needed : elf.value().needed) {
-    if (needed.starts_with("libasan.so") || needed.starts_with("libclang_rt.asan")) {
+    if (base::must_come_first(needed.c_str())) {
       return "it runs under AddressSanitizer, which must be the first library of all";
+    }
+  }
+  return "";
+}
+
+// Whoever is preloaded by the user stands behind the shim then.
+std::string why_preloads_forbid() {
+  const char* list = getenv("LD_PRELOAD");
+  std::string text = list == nullptr ? "" : list;
+  std::replace(text.begin(), text.end(), ':', ' ');  // the dynamic linker takes both
+  std::istringstream entries(text);
+  for (std::string entry; entries >> entry;) {
+    if (base::must_come_first(fs::path(entry).filename().c_str())) {
+      return "LD_PRELOAD names AddressSanitizer, which must be the first library of all";
     }
   }
   return "";
@@ -248,6 +263,7 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
   target.unseen = why_unseen(target.executable);
   // What the shell is not given, nobody behind it gets.
   if (target.unseen.empty() && !shell.empty()) target.unseen = why_unseen(shell);
+  if (target.unseen.empty()) target.unseen = why_preloads_forbid();
   target.needed = libraries_of(target.executable);
   target.hidden_regions = why_hidden(target);
   return target;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/bridge_file.h"
+#include "base/preload_limits.h"
 #include "bindings/preload/job_name.h"
 #include "bindings/preload/other_manager.h"
 
@@ -226,6 +227,8 @@ void read_environment() {
   read_regions(getenv("OPTILE_REGIONS"));
   copy_text(current.run_id, getenv("OPTILE_RUN_ID"));
   copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
+  const char* openmp = getenv("OPTILE_PRELOADED_OPENMP");
+  copy_text(current.preloaded_openmp, openmp == nullptr ? base::kCompanionFile : openmp);
   read_job_name(current.job, sizeof current.job);
   current.own_width_source = width_source();
   current.respect = read_respect(getenv("OPTILE_RESPECT"), current.own_width_source);

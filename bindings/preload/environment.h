@@ -40,6 +40,9 @@ struct Environment {
   char run_id[40] = "";
   char launch_plan[256] = "";
   char bridge_dir[512] = "";
+  // The runtime that the launcher put behind us in LD_PRELOAD; "" = none. A name without a folder
+  // where its words were lost on the way.
+  char preloaded_openmp[512] = "";
   bool torch_bridge = true;     // false: PyTorch is left to its OpenMP regions
   char bridge_cache[512] = "";  // bridges for wheels; "" = nowhere
 };

@@ -188,17 +188,21 @@ TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
                        Pair("OPTILE_SOCKET_SOURCE", "launcher"), Pair("OPTILE_RUN_ID", "abc-1"),
                        Pair("OPTILE_BRIDGE_DIR", "/opt/lib"), Pair("OPTILE_MODE", "observe"),
                        Pair("OPTILE_BASELINE", "1"), Pair("OPTILE_BLAS", "keep"),
-                       Pair("OPTILE_LAUNCH_PLAN", ""), Pair("OPTILE_TORCH_BRIDGE", "auto")));
+                       Pair("OPTILE_LAUNCH_PLAN", ""), Pair("OPTILE_TORCH_BRIDGE", "auto"),
+                       Pair("OPTILE_PRELOADED_OPENMP", "")));
 }
 
 TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {
   EXPECT_EQ(made({}, {{"LD_PRELOAD", "libuser.so:/x/liby.so"}}).at("LD_PRELOAD"),
             "/opt/lib/liboptile_preload.so:/usr/lib/libomp.so.5:libuser.so:/x/liby.so");
   EXPECT_EQ(made({}, {}).at("LD_PRELOAD"), "/opt/lib/liboptile_preload.so:/usr/lib/libomp.so.5");
+  // So that the shim knows which one is not the user's.
+  EXPECT_EQ(made({}, {}).at("OPTILE_PRELOADED_OPENMP"), "/usr/lib/libomp.so.5");
   LaunchDecision kept = decided();
   kept.plan.preload_libomp = false;
   EXPECT_EQ(launch_environment({}, kept, {{"LD_PRELOAD", ""}}).at("LD_PRELOAD"),
             "/opt/lib/liboptile_preload.so");
+  EXPECT_EQ(launch_environment({}, kept, {}).at("OPTILE_PRELOADED_OPENMP"), "");
 }
 
 TEST(LaunchEnvironment, AProgramThatCannotBeSeenGetsNothing) {

@@ -53,6 +53,15 @@ TEST_F(TargetProgramTest, ABareNameGoesThroughThePath) {
   EXPECT_EQ(look({"tool"}).path, found);
 }
 
+TEST_F(TargetProgramTest, ASanitizerInTheUsersOwnListComesFirstOrNotAtAll) {
+  for (const char* list : {"/usr/lib/libasan.so.8", "libm.so.6:libasan.so.8", "a.so libasan.so"}) {
+    const ScopedVariable preload("LD_PRELOAD", list);
+    EXPECT_THAT(look({"/bin/true"}).unseen, HasSubstr("must be the first library of all")) << list;
+  }
+  const ScopedVariable preload("LD_PRELOAD", "libm.so.6:/libasan.so.8/libtsan.so.2");
+  EXPECT_EQ(look({"/bin/true"}).unseen, "");
+}
+
 TEST_F(TargetProgramTest, WhatCannotBeRun) {
   const ScopedVariable path("PATH", folder_.path());
   EXPECT_EQ(refused("no-such-program"), ErrorKind::kNotFound);
