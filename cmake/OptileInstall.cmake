@@ -2,7 +2,7 @@
 # folder that `optile` looks into, beside its own.
 set(OPTILE_SHIM_DIR "lib/optile")
 install(TARGETS optile optile_place optiled RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-foreach(library optile_preload optile_torch_bridge optile_counters)
+foreach(library optile_preload optile_torch_bridge optile_counters optile_itt)
   if(TARGET ${library})
     install(TARGETS ${library} LIBRARY DESTINATION "${OPTILE_SHIM_DIR}")
   endif()

@@ -138,7 +138,7 @@ void Client::follow(const ClientHeader& header) {
   region_width_ = header.region_width;
   for (perfmodel::OpDescription& op : reader_.new_ops()) {
     has_ops_ = has_ops_ || !op.region;
-    op.left_alone = hangs_.contains(op.key);
+    op.left_alone = op.left_alone || hangs_.contains(op.key);
     tunes_regions_ = tunes_regions_ || (op.region && !op.observed_only());
     session_->add_op(std::move(op));
   }

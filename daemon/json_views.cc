@@ -326,7 +326,12 @@ std::string op_reason(const ClientView& client, const tuner::OpView& op) {
   if (std::string all = reason_for_all(client); !all.empty()) return all;
   if (client.said_exactly) return "you said so: exactly this width (--respect exact)";
   const auto described = client.ops.find(op.place.key);
-  const bool region = described != client.ops.end() && described->second.region;
+  const bool known = described != client.ops.end();
+  const bool region = known && described->second.region;
+  if (known && described->second.probe == OPTILE_PROBE_ITT) {
+    return "observed only: oneDNN inside another library tells of it when its number of threads is "
+           "settled already";
+  }
   if (const auto hang = client.hangs.find(op.place.key); hang != client.hangs.end()) {
     return "it did not return at width " + std::to_string(hang->second.width) + " on " +
            iso_time(hang->second.when) + ", and is left alone; optile undo --revoke forgets that";

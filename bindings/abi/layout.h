@@ -107,7 +107,8 @@ enum optile_probe {
   OPTILE_PROBE_ANNOTATION = 3, /* optile_op_begin() in the program */
   OPTILE_PROBE_ONEDNN = 4,
   OPTILE_PROBE_BLAS = 5,
-  OPTILE_PROBE_TBB = 6
+  OPTILE_PROBE_TBB = 6,
+  OPTILE_PROBE_ITT = 7 /* oneDNN inside another library, by its ITT tasks: never has a width */
 };
 
 /* ---- plan region ---------------------------------------------------------------------------- */

@@ -71,6 +71,12 @@ std::string find_shim() {
   return "";
 }
 
+std::string find_itt_collector(const std::string& shim) {
+  const fs::path collector = fs::path(shim).parent_path() / "liboptile_itt.so";
+  std::error_code ignored;
+  return !shim.empty() && fs::exists(collector, ignored) ? collector.string() : "";
+}
+
 std::string usual_store_path() {
   const char* state = getenv("XDG_STATE_HOME");
   const char* home = getenv("HOME");

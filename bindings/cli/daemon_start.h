@@ -19,6 +19,8 @@ struct DaemonPaths {
 std::string own_folder();
 // The shim beside it; empty when there is none.
 std::string find_shim();
+// What statically linked copies of ittnotify open: beside the shim; empty where it is not there.
+std::string find_itt_collector(const std::string& shim);
 // What --store and the API call a store that keeps nothing.
 inline constexpr const char* kMemoryStore = ":memory:";
 // ~/.local/state/optile/store.db, by XDG_STATE_HOME; kMemoryStore without a home.

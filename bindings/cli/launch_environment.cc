@@ -20,6 +20,11 @@ constexpr std::array<const char*, 6> kCountWords = {"OMP_NUM_THREADS",      "OMP
                                                     "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
                                                     "BLIS_NUM_THREADS",     "MKL_NUM_THREADS"};
 
+// Whoever set one of these collects ITT's tasks himself, or wants them so.
+constexpr std::array<const char*, 5> kTaskWords = {"INTEL_LIBITTNOTIFY64", "INTEL_LIBITTNOTIFY32",
+                                                   "INTEL_ITTNOTIFY_GROUPS", "DNNL_ITT_TASK_LEVEL",
+                                                   "ONEDNN_ITT_TASK_LEVEL"};
+
 constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
 
 std::string preload_list(const LaunchDecision& decision, const std::string& before) {
@@ -27,6 +32,17 @@ std::string preload_list(const LaunchDecision& decision, const std::string& befo
   if (decision.plan.preload_libomp) list += ":" + decision.libomp;
   if (!before.empty()) list += ":" + before;
   return list;
+}
+
+// A oneDNN that is linked statically tells of its primitives by ITT's tasks, of each once: from the
+// thread that executes it, not from each of its team.
+void listen_to_tasks(const LaunchDecision& decision, const Variables& now, Variables* set) {
+  if (decision.itt_collector.empty()) return;
+  for (const char* name : kTaskWords) {
+    if (now.contains(name)) return;
+  }
+  (*set)["INTEL_LIBITTNOTIFY64"] = decision.itt_collector;
+  (*set)["DNNL_ITT_TASK_LEVEL"] = "1";
 }
 
 // To start with: what the kernel or the company of others leaves, and the user allows.
@@ -92,6 +108,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   // The shim takes it out again for children that would not survive it; said also where there is
   // none, so that the user's own is never taken for it.
   set["OPTILE_PRELOADED_OPENMP"] = decision.plan.preload_libomp ? decision.libomp : "";
+  listen_to_tasks(decision, now, &set);
   if (decision.baseline) {
     set["OPTILE_MODE"] = "observe";
     set["OPTILE_BASELINE"] = "1";

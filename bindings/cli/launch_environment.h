@@ -18,6 +18,7 @@ struct LaunchDecision {
   perfmodel::LaunchPlan plan;
   std::string shim;  // path; empty: the program cannot be seen, nothing is preloaded
   std::string bridge_dir;
+  std::string itt_collector;  // path; empty: it is not beside the shim
   std::string libomp;
   std::string socket;
   bool socket_is_named = false;  // by the user; else the shim may find another one later

@@ -219,6 +219,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   decision.run_id = make_run_id();
   decision.shim = find_shim();
   decision.bridge_dir = base::parent_directory(decision.shim);
+  decision.itt_collector = find_itt_collector(decision.shim);
   if (decision.shim.empty()) {
     lost("liboptile_preload.so is not beside optile: the program runs untouched");
     return decision;

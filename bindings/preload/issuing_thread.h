@@ -49,6 +49,16 @@ struct RegionWidths {
   bool shown = false;  // in the thread's slot, since it may hang
 };
 
+// A primitive of a oneDNN that speaks ITT (itt/primitive_tasks.h).
+struct OpenPrimitive {
+  const void* domain = nullptr;   // null: none is open
+  const char* kind = nullptr;     // while its info is awaited
+  bool awaits_info = false;       // what it is comes next: no op yet
+  uint32_t depth = 0;             // of the thread, with this one in it; 0: it is the outermost
+  const void* left_by = nullptr;  // as the outermost's storage: further up, it has been left
+  optile_open_op op = {};
+};
+
 struct IssuingThread {
   uint32_t slot = 0;
   uint32_t tid = 0;
@@ -99,6 +109,7 @@ struct IssuingThread {
   OpCounts counts;
   uint32_t nested_open = 0;
   NestedOp nested[kMaxNested];
+  OpenPrimitive primitive;
 };
 
 // Of the calling thread; null when kMostIssuing issue ops already, or inside the shim itself.

@@ -10,6 +10,15 @@
 
 namespace optile::preload {
 
+bool library_op_may_begin(const void* caller) {
+  const int kept_errno = errno;
+  notice_framework(caller);
+  // A framework's calls belong to its ops, and it may be resting.
+  const bool may = !framework_probe_active() && !is_on_a_worker(caller) && at_depth_0() != 0;
+  errno = kept_errno;
+  return may;
+}
+
 bool LibraryOp::may_begin(const void* caller, bool (*follows)(const void* real), const void* real) {
   if (environment().off || is_forked_child()) return false;
   IssuingThread* thread = known_issuing_thread();
@@ -19,12 +28,7 @@ bool LibraryOp::may_begin(const void* caller, bool (*follows)(const void* real),
     if (thread->awaits_runtime) follows(real);
     return false;
   }
-  const int kept_errno = errno;
-  notice_framework(caller);
-  // A framework's calls belong to its ops, and it may be resting.
-  const bool may = !framework_probe_active() && !is_on_a_worker(caller) && at_depth_0() != 0;
-  errno = kept_errno;
-  return may;
+  return library_op_may_begin(caller);
 }
 
 void LibraryOp::begin(const optile_op_identity& identity, void* steers) {

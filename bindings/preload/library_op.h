@@ -7,6 +7,11 @@
 
 namespace optile::preload {
 
+// Whether an op of a library may begin on this thread, on which no op is open: somebody listens, no
+// framework is at work, and it is no worker of a region. `caller`: an address in the code that
+// calls.
+bool library_op_may_begin(const void* caller);
+
 class LibraryOp {
  public:
   LibraryOp() = default;

@@ -16,6 +16,7 @@ LaunchDecision decided() {
   LaunchDecision decision;
   decision.shim = "/opt/lib/liboptile_preload.so";
   decision.bridge_dir = "/opt/lib";
+  decision.itt_collector = "/opt/lib/liboptile_itt.so";
   decision.libomp = "/usr/lib/libomp.so.5";
   decision.socket = "/run/optile/optiled.sock";
   decision.run_id = "abc-1";
@@ -78,6 +79,33 @@ TEST(LaunchEnvironment, AWordOfTheUserIsNeverReplaced) {
   EXPECT_THAT(set, Not(Contains(Key("KMP_BLOCKTIME"))));
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
   EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
+}
+
+TEST(LaunchEnvironment, TasksOfOneDnnAreListenedTo) {
+  for (const char* mode : {"tune", "observe", "advise", "freeze"}) {
+    const Variables set = made(in_mode(mode), {});
+    EXPECT_EQ(set.at("INTEL_LIBITTNOTIFY64"), "/opt/lib/liboptile_itt.so");
+    EXPECT_EQ(set.at("DNNL_ITT_TASK_LEVEL"), "1");
+  }
+  LaunchDecision decision = decided();
+  decision.itt_collector.clear();
+  EXPECT_THAT(launch_environment({}, decision, {}), Not(Contains(Key("DNNL_ITT_TASK_LEVEL"))));
+  decision = decided();
+  decision.shim.clear();
+  EXPECT_THAT(launch_environment({}, decision, {}), testing::IsEmpty());
+}
+
+TEST(LaunchEnvironment, WhoListensToTasksHimselfIsNotDisturbed) {
+  for (const Variables& now : std::vector<Variables>{{{"INTEL_LIBITTNOTIFY64", "/vtune/lib.so"}},
+                                                     {{"INTEL_LIBITTNOTIFY64", ""}},
+                                                     {{"INTEL_LIBITTNOTIFY32", "/vtune/lib.so"}},
+                                                     {{"INTEL_ITTNOTIFY_GROUPS", "all"}},
+                                                     {{"DNNL_ITT_TASK_LEVEL", "0"}},
+                                                     {{"ONEDNN_ITT_TASK_LEVEL", "2"}}}) {
+    const Variables set = made({}, now);
+    EXPECT_THAT(set, Not(Contains(Key("INTEL_LIBITTNOTIFY64")))) << now.begin()->first;
+    EXPECT_THAT(set, Not(Contains(Key("DNNL_ITT_TASK_LEVEL")))) << now.begin()->first;
+  }
 }
 
 TEST(IgnoredWords, NumbersOfThreadsAndNothingElse) {
@@ -186,10 +214,11 @@ TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
                        Pair("LD_PRELOAD", "/opt/lib/liboptile_preload.so:mine.so"),
                        Pair("OPTILE_SOCKET", "/run/optile/optiled.sock"),
                        Pair("OPTILE_SOCKET_SOURCE", "launcher"), Pair("OPTILE_RUN_ID", "abc-1"),
-                       Pair("OPTILE_BRIDGE_DIR", "/opt/lib"), Pair("OPTILE_MODE", "observe"),
-                       Pair("OPTILE_BASELINE", "1"), Pair("OPTILE_BLAS", "keep"),
-                       Pair("OPTILE_LAUNCH_PLAN", ""), Pair("OPTILE_TORCH_BRIDGE", "auto"),
-                       Pair("OPTILE_PRELOADED_OPENMP", "")));
+                       Pair("INTEL_LIBITTNOTIFY64", "/opt/lib/liboptile_itt.so"),
+                       Pair("DNNL_ITT_TASK_LEVEL", "1"), Pair("OPTILE_BRIDGE_DIR", "/opt/lib"),
+                       Pair("OPTILE_MODE", "observe"), Pair("OPTILE_BASELINE", "1"),
+                       Pair("OPTILE_BLAS", "keep"), Pair("OPTILE_LAUNCH_PLAN", ""),
+                       Pair("OPTILE_TORCH_BRIDGE", "auto"), Pair("OPTILE_PRELOADED_OPENMP", "")));
 }
 
 TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {

@@ -40,6 +40,18 @@ TEST(ClientSummary, SaysNothingOfWhatIsNotKnown) {
   EXPECT_TRUE(json["step_seconds"]["tuned"].is_null());
 }
 
+TEST(OpReason, APrimitiveInsideAnotherLibraryIsObservedOnly) {
+  ClientView client;
+  client.session = tuner::SessionView();
+  client.session->own_width = 4;
+  tuner::OpView op = op_at(0);
+  op.place.key = 7;
+  client.ops[7].probe = OPTILE_PROBE_ITT;
+  EXPECT_NE(op_reason(client, op).find("observed only: oneDNN"), std::string::npos);
+  client.ops[7].probe = OPTILE_PROBE_ONEDNN;
+  EXPECT_EQ(op_reason(client, op).find("oneDNN"), std::string::npos);
+}
+
 // An op that runs at the program's own width because nobody may change it was compared with
 // nothing.
 TEST(OpReason, WhereNothingIsChangedThatIsWhy) {

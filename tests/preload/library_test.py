@@ -117,6 +117,7 @@ EXPORTED = {
     "execvpe",
     "fexecve",
     "optile_annotation_api_1",
+    "optile_itt_listen_1",
     "posix_spawn",
     "posix_spawnp",
     "scipy_cblas_cgemm",

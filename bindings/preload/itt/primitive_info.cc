@@ -1,0 +1,92 @@
+#include "bindings/preload/itt/primitive_info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+namespace optile::preload {
+namespace {
+
+constexpr size_t kLongest = 2048;
+constexpr char kNone[] = "undef";
+
+// Up to the next `separator`, which is skipped; false where there is none.
+bool take(const char** rest, char separator, Part* part) {
+  const char* end = strchr(*rest, separator);
+  if (end == nullptr) return false;
+  *part = {*rest, static_cast<size_t>(end - *rest)};
+  *rest = end + 1;
+  return true;
+}
+
+uint64_t add(const Part& part, uint64_t key) {
+  return base::hash_word(part.size, base::hash_bytes(part.text, part.size, key));
+}
+
+// Name and type of each memory: what lies before its second colon.
+uint64_t add_types(const Part& memories, uint64_t key) {
+  int colons = 0;
+  for (size_t i = 0; i < memories.size; ++i) {
+    const char byte = memories.text[i];
+    if (byte == ' ') colons = 0;
+    if (byte == ':') ++colons;
+    if (colons < 2) key = base::hash_bytes(&byte, 1, key);
+  }
+  return key;
+}
+
+Part first_type(const Part& memories) {
+  const auto* colon = static_cast<const char*>(memchr(memories.text, ':', memories.size));
+  if (colon == nullptr) return {};
+  const char* type = colon + 1;
+  const auto left = static_cast<size_t>(memories.text + memories.size - type);
+  const auto* end = static_cast<const char*>(memchr(type, ':', left));
+  return {type, end == nullptr ? left : static_cast<size_t>(end - type)};
+}
+
+int width_of(const Part& part) {
+  return static_cast<int>(part.size);
+}
+
+}  // namespace
+
+bool read_primitive_info(const char* line, PrimitiveInfo* info) {
+  const size_t size = strnlen(line, kLongest);
+  if (size == kLongest) return false;
+  const char* rest = line;
+  Part engine;
+  const bool whole = take(&rest, ',', &engine) && take(&rest, ',', &info->kind) &&
+                     take(&rest, ',', &info->implementation) &&
+                     take(&rest, ',', &info->propagation) && take(&rest, ',', &info->memories) &&
+                     take(&rest, ',', &info->attributes) && take(&rest, ',', &info->algorithm);
+  if (!whole || info->kind.size == 0) return false;
+  info->problem = {rest, size - static_cast<size_t>(rest - line)};
+  const Part& propagation = info->propagation;
+  const bool none = propagation.size == sizeof kNone - 1 &&
+                    memcmp(propagation.text, kNone, propagation.size) == 0;
+  if (none) info->propagation = {};
+  return true;
+}
+
+uint64_t key_of_primitive(const PrimitiveInfo& info) {
+  uint64_t key = add(info.propagation, add(info.kind, base::kHashSeed));
+  key = add_types(info.memories, key);
+  return add(info.problem, add(info.algorithm, add(info.attributes, key)));
+}
+
+bool is_backward(const PrimitiveInfo& info) {
+  return info.propagation.size >= 8 && memcmp(info.propagation.text, "backward", 8) == 0;
+}
+
+void describe_primitive(const PrimitiveInfo& info, const char* verb, char name[OPTILE_NAME_BYTES],
+                        char shape[OPTILE_SHAPE_BYTES]) {
+  snprintf(name, OPTILE_NAME_BYTES, "%s%s%.*s%s%.*s", verb, verb[0] == '\0' ? "" : " ",
+           width_of(info.kind), info.kind.text, info.propagation.size == 0 ? "" : " ",
+           width_of(info.propagation), info.propagation.text);
+  const Part type = first_type(info.memories);
+  snprintf(shape, OPTILE_SHAPE_BYTES, "%.*s %.*s %.*s", width_of(info.problem), info.problem.text,
+           width_of(type), type.text, width_of(info.implementation), info.implementation.text);
+}
+
+}  // namespace optile::preload
