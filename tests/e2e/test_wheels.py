@@ -137,6 +137,43 @@ class Wheels(EndToEndTest):
                                   env={"OPTILE_TORCH_BRIDGE": "off"})
         self.assertNotIn("aten::conv2d", {op["name"] for op in report["ops"]})
 
+    # ---- oneDNN inside PyTorch
+    def primitives(self, report):
+        return {op["name"]: op for op in report["ops"]
+                if re.match(r"(create )?(convolution|reorder)\b", op["name"])}
+
+    def test_primitives_are_ops_where_pytorch_tells_nothing(self):
+        self.space.start_daemon()
+        command = [WHEEL_PYTHON, SCRIPTS / "torch_primitives.py", "--steps", "1500"]
+        untouched = self.space.untouched(command, self.env, deadline=BUILD_DEADLINE)
+        self.assertEqual(0, untouched.code, untouched)
+        finished, report = self.reported("torch_primitives.py", "--steps", "1500",
+                                         options=("--torch-bridge", "off"))
+        self.assertEqual(untouched.stdout, finished.stdout)
+        seen = self.primitives(report)
+        convolution = seen["convolution forward_training"]
+        self.assertIn("mb4_ic16oc32_ih24", convolution["shape"])
+        # The first may be over before the daemon has answered.
+        self.assertLessEqual(convolution["executions"], 1500)
+        self.assertGreater(convolution["executions"], 750)
+        self.assertEqual(convolution["executions"],
+                         seen["create convolution forward_training"]["executions"])
+        self.assertIn("observed only: oneDNN", convolution["reason"])
+        self.assertEqual("left_alone", convolution["rule"])
+
+    def test_primitives_are_part_of_pytorchs_ops(self):
+        self.have_bridge()
+        _, report = self.reported("torch_primitives.py", "--steps", "1500")
+        self.assertIn("aten::conv2d", {op["name"] for op in report["ops"]})
+        self.assertEqual({}, self.primitives(report))
+
+    def test_what_the_user_says_of_tasks_stands(self):
+        self.space.start_daemon()
+        _, report = self.reported("torch_primitives.py", "--steps", "300",
+                                  options=("--torch-bridge", "off"),
+                                  env={"DNNL_ITT_TASK_LEVEL": "0"})
+        self.assertEqual({}, self.primitives(report))
+
 
 if __name__ == "__main__":
     unittest.main()
