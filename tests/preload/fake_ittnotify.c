@@ -157,7 +157,10 @@ static void run(int creates, const char* kind, const char* info, void (*work)(vo
   static string_handle* format;
   if (format == NULL) format = create_string("%s");
   domain* of = domain_of(creates);
-  string_handle* name = create_string(kind);
+  static const char* known; /* oneDNN asks once for each kind */
+  static string_handle* name;
+  if (known != kind) name = create_string(kind);
+  known = kind;
   if (of != NULL && of->flags && task_begin != NULL) task_begin(of, kNull, kNull, name);
   if (info != NULL && of != NULL && of->flags && metadata != NULL) metadata(of, format, info);
   if (work != NULL) work();

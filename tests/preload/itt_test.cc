@@ -66,6 +66,12 @@ class Itt : public OpBoundary {
     unsetenv("INTEL_LIBITTNOTIFY64");
   }
 
+  static void with_collector_unsteered(void (*body)(FakeDaemon&)) {
+    setenv("INTEL_LIBITTNOTIFY64", OPTILE_TEST_COLLECTOR, 1);
+    in_unsteered_child(body);
+    unsetenv("INTEL_LIBITTNOTIFY64");
+  }
+
   static void record_nested(optile_plan_page& page) {
     page.flags = OPTILE_PAGE_RECORD_ALL | OPTILE_PAGE_RECORD_NESTED;
   }
@@ -227,7 +233,7 @@ TEST_F(Itt, WhatAForgottenEndLeftOpenIsClosedByARegionFurtherUp) {
 }
 
 TEST_F(Itt, WorkersIssueNone) {
-  with_collector([](FakeDaemon& daemon) {
+  with_collector_unsteered([](FakeDaemon& daemon) {
     attach(daemon);
     execute(onednn(), "reorder", kReorder);
 #pragma omp parallel num_threads(4)
@@ -285,6 +291,16 @@ TEST_F(Itt, NothingHappensInAForkedChildOrWithoutADaemon) {
     int status = 0;
     CHECK_OR_EXIT(waitpid(child, &status, 0) == child && WIFEXITED(status));
     CHECK_OR_EXIT(WEXITSTATUS(status) == 0 && executions(daemon, "reorder") == 1);
+  });
+}
+
+TEST_F(Itt, NobodyIsAskedForWhereTheShimIsOff) {
+  with_collector([](FakeDaemon& daemon) {
+    setenv("OPTILE_MODE", "off", 1);
+    read_environment();
+    daemon.answer_one_client();
+    for (int i = 0; i < 3; ++i) execute(onednn(), "reorder", kReorder);
+    CHECK_OR_EXIT(attachment() == nullptr && known_issuing_thread() == nullptr);
   });
 }
 

@@ -20,29 +20,43 @@ bool take(const char** rest, char separator, Part* part) {
   return true;
 }
 
+// Eight bytes at a time: this is done for every execution.
 uint64_t add(const Part& part, uint64_t key) {
-  return base::hash_word(part.size, base::hash_bytes(part.text, part.size, key));
+  key = base::hash_word(part.size, key);
+  size_t at = 0;
+  for (; at + sizeof(uint64_t) <= part.size; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, part.text + at, sizeof word);
+    key = base::hash_word(word, key);
+  }
+  uint64_t rest = 0;
+  memcpy(&rest, part.text + at, part.size - at);
+  return base::hash_word(rest, key);
 }
 
-// Name and type of each memory: what lies before its second colon.
-uint64_t add_types(const Part& memories, uint64_t key) {
-  int colons = 0;
-  for (size_t i = 0; i < memories.size; ++i) {
-    const char byte = memories.text[i];
-    if (byte == ' ') colons = 0;
-    if (byte == ':') ++colons;
-    if (colons < 2) key = base::hash_bytes(&byte, 1, key);
+// Up to the next `byte`, or all of it.
+Part until(const Part& part, char byte) {
+  const auto* end = static_cast<const char*>(memchr(part.text, byte, part.size));
+  return {part.text, end == nullptr ? part.size : static_cast<size_t>(end - part.text)};
+}
+
+Part behind(const Part& part, size_t size) {
+  return size >= part.size ? Part{part.text + part.size, 0}
+                           : Part{part.text + size, part.size - size};
+}
+
+Part type_of(const Part& memory) {
+  return until(behind(memory, until(memory, ':').size + 1), ':');
+}
+
+// Name and type of each memory.
+uint64_t add_types(Part memories, uint64_t key) {
+  while (memories.size > 0) {
+    const Part memory = until(memories, ' ');
+    key = add(type_of(memory), add(until(memory, ':'), key));
+    memories = behind(memories, memory.size + 1);
   }
   return key;
-}
-
-Part first_type(const Part& memories) {
-  const auto* colon = static_cast<const char*>(memchr(memories.text, ':', memories.size));
-  if (colon == nullptr) return {};
-  const char* type = colon + 1;
-  const auto left = static_cast<size_t>(memories.text + memories.size - type);
-  const auto* end = static_cast<const char*>(memchr(type, ':', left));
-  return {type, end == nullptr ? left : static_cast<size_t>(end - type)};
 }
 
 int width_of(const Part& part) {
@@ -84,7 +98,7 @@ void describe_primitive(const PrimitiveInfo& info, const char* verb, char name[O
   snprintf(name, OPTILE_NAME_BYTES, "%s%s%.*s%s%.*s", verb, verb[0] == '\0' ? "" : " ",
            width_of(info.kind), info.kind.text, info.propagation.size == 0 ? "" : " ",
            width_of(info.propagation), info.propagation.text);
-  const Part type = first_type(info.memories);
+  const Part type = type_of(until(info.memories, ' '));
   snprintf(shape, OPTILE_SHAPE_BYTES, "%.*s %.*s %.*s", width_of(info.problem), info.problem.text,
            width_of(type), type.text, width_of(info.implementation), info.implementation.text);
 }
