@@ -42,6 +42,7 @@ bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<W
     if (!record.borrows && record.pauses++ % 2 == 1) pause.lent = false;
   }
   pause_ = std::move(pause);
+  if (!pause_->lent) held_back_.insert(waiter);
   return pause_->lent;
 }
 
@@ -53,6 +54,7 @@ std::vector<LendingTrials::Verdict> LendingTrials::end(uint64_t waiter, millisec
 
 std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, milliseconds now,
                                                            const std::vector<Worker>& workers) {
+  held_back_.erase(waiter);
   std::vector<Verdict> known;
   const std::optional<Pause> pause = std::exchange(pause_, std::nullopt);
   if (!pause || pause->waiter != waiter || now - pause->since < kShortest) return known;
@@ -78,7 +80,9 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
 }
 
 bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now) const {
-  return pause_ && !pause_->lent && pause_->waiter == waiter && now - pause_->since >= kLongestHeld;
+  if (!held_back_.contains(waiter)) return false;
+  const bool compared = pause_ && pause_->waiter == waiter;
+  return !compared || now - pause_->since >= kLongestHeld;
 }
 
 bool LendingTrials::measures(uint64_t client, int own_cores) const {
@@ -98,6 +102,7 @@ bool LendingTrials::borrows(uint64_t client, int own_cores) const {
 void LendingTrials::forget(uint64_t client) {
   std::erase_if(records_, [client](const auto& one) { return one.first.first == client; });
   waiters_.erase(client);
+  held_back_.erase(client);
   if (pause_ && pause_->waiter == client) pause_.reset();
 }
 

@@ -47,7 +47,8 @@ class LendingTrials {
   // It works again; tells what is known from now on.
   std::vector<Verdict> end(uint64_t waiter, std::chrono::milliseconds now,
                            const std::vector<Worker>& workers);
-  // Its cores were held back, and are to be lent now; tells the same.
+  // Its cores were held back, and are to be lent now: for long enough, or there is nothing to
+  // compare any more since another one waits, too; tells the same.
   bool held_long_enough(uint64_t waiter, std::chrono::milliseconds now) const;
   std::vector<Verdict> release(uint64_t waiter, std::chrono::milliseconds now,
                                const std::vector<Worker>& workers);
@@ -80,6 +81,7 @@ class LendingTrials {
   std::map<std::pair<uint64_t, int>, Record> records_;
   std::optional<Pause> pause_;  // where exactly one waits
   std::set<uint64_t> waiters_;
+  std::set<uint64_t> held_back_;  // of them, those whose cores are not lent yet
 };
 
 }  // namespace optile::daemon

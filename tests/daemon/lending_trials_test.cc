@@ -113,7 +113,19 @@ TEST_F(LendingTrialsTest, NobodyIsHeldBackForLong) {
 TEST_F(LendingTrialsTest, WhileSeveralWaitNothingIsCompared) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(3, now_, working(0)));
+  EXPECT_FALSE(trials_.held_long_enough(3, now_));
   EXPECT_TRUE(trials_.begin(kWaiter, now_, working(0)));
+  EXPECT_FALSE(trials_.held_long_enough(kWaiter, now_)) << "it was lent";
+  EXPECT_TRUE(trials_.held_long_enough(3, now_)) << "there is nothing to hold it back for";
+  EXPECT_TRUE(trials_.release(3, now_, working(0)).empty());
+  EXPECT_FALSE(trials_.held_long_enough(3, now_ + milliseconds(5000))) << "once";
+}
+
+TEST_F(LendingTrialsTest, WhoWorksAgainIsHeldBackNoMore) {
+  pause(130, 100);
+  ASSERT_FALSE(trials_.begin(3, now_, working(0)));
+  EXPECT_TRUE(trials_.begin(kWaiter, now_, working(0)));
+  trials_.end(3, now_, working(0));
   EXPECT_FALSE(trials_.held_long_enough(3, now_ + milliseconds(5000)));
 }
 
