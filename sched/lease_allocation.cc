@@ -288,8 +288,9 @@ void divide_claims(const std::vector<Client>& clients, bool with_idle,
   std::vector<Seat> seats;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < clients.size(); ++i) {
-    if (clients[i].demand->idle && !with_idle) continue;
-    seats.push_back({&clients[i], true, 0, clients[i].most, clients[i].demand->claimed, 0});
+    const LeaseDemand& demand = *clients[i].demand;
+    if (demand.away || (demand.idle && !with_idle)) continue;
+    seats.push_back({&clients[i], true, 0, clients[i].most, demand.claimed, 0});
     places.push_back(i);
   }
   set_floors(seats, problem.cores);
@@ -334,17 +335,19 @@ Allocation allocate(const AllocationProblem& problem) {
             [](const Client& a, const Client& b) { return a.demand->id < b.demand->id; });
   Allocation allocation;
   int awake = 0;
+  int here = 0;
   for (const Client& client : clients) {
     allocation.shares.push_back({client.demand->id, 0, 0, 1.0});
     if (!client.demand->idle) ++awake;
+    if (!client.demand->away) ++here;
   }
   if (awake > problem.cores) {
     share_turns(clients, problem, allocation);
     return allocation;
   }
-  const bool all_fit = static_cast<int>(clients.size()) <= problem.cores;
+  const bool all_fit = here <= problem.cores;
   divide_claims(clients, all_fit, problem, allocation);
-  if (all_fit && awake < static_cast<int>(clients.size())) lend(clients, problem, allocation);
+  if (all_fit && awake < here) lend(clients, problem, allocation);
 
   allocation.kept = true;
   double before = 0;

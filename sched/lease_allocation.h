@@ -25,6 +25,7 @@ struct LeaseDemand {
   int floor = 1;  // cores it is owed while there are enough for everybody's floor
   int most = kNoLimit;
   bool idle = false;    // waits and can use nothing now: keeps its claim, its cores may be lent
+  bool away = false;    // idle, and for so long that it has no claim: as if it were not here
   bool borrows = true;  // cores of others that wait
   int claimed = 0;      // LeaseShare::claim of the last allocation; 0 for a newcomer
   int used = 0;         // LeaseShare::cores of the last allocation
@@ -67,6 +68,7 @@ struct Allocation {
 // cores everybody who does not wait gets one at least. Waiting clients are first counted as awake,
 // which gives the claims; what they hold is then lent to those that gain most, and nobody gets less
 // than its claim for that, so that a client that wakes takes back its own and disturbs no other.
+// Those that are away have neither.
 Allocation allocate(const AllocationProblem& problem);
 
 }  // namespace optile::sched

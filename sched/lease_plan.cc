@@ -115,7 +115,7 @@ class Planner {
         std::set_intersection(bound.begin(), bound.end(), whole_.begin(), whole_.end(),
                               std::back_inserter(usable));
       }
-      if (!usable.empty()) ++bound_to_[bound];
+      if (!usable.empty()) bound_to_[bound] += clients_[i].demand.away ? 0 : 1;
       return usable.empty();  // nothing there is free: no lease
     });
   }
@@ -125,7 +125,7 @@ class Planner {
     const std::vector<int>& bound = clients_[i].bound;
     if (bound.empty()) return demand;
     const int room = static_cast<int>(usable_by_.at(bound).size());
-    demand.most = std::clamp(room / bound_to_.at(bound), 1, demand.most);
+    demand.most = std::clamp(room / std::max(1, bound_to_.at(bound)), 1, demand.most);
     demand.floor = std::min(demand.floor, demand.most);
     return demand;
   }
@@ -197,11 +197,26 @@ class Planner {
         plan_.leases[i].claim = share.claim;
         plan_.leases[i].used = share.cores;
         here.push_back(i);
-        wishes.push_back(
-            {share.id, share.cores, wakes(i) ? clients_[i].home : clients_[i].target.cores});
+        wishes.push_back({share.id, share.cores, held_by(i)});
       }
       give_cores(place, here, wishes);
     }
+  }
+
+  // What it would rather keep than others. One that chooses before those that can go anywhere
+  // leaves them what it was lent.
+  std::vector<int> held_by(std::size_t i) const {
+    if (wakes(i)) return clients_[i].home;
+    std::vector<int> held = clients_[i].target.cores;
+    if (clients_[i].bound.empty()) return held;
+    for (std::size_t other : pool_) {
+      if (!wakes(other)) continue;
+      const std::vector<int>& home = clients_[other].home;
+      std::erase_if(held, [&home](int core) {
+        return std::find(home.begin(), home.end(), core) != home.end();
+      });
+    }
+    return held;
   }
 
   // Out of what is left of the whole cores, and of the place where there is one.

@@ -111,10 +111,7 @@ Status LeaseTable::wait(ClientId id) {
   if (client.demand.idle) return {};
   client.demand.idle = true;
   // What it borrowed from others that wait goes back to them and not to it.
-  std::set<int> of_others;
-  for (const auto& [other, one] : clients_) {
-    if (other != id && one.demand.idle) of_others.insert(one.home.begin(), one.home.end());
-  }
+  const std::set<int> of_others = homes_beside(id);
   client.home.clear();
   if (client.target.fraction >= 1.0) {
     for (int core : client.target.cores) {
@@ -126,10 +123,53 @@ Status LeaseTable::wait(ClientId id) {
   return {};
 }
 
+Status LeaseTable::away(ClientId id) {
+  const auto found = find(id);
+  if (!found.ok()) return found.status();
+  LeaseDemand& demand = found.value()->demand;
+  if (!demand.idle || demand.away) return {};
+  if (!someone_is_away()) {
+    for (auto& [other, one] : clients_) one.claim_with_all = one.demand.claimed;
+  }
+  demand.away = true;
+  end_overlap(client_name(id) + " is away");
+  because(client_name(id) + " has waited for long");
+  return {};
+}
+
+bool LeaseTable::someone_is_away() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& one) { return one.second.demand.away; });
+}
+
+// The division from before counts as the one that is held, so that nobody's cores are others for
+// its return than they were, unless that pays; where somebody came since, cores are divided anew.
+// What others that wait would take back of its cores meanwhile is its own again.
+void LeaseTable::come_back(ClientId id, Client& client) {
+  client.demand.away = false;
+  const auto was_here = [](const auto& one) {
+    return one.second.demand.away || one.second.claim_with_all.has_value();
+  };
+  if (std::all_of(clients_.begin(), clients_.end(), was_here)) {
+    for (auto& [other, one] : clients_) {
+      if (!one.demand.away) one.demand.claimed = one.claim_with_all.value_or(0);
+    }
+  }
+  for (auto& [other, one] : clients_) {
+    if (other == id || !one.demand.idle) continue;
+    std::erase_if(one.home, [&client](int core) {
+      return std::find(client.home.begin(), client.home.end(), core) != client.home.end();
+    });
+  }
+  if (someone_is_away()) return;
+  for (auto& [other, one] : clients_) one.claim_with_all.reset();
+}
+
 Status LeaseTable::wake(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   if (!client.value()->demand.idle) return {};
+  if (client.value()->demand.away) come_back(id, *client.value());
   client.value()->demand.idle = false;
   end_overlap(client_name(id) + " woke");
   because(client_name(id) + " woke");
@@ -242,9 +282,36 @@ Status LeaseTable::unpin(ClientId id) {
   return {};
 }
 
+// What stays with a client for good is its own and nothing else: of what it was lent nothing, and
+// all that it lends.
+void LeaseTable::end_loan(ClientId id, Client& client) {
+  LeaseDemand& demand = client.demand;
+  if (demand.claimed <= 0 || client.target.fraction < 1.0) return;
+  std::vector<int>& cores = client.target.cores;
+  if (demand.idle) cores = client.home;
+  const std::set<int> of_others = homes_beside(id);
+  std::stable_partition(cores.begin(), cores.end(),
+                        [&](int core) { return !of_others.contains(core); });
+  const auto own = static_cast<std::size_t>(demand.claimed);
+  if (cores.size() > own) cores.resize(own);
+  std::sort(cores.begin(), cores.end());
+}
+
+// What clients that wait take back when they wake; those that are away lend nothing.
+std::set<int> LeaseTable::homes_beside(ClientId id) const {
+  std::set<int> homes;
+  for (const auto& [other, one] : clients_) {
+    const bool lends = one.demand.idle && !one.demand.away;
+    if (other != id && lends) homes.insert(one.home.begin(), one.home.end());
+  }
+  return homes;
+}
+
 Status LeaseTable::pause(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
+  if (client.value()->demand.away) come_back(id, *client.value());
+  if (!client.value()->paused) end_loan(id, *client.value());
   client.value()->paused = true;
   end_overlap("a word of the user");
   because("the user paused " + client_name(id));
@@ -310,6 +377,7 @@ LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
   view.weight = client.demand.weight;
   view.priority = client.demand.priority;
   view.idle = client.demand.idle;
+  view.away = client.demand.away;
   view.paused = client.paused;
   view.pinned = !client.pin.empty();
   view.bound = !client.bound.empty();

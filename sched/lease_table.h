@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct LeaseView {
   double weight = 1.0;
   Priority priority = Priority::kNormal;
   bool idle = false;
+  bool away = false;  // idle for so long that it has no claim
   bool paused = false;
   bool pinned = false;
   bool bound = false;      // by whoever started it
@@ -90,6 +92,10 @@ class LeaseTable {
   // A new curve (LeaseDemand::progress), and how few and how many cores make sense.
   base::Status demand(ClientId id, std::vector<double> progress, int floor, int most);
   base::Status wait(ClientId id);  // can use nothing now
+  // It has waited for so long that the others are planned for as if it were not here. When it wakes
+  // it is the first to get cores, those that it had, and as things were before if nobody came
+  // since.
+  base::Status away(ClientId id);
   base::Status wake(ClientId id);
   base::Status borrows(ClientId id, bool whether);  // cores of those that wait; yes unless said
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
@@ -107,7 +113,9 @@ class LeaseTable {
   // be left for other clients.
   base::Status pin(ClientId id, std::vector<int> cores);
   base::Status unpin(ClientId id);
-  base::Status pause(ClientId id);  // its lease stays as it is, whatever the others do
+  // Its lease stays as it is, whatever the others do: what is its own, it neither lends nor
+  // borrows.
+  base::Status pause(ClientId id);
   base::Status resume(ClientId id);
   base::Status detach(ClientId id);  // its cores go back when it confirms; then it is forgotten
   // Takes everything from a client without its word. Only for one that cannot run (stopped) and
@@ -144,6 +152,8 @@ class LeaseTable {
     LeaseDemand demand;
     Lease target;
     std::vector<int> home;
+    // While somebody is away: its claim when nobody was; nullopt: it came since.
+    std::optional<int> claim_with_all;
     std::vector<int> pin;
     std::vector<int> bound;
     bool paused = false;
@@ -158,6 +168,10 @@ class LeaseTable {
   LeaseView view_of(ClientId id, const Client& client) const;
   base::Result<Client*> find(ClientId id);
   void mark_late(uint64_t tick);
+  std::set<int> homes_beside(ClientId id) const;
+  void end_loan(ClientId id, Client& client);
+  bool someone_is_away() const;
+  void come_back(ClientId id, Client& client);
   PlanClient plan_client(ClientId id, const Client& client) const;
   void plan();
   Lease wanted(ClientId id, const Client& client) const;
