@@ -147,6 +147,7 @@ class Controller {
   std::optional<uint32_t> wait_cap(const Place& place) const;
   void tell_company(Place& place) const;
   void decide_leases(bool silently = false);
+  bool end_lonely_wait();
   void decide_leases_soon();
   void look_for_overlaps();
   void look_for_divisions();

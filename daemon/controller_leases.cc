@@ -114,8 +114,7 @@ void Controller::lease_to(uint64_t id) {
 // A program whose teams nothing resizes has no curve of its own making, and searches nothing. What
 // it does while it rests is not counted.
 void Controller::tell_demand_of_team(uint64_t id, Place& place) {
-  const bool whole = place.lease && !place.lease->units.empty() && !place.lease->shares;
-  const bool works = whole && !place.waiting.waiting();
+  const bool works = place.lease && place.lease->whole() && !place.waiting.waiting();
   const int cores = works ? place.lease->cores + place.lease->lent : 0;
   place.pace.look(since_start(), place.client->progress(), place.client->may_rest() ? 0 : cores);
   const bool own = works && place.lease->lent == 0;
@@ -127,7 +126,7 @@ void Controller::tell_demand_of_team(uint64_t id, Place& place) {
 // than its cores keeps itself from work by spinning.
 std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
   if (!place.lease) return std::nullopt;
-  const bool in_turns = place.lease->units.empty();
+  const bool in_turns = place.lease->in_turns || place.lease->units.empty();
   const int cores = in_turns ? 1 : place.lease->cores + place.lease->lent;
   if (place.client->fixed_team() > cores) return 0;
   if (in_turns || place.lease->shares || leases_->left_to_others() > 0) return 1;
@@ -196,12 +195,27 @@ void Controller::decide_leases_soon() {
 // `silently`: whoever asked says itself what it is about.
 void Controller::decide_leases(bool silently) {
   if (!leases_) return;
-  for (Leases::Granted& granted : leases_->decide(since_start())) {
-    const auto found = clients_.find(granted.client);
-    if (found == clients_.end()) continue;
-    if (silently) granted.reason.clear();
-    take_lease(found->second, std::move(granted));
-  }
+  do {
+    for (Leases::Granted& granted : leases_->decide(since_start())) {
+      const auto found = clients_.find(granted.client);
+      if (found == clients_.end()) continue;
+      if (silently) granted.reason.clear();
+      take_lease(found->second, std::move(granted));
+    }
+  } while (end_lonely_wait());
+}
+
+// Nobody looks whether the only one that has a lease waits, since there is nobody to lend to.
+// Should others come, it is found to wait again.
+bool Controller::end_lonely_wait() {
+  if (leases_->table().clients() != 1) return false;
+  const uint64_t id = leases_->view().front().id;
+  const auto found = clients_.find(id);
+  if (found == clients_.end() || !found->second.waiting.waiting()) return false;
+  found->second.waiting = {};
+  leases_->lending().end(id, since_start(), {});
+  leases_->wake(id);
+  return true;
 }
 
 void Controller::take_lease(Place& place, Leases::Granted granted) {
@@ -215,7 +229,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   if (!granted.reason.empty()) tell_of_lease(granted.client, granted.reason);
   // What is lent comes and goes: its session hears nothing of it.
   if (place.lease && !granted.last && granted.cores == place.lease->cores &&
-      (granted.lent != 0 || place.lease->lent != 0)) {
+      granted.in_turns == place.lease->in_turns && (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
     tell_company(place);
     return;
@@ -279,7 +293,7 @@ void Controller::look_for_waiting() {
     } else if (waits && lending.held_long_enough(id, now)) {
       tell(lending.release(id, now, workers()));
       leases_->wait(id);
-    } else {
+    } else if (!waits || place.waiting.quiet(now) < WaitingWatch::kLongWait || !leases_->away(id)) {
       continue;
     }
     changed = true;
@@ -297,8 +311,7 @@ void Controller::look_for_waiting() {
 std::vector<LendingTrials::Worker> Controller::workers() const {
   std::vector<LendingTrials::Worker> found;
   for (const auto& [id, place] : clients_) {
-    const bool whole = place.lease && !place.lease->units.empty() && !place.lease->shares;
-    if (!whole || place.waiting.waiting()) continue;
+    if (!place.lease || !place.lease->whole() || place.waiting.waiting()) continue;
     const Client& client = *place.client;
     const bool team = client.fixed_team() > 0;
     if (!team && !client.standing().has_use_for_more) continue;

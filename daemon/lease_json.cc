@@ -109,6 +109,7 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"weight", view.weight},
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
+          {"away", view.away},
           {"shared", view.granted.shared},
           {"partner", view.granted.shared.empty() ? Json(nullptr) : Json(view.granted.partner)},
           {"paused", view.paused},

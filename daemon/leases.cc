@@ -218,7 +218,8 @@ void Leases::seen(uint64_t client, std::size_t steps) {
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
 void Leases::tell_curves() {
-  const bool alone = clients_.size() == 1;
+  const bool alone = std::count_if(clients_.begin(), clients_.end(),
+                                   [](const auto& one) { return !one.second.away; }) == 1;
   const int all = table_.budget().cores;
   for (const auto& [id, client] : clients_) {
     if (client.progress.empty()) continue;
@@ -245,7 +246,16 @@ void Leases::wake(uint64_t client) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || !table_.wake(client).ok()) return;
   found->second.waits = false;
+  found->second.away = false;
   must_decide_ = true;
+}
+
+bool Leases::away(uint64_t client) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || !found->second.waits || found->second.away) return false;
+  found->second.away = table_.away(client).ok();
+  must_decide_ = must_decide_ || found->second.away;
+  return found->second.away;
 }
 
 // Nobody waits for the end of a search after a word of the user.
@@ -320,6 +330,7 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
 // Cores pass from one to the next in several steps, of which nobody has to hear but of the last.
 void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
   std::map<uint64_t, sched::Lease> before;
+  const uint64_t plans = table_.counters().plans;
   for (int round = 0; round < kMostRounds; ++round) {
     weigh_if_due();
     const std::vector<sched::LeaseChange> changes =
@@ -333,6 +344,7 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
       granted.back().reason = sched::whole_change_text(first->second, change);
     }
   }
+  if (table_.counters().plans != plans) tell_whose_cores(granted);
   keep_the_last(granted);
 }
 
@@ -359,50 +371,98 @@ bool Leases::is_rank(uint64_t client) const {
 void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& granted) {
   const auto found = clients_.find(change.id);
   if (found == clients_.end()) return;
-  Client& client = found->second;
-  // It uses none, and finds its own again when it wakes.
-  if (client.waits && change.lease.empty() && !change.last) {
+  const sched::Lease lease = change.last ? change.lease : in_force(change.id, change.lease);
+  const Terms terms = terms_of(change.id, lease, change.last);
+  if (found->second.waits && !change.last && (terms.units.empty() || !differs(change.id, terms))) {
     (void)table_.confirm(change.id, change.sequence);
     return;
   }
-  client.lent = lent_to(change.id);
-  const int before = client.granted;
-  client.granted =
-      change.lease.fraction < 1 ? 0 : static_cast<int>(change.lease.cores.size()) - client.lent;
-  const bool shares = !change.lease.shared.empty();
-  client.shared = shares || (client.shared && client.granted == before);
-  Granted one;
-  one.client = change.id;
-  one.shares = shares;
-  one.passing = client.granted == before && (shares || !change.before.shared.empty());
-  one.units = sched::units_of(table_.machine(), table_.budget(), change.lease);
-  const std::vector<int> mask = needs_no_mask(change) ? std::vector<int>{} : one.units;
-  // Of turns only the fraction may have changed.
-  if (!client.confined || mask != client.units) {
-    dependencies_.confine(change.id, client.pid, mask);
-  }
-  client.confined = true;
-  client.units = mask;
+  granted.push_back(take(change.id, terms, !change.before.shared.empty()));
   (void)table_.confirm(change.id, change.sequence);
-  one.cores = std::max(1, client.granted);
-  one.lent = client.lent;
-  one.last = change.last;
-  one.reason = change.reason;
-  granted.push_back(std::move(one));
+  granted.back().last = change.last;
+  granted.back().reason = change.reason;
   if (!change.last) return;
   lending_.forget(change.id);
   clients_.erase(found);
   weights_due_ = true;
 }
 
+// Cores that a client has already may come to mean something else: what was lent to it is its own
+// once the lender is gone.
+void Leases::tell_whose_cores(std::vector<Granted>& granted) {
+  for (const auto& [id, client] : clients_) {
+    const std::optional<sched::LeaseView> view = table_.view(id);
+    if (!view || (view->granted.empty() && !client.waits)) continue;
+    const sched::Lease lease = in_force(id, view->granted);
+    const Terms terms = terms_of(id, lease, false);
+    if (terms.units.empty() || !differs(id, terms)) continue;
+    granted.push_back(take(id, terms, !lease.shared.empty()));
+    std::string& reason = granted.back().reason;
+    reason = sched::client_name(id) + " has " + std::to_string(terms.own) +
+             (terms.own == 1 ? " core" : " cores") + " of its own";
+    if (terms.lent > 0) reason += " and " + std::to_string(terms.lent) + " lent";
+    reason += ": " + table_.cause();
+  }
+}
+
+// Who waits uses nothing. It keeps the masks and widths of its own, whatever of that is lent, and
+// so runs at once when it wakes; a pin or a pause holds for it as well.
+sched::Lease Leases::in_force(uint64_t client, const sched::Lease& lease) const {
+  if (!clients_.at(client).waits) return lease;
+  const std::optional<sched::LeaseView> view = table_.view(client);
+  if (!view || view->pinned || view->paused) return lease;
+  const bool lends =
+      std::includes(view->lends.begin(), view->lends.end(), lease.cores.begin(), lease.cores.end());
+  return lends ? sched::Lease{view->lends, 1.0} : lease;
+}
+
+Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool last) const {
+  Terms terms;
+  terms.units = sched::units_of(table_.machine(), table_.budget(), lease);
+  if (!needs_no_mask(client, lease, last)) terms.mask = terms.units;
+  terms.in_turns = lease.fraction < 1;
+  terms.shares = !lease.shared.empty();
+  terms.lent = clients_.at(client).waits ? 0 : lent_to(client);
+  terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
+  return terms;
+}
+
+bool Leases::differs(uint64_t id, const Terms& terms) const {
+  const Client& client = clients_.at(id);
+  return terms.own != client.granted || terms.lent != client.lent || terms.mask != client.units;
+}
+
+Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before) {
+  Client& client = clients_.at(id);
+  const bool same_cores = terms.own == client.granted;
+  client.lent = terms.lent;
+  client.granted = terms.own;
+  client.shared = terms.shares || (client.shared && same_cores);
+  // Of turns only the fraction may have changed.
+  if (!client.confined || terms.mask != client.units) {
+    dependencies_.confine(id, client.pid, terms.mask);
+  }
+  client.confined = true;
+  client.units = terms.mask;
+  Granted one;
+  one.client = id;
+  one.units = terms.units;
+  one.cores = std::max(1, terms.own);
+  one.lent = terms.lent;
+  one.in_turns = terms.in_turns;
+  one.shares = terms.shares;
+  one.passing = same_cores && (terms.shares || shared_before);
+  return one;
+}
+
 // With all cores there is nothing to confine it from. Beside others that nobody confines, the
 // kernel knows better where it finds room: there the width alone follows the lease.
-bool Leases::needs_no_mask(const sched::LeaseChange& change) const {
-  if (change.lease.fraction < 1 || !change.lease.shared.empty()) return false;
-  if (change.lease.cores == sched::budget_cores(table_.machine(), table_.budget())) return true;
-  if (clients_.size() != 1 || change.last) return change.last;
-  const std::optional<sched::LeaseView> lease = table_.view(change.id);
-  return !lease || !lease->pinned;
+bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const {
+  if (lease.fraction < 1 || !lease.shared.empty()) return false;
+  if (lease.cores == sched::budget_cores(table_.machine(), table_.budget())) return true;
+  if (clients_.size() != 1 || last) return last;
+  const std::optional<sched::LeaseView> view = table_.view(client);
+  return !view || !view->pinned;
 }
 
 int Leases::lent_to(uint64_t client) const {

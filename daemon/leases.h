@@ -80,6 +80,9 @@ class Leases {
   // It can use no core for now, and can again. Meanwhile its cores are lent; its masks stay.
   void wait(uint64_t client);
   void wake(uint64_t client);
+  // It has waited for long: until it wakes the others divide what there is as if it were not here.
+  // Whether that is news.
+  bool away(uint64_t client);
   // Whether that is tried for a while, and what came out.
   LendingTrials& lending() { return lending_; }
   const LendingTrials& lending() const { return lending_; }
@@ -94,13 +97,16 @@ class Leases {
 
   struct Granted {
     uint64_t client = 0;
-    std::vector<int> units;  // os indices; empty: no lease yet, one core in turns
+    std::vector<int> units;  // os indices; empty: no core yet
     int cores = 1;           // whole ones, without those that others lend it
     int lent = 0;            // cores of others that wait, or that share them with it
+    bool in_turns = false;   // its units are a part of one core's time
     bool last = false;       // it was detached: no lease any more
     bool shares = false;     // some of them with another client, for now
     bool passing = false;    // it has its own as before; what it shares comes and goes
     std::string reason;
+    // Cores of its own, whole ones and for itself alone: its pace says something of them.
+    bool whole() const { return !units.empty() && !in_turns && !shares; }
   };
   // What changed since the last call. `now`: since whenever, never going back.
   std::vector<Granted> decide(std::chrono::milliseconds now);
@@ -144,6 +150,7 @@ class Leases {
     std::vector<double> progress;    // as the table is told while there are others
     bool settled = false;
     bool waits = false;
+    bool away = false;
     bool confined = false;  // to `units`; none: to what it came with
     int placings = 2;       // that are left, see seen()
     int placed_on = 0;      // cores, at the latest of them; 0 = none yet
@@ -158,12 +165,26 @@ class Leases {
   void end_held();
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
+  // What a lease comes to for its client.
+  struct Terms {
+    std::vector<int> units;
+    std::vector<int> mask;  // none: no confinement
+    int own = 0;            // whole cores
+    int lent = 0;
+    bool in_turns = false;
+    bool shares = false;
+  };
+  Terms terms_of(uint64_t client, const sched::Lease& lease, bool last) const;
+  sched::Lease in_force(uint64_t client, const sched::Lease& lease) const;
+  bool differs(uint64_t client, const Terms& terms) const;
+  Granted take(uint64_t client, const Terms& terms, bool shared_before);
+  void tell_whose_cores(std::vector<Granted>& granted);
   static void keep_the_last(std::vector<Granted>& granted);
   void tell_curves();
   bool someone_searches() const;
   void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now,
                    bool more_to_come);
-  bool needs_no_mask(const sched::LeaseChange& change) const;
+  bool needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const;
   int lent_to(uint64_t client) const;
 
   sched::LeaseTable table_;

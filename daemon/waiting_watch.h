@@ -18,6 +18,8 @@ class WaitingWatch {
   // How often to look: at who works, and at who waits.
   static constexpr std::chrono::milliseconds kEvery{20};
   static constexpr std::chrono::milliseconds kEveryWaiting{10};
+  // Quiet for so long, it is not expected back soon.
+  static constexpr std::chrono::milliseconds kLongWait{60000};
 
   // Whether the answer is another one than before. `progress`: ops begun. `busy`: processor time of
   // all its threads so far, asked for only where no op began since the last look; without an answer
@@ -25,6 +27,10 @@ class WaitingWatch {
   bool look(std::chrono::milliseconds now, uint64_t progress,
             const std::function<std::optional<std::chrono::milliseconds>()>& busy);
   bool waiting() const { return waiting_; }
+  // How long it has been quiet.
+  std::chrono::milliseconds quiet(std::chrono::milliseconds now) const {
+    return now - quiet_since_;
+  }
 
  private:
   bool works(std::chrono::milliseconds now, uint64_t progress,

@@ -38,7 +38,7 @@ std::string cores_text(const Json& lease) {
 
 std::string state_of(const Json& lease) {
   std::string state;
-  for (const char* word : {"pinned", "paused", "bound", "idle", "late"}) {
+  for (const char* word : {"pinned", "paused", "bound", "idle", "away", "late"}) {
     if (!lease.value(word, false)) continue;
     state += (state.empty() ? "" : ",") + std::string(word);
   }

@@ -256,7 +256,8 @@ TEST_F(ApiTest, LeasesAreListed) {
   EXPECT_EQ(lease["share"], 3);
   EXPECT_EQ(lease["priority"], "batch");
   EXPECT_EQ(lease["fraction"], 1);
-  for (const char* key : {"idle", "paused", "pinned", "late"}) EXPECT_EQ(lease[key], false) << key;
+  for (const char* key : {"idle", "away", "paused", "pinned", "late"})
+    EXPECT_EQ(lease[key], false) << key;
   EXPECT_FALSE(lease["reason"].get<std::string>().empty());
   EXPECT_EQ(json["held_cores"], 4);
   EXPECT_GE(json["changes"], 1);

@@ -117,7 +117,7 @@ class CompanyTest : public ControllerTest {
       now_ns_ = std::max(now_ns_, latest.clock_ns);
       if (now_ns_ >= look_at_) {
         controller_->drain();
-        controller_->look_for_waiting();
+        if (controller_->next_look()) controller_->look_for_waiting();
         look_at_ = now_ns_ + kLookNs;
       }
       if (now_ns_ >= refresh_at_) {

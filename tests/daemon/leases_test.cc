@@ -370,6 +370,119 @@ TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
   EXPECT_EQ(masks_[2], own);
 }
 
+TEST_F(LeasesTest, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  scales(2);
+  decide(kStart + seconds(1));
+  lent_out_ = {2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  ASSERT_EQ(granted_.at(1).lent, 2);
+  masks_.erase(2);
+  leases_.leave(2);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  const std::string said = "client 1 has 4 cores of its own: client 2 left";
+  EXPECT_EQ(granted_.at(1).reason.substr(0, said.size()), said);
+  EXPECT_TRUE(leases_.decide(kStart + seconds(4)).empty()) << "it is told once";
+}
+
+// It gains from a third core and from no fourth.
+TEST_F(LeasesTest, WhoLendsAPartKeepsItsMaskAndItsWidths) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  leases_.demand(1, {3, 1.5, 1, 1}, 0, true);
+  leases_.demand(2, {2, 1, 1, 1}, 0, true);
+  decide(kStart + seconds(1));
+  const std::set<int> own = masks_[2];
+  ASSERT_EQ(own.size(), 2u);
+  lent_out_ = {2};
+  leases_.wait(2);
+  for (const Leases::Granted& one : leases_.decide(kStart + seconds(2))) {
+    EXPECT_EQ(one.client, 1u) << one.reason;
+    EXPECT_EQ(one.lent, 1);
+  }
+  EXPECT_EQ(masks_[1].size(), 3u);
+  EXPECT_EQ(masks_[2], own) << "it wakes as wide as it was";
+  leases_.wake(2);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[1].size(), 2u);
+  EXPECT_EQ(masks_[2], own);
+  EXPECT_EQ(cores(2), 2);
+}
+
+TEST_F(LeasesTest, WhoBorrowedWaitsWithItsOwnAndNoMore) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  scales(2);
+  decide(kStart + seconds(1));
+  const std::set<int> own = masks_[1];
+  lent_out_ = {1, 2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  ASSERT_TRUE(masks_[1].empty()) << "everything";
+  leases_.wait(1);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[1], own);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  leases_.wake(2);
+  decide(kStart + seconds(4));
+  EXPECT_EQ(granted_.at(2).lent, 2);
+  EXPECT_EQ(masks_[1], own) << "the same the other way round";
+}
+
+TEST_F(LeasesTest, WhatOneThatIsAwayHadIsTheOthersOwn) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  stays_flat(1);  // its curve was measured on few cores, and counts only beside others
+  leases_.demand(2, {2, 1, 1, 1}, 0, true);
+  decide(kStart + seconds(1));
+  ASSERT_EQ(cores(1), 2);
+  const std::set<int> own = masks_[2];
+  EXPECT_FALSE(leases_.away(2)) << "it does not wait";
+  lent_out_ = {2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  ASSERT_EQ(cores(1), 2);
+  EXPECT_TRUE(leases_.away(2));
+  EXPECT_FALSE(leases_.away(2));
+  decide(kStart + seconds(62));
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  EXPECT_TRUE(masks_[1].empty()) << "everything";
+  EXPECT_EQ(masks_[2], own) << "it wakes on its own";
+  leases_.wake(2);
+  decide(kStart + seconds(63));
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(cores(2), 2);
+  EXPECT_EQ(masks_[2], own);
+}
+
+TEST_F(LeasesTest, APinOfOneThatWaitsHoldsAtOnce) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  scales(1);
+  scales(2);
+  decide(kStart + seconds(1));
+  lent_out_ = {2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  ASSERT_TRUE(leases_.pin(2, {*masks_[2].begin()}).ok());
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[2].size(), 1u);
+  EXPECT_EQ(cores(2), 1);
+}
+
 TEST_F(LeasesTest, APinHoldsAlsoWhereNobodyElseIsAttached) {
   arrive(1);
   decide(kStart);

@@ -105,5 +105,34 @@ TEST_F(LendingTest, WhoSettlesDuringALongWaitBorrowsFromThenOn) {
   EXPECT_EQ(program(1).widths().at(kMatmul), 4) << said_;
 }
 
+// A notebook that nobody uses, or a program that was stopped.
+TEST_F(LendingTest, WhatOneHasThatWaitsForLongIsTunedForByTheOther) {
+  add("works", scales);
+  add("waits", scales);
+  run(20);
+  ASSERT_EQ(masks_[id(0)].size(), 2u) << said_;
+  const std::vector<int> own = masks_[id(1)];
+  const auto cores = [this] { return controller_->view(id(0))->cores; };
+  waits(0, 100);
+  run(50);
+  EXPECT_EQ(cores(), 2) << "a loan is not tuned for";
+  EXPECT_EQ(program(0).widths().at(kMatmul), 4);
+  run(30);
+  EXPECT_EQ(cores(), 4) << said_;
+  EXPECT_EQ(controller_->view(id(0))->session->phase, tuner::Phase::kTuned);
+  EXPECT_EQ(program(0).widths().at(kMatmul), 4);
+  EXPECT_EQ(masks_[id(1)], own);
+  waits(1000, 0);
+  run(30, [&] { return masks_[id(0)].size() == 2; });
+  EXPECT_EQ(cores(), 2) << said_;
+  EXPECT_EQ(masks_[id(1)], own);
+  const uint64_t steps = programs_[0]->steps;
+  run(1);
+  EXPECT_EQ(program(0).widths().at(kMatmul), 2);
+  EXPECT_EQ(controller_->view(id(0))->session->phase, tuner::Phase::kTuned)
+      << "what it found on two cores is in force again";
+  EXPECT_GT(programs_[0]->steps, steps);
+}
+
 }  // namespace
 }  // namespace optile::daemon

@@ -148,9 +148,10 @@ class LentCoresTest : public TeamsTest {
       now_ns_ += 10000000;
       for (const auto& [sweeps, pace] : paces) sweeps->sweep(pace);
       controller_->drain();
-      controller_->look_for_waiting();
+      if (controller_->next_look()) controller_->look_for_waiting();
     }
   }
+  bool idle(uint64_t id) const { return controller_->leases()->table().view(id)->idle; }
   bool borrows(uint64_t id) const {
     const auto cores = static_cast<int>(cores_of(id));
     return controller_->leases()->lending().borrows(id, cores);
@@ -181,6 +182,83 @@ TEST_F(LentCoresTest, WhatTheyGainIsKnownInTheNextRun) {
   now_ns_ += UINT64_C(8) * 24 * 3600 * 1000000000;
   worker = attach_sweeps(4);
   EXPECT_TRUE(borrows(worker.id)) << "after a week it is tried again";
+}
+
+// Nobody looks any more where there is nobody to lend to.
+TEST_F(LentCoresTest, WhoWaitsWhenItsLastNeighbourGoesGetsEverything) {
+  Sweeps worker = attach_sweeps(4);
+  Sweeps waiter = attach_sweeps(4);
+  pass(8, {{&worker, 1000}, {&waiter, 1000}});
+  looks(20, {{&worker, 10}});
+  ASSERT_TRUE(idle(waiter.id));
+  ASSERT_EQ(masks_[waiter.id].size(), 2u);
+  controller_->depart(worker.id);
+  looks(20, {});
+  EXPECT_FALSE(idle(waiter.id));
+  EXPECT_TRUE(masks_[waiter.id].empty()) << "every core";
+  EXPECT_EQ(controller_->view(waiter.id)->cores, 4);
+  // It still waits, and lends to the next one.
+  worker = attach_sweeps(4);
+  pass(8, {{&worker, 1000}});
+  looks(20, {{&worker, 10}});
+  EXPECT_TRUE(idle(waiter.id));
+  EXPECT_TRUE(masks_[worker.id].empty()) << "every core";
+}
+
+TEST_F(LentCoresTest, SoDoesOneWhoseNeighbourIsDetached) {
+  Sweeps worker = attach_sweeps(4);
+  Sweeps waiter = attach_sweeps(4);
+  pass(8, {{&worker, 1000}, {&waiter, 1000}});
+  looks(20, {{&worker, 10}});
+  ASSERT_TRUE(idle(waiter.id));
+  using Kind = Controller::LeaseWord::Kind;
+  ASSERT_TRUE(controller_->change_lease({worker.id, Kind::kDetach, 1.0, {}, false}).ok());
+  EXPECT_FALSE(idle(waiter.id));
+  EXPECT_TRUE(masks_[waiter.id].empty()) << "every core";
+}
+
+TEST_F(LentCoresTest, WhatIsHeldBackIsLentAsSoonAsASecondOneWaits) {
+  Sweeps worker = attach_sweeps(4);
+  Sweeps first = attach_sweeps(4);
+  Sweeps second = attach_sweeps(4);
+  pass(8, {{&worker, 1000}, {&first, 1000}, {&second, 1000}});
+  looks(60, {{&worker, 10}, {&second, 10}});
+  ASSERT_TRUE(idle(first.id)) << "the first pause is lent";
+  looks(20, {{&worker, 10}, {&first, 10}, {&second, 10}});
+  looks(20, {{&worker, 10}, {&second, 10}});
+  ASSERT_FALSE(idle(first.id)) << "the next one is compared with it";
+  looks(20, {{&worker, 10}});
+  EXPECT_TRUE(idle(second.id));
+  EXPECT_TRUE(idle(first.id));
+}
+
+TEST_F(TeamsTest, InTurnsNobodySpinsForLong) {
+  Sweeps first = attach_sweeps(1);
+  pass(2, {{&first, 100}});
+  ASSERT_EQ(first.wait_cap(), 0u) << "alone it waits as it wants";
+  std::vector<Sweeps> others;
+  for (int i = 0; i < 4; ++i) others.push_back(attach_sweeps(1));
+  pass(1, {{&first, 100}});
+  ASSERT_LT(controller_->leases()->table().view(first.id)->granted.fraction, 1);
+  EXPECT_EQ(first.wait_cap(), 2u) << "a millisecond";
+  controller_->depart(others.back().id);
+  pass(1, {{&first, 100}});
+  ASSERT_EQ(controller_->leases()->table().view(first.id)->granted.fraction, 1);
+  EXPECT_EQ(first.wait_cap(), 0u) << "its core is its own";
+}
+
+TEST_F(TeamsTest, WhatItDoesInTurnsSaysNothingOfAWholeCore) {
+  Sweeps first = attach_sweeps(4);
+  pass(8, {{&first, 100}});
+  std::vector<Sweeps> others;
+  for (int i = 0; i < 4; ++i) others.push_back(attach_sweeps(1));
+  pass(8, {{&first, 12}});
+  controller_->depart(others.back().id);
+  pass(4, {{&first, 25}});
+  ASSERT_EQ(cores_of(first.id), 1u);
+  const auto progress = controller_->leases()->progress(first.id);
+  ASSERT_TRUE(progress);
+  EXPECT_NEAR(progress->value, 0.25, 1e-6);
 }
 
 }  // namespace
