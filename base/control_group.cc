@@ -24,6 +24,7 @@ std::vector<ControlGroupFolder> control_group_folders(const std::string& root, i
                                                       const std::string& controller) {
   const std::string process = pid == 0 ? "self" : std::to_string(pid);
   const std::string mounted = root + "/sys/fs/cgroup";
+  const std::string trees = mounted + "/";
   std::vector<ControlGroupFolder> folders;
   // "0::/path" (version 2) and "4:cpu,cpuacct:/path" (version 1).
   std::istringstream lines(read_text_file(root + "/proc/" + process + "/cgroup").value_or(""));
@@ -41,8 +42,8 @@ std::vector<ControlGroupFolder> control_group_folders(const std::string& root, i
     std::istringstream names(controllers);
     for (std::string name; std::getline(names, name, ',');) {
       if (name != controller) continue;
-      add_levels(mounted + "/" + controller, path, false, folders);
-      if (controllers != controller) add_levels(mounted + "/" + controllers, path, false, folders);
+      add_levels(trees + controller, path, false, folders);
+      if (controllers != controller) add_levels(trees + controllers, path, false, folders);
     }
   }
   return folders;

@@ -69,7 +69,7 @@ void write_blas_paths(const Steered& steered, char* to, size_t bytes) {
     const char* name = file_name(copy.steered.pool.path);
     const size_t length = strlen(name);
     if (length == 0 || used + length + 1 > bytes) continue;
-    memcpy(to + used, name, length);
+    memcpy(to + used, name, length + 1);
     used += length + 1;
   }
 }
