@@ -96,6 +96,8 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("dnnl*", ()),
     ("oneapi/*", ()),
     ("cblas.h", ()),
+    ("libxsmm.h", ()),
+    ("parallel/*", ()),  # libstdc++'s parallel mode
 )
 
 # The standard libraries of C++20 and C11, and the folders of POSIX and Linux.
