@@ -5,6 +5,7 @@ Each Workspace has directories of its own for everything that optile or a progra
 takes every process that it started, or that the launcher started for it, down at its end.
 """
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -261,6 +262,20 @@ class Workspace:
         answer = self.ask(*words, "--json")
         assert answer.code == 0, answer
         return json.loads(answer.stdout)
+
+    def bridges(self):
+        """A cache with the bridge to the PyTorch of OPTILE_WHEEL_PYTHON, one for all tests of this
+        build folder: whoever comes first builds it, the others wait."""
+        folder = BUILD / "tests" / "bridges"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        env = {"XDG_CACHE_HOME": str(folder)}
+        python = ["--python", os.environ["OPTILE_WHEEL_PYTHON"]]
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self.run([OPTILE, "bridge", "check", *python], env).code != 0:
+                built = self.run([OPTILE, "bridge", "build", *python], env, deadline=4 * DEADLINE)
+                assert built.code == 0, built
+        return str(folder)
 
     # ---- the end
     def daemon_pids(self):

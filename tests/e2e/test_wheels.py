@@ -25,16 +25,12 @@ class Wheels(EndToEndTest):
         super().setUp()
         self.env = {}
         if Wheels.cache:
-            self.env["XDG_CACHE_HOME"] = Wheels.cache.name
+            self.env["XDG_CACHE_HOME"] = Wheels.cache
 
     def have_bridge(self):
         if Wheels.cache is None:
-            import tempfile
-            Wheels.cache = tempfile.TemporaryDirectory(prefix="optile-e2e-bridges-")
-            self.addClassCleanup(Wheels.cache.cleanup)
-            self.env["XDG_CACHE_HOME"] = Wheels.cache.name
-            built = self.bridge("build")
-            self.assertEqual(0, built.code, built)
+            Wheels.cache = self.space.bridges()
+            self.env["XDG_CACHE_HOME"] = Wheels.cache
         self.space.start_daemon()
 
     def bridge(self, verb, *options):
