@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/hang_watch.h"
+#include "daemon/width_numerics.h"
 
 namespace optile::daemon {
 namespace {
@@ -114,7 +115,7 @@ bool Client::start(const ClientHeader& header) {
 }
 
 const std::vector<perfmodel::Case>& Client::admitted(uint32_t fallbacks) const {
-  return (fallbacks & kNoMasks) != 0 ? cases_.unbound : cases_.cases;
+  return (fallbacks & kNoMasks) != 0 || hello_.as_untuned ? cases_.unbound : cases_.cases;
 }
 
 // What the header says may have changed since the last drain.
@@ -137,8 +138,10 @@ void Client::follow(const ClientHeader& header) {
   fallbacks_ = header.fallbacks;
   region_width_ = header.region_width;
   for (perfmodel::OpDescription& op : reader_.new_ops()) {
+    // A stored plan may have a width for it, which was left out while nobody knew what it is.
+    if (hello_.as_untuned) session_->on_page_bounds_changed();
     has_ops_ = has_ops_ || !op.region;
-    op.left_alone = op.left_alone || hangs_.contains(op.key);
+    op.left_alone = op.left_alone || is_left_alone(op);
     tunes_regions_ = tunes_regions_ || (op.region && !op.observed_only());
     session_->add_op(std::move(op));
   }
@@ -153,10 +156,14 @@ void Client::follow_regions() {
   std::vector<perfmodel::OpDescription> retold = reader_.retold_regions();
   if (retold.empty()) return;
   for (perfmodel::OpDescription& op : retold) {
-    op.left_alone = hangs_.contains(op.key);
+    op.left_alone = is_left_alone(op);
     session_->add_op(std::move(op));
   }
   tunes_regions_ = tunes_a_region();
+}
+
+bool Client::is_left_alone(const perfmodel::OpDescription& op) const {
+  return hangs_.contains(op.key) || (hello_.as_untuned && !same_bits_at_every_width(op));
 }
 
 bool Client::tunes_a_region() const {
@@ -252,11 +259,24 @@ void Client::leave_hung_regions(tuner::PlanDraft& draft) const {
   draft.may_rest = false;  // nobody looks at entries meanwhile, and a lease's cap is in force
 }
 
+// Whatever the plan says: what may compute other bits has no entry with a width, and an entry that
+// is for every op has no cap.
+void Client::keep_bits(tuner::PlanDraft& draft) const {
+  if (!hello_.as_untuned) return;
+  draft.own_width_cap = 0;
+  const auto& known = session_->ops();
+  std::erase_if(draft.entries, [&](const tuner::PlanEntry& entry) {
+    const auto op = known.find(entry.place.key);
+    return !entry.leave && (op == known.end() || !same_bits_at_every_width(op->second));
+  });
+}
+
 void Client::publish() {
   const uint64_t number = writer_.generation() + 1;
   std::optional<tuner::PlanDraft> draft = session_->take_plan(number);
   if (!draft) return;
   leave_hung_regions(*draft);
+  keep_bits(*draft);
   if (hello_.mode == OPTILE_MODE_FREEZE && draft->schedule_length > 0) {
     trials_withheld_ = true;
     return;
@@ -268,6 +288,7 @@ void Client::publish() {
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
                                 clock_->ticks_per_ns()};
   surroundings.own_width_cap = page_cap();
+  surroundings.same_bits = hello_.as_untuned;
   if (draft->own_width_cap > 0 &&
       (surroundings.own_width_cap == 0 || draft->own_width_cap < surroundings.own_width_cap)) {
     surroundings.own_width_cap = draft->own_width_cap;
@@ -301,7 +322,7 @@ void Client::allow_counting() {
 
 void Client::set_cases(CaseSet cases) {
   cores_ = cases.cores;
-  if (hello_.mode == OPTILE_MODE_FREEZE) {
+  if (hello_.mode == OPTILE_MODE_FREEZE || hello_.as_untuned) {
     narrowed_ = narrowed_ || cores_ < cores_at_attach_;
     cases_.compact_order = std::move(cases.compact_order);
     cases_.spread_order = std::move(cases.spread_order);
@@ -344,14 +365,14 @@ bool Client::has_fewer_cores() const {
 
 // Budget or lease; what the program came with bounds it no further.
 int Client::own_width_cap() const {
-  return has_fewer_cores() && !said_exactly() ? cases_.cores : 0;
+  return has_fewer_cores() && !said_exactly() && !hello_.as_untuned ? cases_.cores : 0;
 }
 
 // What the program's own threads may use together, as long as anything may be changed at all.
 int Client::shared_cores() const {
   const bool shared =
       hello_.mode == OPTILE_MODE_TUNE && !hello_.baseline && !dependencies_.left_alone && !undone_;
-  return shared && !said_exactly() ? cases_.cores : 0;
+  return shared && !said_exactly() && !hello_.as_untuned ? cases_.cores : 0;
 }
 
 int Client::bounded(int own_width) const {
@@ -403,7 +424,7 @@ bool Client::profiling() const {
 Conditions Client::conditions() const {
   Conditions conditions;
   conditions.program = {hello_.executable, hello_.program, hello_.arguments};
-  conditions.launch_plan = hello_.baseline ? "" : hello_.launch_plan;
+  conditions.launch_plan = hello_.baseline ? "" : kept_under(hello_);
   conditions.runtime = static_cast<int>(runtime_);
   return conditions;
 }

@@ -102,8 +102,11 @@ class Client {
   bool may_rest() const { return may_rest_; }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
   tuner::Standing standing() const;
-  // The user wants one width and no other, or those of a stored plan again.
-  bool keeps_widths() const { return said_exactly() || hello_.mode == OPTILE_MODE_FREEZE; }
+  // The user wants one width and no other, those of a stored plan again, or the bits of an
+  // untouched run.
+  bool keeps_widths() const {
+    return said_exactly() || hello_.as_untuned || hello_.mode == OPTILE_MODE_FREEZE;
+  }
   // Threads of its regions where those are all that it has, or of its widest ops where it keeps its
   // widths: no lease changes their number. 0 = none seen, or it has ops or regions that are
   // steered.
@@ -146,6 +149,8 @@ class Client {
   void look_for_hangs();
   void leave_hung(perfmodel::OpDescription op, int width);
   void leave_hung_regions(tuner::PlanDraft& draft) const;
+  bool is_left_alone(const perfmodel::OpDescription& op) const;
+  void keep_bits(tuner::PlanDraft& draft) const;
   bool tunes_a_region() const;
   void publish();
   bool said_exactly() const;

@@ -92,7 +92,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   Conditions wanted;
   wanted.machine = machine_.fingerprint;
   wanted.program = {hello.executable, hello.program, hello.arguments};
-  wanted.launch_plan = hello.launch_plan;
+  wanted.launch_plan = kept_under(hello);
   if (Store* store = store_of(hello.uid); store != nullptr) {
     dependencies.find_plan = [store, wanted](int runtime, int own_width) {
       Conditions conditions = wanted;
@@ -319,6 +319,8 @@ perfmodel::LaunchPlan Controller::launch_plan(const perfmodel::LaunchFacts& fact
     one.text = run.kind == RunKind::kBaseline ? "" : run.conditions.launch_plan;
     // Any other run without a launch plan was not started by the launcher: not comparable.
     if (one.text.empty() && run.kind != RunKind::kBaseline) continue;
+    // Nor is one with another number of threads, and most ops left alone.
+    if (!perfmodel::launch_word(one.text, "numerics").empty()) continue;
     one.step_seconds = run.step_seconds;
     one.spread = run.spread;
     one.steps = run.steps;

@@ -47,6 +47,7 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   if (raw.priority > OPTILE_PRIORITY_BATCH) return refuse("unknown priority");
   if (raw.respect > OPTILE_RESPECT_IGNORE) return refuse("unknown respect");
   if (raw.share_milli > OPTILE_MAX_SHARE_MILLI) return refuse("impossible share");
+  if (raw.numerics_as_untuned > 1) return refuse("unknown numerics");
 
   Hello hello;
   hello.said_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
@@ -61,6 +62,7 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   hello.search = static_cast<optile_search>(raw.search);
   hello.strategy = static_cast<optile_strategy>(raw.strategy);
   hello.baseline = raw.baseline != 0;
+  hello.as_untuned = raw.numerics_as_untuned != 0;
   hello.own_width_source = raw.own_width_source;
   hello.omp_num_threads = raw.omp_num_threads;
   hello.omp_thread_limit = raw.omp_thread_limit;
@@ -123,6 +125,15 @@ const char* respect_name(optile_respect respect) {
       return "ignore";
   }
   return "unknown";
+}
+
+const char* numerics_name(const Hello& hello) {
+  return hello.as_untuned ? "as-untuned" : "any";
+}
+
+std::string kept_under(const Hello& hello) {
+  if (hello.baseline || !hello.as_untuned) return hello.launch_plan;
+  return hello.launch_plan + " numerics=as-untuned";
 }
 
 bool may_have_lease(const Hello& hello) {

@@ -26,7 +26,8 @@ struct Hello {
   optile_mode mode = OPTILE_MODE_TUNE;
   optile_search search = OPTILE_SEARCH_AUTO;
   optile_strategy strategy = OPTILE_STRATEGY_AUTO;
-  bool baseline = false;  // an untouched run, to be recorded as such
+  bool baseline = false;    // an untouched run, to be recorded as such
+  bool as_untuned = false;  // it has to compute the same bits as an untouched run
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
   // What the environment said about numbers of threads; 0 = nothing.
   uint32_t omp_num_threads = 0;
@@ -52,7 +53,11 @@ const char* mode_name(optile_mode mode);
 const char* search_name(optile_search search);
 const char* strategy_name(optile_strategy strategy);
 const char* respect_name(optile_respect respect);
+const char* numerics_name(const Hello& hello);
 const char* width_source_name(uint32_t source);
+// What its plans and runs are kept under beside its name: the launch plan's text. One that has to
+// compute as untouched has fewer ops to choose for, and plans of its own.
+std::string kept_under(const Hello& hello);
 // It may be held to a part of the cores: its widths follow that, or are the same in every run.
 bool may_have_lease(const Hello& hello);
 // Somebody meant that width: not a default, not the launcher, not a framework while it starts.

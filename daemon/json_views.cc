@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/region_reasons.h"
+#include "daemon/width_numerics.h"
 
 namespace optile::daemon {
 namespace {
@@ -188,6 +189,13 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
     texts.push_back(hang.name + " did not return at width " + std::to_string(hang.width) +
                     " and keeps the program's own width; optile undo --revoke forgets that");
   }
+  const bool lent_a_width =
+      client.header && client.header->own_width_source == OPTILE_WIDTH_LAUNCHER;
+  if (client.hello.as_untuned && lent_a_width) {
+    texts.emplace_back(
+        "as-untuned: its number of threads is that of another optile run around it, which an "
+        "untouched run may not have");
+  }
   if (client.left_alone) {
     texts.emplace_back("undone by hand: the program's own widths; optile undo --revoke to tune it");
   }
@@ -234,6 +242,7 @@ Json client_summary(const ClientView& client) {
       {"executable", client.hello.executable},
       {"run_id", client.hello.run_id},
       {"mode", mode_name(client.hello.mode)},
+      {"numerics", numerics_name(client.hello)},
       {"search", search_name(client.hello.search)},
       {"strategy", strategy_name(client.hello.strategy)},
       {"baseline_run", client.hello.baseline},
@@ -327,11 +336,15 @@ std::string op_reason(const ClientView& client, const tuner::OpView& op) {
   if (client.said_exactly) return "you said so: exactly this width (--respect exact)";
   const auto described = client.ops.find(op.place.key);
   const bool known = described != client.ops.end();
-  const bool region = known && described->second.region;
   if (known && described->second.probe == OPTILE_PROBE_ITT) {
     return "observed only: oneDNN inside another library tells of it when its number of threads is "
            "settled already";
   }
+  if (client.hello.as_untuned && !(known && same_bits_at_every_width(described->second))) {
+    return "left alone: numerics; its results are not known to be the same at every width "
+           "(--numerics as-untuned)";
+  }
+  const bool region = known && described->second.region;
   if (const auto hang = client.hangs.find(op.place.key); hang != client.hangs.end()) {
     return "it did not return at width " + std::to_string(hang->second.width) + " on " +
            iso_time(hang->second.when) + ", and is left alone; optile undo --revoke forgets that";

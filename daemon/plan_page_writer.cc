@@ -106,7 +106,10 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
   std::vector<uint32_t> used;
   for (const tuner::PlanEntry& entry : draft.entries) {
     const std::optional<uint32_t> slot = insert(*page, entry, surroundings.ticks_per_ns);
-    if (slot) used.push_back(*slot);
+    if (!slot) continue;
+    used.push_back(*slot);
+    const bool same_bits = surroundings.same_bits && !entry.leave;
+    if (same_bits) page->slots[*slot].flags |= OPTILE_ENTRY_SAME_BITS;
   }
 
   // Only slots that are or were used: even to read another one would take memory for it, and a

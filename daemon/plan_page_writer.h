@@ -21,6 +21,7 @@ struct PageSurroundings {
   std::vector<int> spread_order;
   int own_width_cap = 0;    // 0 = none
   double ticks_per_ns = 0;  // of the client's clock; 0: no baselines are written
+  bool same_bits = false;   // every width of the draft is one that changes no result
 };
 
 class PlanPageWriter {

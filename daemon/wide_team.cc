@@ -20,6 +20,8 @@ std::string wide_team_text(const ClientView& client, double cores) {
                      cores_text(cores) + ": ";
   if (client.said_exactly) {
     text += "you said so (--respect exact)";
+  } else if (client.hello.as_untuned) {
+    text += "it computes what an untouched run does (--numerics as-untuned)";
   } else if (client.hello.mode == OPTILE_MODE_FREEZE) {
     text += "its widths are the same in every run (--mode freeze)";
   } else {

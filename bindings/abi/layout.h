@@ -113,8 +113,10 @@ enum optile_probe {
 
 /* ---- plan region ---------------------------------------------------------------------------- */
 enum optile_entry_flag {
-  OPTILE_ENTRY_RECORD = 1, /* write an event for every execution */
-  OPTILE_ENTRY_LEAVE = 2   /* observed only: the width is never changed */
+  OPTILE_ENTRY_RECORD = 1,   /* write an event for every execution */
+  OPTILE_ENTRY_LEAVE = 2,    /* observed only: the width is never changed */
+  OPTILE_ENTRY_SAME_BITS = 4 /* the op computes the same bits at every width: the only entries
+                                that a program obeys which has to compute as untouched */
 };
 /* One op instance's decision. Found by (context, key), then by (0, key).
  * Widths: 0 = the program's own. Whatever stands here, the shim never goes wider than the program's

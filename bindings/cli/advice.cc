@@ -44,7 +44,7 @@ void add_environment(const AdviceFacts& facts, std::string& out) {
   }
   int threads = facts.stored.uniform_width;
   if (threads == 0) threads = facts.budget_cores;
-  if (!facts.omp_num_threads_set) {
+  if (!facts.omp_num_threads_set && !facts.as_untuned) {
     lines += "  export OMP_NUM_THREADS=" + std::to_string(threads) +
              (facts.stored.uniform_width > 0 ? "  # the best single width of an earlier run\n"
                                              : "  # the cores that the kernel grants\n");
@@ -60,6 +60,7 @@ std::string launch_flags(const AdviceFacts& facts) {
   add("--openmp", facts.typed.openmp);
   add("--wait", facts.typed.wait);
   add("--blas", facts.typed.blas);
+  if (facts.as_untuned) flags += " --numerics as-untuned";
   return flags;
 }
 

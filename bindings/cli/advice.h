@@ -24,6 +24,7 @@ struct AdviceFacts {
   double step_seconds = 0;  // of this run, 0 = no step was seen
   std::string libomp_path;
   bool omp_num_threads_set = false;  // by the user: their word binds
+  bool as_untuned = false;           // nothing that changes results is advised
   int budget_cores = 1;
   Options::LaunchWords typed;
   perfmodel::LaunchPlan plan;

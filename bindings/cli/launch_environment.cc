@@ -26,6 +26,7 @@ constexpr std::array<const char*, 5> kTaskWords = {"INTEL_LIBITTNOTIFY64", "INTE
                                                    "ONEDNN_ITT_TASK_LEVEL"};
 
 constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
+constexpr const char* kWidthSource = "OPTILE_OWN_WIDTH_SOURCE";
 
 std::string preload_list(const LaunchDecision& decision, const std::string& before) {
   std::string list = decision.shim;
@@ -86,6 +87,9 @@ bool says_a_width(const Variables& words) {
 
 std::vector<std::string> ignored_words(const Options& options, const Variables& now) {
   std::vector<std::string> ignored;
+  // The word of a launcher around this one, which an untouched run would not hear.
+  const bool lent = value_of(now, kWidthSource) == "launcher";
+  if (options.as_untuned() && lent) return {"OMP_NUM_THREADS", kWidthSource};
   const bool asked = options.respect == "ignore" && options.verb == Verb::kRun;
   if (!asked || options.changes_nothing()) return ignored;
   for (const char* name : kCountWords) {
@@ -117,6 +121,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     return set;
   }
   set["OPTILE_RESPECT"] = options.respect;
+  set["OPTILE_NUMERICS"] = options.numerics;
   set["OPTILE_SEARCH"] = options.search;
   set["OPTILE_STRATEGY"] = options.strategy;
   set["OPTILE_COUNTERS"] = options.counters;
@@ -131,16 +136,17 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     if (!now.contains(name)) set[name] = value;
   }
   // Else Inductor writes the number of threads at the time of its compiling into its kernels.
-  const bool follows = decision.torch_wheel && !options.changes_nothing();
+  const bool may_change = !options.changes_nothing() && !options.as_untuned();
+  const bool follows = decision.torch_wheel && may_change;
   if (follows && !now.contains(kDynamicThreads)) set[kDynamicThreads] = "1";
   // A launcher around this one spoke for nobody.
-  const bool ours = value_of(now, "OPTILE_OWN_WIDTH_SOURCE") == "launcher";
+  const bool ours = value_of(now, kWidthSource) == "launcher";
   if (now.contains("OMP_NUM_THREADS") && !ours) {
-    set["OPTILE_OWN_WIDTH_SOURCE"] = "environment";
-  } else if (!options.changes_nothing()) {
+    set[kWidthSource] = "environment";
+  } else if (may_change) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
     set["OMP_NUM_THREADS"] = std::to_string(width_at_start(decision, now));
-    set["OPTILE_OWN_WIDTH_SOURCE"] = "launcher";
+    set[kWidthSource] = "launcher";
   }
   return set;
 }

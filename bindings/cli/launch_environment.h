@@ -40,8 +40,9 @@ Variables user_words(const Variables& now);
 // Whether one of those words bounds the program's own width.
 bool says_a_width(const Variables& words);
 
-// The numbers of threads that the user set and wants ignored (--respect ignore): to be taken out of
-// the environment before anything is decided. None in modes that change nothing.
+// The numbers of threads that the user set and wants ignored (--respect ignore), and with
+// `--numerics as-untuned` that of a launcher around this one: to be taken out of the environment
+// before anything is decided. Nothing of the user's in modes that change nothing.
 std::vector<std::string> ignored_words(const Options& options, const Variables& now);
 
 // Variables to set; LD_PRELOAD keeps what was in it. Order: the shim, then libomp, then the user's

@@ -317,6 +317,7 @@ void give_advice(const Options& options, const TargetProgram& target,
   tuned.openmp = options.typed.openmp;
   tuned.wait = options.typed.wait;
   tuned.blas = options.typed.blas;
+  keep_bits(tuned);
   const Variables now = environment_now();
   const perfmodel::LaunchFacts launch =
       facts_of(tuned, target, now, torch_folder_of(target, now), decision.budget_cores);
@@ -324,7 +325,9 @@ void give_advice(const Options& options, const TargetProgram& target,
   const std::optional<DaemonsPlan> plan =
       plan_from_daemon(tuned, decision.socket, target, launch, Asked::kNothing);
   facts.plan = plan ? plan->plan : perfmodel::choose_launch_plan(launch, {});
-  facts.has_stored = plan && plan->has_stored;
+  facts.as_untuned = options.as_untuned();
+  // Of runs whose results might be any.
+  facts.has_stored = plan && plan->has_stored && !facts.as_untuned;
   if (facts.has_stored) facts.stored = plan->stored;
   facts.command = options.command;
   facts.program = target.script.empty() ? target.executable : target.script;

@@ -104,6 +104,9 @@ CLI::App* add_run(CLI::App& app, Options& options) {
          "How far numbers of threads that you set bind: cap = never wider, exact = no other, "
          "ignore = as if not set",
          {"cap", "exact", "ignore"});
+  choose(run, "--numerics", options.numerics,
+         "Whether results may differ in their last bits from those of an untouched run",
+         {"any", "as-untuned"});
   choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
@@ -322,11 +325,38 @@ base::Status take_command(const CLI::App& app, bool separated, bool required,
   return {};
 }
 
+// What was asked for by name would change what an untouched run computes.
+base::Status check_numerics(const Options& options) {
+  if (!options.as_untuned()) return {};
+  const auto against = [](const char* option, const char* why) {
+    return base::Error{base::ErrorKind::kInvalid, std::string("--numerics as-untuned and ") +
+                                                      option + " contradict each other: " + why +
+                                                      kSeeHelp};
+  };
+  if (options.openmp == "llvm") {
+    return against("--openmp llvm", "another OpenMP runtime may divide work in another way");
+  }
+  if (options.respect == "ignore") {
+    return against("--respect ignore", "an untouched run obeys the numbers that you set");
+  }
+  if (options.regions != "observe") {
+    return against("--regions tune", "what a region computes at another width is not known");
+  }
+  return {};
+}
+
 }  // namespace
 
 void keep_what_was_not_chosen(Options& options) {
   for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
+  }
+}
+
+void keep_bits(Options& options) {
+  if (!options.as_untuned()) return;
+  for (std::string* choice : {&options.openmp, &options.blas}) {
+    if (*choice == "auto") *choice = "keep";
   }
 }
 
@@ -372,8 +402,10 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   const base::Result<bool> goes_on = parse_words(app, words, parsed);
   if (!goes_on.ok()) return goes_on.error();
   if (!goes_on.value()) return parsed;
+  if (const base::Status agree = check_numerics(options); !agree.ok()) return agree.error();
   options.typed = {options.openmp, options.wait, options.blas};
   keep_what_was_not_chosen(options);
+  keep_bits(options);
   Verbs verbs = {
       {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
       {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},

@@ -48,6 +48,7 @@ struct Options {
   std::string blas = "auto";
   std::string torch_bridge = "auto";
   std::string respect = "cap";
+  std::string numerics = "any";
   std::string search = "auto";
   std::string strategy = "auto";
   std::string counters = "auto";
@@ -97,8 +98,10 @@ struct Options {
 
   // Modes that promise it; choices about the launch that nobody made are then "keep".
   bool changes_nothing() const { return mode == "observe" || mode == "advise"; }
+  // The program has to compute the same bits as an untouched run.
+  bool as_untuned() const { return numerics == "as-untuned"; }
   // Beside other programs it may start with fewer threads than there are cores.
-  bool narrows() const { return mode == "tune"; }
+  bool narrows() const { return mode == "tune" && !as_untuned(); }
   bool tunes_regions() const { return regions != "observe" && !changes_nothing(); }
 };
 
@@ -110,6 +113,8 @@ struct Parsed {
 
 // In modes that promise to change nothing: choices about the launch that nobody made.
 void keep_what_was_not_chosen(Options& options);
+// With `--numerics as-untuned`: those that might change a result.
+void keep_bits(Options& options);
 
 // An error's message is for stderr; the exit code is then 125.
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments);

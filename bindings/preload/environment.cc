@@ -216,15 +216,18 @@ void read_environment() {
   current.priority =
       equals(getenv("OPTILE_PRIORITY"), "batch") ? OPTILE_PRIORITY_BATCH : OPTILE_PRIORITY_NORMAL;
   current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
+  current.as_untuned = equals(getenv("OPTILE_NUMERICS"), "as-untuned");
   read_counts();
   const bool pool_is_said = current.openblas_num_threads != 0 || current.goto_num_threads != 0;
-  current.steer_blas = !pool_is_said && !equals(getenv("OPTILE_BLAS"), "keep");
+  current.steer_blas =
+      !pool_is_said && !current.as_untuned && !equals(getenv("OPTILE_BLAS"), "keep");
   current.steer_wait = equals(getenv("OPTILE_WAIT"), "auto");
   current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));
   current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
                          getenv("GOMP_CPU_AFFINITY") != nullptr ||
                          getenv("KMP_AFFINITY") != nullptr;
-  read_regions(getenv("OPTILE_REGIONS"));
+  // What a region computes at another width is not known.
+  read_regions(current.as_untuned ? nullptr : getenv("OPTILE_REGIONS"));
   copy_text(current.run_id, getenv("OPTILE_RUN_ID"));
   copy_text(current.launch_plan, getenv("OPTILE_LAUNCH_PLAN"));
   const char* openmp = getenv("OPTILE_PRELOADED_OPENMP");

@@ -17,6 +17,7 @@ struct Environment {
   uint8_t respect = OPTILE_RESPECT_CAP;
   uint32_t share_milli = 0;  // 0 = not said
   bool baseline = false;
+  bool as_untuned = false;  // it has to compute the same bits as an untouched run
   bool steer_blas = true;
   bool steer_wait = false;  // how long idle threads spin is nobody's word but the launcher's
   uint8_t highest_counters = OPTILE_COUNTERS_HARDWARE;  // optile_counter_tier

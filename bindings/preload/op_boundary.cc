@@ -5,6 +5,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/event_writer.h"
 #include "bindings/preload/life_word.h"
+#include "bindings/preload/numerics.h"
 #include "bindings/preload/op_counters.h"
 #include "bindings/preload/op_registry.h"
 #include "bindings/preload/plan_reader.h"
@@ -142,13 +143,15 @@ WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op
   // buffers may be the thread's.
   const bool first = meets_first(thread, op->op_id);
   if (first || op->region != 0 || (decision.flags & OPTILE_ENTRY_LEAVE) != 0) return {};
-  if (!may_steer() || said_exactly()) return {};
+  if (!may_steer() || said_exactly() || !keeps_bits(decision)) return {};
   // Where every run is to have the same widths, company is no reason for others.
-  const uint32_t cores = environment().mode == OPTILE_MODE_TUNE ? plan.shared_cores : 0;
+  const bool shares = environment().mode == OPTILE_MODE_TUNE && !environment().as_untuned;
+  const uint32_t cores = shares ? plan.shared_cores : 0;
+  const uint32_t cap = cap_of(plan);
   if (decision.width != 0 && column < 0 && !entry_is_obeyed(thread, decision, &op->judged)) {
-    return {0, plan.own_width_cap, cores};
+    return {0, cap, cores};
   }
-  return {decision.width, plan.own_width_cap, cores};
+  return {decision.width, cap, cores};
 }
 
 // The steps of one thread are followed: those of others that run the same ops would mix with them.
@@ -337,10 +340,10 @@ uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, ui
     column = follows_steps_of(thread, *attached) ? next_schedule_column(plan) : -1;
   }
   const Decision decision = look_up(plan, key, context, column);
-  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0) return 0;
+  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !keeps_bits(decision)) return 0;
   uint32_t width = decision.width;
   if (width != 0 && column < 0 && !entry_is_obeyed(thread, decision, judged)) width = 0;
-  const uint32_t cap = plan.own_width_cap;
+  const uint32_t cap = cap_of(plan);
   return cap != 0 && (width == 0 || cap < width) ? cap : width;
 }
 

@@ -1,6 +1,7 @@
 #include "bindings/preload/rest.h"
 
 #include "bindings/preload/attachment.h"
+#include "bindings/preload/numerics.h"
 #include "bindings/preload/shim_clock.h"
 #include "bindings/preload/width_actuator.h"
 
@@ -131,8 +132,8 @@ bool rest_from_step(IssuingThread& thread, const Attachment& attached, const Pla
     return false;
   }
   if (steps.listened < kListenedSteps || steps.steady < kSteadySteps) return false;
-  if (plan.own_width_cap != 0 && count_matters) return false;
-  steps.cap = plan.own_width_cap;
+  if (cap_of(plan) != 0 && count_matters) return false;
+  steps.cap = cap_of(plan);
   steps.context = thread.context;
   __atomic_store_n(&latest_end, now + longest_rest(attached), __ATOMIC_RELAXED);
   __atomic_store_n(&rester, thread.tid, __ATOMIC_RELAXED);

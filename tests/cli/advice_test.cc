@@ -44,6 +44,15 @@ TEST(Advice, WhatTheUserSaidStaysAndIsRepeated) {
   EXPECT_THAT(text, HasSubstr("optile run --openmp keep -- python3"));
 }
 
+TEST(Advice, ForTheBitsOfAnUntouchedRunNoNumberOfThreads) {
+  AdviceFacts same = facts();
+  same.as_untuned = true;
+  same.plan = {};
+  const std::string text = advice_text(same);
+  EXPECT_THAT(text, Not(HasSubstr("export")));
+  EXPECT_THAT(text, HasSubstr("optile run --numerics as-untuned -- python3"));
+}
+
 TEST(Advice, KnowsWhatAnEarlierRunFound) {
   AdviceFacts known = facts();
   known.has_stored = true;

@@ -143,6 +143,34 @@ TEST(LaunchEnvironment, InductorFollowsForWheels) {
   EXPECT_THAT(launch_environment({}, decision, {}), Not(Contains(Key(kName))));
 }
 
+TEST(LaunchEnvironment, WhatChangesBitsStaysAsUntouched) {
+  Options options;
+  options.numerics = "as-untuned";
+  LaunchDecision decision = decided();
+  decision.torch_wheel = true;
+  decision.width = 3;
+  Variables set = launch_environment(options, decision, {});
+  EXPECT_EQ(set.at("OPTILE_NUMERICS"), "as-untuned");
+  for (const char* name :
+       {"OMP_NUM_THREADS", "TORCHINDUCTOR_CPP_DYNAMIC_THREADS", "OPTILE_OWN_WIDTH_SOURCE"}) {
+    EXPECT_THAT(set, Not(Contains(Key(name))));
+  }
+  set = launch_environment(options, decision, {{"OMP_NUM_THREADS", "5"}});
+  EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
+  EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_NUMERICS"), "any");
+}
+
+TEST(IgnoredWords, AnUntouchedRunHearsNoLauncherAroundIt) {
+  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher"}};
+  Options options;
+  options.verb = Verb::kRun;
+  EXPECT_THAT(ignored_words(options, now), testing::IsEmpty());
+  options.numerics = "as-untuned";
+  EXPECT_THAT(ignored_words(options, now),
+              UnorderedElementsAre("OMP_NUM_THREADS", "OPTILE_OWN_WIDTH_SOURCE"));
+  EXPECT_THAT(ignored_words(options, {{"OMP_NUM_THREADS", "64"}}), testing::IsEmpty());
+}
+
 TEST(LaunchEnvironment, TheBridgeIsTheUsersChoice) {
   Options options;
   EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "auto");

@@ -68,6 +68,35 @@ TEST(Options, HowFarTheUsersWordBinds) {
   EXPECT_THAT(refused({"run", "--respect", "most", "--", "train"}), HasSubstr("--respect"));
 }
 
+TEST(Options, WhatChangesBitsIsAsUntouchedWhereThatIsAskedFor) {
+  EXPECT_EQ(parsed({"run", "--", "train"}).numerics, "any");
+  const Options options = parsed({"run", "--numerics", "as-untuned", "--", "train"});
+  EXPECT_TRUE(options.as_untuned());
+  EXPECT_FALSE(options.changes_nothing());
+  EXPECT_FALSE(options.narrows()) << "it starts with the threads of an untouched run";
+  EXPECT_EQ(options.openmp, "keep");
+  EXPECT_EQ(options.blas, "keep");
+  EXPECT_EQ(options.wait, "auto") << "how threads wait changes no result";
+  EXPECT_THAT(refused({"run", "--numerics", "same", "--", "train"}), HasSubstr("--numerics"));
+}
+
+TEST(Options, WhatWouldChangeBitsByNameIsRefused) {
+  for (const Words& words :
+       {Words{"--openmp", "llvm"}, Words{"--respect", "ignore"}, Words{"--regions", "tune"}}) {
+    Words all = {"run", "--numerics", "as-untuned"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {"--", "train"});
+    EXPECT_THAT(refused(all), HasSubstr(words.front() + " " + words.back() + " contradict"));
+  }
+  for (const Words& words :
+       {Words{"--openmp", "keep"}, Words{"--respect", "exact"}, Words{"--regions", "observe"}}) {
+    Words all = {"run", "--numerics", "as-untuned"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {"--", "train"});
+    EXPECT_TRUE(parse_options(all).ok()) << words.back();
+  }
+}
+
 TEST(Options, EveryFlagOfBaseline) {
   const Options options = parsed({"baseline", "--socket", "s", "--report", "r", "--summary",
                                   "--store", "d", "--machine", "m", "--", "train"});
@@ -81,7 +110,7 @@ TEST(Options, EveryFlagOfBaseline) {
 
 TEST(Options, AnUntouchedRunHasNothingToChoose) {
   for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy",
-                           "--counters", "--respect"}) {
+                           "--counters", "--respect", "--numerics"}) {
     EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
   }
 }

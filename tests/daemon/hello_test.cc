@@ -89,6 +89,20 @@ TEST(Hello, WhichWordIsTheProgramsOwnWidth) {
   EXPECT_EQ(word(OPTILE_WIDTH_ENVIRONMENT), "MKL_NUM_THREADS");
 }
 
+TEST(Hello, WhatHasToComputeAsUntouchedHasPlansOfItsOwn) {
+  optile_hello raw = make_hello("train");
+  std::strcpy(raw.launch_plan, "openmp=keep wait=1ms blas=keep");
+  Hello hello = parse_hello(&raw, sizeof raw).value();
+  EXPECT_FALSE(hello.as_untuned);
+  EXPECT_STREQ(numerics_name(hello), "any");
+  EXPECT_EQ(kept_under(hello), "openmp=keep wait=1ms blas=keep");
+  raw.numerics_as_untuned = 1;
+  hello = parse_hello(&raw, sizeof raw).value();
+  EXPECT_TRUE(hello.as_untuned);
+  EXPECT_STREQ(numerics_name(hello), "as-untuned");
+  EXPECT_EQ(kept_under(hello), "openmp=keep wait=1ms blas=keep numerics=as-untuned");
+}
+
 TEST(Hello, WrongFramesAreRefusedWithAReason) {
   const optile_hello good = make_hello("train");
   const auto refused = [&](auto change) {
@@ -106,6 +120,7 @@ TEST(Hello, WrongFramesAreRefusedWithAReason) {
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.strategy = 9; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.priority = 2; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.respect = 3; }));
+  EXPECT_TRUE(refused([](optile_hello& raw) { raw.numerics_as_untuned = 2; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.share_milli = OPTILE_MAX_SHARE_MILLI + 1; }));
   EXPECT_TRUE(refused([](optile_hello& raw) { raw.own_width_source = 99; }));
   EXPECT_FALSE(parse_hello(&good, sizeof good - 1).ok());

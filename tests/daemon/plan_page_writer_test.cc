@@ -41,6 +41,19 @@ TEST_F(PlanPageTest, ClientsMayRestUnderACap) {
   EXPECT_EQ(page(2).own_width_cap, 3u);
 }
 
+TEST_F(PlanPageTest, SaysWhichWidthsChangeNoResult) {
+  tuner::PlanDraft draft;
+  draft.entries = {{{7, 0}, 2, tuner::Rule::kFastest, false, {}, {}},
+                   {{8, 0}, 0, tuner::Rule::kLeftAlone, true, {}, {}}};
+  PageSurroundings surroundings;
+  writer_.publish(1, draft, surroundings);
+  EXPECT_EQ(find(page(1), 7, 0)->flags, 0u);
+  surroundings.same_bits = true;
+  writer_.publish(2, draft, surroundings);
+  EXPECT_EQ(find(page(2), 7, 0)->flags, OPTILE_ENTRY_SAME_BITS);
+  EXPECT_EQ(find(page(2), 8, 0)->flags, OPTILE_ENTRY_LEAVE);
+}
+
 TEST_F(PlanPageTest, AsksForCounters) {
   tuner::PlanDraft draft;
   draft.record_all = true;

@@ -122,7 +122,7 @@ void SimulatedProgram::run_op(const Op& op) {
     }
     in_step_ = in_step_ && !rests_;
   }
-  if (!ids_.contains(op.key)) ids_[op.key] = regions_.register_op(op.key, op.name, "[8, 8] f32");
+  if (!ids_.contains(op.key)) ids_[op.key] = regions_.register_op(op.key, op.name, "[8,8] ");
   const bool known = touched_.contains({op.key, own_width()});
   const int width = known ? width_for(op.key) : own_width();
   widths_[op.key] = width;

@@ -127,6 +127,24 @@ class Wheels(EndToEndTest):
         self.assertEqual(3, lines.count("exported, changed: nothing"), ended)
         self.assertEqual(2, lines.count("failed, changed: nothing"), ended)
 
+    def test_bits_of_an_untouched_run_while_widths_are_changed(self):
+        """Without a word on threads, and with more of them than the machine may have."""
+        self.have_bridge()
+        wide = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
+        for model in ("convolutions", "lstm"):
+            for env, steps in (({}, "30"), (wide, "200")):
+                with self.subTest(model, env=env):
+                    line = [WHEEL_PYTHON, SCRIPTS / "train_hashed.py", model, "--steps", steps]
+                    untouched = self.space.untouched(line, {**self.env, **env},
+                                                     deadline=BUILD_DEADLINE)
+                    same, report = self.reported(
+                        "train_hashed.py", model, "--steps", steps,
+                        options=("--numerics", "as-untuned", "--strategy", "1"), env=env)
+                    self.assert_same_run(untouched, same)
+                    left = [op for op in report["ops"] if "left alone: numerics" in op["reason"]]
+                    self.assertTrue(left, report)
+                    self.assertEqual({report["own_width"]}, {op["width"] for op in left})
+
     def test_switched_off(self):
         self.have_bridge()
         _, report = self.reported("train_small.py", "--steps", "20",

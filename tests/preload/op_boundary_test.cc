@@ -184,6 +184,38 @@ TEST_F(OpBoundary, AWidthThatWasSaidIsObeyedExactly) {
   });
 }
 
+TEST_F(OpBoundary, OnlyWhatKeepsItsBitsHasAWidthWhereTheyHaveToBeThoseOfAnUntouchedRun) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OPTILE_NUMERICS", "as-untuned", 1);
+    setenv("OPTILE_REGIONS", "tune", 1);
+    read_environment();
+    CHECK_OR_EXIT(!environment().steer_blas && !environment().tune_regions);
+    attach(daemon);
+    CHECK_OR_EXIT(daemon.hello().numerics_as_untuned == 1);
+    constexpr uint64_t kKeeps = 0x5151;
+    run_op(kOp);
+    run_op(kKeeps);
+    daemon.publish({{kOp, 2, {}, 0}, {kKeeps, 2, {}, OPTILE_ENTRY_SAME_BITS}}, 0,
+                   [](optile_plan_page& page) { page.own_width_cap = 3; });
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+    CHECK_OR_EXIT(run_op(0x7777) == kOwn);
+    CHECK_OR_EXIT(run_op(0x7777) == kOwn);
+    CHECK_OR_EXIT(run_op(kKeeps) == 2);
+  });
+}
+
+TEST_F(OpBoundary, AnyNumericsIsAsEver) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OPTILE_NUMERICS", "any", 1);
+    read_environment();
+    attach(daemon);
+    CHECK_OR_EXIT(daemon.hello().numerics_as_untuned == 0);
+    run_op(kOp);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == 2);
+  });
+}
+
 TEST_F(OpBoundary, TheProgramsWordIsObeyedExactlyAtOnce) {
   in_child([](FakeDaemon& daemon) {
     unsetenv("OMP_NUM_THREADS");

@@ -72,6 +72,7 @@ void describe_tensor(const at::Tensor& tensor, Field& field) {
   }
   field.add("]");
   if (tensor.scalar_type() != at::kFloat) field.add(c10::toString(tensor.scalar_type()));
+  if (tensor.layout() != at::kStrided) field.add("not_strided");
   field.add(" ");
 }
 
