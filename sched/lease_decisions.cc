@@ -142,7 +142,8 @@ void LeaseTable::plan() {
   std::vector<PlanClient> clients;
   clients.reserve(clients_.size());
   for (const auto& [id, client] : clients_) clients.push_back(plan_client(id, client));
-  const LeasePlan planned = plan_leases(machine_, budget_, clients, settings_.policy);
+  const LeasePlan planned =
+      plan_leases(machine_, {budget_, left_to_others_}, clients, settings_.policy);
   cause_ = joined(causes_);
   causes_.clear();
   stale_ = false;

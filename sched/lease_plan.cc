@@ -10,18 +10,19 @@
 namespace optile::sched {
 namespace {
 
-using perfmodel::Budget;
 using perfmodel::Machine;
 
 constexpr double kWhole = 1.0 - 1e-9;
 
 class Planner {
  public:
-  Planner(const Machine& machine, const Budget& budget, const std::vector<PlanClient>& clients,
+  Planner(const Machine& machine, const PlanBudget& budget, const std::vector<PlanClient>& clients,
           const AllocationPolicy& policy)
       : machine_(machine), clients_(clients), policy_(policy) {
-    for (int core : budget_cores(machine, budget)) room_[core] = 1.0;
-    capacity_ = std::min(budget.cores, static_cast<int>(room_.size()));
+    for (int core : budget_cores(machine, budget.budget)) room_[core] = 1.0;
+    const int granted = budget.budget.cores + budget.left_to_others;
+    capacity_ = std::min(granted, static_cast<int>(room_.size()));
+    without_load_ = budget.budget.cores - capacity_;
     for (const PlanClient& client : clients) {
       if (!client.fixed) pinned_.insert(client.pin.begin(), client.pin.end());
       PlannedLease lease;
@@ -42,7 +43,7 @@ class Planner {
     for (const auto& [core, room] : room_) {
       if (room >= kWhole) whole_.push_back(core);
     }
-    problem.cores = std::clamp(capacity_, 0, static_cast<int>(whole_.size()));
+    problem.cores = std::clamp(left_for_the_rest(), 0, static_cast<int>(whole_.size()));
     problem.policy = policy_;
     gather_bound();
     for (std::size_t i : pool_) problem.demands.push_back(demand_within_bounds(i));
@@ -56,6 +57,11 @@ class Planner {
   }
 
  private:
+  // Words of the user are not cut by load of others, the rest is; of it one core at least is left.
+  int left_for_the_rest() const {
+    return std::min(capacity_, std::max(1, capacity_ + without_load_));
+  }
+
   // The next core within the budget that this client may keep; counts against the capacity.
   std::vector<int> within(const std::vector<int>& cores) {
     std::vector<int> kept;
@@ -246,6 +252,7 @@ class Planner {
   const AllocationPolicy& policy_;
   std::map<int, double> room_;  // by core of the budget
   int capacity_ = 0;            // cores that are still to be given
+  int without_load_ = 0;        // what the capacity is less, or more, where others' load counts
   std::set<int> pinned_;
   std::vector<int> whole_;  // cores that nobody fixed or pinned is on
   std::vector<std::size_t> pool_;
@@ -257,7 +264,7 @@ class Planner {
 
 }  // namespace
 
-LeasePlan plan_leases(const Machine& machine, const Budget& budget,
+LeasePlan plan_leases(const Machine& machine, const PlanBudget& budget,
                       const std::vector<PlanClient>& clients, const AllocationPolicy& policy) {
   return Planner(machine, budget, clients, policy).run();
 }

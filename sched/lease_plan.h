@@ -36,9 +36,14 @@ struct LeasePlan {
   Allocation allocation;             // of those that are neither pinned nor fixed
 };
 
+struct PlanBudget {
+  perfmodel::Budget budget;
+  int left_to_others = 0;  // LeaseTable::set_budget()
+};
+
 // Targets of clients that are not fixed never overlap each other or what fixed ones occupy, except
 // that a pin goes first: its cores are planned away from everybody, also before they are free.
-LeasePlan plan_leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
+LeasePlan plan_leases(const perfmodel::Machine& machine, const PlanBudget& budget,
                       const std::vector<PlanClient>& clients, const AllocationPolicy& policy);
 
 }  // namespace optile::sched

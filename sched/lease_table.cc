@@ -193,9 +193,10 @@ Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
   return {};
 }
 
-Status LeaseTable::set_budget(perfmodel::Budget budget) {
-  if (budget == budget_) return {};
+Status LeaseTable::set_budget(perfmodel::Budget budget, int left_to_others) {
+  if (budget == budget_ && left_to_others == left_to_others_) return {};
   budget_ = std::move(budget);
+  left_to_others_ = left_to_others;
   end_overlap("the budget changed");
   because("the budget is now " + std::to_string(budget_.cores) +
           (budget_.cores == 1 ? " core" : " cores"));
@@ -262,7 +263,13 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
                                                 client_name(other) + "; take that back first"};
     }
   }
-  const auto most = static_cast<std::size_t>(std::max(0, budget_.cores));
+  // Load of others is no reason to refuse what the user wants.
+  const auto most = static_cast<std::size_t>(std::max(0, budget_.cores + left_to_others_));
+  if (pinned > most && !others) {
+    return Error{ErrorKind::kUnavailable, "the budget grants " + std::to_string(most) +
+                                              (most == 1 ? " core" : " cores") +
+                                              " at a time; pin to no more"};
+  }
   if (pinned > most || (others && pinned == most)) {
     return Error{ErrorKind::kUnavailable,
                  "that would leave nothing for other clients; pin to fewer cores"};
@@ -307,12 +314,38 @@ std::set<int> LeaseTable::homes_beside(ClientId id) const {
   return homes;
 }
 
-Status LeaseTable::pause(ClientId id) {
+// Without cores that are not to be had, and those that others are pinned to or paused with.
+Lease LeaseTable::free_of_words(ClientId id, Lease lease) const {
+  if (!(lease.fraction > 0 && lease.fraction < 1)) lease.fraction = 1;
+  const std::vector<int> usable = budget_cores(machine_, budget_);
+  const std::vector<int>& bound = clients_.at(id).bound;
+  const auto held = [&](int core) {
+    return std::any_of(clients_.begin(), clients_.end(), [&](const auto& other) {
+      const Client& one = other.second;
+      if (other.first == id || one.detached) return false;
+      const bool pinned = std::binary_search(one.pin.begin(), one.pin.end(), core);
+      const auto& its = one.target.cores;
+      const bool whole = one.target.fraction >= 1 || lease.fraction >= 1;
+      return pinned || (one.paused && whole && std::binary_search(its.begin(), its.end(), core));
+    });
+  };
+  std::sort(lease.cores.begin(), lease.cores.end());
+  std::erase_if(lease.cores, [&](int core) {
+    return !std::binary_search(usable.begin(), usable.end(), core) || held(core) ||
+           (!bound.empty() && !std::binary_search(bound.begin(), bound.end(), core));
+  });
+  if (lease.fraction < 1 && lease.cores.size() > 1) lease.cores.resize(1);
+  return lease;
+}
+
+Status LeaseTable::pause(ClientId id, Lease with) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   if (client.value()->demand.away) come_back(id, *client.value());
   if (!client.value()->paused) end_loan(id, *client.value());
   client.value()->paused = true;
+  with = free_of_words(id, std::move(with));
+  if (!with.empty()) client.value()->target = std::move(with);
   end_overlap("a word of the user");
   because("the user paused " + client_name(id));
   return {};

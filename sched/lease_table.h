@@ -99,7 +99,9 @@ class LeaseTable {
   base::Status wake(ClientId id);
   base::Status borrows(ClientId id, bool whether);  // cores of those that wait; yes unless said
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
-  base::Status set_budget(perfmodel::Budget budget);
+  // `left_to_others`: cores beside the budget's that are busy with what has no lease. They are
+  // there all the same for who is pinned or paused.
+  base::Status set_budget(perfmodel::Budget budget, int left_to_others = 0);
   // What its share comes to beside the others', where that is not the share itself. With the event
   // that changed it.
   base::Status weigh(ClientId id, double weight);
@@ -114,8 +116,9 @@ class LeaseTable {
   base::Status pin(ClientId id, std::vector<int> cores);
   base::Status unpin(ClientId id);
   // Its lease stays as it is, whatever the others do: what is its own, it neither lends nor
-  // borrows.
-  base::Status pause(ClientId id);
+  // borrows. `with`: that it stays so is an earlier word, and this is the lease; of it counts what
+  // is in the budget and what no other such word has.
+  base::Status pause(ClientId id, Lease with = {});
   base::Status resume(ClientId id);
   base::Status detach(ClientId id);  // its cores go back when it confirms; then it is forgotten
   // Takes everything from a client without its word. Only for one that cannot run (stopped) and
@@ -141,6 +144,7 @@ class LeaseTable {
   std::optional<LeaseView> view(ClientId id) const;
   const LeaseCounters& counters() const { return counters_; }
   const perfmodel::Budget& budget() const { return budget_; }
+  int left_to_others() const { return left_to_others_; }
   const perfmodel::Machine& machine() const { return machine_; }
   std::size_t clients() const { return clients_.size(); }
   double held_cores() const;                           // sum of what all may be using
@@ -173,6 +177,7 @@ class LeaseTable {
   bool someone_is_away() const;
   void come_back(ClientId id, Client& client);
   PlanClient plan_client(ClientId id, const Client& client) const;
+  Lease free_of_words(ClientId id, Lease lease) const;
   void plan();
   Lease wanted(ClientId id, const Client& client) const;
   base::Status can_overlap(ClientId id, const Overlap& overlap) const;
@@ -186,6 +191,7 @@ class LeaseTable {
 
   perfmodel::Machine machine_;
   perfmodel::Budget budget_;
+  int left_to_others_ = 0;
   LeaseSettings settings_;
   CoreLedger ledger_;
   std::map<ClientId, Client> clients_;

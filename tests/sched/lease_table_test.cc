@@ -491,6 +491,82 @@ TEST_F(LeaseTableTest, APausedClientStaysAsItIs) {
   EXPECT_EQ(cores(2).size(), 3u);
 }
 
+TEST_F(LeaseTableTest, AnEarlierPauseComesWithItsLease) {
+  arrive(1, kConcave);
+  ASSERT_TRUE(table_->pause(1, {{1, 2}}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{1, 2})) << "though it is alone";
+  arrive(2, kConcave);
+  settle();
+  EXPECT_EQ(cores(1), (Cores{1, 2}));
+  EXPECT_EQ(cores(2), (Cores{0, 3}));
+  ASSERT_TRUE(table_->pause(2, {{3}}).ok());
+  settle();
+  EXPECT_EQ(cores(2), (Cores{3})) << "also where it has another one meanwhile";
+}
+
+TEST_F(LeaseTableTest, OfAnEarlierPauseCountsWhatNoOtherWordHas) {
+  arrive(1);
+  arrive(2);
+  arrive(3);
+  ASSERT_TRUE(table_->pin(1, {0}).ok());
+  ASSERT_TRUE(table_->pause(2, {{1}}).ok());
+  ASSERT_TRUE(table_->pause(3, {{0, 1, 2, 700, -1}}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0}));
+  EXPECT_EQ(cores(2), (Cores{1}));
+  EXPECT_EQ(cores(3), (Cores{2}));
+}
+
+TEST_F(LeaseTableTest, AnEarlierPauseInTurnsKeepsItsPart) {
+  for (ClientId id = 1; id <= 2; ++id) {
+    arrive(id);
+    ASSERT_TRUE(table_->pause(id, {{2}, 0.5}).ok());
+  }
+  arrive(3);
+  settle();
+  for (ClientId id = 1; id <= 2; ++id) {
+    EXPECT_EQ(cores(id), (Cores{2}));
+    EXPECT_DOUBLE_EQ(view(id).granted.fraction, 0.5);
+  }
+  EXPECT_EQ(cores(3), (Cores{0, 1, 3}));
+}
+
+TEST_F(LeaseTableTest, LoadOfOthersTakesNothingFromWhatTheUserSaid) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  arrive(3, kLinear);
+  ASSERT_TRUE(table_->pin(1, {0, 1}).ok());
+  settle();
+  ASSERT_TRUE(table_->pause(2).ok());
+  settle();
+  const Cores paused = cores(2);
+  const Cores rest = cores(3);
+  perfmodel::Budget budget = table_->budget();
+  budget.cores = 1;
+  ASSERT_TRUE(table_->set_budget(budget, 3).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0, 1}));
+  EXPECT_EQ(cores(2), paused);
+  EXPECT_EQ(cores(3), rest) << "one is left at least";
+  // A word while the load lasts.
+  ASSERT_TRUE(table_->unpin(1).ok());
+  ASSERT_TRUE(table_->resume(2).ok());
+  ASSERT_TRUE(table_->pin(3, {1, 2, 3}).ok());
+  settle();
+  EXPECT_EQ(cores(3), (Cores{1, 2, 3}));
+}
+
+TEST_F(LeaseTableTest, APinOfTheOnlyOneMayHaveAllThatTheBudgetGrants) {
+  arrive(1);
+  perfmodel::Budget budget = table_->budget();
+  budget.cores = 1;
+  ASSERT_TRUE(table_->set_budget(budget, 3).ok());
+  EXPECT_TRUE(table_->pin(1, {0, 1, 2, 3}).ok());
+  ASSERT_TRUE(table_->set_budget(budget).ok());  // a quota: the kernel grants no more
+  EXPECT_NE(table_->pin(1, {0, 1}).message().find("grants 1 core at a time"), std::string::npos);
+}
+
 TEST_F(LeaseTableTest, ADetachedClientGivesEverythingBackAndIsForgotten) {
   arrive(1, kConcave);
   arrive(2, kConcave);
