@@ -71,6 +71,16 @@ void ThreadMasks::resume(const UnitSet& original, const UnitSet& confined_to) {
   if (confined_to.any()) remember(confined_to);
 }
 
+void ThreadMasks::note_cpuset(const UnitSet& cpuset) {
+  std::vector<UnitSet> masks = ours_;
+  if (original_) masks.push_back(*original_);
+  for (const UnitSet& mask : masks) {
+    const UnitSet left = mask & cpuset;
+    if (left.any() && !is_ours(left)) remember(left);
+  }
+  if (original_ && !is_ours(cpuset)) remember(cpuset);
+}
+
 base::Status ThreadMasks::check(const UnitSet& units) const {
   if (units.none()) {
     return base::Error{base::ErrorKind::kInvalid, "a process cannot be confined to no unit"};

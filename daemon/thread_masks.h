@@ -79,6 +79,9 @@ class ThreadMasks {
   // Somebody kept the word of what it came with. `confined_to`: by an earlier daemon; none: by
   // nobody.
   void resume(const UnitSet& original, const UnitSet& confined_to);
+  // The cpuset of the process is this one now. Kernels make of a mask what is left of it there, or
+  // (before 6.2) the whole cpuset; where the mask was ours, that is too.
+  void note_cpuset(const UnitSet& cpuset);
 
  private:
   struct Seen {

@@ -187,6 +187,42 @@ TEST_F(ThreadMasksTest, AMaskThatTheKernelClipsIsReportedAndTakenBack) {
   EXPECT_EQ(mask(kPid), (Units{0, 1, 2, 3}));
 }
 
+// Kernels since 6.2 clip each mask, and older ones give each thread the whole cpuset.
+TEST_F(ThreadMasksTest, WhatALaterCpusetMakesOfOurMasksIsOurs) {
+  for (const bool clips : {true, false}) {
+    add_thread(kPid, {0, 1, 2, 3});
+    add_thread(501, {0, 1, 2, 3});
+    add_thread(502, {3});  // by its user
+    cpuset_ = unit_set({0, 1, 2, 3});
+    ThreadMasks masks = this->masks();
+    EXPECT_EQ(confined(masks, {2, 3}).inside, 1u);
+    cpuset_ = unit_set({0, 1, 2});
+    for (const int tid : {kPid, 501}) {
+      masks_[tid] = unit_set(clips ? std::vector<int>{2} : std::vector<int>{0, 1, 2});
+    }
+    masks.note_cpuset(cpuset_);
+    const MaskOutcome after = confined(masks, {0, 1, 2});
+    EXPECT_EQ(after.left_alone, 1u) << "its user's";
+    EXPECT_EQ(mask(501), (std::vector<int>{0, 1, 2}));
+    cpuset_ = unit_set({0, 1, 2, 3});
+    masks.note_cpuset(cpuset_);
+    EXPECT_TRUE(masks.release().settled);
+    EXPECT_EQ(mask(kPid), (std::vector<int>{0, 1, 2, 3}));
+    EXPECT_EQ(mask(502), std::vector<int>{3});
+  }
+}
+
+// What it came with is known, and its cpuset shrank before it was first confined.
+TEST_F(ThreadMasksTest, WhatACpusetMadeOfTheOriginalIsOurs) {
+  ThreadMasks masks = this->masks();
+  masks.resume(unit_set({0, 1, 2, 3}), {});
+  cpuset_ = unit_set({0, 1, 2});
+  masks_[kPid] = cpuset_;
+  masks.note_cpuset(cpuset_);
+  EXPECT_TRUE(confined(masks, {0, 1}).holds());
+  EXPECT_EQ(mask(kPid), (std::vector<int>{0, 1}));
+}
+
 TEST_F(ThreadMasksTest, AThreadThatMayNotBeTouchedIsCounted) {
   add_thread(501, {0, 1, 2, 3});
   denied_.insert(501);
