@@ -19,15 +19,16 @@ struct UndoRequest {
   unsigned asked_by = 0;           // whose later runs it means, besides those of whom it meets
 };
 
-// By hand. In force when it returns. kNotFound: no such client; kUnavailable: it has no lease, or
-// another word of the user stands against it.
+// By hand. In force when it returns. kNotFound: no such client; kUnavailable: it has no lease (or,
+// of kAttach, it has not been detached), or another word of the user stands against it.
 struct LeaseWord {
-  enum class Kind { kShare, kPin, kUnpin, kPause, kResume, kDetach };
+  enum class Kind { kShare, kPin, kUnpin, kPause, kResume, kDetach, kAttach };
   uint64_t client = 0;
   Kind kind = Kind::kShare;
   double share = 1.0;
-  std::vector<int> cores;  // of a pin
+  std::vector<int> cores;  // of a pin; of a pause that is said again: those that it kept
   bool bounded = false;    // said by a user among several: not beyond his part (UserBounds)
+  double fraction{1.0};    // of these cores, in turns
 };
 
 }  // namespace optile::daemon

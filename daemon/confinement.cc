@@ -40,6 +40,21 @@ const Confinement::Confined* Confinement::known(int pid, uint64_t start_ticks) c
   return said != said_.end() ? &*said : nullptr;
 }
 
+std::vector<HeldProcess> Confinement::held_before() const {
+  std::vector<HeldProcess> all;
+  for (const Confined& one : earlier_) {
+    if (start_of_process(one.pid) != one.start_ticks) continue;
+    all.push_back({one.pid, one.units});
+    // Killed between the file and the masks, it left the process where it was.
+    UnitSet now;
+    if (one.before.empty() || kernel_.get(one.pid, now) != 0) continue;
+    const std::vector<int> units = os_indices(now);
+    const bool ours = std::find(one.before.begin(), one.before.end(), units) != one.before.end();
+    if (ours) all.back().units = units;
+  }
+  return all;
+}
+
 std::optional<std::vector<int>> Confinement::original_of(int pid) const {
   const auto mentioned = [pid](const Confined& one) { return one.pid == pid; };
   if (std::none_of(earlier_.begin(), earlier_.end(), mentioned)) return std::nullopt;
@@ -79,7 +94,22 @@ Confinement::Held* Confinement::hold(uint64_t client, int pid) {
       held.masks.resume(original, unit_set(*mask));
     }
   }
+  const auto cpuset = cpusets_.find(client);
+  if (cpuset != cpusets_.end()) held.masks.note_cpuset(cpuset->second);
   return &held;
+}
+
+void Confinement::note_cpuset(uint64_t client, const std::vector<int>& units) {
+  const UnitSet cpuset = unit_set(units);
+  if (cpuset.none()) return;
+  cpusets_[client] = cpuset;
+  const auto held = held_.find(client);
+  if (held != held_.end()) held->second.masks.note_cpuset(cpuset);
+}
+
+void Confinement::release(uint64_t client) {
+  give_back(client, 0);
+  cpusets_.erase(client);
 }
 
 void Confinement::confine(uint64_t client, int pid, const std::vector<int>& units) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/log.h"
+#include "daemon/returning.h"
 #include "daemon/thread_masks.h"
 
 namespace optile::daemon {
@@ -32,7 +33,10 @@ class Confinement {
   // what it had, at once.
   void confine(uint64_t client, int pid, const std::vector<int>& units);
   // It is gone, or it is to be left alone from now on.
-  void release(uint64_t client) { give_back(client, 0); }
+  void release(uint64_t client);
+
+  // Its cpuset is another one since: what the kernel made of masks of ours is ours. None: no word.
+  void note_cpuset(uint64_t client, const std::vector<int>& units);
 
   // Carries out what waits.
   void flush();
@@ -41,6 +45,8 @@ class Confinement {
   // thread has at this moment. What an earlier daemon wrote counts for most: the process may have
   // become another program since.
   void came_with(int pid, const std::vector<int>& units);
+  // Processes that live and that an earlier daemon held, until they are released.
+  std::vector<HeldProcess> held_before() const;
   // What that process came with, where an earlier daemon had confined it; os indices.
   std::optional<std::vector<int>> original_of(int pid) const;
 
@@ -78,6 +84,7 @@ class Confinement {
   bool unsaved_ = false;
   std::vector<Wish> wishes_;  // in their order
   std::map<uint64_t, Held> held_;
+  std::map<uint64_t, UnitSet> cpusets_;  // that have changed, also of those that are not held
   std::vector<Confined> earlier_;
   std::deque<Confined> said_;  // by clients, latest last; without masks of ours
 };

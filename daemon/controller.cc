@@ -60,13 +60,15 @@ Controller::Controller(Dependencies dependencies)
       next_drain_(kProfilingPeriod),
       tuned_period_(kTunedPeriod),
       batches_(clocks_.monotonic_ns) {
+  note_cpuset_ = std::move(dependencies.note_cpuset);
   busy_time_ = std::move(dependencies.busy_time);
   later_ = std::move(dependencies.later);
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   if (dependencies.confine) {
     leases_.emplace(machine_, budget_,
                     Leases::Dependencies{std::move(dependencies.confine),
-                                         std::move(dependencies.read_load), store_of_ != nullptr});
+                                         std::move(dependencies.read_load), store_of_ != nullptr,
+                                         std::move(dependencies.held_before), since_start()});
   }
 }
 
@@ -216,6 +218,7 @@ void Controller::refresh_budget(uint64_t id, Place& place) {
   place.client->set_process_stopped(is_stopped_ && is_stopped_(pid));
   perfmodel::Budget now = budget_now(place);
   if (now != place.now) {
+    if (note_cpuset_ && now.cpuset != place.now.cpuset) note_cpuset_(id, now.cpuset);
     place.now = std::move(now);
     // Its cpuset became smaller or grew back: leases are cut from what is left.
     const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);

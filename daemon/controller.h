@@ -74,6 +74,8 @@ class Controller {
 
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
+  // It has no lease because somebody said so.
+  bool is_detached(uint64_t id) const;
   // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
   perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
@@ -127,6 +129,7 @@ class Controller {
     WaitingWatch waiting = {};
     TeamPace pace = {};
     uint64_t heard = 0;  // of attendance_.changes()
+    bool detached = false;
   };
   void refresh_budget(uint64_t id, Place& place);
   perfmodel::Budget budget_now(const Place& place) const;
@@ -139,6 +142,7 @@ class Controller {
   void keep_to_bounds();
   void say_again(uint64_t id);
   base::Status carry_out(const LeaseWord& word);
+  base::Status attach_again(const LeaseWord& word);
   void keep(const LeaseWord& word);
   void take_lease(Place& place, Leases::Granted granted);
   void tell_of_lease(uint64_t client, const std::string& text);
@@ -166,6 +170,7 @@ class Controller {
   Clocks clocks_;
   std::function<perfmodel::Budget(int pid)> read_budget_;
   std::function<bool(int pid)> is_stopped_;
+  std::function<void(uint64_t client, const std::vector<int>& cpuset)> note_cpuset_;
   std::function<void(std::function<void()>)> later_;
   bool will_decide_ = false;
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;

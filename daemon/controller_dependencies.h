@@ -13,6 +13,7 @@
 #include "daemon/client.h"
 #include "daemon/kept_words.h"
 #include "daemon/places.h"
+#include "daemon/returning.h"
 #include "daemon/store.h"
 #include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
@@ -46,6 +47,10 @@ struct ControllerDependencies {
   std::size_t max_clients = kMaxClients;
   // Outlives the controller. Without it nothing that was said outlives an attachment.
   KeptWords* words = nullptr;
+  // The cpuset of a client's process is another one now: the kernel may have changed its masks.
+  std::function<void(uint64_t client, const std::vector<int>& cpuset)> note_cpuset = {};
+  // Leases::Dependencies::held_before.
+  Returning::Read held_before = {};
 };
 
 }  // namespace optile::daemon

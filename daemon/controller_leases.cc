@@ -23,11 +23,13 @@ base::Status say_to(Leases& leases, const Controller::LeaseWord& word) {
     case Kind::kUnpin:
       return leases.unpin(word.client);
     case Kind::kPause:
-      return leases.pause(word.client);
+      return leases.pause(word.client, {word.cores, word.fraction});
     case Kind::kResume:
       return leases.resume(word.client);
     case Kind::kDetach:
       return leases.detach(word.client);
+    case Kind::kAttach:  // not of one that has a lease
+      break;
   }
   return {};
 }
@@ -50,6 +52,8 @@ std::string text_of(const Controller::LeaseWord& word) {
       return "resumed";
     case Kind::kDetach:
       return "detached";
+    case Kind::kAttach:
+      return "attached again";
   }
   return "";
 }
@@ -106,6 +110,7 @@ void Controller::lease_to(uint64_t id) {
   if (!leases_->knows_load()) {
     leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   }
+  leases_->look_who_is_back(since_start());
   keep_to_bounds();
   say_again(id);
   decide_leases_soon();
@@ -235,6 +240,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     return;
   }
   if (granted.last) {
+    place.detached = true;
     place.lease.reset();
     place.now = budget_now(place);
   } else {
@@ -331,7 +337,7 @@ base::Status Controller::check_bound(const LeaseWord& word) const {
   if (!word.bounded || (word.kind != Kind::kPin && word.kind != Kind::kPause)) return {};
   std::size_t cores = word.cores.size();
   for (const sched::LeaseView& view : leases_->view()) {
-    if (word.kind != Kind::kPause || view.id != word.client) continue;
+    if (word.kind != Kind::kPause || !word.cores.empty() || view.id != word.client) continue;
     cores = view.granted.cores.size() - view.guest.size();
   }
   return bounds_.check(*leases_, word.client, cores);
@@ -364,11 +370,13 @@ base::Status Controller::carry_out(const LeaseWord& word) {
     return base::Error{base::ErrorKind::kNotFound,
                        "no attached client has that number; see optile leases"};
   }
+  if (word.kind == LeaseWord::Kind::kAttach) return attach_again(word);
   if (!leases_ || !leases_->has(word.client)) {
     return base::Error{base::ErrorKind::kUnavailable,
-                       who +
-                           " has no lease: it was detached, or started in a mode that only "
-                           "watches; start it again with optile run"};
+                       who + (is_detached(word.client)
+                                  ? " has no lease: it was detached; see optile attach"
+                                  : " has no lease: it was started in a mode that only watches, "
+                                    "or on other cores; see optile leases")};
   }
   if (base::Status may = check_bound(word); !may.ok()) return may;
   base::Status done = say_to(*leases_, word);
@@ -381,9 +389,40 @@ base::Status Controller::carry_out(const LeaseWord& word) {
   return {};
 }
 
+bool Controller::is_detached(uint64_t id) const {
+  const auto found = clients_.find(id);
+  return found != clients_.end() && found->second.detached;
+}
+
+// A lease as when it came, with what was said of it besides. It may have waited meanwhile, unseen.
+base::Status Controller::attach_again(const LeaseWord& word) {
+  const std::string who = "client " + std::to_string(word.client);
+  Place& place = clients_.at(word.client);
+  if (!place.detached) {
+    return base::Error{base::ErrorKind::kUnavailable, who + " has not been detached"};
+  }
+  place.detached = false;
+  place.waiting = {};
+  place.pace = {};
+  keep(word);  // or it would be detached again at once
+  tell_of_lease(word.client, who + ", by hand: " + text_of(word));
+  lease_to(word.client);
+  decide_leases();
+  if (leases_->has(word.client)) return {};
+  return base::Error{base::ErrorKind::kUnavailable,
+                     who + " gets no lease: it is bound to other cores than the daemon has"};
+}
+
 void Controller::keep(const LeaseWord& word) {
   if (words_ == nullptr) return;
-  words_->hear(clients_.at(word.client).client->hello().pid, word);
+  LeaseWord kept = word;
+  if (word.kind == LeaseWord::Kind::kPause) {
+    const auto view = leases_->table().view(word.client);
+    const sched::Lease lease = view ? view->target : sched::Lease();
+    kept.cores = lease.cores;
+    kept.fraction = lease.fraction;
+  }
+  words_->hear(clients_.at(word.client).client->hello().pid, kept);
 }
 
 // What was said of its process before it attached here, to an earlier daemon mostly.

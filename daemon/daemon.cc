@@ -127,7 +127,11 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       load_reader(config_), store_of_user(),
       [this](std::function<void()> decide) { decide_later(std::move(decide)); },
       config_.overlap == OverlapTry::kTry, config_.division == DivisionTry::kTry,
-      config_.max_clients, words_.get()});
+      config_.max_clients, words_.get(),
+      [this](uint64_t client, const std::vector<int>& cpuset) {
+        confinement_->note_cpuset(client, cpuset);
+      },
+      [this] { return confinement_->held_before(); }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

@@ -32,6 +32,8 @@ void KeptWords::read() {
     if (!one.at("share").is_null()) words.share = one.at("share").get<double>();
     words.pin = one.at("pin").get<std::vector<int>>();
     words.paused = one.at("paused").get<bool>();
+    words.lease = one.value("lease", std::vector<int>());
+    words.fraction = one.value("fraction", 1.0);
     words.detached = one.at("detached").get<bool>();
     words.bounded = one.at("bounded").get<bool>();
     words_.push_back(std::move(words));
@@ -57,7 +59,12 @@ void KeptWords::hear(int pid, const LeaseWord& word) {
   if (word.kind == Kind::kUnpin) found->pin.clear();
   if (word.kind == Kind::kPause) found->paused = true;
   if (word.kind == Kind::kResume) found->paused = false;
+  if (word.kind == Kind::kPause || word.kind == Kind::kResume) {
+    found->lease = word.cores;
+    found->fraction = word.fraction;
+  }
   if (word.kind == Kind::kDetach) found->detached = true;
+  if (word.kind == Kind::kAttach) found->detached = false;
   if (word.kind == Kind::kPin || word.kind == Kind::kPause) found->bounded = word.bounded;
   save();
 }
@@ -72,7 +79,7 @@ std::vector<LeaseWord> KeptWords::of(int pid) const {
     if (one.detached) return {{0, Kind::kDetach, 1.0, {}, false}};
     if (one.share) all.push_back({0, Kind::kShare, *one.share, {}, false});
     if (!one.pin.empty()) all.push_back({0, Kind::kPin, 1.0, one.pin, one.bounded});
-    if (one.paused) all.push_back({0, Kind::kPause, 1.0, {}, one.bounded});
+    if (one.paused) all.push_back({0, Kind::kPause, 1.0, one.lease, one.bounded, one.fraction});
   }
   return all;
 }
@@ -95,6 +102,8 @@ void KeptWords::save() {
                    {"share", one.share ? Json(*one.share) : Json(nullptr)},
                    {"pin", one.pin},
                    {"paused", one.paused},
+                   {"lease", one.lease},
+                   {"fraction", one.fraction},
                    {"detached", one.detached},
                    {"bounded", one.bounded}});
   }

@@ -29,6 +29,8 @@ class KeptWords {
     std::optional<double> share;
     std::vector<int> pin;  // cores of the machine; empty: not pinned
     bool paused = false;
+    std::vector<int> lease;  // that it was paused with, and its part of them
+    double fraction = 1;
     bool detached = false;
     bool bounded = false;  // LeaseWord::bounded of the pin or pause
   };

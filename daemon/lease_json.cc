@@ -18,12 +18,13 @@ using base::invalid;
 
 using Kind = Controller::LeaseWord::Kind;
 
-constexpr std::array<std::pair<const char*, Kind>, 6> kWords = {{{"share", Kind::kShare},
+constexpr std::array<std::pair<const char*, Kind>, 7> kWords = {{{"share", Kind::kShare},
                                                                  {"pin", Kind::kPin},
                                                                  {"unpin", Kind::kUnpin},
                                                                  {"pause", Kind::kPause},
                                                                  {"resume", Kind::kResume},
-                                                                 {"detach", Kind::kDetach}}};
+                                                                 {"detach", Kind::kDetach},
+                                                                 {"attach", Kind::kAttach}}};
 constexpr const char* kCoresWanted =
     "pin needs cores, as \"0-3\" or [0, 1]; optile machine lists them";
 
@@ -166,14 +167,15 @@ Json division_json(const Divisions& divisions) {
 }
 
 // Why an attached client has no lease, as half a sentence; in the order of what weighs most.
-std::string no_lease_reason(const ClientView& client) {
+std::string no_lease_reason(const ClientView& client, bool detached) {
   if (!client.hello.unseen.empty()) {
     return client.hello.unseen +
            ": its widths are tuned, its threads cannot be held to cores, and "
            "it counts as load of others";
   }
   if (!may_have_lease(client.hello)) return "it is only watched";
-  return "it was detached, or bound to other cores than the daemon has";
+  return detached ? "it was detached; optile attach takes that back"
+                  : "it is bound to other cores than the daemon has";
 }
 
 Json named(const ClientView& client, bool may_be_seen) {
@@ -199,7 +201,8 @@ Json leases_json(const Controller& controller,
     });
     if (view == views.end()) {
       one["mode"] = mode_name(client.hello.mode);
-      one["reason"] = no_lease_reason(client);
+      one["detached"] = controller.is_detached(client.id);
+      one["reason"] = no_lease_reason(client, controller.is_detached(client.id));
       unleased.push_back(std::move(one));
       continue;
     }
@@ -240,7 +243,7 @@ base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
     word.kind = kind;
   }
   if (said == nullptr) {
-    return invalid("say one of share, pin, unpin, pause, resume and detach of the client");
+    return invalid("say one of share, pin, unpin, pause, resume, detach and attach of the client");
   }
   if (word.kind == Kind::kShare) {
     if (!said->is_number()) return invalid("share has to be a number; 1 is what everybody has");
@@ -250,7 +253,7 @@ base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
     if (!cores) return invalid(kCoresWanted);
     word.cores = std::move(*cores);
   } else if (*said != true) {
-    return invalid("unpin, pause, resume and detach take true");
+    return invalid("unpin, pause, resume, detach and attach take true");
   }
   return word;
 }

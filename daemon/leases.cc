@@ -34,7 +34,10 @@ sched::LeaseSettings settings() {
 
 Leases::Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
                Dependencies dependencies)
-    : table_(machine, budget, settings()), dependencies_(std::move(dependencies)) {}
+    : table_(machine, budget, settings()),
+      dependencies_(std::move(dependencies)),
+      budget_(budget),
+      returning_(dependencies_.held_before, dependencies_.began) {}
 
 void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Priority priority) {
   if (!table_.arrive(client, share, priority).ok()) return;
@@ -132,11 +135,32 @@ void Leases::foresee(milliseconds now, int launcher) {
 }
 
 void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
-  if (dependencies_.read_load) follow_load(budget, now, more_to_come);
-  perfmodel::Budget left = budget;
-  left.cores = std::max(1, budget.cores - unmanaged_.cores());
-  if (left == table_.budget() || !table_.set_budget(left).ok()) return;
-  end_held();
+  look_who_is_back(now);
+  // Who is still to come keeps cores busy that are its own.
+  const bool more = more_to_come || returning_.keeps_some();
+  if (dependencies_.read_load) follow_load(budget, now, more);
+  budget_ = budget;
+  cut_budget();
+}
+
+void Leases::look_who_is_back(milliseconds now) {
+  std::set<int> attached;
+  for (const auto& [id, client] : clients_) attached.insert(client.pid);
+  if (returning_.look(attached, now)) cut_budget();
+}
+
+// What others keep busy, and what is kept for who is still to come, is nobody's here.
+void Leases::cut_budget() {
+  perfmodel::Budget left = budget_;
+  left.cores = std::max(1, budget_.cores - unmanaged_.cores());
+  const int to_others = budget_.cores - left.cores;
+  if (returning_.keeps_some()) {
+    std::vector<int> units = budget_.units;
+    std::erase_if(units, [this](int unit) { return returning_.units().contains(unit); });
+    left = sched::within(table_.machine(), std::move(left), units);
+  }
+  if (left == table_.budget() && to_others == table_.left_to_others()) return;
+  if (table_.set_budget(left, to_others).ok()) end_held();
 }
 
 bool Leases::hold(const std::optional<sched::CoreCounts>& counts, const std::string& why) {
@@ -280,8 +304,8 @@ base::Status Leases::unpin(uint64_t client) {
   return heard(table_.unpin(client));
 }
 
-base::Status Leases::pause(uint64_t client) {
-  return heard(table_.pause(client));
+base::Status Leases::pause(uint64_t client, const sched::Lease& with) {
+  return heard(table_.pause(client, with));
 }
 
 base::Status Leases::resume(uint64_t client) {
@@ -345,6 +369,7 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
     }
   }
   if (table_.counters().plans != plans) tell_whose_cores(granted);
+  lent_time_.note(table_.lent_cores(), now);
   keep_the_last(granted);
 }
 
@@ -459,7 +484,11 @@ Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before
 // kernel knows better where it finds room: there the width alone follows the lease.
 bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const {
   if (lease.fraction < 1 || !lease.shared.empty()) return false;
-  if (lease.cores == sched::budget_cores(table_.machine(), table_.budget())) return true;
+  if (returning_.keeps_some()) return last;  // it is not alone
+  // What is lent is written down as a mask, or the next daemon would know of nobody there.
+  if (lease.cores == sched::budget_cores(table_.machine(), table_.budget())) {
+    return lent_to(client) == 0;
+  }
   if (clients_.size() != 1 || last) return last;
   const std::optional<sched::LeaseView> view = table_.view(client);
   return !view || !view->pinned;

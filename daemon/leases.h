@@ -17,6 +17,8 @@
 #include "base/result.h"
 #include "daemon/lease_weights.h"
 #include "daemon/lending_trials.h"
+#include "daemon/lent_time.h"
+#include "daemon/returning.h"
 #include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
@@ -34,6 +36,9 @@ class Leases {
     // Busy time so far, of all units and of these processes. Without it nobody else takes cores.
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
     bool by_user = false;  // of lease_weights()
+    // Whose cores are kept for them for a while from `began` on.
+    Returning::Read held_before = {};
+    std::chrono::milliseconds began{0};
   };
   Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
          Dependencies dependencies);
@@ -59,6 +64,8 @@ class Leases {
   // who only says that it will come does not hold it up for good.
   void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now,
                   bool more_to_come = false);
+  // Somebody has arrived: who comes back is no longer waited for. `now` as in decide().
+  void look_who_is_back(std::chrono::milliseconds now);
   // Whether others' load was told from the clients' own since somebody came.
   bool knows_load() const { return unmanaged_.known(); }
   // The part of all cores that a newcomer would have by weight; `expected`: shares of others of its
@@ -91,7 +98,8 @@ class Leases {
   base::Status share(uint64_t client, double share);
   base::Status pin(uint64_t client, std::vector<int> cores);  // of the machine, not units
   base::Status unpin(uint64_t client);
-  base::Status pause(uint64_t client);
+  // `with`: the lease that it keeps where it was paused before it came here; empty: what it has.
+  base::Status pause(uint64_t client, const sched::Lease& with = {});
   base::Status resume(uint64_t client);
   base::Status detach(uint64_t client);  // back to the masks that it came with, for good
 
@@ -134,6 +142,9 @@ class Leases {
     bool measured = false;
   };
   std::optional<Progress> progress(uint64_t client) const;
+
+  // Cores of those that waited, over the time for which others had them; since the daemon began.
+  double lent_core_seconds(std::chrono::milliseconds now) const { return lent_time_.seconds(now); }
 
   std::vector<sched::LeaseView> view() const;
   const sched::LeaseTable& table() const { return table_; }
@@ -184,12 +195,15 @@ class Leases {
   bool someone_searches() const;
   void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now,
                    bool more_to_come);
+  void cut_budget();
   bool needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const;
   int lent_to(uint64_t client) const;
 
   sched::LeaseTable table_;
   Dependencies dependencies_;
   std::map<uint64_t, Client> clients_;
+  perfmodel::Budget budget_;  // as the kernel grants it
+  Returning returning_;
   bool weights_due_ = false;  // once for all who come or go together
   std::optional<sched::CoreCounts> held_;
   uint64_t words_ = 0;
@@ -200,6 +214,7 @@ class Leases {
   bool foreseen_ = false;  // so was load_
   UnmanagedCores unmanaged_;
   LendingTrials lending_;
+  LentTime lent_time_;
 };
 
 }  // namespace optile::daemon

@@ -307,9 +307,17 @@ TEST_F(ApiTest, ADetachedClientHasNoLeaseAnyMore) {
   EXPECT_EQ(json["clients"][0]["cores"].size(), 4u);
   ASSERT_EQ(json["unleased"].size(), 1u);
   EXPECT_EQ(json["unleased"][0]["program"], "train");
-  EXPECT_NE(
-      refusal(running_.post("/v1/leases", R"({"client":1,"pause":true})"), 409).find("optile run"),
-      std::string::npos);
+  EXPECT_EQ(json["unleased"][0]["detached"], true);
+  EXPECT_NE(refusal(running_.post("/v1/leases", R"({"client":1,"pause":true})"), 409)
+                .find("optile attach"),
+            std::string::npos);
+  const Answer back = running_.post("/v1/leases", R"({"client":1,"attach":true})");
+  ASSERT_EQ(back.status, 200) << back.body;
+  ASSERT_EQ(back.json()["clients"].size(), 2u);
+  EXPECT_EQ(back.json()["clients"][0]["cores"].size(), 2u);
+  EXPECT_NE(refusal(running_.post("/v1/leases", R"({"client":1,"attach":true})"), 409)
+                .find("has not been detached"),
+            std::string::npos);
 }
 
 TEST_F(ApiTest, WordsThatCannotBeFollowedSayWhatToDo) {

@@ -153,6 +153,44 @@ TEST_F(ConfinementTest, AMaskThatWasStillToBeReplacedIsOurs) {
   EXPECT_EQ(mask_of(child_), all_);
 }
 
+TEST_F(ConfinementTest, TheNextDaemonKnowsWhereTheyAreStill) {
+  {
+    Confinement killed(file(), *log_);
+    killed.confine(1, child_, {all_.front()});
+    EXPECT_TRUE(killed.held_before().empty()) << "by an earlier one";
+  }
+  Confinement next(file(), *log_);
+  ASSERT_EQ(next.held_before().size(), 1u);
+  EXPECT_EQ(next.held_before()[0].pid, child_);
+  EXPECT_EQ(next.held_before()[0].units, std::vector<int>{all_.front()});
+  // As if it had been killed when the next mask was written down and not set yet.
+  std::ifstream stream(file());
+  nlohmann::json left = nlohmann::json::parse(stream);
+  left.at(0)["before"] = {left.at(0).at("units")};
+  left.at(0)["units"] = {all_.back()};
+  std::ofstream(file()) << left.dump();
+  Confinement third(file(), *log_);
+  ASSERT_EQ(third.held_before().size(), 1u);
+  EXPECT_EQ(third.held_before()[0].units, std::vector<int>{all_.front()});
+  third.confine(7, child_, {});
+  EXPECT_TRUE(third.held_before().empty());
+}
+
+// Of a client that is not held yet, too.
+TEST_F(ConfinementTest, WhatACpusetMadeOfItIsNoWishOfTheProgram) {
+  Confinement confinement(file(), *log_);
+  confinement.came_with(child_, all_);
+  cpu_set_t left;
+  CPU_ZERO(&left);
+  CPU_SET(static_cast<std::size_t>(all_.back()), &left);
+  ASSERT_EQ(sched_setaffinity(child_, sizeof left, &left), 0);  // as its cpuset would
+  confinement.note_cpuset(1, {all_.back()});
+  confinement.confine(1, child_, {all_.front()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.front()});
+  confinement.release(1);
+  EXPECT_EQ(mask_of(child_), all_);
+}
+
 // Two daemons are killed before the program has come back.
 TEST_F(ConfinementTest, WhoHasNotComeBackIsStillWrittenDown) {
   {

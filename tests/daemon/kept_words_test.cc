@@ -57,6 +57,27 @@ TEST_F(KeptWordsTest, TheNextDaemonKnowsThem) {
   EXPECT_EQ(all[2].kind, Kind::kPause);
 }
 
+TEST_F(KeptWordsTest, APauseIsKeptWithItsLease) {
+  {
+    KeptWords words(file());
+    words.hear(getpid(), {1, Kind::kPause, 1.0, {3}, true, 0.25});
+  }
+  const std::vector<LeaseWord> all = KeptWords(file()).of(getpid());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].cores, std::vector<int>{3});
+  EXPECT_DOUBLE_EQ(all[0].fraction, 0.25);
+}
+
+TEST_F(KeptWordsTest, WhoIsAttachedAgainIsNotDetached) {
+  KeptWords words(file());
+  words.hear(getpid(), say(Kind::kShare, 2));
+  words.hear(getpid(), say(Kind::kDetach));
+  words.hear(getpid(), say(Kind::kAttach));
+  const std::vector<LeaseWord> all = words.of(getpid());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Kind::kShare) << "what was said before";
+}
+
 TEST_F(KeptWordsTest, WhatIsTakenBackIsForgotten) {
   KeptWords words(file());
   words.hear(getpid(), pin({1, 2}));
@@ -129,6 +150,25 @@ TEST_F(WordsOutliveTheDaemon, APinHoldsUnderTheNextOne) {
             std::string::npos);
 }
 
+TEST_F(WordsOutliveTheDaemon, APauseKeepsTheCoresThatItHad) {
+  Hello another = hello("s");
+  another.pid = getppid();
+  const Attached first = attach(here("r"));
+  const Attached second = attach(another);
+  const auto lease = [this](uint64_t id) {
+    return controller_->leases()->table().view(id)->granted.cores;
+  };
+  const std::vector<int> kept = lease(first.id);
+  ASSERT_EQ(kept.size(), 2u);
+  ASSERT_TRUE(controller_->change_lease({first.id, Kind::kPause, 1.0, {}, false}).ok());
+  make_controller();
+  const Attached back = attach(here("r"));
+  EXPECT_EQ(lease(back.id), kept) << "though it is alone now";
+  const Attached other = attach(another);
+  EXPECT_EQ(lease(back.id), kept);
+  EXPECT_EQ(lease(other.id).size(), 2u);
+}
+
 TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
@@ -151,6 +191,23 @@ TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
   make_controller();
   const Attached after = attach(here("r"));
   EXPECT_FALSE(controller_->leases()->has(after.id));
+  EXPECT_TRUE(controller_->is_detached(after.id));
+  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kAttach, 1.0, {}, false}).ok());
+  make_controller();
+  const Attached again = attach(here("r"));
+  EXPECT_TRUE(controller_->leases()->has(again.id));
+}
+
+TEST_F(WordsOutliveTheDaemon, ADetachmentIsTakenBackWithWhatWasSaidBefore) {
+  const Attached one = attach(here("r"));
+  EXPECT_FALSE(controller_->change_lease({one.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kPin, 1.0, {1, 2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kDetach, 1.0, {}, false}).ok());
+  EXPECT_TRUE(masks_[one.id].empty());
+  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kAttach, 1.0, {}, false}).ok());
+  EXPECT_EQ(pinned(one.id), (std::vector<int>{1, 2}));
+  EXPECT_EQ(masks_[one.id], (std::vector<int>{1, 2}));
+  EXPECT_FALSE(controller_->is_detached(one.id));
 }
 
 }  // namespace

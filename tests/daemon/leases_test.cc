@@ -150,7 +150,7 @@ TEST_F(LeasesTest, WhoWaitsInItsSearchKeepsNobodyFromAnything) {
   decide(kStart + milliseconds(20));
   scales(2);
   decide(kStart + seconds(1));
-  EXPECT_TRUE(masks_[2].empty()) << "everything: what the other lends, too";
+  EXPECT_EQ(masks_[2].size(), 4u) << "everything: what the other lends, too";
 }
 
 TEST_F(LeasesTest, ProgressIsPredictedUntilBothOfItsSidesAreMeasured) {
@@ -270,6 +270,19 @@ TEST_F(LeasesTest, WhatIsBusyBeforeAProgramComesIsKnownWhenItHasCome) {
   EXPECT_EQ(cores(1), 2);
 }
 
+TEST_F(LeasesTest, APinIsNotCutByStrayLoad) {
+  milliseconds now = kStart;
+  arrive(1);
+  decide(now);
+  ASSERT_TRUE(leases_.pin(1, {0, 1, 2, 3}).ok());
+  for (int second = 0; second < 10; ++second) second_with(2, now);
+  ASSERT_EQ(leases_.left_to_others(), 2);
+  EXPECT_EQ(cores(1), 4);
+  ASSERT_TRUE(leases_.unpin(1).ok());
+  second_with(2, now);
+  EXPECT_EQ(cores(1), 2);
+}
+
 TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
@@ -358,7 +371,7 @@ TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
   lent_out_ = {2};
   leases_.wait(2);
   decide(kStart + seconds(2));
-  EXPECT_EQ(masks_[1].size(), 0u) << "everything";
+  EXPECT_EQ(masks_[1].size(), 4u) << "everything";
   EXPECT_EQ(cores(1), 2) << "what is lent is no lease";
   EXPECT_EQ(granted_.at(1).lent, 2);
   EXPECT_EQ(masks_[2], own);
@@ -427,7 +440,7 @@ TEST_F(LeasesTest, WhoBorrowedWaitsWithItsOwnAndNoMore) {
   lent_out_ = {1, 2};
   leases_.wait(2);
   decide(kStart + seconds(2));
-  ASSERT_TRUE(masks_[1].empty()) << "everything";
+  ASSERT_EQ(masks_[1].size(), 4u) << "everything";
   leases_.wait(1);
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[1], own);
@@ -512,6 +525,112 @@ TEST_F(LeasesTest, CoresThatPassOnInSeveralStepsAreToldOfOnce) {
             told[1].npos)
       << told[1];
 }
+
+// ---- after the daemon was killed ---------------------------------------------------------------
+
+class LeasesOfTheNextDaemon : public LeasesTest {
+ protected:
+  LeasesOfTheNextDaemon()
+      : next_(machine_, whole_budget(machine_),
+              {[this](uint64_t client, int, const std::vector<int>& units) {
+                 masks_[client] = {units.begin(), units.end()};
+               },
+               {},
+               false,
+               [this] { return before_; },
+               kStart}) {}
+
+  void comes(uint64_t client, milliseconds now) {
+    next_.arrive(client, static_cast<int>(client) + 100, 4);
+    next_.look_who_is_back(now);
+    goes_on(now);
+  }
+  void goes_on(milliseconds now) {
+    for (const Leases::Granted& one : next_.decide(now)) granted_[one.client] = one;
+  }
+  void a_second_later(milliseconds now) {
+    next_.set_budget(whole_budget(machine_), now);
+    goes_on(now);
+  }
+
+  std::vector<HeldProcess> before_;
+  Leases next_;
+};
+
+TEST_F(LeasesOfTheNextDaemon, WhoIsBackFirstLeavesTheOthersTheirCores) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(1, kStart + seconds(1));
+  EXPECT_EQ(masks_[1], (std::set<int>{2, 3})) << "the other one runs on the rest";
+  EXPECT_EQ(cores(1), 2);
+  a_second_later(kStart + seconds(2));
+  EXPECT_EQ(masks_[1], (std::set<int>{2, 3}));
+  comes(2, kStart + seconds(3));
+  EXPECT_EQ(masks_[1], (std::set<int>{2, 3}));
+  EXPECT_EQ(masks_[2], (std::set<int>{0, 1}));
+  next_.leave(1);
+  goes_on(kStart + seconds(4));
+  EXPECT_TRUE(masks_[2].empty()) << "it is alone";
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoNeverComesBackIsNotWaitedForForEver) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(1, kStart + seconds(1));
+  a_second_later(kStart + Returning::kLongest - milliseconds(1));
+  EXPECT_EQ(cores(1), 2);
+  a_second_later(kStart + Returning::kLongest);
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_TRUE(masks_[1].empty());
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoHasEndedMeanwhileIsNotWaitedFor) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(1, kStart + seconds(1));
+  before_ = {{101, {2, 3}}};
+  a_second_later(kStart + seconds(2));
+  EXPECT_EQ(cores(1), 4);
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoIsNewGetsWhatIsLeft) {
+  before_ = {{101, {3}}, {102, {0, 1}}};
+  comes(7, kStart + seconds(1));
+  EXPECT_EQ(masks_[7], std::set<int>{2});
+  comes(1, kStart + seconds(2));
+  EXPECT_EQ(masks_[7].size() + masks_[1].size(), 2u);
+  EXPECT_TRUE(masks_[7].contains(2) != masks_[1].contains(2));
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoHadACoreInTurnsIsBackOnIt) {
+  before_ = {{101, {1}}, {102, {1}}, {103, {0, 2, 3}}};
+  comes(2, kStart + seconds(1));
+  EXPECT_EQ(masks_[2], std::set<int>{1});
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhatWasLentWaitsForItsOwner) {
+  before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
+  comes(1, kStart + seconds(1));
+  EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
+  comes(2, kStart + seconds(2));
+  EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
+  EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoLentEverythingIsBackOnItsOwn) {
+  before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
+  comes(2, kStart + seconds(1));
+  EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(7, kStart + seconds(1));
+  EXPECT_FALSE(masks_.contains(7));
+  comes(1, kStart + seconds(2));
+  a_second_later(kStart + Returning::kLongest);
+  EXPECT_EQ(masks_[7].size(), 2u);
+  EXPECT_EQ(masks_[1].size(), 2u);
+}
+
+// ---- many --------------------------------------------------------------------------------------
 
 TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
   in_turns_ = true;
