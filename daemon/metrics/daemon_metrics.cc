@@ -107,9 +107,12 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
   const Leases* leases = dependencies_.controller->leases();
   if (leases == nullptr) return;
   const sched::LeaseTable& table = leases->table();
-  const std::vector<sched::LeaseView> views = table.view();
+  const std::vector<sched::LeaseView> views = leases->view();
   add(samples, Metric::kLeaseHeldCores, table.held_cores());
   add(samples, Metric::kLeaseLentCores, table.lent_cores());
+  add(samples, Metric::kLeaseLentCoreSecondsTotal,
+      leases->lent_core_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::nanoseconds(dependencies_.monotonic_ns()))));
   add(samples, Metric::kLeaseUnleasedClients,
       static_cast<double>(clients.size()) - static_cast<double>(views.size()));
   add(samples, Metric::kLeaseChangesTotal, static_cast<double>(table.counters().changes));
@@ -127,10 +130,26 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
     const auto client = std::find_if(clients.begin(), clients.end(),
                                      [&](const ClientView& one) { return one.id == view.id; });
     if (client == clients.end()) continue;
-    samples.push_back({Metric::kClientLeasedCores,
-                       {label_text(client->hello.program), std::to_string(places_.at(view.id))},
-                       static_cast<double>(view.granted.cores.size()) * view.granted.fraction});
+    add_lease_of_client(view, label_text(client->hello.program), samples);
   }
+}
+
+// In turns it makes its fraction of the progress that one core gives.
+void DaemonMetrics::add_lease_of_client(const sched::LeaseView& view, const std::string& program,
+                                        std::vector<MetricSample>& samples) const {
+  const std::string place = std::to_string(places_.at(view.id));
+  const auto say = [&](Metric metric, const char* kind, double value) {
+    samples.push_back({metric, {program, place, kind, ""}, value});
+  };
+  const double fraction = std::min(view.granted.fraction, 1.0);
+  say(Metric::kClientLeasedCores, "", static_cast<double>(view.granted.cores.size()) * fraction);
+  say(Metric::kClientLeaseClaim, "", view.claim);
+  say(Metric::kClientLeaseWeight, "", view.weight);
+  const auto progress = dependencies_.controller->leases()->progress(view.id);
+  if (!progress || view.granted.empty()) return;
+  const bool measured = progress->measured && fraction >= 1;
+  say(Metric::kClientLeaseProgress, measured ? "measured" : "predicted",
+      progress->value * fraction);
 }
 
 void DaemonMetrics::add_op_samples(Names names, std::vector<MetricSample>& samples) const {

@@ -47,6 +47,8 @@ class DaemonMetrics {
   std::vector<MetricSample> samples(Audience audience, Names names);
   void add_daemon_samples(const std::vector<ClientView>& clients,
                           std::vector<MetricSample>& samples) const;
+  void add_lease_of_client(const sched::LeaseView& view, const std::string& program,
+                           std::vector<MetricSample>& samples) const;
   void add_lease_samples(const std::vector<ClientView>& clients,
                          std::vector<MetricSample>& samples) const;
   void add_op_samples(Names names, std::vector<MetricSample>& samples) const;

@@ -180,6 +180,19 @@ TEST_F(DaemonMetricsTest, LeasesAreCounted) {
   EXPECT_EQ(count_of(samples, "optile_client_leased_cores"), 1u);
 }
 
+TEST_F(DaemonMetricsTest, HowFairlyCoresAreDividedCanBeSeen) {
+  attach("a", {});
+  const uint64_t second = attach("b", {});
+  ASSERT_TRUE(controller_->change_lease({second, Controller::LeaseWord::Kind::kShare, 3, {}}).ok());
+  const std::vector<ExposedSample> samples = scrape();
+  EXPECT_EQ(value_of(samples, "optile_client_lease_weight", {{"program", "b"}, {"client", "2"}}),
+            3);
+  EXPECT_EQ(value_of(samples, "optile_client_lease_claim", {{"program", "b"}, {"client", "2"}}),
+            value_of(samples, "optile_client_leased_cores", {{"program", "b"}, {"client", "2"}}));
+  EXPECT_EQ(count_of(samples, "optile_client_lease_progress"), 0u) << "nothing is measured yet";
+  EXPECT_EQ(value_of(samples, "optile_lease_lent_core_seconds_total"), 0);
+}
+
 TEST_F(DaemonMetricsTest, PlacesAreUsedAgain) {
   const uint64_t first = attach("a", {});
   attach("b", {});
