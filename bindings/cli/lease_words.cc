@@ -22,6 +22,8 @@ const char* word_of(Verb verb) {
       return "resume";
     case Verb::kDetach:
       return "detach";
+    case Verb::kAttach:
+      return "attach";
     default:
       return nullptr;
   }

@@ -1,5 +1,5 @@
-// `optile leases` and the words that change one: share, pin, unpin, pause, resume, detach. Pure:
-// options in, the request out; the daemon's answer in, text for people out.
+// `optile leases` and the words that change one: share, pin, unpin, pause, resume, detach,
+// attach. Pure: options in, the request out; the daemon's answer in, text for people out.
 #pragma once
 
 #include <cstdint>

@@ -166,8 +166,8 @@ Verbs add_leases(CLI::App& app, Options& options) {
       {app.add_subcommand("unpin", "Take a pin back"), Verb::kUnpin},
       {app.add_subcommand("pause", "Leave a program's cores as they are"), Verb::kPause},
       {app.add_subcommand("resume", "Take a pause back"), Verb::kResume},
-      {app.add_subcommand("detach", "Put a program back onto all of its own cores, for good"),
-       Verb::kDetach}};
+      {app.add_subcommand("detach", "Put a program back onto all of its own cores"), Verb::kDetach},
+      {app.add_subcommand("attach", "Take a detachment back"), Verb::kAttach}};
   for (const auto& [command, verb] : verbs) {
     add_query(command, options);
     if (verb == Verb::kLeases) continue;

@@ -28,6 +28,7 @@ enum class Verb {
   kPause,
   kResume,
   kDetach,
+  kAttach,
   kTop,
   kStop,
   kDoctor,

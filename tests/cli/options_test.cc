@@ -204,7 +204,8 @@ TEST(Options, LeasesAndTheWordsAboutThem) {
   EXPECT_EQ(parsed({"pause", "3"}).verb, Verb::kPause);
   EXPECT_EQ(parsed({"resume", "3"}).verb, Verb::kResume);
   EXPECT_EQ(parsed({"detach", "3"}).verb, Verb::kDetach);
-  for (const char* word : {"share", "pin", "unpin", "pause", "resume", "detach"}) {
+  EXPECT_EQ(parsed({"attach", "3"}).verb, Verb::kAttach);
+  for (const char* word : {"share", "pin", "unpin", "pause", "resume", "detach", "attach"}) {
     EXPECT_THAT(refused({word}), HasSubstr("ID")) << word;
     EXPECT_THAT(refused({word, "first"}), HasSubstr("ID")) << word;
   }

@@ -177,7 +177,8 @@ TEST_F(QueriesTest, AWordAboutALeaseIsSentAndItsResultSaid) {
                           {Verb::kUnpin, R"("unpin":true)"},
                           {Verb::kPause, R"("pause":true)"},
                           {Verb::kResume, R"("resume":true)"},
-                          {Verb::kDetach, R"("detach":true)"}}) {
+                          {Verb::kDetach, R"("detach":true)"},
+                          {Verb::kAttach, R"("attach":true)"}}) {
     std::filesystem::remove(folder_ / "s");
     Options options = about(one.verb);
     options.client = "1";

@@ -60,6 +60,8 @@ TEST_F(InteractionTest, WordsAreThoseOfTheCommandLine) {
   press('d');
   EXPECT_THAT(interaction_.bottom_line(), HasSubstr("y/n"));
   EXPECT_EQ(press('y').word, (Json{{"client", 3}, {"detach", true}}));
+  seen_.clients[0].detached = true;
+  EXPECT_EQ(press('d').word, (Json{{"client", 3}, {"attach", true}}));
 }
 
 TEST_F(InteractionTest, WhatIsNoNumberIsLeftToTheDaemonToRefuse) {

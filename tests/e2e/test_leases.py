@@ -217,6 +217,8 @@ class WordsAboutLeases(LeaseTest):
         again = self.space.ask("detach", number)
         self.assertEqual(1, again.code, again)
         self.assertIn("has no lease", again.stderr)
+        self.assertIn("cores", self.say("attach", number))
+        self.wait_until_apart(detached, other)
 
     def test_pause_and_share(self):
         paused, ending = self.start(), self.start()

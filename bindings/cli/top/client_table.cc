@@ -153,7 +153,9 @@ std::string state_text(const ClientSeen& client) {
   say(client.late, "late");
   say(client.borrows, "borrows");
   say(client.wide, "wide");
-  say(!client.leased, client.mode.empty() || client.mode == "tune" ? "no lease" : client.mode);
+  say(client.detached, "detached");
+  say(!client.leased && !client.detached,
+      client.mode.empty() || client.mode == "tune" ? "no lease" : client.mode);
   return text.empty() ? kNothing : text;
 }
 

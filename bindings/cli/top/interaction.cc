@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kPage = 10;
 constexpr const char* kKeysLine =
-    "q quit  ? help  enter explain  s share  p pin/unpin  space pause/resume  d detach";
+    "q quit  ? help  enter explain  s share  p pin/unpin  space pause/resume  d detach/attach";
 constexpr const char* kPaneLine = "up/down scroll  q back";
 
 std::vector<std::string> help_lines() {
@@ -23,7 +23,7 @@ std::vector<std::string> help_lines() {
           "s           share: weigh its progress when cores are divided",
           "p           pin it to exactly these cores, or take its pin back",
           "space       leave its cores as they are, or take that back",
-          "d           detach: no lease any more, for good",
+          "d           detach: no lease any more, or take that back",
           "?           this help",
           "",
           std::string("cores       ") + kMapLegend,
@@ -34,7 +34,8 @@ std::vector<std::string> help_lines() {
           "steps/s     over the last 10 seconds; where there were few, from its median step",
           "now         what is being tried, or the last decision",
           "",
-          "Every change is the same as with optile share, pin, unpin, pause, resume and detach."};
+          "Every change is the same as with optile share, pin, unpin, pause, resume, detach and",
+          "attach."};
 }
 
 Options options_for(Verb verb, uint64_t client) {
@@ -104,6 +105,7 @@ Wish Interaction::on_word_key(int key, const ClientSeen& client) {
   asked_client_ = client.id;
   if (key == ' ') return say(client.paused ? Verb::kResume : Verb::kPause);
   if (key == 'p' && client.pinned) return say(Verb::kUnpin);
+  if (key == 'd' && client.detached) return say(Verb::kAttach);
   ask(key == 's' ? Asked::kShare : (key == 'p' ? Asked::kPin : Asked::kDetach), client);
   return {};
 }
@@ -119,7 +121,7 @@ void Interaction::ask(Asked what, const ClientSeen& client) {
   if (what == Asked::kShare) question_ = "share of " + who + " (1 is what everybody has): ";
   if (what == Asked::kPin) question_ = "cores for " + who + " alone, such as 0-3,6: ";
   if (what == Asked::kDetach) {
-    question_ = "detach " + who + " (" + cut(client.command, 24) + ") for good? y/n ";
+    question_ = "detach " + who + " (" + cut(client.command, 24) + ")? y/n ";
   }
 }
 

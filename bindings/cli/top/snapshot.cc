@@ -109,11 +109,16 @@ class Reader {
     const Json leases = list_of(answers_.leases, "clients");
     std::map<uint64_t, const Json*> by_client;
     for (const Json& lease : leases) by_client[count_of(lease, "id")] = &lease;
+    std::set<uint64_t> detached;
+    for (const Json& one : list_of(answers_.leases, "unleased")) {
+      if (flag_of(one, "detached")) detached.insert(count_of(one, "id"));
+    }
     for (const Json& one : list_of(answers_.status, "clients")) {
       if (seen.clients.size() == kMaxDrawnClients) break;
       ClientSeen client = read_client(one);
       const auto lease = by_client.find(client.id);
       if (lease != by_client.end()) read_lease(*lease->second, client);
+      client.detached = !client.leased && detached.contains(client.id);
       seen.clients.push_back(std::move(client));
     }
     std::stable_sort(seen.clients.begin(), seen.clients.end(),

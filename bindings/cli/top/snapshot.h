@@ -44,6 +44,7 @@ struct ClientSeen {
   std::vector<int> trial_widths;
 
   bool leased = false;
+  bool detached = false;   // by hand: then it is not leased
   std::vector<int> cores;  // ascending
   double fraction = 1;     // below 1: of its only core
   std::vector<int> lends;
