@@ -243,7 +243,8 @@ def main():
     verbs = parser.add_subparsers(dest="verb", required=True)
     measuring = verbs.add_parser("measure", help="run every case with this Python's PyTorch")
     measuring.add_argument("--out", required=True)
-    measuring.add_argument("--only", default="", help="only groups or cases of these names, comma-separated")
+    measuring.add_argument("--only", default="",
+                           help="only groups or cases of these names, comma-separated")  # fmt: skip
     tabling = verbs.add_parser("table", help="what several measurements say together")
     tabling.add_argument("results", nargs="+")
     tabling.add_argument("--write", help="the file whose measured part is replaced")

@@ -1,7 +1,7 @@
 """What bench/width_numerics.py runs: ops of training, each at shapes that try to show a difference.
 
-Sizes that no vector divides, sums that are long and narrow, products with a deep and a shallow inner
-side: where a library cuts its work by the number of threads, these are where it shows.
+Sizes that no vector divides, sums that are long and narrow, products with a deep and a shallow
+inner side: where a library cuts its work by the number of threads, these are where it shows.
 """
 
 # Beyond the 32768 elements below which PyTorch uses one thread; odd, and a power of two.
@@ -69,8 +69,9 @@ def convolutions(torch, normal, whole, positive):
     nn = torch.nn.functional
     # batch, channels in and out, side, kernel, stride, padding, groups
     shapes = ((1, 3, 16, 32, 3, 1, 1, 1), (8, 16, 32, 28, 3, 1, 1, 1), (32, 3, 64, 32, 7, 2, 3, 1),
-              (5, 17, 23, 15, 3, 1, 0, 1), (16, 64, 64, 8, 1, 1, 0, 1), (2, 256, 128, 14, 1, 2, 0, 1),
-              (4, 32, 32, 17, 3, 1, 1, 32), (3, 24, 48, 12, 5, 1, 2, 4), (1, 512, 512, 4, 3, 1, 1, 1),
+              (5, 17, 23, 15, 3, 1, 0, 1), (16, 64, 64, 8, 1, 1, 0, 1),
+              (2, 256, 128, 14, 1, 2, 0, 1), (4, 32, 32, 17, 3, 1, 1, 32),
+              (3, 24, 48, 12, 5, 1, 2, 4), (1, 512, 512, 4, 3, 1, 1, 1),
               (64, 1, 8, 28, 5, 1, 0, 1), (2, 64, 64, 56, 3, 1, 1, 1), (1, 2048, 64, 7, 1, 1, 0, 1))
     for n, c, o, side, kernel, stride, pad, groups in shapes:
         label = f"{n}x{c}x{side}x{side} to {o}, kernel {kernel}, stride {stride}, groups {groups}"
@@ -95,7 +96,8 @@ def convolutions(torch, normal, whole, positive):
 
 def norms(torch, normal, whole, positive):
     nn = torch.nn.functional
-    for shape in ((32, 16, 28, 28), (5, 33, 15, 17), (128, 64, 8, 8), (300, 2, 9, 9), (1, 3, 257, 255)):
+    shapes = ((32, 16, 28, 28), (5, 33, 15, 17), (128, 64, 8, 8), (300, 2, 9, 9), (1, 3, 257, 255))
+    for shape in shapes:
         c = shape[1]
         label = "x".join(map(str, shape))
         both = {"x": normal(*shape), "w": normal(c), "b": normal(c), "mean_": normal(c),
@@ -154,8 +156,8 @@ def reductions(torch, normal, whole, positive):
         if len(shape) > 1:
             yield "sum down", label, lambda x: x.sum(0), {"x": x}
             yield "sum across", label, lambda x: x.sum(-1), {"x": x}
-            yield "sum of all but one", label, lambda x: x.sum([d for d in range(x.dim()) if d != 1]), {
-                "x": x}
+            others = [d for d in range(x.dim()) if d != 1]
+            yield "sum of all but one", label, lambda x, to=others: x.sum(to), {"x": x}
             yield "mean across", label, lambda x: x.mean(-1), {"x": x}
             yield "max across", label, lambda x: x.max(-1), {"x": x}
             yield "argmax across", label, lambda x: x.argmax(-1), {"x": x}

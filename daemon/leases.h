@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "daemon/lease_weights.h"
+#include "daemon/leased_client.h"
 #include "daemon/lending_trials.h"
 #include "daemon/lent_time.h"
 #include "daemon/returning.h"
@@ -152,39 +153,14 @@ class Leases {
   LeaseParty party(uint64_t client) const;
 
  private:
-  struct Client {
-    int pid = 0;
-    int cores = 1;
-    std::vector<int> units;
-    std::map<int, double> measured;  // seconds of a step by cores
-    int granted = 0;                 // whole cores
-    std::vector<double> progress;    // as the table is told while there are others
-    bool settled = false;
-    bool waits = false;
-    bool away = false;
-    bool confined = false;  // to `units`; none: to what it came with
-    int placings = 2;       // that are left, see seen()
-    int placed_on = 0;      // cores, at the latest of them; 0 = none yet
-    int lent = 0;
-    bool shared = false;  // cores, since it was granted so many: its steps measure something else
-    LeaseParty party;
-    LeaseWeight weight;
-  };
+  using Client = LeasedClient;
+  using Terms = LeaseTerms;
   std::map<uint64_t, LeaseWeight> weights() const;
   void weigh_if_due();
   base::Status heard(base::Status status);
   void end_held();
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
-  // What a lease comes to for its client.
-  struct Terms {
-    std::vector<int> units;
-    std::vector<int> mask;  // none: no confinement
-    int own = 0;            // whole cores
-    int lent = 0;
-    bool in_turns = false;
-    bool shares = false;
-  };
   Terms terms_of(uint64_t client, const sched::Lease& lease, bool last) const;
   sched::Lease in_force(uint64_t client, const sched::Lease& lease) const;
   bool differs(uint64_t client, const Terms& terms) const;

@@ -8,7 +8,6 @@
  * Either side may vanish or misbehave at any moment. So: no lock, one writer per word, every shared
  * word is loaded and stored with the accessors below, and a reader copies to locals, checks the
  * copy, and only then uses it. Times are ticks of the clock that `clock_kind` names: one for both.
- *
  * Any change here is a new OPTILE_ABI_VERSION and a new golden copy in tests/abi. */
 #pragma once
 
@@ -115,8 +114,7 @@ enum optile_probe {
 enum optile_entry_flag {
   OPTILE_ENTRY_RECORD = 1,   /* write an event for every execution */
   OPTILE_ENTRY_LEAVE = 2,    /* observed only: the width is never changed */
-  OPTILE_ENTRY_SAME_BITS = 4 /* the op computes the same bits at every width: the only entries
-                                that a program obeys which has to compute as untouched */
+  OPTILE_ENTRY_SAME_BITS = 4 /* its bits are the same at every width: obeyed as untouched too */
 };
 /* One op instance's decision. Found by (context, key), then by (0, key).
  * Widths: 0 = the program's own. Whatever stands here, the shim never goes wider than the program's
@@ -318,8 +316,7 @@ typedef struct optile_client_header {
   uint32_t most_in_ops;             /* at the same moment */
   uint32_t region_width;            /* threads of the program's own regions; 0 = none seen */
   uint32_t wait_changes;            /* how often a new `wait_cap` was followed */
-  /* BLAS libraries steered beside; their names, each ended, stand behind blas_path if they fit. */
-  uint32_t blas_beside;
+  uint32_t blas_beside;             /* more that are steered; their names follow in blas_path */
   uint32_t reserved_word;
   uint64_t reserved[17 - OPTILE_LIFE_WORDS];
 } optile_client_header;

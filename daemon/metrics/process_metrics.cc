@@ -41,7 +41,7 @@ std::optional<double> open_descriptors() {
   return count;
 }
 
-void add(std::vector<MetricSample>& samples, Metric metric, double value) {
+void add_value(std::vector<MetricSample>& samples, Metric metric, double value) {
   samples.push_back({metric, {}, value});
 }
 
@@ -78,17 +78,17 @@ void add_process_samples(std::vector<MetricSample>& samples) {
                           static_cast<double>(sysconf(_SC_PAGESIZE))};
   if (process && machine) {
     if (const auto statistics = parse_process(*process, *machine, units)) {
-      add(samples, Metric::kProcessCpuSecondsTotal, statistics->cpu_seconds);
-      add(samples, Metric::kProcessResidentBytes, statistics->resident_bytes);
-      add(samples, Metric::kProcessVirtualBytes, statistics->virtual_bytes);
-      add(samples, Metric::kProcessStartSeconds, statistics->start_seconds);
-      add(samples, Metric::kProcessThreads, statistics->threads);
+      add_value(samples, Metric::kProcessCpuSecondsTotal, statistics->cpu_seconds);
+      add_value(samples, Metric::kProcessResidentBytes, statistics->resident_bytes);
+      add_value(samples, Metric::kProcessVirtualBytes, statistics->virtual_bytes);
+      add_value(samples, Metric::kProcessStartSeconds, statistics->start_seconds);
+      add_value(samples, Metric::kProcessThreads, statistics->threads);
     }
   }
-  if (const auto open = open_descriptors()) add(samples, Metric::kProcessOpenFds, *open);
+  if (const auto open = open_descriptors()) add_value(samples, Metric::kProcessOpenFds, *open);
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    add(samples, Metric::kProcessMaxFds, static_cast<double>(limit.rlim_cur));
+    add_value(samples, Metric::kProcessMaxFds, static_cast<double>(limit.rlim_cur));
   }
 }
 

@@ -1,74 +1,13 @@
 // Leases on four described cores: what is confined to what, in which order, and when cores move.
-#include "daemon/leases.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "daemon/case_set.h"
+#include "tests/daemon/leases_fixture.h"
 
 namespace optile::daemon {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr milliseconds kStart{1000};
-
-class LeasesTest : public testing::Test {
- protected:
-  LeasesTest()
-      : machine_(perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value()),
-        leases_(machine_, whole_budget(machine_),
-                {[this](uint64_t client, int pid, const std::vector<int>& units) {
-                   EXPECT_EQ(pid, static_cast<int>(client) + 100);
-                   confine(client, units);
-                 },
-                 [this](const std::vector<int>&) { return load_; }}) {
-    for (int unit = 0; unit < 4; ++unit) load_.units[unit] = {};
-  }
-
-  // A second passes in which others keep so many cores busy, and clients none.
-  void second_with(double busy, milliseconds& now) {
-    for (auto& [unit, ticks] : load_.units) {
-      ticks.busy += static_cast<uint64_t>(busy * 25);
-      ticks.idle += 100 - static_cast<uint64_t>(busy * 25);
-    }
-    now += seconds(1);
-    leases_.set_budget(whole_budget(machine_), now);
-    decide(now);
-  }
-
-  // As the kernel would have it; nobody is ever let onto a core that somebody else is held to.
-  void confine(uint64_t client, const std::vector<int>& units) {
-    masks_[client] = {units.begin(), units.end()};
-    for (const auto& [other, mask] : masks_) {
-      if (other == client || in_turns_ || lent_out_.contains(other)) continue;
-      for (int unit : units) EXPECT_FALSE(mask.contains(unit)) << client << " and " << other;
-    }
-  }
-  void arrive(uint64_t client) { leases_.arrive(client, static_cast<int>(client) + 100, 4); }
-  // Everybody's, as far as it was ever told.
-  void decide(milliseconds now) {
-    for (const Leases::Granted& one : leases_.decide(now)) granted_[one.client] = one;
-  }
-  int cores(uint64_t client) { return granted_.at(client).cores; }
-  void scales(uint64_t client, bool settled = true, double measured = 0) {
-    leases_.demand(client, {4, 2, 4.0 / 3, 1}, measured, settled);
-  }
-  void stays_flat(uint64_t client, bool settled = true) {
-    leases_.demand(client, {1, 0.99, 0.98, 0.98}, 0, settled);
-  }
-
-  perfmodel::Machine machine_;
-  LoadReading load_;
-  bool in_turns_ = false;        // cores are shared
-  std::set<uint64_t> lent_out_;  // whose masks do not count: it waits
-  std::map<uint64_t, std::set<int>> masks_;
-  std::map<uint64_t, Leases::Granted> granted_;
-  Leases leases_;
-};
 
 TEST_F(LeasesTest, WhoIsAloneIsLeftAlone) {
   arrive(1);
@@ -524,110 +463,6 @@ TEST_F(LeasesTest, CoresThatPassOnInSeveralStepsAreToldOfOnce) {
   EXPECT_NE(told[1].find("client 1 from 2 cores to 2 cores: the user pinned client 1"),
             told[1].npos)
       << told[1];
-}
-
-// ---- after the daemon was killed ---------------------------------------------------------------
-
-class LeasesOfTheNextDaemon : public LeasesTest {
- protected:
-  LeasesOfTheNextDaemon()
-      : next_(machine_, whole_budget(machine_),
-              {[this](uint64_t client, int, const std::vector<int>& units) {
-                 masks_[client] = {units.begin(), units.end()};
-               },
-               {},
-               false,
-               [this] { return before_; },
-               kStart}) {}
-
-  void comes(uint64_t client, milliseconds now) {
-    next_.arrive(client, static_cast<int>(client) + 100, 4);
-    next_.look_who_is_back(now);
-    goes_on(now);
-  }
-  void goes_on(milliseconds now) {
-    for (const Leases::Granted& one : next_.decide(now)) granted_[one.client] = one;
-  }
-  void a_second_later(milliseconds now) {
-    next_.set_budget(whole_budget(machine_), now);
-    goes_on(now);
-  }
-
-  std::vector<HeldProcess> before_;
-  Leases next_;
-};
-
-TEST_F(LeasesOfTheNextDaemon, WhoIsBackFirstLeavesTheOthersTheirCores) {
-  before_ = {{101, {2, 3}}, {102, {0, 1}}};
-  comes(1, kStart + seconds(1));
-  EXPECT_EQ(masks_[1], (std::set<int>{2, 3})) << "the other one runs on the rest";
-  EXPECT_EQ(cores(1), 2);
-  a_second_later(kStart + seconds(2));
-  EXPECT_EQ(masks_[1], (std::set<int>{2, 3}));
-  comes(2, kStart + seconds(3));
-  EXPECT_EQ(masks_[1], (std::set<int>{2, 3}));
-  EXPECT_EQ(masks_[2], (std::set<int>{0, 1}));
-  next_.leave(1);
-  goes_on(kStart + seconds(4));
-  EXPECT_TRUE(masks_[2].empty()) << "it is alone";
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhoNeverComesBackIsNotWaitedForForEver) {
-  before_ = {{101, {2, 3}}, {102, {0, 1}}};
-  comes(1, kStart + seconds(1));
-  a_second_later(kStart + Returning::kLongest - milliseconds(1));
-  EXPECT_EQ(cores(1), 2);
-  a_second_later(kStart + Returning::kLongest);
-  EXPECT_EQ(cores(1), 4);
-  EXPECT_TRUE(masks_[1].empty());
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhoHasEndedMeanwhileIsNotWaitedFor) {
-  before_ = {{101, {2, 3}}, {102, {0, 1}}};
-  comes(1, kStart + seconds(1));
-  before_ = {{101, {2, 3}}};
-  a_second_later(kStart + seconds(2));
-  EXPECT_EQ(cores(1), 4);
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhoIsNewGetsWhatIsLeft) {
-  before_ = {{101, {3}}, {102, {0, 1}}};
-  comes(7, kStart + seconds(1));
-  EXPECT_EQ(masks_[7], std::set<int>{2});
-  comes(1, kStart + seconds(2));
-  EXPECT_EQ(masks_[7].size() + masks_[1].size(), 2u);
-  EXPECT_TRUE(masks_[7].contains(2) != masks_[1].contains(2));
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhoHadACoreInTurnsIsBackOnIt) {
-  before_ = {{101, {1}}, {102, {1}}, {103, {0, 2, 3}}};
-  comes(2, kStart + seconds(1));
-  EXPECT_EQ(masks_[2], std::set<int>{1});
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhatWasLentWaitsForItsOwner) {
-  before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
-  comes(1, kStart + seconds(1));
-  EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
-  comes(2, kStart + seconds(2));
-  EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
-  EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhoLentEverythingIsBackOnItsOwn) {
-  before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
-  comes(2, kStart + seconds(1));
-  EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
-}
-
-TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
-  before_ = {{101, {2, 3}}, {102, {0, 1}}};
-  comes(7, kStart + seconds(1));
-  EXPECT_FALSE(masks_.contains(7));
-  comes(1, kStart + seconds(2));
-  a_second_later(kStart + Returning::kLongest);
-  EXPECT_EQ(masks_[7].size(), 2u);
-  EXPECT_EQ(masks_[1].size(), 2u);
 }
 
 // ---- many --------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
-"""`--numerics as-untuned` computes what an untouched run does, to the last bit, also while widths of
-other ops are changed; `--mode freeze` repeats itself. With Debian's PyTorch; test_wheels.py has the
-same for pip's.
+"""`--numerics as-untuned` computes what an untouched run does, to the last bit, also while widths
+of other ops are changed; `--mode freeze` repeats itself. With Debian's PyTorch; test_wheels.py has
+the same for pip's.
 """
 import unittest
 
 from harness import PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest, blas, usable_cpus
 
 AS_UNTUNED = ("--numerics", "as-untuned")
-# Wider than some machines: bits do not care, and there is something to narrow. Waiting threads sleep,
-# as they would have to where threads outnumber cores.
+# Wider than some machines: bits do not care, and there is something to narrow. Waiting threads
+# sleep, as they would have to where threads outnumber cores.
 WIDE = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
 
 
