@@ -62,8 +62,8 @@ class ArrivalsTest : public CompanyTest {
       ops.push_back({kMatmul + place * kOps + op, "aten::mm", [this, place, scaling](int width) {
                        const int mine = cores(place);
                        const double crowded = width > mine ? 1.5 : 1;
-                       const double seconds = scaling.seconds(std::min(width, mine)) * crowded;
-                       return static_cast<uint64_t>(1e9 * seconds / kOps);
+                       const double took = scaling.seconds(std::min(width, mine)) * crowded;
+                       return static_cast<uint64_t>(1e9 * took / kOps);
                      }});
     }
     add_with_step("program " + std::to_string(place), std::move(ops));
