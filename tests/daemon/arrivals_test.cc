@@ -30,7 +30,8 @@ struct Scaling {
   int parts = 0;
 
   double seconds(int cores) const {
-    const double each = parts == 0 ? 1.0 / cores : double((parts + cores - 1) / cores) / parts;
+    const int most = parts == 0 ? 1 : (parts + cores - 1) / cores;  // parts of one thread
+    const double each = parts == 0 ? 1.0 / cores : static_cast<double>(most) / parts;
     return one * (serial + (1 - serial) * each + overhead * (cores - 1));
   }
   // With up to so many cores, since nobody has to use all.
