@@ -33,7 +33,7 @@ def write_table(results, path, begin, end):
     for key in columns:
         one = found[key]
         lines.append(f"- PyTorch {one['torch']}, BLAS {one['blas']}, {one['runtime']}, "
-                     f"{one['cpu']}; widths {', '.join(map(str, one['widths']))}.")
+                     f"{one['cpu']};\n  widths {', '.join(map(str, one['widths']))}.")
     lines += ["", "| op | " + " | ".join(f"{torch}, {blas}" for torch, blas in columns) + " |",
               "|---|" + "---|" * len(columns)]
     for name in sorted({name for one in found.values() for name in one["ops"]}):
