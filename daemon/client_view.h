@@ -1,5 +1,4 @@
-// Everything about a client that can be told to people, and which client_reader and session fill
-// in. Plain values: a copy outlives the client. The daemon's one thread.
+// What can be told to people of a client. Plain values: a copy outlives the client.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,6 @@ struct Trials {
   std::set<int> widths;
 };
 
-// Everything about a client that can be told to people; a plain copy that outlives it.
 struct ClientView {
   uint64_t id = 0;
   Hello hello;

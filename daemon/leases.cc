@@ -340,7 +340,6 @@ void Leases::keep_the_last(std::vector<Granted>& granted) {
 
 std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   std::vector<Granted> granted;
-  if (must_decide_) look_who_is_back(now);
   const bool patient = changed_at_ && now - *changed_at_ < kLongestSearch && someone_searches();
   if (patient && !must_decide_) return granted;
   must_decide_ = false;
