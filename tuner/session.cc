@@ -179,8 +179,11 @@ void Session::State::on_issuer_changed() {
   if (model_ != nullptr && (phase_ == Phase::kTuned || phase_ == Phase::kComparing)) begin_watch();
 }
 
+// While whole steps are compared only ops with a width of their own are told of: their sequence is
+// none of the program's. on_step() and on_progress() see when it turns to something else.
 void Session::State::watch_sequence(const OpEvent& event) {
-  if (gave_up_ || (phase_ == Phase::kTuned && !watching_)) return;
+  const bool partial = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
+  if (gave_up_ || (partial && !watching_)) return;
   if (recogniser_.observe(event.place, event.begin, event.duration) ==
       StepRecogniser::Change::kFound) {
     step_found();

@@ -54,13 +54,23 @@ int SimulatedProgram::own_width() const {
   return cap == 0 ? own_width_ : std::min(cap, own_width_);
 }
 
+const optile_plan_entry* SimulatedProgram::entry_of(uint64_t key) const {
+  const optile_plan_entry* entry = find(key, context_);
+  return entry == nullptr ? find(key, 0) : entry;
+}
+
 int SimulatedProgram::width_for(uint64_t key) const {
   if (page_ == nullptr) return own_width_;
-  const optile_plan_entry* entry = find(key, context_);
-  if (entry == nullptr) entry = find(key, 0);
+  const optile_plan_entry* entry = entry_of(key);
   if (entry == nullptr || (entry->flags & OPTILE_ENTRY_LEAVE) != 0) return own_width();
   const int width = column_ >= 0 ? entry->schedule[column_] : entry->width;
   return width == 0 ? own_width() : std::min(width, own_width());
+}
+
+bool SimulatedProgram::is_told(uint64_t key) const {
+  if (page_ == nullptr || (page_->flags & OPTILE_PAGE_RECORD_ALL) != 0) return true;
+  const optile_plan_entry* entry = entry_of(key);
+  return entry != nullptr && (entry->flags & OPTILE_ENTRY_RECORD) != 0;
 }
 
 bool SimulatedProgram::begins_step(const Op& op) const {
@@ -155,9 +165,7 @@ void SimulatedProgram::run_op(const Op& op) {
   optile_aggregate& total = regions_.client().threads[0].aggregates[event.op_id];
   optile_store64(&total.ticks, total.ticks + event.ticks);
   optile_store64(&total.count, total.count + 1);
-  const bool wanted =
-      page_ == nullptr || column_ >= 0 || (page_->flags & OPTILE_PAGE_RECORD_ALL) != 0;
-  if (wanted) regions_.write(event);
+  if (is_told(op.key)) regions_.write(event);
   context_ = optile_next_context(context_, op.key);
 }
 

@@ -40,6 +40,8 @@ class SimulatedProgram {
   int own_width() const;
   int width_for(uint64_t key) const;
   const optile_plan_entry* find(uint64_t key, uint64_t context) const;
+  const optile_plan_entry* entry_of(uint64_t key) const;
+  bool is_told(uint64_t key) const;
 
   ClientRegions regions_;
   std::vector<Op> setup_;

@@ -264,6 +264,34 @@ TEST(SessionReplay, WhatIsStoredForTheNewWidthIsInForceAtOnce) {
       << "another program's";
 }
 
+// Most ops of the step are left alone, its marker among them: what is told of while whole steps are
+// compared repeats without them.
+TEST(SessionStep, StaysWhileOnlySomeOpsAreToldOf) {
+  SimulatedProgram program = mixed_program();
+  for (int i = 0; i < 40; ++i) {
+    SimulatedOp op;
+    op.key = 2000 + static_cast<uint64_t>(i);
+    op.name = "region" + std::to_string(i);
+    op.ns = table({0.1 * kMs, 0.1 * kMs, 0.1 * kMs, 0.1 * kMs});
+    op.region = true;
+    program.ops.push_back(op);
+    program.order.push_back(static_cast<int>(program.ops.size()) - 1);
+  }
+  Session session(options_for(4));
+  SimulatedClientOptions noisy;
+  noisy.noise.per_step = 0.2;  // so that comparing takes a while
+  SimulatedClient client(session, program, noisy);
+  int compared = 0;
+  for (int i = 0; i < 600; ++i) {
+    client.run_steps(1);
+    compared += session.view().phase == Phase::kComparing ? 1 : 0;
+    if (client.page() == nullptr || !client.page()->marker) continue;
+    ASSERT_EQ(client.page()->marker->ops, 47) << "after " << i << " steps";
+  }
+  EXPECT_GT(compared, 10);
+  EXPECT_EQ(session.view().phase, Phase::kTuned);
+}
+
 TEST(SessionObserves, AndChangesNothing) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;

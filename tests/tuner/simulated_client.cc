@@ -122,8 +122,7 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   if (op.steerable) steerable_ns_ += time;
   ++ops_in_step_;
   context_ = optile_next_context(context_, op.key);
-  // A program attached to a daemon records everything until the first page arrives.
-  if ((!page_ || page_->record_all) && !dropped()) {
+  if (is_told(place) && !dropped()) {
     ++op_events_;
     session_.on_op(event);
   }
@@ -193,6 +192,14 @@ int SimulatedClient::width_for(const OpPlace& place, const PlanDraft* page,
     width = entry->schedule[static_cast<std::size_t>(*column)];
   }
   return width == 0 ? own : std::min(width, own);
+}
+
+// A program attached to a daemon records everything until the first page arrives, and what has a
+// schedule where the page does not ask for more.
+bool SimulatedClient::is_told(const OpPlace& place) const {
+  if (!page_ || page_->record_all) return true;
+  const PlanEntry* entry = entry_for(place);
+  return entry != nullptr && !entry->schedule.empty();
 }
 
 double SimulatedClient::noisy(double value) {

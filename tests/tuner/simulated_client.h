@@ -85,6 +85,7 @@ class SimulatedClient {
   void adopt_pages();
   int width_for(const perfmodel::OpPlace& place, const PlanDraft* page,
                 std::optional<int> column) const;
+  bool is_told(const perfmodel::OpPlace& place) const;
   const PlanEntry* entry_for(const perfmodel::OpPlace& place) const;
   double noisy(double ns);
   bool dropped();
