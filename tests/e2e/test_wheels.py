@@ -158,18 +158,18 @@ class Wheels(EndToEndTest):
 
     def test_primitives_are_ops_where_pytorch_tells_nothing(self):
         self.space.start_daemon()
-        command = [WHEEL_PYTHON, SCRIPTS / "torch_primitives.py", "--steps", "1500"]
+        command = [WHEEL_PYTHON, SCRIPTS / "torch_primitives.py"]
         untouched = self.space.untouched(command, self.env, deadline=BUILD_DEADLINE)
         self.assertEqual(0, untouched.code, untouched)
-        finished, report = self.reported("torch_primitives.py", "--steps", "1500",
-                                         options=("--torch-bridge", "off"))
+        finished, report = self.reported("torch_primitives.py", options=("--torch-bridge", "off"))
         self.assertEqual(untouched.stdout, finished.stdout)
         seen = self.primitives(report)
         convolution = seen["convolution forward_training"]
         self.assertIn("mb4_ic16oc32_ih24", convolution["shape"])
+        there_were = int(re.search(r"(\d+) convolutions", finished.stderr)[1])
         # The first may be over before the daemon has answered.
-        self.assertLessEqual(convolution["executions"], 1500)
-        self.assertGreater(convolution["executions"], 750)
+        self.assertLessEqual(convolution["executions"], there_were)
+        self.assertGreater(convolution["executions"], there_were // 2)
         self.assertEqual(convolution["executions"],
                          seen["create convolution forward_training"]["executions"])
         self.assertIn("observed only: oneDNN", convolution["reason"])
@@ -177,15 +177,15 @@ class Wheels(EndToEndTest):
 
     def test_primitives_are_part_of_pytorchs_ops(self):
         self.have_bridge()
-        _, report = self.reported("torch_primitives.py", "--steps", "1500")
+        _, report = self.reported("torch_primitives.py")
         self.assertIn("aten::conv2d", {op["name"] for op in report["ops"]})
         self.assertEqual({}, self.primitives(report))
 
     def test_what_the_user_says_of_tasks_stands(self):
         self.space.start_daemon()
-        _, report = self.reported("torch_primitives.py", "--steps", "300",
-                                  options=("--torch-bridge", "off"),
+        _, report = self.reported("torch_primitives.py", options=("--torch-bridge", "off"),
                                   env={"DNNL_ITT_TASK_LEVEL": "0"})
+        self.assertTrue(report["ops"], report)  # regions of PyTorch's own
         self.assertEqual({}, self.primitives(report))
 
 
