@@ -433,6 +433,103 @@ TEST_F(Tbb, WithOtherWorkOfOneTbbsItIsObserved) {
   });
 }
 
+TEST_F(Tbb, InAnArenaOfAnotherSizeItIsAnotherOp) {
+  in_child([](FakeDaemon& daemon) {
+    const uint32_t before = known(daemon);
+    for (const int size : {3, 5, 3, 5}) {
+      oneapi::tbb::task_arena arena(size);
+      arena.execute([] { loop(); });
+    }
+    loop();
+    CHECK_OR_EXIT(known(daemon) == before + 2);
+    const std::string shape = latest(daemon).shape;
+    const std::string end = ", arena of 5";
+    if (oneapi::tbb::info::default_concurrency() == 5) return;
+    CHECK_OR_EXIT(shape.size() > end.size() && shape.substr(shape.size() - end.size()) == end);
+  });
+}
+
+__attribute__((noinline)) void wait_for_group() {
+  oneapi::tbb::task_group group;
+  group.run([] { loop(); });
+  group.wait();
+}
+
+TEST_F(Tbb, WaitingForWorkThatWasGivenBeforeIsAnOp) {
+  in_child([](FakeDaemon& daemon) {
+    const uint32_t before = known(daemon);
+    for (int i = 0; i < 3; ++i) wait_for_group();
+    CHECK_OR_EXIT(known(daemon) == before + 1);
+    CHECK_OR_EXIT(std::string(latest(daemon).name) == "oneTBB wait");
+    CHECK_OR_EXIT(std::string(latest(daemon).shape).rfind("preload_tbb_test+0x", 0) == 0);
+    daemon.publish({{latest_key(daemon), 2, {}, 0}}, 0, record_all);
+    daemon.take_events();
+    wait_for_group();
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 0);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0 && allowed_now() == kOwn);
+
+    oneapi::tbb::flow::graph graph;
+    std::atomic<int> done{0};
+    oneapi::tbb::flow::function_node<int, int> node(graph, oneapi::tbb::flow::unlimited,
+                                                    [&](int number) {
+                                                      ++done;
+                                                      return number;
+                                                    });
+    for (int i = 0; i < kPieces; ++i) node.try_put(i);
+    graph.wait_for_all();
+    CHECK_OR_EXIT(done == kPieces && known(daemon) == before + 2);
+    CHECK_OR_EXIT(std::string(latest(daemon).name) == "oneTBB wait");
+  });
+}
+
+// One place, wherever it is called from.
+__attribute__((noinline)) int pieces_through_a_pipeline() {
+  int given = 0;
+  std::atomic<int> taken{0};
+  const auto giving = oneapi::tbb::make_filter<void, int>(oneapi::tbb::filter_mode::serial_in_order,
+                                                          [&](oneapi::tbb::flow_control& control) {
+                                                            if (given == kPieces) control.stop();
+                                                            return given++;
+                                                          });
+  const auto taking = oneapi::tbb::make_filter<int, void>(oneapi::tbb::filter_mode::parallel,
+                                                          [&](int) { ++taken; });
+  oneapi::tbb::parallel_pipeline(4, giving & taking);
+  return taken;
+}
+
+TEST_F(Tbb, APipelineIsAnOp) {
+  in_child([](FakeDaemon& daemon) {
+    const uint32_t before = known(daemon);
+    for (int round = 0; round < 2; ++round) {
+      CHECK_OR_EXIT(pieces_through_a_pipeline() == kPieces);
+    }
+    CHECK_OR_EXIT(known(daemon) == before + 1);
+    CHECK_OR_EXIT(std::string(latest(daemon).name) == "parallel_pipeline");
+  });
+}
+
+TEST_F(Tbb, AWaitThatAnExceptionLeavesIsOver) {
+  in_child([](FakeDaemon& daemon) {
+    daemon.publish({}, 0, record_all);
+    for (int i = 0; i < 3; ++i) {
+      oneapi::tbb::task_group group;
+      group.run([] { throw 7; });
+      bool caught = false;
+      try {
+        group.wait();
+      } catch (int) {
+        caught = true;
+      }
+      CHECK_OR_EXIT(caught);
+    }
+    CHECK_OR_EXIT(known_issuing_thread()->depth == 0);  // the groups are gone
+    daemon.take_events();
+    loop();
+    CHECK_OR_EXIT(daemon.take_events().size() == 1);
+  });
+}
+
 TEST_F(Tbb, WhatIsSteeredLaterFindsItAsItWas) {
   in_child([](FakeDaemon& daemon) {
     daemon.publish({{key_of_loop(daemon), 2, {}, 0}});

@@ -3,7 +3,8 @@
 // steps:
 //   nested   each piece of the parallel_for is another one
 //   throws   in every step one body throws, and the program goes on
-//   arena    all in an arena of two threads
+//   arena    all in an arena of three threads
+//   given    the numbers are mixed by a group of tasks that is waited for, and added by a pipeline
 //   own      a global_control of the program's own allows two threads
 //   twice    by two threads of the program, one after the other
 #include <oneapi/tbb.h>
@@ -51,6 +52,35 @@ uint64_t sum_of(const std::vector<uint64_t>& numbers) {
       [](uint64_t left, uint64_t right) { return left + right; });
 }
 
+void mix_by_group(std::vector<uint64_t>& numbers) {
+  oneapi::tbb::task_group group;
+  for (size_t at = 0; at < numbers.size(); at += kPiece) {
+    group.run([&numbers, at] { mix_range(numbers, Range(at, at + kPiece)); });
+  }
+  group.wait();
+}
+
+uint64_t sum_by_pipeline(const std::vector<uint64_t>& numbers) {
+  using oneapi::tbb::filter_mode;
+  size_t at = 0;
+  uint64_t sum = 0;
+  const auto pieces = oneapi::tbb::make_filter<void, size_t>(
+      filter_mode::serial_in_order, [&](oneapi::tbb::flow_control& control) {
+        if (at == numbers.size()) control.stop();
+        return at == numbers.size() ? at : (at += kPiece) - kPiece;
+      });
+  const auto adding =
+      oneapi::tbb::make_filter<size_t, uint64_t>(filter_mode::parallel, [&](size_t begin) {
+        uint64_t part = 0;
+        for (size_t i = begin; i < begin + kPiece; ++i) part += mixed(numbers[i]);
+        return part;
+      });
+  const auto all = oneapi::tbb::make_filter<uint64_t, void>(filter_mode::serial_in_order,
+                                                            [&](uint64_t part) { sum += part; });
+  oneapi::tbb::parallel_pipeline(8, pieces & adding & all);
+  return sum;
+}
+
 bool throws() {
   try {
     oneapi::tbb::parallel_for(size_t{0}, kNumbers, [](size_t i) {
@@ -69,8 +99,13 @@ long run(int steps, const std::string& how) {
   long wrong = 0;
   for (int i = 0; i < steps; ++i) {
     numbers.assign(kNumbers, 0);
-    mix_all(numbers, how == "nested");
-    const uint64_t sum = sum_of(numbers);
+    const bool given = how == "given";
+    if (given) {
+      mix_by_group(numbers);
+    } else {
+      mix_all(numbers, how == "nested");
+    }
+    const uint64_t sum = given ? sum_by_pipeline(numbers) : sum_of(numbers);
     if (i == 0) first = sum;
     wrong += sum != first;
     if (how == "throws") wrong += throws() ? 0 : 1;
@@ -86,7 +121,7 @@ int main(int argc, char** argv) {
   const std::string how = argc > 2 ? argv[2] : "";
   long wrong = 0;
   if (how == "arena") {
-    oneapi::tbb::task_arena arena(2);
+    oneapi::tbb::task_arena arena(3);
     arena.execute([&] { wrong = run(steps, how); });
   } else if (how == "own") {
     using Control = oneapi::tbb::global_control;

@@ -1,10 +1,12 @@
 #include "bindings/preload/tbb/tbb_copy.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
@@ -24,16 +26,22 @@ constexpr int kNewestTried = 12170;
 
 struct Copy {
   const void* execute_and_wait = nullptr;
+  const void* wait = nullptr;
+  const void* parallel_pipeline = nullptr;
   const void* (*current_context)() = nullptr;  // null outside any task
   int (*interface_version)() = nullptr;
   int (*max_concurrency)(const void* arena) = nullptr;  // null: of the thread's own arena
   size_t (*active_value)(int parameter) = nullptr;
   void (*create)(GlobalControl& control) = nullptr;
   void (*destroy)(GlobalControl& control) = nullptr;
-  bool takes_controls = false;  // of ours
+  int (*numa_default_concurrency)(int node) = nullptr;  // below 0: of no node
+  int usual_arena = 0;                                  // threads; 0 = not known
+  bool takes_controls = false;                          // of ours
 };
 Copy the_copy;
 int state = 0;  // 0 = none yet, 1 = being asked or in vain, 2 = there
+
+PerAddress<const void*, 1024> objects;  // where the object around a call is loaded
 
 GlobalControl control;      // lives as long as oneTBB, which keeps its address
 int in_force = 0;           // what it allows; 0 = it is not there
@@ -55,10 +63,17 @@ bool takes_controls(const Copy& copy) {
   return strstr(file_name(object_of(copy.execute_and_wait)), "debug") == nullptr;
 }
 
-bool ask(const void* execute_and_wait) {
+bool ask(const void* inside) {
   Copy& copy = the_copy;
-  const void* inside = execute_and_wait;
-  copy.execute_and_wait = inside;
+  copy.execute_and_wait =
+      own_function(inside,
+                   "_ZN3tbb6detail2r116execute_and_wait"
+                   "ERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_");
+  copy.wait = own_function(
+      inside, "_ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE");
+  copy.parallel_pipeline = own_function(inside,
+                                        "_ZN3tbb6detail2r117parallel_pipeline"
+                                        "ERNS0_2d118task_group_contextEmRKNS2_11filter_nodeE");
   take(copy.current_context, inside, "_ZN3tbb6detail2r115current_contextEv");
   take(copy.interface_version, inside, "TBB_runtime_interface_version");
   take(copy.max_concurrency, inside,
@@ -66,8 +81,12 @@ bool ask(const void* execute_and_wait) {
   take(copy.active_value, inside, "_ZN3tbb6detail2r127global_control_active_valueEi");
   take(copy.create, inside, "_ZN3tbb6detail2r16createERNS0_2d114global_controlE");
   take(copy.destroy, inside, "_ZN3tbb6detail2r17destroyERNS0_2d114global_controlE");
+  take(copy.numa_default_concurrency, inside, "_ZN3tbb6detail2r124numa_default_concurrencyEi");
+  if (copy.numa_default_concurrency != nullptr && copy.max_concurrency != nullptr) {
+    copy.usual_arena = copy.numa_default_concurrency(-1);
+  }
   copy.takes_controls = takes_controls(copy);
-  return copy.current_context != nullptr;
+  return copy.current_context != nullptr && copy.execute_and_wait != nullptr;
 }
 
 bool is_there() {
@@ -99,15 +118,33 @@ int allow(int count) {
 
 }  // namespace
 
-bool is_followed_tbb(const void* execute_and_wait) {
+bool is_followed_tbb(const void* entry) {
   int none = 0;
   if (!is_there() &&
       __atomic_compare_exchange_n(&state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     const int kept_errno = errno;
-    if (ask(execute_and_wait)) __atomic_store_n(&state, 2, __ATOMIC_RELEASE);
+    if (ask(entry)) __atomic_store_n(&state, 2, __ATOMIC_RELEASE);
     errno = kept_errno;
   }
-  return is_there() && the_copy.execute_and_wait == execute_and_wait;
+  if (!is_there()) return false;
+  return entry == the_copy.execute_and_wait || entry == the_copy.wait ||
+         entry == the_copy.parallel_pipeline;
+}
+
+int arena_size() {
+  if (!is_there() || the_copy.usual_arena == 0) return 0;
+  const int size = the_copy.max_concurrency(nullptr);
+  return size == the_copy.usual_arena ? 0 : size;
+}
+
+bool is_inside_tbb(const void* caller) {
+  if (!is_there()) return false;
+  const auto base_of = [](const void* address) -> const void* {
+    Dl_info where = {};
+    return dladdr(address, &where) != 0 ? where.dli_fbase : nullptr;
+  };
+  const void* base = objects.get(caller, base_of);
+  return base != nullptr && base == objects.get(the_copy.execute_and_wait, base_of);
 }
 
 bool inside_tbb_task() {

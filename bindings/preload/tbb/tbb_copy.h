@@ -8,11 +8,17 @@
 
 namespace optile::preload {
 
-// Whether `execute_and_wait` belongs to that copy; the first that is asked for becomes it. Any
-// thread; slow the first time.
-bool is_followed_tbb(const void* execute_and_wait);
+// Whether `entry`, one of the functions that are interposed, belongs to that copy; the first that
+// is asked for becomes it. Any thread; slow the first time.
+bool is_followed_tbb(const void* entry);
+// Whether that copy calls its own functions at `caller`: some builds let those be interposed too.
+bool is_inside_tbb(const void* caller);
 // True inside a task of that copy, on the calling thread. False before there is one.
 bool inside_tbb_task();
+
+// How many threads the arena has room for that the calling thread is in; 0 where that is as many as
+// an arena has that nobody gave a size.
+int arena_size();
 
 // How many threads the copy lets work at a time, by a tbb::global_control of ours beside the
 // program's own, of which the smallest holds. Unusable before there is a copy, and for versions

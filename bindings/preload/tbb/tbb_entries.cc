@@ -69,6 +69,9 @@ void wait(d1::wait_context& wait, d1::task_group_context& context) {
       behind, __builtin_return_address(0));
   if (real == nullptr) return;
   if (!optile::preload::inside_tbb_task()) note_other_tbb_work();
+  const optile::preload::TbbScope scope(optile::preload::tbb_wait, &context,
+                                        __builtin_return_address(0),
+                                        reinterpret_cast<const void*>(real));
   real(wait, context);
 }
 
@@ -109,6 +112,9 @@ void parallel_pipeline(d1::task_group_context& context, size_t tokens,
   auto* const real = real_of(&parallel_pipeline, behind, __builtin_return_address(0));
   if (real == nullptr) return;
   note_other_tbb_work();
+  const optile::preload::TbbScope scope(optile::preload::tbb_pipeline, &context,
+                                        __builtin_return_address(0),
+                                        reinterpret_cast<const void*>(real));
   real(context, tokens, filters);
 }
 

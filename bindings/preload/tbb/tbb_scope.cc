@@ -46,15 +46,28 @@ void close_left_op(const void* frame) {
 
 }  // namespace
 
-TbbScope::TbbScope(const void* task, const void* context, const void* caller,
-                   const void* execute_and_wait) {
-  if (is_set(tasks_have_ops)) return;
-  close_left_op(this);
-  if (!op_.may_begin(caller, says_nothing, execute_and_wait)) return;
-  if (!is_followed_tbb(execute_and_wait) || inside_tbb_task()) return;
+TbbScope::TbbScope(const void* task, const void* context, const void* caller, const void* entry) {
+  if (!may_begin(caller, entry)) return;
   const TbbTask who = tbb_task(task);
-  const bool fixed = !follows(who, execute_and_wait);
+  const bool fixed = !follows(who, entry);
   if (fixed) allow_all();
+  begin(who, fixed, context);
+}
+
+TbbScope::TbbScope(TbbTask (*what)(const void* caller), const void* context, const void* caller,
+                   const void* entry) {
+  if (may_begin(caller, entry)) begin(what(caller), true, context);
+}
+
+bool TbbScope::may_begin(const void* caller, const void* entry) {
+  if (is_set(tasks_have_ops) || is_inside_tbb(caller)) return false;
+  close_left_op(this);
+  if (!op_.may_begin(caller, says_nothing, entry)) return false;
+  return is_followed_tbb(entry) && !inside_tbb_task();
+}
+
+void TbbScope::begin(TbbTask who, bool fixed, const void* context) {
+  put_into_arena(&who, arena_size());
   const uint32_t flags = fixed ? OPTILE_OP_FIXED : 0;
   op_.begin({who.key, flags, OPTILE_PROBE_TBB, describe_tbb_task, &who});
   IssuingThread* thread = known_issuing_thread();

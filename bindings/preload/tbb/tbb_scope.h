@@ -1,21 +1,30 @@
-// Algorithms of oneTBB as ops: a root task that a thread gives to be executed and waits for. Only
-// where the thread is in no task, op, region and framework; what tasks call is part of the op.
+// Algorithms of oneTBB as ops: a root task that a thread gives to be executed and waits for. So is
+// waiting for work that was given before, and a pipeline; these are observed only. Only where the
+// thread is in no task, op, region and framework; what tasks call is part of the op.
 #pragma once
 
 #include "bindings/preload/library_op.h"
+#include "bindings/preload/tbb/tbb_tasks.h"
 
 namespace optile::preload {
 
-// Lives on the stack of the calling thread around the real function `execute_and_wait`. `context`:
-// the group that is waited for. `caller`: an address in the code that calls.
+// Lives on the stack of the calling thread around the real function `entry`. `context`: the group
+// that is waited for. `caller`: the address behind the call.
 class TbbScope {
  public:
-  TbbScope(const void* task, const void* context, const void* caller, const void* execute_and_wait);
+  // Around `execute_and_wait` of `task`.
+  TbbScope(const void* task, const void* context, const void* caller, const void* entry);
+  // Around a wait for work that `what` names by the caller.
+  TbbScope(TbbTask (*what)(const void* caller), const void* context, const void* caller,
+           const void* entry);
   ~TbbScope();
   TbbScope(const TbbScope&) = delete;
   TbbScope& operator=(const TbbScope&) = delete;
 
  private:
+  bool may_begin(const void* caller, const void* entry);
+  void begin(TbbTask who, bool fixed, const void* context);
+
   bool open_ = false;
   LibraryOp op_;
 };

@@ -34,7 +34,8 @@ constexpr Algorithm kAlgorithms[] = {
     {"function_taskI", "task_group"},
 };
 
-PerAddress<TbbTask, 1024> types;  // by what objects of a type have in common: their table
+PerAddress<TbbTask, 1024> types;   // by what objects of a type have in common: their table
+PerAddress<TbbTask, 1024> places;  // by the address behind the call
 
 bool in_an_object(const void* address, Dl_info* where) {
   return address != nullptr && dladdr(address, where) != 0 && where->dli_fname != nullptr;
@@ -74,6 +75,21 @@ TbbTask ask(const void* address) {
   return task;
 }
 
+TbbTask ask_place(const void* caller, const char* name) {
+  TbbTask place = {OPTILE_PROBE_TBB, name, nullptr, false};
+  Dl_info where = {};
+  if (!in_an_object(caller, &where)) return place;
+  keep_loaded(caller);
+  const char* file = file_name(where.dli_fname);
+  const auto base = reinterpret_cast<uintptr_t>(where.dli_fbase);
+  uint64_t key = base::hash_bytes(file, strlen(file));
+  key = base::hash_bytes(name, strlen(name), key);
+  key = base::hash_word(reinterpret_cast<uintptr_t>(caller) - base, key) ^ OPTILE_PROBE_TBB;
+  place.key = key == 0 ? 1 : key;
+  place.code = caller;
+  return place;
+}
+
 }  // namespace
 
 const char* tbb_algorithm(const char* mangled) {
@@ -87,6 +103,22 @@ TbbTask tbb_task(const void* task) {
   return types.get(*static_cast<const void* const*>(task), ask);
 }
 
+TbbTask tbb_wait(const void* caller) {
+  return places.get(caller, [](const void* place) { return ask_place(place, "oneTBB wait"); });
+}
+
+TbbTask tbb_pipeline(const void* caller) {
+  return places.get(caller,
+                    [](const void* place) { return ask_place(place, "parallel_pipeline"); });
+}
+
+void put_into_arena(TbbTask* task, int size) {
+  if (size == 0) return;
+  task->arena = size;
+  const uint64_t key = base::hash_word(static_cast<uint64_t>(size), task->key);
+  task->key = key == 0 ? 1 : key;
+}
+
 void describe_tbb_task(const void* source, char name[OPTILE_NAME_BYTES],
                        char shape[OPTILE_SHAPE_BYTES]) {
   const auto& task = *static_cast<const TbbTask*>(source);
@@ -96,8 +128,10 @@ void describe_tbb_task(const void* source, char name[OPTILE_NAME_BYTES],
   if (!in_an_object(task.code, &where)) return;
   const auto offset =
       reinterpret_cast<uintptr_t>(task.code) - reinterpret_cast<uintptr_t>(where.dli_fbase);
-  snprintf(shape, OPTILE_SHAPE_BYTES, "%.60s+0x%lx", file_name(where.dli_fname),
-           static_cast<unsigned long>(offset));
+  char arena[32] = "";
+  if (task.arena != 0) snprintf(arena, sizeof arena, ", arena of %d", task.arena);
+  snprintf(shape, OPTILE_SHAPE_BYTES, "%.60s+0x%lx%s", file_name(where.dli_fname),
+           static_cast<unsigned long>(offset), arena);
 }
 
 }  // namespace optile::preload
