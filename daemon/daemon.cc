@@ -13,6 +13,7 @@
 #include "base/text_file.h"
 #include "daemon/budget_turns.h"
 #include "daemon/listening_socket.h"
+#include "daemon/process_clock.h"
 #include "daemon/process_entry.h"
 #include "daemon/service_notify.h"
 #include "daemon/short_turns.h"
@@ -36,13 +37,6 @@ std::optional<ProcessStat> stat_of(int pid) {
 bool is_stopped(int pid) {
   const std::optional<ProcessStat> stat = stat_of(pid);
   return stat && (stat->stopped() || is_frozen(pid));
-}
-
-std::optional<std::chrono::milliseconds> busy_time(int pid) {
-  static const long kTicksPerSecond = sysconf(_SC_CLK_TCK);
-  const std::optional<ProcessStat> stat = stat_of(pid);
-  if (!stat || kTicksPerSecond <= 0) return std::nullopt;
-  return std::chrono::milliseconds(static_cast<int64_t>(stat->busy_ticks) * 1000 / kTicksPerSecond);
 }
 
 // Load is of this machine only, not of a described one.
@@ -123,7 +117,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this](uint64_t client, int pid, const std::vector<int>& units) {
         confinement_->confine(client, pid, units);
       },
-      is_stopped, [this](const std::string& line) { log_->say(line); }, busy_time,
+      is_stopped, [this](const std::string& line) { log_->say(line); }, process_cpu_time,
       load_reader(config_), store_of_user(),
       [this](std::function<void()> decide) { decide_later(std::move(decide)); },
       config_.overlap == OverlapTry::kTry, config_.division == DivisionTry::kTry,

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Threads that look after something meanwhile use little; the kernel counts in steps of ten.
+// Threads that look after something meanwhile use little; some kernels count in steps of ten.
 constexpr milliseconds kCounted{10};
 constexpr int kTenth = 10;
 constexpr milliseconds kWorthLending{240};  // a wait is, from so long on
@@ -17,6 +17,8 @@ constexpr milliseconds kWorthLending{240};  // a wait is, from so long on
 
 bool WaitingWatch::look(milliseconds now, uint64_t progress,
                         const std::function<std::optional<milliseconds>()>& busy) {
+  if (!waiting_ && looked_ && now - *looked_ < kEvery - kEveryWaiting / 2) return false;
+  looked_ = now;
   if (works(now, progress, busy)) {
     if (busy_then_) learn_from(now - quiet_since_);
     quiet_since_ = now;

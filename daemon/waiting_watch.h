@@ -21,9 +21,10 @@ class WaitingWatch {
   // Quiet for so long, it is not expected back soon.
   static constexpr std::chrono::milliseconds kLongWait{60000};
 
-  // Whether the answer is another one than before. `progress`: ops begun. `busy`: processor time of
-  // all its threads so far, asked for only where no op began since the last look; without an answer
-  // it is taken to work. `now` never goes back.
+  // Whether the answer is another one than before. Between two looks that are due for who works,
+  // one that comes for somebody else's sake is over at once. `progress`: ops begun. `busy`:
+  // processor time of all its threads so far, asked for only where no op began since the last look;
+  // without an answer it is taken to work. `now` never goes back.
   bool look(std::chrono::milliseconds now, uint64_t progress,
             const std::function<std::optional<std::chrono::milliseconds>()>& busy);
   bool waiting() const { return waiting_; }
@@ -38,6 +39,7 @@ class WaitingWatch {
   void learn_from(std::chrono::milliseconds pause);
 
   bool waiting_ = false;
+  std::optional<std::chrono::milliseconds> looked_;
   uint64_t progress_ = 0;
   std::chrono::milliseconds quiet_since_{0};
   std::optional<std::chrono::milliseconds> busy_then_;  // when the quiet began

@@ -3,22 +3,31 @@
 //
 // arbitration_cost [CLIENTS [OPS [SECONDS [MACHINE]]]]: a table. Gates nothing.
 //
-// Three situations: `settled`, where measured steps vary by 3 % and nobody comes or goes;
+// Four situations: `settled`, where measured steps vary by 3 % and nobody comes or goes;
 // `profiling`, where every client has new samples every second, so that its curve is summed anew;
 // `changing`, where beside that a client leaves and another comes every second, and ten wait and
-// wake. How the widths of a client's ops are estimated is its session's and not in it.
+// wake; `looking`, where nobody begins an op, so that the processor time of real processes with six
+// threads each is read at every look. How the widths of a client's ops are estimated is its
+// session's and not in it.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "daemon/case_set.h"
 #include "daemon/leases.h"
+#include "daemon/process_clock.h"
+#include "daemon/waiting_watch.h"
 #include "tuner/step_curve.h"
 
 namespace {
@@ -140,6 +149,53 @@ void measure(const char* name, Scene& scene, int seconds, bool profiling, bool c
               static_cast<double>(scene.moved() - moved) / seconds);
 }
 
+// Processes that do nothing, with threads.
+class Idlers {
+ public:
+  static constexpr int kThreads = 6;
+
+  explicit Idlers(int count) {
+    for (int i = 0; i < count; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        std::vector<std::thread> threads;
+        for (int other = 1; other < kThreads; ++other) threads.emplace_back(pause);
+        pause();
+      }
+      if (child > 0) pids_.push_back(child);
+    }
+  }
+  ~Idlers() {
+    for (const pid_t pid : pids_) kill(pid, SIGKILL);
+    for (const pid_t pid : pids_) waitpid(pid, nullptr, 0);
+  }
+  const std::vector<pid_t>& pids() const { return pids_; }
+
+ private:
+  std::vector<pid_t> pids_;
+};
+
+// All but one are in a long op, and that one waits, so that the looks are those of its wait.
+void measure_looks(int clients, int seconds) {
+  const Idlers idlers(clients);
+  std::vector<daemon::WaitingWatch> watches(idlers.pids().size());
+  int asked = 0;
+  const double begin = cpu_seconds();
+  const milliseconds end = seconds * milliseconds(1000);
+  for (milliseconds now(0); now < end; now += daemon::WaitingWatch::kEveryWaiting) {
+    for (std::size_t i = 0; i < watches.size(); ++i) {
+      watches[i].look(now, 1, [&]() -> std::optional<milliseconds> {
+        ++asked;
+        const auto used = daemon::process_cpu_time(idlers.pids()[i]);
+        if (!used || i == 0) return used;
+        return *used + now;
+      });
+    }
+  }
+  std::printf("%-10s %8.3f %% of a core, %6.0f processes asked a second\n", "looking",
+              100 * (cpu_seconds() - begin) / seconds, static_cast<double>(asked) / seconds);
+}
+
 int argument(int count, char** words, int at, int otherwise) {
   const int given = at < count ? std::atoi(words[at]) : otherwise;
   return given > 0 ? given : otherwise;
@@ -164,5 +220,6 @@ int main(int count, char** words) {
   measure("settled", scene, seconds, false, false);
   measure("profiling", scene, seconds, true, false);
   measure("changing", scene, seconds, true, true);
+  measure_looks(clients, seconds);
   return 0;
 }

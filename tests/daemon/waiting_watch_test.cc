@@ -43,6 +43,20 @@ TEST_F(WaitingWatchTest, WhoBeginsOpsWorksAndIsNotAsked) {
   EXPECT_EQ(asked_, 0);
 }
 
+// Somebody else waits, so that everybody is looked at twice as often.
+TEST_F(WaitingWatchTest, WhoWorksIsAskedNoMoreOftenForThat) {
+  const auto busy = [this]() -> std::optional<milliseconds> {
+    ++asked_;
+    return now_;
+  };
+  for (int i = 0; i < 100; ++i) {
+    now_ += WaitingWatch::kEveryWaiting;
+    EXPECT_FALSE(watch_.look(now_, 1, busy));
+  }
+  EXPECT_LE(asked_, 50);
+  EXPECT_GE(asked_, 45);
+}
+
 TEST_F(WaitingWatchTest, ALongOpIsWork) {
   EXPECT_EQ(pass(milliseconds(5000), false, 1), 0);
   EXPECT_FALSE(watch_.waiting());

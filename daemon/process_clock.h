@@ -1,0 +1,14 @@
+// The processor time that a process has used: a call without /proc, since it is made every few
+// milliseconds of each client that begins no op.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace optile::daemon {
+
+// Of all its threads so far, ended ones included; of those that run now as of the kernel's latest
+// tick. nullopt when there is no such process (any more). Any thread.
+std::optional<std::chrono::milliseconds> process_cpu_time(int pid);
+
+}  // namespace optile::daemon
