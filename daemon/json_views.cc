@@ -62,6 +62,13 @@ std::string reason_for_all(const ClientView& client) {
   return "";
 }
 
+// Neither in this run nor in the one whose plan is in force.
+bool was_compared(const ClientView& client, const tuner::OpView& op) {
+  if (client.session && client.session->plan_replayed) return true;
+  const auto& cases = op.profile.cases;
+  return !cases.empty() && cases.begin()->first.width != cases.rbegin()->first.width;
+}
+
 }  // namespace
 
 std::string hex_key(uint64_t key) {
@@ -349,7 +356,10 @@ std::string op_reason(const ClientView& client, const tuner::OpView& op) {
     return "it did not return at width " + std::to_string(hang->second.width) + " on " +
            iso_time(hang->second.when) + ", and is left alone; optile undo --revoke forgets that";
   }
-  if (!region || !described->second.observed_only()) return tuner::reason_text(op.rule);
+  if (!region || !described->second.observed_only()) {
+    const bool untried = op.rule == tuner::Rule::kOwnWidth && !was_compared(client, op);
+    return untried ? "no other width has been tried" : tuner::reason_text(op.rule);
+  }
   return region_reasons(described->second.tuning);
 }
 

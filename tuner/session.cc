@@ -207,8 +207,10 @@ void Session::State::take_sample(const OpEvent& event) {
   const auto page = pages_.find(event.plan);
   if (page != pages_.end() && page->second.counts) return;
   Site* site = model_ == nullptr ? nullptr : model_->find(event.place);
-  if (site != nullptr && event.width > 0 && !event.in_company) {
+  if (site != nullptr && !event.in_company) {
     ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
+  }
+  if (site != nullptr && event.width > 0 && !event.in_company) {
     const Case at{event.width, event.binding};
     if (event.first_touch) {
       const auto [touch, fresh] = site->samples.touched.emplace(at, event.duration);

@@ -252,7 +252,7 @@ void Session::State::start_tuning() {
 
 void Session::State::mark_left_alone() {
   for (Site& site : model_->sites()) {
-    site.leave = observed_only(ops_, site.place.key) || site.unsteerable_seen > site.steerable_seen;
+    site.leave = observed_only(ops_, site.place.key) || cannot_be_set(site);
   }
 }
 

@@ -127,7 +127,7 @@ SessionView Session::State::view(Detail detail) const {
     OpView op;
     op.place = site.place;
     op.per_step = site.per_step;
-    op.rule = site.leave ? Rule::kLeftAlone : Rule::kOwnWidth;
+    op.rule = site.leave || cannot_be_set(site) ? Rule::kLeftAlone : Rule::kOwnWidth;
     if (const auto entry = stored.find(site.place); entry != stored.end()) {
       op.width = width_of(*entry->second);
       op.rule = op.width != 0 ? Rule::kReplayed : entry->second->rule;

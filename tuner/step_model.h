@@ -27,6 +27,11 @@ struct Site {
   int unsteerable_seen = 0;
 };
 
+// By most of its executions so far.
+inline bool cannot_be_set(const Site& site) {
+  return site.unsteerable_seen > site.steerable_seen;
+}
+
 class StepModel {
  public:
   static constexpr std::size_t kMostPlaces = 4096;  // entries of a plan page

@@ -382,6 +382,52 @@ TEST_F(ApiTest, AReaderThatNeverReadsCollectsNothing) {
   EXPECT_EQ(running_.get("/v1/status").status, 200);
 }
 
+// The properties of a schema of docs/openapi.yaml, which is laid out with two spaces a level.
+std::set<std::string> described_fields(const std::string& schema) {
+  std::ifstream file(OPTILE_SOURCE_DIR "/docs/openapi.yaml");
+  std::set<std::string> fields;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t indent = line.find_first_not_of(' ');
+    const std::size_t colon = line.find(':');
+    if (indent == std::string::npos || colon == std::string::npos) continue;
+    const std::string name = line.substr(indent, colon - indent);
+    if (indent == 4) inside = name == schema;
+    if (inside && indent == 8) fields.insert(name);
+  }
+  return fields;
+}
+
+std::set<std::string> undescribed(const nlohmann::json& object,
+                                  const std::vector<std::string>& schemas) {
+  std::set<std::string> missing;
+  for (const auto& [name, value] : object.items()) missing.insert(name);
+  EXPECT_FALSE(missing.empty());
+  for (const std::string& schema : schemas) {
+    const std::set<std::string> described = described_fields(schema);
+    EXPECT_FALSE(described.empty()) << schema;
+    for (const std::string& name : described) missing.erase(name);
+  }
+  return missing;
+}
+
+TEST_F(ApiTest, EveryFieldIsDescribed) {
+  Observed observed(running_, "train");
+  const std::set<std::string> none;
+  const auto answer = [this](const std::string& path) { return running_.get(path).json(); };
+  const nlohmann::json client = answer("/v1/clients")["clients"][0];
+  EXPECT_EQ(undescribed(client, {"Client"}), none);
+  EXPECT_EQ(undescribed(answer("/v1/clients/" + client["id"].dump()), {"Client", "ClientDetails"}),
+            none);
+  EXPECT_EQ(undescribed(answer("/v1/ops")["ops"][0], {"Op"}), none);
+  EXPECT_EQ(undescribed(answer("/v1/leases"), {"Leases"}), none);
+  EXPECT_EQ(undescribed(answer("/v1/leases")["clients"][0], {"Lease"}), none);
+  EXPECT_EQ(undescribed(answer("/v1/machine")["machine"], {"Machine"}), none);
+  EXPECT_EQ(undescribed(answer("/v1/machine")["budget"], {"Budget"}), none);
+  const std::string run = client["run_id"].get<std::string>();
+  EXPECT_EQ(undescribed(answer("/v1/runs/" + run + "/report"), {"Report"}), none);
+}
+
 TEST(OpenApi, DescribesExactlyTheRoutesThereAre) {
   std::ifstream file(OPTILE_SOURCE_DIR "/docs/openapi.yaml");
   ASSERT_TRUE(file.is_open());

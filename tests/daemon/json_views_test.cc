@@ -58,6 +58,13 @@ TEST(OpReason, WhereNothingIsChangedThatIsWhy) {
   ClientView client;
   client.session = tuner::SessionView();
   client.session->own_width = 4;
+  EXPECT_EQ(op_reason(client, op_at(0)), "no other width has been tried");
+  tuner::OpView two = op_at(0);
+  two.profile.record({4, perfmodel::Binding::kNone}, std::chrono::nanoseconds(100));
+  EXPECT_EQ(op_reason(client, two), "no other width has been tried");
+  two.profile.record({2, perfmodel::Binding::kNone}, std::chrono::nanoseconds(100));
+  EXPECT_EQ(op_reason(client, two), tuner::reason_text(tuner::Rule::kOwnWidth));
+  client.session->plan_replayed = true;
   const std::string compared = op_reason(client, op_at(0));
   EXPECT_EQ(compared, tuner::reason_text(tuner::Rule::kOwnWidth));
   client.hello.mode = OPTILE_MODE_OBSERVE;

@@ -3,7 +3,7 @@ by their sizes, and get widths where the library takes them; the programs end as
 import os
 import unittest
 
-from harness import PROGRAMS, PYTHON, EndToEndTest, blas
+from harness import PROGRAMS, PYTHON, EndToEndTest, blas, usable_cpus
 
 STEPS = 4000  # a second or two: shorter than 300 ms is over before its step is known
 SECONDS = 3  # of the same work: however quick the machine, its step is known
@@ -76,6 +76,8 @@ class BlasOps(LibraryTest):
                                {**blas("blis-openmp"), **TWO_THREADS, "BLIS_NUM_THREADS": "2"})
         self.assertLessEqual({SQUARE, THIN}, self.ops(report))
         self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
+        self.assertEqual({"observed only: its width cannot be set from outside"},
+                         {op["reason"] for op in report["ops"] if op["name"] == "dgemm"})
 
     def test_products_inside_regions_are_no_ops(self):
         for provider in ("openblas-openmp", "openblas-pthread"):
@@ -155,12 +157,12 @@ class OneDnnOps(LibraryTest):
 class TbbOps(LibraryTest):
     """Debian's oneTBB."""
 
-    def check(self, *arguments, options=("--regions=tune",)):
+    def check(self, *arguments, options=("--regions=tune",),
+              names=("parallel_for", "parallel_reduce"), behind=""):
         report = self.compared([PROGRAMS / "tbb_steps", STEPS, *arguments], {}, *options)
-        self.assertLessEqual({"parallel_for", "parallel_reduce"},
-                             {op["name"] for op in report["ops"]})
+        self.assertLessEqual(set(names), {op["name"] for op in report["ops"]})
         for op in report["ops"]:
-            self.assertRegex(op["shape"], r"^tbb_steps\+0x[0-9a-f]+$")
+            self.assertRegex(op["shape"], rf"^tbb_steps\+0x[0-9a-f]+{behind}$")
         return report
 
     def test_algorithms_are_observed(self):
@@ -182,7 +184,12 @@ class TbbOps(LibraryTest):
         self.check("throws")
 
     def test_in_an_arena(self):
-        self.check("arena")
+        self.check("arena", behind="" if usable_cpus() == 3 else ", arena of 3")
+
+    def test_work_that_was_given_before_it_is_waited_for(self):
+        report = self.check("given", names=("oneTBB wait", "parallel_pipeline"))
+        self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
+        self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
 
     def test_beside_a_control_of_its_own(self):
         self.check("own")
