@@ -18,6 +18,9 @@ struct KnownWord {
   const char* consequence;
   const char* advice;
 };
+constexpr const char* kTasksElsewhere =
+    "primitives of a oneDNN that another library holds stay unseen";
+constexpr const char* kListenToTasks = "unset it, and optile run listens to them";
 constexpr KnownWord kWords[] = {
     {"OMP_NUM_THREADS", "it is the program's own width, and no op goes wider",
      "unset it, and widths up to the budget are tried"},
@@ -38,6 +41,11 @@ constexpr KnownWord kWords[] = {
      "unset it, and widths up to the budget are tried"},
     {"BLIS_NUM_THREADS", "BLIS's own pool never goes wider", "unset it"},
     {"OMP_DYNAMIC", "the runtime may run teams smaller than asked for", "unset it"},
+    {"INTEL_LIBITTNOTIFY64", kTasksElsewhere, kListenToTasks},
+    {"INTEL_LIBITTNOTIFY32", kTasksElsewhere, kListenToTasks},
+    {"INTEL_ITTNOTIFY_GROUPS", kTasksElsewhere, kListenToTasks},
+    {"DNNL_ITT_TASK_LEVEL", kTasksElsewhere, kListenToTasks},
+    {"ONEDNN_ITT_TASK_LEVEL", kTasksElsewhere, kListenToTasks},
 };
 
 std::string number(double value) {
@@ -220,6 +228,12 @@ Findings check_installed(const InstalledFacts& installed) {
         "LLVM's OpenMP runtime is not installed: programs stay on libgomp, whose teams are dear to "
         "resize",
         "apt install libomp5");
+  }
+  if (!installed.shim.empty() && installed.itt_collector.empty()) {
+    add(findings, Level::kNote, "oneDNN",
+        "liboptile_itt.so is not beside the shim: primitives of a oneDNN that another library "
+        "holds, as PyTorch's wheels do, stay unseen",
+        "build or install optile as a whole");
   }
   return findings;
 }

@@ -117,6 +117,7 @@ InstalledFacts read_installed_facts(const std::string& shim, const std::string& 
   if (shim.empty()) return facts;
   const std::string folder = base::parent_directory(shim);
   facts.counters = if_there(folder + "/liboptile_counters.so");
+  facts.itt_collector = if_there(folder + "/liboptile_itt.so");
   facts.bridge = if_there(folder + "/liboptile_torch_bridge.so");
   const auto bridge = read_elf_file(facts.bridge, ElfSymbols::kNone);
   if (!bridge.ok()) return facts;

@@ -36,6 +36,7 @@ struct InstalledFacts {
   std::string bridge;
   std::string bridge_torch;  // the file of PyTorch that the bridge was built for
   std::string libomp;
+  std::string itt_collector;  // through which a oneDNN inside another library tells of primitives
 };
 InstalledFacts read_installed_facts(const std::string& shim, const std::string& daemon,
                                     const LibrarySearch& search);

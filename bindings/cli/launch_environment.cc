@@ -39,9 +39,7 @@ std::string preload_list(const LaunchDecision& decision, const std::string& befo
 // thread that executes it, not from each of its team.
 void listen_to_tasks(const LaunchDecision& decision, const Variables& now, Variables* set) {
   if (decision.itt_collector.empty()) return;
-  for (const char* name : kTaskWords) {
-    if (now.contains(name)) return;
-  }
+  if (!task_words(now).empty()) return;
   (*set)["INTEL_LIBITTNOTIFY64"] = decision.itt_collector;
   (*set)["DNNL_ITT_TASK_LEVEL"] = "1";
 }
@@ -77,6 +75,14 @@ Variables user_words(const Variables& now) {
     for (const std::string_view prefix : kThreadWords) {
       if (name.starts_with(prefix)) words[name] = value;
     }
+  }
+  return words;
+}
+
+Variables task_words(const Variables& now) {
+  Variables words;
+  for (const char* name : kTaskWords) {
+    if (const auto found = now.find(name); found != now.end()) words.insert(*found);
   }
   return words;
 }

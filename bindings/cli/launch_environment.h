@@ -40,6 +40,10 @@ Variables user_words(const Variables& now);
 // Whether one of those words bounds the program's own width.
 bool says_a_width(const Variables& words);
 
+// The words of `now` about who collects ITT's tasks, or that nobody does: with one of them we do
+// not.
+Variables task_words(const Variables& now);
+
 // The numbers of threads that the user set and wants ignored (--respect ignore), and with
 // `--numerics as-untuned` that of a launcher around this one: to be taken out of the environment
 // before anything is decided. Nothing of the user's in modes that change nothing.

@@ -27,7 +27,8 @@ MachineFacts sound_machine() {
 InstalledFacts sound_installation() {
   return {"/opt/lib/liboptile_preload.so",  "/opt/bin/optiled",
           "/opt/lib/liboptile_counters.so", "/opt/lib/liboptile_torch_bridge.so",
-          "libtorch_cpu.so.1.13",           "/usr/lib/libomp.so.5"};
+          "libtorch_cpu.so.1.13",           "/usr/lib/libomp.so.5",
+          "/opt/lib/liboptile_itt.so"};
 }
 
 DaemonFacts sound_daemon() {
@@ -149,6 +150,9 @@ TEST(DoctorInstallation, AMissingPartIsAProblem) {
   InstalledFacts installed = sound_installation();
   installed.libomp.clear();
   EXPECT_EQ(level_of(check_installed(installed), "libomp"), Level::kNote);
+  installed = sound_installation();
+  installed.itt_collector.clear();
+  EXPECT_EQ(level_of(check_installed(installed), "oneDNN"), Level::kNote);
 }
 
 TEST(DoctorDaemon, ItsStates) {
@@ -191,9 +195,10 @@ TEST(DoctorDaemon, ItsStore) {
 }
 
 TEST(DoctorWords, WhatTheUserSetBindsUs) {
-  for (const char* name : {"OMP_NUM_THREADS", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
-                           "OPENBLAS_NUM_THREADS", "OMP_WAIT_POLICY", "KMP_BLOCKTIME",
-                           "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"}) {
+  for (const char* name :
+       {"OMP_NUM_THREADS", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "OPENBLAS_NUM_THREADS",
+        "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS", "INTEL_LIBITTNOTIFY64", "DNNL_ITT_TASK_LEVEL"}) {
     const Findings findings = check_words({{name, "2"}}, "");
     ASSERT_EQ(findings.size(), 1u) << name;
     EXPECT_EQ(findings[0].level, Level::kNote);

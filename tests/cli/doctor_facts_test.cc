@@ -53,11 +53,13 @@ TEST_F(DoctorFactsTest, WhatIsInstalledLiesBesideTheShim) {
   const LibrarySearch nowhere("");
   EXPECT_TRUE(read_installed_facts(shim, folder_ / "optiled", nowhere).counters.empty());
   write_file(folder_ / "lib/liboptile_counters.so", "");
+  write_file(folder_ / "lib/liboptile_itt.so", "");
   write_file(folder_ / "lib/liboptile_torch_bridge.so",
              build_library({"libc.so.6", "libtorch_cpu.so.2.1", "libc10.so"}));
   const std::string daemon = write_file(folder_ / "optiled", "", 0755);
   const InstalledFacts facts = read_installed_facts(shim, daemon, nowhere);
   EXPECT_EQ(facts.counters, folder_ / "lib/liboptile_counters.so");
+  EXPECT_EQ(facts.itt_collector, folder_ / "lib/liboptile_itt.so");
   EXPECT_EQ(facts.bridge_torch, "libtorch_cpu.so.2.1");
   EXPECT_EQ(facts.daemon, daemon);
   EXPECT_TRUE(read_installed_facts("", folder_ / "none", nowhere).daemon.empty());
