@@ -177,6 +177,7 @@ void Controller::tell_demands() {
         id,
         known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
         measured, settled);
+    leases_->would_use_more(id, seen.has_use_for_more);
     leases_->seen(id, seen.steps_here);
   }
 }

@@ -18,9 +18,10 @@ struct LeasedClient {
   bool settled = false;
   bool waits = false;
   bool away = false;
-  bool confined = false;  // to `units`; none: to what it came with
-  int placings = 2;       // that are left, see seen()
-  int placed_on = 0;      // cores, at the latest of them; 0 = none yet
+  bool would_use_more = false;  // cores than its own
+  bool confined = false;        // to `units`; none: to what it came with
+  int placings = 2;             // that are left, see seen()
+  int placed_on = 0;            // cores, at the latest of them; 0 = none yet
   int lent = 0;
   bool shared = false;  // cores, since it was granted so many: its steps measure something else
   LeaseParty party;

@@ -228,6 +228,11 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   known.progress = std::move(progress);  // told to the table when it is to decide
 }
 
+void Leases::would_use_more(uint64_t client, bool whether) {
+  const auto found = clients_.find(client);
+  if (found != clients_.end()) found->second.would_use_more = whether;
+}
+
 void Leases::seen(uint64_t client, std::size_t steps) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || clients_.size() < 2) return;
@@ -254,7 +259,9 @@ void Leases::tell_curves() {
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
     int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
     if (held_ && held_->contains(id)) floor = std::max(floor, held_->at(id));
-    (void)table_.borrows(id, lending_.borrows(id, client.granted));
+    (void)table_.borrows(id, !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
+                             : client.would_use_more               ? sched::Borrowing::kAll
+                                                                   : sched::Borrowing::kByCurve);
     (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
   }
 }

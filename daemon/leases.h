@@ -80,6 +80,10 @@ class Leases {
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
 
+  // Whether it has something to do for more cores than its own: where it is the only one that works
+  // it is lent what there is, since a curve that was measured beside others may be wrong.
+  void would_use_more(uint64_t client, bool whether);
+
   // So many whole steps it has made on the cores that it has. Who has come beside others is given
   // cores as soon as something is known of it, and again once it has been seen on those: searches
   // that this ends are about cores that are lost anyway.

@@ -304,7 +304,8 @@ void divide_claims(const std::vector<Client>& clients, bool with_idle,
   allocation.operations += division.operations();
 }
 
-void lend(const std::vector<Client>& clients, const AllocationProblem& problem,
+// `only`: no more than one does not wait.
+void lend(const std::vector<Client>& clients, bool only, const AllocationProblem& problem,
           Allocation& allocation) {
   std::vector<Seat> seats;
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -312,9 +313,11 @@ void lend(const std::vector<Client>& clients, const AllocationProblem& problem,
     const int claim = allocation.shares[i].claim;
     // Who goes idle gives back first what was lent to it.
     const int held = demand.idle ? std::min(demand.used, claim) : demand.used;
-    const bool borrows = !demand.idle && demand.borrows;
-    seats.push_back({&clients[i], !demand.idle, demand.idle ? 0 : claim,
-                     borrows ? std::max(claim, clients[i].most) : claim, held, 0});
+    const bool borrows = !demand.idle && demand.borrows != Borrowing::kNothing;
+    const int most = borrows ? std::max(claim, clients[i].most) : claim;
+    const bool everything = borrows && only && demand.borrows == Borrowing::kAll;
+    const int least = demand.idle ? 0 : everything ? most : claim;
+    seats.push_back({&clients[i], !demand.idle, least, most, held, 0});
   }
   Division division(std::move(seats), problem.cores, problem.policy);
   const std::vector<Seat> divided = division.run();
@@ -347,7 +350,7 @@ Allocation allocate(const AllocationProblem& problem) {
   }
   const bool all_fit = here <= problem.cores;
   divide_claims(clients, all_fit, problem, allocation);
-  if (all_fit && awake < here) lend(clients, problem, allocation);
+  if (all_fit && awake < here) lend(clients, awake == 1, problem, allocation);
 
   allocation.kept = true;
   double before = 0;

@@ -14,6 +14,9 @@ namespace optile::sched {
 inline constexpr int kMostCores = 4096;  // of a curve; what lies beyond counts as flat
 inline constexpr int kNoLimit = std::numeric_limits<int>::max();
 
+// Cores of others that wait: what the curve gains from, or, where nobody else works, all of them.
+enum class Borrowing { kNothing, kByCurve, kAll };
+
 struct LeaseDemand {
   ClientId id = 0;
   double weight = 1.0;  // the user's share; anything but a positive number counts as 1
@@ -24,11 +27,11 @@ struct LeaseDemand {
   std::vector<double> progress;
   int floor = 1;  // cores it is owed while there are enough for everybody's floor
   int most = kNoLimit;
-  bool idle = false;    // waits and can use nothing now: keeps its claim, its cores may be lent
-  bool away = false;    // idle, and for so long that it has no claim: as if it were not here
-  bool borrows = true;  // cores of others that wait
-  int claimed = 0;      // LeaseShare::claim of the last allocation; 0 for a newcomer
-  int used = 0;         // LeaseShare::cores of the last allocation
+  bool idle = false;  // waits and can use nothing now: keeps its claim, its cores may be lent
+  bool away = false;  // idle, and for so long that it has no claim: as if it were not here
+  Borrowing borrows = Borrowing::kByCurve;
+  int claimed = 0;  // LeaseShare::claim of the last allocation; 0 for a newcomer
+  int used = 0;     // LeaseShare::cores of the last allocation
 };
 
 // When a change pays. The defaults are careful guesses, not measurements.

@@ -118,7 +118,7 @@ void LeaseTable::mark_late(uint64_t tick) {
 PlanClient LeaseTable::plan_client(ClientId id, const Client& client) const {
   PlanClient made;
   made.demand = client.demand;
-  made.demand.borrows = client.demand.borrows && !client.paused;  // what it gets now, it keeps
+  if (client.paused) made.demand.borrows = Borrowing::kNothing;  // what it gets now, it keeps
   made.target = client.target;
   made.home = client.home;
   made.pin = client.pin;

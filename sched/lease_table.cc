@@ -96,11 +96,22 @@ Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, 
   return {};
 }
 
-Status LeaseTable::borrows(ClientId id, bool whether) {
+Status LeaseTable::borrows(ClientId id, Borrowing how) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
-  if (std::exchange(client.value()->demand.borrows, whether) == whether) return {};
-  because(client_name(id) + (whether ? " may borrow again" : " gains nothing from lent cores"));
+  const Borrowing before = std::exchange(client.value()->demand.borrows, how);
+  if (before == how) return {};
+  if (how == Borrowing::kNothing || before == Borrowing::kNothing) {
+    because(client_name(id) +
+            (how == Borrowing::kNothing ? " gains nothing from lent cores" : " may borrow again"));
+    return {};
+  }
+  const bool somebody_waits = std::any_of(clients_.begin(), clients_.end(),
+                                          [](const auto& one) { return one.second.demand.idle; });
+  if (somebody_waits) {
+    because(client_name(id) +
+            (how == Borrowing::kAll ? " could use more cores" : " could use no more cores"));
+  }
   return {};
 }
 

@@ -64,7 +64,7 @@ class LeaseTable {
   // since.
   base::Status away(ClientId id);
   base::Status wake(ClientId id);
-  base::Status borrows(ClientId id, bool whether);  // cores of those that wait; yes unless said
+  base::Status borrows(ClientId id, Borrowing how);      // by its curve unless said
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date
   // `left_to_others`: cores beside the budget's that are busy with what has no lease. They are
   // there all the same for who is pinned or paused.

@@ -322,6 +322,27 @@ TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
   EXPECT_EQ(masks_[2], own);
 }
 
+TEST_F(LeasesTest, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  leases_.demand(1, {1, 1, 1, 1}, 0, true);
+  scales(2);
+  decide(kStart + seconds(1));
+  ASSERT_EQ(masks_[1].size(), 1u);
+  lent_out_ = {2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  EXPECT_EQ(masks_[1].size(), 1u) << "by its curve it gains nothing";
+  leases_.would_use_more(1, true);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[1].size(), 4u);
+  EXPECT_EQ(cores(1), 1);
+  leases_.wake(2);
+  decide(kStart + seconds(4));
+  EXPECT_EQ(masks_[1].size(), 1u);
+}
+
 TEST_F(LeasesTest, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
   arrive(1);
   arrive(2);

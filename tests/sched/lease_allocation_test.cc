@@ -245,7 +245,7 @@ TEST(LeaseAllocation, WhoIsKnownToGainNothingByBorrowingIsLentNothing) {
   problem.cores = 6;
   const std::vector<double> curve = {0.4, 0.7, 0.85, 0.95, 0.98, 1.0};
   problem.demands = {demand(1, curve), demand(2, curve), demand(3, curve)};
-  problem.demands[0].borrows = false;
+  problem.demands[0].borrows = Borrowing::kNothing;
   hold(problem, allocate(problem));
   ASSERT_EQ(claims_of(allocate(problem)), (std::vector<int>{2, 2, 2}));
   problem.demands[2].idle = true;
@@ -253,7 +253,7 @@ TEST(LeaseAllocation, WhoIsKnownToGainNothingByBorrowingIsLentNothing) {
   EXPECT_EQ(allocation.shares[0].cores, 2);
   EXPECT_EQ(allocation.shares[1].cores, 4);
   hold(problem, allocation);
-  problem.demands[1].borrows = false;
+  problem.demands[1].borrows = Borrowing::kNothing;
   EXPECT_EQ(allocate(problem).shares[1].cores, 2) << "it gives back what it has";
 }
 
@@ -264,6 +264,31 @@ TEST(LeaseAllocation, NobodyBorrowsWhatItGainsNothingFrom) {
   hold(problem, allocate(problem));
   problem.demands[1].idle = true;
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
+}
+
+// A curve that was measured beside others may be wrong.
+TEST(LeaseAllocation, WhoAloneWorksAndCouldUseMoreBorrowsEverythingWhateverItsCurve) {
+  AllocationProblem problem;
+  problem.cores = 4;
+  const std::vector<double> flat = {0.999, 0.999, 1.0, 1.0};
+  problem.demands = {demand(1, flat), demand(2, {0.3, 0.6, 0.8, 1.0})};
+  hold(problem, allocate(problem));
+  const std::vector<int> before = cores_of(allocate(problem));
+  problem.demands[0].borrows = Borrowing::kAll;
+  EXPECT_EQ(cores_of(allocate(problem)), before) << "nobody waits";
+  problem.demands[1].idle = true;
+  const Allocation lent = allocate(problem);
+  EXPECT_EQ(cores_of(lent), (std::vector<int>{4, 0}));
+  EXPECT_EQ(claims_of(lent), before);
+  hold(problem, lent);
+  problem.demands[1].idle = false;
+  EXPECT_EQ(cores_of(allocate(problem)), before);
+
+  problem.demands = {demand(1, flat), demand(2, flat), demand(3, {0.5, 1.0})};
+  for (LeaseDemand& one : problem.demands) one.borrows = Borrowing::kAll;
+  hold(problem, allocate(problem));
+  problem.demands[2].idle = true;
+  EXPECT_EQ(cores_of(allocate(problem)), claims_of(allocate(problem))) << "two work: by curves";
 }
 
 TEST(LeaseAllocation, MoreClientsThanCoresTakeTurnsByWeight) {
