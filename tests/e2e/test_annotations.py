@@ -8,7 +8,7 @@ from harness import PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, blas, usable_cpus
 
 MODULE = harness.SOURCE.parent / "bindings" / "annotate"
 # A second or two each: what is shorter than 300 ms is over before its step is known.
-STEPS = 12000
+STEPS = 6000
 PYTHON_STEPS = 3000
 
 

@@ -6,6 +6,7 @@ import unittest
 
 from harness import PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest, blas, usable_cpus
 
+STEPS = 160
 AS_UNTUNED = ("--numerics", "as-untuned")
 # Wider than some machines: bits do not care, and there is something to narrow. Waiting threads
 # sleep, as they would have to where threads outnumber cores.
@@ -51,7 +52,7 @@ class Numerics(EndToEndTest):
         env = {**self.env, **WIDE}
         for model in ("convolutions", "lstm"):
             with self.subTest(model):
-                command = self.command(model, 250)
+                command = self.command(model, STEPS)
                 untouched = self.space.untouched(command, env)
                 self.assertIn("threads 4\n", untouched.stdout)
                 # What it finds for any numerics must not reach the other runs.
@@ -83,7 +84,7 @@ class Numerics(EndToEndTest):
         env = {**self.env, **WIDE}
         for model in ("convolutions", "lstm"):
             with self.subTest(model):
-                self.reported(self.command(model, 250), "--strategy", "1", env=env)
+                self.reported(self.command(model, STEPS), "--strategy", "1", env=env)
                 command = self.command(model, 40)
                 untouched = self.space.untouched(command, env)
                 self.assert_same_run(untouched, self.space.untouched(command, env))

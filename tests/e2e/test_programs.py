@@ -185,7 +185,7 @@ class ForcedWidths(unittest.TestCase):
     team hangs them or makes them wrong. Without these tests the ones above could not fail."""
 
     # A hang burns as many cores as it has threads; ten times what the programs need is enough.
-    HANG_LIMIT = 12.0
+    HANG_LIMIT = 5.0
 
     def setUp(self):
         self.space = harness.Workspace()

@@ -11,13 +11,14 @@ ENDLESS = 1000000000
 
 class RegionTest(EndToEndTest):
     ops = "region "  # how the names of what is looked at begin
+    steps = STEPS
 
     def setUp(self):
         super().setUp()
         self.space.start_daemon()
 
     def command(self, name, file):
-        return [PROGRAMS / name, self.space.dir / file, str(STEPS)]
+        return [PROGRAMS / name, self.space.dir / file, str(self.steps)]
 
     def teams(self, file):
         """How often each region had a team of each size."""
@@ -87,6 +88,8 @@ class RegionsOfPlugins(RegionTest):
 
 
 class RegionsLeftAlone(RegionTest):
+    steps = STEPS // 2  # nothing is searched
+
     def assert_left(self, *options, words, env=None):
         for region in self.launch("two_regions", "--openmp", "keep", *options, env=env):
             self.assertEqual(1, len(region), region)
@@ -117,11 +120,11 @@ class RegionsLeftAlone(RegionTest):
         self.assert_reason(words)
 
     def test_programs_that_size_by_the_count(self):
-        self.assert_program_is_left("buffers_by_maximum", 100000,
+        self.assert_program_is_left("buffers_by_maximum", 50000,
                                     "may size by the number of threads")
 
     def test_programs_that_keep_data_of_each_thread(self):
-        self.assert_program_is_left("sums_per_thread", 40000, "may keep data of each thread")
+        self.assert_program_is_left("sums_per_thread", 20000, "may keep data of each thread")
 
 
 @unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")

@@ -131,19 +131,18 @@ class Wheels(EndToEndTest):
         """Without a word on threads, and with more of them than the machine may have."""
         self.have_bridge()
         wide = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
-        for model in ("convolutions", "lstm"):
-            for env in ({}, wide):
-                with self.subTest(model, env=env):
-                    line = [WHEEL_PYTHON, SCRIPTS / "train_hashed.py", model, "--steps", "200"]
-                    untouched = self.space.untouched(line, {**self.env, **env},
-                                                     deadline=BUILD_DEADLINE)
-                    same, report = self.reported(
-                        "train_hashed.py", model, "--steps", "200",
-                        options=("--numerics", "as-untuned", "--strategy", "1"), env=env)
-                    self.assert_same_run(untouched, same)
-                    left = [op for op in report["ops"] if "left alone: numerics" in op["reason"]]
-                    self.assertTrue(left, report)
-                    self.assertEqual({report["own_width"]}, {op["width"] for op in left})
+        for model, env in (("convolutions", wide), ("lstm", {})):
+            with self.subTest(model):
+                line = [WHEEL_PYTHON, SCRIPTS / "train_hashed.py", model, "--steps", "200"]
+                untouched = self.space.untouched(line, {**self.env, **env},
+                                                 deadline=BUILD_DEADLINE)
+                same, report = self.reported(
+                    "train_hashed.py", model, "--steps", "200",
+                    options=("--numerics", "as-untuned", "--strategy", "1"), env=env)
+                self.assert_same_run(untouched, same)
+                left = [op for op in report["ops"] if "left alone: numerics" in op["reason"]]
+                self.assertTrue(left, report)
+                self.assertEqual({report["own_width"]}, {op["width"] for op in left})
 
     def test_switched_off(self):
         self.have_bridge()
