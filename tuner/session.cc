@@ -206,11 +206,10 @@ void Session::State::watch_sequence(const OpEvent& event) {
 void Session::State::take_sample(const OpEvent& event) {
   const auto page = pages_.find(event.plan);
   if (page != pages_.end() && page->second.counts) return;
-  Site* site = model_ == nullptr ? nullptr : model_->find(event.place);
-  if (site != nullptr && !event.in_company) {
-    ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
-  }
-  if (site != nullptr && event.width > 0 && !event.in_company) {
+  const bool alone = model_ != nullptr && !event.in_company;
+  Site* site = alone ? model_->find(event.place) : nullptr;
+  if (site != nullptr) ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
+  if (site != nullptr && event.width > 0) {
     const Case at{event.width, event.binding};
     if (event.first_touch) {
       const auto [touch, fresh] = site->samples.touched.emplace(at, event.duration);

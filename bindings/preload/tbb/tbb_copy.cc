@@ -25,9 +25,7 @@ constexpr int kOldestTried = 12080;
 constexpr int kNewestTried = 12170;
 
 struct Copy {
-  const void* execute_and_wait = nullptr;
-  const void* wait = nullptr;
-  const void* parallel_pipeline = nullptr;
+  const void* base = nullptr;                  // where its object is loaded
   const void* (*current_context)() = nullptr;  // null outside any task
   int (*interface_version)() = nullptr;
   int (*max_concurrency)(const void* arena) = nullptr;  // null: of the thread's own arena
@@ -60,20 +58,20 @@ bool takes_controls(const Copy& copy) {
   const int version = copy.interface_version();
   if (version < kOldestTried || version > kNewestTried) return false;
   // What is compiled for finding errors may take a control that outlives the program for one.
-  return strstr(file_name(object_of(copy.execute_and_wait)), "debug") == nullptr;
+  return strstr(file_name(object_of(copy.base)), "debug") == nullptr;
+}
+
+// Where the object around `address` is loaded; asked for at each call.
+const void* base_of(const void* address) {
+  return objects.get(address, [](const void* inside) -> const void* {
+    Dl_info where = {};
+    return dladdr(inside, &where) != 0 ? where.dli_fbase : nullptr;
+  });
 }
 
 bool ask(const void* inside) {
   Copy& copy = the_copy;
-  copy.execute_and_wait =
-      own_function(inside,
-                   "_ZN3tbb6detail2r116execute_and_wait"
-                   "ERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_");
-  copy.wait = own_function(
-      inside, "_ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE");
-  copy.parallel_pipeline = own_function(inside,
-                                        "_ZN3tbb6detail2r117parallel_pipeline"
-                                        "ERNS0_2d118task_group_contextEmRKNS2_11filter_nodeE");
+  copy.base = base_of(inside);
   take(copy.current_context, inside, "_ZN3tbb6detail2r115current_contextEv");
   take(copy.interface_version, inside, "TBB_runtime_interface_version");
   take(copy.max_concurrency, inside,
@@ -86,7 +84,7 @@ bool ask(const void* inside) {
     copy.usual_arena = copy.numa_default_concurrency(-1);
   }
   copy.takes_controls = takes_controls(copy);
-  return copy.current_context != nullptr && copy.execute_and_wait != nullptr;
+  return copy.current_context != nullptr && copy.base != nullptr;
 }
 
 bool is_there() {
@@ -126,9 +124,7 @@ bool is_followed_tbb(const void* entry) {
     if (ask(entry)) __atomic_store_n(&state, 2, __ATOMIC_RELEASE);
     errno = kept_errno;
   }
-  if (!is_there()) return false;
-  return entry == the_copy.execute_and_wait || entry == the_copy.wait ||
-         entry == the_copy.parallel_pipeline;
+  return is_inside_tbb(entry);
 }
 
 int arena_size() {
@@ -137,14 +133,8 @@ int arena_size() {
   return size == the_copy.usual_arena ? 0 : size;
 }
 
-bool is_inside_tbb(const void* caller) {
-  if (!is_there()) return false;
-  const auto base_of = [](const void* address) -> const void* {
-    Dl_info where = {};
-    return dladdr(address, &where) != 0 ? where.dli_fbase : nullptr;
-  };
-  const void* base = objects.get(caller, base_of);
-  return base != nullptr && base == objects.get(the_copy.execute_and_wait, base_of);
+bool is_inside_tbb(const void* code) {
+  return is_there() && base_of(code) == the_copy.base;
 }
 
 bool inside_tbb_task() {

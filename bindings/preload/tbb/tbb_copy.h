@@ -11,8 +11,8 @@ namespace optile::preload {
 // Whether `entry`, one of the functions that are interposed, belongs to that copy; the first that
 // is asked for becomes it. Any thread; slow the first time.
 bool is_followed_tbb(const void* entry);
-// Whether that copy calls its own functions at `caller`: some builds let those be interposed too.
-bool is_inside_tbb(const void* caller);
+// Whether `code` is that copy's. Some builds let calls of their own functions be interposed, too.
+bool is_inside_tbb(const void* code);
 // True inside a task of that copy, on the calling thread. False before there is one.
 bool inside_tbb_task();
 
