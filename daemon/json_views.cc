@@ -69,6 +69,11 @@ bool was_compared(const ClientView& client, const tuner::OpView& op) {
   return !cases.empty() && cases.begin()->first.width != cases.rbegin()->first.width;
 }
 
+Json own_cores_json(const ClientView& client) {
+  if (!client.own_cores) return nullptr;
+  return {{"kept", client.own_cores->kept}, {"gain", client.own_cores->gain}};
+}
+
 }  // namespace
 
 std::string hex_key(uint64_t key) {
@@ -402,6 +407,7 @@ Json sharing_json(const ClientView& client) {
           {"most_in_ops", std::max(header.most_in_ops, alone)},
           {"shared_cores", client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
           {"narrowed_ops", header.narrowed_ops},
+          {"own_cores", own_cores_json(client)},
           {"region_threads", header.region_width == 0 ? Json(nullptr) : Json(header.region_width)},
           {"wait_cap_ms", client.wait_cap_ms ? Json(*client.wait_cap_ms) : Json(nullptr)},
           {"wait_changes", header.wait_changes}};

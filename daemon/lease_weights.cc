@@ -7,7 +7,7 @@
 namespace optile::daemon {
 namespace {
 
-constexpr double kLeast = 1e-3, kMost = 1e3;  // LeaseTable::share
+constexpr double kLeastWeight = 1e-3, kMostWeight = 1e3;  // LeaseTable::share
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::map<uint64_t, LeaseWeight> lease_weights(const std::vector<LeaseParty>& par
   for (const LeaseParty& one : parties) {
     double& weight = weights.at(one.client).weight;
     if (by_user) weight /= of_user.at({one.uid, one.priority});
-    weight = std::clamp(weight, kLeast, kMost);
+    weight = std::clamp(weight, kLeastWeight, kMostWeight);
     of_class[one.priority] += weight;
   }
   for (const LeaseParty& one : parties) {

@@ -51,6 +51,7 @@ class Session::State {
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
   void on_issuer_changed();
+  bool usually_in_company() const { return company_.usual(); }
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   void on_declared_steps(uint32_t steps) { declared_steps_ = steps; }
   bool asks_to_count() const { return options_.counting_waits && has_use_for_counts(); }
@@ -224,8 +225,7 @@ class Session::State {
   uint32_t unwatched_steps_ = 0;  // before the latest step event
   uint32_t latest_step_ = 0;      // number of that event's step
   bool may_have_rested_ = false;  // the client, since that event
-  uint32_t steps_begun_ = 0;
-  uint32_t declared_steps_ = 0;  // by the program itself; 0 = it declares none
+  uint32_t steps_begun_ = 0, declared_steps_ = 0;  // the latter by the program itself, if any
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0, counted_steps_ = 0;          // in observe mode; with counters read
   uint32_t sampled_steps_ = 0, sampled_steps_before_ = 0;    // the present bounds: those ran

@@ -7,6 +7,7 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/tbb/tbb_scope.h"
+#include "bindings/preload/unit_rows.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
@@ -33,6 +34,7 @@ void thread_ended(void* object) {
   auto* thread = static_cast<IssuingThread*>(object);
   if (issuing_here != thread) return;
   forget_issuer(thread->slot, &thread->part);
+  give_row_back(thread->slot);
   issuing_here = nullptr;
   __atomic_store_n(&owners[thread->slot], 0, __ATOMIC_RELEASE);
 }
@@ -52,6 +54,7 @@ IssuingThread* claim() {
     }
     // Of a thread that ended without a word, by the bare system call.
     forget_issuer(i, &threads[i].part);
+    give_row_back(i);
     threads[i] = IssuingThread{};
     threads[i].slot = i;
     threads[i].tid = tid;

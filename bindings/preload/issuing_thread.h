@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "bindings/preload/issuer_cores.h"
 #include "bindings/preload/issuer_share.h"
 #include "bindings/preload/probe.h"
 
@@ -77,6 +78,7 @@ struct IssuingThread {
   int previous_width = 0;      // of the op before: a change costs
   IssuerPart part;             // of the cores that issuing threads share
   bool narrowed = false;       // to that part, in the open op
+  IssuerCores cores;           // of its own
   int blas_own = 0;            // pool count to be restored; 0 = untouched
   int blas_set = 0;            // what we set it to
   int knob_own = 0;            // what a library's own count had been set to, to be restored

@@ -19,7 +19,9 @@ struct PlanView {
   uint64_t marker_context = 0;
   uint32_t schedule_length = 0;
   uint32_t own_width_cap = 0;
-  uint32_t shared_cores = 0;  // not of the page: in force at once; 0 = nobody shares
+  // Not of the page: in force at once.
+  uint32_t shared_cores = 0;  // 0 = nobody shares
+  bool own_cores = false;     // and whoever shares has units of its own
 };
 PlanView current_plan(const Attachment& attached);
 

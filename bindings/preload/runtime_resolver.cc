@@ -177,6 +177,7 @@ void resolve_runtime(const void* caller, OpenmpRuntime* runtime) {
   take(runtime->set_num_threads, found, kSetNumThreads);
   take(runtime->in_parallel, found, kInParallel);
   take(runtime->get_thread_num, found, kGetThreadNum);
+  take(runtime->get_num_threads, found, "omp_get_num_threads");
   if (!runtime->usable()) return;
   const char* path = object_of(reinterpret_cast<const void*>(runtime->get_max_threads));
   snprintf(runtime->path, sizeof runtime->path, "%s", path);

@@ -35,12 +35,14 @@ struct OpenmpRuntime {
   void (*set_num_threads)(int) = nullptr;
   int (*in_parallel)() = nullptr;
   int (*get_thread_num)() = nullptr;
+  int (*get_num_threads)() = nullptr;
   // LLVM's only: milliseconds that idle threads of the calling thread's teams spin. Null elsewhere.
   int (*get_blocktime)() = nullptr;
   void (*set_blocktime)(int) = nullptr;
   uint32_t kind = OPTILE_RUNTIME_UNKNOWN;  // optile_runtime
   char path[256] = "";
 
+  bool knows_teams() const { return get_thread_num != nullptr && get_num_threads != nullptr; }
   bool usable() const {
     return get_max_threads != nullptr && set_num_threads != nullptr && in_parallel != nullptr;
   }

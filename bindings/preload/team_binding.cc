@@ -18,9 +18,9 @@ uint16_t order[OPTILE_MAX_CPUS];
 uint32_t order_count = 0;
 uint64_t order_generation = 0;
 uint32_t in_force = OPTILE_BINDING_NONE;
-uint32_t epoch = 0;  // counts changes; 0 = no binding was ever in force
+uint32_t epoch = 0;        // of all that teams follow; 0 = nothing was ever in force
+uint32_t order_epoch = 0;  // of the order
 bool refused = false;
-bool master_is_bound = false;  // the issuing thread's mask is ours at this moment
 // The issuing thread's outside regions, which is what its program has given it, or the daemon with
 // a lease; as of the last step with a binding.
 cpu_set_t program_mask;
@@ -30,9 +30,13 @@ uint32_t steps_outside = 0;  // in a row, whose order reached outside that mask
 // lies in. One that lies outside for so long was cut off by somebody else.
 constexpr uint32_t kMostStepsOutside = 1000;
 
-// Which order this worker's mask follows, and as which thread of the team.
+// What this worker's mask follows, and as which thread of the team.
 thread_local uint32_t my_epoch = 0;
 thread_local int my_thread = 0;
+// What a worker that follows units of an issuing thread's own has without them.
+thread_local const cpu_set_t* my_base = nullptr;
+// Of a thread whose mask is ours while its region runs: what it gets back. Null: it is not.
+thread_local const cpu_set_t* my_outside = nullptr;
 
 void refuse() {
   if (__atomic_exchange_n(&refused, true, __ATOMIC_RELAXED)) return;
@@ -75,23 +79,27 @@ bool learn_program_mask() {
   return true;
 }
 
-void set_mask(const cpu_set_t& mask, bool ours) {
+void free_mask(const cpu_set_t& outside) {
+  const int kept_errno = errno;
+  sched_setaffinity(0, sizeof outside, &outside);
+  errno = kept_errno;
+}
+
+void set_mask(const cpu_set_t& mask, const cpu_set_t& outside) {
   const int kept_errno = errno;
   cpu_set_t got;
-  const bool set =
-      sched_setaffinity(0, sizeof mask, &mask) == 0 &&
-      (!ours || (sched_getaffinity(0, sizeof got, &got) == 0 && CPU_EQUAL(&mask, &got)));
-  if (!set && ours) {
+  if (sched_setaffinity(0, sizeof mask, &mask) != 0 ||
+      sched_getaffinity(0, sizeof got, &got) != 0 || !CPU_EQUAL(&mask, &got)) {
     // The allowed set has changed under the plan. No more masks from us.
     refuse();
-    sched_setaffinity(0, sizeof program_mask, &program_mask);
+    sched_setaffinity(0, sizeof outside, &outside);
   }
   errno = kept_errno;
 }
 
 void follow_order(int thread) {
   if (__atomic_load_n(&in_force, __ATOMIC_RELAXED) == OPTILE_BINDING_NONE) {
-    if (thread != 0) set_mask(program_mask, false);
+    if (thread != 0) free_mask(program_mask);
     return;
   }
   cpu_set_t mask;
@@ -103,14 +111,39 @@ void follow_order(int thread) {
     // A team larger than the order: who has no unit of its own may run on all of them.
     for (uint32_t i = 0; i < order_count; ++i) CPU_SET(order[i], &mask);
   }
-  if (thread == 0) __atomic_store_n(&master_is_bound, true, __ATOMIC_RELAXED);
-  set_mask(mask, true);
+  if (thread == 0) my_outside = &program_mask;
+  set_mask(mask, program_mask);
+}
+
+// A team that is larger than its issuing thread's units are many runs on all cores.
+void follow_cores(const IssuerCores& cores, int thread, int team) {
+  const bool own = cores.count != 0 && team <= static_cast<int>(cores.count) &&
+                   !__atomic_load_n(&refused, __ATOMIC_RELAXED);
+  if (thread == 0) {
+    if (!own) return;
+    my_outside = &cores.outside;
+    set_mask(cores.own, cores.outside);
+    return;
+  }
+  const uint32_t now = cores.epoch + (own ? 1 : 0);
+  if (my_epoch == now) return;
+  my_epoch = now;
+  my_base = &cores.outside;
+  if (own) {
+    set_mask(cores.own, cores.outside);
+  } else {
+    free_mask(cores.outside);
+  }
 }
 
 void follow_binding(const OpenmpRuntime& runtime) {
-  const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+  const uint32_t now = __atomic_load_n(&order_epoch, __ATOMIC_ACQUIRE);
   const int thread = runtime.get_thread_num();
-  if (thread == 0) {
+  if (now == 0) {
+    // No order was ever in force, but this worker may come from a team that had units of its own.
+    if (thread != 0 && my_epoch != 0) free_mask(*my_base);
+    my_epoch = 0;
+  } else if (thread == 0) {
     follow_order(thread);
   } else if (my_epoch != now || my_thread != thread) {
     my_epoch = now;
@@ -122,13 +155,8 @@ void follow_binding(const OpenmpRuntime& runtime) {
 uint32_t allowed_binding(const PlanView& plan, int column) {
   const uint32_t wanted = wanted_binding(plan, column);
   if (wanted == OPTILE_BINDING_NONE || wanted > OPTILE_BINDING_SPREAD) return OPTILE_BINDING_NONE;
-  if (environment().user_binding) {
-    add_fallback(OPTILE_FALLBACK_USER_BINDING);
-    return OPTILE_BINDING_NONE;
-  }
   // The first threads of two teams would share a unit.
-  if (several_threads_issue()) return OPTILE_BINDING_NONE;
-  if (!may_steer() || __atomic_load_n(&refused, __ATOMIC_RELAXED)) return OPTILE_BINDING_NONE;
+  if (!may_place_teams() || several_threads_issue()) return OPTILE_BINDING_NONE;
   return wanted;
 }
 
@@ -138,18 +166,30 @@ uint32_t binding_in_force() {
   return __atomic_load_n(&in_force, __ATOMIC_RELAXED);
 }
 
+bool may_place_teams() {
+  if (environment().user_binding) {
+    add_fallback(OPTILE_FALLBACK_USER_BINDING);
+    return false;
+  }
+  return may_steer() && !__atomic_load_n(&refused, __ATOMIC_RELAXED);
+}
+
+uint32_t next_epoch() {
+  return __atomic_add_fetch(&epoch, 2, __ATOMIC_RELEASE);
+}
+
 void adopt_binding(const PlanView& plan, int column) {
   uint32_t wanted = allowed_binding(plan, column);
   const bool same = wanted == binding_in_force();
   if (same && wanted == OPTILE_BINDING_NONE) return;
   // Inside a region of its own this thread has our mask: nothing to learn from it.
-  if (__atomic_load_n(&master_is_bound, __ATOMIC_RELAXED)) return;
+  if (my_outside != nullptr) return;
   const bool moved = learn_program_mask();
   if (same && !moved && plan.generation == order_generation) return;
   if (wanted != OPTILE_BINDING_NONE && !copy_order(plan, wanted)) wanted = OPTILE_BINDING_NONE;
   if (wanted == OPTILE_BINDING_NONE && binding_in_force() == wanted) return;
   __atomic_store_n(&in_force, wanted, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&order_epoch, next_epoch(), __ATOMIC_RELEASE);
 }
 
 bool trampoline_needed() {
@@ -158,7 +198,12 @@ bool trampoline_needed() {
 
 void run_trampoline(void* trampoline) {
   const auto* wrapped = static_cast<const Trampoline*>(trampoline);
-  if (wrapped->runtime != nullptr) follow_binding(*wrapped->runtime);
+  if (wrapped->cores != nullptr) {
+    const OpenmpRuntime& runtime = *wrapped->runtime;
+    follow_cores(*wrapped->cores, runtime.get_thread_num(), runtime.get_num_threads());
+  } else if (wrapped->runtime != nullptr) {
+    follow_binding(*wrapped->runtime);
+  }
   if (wrapped->counts == nullptr) {
     wrapped->function(wrapped->data);
     return;
@@ -170,9 +215,9 @@ void run_trampoline(void* trampoline) {
 }
 
 void leave_trampoline() {
-  if (!__atomic_load_n(&master_is_bound, __ATOMIC_RELAXED)) return;
-  __atomic_store_n(&master_is_bound, false, __ATOMIC_RELAXED);
-  set_mask(program_mask, false);
+  if (my_outside == nullptr) return;
+  free_mask(*my_outside);
+  my_outside = nullptr;
 }
 
 }  // namespace optile::preload

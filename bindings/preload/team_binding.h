@@ -1,6 +1,7 @@
-// Compact and spread masks for the threads of a team, through the trampoline that runs on each of
-// them: thread i goes to the i-th processing unit of the plan's order. The order changes with steps
-// and plans, never with ops.
+// Masks for the threads of a team, through the trampoline that runs on each of them. Compact and
+// spread: thread i goes to the i-th processing unit of the plan's order. The order changes with
+// steps and plans, never with ops. Where several threads issue, each may have units of its own, and
+// all of its team goes there (issuer_cores.h).
 //
 // Workers keep their mask between regions. The thread that opens a region has ours only while the
 // region runs: whatever it makes outside (threads of other pools, children) inherits the mask that
@@ -9,16 +10,22 @@
 
 #include <stdint.h>
 
-#include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/issuer_cores.h"
 #include "bindings/preload/plan_reader.h"
 #include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 
+struct OpCounts;
+
 // A step begins: the binding that is in force from now on. On the one issuing thread, outside
 // regions; with a second one there is no binding any more.
 void adopt_binding(const PlanView& plan, int column);
 uint32_t binding_in_force();
+// Whether masks of teams may be set at all: nobody else said where they run, and none was refused.
+bool may_place_teams();
+// What teams follow has changed; a number that stands for it, even.
+uint32_t next_epoch();
 
 // A region is about to open: what its threads run. When no binding was ever in force and nothing is
 // counted these are the program's own function and data, unchanged.
@@ -27,6 +34,7 @@ struct Trampoline {
   void (*function)(void*) = nullptr;
   void* data = nullptr;
   const OpenmpRuntime* runtime = nullptr;  // null: masks are left alone
+  const IssuerCores* cores = nullptr;      // of the thread that opens it; null: never had any
   OpCounts* counts = nullptr;              // of the op around the region; null: nothing is counted
 };
 bool trampoline_needed();

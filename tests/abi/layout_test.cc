@@ -72,6 +72,7 @@ std::string layout() {
   FIELD(optile_plan_region, tails);
   FIELD(optile_plan_region, main_issuer);
   FIELD(optile_plan_region, wait_cap);
+  FIELD(optile_plan_region, own_cores);
   FIELD(optile_plan_region, pages);
   SIZE(optile_event);
   FIELD(optile_event, begin_ticks);

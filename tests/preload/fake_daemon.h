@@ -42,6 +42,7 @@ class FakeDaemon {
                const std::function<void(optile_plan_page&)>& finish = {});
   // Cores that its issuing threads share, and the slot whose steps are followed, plus 1.
   void share(uint64_t cores, uint64_t main_issuer = 0);
+  void give_own_cores(bool own) { optile_store64(&plan_->own_cores, own ? 1 : 0); }
   // The client's clock seems so slow that any rest has lasted for too long.
   void end_rests_at_once() { optile_store64(&client_->header.ticks_per_second, 1); }
   void cap_wait(uint64_t cap) { optile_store64(&plan_->wait_cap, cap); }

@@ -140,8 +140,11 @@ void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reduction
   const bool counts = counters_in_use();
   if ((!binds && !counts) || inside_region()) return;
   if (binds) trampoline_.runtime = runtime_of(caller);
-  if (trampoline_.runtime != nullptr && trampoline_.runtime->get_thread_num == nullptr) {
+  if (trampoline_.runtime != nullptr && !trampoline_.runtime->knows_teams()) {
     trampoline_.runtime = nullptr;
+  }
+  if (trampoline_.runtime != nullptr && thread.cores.epoch != 0) {
+    trampoline_.cores = &thread.cores;
   }
   if (counts && thread.depth > 0) trampoline_.counts = &thread.counts;
   wrapped_ = trampoline_.runtime != nullptr || trampoline_.counts != nullptr;
