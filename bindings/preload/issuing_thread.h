@@ -7,6 +7,7 @@
 
 #include "bindings/preload/issuer_cores.h"
 #include "bindings/preload/issuer_share.h"
+#include "bindings/preload/master_mask.h"
 #include "bindings/preload/probe.h"
 
 namespace optile::preload {
@@ -75,10 +76,11 @@ struct IssuingThread {
   int own_of_chosen = -1;  // the same for what is chosen, while an op steers another; -1: none does
   int own_count = 0;       // what the program reads then, to be restored; more, where a limit binds
   int effective_width = 0;
-  int previous_width = 0;      // of the op before: a change costs
-  IssuerPart part;             // of the cores that issuing threads share
-  bool narrowed = false;       // to that part, in the open op
-  IssuerCores cores;           // of its own
+  int previous_width = 0;  // of the op before: a change costs
+  IssuerPart part;         // of the cores that issuing threads share
+  bool narrowed = false;   // to that part, in the open op
+  IssuerCores cores;       // of its own
+  MasterMask master;
   int blas_own = 0;            // pool count to be restored; 0 = untouched
   int blas_set = 0;            // what we set it to
   int knob_own = 0;            // what a library's own count had been set to, to be restored

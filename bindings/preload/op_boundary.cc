@@ -89,7 +89,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   }
   advance_schedule(plan);
   thread.step_column = schedule_column(plan);
-  adopt_binding(plan, thread.step_column);
+  adopt_binding(plan, thread.step_column, thread.master);
   thread.step_begin = rest_from_step(thread, attached, plan, now) ? 0 : now;
   thread.step_generation = plan.generation;
   thread.observed = 0;

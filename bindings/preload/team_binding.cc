@@ -35,8 +35,6 @@ thread_local uint32_t my_epoch = 0;
 thread_local int my_thread = 0;
 // What a worker that follows units of an issuing thread's own has without them.
 thread_local const cpu_set_t* my_base = nullptr;
-// Of a thread whose mask is ours while its region runs: what it gets back. Null: it is not.
-thread_local const cpu_set_t* my_outside = nullptr;
 
 void refuse() {
   if (__atomic_exchange_n(&refused, true, __ATOMIC_RELAXED)) return;
@@ -97,7 +95,25 @@ void set_mask(const cpu_set_t& mask, const cpu_set_t& outside) {
   errno = kept_errno;
 }
 
-void follow_order(int thread) {
+// What it has at this moment may be another lease than the order's, which will change soon. A
+// region inside a team of one, or after one that was left by a jump, finds our own mask.
+void bind_master(const cpu_set_t& mask, MasterMask* master) {
+  const int kept_errno = errno;
+  cpu_set_t now;
+  cpu_set_t both;
+  if (sched_getaffinity(0, sizeof now, &now) == 0) {
+    if (!master->is_ours || !CPU_EQUAL(&now, &master->set)) master->had = now;
+    CPU_AND(&both, &mask, &master->had);
+    if (CPU_EQUAL(&both, &mask)) {
+      master->is_ours = true;
+      master->set = mask;
+      set_mask(mask, master->had);
+    }
+  }
+  errno = kept_errno;
+}
+
+void follow_order(int thread, MasterMask* master) {
   if (__atomic_load_n(&in_force, __ATOMIC_RELAXED) == OPTILE_BINDING_NONE) {
     if (thread != 0) free_mask(program_mask);
     return;
@@ -111,18 +127,19 @@ void follow_order(int thread) {
     // A team larger than the order: who has no unit of its own may run on all of them.
     for (uint32_t i = 0; i < order_count; ++i) CPU_SET(order[i], &mask);
   }
-  if (thread == 0) my_outside = &program_mask;
-  set_mask(mask, program_mask);
+  if (thread == 0) {
+    bind_master(mask, master);
+  } else {
+    set_mask(mask, program_mask);
+  }
 }
 
 // A team that is larger than its issuing thread's units are many runs on all cores.
-void follow_cores(const IssuerCores& cores, int thread, int team) {
+void follow_cores(const IssuerCores& cores, int thread, int team, MasterMask* master) {
   const bool own = cores.count != 0 && team <= static_cast<int>(cores.count) &&
                    !__atomic_load_n(&refused, __ATOMIC_RELAXED);
   if (thread == 0) {
-    if (!own) return;
-    my_outside = &cores.outside;
-    set_mask(cores.own, cores.outside);
+    if (own) bind_master(cores.own, master);
     return;
   }
   const uint32_t now = cores.epoch + (own ? 1 : 0);
@@ -136,7 +153,7 @@ void follow_cores(const IssuerCores& cores, int thread, int team) {
   }
 }
 
-void follow_binding(const OpenmpRuntime& runtime) {
+void follow_binding(const OpenmpRuntime& runtime, MasterMask* master) {
   const uint32_t now = __atomic_load_n(&order_epoch, __ATOMIC_ACQUIRE);
   const int thread = runtime.get_thread_num();
   if (now == 0) {
@@ -144,11 +161,11 @@ void follow_binding(const OpenmpRuntime& runtime) {
     if (thread != 0 && my_epoch != 0) free_mask(*my_base);
     my_epoch = 0;
   } else if (thread == 0) {
-    follow_order(thread);
+    follow_order(thread, master);
   } else if (my_epoch != now || my_thread != thread) {
     my_epoch = now;
     my_thread = thread;
-    follow_order(thread);
+    follow_order(thread, master);
   }
 }
 
@@ -178,12 +195,12 @@ uint32_t next_epoch() {
   return __atomic_add_fetch(&epoch, 2, __ATOMIC_RELEASE);
 }
 
-void adopt_binding(const PlanView& plan, int column) {
+void adopt_binding(const PlanView& plan, int column, const MasterMask& master) {
   uint32_t wanted = allowed_binding(plan, column);
   const bool same = wanted == binding_in_force();
   if (same && wanted == OPTILE_BINDING_NONE) return;
   // Inside a region of its own this thread has our mask: nothing to learn from it.
-  if (my_outside != nullptr) return;
+  if (master.is_ours) return;
   const bool moved = learn_program_mask();
   if (same && !moved && plan.generation == order_generation) return;
   if (wanted != OPTILE_BINDING_NONE && !copy_order(plan, wanted)) wanted = OPTILE_BINDING_NONE;
@@ -200,9 +217,10 @@ void run_trampoline(void* trampoline) {
   const auto* wrapped = static_cast<const Trampoline*>(trampoline);
   if (wrapped->cores != nullptr) {
     const OpenmpRuntime& runtime = *wrapped->runtime;
-    follow_cores(*wrapped->cores, runtime.get_thread_num(), runtime.get_num_threads());
+    follow_cores(*wrapped->cores, runtime.get_thread_num(), runtime.get_num_threads(),
+                 wrapped->master);
   } else if (wrapped->runtime != nullptr) {
-    follow_binding(*wrapped->runtime);
+    follow_binding(*wrapped->runtime, wrapped->master);
   }
   if (wrapped->counts == nullptr) {
     wrapped->function(wrapped->data);
@@ -214,10 +232,16 @@ void run_trampoline(void* trampoline) {
   if (counted) end_part(*wrapped->counts, begin);
 }
 
-void leave_trampoline() {
-  if (my_outside == nullptr) return;
-  free_mask(*my_outside);
-  my_outside = nullptr;
+void leave_trampoline(const Trampoline& trampoline) {
+  MasterMask* master = trampoline.master;
+  if (master == nullptr || !master->is_ours) return;
+  master->is_ours = false;
+  const int kept_errno = errno;
+  cpu_set_t now;
+  if (sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &master->set)) {
+    sched_setaffinity(0, sizeof master->had, &master->had);
+  }
+  errno = kept_errno;
 }
 
 }  // namespace optile::preload

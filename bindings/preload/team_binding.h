@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bindings/preload/issuer_cores.h"
+#include "bindings/preload/master_mask.h"
 #include "bindings/preload/plan_reader.h"
 #include "bindings/preload/runtime_resolver.h"
 
@@ -20,7 +21,7 @@ struct OpCounts;
 
 // A step begins: the binding that is in force from now on. On the one issuing thread, outside
 // regions; with a second one there is no binding any more.
-void adopt_binding(const PlanView& plan, int column);
+void adopt_binding(const PlanView& plan, int column, const MasterMask& master);
 uint32_t binding_in_force();
 // Whether masks of teams may be set at all: nobody else said where they run, and none was refused.
 bool may_place_teams();
@@ -35,12 +36,14 @@ struct Trampoline {
   void* data = nullptr;
   const OpenmpRuntime* runtime = nullptr;  // null: masks are left alone
   const IssuerCores* cores = nullptr;      // of the thread that opens it; null: never had any
+  MasterMask* master = nullptr;            // and its mask; never null with a runtime
   OpCounts* counts = nullptr;              // of the op around the region; null: nothing is counted
 };
 bool trampoline_needed();
 void run_trampoline(void* trampoline);
 
-// The region is over: the thread that opened it gets its own mask back.
-void leave_trampoline();
+// The region is over: the thread that opened it gets its own mask back, unless somebody has moved
+// it meanwhile.
+void leave_trampoline(const Trampoline& trampoline);
 
 }  // namespace optile::preload

@@ -101,6 +101,29 @@ TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
   });
 }
 
+// At any moment of a step, also while its region runs: the daemon's word is not taken back.
+TEST_F(TeamBinding, AMasterThatIsMovedInTheMiddleOfAStepStaysThere) {
+  if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
+  in_child([](FakeDaemon& daemon) {
+    const std::vector<int> all = own_mask();
+    attach(daemon);
+    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
+    declared_step();
+    masks_of_team(2);
+    CHECK_OR_EXIT(own_mask() == all);
+    move_this_thread({all[0]});
+    masks_of_team(2);
+    CHECK_OR_EXIT(own_mask() == std::vector<int>{all[0]});
+    move_this_thread({all[1]});
+    CHECK_OR_EXIT(masks_of_team(2)[0] == std::vector<int>{all[1]});
+    move_this_thread(all);
+#pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 0) move_this_thread({all[1]});
+    CHECK_OR_EXIT(own_mask() == std::vector<int>{all[1]});
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_MASK_REFUSED) == 0);
+  });
+}
+
 TEST_F(TeamBinding, AnOrderThatIsEarlierThanItsLeaseWaitsForIt) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {

@@ -143,8 +143,9 @@ void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reduction
   if (trampoline_.runtime != nullptr && !trampoline_.runtime->knows_teams()) {
     trampoline_.runtime = nullptr;
   }
-  if (trampoline_.runtime != nullptr && thread.cores.epoch != 0) {
-    trampoline_.cores = &thread.cores;
+  if (trampoline_.runtime != nullptr) {
+    trampoline_.master = &thread.master;
+    if (thread.cores.epoch != 0) trampoline_.cores = &thread.cores;
   }
   if (counts && thread.depth > 0) trampoline_.counts = &thread.counts;
   wrapped_ = trampoline_.runtime != nullptr || trampoline_.counts != nullptr;
@@ -190,7 +191,7 @@ void RegionScope::open(const optile_op_identity& identity) {
 }
 
 RegionScope::~RegionScope() {
-  if (wrapped_) leave_trampoline();
+  if (wrapped_) leave_trampoline(trampoline_);
   if (opened_) {
     IssuingThread* thread = known_issuing_thread();
     if (thread != nullptr && thread->outermost == &open_) thread->outermost = nullptr;
