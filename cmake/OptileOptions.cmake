@@ -42,8 +42,9 @@ endif()
 configure_file("${CMAKE_SOURCE_DIR}/cmake/version.h.in"
                "${CMAKE_BINARY_DIR}/generated/optile_version.h" @ONLY)
 
-# What parses, prints and carries messages computes little, and is mostly templates: with sanitizers
-# the compiler has half as much to do without optimisation, and the tests take hardly longer.
+# What parses, prints and carries messages computes little, and is mostly templates, and so are the
+# tests themselves: with sanitizers the compiler has half as much to do without optimisation, and
+# the tests take hardly longer.
 add_library(optile_quick_sanitize INTERFACE)
 if(OPTILE_SANITIZE)
   target_compile_options(optile_quick_sanitize INTERFACE -O0)

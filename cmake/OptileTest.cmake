@@ -29,7 +29,7 @@ function(optile_add_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} optile_flags optile_sanitize
-                        GTest::gtest GTest::gmock GTest::gtest_main)
+                        optile_quick_sanitize GTest::gtest GTest::gmock GTest::gtest_main)
   if(ARG_ONE_THREAD)
     target_link_libraries(${name} PRIVATE optile_one_thread)
   endif()
