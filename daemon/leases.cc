@@ -493,7 +493,8 @@ bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last
   if (lease.fraction < 1 || !lease.shared.empty()) return false;
   if (returning_.keeps_some()) return last;  // it is not alone
   // What is lent is written down as a mask, or the next daemon would know of nobody there.
-  if (lease.cores == sched::budget_cores(table_.machine(), table_.budget())) {
+  const bool few = static_cast<int>(lease.cores.size()) < table_.budget().cores;
+  if (!few && lease.cores == sched::budget_cores(table_.machine(), table_.budget())) {
     return lent_to(client) == 0;
   }
   if (clients_.size() != 1 || last) return last;

@@ -419,13 +419,17 @@ class Turns {
 }  // namespace
 
 std::vector<int> budget_cores(const Machine& machine, const Budget& budget) {
+  // Asked for with every decision: no search for each unit.
+  std::vector<bool> is_granted(budget.units.empty() ? 0 : at(budget.units.back()) + 1);
+  for (const int unit : budget.units) is_granted[at(unit)] = true;
+  const auto usable = [&](int unit) {
+    const std::size_t os_index = at(machine.units[at(unit)].os_index);
+    return os_index < is_granted.size() && is_granted[os_index];
+  };
   std::vector<int> cores;
   for (int core = 0; core < static_cast<int>(machine.cores.size()); ++core) {
     const auto& of_core = machine.cores[at(core)].units;
-    if (std::any_of(of_core.begin(), of_core.end(),
-                    [&](int unit) { return granted(budget, machine.units[at(unit)].os_index); })) {
-      cores.push_back(core);
-    }
+    if (std::any_of(of_core.begin(), of_core.end(), usable)) cores.push_back(core);
   }
   return cores;
 }
