@@ -205,6 +205,7 @@ void Client::try_own_cores(const ClientHeader& header) {
   const bool own = issuer_trials_.look({std::chrono::duration_cast<std::chrono::milliseconds>(now),
                                         header.progress, session_->usually_in_company(),
                                         places ? shared_cores() : 0});
+  was_bound_ = was_bound_ || own;
   writer_.set_sharing(shared_cores(), own, main_issuer_.slot());
   if (issuer_trials_.tries() != tried) session_->on_page_bounds_changed();
 }
@@ -294,8 +295,8 @@ void Client::publish() {
     return;
   }
   // What more cores are worth to it is told by its ops.
-  if (heard_ || issuer_trials_.tries() || (keeps_widths() && cores_ < cores_at_attach_))
-    draft->may_rest = false;
+  if (heard_ || (keeps_widths() && cores_ < cores_at_attach_)) draft->may_rest = false;
+  if (issuer_trials_.tries()) draft->may_rest = false;
   may_rest_ = draft->may_rest;
   plan_cap_ = draft->own_width_cap;
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,

@@ -92,7 +92,7 @@ class Client {
   // At this moment: nobody wants it left alone, and it is not stopped.
   bool may_be_changed() const { return shared_cores() != 0 && !stopped_ && !dying_; }
 
-  // Some page of ours has set the masks of its threads.
+  // Some word of ours has set the masks of its threads.
   bool was_bound() const { return was_bound_; }
   // Events are wanted soon: steps are being recognised, sampled or compared.
   bool profiling() const;

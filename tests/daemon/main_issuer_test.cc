@@ -146,6 +146,21 @@ TEST_F(MainIssuerOfAClient, InCompanyEachGetsCoresOfItsOwnWhereThatPays) {
   EXPECT_EQ(regions.plan().own_cores, 0u) << "it was undone by hand";
 }
 
+// Whoever reads its mask while a region runs finds the row of one thread.
+TEST_F(MainIssuerOfAClient, CoresOfItsOwnAreNotTakenForItsBudget) {
+  confined_ = budget_;
+  Hello who = hello("r");
+  who.pid = kConfinedPid;
+  Attached attached = attach(who);
+  ClientRegions& regions = attached.program->regions();
+  run_in_company(regions, now_ns_, [this] { controller_->drain(); });
+  ASSERT_EQ(regions.plan().own_cores, 1u);
+  confined_.units = {0, 1};
+  confined_.cores = 2;
+  controller_->refresh_budgets();
+  EXPECT_EQ(controller_->view(attached.id)->cores, 4);
+}
+
 TEST_F(MainIssuerOfAClient, WhoseMasksAreTheUsersGetsNoCoresOfItsOwn) {
   Attached attached = attach(hello("r"));
   ClientRegions& regions = attached.program->regions();
