@@ -173,7 +173,7 @@ def ways_by_hand(
     """All splits as ways, and how each program runs alone at its best."""
     chosen: Dict[str, Any] = {}
     by_count: Dict[Tuple[Workload, int], Launch] = {}
-    most = max(0, cores - len(workloads) + 1)
+    most = cores - len(workloads) + 1
     for workload in workloads:
         for count in sorted({*range(1, most + 1), cores}):
             if (workload, count) in by_count:

@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "tuner/step_comparison.h"
+
 namespace optile::daemon {
 
 std::string IssuerTrials::Verdict::text() const {
   char figures[120];
   (void)std::snprintf(figures, sizeof figures,
-                      "with cores of its own each they get %.2f times as "
-                      "much done: ",
-                      gain);
+                      "with cores of its own each they get %.2f times as much done: ", gain);
   return std::string(figures) + (kept ? "each has its own" : "they share them");
 }
 
@@ -54,9 +54,7 @@ void IssuerTrials::note(double pace) {
       std::count_if(gains_.begin(), gains_.end(), [](double gain) { return gain <= 1; });
   const bool gains_enough = lost <= kPairs - kMustGain;
   if (gains_enough && gains_.size() < static_cast<std::size_t>(kPairs)) return;
-  std::vector<double> sorted = gains_;
-  std::sort(sorted.begin(), sorted.end());
-  const double gain = sorted[sorted.size() / 2];
+  const double gain = tuner::median(gains_);
   verdicts_[cores_] = {gain, gains_enough && gain >= kLeastGain};
 }
 

@@ -5,6 +5,7 @@
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/issuer_share.h"
 #include "bindings/preload/issuing_thread.h"
+#include "bindings/preload/master_mask.h"
 #include "bindings/preload/team_binding.h"
 #include "bindings/preload/unit_rows.h"
 
@@ -34,12 +35,6 @@ bool read_units(const PlanView& plan, uint32_t first, uint32_t count, cpu_set_t*
   return optile_load64(&plan.page->generation) == plan.generation;
 }
 
-bool lies_within(const cpu_set_t& units, const cpu_set_t& all) {
-  cpu_set_t both;
-  CPU_AND(&both, &units, &all);
-  return CPU_EQUAL(&both, &units);
-}
-
 void leave_cores(IssuingThread& thread) {
   IssuerCores& cores = thread.cores;
   give_row_back(thread.slot);
@@ -51,35 +46,30 @@ void leave_cores(IssuingThread& thread) {
   cores.epoch = next_epoch();
 }
 
-void look_for_cores(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
-                    uint32_t wanted, uint64_t now) {
+// False where there are none that it may use.
+bool find_cores(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
+                uint32_t wanted, uint64_t now) {
   IssuerCores& cores = thread.cores;
-  cores.put_off = kPutOff;
   const uint32_t units = optile_load32(&plan.page->cpu_count);
   const uint64_t second = optile_load64(&attached.client->header.ticks_per_second);
   const uint64_t patience = second / kStalePartOfSecond;
-  if (units > OPTILE_MAX_CPUS || wanted >= units || patience == 0 || now < patience) {
-    leave_cores(thread);
-    return;
-  }
+  if (wanted >= units || patience == 0 || now < patience) return false;
   const int first = take_row(thread.slot, wanted, units, now - patience);
   cpu_set_t own;
   cpu_set_t outside;
   // A lease and its plan come by different ways: units may lie outside what the thread has.
   if (first < 0 || !read_units(plan, static_cast<uint32_t>(first), wanted, &own) ||
       sched_getaffinity(0, sizeof outside, &outside) != 0 || !lies_within(own, outside)) {
-    leave_cores(thread);
-    return;
+    return false;
   }
-  cores.put_off = 0;
-  cores.first = static_cast<uint32_t>(first);
-  cores.generation = plan.generation;
   const bool same = cores.count == wanted && CPU_EQUAL(&own, &cores.own);
+  cores.generation = plan.generation;
   cores.outside = outside;
-  if (same) return;
+  if (same) return true;
   cores.count = wanted;
   cores.own = own;
   cores.epoch = next_epoch();
+  return true;
 }
 
 }  // namespace
@@ -96,8 +86,7 @@ void settle_cores(IssuingThread& thread, const Attachment& attached, const PlanV
   note_use(thread.slot, now);
   const uint32_t wanted = part_of(thread, plan.shared_cores);
   const bool fits = cores.count == wanted || cores.count == wanted + 1;
-  if (cores.count != 0 && fits && cores.generation == plan.generation &&
-      has_row(thread.slot, cores.first, cores.count)) {
+  if (cores.count != 0 && fits && cores.generation == plan.generation && has_row(thread.slot)) {
     return;
   }
   if (cores.count == 0 && cores.put_off > 0) {
@@ -105,7 +94,10 @@ void settle_cores(IssuingThread& thread, const Attachment& attached, const PlanV
     return;
   }
   const int kept_errno = errno;
-  look_for_cores(thread, attached, plan, wanted, now);
+  if (!find_cores(thread, attached, plan, wanted, now)) {
+    leave_cores(thread);
+    cores.put_off = kPutOff;
+  }
   errno = kept_errno;
 }
 

@@ -19,7 +19,6 @@ struct IssuingThread;
 // Written by the issuing thread while none of its regions is open, read by its teams.
 struct IssuerCores {
   uint32_t count = 0;    // units; 0 = none are its own
-  uint32_t first = 0;    // in the plan's order
   uint32_t put_off = 0;  // ops until it looks for units again
   uint32_t epoch = 0;    // of what its teams follow, as next_epoch() gave it; 0 = never had units
   uint64_t generation = 0;  // of the page whose order it is

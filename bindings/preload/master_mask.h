@@ -12,4 +12,10 @@ struct MasterMask {
   cpu_set_t set;
 };
 
+inline bool lies_within(const cpu_set_t& units, const cpu_set_t& all) {
+  cpu_set_t both;
+  CPU_AND(&both, &units, &all);
+  return CPU_EQUAL(&both, &units);
+}
+
 }  // namespace optile::preload

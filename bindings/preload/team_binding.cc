@@ -100,11 +100,9 @@ void set_mask(const cpu_set_t& mask, const cpu_set_t& outside) {
 void bind_master(const cpu_set_t& mask, MasterMask* master) {
   const int kept_errno = errno;
   cpu_set_t now;
-  cpu_set_t both;
   if (sched_getaffinity(0, sizeof now, &now) == 0) {
     if (!master->is_ours || !CPU_EQUAL(&now, &master->set)) master->had = now;
-    CPU_AND(&both, &mask, &master->had);
-    if (CPU_EQUAL(&both, &mask)) {
+    if (lies_within(mask, master->had)) {
       master->is_ours = true;
       master->set = mask;
       set_mask(mask, master->had);

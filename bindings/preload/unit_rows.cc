@@ -8,6 +8,13 @@ namespace {
 
 uint8_t owners[OPTILE_MAX_CPUS];  // by place: slot plus 1; 0 = nobody's
 uint64_t used_at[kMostIssuing];   // by slot: its latest op began
+// By slot: what it took last; some of it may be another's by now. Its thread's, and of who clears
+// the slot after it.
+struct Row {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+Row rows[kMostIssuing];
 static_assert(kMostIssuing < UINT8_MAX, "a slot fits in its byte");
 
 bool has_stopped(uint32_t slot, uint64_t stale) {
@@ -28,9 +35,11 @@ void give_back(uint32_t slot, uint32_t place) {
 }
 
 bool take_from(uint32_t first, uint32_t slot, uint32_t wanted, uint64_t stale) {
-  for (uint32_t i = 0; i < wanted; ++i) {
-    if (take(slot, first + i, stale)) continue;
-    while (i-- > 0) give_back(slot, first + i);
+  Row& row = rows[slot];
+  row.first = first;
+  for (row.count = 0; row.count < wanted; ++row.count) {
+    if (take(slot, first + row.count, stale)) continue;
+    give_row_back(slot);
     return false;
   }
   return true;
@@ -51,11 +60,12 @@ int take_row(uint32_t slot, uint32_t wanted, uint32_t places, uint64_t stale) {
   return -1;
 }
 
-bool has_row(uint32_t slot, uint32_t first, uint32_t count) {
-  for (uint32_t i = first; i < first + count; ++i) {
-    if (__atomic_load_n(&owners[i], __ATOMIC_RELAXED) != slot + 1) return false;
+bool has_row(uint32_t slot) {
+  const Row& row = rows[slot];
+  for (uint32_t i = 0; i < row.count; ++i) {
+    if (__atomic_load_n(&owners[row.first + i], __ATOMIC_RELAXED) != slot + 1) return false;
   }
-  return true;
+  return row.count != 0;
 }
 
 void note_use(uint32_t slot, uint64_t now) {
@@ -63,9 +73,8 @@ void note_use(uint32_t slot, uint64_t now) {
 }
 
 void give_row_back(uint32_t slot) {
-  for (uint32_t i = 0; i < OPTILE_MAX_CPUS; ++i) {
-    if (__atomic_load_n(&owners[i], __ATOMIC_RELAXED) == slot + 1) give_back(slot, i);
-  }
+  Row& row = rows[slot];
+  while (row.count > 0) give_back(slot, row.first + --row.count);
 }
 
 }  // namespace optile::preload

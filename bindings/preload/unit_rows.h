@@ -11,7 +11,8 @@ namespace optile::preload {
 // or -1. What it had before is given back. Who has not begun an op since `stale`, by the clock of
 // note_use(), and is not inside one, has to make room.
 int take_row(uint32_t slot, uint32_t wanted, uint32_t places, uint64_t stale);
-bool has_row(uint32_t slot, uint32_t first, uint32_t count);
+// Nobody has taken any of it since.
+bool has_row(uint32_t slot);
 // An op of its begins.
 void note_use(uint32_t slot, uint64_t now);
 // The thread of this slot has ended, or wants none any more.

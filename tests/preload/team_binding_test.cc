@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <omp.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/op_boundary.h"
 #include "tests/preload/boundary_fixture.h"
+#include "tests/preload/thread_mask.h"
 
 namespace optile::preload {
 namespace {
@@ -18,20 +18,9 @@ namespace {
 using test::FakeDaemon;
 class TeamBinding : public OpBoundary {};
 
-// No region: one would make the test's process attach before the test wants it.
-std::vector<int> own_mask() {
-  cpu_set_t mask;
-  sched_getaffinity(0, sizeof mask, &mask);
-  std::vector<int> units;
-  for (unsigned unit = 0; unit < CPU_SETSIZE; ++unit) {
-    if (CPU_ISSET(unit, &mask)) units.push_back(static_cast<int>(unit));
-  }
-  return units;
-}
-
 // Where each thread of a team of `threads` may run.
-std::vector<std::vector<int>> masks_of_team(int threads) {
-  std::vector<std::vector<int>> masks(static_cast<size_t>(threads));
+std::vector<Mask> masks_of_team(int threads) {
+  std::vector<Mask> masks(static_cast<size_t>(threads));
 #pragma omp parallel num_threads(threads)
   masks[static_cast<size_t>(omp_get_thread_num())] = own_mask();
   return masks;
@@ -47,20 +36,20 @@ void order_units(optile_plan_page& page, int first, int second) {
 TEST_F(TeamBinding, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[0]); });
     declared_step();
     auto masks = masks_of_team(3);
-    CHECK_OR_EXIT(masks[0] == std::vector<int>{all[1]});
-    CHECK_OR_EXIT(masks[1] == std::vector<int>{all[0]});
-    CHECK_OR_EXIT((masks[2] == std::vector<int>{all[0], all[1]}));
+    CHECK_OR_EXIT(masks[0] == Mask{all[1]});
+    CHECK_OR_EXIT(masks[1] == Mask{all[0]});
+    CHECK_OR_EXIT((masks[2] == Mask{all[0], all[1]}));
     CHECK_OR_EXIT(own_mask() == all);
     // A lease that moves is followed, and none frees everybody.
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
     declared_step();
     masks = masks_of_team(2);
-    CHECK_OR_EXIT(masks[0] == std::vector<int>{all[0]} && masks[1] == std::vector<int>{all[1]});
+    CHECK_OR_EXIT(masks[0] == Mask{all[0]} && masks[1] == Mask{all[1]});
     daemon.publish({});
     declared_step();
     masks = masks_of_team(3);
@@ -68,23 +57,15 @@ TEST_F(TeamBinding, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
   });
 }
 
-// The daemon moves a program with a lease from outside: all of its threads that it has not placed.
-void move_this_thread(const std::vector<int>& units) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const int unit : units) CPU_SET(static_cast<unsigned>(unit), &mask);
-  CHECK_OR_EXIT(sched_setaffinity(0, sizeof mask, &mask) == 0);
-}
-
 TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     move_this_thread({all[0]});
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
     declared_step();
-    CHECK_OR_EXIT(masks_of_team(2)[1] == std::vector<int>{all[0]});
+    CHECK_OR_EXIT(masks_of_team(2)[1] == Mask{all[0]});
     // Without a new plan.
     move_this_thread(all);
     declared_step();
@@ -95,8 +76,8 @@ TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
     declared_step();
     const auto masks = masks_of_team(2);
-    CHECK_OR_EXIT(masks[0] == std::vector<int>{all[1]} && masks[1] == masks[0]);
-    CHECK_OR_EXIT(own_mask() == std::vector<int>{all[1]});
+    CHECK_OR_EXIT(masks[0] == Mask{all[1]} && masks[1] == masks[0]);
+    CHECK_OR_EXIT(own_mask() == Mask{all[1]});
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_MASK_REFUSED) == 0);
   });
 }
@@ -105,7 +86,7 @@ TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
 TEST_F(TeamBinding, AMasterThatIsMovedInTheMiddleOfAStepStaysThere) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
     declared_step();
@@ -113,13 +94,13 @@ TEST_F(TeamBinding, AMasterThatIsMovedInTheMiddleOfAStepStaysThere) {
     CHECK_OR_EXIT(own_mask() == all);
     move_this_thread({all[0]});
     masks_of_team(2);
-    CHECK_OR_EXIT(own_mask() == std::vector<int>{all[0]});
+    CHECK_OR_EXIT(own_mask() == Mask{all[0]});
     move_this_thread({all[1]});
-    CHECK_OR_EXIT(masks_of_team(2)[0] == std::vector<int>{all[1]});
+    CHECK_OR_EXIT(masks_of_team(2)[0] == Mask{all[1]});
     move_this_thread(all);
 #pragma omp parallel num_threads(2)
     if (omp_get_thread_num() == 0) move_this_thread({all[1]});
-    CHECK_OR_EXIT(own_mask() == std::vector<int>{all[1]});
+    CHECK_OR_EXIT(own_mask() == Mask{all[1]});
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_MASK_REFUSED) == 0);
   });
 }
@@ -127,22 +108,22 @@ TEST_F(TeamBinding, AMasterThatIsMovedInTheMiddleOfAStepStaysThere) {
 TEST_F(TeamBinding, AnOrderThatIsEarlierThanItsLeaseWaitsForIt) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     move_this_thread({all[0]});
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
     declared_step();
-    for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == std::vector<int>{all[0]});
+    for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == Mask{all[0]});
     move_this_thread({all[1]});
     declared_step();
-    for (const auto& bound : masks_of_team(2)) CHECK_OR_EXIT(bound == std::vector<int>{all[1]});
+    for (const auto& bound : masks_of_team(2)) CHECK_OR_EXIT(bound == Mask{all[1]});
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_MASK_REFUSED) == 0);
   });
 }
 
 TEST_F(TeamBinding, AUnitThatStaysOutsideTheProgramsMaskEndsBinding) {
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     daemon.publish({}, 0,
                    [&](optile_plan_page& page) { order_units(page, all[0], all.back() + 1); });
@@ -159,7 +140,7 @@ TEST_F(TeamBinding, AUnitThatStaysOutsideTheProgramsMaskEndsBinding) {
 TEST_F(TeamBinding, AUsersBindingIsLeftAlone) {
   setenv("OMP_PROC_BIND", "false", 1);
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
     declared_step();
@@ -171,7 +152,7 @@ TEST_F(TeamBinding, AUsersBindingIsLeftAlone) {
 
 TEST_F(TeamBinding, ReductionsOfTasksStayRightUnderABinding) {
   in_child([](FakeDaemon& daemon) {
-    const std::vector<int> all = own_mask();
+    const Mask all = own_mask();
     attach(daemon);
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
     declared_step();
