@@ -297,7 +297,7 @@ void Controller::look_for_waiting() {
     } else if (news) {
       tell(lending.end(id, now, workers()));
       leases_->wake(id);
-    } else if (waits && lending.held_long_enough(id, now)) {
+    } else if (lending.holds_back(id) && lending.held_long_enough(id, now, workers())) {
       tell(lending.release(id, now, workers()));
       leases_->wait(id);
     } else if (!waits || place.waiting.quiet(now) < WaitingWatch::kLongWait || !leases_->away(id)) {

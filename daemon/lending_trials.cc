@@ -30,6 +30,18 @@ LendingTrials::Record& LendingTrials::record_of(const Worker& worker) {
   return records_[{worker.client, worker.own_cores}];
 }
 
+std::optional<double> LendingTrials::gain_by(const Record& record) {
+  const std::size_t each = std::min(record.lent.size(), record.held.size());
+  if (each < kFewestEach || (each < kPausesEach && record.few_ops)) return std::nullopt;
+  const auto [worst_lent, best_lent] = std::minmax_element(record.lent.begin(), record.lent.end());
+  const auto [worst_held, best_held] = std::minmax_element(record.held.begin(), record.held.end());
+  const bool clear =
+      *worst_lent >= kClearGain * *best_held || *best_lent <= kClearLoss * *worst_held;
+  if (each < kPausesEach && !clear) return std::nullopt;
+  const double held = median(record.held);
+  return held > 0 ? median(record.lent) / held : 1;
+}
+
 bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<Worker>& workers) {
   pause_.reset();
   waiters_.insert(waiter);
@@ -69,20 +81,27 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
       continue;
     }
     std::vector<double>& paces = pause->lent ? record.lent : record.held;
-    paces.push_back(static_cast<double>(worker.progress - begun->second.progress) / passed);
-    if (record.lent.size() < kPausesEach || record.held.size() < kPausesEach) continue;
-    const double held = median(record.held);
-    const double gain = held > 0 ? median(record.lent) / held : 1;
-    record.borrows = gain >= kLeastGain;
-    known.push_back({worker.client, worker.own_cores, gain, *record.borrows});
+    const uint64_t ops = worker.progress - begun->second.progress;
+    paces.push_back(static_cast<double>(ops) / passed);
+    record.few_ops |= ops < kManyOps;
+    const std::optional<double> gain = gain_by(record);
+    if (!gain) continue;
+    record.borrows = *gain >= kLeastGain;
+    known.push_back({worker.client, worker.own_cores, *gain, *record.borrows});
   }
   return known;
 }
 
-bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now) const {
-  if (!held_back_.contains(waiter)) return false;
+bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now,
+                                     const std::vector<Worker>& workers) const {
   const bool compared = pause_ && pause_->waiter == waiter;
-  return !compared || now - pause_->since >= kLongestHeld;
+  if (!compared || now - pause_->since >= kLongestHeld) return true;
+  return now - pause_->since >= kHeldLong &&
+         std::all_of(workers.begin(), workers.end(), [this](const Worker& worker) {
+           const auto begun = pause_->workers.find(worker.client);
+           return begun == pause_->workers.end() ||
+                  worker.progress - begun->second.progress >= kManyOps;
+         });
 }
 
 bool LendingTrials::measures(uint64_t client, int own_cores) const {

@@ -17,12 +17,21 @@ namespace optile::daemon {
 
 class LendingTrials {
  public:
+  // So many pauses of each kind tell it by their medians; fewer where they lie far apart.
   static constexpr std::size_t kPausesEach = 4;
-  // A pause that has been held back is lent after so long, and shorter ones are no measurement.
+  static constexpr std::size_t kFewestEach = 2;
+  // A pause that has been held back is lent after so long, sooner where everybody has begun so many
+  // ops in it, and shorter ones are no measurement.
   static constexpr std::chrono::milliseconds kLongestHeld{2000};
+  static constexpr std::chrono::milliseconds kHeldLong{1000};
   static constexpr std::chrono::milliseconds kShortest{300};
+  static constexpr uint64_t kManyOps = 20;
   // What lent cores must bring; moving in and out costs the next steps of both.
   static constexpr double kLeastGain = 1.05;
+  // Far apart: what the worst pause with lent cores brings over the best without, at least, or the
+  // best with over the worst without, at most.
+  static constexpr double kClearGain = 1.15;
+  static constexpr double kClearLoss = 0.95;
 
   // One that works while another waits.
   struct Worker {
@@ -49,7 +58,9 @@ class LendingTrials {
                            const std::vector<Worker>& workers);
   // Its cores were held back, and are to be lent now: for long enough, or there is nothing to
   // compare any more since another one waits, too; tells the same.
-  bool held_long_enough(uint64_t waiter, std::chrono::milliseconds now) const;
+  bool holds_back(uint64_t waiter) const { return held_back_.contains(waiter); }
+  bool held_long_enough(uint64_t waiter, std::chrono::milliseconds now,
+                        const std::vector<Worker>& workers) const;  // one that is held back
   std::vector<Verdict> release(uint64_t waiter, std::chrono::milliseconds now,
                                const std::vector<Worker>& workers);
 
@@ -67,6 +78,7 @@ class LendingTrials {
     int pauses = 0;
     std::vector<double> lent = {};  // ops a second, by pause
     std::vector<double> held = {};
+    bool few_ops = false;  // in some pause, so that one op more or less is a difference
     std::optional<bool> borrows = {};
   };
   struct Pause {
@@ -76,6 +88,8 @@ class LendingTrials {
     std::map<uint64_t, Worker> workers = {};  // by client, at its begin
   };
   Record& record_of(const Worker& worker);
+  // What lent cores bring by these pauses, once they are enough to tell.
+  static std::optional<double> gain_by(const Record& record);
 
   // By client and cores of its own: on others it may be another matter.
   std::map<std::pair<uint64_t, int>, Record> records_;

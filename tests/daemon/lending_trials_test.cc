@@ -32,6 +32,10 @@ class LendingTrialsTest : public testing::Test {
     return lent;
   }
 
+  bool held_long_enough(milliseconds since) {
+    return trials_.held_long_enough(kWaiter, now_ + since, working(0));
+  }
+
   LendingTrials trials_;
   milliseconds now_{5000};
   uint64_t ops_ = 0;
@@ -102,23 +106,57 @@ TEST_F(LendingTrialsTest, ALongPauseHoldsTheShortOnesAfterItBackOnlyInTurn) {
 TEST_F(LendingTrialsTest, NobodyIsHeldBackForLong) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(kWaiter, now_, working(0)));
-  EXPECT_FALSE(trials_.held_long_enough(kWaiter, now_ + milliseconds(1900)));
-  now_ += LendingTrials::kLongestHeld;
-  EXPECT_TRUE(trials_.held_long_enough(kWaiter, now_));
+  ASSERT_TRUE(trials_.holds_back(kWaiter));
+  ops_ += LendingTrials::kManyOps - 1;
+  EXPECT_FALSE(held_long_enough(milliseconds(1900))) << "an op more or less is a difference";
+  EXPECT_TRUE(held_long_enough(milliseconds(2000)));
+  ++ops_;
+  EXPECT_FALSE(held_long_enough(milliseconds(900)));
+  EXPECT_TRUE(held_long_enough(milliseconds(1000)));
+  now_ += milliseconds(1000);
   trials_.release(kWaiter, now_, working(0));
-  EXPECT_FALSE(trials_.held_long_enough(kWaiter, now_)) << "once";
+  EXPECT_FALSE(trials_.holds_back(kWaiter)) << "once";
   EXPECT_TRUE(trials_.end(kWaiter, now_ + milliseconds(900), working(2)).empty());
+}
+
+TEST_F(LendingTrialsTest, WhatIsClearIsKnownSoon) {
+  for (int i = 0; i < 3; ++i) pause(118, 100);
+  EXPECT_EQ(said_, "") << "one pause without is not enough";
+  pause(118, 100);
+  EXPECT_EQ(said_, "client 2 gets 1.18 times as much done with lent cores: it borrows");
+}
+
+TEST_F(LendingTrialsTest, AClearLossIsKnownSoon) {
+  for (int i = 0; i < 4; ++i) pause(94, 100);
+  EXPECT_EQ(said_, "client 2 gets 0.94 times as much done with lent cores: it borrows no more");
+}
+
+TEST_F(LendingTrialsTest, PausesThatOverlapTellNothingSoon) {
+  pause(105, 100);
+  for (int i = 0; i < 6; ++i) pause(130, 100);
+  EXPECT_EQ(said_, "");
+  pause(130, 100);
+  EXPECT_EQ(said_, "client 2 gets 1.30 times as much done with lent cores: it borrows");
+}
+
+TEST_F(LendingTrialsTest, FewOpsTellNothingSoon) {
+  pause(19, 10);
+  for (int i = 0; i < 6; ++i) pause(60, 40);
+  EXPECT_EQ(said_, "");
+  pause(60, 40);
+  EXPECT_EQ(said_, "client 2 gets 1.50 times as much done with lent cores: it borrows");
 }
 
 TEST_F(LendingTrialsTest, WhileSeveralWaitNothingIsCompared) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(3, now_, working(0)));
-  EXPECT_FALSE(trials_.held_long_enough(3, now_));
+  EXPECT_FALSE(trials_.held_long_enough(3, now_, working(0)));
   EXPECT_TRUE(trials_.begin(kWaiter, now_, working(0)));
-  EXPECT_FALSE(trials_.held_long_enough(kWaiter, now_)) << "it was lent";
-  EXPECT_TRUE(trials_.held_long_enough(3, now_)) << "there is nothing to hold it back for";
+  EXPECT_FALSE(trials_.holds_back(kWaiter)) << "it was lent";
+  EXPECT_TRUE(trials_.held_long_enough(3, now_, working(0)))
+      << "there is nothing to hold it back for";
   EXPECT_TRUE(trials_.release(3, now_, working(0)).empty());
-  EXPECT_FALSE(trials_.held_long_enough(3, now_ + milliseconds(5000))) << "once";
+  EXPECT_FALSE(trials_.holds_back(3)) << "once";
 }
 
 TEST_F(LendingTrialsTest, WhoWorksAgainIsHeldBackNoMore) {
@@ -126,7 +164,7 @@ TEST_F(LendingTrialsTest, WhoWorksAgainIsHeldBackNoMore) {
   ASSERT_FALSE(trials_.begin(3, now_, working(0)));
   EXPECT_TRUE(trials_.begin(kWaiter, now_, working(0)));
   trials_.end(3, now_, working(0));
-  EXPECT_FALSE(trials_.held_long_enough(3, now_ + milliseconds(5000)));
+  EXPECT_FALSE(trials_.holds_back(3));
 }
 
 TEST_F(LendingTrialsTest, OneThatLeftWaitsNoMore) {
