@@ -454,7 +454,7 @@ Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool 
   if (!needs_no_mask(client, lease, last)) terms.mask = terms.units;
   terms.in_turns = lease.fraction < 1;
   terms.shares = !lease.shared.empty();
-  terms.lent = clients_.at(client).waits ? 0 : lent_to(client);
+  terms.lent = clients_.at(client).waits ? 0 : table_.lent_to(client);
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
   return terms;
 }
@@ -495,20 +495,11 @@ bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last
   // What is lent is written down as a mask, or the next daemon would know of nobody there.
   const bool few = static_cast<int>(lease.cores.size()) < table_.budget().cores;
   if (!few && lease.cores == sched::budget_cores(table_.machine(), table_.budget())) {
-    return lent_to(client) == 0;
+    return table_.lent_to(client) == 0;
   }
   if (clients_.size() != 1 || last) return last;
   const std::optional<sched::LeaseView> view = table_.view(client);
   return !view || !view->pinned;
-}
-
-int Leases::lent_to(uint64_t client) const {
-  const std::optional<sched::LeaseView> lease = table_.view(client);
-  if (!lease || lease->claim <= 0) return 0;
-  // As many of them as it has already.
-  const auto guest = static_cast<int>(lease->guest.size());
-  return guest + std::clamp(static_cast<int>(lease->granted.cores.size()) - guest - lease->claim, 0,
-                            lease->borrowed);
 }
 
 std::optional<Leases::Progress> Leases::progress(uint64_t client) const {

@@ -177,7 +177,6 @@ class Leases {
                    bool more_to_come);
   void cut_budget();
   bool needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const;
-  int lent_to(uint64_t client) const;
 
   sched::LeaseTable table_;
   Dependencies dependencies_;

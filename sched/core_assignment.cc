@@ -36,6 +36,7 @@ class Assignment {
       usable_[at(core)] = true;
       ++tile_size_[at(tile(core))];
     }
+    free_ = tile_size_;
     in_tile_.assign(wishes.size(), std::vector<int>(machine.tiles.size(), 0));
     count_.assign(wishes.size(), 0);
     kept_.assign(wishes.size(), 0);
@@ -55,12 +56,14 @@ class Assignment {
     }
   }
 
-  std::vector<int> cores_of(int client) const {
-    std::vector<int> cores;
+  std::vector<CoreGrant> grants() const {
+    std::vector<CoreGrant> grants;
+    grants.reserve(wishes_.size());
+    for (const CoreWish& wish : wishes_) grants.push_back({wish.id, {}});
     for (int core = 0; core < static_cast<int>(owner_.size()); ++core) {
-      if (owner_[at(core)] == client) cores.push_back(core);
+      if (owner_[at(core)] != kNobody) grants[at(owner_[at(core)])].cores.push_back(core);
     }
-    return cores;
+    return grants;
   }
 
  private:
@@ -73,23 +76,21 @@ class Assignment {
 
   void give(int core, int client) {
     int& owner = owner_[at(core)];
+    const int tile_of_core = tile(core);
     if (owner != kNobody) {
-      --in_tile_[at(owner)][at(tile(core))];
+      --in_tile_[at(owner)][at(tile_of_core)];
       --count_[at(owner)];
+      ++free_[at(tile_of_core)];
     }
     owner = client;
     if (client != kNobody) {
-      ++in_tile_[at(client)][at(tile(core))];
+      ++in_tile_[at(client)][at(tile_of_core)];
       ++count_[at(client)];
+      --free_[at(tile_of_core)];
     }
   }
 
-  int free_in(int tile) const {
-    const auto& cores = machine_.tiles[at(tile)].cores;
-    return static_cast<int>(std::count_if(cores.begin(), cores.end(), [this](int core) {
-      return usable_[at(core)] && owner_[at(core)] == kNobody;
-    }));
-  }
+  int free_in(int tile) const { return free_[at(tile)]; }
 
   int on_node(int client, int wanted_node) const {
     int sum = 0;
@@ -321,6 +322,7 @@ class Assignment {
   std::vector<int> held_by_;  // by core, before
   std::vector<bool> usable_;
   std::vector<int> tile_size_;             // usable cores, by tile
+  std::vector<int> free_;                  // of them, those that nobody has
   std::vector<std::vector<int>> in_tile_;  // by client and tile
   std::vector<int> count_;                 // by client
   std::vector<int> kept_;                  // by client, of what it held
@@ -457,6 +459,7 @@ std::vector<int> units_of(const Machine& machine, const Budget& budget,
 }
 
 std::vector<int> units_of(const Machine& machine, const Budget& budget, const Lease& lease) {
+  if (lease.shared.empty()) return units_of(machine, budget, lease.cores);
   std::vector<int> units;
   for (int core : lease.cores) {
     std::vector<int> of_core = units_of(machine, budget, std::vector<int>{core});
@@ -475,12 +478,7 @@ std::vector<CoreGrant> assign_cores(const Machine& machine, const std::vector<in
                                     const std::vector<CoreWish>& wishes) {
   Assignment assignment(machine, usable, wishes);
   assignment.run();
-  std::vector<CoreGrant> grants;
-  grants.reserve(wishes.size());
-  for (int client = 0; client < static_cast<int>(wishes.size()); ++client) {
-    grants.push_back({wishes[at(client)].id, assignment.cores_of(client)});
-  }
-  return grants;
+  return assignment.grants();
 }
 
 int broken_tiles(const Machine& machine, const std::vector<int>& usable,

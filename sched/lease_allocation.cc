@@ -48,6 +48,7 @@ Client client_of(const LeaseDemand& demand, int cores) {
   client.weight = sane ? std::clamp(demand.weight, 1e-3, 1e3) : 1.0;
   client.most = std::clamp(demand.most, 1, std::max(cores, 1));
   client.floor = std::clamp(demand.floor, 1, client.most);
+  client.rising.reserve(demand.progress.size());
   double best = 0;
   for (double value : demand.progress) {
     if (static_cast<int>(client.rising.size()) >= std::min(cores, kMostCores)) break;
@@ -117,6 +118,7 @@ class Division {
     const int curve = seat.gains ? static_cast<int>(seat.client->rising.size()) : 0;
     const int last = std::max(seat.least, std::min(seat.most, std::max(curve, seat.held)));
     const double stay = seat.held > 0 ? std::max(price(seat), kStay * seat.client->weight) : 0.0;
+    row.worth.reserve(static_cast<std::size_t>(last - seat.least + 1));
     for (int n = seat.least; n <= last; ++n) {
       row.worth.push_back(seat.worth(n) - stay * std::abs(n - seat.held) -
                           kFewer * seat.client->weight * n);

@@ -89,10 +89,11 @@ std::vector<LeaseChange> LeaseTable::decide(uint64_t tick) {
     for (auto& [id, client] : clients_) {
       if (ledger_.unconfirmed(id) >= kMostUnconfirmed) continue;
       const Lease& before = ledger_.granted(id);
-      Lease next = next_lease(id, client);
       // These two have to hear of it even where nothing changes.
       const bool announce = (client.revoked && ledger_.unconfirmed(id) == 0) ||
                             (client.detached && !client.dismissed);
+      if (!overlap_ && !announce && same(before, client.target)) continue;
+      Lease next = next_lease(id, client);
       if (same(before, next) && !announce) continue;
       if (only_gives_up(before, next) != growing) send(id, client, std::move(next), tick, changes);
     }

@@ -236,13 +236,12 @@ class Planner {
                             std::back_inserter(usable));
     }
     const std::vector<CoreGrant> grants = assign_cores(machine_, usable, wishes);
+    std::vector<bool> given(machine_.cores.size(), false);
     for (std::size_t k = 0; k < clients.size(); ++k) {
+      for (int core : grants[k].cores) given[static_cast<std::size_t>(core)] = true;
       plan_.leases[clients[k]].target = {grants[k].cores, 1.0};
-      std::erase_if(whole_, [&](int core) {
-        return std::find(grants[k].cores.begin(), grants[k].cores.end(), core) !=
-               grants[k].cores.end();
-      });
     }
+    std::erase_if(whole_, [&given](int core) { return given[static_cast<std::size_t>(core)]; });
   }
 
   bool wakes(std::size_t i) const { return !clients_[i].demand.idle && !clients_[i].home.empty(); }

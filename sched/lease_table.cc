@@ -410,11 +410,19 @@ std::optional<LeaseView> LeaseTable::view(ClientId id) const {
   return view_of(id, found->second);
 }
 
+std::vector<int> LeaseTable::guest_cores(const Client& client, const Lease& granted) {
+  std::vector<int> guest;
+  for (int core : granted.shared) {
+    const auto& own = client.target.cores;
+    if (!std::binary_search(own.begin(), own.end(), core)) guest.push_back(core);
+  }
+  return guest;
+}
+
 LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
   LeaseView view;
   view.id = id;
   view.granted = ledger_.granted(id);
-  view.held = ledger_.held(id);
   view.target = client.target;
   view.claim = client.demand.claimed;
   view.borrowed = std::max(0, client.demand.used - client.demand.claimed);
@@ -428,10 +436,7 @@ LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
   view.late = client.late;
   view.revoked = client.revoked;
   if (client.demand.idle) view.lends = client.home;
-  for (int core : view.granted.shared) {
-    const auto& own = client.target.cores;
-    if (!std::binary_search(own.begin(), own.end(), core)) view.guest.push_back(core);
-  }
+  view.guest = guest_cores(client, view.granted);
   view.reason = client.reason;
   return view;
 }
@@ -442,6 +447,20 @@ double LeaseTable::held_cores() const {
     sum += ledger_.used(core);
   }
   return sum;
+}
+
+int LeaseTable::lent_to(ClientId id) const {
+  const auto found = clients_.find(id);
+  if (found == clients_.end() || found->second.demand.claimed <= 0) return 0;
+  const LeaseDemand& demand = found->second.demand;
+  const Lease& granted = ledger_.granted(id);
+  const auto guest = static_cast<int>(guest_cores(found->second, granted).size());
+  const int beyond = static_cast<int>(granted.cores.size()) - guest - demand.claimed;
+  return guest + std::clamp(beyond, 0, std::max(0, demand.used - demand.claimed));
+}
+
+std::map<int, double> LeaseTable::held(ClientId id) const {
+  return clients_.contains(id) ? ledger_.held(id) : std::map<int, double>{};
 }
 
 int LeaseTable::lent_cores() const {

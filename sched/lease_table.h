@@ -114,8 +114,12 @@ class LeaseTable {
   int left_to_others() const { return left_to_others_; }
   const perfmodel::Machine& machine() const { return machine_; }
   std::size_t clients() const { return clients_.size(); }
-  double held_cores() const;                           // sum of what all may be using
-  int lent_cores() const;                              // beyond claims
+  double held_cores() const;  // sum of what all may be using
+  int lent_cores() const;     // beyond claims
+  // Of the cores that it was granted: those of others. 0 for one that is not here.
+  int lent_to(ClientId id) const;
+  // What it may be using, until it confirms: core and fraction.
+  std::map<int, double> held(ClientId id) const;
   const std::string& cause() const { return cause_; }  // of the plan in force
 
  private:
@@ -137,6 +141,7 @@ class LeaseTable {
   };
 
   LeaseView view_of(ClientId id, const Client& client) const;
+  static std::vector<int> guest_cores(const Client& client, const Lease& granted);
   base::Result<Client*> find(ClientId id);
   void mark_late(uint64_t tick);
   std::set<int> homes_beside(ClientId id) const;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,10 @@ namespace optile::sched {
 
 struct LeaseView {
   ClientId id = 0;
-  Lease granted;               // the last that was sent
-  std::map<int, double> held;  // what it may be using, until it confirms: core and fraction
-  Lease target;                // what it gets once others gave it up
-  int claim = 0;               // cores it is owed
-  int borrowed = 0;            // beyond its claim
+  Lease granted;     // the last that was sent
+  Lease target;      // what it gets once others gave it up
+  int claim = 0;     // cores it is owed
+  int borrowed = 0;  // beyond its claim
   double weight = 1.0;
   Priority priority = Priority::kNormal;
   bool idle = false;

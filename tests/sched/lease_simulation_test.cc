@@ -379,12 +379,13 @@ class Simulation {
     std::vector<double> used(table_.machine().cores.size(), 0.0);
     std::vector<double> counted = used;
     for (const LeaseView& view : views) {
-      for (const auto& [core, fraction] : view.held) counted.at(index(core)) += fraction;
+      const std::map<int, double> may_use = table_.held(view.id);
+      for (const auto& [core, fraction] : may_use) counted.at(index(core)) += fraction;
       const SimulatedClient& client = clients_.at(view.id);
       for (int core : client.uses.cores) {
         used.at(index(core)) += client.uses.fraction;
-        const auto held = view.held.find(core);
-        ASSERT_TRUE(held != view.held.end()) << "client " << view.id << " uses core " << core;
+        const auto held = may_use.find(core);
+        ASSERT_TRUE(held != may_use.end()) << "client " << view.id << " uses core " << core;
         ASSERT_LE(client.uses.fraction, held->second + kRounding);
       }
     }

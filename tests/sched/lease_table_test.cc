@@ -146,7 +146,7 @@ TEST_F(LeaseTableTest, AClientThatDoesNotAnswerKeepsItsCoresUntilItIsGone) {
   tick_ += 100;
   EXPECT_TRUE(decide().empty());
   EXPECT_TRUE(view(1).late);
-  EXPECT_EQ(view(1).held.size(), 4u);
+  EXPECT_EQ(table_->held(1).size(), 4u);
   EXPECT_TRUE(cores(2).empty());
   EXPECT_EQ(table_->counters().late, 1u);
   ASSERT_TRUE(table_->leave(1).ok());
@@ -198,7 +198,7 @@ TEST_F(LeaseTableTest, ARevokedClientHasNothingUntilItAnswers) {
   EXPECT_EQ(sent[1].lease.cores.size(), 4u);
   confirm(sent[1]);
   EXPECT_TRUE(view(1).revoked);
-  EXPECT_TRUE(view(1).held.empty());
+  EXPECT_TRUE(table_->held(1).empty());
   EXPECT_TRUE(decide().empty());
   confirm(sent[0]);
   settle();
