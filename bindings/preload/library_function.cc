@@ -35,8 +35,10 @@ void* search_objects(const char* name, const char* needs) {
     void* object = dlopen(wanted.path, RTLD_NOLOAD | RTLD_LAZY);
     if (object == nullptr) continue;
     void* found = dlsym(object, name);
-    if (found != nullptr && !is_ours(found)) return found;  // the handle is kept
+    const bool fits = found != nullptr && !is_ours(found);
+    if (fits) keep_loaded(found);
     dlclose(object);
+    if (fits) return found;
   }
   return nullptr;
 }

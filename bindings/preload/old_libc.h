@@ -11,7 +11,6 @@
 #ifdef OPTILE_GLIBC_FIRST
 #define OPTILE_ASK_FOR(name, version) __asm__(".symver " #name "," #name "@" version)
 OPTILE_ASK_FOR(dladdr, OPTILE_GLIBC_FIRST);
-OPTILE_ASK_FOR(dlclose, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(dlerror, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(dlopen, OPTILE_GLIBC_FIRST);
 OPTILE_ASK_FOR(dlsym, OPTILE_GLIBC_FIRST);

@@ -1,9 +1,12 @@
 // What was found out about an address, asked for once: where the linker or a library has to be
-// asked, an op cannot afford it twice. A full table costs time, never the answer. Fixed size; any
-// thread; lives in zeroed memory for as long as the process.
+// asked, an op cannot afford it twice. A full table costs time, never the answer; what was found
+// out before an object was unloaded is asked for again. Fixed size; any thread; lives in zeroed
+// memory for as long as the process.
 #pragma once
 
 #include <stdint.h>
+
+#include "bindings/preload/unloading.h"
 
 namespace optile::preload {
 
@@ -18,7 +21,7 @@ class PerAddress {
     const uint32_t at = first_slot(address);
     // Nearly always.
     if (__atomic_load_n(&slots_[at].address, __ATOMIC_ACQUIRE) == address &&
-        __atomic_load_n(&slots_[at].ready, __ATOMIC_ACQUIRE) != 0) {
+        __atomic_load_n(&slots_[at].made, __ATOMIC_ACQUIRE) == now()) {
       return slots_[at].value;
     }
     return search(address, at, ask);
@@ -30,25 +33,32 @@ class PerAddress {
 
   struct Slot {
     const void* address = nullptr;
-    uint32_t ready = 0;
+    uint32_t made = 0;  // now() of that time; 0: it is being written
     Value value = {};
   };
+
+  static uint32_t now() { return unloadings() + 1; }
 
   template <typename Ask>
   __attribute__((noinline)) Value search(const void* address, uint32_t at, Ask ask) {
     for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kSlots) {
       Slot& slot = slots_[at];
       const void* there = __atomic_load_n(&slot.address, __ATOMIC_ACQUIRE);
-      if (there == address) {
-        // Another thread may be writing it down just now.
-        return __atomic_load_n(&slot.ready, __ATOMIC_ACQUIRE) != 0 ? slot.value : ask(address);
-      }
-      if (there != nullptr) continue;
+      if (there != nullptr && there != address) continue;
+      uint32_t made = __atomic_load_n(&slot.made, __ATOMIC_ACQUIRE);
+      const uint32_t asked = now();
+      if (there == address && made == asked) return slot.value;
       const Value found = ask(address);
-      if (__atomic_compare_exchange_n(&slot.address, &there, address, false, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_RELAXED)) {
+      // One thread writes it down: who found it empty, or out of date.
+      const bool mine =
+          there == nullptr
+              ? __atomic_compare_exchange_n(&slot.address, &there, address, false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_RELAXED)
+              : made != 0 && __atomic_compare_exchange_n(&slot.made, &made, 0, false,
+                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+      if (mine) {
         slot.value = found;
-        __atomic_store_n(&slot.ready, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&slot.made, asked, __ATOMIC_RELEASE);
       }
       return found;
     }

@@ -6,7 +6,9 @@
 
 #include "bindings/preload/library_function.h"
 #include "bindings/preload/object_imports.h"
+#include "bindings/preload/runtime_at_start.h"
 #include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/unloading.h"
 
 // Where the object that this is linked into begins and ends; the linker's.
 extern "C" {
@@ -24,6 +26,7 @@ struct CallSite {
   const void* caller;
   const char* symbol;  // compared by address: callers pass literals
   void* found;
+  uint32_t made;  // unloadings() of that time
 };
 CallSite call_sites[kCallSites];
 
@@ -61,40 +64,12 @@ bool uses_openmp(const void* caller) {
   return asking.uses_openmp;
 }
 
-// dladdr() would look for the nearest of all the object's symbols as well: most of what the first
-// region costs.
-struct Named {
-  const void* address;
-  const char* name;
-};
-
-int name_if_there(dl_phdr_info* object, size_t /*size*/, void* to) {
-  auto* named = static_cast<Named*>(to);
-  if (!holds_address(*object, named->address)) return 0;
-  if (object->dlpi_name != nullptr) named->name = object->dlpi_name;
-  return 1;
-}
-
 template <typename Function>
 void take(Function*& function, const void* caller, const char* symbol) {
   function = reinterpret_cast<Function*>(resolve_for(caller, symbol));
 }
 
 }  // namespace
-
-const char* library_of(const void* address) {
-  Named named = {address, ""};
-  dl_iterate_phdr(name_if_there, &named);
-  return named.name;
-}
-
-const char* object_of(const void* address) {
-  const char* library = library_of(address);
-  if (library[0] != '\0') return library;
-  Dl_info where = {};
-  if (dladdr(address, &where) == 0 || where.dli_fname == nullptr) return "";
-  return where.dli_fname;
-}
 
 bool is_ours(const void* address) {
   const auto* byte = static_cast<const char*>(address);
@@ -113,24 +88,37 @@ void keep_loaded(const void* address) {
   dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
 }
 
-void* resolve_for(const void* caller, const char* symbol) {
-  void* found = dlsym(RTLD_NEXT, symbol);
-  if (found != nullptr && !is_ours(found)) return found;
-  const char* path = object_of(caller);
-  if (path[0] == '\0') return nullptr;
-  // The object is loaded already; the handle is kept, so that it cannot be unloaded and another one
-  // be mapped where a cached call site points.
+namespace {
+
+// As the object of that path sees it. What is found stays loaded, since it will be called; the
+// object itself need not.
+void* find_through(const char* path, const char* symbol) {
   void* object = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
   if (object == nullptr) return nullptr;
-  found = dlsym(object, symbol);
-  return found == nullptr || is_ours(found) ? nullptr : found;
+  void* found = dlsym(object, symbol);
+  if (found != nullptr && is_ours(found)) found = nullptr;
+  if (found != nullptr) keep_loaded(found);
+  dlclose(object);
+  return found;
+}
+
+}  // namespace
+
+void* resolve_for(const void* caller, const char* symbol) {
+  if (void* found = found_at_start(symbol)) return found;
+  void* found = dlsym(RTLD_NEXT, symbol);
+  if (found != nullptr && !is_ours(found)) {
+    keep_loaded(found);
+    return found;
+  }
+  const char* path = object_of(caller);
+  return path[0] == '\0' ? nullptr : find_through(path, symbol);
 }
 
 void* own_function(const void* inside, const char* symbol) {
   Dl_info here = {};
   if (dladdr(inside, &here) == 0 || here.dli_fname == nullptr) return nullptr;
-  void* object = dlopen(here.dli_fname, RTLD_NOLOAD | RTLD_LAZY);  // kept, as above
-  void* found = object == nullptr ? nullptr : dlsym(object, symbol);
+  void* found = find_through(here.dli_fname, symbol);
   Dl_info there = {};
   const bool own = found != nullptr && dladdr(found, &there) != 0;
   return own && there.dli_fbase == here.dli_fbase ? found : nullptr;
@@ -143,6 +131,7 @@ void* resolve_cached(const void* caller, const char* symbol) {
     const void* known = __atomic_load_n(&site.caller, __ATOMIC_ACQUIRE);
     if (known == nullptr) break;
     if (known != caller || __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) != symbol) continue;
+    if (__atomic_load_n(&site.made, __ATOMIC_ACQUIRE) != unloadings()) break;
     return __atomic_load_n(&site.found, __ATOMIC_ACQUIRE);
   }
   void* found = resolve_for(caller, symbol);
@@ -153,15 +142,18 @@ void* resolve_cached(const void* caller, const char* symbol) {
 }
 
 void remember_call_site(const void* caller, const char* symbol, void* found) {
+  const uint32_t now = unloadings();
   uint32_t at = first_site(caller, symbol);
   for (uint32_t probe = 0; probe < kSiteProbes; ++probe, at = (at + 1) % kCallSites) {
     CallSite& site = call_sites[at];
     const void* nobody = nullptr;
     if (!__atomic_compare_exchange_n(&site.caller, &nobody, caller, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
+                                     __ATOMIC_ACQUIRE) &&
+        (nobody != caller || __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) != symbol)) {
       continue;
     }
     __atomic_store_n(&site.found, found, __ATOMIC_RELEASE);
+    __atomic_store_n(&site.made, now, __ATOMIC_RELEASE);
     __atomic_store_n(&site.symbol, symbol, __ATOMIC_RELEASE);
     return;
   }

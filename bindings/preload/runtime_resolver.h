@@ -6,9 +6,9 @@
 #pragma once
 
 #include <stdint.h>
-#include <string.h>
 
 #include "bindings/abi/layout.h"
+#include "bindings/preload/object_place.h"
 
 namespace optile::preload {
 
@@ -54,19 +54,9 @@ void resolve_runtime(const void* caller, OpenmpRuntime* runtime);
 // Whether `address` lies in the shim itself.
 bool is_ours(const void* address);
 
-// The object that holds `address` is not unloaded any more, whatever the program closes: what is
-// remembered for an address would be said of whatever is mapped there next. Slow.
+// The library that holds `address` is not unloaded any more, whatever the program closes: for those
+// whose functions are called. Never for the program's own code, which it may have built anew and
+// load again (unloading.h). Slow.
 void keep_loaded(const void* address);
-
-// File name of the object that holds `address`, "" when unknown. The text belongs to the linker.
-const char* object_of(const void* address);
-// The same, and "" for the program itself, whose name is slow to find.
-const char* library_of(const void* address);
-
-// What stands behind the last slash.
-inline const char* file_name(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash == nullptr ? path : slash + 1;
-}
 
 }  // namespace optile::preload

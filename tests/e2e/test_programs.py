@@ -110,6 +110,16 @@ class Plugins(ProgramTest):
         self.assert_unharmed_at_any_width([PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
                                            PROGRAMS / "plugin_copy.so", 2])
 
+    def test_built_anew_and_loaded_again(self):
+        for scope in ("local", "global"):
+            with self.subTest(scope):
+                self.assert_unharmed_at_any_width([
+                    PROGRAMS / "reloading_host", PROGRAMS / "answering_plugin_2.so",
+                    PROGRAMS / "answering_plugin_3.so", scope])
+
+    def test_regions_of_a_thread_that_a_constructor_waits_for(self):
+        self.assert_unharmed_at_any_width([PROGRAMS / "loading_host",
+                                           PROGRAMS / "starting_plugin.so"])
 
     def test_deeply_bound(self):
         """Their regions go past the shim: nothing is claimed about them."""

@@ -57,6 +57,7 @@ EXPORTED = {
     "cgemm_64_",
     "dgemm_",
     "dgemm_64_",
+    "dlclose",
     "dnnl_augru_backward_primitive_desc_create",
     "dnnl_augru_forward_primitive_desc_create",
     "dnnl_batch_normalization_backward_primitive_desc_create",

@@ -97,5 +97,21 @@ TEST(PerAddress, ThreadsThatAskTogetherAllGetTheAnswer) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
+TEST(PerAddress, WhatWasKnownBeforeAnUnloadingIsAskedForAgain) {
+  PerAddress<uintptr_t, 64> answers;
+  const std::vector<const void*> addresses = drawn(16);
+  uintptr_t now = 1;
+  for (const void* address : addresses) answers.get(address, [&](const void*) { return now; });
+  now = 2;
+  __atomic_add_fetch(&unloadings_so_far, 1, __ATOMIC_RELEASE);
+  for (const void* address : addresses) {
+    EXPECT_EQ(answers.get(address, [&](const void*) { return now; }), 2u);
+  }
+  now = 3;
+  for (const void* address : addresses) {
+    EXPECT_EQ(answers.get(address, [&](const void*) { return now; }), 2u) << "once is enough";
+  }
+}
+
 }  // namespace
 }  // namespace optile::preload

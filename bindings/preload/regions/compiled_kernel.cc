@@ -1,14 +1,13 @@
 #include "bindings/preload/regions/compiled_kernel.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "bindings/abi/layout.h"
+#include "bindings/preload/object_place.h"
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/regions/known_regions.h"
-#include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
@@ -23,7 +22,6 @@ bool is_digit(char text) {
 }
 
 bool lies_in_kernel(const void* function) {
-  keep_loaded(function);
   return is_kernel_path(object_of(function));
 }
 
@@ -54,13 +52,11 @@ uint64_t kernel_key(const void* function) {
 void describe_kernel(const void* function, char name[OPTILE_NAME_BYTES],
                      char shape[OPTILE_SHAPE_BYTES]) {
   snprintf(name, OPTILE_NAME_BYTES, "inductor kernel");
-  Dl_info where = {};
+  const ObjectPlace where = place_of(function);
   shape[0] = '\0';
-  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
-  const auto offset =
-      reinterpret_cast<uintptr_t>(function) - reinterpret_cast<uintptr_t>(where.dli_fbase);
-  snprintf(shape, OPTILE_SHAPE_BYTES, "%.80s+0x%lx", file_name(where.dli_fname),
-           static_cast<unsigned long>(offset));
+  if (where.path[0] == '\0') return;
+  snprintf(shape, OPTILE_SHAPE_BYTES, "%.80s+0x%lx", file_name(where.path),
+           static_cast<unsigned long>(where.offset));
 }
 
 }  // namespace optile::preload

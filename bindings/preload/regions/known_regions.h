@@ -12,10 +12,11 @@ struct KnownRegion {
   uint32_t reasons = 0;  // that lie in its object (region_rules.h)
   uint32_t clause = 0;   // 1 once it came with a number of threads
   uint64_t told = 0;     // what the daemon was told of its tuning
+  uint32_t made = 0;     // unloadings() when it was last looked at
 };
 
 // Null where more regions are known than can be kept. What is returned lives as long as the
-// process, and so does the object that holds `function` from then on.
+// process; of a function that lies where an unloaded one was it says nothing of that.
 KnownRegion* known_region(const void* function);
 
 // Never 0; the same in every run.

@@ -1,6 +1,5 @@
 #include "bindings/preload/regions/region_probe.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,17 +26,14 @@ constexpr uint32_t kRegionsBetweenWidths = 64;
 
 void describe_region(const void* source, char name[OPTILE_NAME_BYTES],
                      char shape[OPTILE_SHAPE_BYTES]) {
-  Dl_info where = {};
+  const ObjectPlace where = place_of(source);
   shape[0] = '\0';
-  if (dladdr(source, &where) == 0 || where.dli_fname == nullptr) {
+  if (where.path[0] == '\0') {
     snprintf(name, OPTILE_NAME_BYTES, "region");
     return;
   }
-  const auto offset =
-      reinterpret_cast<uintptr_t>(source) - reinterpret_cast<uintptr_t>(where.dli_fbase);
-  snprintf(name, OPTILE_NAME_BYTES, "region %.60s+0x%lx", file_name(where.dli_fname),
-           static_cast<unsigned long>(offset));
-  if (where.dli_sname != nullptr) snprintf(shape, OPTILE_SHAPE_BYTES, "%s", where.dli_sname);
+  snprintf(name, OPTILE_NAME_BYTES, "region %.60s+0x%lx", file_name(where.path),
+           static_cast<unsigned long>(where.offset));
 }
 
 // The caller's own copy of the runtime, for the trampoline's thread numbers. Two copies at most are

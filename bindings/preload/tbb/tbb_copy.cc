@@ -1,6 +1,5 @@
 #include "bindings/preload/tbb/tbb_copy.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,10 +62,8 @@ bool takes_controls(const Copy& copy) {
 
 // Where the object around `address` is loaded; asked for at each call.
 const void* base_of(const void* address) {
-  return objects.get(address, [](const void* inside) -> const void* {
-    Dl_info where = {};
-    return dladdr(inside, &where) != 0 ? where.dli_fbase : nullptr;
-  });
+  return objects.get(address,
+                     [](const void* inside) -> const void* { return place_of(inside).base; });
 }
 
 bool ask(const void* inside) {

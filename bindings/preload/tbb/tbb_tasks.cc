@@ -1,14 +1,13 @@
 #include "bindings/preload/tbb/tbb_tasks.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "bindings/preload/environment.h"
+#include "bindings/preload/object_place.h"
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/regions/region_rules.h"
-#include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
@@ -37,13 +36,14 @@ constexpr Algorithm kAlgorithms[] = {
 PerAddress<TbbTask, 1024> types;   // by what objects of a type have in common: their table
 PerAddress<TbbTask, 1024> places;  // by the address behind the call
 
-bool in_an_object(const void* address, Dl_info* where) {
-  return address != nullptr && dladdr(address, where) != 0 && where->dli_fname != nullptr;
+bool in_an_object(const void* address, ObjectPlace* where) {
+  if (address != nullptr) *where = place_of(address);
+  return address != nullptr && where->path[0] != '\0';
 }
 
 // The type's name as the compiler wrote it down; null in objects that are built without.
 const char* type_name(const void* const* table) {
-  Dl_info where = {};
+  ObjectPlace where;
   const void* type = table[-1];
   if (!in_an_object(type, &where)) return nullptr;
   const void* name = static_cast<const void* const*>(type)[1];
@@ -53,18 +53,16 @@ const char* type_name(const void* const* table) {
 TbbTask ask(const void* address) {
   const auto* table = static_cast<const void* const*>(address);
   TbbTask task = {OPTILE_PROBE_TBB, "tasks", nullptr, false};
-  Dl_info where = {};
+  ObjectPlace where;
   if (!in_an_object(table, &where)) return task;
-  keep_loaded(table);
-  const char* file = file_name(where.dli_fname);
+  const char* file = file_name(where.path);
   const char* type = type_name(table);
   uint64_t key = base::hash_bytes(file, strlen(file));
   if (type != nullptr) {
     key = base::hash_bytes(type, strlen(type), key);
     task.name = tbb_algorithm(type);
   } else {
-    const auto base = reinterpret_cast<uintptr_t>(where.dli_fbase);
-    key = base::hash_word(reinterpret_cast<uintptr_t>(address) - base, key);
+    key = base::hash_word(where.offset, key);
   }
   key ^= OPTILE_PROBE_TBB;
   task.key = key == 0 ? 1 : key;
@@ -77,14 +75,12 @@ TbbTask ask(const void* address) {
 
 TbbTask ask_place(const void* caller, const char* name) {
   TbbTask place = {OPTILE_PROBE_TBB, name, nullptr, false};
-  Dl_info where = {};
+  ObjectPlace where;
   if (!in_an_object(caller, &where)) return place;
-  keep_loaded(caller);
-  const char* file = file_name(where.dli_fname);
-  const auto base = reinterpret_cast<uintptr_t>(where.dli_fbase);
+  const char* file = file_name(where.path);
   uint64_t key = base::hash_bytes(file, strlen(file));
   key = base::hash_bytes(name, strlen(name), key);
-  key = base::hash_word(reinterpret_cast<uintptr_t>(caller) - base, key) ^ OPTILE_PROBE_TBB;
+  key = base::hash_word(where.offset, key) ^ OPTILE_PROBE_TBB;
   place.key = key == 0 ? 1 : key;
   place.code = caller;
   return place;
@@ -122,16 +118,14 @@ void put_into_arena(TbbTask* task, int size) {
 void describe_tbb_task(const void* source, char name[OPTILE_NAME_BYTES],
                        char shape[OPTILE_SHAPE_BYTES]) {
   const auto& task = *static_cast<const TbbTask*>(source);
-  Dl_info where = {};
+  ObjectPlace where;
   snprintf(name, OPTILE_NAME_BYTES, "%s", task.name);
   shape[0] = '\0';
   if (!in_an_object(task.code, &where)) return;
-  const auto offset =
-      reinterpret_cast<uintptr_t>(task.code) - reinterpret_cast<uintptr_t>(where.dli_fbase);
   char arena[32] = "";
   if (task.arena != 0) snprintf(arena, sizeof arena, ", arena of %d", task.arena);
-  snprintf(shape, OPTILE_SHAPE_BYTES, "%.60s+0x%lx%s", file_name(where.dli_fname),
-           static_cast<unsigned long>(offset), arena);
+  snprintf(shape, OPTILE_SHAPE_BYTES, "%.60s+0x%lx%s", file_name(where.path),
+           static_cast<unsigned long>(where.offset), arena);
 }
 
 }  // namespace optile::preload
