@@ -55,9 +55,12 @@ IssuingThread* claim() {
     // Of a thread that ended without a word, by the bare system call.
     forget_issuer(i, &threads[i].part);
     give_row_back(i);
-    threads[i] = IssuingThread{};
-    threads[i].slot = i;
-    threads[i].tid = tid;
+    IssuingThread fresh = {};
+    fresh.slot = i;
+    fresh.tid = tid;
+    // Workers of the one that ended may still be on its cores, and go back to this.
+    fresh.cores.outside = threads[i].cores.outside;
+    threads[i] = fresh;
     if (ends_are_told) pthread_setspecific(end_of_thread, &threads[i]);
     if (i >= OPTILE_MAX_THREADS) add_fallback(OPTILE_FALLBACK_THREADS_FULL);
     if (__atomic_add_fetch(&claimed_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();

@@ -39,11 +39,12 @@ void set_cap(IssuingThread& thread, const BlockTime& block_time, uint64_t cap) {
 }  // namespace
 
 void follow_wait_cap(IssuingThread& thread, const Attachment& attached, const void* caller) {
-  const uint64_t cap = optile_load64(&attached.plan->wait_cap);
+  // Where somebody else manages threads by now, what the program had is given back.
+  const uint64_t cap = may_steer() ? optile_load64(&attached.plan->wait_cap) : 0;
   if (cap == thread.wait_cap || cap > kLongestCap) return;
   // Asked again at the next op: which runtime it will be is not known yet.
   if (caller == nullptr && steered_runtime() == nullptr) return;
-  if (!environment().steer_wait || !may_steer()) return;
+  if (!environment().steer_wait) return;
   const BlockTime block_time = block_time_of(caller);
   if (block_time.known()) {
     set_cap(thread, block_time, cap);

@@ -26,6 +26,9 @@ class ForkedChildren(ProgramTest):
                 self.assertEqual((0, "fork with a team: 5 children, 0 failures\n"),
                                  (finished.code, finished.stdout), finished)
 
+    def test_where_there_is_no_team_a_child_keeps_its_width(self):
+        self.assert_unharmed([PROGRAMS / "fork_without_team"], TWO_THREADS)
+
     def test_without_a_daemon(self):
         finished = self.space.preloaded([PROGRAMS / "fork_with_team"], TWO_THREADS)
         self.assertEqual(0, finished.code, finished)

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +99,32 @@ TEST_F(DifficultHost, ALineOfTheLogIsWrittenByAThreadThatIsToBeCancelled) {
   in_child([](FakeDaemon& daemon) {
     cancel_a_thread([] { log_line("one"); });
     CHECK_OR_EXIT(access((daemon.folder() + "/clients.log").c_str(), F_OK) == 0);
+  });
+}
+
+// The signal that comes with it would end the program.
+TEST_F(DifficultHost, ALineThatIsBeyondTheUsersLimitOfFilesIsNotWritten) {
+  in_child([](FakeDaemon& daemon) {
+    const std::string log = daemon.folder() + "/clients.log";
+    const auto size = [&log] {
+      struct stat there = {};
+      return stat(log.c_str(), &there) == 0 ? there.st_size : -1;
+    };
+    rlimit most = {};
+    CHECK_OR_EXIT(getrlimit(RLIMIT_FSIZE, &most) == 0);
+    const rlim_t before = most.rlim_cur;
+    most.rlim_cur = 8;
+    CHECK_OR_EXIT(setrlimit(RLIMIT_FSIZE, &most) == 0);
+    log_line("one");
+    CHECK_OR_EXIT(size() == 0);
+    most.rlim_cur = before;
+    CHECK_OR_EXIT(setrlimit(RLIMIT_FSIZE, &most) == 0);
+    log_line("two");
+    const off_t one_line = size();
+    CHECK_OR_EXIT(one_line > 0);
+    CHECK_OR_EXIT(truncate(log.c_str(), 1 << 20) == 0);
+    log_line("three");
+    CHECK_OR_EXIT(size() == 1 << 20);
   });
 }
 

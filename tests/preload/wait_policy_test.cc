@@ -62,6 +62,21 @@ TEST_F(WaitPolicy, NotWhereTheProgramIsOnlyWatched) {
   });
 }
 
+// Another manager of threads has come, or the program turned out to be one's baseline.
+TEST_F(WaitPolicy, IsGivenBackOnceTheShimOnlyWatches) {
+  in_child([](test::FakeDaemon& daemon) {
+    let_it_be_steered("auto");
+    attach(daemon);
+    daemon.cap_wait(1);
+    follow();
+    CHECK_OR_EXIT(fake_block_time() == 0);
+    setenv("OPTILE_MODE", "observe", 1);
+    read_environment();
+    follow();
+    CHECK_OR_EXIT(fake_block_time() == 200);
+  });
+}
+
 TEST_F(WaitPolicy, IsNeverMadeLonger) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");

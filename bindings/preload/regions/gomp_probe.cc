@@ -27,7 +27,7 @@ void open_region(LibraryFunction& function, Body body, void* data, unsigned thre
     body(data);
     return;
   }
-  RegionScope scope(body, data, threads != 0, false);
+  RegionScope scope(body, data, threads, false);
   scope.asks_for(threads);
   real(scope.function(), scope.data(), threads, rest...);
 }
@@ -66,7 +66,7 @@ unsigned GOMP_parallel_reductions(Body body, void* data, unsigned threads, unsig
     body(data);
     return 1;
   }
-  RegionScope scope(body, data, threads != 0, true);
+  RegionScope scope(body, data, threads, true);
   scope.asks_for(threads);
   return real(scope.function(), scope.data(), threads, flags);
 }

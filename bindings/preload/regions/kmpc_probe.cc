@@ -82,7 +82,7 @@ void __kmpc_fork_call(void* where, int count, Microtask task, ...) {
   va_list arguments;
   va_start(arguments, task);
   {
-    RegionScope scope(caller, threads != 0);
+    RegionScope scope(caller, threads);
     scope.asks_for(threads);
     fork_region(fork, where, count, task, &arguments);
   }

@@ -75,23 +75,25 @@ void publish_region_width(const IssuingThread& thread, const void* caller) {
 
 }  // namespace
 
-RegionScope::RegionScope(void (*body)(void*), void* data, bool clause, bool reductions) {
+RegionScope::RegionScope(void (*body)(void*), void* data, unsigned threads, bool reductions) {
   trampoline_.function = body;
   trampoline_.data = data;
   if (environment().off || is_forked_child()) return;
   const auto* function = reinterpret_cast<const void*>(body);
-  enter(function, clause);
+  enter(function, threads);
   IssuingThread* thread = known_issuing_thread();
   if (thread != nullptr) wrap(*thread, function, reductions);
 }
 
-RegionScope::RegionScope(const void* function, bool clause) {
+RegionScope::RegionScope(const void* function, unsigned threads) {
   if (environment().off || is_forked_child()) return;
-  enter(function, clause);
+  enter(function, threads);
 }
 
-void RegionScope::enter(const void* caller, bool clause) {
-  note_team(caller);
+void RegionScope::enter(const void* caller, unsigned threads) {
+  const bool clause = threads != 0;
+  // A region of one thread, also by an `if` clause, makes no team that a child would wait for.
+  if (threads != 1) note_team(caller);
   IssuingThread* thread = known_issuing_thread();
   if (thread != nullptr) close_what_was_left(*thread, &open_, this);
   // Inside an op some probe is at work already, and nobody rests.

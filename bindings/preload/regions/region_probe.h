@@ -14,11 +14,11 @@ namespace optile::preload {
 // Lives on the master's stack around the real entry point.
 class RegionScope {
  public:
-  // `clause`: the region names its own number of threads. `reductions`: the runtime looks into the
+  // `threads`: what the region names itself, 0 = nothing. `reductions`: the runtime looks into the
   // first word of the region's data.
-  RegionScope(void (*body)(void*), void* data, bool clause, bool reductions);
+  RegionScope(void (*body)(void*), void* data, unsigned threads, bool reductions);
   // One whose function is called in a way of its own, so that nothing is put in its place.
-  RegionScope(const void* function, bool clause);
+  RegionScope(const void* function, unsigned threads);
   ~RegionScope();
   RegionScope(const RegionScope&) = delete;
   RegionScope& operator=(const RegionScope&) = delete;
@@ -34,7 +34,7 @@ class RegionScope {
 
  private:
   // `function`: what holds the region's body, in the object that opens it.
-  void enter(const void* function, bool clause);
+  void enter(const void* function, unsigned threads);
   void observe_alone(const void* function, bool clause);
   void observe_kernel(const void* function, bool clause);
   void open(const optile_op_identity& identity);
