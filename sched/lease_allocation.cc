@@ -118,7 +118,7 @@ class Division {
     const int curve = seat.gains ? static_cast<int>(seat.client->rising.size()) : 0;
     const int last = std::max(seat.least, std::min(seat.most, std::max(curve, seat.held)));
     const double stay = seat.held > 0 ? std::max(price(seat), kStay * seat.client->weight) : 0.0;
-    row.worth.reserve(static_cast<std::size_t>(last - seat.least + 1));
+    row.worth.reserve(static_cast<std::size_t>(last - seat.least) + 1);
     for (int n = seat.least; n <= last; ++n) {
       row.worth.push_back(seat.worth(n) - stay * std::abs(n - seat.held) -
                           kFewer * seat.client->weight * n);
