@@ -62,14 +62,17 @@ class Planner {
     return std::min(capacity_, std::max(1, capacity_ + without_load_));
   }
 
-  // The next core within the budget that this client may keep; counts against the capacity.
+  // Of these the cores of the budget, as many as it grants. One that somebody fixed is on was
+  // counted against the capacity already.
   std::vector<int> within(const std::vector<int>& cores) {
     std::vector<int> kept;
     for (int core : cores) {
-      if (capacity_ > 0 && room_.contains(core)) {
-        kept.push_back(core);
-        --capacity_;
-      }
+      const auto room = room_.find(core);
+      if (room == room_.end()) continue;
+      const bool counts = room->second >= kWhole;
+      if (counts && capacity_ <= 0) continue;
+      kept.push_back(core);
+      if (counts) --capacity_;
     }
     return kept;
   }
@@ -104,11 +107,7 @@ class Planner {
   void pin(std::size_t i) {
     Lease& target = plan_.leases[i].target;
     target.cores = within(clients_[i].pin);
-    // A core that somebody fixed is on was counted already.
-    for (int core : target.cores) {
-      if (room_[core] < kWhole) ++capacity_;
-      room_[core] = 0;
-    }
+    for (int core : target.cores) room_[core] = 0;
   }
 
   // Those that are bound to the same cores divide these evenly: at most so many each.

@@ -308,6 +308,18 @@ TEST_F(LeaseTableTest, AnEarlierPauseInTurnsKeepsItsPart) {
   EXPECT_EQ(cores(3), (Cores{0, 1, 3}));
 }
 
+TEST_F(LeaseTableTest, APinTakesAllOfItsCoresFromWhoIsPaused) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  arrive(3, kLinear);
+  ASSERT_TRUE(table_->pause(2, {{0, 1, 2}}).ok());
+  settle();
+  ASSERT_EQ(cores(2), (Cores{0, 1, 2}));
+  ASSERT_TRUE(table_->pin(1, {0, 1, 2}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0, 1, 2}));
+}
+
 TEST_F(LeaseTableTest, LoadOfOthersTakesNothingFromWhatTheUserSaid) {
   arrive(1, kLinear);
   arrive(2, kLinear);
