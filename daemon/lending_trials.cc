@@ -49,9 +49,14 @@ bool LendingTrials::begin(uint64_t waiter, milliseconds now, const std::vector<W
   Pause pause{waiter, now};
   for (const Worker& worker : workers) {
     pause.workers[worker.client] = worker;
+    const Record& record = record_of(worker);
+    // In turns, whatever came of the one before: many pauses are too short to say something. Each
+    // knows what it has had itself, so that all get both kinds whoever of them was there before.
+    if (record.undecided() && record.held_pauses < record.lent_pauses) pause.lent = false;
+  }
+  for (const Worker& worker : workers) {
     Record& record = record_of(worker);
-    // In turns, whatever came of the one before: many pauses are too short to say something.
-    if (!record.borrows && record.pauses++ % 2 == 1) pause.lent = false;
+    if (record.undecided()) ++(pause.lent ? record.lent_pauses : record.held_pauses);
   }
   pause_ = std::move(pause);
   if (!pause_->lent) held_back_.insert(waiter);
@@ -74,9 +79,10 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
   for (const Worker& worker : workers) {
     const auto begun = pause->workers.find(worker.client);
     Record& record = record_of(worker);
+    if (pause->lent) record.fruitless = worker.lent > 0 ? 0 : record.fruitless + 1;
     // One that was lent nothing has nothing to be compared with, and of one whose own cores changed
     // meanwhile, or that rested, nobody knows what its pace comes from.
-    if (record.borrows || begun == pause->workers.end() || !begun->second.heard || !worker.heard ||
+    if (!record.undecided() || begun == pause->workers.end() || !begun->second.heard || !worker.heard ||
         begun->second.own_cores != worker.own_cores || (worker.lent > 0) != pause->lent) {
       continue;
     }
@@ -106,7 +112,7 @@ bool LendingTrials::held_long_enough(uint64_t waiter, milliseconds now,
 
 bool LendingTrials::measures(uint64_t client, int own_cores) const {
   const auto found = records_.find({client, own_cores});
-  return found != records_.end() && !found->second.borrows;
+  return found != records_.end() && found->second.undecided();
 }
 
 void LendingTrials::recall(const Verdict& verdict) {

@@ -26,6 +26,10 @@ class LendingTrials {
   static constexpr std::chrono::milliseconds kHeldLong{1000};
   static constexpr std::chrono::milliseconds kShortest{300};
   static constexpr uint64_t kManyOps = 20;
+  // Nothing is held back for one that was lent nothing in so many pauses on end, nor for one of
+  // which so many have told nothing: short ones, say.
+  static constexpr int kFruitless = 4;
+  static constexpr int kMostHeld = 24;
   // What lent cores must bring; moving in and out costs the next steps of both.
   static constexpr double kLeastGain = 1.05;
   // Far apart: what the worst pause with lent cores brings over the best without, at least, or the
@@ -75,11 +79,16 @@ class LendingTrials {
 
  private:
   struct Record {
-    int pauses = 0;
+    int lent_pauses = 0;  // begun, whatever came of them
+    int held_pauses = 0;
+    int fruitless = 0;              // on end, in which it was lent nothing
     std::vector<double> lent = {};  // ops a second, by pause
     std::vector<double> held = {};
     bool few_ops = false;  // in some pause, so that one op more or less is a difference
     std::optional<bool> borrows = {};
+    bool undecided() const {
+      return !borrows && fruitless < kFruitless && held_pauses < kMostHeld;
+    }
   };
   struct Pause {
     uint64_t waiter = 0;

@@ -147,6 +147,47 @@ TEST_F(LendingTrialsTest, FewOpsTellNothingSoon) {
   EXPECT_EQ(said_, "client 2 gets 1.50 times as much done with lent cores: it borrows");
 }
 
+TEST_F(LendingTrialsTest, WhoCameLaterGetsBothKindsOfPauses) {
+  constexpr uint64_t kLater = 5;
+  pause(130, 100);
+  int lent = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto both = [&](int cores) {
+      return Workers{{kWorker, ops_, own_, cores}, {kLater, ops_, own_, cores}};
+    };
+    const bool lends = trials_.begin(kWaiter, now_, both(0));
+    lent += lends ? 1 : 0;
+    now_ += milliseconds(1000);
+    ops_ += lends ? 130 : 100;
+    for (const auto& known : trials_.end(kWaiter, now_, both(lends ? 1 : 0))) said_ += known.text();
+  }
+  EXPECT_GE(lent, 4);
+  EXPECT_EQ(said_,
+            "client 2 gets 1.30 times as much done with lent cores: it borrows"
+            "client 5 gets 1.30 times as much done with lent cores: it borrows");
+}
+
+TEST_F(LendingTrialsTest, NothingIsHeldBackForLongForWhomIsLentNothing) {
+  int held = 0;
+  for (int i = 0; i < 40; ++i) {
+    const bool lent = trials_.begin(kWaiter, now_, working(0));
+    held += lent ? 0 : 1;
+    now_ += milliseconds(1000);
+    ops_ += 100;
+    EXPECT_TRUE(trials_.end(kWaiter, now_, working(0)).empty());
+  }
+  EXPECT_EQ(held, LendingTrials::kFruitless - 1);
+  EXPECT_FALSE(trials_.measures(kWorker, own_)) << "so it may rest";
+  pause(130, 100);
+  EXPECT_TRUE(trials_.measures(kWorker, own_)) << "lent something after all";
+}
+
+TEST_F(LendingTrialsTest, NothingIsHeldBackForLongWherePausesTellNothing) {
+  int held = 0;
+  for (int i = 0; i < 200; ++i) held += pause(0, 100, milliseconds(200)) ? 0 : 1;
+  EXPECT_EQ(held, LendingTrials::kMostHeld);
+}
+
 TEST_F(LendingTrialsTest, WhileSeveralWaitNothingIsCompared) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(3, now_, working(0)));
