@@ -14,7 +14,8 @@ constexpr double kRateTolerance = 0.01;
 constexpr uint64_t kLeastRate = UINT64_C(1000000);         // 1 MHz, slower than any counter
 constexpr uint64_t kHighestRate = UINT64_C(100000000000);  // 100 GHz, faster than any
 constexpr uint64_t kCalibrationNs = UINT64_C(20000000);    // rates need 20 ms to be seen
-constexpr double kLongestNs = 1e15;                        // eleven days
+constexpr double kLongestNs = 1e15;    // eleven days, of one op or step
+constexpr double kLongestLifeNs = 9e18;  // of a program: what an int64_t holds, centuries
 
 // The counter's rate, from where it was when the daemon started.
 class CounterRate {
@@ -74,13 +75,17 @@ std::optional<TickClock> TickClock::make(uint32_t clock_kind, uint64_t ticks_per
   return clock;
 }
 
-perfmodel::Nanoseconds TickClock::duration(uint64_t ticks) const {
-  const double ns = std::min(static_cast<double>(ticks) * ns_per_tick_, kLongestNs);
+perfmodel::Nanoseconds TickClock::at_most(double longest_ns, uint64_t ticks) const {
+  const double ns = std::min(static_cast<double>(ticks) * ns_per_tick_, longest_ns);
   return perfmodel::Nanoseconds(static_cast<int64_t>(ns));
 }
 
+perfmodel::Nanoseconds TickClock::duration(uint64_t ticks) const {
+  return at_most(kLongestNs, ticks);
+}
+
 perfmodel::Nanoseconds TickClock::since_attach(uint64_t ticks) const {
-  return duration(ticks < attach_ticks_ ? 0 : ticks - attach_ticks_);
+  return at_most(kLongestLifeNs, ticks < attach_ticks_ ? 0 : ticks - attach_ticks_);
 }
 
 }  // namespace optile::daemon

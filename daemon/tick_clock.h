@@ -36,6 +36,7 @@ class TickClock {
   uint64_t now() const { return now_(); }
 
  private:
+  perfmodel::Nanoseconds at_most(double longest_ns, uint64_t ticks) const;
   double ns_per_tick_ = 1;
   uint64_t attach_ticks_ = 0;
   std::function<uint64_t()> now_;

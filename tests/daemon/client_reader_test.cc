@@ -387,6 +387,15 @@ TEST(TickClock, ConvertsTicks) {
   EXPECT_EQ(clock->since_attach(1200), std::chrono::nanoseconds(100));
   EXPECT_EQ(clock->since_attach(10), std::chrono::nanoseconds(0));
   EXPECT_GT(clock->duration(UINT64_MAX), std::chrono::nanoseconds(0));  // no overflow
+  EXPECT_GT(clock->since_attach(UINT64_MAX), std::chrono::nanoseconds(0));
+}
+
+TEST(TickClock, AProgramMayRunForYears) {
+  const auto clock =
+      TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, UINT64_C(1000000000), 0, fixed_clocks());
+  ASSERT_TRUE(clock);
+  const std::chrono::nanoseconds three_years = std::chrono::hours(3 * 365 * 24);
+  EXPECT_EQ(clock->since_attach(static_cast<uint64_t>(three_years.count())), three_years);
 }
 
 TEST(SystemClocks, TheCounterRateIsPlausibleWhereThereIsOne) {
