@@ -339,7 +339,9 @@ base::Status Controller::check_bound(const LeaseWord& word) const {
   std::size_t cores = word.cores.size();
   for (const sched::LeaseView& view : leases_->view()) {
     if (word.kind != Kind::kPause || !word.cores.empty() || view.id != word.client) continue;
-    cores = view.granted.cores.size() - view.guest.size();
+    // What it keeps is its own: of what it was lent nothing, and all that it lends.
+    cores = view.idle ? view.lends.size() : view.granted.cores.size() - view.guest.size();
+    if (view.claim > 0) cores = std::min(cores, static_cast<std::size_t>(view.claim));
   }
   return bounds_.check(*leases_, word.client, cores);
 }
@@ -384,7 +386,9 @@ base::Status Controller::carry_out(const LeaseWord& word) {
   if (!done.ok()) return done;
   const bool holds = word.kind == LeaseWord::Kind::kPin || word.kind == LeaseWord::Kind::kPause;
   if (holds && word.bounded) bounds_.note(word.client);
-  if (!word.bounded || word.kind == LeaseWord::Kind::kDetach) bounds_.forget(word.client);
+  const std::optional<sched::LeaseView> view = leases_->table().view(word.client);
+  const bool held = view && (view->pinned || view->paused) && word.kind != LeaseWord::Kind::kDetach;
+  if (!held || (holds && !word.bounded)) bounds_.forget(word.client);
   tell_of_lease(word.client, who + ", by hand: " + text_of(word));
   decide_leases();
   return {};

@@ -73,6 +73,8 @@ class Leases {
   // user that are about to come.
   double part_of(const LeaseParty& newcomer, double expected) const;
   bool empty() const { return clients_.empty(); }
+  // By the kernel, with what is left to others' load or kept for those who come back.
+  const perfmodel::Budget& as_granted() const { return budget_; }
   int left_to_others() const { return unmanaged_.cores(); }
 
   // `predicted`: seconds of a step with 1, 2, … cores; `measured`: of its steps now, 0 = none yet.

@@ -14,7 +14,7 @@ std::size_t users_of(const Leases& leases) {
 }
 
 std::size_t part_of(const Leases& leases) {
-  return even_part(leases.table().budget().cores, users_of(leases));
+  return even_part(leases.as_granted().cores, users_of(leases));
 }
 
 }  // namespace

@@ -13,7 +13,10 @@ class UserBoundsTest : public testing::Test {
   UserBoundsTest()
       : machine_(perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value()),
         leases_(machine_, whole_budget(machine_),
-                {[](uint64_t, int, const std::vector<int>&) {}, {}, true}) {}
+                {[](uint64_t, int, const std::vector<int>&) {},
+                 [this](const std::vector<int>&) { return load_; }, true}) {
+    for (int unit = 0; unit < 4; ++unit) load_.units[unit] = {};
+  }
 
   void arrive(uint64_t client, unsigned uid) {
     leases_.arrive(client, 100, 4);
@@ -26,6 +29,7 @@ class UserBoundsTest : public testing::Test {
     (void)leases_.decide(std::chrono::milliseconds(1000));
   }
   perfmodel::Machine machine_;
+  LoadReading load_;
   Leases leases_;
   UserBounds bounds_;
 };
@@ -65,6 +69,19 @@ TEST_F(UserBoundsTest, WhatIsTooMuchOnceOthersHaveComeIsTakenBack) {
   EXPECT_EQ(bounds_.beyond(leases_), std::vector<uint64_t>{2}) << "the newest first";
   bounds_.forget(2);
   EXPECT_TRUE(bounds_.beyond(leases_).empty());
+}
+
+TEST_F(UserBoundsTest, LoadOfOthersTakesNoPinBack) {
+  arrive(1, kAnna);
+  arrive(2, kBert);
+  pin(1, {0, 1});
+  for (int second = 1; second < 20; ++second) {
+    for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
+    leases_.set_budget(whole_budget(machine_), std::chrono::seconds(second));
+  }
+  ASSERT_EQ(leases_.table().budget().cores, 2);
+  EXPECT_TRUE(bounds_.beyond(leases_).empty());
+  EXPECT_TRUE(bounds_.check(leases_, 1, 2).ok());
 }
 
 }  // namespace

@@ -164,6 +164,26 @@ TEST_F(UsersTest, APinIsNoMoreThanOnesPart) {
   EXPECT_NE(said_.find("no longer pinned"), std::string::npos) << said_;
 }
 
+TEST_F(UsersTest, APinThatWasTakenBackCountsNoMore) {
+  Attached client = attach_as(kAnna);
+  attach_as(kBert);
+  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
+  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"unpin", true}}), 200u);
+  EXPECT_EQ(say(0, {{"client", client.id}, {"pin", "0-2"}}), 200u);
+  EXPECT_EQ(say(0, {{"client", client.id}, {"share", 2}}), 200u);
+  attach_as(kMany);
+  EXPECT_EQ(said_.find("no longer pinned"), std::string::npos) << said_;
+}
+
+TEST_F(UsersTest, AWordOfRootAboutSomethingElseFreesNoPin) {
+  Attached client = attach_as(kAnna);
+  attach_as(kBert);
+  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
+  EXPECT_EQ(say(0, {{"client", client.id}, {"share", 2}}), 200u);
+  attach_as(kMany);
+  EXPECT_NE(said_.find("no longer pinned"), std::string::npos) << said_;
+}
+
 TEST_F(UsersTest, WhatCannotBeSeenHasNoLeaseAndSaysSo) {
   Hello who = hello("run");
   who.uid = kAnna;
