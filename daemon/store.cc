@@ -33,6 +33,8 @@ constexpr int kSchemaVersion = 1;
 constexpr int64_t kMaxPrograms = 512;
 constexpr int64_t kMaxRunsPerProgram = 128;
 constexpr int64_t kMaxPlansPerProgram = 32;
+constexpr int64_t kMaxProfilesPerProgram = 32768;  // widths of ops
+constexpr int64_t kMaxLaunchPlansPerProgram = 64;
 constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
 
 // In the place of a launch plan's text: the program is to be left alone.
@@ -195,7 +197,11 @@ Status write_settled(Database& database, const SettledRecord& record) {
          record.when});
     if (!status.ok()) return status;
   }
-  return {};
+  // Only of this program, since looking at all of them would cost more than writing.
+  return database.run(
+      "DELETE FROM profiles WHERE program_id = ?1 AND made_at < (SELECT made_at FROM profiles "
+      "WHERE program_id = ?1 ORDER BY made_at DESC LIMIT 1 OFFSET ?2)",
+      {program.value(), kMaxProfilesPerProgram - 1});
 }
 
 Status write_run(Database& database, const RunRecord& record) {
@@ -216,10 +222,16 @@ Status write_launch(Database& database, const LaunchRecord& record) {
   const Conditions& at = record.conditions;
   const Result<int64_t> program = program_id(database, at, record.when);
   if (!program.ok()) return program.status();
-  return database.run(
+  const Status written = database.run(
       "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
       "VALUES (?1, ?2, ?3, ?4, ?5)",
       {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
+  if (!written.ok()) return written;
+  return database.run(
+      "DELETE FROM launch_plans WHERE program_id = ?1 AND text <> ?2 AND last_used < "
+      "(SELECT last_used FROM launch_plans WHERE program_id = ?1 AND text <> ?2 "
+      "ORDER BY last_used DESC LIMIT 1 OFFSET ?3)",
+      {program.value(), kUndone, kMaxLaunchPlansPerProgram - 1});
 }
 
 Status prune(Database& database) {

@@ -159,6 +159,44 @@ TEST(Store, OldRunsGo) {
   EXPECT_EQ(runs.front().when, 299);
 }
 
+TEST(Store, OldProfilesGo) {
+  const std::unique_ptr<Store> store = Store::open(":memory:");
+  StoreBatch batch;
+  for (int i = 0; i < 10; ++i) {
+    SettledRecord one = settled(conditions(), 2);
+    one.when += i;
+    one.settled.profiles.resize(1);
+    for (uint64_t key = 1; key < 4096; ++key) {
+      one.settled.profiles.push_back(one.settled.profiles[0]);
+      one.settled.profiles.back().key = 10000 * static_cast<uint64_t>(i) + key;
+      one.settled.profiles.back().name = "op " + std::to_string(i);
+    }
+    batch.settled.push_back(std::move(one));
+  }
+  ASSERT_TRUE(store->write(batch).ok());
+  EXPECT_TRUE(store->find_profiles("a machine", 0, "op 0", 10).empty());
+  EXPECT_EQ(store->find_profiles("a machine", 0, "op 9", 5000).size(), 4095u);
+  EXPECT_TRUE(store->find_plan(conditions(), 4));
+}
+
+TEST(Store, OldLaunchPlansGoButNoWordOfTheUser) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  ASSERT_TRUE(Store::open(path)->write({{settled(conditions(), 2)}, {}, {}}).ok());
+  StoreBatch batch;
+  batch.undone.push_back({conditions(), false, 1});
+  for (int i = 2; i < 100; ++i) {
+    batch.launches.push_back({conditions(), "", i});
+    batch.launches.back().conditions.launch_plan = "plan " + std::to_string(i);
+  }
+  ASSERT_TRUE(Store::open(path)->write(batch).ok());
+  EXPECT_TRUE(Store::open(path)->is_undone(conditions()));
+  const Database::Opened opened = Database::open(path, {0x6f70746c, 1, ""});
+  const auto rows = opened.database->query("SELECT count(*) FROM launch_plans");
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(as_integer(rows.value()[0][0]), 64 + 1);
+}
+
 TEST(Store, NumbersThatAreNoneDoNotSpoilABatch) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   ASSERT_TRUE(store->write({{}, {run(RunKind::kTune, "x", std::nan(""), 1)}, {}}).ok());
