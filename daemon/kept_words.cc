@@ -107,7 +107,7 @@ void KeptWords::save() {
                    {"detached", one.detached},
                    {"bounded", one.bounded}});
   }
-  (void)publish_file(file_, all.dump());
+  (void)publish_file(file_, all.dump(), kForTheNextDaemon);
 }
 
 }  // namespace optile::daemon

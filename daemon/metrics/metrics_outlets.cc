@@ -57,13 +57,15 @@ base::Status MetricsOutlets::open(const MetricsOptions& options) {
     log_.say("metrics are at http://" + target_ + "/metrics");
   }
   if (!options.discovery.empty()) {
-    if (base::Status done = publish_file(options.discovery, discovery_text(target_)); !done.ok()) {
+    if (base::Status done = publish_file(options.discovery, discovery_text(target_), kForEverybody);
+        !done.ok()) {
       return done;
     }
     options_.discovery = options.discovery;
   }
   if (!options.textfile.empty()) {
-    if (base::Status done = publish_file(options.textfile, text_for_node_exporter()); !done.ok()) {
+    if (base::Status done = publish_file(options.textfile, text_for_node_exporter(), kForEverybody);
+        !done.ok()) {
       return done;
     }
     options_.textfile = options.textfile;
@@ -107,7 +109,8 @@ std::string MetricsOutlets::text_for_node_exporter() {
 }
 
 void MetricsOutlets::write_textfile() {
-  const base::Status done = publish_file(options_.textfile, text_for_node_exporter());
+  const base::Status done =
+      publish_file(options_.textfile, text_for_node_exporter(), kForEverybody);
   // Said once: a full disk would fill it with words otherwise.
   if (!done.ok() && !textfile_failed_) log_.warn("metrics: " + done.message());
   textfile_failed_ = !done.ok();

@@ -12,8 +12,6 @@
 namespace optile::daemon {
 namespace {
 
-constexpr mode_t kReadable = 0644;
-
 base::Status write_all(const base::UniqueFd& fd, const std::string& text, const std::string& path) {
   std::size_t written = 0;
   while (written < text.size()) {
@@ -22,23 +20,23 @@ base::Status write_all(const base::UniqueFd& fd, const std::string& text, const 
     if (now <= 0) return base::errno_error("cannot write " + path, errno);
     written += static_cast<std::size_t>(now);
   }
-  // The umask of the daemon keeps everything else private.
-  if (fchmod(fd.get(), kReadable) != 0) {
-    return base::errno_error("cannot make " + path + " readable", errno);
-  }
   return {};
 }
 
 }  // namespace
 
-base::Status publish_file(const std::string& path, const std::string& text) {
+base::Status publish_file(const std::string& path, const std::string& text, mode_t mode) {
   // node_exporter reads what ends in .prom: this does not.
   const std::string temporary = path + ".new" + std::to_string(getpid());
   unlink(temporary.c_str());
   const base::UniqueFd fd(
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kReadable));
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return base::errno_error("cannot make " + temporary, errno);
   base::Status done = write_all(fd, text, temporary);
+  // The umask of the daemon keeps everything private.
+  if (done.ok() && fchmod(fd.get(), mode) != 0) {
+    done = base::errno_error("cannot set the mode of " + temporary, errno);
+  }
   if (done.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
     done = base::errno_error("cannot put " + path + " into place", errno);
   }

@@ -86,9 +86,9 @@ TEST(PublishedFile, ReplacesAsAWhole) {
   const TemporaryDirectory directory;
   const std::string path = directory / "a.prom";
   const mode_t before = umask(077);
-  ASSERT_TRUE(publish_file(path, "one\n").ok());
+  ASSERT_TRUE(publish_file(path, "one\n", kForEverybody).ok());
   const std::ifstream reader(path);  // of the old file
-  ASSERT_TRUE(publish_file(path, "two\n").ok());
+  ASSERT_TRUE(publish_file(path, "two\n", kForEverybody).ok());
   umask(before);
   std::ostringstream old;
   old << reader.rdbuf();
@@ -98,13 +98,16 @@ TEST(PublishedFile, ReplacesAsAWhole) {
   struct stat status {};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0644u);
+  ASSERT_TRUE(publish_file(path, "three\n", kForTheNextDaemon).ok());
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u) << "who is held where is nobody else's business";
 }
 
 TEST(PublishedFile, AFailureLeavesTheOldFileAndNothingElse) {
   const TemporaryDirectory directory;
-  EXPECT_FALSE(publish_file(directory / "missing/a.prom", "x").ok());
+  EXPECT_FALSE(publish_file(directory / "missing/a.prom", "x", kForEverybody).ok());
   std::filesystem::create_directory(directory / "a.prom");
-  EXPECT_FALSE(publish_file(directory / "a.prom", "x").ok());
+  EXPECT_FALSE(publish_file(directory / "a.prom", "x", kForEverybody).ok());
   EXPECT_EQ(files_in(directory), 1u);
 }
 
