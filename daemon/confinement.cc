@@ -76,6 +76,12 @@ void Confinement::came_with(int pid, const std::vector<int>& units) {
 Confinement::Held* Confinement::hold(uint64_t client, int pid) {
   const auto known = held_.find(client);
   if (known != held_.end()) return &known->second;
+  if (auto lately = given_back_.extract(client)) {
+    Held& held = held_.emplace(client, std::move(lately.mapped().held)).first->second;
+    Confined& record = held.record;
+    record.before.insert(record.before.begin(), std::exchange(record.units, {}));
+    return &held;
+  }
   base::Result<ProcessEntry> process = ProcessEntry::open(pid);
   if (!process.ok()) return nullptr;
   const std::optional<ProcessStat> stat = process.value().stat();
@@ -105,10 +111,13 @@ void Confinement::note_cpuset(uint64_t client, const std::vector<int>& units) {
   cpusets_[client] = cpuset;
   const auto held = held_.find(client);
   if (held != held_.end()) held->second.masks.note_cpuset(cpuset);
+  const auto lately = given_back_.find(client);
+  if (lately != given_back_.end()) lately->second.held.masks.note_cpuset(cpuset);
 }
 
 void Confinement::release(uint64_t client) {
   give_back(client, 0);
+  given_back_.erase(client);
   cpusets_.erase(client);
 }
 
@@ -122,17 +131,28 @@ void Confinement::confine(uint64_t client, int pid, const std::vector<int>& unit
 // say so, the next daemon takes it for confined and finds that it has its own mask.
 void Confinement::give_back(uint64_t client, int pid) {
   std::erase_if(wishes_, [client](const Wish& one) { return one.client == client; });
+  if (give_back_again(client)) return;
   const auto known = held_.find(client);
   // One that an earlier daemon held, and that is alone now.
   Held* held = known != held_.end() ? &known->second
                : original_of(pid)   ? hold(client, pid)
                                     : nullptr;
   if (held == nullptr) return;
-  held->masks.release();
+  held->masks.give_back();
   std::erase_if(earlier_, [&](const Confined& one) { return one.pid == held->record.pid; });
-  held_.erase(client);
+  if (auto ended = held_.extract(client); pid > 0) {
+    given_back_.emplace(client, GivenBack{std::move(ended.mapped())});
+  }
   unsaved_ = true;
   do_soon();
+}
+
+bool Confinement::give_back_again(uint64_t client) {
+  const auto lately = given_back_.find(client);
+  if (lately == given_back_.end()) return false;
+  lately->second.held.masks.give_back();
+  if (--lately->second.repeats == 0) given_back_.erase(lately);
+  return true;
 }
 
 void Confinement::do_soon() {
@@ -202,7 +222,7 @@ void Confinement::write() const {
   if (all.empty()) {
     unlink(file_.c_str());
   } else {
-    (void)publish_file(file_, all.dump());
+    (void)publish_file(file_, all.dump(), kForTheNextDaemon);
   }
 }
 

@@ -30,7 +30,9 @@ class Confinement {
 
   // All threads of the client's process to these units, as soon as that is written down; those who
   // wait for that keep their order, since one's new units are another's old ones. None: back to
-  // what it had, at once.
+  // what it had, at once; to be repeated about once a second, since a thread in a bound region puts
+  // back the mask that it had before. The first kRepeats of these do something.
+  static constexpr int kRepeats = 10;
   void confine(uint64_t client, int pid, const std::vector<int>& units);
   // It is gone, or it is to be left alone from now on.
   void release(uint64_t client);
@@ -63,6 +65,10 @@ class Confinement {
     Confined record;
     bool told = false;  // somebody was told that it cannot be held
   };
+  struct GivenBack {
+    Held held;  // so that the masks of ours are still known
+    int repeats = kRepeats;
+  };
   struct Wish {
     uint64_t client = 0;
     int pid = 0;
@@ -70,6 +76,7 @@ class Confinement {
   };
   Held* hold(uint64_t client, int pid);
   void give_back(uint64_t client, int pid);
+  bool give_back_again(uint64_t client);
   void intend(Held& held, const std::vector<int>& units);
   void carry_out(uint64_t client, Held& held, const std::vector<int>& units);
   const Confined* known(int pid, uint64_t start_ticks) const;
@@ -84,7 +91,8 @@ class Confinement {
   bool unsaved_ = false;
   std::vector<Wish> wishes_;  // in their order
   std::map<uint64_t, Held> held_;
-  std::map<uint64_t, UnitSet> cpusets_;  // that have changed, also of those that are not held
+  std::map<uint64_t, GivenBack> given_back_;  // lately; clients that are still there
+  std::map<uint64_t, UnitSet> cpusets_;       // that have changed, also of those that are not held
   std::vector<Confined> earlier_;
   std::deque<Confined> said_;  // by clients, latest last; without masks of ours
 };

@@ -110,12 +110,15 @@ base::Result<MaskOutcome> ThreadMasks::confine(const UnitSet& units) {
   return bring_to(units);
 }
 
-MaskOutcome ThreadMasks::release() {
+MaskOutcome ThreadMasks::give_back() {
   MaskOutcome outcome;
   outcome.settled = true;
-  if (!original_ || ours_.empty()) return outcome;
-  outcome = bring_to(*original_);
-  if (!outcome.settled) return outcome;
+  return original_ && !ours_.empty() ? bring_to(*original_) : outcome;
+}
+
+MaskOutcome ThreadMasks::release() {
+  MaskOutcome outcome = give_back();
+  if (!original_ || ours_.empty() || !outcome.settled) return outcome;
   ours_.clear();
   placed_.clear();
   original_.reset();

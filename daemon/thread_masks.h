@@ -68,8 +68,10 @@ class ThreadMasks {
   // all among those that the process came with. To be repeated about once a second while it is in
   // force: a list of threads read from /proc may miss one when others end meanwhile.
   base::Result<MaskOutcome> confine(const UnitSet& units);
-  // The original mask back on every thread that has one of ours. Without confinement: nothing.
-  // Afterwards all is forgotten: the next confinement begins with what it then finds.
+  // The original mask back on every thread that has one of ours. Without confinement: nothing. To
+  // be repeated for a while: a thread in a bound region puts back what it had before.
+  MaskOutcome give_back();
+  // The same, and then all is forgotten: the next confinement begins with what it then finds.
   MaskOutcome release();
 
   // What the process came with: the mask of its main thread at the first confinement. nullopt

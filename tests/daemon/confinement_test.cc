@@ -51,6 +51,12 @@ class ConfinementTest : public testing::Test {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
   std::string file() const { return folder_ + "/leases"; }
+  void bind(const std::vector<int>& units) const {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (const int unit : units) CPU_SET(static_cast<std::size_t>(unit), &mask);
+    ASSERT_EQ(sched_setaffinity(child_, sizeof mask, &mask), 0);
+  }
 
   std::vector<int> all_;
   std::string folder_;
@@ -72,12 +78,6 @@ TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
 TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
   Confinement confinement(file(), *log_);
   confinement.came_with(child_, all_);
-  const auto bind = [this](const std::vector<int>& units) {
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    for (const int unit : units) CPU_SET(static_cast<std::size_t>(unit), &mask);
-    ASSERT_EQ(sched_setaffinity(child_, sizeof mask, &mask), 0);
-  };
   bind({all_.front()});
   confinement.confine(1, child_, {all_.back()});
   bind(all_);  // the look is over
@@ -85,6 +85,26 @@ TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
   EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()});
   confinement.release(1);
   EXPECT_EQ(mask_of(child_), all_);
+}
+
+// One that is in a bound region when its mask is given back puts the old one back when it leaves.
+TEST_F(ConfinementTest, WhatABoundRegionPutsBackIsGivenBackAgain) {
+  const std::vector<int> first = {all_.front()};
+  Confinement confinement(file(), *log_);
+  confinement.confine(1, child_, first);
+  confinement.confine(1, child_, {});
+  ASSERT_EQ(mask_of(child_), all_);
+  bind(first);
+  confinement.confine(1, child_, {});
+  EXPECT_EQ(mask_of(child_), all_);
+  bind(first);
+  confinement.confine(1, child_, {all_.back()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()}) << "it is no wish of the program";
+  confinement.confine(1, child_, {});
+  for (int i = 0; i < Confinement::kRepeats; ++i) confinement.confine(1, child_, {});
+  bind(first);
+  confinement.confine(1, child_, {});
+  EXPECT_EQ(mask_of(child_), first) << "by now it is";
 }
 
 TEST_F(ConfinementTest, ManyAreWrittenDownTogether) {
