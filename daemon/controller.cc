@@ -53,6 +53,7 @@ Controller::Controller(Dependencies dependencies)
       read_budget_(std::move(dependencies.read_budget)),
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
+      bound_within_(budget_.units),
       overlaps_(dependencies.overlaps),
       divisions_(dependencies.divisions),
       max_clients_(dependencies.max_clients),
@@ -207,10 +208,20 @@ void Controller::refresh_budgets() {
   if (next != clients_.end()) return;
   budget_read_ = 0;
   if (!leases_) return;
+  bind_again();
   leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   for (auto& [id, place] : clients_) tell_company(place);
   tell_demands();
   decide_leases();
+}
+
+// What part of ours somebody is bound to is another part once ours has changed.
+void Controller::bind_again() {
+  if (std::exchange(bound_within_, budget_.units) == budget_.units) return;
+  for (const auto& [id, place] : clients_) {
+    const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);
+    if (bound_to) leases_->bind(id, *bound_to);
+  }
 }
 
 void Controller::refresh_budget(uint64_t id, Place& place) {
@@ -225,7 +236,7 @@ void Controller::refresh_budget(uint64_t id, Place& place) {
     if (leases_ && bound_to) leases_->bind(id, *bound_to);
     place.client->set_cases(make_case_set(machine_, leased(place)));
   }
-  if (leases_) leases_->confine_again(id);
+  if (leases_ && (leases_->has(id) || place.detached)) leases_->confine_again(id, pid);
 }
 
 // What a client has done since the last look, and what follows for the store.

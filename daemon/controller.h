@@ -131,6 +131,7 @@ class Controller {
     uint64_t heard = 0;  // of attendance_.changes()
     bool detached = false;
   };
+  void bind_again();
   void refresh_budget(uint64_t id, Place& place);
   perfmodel::Budget budget_now(const Place& place) const;
   perfmodel::Budget budget_at_start(const Hello& hello) const;
@@ -175,6 +176,7 @@ class Controller {
   bool will_decide_ = false;
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
   perfmodel::Budget budget_;
+  std::vector<int> bound_within_;  // its units when it was last asked who is bound where
   uint64_t last_id_ = 0, attached_ = 0;
   std::map<uint64_t, Place> clients_;
   Attendance attendance_;

@@ -74,7 +74,7 @@ perfmodel::Budget under_quota(perfmodel::Budget budget, double quota_cores) {
 // What it may use of what the kernel grants it.
 perfmodel::Budget Controller::leased(const Place& place) const {
   if (!place.lease || place.lease->units.empty()) return place.now;
-  perfmodel::Budget budget = sched::within(machine_, place.now, place.lease->units);
+  perfmodel::Budget budget = sched::within(machine_, place.now, place.lease->own_units);
   // Elsewhere altogether: it shares nothing with the others.
   if (budget.units.empty()) return place.now;
   budget.cores = std::clamp(place.lease->cores, 1, place.now.cores);
@@ -123,6 +123,7 @@ void Controller::tell_demand_of_team(uint64_t id, Place& place) {
   const int cores = works ? place.lease->cores + place.lease->lent : 0;
   place.pace.look(since_start(), place.client->progress(), place.client->may_rest() ? 0 : cores);
   const bool own = works && place.lease->lent == 0;
+  leases_->does(id, place.pace.turns());
   leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
                   own ? place.pace.measured(cores).value_or(0) : 0, true);
 }
@@ -173,6 +174,7 @@ void Controller::tell_demands() {
     const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
     const double measured =
         settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
+    leases_->does(id, seen.step_number);
     leases_->demand(
         id,
         known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
@@ -235,7 +237,8 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   if (!granted.reason.empty()) tell_of_lease(granted.client, granted.reason);
   // What is lent comes and goes: its session hears nothing of it.
   if (place.lease && !granted.last && granted.cores == place.lease->cores &&
-      granted.in_turns == place.lease->in_turns && (granted.lent != 0 || place.lease->lent != 0)) {
+      granted.own_units == place.lease->own_units && granted.in_turns == place.lease->in_turns &&
+      (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
     tell_company(place);
     return;

@@ -13,6 +13,7 @@ struct LeasedClient {
   int cores = 1;
   std::vector<int> units;
   std::map<int, double> measured;  // seconds of a step by cores
+  uint32_t step_number = 0;        // of the step that these are about
   int granted = 0;                 // whole cores
   std::vector<double> progress;    // as the table is told while there are others
   bool settled = false;
@@ -31,8 +32,9 @@ struct LeasedClient {
 // What a lease comes to for its client.
 struct LeaseTerms {
   std::vector<int> units;
-  std::vector<int> mask;  // none: no confinement
-  int own = 0;            // whole cores
+  std::vector<int> own_units;  // without what is lent
+  std::vector<int> mask;       // none: no confinement
+  int own = 0;                 // whole cores
   int lent = 0;
   bool in_turns = false;
   bool shares = false;

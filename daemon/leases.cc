@@ -228,6 +228,14 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   known.progress = std::move(progress);  // told to the table when it is to decide
 }
 
+void Leases::does(uint64_t client, uint32_t step_number) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  if (std::exchange(found->second.step_number, step_number) != step_number) {
+    found->second.measured.clear();
+  }
+}
+
 void Leases::would_use_more(uint64_t client, bool whether) {
   const auto found = clients_.find(client);
   if (found != clients_.end()) found->second.would_use_more = whether;
@@ -456,6 +464,9 @@ Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool 
   terms.shares = !lease.shared.empty();
   terms.lent = clients_.at(client).waits ? 0 : table_.lent_to(client);
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
+  terms.own_units = terms.lent == 0 ? terms.units
+                                    : sched::units_of(table_.machine(), table_.budget(),
+                                                      table_.own_cores(client));
   return terms;
 }
 
@@ -479,6 +490,7 @@ Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before
   Granted one;
   one.client = id;
   one.units = terms.units;
+  one.own_units = terms.own_units;
   one.cores = std::max(1, terms.own);
   one.lent = terms.lent;
   one.in_turns = terms.in_turns;
@@ -514,10 +526,13 @@ std::optional<Leases::Progress> Leases::progress(uint64_t client) const {
                   known.measured.contains(known.granted) && known.measured.contains(at_best)};
 }
 
-void Leases::confine_again(uint64_t client) {
+void Leases::confine_again(uint64_t client, int pid) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || found->second.units.empty()) return;
-  dependencies_.confine(client, found->second.pid, found->second.units);
+  if (found == clients_.end()) {
+    dependencies_.confine(client, pid, {});
+  } else if (found->second.confined) {
+    dependencies_.confine(client, pid, found->second.units);
+  }
 }
 
 }  // namespace optile::daemon

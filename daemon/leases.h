@@ -82,6 +82,9 @@ class Leases {
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
 
+  // Another number: it does something else from now on, of which what was measured says nothing.
+  void does(uint64_t client, uint32_t step_number);
+
   // Whether it has something to do for more cores than its own: where it is the only one that works
   // it is lent what there is, since a curve that was measured beside others may be wrong.
   void would_use_more(uint64_t client, bool whether);
@@ -112,13 +115,14 @@ class Leases {
 
   struct Granted {
     uint64_t client = 0;
-    std::vector<int> units;  // os indices; empty: no core yet
-    int cores = 1;           // whole ones, without those that others lend it
-    int lent = 0;            // cores of others that wait, or that share them with it
-    bool in_turns = false;   // its units are a part of one core's time
-    bool last = false;       // it was detached: no lease any more
-    bool shares = false;     // some of them with another client, for now
-    bool passing = false;    // it has its own as before; what it shares comes and goes
+    std::vector<int> units;      // os indices; empty: no core yet
+    std::vector<int> own_units;  // of them, without what is lent, where that can be told apart
+    int cores = 1;               // whole ones, without those that others lend it
+    int lent = 0;                // cores of others that wait, or that share them with it
+    bool in_turns = false;       // its units are a part of one core's time
+    bool last = false;           // it was detached: no lease any more
+    bool shares = false;         // some of them with another client, for now
+    bool passing = false;        // it has its own as before; what it shares comes and goes
     std::string reason;
     // Cores of its own, whole ones and for itself alone: its pace says something of them.
     bool whole() const { return !units.empty() && !in_turns && !shares; }
@@ -139,8 +143,9 @@ class Leases {
   bool calm() const { return !must_decide_ && !someone_searches(); }
   // One of several ranks, which wait for each other.
   bool is_rank(uint64_t client) const;
-  // Of one client: threads that appeared since.
-  void confine_again(uint64_t client);
+  // Of one client, about once a second: threads that appeared since, or that came back from a bound
+  // region to the mask of a lease before. Also of one that was detached.
+  void confine_again(uint64_t client, int pid);
 
   // Throughput over that alone at its own best, with the cores that it has (with one, in turns):
   // measured where both are, else from its curve. nullopt while nothing is known of it.

@@ -10,7 +10,14 @@ namespace {
 
 constexpr std::size_t kKept = 9;
 constexpr std::size_t kEnough = 3;
+constexpr double kOther = 1.5;                       // times, from its pace before
 constexpr std::chrono::milliseconds kShortest(200);  // shorter ones count too few regions
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 }  // namespace
 
@@ -23,15 +30,24 @@ void TeamPace::look(std::chrono::milliseconds now, uint64_t regions, int cores) 
   std::deque<double>& paces = paces_[cores];
   paces.push_back(passed / static_cast<double>(regions - before->regions));
   if (paces.size() > kKept) paces.pop_front();
+  forget_if_turned(cores);
 }
 
 std::optional<double> TeamPace::measured(int cores) const {
   const auto found = paces_.find(cores);
   if (found == paces_.end() || found->second.size() < kEnough) return std::nullopt;
-  std::vector<double> sorted(found->second.begin(), found->second.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+  return median({found->second.begin(), found->second.end()});
+}
+
+void TeamPace::forget_if_turned(int cores) {
+  const std::deque<double>& paces = paces_.at(cores);
+  if (paces.size() < 2 * kEnough) return;
+  const auto latest = paces.end() - static_cast<std::ptrdiff_t>(kEnough);
+  const std::deque<double> now(latest, paces.end());
+  const double ratio = median({now.begin(), now.end()}) / median({paces.begin(), latest});
+  if (ratio < kOther && ratio > 1 / kOther) return;
+  paces_ = {{cores, now}};
+  ++turns_;
 }
 
 // All in one unit: what is measured at another number of cores stands beside these.

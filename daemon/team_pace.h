@@ -25,7 +25,12 @@ class TeamPace {
   // it runs now, else at the fewest cores measured; until then, times of the shortest.
   std::vector<double> predicted(int threads, int most) const;
 
+  // How often it turned to something else: its pace became another one by half or more, with the
+  // same cores. What was measured before is forgotten then.
+  uint32_t turns() const { return turns_; }
+
  private:
+  void forget_if_turned(int cores);
   struct Look {
     std::chrono::milliseconds at{0};
     uint64_t regions = 0;
@@ -33,6 +38,7 @@ class TeamPace {
   };
   std::optional<Look> last_;
   std::map<int, std::deque<double>> paces_;  // by cores, latest last
+  uint32_t turns_ = 0;
 };
 
 }  // namespace optile::daemon

@@ -459,6 +459,21 @@ int LeaseTable::lent_to(ClientId id) const {
   return guest + std::clamp(beyond, 0, std::max(0, demand.used - demand.claimed));
 }
 
+std::vector<int> LeaseTable::own_cores(ClientId id) const {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return {};
+  const Lease& granted = ledger_.granted(id);
+  const int lent = lent_to(id);
+  if (lent == 0) return granted.cores;
+  const std::vector<int> guest = guest_cores(found->second, granted);
+  const std::set<int> of_others = homes_beside(id);
+  std::vector<int> own = granted.cores;
+  std::erase_if(own, [&](int core) {
+    return of_others.contains(core) || std::find(guest.begin(), guest.end(), core) != guest.end();
+  });
+  return own.size() + static_cast<std::size_t>(lent) == granted.cores.size() ? own : granted.cores;
+}
+
 std::map<int, double> LeaseTable::held(ClientId id) const {
   return clients_.contains(id) ? ledger_.held(id) : std::map<int, double>{};
 }

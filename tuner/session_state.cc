@@ -96,6 +96,7 @@ void Session::State::step_found() {
   }
   if (model_) fresh->adopt_samples(*model_);
   model_ = std::move(fresh);
+  ++steps_found_;
   lent_plan_.reset();  // it was about the step before
   count_steps_so_far();
   changed();

@@ -218,6 +218,7 @@ class Session::State {
   int loops_found_ = 0, returns_ = 0;  // the latter: even steps right after odd ones
 
   // Totals.
+  uint32_t steps_found_ = 0;  // that were others than the one before
   uint32_t steps_ = 0;
   bool count_markers_ = true;     // a step counts when it begins, until step events come
   bool silent_before_ = false;    // op events have been off since attach

@@ -152,6 +152,7 @@ int Session::State::width_of(const StoredEntry& entry) const {
 Standing Session::State::standing() const {
   Standing standing;
   standing.phase = phase_;
+  standing.step_number = steps_found_;
   standing.tuned_steps = tuned_steps_.count();
   standing.tuned_step = tuned_steps_.median();
   standing.steps_here = tuned_steps_.count() + own_steps_.count();

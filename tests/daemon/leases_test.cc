@@ -128,6 +128,24 @@ TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
   EXPECT_EQ(cores(2), 2);
 }
 
+TEST_F(LeasesTest, OfAnotherStepNothingIsMeasuredYet) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  leases_.does(1, 1);
+  scales(1);
+  scales(2);
+  decide(kStart + seconds(1));
+  leases_.demand(1, {2, 1, 1, 1}, 3.0, true);
+  EXPECT_NEAR(leases_.curve(1)[1], 1.0 / 3, 1e-9);
+  leases_.does(1, 1);
+  leases_.demand(1, {2, 1, 1, 1}, 0, true);
+  EXPECT_NEAR(leases_.curve(1)[1], 1.0 / 3, 1e-9);
+  leases_.does(1, 2);
+  leases_.demand(1, {2, 1, 1, 1}, 0, true);
+  EXPECT_NEAR(leases_.curve(1)[1], 1.0, 1e-9);
+}
+
 TEST_F(LeasesTest, WordsOfTheUserWaitForNobodysSearch) {
   arrive(1);
   arrive(2);
@@ -313,6 +331,10 @@ TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
   EXPECT_EQ(masks_[1].size(), 4u) << "everything";
   EXPECT_EQ(cores(1), 2) << "what is lent is no lease";
   EXPECT_EQ(granted_.at(1).lent, 2);
+  std::set<int> others;
+  for (const int unit : granted_.at(1).units) others.insert(unit);
+  for (const int unit : granted_.at(1).own_units) others.erase(unit);
+  EXPECT_EQ(others, own) << "and not its own";
   EXPECT_EQ(masks_[2], own);
   leases_.wake(2);
   decide(kStart + seconds(3));

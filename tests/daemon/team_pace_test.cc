@@ -37,6 +37,22 @@ TEST(TeamPaceTest, EachNumberOfCoresHasItsOwn) {
   EXPECT_DOUBLE_EQ(pace.predicted(4, 4)[3], 0.05) << "from where it runs now";
 }
 
+TEST(TeamPaceTest, WhoTurnsToSomethingElseIsMeasuredAnew) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  run(pace, second, regions, 4, 100, 9);
+  run(pace, second, regions, 2, 60, 9);
+  ASSERT_TRUE(pace.measured(4));
+  EXPECT_EQ(pace.turns(), 0u);
+  run(pace, second, regions, 2, 50, 9);
+  EXPECT_EQ(pace.turns(), 0u) << "not by half";
+  run(pace, second, regions, 2, 20, 9);
+  EXPECT_EQ(pace.turns(), 1u);
+  EXPECT_DOUBLE_EQ(pace.measured(2).value(), 0.05);
+  EXPECT_FALSE(pace.measured(4)) << "of what it did before";
+}
+
 TEST(TeamPaceTest, ItIsInSecondsAlsoWhereNothingIsMeasuredYet) {
   TeamPace pace;
   int second = 0;

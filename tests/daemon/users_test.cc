@@ -216,6 +216,23 @@ TEST_F(UsersTest, WhereItWasBoundToItStays) {
   EXPECT_FALSE(masks_[free.id].empty());
 }
 
+TEST_F(UsersTest, WhereItWasBoundToItStaysWhenTheDaemonHasMore) {
+  const perfmodel::Budget all = budget_;
+  budget_.units = {2, 3};
+  budget_.cores = 2;
+  confined_ = budget_;
+  Attached bound = attach_as(kAnna, kConfinedPid);
+  Attached free = attach_as(kBert);
+  budget_ = all;
+  controller_->refresh_budgets();
+  controller_->refresh_budgets();
+  for (const sched::LeaseView& view : controller_->leases()->view()) {
+    if (view.id != bound.id) continue;
+    EXPECT_TRUE(view.bound);
+    for (const int core : view.granted.cores) EXPECT_GE(core, 2);
+  }
+}
+
 TEST_F(UsersTest, OneUsersStormLeavesPlacesForOthers) {
   Hello who = hello("storm");
   who.uid = kAnna;
