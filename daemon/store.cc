@@ -222,7 +222,7 @@ Status write_launch(Database& database, const LaunchRecord& record) {
   const Conditions& at = record.conditions;
   const Result<int64_t> program = program_id(database, at, record.when);
   if (!program.ok()) return program.status();
-  const Status written = database.run(
+  Status written = database.run(
       "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
       "VALUES (?1, ?2, ?3, ?4, ?5)",
       {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
