@@ -1,7 +1,9 @@
 // What Leases keeps of each client, and what a lease comes to for it. Plain values of that class.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "daemon/lease_weights.h"
@@ -38,6 +40,22 @@ struct LeaseTerms {
   int lent = 0;
   bool in_turns = false;
   bool shares = false;
+};
+
+// What its client's controller hears of it.
+struct GrantedLease {
+  uint64_t client = 0;
+  std::vector<int> units;      // os indices; empty: no core yet
+  std::vector<int> own_units;  // of them, without what is lent, where that can be told apart
+  int cores = 1;               // whole ones, without those that others lend it
+  int lent = 0;                // cores of others that wait, or that share them with it
+  bool in_turns = false;       // its units are a part of one core's time
+  bool last = false;           // it was detached: no lease any more
+  bool shares = false;         // some of them with another client, for now
+  bool passing = false;        // it has its own as before; what it shares comes and goes
+  std::string reason;
+  // Cores of its own, whole ones and for itself alone: its pace says something of them.
+  bool whole() const { return !units.empty() && !in_turns && !shares; }
 };
 
 }  // namespace optile::daemon

@@ -113,20 +113,7 @@ class Leases {
   base::Status resume(uint64_t client);
   base::Status detach(uint64_t client);  // back to the masks that it came with, for good
 
-  struct Granted {
-    uint64_t client = 0;
-    std::vector<int> units;      // os indices; empty: no core yet
-    std::vector<int> own_units;  // of them, without what is lent, where that can be told apart
-    int cores = 1;               // whole ones, without those that others lend it
-    int lent = 0;                // cores of others that wait, or that share them with it
-    bool in_turns = false;       // its units are a part of one core's time
-    bool last = false;           // it was detached: no lease any more
-    bool shares = false;         // some of them with another client, for now
-    bool passing = false;        // it has its own as before; what it shares comes and goes
-    std::string reason;
-    // Cores of its own, whole ones and for itself alone: its pace says something of them.
-    bool whole() const { return !units.empty() && !in_turns && !shares; }
-  };
+  using Granted = GrantedLease;
   // What changed since the last call. `now`: since whenever, never going back.
   std::vector<Granted> decide(std::chrono::milliseconds now);
   // Two that share cores from now on, or nobody, by LeaseTable::overlap(); what changed.

@@ -86,9 +86,7 @@ class LendingTrials {
     std::vector<double> held = {};
     bool few_ops = false;  // in some pause, so that one op more or less is a difference
     std::optional<bool> borrows = {};
-    bool undecided() const {
-      return !borrows && fruitless < kFruitless && held_pauses < kMostHeld;
-    }
+    bool undecided() const { return !borrows && fruitless < kFruitless && held_pauses < kMostHeld; }
   };
   struct Pause {
     uint64_t waiter = 0;

@@ -14,7 +14,7 @@ constexpr double kRateTolerance = 0.01;
 constexpr uint64_t kLeastRate = UINT64_C(1000000);         // 1 MHz, slower than any counter
 constexpr uint64_t kHighestRate = UINT64_C(100000000000);  // 100 GHz, faster than any
 constexpr uint64_t kCalibrationNs = UINT64_C(20000000);    // rates need 20 ms to be seen
-constexpr double kLongestNs = 1e15;    // eleven days, of one op or step
+constexpr double kLongestNs = 1e15;                        // eleven days, of one op or step
 constexpr double kLongestLifeNs = 9e18;  // of a program: what an int64_t holds, centuries
 
 // The counter's rate, from where it was when the daemon started.

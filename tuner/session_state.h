@@ -218,10 +218,9 @@ class Session::State {
   int loops_found_ = 0, returns_ = 0;  // the latter: even steps right after odd ones
 
   // Totals.
-  uint32_t steps_found_ = 0;  // that were others than the one before
-  uint32_t steps_ = 0;
-  bool count_markers_ = true;     // a step counts when it begins, until step events come
-  bool silent_before_ = false;    // op events have been off since attach
+  uint32_t steps_ = 0, steps_found_ = 0;  // the latter: that were others than the one before
+  bool count_markers_ = true;             // a step counts when it begins, until step events come
+  bool silent_before_ = false;            // op events have been off since attach
   uint64_t marker_since_ = 0;     // the first page with the present marker; older steps were others
   uint32_t unwatched_steps_ = 0;  // before the latest step event
   uint32_t latest_step_ = 0;      // number of that event's step
