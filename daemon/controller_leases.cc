@@ -227,6 +227,14 @@ bool Controller::end_lonely_wait() {
 }
 
 void Controller::take_lease(Place& place, Leases::Granted granted) {
+  // What is lent may be anybody's or nobody's: then its own are those that it had, if it may.
+  if (granted.own_units.empty()) {
+    const bool had = place.lease && place.lease->cores == granted.cores &&
+                     !place.lease->own_units.empty() &&
+                     std::includes(granted.units.begin(), granted.units.end(),
+                                   place.lease->own_units.begin(), place.lease->own_units.end());
+    granted.own_units = had ? place.lease->own_units : granted.units;
+  }
   // Trials say themselves what they are about.
   if (granted.passing && place.lease) {
     place.lease->lent = granted.lent;

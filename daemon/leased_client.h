@@ -46,7 +46,7 @@ struct LeaseTerms {
 struct GrantedLease {
   uint64_t client = 0;
   std::vector<int> units;      // os indices; empty: no core yet
-  std::vector<int> own_units;  // of them, without what is lent, where that can be told apart
+  std::vector<int> own_units;  // of them, without what is lent; none where nobody can tell
   int cores = 1;               // whole ones, without those that others lend it
   int lent = 0;                // cores of others that wait, or that share them with it
   bool in_turns = false;       // its units are a part of one core's time

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -464,10 +465,18 @@ Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool 
   terms.shares = !lease.shared.empty();
   terms.lent = clients_.at(client).waits ? 0 : table_.lent_to(client);
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
-  terms.own_units = terms.lent == 0 ? terms.units
-                                    : sched::units_of(table_.machine(), table_.budget(),
-                                                      table_.own_cores(client));
+  terms.own_units = own_units(client, terms);
   return terms;
+}
+
+std::vector<int> Leases::own_units(uint64_t client, const Terms& terms) const {
+  if (terms.lent == 0) return terms.units;
+  const std::vector<int> of_cores =
+      sched::units_of(table_.machine(), table_.budget(), table_.own_cores(client));
+  std::vector<int> own;  // of a core that is shared it may have a part
+  std::set_intersection(of_cores.begin(), of_cores.end(), terms.units.begin(), terms.units.end(),
+                        std::back_inserter(own));
+  return own;
 }
 
 bool Leases::differs(uint64_t id, const Terms& terms) const {

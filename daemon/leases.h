@@ -161,6 +161,7 @@ class Leases {
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   Terms terms_of(uint64_t client, const sched::Lease& lease, bool last) const;
   sched::Lease in_force(uint64_t client, const sched::Lease& lease) const;
+  std::vector<int> own_units(uint64_t client, const Terms& terms) const;
   bool differs(uint64_t client, const Terms& terms) const;
   Granted take(uint64_t client, const Terms& terms, bool shared_before);
   void tell_whose_cores(std::vector<Granted>& granted);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kKept = 9;
 constexpr std::size_t kEnough = 3;
-constexpr double kOther = 1.5;                       // times, from its pace before
+constexpr uint64_t kMany = 8;   // regions in a look, so that one more or less is no other pace
+constexpr double kOther = 1.5;  // times, from its pace before
 constexpr std::chrono::milliseconds kShortest(200);  // shorter ones count too few regions
 
 double median(std::vector<double> values) {
@@ -30,7 +31,7 @@ void TeamPace::look(std::chrono::milliseconds now, uint64_t regions, int cores) 
   std::deque<double>& paces = paces_[cores];
   paces.push_back(passed / static_cast<double>(regions - before->regions));
   if (paces.size() > kKept) paces.pop_front();
-  forget_if_turned(cores);
+  if (regions - before->regions >= kMany) forget_if_turned(cores);
 }
 
 std::optional<double> TeamPace::measured(int cores) const {
@@ -41,11 +42,14 @@ std::optional<double> TeamPace::measured(int cores) const {
 
 void TeamPace::forget_if_turned(int cores) {
   const std::deque<double>& paces = paces_.at(cores);
-  if (paces.size() < 2 * kEnough) return;
+  if (paces.size() < 2 * kEnough || turns_ == kMostTurns) return;
   const auto latest = paces.end() - static_cast<std::ptrdiff_t>(kEnough);
+  const auto [fastest, slowest] = std::minmax_element(latest, paces.end());
+  const auto [fastest_before, slowest_before] = std::minmax_element(paces.begin(), latest);
+  const bool slower = *fastest >= kOther * *slowest_before;
+  const bool faster = *slowest * kOther <= *fastest_before;
+  if (!slower && !faster) return;
   const std::deque<double> now(latest, paces.end());
-  const double ratio = median({now.begin(), now.end()}) / median({paces.begin(), latest});
-  if (ratio < kOther && ratio > 1 / kOther) return;
   paces_ = {{cores, now}};
   ++turns_;
 }

@@ -26,7 +26,9 @@ class TeamPace {
   std::vector<double> predicted(int threads, int most) const;
 
   // How often it turned to something else: its pace became another one by half or more, with the
-  // same cores. What was measured before is forgotten then.
+  // same cores, for all of the latest looks. What was measured before is forgotten then. One that
+  // turns again and again does things by turns, and what is measured is all of them.
+  static constexpr uint32_t kMostTurns = 4;
   uint32_t turns() const { return turns_; }
 
  private:

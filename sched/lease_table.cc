@@ -471,7 +471,8 @@ std::vector<int> LeaseTable::own_cores(ClientId id) const {
   std::erase_if(own, [&](int core) {
     return of_others.contains(core) || std::find(guest.begin(), guest.end(), core) != guest.end();
   });
-  return own.size() + static_cast<std::size_t>(lent) == granted.cores.size() ? own : granted.cores;
+  if (own.size() + static_cast<std::size_t>(lent) != granted.cores.size()) return {};
+  return own;
 }
 
 std::map<int, double> LeaseTable::held(ClientId id) const {

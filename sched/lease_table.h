@@ -118,7 +118,7 @@ class LeaseTable {
   int lent_cores() const;     // beyond claims
   // Of the cores that it was granted: those of others. 0 for one that is not here.
   int lent_to(ClientId id) const;
-  // The others of them, where these can be told apart; else all.
+  // The others of them; none where these cannot be told apart.
   std::vector<int> own_cores(ClientId id) const;
   // What it may be using, until it confirms: core and fraction.
   std::map<int, double> held(ClientId id) const;

@@ -365,6 +365,28 @@ TEST_F(LeasesTest, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
   EXPECT_EQ(masks_[1].size(), 1u);
 }
 
+// A core that nobody claims is lent along with the one of the client that waits.
+TEST_F(LeasesTest, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
+  arrive(1);
+  arrive(2);
+  arrive(3);
+  decide(kStart);
+  leases_.demand(1, {1, 1, 1, 1}, 0, true);
+  leases_.demand(2, {2, 1, 1, 1}, 0, true);
+  leases_.would_use_more(2, true);
+  ASSERT_TRUE(leases_.detach(3).ok());
+  decide(kStart + seconds(1));
+  decide(kStart + seconds(62));
+  ASSERT_EQ(cores(1), 1);
+  ASSERT_EQ(cores(2), 2);
+  lent_out_ = {1};
+  leases_.wait(1);
+  decide(kStart + seconds(63));
+  ASSERT_EQ(granted_.at(2).lent, 2);
+  EXPECT_EQ(granted_.at(2).units.size(), 4u);
+  EXPECT_TRUE(granted_.at(2).own_units.empty());
+}
+
 TEST_F(LeasesTest, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
   arrive(1);
   arrive(2);

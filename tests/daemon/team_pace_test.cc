@@ -53,6 +53,35 @@ TEST(TeamPaceTest, WhoTurnsToSomethingElseIsMeasuredAnew) {
   EXPECT_FALSE(pace.measured(4)) << "of what it did before";
 }
 
+TEST(TeamPaceTest, LongRegionsThatFallIntoThisLookOrTheNextAreNoTurn) {
+  for (int tenths = 1; tenths <= 12; ++tenths) {
+    TeamPace pace;
+    for (int second = 1; second < 100; ++second) {
+      pace.look(milliseconds(1000 * second), static_cast<uint64_t>(second * 10 / tenths), 4);
+    }
+    EXPECT_EQ(pace.turns(), 0u) << tenths;
+  }
+}
+
+TEST(TeamPaceTest, AFewSlowLooksAreNoTurn) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  for (int i = 0; i < 9; ++i) {
+    run(pace, second, regions, 4, 100, 3);
+    run(pace, second, regions, 4, 30, 2);
+  }
+  EXPECT_EQ(pace.turns(), 0u);
+}
+
+TEST(TeamPaceTest, WhoTurnsAgainAndAgainIsMeasuredAsOne) {
+  TeamPace pace;
+  int second = 0;
+  uint64_t regions = 0;
+  for (int i = 0; i < 20; ++i) run(pace, second, regions, 4, i % 2 == 0 ? 100 : 30, 12);
+  EXPECT_EQ(pace.turns(), TeamPace::kMostTurns);
+}
+
 TEST(TeamPaceTest, ItIsInSecondsAlsoWhereNothingIsMeasuredYet) {
   TeamPace pace;
   int second = 0;
