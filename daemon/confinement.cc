@@ -76,19 +76,13 @@ void Confinement::came_with(int pid, const std::vector<int>& units) {
 Confinement::Held* Confinement::hold(uint64_t client, int pid) {
   const auto known = held_.find(client);
   if (known != held_.end()) return &known->second;
-  if (auto lately = given_back_.extract(client)) {
-    Held& held = held_.emplace(client, std::move(lately.mapped().held)).first->second;
-    Confined& record = held.record;
-    record.before.insert(record.before.begin(), std::exchange(record.units, {}));
-    return &held;
-  }
   base::Result<ProcessEntry> process = ProcessEntry::open(pid);
   if (!process.ok()) return nullptr;
   const std::optional<ProcessStat> stat = process.value().stat();
   if (!stat) return nullptr;
   Confined record{pid, stat->start_ticks, {}, {}, {}};
   ThreadMasks masks(std::move(process).value(), kernel_);
-  Held& held = held_.emplace(client, Held{std::move(masks), record, false}).first->second;
+  Held& held = held_.emplace(client, Held{std::move(masks), record}).first->second;
   if (const Confined* earlier = this->known(pid, stat->start_ticks)) {
     held.record.before = earlier->before;
     if (!earlier->units.empty()) {
@@ -111,13 +105,10 @@ void Confinement::note_cpuset(uint64_t client, const std::vector<int>& units) {
   cpusets_[client] = cpuset;
   const auto held = held_.find(client);
   if (held != held_.end()) held->second.masks.note_cpuset(cpuset);
-  const auto lately = given_back_.find(client);
-  if (lately != given_back_.end()) lately->second.held.masks.note_cpuset(cpuset);
 }
 
 void Confinement::release(uint64_t client) {
   give_back(client, 0);
-  given_back_.erase(client);
   cpusets_.erase(client);
 }
 
@@ -131,7 +122,6 @@ void Confinement::confine(uint64_t client, int pid, const std::vector<int>& unit
 // say so, the next daemon takes it for confined and finds that it has its own mask.
 void Confinement::give_back(uint64_t client, int pid) {
   std::erase_if(wishes_, [client](const Wish& one) { return one.client == client; });
-  if (give_back_again(client)) return;
   const auto known = held_.find(client);
   // One that an earlier daemon held, and that is alone now.
   Held* held = known != held_.end() ? &known->second
@@ -139,20 +129,15 @@ void Confinement::give_back(uint64_t client, int pid) {
                                     : nullptr;
   if (held == nullptr) return;
   held->masks.give_back();
-  std::erase_if(earlier_, [&](const Confined& one) { return one.pid == held->record.pid; });
-  if (auto ended = held_.extract(client); pid > 0) {
-    given_back_.emplace(client, GivenBack{std::move(ended.mapped())});
+  if (held->given_back++ == 0) {
+    Confined& record = held->record;
+    std::erase_if(earlier_, [&](const Confined& one) { return one.pid == record.pid; });
+    if (!record.units.empty()) record.before.insert(record.before.begin(), record.units);
+    record.units.clear();  // so the file no longer says that it is held
+    unsaved_ = true;
+    do_soon();
   }
-  unsaved_ = true;
-  do_soon();
-}
-
-bool Confinement::give_back_again(uint64_t client) {
-  const auto lately = given_back_.find(client);
-  if (lately == given_back_.end()) return false;
-  lately->second.held.masks.give_back();
-  if (--lately->second.repeats == 0) given_back_.erase(lately);
-  return true;
+  if (pid <= 0 || held->given_back > kRepeats) held_.erase(client);
 }
 
 void Confinement::do_soon() {
@@ -177,6 +162,7 @@ void Confinement::flush() {
 }
 
 void Confinement::intend(Held& held, const std::vector<int>& units) {
+  held.given_back = 0;
   Confined& record = held.record;
   if (record.units == units || !held.masks.prepare(unit_set(units)).ok()) return;
   if (!held.masks.original()) return;  // nothing of it will be moved

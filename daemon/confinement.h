@@ -63,11 +63,8 @@ class Confinement {
   struct Held {
     ThreadMasks masks;
     Confined record;
-    bool told = false;  // somebody was told that it cannot be held
-  };
-  struct GivenBack {
-    Held held;  // so that the masks of ours are still known
-    int repeats = kRepeats;
+    bool told = false;   // somebody was told that it cannot be held
+    int given_back = 0;  // how often since; meanwhile the masks of ours are still known
   };
   struct Wish {
     uint64_t client = 0;
@@ -76,7 +73,6 @@ class Confinement {
   };
   Held* hold(uint64_t client, int pid);
   void give_back(uint64_t client, int pid);
-  bool give_back_again(uint64_t client);
   void intend(Held& held, const std::vector<int>& units);
   void carry_out(uint64_t client, Held& held, const std::vector<int>& units);
   const Confined* known(int pid, uint64_t start_ticks) const;
@@ -91,8 +87,7 @@ class Confinement {
   bool unsaved_ = false;
   std::vector<Wish> wishes_;  // in their order
   std::map<uint64_t, Held> held_;
-  std::map<uint64_t, GivenBack> given_back_;  // lately; clients that are still there
-  std::map<uint64_t, UnitSet> cpusets_;       // that have changed, also of those that are not held
+  std::map<uint64_t, UnitSet> cpusets_;  // that have changed, also of those that are not held
   std::vector<Confined> earlier_;
   std::deque<Confined> said_;  // by clients, latest last; without masks of ours
 };

@@ -208,20 +208,19 @@ void Controller::refresh_budgets() {
   if (next != clients_.end()) return;
   budget_read_ = 0;
   if (!leases_) return;
-  bind_again();
+  // What part of ours somebody is bound to is another part once ours has changed.
+  if (std::exchange(bound_within_, budget_.units) != budget_.units) {
+    for (const auto& [id, place] : clients_) bind(id, place);
+  }
   leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   for (auto& [id, place] : clients_) tell_company(place);
   tell_demands();
   decide_leases();
 }
 
-// What part of ours somebody is bound to is another part once ours has changed.
-void Controller::bind_again() {
-  if (std::exchange(bound_within_, budget_.units) == budget_.units) return;
-  for (const auto& [id, place] : clients_) {
-    const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);
-    if (bound_to) leases_->bind(id, *bound_to);
-  }
+void Controller::bind(uint64_t id, const Place& place) {
+  const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);
+  if (leases_ && bound_to) leases_->bind(id, *bound_to);
 }
 
 void Controller::refresh_budget(uint64_t id, Place& place) {
@@ -232,8 +231,7 @@ void Controller::refresh_budget(uint64_t id, Place& place) {
     if (note_cpuset_ && now.cpuset != place.now.cpuset) note_cpuset_(id, now.cpuset);
     place.now = std::move(now);
     // Its cpuset became smaller or grew back: leases are cut from what is left.
-    const std::optional<std::vector<int>> bound_to = binding_at_start(place.now);
-    if (leases_ && bound_to) leases_->bind(id, *bound_to);
+    bind(id, place);
     place.client->set_cases(make_case_set(machine_, leased(place)));
   }
   if (leases_ && (leases_->has(id) || place.detached)) leases_->confine_again(id, pid);

@@ -131,7 +131,7 @@ class Controller {
     uint64_t heard = 0;  // of attendance_.changes()
     bool detached = false;
   };
-  void bind_again();
+  void bind(uint64_t id, const Place& place);
   void refresh_budget(uint64_t id, Place& place);
   perfmodel::Budget budget_now(const Place& place) const;
   perfmodel::Budget budget_at_start(const Hello& hello) const;

@@ -348,11 +348,11 @@ base::Status Controller::check_bound(const LeaseWord& word) const {
   using Kind = LeaseWord::Kind;
   if (!word.bounded || (word.kind != Kind::kPin && word.kind != Kind::kPause)) return {};
   std::size_t cores = word.cores.size();
-  for (const sched::LeaseView& view : leases_->view()) {
-    if (word.kind != Kind::kPause || !word.cores.empty() || view.id != word.client) continue;
+  const std::optional<sched::LeaseView> view = leases_->table().view(word.client);
+  if (view && word.kind == Kind::kPause && word.cores.empty()) {
     // What it keeps is its own: of what it was lent nothing, and all that it lends.
-    cores = view.idle ? view.lends.size() : view.granted.cores.size() - view.guest.size();
-    if (view.claim > 0) cores = std::min(cores, static_cast<std::size_t>(view.claim));
+    cores = view->idle ? view->lends.size() : view->granted.cores.size() - view->guest.size();
+    if (view->claim > 0) cores = std::min(cores, static_cast<std::size_t>(view->claim));
   }
   return bounds_.check(*leases_, word.client, cores);
 }

@@ -34,9 +34,8 @@ struct LeasedClient {
 // What a lease comes to for its client.
 struct LeaseTerms {
   std::vector<int> units;
-  std::vector<int> own_units;  // without what is lent
-  std::vector<int> mask;       // none: no confinement
-  int own = 0;                 // whole cores
+  std::vector<int> mask;  // none: no confinement
+  int own = 0;            // whole cores
   int lent = 0;
   bool in_turns = false;
   bool shares = false;

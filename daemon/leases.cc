@@ -465,7 +465,6 @@ Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool 
   terms.shares = !lease.shared.empty();
   terms.lent = clients_.at(client).waits ? 0 : table_.lent_to(client);
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
-  terms.own_units = own_units(client, terms);
   return terms;
 }
 
@@ -499,7 +498,7 @@ Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before
   Granted one;
   one.client = id;
   one.units = terms.units;
-  one.own_units = terms.own_units;
+  one.own_units = own_units(id, terms);
   one.cores = std::max(1, terms.own);
   one.lent = terms.lent;
   one.in_turns = terms.in_turns;

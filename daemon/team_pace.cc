@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "perfmodel/fixed_team.h"
+#include "tuner/step_comparison.h"
 
 namespace optile::daemon {
 namespace {
@@ -13,12 +14,6 @@ constexpr std::size_t kEnough = 3;
 constexpr uint64_t kMany = 8;   // regions in a look, so that one more or less is no other pace
 constexpr double kOther = 1.5;  // times, from its pace before
 constexpr std::chrono::milliseconds kShortest(200);  // shorter ones count too few regions
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 
@@ -37,7 +32,7 @@ void TeamPace::look(std::chrono::milliseconds now, uint64_t regions, int cores) 
 std::optional<double> TeamPace::measured(int cores) const {
   const auto found = paces_.find(cores);
   if (found == paces_.end() || found->second.size() < kEnough) return std::nullopt;
-  return median({found->second.begin(), found->second.end()});
+  return tuner::median({found->second.begin(), found->second.end()});
 }
 
 void TeamPace::forget_if_turned(int cores) {

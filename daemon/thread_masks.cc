@@ -116,16 +116,6 @@ MaskOutcome ThreadMasks::give_back() {
   return original_ && !ours_.empty() ? bring_to(*original_) : outcome;
 }
 
-MaskOutcome ThreadMasks::release() {
-  MaskOutcome outcome = give_back();
-  if (!original_ || ours_.empty() || !outcome.settled) return outcome;
-  ours_.clear();
-  placed_.clear();
-  original_.reset();
-  looked_ = false;
-  return outcome;
-}
-
 // Threads that ended between the listing and the question are left out.
 std::vector<ThreadMasks::Seen> ThreadMasks::look(MaskOutcome& outcome) const {
   std::vector<Seen> seen;

@@ -71,8 +71,6 @@ class ThreadMasks {
   // The original mask back on every thread that has one of ours. Without confinement: nothing. To
   // be repeated for a while: a thread in a bound region puts back what it had before.
   MaskOutcome give_back();
-  // The same, and then all is forgotten: the next confinement begins with what it then finds.
-  MaskOutcome release();
 
   // What the process came with: the mask of its main thread at the first confinement. nullopt
   // before it, and where the main thread is the narrowest of several: then it was placed, nobody

@@ -94,7 +94,7 @@ TEST_F(ThreadMasksTest, EveryThreadIsConfinedMovedOnAndReleased) {
   add_thread(503, {0, 1});  // made meanwhile, inherits
   EXPECT_TRUE(confined(masks, {2, 3}).holds());
   for (const int tid : {kPid, 501, 502, 503}) EXPECT_EQ(mask(tid), (Units{2, 3})) << tid;
-  const MaskOutcome released = masks.release();
+  const MaskOutcome released = masks.give_back();
   EXPECT_TRUE(released.settled);
   for (const int tid : {kPid, 501, 502, 503}) EXPECT_EQ(mask(tid), (Units{0, 1, 2, 3})) << tid;
 }
@@ -140,7 +140,7 @@ TEST_F(ThreadMasksTest, AThreadThatItsUserPlacedIsNeverTouched) {
   // The same units as that thread's: still its user's.
   EXPECT_TRUE(confined(masks, {3}).holds());
   EXPECT_EQ(confined(masks, {0}).left_alone, 1u);
-  masks.release();
+  masks.give_back();
   EXPECT_EQ(mask(501), Units{3});
   EXPECT_EQ(mask(kPid), (Units{0, 1, 2, 3}));
 }
@@ -151,7 +151,7 @@ TEST_F(ThreadMasksTest, AUserWhoPlacesTheWholeProcessAfterUsIsObeyed) {
   confined(masks, {0, 1});
   for (auto& [tid, units] : masks_) units = unit_set({1, 2});  // taskset -a -p
   EXPECT_EQ(confined(masks, {0}).left_alone, 2u);
-  masks.release();
+  masks.give_back();
   for (const int tid : {kPid, 501}) EXPECT_EQ(mask(tid), (Units{1, 2})) << tid;
 }
 
@@ -183,7 +183,7 @@ TEST_F(ThreadMasksTest, AMaskThatTheKernelClipsIsReportedAndTakenBack) {
   EXPECT_FALSE(clipped.holds());
   EXPECT_EQ(confined(masks, {1}).refused, 1u);
   cpuset_.set();
-  masks.release();
+  masks.give_back();
   EXPECT_EQ(mask(kPid), (Units{0, 1, 2, 3}));
 }
 
@@ -206,7 +206,7 @@ TEST_F(ThreadMasksTest, WhatALaterCpusetMakesOfOurMasksIsOurs) {
     EXPECT_EQ(mask(501), (std::vector<int>{0, 1, 2}));
     cpuset_ = unit_set({0, 1, 2, 3});
     masks.note_cpuset(cpuset_);
-    EXPECT_TRUE(masks.release().settled);
+    EXPECT_TRUE(masks.give_back().settled);
     EXPECT_EQ(mask(kPid), (std::vector<int>{0, 1, 2, 3}));
     EXPECT_EQ(mask(502), std::vector<int>{3});
   }
@@ -242,7 +242,7 @@ TEST_F(ThreadMasksTest, AnotherProcessWithThatPidIsNotTouched) {
   add_thread(kPid, {0, 1});
   const MaskOutcome outcome = confined(masks, {2});
   EXPECT_TRUE(outcome.gone);
-  EXPECT_TRUE(masks.release().gone);
+  EXPECT_TRUE(masks.give_back().gone);
   EXPECT_EQ(mask(kPid), (Units{0, 1}));
 }
 
@@ -263,7 +263,7 @@ TEST_F(ThreadMasksTest, TheWordOfAnEarlierDaemonIsKept) {
   masks.resume(unit_set({0, 1, 2, 3}), unit_set({0}));
   EXPECT_TRUE(confined(masks, {1, 2}).holds());
   EXPECT_EQ(mask(kPid), (Units{1, 2}));
-  masks.release();
+  masks.give_back();
   EXPECT_EQ(mask(kPid), (Units{0, 1, 2, 3}));
 }
 
@@ -371,7 +371,7 @@ TEST(ThreadMasksForReal, AProcessWithAPoolAndAPinnedThread) {
   EXPECT_EQ(count_at({first}), threads - 1);
   EXPECT_TRUE(masks.confine(unit_set({last})).value().holds());
   EXPECT_EQ(count_at({last}), threads);
-  EXPECT_TRUE(masks.release().settled);
+  EXPECT_TRUE(masks.give_back().settled);
   EXPECT_EQ(count_at(allowed), threads - 1);
   EXPECT_EQ(count_at({last}), 1);
   kill(child, SIGKILL);
