@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <queue>
 
 namespace optile::sched {
 namespace {
@@ -10,12 +11,16 @@ namespace {
 constexpr double kNothing = 1e-12;  // relative: worths closer than this are equal
 constexpr int kPolishRounds = 4;
 
-// From here on a choice is the number of cores beyond `least`.
+// From here on a choice is the number of cores beyond `least`. A segment of a row's hull.
 struct Segment {
-  std::size_t row = 0;
-  int from = 0;
-  int to = 0;
   double slope = 0;
+  std::size_t row = 0;
+  std::size_t end = 0;  // its place in the hull
+
+  // Comes after it: by slope, then by row.
+  bool operator<(const Segment& other) const {
+    return slope != other.slope ? slope < other.slope : row > other.row;
+  }
 };
 
 class Knapsack {
@@ -25,6 +30,8 @@ class Knapsack {
     for (const KnapsackRow& row : rows_) room_ -= row.least;
     room_ = std::max(room_, 0);
     chosen_.assign(rows_.size(), 0);
+    last_.reserve(rows_.size());
+    for (const KnapsackRow& row : rows_) last_.push_back(last_useful(row));
   }
 
   KnapsackChoice solve(uint64_t most_operations) {
@@ -53,9 +60,14 @@ class Knapsack {
   }
 
  private:
-  int last(std::size_t row) const {
-    return std::min(room_, static_cast<int>(rows_[row].worth.size()) - 1);
+  // What is beyond costs more cores and is worth no more.
+  int last_useful(const KnapsackRow& row) {
+    const auto count = std::min(row.worth.size(), static_cast<std::size_t>(room_) + 1);
+    const auto end = row.worth.begin() + static_cast<std::ptrdiff_t>(count);
+    operations_ += count;
+    return static_cast<int>(std::max_element(row.worth.begin(), end) - row.worth.begin());
   }
+  int last(std::size_t row) const { return last_[row]; }
   double value(std::size_t row, int extra) const {
     return rows_[row].worth[static_cast<std::size_t>(extra)];
   }
@@ -65,48 +77,69 @@ class Knapsack {
     return sum;
   }
 
-  // The rising part of the upper hull. Points on a straight stretch stay: small segments fit
+  double slope(std::size_t row, int from, int to) const {
+    return (value(row, to) - value(row, from)) / (to - from);
+  }
+
+  // Whether `middle` is below the line from `from` to `to`. Without a division: it is asked often.
+  bool below(std::size_t row, int from, int middle, int to) const {
+    const double first = middle - from;
+    const double both = to - from;
+    const double start = value(row, from);
+    return (value(row, middle) - start) * both < (value(row, to) - start - kNothing * both) * first;
+  }
+
+  // The upper hull as far as it rises. Points on a straight stretch stay: small segments fit
   // better.
-  void add_hull(std::size_t row, std::vector<Segment>& segments) {
-    std::vector<int> hull = {0};
-    const auto slope = [&](int a, int b) { return (value(row, b) - value(row, a)) / (b - a); };
-    for (int point = 1; point <= last(row); ++point) {
+  std::vector<int> hull_of(std::size_t row) {
+    std::vector<int> hull;
+    hull.reserve(static_cast<std::size_t>(last(row)) + 1);
+    for (int point = 0; point <= last(row); ++point) {
       ++operations_;
-      while (hull.size() > 1 && slope(hull[hull.size() - 2], hull.back()) <
-                                    slope(hull[hull.size() - 2], point) - kNothing) {
+      while (hull.size() > 1 && below(row, hull[hull.size() - 2], hull.back(), point)) {
         hull.pop_back();
         ++operations_;
       }
       hull.push_back(point);
     }
-    for (std::size_t k = 1; k < hull.size(); ++k) {
-      const double rise = slope(hull[k - 1], hull[k]);
-      if (rise <= 0) break;
-      segments.push_back({row, hull[k - 1], hull[k], rise});
-    }
+    return hull;
   }
 
+  // The steepest of all rows first. Only as many are looked at as there is room for.
   void take_hull_segments() {
-    std::vector<Segment> segments;
-    for (std::size_t i = 0; i < rows_.size(); ++i) add_hull(i, segments);
-    std::stable_sort(segments.begin(), segments.end(),
-                     [](const Segment& a, const Segment& b) { return a.slope > b.slope; });
-    operations_ += segments.size();
+    std::vector<std::vector<int>> hulls;
+    std::priority_queue<Segment> steepest;
+    const auto add = [&](std::size_t row, std::size_t end) {
+      if (end >= hulls[row].size()) return;
+      const double rise = slope(row, hulls[row][end - 1], hulls[row][end]);
+      if (rise > 0) steepest.push({rise, row, end});
+    };
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      hulls.push_back(hull_of(i));
+      add(i, 1);
+    }
     left_ = room_;
     bool full = false;
-    for (const Segment& segment : segments) {
-      // A row's next segment counts only where the one before was taken.
-      const bool fits = segment.to - segment.from <= left_;
-      if (!fits && !full) {
+    while (!steepest.empty() && !(full && left_ == 0)) {
+      const Segment segment = steepest.top();
+      steepest.pop();
+      ++operations_;
+      const int to = hulls[segment.row][segment.end];
+      const int more = to - chosen_[segment.row];
+      if (more > left_) {  // nor what comes after it in this row: that needs it
+        if (!full) multiplier_ = segment.slope;
         full = true;
-        multiplier_ = segment.slope;
+        continue;
       }
-      if (!fits || chosen_[segment.row] != segment.from) continue;
-      chosen_[segment.row] = segment.to;
-      left_ -= segment.to - segment.from;
+      chosen_[segment.row] = to;
+      left_ -= more;
+      add(segment.row, segment.end + 1);
     }
     bound_ = multiplier_ * room_;
-    for (std::size_t i = 0; i < rows_.size(); ++i) bound_ += best_reduced(i);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      best_reduced_.push_back(best_reduced(i));
+      bound_ += best_reduced_.back();
+    }
   }
 
   double reduced(std::size_t row, int extra) const {
@@ -149,7 +182,7 @@ class Knapsack {
     candidates_.assign(rows_.size(), {});
     room_left_ = room_;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const double best = best_reduced(i);
+      const double best = best_reduced_[i];
       for (int extra = 0; extra <= last(i); ++extra) {
         ++operations_;
         if (best - reduced(i, extra) <= slack || extra == chosen_[i]) {
@@ -235,7 +268,9 @@ class Knapsack {
   int room_left_ = 0;  // beyond the smallest candidates
   double multiplier_ = 0;
   double bound_ = 0;
+  std::vector<int> last_;
   std::vector<int> chosen_;
+  std::vector<double> best_reduced_;
   std::vector<std::vector<int>> candidates_;
   uint64_t operations_ = 0;
 };

@@ -18,6 +18,7 @@ struct Client {
   const LeaseDemand* demand = nullptr;
   double weight = 1.0;
   std::vector<double> rising;  // running maximum of progress
+  int useful = 0;              // the fewest cores with the greatest of it
   int floor = 1;
   int most = 1;
 
@@ -48,12 +49,16 @@ Client client_of(const LeaseDemand& demand, int cores) {
   client.weight = sane ? std::clamp(demand.weight, 1e-3, 1e3) : 1.0;
   client.most = std::clamp(demand.most, 1, std::max(cores, 1));
   client.floor = std::clamp(demand.floor, 1, client.most);
-  client.rising.reserve(demand.progress.size());
+  const auto most = static_cast<std::size_t>(std::clamp(cores, 0, kMostCores));
+  client.rising.resize(std::min(demand.progress.size(), most));
   double best = 0;
-  for (double value : demand.progress) {
-    if (static_cast<int>(client.rising.size()) >= std::min(cores, kMostCores)) break;
-    if (std::isfinite(value)) best = std::max(best, std::min(value, 1.0));
-    client.rising.push_back(best);
+  for (std::size_t i = 0; i < client.rising.size(); ++i) {
+    const double value = std::min(demand.progress[i], 1.0);
+    if (std::isfinite(demand.progress[i]) && value > best) {
+      best = value;
+      client.useful = static_cast<int>(i) + 1;
+    }
+    client.rising[i] = best;
   }
   return client;
 }
@@ -112,16 +117,19 @@ class Division {
     return std::max(0.0, policy_.moving_seconds_per_core) * seat.worth(seat.held) / horizon;
   }
 
-  KnapsackRow row_of(const Seat& seat) const {
+  // `spare`: beyond its least it cannot have more.
+  KnapsackRow row_of(const Seat& seat, int spare) const {
     KnapsackRow row;
     row.least = seat.least;
-    const int curve = seat.gains ? static_cast<int>(seat.client->rising.size()) : 0;
-    const int last = std::max(seat.least, std::min(seat.most, std::max(curve, seat.held)));
+    const int useful = std::max(seat.gains ? seat.client->useful : 0, seat.held);
+    const int most = std::max(seat.least, std::min(seat.most, useful));
     const double stay = seat.held > 0 ? std::max(price(seat), kStay * seat.client->weight) : 0.0;
-    row.worth.reserve(static_cast<std::size_t>(last - seat.least) + 1);
-    for (int n = seat.least; n <= last; ++n) {
-      row.worth.push_back(seat.worth(n) - stay * std::abs(n - seat.held) -
-                          kFewer * seat.client->weight * n);
+    const double fewer = kFewer * seat.client->weight;
+    row.worth.resize(static_cast<std::size_t>(std::min(most - seat.least, spare)) + 1);
+    int n = seat.least;
+    for (double& worth : row.worth) {
+      worth = seat.worth(n) - stay * std::abs(n - seat.held) - fewer * n;
+      ++n;
     }
     return row;
   }
@@ -161,7 +169,7 @@ class Division {
         continue;
       }
       room += seat.least;
-      rows.push_back(row_of(seat));
+      rows.push_back(row_of(seat, spare));
       mine.push_back(&seat);
     }
     if (rows.empty()) return others;
@@ -306,6 +314,20 @@ void divide_claims(const std::vector<Client>& clients, bool with_idle,
   allocation.operations += division.operations();
 }
 
+// Whether the claims of before may stay as they are: everybody who is here has one, and together
+// they are within the cores.
+bool claims_stay(const std::vector<Client>& clients, const AllocationProblem& problem) {
+  if (problem.claims_of != problem.cores) return false;
+  int sum = 0;
+  for (const Client& client : clients) {
+    const LeaseDemand& demand = *client.demand;
+    if (demand.away) continue;
+    if (demand.claimed < 1 || demand.claimed > client.most) return false;
+    sum += demand.claimed;
+  }
+  return sum <= problem.cores;
+}
+
 // `only`: no more than one does not wait.
 void lend(const std::vector<Client>& clients, bool only, const AllocationProblem& problem,
           Allocation& allocation) {
@@ -351,7 +373,15 @@ Allocation allocate(const AllocationProblem& problem) {
     return allocation;
   }
   const bool all_fit = here <= problem.cores;
-  divide_claims(clients, all_fit, problem, allocation);
+  if (claims_stay(clients, problem)) {
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      const LeaseDemand& demand = *clients[i].demand;
+      allocation.shares[i].claim = demand.away ? 0 : demand.claimed;
+      allocation.shares[i].cores = allocation.shares[i].claim;
+    }
+  } else {
+    divide_claims(clients, all_fit, problem, allocation);
+  }
   if (all_fit && awake < here) lend(clients, awake == 1, problem, allocation);
 
   allocation.kept = true;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "sched/lease.h"
@@ -47,6 +48,9 @@ struct AllocationPolicy {
 struct AllocationProblem {
   int cores = 0;
   std::vector<LeaseDemand> demands;  // ids differ
+  // These claims were made of so many cores, and since then only who waits has changed: where they
+  // can, they stay. nullopt: otherwise.
+  std::optional<int> claims_of;
   AllocationPolicy policy;
 };
 

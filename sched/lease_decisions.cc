@@ -141,19 +141,24 @@ PlanClient LeaseTable::plan_client(ClientId id, const Client& client) const {
 
 void LeaseTable::plan() {
   std::vector<PlanClient> clients;
+  std::vector<bool> fixed;
   clients.reserve(clients_.size());
-  for (const auto& [id, client] : clients_) clients.push_back(plan_client(id, client));
-  const LeasePlan planned =
-      plan_leases(machine_, {budget_, left_to_others_}, clients, settings_.policy);
+  for (const auto& [id, client] : clients_) {
+    clients.push_back(plan_client(id, client));
+    fixed.push_back(clients.back().fixed);
+  }
+  const LeasePlan planned = plan_leases(machine_, {budget_, left_to_others_, claims_of_},
+                                        std::move(clients), settings_.policy);
   cause_ = joined(causes_);
   causes_.clear();
   stale_ = false;
+  claims_of_ = planned.claims_of;
   bool kept = true;
-  for (std::size_t i = 0; i < clients.size(); ++i) {
+  for (std::size_t i = 0; i < fixed.size(); ++i) {
     const PlannedLease& lease = planned.leases[i];
     Client& client = clients_.at(lease.id);
     LeaseDemand& demand = client.demand;
-    const bool in_pool = !clients[i].fixed && (client.pin.empty() || lease.used > 0);
+    const bool in_pool = !fixed[i] && (client.pin.empty() || lease.used > 0);
     const int own = whole(lease.target) ? static_cast<int>(lease.target.cores.size()) : 0;
     const int used = in_pool ? lease.used : own;
     client.gain =
@@ -168,7 +173,7 @@ void LeaseTable::plan() {
     kept = kept && as_before;
     client.target = lease.target;
     // The budget took all of a paused lease: next time it is planned like any other.
-    stale_ = stale_ || (client.paused && clients[i].fixed && client.target.empty());
+    if (client.paused && fixed[i] && client.target.empty()) renew();
   }
   ++counters_.plans;
   if (kept) ++counters_.plans_kept;

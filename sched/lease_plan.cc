@@ -4,26 +4,35 @@
 #include <cstddef>
 #include <iterator>
 #include <set>
+#include <utility>
 
+#include "base/at.h"
 #include "sched/core_assignment.h"
 
 namespace optile::sched {
 namespace {
 
+using base::at;
 using perfmodel::Machine;
 
 constexpr double kWhole = 1.0 - 1e-9;
+constexpr double kElsewhere = -1.0;  // the room on a core that is not in the budget
 
 class Planner {
  public:
-  Planner(const Machine& machine, const PlanBudget& budget, const std::vector<PlanClient>& clients,
+  Planner(const Machine& machine, const PlanBudget& budget, std::vector<PlanClient> clients,
           const AllocationPolicy& policy)
-      : machine_(machine), clients_(clients), policy_(policy) {
-    for (int core : budget_cores(machine, budget.budget)) room_[core] = 1.0;
+      : machine_(machine),
+        clients_(std::move(clients)),
+        policy_(policy),
+        claims_of_(budget.claims_of),
+        cores_(budget_cores(machine, budget.budget)),
+        room_(machine.cores.size(), kElsewhere) {
+    for (int core : cores_) room_[at(core)] = 1.0;
     const int granted = budget.budget.cores + budget.left_to_others;
-    capacity_ = std::min(granted, static_cast<int>(room_.size()));
+    capacity_ = std::min(granted, static_cast<int>(cores_.size()));
     without_load_ = budget.budget.cores - capacity_;
-    for (const PlanClient& client : clients) {
+    for (const PlanClient& client : clients_) {
       if (!client.fixed) pinned_.insert(client.pin.begin(), client.pin.end());
       PlannedLease lease;
       lease.id = client.demand.id;
@@ -40,11 +49,13 @@ class Planner {
       if (!clients_[i].fixed && plan_.leases[i].target.empty()) pool_.push_back(i);
     }
     AllocationProblem problem;
-    for (const auto& [core, room] : room_) {
-      if (room >= kWhole) whole_.push_back(core);
+    for (int core : cores_) {
+      if (room_[at(core)] >= kWhole) whole_.push_back(core);
     }
     problem.cores = std::clamp(left_for_the_rest(), 0, static_cast<int>(whole_.size()));
     problem.policy = policy_;
+    problem.claims_of = claims_of_;
+    plan_.claims_of = problem.cores;
     gather_bound();
     for (std::size_t i : pool_) problem.demands.push_back(demand_within_bounds(i));
     plan_.allocation = allocate(problem);
@@ -67,9 +78,8 @@ class Planner {
   std::vector<int> within(const std::vector<int>& cores) {
     std::vector<int> kept;
     for (int core : cores) {
-      const auto room = room_.find(core);
-      if (room == room_.end()) continue;
-      const bool counts = room->second >= kWhole;
+      if (!in_budget(core)) continue;
+      const bool counts = room_[at(core)] >= kWhole;
       if (counts && capacity_ <= 0) continue;
       kept.push_back(core);
       if (counts) --capacity_;
@@ -83,7 +93,7 @@ class Planner {
       const PlanClient& client = clients_[i];
       if (!client.fixed) continue;
       for (const auto& [core, fraction] : client.occupied) {
-        if (room_.contains(core)) taken[core] += fraction;
+        if (in_budget(core)) taken[core] += fraction;
       }
     }
     int left = capacity_;
@@ -94,20 +104,20 @@ class Planner {
       target.fraction = client.target.fraction;
       for (int core : client.target.cores) {
         const bool shared = client.target.fraction < kWhole;
-        if (!room_.contains(core) || pinned_.contains(core) || (left <= 0 && !shared)) continue;
+        if (!in_budget(core) || pinned_.contains(core) || (left <= 0 && !shared)) continue;
         target.cores.push_back(core);
         if (!shared) --left;
       }
       if (target.empty()) target = {};
     }
-    for (const auto& [core, fraction] : taken) room_[core] = std::max(0.0, 1.0 - fraction);
+    for (const auto& [core, fraction] : taken) room_[at(core)] = std::max(0.0, 1.0 - fraction);
     capacity_ -= static_cast<int>(taken.size());
   }
 
   void pin(std::size_t i) {
     Lease& target = plan_.leases[i].target;
     target.cores = within(clients_[i].pin);
-    for (int core : target.cores) room_[core] = 0;
+    for (int core : target.cores) room_[at(core)] = 0;
   }
 
   // Those that are bound to the same cores divide these evenly: at most so many each.
@@ -125,8 +135,11 @@ class Planner {
     });
   }
 
-  LeaseDemand demand_within_bounds(std::size_t i) const {
+  // To be asked for once: it takes the curve along.
+  LeaseDemand demand_within_bounds(std::size_t i) {
+    std::vector<double> progress = std::exchange(clients_[i].demand.progress, {});
     LeaseDemand demand = clients_[i].demand;
+    demand.progress = std::move(progress);
     const std::vector<int>& bound = clients_[i].bound;
     if (bound.empty()) return demand;
     const int room = static_cast<int>(usable_by_.at(bound).size());
@@ -154,9 +167,10 @@ class Planner {
     order.resize(static_cast<std::size_t>(whole_cores));
     std::sort(order.begin(), order.end());
     std::vector<TurnCore> cores;
-    cores.reserve(room_.size());
+    cores.reserve(cores_.size());
     for (int core : order) cores.push_back({core, 1.0});
-    for (const auto& [core, room] : room_) {
+    for (int core : cores_) {
+      const double room = room_[at(core)];
       if (room > 1e-6 && room < kWhole) cores.push_back({core, room});
     }
     return cores;
@@ -245,12 +259,18 @@ class Planner {
 
   bool wakes(std::size_t i) const { return !clients_[i].demand.idle && !clients_[i].home.empty(); }
 
+  bool in_budget(int core) const {
+    return core >= 0 && at(core) < room_.size() && room_[at(core)] >= 0;
+  }
+
   const Machine& machine_;
-  const std::vector<PlanClient>& clients_;
+  std::vector<PlanClient> clients_;
   const AllocationPolicy& policy_;
-  std::map<int, double> room_;  // by core of the budget
-  int capacity_ = 0;            // cores that are still to be given
-  int without_load_ = 0;        // what the capacity is less, or more, where others' load counts
+  std::optional<int> claims_of_;
+  std::vector<int> cores_;    // of the budget
+  std::vector<double> room_;  // by core of the machine
+  int capacity_ = 0;          // cores that are still to be given
+  int without_load_ = 0;      // what the capacity is less, or more, where others' load counts
   std::set<int> pinned_;
   std::vector<int> whole_;  // cores that nobody fixed or pinned is on
   std::vector<std::size_t> pool_;
@@ -263,8 +283,8 @@ class Planner {
 }  // namespace
 
 LeasePlan plan_leases(const Machine& machine, const PlanBudget& budget,
-                      const std::vector<PlanClient>& clients, const AllocationPolicy& policy) {
-  return Planner(machine, budget, clients, policy).run();
+                      std::vector<PlanClient> clients, const AllocationPolicy& policy) {
+  return Planner(machine, budget, std::move(clients), policy).run();
 }
 
 }  // namespace optile::sched

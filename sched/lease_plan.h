@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "perfmodel/budget.h"
@@ -34,16 +35,18 @@ struct PlannedLease {
 struct LeasePlan {
   std::vector<PlannedLease> leases;  // in the order of the clients
   Allocation allocation;             // of those that are neither pinned nor fixed
+  int claims_of = 0;                 // AllocationProblem::claims_of of a next plan
 };
 
 struct PlanBudget {
   perfmodel::Budget budget;
-  int left_to_others = 0;  // LeaseTable::set_budget()
+  int left_to_others = 0;        // LeaseTable::set_budget()
+  std::optional<int> claims_of;  // LeasePlan::claims_of of the last plan
 };
 
 // Targets of clients that are not fixed never overlap each other or what fixed ones occupy, except
 // that a pin goes first: its cores are planned away from everybody, also before they are free.
 LeasePlan plan_leases(const perfmodel::Machine& machine, const PlanBudget& budget,
-                      const std::vector<PlanClient>& clients, const AllocationPolicy& policy);
+                      std::vector<PlanClient> clients, const AllocationPolicy& policy);
 
 }  // namespace optile::sched

@@ -48,7 +48,22 @@ base::Result<LeaseTable::Client*> LeaseTable::find(ClientId id) {
 }
 
 void LeaseTable::because(std::string cause) {
+  renew();
+  add_cause(std::move(cause));
+}
+
+void LeaseTable::renew() {
   stale_ = true;
+  claims_of_.reset();
+}
+
+// Whose cores are lent to whom is planned anew; claims stay.
+void LeaseTable::loans_change(std::string cause) {
+  stale_ = true;
+  add_cause(std::move(cause));
+}
+
+void LeaseTable::add_cause(std::string cause) {
   if (std::find(causes_.begin(), causes_.end(), cause) != causes_.end()) return;
   if (causes_.size() <= kMostCauses) causes_.push_back(std::move(cause));
 }
@@ -91,7 +106,7 @@ Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, 
   demand.progress = std::move(progress);
   demand.floor = floor;
   demand.most = most;
-  stale_ = true;
+  renew();
   if (measured) because("new measurements of " + client_name(id));  // of a floor its setter says
   return {};
 }
@@ -130,7 +145,7 @@ Status LeaseTable::wait(ClientId id) {
     }
   }
   end_overlap(client_name(id) + " waits");
-  because(client_name(id) + " waits");
+  loans_change(client_name(id) + " waits");
   return {};
 }
 
@@ -157,6 +172,7 @@ bool LeaseTable::someone_is_away() const {
 // its return than they were, unless that pays; where somebody came since, cores are divided anew.
 // What others that wait would take back of its cores meanwhile is its own again.
 void LeaseTable::come_back(ClientId id, Client& client) {
+  renew();
   client.demand.away = false;
   const auto was_here = [](const auto& one) {
     return one.second.demand.away || one.second.claim_with_all.has_value();
@@ -183,7 +199,7 @@ Status LeaseTable::wake(ClientId id) {
   if (client.value()->demand.away) come_back(id, *client.value());
   client.value()->demand.idle = false;
   end_overlap(client_name(id) + " woke");
-  because(client_name(id) + " woke");
+  loans_change(client_name(id) + " woke");
   return {};
 }
 
@@ -219,7 +235,7 @@ Status LeaseTable::weigh(ClientId id, double weight) {
   if (!client.ok()) return client.status();
   if (!possible_weight(weight)) return weight_error(weight);
   client.value()->demand.weight = weight;
-  stale_ = true;
+  renew();
   return {};
 }
 
@@ -228,7 +244,7 @@ Status LeaseTable::bound(ClientId id, std::vector<int> cores) {
   if (!client.ok()) return client.status();
   client.value()->bound = std::move(cores);
   end_overlap(client_name(id) + " is bound");
-  stale_ = true;
+  renew();
   return {};
 }
 
@@ -408,6 +424,11 @@ std::optional<LeaseView> LeaseTable::view(ClientId id) const {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return std::nullopt;
   return view_of(id, found->second);
+}
+
+const Lease& LeaseTable::granted(ClientId id) const {
+  static const Lease kNone;
+  return clients_.contains(id) ? ledger_.granted(id) : kNone;
 }
 
 std::vector<int> LeaseTable::guest_cores(const Client& client, const Lease& granted) {

@@ -109,6 +109,7 @@ class LeaseTable {
 
   std::vector<LeaseView> view() const;  // by id
   std::optional<LeaseView> view(ClientId id) const;
+  const Lease& granted(ClientId id) const;  // LeaseView::granted; empty for one that is not here
   const LeaseCounters& counters() const { return counters_; }
   const perfmodel::Budget& budget() const { return budget_; }
   int left_to_others() const { return left_to_others_; }
@@ -152,6 +153,9 @@ class LeaseTable {
   void come_back(ClientId id, Client& client);
   PlanClient plan_client(ClientId id, const Client& client) const;
   Lease free_of_words(ClientId id, Lease lease) const;
+  void renew();
+  void loans_change(std::string cause);
+  void add_cause(std::string cause);
   void plan();
   Lease wanted(ClientId id, const Client& client) const;
   base::Status can_overlap(ClientId id, const Overlap& overlap) const;
@@ -171,6 +175,7 @@ class LeaseTable {
   std::map<ClientId, Client> clients_;
   std::vector<std::string> causes_;  // since the last plan
   bool stale_ = false;               // a plan is due
+  std::optional<int> claims_of_;     // AllocationProblem::claims_of of that plan
   std::string cause_;                // of the plan in force
   std::optional<Overlap> overlap_;
   std::string overlap_cause_;  // of its begin, or of its end

@@ -240,6 +240,56 @@ TEST(LeaseAllocation, WhatAWaitingClientHoldsIsLentAndComesBack) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
 }
 
+TEST(LeaseAllocation, ClaimsStayWhileOnlyWhoWaitsChanges) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const int cores = curves::integer(random, 2, 24);
+    AllocationProblem problem = random_problem(random, curves::integer(random, 2, cores), cores);
+    hold(problem, allocate(problem));
+    const std::vector<int> claims = claims_of(allocate(problem));
+    problem.claims_of = cores;
+    for (int round = 0; round < 8; ++round) {
+      LeaseDemand& one = problem.demands[random() % problem.demands.size()];  // waits, or wakes
+      one.idle = !one.idle;
+      const Allocation allocation = allocate(problem);
+      EXPECT_EQ(claims_of(allocation), claims);
+      int sum = 0;
+      for (std::size_t i = 0; i < claims.size(); ++i) {
+        sum += allocation.shares[i].cores;
+        EXPECT_GE(allocation.shares[i].cores, problem.demands[i].idle ? 0 : claims[i]);
+      }
+      EXPECT_LE(sum, cores);
+      hold(problem, allocation);
+    }
+  }
+}
+
+TEST(LeaseAllocation, ClaimsThatCannotStayAreMadeAnew) {
+  AllocationProblem before;
+  before.cores = 4;
+  const std::vector<double> curve = {0.4, 0.7, 0.9, 1.0};
+  before.demands = {demand(1, curve), demand(2, curve)};
+  hold(before, allocate(before));
+  before.claims_of = before.cores;
+
+  AllocationProblem problem = before;
+  problem.demands[0].weight = 1000;
+  EXPECT_EQ(claims_of(allocate(problem)), (std::vector<int>{2, 2})) << "which nobody was told of";
+  problem.claims_of = 3;
+  EXPECT_EQ(claims_of(allocate(problem)), (std::vector<int>{3, 1})) << "of other cores";
+  problem = before;
+  problem.cores = 3;
+  problem.claims_of = 3;
+  EXPECT_EQ(allocate(problem).shares[0].claim + allocate(problem).shares[1].claim, 3);
+  problem = before;
+  problem.demands.push_back(demand(3, curve));
+  EXPECT_GE(allocate(problem).shares[2].claim, 1) << "who has none";
+  problem = before;
+  problem.demands[0].most = 1;
+  EXPECT_EQ(allocate(problem).shares[0].claim, 1) << "more than it can use";
+}
+
 TEST(LeaseAllocation, WhoIsKnownToGainNothingByBorrowingIsLentNothing) {
   AllocationProblem problem;
   problem.cores = 6;
@@ -319,8 +369,9 @@ TEST(LeaseAllocation, NonsenseInWeightsAndCurvesDoesNoHarm) {
   EXPECT_TRUE(allocate({}).shares.empty());
 }
 
-// 64 clients on 384 cores: three passes over the curves and a little dynamic programming. The plain
-// dynamic program over all of it takes 64 × 384² / 2 = 4.7 million steps.
+// 64 clients on 384 cores: two or three passes over the rising parts of the curves and a little
+// dynamic programming. The plain dynamic program over all of it takes 64 × 384² / 2 = 4.7 million
+// steps.
 TEST(LeaseAllocation, FewOperationsForManyClientsOnALargeMachine) {
   uint64_t most = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -339,8 +390,8 @@ TEST(LeaseAllocation, FewOperationsForManyClientsOnALargeMachine) {
     most = std::max(most, allocation.operations);
   }
   RecordProperty("most_operations", std::to_string(most));
-  EXPECT_LT(most, 1'000'000u);
-  EXPECT_GT(most, 64u * 384u);
+  EXPECT_LT(most, 100'000u);
+  EXPECT_GT(most, 64u * 64u);
 }
 
 }  // namespace

@@ -28,6 +28,31 @@ TEST_F(LeaseTableTest, APausedBorrowerKeepsWhatIsItsOwn) {
   EXPECT_EQ(cores(2), lent);
 }
 
+// Claims stay where only who waits has changed, and only there.
+TEST_F(LeaseTableTest, AWaitHidesNoNewMeasurements) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_EQ(view(1).claim, 2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  ASSERT_EQ(view(1).claim, 2);
+  ASSERT_TRUE(table_->demand(1, {0.1, 0.2, 1.0, 1.0}, 1, kNoLimit).ok());
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_EQ(view(1).claim, 3);
+  ASSERT_TRUE(table_->wait(1).ok());
+  ASSERT_TRUE(table_->weigh(2, 1000).ok());
+  settle();
+  EXPECT_EQ(view(2).claim, 3);
+  ASSERT_TRUE(table_->wake(1).ok());
+  perfmodel::Budget three = table_->budget();
+  three.cores = 3;
+  ASSERT_TRUE(table_->set_budget(three).ok());
+  settle();
+  EXPECT_EQ(view(1).claim + view(2).claim, 3);
+}
+
 // A word from before it had a core holds for the first that it gets.
 TEST_F(LeaseTableTest, WhoIsPausedWithoutACoreBorrowsNone) {
   arrive(1, kConcave);
