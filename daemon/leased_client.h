@@ -3,12 +3,21 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/lease_weights.h"
 
 namespace optile::daemon {
+
+// What goes to the table with a client's progress.
+struct ToldDemand {
+  bool alone = false;  // then without it
+  int floor = 1;
+  int most = 1;
+  bool operator==(const ToldDemand&) const = default;
+};
 
 struct LeasedClient {
   int pid = 0;
@@ -18,6 +27,8 @@ struct LeasedClient {
   uint32_t step_number = 0;        // of the step that these are about
   int granted = 0;                 // whole cores
   std::vector<double> progress;    // as the table is told while there are others
+  int useful = 0;                  // the fewest cores with the most of it
+  std::optional<ToldDemand> told;  // what the table knows; none: not this progress
   bool settled = false;
   bool waits = false;
   bool away = false;

@@ -226,7 +226,11 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   std::vector<double> progress;
   progress.reserve(seconds.size());
   for (double one : seconds) progress.push_back(best / one);
-  known.progress = std::move(progress);  // told to the table when it is to decide
+  if (progress == known.progress) return;
+  const auto most = std::max_element(progress.begin(), progress.end());
+  known.useful = static_cast<int>(most - progress.begin()) + 1;
+  known.progress = std::move(progress);
+  known.told.reset();  // the table hears of it when it is to decide
 }
 
 void Leases::does(uint64_t client, uint32_t step_number) {
@@ -259,19 +263,20 @@ void Leases::tell_curves() {
   const bool alone = std::count_if(clients_.begin(), clients_.end(),
                                    [](const auto& one) { return !one.second.away; }) == 1;
   const int all = table_.budget().cores;
-  for (const auto& [id, client] : clients_) {
+  for (auto& [id, client] : clients_) {
     if (client.progress.empty()) continue;
     // Ranks wait for each other, so the sum of their progress is not what counts: each gets its
     // part of the job's cores, as far as it can use it.
-    const auto best = std::max_element(client.progress.begin(), client.progress.end());
-    const int useful = static_cast<int>(best - client.progress.begin()) + 1;
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
-    int floor = client.weight.ranks > 1 ? std::clamp(part, 1, useful) : 1;
+    int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.useful) : 1;
     if (held_ && held_->contains(id)) floor = std::max(floor, held_->at(id));
     (void)table_.borrows(id, !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
                              : client.would_use_more               ? sched::Borrowing::kAll
                                                                    : sched::Borrowing::kByCurve);
+    const ToldDemand now{alone, floor, client.cores};
+    if (client.told == now) continue;  // there are many curves, and long ones
     (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
+    client.told = now;
   }
 }
 
@@ -432,9 +437,9 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
 // once the lender is gone.
 void Leases::tell_whose_cores(std::vector<Granted>& granted) {
   for (const auto& [id, client] : clients_) {
-    const std::optional<sched::LeaseView> view = table_.view(id);
-    if (!view || (view->granted.empty() && !client.waits)) continue;
-    const sched::Lease lease = in_force(id, view->granted);
+    const sched::Lease& granted_now = table_.granted(id);
+    if (granted_now.empty() && !client.waits) continue;
+    const sched::Lease lease = in_force(id, granted_now);
     const Terms terms = terms_of(id, lease, false);
     if (terms.units.empty() || !differs(id, terms)) continue;
     granted.push_back(take(id, terms, !lease.shared.empty()));
@@ -526,12 +531,10 @@ std::optional<Leases::Progress> Leases::progress(uint64_t client) const {
   const auto found = clients_.find(client);
   if (found == clients_.end() || found->second.progress.empty()) return std::nullopt;
   const Client& known = found->second;
-  const auto best = std::max_element(known.progress.begin(), known.progress.end());
   const auto cores = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(known.granted, 1)),
                                              1, known.progress.size());
-  const auto at_best = static_cast<int>(best - known.progress.begin()) + 1;
   return Progress{known.progress[cores - 1],
-                  known.measured.contains(known.granted) && known.measured.contains(at_best)};
+                  known.measured.contains(known.granted) && known.measured.contains(known.useful)};
 }
 
 void Leases::confine_again(uint64_t client, int pid) {
