@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "bindings/cli/target_program.h"
 #include "bindings/preload/children/command_file.h"
+#include "bindings/preload/children/file_locks.h"
 #include "bindings/preload/children/preload_variable.h"
 #include "bindings/preload/children/program_file.h"
 #include "tests/cli/elf_builder.h"
@@ -167,6 +169,59 @@ TEST_F(ProgramFile, WhatIsNoPlainFileIsNotOpened) {
   const std::string set_id = file(program_with({"libasan.so.8"}), "set-id");
   ASSERT_EQ(chmod(set_id.c_str(), 04755), 0);
   EXPECT_FALSE(harmed(set_id));
+}
+
+TEST_F(ProgramFile, LocksAreFoundByTheirInode) {
+  const std::string locks = write_file(folder_ / "locks",
+                                       "1: POSIX  ADVISORY  WRITE 1234 08:01:131 0 EOF\n"
+                                       "1: -> POSIX  ADVISORY  WRITE 77 08:01:131 0 EOF\n"
+                                       "2: FLOCK  ADVISORY  WRITE 1234 00:1f:500 0 EOF\n"
+                                       "3: OFDLCK ADVISORY  READ -1 00:1f:600 128 128\n"
+                                       "4: POSIX  ADVISORY  READ 99 fd:00:18446744073709551615 1 2",
+                                       0644);
+  EXPECT_TRUE(has_posix_lock(locks.c_str(), 131));
+  for (const ino_t other : {13U, 31U, 1U, 0U, 1310U, 500U, 600U, 1234U, 2U}) {
+    EXPECT_FALSE(has_posix_lock(locks.c_str(), other)) << other;
+  }
+  EXPECT_FALSE(has_posix_lock(locks.c_str(), 18446744073709551615U)) << "half a line";
+  EXPECT_FALSE(has_posix_lock((folder_ / "missing").c_str(), 131));
+  EXPECT_FALSE(has_posix_lock(folder_.path().c_str(), 131));
+}
+
+TEST_F(ProgramFile, LocksAreFoundBehindManyOthersAndNotWithoutEnd) {
+  const auto lines = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      text +=
+          std::to_string(i) + ": POSIX  ADVISORY  READ 1 08:01:" + std::to_string(i) + " 0 EOF\n";
+    }
+    return text + "x: POSIX  ADVISORY  WRITE 1 08:01:777777 0 EOF\n";
+  };
+  EXPECT_TRUE(has_posix_lock(write_file(folder_ / "some", lines(1000), 0644).c_str(), 777777));
+  EXPECT_FALSE(has_posix_lock(write_file(folder_ / "many", lines(9000), 0644).c_str(), 777777));
+  const std::string line = write_file(folder_ / "line", std::string(5000, 'x'), 0644);
+  EXPECT_FALSE(has_posix_lock(line.c_str(), 777777));
+}
+
+// To close any descriptor of a file drops this process's locks on it.
+TEST_F(ProgramFile, WhatIsLockedStaysLocked) {
+  const std::string path = file(program_with({"libasan.so.8"}));
+  EXPECT_TRUE(harmed(path));
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(fd, F_SETLK, &whole), 0);
+  EXPECT_FALSE(harmed(path)) << "not looked at";
+  const pid_t child = fork();
+  if (child == 0) {
+    fcntl(fd, F_GETLK, &whole);
+    _exit(whole.l_type == F_WRLCK ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the lock was dropped";
+  close(fd);
+  EXPECT_TRUE(harmed(path));
 }
 
 TEST_F(ProgramFile, ByFolderLinkAndDescriptor) {

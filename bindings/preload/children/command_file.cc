@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bindings/preload/children/file_locks.h"
 #include "bindings/preload/children/preload_variable.h"
 #include "bindings/preload/children/program_file.h"
 
@@ -16,16 +17,17 @@ namespace {
 
 constexpr int kMostInterpreters = 5;  // the kernel's own limit
 
-// A pipe or a device would notice that it is opened. Programs with the rights of others are not
-// reached: the dynamic linker ignores the list there.
-bool is_plain_file(int folder, const char* path, int flags) {
+// A pipe or a device would notice that it is opened, and so would who has locked the file. Programs
+// with the rights of others are not reached: the dynamic linker ignores the list there.
+bool may_be_opened(int folder, const char* path, int flags) {
   struct stat found;
   return syscall(SYS_newfstatat, folder, path, &found, flags & AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(found.st_mode) && (found.st_mode & (S_ISUID | S_ISGID)) == 0;
+         S_ISREG(found.st_mode) && (found.st_mode & (S_ISUID | S_ISGID)) == 0 &&
+         !has_posix_lock("/proc/locks", found.st_ino);
 }
 
 int open_program(int folder, const char* path, int flags) {
-  if (!is_plain_file(folder, path, flags)) return -1;
+  if (!may_be_opened(folder, path, flags)) return -1;
   return static_cast<int>(
       syscall(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
