@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/text_file.h"
+
 // Newer than the C library's headers on some systems; the kernel says no where it lacks it.
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -17,11 +19,15 @@ namespace {
 using base::errno_error;
 using base::UniqueFd;
 
-base::Result<UniqueFd> make_file(const char* name, std::size_t bytes) {
+base::Result<UniqueFd> make_file(const char* name, std::size_t bytes, ClientMemory::Pages pages) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return errno_error("cannot make a memory file for a client", errno);
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return errno_error("cannot size a client's memory file", errno);
+  }
+  if (pages == ClientMemory::Pages::kAtOnce &&
+      fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
+    return errno_error("no memory for a client's memory file", errno);
   }
   return fd;
 }
@@ -52,11 +58,18 @@ Mapping::~Mapping() {
   if (address_ != nullptr) munmap(address_, bytes_);
 }
 
-base::Result<ClientMemory> ClientMemory::make() {
+ClientMemory::Pages ClientMemory::fitting_pages(const std::string& path) {
+  constexpr char kNeverMoreThanThereIs = '2';
+  const std::string text = base::read_text_file(path).value_or("");
+  return text.starts_with(kNeverMoreThanThereIs) ? Pages::kAtOnce : Pages::kWhenWritten;
+}
+
+base::Result<ClientMemory> ClientMemory::make(Pages pages) {
   constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW;
-  base::Result<UniqueFd> plan_fd = make_file("optile-plan", sizeof(optile_plan_region));
+  base::Result<UniqueFd> plan_fd = make_file("optile-plan", sizeof(optile_plan_region), pages);
   if (!plan_fd.ok()) return plan_fd.error();
-  base::Result<UniqueFd> client_fd = make_file("optile-client", sizeof(optile_client_region));
+  base::Result<UniqueFd> client_fd =
+      make_file("optile-client", sizeof(optile_client_region), pages);
   if (!client_fd.ok()) return client_fd.error();
   base::Result<Mapping> plan =
       map_file(plan_fd.value(), sizeof(optile_plan_region), PROT_READ | PROT_WRITE);

@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
+#include <fstream>
 
 #include "daemon/plan_page_writer.h"
 #include "tests/daemon/fake_client.h"
+#include "tests/daemon/temporary_directory.h"
 
 namespace optile::daemon {
 namespace {
@@ -54,6 +57,34 @@ TEST_F(ClientMemoryTest, WhatOneSideWritesTheOtherSees) {
   writer.set_tail(3, 99);
   EXPECT_EQ(regions.plan().tails[3], 99u);
   EXPECT_EQ(regions.plan().magic, OPTILE_ABI_MAGIC);
+}
+
+blkcnt_t blocks_of(const base::UniqueFd& fd) {
+  struct stat found = {};
+  EXPECT_EQ(fstat(fd.get(), &found), 0);
+  return found.st_blocks * 512;
+}
+
+TEST(ClientMemoryPages, AreAllThereWhereTheMachinePromisesNoMoreThanItHas) {
+  using Pages = ClientMemory::Pages;
+  auto late = ClientMemory::make(Pages::kWhenWritten).value().take_descriptors();
+  EXPECT_EQ(blocks_of(late.plan), 0);
+  EXPECT_EQ(blocks_of(late.client), 0);
+  auto all = ClientMemory::make(Pages::kAtOnce).value().take_descriptors();
+  EXPECT_GE(blocks_of(all.plan), static_cast<blkcnt_t>(sizeof(optile_plan_region)));
+  EXPECT_GE(blocks_of(all.client), static_cast<blkcnt_t>(sizeof(optile_client_region)));
+
+  const TemporaryDirectory folder;
+  const auto pages_for = [&](const std::string& text) {
+    const std::string path = folder / "overcommit_memory";
+    std::ofstream(path) << text;
+    return ClientMemory::fitting_pages(path);
+  };
+  EXPECT_EQ(pages_for("2\n"), Pages::kAtOnce);
+  EXPECT_EQ(pages_for("0\n"), Pages::kWhenWritten);
+  EXPECT_EQ(pages_for("1\n"), Pages::kWhenWritten);
+  EXPECT_EQ(pages_for(""), Pages::kWhenWritten);
+  EXPECT_EQ(ClientMemory::fitting_pages(folder / "missing"), Pages::kWhenWritten);
 }
 
 TEST_F(ClientMemoryTest, MappingsOutliveTheDescriptors) {
