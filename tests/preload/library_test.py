@@ -35,6 +35,8 @@ EXPORTED = {
     "_ZN3tbb6detail2r117parallel_pipelineERNS0_2d118task_group_contextEmRKNS2_11filter_nodeE",
     "_ZN3tbb6detail2r127global_control_active_valueEi",
     "_ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE",
+    "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextE",
+    "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextEt",
     "_ZN3tbb6detail2r16submitERNS0_2d14taskERNS2_18task_group_contextEPNS1_5arenaEm",
     "_ZN3tbb6detail2r17destroyERNS0_2d118task_group_contextE",
     "_ZN3tbb6detail2r17enqueueERNS0_2d14taskEPNS2_15task_arena_baseE",

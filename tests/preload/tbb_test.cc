@@ -12,7 +12,6 @@
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
-#include "bindings/preload/tbb/tbb_tasks.h"
 #include "bindings/preload/width_actuator.h"
 #include "tests/preload/beside_daemon.h"
 #include "tests/preload/check_or_exit.h"
@@ -433,6 +432,38 @@ TEST_F(Tbb, WithOtherWorkOfOneTbbsItIsObserved) {
   });
 }
 
+// Whoever gives a task may wait for it by a word of its own, which no thread but another one sets.
+TEST_F(Tbb, ATaskThatIsGivenIsOtherWorkAlsoBeforeAnybodyWaits) {
+  in_child([](FakeDaemon& daemon) {
+    loop();
+    daemon.publish({{key_of_loop(daemon), 1, {}, 0}}, 0, record_all);
+    CHECK_OR_EXIT(loop() == 1 && allowed_now() == 1);
+    std::atomic<bool> done{false};
+    oneapi::tbb::task_group group;
+    group.run([&] { done = true; });
+    CHECK_OR_EXIT(allowed_now() == kOwn);
+    while (!done) std::this_thread::yield();
+    group.wait();
+    CHECK_OR_EXIT(loop() == kOwn);
+  });
+}
+
+TEST_F(Tbb, ATaskThatIsGivenInATaskIsNoOtherWork) {
+  in_child([](FakeDaemon& daemon) {
+    const auto giving = [] {
+      std::atomic<size_t> allowed{0};
+      oneapi::tbb::parallel_for(0, kPieces, [&](int) {
+        oneapi::tbb::task_group group;
+        group.run_and_wait([&] { group.run([&] { allowed = allowed_now(); }); });
+      });
+      return allowed.load();
+    };
+    CHECK_OR_EXIT(giving() == kOwn);
+    daemon.publish({{latest_key(daemon), 2, {}, 0}}, 0, record_all);
+    for (int i = 0; i < 3; ++i) CHECK_OR_EXIT(giving() == 2);
+  });
+}
+
 TEST_F(Tbb, InAnArenaOfAnotherSizeItIsAnotherOp) {
   in_child([](FakeDaemon& daemon) {
     const uint32_t before = known(daemon);
@@ -537,33 +568,6 @@ TEST_F(Tbb, WhatIsSteeredLaterFindsItAsItWas) {
     choose_steered_runtime(reinterpret_cast<const void*>(&loop));
     CHECK_OR_EXIT(allowed_now() == kOwn && loop() == kOwn);
   });
-}
-
-TEST(TbbTask, AlgorithmsHaveNames) {
-  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d19start_forINS1_13blocked_rangeImEEZ4mainEUlRKS4_E_"
-                             "KNS1_16auto_partitionerEEE"),
-               "parallel_for");
-  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d112start_reduceINS1_13blocked_rangeImEE"),
-               "parallel_reduce");
-  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d126start_deterministic_reduceINS1_13blocked_rangeImE"),
-               "parallel_deterministic_reduce");
-  EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d19start_forINS1_16quick_sort_rangeIPiSt4lessIiEEE"),
-               "parallel_sort");
-  EXPECT_STREQ(tbb_algorithm("4MyOwnTask"), "tasks");
-}
-
-// A type with as little in common with oneTBB's as may be: nothing of it is executed.
-class Unlike {
- public:
-  virtual ~Unlike() = default;
-};
-
-TEST(TbbTask, AKeyIsOfTheTypeAndNotOfTheObject) {
-  const Unlike one;
-  const Unlike two;
-  EXPECT_EQ(tbb_task(&one).key, tbb_task(&two).key);
-  EXPECT_STREQ(tbb_task(&one).name, "tasks");
-  EXPECT_NE(tbb_task(&one).key, 0U);
 }
 
 }  // namespace

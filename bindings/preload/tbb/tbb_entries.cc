@@ -13,6 +13,7 @@ namespace {
 
 using optile::preload::function_behind;
 using optile::preload::LibraryFunction;
+using optile::preload::note_given_tbb_task;
 using optile::preload::note_other_tbb_work;
 
 // The function that `caller` means. Not null: whoever has oneTBB's objects was linked with it.
@@ -41,6 +42,8 @@ void execute_and_wait(d1::task& task, d1::task_group_context& context, d1::wait_
 void wait(d1::wait_context& wait, d1::task_group_context& context);
 void enqueue(d1::task& task, d1::task_arena_base* arena);
 void enqueue(d1::task& task, d1::task_group_context& context, d1::task_arena_base* arena);
+void spawn(d1::task& task, d1::task_group_context& context);
+void spawn(d1::task& task, d1::task_group_context& context, unsigned short slot);
 void submit(d1::task& task, d1::task_group_context& context, arena* where, uintptr_t critical);
 void parallel_pipeline(d1::task_group_context& context, size_t tokens,
                        const d1::filter_node& filters);
@@ -93,6 +96,27 @@ void enqueue(d1::task& task, d1::task_group_context& context, d1::task_arena_bas
   if (real == nullptr) return;
   note_other_tbb_work();
   real(task, context, arena);
+}
+
+// Algorithms do so, too, in their tasks, and for every piece.
+void spawn(d1::task& task, d1::task_group_context& context) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextE"};
+  auto* const real = real_of(static_cast<void (*)(d1::task&, d1::task_group_context&)>(&spawn),
+                             behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  note_given_tbb_task(reinterpret_cast<const void*>(real));
+  real(task, context);
+}
+
+void spawn(d1::task& task, d1::task_group_context& context, unsigned short slot) {
+  static LibraryFunction behind = {
+      "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextEt"};
+  using Spawn = void (*)(d1::task&, d1::task_group_context&, unsigned short);
+  auto* const real = real_of(static_cast<Spawn>(&spawn), behind, __builtin_return_address(0));
+  if (real == nullptr) return;
+  note_given_tbb_task(reinterpret_cast<const void*>(real));
+  real(task, context, slot);
 }
 
 void submit(d1::task& task, d1::task_group_context& context, arena* where, uintptr_t critical) {

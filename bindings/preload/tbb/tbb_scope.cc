@@ -94,6 +94,11 @@ void note_issuer_in_task() {
   }
 }
 
+void note_given_tbb_task(const void* entry) {
+  if (is_set(other_work) || !regions_are_tuned()) return;
+  if (is_followed_tbb(entry) && !inside_tbb_task()) note_other_tbb_work();
+}
+
 void note_other_tbb_work() {
   if (is_set(other_work)) return;
   __atomic_store_n(&other_work, 1, __ATOMIC_RELAXED);
