@@ -159,7 +159,9 @@ void follow_binding(const OpenmpRuntime& runtime, MasterMask* master) {
     if (thread != 0 && my_epoch != 0) free_mask(*my_base);
     my_epoch = 0;
   } else if (thread == 0) {
-    follow_order(thread, master);
+    // A team of one has nobody to stand beside, and may be left by a jump: what the thread makes
+    // from then on would inherit the mask.
+    if (runtime.get_num_threads() > 1) follow_order(thread, master);
   } else if (my_epoch != now || my_thread != thread) {
     my_epoch = now;
     my_thread = thread;

@@ -57,6 +57,25 @@ TEST_F(TeamBinding, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
   });
 }
 
+// It may be left by a jump, and no mask of ours stays behind then.
+TEST_F(TeamBinding, ATeamOfOneIsLeftWhereItIs) {
+  if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
+  in_child([](FakeDaemon& daemon) {
+    const Mask all = own_mask();
+    attach(daemon);
+    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
+    declared_step();
+    CHECK_OR_EXIT(masks_of_team(2)[0] == Mask{all[0]});
+    CHECK_OR_EXIT(masks_of_team(1)[0] == all);
+    // By its width, not by a clause.
+    omp_set_num_threads(1);
+    Mask mask;
+#pragma omp parallel
+    mask = own_mask();
+    CHECK_OR_EXIT(mask == all);
+  });
+}
+
 TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
