@@ -31,7 +31,6 @@ struct LeasedClient {
   std::optional<ToldDemand> told;  // what the table knows; none: not this progress
   bool settled = false;
   bool waits = false;
-  bool away = false;
   bool would_use_more = false;  // cores than its own
   bool confined = false;        // to `units`; none: to what it came with
   int placings = 2;             // that are left, see seen()

@@ -260,8 +260,9 @@ void Leases::seen(uint64_t client, std::size_t steps) {
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
 void Leases::tell_curves() {
-  const bool alone = std::count_if(clients_.begin(), clients_.end(),
-                                   [](const auto& one) { return !one.second.away; }) == 1;
+  const bool alone = std::count_if(clients_.begin(), clients_.end(), [this](const auto& one) {
+                       return !table_.is_away(one.first);
+                     }) == 1;
   const int all = table_.budget().cores;
   for (auto& [id, client] : clients_) {
     if (client.progress.empty()) continue;
@@ -275,8 +276,8 @@ void Leases::tell_curves() {
                                                                    : sched::Borrowing::kByCurve);
     const ToldDemand now{alone, floor, client.cores};
     if (client.told == now) continue;  // there are many curves, and long ones
-    (void)table_.demand(id, alone ? std::vector<double>{} : client.progress, floor, client.cores);
-    client.told = now;
+    const auto& curve = alone ? std::vector<double>{} : client.progress;
+    if (table_.demand(id, curve, floor, client.cores).ok()) client.told = now;
   }
 }
 
@@ -291,16 +292,15 @@ void Leases::wake(uint64_t client) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || !table_.wake(client).ok()) return;
   found->second.waits = false;
-  found->second.away = false;
   must_decide_ = true;
 }
 
 bool Leases::away(uint64_t client) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || !found->second.waits || found->second.away) return false;
-  found->second.away = table_.away(client).ok();
-  must_decide_ = must_decide_ || found->second.away;
-  return found->second.away;
+  if (found == clients_.end() || !found->second.waits || table_.is_away(client)) return false;
+  const bool news = table_.away(client).ok() && table_.is_away(client);
+  must_decide_ = must_decide_ || news;
+  return news;
 }
 
 // Nobody waits for the end of a search after a word of the user.

@@ -117,13 +117,14 @@ class Division {
     return std::max(0.0, policy_.moving_seconds_per_core) * seat.worth(seat.held) / horizon;
   }
 
-  // `spare`: beyond its least it cannot have more.
-  KnapsackRow row_of(const Seat& seat, int spare) const {
+  // `spare`: beyond its least it cannot have more. `anew`: whatever it holds.
+  KnapsackRow row_of(const Seat& seat, int spare, bool anew) const {
     KnapsackRow row;
     row.least = seat.least;
     const int useful = std::max(seat.gains ? seat.client->useful : 0, seat.held);
     const int most = std::max(seat.least, std::min(seat.most, useful));
-    const double stay = seat.held > 0 ? std::max(price(seat), kStay * seat.client->weight) : 0.0;
+    const bool may_stay = seat.held > 0 && !anew;
+    const double stay = may_stay ? std::max(price(seat), kStay * seat.client->weight) : 0.0;
     const double fewer = kFewer * seat.client->weight;
     row.worth.resize(static_cast<std::size_t>(std::min(most - seat.least, spare)) + 1);
     int n = seat.least;
@@ -142,10 +143,16 @@ class Division {
       seat.cores = seat.least;
       set_aside += seat.least;
     }
-    const bool batch_wants = choose_among(false, cores_ - set_aside);
-    if (batch_wants) {
+    const int spare = cores_ - set_aside;
+    if (somebody_known(true)) {
+      choose_among(false, spare, true);
+      best_of_normal_ = worth_of(false, &Seat::cores);
+      choose_among(false, spare);
+      best_of_normal_ = std::max(best_of_normal_, worth_of(false, &Seat::cores));
       trim();
       choose_among(true, cores_ - given());
+    } else {
+      choose_among(false, spare);
     }
     int left = cores_ - given();
     for (Seat& seat : seats_) {
@@ -156,39 +163,44 @@ class Division {
     }
   }
 
-  // Whether there are known clients of the other class, too.
-  bool choose_among(bool batch, int spare) {
+  // Of those that a choice is about.
+  static bool is_known(const Seat& seat, bool batch) {
+    return seat.gains && seat.client->known() && seat.client->batch() == batch;
+  }
+
+  bool somebody_known(bool batch) const {
+    return std::any_of(seats_.begin(), seats_.end(),
+                       [batch](const Seat& seat) { return is_known(seat, batch); });
+  }
+
+  // `anew`: as if nobody held anything.
+  void choose_among(bool batch, int spare, bool anew = false) {
     std::vector<Seat*> mine;
     std::vector<KnapsackRow> rows;
-    bool others = false;
     int room = spare;
     for (Seat& seat : seats_) {
-      if (!seat.gains || !seat.client->known()) continue;
-      if (seat.client->batch() != batch) {
-        others = true;
-        continue;
-      }
+      if (!is_known(seat, batch)) continue;
       room += seat.least;
-      rows.push_back(row_of(seat, spare));
+      rows.push_back(row_of(seat, spare, anew));
       mine.push_back(&seat);
     }
-    if (rows.empty()) return others;
+    if (rows.empty()) return;
     const KnapsackChoice choice = choose_cores(rows, room, policy_.most_operations);
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i]->cores = choice.cores[i];
     exact_ = exact_ && choice.exact;
     operations_ += choice.operations;
-    return others;
   }
 
-  // Takes from normal clients what they gain next to nothing from, the cheapest first.
+  // Takes from normal clients what they gain next to nothing from, the cheapest first: of the best
+  // that they could have, so that it is no more however often cores are divided.
   void trim() {
-    double allowed = policy_.nothing * worth_of(false, &Seat::cores);
+    double allowed = std::max(0.0, worth_of(false, &Seat::cores) - fewest_worth());
     while (true) {
       Seat* cheapest = nullptr;
       int to = 0;
       double least_loss = 0;
       for (Seat& seat : seats_) {
-        if (!seat.gains || seat.client->batch() || !seat.client->known()) continue;
+        if (!is_known(seat, false)) continue;
         // Down to the next width that is worth less.
         int n = seat.cores - 1;
         while (n > seat.least && seat.worth(n - 1) == seat.worth(n)) --n;
@@ -207,6 +219,9 @@ class Division {
       cheapest->cores = to;
     }
   }
+
+  // What batch clients leave to the normal ones at least.
+  double fewest_worth() const { return (1 - policy_.nothing) * best_of_normal_; }
 
   double worth_of(bool batch, int Seat::*cores) const {
     double sum = 0;
@@ -231,9 +246,8 @@ class Division {
       return gain > std::max(policy_.least_gain, kRounding) * before + kRounding;
     };
     if (gain_pays(false)) return true;
-    const double normal = worth_of(false, &Seat::held);
-    const double loss = normal - worth_of(false, &Seat::cores);
-    return loss <= (policy_.nothing + kRounding) * normal && gain_pays(true);
+    const double enough = std::min(worth_of(false, &Seat::held), fewest_worth());
+    return worth_of(false, &Seat::cores) >= (1 - kRounding) * enough && gain_pays(true);
   }
 
   // What nobody is known to gain from goes to those that were not measured yet, evenly.
@@ -254,6 +268,7 @@ class Division {
   std::vector<Seat> seats_;
   int cores_;
   const AllocationPolicy& policy_;
+  double best_of_normal_ = 0;  // known where there are batch clients
   bool exact_ = true;
   uint64_t operations_ = 0;
 };

@@ -153,7 +153,7 @@ Status LeaseTable::away(ClientId id) {
   const auto found = find(id);
   if (!found.ok()) return found.status();
   LeaseDemand& demand = found.value()->demand;
-  if (!demand.idle || demand.away) return {};
+  if (!demand.idle || demand.away || found.value()->paused) return {};
   if (!someone_is_away()) {
     for (auto& [other, one] : clients_) one.claim_with_all = one.demand.claimed;
   }
@@ -494,6 +494,11 @@ std::vector<int> LeaseTable::own_cores(ClientId id) const {
   });
   if (own.size() + static_cast<std::size_t>(lent) != granted.cores.size()) return {};
   return own;
+}
+
+bool LeaseTable::is_away(ClientId id) const {
+  const auto found = clients_.find(id);
+  return found != clients_.end() && found->second.demand.away;
 }
 
 std::map<int, double> LeaseTable::held(ClientId id) const {

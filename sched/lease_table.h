@@ -61,7 +61,7 @@ class LeaseTable {
   base::Status wait(ClientId id);  // can use nothing now
   // It has waited for so long that the others are planned for as if it were not here. When it wakes
   // it is the first to get cores, those that it had, and as things were before if nobody came
-  // since.
+  // since. Nothing changes for one that is paused: it keeps its lease.
   base::Status away(ClientId id);
   base::Status wake(ClientId id);
   base::Status borrows(ClientId id, Borrowing how);      // by its curve unless said
@@ -121,6 +121,7 @@ class LeaseTable {
   int lent_to(ClientId id) const;
   // The others of them; none where these cannot be told apart.
   std::vector<int> own_cores(ClientId id) const;
+  bool is_away(ClientId id) const;
   // What it may be using, until it confirms: core and fraction.
   std::map<int, double> held(ClientId id) const;
   const std::string& cause() const { return cause_; }  // of the plan in force

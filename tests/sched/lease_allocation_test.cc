@@ -216,6 +216,32 @@ TEST(LeaseAllocation, BatchTakesWhatNormalClientsHoldForNothing) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 6}));
 }
 
+// What may be taken from normal clients is counted from the best that they could have, not from
+// what was left to them the last time.
+TEST(LeaseAllocation, DividingAgainTakesNoMoreFromNormalClients) {
+  AllocationProblem problem;
+  problem.cores = 64;
+  std::vector<double> flattening;
+  std::vector<double> linear;
+  for (int cores = 1; cores <= 64; ++cores) {
+    // Beyond 16 cores one more is worth less than moving it.
+    flattening.push_back(0.976 * std::min(cores, 16) / 16 + 0.0005 * std::max(0, cores - 16));
+    linear.push_back(cores / 64.0);
+  }
+  problem.demands = {demand(1, flattening), demand(2, linear)};
+  problem.demands[1].priority = Priority::kBatch;
+  hold(problem, allocate(problem));
+  const int left = problem.demands[0].used;
+  EXPECT_LT(left, 63) << "one core is the batch client's own";
+  EXPECT_GE(flattening[static_cast<std::size_t>(left) - 1],
+            (1 - problem.policy.nothing) * flattening[62]);
+  for (int again = 0; again < 20; ++again) {
+    const Allocation allocation = allocate(problem);
+    EXPECT_TRUE(allocation.kept) << again << ": " << allocation.shares[0].cores;
+    hold(problem, allocation);
+  }
+}
+
 TEST(LeaseAllocation, ANewcomerWithoutACurveGetsItsFloorAndWhatIsFree) {
   AllocationProblem problem;
   problem.cores = 4;
