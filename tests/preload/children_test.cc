@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "bindings/cli/target_program.h"
 #include "bindings/preload/children/command_file.h"
@@ -171,57 +174,89 @@ TEST_F(ProgramFile, WhatIsNoPlainFileIsNotOpened) {
   EXPECT_FALSE(harmed(set_id));
 }
 
-TEST_F(ProgramFile, LocksAreFoundByTheirInode) {
-  const std::string locks = write_file(folder_ / "locks",
-                                       "1: POSIX  ADVISORY  WRITE 1234 08:01:131 0 EOF\n"
-                                       "1: -> POSIX  ADVISORY  WRITE 77 08:01:131 0 EOF\n"
-                                       "2: FLOCK  ADVISORY  WRITE 1234 00:1f:500 0 EOF\n"
-                                       "3: OFDLCK ADVISORY  READ -1 00:1f:600 128 128\n"
-                                       "4: POSIX  ADVISORY  READ 99 fd:00:18446744073709551615 1 2",
-                                       0644);
-  EXPECT_TRUE(has_posix_lock(locks.c_str(), 131));
-  for (const ino_t other : {13U, 31U, 1U, 0U, 1310U, 500U, 600U, 1234U, 2U}) {
-    EXPECT_FALSE(has_posix_lock(locks.c_str(), other)) << other;
+// A file, and locks on it of this process.
+class FileLocks : public ProgramFile {
+ protected:
+  FileLocks() {
+    path_ = file(program_with({"libasan.so.8"}));
+    fd_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(fstat(fd_, &what_), 0);
   }
-  EXPECT_FALSE(has_posix_lock(locks.c_str(), 18446744073709551615U)) << "half a line";
-  EXPECT_FALSE(has_posix_lock((folder_ / "missing").c_str(), 131));
-  EXPECT_FALSE(has_posix_lock(folder_.path().c_str(), 131));
+  ~FileLocks() override { close(fd_); }
+
+  static int lock(int fd, int type, int command = F_SETLK, off_t begin = 0, off_t length = 0) {
+    struct flock range = {};
+    range.l_type = static_cast<short>(type);
+    range.l_start = begin;
+    range.l_len = length;
+    return fcntl(fd, command, &range);
+  }
+  bool holds() const { return holds_posix_lock(what_.st_dev, what_.st_ino); }
+  // What a child of this process says.
+  template <typename Says>
+  static bool in_child(Says says) {
+    const pid_t child = fork();
+    if (child == 0) _exit(says() ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return status == 0;
+  }
+
+  std::string path_;
+  int fd_ = -1;
+  struct stat what_ = {};
+};
+
+TEST_F(FileLocks, OnlyThoseThatClosingWouldDrop) {
+  EXPECT_FALSE(holds());
+  ASSERT_EQ(flock(fd_, LOCK_EX), 0);
+  EXPECT_FALSE(holds()) << "of the open file";
+  ASSERT_EQ(flock(fd_, LOCK_UN), 0);
+  ASSERT_EQ(lock(fd_, F_WRLCK, F_OFD_SETLK), 0);
+  EXPECT_FALSE(holds()) << "of the open file, too";
+  ASSERT_EQ(lock(fd_, F_UNLCK, F_OFD_SETLK), 0);
+  for (const int type : {F_WRLCK, F_RDLCK}) {
+    ASSERT_EQ(lock(fd_, type, F_SETLK, 100, 1), 0);
+    EXPECT_TRUE(holds());
+    EXPECT_FALSE(holds_posix_lock(what_.st_dev, what_.st_ino + 1));
+    EXPECT_FALSE(holds_posix_lock(what_.st_dev + 1, what_.st_ino)) << "another file system's";
+    ASSERT_EQ(lock(fd_, F_UNLCK), 0);
+    EXPECT_FALSE(holds());
+  }
 }
 
-TEST_F(ProgramFile, LocksAreFoundBehindManyOthersAndNotWithoutEnd) {
-  const auto lines = [](int count) {
-    std::string text;
-    for (int i = 0; i < count; ++i) {
-      text +=
-          std::to_string(i) + ": POSIX  ADVISORY  READ 1 08:01:" + std::to_string(i) + " 0 EOF\n";
-    }
-    return text + "x: POSIX  ADVISORY  WRITE 1 08:01:777777 0 EOF\n";
-  };
-  EXPECT_TRUE(has_posix_lock(write_file(folder_ / "some", lines(1000), 0644).c_str(), 777777));
-  EXPECT_FALSE(has_posix_lock(write_file(folder_ / "many", lines(9000), 0644).c_str(), 777777));
-  const std::string line = write_file(folder_ / "line", std::string(5000, 'x'), 0644);
-  EXPECT_FALSE(has_posix_lock(line.c_str(), 777777));
+TEST_F(FileLocks, OfThisProcessAlone) {
+  ASSERT_EQ(lock(fd_, F_RDLCK), 0);
+  EXPECT_TRUE(holds());
+  EXPECT_FALSE(in_child([this] { return holds(); })) << "it does not inherit it";
+  EXPECT_TRUE(in_child([this] { return lock(fd_, F_RDLCK) == 0 && holds(); })) << "its own";
+  EXPECT_TRUE(in_child([this] { return harmed(path_); })) << "so it may look at the file";
+}
+
+TEST_F(FileLocks, AmongManyDescriptorsAndManyRanges) {
+  std::vector<int> others;
+  for (int i = 0; i < 300; ++i) others.push_back(dup(STDERR_FILENO));
+  const int late = fcntl(fd_, F_DUPFD_CLOEXEC, others.back() + 1);
+  close(std::exchange(fd_, late));
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(lock(fd_, F_RDLCK, F_OFD_SETLK, 10 * i, 1), 0);
+  EXPECT_FALSE(holds());
+  ASSERT_EQ(lock(fd_, F_RDLCK, F_SETLK, 5000, 1), 0);
+  EXPECT_TRUE(holds());
+  for (const int other : others) close(other);
 }
 
 // To close any descriptor of a file drops this process's locks on it.
-TEST_F(ProgramFile, WhatIsLockedStaysLocked) {
-  const std::string path = file(program_with({"libasan.so.8"}));
-  EXPECT_TRUE(harmed(path));
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  ASSERT_EQ(fcntl(fd, F_SETLK, &whole), 0);
-  EXPECT_FALSE(harmed(path)) << "not looked at";
-  const pid_t child = fork();
-  if (child == 0) {
-    fcntl(fd, F_GETLK, &whole);
-    _exit(whole.l_type == F_WRLCK ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "the lock was dropped";
-  close(fd);
-  EXPECT_TRUE(harmed(path));
+TEST_F(FileLocks, WhatIsLockedStaysLocked) {
+  EXPECT_TRUE(harmed(path_));
+  ASSERT_EQ(lock(fd_, F_WRLCK), 0);
+  EXPECT_FALSE(harmed(path_)) << "not looked at";
+  EXPECT_TRUE(in_child([this] {
+    struct flock whole = {};
+    whole.l_type = F_WRLCK;
+    return fcntl(fd_, F_GETLK, &whole) == 0 && whole.l_type == F_WRLCK;
+  })) << "the lock was dropped";
+  ASSERT_EQ(lock(fd_, F_UNLCK), 0);
+  EXPECT_TRUE(harmed(path_));
 }
 
 TEST_F(ProgramFile, ByFolderLinkAndDescriptor) {

@@ -23,7 +23,7 @@ bool may_be_opened(int folder, const char* path, int flags) {
   struct stat found;
   return syscall(SYS_newfstatat, folder, path, &found, flags & AT_SYMLINK_NOFOLLOW) == 0 &&
          S_ISREG(found.st_mode) && (found.st_mode & (S_ISUID | S_ISGID)) == 0 &&
-         !has_posix_lock("/proc/locks", found.st_ino);
+         !holds_posix_lock(found.st_dev, found.st_ino);
 }
 
 int open_program(int folder, const char* path, int flags) {

@@ -1,61 +1,101 @@
 #include "bindings/preload/children/file_locks.h"
 
 #include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace optile::preload {
 namespace {
 
-constexpr size_t kBlockBytes = 1024;
-constexpr int kMostBlocks = 64;
+// The calling thread's, which may have unshared its descriptors from the others'.
+constexpr char kDescriptors[] = "/proc/thread-self/fd";
+constexpr char kDescriptions[] = "/proc/thread-self/fdinfo/";
 
-// What stands in a line between the device and the range, with a colon before and a blank behind.
-size_t put_inode(char* to, ino_t inode) {
-  char digits[24];
-  size_t count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + inode % 10);
-    inode /= 10;
-  } while (inode > 0);
-  *to++ = ':';
-  for (size_t i = count; i-- > 0;) *to++ = digits[i];
-  *to = ' ';
-  return count + 2;
+constexpr size_t kBlockBytes = 1024;
+constexpr int kMostDescriptors = 4096;
+constexpr int kMostBlocks = 64;  // of one description: many ranges may be locked
+
+// As getdents64 writes them.
+struct Entry {
+  uint64_t inode;
+  int64_t offset;
+  uint16_t bytes;
+  uint8_t type;
+  char name[1];
+};
+
+int open_to_read(const char* path) {
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
 }
 
-bool names(const char* line, size_t length, const char* part, size_t bytes) {
-  return memmem(line, length, part, bytes) != nullptr;
+// Below 0: no number.
+int number_in(const char* name) {
+  int number = 0;
+  for (; *name >= '0' && *name <= '9' && number < 100'000'000; ++name) {
+    number = 10 * number + (*name - '0');
+  }
+  return *name == '\0' ? number : -1;
+}
+
+bool is_of(int fd, dev_t device, ino_t inode) {
+  struct stat found;
+  return syscall(SYS_fstat, fd, &found) == 0 && found.st_dev == device && found.st_ino == inode;
+}
+
+// There the kernel lists, of locks of this kind, those of this very table of descriptors alone.
+__attribute__((noinline)) bool tells_of_lock(const char* description) {
+  constexpr char kWord[] = " POSIX ";
+  constexpr size_t kWordBytes = sizeof kWord - 1;
+  const int fd = open_to_read(description);
+  if (fd < 0) return false;
+  char block[kBlockBytes];
+  size_t kept = 0;  // the end of the block before: the word may lie across
+  bool found = false;
+  for (int i = 0; i < kMostBlocks && !found; ++i) {
+    const long got = syscall(SYS_read, fd, block + kept, sizeof block - kept);
+    if (got <= 0) break;
+    const size_t filled = kept + static_cast<size_t>(got);
+    found = memmem(block, filled, kWord, kWordBytes) != nullptr;
+    kept = filled < kWordBytes ? filled : kWordBytes;
+    memmove(block, block + filled - kept, kept);
+  }
+  syscall(SYS_close, fd);
+  return found;
+}
+
+bool holds_by(const char* descriptor) {
+  char path[sizeof kDescriptions + 12];
+  const size_t length = strnlen(descriptor, 12);
+  memcpy(path, kDescriptions, sizeof kDescriptions - 1);
+  memcpy(path + sizeof kDescriptions - 1, descriptor, length);
+  path[sizeof kDescriptions - 1 + length] = '\0';
+  return tells_of_lock(path);
 }
 
 }  // namespace
 
-__attribute__((noinline)) bool has_posix_lock(const char* path, ino_t inode) {
-  const int fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
-  if (fd < 0) return false;
-  char wanted[32];
-  const size_t wanted_bytes = put_inode(wanted, inode);
-  char block[kBlockBytes];
-  size_t filled = 0;
+__attribute__((noinline)) bool holds_posix_lock(dev_t device, ino_t inode) {
+  const int folder = static_cast<int>(
+      syscall(SYS_openat, AT_FDCWD, kDescriptors, O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  if (folder < 0) return false;
+  alignas(Entry) char block[kBlockBytes];
+  int left = kMostDescriptors;
   bool found = false;
-  for (int i = 0; i < kMostBlocks && !found; ++i) {
-    const long got = syscall(SYS_read, fd, block + filled, sizeof block - filled);
+  while (!found && left > 0) {
+    const long got = syscall(SYS_getdents64, folder, block, sizeof block);
     if (got <= 0) break;
-    filled += static_cast<size_t>(got);
-    const char* line = block;
-    const char* const end = block + filled;
-    while (const void* stop = memchr(line, '\n', static_cast<size_t>(end - line))) {
-      const auto length = static_cast<size_t>(static_cast<const char*>(stop) - line);
-      found =
-          found || (names(line, length, " POSIX ", 7) && names(line, length, wanted, wanted_bytes));
-      line = static_cast<const char*>(stop) + 1;
+    for (long at = 0; at < got && !found; --left) {
+      const auto* entry = reinterpret_cast<const Entry*>(block + at);
+      at += entry->bytes;
+      const int fd = number_in(entry->name);
+      found = fd >= 0 && is_of(fd, device, inode) && holds_by(entry->name);
     }
-    filled = static_cast<size_t>(end - line);
-    if (filled == sizeof block) break;  // no such line
-    memmove(block, line, filled);
   }
-  syscall(SYS_close, fd);
+  syscall(SYS_close, folder);
   return found;
 }
 
