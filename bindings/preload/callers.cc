@@ -2,17 +2,18 @@
 
 #include <errno.h>
 
+#include "bindings/preload/object_base.h"
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
 namespace {
 
-PerAddress<InParallel, 512> callers;
+PerAddress<InParallel, 512> found_for;  // by where an object is loaded
 
-InParallel ask(const void* caller) {
+InParallel ask(const void* inside) {
   const int kept_errno = errno;
-  const auto found = reinterpret_cast<InParallel>(resolve_for(caller, "omp_in_parallel"));
+  const auto found = reinterpret_cast<InParallel>(resolve_for(inside, "omp_in_parallel"));
   errno = kept_errno;
   return found;
 }
@@ -20,7 +21,8 @@ InParallel ask(const void* caller) {
 }  // namespace
 
 InParallel in_parallel_of(const void* caller) {
-  return callers.get(caller, ask);
+  const void* base = base_of(caller);
+  return found_for.get(base != nullptr ? base : caller, ask);
 }
 
 bool is_on_a_worker(const void* caller) {

@@ -1,6 +1,6 @@
 // What the object around a piece of the program is bound to, as far as ops ask it each time:
 // whether the thread is a worker of a region of that object's own runtime. Remembered for each
-// address, also where there is no runtime, since asking takes the linker's lock. Any thread.
+// object, also where there is no runtime, since asking takes the linker's lock. Any thread.
 #pragma once
 
 namespace optile::preload {

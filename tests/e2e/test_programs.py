@@ -121,6 +121,9 @@ class Plugins(ProgramTest):
         self.assert_unharmed_at_any_width([PROGRAMS / "loading_host",
                                            PROGRAMS / "starting_plugin.so"])
 
+    def test_algorithms_of_onetbb_that_a_constructor_waits_for(self):
+        self.assert_unharmed([PROGRAMS / "loading_host", PROGRAMS / "starting_tbb_plugin.so"])
+
     def test_deeply_bound(self):
         """Their regions go past the shim: nothing is claimed about them."""
         command = [PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",

@@ -1,102 +1,18 @@
 // Algorithms of the real oneTBB as ops, and how many of its threads work in them.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <oneapi/tbb.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
 
-#include "bindings/preload/attachment.h"
-#include "bindings/preload/environment.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/width_actuator.h"
-#include "tests/preload/beside_daemon.h"
-#include "tests/preload/check_or_exit.h"
-#include "tests/preload/fake_daemon.h"
+#include "tests/preload/tbb_fixture.h"
 
 namespace optile::preload {
 namespace {
-
-using test::FakeDaemon;
-using Control = oneapi::tbb::global_control;
-
-constexpr int kOwn = 4;
-constexpr int kPieces = 64;
-
-// What the program reads.
-size_t read_by_program() {
-  return Control::active_value(Control::max_allowed_parallelism);
-}
-
-// What oneTBB itself says.
-size_t allowed_now() {
-  void* tbb = dlopen("libtbb.so.12", RTLD_NOLOAD | RTLD_LAZY);
-  CHECK_OR_EXIT(tbb != nullptr);
-  using ActiveValue = size_t (*)(int);
-  const auto active =
-      reinterpret_cast<ActiveValue>(dlsym(tbb, "_ZN3tbb6detail2r127global_control_active_valueEi"));
-  CHECK_OR_EXIT(active != nullptr && active != &tbb::detail::r1::global_control_active_value);
-  return active(Control::max_allowed_parallelism);
-}
-
-// How many threads oneTBB allowed in the pieces of a loop.
-size_t loop() {
-  std::atomic<size_t> allowed{0};
-  oneapi::tbb::parallel_for(0, kPieces, [&](int) { allowed = allowed_now(); });
-  return allowed;
-}
-
-size_t other_loop() {
-  std::atomic<size_t> allowed{0};
-  oneapi::tbb::parallel_for(0, kPieces, [&](int) { allowed = allowed_now() + 0; });
-  return allowed;
-}
-
-// The first op lets the program attach.
-void attach(FakeDaemon& daemon) {
-  daemon.answer_one_client();
-  loop();
-  daemon.wait_for_client();
-  for (int i = 0; i < 10'000'000 && attachment() == nullptr; ++i) loop();
-  CHECK_OR_EXIT(attachment() != nullptr);
-}
-
-void record_all(optile_plan_page& page) {
-  page.flags = OPTILE_PAGE_RECORD_ALL;
-}
-
-uint64_t latest_key(const FakeDaemon& daemon) {
-  CHECK_OR_EXIT(daemon.client().header.registry_count > 0);
-  return daemon.client().ops[daemon.client().header.registry_count - 1].key;
-}
-
-class Tbb : public ::testing::Test {
- protected:
-  // In a process in which four threads may work, whatever the machine has.
-  static void in_child(void (*body)(FakeDaemon&), const char* regions = "tune") {
-    test::run_beside_daemon([=](FakeDaemon& daemon) {
-      if (regions != nullptr) setenv("OPTILE_REGIONS", regions, 1);
-      read_environment();
-      const Control own(Control::max_allowed_parallelism, kOwn);
-      oneapi::tbb::task_arena arena(kOwn);
-      arena.execute([&] {
-        attach(daemon);
-        body(daemon);
-      });
-    });
-  }
-
-  static uint32_t known(const FakeDaemon& daemon) { return daemon.client().header.registry_count; }
-  static const optile_op_record& latest(const FakeDaemon& daemon) {
-    CHECK_OR_EXIT(known(daemon) > 0);
-    return daemon.client().ops[known(daemon) - 1];
-  }
-  // Of loop(), which let the program attach.
-  static uint64_t key_of_loop(const FakeDaemon& daemon) { return daemon.client().ops[0].key; }
-};
 
 TEST_F(Tbb, AnAlgorithmHasItsNameAndItsPlace) {
   in_child([](FakeDaemon& daemon) {
@@ -416,54 +332,6 @@ TEST_F(Tbb, AnAlgorithmThatAnExceptionLeavesHasReturned) {
   });
 }
 
-TEST_F(Tbb, WithOtherWorkOfOneTbbsItIsObserved) {
-  in_child([](FakeDaemon& daemon) {
-    loop();
-    daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
-    CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
-    oneapi::tbb::task_group group;
-    group.run([] { loop(); });
-    group.wait();
-    CHECK_OR_EXIT(allowed_now() == kOwn);
-    daemon.take_events();
-    CHECK_OR_EXIT(loop() == kOwn);
-    const std::vector<optile_event> events = daemon.take_events();
-    CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
-  });
-}
-
-// Whoever gives a task may wait for it by a word of its own, which no thread but another one sets.
-TEST_F(Tbb, ATaskThatIsGivenIsOtherWorkAlsoBeforeAnybodyWaits) {
-  in_child([](FakeDaemon& daemon) {
-    loop();
-    daemon.publish({{key_of_loop(daemon), 1, {}, 0}}, 0, record_all);
-    CHECK_OR_EXIT(loop() == 1 && allowed_now() == 1);
-    std::atomic<bool> done{false};
-    oneapi::tbb::task_group group;
-    group.run([&] { done = true; });
-    CHECK_OR_EXIT(allowed_now() == kOwn);
-    while (!done) std::this_thread::yield();
-    group.wait();
-    CHECK_OR_EXIT(loop() == kOwn);
-  });
-}
-
-TEST_F(Tbb, ATaskThatIsGivenInATaskIsNoOtherWork) {
-  in_child([](FakeDaemon& daemon) {
-    const auto giving = [] {
-      std::atomic<size_t> allowed{0};
-      oneapi::tbb::parallel_for(0, kPieces, [&](int) {
-        oneapi::tbb::task_group group;
-        group.run_and_wait([&] { group.run([&] { allowed = allowed_now(); }); });
-      });
-      return allowed.load();
-    };
-    CHECK_OR_EXIT(giving() == kOwn);
-    daemon.publish({{latest_key(daemon), 2, {}, 0}}, 0, record_all);
-    for (int i = 0; i < 3; ++i) CHECK_OR_EXIT(giving() == 2);
-  });
-}
-
 TEST_F(Tbb, InAnArenaOfAnotherSizeItIsAnotherOp) {
   in_child([](FakeDaemon& daemon) {
     const uint32_t before = known(daemon);
@@ -477,87 +345,6 @@ TEST_F(Tbb, InAnArenaOfAnotherSizeItIsAnotherOp) {
     const std::string end = ", arena of 5";
     if (oneapi::tbb::info::default_concurrency() == 5) return;
     CHECK_OR_EXIT(shape.size() > end.size() && shape.substr(shape.size() - end.size()) == end);
-  });
-}
-
-__attribute__((noinline)) void wait_for_group() {
-  oneapi::tbb::task_group group;
-  group.run([] { loop(); });
-  group.wait();
-}
-
-TEST_F(Tbb, WaitingForWorkThatWasGivenBeforeIsAnOp) {
-  in_child([](FakeDaemon& daemon) {
-    const uint32_t before = known(daemon);
-    for (int i = 0; i < 3; ++i) wait_for_group();
-    CHECK_OR_EXIT(known(daemon) == before + 1);
-    CHECK_OR_EXIT(std::string(latest(daemon).name) == "oneTBB wait");
-    CHECK_OR_EXIT(std::string(latest(daemon).shape).rfind("preload_tbb_test+0x", 0) == 0);
-    daemon.publish({{latest_key(daemon), 2, {}, 0}}, 0, record_all);
-    daemon.take_events();
-    wait_for_group();
-    const std::vector<optile_event> events = daemon.take_events();
-    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 0);
-    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0 && allowed_now() == kOwn);
-
-    oneapi::tbb::flow::graph graph;
-    std::atomic<int> done{0};
-    oneapi::tbb::flow::function_node<int, int> node(graph, oneapi::tbb::flow::unlimited,
-                                                    [&](int number) {
-                                                      ++done;
-                                                      return number;
-                                                    });
-    for (int i = 0; i < kPieces; ++i) node.try_put(i);
-    graph.wait_for_all();
-    CHECK_OR_EXIT(done == kPieces && known(daemon) == before + 2);
-    CHECK_OR_EXIT(std::string(latest(daemon).name) == "oneTBB wait");
-  });
-}
-
-// One place, wherever it is called from.
-__attribute__((noinline)) int pieces_through_a_pipeline() {
-  int given = 0;
-  std::atomic<int> taken{0};
-  const auto giving = oneapi::tbb::make_filter<void, int>(oneapi::tbb::filter_mode::serial_in_order,
-                                                          [&](oneapi::tbb::flow_control& control) {
-                                                            if (given == kPieces) control.stop();
-                                                            return given++;
-                                                          });
-  const auto taking = oneapi::tbb::make_filter<int, void>(oneapi::tbb::filter_mode::parallel,
-                                                          [&](int) { ++taken; });
-  oneapi::tbb::parallel_pipeline(4, giving & taking);
-  return taken;
-}
-
-TEST_F(Tbb, APipelineIsAnOp) {
-  in_child([](FakeDaemon& daemon) {
-    const uint32_t before = known(daemon);
-    for (int round = 0; round < 2; ++round) {
-      CHECK_OR_EXIT(pieces_through_a_pipeline() == kPieces);
-    }
-    CHECK_OR_EXIT(known(daemon) == before + 1);
-    CHECK_OR_EXIT(std::string(latest(daemon).name) == "parallel_pipeline");
-  });
-}
-
-TEST_F(Tbb, AWaitThatAnExceptionLeavesIsOver) {
-  in_child([](FakeDaemon& daemon) {
-    daemon.publish({}, 0, record_all);
-    for (int i = 0; i < 3; ++i) {
-      oneapi::tbb::task_group group;
-      group.run([] { throw 7; });
-      bool caught = false;
-      try {
-        group.wait();
-      } catch (int) {
-        caught = true;
-      }
-      CHECK_OR_EXIT(caught);
-    }
-    CHECK_OR_EXIT(known_issuing_thread()->depth == 0);  // the groups are gone
-    daemon.take_events();
-    loop();
-    CHECK_OR_EXIT(daemon.take_events().size() == 1);
   });
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "bindings/preload/per_address.h"
+#include "bindings/preload/object_base.h"
 #include "bindings/preload/runtime_resolver.h"
 
 namespace optile::preload {
@@ -38,8 +38,6 @@ struct Copy {
 Copy the_copy;
 int state = 0;  // 0 = none yet, 1 = being asked or in vain, 2 = there
 
-PerAddress<const void*, 1024> objects;  // where the object around a call is loaded
-
 GlobalControl control;      // lives as long as oneTBB, which keeps its address
 int in_force = 0;           // what it allows; 0 = it is not there
 size_t program_allows = 0;  // without it, as found before it was there
@@ -58,12 +56,6 @@ bool takes_controls(const Copy& copy) {
   if (version < kOldestTried || version > kNewestTried) return false;
   // What is compiled for finding errors may take a control that outlives the program for one.
   return strstr(file_name(object_of(copy.base)), "debug") == nullptr;
-}
-
-// Where the object around `address` is loaded; asked for at each call.
-const void* base_of(const void* address) {
-  return objects.get(address,
-                     [](const void* inside) -> const void* { return place_of(inside).base; });
 }
 
 bool ask(const void* inside) {
@@ -95,10 +87,11 @@ int allowed() {
   return of_program < static_cast<size_t>(arena) ? static_cast<int>(of_program) : arena;
 }
 
-// By the issuing thread, and with 0 by whoever ends it for good; who comes second leaves it.
+// By the issuing thread, and with 0 by whoever ends it for good; who comes second leaves it. That
+// one has said before that it came, which the first looks for afterwards: all in one order.
 int allow(int count) {
-  const int earlier = __atomic_load_n(&in_force, __ATOMIC_RELAXED);
-  if (earlier == count || __atomic_exchange_n(&changing, 1, __ATOMIC_ACQUIRE) != 0) return earlier;
+  const int earlier = __atomic_load_n(&in_force, __ATOMIC_SEQ_CST);
+  if (earlier == count || __atomic_exchange_n(&changing, 1, __ATOMIC_SEQ_CST) != 0) return earlier;
   if (in_force != 0) the_copy.destroy(control);
   if (count != 0) {
     __atomic_store_n(&program_allows, the_copy.active_value(kMaxAllowedParallelism),
@@ -106,8 +99,8 @@ int allow(int count) {
     control = {static_cast<size_t>(count), 0, kMaxAllowedParallelism};
     the_copy.create(control);
   }
-  __atomic_store_n(&in_force, count, __ATOMIC_RELAXED);
-  __atomic_store_n(&changing, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&in_force, count, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&changing, 0, __ATOMIC_SEQ_CST);
   return earlier;
 }
 

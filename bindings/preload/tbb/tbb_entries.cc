@@ -5,21 +5,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bindings/preload/library_function.h"
 #include "bindings/preload/tbb/tbb_copy.h"
+#include "bindings/preload/tbb/tbb_functions.h"
 #include "bindings/preload/tbb/tbb_scope.h"
 
 namespace {
 
-using optile::preload::function_behind;
-using optile::preload::LibraryFunction;
 using optile::preload::note_given_tbb_task;
 using optile::preload::note_other_tbb_work;
+using optile::preload::table_of;
+using optile::preload::TbbFunction;
 
-// The function that `caller` means. Not null: whoever has oneTBB's objects was linked with it.
+// The function that code around `inside` means. Not null: whoever has oneTBB's objects was linked
+// with it.
 template <typename Function>
-Function* real_of(Function* /*ours*/, LibraryFunction& function, const void* caller) {
-  return reinterpret_cast<Function*>(function_behind(function, caller));
+Function* real_of(Function* /*ours*/, TbbFunction function, const void* inside) {
+  return reinterpret_cast<Function*>(optile::preload::tbb_function(function, inside));
 }
 
 }  // namespace
@@ -52,11 +53,8 @@ size_t global_control_active_value(int parameter);
 
 void execute_and_wait(d1::task& task, d1::task_group_context& context, d1::wait_context& wait,
                       d1::task_group_context& waits_for) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r116execute_and_wait"
-      "ERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_"};
   const void* caller = __builtin_return_address(0);
-  auto* const real = real_of(&execute_and_wait, behind, caller);
+  auto* const real = real_of(&execute_and_wait, TbbFunction::kExecuteAndWait, table_of(&task));
   if (real == nullptr) return;
   const optile::preload::TbbScope scope(&task, &waits_for, caller,
                                         reinterpret_cast<const void*>(real));
@@ -65,11 +63,9 @@ void execute_and_wait(d1::task& task, d1::task_group_context& context, d1::wait_
 
 // Tasks wait, too: what they wait for belongs to what they belong to.
 void wait(d1::wait_context& wait, d1::task_group_context& context) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE"};
   auto* const real = real_of(
       static_cast<void (*)(d1::wait_context&, d1::task_group_context&)>(&tbb::detail::r1::wait),
-      behind, __builtin_return_address(0));
+      TbbFunction::kWait, __builtin_return_address(0));
   if (real == nullptr) return;
   if (!optile::preload::inside_tbb_task()) note_other_tbb_work();
   const optile::preload::TbbScope scope(optile::preload::tbb_wait, &context,
@@ -79,20 +75,17 @@ void wait(d1::wait_context& wait, d1::task_group_context& context) {
 }
 
 void enqueue(d1::task& task, d1::task_arena_base* arena) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r17enqueueERNS0_2d14taskEPNS2_15task_arena_baseE"};
   auto* const real = real_of(static_cast<void (*)(d1::task&, d1::task_arena_base*)>(&enqueue),
-                             behind, __builtin_return_address(0));
+                             TbbFunction::kEnqueue, table_of(&task));
   if (real == nullptr) return;
   note_other_tbb_work();
   real(task, arena);
 }
 
 void enqueue(d1::task& task, d1::task_group_context& context, d1::task_arena_base* arena) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r17enqueueERNS0_2d14taskERNS2_18task_group_contextEPNS2_15task_arena_baseE"};
   using Enqueue = void (*)(d1::task&, d1::task_group_context&, d1::task_arena_base*);
-  auto* const real = real_of(static_cast<Enqueue>(&enqueue), behind, __builtin_return_address(0));
+  auto* const real =
+      real_of(static_cast<Enqueue>(&enqueue), TbbFunction::kEnqueueInContext, table_of(&task));
   if (real == nullptr) return;
   note_other_tbb_work();
   real(task, context, arena);
@@ -100,29 +93,24 @@ void enqueue(d1::task& task, d1::task_group_context& context, d1::task_arena_bas
 
 // Algorithms do so, too, in their tasks, and for every piece.
 void spawn(d1::task& task, d1::task_group_context& context) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextE"};
   auto* const real = real_of(static_cast<void (*)(d1::task&, d1::task_group_context&)>(&spawn),
-                             behind, __builtin_return_address(0));
+                             TbbFunction::kSpawn, table_of(&task));
   if (real == nullptr) return;
-  note_given_tbb_task(reinterpret_cast<const void*>(real));
+  note_given_tbb_task(&task, reinterpret_cast<const void*>(real));
   real(task, context);
 }
 
 void spawn(d1::task& task, d1::task_group_context& context, unsigned short slot) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextEt"};
   using Spawn = void (*)(d1::task&, d1::task_group_context&, unsigned short);
-  auto* const real = real_of(static_cast<Spawn>(&spawn), behind, __builtin_return_address(0));
+  auto* const real =
+      real_of(static_cast<Spawn>(&spawn), TbbFunction::kSpawnToSlot, table_of(&task));
   if (real == nullptr) return;
-  note_given_tbb_task(reinterpret_cast<const void*>(real));
+  note_given_tbb_task(&task, reinterpret_cast<const void*>(real));
   real(task, context, slot);
 }
 
 void submit(d1::task& task, d1::task_group_context& context, arena* where, uintptr_t critical) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r16submitERNS0_2d14taskERNS2_18task_group_contextEPNS1_5arenaEm"};
-  auto* const real = real_of(&submit, behind, __builtin_return_address(0));
+  auto* const real = real_of(&submit, TbbFunction::kSubmit, table_of(&task));
   if (real == nullptr) return;
   note_other_tbb_work();
   real(task, context, where, critical);
@@ -130,10 +118,8 @@ void submit(d1::task& task, d1::task_group_context& context, arena* where, uintp
 
 void parallel_pipeline(d1::task_group_context& context, size_t tokens,
                        const d1::filter_node& filters) {
-  static LibraryFunction behind = {
-      "_ZN3tbb6detail2r117parallel_pipeline"
-      "ERNS0_2d118task_group_contextEmRKNS2_11filter_nodeE"};
-  auto* const real = real_of(&parallel_pipeline, behind, __builtin_return_address(0));
+  auto* const real =
+      real_of(&parallel_pipeline, TbbFunction::kParallelPipeline, __builtin_return_address(0));
   if (real == nullptr) return;
   note_other_tbb_work();
   const optile::preload::TbbScope scope(optile::preload::tbb_pipeline, &context,
@@ -143,8 +129,7 @@ void parallel_pipeline(d1::task_group_context& context, size_t tokens,
 }
 
 void destroy(d1::task_group_context& context) {
-  static LibraryFunction behind = {"_ZN3tbb6detail2r17destroyERNS0_2d118task_group_contextE"};
-  auto* const real = real_of(&destroy, behind, __builtin_return_address(0));
+  auto* const real = real_of(&destroy, TbbFunction::kDestroyContext, __builtin_return_address(0));
   if (real == nullptr) return;
   optile::preload::tbb_context_ends(&context);
   real(context);
@@ -152,8 +137,8 @@ void destroy(d1::task_group_context& context) {
 
 // What a program reads here it may size something by.
 size_t global_control_active_value(int parameter) {
-  static LibraryFunction behind = {"_ZN3tbb6detail2r127global_control_active_valueEi"};
-  auto* const real = real_of(&global_control_active_value, behind, __builtin_return_address(0));
+  auto* const real =
+      real_of(&global_control_active_value, TbbFunction::kActiveValue, __builtin_return_address(0));
   if (real == nullptr) return 0;
   return optile::preload::value_without_ours(parameter, real(parameter));
 }

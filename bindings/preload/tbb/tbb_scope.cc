@@ -1,5 +1,7 @@
 #include "bindings/preload/tbb/tbb_scope.h"
 
+#include <string.h>
+
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/regions/region_rules.h"
 #include "bindings/preload/tbb/tbb_copy.h"
@@ -62,6 +64,8 @@ TbbScope::TbbScope(TbbTask (*what)(const void* caller), const void* context, con
 bool TbbScope::may_begin(const void* caller, const void* entry) {
   if (is_set(tasks_have_ops) || is_inside_tbb(caller)) return false;
   close_left_op(this);
+  // First, since what follows may ask the linker: tbb_functions.h says why workers should not.
+  if (inside_tbb_task()) return false;
   if (!op_.may_begin(caller, says_nothing, entry)) return false;
   return is_followed_tbb(entry) && !inside_tbb_task();
 }
@@ -70,6 +74,8 @@ void TbbScope::begin(TbbTask who, bool fixed, const void* context) {
   put_into_arena(&who, arena_size());
   const uint32_t flags = fixed ? OPTILE_OP_FIXED : 0;
   op_.begin({who.key, flags, OPTILE_PROBE_TBB, describe_tbb_task, &who});
+  // One of the two sees the other: who gives other work, our count; or we, that there is some.
+  if (!fixed && __atomic_load_n(&other_work, __ATOMIC_SEQ_CST) != 0) allow_all();
   IssuingThread* thread = known_issuing_thread();
   if (thread == nullptr || thread->depth == 0) return;
   thread->tbb_context = context;
@@ -94,14 +100,17 @@ void note_issuer_in_task() {
   }
 }
 
-void note_given_tbb_task(const void* entry) {
+void note_given_tbb_task(const void* task, const void* entry) {
   if (is_set(other_work) || !regions_are_tuned()) return;
-  if (is_followed_tbb(entry) && !inside_tbb_task()) note_other_tbb_work();
+  if (!is_followed_tbb(entry) || inside_tbb_task()) return;
+  // It gives all but one of its functions before it has that one executed and waits for all.
+  if (strcmp(tbb_task(task).name, "parallel_invoke") == 0) return;
+  note_other_tbb_work();
 }
 
 void note_other_tbb_work() {
   if (is_set(other_work)) return;
-  __atomic_store_n(&other_work, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&other_work, 1, __ATOMIC_SEQ_CST);
   allow_all();
 }
 

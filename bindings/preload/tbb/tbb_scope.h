@@ -41,8 +41,9 @@ void note_issuer_in_task();
 // threads there are is not theirs alone.
 void note_other_tbb_work();
 
-// A task is given to `entry`, the real function. In a task it is part of what that is part of;
-// elsewhere nobody knows who waits for it, and how: it is other work.
-void note_given_tbb_task(const void* entry);
+// `task` is given to `entry`, the real function. In a task it is part of what that is part of, and
+// so it is of an algorithm that begins like this; elsewhere nobody knows who waits for it, and how:
+// it is other work.
+void note_given_tbb_task(const void* task, const void* entry);
 
 }  // namespace optile::preload

@@ -8,6 +8,7 @@
 #include "bindings/preload/object_place.h"
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/regions/region_rules.h"
+#include "bindings/preload/tbb/tbb_functions.h"
 
 namespace optile::preload {
 namespace {
@@ -96,7 +97,7 @@ const char* tbb_algorithm(const char* mangled) {
 }
 
 TbbTask tbb_task(const void* task) {
-  return types.get(*static_cast<const void* const*>(task), ask);
+  return types.get(table_of(task), ask);
 }
 
 TbbTask tbb_wait(const void* caller) {

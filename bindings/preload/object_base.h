@@ -1,0 +1,12 @@
+// Where the object around a piece of code is loaded. What is asked of the linker for that, and not
+// for the address itself, is asked once for the object, by who comes first: nearly always a thread
+// that waits for others and not one that is waited for, which a library's constructor may do while
+// the linker's lock is held.
+#pragma once
+
+namespace optile::preload {
+
+// Null when unknown. Remembered for each address, until something is unloaded. Any thread.
+const void* base_of(const void* address);
+
+}  // namespace optile::preload
