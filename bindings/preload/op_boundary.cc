@@ -280,6 +280,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   thread.times_regions = op->record != 0;
   thread.region_ticks = 0;
   thread.region_threads = 0;
+  thread.region_depth = 0;  // one that was left by a jump has not ended
   thread.regions = 0;
   thread.context = optile_next_context(thread.context, op->key);
   optile_client_header& header = attached->client->header;

@@ -144,6 +144,30 @@ TEST_F(Annotations, ARegionThatIsLeftByAJumpHidesNothingBehindIt) {
   });
 }
 
+TEST_F(Annotations, ARegionThatIsLeftByAJumpEndsWithItsOp) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    width_in("op");
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.flags = OPTILE_PAGE_RECORD_ALL; });
+    const auto regions_in_op = [&](bool jumps) {
+      daemon.take_events();
+      optile_op op;
+      optile_op_begin(&op, "op", nullptr, 0);
+      if (setjmp(back) == 0 && jumps) call_deep(open_region_and_jump);
+#pragma omp parallel num_threads(1)
+      asm volatile("");
+      optile_op_end(&op);
+      const std::vector<optile_event> events = daemon.take_events();
+      CHECK_OR_EXIT(events.size() == 1);
+      return events[0].regions;
+    };
+    omp_set_num_threads(1);
+    CHECK_OR_EXIT(regions_in_op(false) == 1);
+    regions_in_op(true);
+    CHECK_OR_EXIT(regions_in_op(false) == 1);
+  });
+}
+
 TEST_F(Annotations, WorkersOfARegionAnnounceNothing) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
