@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/issuing_thread.h"
@@ -30,11 +31,17 @@ uint32_t steps_outside = 0;  // in a row, whose order reached outside that mask
 // lies in. One that lies outside for so long was cut off by somebody else.
 constexpr uint32_t kMostStepsOutside = 1000;
 
+// Threads may have been made by one that had our mask at that moment.
+bool inherited = false;
+
 // What this worker's mask follows, and as which thread of the team.
 thread_local uint32_t my_epoch = 0;
 thread_local int my_thread = 0;
 // What a worker that follows units of an issuing thread's own has without them.
 thread_local const cpu_set_t* my_base = nullptr;
+// Stands for the mask that it was given last; 0: none yet. A whole mask would be dear in the
+// program's threads.
+thread_local uint32_t my_mark = 0;
 
 void refuse() {
   if (__atomic_exchange_n(&refused, true, __ATOMIC_RELAXED)) return;
@@ -77,9 +84,25 @@ bool learn_program_mask() {
   return true;
 }
 
+uint32_t mark_of(const cpu_set_t& mask) {
+  return static_cast<uint32_t>(base::hash_bytes(&mask, sizeof mask)) | 1U;
+}
+
+// This worker has neither the mask that the program has as a whole nor one of ours: the program
+// put it there, or its user.
+bool is_placed(const cpu_set_t& outside) {
+  if (__atomic_load_n(&inherited, __ATOMIC_RELAXED)) return false;
+  const int kept_errno = errno;
+  cpu_set_t now;
+  const bool placed = sched_getaffinity(0, sizeof now, &now) == 0 && !CPU_EQUAL(&now, &outside) &&
+                      mark_of(now) != my_mark;
+  errno = kept_errno;
+  return placed;
+}
+
 void free_mask(const cpu_set_t& outside) {
   const int kept_errno = errno;
-  sched_setaffinity(0, sizeof outside, &outside);
+  if (sched_setaffinity(0, sizeof outside, &outside) == 0) my_mark = mark_of(outside);
   errno = kept_errno;
 }
 
@@ -91,6 +114,9 @@ void set_mask(const cpu_set_t& mask, const cpu_set_t& outside) {
     // The allowed set has changed under the plan. No more masks from us.
     refuse();
     sched_setaffinity(0, sizeof outside, &outside);
+    my_mark = mark_of(outside);
+  } else {
+    my_mark = mark_of(mask);
   }
   errno = kept_errno;
 }
@@ -113,7 +139,7 @@ void bind_master(const cpu_set_t& mask, MasterMask* master) {
 
 void follow_order(int thread, MasterMask* master) {
   if (__atomic_load_n(&in_force, __ATOMIC_RELAXED) == OPTILE_BINDING_NONE) {
-    if (thread != 0) free_mask(program_mask);
+    if (thread != 0 && !is_placed(program_mask)) free_mask(program_mask);
     return;
   }
   cpu_set_t mask;
@@ -127,7 +153,7 @@ void follow_order(int thread, MasterMask* master) {
   }
   if (thread == 0) {
     bind_master(mask, master);
-  } else {
+  } else if (!is_placed(program_mask)) {
     set_mask(mask, program_mask);
   }
 }
@@ -144,6 +170,7 @@ void follow_cores(const IssuerCores& cores, int thread, int team, MasterMask* ma
   if (my_epoch == now) return;
   my_epoch = now;
   my_base = &cores.outside;
+  if (is_placed(cores.outside)) return;
   if (own) {
     set_mask(cores.own, cores.outside);
   } else {
@@ -156,7 +183,7 @@ void follow_binding(const OpenmpRuntime& runtime, MasterMask* master) {
   const int thread = runtime.get_thread_num();
   if (now == 0) {
     // No order was ever in force, but this worker may come from a team that had units of its own.
-    if (thread != 0 && my_epoch != 0) free_mask(*my_base);
+    if (thread != 0 && my_epoch != 0 && !is_placed(*my_base)) free_mask(*my_base);
     my_epoch = 0;
   } else if (thread == 0) {
     // A team of one has nobody to stand beside, and may be left by a jump: what the thread makes
@@ -207,6 +234,10 @@ void adopt_binding(const PlanView& plan, int column, const MasterMask& master) {
   if (wanted == OPTILE_BINDING_NONE && binding_in_force() == wanted) return;
   __atomic_store_n(&in_force, wanted, __ATOMIC_RELAXED);
   __atomic_store_n(&order_epoch, next_epoch(), __ATOMIC_RELEASE);
+}
+
+void masks_may_be_inherited() {
+  __atomic_store_n(&inherited, true, __ATOMIC_RELAXED);
 }
 
 bool trampoline_needed() {

@@ -3,9 +3,10 @@
 // steps and plans, never with ops. Where several threads issue, each may have units of its own, and
 // all of its team goes there (issuer_cores.h).
 //
-// Workers keep their mask between regions. The thread that opens a region has ours only while the
-// region runs: whatever it makes outside (threads of other pools, children) inherits the mask that
-// it has then, and would end up on one core.
+// A worker that its program has put somewhere is left there. The others keep their mask between
+// regions. The thread that opens a region has ours only while the region runs: whatever it makes
+// outside (threads of other pools, children) inherits the mask that it has then, and would end up
+// on one core.
 #pragma once
 
 #include <stdint.h>
@@ -40,6 +41,9 @@ struct Trampoline {
   OpCounts* counts = nullptr;              // of the op around the region; null: nothing is counted
 };
 bool trampoline_needed();
+// A region opens on a thread that has our mask: what its runtime makes for it comes with that one,
+// and nobody has put it there.
+void masks_may_be_inherited();
 void run_trampoline(void* trampoline);
 
 // The region is over: the thread that opened it gets its own mask back, unless somebody has moved

@@ -57,6 +57,64 @@ TEST_F(TeamBinding, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
   });
 }
 
+// Before it was bound, and after.
+TEST_F(TeamBinding, AWorkerThatItsProgramPlacedStaysThere) {
+  if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
+  in_child([](FakeDaemon& daemon) {
+    const Mask all = own_mask();
+    const auto place_worker = [&](int unit) {
+#pragma omp parallel num_threads(2)
+      if (omp_get_thread_num() == 1) move_this_thread({unit});
+    };
+    attach(daemon);
+    place_worker(all[0]);
+    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[1]); });
+    declared_step();
+    auto masks = masks_of_team(3);
+    CHECK_OR_EXIT(masks[0] == Mask{all[0]} && masks[1] == masks[0]);
+    CHECK_OR_EXIT((masks[2] == Mask{all[0], all[1]}));
+    daemon.publish({});
+    declared_step();
+    masks = masks_of_team(3);
+    CHECK_OR_EXIT(masks[0] == all && masks[1] == Mask{all[0]} && masks[2] == all);
+
+    place_worker(all.back() == all[1] ? all[0] : all.back());
+    move_this_thread(all);
+    const Mask placed = masks_of_team(2)[1];
+    for (int binds = 2; binds > 0; --binds) {
+      daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
+      declared_step();
+      masks = masks_of_team(2);
+      CHECK_OR_EXIT(masks[0] == Mask{all[1]} && masks[1] == placed);
+      daemon.publish({});
+      declared_step();
+      masks_of_team(2);
+    }
+  });
+}
+
+// What a team of a worker's own makes has the worker's mask, which is ours.
+TEST_F(TeamBinding, WhoMayHaveInheritedAMaskOfOursIsNotPlaced) {
+  if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
+  in_child([](FakeDaemon& daemon) {
+    const Mask all = own_mask();
+    attach(daemon);
+    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[0], all[0]); });
+    declared_step();
+    omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp parallel num_threads(2)
+      if (omp_get_thread_num() == 1) CHECK_OR_EXIT(own_mask() == Mask{all[0]});
+    }
+#pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 1) move_this_thread({all[0]});  // as one that was made there
+    daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
+    declared_step();
+    for (const auto& mask : masks_of_team(2)) CHECK_OR_EXIT(mask == Mask{all[1]});
+  });
+}
+
 // It may be left by a jump, and no mask of ours stays behind then.
 TEST_F(TeamBinding, ATeamOfOneIsLeftWhereItIs) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
@@ -133,6 +191,7 @@ TEST_F(TeamBinding, AnOrderThatIsEarlierThanItsLeaseWaitsForIt) {
     daemon.publish({}, 0, [&](optile_plan_page& page) { order_units(page, all[1], all[1]); });
     declared_step();
     for (const auto& free : masks_of_team(2)) CHECK_OR_EXIT(free == Mask{all[0]});
+#pragma omp parallel num_threads(2)
     move_this_thread({all[1]});
     declared_step();
     for (const auto& bound : masks_of_team(2)) CHECK_OR_EXIT(bound == Mask{all[1]});

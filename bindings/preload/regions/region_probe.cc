@@ -82,7 +82,11 @@ RegionScope::RegionScope(void (*body)(void*), void* data, unsigned threads, bool
   const auto* function = reinterpret_cast<const void*>(body);
   enter(function, threads);
   IssuingThread* thread = known_issuing_thread();
-  if (thread != nullptr) wrap(*thread, function, reductions);
+  if (thread != nullptr) {
+    wrap(*thread, function, reductions);
+  } else if (trampoline_needed()) {
+    masks_may_be_inherited();  // a worker's own team
+  }
 }
 
 RegionScope::RegionScope(const void* function, unsigned threads) {
@@ -136,6 +140,7 @@ void unfollowed_team_begins(const void* function, bool one_of_several) {
 void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reductions) {
   const bool binds = trampoline_needed();
   const bool counts = counters_in_use();
+  if (binds && (thread.master.is_ours || inside_region())) masks_may_be_inherited();
   if ((!binds && !counts) || inside_region()) return;
   if (binds) trampoline_.runtime = runtime_of(caller);
   if (trampoline_.runtime != nullptr && !trampoline_.runtime->knows_teams()) {
