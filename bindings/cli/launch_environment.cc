@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/launched_width.h"
+
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 
 namespace optile::cli {
@@ -52,6 +54,12 @@ int width_at_start(const LaunchDecision& decision, const Variables& now) {
   return limit > 0 && limit < width ? static_cast<int>(limit) : width;
 }
 
+// By a launcher around this one, and nobody has said another number since.
+bool is_lent(const Variables& now) {
+  return base::is_launched_width(value_of(now, kWidthSource).c_str(),
+                                 value_of(now, "OMP_NUM_THREADS").c_str());
+}
+
 }  // namespace
 
 std::string value_of(const Variables& now, const std::string& name) {
@@ -94,7 +102,7 @@ bool says_a_width(const Variables& words) {
 std::vector<std::string> ignored_words(const Options& options, const Variables& now) {
   std::vector<std::string> ignored;
   // The word of a launcher around this one, which an untouched run would not hear.
-  const bool lent = value_of(now, kWidthSource) == "launcher";
+  const bool lent = is_lent(now);
   if (options.as_untuned() && lent) return {"OMP_NUM_THREADS", kWidthSource};
   const bool asked = options.respect == "ignore" && options.verb == Verb::kRun;
   if (!asked || options.changes_nothing()) return ignored;
@@ -146,13 +154,13 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   const bool follows = decision.torch_wheel && may_change;
   if (follows && !now.contains(kDynamicThreads)) set[kDynamicThreads] = "1";
   // A launcher around this one spoke for nobody.
-  const bool ours = value_of(now, kWidthSource) == "launcher";
-  if (now.contains("OMP_NUM_THREADS") && !ours) {
+  if (now.contains("OMP_NUM_THREADS") && !is_lent(now)) {
     set[kWidthSource] = "environment";
   } else if (may_change) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
-    set["OMP_NUM_THREADS"] = std::to_string(width_at_start(decision, now));
-    set[kWidthSource] = "launcher";
+    const std::string width = std::to_string(width_at_start(decision, now));
+    set["OMP_NUM_THREADS"] = width;
+    set[kWidthSource] = base::kLaunchedWidth + width;
   }
   return set;
 }

@@ -9,14 +9,18 @@
 #include <unistd.h>
 
 #include "base/bridge_file.h"
+#include "base/launched_width.h"
 #include "base/preload_limits.h"
 #include "bindings/preload/job_name.h"
 #include "bindings/preload/other_manager.h"
+#include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/runtimes_in_use.h"
 
 namespace optile::preload {
 namespace {
 
 constexpr const char* kSystemSocket = "/run/optile/optiled.sock";
+constexpr const char* kWidthSource = "OPTILE_OWN_WIDTH_SOURCE";
 
 Environment current;
 
@@ -148,7 +152,8 @@ void read_counts() {
 }
 
 bool width_is_launched() {
-  return current.omp_num_threads != 0 && equals(getenv("OPTILE_OWN_WIDTH_SOURCE"), "launcher");
+  return current.omp_num_threads != 0 &&
+         base::is_launched_width(getenv(kWidthSource), getenv("OMP_NUM_THREADS"));
 }
 
 // A limit that no width reaches says nothing.
@@ -175,11 +180,15 @@ void correct_launched_width() {
   if (!width_is_launched() || units == 0 || units >= current.omp_num_threads) return;
   current.omp_num_threads = units;
   current.own_width_source = width_source();
-  char text[16];
-  snprintf(text, sizeof text, "%u", units);
-  setenv("OMP_NUM_THREADS", text, 1);
-  void* set_width = dlsym(RTLD_NEXT, "omp_set_num_threads");
-  if (set_width != nullptr) reinterpret_cast<void (*)(int)>(set_width)(static_cast<int>(units));
+  char text[32];
+  snprintf(text, sizeof text, "%s%u", base::kLaunchedWidth, units);
+  setenv(kWidthSource, text, 1);
+  setenv("OMP_NUM_THREADS", text + sizeof base::kLaunchedWidth - 1, 1);
+  void* set_width = dlsym(RTLD_NEXT, kSetNumThreads);
+  // LLVM's reads it when it is first used, which this would be, in every shell.
+  const bool has_read =
+      set_width != nullptr && runtime_kind(object_of(set_width)) == OPTILE_RUNTIME_LIBGOMP;
+  if (has_read) reinterpret_cast<void (*)(int)>(set_width)(static_cast<int>(units));
 }
 
 // The bridge lies beside the shim unless it is said otherwise.

@@ -161,7 +161,7 @@ TEST(LaunchEnvironment, WhatChangesBitsStaysAsUntouched) {
 }
 
 TEST(IgnoredWords, AnUntouchedRunHearsNoLauncherAroundIt) {
-  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher"}};
+  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:64"}};
   Options options;
   options.verb = Verb::kRun;
   EXPECT_THAT(ignored_words(options, now), testing::IsEmpty());
@@ -187,7 +187,7 @@ TEST(LaunchEnvironment, WithoutAWordTheBudgetIsExported) {
   for (const char* mode : {"tune", "freeze"}) {
     const Variables set = made(in_mode(mode), {});
     EXPECT_EQ(set.at("OMP_NUM_THREADS"), "6") << mode;
-    EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "launcher") << mode;
+    EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "launcher:6") << mode;
   }
 }
 
@@ -204,10 +204,18 @@ TEST(LaunchEnvironment, NoMoreThreadsThanTheUsersLimit) {
 }
 
 TEST(LaunchEnvironment, ALauncherAroundThisOneIsNotTheUser) {
-  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher"}};
+  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:64"}};
   const Variables set = made(in_mode("tune"), now);
   EXPECT_THAT(set, Contains(Pair("OMP_NUM_THREADS", "6")));
-  EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "launcher")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "launcher:6")));
+}
+
+// A script between the two says its own number.
+TEST(LaunchEnvironment, ANumberThatIsNotTheLaunchersIsAWord) {
+  const Variables now = {{"OMP_NUM_THREADS", "4"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:6"}};
+  const Variables set = made(in_mode("tune"), now);
+  EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "environment")));
 }
 
 TEST(LaunchEnvironment, ModesThatChangeNothingExportNoWidth) {

@@ -120,7 +120,7 @@ TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
 TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", ("launcher:" + std::to_string(kOwn)).c_str(), 1);
     setenv("OMP_THREAD_LIMIT", "2", 1);
     read_environment();
     attach(daemon);
@@ -140,7 +140,7 @@ TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
 TEST_F(OpBoundary, AThreadLimitThatNothingReachesSaysNothing) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", ("launcher:" + std::to_string(kOwn)).c_str(), 1);
     setenv("OMP_THREAD_LIMIT", "64", 1);
     read_environment();
     attach(daemon);
@@ -233,7 +233,7 @@ TEST_F(OpBoundary, TheProgramsWordIsObeyedExactlyAtOnce) {
 
 TEST_F(OpBoundary, TheLaunchersWidthIsNobodysWord) {
   in_child([](FakeDaemon& daemon) {
-    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", ("launcher:" + std::to_string(kOwn)).c_str(), 1);
     respect_exactly(kOwn);
     attach(daemon);
     run_op(kOp);
@@ -242,12 +242,25 @@ TEST_F(OpBoundary, TheLaunchersWidthIsNobodysWord) {
   });
 }
 
+// `optile run -- script`, in which there is OMP_NUM_THREADS=4 program.
+TEST_F(OpBoundary, ANumberThatWasSaidBehindTheLauncherIsAWord) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher:1", 1);
+    respect_exactly(kOwn);
+    attach(daemon);
+    run_op(kOp);
+    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    daemon.publish({{kOp, 2, {}, 0}});
+    CHECK_OR_EXIT(run_op(kOp) == kOwn);
+  });
+}
+
 TEST_F(OpBoundary, OnlyTheLauncherCanHaveIgnoredAWord) {
   setenv("OPTILE_RESPECT", "ignore", 1);
   setenv("OMP_NUM_THREADS", "2", 1);
   read_environment();
   EXPECT_EQ(environment().respect, OPTILE_RESPECT_CAP);
-  setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher", 1);
+  setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher:2", 1);
   read_environment();
   EXPECT_EQ(environment().respect, OPTILE_RESPECT_IGNORE);
   for (const char* name : {"OPTILE_RESPECT", "OMP_NUM_THREADS", "OPTILE_OWN_WIDTH_SOURCE"}) {
