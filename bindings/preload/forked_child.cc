@@ -22,7 +22,7 @@ thread_local SetWidth set_width = nullptr;
 void note_team(const void* caller) {
   if (set_width != nullptr) return;
   const int kept_errno = errno;
-  void* found = resolve_for(caller, "omp_set_num_threads");
+  void* found = resolve_cached(caller, kSetNumThreads);
   const bool stays_behind =
       found != nullptr && runtime_kind(object_of(found)) == OPTILE_RUNTIME_LIBGOMP;
   set_width = stays_behind ? reinterpret_cast<SetWidth>(found) : leave_alone;

@@ -6,6 +6,7 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
+#include "bindings/preload/object_base.h"
 #include "bindings/preload/op_boundary.h"
 #include "bindings/preload/per_address.h"
 #include "bindings/preload/runtime_resolver.h"
@@ -20,8 +21,8 @@ constexpr const char* kCore = "libtorch_cpu.so";
 
 int started = 0;  // 0 = not noticed, 1 = being opened or failed, 2 = at work
 
-// Where the core lay when a call site was first met; most are somebody else's. Regions come by the
-// thousand, and asking the linker whose code an address is takes a lock.
+// Where the core lay when an object first computed; most are somebody else's. Regions come by the
+// thousand, and walking the linker's list takes a lock.
 PerAddress<const void*, 1024> cores_seen;
 
 int find_core(dl_phdr_info* object, size_t /*size*/, void* found) {
@@ -60,7 +61,8 @@ bool framework_probe_active() {
 
 void notice_framework(const void* caller) {
   if (__atomic_load_n(&started, __ATOMIC_RELAXED) != 0 || environment().off) return;
-  const void* core = caller == nullptr ? nullptr : cores_seen.get(caller, look_for_core);
+  const void* base = caller == nullptr ? nullptr : base_of(caller);
+  const void* core = base == nullptr ? nullptr : cores_seen.get(base, look_for_core);
   if (core == nullptr) return;
   int not_yet = 0;
   if (!__atomic_compare_exchange_n(&started, &not_yet, 1, false, __ATOMIC_ACQ_REL,

@@ -82,7 +82,7 @@ void* search_function(LibraryFunction& function, const void* caller) {
   if (found == nullptr) found = search_all(function);
   if (found == nullptr) return nullptr;
   __atomic_store_n(&function.somewhere, found, __ATOMIC_RELEASE);
-  remember_call_site(caller, function.name, found);
+  remember_meaning(caller, function.name, found);
   return found;
 }
 

@@ -16,11 +16,11 @@ struct LibraryFunction {
 };
 
 // What `caller` means by `function`; null where no loaded object has it. The object that holds it
-// stays loaded from then on. Any thread. Slow once for each call site.
+// stays loaded from then on. Any thread. Slow once for each object.
 void* function_behind(LibraryFunction& function, const void* caller);
 
 // The same for a caller that sees no such function itself: what an object has that was loaded with
-// the caller's, else any. Slow; the answer is remembered for the call site.
+// the caller's, else any. Slow; the answer is remembered for the object.
 void* search_function(LibraryFunction& function, const void* caller);
 
 }  // namespace optile::preload

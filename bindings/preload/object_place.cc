@@ -13,6 +13,18 @@ namespace {
 // anything.
 const char* program_path = "";
 
+// As glibc fills it in since 2.35, with room for what may follow.
+struct FoundObject {
+  uint64_t flags;
+  void* begin;
+  void* end;
+  link_map* object;
+  void* more[16];
+};
+// Without any lock; where a thread walks the list while another one forks, the child finds the
+// list's lock taken for good. Null in older C libraries.
+int (*find_object)(void* address, FoundObject* found) = nullptr;
+
 struct Wanted {
   const void* address;
   bool found;
@@ -40,7 +52,17 @@ int take_if_there(dl_phdr_info* object, size_t /*size*/, void* to) {
 
 Wanted look_for(const void* address) {
   Wanted wanted = {address, false, {}};
-  dl_iterate_phdr(take_if_there, &wanted);
+  if (find_object == nullptr) {
+    dl_iterate_phdr(take_if_there, &wanted);
+    return wanted;
+  }
+  FoundObject found = {};
+  if (find_object(const_cast<void*>(address), &found) != 0) return wanted;
+  wanted.found = true;
+  wanted.place.base = found.begin;
+  wanted.place.offset =
+      reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(found.begin);
+  if (found.object->l_name != nullptr) wanted.place.path = found.object->l_name;
   return wanted;
 }
 
@@ -50,7 +72,10 @@ int take_inside(dl_phdr_info* object, size_t /*size*/, void* to) {
   return 1;
 }
 
-__attribute__((constructor)) void name_the_program() {
+__attribute__((constructor)) void begin_to_look() {
+  void* function = dlsym(RTLD_DEFAULT, "_dl_find_object");
+  if (function == nullptr) dlerror();  // nothing for the program to find
+  find_object = reinterpret_cast<int (*)(void*, FoundObject*)>(function);
   Dl_info where = {};
   const void* inside = nullptr;
   dl_iterate_phdr(take_inside, &inside);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bindings/preload/library_function.h"
+#include "bindings/preload/object_base.h"
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtime_at_start.h"
 #include "bindings/preload/runtimes_in_use.h"
@@ -19,23 +20,29 @@ extern const char _end[] __attribute__((visibility("hidden")));
 namespace optile::preload {
 namespace {
 
-constexpr uint32_t kCallSites = 1024;  // beyond that every call resolves anew: slow, still right
-constexpr uint32_t kSiteProbes = 16;
+constexpr uint32_t kMeanings = 1024;  // beyond that every call resolves anew: slow, still right
+constexpr uint32_t kProbes = 16;
 
-struct CallSite {
-  const void* caller;
+// What an object means by a name, anywhere in its code.
+struct Meaning {
+  const void* where;   // the object is loaded; an address where there is none around it
   const char* symbol;  // compared by address: callers pass literals
   void* found;
   uint32_t made;  // unloadings() of that time
 };
-CallSite call_sites[kCallSites];
+Meaning meanings[kMeanings];
 
-uint32_t first_site(const void* caller, const char* symbol) {
-  // A caller asks for several symbols, whose addresses differ in their last digits only.
+const void* where_of(const void* caller) {
+  const void* base = base_of(caller);
+  return base != nullptr ? base : caller;
+}
+
+uint32_t first_place(const void* where, const char* symbol) {
+  // An object asks for several symbols, whose addresses differ in their last digits only.
   const uint64_t mixed =
-      (reinterpret_cast<uintptr_t>(caller) ^ (reinterpret_cast<uintptr_t>(symbol) << 32)) *
+      (reinterpret_cast<uintptr_t>(where) ^ (reinterpret_cast<uintptr_t>(symbol) << 32)) *
       UINT64_C(0x9e3779b97f4a7c15);
-  return static_cast<uint32_t>(mixed >> 40) % kCallSites;
+  return static_cast<uint32_t>(mixed >> 40) % kMeanings;
 }
 
 // A weak need may stay unanswered.
@@ -125,36 +132,38 @@ void* own_function(const void* inside, const char* symbol) {
 }
 
 void* resolve_cached(const void* caller, const char* symbol) {
-  uint32_t at = first_site(caller, symbol);
-  for (uint32_t probe = 0; probe < kSiteProbes; ++probe, at = (at + 1) % kCallSites) {
-    const CallSite& site = call_sites[at];
-    const void* known = __atomic_load_n(&site.caller, __ATOMIC_ACQUIRE);
+  const void* where = where_of(caller);
+  uint32_t at = first_place(where, symbol);
+  for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kMeanings) {
+    const Meaning& one = meanings[at];
+    const void* known = __atomic_load_n(&one.where, __ATOMIC_ACQUIRE);
     if (known == nullptr) break;
-    if (known != caller || __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) != symbol) continue;
-    if (__atomic_load_n(&site.made, __ATOMIC_ACQUIRE) != unloadings()) break;
-    return __atomic_load_n(&site.found, __ATOMIC_ACQUIRE);
+    if (known != where || __atomic_load_n(&one.symbol, __ATOMIC_ACQUIRE) != symbol) continue;
+    if (__atomic_load_n(&one.made, __ATOMIC_ACQUIRE) != unloadings()) break;
+    return __atomic_load_n(&one.found, __ATOMIC_ACQUIRE);
   }
   void* found = resolve_for(caller, symbol);
   const bool llvm = is_llvm_name(symbol);
   if (llvm || strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found), llvm);
-  if (found != nullptr) remember_call_site(caller, symbol, found);
+  if (found != nullptr) remember_meaning(caller, symbol, found);
   return found;
 }
 
-void remember_call_site(const void* caller, const char* symbol, void* found) {
+void remember_meaning(const void* caller, const char* symbol, void* found) {
   const uint32_t now = unloadings();
-  uint32_t at = first_site(caller, symbol);
-  for (uint32_t probe = 0; probe < kSiteProbes; ++probe, at = (at + 1) % kCallSites) {
-    CallSite& site = call_sites[at];
+  const void* where = where_of(caller);
+  uint32_t at = first_place(where, symbol);
+  for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kMeanings) {
+    Meaning& one = meanings[at];
     const void* nobody = nullptr;
-    if (!__atomic_compare_exchange_n(&site.caller, &nobody, caller, false, __ATOMIC_ACQ_REL,
+    if (!__atomic_compare_exchange_n(&one.where, &nobody, where, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE) &&
-        (nobody != caller || __atomic_load_n(&site.symbol, __ATOMIC_ACQUIRE) != symbol)) {
+        (nobody != where || __atomic_load_n(&one.symbol, __ATOMIC_ACQUIRE) != symbol)) {
       continue;
     }
-    __atomic_store_n(&site.found, found, __ATOMIC_RELEASE);
-    __atomic_store_n(&site.made, now, __ATOMIC_RELEASE);
-    __atomic_store_n(&site.symbol, symbol, __ATOMIC_RELEASE);
+    __atomic_store_n(&one.found, found, __ATOMIC_RELEASE);
+    __atomic_store_n(&one.made, now, __ATOMIC_RELEASE);
+    __atomic_store_n(&one.symbol, symbol, __ATOMIC_RELEASE);
     return;
   }
 }

@@ -2,7 +2,7 @@
 // dynamic linker would without the shim: global scope behind us first (that is how a preloaded
 // libomp wins), else the scope of the object that calls (libraries opened RTLD_LOCAL: every Python
 // extension). Never one pointer for two copies. Any thread; cached, fixed size, no allocation of
-// ours after the first call from a call site.
+// ours after the first call from an object.
 #pragma once
 
 #include <stdint.h>
@@ -19,10 +19,11 @@ void* resolve_for(const void* caller, const char* symbol);
 // to somebody else. Slow.
 void* own_function(const void* inside, const char* symbol);
 
-// The same as resolve_for(), remembered per (call site, symbol).
+// The same as resolve_for(), remembered per (object around the caller, symbol): a new place in an
+// object that is known, or a new thread there, does not wait for the linker.
 void* resolve_cached(const void* caller, const char* symbol);
-// From now on resolve_cached() says `found` for a call site that sees no `symbol` itself.
-void remember_call_site(const void* caller, const char* symbol, void* found);
+// From now on resolve_cached() says `found` for an object that sees no `symbol` itself.
+void remember_meaning(const void* caller, const char* symbol, void* found);
 
 // Symbols that several files ask for: they are compared by address.
 inline constexpr char kInParallel[] = "omp_in_parallel";

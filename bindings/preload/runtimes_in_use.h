@@ -1,6 +1,6 @@
 // Which OpenMP runtimes the program's calls really go to: a second one is reported, and one that
 // stands in for libgomp is checked for what the program's objects need. Called from the slow path
-// of resolving a call site; any thread.
+// of resolving for an object; any thread.
 #pragma once
 
 #include <stdint.h>

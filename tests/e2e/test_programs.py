@@ -121,6 +121,10 @@ class Plugins(ProgramTest):
         self.assert_unharmed_at_any_width([PROGRAMS / "loading_host",
                                            PROGRAMS / "starting_plugin.so"])
 
+    def test_known_regions_on_a_thread_that_a_constructor_waits_for(self):
+        self.assert_unharmed_at_any_width([PROGRAMS / "waiting_host", PROGRAMS / "plugin_first.so",
+                                           PROGRAMS / "waiting_plugin.so"])
+
     def test_algorithms_of_onetbb_that_a_constructor_waits_for(self):
         self.assert_unharmed([PROGRAMS / "loading_host", PROGRAMS / "starting_tbb_plugin.so"])
 

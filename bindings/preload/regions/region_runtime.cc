@@ -29,7 +29,7 @@ void* region_function(LibraryFunction& function, const void* caller) {
   note_runtime_in_use(object_of(found), is_llvm_name(function.name));
   for (const char* name : kAskedBeside) {
     void* beside = resolve_for(found, name);
-    if (beside != nullptr) remember_call_site(caller, name, beside);
+    if (beside != nullptr) remember_meaning(caller, name, beside);
   }
   return found;
 }
