@@ -33,6 +33,7 @@ bool is_alive(uint32_t tid) {
 void thread_ended(void* object) {
   auto* thread = static_cast<IssuingThread*>(object);
   if (issuing_here != thread) return;
+  give_pool_back(*thread);  // it may have been cancelled in an op
   forget_issuer(thread->slot, &thread->part);
   give_row_back(thread->slot);
   issuing_here = nullptr;
@@ -53,6 +54,7 @@ IssuingThread* claim() {
       continue;
     }
     // Of a thread that ended without a word, by the bare system call.
+    give_pool_back(threads[i]);
     forget_issuer(i, &threads[i].part);
     give_row_back(i);
     IssuingThread fresh = {};

@@ -41,9 +41,10 @@ const Steered* published = nullptr;
 uint32_t following = 0;
 uint32_t following_told = 0;
 bool pool_shared = false;
-// While one is narrowed: whose, and the count to give back.
+// While one is narrowed: whose, to what, and the count to give back.
 const Steered* pool_narrowed = nullptr;
 int pool_narrowed_from = 0;
+int pool_narrowed_to = 0;
 
 const Steered* in_use() {
   return __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
@@ -101,6 +102,7 @@ void publish_choice(const Attachment& attached, const Steered& steered) {
 
 void narrow_pool(const Steered& steered, int now, int width) {
   __atomic_store_n(&pool_narrowed_from, now, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool_narrowed_to, width, __ATOMIC_RELAXED);
   __atomic_store_n(&pool_narrowed, &steered, __ATOMIC_RELEASE);
   steered.pool.set_num_threads(width);
 }
@@ -120,7 +122,8 @@ void leave_pools() {
   // The other thread may be inside an op right now, with a pool narrowed.
   const Steered* narrowed = __atomic_load_n(&pool_narrowed, __ATOMIC_ACQUIRE);
   if (narrowed != nullptr) {
-    narrowed->pool.set_num_threads(__atomic_load_n(&pool_narrowed_from, __ATOMIC_RELAXED));
+    widen_pool(*narrowed, __atomic_load_n(&pool_narrowed_to, __ATOMIC_RELAXED),
+               __atomic_load_n(&pool_narrowed_from, __ATOMIC_RELAXED));
   }
   add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
 }
@@ -406,6 +409,14 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
   if (attached != nullptr && in_use() != nullptr) publish_choice(*attached, *in_use());
 }
 
+void give_pool_back(IssuingThread& thread) {
+  const auto* steered = static_cast<const Steered*>(thread.steered);
+  if (thread.blas_own != 0 && steered != nullptr) {
+    widen_pool(*steered, thread.blas_set, thread.blas_own);
+  }
+  thread.blas_own = 0;
+}
+
 void restore_width(IssuingThread& thread) {
   const auto* steered = static_cast<const Steered*>(thread.steered);
   if (thread.actuated) {
@@ -416,10 +427,7 @@ void restore_width(IssuingThread& thread) {
       steered->runtime.set_num_threads(thread.own_count);
     }
   }
-  if (thread.blas_own != 0) {
-    widen_pool(*steered, thread.blas_set, thread.blas_own);
-    thread.blas_own = 0;
-  }
+  give_pool_back(thread);
   if (thread.knob_set != 0 && steered != nullptr) restore_knob(thread, steered->knob);
   if (thread.own_of_chosen >= 0) thread.own_width = thread.own_of_chosen;
   thread.own_of_chosen = -1;

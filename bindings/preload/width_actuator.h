@@ -55,6 +55,8 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
 // The same for an op whose width is nobody's here: nothing is set.
 void leave_width(IssuingThread& thread, uint64_t now);
 void restore_width(IssuingThread& thread);
+// What of it belongs to the whole process: also from another thread, once this one has ended.
+void give_pool_back(IssuingThread& thread);
 
 // While nobody listens to ops, what was capped stays so between them: a program that asks for its
 // count then reads the cap. What was set, to be put back; nothing where the cap does not bind.

@@ -1,5 +1,6 @@
 // OpenBLAS with threads of its own in a program without OpenMP: its count is the width.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <cstdlib>
 #include <string>
@@ -109,6 +110,47 @@ TEST_F(PoolAlone, WithTwoIssuingThreadsItIsLeftAlone) {
     CHECK_OR_EXIT(events.size() == 1);
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_BLAS_SHARED) != 0);
+  });
+}
+
+// While another thread's product is narrowed, and before multiplying itself.
+TEST_F(PoolAlone, WhatASecondThreadSetsStays) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    fake_blas()->inside = [] {
+      CHECK_OR_EXIT(fake_blas()->pool == 2);
+      fake_blas()->inside = nullptr;
+      std::thread([] {
+        fake_blas()->pool = 3;
+        CHECK_OR_EXIT(multiply(50) == 3);
+      }).join();
+    };
+    multiply(100);
+    CHECK_OR_EXIT(fake_blas()->pool == 3);
+  });
+}
+
+void* end_in_a_product(void* of_test) {
+  auto& daemon = *static_cast<FakeDaemon*>(of_test);
+  attach(daemon);
+  multiply(100);
+  daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+  fake_blas()->inside = [] {
+    CHECK_OR_EXIT(fake_blas()->pool == 2);
+    pthread_exit(nullptr);
+  };
+  multiply(100);
+  return nullptr;
+}
+
+TEST_F(PoolAlone, AThreadThatEndsInAProductGivesItBack) {
+  in_child([](FakeDaemon& daemon) {
+    pthread_t thread = {};
+    CHECK_OR_EXIT(pthread_create(&thread, nullptr, end_in_a_product, &daemon) == 0);
+    CHECK_OR_EXIT(pthread_join(thread, nullptr) == 0);
+    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
   });
 }
 
