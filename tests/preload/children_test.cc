@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include "bindings/preload/children/program_file.h"
 #include "tests/cli/elf_builder.h"
 #include "tests/cli/files.h"
+#include "tests/sanitized.h"
 
 namespace optile::preload {
 namespace {
@@ -172,6 +174,44 @@ TEST_F(ProgramFile, WhatIsNoPlainFileIsNotOpened) {
   const std::string set_id = file(program_with({"libasan.so.8"}), "set-id");
   ASSERT_EQ(chmod(set_id.c_str(), 04755), 0);
   EXPECT_FALSE(harmed(set_id));
+}
+
+// How far down a look at `tool` went, on a stack that nobody has been on.
+struct Stack {
+  static constexpr size_t kBytes = size_t{256} * 1024;
+  static constexpr char kUntouched = 0x5a;
+  std::vector<char> bytes = std::vector<char>(kBytes, kUntouched);
+  bool harmed = false;
+  size_t used = 0;
+};
+
+void* look_on_own_stack(void* of_test) {
+  auto* stack = static_cast<Stack*>(of_test);
+  const char here = 0;
+  stack->harmed = is_harmed_in_path("tool", kList);
+  const char* const bottom = stack->bytes.data();
+  const char* touched = bottom;
+  while (*touched == Stack::kUntouched) ++touched;
+  stack->used = static_cast<size_t>(&here - touched);
+  return nullptr;
+}
+
+// Who reports a crash starts a program from a signal's stack of 8 KiB, of which the signal has its
+// part and the C library's own search, too.
+TEST_F(ProgramFile, LittleStackIsNeeded) {
+  if (test::kSanitized) GTEST_SKIP() << "a sanitizer's frames are larger";
+  file(program_with({"libm.so.6", "libasan.so.8"}), "b/tool");
+  const ScopedVariable path("PATH", "/usr/local/bin:/usr/bin:" + folder_ / "b");
+  Stack stack;
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstack(&attributes, stack.bytes.data(), Stack::kBytes), 0);
+  pthread_t thread = {};
+  ASSERT_EQ(pthread_create(&thread, &attributes, look_on_own_stack, &stack), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
+  EXPECT_TRUE(stack.harmed);
+  EXPECT_LE(stack.used, 4096U);
 }
 
 // A file, and locks on it of this process.

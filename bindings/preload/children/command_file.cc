@@ -39,13 +39,24 @@ bool can_be_executed(const char* path) {
          syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0) == 0 && S_ISREG(found.st_mode);
 }
 
-// The first that can be executed, in the folders of `folders`.
-bool search(const char* folders, const char* command, char (&path)[PATH_MAX]) {
-  const size_t name = strnlen(command, NAME_MAX + 1);
-  if (name > NAME_MAX) return false;
+constexpr size_t kMostFolders = 4096;  // what is longer, the kernel does not take
+
+size_t longest_part(const char* folders) {
+  size_t longest = 0;
   for (const char* folder = folders;; ++folder) {
     const size_t length = strcspn(folder, ":");
-    if (length + name + 2 <= sizeof path) {
+    if (length > longest && length < kMostFolders) longest = length;
+    folder += length;
+    if (*folder == '\0') return longest;
+  }
+}
+
+// The first that can be executed, in the folders of `folders`. `path` has `room` for all that are
+// tried.
+bool search(const char* folders, const char* command, size_t name, char* path, size_t room) {
+  for (const char* folder = folders;; ++folder) {
+    const size_t length = strcspn(folder, ":");
+    if (length + name + 2 <= room) {
       memcpy(path, folder, length);
       path[length] = '/';
       // An empty one is where we are.
@@ -90,11 +101,15 @@ __attribute__((noinline)) bool is_harmed(int folder, const char* path, int flags
 __attribute__((noinline)) bool is_harmed_in_path(const char* command, const char* list) {
   if (command[0] == '\0') return false;
   if (strchr(command, '/') != nullptr) return is_harmed(AT_FDCWD, command, 0, list);
+  const size_t name = strnlen(command, NAME_MAX + 1);
+  if (name > NAME_MAX) return false;
   const char* folders = getenv("PATH");
-  char path[PATH_MAX];
   // Without one: what glibc searches then.
-  if (!search(folders == nullptr ? "/bin:/usr/bin" : folders, command, path)) return false;
-  return is_harmed(AT_FDCWD, path, 0, list);
+  if (folders == nullptr) folders = "/bin:/usr/bin";
+  // As much as glibc's own search takes, and no more: it may run on a signal's stack.
+  const size_t room = longest_part(folders) + name + 2;
+  auto* path = static_cast<char*>(__builtin_alloca(room));
+  return search(folders, command, name, path, room) && is_harmed(AT_FDCWD, path, 0, list);
 }
 
 __attribute__((noinline)) bool is_harmed_descriptor(int fd, const char* list) {

@@ -1,7 +1,8 @@
 // The file behind the words that a program hands to exec, looked at as the C library and the kernel
 // would go to it: through PATH, and from a script to its interpreter. What is found here is only
 // looked at; the real function searches again by itself. No allocation, no lock, no global
-// (program_file.h says why); up to 8 KiB of stack, of which nothing is left when exec is called.
+// (program_file.h says why); no more stack than the C library's own search takes, about 3 KiB, of
+// which nothing is left when exec is called.
 #pragma once
 
 namespace optile::preload {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 namespace optile::preload {
@@ -15,9 +16,10 @@ namespace {
 constexpr char kDescriptors[] = "/proc/thread-self/fd";
 constexpr char kDescriptions[] = "/proc/thread-self/fdinfo/";
 
-constexpr size_t kBlockBytes = 1024;
-constexpr int kMostDescriptors = 4096;
-constexpr int kMostBlocks = 64;  // of one description: many ranges may be locked
+constexpr size_t kBlockBytes = 512;
+constexpr size_t kTextBytes = 256;
+constexpr int kMostDescriptors = 512;
+constexpr int kMostTexts = 256;  // of one description: many ranges may be locked
 
 // As getdents64 writes them.
 struct Entry {
@@ -41,9 +43,12 @@ int number_in(const char* name) {
   return *name == '\0' ? number : -1;
 }
 
+// As far as it is known here: what lies on another machine, or in a process that is asked by the
+// kernel, may not answer.
 bool is_of(int fd, dev_t device, ino_t inode) {
-  struct stat found;
-  return syscall(SYS_fstat, fd, &found) == 0 && found.st_dev == device && found.st_ino == inode;
+  struct statx found;
+  return syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &found) == 0 &&
+         found.stx_ino == inode && makedev(found.stx_dev_major, found.stx_dev_minor) == device;
 }
 
 // There the kernel lists, of locks of this kind, those of this very table of descriptors alone.
@@ -52,16 +57,16 @@ __attribute__((noinline)) bool tells_of_lock(const char* description) {
   constexpr size_t kWordBytes = sizeof kWord - 1;
   const int fd = open_to_read(description);
   if (fd < 0) return false;
-  char block[kBlockBytes];
-  size_t kept = 0;  // the end of the block before: the word may lie across
+  char text[kTextBytes];
+  size_t kept = 0;  // the end of the text before: the word may lie across
   bool found = false;
-  for (int i = 0; i < kMostBlocks && !found; ++i) {
-    const long got = syscall(SYS_read, fd, block + kept, sizeof block - kept);
+  for (int i = 0; i < kMostTexts && !found; ++i) {
+    const long got = syscall(SYS_read, fd, text + kept, sizeof text - kept);
     if (got <= 0) break;
     const size_t filled = kept + static_cast<size_t>(got);
-    found = memmem(block, filled, kWord, kWordBytes) != nullptr;
+    found = memmem(text, filled, kWord, kWordBytes) != nullptr;
     kept = filled < kWordBytes ? filled : kWordBytes;
-    memmove(block, block + filled - kept, kept);
+    memmove(text, text + filled - kept, kept);
   }
   syscall(SYS_close, fd);
   return found;
