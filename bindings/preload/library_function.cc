@@ -4,6 +4,7 @@
 #include <link.h>
 #include <stdio.h>
 
+#include "bindings/preload/object_base.h"
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtime_resolver.h"
 
@@ -65,7 +66,7 @@ void* function_behind(LibraryFunction& function, const void* caller) {
   if (__atomic_load_n(&function.asked, __ATOMIC_RELAXED) == 0 &&
       __atomic_exchange_n(&function.asked, 1, __ATOMIC_RELAXED) == 0) {
     void* next = dlsym(RTLD_NEXT, function.name);
-    if (next != nullptr && !is_ours(next)) {
+    if (next != nullptr && !is_ours(next) && !is_of_same_object(next, caller)) {
       keep_loaded(next);
       __atomic_store_n(&function.everywhere, next, __ATOMIC_RELEASE);
       return next;

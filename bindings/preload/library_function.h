@@ -16,7 +16,8 @@ struct LibraryFunction {
 };
 
 // What `caller` means by `function`; null where no loaded object has it. The object that holds it
-// stays loaded from then on. Any thread. Slow once for each object.
+// stays loaded from then on, where it is not the caller's own. Any thread. Slow once for each
+// object.
 void* function_behind(LibraryFunction& function, const void* caller);
 
 // The same for a caller that sees no such function itself: what an object has that was loaded with

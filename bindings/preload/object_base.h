@@ -9,4 +9,10 @@ namespace optile::preload {
 // Null when unknown. Remembered for each address, until something is unloaded. Any thread.
 const void* base_of(const void* address);
 
+// Whether one object holds both.
+inline bool is_of_same_object(const void* one, const void* other) {
+  const void* base = base_of(one);
+  return base != nullptr && base == base_of(other);
+}
+
 }  // namespace optile::preload

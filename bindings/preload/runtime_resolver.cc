@@ -97,14 +97,19 @@ void keep_loaded(const void* address) {
 
 namespace {
 
+// A function that `caller`, where there is one, calls in its own object is there while it calls.
+void keep_for(const void* caller, const void* found) {
+  if (caller == nullptr || !is_of_same_object(found, caller)) keep_loaded(found);
+}
+
 // As the object of that path sees it. What is found stays loaded, since it will be called; the
 // object itself need not.
-void* find_through(const char* path, const char* symbol) {
+void* find_through(const char* path, const char* symbol, const void* caller) {
   void* object = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
   if (object == nullptr) return nullptr;
   void* found = dlsym(object, symbol);
   if (found != nullptr && is_ours(found)) found = nullptr;
-  if (found != nullptr) keep_loaded(found);
+  if (found != nullptr) keep_for(caller, found);
   dlclose(object);
   return found;
 }
@@ -115,17 +120,17 @@ void* resolve_for(const void* caller, const char* symbol) {
   if (void* found = found_at_start(symbol)) return found;
   void* found = dlsym(RTLD_NEXT, symbol);
   if (found != nullptr && !is_ours(found)) {
-    keep_loaded(found);
+    keep_for(caller, found);
     return found;
   }
   const char* path = object_of(caller);
-  return path[0] == '\0' ? nullptr : find_through(path, symbol);
+  return path[0] == '\0' ? nullptr : find_through(path, symbol, caller);
 }
 
 void* own_function(const void* inside, const char* symbol) {
   Dl_info here = {};
   if (dladdr(inside, &here) == 0 || here.dli_fname == nullptr) return nullptr;
-  void* found = find_through(here.dli_fname, symbol);
+  void* found = find_through(here.dli_fname, symbol, nullptr);
   Dl_info there = {};
   const bool own = found != nullptr && dladdr(found, &there) != 0;
   return own && there.dli_fbase == here.dli_fbase ? found : nullptr;

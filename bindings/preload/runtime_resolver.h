@@ -12,7 +12,8 @@
 
 namespace optile::preload {
 
-// `symbol` as the object around `caller` would see it, or null. Slow (dynamic linker's lock).
+// `symbol` as the object around `caller` would see it, or null. What is found stays loaded from
+// then on, where it is not the caller's own. Slow (dynamic linker's lock).
 void* resolve_for(const void* caller, const char* symbol);
 
 // `symbol` where the object around `inside` has it itself, else null: what it merely sees belongs

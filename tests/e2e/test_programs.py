@@ -117,6 +117,13 @@ class Plugins(ProgramTest):
                     PROGRAMS / "reloading_host", PROGRAMS / "answering_plugin_2.so",
                     PROGRAMS / "answering_plugin_3.so", scope])
 
+    def test_with_a_blas_of_its_own_loaded_again(self):
+        for scope in ("local", "global"):
+            with self.subTest(scope):
+                self.assert_unharmed([
+                    PROGRAMS / "reloading_host", PROGRAMS / "multiplying_plugin_2.so",
+                    PROGRAMS / "multiplying_plugin_3.so", scope])
+
     def test_regions_of_a_thread_that_a_constructor_waits_for(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "loading_host",
                                            PROGRAMS / "starting_plugin.so"])
