@@ -14,8 +14,14 @@ namespace {
 constexpr std::size_t kListed = 4;  // tensors of a list that take part; its length always does
 constexpr uint64_t kUnknownInput = 0x3f;
 
+// Others answer by the program's own Python code, or by an exception.
+bool tells_its_sizes(const at::Tensor& tensor) {
+  return !tensor.key_set().has(c10::DispatchKey::Python) && !tensor.is_nested();
+}
+
 uint64_t hash_tensor(const at::Tensor& tensor, uint64_t seed) {
   if (!tensor.defined()) return base::hash_word(1, seed);
+  if (!tells_its_sizes(tensor)) return base::hash_word(kUnknownInput, seed);
   uint64_t hash = base::hash_word(static_cast<uint64_t>(tensor.scalar_type()) + 2, seed);
   for (const int64_t size : tensor.sizes())
     hash = base::hash_word(static_cast<uint64_t>(size), hash);
@@ -62,6 +68,7 @@ class Field {
 
 void describe_tensor(const at::Tensor& tensor, Field& field) {
   if (!tensor.defined()) return;
+  if (!tells_its_sizes(tensor)) return field.add("? ");
   field.add("[");
   bool first = true;
   for (const int64_t size : tensor.sizes()) {

@@ -82,11 +82,11 @@ void report(const at::RecordFunction& op, Frame& frame) {
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& op) {
   Stack& stack = stack_of_this_thread();
   if (stack.depth < kMaxOpen) {
-    Frame& frame = stack.frames[stack.depth];
+    // Before it is asked anything: what answers may be an op itself.
+    Frame& frame = stack.frames[stack.depth++];
     frame.op = &op;
     frame.reported = false;
     report(op, frame);
-    ++stack.depth;
   }
   return nullptr;
 }
