@@ -210,7 +210,8 @@ Reached connect_and_greet() {
     log_line("the daemon's socket belongs to another user", path);
     return Reached::kNobody;
   }
-  optile_hello hello;
+  // One thread at a time is here, on a stack that may be small.
+  static optile_hello hello;
   fill_hello(&hello);
   const ssize_t sent = send(line.fd, &hello, sizeof hello, MSG_NOSIGNAL);
   return sent == static_cast<ssize_t>(sizeof hello) ? Reached::kDaemon : Reached::kNobody;

@@ -79,7 +79,7 @@ void fill_hello(optile_hello* hello) {
       readlink("/proc/self/exe", hello->executable, sizeof hello->executable - 1);
   if (length < 0) hello->executable[0] = '\0';
 
-  char command[kMaxCommandBytes];
+  static char command[kMaxCommandBytes];
   size_t size = read_command_line(command);
   const char* script =
       size > 0 && is_interpreter(hello->executable) ? script_of(command, size) : nullptr;

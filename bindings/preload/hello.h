@@ -5,6 +5,7 @@
 
 namespace optile::preload {
 
+// By one thread at a time.
 void fill_hello(optile_hello* hello);
 
 }  // namespace optile::preload
