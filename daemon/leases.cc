@@ -46,6 +46,7 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
   fresh.pid = pid;
   fresh.cores = std::max(1, cores);
   fresh.party = {client, 0, "", share, priority};
+  arrived_.push_back(pid);
   weights_due_ = true;
   end_held();
 }
@@ -145,9 +146,16 @@ void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool 
 }
 
 void Leases::look_who_is_back(milliseconds now) {
-  std::set<int> attached;
-  for (const auto& [id, client] : clients_) attached.insert(client.pid);
-  if (returning_.look(attached, now)) cut_budget();
+  bool changed = false;
+  if (returning_.due(now)) {
+    std::set<int> attached;
+    for (const auto& [id, client] : clients_) attached.insert(client.pid);
+    changed = returning_.look(attached, now);
+  } else {
+    for (const int pid : arrived_) changed = returning_.came(pid) || changed;
+  }
+  arrived_.clear();
+  if (changed) cut_budget();
 }
 
 // What others keep busy, and what is kept for who is still to come, is nobody's here.

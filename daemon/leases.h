@@ -178,6 +178,7 @@ class Leases {
   std::map<uint64_t, Client> clients_;
   perfmodel::Budget budget_;  // as the kernel grants it
   Returning returning_;
+  std::vector<int> arrived_;  // pids, since it was last told
   bool weights_due_ = false;  // once for all who come or go together
   std::optional<sched::CoreCounts> held_;
   uint64_t words_ = 0;

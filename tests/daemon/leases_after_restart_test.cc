@@ -20,7 +20,10 @@ class LeasesOfTheNextDaemon : public LeasesTest {
                },
                {},
                false,
-               [this] { return before_; },
+               [this] {
+                 ++reads_;
+                 return before_;
+               },
                kStart}) {}
 
   void comes(uint64_t client, milliseconds now) {
@@ -37,6 +40,7 @@ class LeasesOfTheNextDaemon : public LeasesTest {
   }
 
   std::vector<HeldProcess> before_;
+  int reads_ = 0;
   Leases next_;
 };
 
@@ -111,6 +115,24 @@ TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
   a_second_later(kStart + Returning::kLongest);
   EXPECT_EQ(masks_[7].size(), 2u);
   EXPECT_EQ(masks_[1].size(), 2u);
+}
+
+// Each of them is looked up in /proc then.
+TEST_F(LeasesOfTheNextDaemon, ManyWhoComeBackTogetherAreReadOnce) {
+  for (int pid = 101; pid <= 300; ++pid) before_.push_back({pid, {pid % 4}});
+  for (uint64_t client = 1; client <= 199; ++client) {
+    next_.arrive(client, static_cast<int>(client) + 100, 4);
+    next_.set_budget(whole_budget(machine_), kStart + milliseconds(client));
+    next_.look_who_is_back(kStart + milliseconds(client));
+  }
+  EXPECT_EQ(reads_, 1);
+  goes_on(kStart + milliseconds(200));
+  a_second_later(kStart + seconds(1));
+  EXPECT_EQ(reads_, 2) << "whether the last one still lives";
+  before_.pop_back();
+  a_second_later(kStart + seconds(2));
+  a_second_later(kStart + seconds(3));
+  EXPECT_EQ(reads_, 3) << "nobody is waited for";
 }
 
 }  // namespace
