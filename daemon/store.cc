@@ -15,6 +15,7 @@
 #include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
 #include "daemon/store_overlaps.h"
+#include "daemon/store_undone.h"
 #include "daemon/store_values.h"
 
 namespace optile::daemon {
@@ -36,9 +37,6 @@ constexpr int64_t kMaxPlansPerProgram = 32;
 constexpr int64_t kMaxProfilesPerProgram = 32768;  // widths of ops
 constexpr int64_t kMaxLaunchPlansPerProgram = 64;
 constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
-
-// In the place of a launch plan's text: the program is to be left alone.
-constexpr const char* kUndone = "undone";
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE programs (
@@ -84,14 +82,9 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  static const std::string additions = std::string(kOverlapSchema) + kLendingSchema + kHangSchema;
+  static const std::string additions =
+      std::string(kOverlapSchema) + kLendingSchema + kHangSchema + kUndoneSchema;
   return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
-}
-
-bool same_program(const UndoRecord& record, const Conditions& conditions) {
-  const std::string& program = record.conditions.program.program;
-  return record.conditions.machine == conditions.machine &&
-         (program.empty() || program == conditions.program.program);
 }
 
 // Whether what was forgotten under `forgotten` is what is looked for under `wanted`.
@@ -119,30 +112,6 @@ Status forget(Database& database, const Conditions& conditions) {
       "(SELECT id FROM programs WHERE executable = ?4 AND program = ?5)",
       {conditions.machine, conditions.launch_plan, int64_t{conditions.runtime}, program.executable,
        program.program});
-}
-
-Status write_undone(Database& database, const UndoRecord& record) {
-  const Row which = {record.conditions.machine, record.conditions.program.program, kUndone};
-  if (record.revoke) {
-    Status forgotten =
-        forget_hangs(database, record.conditions.machine, record.conditions.program.program);
-    if (!forgotten.ok()) return forgotten;
-    return database.run(
-        "DELETE FROM launch_plans WHERE machine = ?1 AND text = ?3 AND program_id IN "
-        "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
-        which);
-  }
-  Status status = database.run(
-      "DELETE FROM plans WHERE machine = ?1 AND program_id IN "
-      "(SELECT id FROM programs WHERE ?2 = '' OR program = ?2)",
-      {record.conditions.machine, record.conditions.program.program});
-  if (!status.ok()) return status;
-  Row values = which;
-  values.emplace_back(record.when);
-  return database.run(
-      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
-      "SELECT id, ?1, ?3, '', ?4 FROM programs WHERE ?2 = '' OR program = ?2",
-      values);
 }
 
 Status write_settled(Database& database, const SettledRecord& record) {
@@ -228,10 +197,10 @@ Status write_launch(Database& database, const LaunchRecord& record) {
       {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
   if (!written.ok()) return written;
   return database.run(
-      "DELETE FROM launch_plans WHERE program_id = ?1 AND text <> ?2 AND last_used < "
-      "(SELECT last_used FROM launch_plans WHERE program_id = ?1 AND text <> ?2 "
-      "ORDER BY last_used DESC LIMIT 1 OFFSET ?3)",
-      {program.value(), kUndone, kMaxLaunchPlansPerProgram - 1});
+      "DELETE FROM launch_plans WHERE program_id = ?1 AND last_used < "
+      "(SELECT last_used FROM launch_plans WHERE program_id = ?1 "
+      "ORDER BY last_used DESC LIMIT 1 OFFSET ?2)",
+      {program.value(), kMaxLaunchPlansPerProgram - 1});
 }
 
 Status prune(Database& database) {
@@ -442,22 +411,6 @@ bool Store::file_is_outdated(const Conditions& conditions) const {
              return !record.revoke && same_program(record, conditions);
            });
   });
-}
-
-// The newest word counts; the one in memory names only programs that memory knows.
-bool Store::is_undone(const Conditions& conditions) {
-  for (auto batch = unsaved_.rbegin(); batch != unsaved_.rend(); ++batch) {
-    for (auto record = batch->undone.rbegin(); record != batch->undone.rend(); ++record) {
-      if (same_program(*record, conditions)) return !record->revoke;
-    }
-  }
-  const bool undone = !rows(file_ != nullptr ? file_.get() : memory_.get(),
-                            "SELECT 1 FROM launch_plans JOIN programs ON programs.id = program_id "
-                            "WHERE machine = ?1 AND program = ?2 AND text = ?3 LIMIT 1",
-                            {conditions.machine, conditions.program.program, kUndone})
-                           .empty();
-  leave_damaged();
-  return undone;
 }
 
 std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {
