@@ -15,6 +15,7 @@
 #include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
 #include "daemon/store_overlaps.h"
+#include "daemon/store_pruning.h"
 #include "daemon/store_undone.h"
 #include "daemon/store_values.h"
 
@@ -30,10 +31,7 @@ constexpr const char* kMemoryPath = ":memory:";
 constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
 constexpr int kSchemaVersion = 1;
 
-// Limits; the oldest go first.
-constexpr int64_t kMaxPrograms = 512;
-constexpr int64_t kMaxRunsPerProgram = 128;
-constexpr int64_t kMaxPlansPerProgram = 32;
+// Limits of what is written in each case; the oldest go first.
 constexpr int64_t kMaxProfilesPerProgram = 32768;  // widths of ops
 constexpr int64_t kMaxLaunchPlansPerProgram = 64;
 constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
@@ -94,14 +92,17 @@ bool same_plan(const Conditions& forgotten, const Conditions& wanted) {
          forgotten.program.program == wanted.program.program;
 }
 
-Result<int64_t> program_id(Database& database, const Conditions& conditions, int64_t when) {
+Result<int64_t> program_id(Database& database, const Conditions& conditions, int64_t when,
+                           Programs& written) {
   const ProgramKey& program = conditions.program;
   const Result<std::vector<Row>> rows = database.query(
       "INSERT INTO programs (executable, program, arguments, last_seen) VALUES (?1, ?2, ?3, ?4) "
       "ON CONFLICT DO UPDATE SET last_seen = max(last_seen, excluded.last_seen) RETURNING id",
       {program.executable, program.program, program.arguments, when});
   if (!rows.ok()) return rows.error();
-  return as_integer(rows.value().at(0).at(0));
+  const int64_t id = as_integer(rows.value().at(0).at(0));
+  written.insert(id);
+  return id;
 }
 
 Status forget(Database& database, const Conditions& conditions) {
@@ -114,10 +115,10 @@ Status forget(Database& database, const Conditions& conditions) {
        program.program});
 }
 
-Status write_settled(Database& database, const SettledRecord& record) {
+Status write_settled(Database& database, const SettledRecord& record, Programs& written) {
   const Conditions& at = record.conditions;
   const tuner::StoredPlan& plan = record.settled.plan;
-  const Result<int64_t> program = program_id(database, at, record.when);
+  const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
   const Row identity_of_plan = {program.value(),
                                 at.machine,
@@ -173,9 +174,9 @@ Status write_settled(Database& database, const SettledRecord& record) {
       {program.value(), kMaxProfilesPerProgram - 1});
 }
 
-Status write_run(Database& database, const RunRecord& record) {
+Status write_run(Database& database, const RunRecord& record, Programs& written) {
   const Conditions& at = record.conditions;
-  const Result<int64_t> program = program_id(database, at, record.when);
+  const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
   return database.run(
       "INSERT INTO runs (program_id, machine, launch_plan, runtime, kind, steps, step_seconds, "
@@ -187,15 +188,15 @@ Status write_run(Database& database, const RunRecord& record) {
        record.when});
 }
 
-Status write_launch(Database& database, const LaunchRecord& record) {
+Status write_launch(Database& database, const LaunchRecord& record, Programs& written) {
   const Conditions& at = record.conditions;
-  const Result<int64_t> program = program_id(database, at, record.when);
+  const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
-  Status written = database.run(
+  Status status = database.run(
       "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
       "VALUES (?1, ?2, ?3, ?4, ?5)",
       {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
-  if (!written.ok()) return written;
+  if (!status.ok()) return status;
   return database.run(
       "DELETE FROM launch_plans WHERE program_id = ?1 AND last_used < "
       "(SELECT last_used FROM launch_plans WHERE program_id = ?1 "
@@ -203,28 +204,10 @@ Status write_launch(Database& database, const LaunchRecord& record) {
       {program.value(), kMaxLaunchPlansPerProgram - 1});
 }
 
-Status prune(Database& database) {
-  Status status = database.run(
-      "DELETE FROM programs WHERE id NOT IN "
-      "(SELECT id FROM programs ORDER BY last_seen DESC, id DESC LIMIT ?1)",
-      {kMaxPrograms});
-  if (!status.ok()) return status;
-  status = database.run(
-      "DELETE FROM runs WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
-      "(PARTITION BY program_id ORDER BY finished_at DESC, id DESC) AS age FROM runs) "
-      "WHERE age > ?1)",
-      {kMaxRunsPerProgram});
-  if (!status.ok()) return status;
-  return database.run(
-      "DELETE FROM plans WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER "
-      "(PARTITION BY program_id ORDER BY made_at DESC, id DESC) AS age FROM plans) "
-      "WHERE age > ?1)",
-      {kMaxPlansPerProgram});
-}
-
 Status write_batch(Database& database, const StoreBatch& batch) {
   if (Status begun = database.run("BEGIN IMMEDIATE"); !begun.ok()) return begun;
   const auto write_all = [&]() -> Status {
+    Programs written;
     for (const Conditions& conditions : batch.forgotten) {
       if (Status status = forget(database, conditions); !status.ok()) return status;
     }
@@ -232,13 +215,13 @@ Status write_batch(Database& database, const StoreBatch& batch) {
       if (Status status = write_undone(database, record); !status.ok()) return status;
     }
     for (const SettledRecord& record : batch.settled) {
-      if (Status status = write_settled(database, record); !status.ok()) return status;
+      if (Status status = write_settled(database, record, written); !status.ok()) return status;
     }
     for (const RunRecord& record : batch.runs) {
-      if (Status status = write_run(database, record); !status.ok()) return status;
+      if (Status status = write_run(database, record, written); !status.ok()) return status;
     }
     for (const LaunchRecord& record : batch.launches) {
-      if (Status status = write_launch(database, record); !status.ok()) return status;
+      if (Status status = write_launch(database, record, written); !status.ok()) return status;
     }
     for (const OverlapRecord& record : batch.overlaps) {
       if (Status status = write_overlap(database, record); !status.ok()) return status;
@@ -249,7 +232,7 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     for (const HangRecord& record : batch.hangs) {
       if (Status status = write_hang(database, record); !status.ok()) return status;
     }
-    if (Status status = prune(database); !status.ok()) return status;
+    if (Status status = prune(database, written); !status.ok()) return status;
     return database.run("COMMIT");
   };
   Status status = write_all();
@@ -304,7 +287,11 @@ void Store::open_file() {
   may_come_back_ = opened.fault == DatabaseFault::kUnavailable;
   state_.keeping = file_ == nullptr ? Keeping::kInMemory : Keeping::kOnDisk;
   state_.message = repaired;
-  if (file_ != nullptr) return;
+  if (file_ != nullptr) {
+    // What fails here, such as another daemon at it, is done at the next opening.
+    static_cast<void>(prune_all(*file_).ok());
+    return;
+  }
   state_.message = opened.message + (may_come_back_ ? "; kept in memory and tried again"
                                                     : "; nothing is kept beyond this daemon");
   open_memory();
