@@ -372,7 +372,7 @@ HttpResponse Api::explain(const Call& call) {
   }
   Explained asked = {call.parameter, client};
   asked.clients = seen_by(call);
-  asked.store = facts_.rights.system() ? controller_.store_of(call.peer.uid) : &controller_.store();
+  asked.store = controller_.store_to_read(call.peer.uid);
   const std::optional<Json> found = explain_op(controller_, asked);
   if (!found) return problem(404, "no op has this id or a name that begins so; see /v1/ops");
   return ok(*found);

@@ -96,7 +96,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   wanted.machine = machine_.fingerprint;
   wanted.program = {hello.executable, hello.program, hello.arguments};
   wanted.launch_plan = kept_under(hello);
-  if (Store* store = store_of(hello.uid); store != nullptr) {
+  if (Store* store = store_to_read(hello.uid); store != nullptr) {
     dependencies.find_plan = [store, wanted](int runtime, int own_width) {
       Conditions conditions = wanted;
       conditions.runtime = runtime;
@@ -127,11 +127,12 @@ void Controller::depart(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   Client& client = *found->second.client;
+  Store* const store = store_of(client.hello().uid);
   follow(client);
   if (std::optional<RunRecord> run = client.run_record()) {
     run->conditions = on_this_machine(std::move(run->conditions));
     run->when = clocks_.unix_seconds();
-    batches_.of(store_of(client.hello().uid)).runs.push_back(std::move(*run));
+    batches_.of(store).runs.push_back(std::move(*run));
   }
   ClientView view = client.view();
   view.finished = true;
@@ -146,7 +147,7 @@ void Controller::depart(uint64_t id) {
   divisions_.forget(id, since_start());
   decide_leases_soon();
   remember(std::move(view));
-  flush(true);
+  batches_.is_due_soon(store);
 }
 
 void Controller::dying(uint64_t id) {
@@ -242,6 +243,7 @@ void Controller::follow(Client& client) {
   std::optional<tuner::Session::Settled> settled = client.drain();
   if (client.take_forgotten()) {
     Store* store = store_of(client.hello().uid);
+    batches_.write_due(store);  // within a batch it would go before a plan that was found earlier
     batches_.of(store).forgotten.push_back(on_this_machine(client.conditions()));
     batches_.is_due(store);
   }
@@ -313,6 +315,7 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
   }
   // A client that is named is its user's alone.
   if (request.client != 0) stores = {store_of(clients_.at(request.client).client->hello().uid)};
+  flush(true);  // within a batch it would go before what programs have left
   for (Store* store : stores) batches_.of(store).undone.push_back(record);
   flush(true);
   return undone;
@@ -323,7 +326,7 @@ perfmodel::LaunchPlan Controller::launch_plan(const perfmodel::LaunchFacts& fact
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = program;
-  Store* store = store_of(uid);
+  Store* store = store_to_read(uid);
   if (store == nullptr) return perfmodel::choose_launch_plan(facts, {});
   std::vector<perfmodel::MeasuredLaunchPlan> measured;
   for (const RunRecord& run : store->find_runs(conditions)) {
@@ -363,7 +366,7 @@ perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
 
 std::optional<FoundPlan> Controller::stored_plan(const ProgramKey& program,
                                                  const std::string& launch_plan, unsigned uid) {
-  Store* store = store_of(uid);
+  Store* store = store_to_read(uid);
   if (store == nullptr) return std::nullopt;
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
@@ -417,12 +420,18 @@ Controller::Run Controller::find_run(const std::string& run_id,
   return run;
 }
 
-std::vector<RunRecord> Controller::earlier_runs(const ClientView& client) const {
+std::vector<RunRecord> Controller::earlier_runs(const ClientView& client) {
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
   conditions.program = {client.hello.executable, client.hello.program, client.hello.arguments};
-  Store* store = store_of(client.hello.uid);
+  Store* store = store_to_read(client.hello.uid);
   return store == nullptr ? std::vector<RunRecord>() : store->find_runs(conditions);
+}
+
+Store* Controller::store_to_read(unsigned uid) {
+  Store* store = store_of(uid);
+  batches_.write_due(store);
+  return store;
 }
 
 Conditions Controller::on_this_machine(Conditions conditions) const {

@@ -62,7 +62,7 @@ class Controller {
   std::optional<std::chrono::milliseconds> next_look() const;
   // Writes what is due; `now`: also what is not.
   void flush(bool now) { batches_.flush(now); }
-  // Until what could not be written is tried again, without clients; nullopt: nothing waits.
+  // Until something is due or what could not be written is tried again; nullopt: nothing waits.
   std::optional<std::chrono::milliseconds> next_write() const { return batches_.next_write(); }
 
   using UndoRequest = daemon::UndoRequest;
@@ -91,8 +91,7 @@ class Controller {
     uint64_t store_writes = 0;  // failed ones too: what they held is found nevertheless
   };
   Tally tally() const { return {attached_, batches_.writes()}; }
-  // Waiting to be written.
-  std::size_t pending_records() const { return batches_.pending(); }
+  std::size_t pending_records() const { return batches_.pending(); }  // wait to be written
 
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
@@ -104,6 +103,7 @@ class Controller {
   const Divisions& divisions() const { return divisions_; }
   Store& store() { return *store_; }
   Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
+  Store* store_to_read(unsigned uid);  // with what those who departed have left
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
   // Attached ones by id.
@@ -116,7 +116,7 @@ class Controller {
   using Run = FoundRun;
   Run find_run(const std::string& run_id, std::optional<unsigned> user = std::nullopt) const;
   // Runs of the same program, newest first.
-  std::vector<RunRecord> earlier_runs(const ClientView& client) const;
+  std::vector<RunRecord> earlier_runs(const ClientView& client);
 
  private:
   // A client with what it was allowed when it came. Later its own mask may be one that we set, so

@@ -235,12 +235,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   update_idle_timer();
   // Its first page should be there when its second op begins. Where many come one after the other
   // nobody's reading is put off by it.
-  const auto soon = std::chrono::steady_clock::now() + controller_->next_drain();
-  if (!draining_ || drain_timer_.expiry() > soon) {
-    drain_timer_.cancel();
-    draining_ = false;
-    schedule_drain();
-  }
+  drain_within(controller_->next_drain());
   schedule_look();
   schedule_budgets();
   return admission;
@@ -254,7 +249,8 @@ void Daemon::depart(uint64_t client) {
   log_->say("client " + std::to_string(client) + " left");
   outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
-  schedule_drain();
+  // What it leaves is written soon, however rarely the others are read.
+  if (const auto next = controller_->next_write()) drain_within(*next);
 }
 
 void Daemon::open_death_watch() {
@@ -294,11 +290,20 @@ void Daemon::await_deaths() {
                           });
 }
 
+void Daemon::drain_within(std::chrono::milliseconds wait) {
+  if (draining_ && drain_timer_.expiry() <= std::chrono::steady_clock::now() + wait) return;
+  drain_timer_.cancel();
+  draining_ = false;
+  schedule_drain();
+}
+
 // Also without clients while something waits to be written.
 void Daemon::schedule_drain() {
   if (draining_ || stopped_) return;
   std::optional<std::chrono::milliseconds> next = controller_->next_write();
-  if (controller_->client_count() > 0) next = controller_->next_drain();
+  if (controller_->client_count() > 0) {
+    next = std::min(next.value_or(controller_->next_drain()), controller_->next_drain());
+  }
   if (!next) return;
   draining_ = true;
   drain_timer_.expires_after(*next);

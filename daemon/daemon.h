@@ -65,6 +65,7 @@ class Daemon {
   void watch_life(uint64_t client, const uint32_t* word, int pid);
   void await_deaths();
   void schedule_drain();
+  void drain_within(std::chrono::milliseconds wait);
   void refresh_budgets_if_due();
   std::chrono::nanoseconds until_budgets() const;
   void schedule_budgets();

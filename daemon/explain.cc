@@ -109,7 +109,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   json["provenance"] = {{"source", "this_run"}, {"made_at", iso_time(client.attached_at)}};
   if (json["curve"].empty()) {
     const std::vector<FoundProfile> profiles =
-        profiles_in(controller.store_of(client.hello.uid), controller, op.place.key, "");
+        profiles_in(controller.store_to_read(client.hello.uid), controller, op.place.key, "");
     json["curve"] = curve_of_store(profiles);
     const int64_t when =
         client.stored ? client.stored->when : (profiles.empty() ? 0 : profiles.front().when);

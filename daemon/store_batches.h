@@ -21,9 +21,14 @@ class StoreBatches {
   StoreBatch& of(Store* store);
   // What was put there is to be written at the next flush.
   void is_due(Store* store);
+  // Within kTogether, with what others leave until then: a job's ranks end at once.
+  static constexpr std::chrono::milliseconds kTogether{50};
+  void is_due_soon(Store* store);
+  // Before somebody reads there, and before something is put there that what is due must precede.
+  void write_due(Store* store);
   // Writes what is due; `now`: also what is not.
   void flush(bool now);
-  // How long until what could not be written is tried again; nullopt when nothing waits.
+  // How long until something is due or what could not be written is tried again; nullopt: never.
   std::optional<std::chrono::milliseconds> next_write() const;
 
   std::size_t pending() const;                 // records
@@ -32,10 +37,13 @@ class StoreBatches {
  private:
   struct Waiting {
     StoreBatch batch;
-    uint64_t flush_at_ns = 0;
+    uint64_t flush_at_ns = 0;         // by itself
+    uint64_t due_at_ns = UINT64_MAX;  // since somebody said so
     uint64_t wait_ns = 0;
   };
   Waiting& waiting(Store* store);
+  void is_due_at(Store* store, uint64_t at_ns);
+  void write(Store* store, Waiting& one);
 
   std::function<uint64_t()> monotonic_ns_;
   std::map<Store*, Waiting> stores_;

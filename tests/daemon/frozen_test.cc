@@ -110,6 +110,7 @@ TEST_F(FrozenTest, NobodyWaitsForItToSettle) {
 TEST_F(FrozenTest, ARunWithFewerCoresSaysNothingOfItsLaunchPlan) {
   learn();
   const auto runs = [this] {
+    controller_->flush(true);
     Conditions wanted;
     wanted.machine = controller_->machine().fingerprint;
     const Hello who = frozen();

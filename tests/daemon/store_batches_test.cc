@@ -66,5 +66,30 @@ TEST_F(StoreBatchesTest, TheLongerItLastsTheRarerItIsTriedUpToAMinute) {
   EXPECT_EQ(store_->state().keeping, Store::Keeping::kOnDisk);
 }
 
+TEST_F(StoreBatchesTest, WhatIsDueIsWrittenBeforeSomebodyReads) {
+  ASSERT_TRUE(holder_->run("ROLLBACK").ok());
+  batches_.flush(true);
+  something_happens();
+  batches_.write_due(store_.get());
+  EXPECT_EQ(batches_.pending(), 1u) << "it is not";
+  batches_.is_due_soon(store_.get());
+  EXPECT_LE(wait(), StoreBatches::kTogether + milliseconds(1));
+  batches_.write_due(store_.get());
+  EXPECT_EQ(batches_.pending(), 0u);
+  EXPECT_EQ(batches_.next_write(), std::nullopt);
+}
+
+// By how long it has lasted, and not by how many have left meanwhile.
+TEST_F(StoreBatchesTest, WhatIsDueDoesNotMakeTheNextTryLater) {
+  for (int i = 0; i < 5; ++i) {
+    something_happens();
+    batches_.is_due_soon(store_.get());
+    pass(StoreBatches::kTogether);
+    batches_.flush(false);
+  }
+  EXPECT_EQ(store_->state().failed_writes, 5u);
+  EXPECT_LE(wait(), milliseconds(6001));
+}
+
 }  // namespace
 }  // namespace optile::daemon
