@@ -51,7 +51,8 @@ base::Status start_daemon(const DaemonPaths& paths) {
         "the daemon's socket cannot be made in " + folder + "; name another place with --socket",
         errno);
   }
-  return start_detached(command);
+  // It serves later programs too, which are bound by their own words and not by this launcher's.
+  return start_detached(command, Bounds::kWidest);
 }
 
 }  // namespace

@@ -8,9 +8,15 @@
 
 namespace optile::cli {
 
+// Of the caller's processors and limits: what the process has from its start.
+enum class Bounds {
+  kCallers,
+  kWidest,  // all that it may have: every processor of its cpuset, soft limits as the hard ones
+};
+
 // Starts `command`, whose first word is a path, in a session of its own: no terminal, no inherited
 // descriptors, default signals, without the shim and without our OMP_NUM_THREADS, in the folder /.
 // Returns when it is on its way; whether it can be executed nobody learns.
-base::Status start_detached(const std::vector<std::string>& command);
+base::Status start_detached(const std::vector<std::string>& command, Bounds bounds);
 
 }  // namespace optile::cli

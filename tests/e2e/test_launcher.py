@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import signal
 import socket
 import termios
@@ -316,6 +317,26 @@ class Daemons(EndToEndTest):
         self.assertIn(status["pid"], self.space.daemon_pids())
         self.assertTrue(status["version"])
         self.assertEqual([], status["clients"])
+
+    def on_one_processor(self, command):
+        return ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command]
+
+    def test_one_that_a_bound_launcher_starts_is_not_bound(self):
+        """Its soft limits are not its daemon's either: later programs are none of its business."""
+        soft = [f"--{name}={1 << 40}:" for name in ("cpu", "fsize", "as", "data")]
+        self.space.run(self.on_one_processor(
+            ["prlimit", *soft, *self.space.launcher(command=["true"])]))
+        wait_until(lambda: connectable(self.space.socket, socket.SOCK_STREAM), "a daemon")
+        status = self.space.ask_json("status")
+        self.assertLessEqual(os.sched_getaffinity(0), os.sched_getaffinity(status["pid"]))
+        for name in ("CPU", "FSIZE", "AS", "DATA"):
+            with self.subTest(name):
+                limits = resource.prlimit(status["pid"], getattr(resource, f"RLIMIT_{name}"))
+                self.assertEqual(limits[1], limits[0])
+
+    def test_one_that_is_started_bound_keeps_to_that(self):
+        daemon = self.space.start_daemon(wrap=self.on_one_processor)
+        self.assertEqual(1, daemon.status()["budget"]["cores"])
 
     def test_launcher_uses_the_one_that_runs(self):
         daemon = self.space.start_daemon()

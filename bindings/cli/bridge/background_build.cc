@@ -39,7 +39,8 @@ BridgeOutlook prepare_bridge(const std::string& torch_folder) {
     return outlook;
   }
   outlook.building = start_detached({own_folder() + "/optile", "bridge", "build", "--background",
-                                     "--torch", torch_folder})
+                                     "--torch", torch_folder},
+                                    Bounds::kCallers)
                          .ok();
   if (outlook.building) outlook.message = without + "one is being built for the next";
   return outlook;
