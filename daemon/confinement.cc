@@ -1,13 +1,10 @@
 #include "daemon/confinement.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "daemon/kept_entries.h"
-#include "daemon/metrics/published_file.h"
 
 namespace optile::daemon {
 namespace {
@@ -18,8 +15,13 @@ constexpr std::size_t kMostSaid = 4096;  // more than there may be clients
 
 }  // namespace
 
-Confinement::Confinement(std::string file, Log& log, Later later, ThreadMasks::Kernel kernel)
-    : file_(std::move(file)), log_(log), later_(std::move(later)), kernel_(std::move(kernel)) {
+Confinement::Confinement(std::string file, Log& log, Later later, ThreadMasks::Kernel kernel,
+                         std::function<bool()> may_write)
+    : file_(std::move(file)),
+      log_(log),
+      later_(std::move(later)),
+      kernel_(std::move(kernel)),
+      may_write_(std::move(may_write)) {
   const bool ours = read_kept_entries(file_, [this](const Json& one) {
     Confined known{one.at("pid").get<int>(), one.at("start_ticks").get<uint64_t>(),
                    one.at("original").get<std::vector<int>>(),
@@ -187,8 +189,8 @@ void Confinement::carry_out(uint64_t client, Held& held, const std::vector<int>&
                           : outcome.error().message));
 }
 
-// A file that cannot be written costs only what a killed daemon would have left behind.
 void Confinement::write() const {
+  if (may_write_ && !may_write_()) return;
   Json all = Json::array();
   std::set<int> written;
   const auto add = [&](const Confined& one) {
@@ -205,11 +207,7 @@ void Confinement::write() const {
   for (const Confined& one : earlier_) {
     if (!written.contains(one.pid)) add(one);  // it has not come back yet
   }
-  if (all.empty()) {
-    unlink(file_.c_str());
-  } else {
-    (void)publish_file(file_, all.dump(), kForTheNextDaemon);
-  }
+  write_kept_entries(file_, all);
 }
 
 }  // namespace optile::daemon

@@ -24,9 +24,11 @@ class Confinement {
   using Later = std::function<void(std::function<void()>)>;
   // Reads what an earlier daemon left in `file`; only a file of ours in a folder of ours counts.
   // `log` outlives this. Without `later` everything is done at once; with it, many who come
-  // together are written down together. Tests pass their own kernel.
+  // together are written down together. Tests pass their own kernel. `may_write`: whether the file
+  // is ours to write at that moment; without it, always.
   Confinement(std::string file, Log& log, Later later = {},
-              ThreadMasks::Kernel kernel = ThreadMasks::system_kernel());
+              ThreadMasks::Kernel kernel = ThreadMasks::system_kernel(),
+              std::function<bool()> may_write = {});
 
   // All threads of the client's process to these units, as soon as that is written down; those who
   // wait for that keep their order, since one's new units are another's old ones. None: back to
@@ -83,6 +85,7 @@ class Confinement {
   Log& log_;
   Later later_;
   ThreadMasks::Kernel kernel_;
+  std::function<bool()> may_write_;
   bool will_flush_ = false;
   bool unsaved_ = false;
   std::vector<Wish> wishes_;  // in their order

@@ -99,18 +99,22 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   }
   Result<UniqueFd> attach = listen_at(attach_path(config_), SOCK_SEQPACKET, config_.group_id);
   if (!attach.ok()) return attach.status();
+  sockets_.emplace_back(attach_path(config_));
   // Last, since whoever finds this one may expect the other.
   Result<UniqueFd> http = listen_at(config_.socket, SOCK_STREAM, config_.group_id);
   if (!http.ok()) {
-    unlink(attach_path(config_).c_str());
+    sockets_.back().remove();
     return http.status();
   }
+  sockets_.emplace_back(config_.socket);
   log_ = std::make_unique<Log>(config_.log, config_.foreground);
   const auto later = [this](std::function<void()> call) {
     boost::asio::post(io_, std::move(call));
   };
-  confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_, later);
-  words_ = std::make_unique<KeptWords>(config_.socket + ".words");
+  const auto in_place = [this] { return look_at_place() == PlacedFile::Place::kOurs; };
+  confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_, later,
+                                               ThreadMasks::system_kernel(), in_place);
+  words_ = std::make_unique<KeptWords>(config_.socket + ".words", in_place);
   const perfmodel::Machine& read = machine.value();
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
       read, own_store, clocks_, [this, read](int pid) { return budget_of(read, pid); },
@@ -184,8 +188,7 @@ void Daemon::stop() {
   stopped_ = true;
   tell_service_manager("STOPPING=1");
   // Sockets go first, so that nobody finds a daemon that no longer answers.
-  if (http_ != nullptr) unlink(config_.socket.c_str());
-  if (attach_ != nullptr) unlink(attach_path(config_).c_str());
+  for (const PlacedFile& socket : sockets_) socket.remove();
   error_code ignored;
   drain_timer_.cancel(ignored);
   look_timer_.cancel(ignored);
@@ -208,6 +211,10 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
     return base::Error{base::ErrorKind::kUnavailable,
                        "this user's daemon takes no new programs: the system daemon at " + system +
                            " serves the machine"};
+  }
+  if (look_at_place() != PlacedFile::Place::kOurs) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       "this daemon is no longer the one at " + config_.socket};
   }
   hello.unseen = peers_.obstacle(hello);
   if (!hello.unseen.empty()) hello.pid = 0;
@@ -334,7 +341,42 @@ void Daemon::schedule_look() {
 void Daemon::refresh_budgets_if_due() {
   if (until_budgets().count() > 0) return;
   budget_read_ns_ = clocks_.monotonic_ns();
+  end_if_replaced();
   controller_->refresh_budgets();
+}
+
+// Without clients nobody looks: who is not found and serves nobody is in nobody's way.
+PlacedFile::Place Daemon::look_at_place() {
+  const PlacedFile::Place place = lock_->look();
+  if (place == PlacedFile::Place::kMissing && take_lock_again()) return PlacedFile::Place::kOurs;
+  if (place == PlacedFile::Place::kOurs || std::exchange(lost_place_, true)) return place;
+  log_->warn("the lock at " + lock_path(config_) +
+             (place == PlacedFile::Place::kMissing ? " was removed" : " is another daemon's") +
+             ": this daemon takes no new programs, and ends when it has none or another serves " +
+             config_.socket);
+  // So that whoever comes starts one that takes him.
+  for (const PlacedFile& socket : sockets_) socket.remove();
+  update_idle_timer();
+  return place;
+}
+
+// What cleans /tmp removes a file that nobody has written for days, and no socket in use.
+bool Daemon::take_lock_again() {
+  const bool found = std::all_of(sockets_.begin(), sockets_.end(), [](const PlacedFile& socket) {
+    return socket.look() == PlacedFile::Place::kOurs;
+  });
+  if (!found || lost_place_) return false;
+  Result<std::optional<InstanceLock>> lock = InstanceLock::take(lock_path(config_));
+  if (!lock.ok() || !lock.value()) return false;
+  lock_ = std::move(lock).value();
+  return true;
+}
+
+// The other one grants the same cores, so that our clients are to be its own.
+void Daemon::end_if_replaced() {
+  if (stopped_ || look_at_place() != PlacedFile::Place::kAnothers) return;
+  log_->say("another daemon serves " + config_.socket + ": it gets our programs");
+  stop();
 }
 
 std::chrono::nanoseconds Daemon::until_budgets() const {
@@ -390,7 +432,7 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
 }
 
 void Daemon::update_idle_timer() {
-  if (stopped_ || config_.idle_exit.count() == 0) return;
+  if (stopped_ || (config_.idle_exit.count() == 0 && !lost_place_)) return;
   const bool idle = controller_->client_count() == 0 && http_->connections() == 0;
   if (!idle) {
     idle_timer_.cancel();
@@ -398,10 +440,10 @@ void Daemon::update_idle_timer() {
     return;
   }
   idle_armed_ = true;
-  idle_timer_.expires_after(config_.idle_exit);
+  idle_timer_.expires_after(lost_place_ ? std::chrono::seconds(0) : config_.idle_exit);
   idle_timer_.async_wait([this](const error_code& error) {
     if (error) return;
-    log_->say("nothing to do for a while");
+    if (!lost_place_) log_->say("nothing to do for a while");
     stop();
   });
 }

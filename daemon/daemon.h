@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "daemon/api.h"
@@ -26,6 +27,7 @@
 #include "daemon/metrics/daemon_metrics.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/peer_processes.h"
+#include "daemon/placed_file.h"
 #include "daemon/rights.h"
 #include "daemon/stores.h"
 
@@ -44,7 +46,7 @@ class Daemon {
   // Serves for a moment; for tests, which drive it from their own thread. Returns how many times it
   // woke up for something.
   std::size_t run_for(std::chrono::milliseconds moment);
-  // Flushes the store, removes the sockets, ends run().
+  // Flushes the store, removes the sockets where they are still ours, ends run().
   void stop();
 
   Controller& controller() { return *controller_; }
@@ -67,6 +69,9 @@ class Daemon {
   void schedule_drain();
   void drain_within(std::chrono::milliseconds wait);
   void refresh_budgets_if_due();
+  PlacedFile::Place look_at_place();
+  bool take_lock_again();
+  void end_if_replaced();
   std::chrono::nanoseconds until_budgets() const;
   void schedule_budgets();
   void decide_later(std::function<void()> decide);
@@ -77,6 +82,7 @@ class Daemon {
 
   Config config_;
   std::optional<InstanceLock> lock_;
+  std::vector<PlacedFile> sockets_;
   Clocks clocks_;
   std::unique_ptr<Log> log_;
   Rights rights_;
@@ -106,6 +112,7 @@ class Daemon {
   bool draining_ = false;
   bool looking_ = false;
   bool idle_armed_ = false;
+  bool lost_place_ = false;  // whoever looks for a daemon at our path does not find us
   bool stopped_ = false;
 };
 

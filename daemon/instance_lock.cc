@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
@@ -18,7 +19,9 @@ base::Result<std::optional<InstanceLock>> InstanceLock::take(const std::string& 
     if (errno == EWOULDBLOCK) return std::optional<InstanceLock>();
     return base::errno_error("cannot lock " + path, errno);
   }
-  return std::optional<InstanceLock>(InstanceLock(std::move(fd)));
+  struct stat found {};
+  if (fstat(fd.get(), &found) != 0) return base::errno_error("cannot look at " + path, errno);
+  return std::optional<InstanceLock>(InstanceLock(std::move(fd), PlacedFile(path, found)));
 }
 
 }  // namespace optile::daemon

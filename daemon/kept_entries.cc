@@ -1,5 +1,7 @@
 #include "daemon/kept_entries.h"
 
+#include <unistd.h>
+
 #include <fstream>
 
 #include "daemon/metrics/published_file.h"
@@ -18,6 +20,14 @@ bool read_kept_entries(const std::string& file,
     return false;
   }
   return true;
+}
+
+void write_kept_entries(const std::string& file, const nlohmann::json& all) {
+  if (all.empty()) {
+    unlink(file.c_str());
+  } else {
+    (void)publish_file(file, all.dump(), kForTheNextDaemon);
+  }
 }
 
 }  // namespace optile::daemon

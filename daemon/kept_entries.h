@@ -13,4 +13,8 @@ namespace optile::daemon {
 bool read_kept_entries(const std::string& file,
                        const std::function<void(const nlohmann::json&)>& take);
 
+// `all`, an array, in place of what `file` says; an empty one leaves no file. One that cannot be
+// written costs only what the next daemon would have known.
+void write_kept_entries(const std::string& file, const nlohmann::json& all);
+
 }  // namespace optile::daemon

@@ -1,13 +1,10 @@
 #include "daemon/kept_words.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "daemon/kept_entries.h"
-#include "daemon/metrics/published_file.h"
 #include "daemon/process_entry.h"
 
 namespace optile::daemon {
@@ -20,7 +17,8 @@ constexpr std::size_t kMost = 1024;  // processes
 
 }  // namespace
 
-KeptWords::KeptWords(std::string file) : file_(std::move(file)) {
+KeptWords::KeptWords(std::string file, std::function<bool()> may_write)
+    : file_(std::move(file)), may_write_(std::move(may_write)) {
   if (!file_.empty()) read();
 }
 
@@ -84,17 +82,12 @@ std::vector<LeaseWord> KeptWords::of(int pid) const {
   return all;
 }
 
-// A file that cannot be written costs only what the next daemon would have known.
 void KeptWords::save() {
   std::erase_if(words_, [](const Words& one) {
     const bool says_something = one.share || !one.pin.empty() || one.paused || one.detached;
     return !says_something || start_of_process(one.pid) != one.start_ticks;
   });
-  if (file_.empty()) return;
-  if (words_.empty()) {
-    unlink(file_.c_str());
-    return;
-  }
+  if (file_.empty() || (may_write_ && !may_write_())) return;
   Json all = Json::array();
   for (const Words& one : words_) {
     all.push_back({{"pid", one.pid},
@@ -107,7 +100,7 @@ void KeptWords::save() {
                    {"detached", one.detached},
                    {"bounded", one.bounded}});
   }
-  (void)publish_file(file_, all.dump(), kForTheNextDaemon);
+  write_kept_entries(file_, all);
 }
 
 }  // namespace optile::daemon

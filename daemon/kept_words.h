@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace optile::daemon {
 class KeptWords {
  public:
   // Reads what an earlier daemon left in `file`; only a file of ours counts. "" keeps none.
-  explicit KeptWords(std::string file);
+  // `may_write`: whether the file is ours to write at that moment; without it, always.
+  explicit KeptWords(std::string file, std::function<bool()> may_write = {});
 
   // After it came into force. Of a process that is gone nothing is kept.
   void hear(int pid, const LeaseWord& word);
@@ -38,6 +40,7 @@ class KeptWords {
   void save();
 
   std::string file_;
+  std::function<bool()> may_write_;
   std::vector<Words> words_;  // the latest processes last
 };
 

@@ -74,6 +74,20 @@ TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
+TEST_F(ConfinementTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
+  bool ours = true;
+  Confinement confinement(file(), *log_, {}, ThreadMasks::system_kernel(), [&] { return ours; });
+  confinement.confine(1, child_, {all_.front()});
+  std::ofstream(file()) << "another's";
+  ours = false;
+  confinement.confine(1, child_, {all_.back()});
+  EXPECT_EQ(mask_of(child_), std::vector<int>{all_.back()});
+  confinement.release(1);
+  EXPECT_EQ(mask_of(child_), all_) << "it is to be held there";
+  std::ifstream stream(file());
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}), "another's");
+}
+
 // As while a runtime in the program looks at the machine, unit by unit.
 TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
   Confinement confinement(file(), *log_);

@@ -52,6 +52,100 @@ TEST(Daemon, ASecondOneStepsBackAndTouchesNothing) {
   EXPECT_EQ(running.get("/v1/status").status, 200);
 }
 
+// As logind does with /run/user/UID when its user logs out.
+void remove_runtime_files(const Config& config) {
+  for (const std::string& path : {config.socket, attach_path(config), lock_path(config)}) {
+    ASSERT_EQ(unlink(path.c_str()), 0) << path;
+  }
+}
+
+std::string log_of(const Config& config) {
+  std::ifstream stream(config.log);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::size_t count_in(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// F50.
+TEST(Daemon, OneThatWasReplacedRemovesOnlyItsOwnSockets) {
+  const TemporaryDirectory directory;
+  RunningDaemon first(test_config(directory));
+  remove_runtime_files(first.config());
+  RunningDaemon second(test_config(directory));
+  first.daemon().stop();
+  EXPECT_EQ(second.get("/v1/status").status, 200);
+  EXPECT_EQ(access(attach_path(second.config()).c_str(), F_OK), 0);
+}
+
+TEST(Daemon, OneThatWasReplacedGivesItsClientsBackAndEnds) {
+  const TemporaryDirectory directory;
+  RunningDaemon first(test_config(directory));
+  FakeConnection connection(attach_path(first.config()));
+  const ClientRegions regions = first.attach(connection, make_hello("train"));
+  ASSERT_TRUE(regions.valid());
+  remove_runtime_files(first.config());
+  RunningDaemon second(test_config(directory));
+  ASSERT_TRUE(first.serve_until([&] { return first.daemon().stopped(); }));
+  EXPECT_EQ(connection.listen(), FakeConnection::Heard::kHangUp);
+  FakeConnection again(attach_path(second.config()));
+  EXPECT_TRUE(second.attach(again, make_hello("train")).valid());
+}
+
+TEST(Daemon, OneWhoseFolderIsGoneServesWhomItHasAndNobodyElse) {
+  const TemporaryDirectory directory;
+  RunningDaemon running(test_config(directory));
+  const Config& config = running.config();
+  FakeConnection connection(attach_path(config));
+  const ClientRegions regions = running.attach(connection, make_hello("train"));
+  ASSERT_TRUE(regions.valid());
+  FakeConnection newcomer(attach_path(config));  // it waits for its welcome meanwhile
+  remove_runtime_files(config);
+  const optile_hello hello = make_hello("late");
+  ASSERT_TRUE(newcomer.say(&hello, sizeof hello));
+  FakeConnection::Heard heard = FakeConnection::Heard::kNothing;
+  ASSERT_TRUE(running.serve_until([&] {
+    heard = newcomer.listen();
+    return heard != FakeConnection::Heard::kNothing;
+  }));
+  EXPECT_EQ(heard, FakeConnection::Heard::kRefused);
+  EXPECT_FALSE(running.daemon().stopped());
+  EXPECT_EQ(running.daemon().controller().client_count(), 1u);
+  connection.hang_up();
+  ASSERT_TRUE(running.serve_until([&] { return running.daemon().stopped(); }));
+  EXPECT_EQ(count_in(log_of(config), "takes no new programs"), 1u);
+}
+
+// So that whoever comes starts another one.
+TEST(Daemon, OneThatLostItsPlaceLeavesNoSocketThere) {
+  const TemporaryDirectory directory;
+  RunningDaemon running(test_config(directory));
+  const Config& config = running.config();
+  FakeConnection connection(attach_path(config));
+  const ClientRegions regions = running.attach(connection, make_hello("train"));
+  ASSERT_TRUE(regions.valid());
+  for (const std::string& path : {attach_path(config), lock_path(config)}) unlink(path.c_str());
+  EXPECT_TRUE(running.serve_until([&] { return access(config.socket.c_str(), F_OK) != 0; }));
+  EXPECT_FALSE(running.daemon().stopped());
+}
+
+// As by what cleans /tmp, which leaves sockets that are in use.
+TEST(Daemon, ALockThatWasCleanedAwayIsTakenAgain) {
+  const TemporaryDirectory directory;
+  RunningDaemon running(test_config(directory));
+  ASSERT_EQ(unlink(lock_path(running.config()).c_str()), 0);
+  FakeConnection connection(attach_path(running.config()));
+  EXPECT_TRUE(running.attach(connection, make_hello("train")).valid());
+  const auto second = Daemon::start(running.config());
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second.value(), nullptr);
+}
+
 // This one has other cores itself than its client came with.
 TEST(Daemon, WhomAnEarlierOneHeldHasItsOwnBudget) {
   cpu_set_t all;

@@ -122,6 +122,15 @@ TEST_F(KeptWordsTest, AFileThatIsNotOursSaysNothing) {
   EXPECT_TRUE(KeptWords(file()).of(getpid()).empty());
 }
 
+TEST_F(KeptWordsTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
+  KeptWords words(file(), [] { return false; });
+  write(file(), "another's");
+  words.hear(getpid(), pin({1}));
+  EXPECT_EQ(words.of(getpid()).size(), 1u);
+  words.hear(getpid(), say(Kind::kUnpin));
+  EXPECT_EQ(text_in(file()), "another's");
+}
+
 class WordsOutliveTheDaemon : public ControllerTest {
  protected:
   WordsOutliveTheDaemon() {

@@ -4,8 +4,8 @@ import os
 import signal
 import unittest
 
-from harness import (PROGRAMS, PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, read_until,
-                     usable_cpus, wait_until)
+from harness import (DEADLINE, PROGRAMS, PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish,
+                     read_until, usable_cpus, wait_until)
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
 FOREVER = "100000000"  # steps; such a program is ended by its test
@@ -148,6 +148,19 @@ class LeasesBetweenPrograms(LeaseTest):
         staying.send_signal(signal.SIGKILL)
         wait_until(lambda: not self.space.get("/v1/leases")["clients"], "no lease to be left")
         self.assertEqual(0, self.space.get("/v1/leases")["held_cores"])
+
+    def test_a_second_daemon_where_the_folder_was_removed(self):
+        """F50: as logind does at a logout. The programs change over to the next daemon, and the
+        first one leaves its files alone."""
+        one, other = self.start(), self.start()
+        self.wait_until_apart(one, other)
+        for path in self.space.dir.glob("optiled.sock*"):
+            path.unlink()
+        second = self.space.start_daemon()
+        self.assertEqual(0, self.daemon.process.wait(DEADLINE))
+        wait_until(lambda: self.lease_of(one) and self.lease_of(other), "both to change over")
+        self.wait_until_apart(one, other)
+        self.assertEqual(second.process.pid, second.status()["pid"])
 
     def test_what_is_said_at_the_start(self):
         process = self.start("--share", "2.5", "--priority", "batch")
