@@ -29,6 +29,13 @@ struct LeaseWord {
   std::vector<int> cores;  // of a pin; of a pause that is said again: those that it kept
   bool bounded = false;    // said by a user among several: not beyond his part (UserBounds)
   double fraction{1.0};    // of these cores, in turns
+  bool again{false};       // it was heard before this client came or was attached again
+};
+
+// One that was heard before and cannot be kept, for now: it is said again until it can.
+struct UnkeptWord {
+  LeaseWord word;
+  std::string why;
 };
 
 }  // namespace optile::daemon

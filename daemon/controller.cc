@@ -217,6 +217,7 @@ void Controller::refresh_budgets() {
   for (auto& [id, place] : clients_) tell_company(place);
   tell_demands();
   decide_leases();
+  say_unkept_again();
 }
 
 void Controller::bind(uint64_t id, const Place& place) {

@@ -74,8 +74,8 @@ class Controller {
 
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
-  // It has no lease because somebody said so.
-  bool is_detached(uint64_t id) const;
+  bool is_detached(uint64_t id) const;                 // no lease, since somebody said so
+  std::vector<std::string> unkept(uint64_t id) const;  // UnkeptWord as text
   // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
   perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
@@ -130,6 +130,7 @@ class Controller {
     TeamPace pace = {};
     uint64_t heard = 0;  // of attendance_.changes()
     bool detached = false;
+    std::vector<UnkeptWord> unkept = {};
   };
   void bind(uint64_t id, const Place& place);
   void refresh_budget(uint64_t id, Place& place);
@@ -141,7 +142,7 @@ class Controller {
   std::vector<LendingTrials::Worker> workers() const;
   base::Status check_bound(const LeaseWord& word) const;
   void keep_to_bounds();
-  void say_again(uint64_t id);
+  void say_again(uint64_t id), say_unkept_again();
   base::Status carry_out(const LeaseWord& word);
   base::Status attach_again(const LeaseWord& word);
   void keep(const LeaseWord& word);
@@ -154,8 +155,7 @@ class Controller {
   void decide_leases(bool silently = false);
   bool end_lonely_wait();
   void decide_leases_soon();
-  void look_for_overlaps();
-  void look_for_divisions();
+  void look_for_overlaps(), look_for_divisions();
   std::vector<CompanyMember> company() const;
   void recall_company(uint64_t id);
   std::chrono::milliseconds since_start() const;

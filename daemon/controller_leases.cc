@@ -19,7 +19,7 @@ base::Status say_to(Leases& leases, const Controller::LeaseWord& word) {
     case Kind::kShare:
       return leases.share(word.client, word.share);
     case Kind::kPin:
-      return leases.pin(word.client, word.cores);
+      return leases.pin(word.client, word.cores, word.again);
     case Kind::kUnpin:
       return leases.unpin(word.client);
     case Kind::kPause:
@@ -56,6 +56,21 @@ std::string text_of(const Controller::LeaseWord& word) {
       return "attached again";
   }
   return "";
+}
+
+// Whether `later`, heard of the same client, leaves nothing of `earlier` to be kept.
+bool replaces(Controller::LeaseWord::Kind later, Controller::LeaseWord::Kind earlier) {
+  using Kind = Controller::LeaseWord::Kind;
+  switch (later) {
+    case Kind::kUnpin:
+      return earlier == Kind::kPin;
+    case Kind::kResume:
+      return earlier == Kind::kPause;
+    case Kind::kDetach:
+      return true;
+    default:
+      return later == earlier;
+  }
 }
 
 perfmodel::Budget under_quota(perfmodel::Budget budget, double quota_cores) {
@@ -374,7 +389,9 @@ void Controller::keep_to_bounds() {
 
 base::Status Controller::change_lease(const LeaseWord& word) {
   base::Status done = carry_out(word);
-  if (done.ok()) keep(word);
+  if (!done.ok()) return done;
+  keep(word);
+  say_unkept_again();
   return done;
 }
 
@@ -430,6 +447,9 @@ base::Status Controller::attach_again(const LeaseWord& word) {
 }
 
 void Controller::keep(const LeaseWord& word) {
+  std::erase_if(clients_.at(word.client).unkept, [&word](const UnkeptWord& earlier) {
+    return replaces(word.kind, earlier.word.kind);
+  });
   if (words_ == nullptr) return;
   LeaseWord kept = word;
   if (word.kind == LeaseWord::Kind::kPause) {
@@ -444,13 +464,38 @@ void Controller::keep(const LeaseWord& word) {
 // What was said of its process before it attached here, to an earlier daemon mostly.
 void Controller::say_again(uint64_t id) {
   if (words_ == nullptr) return;
-  for (LeaseWord& word : words_->of(clients_.at(id).client->hello().pid)) {
+  Place& place = clients_.at(id);
+  place.unkept.clear();
+  for (LeaseWord& word : words_->of(place.client->hello().pid)) {
     word.client = id;
+    word.again = true;
     const base::Status done = carry_out(word);
     if (done.ok()) continue;
     tell_of_lease(id, "client " + std::to_string(id) + ", said before it attached: " +
                           text_of(word) + "; that cannot be kept: " + done.message());
+    place.unkept.push_back({word, done.message()});
   }
+}
+
+// Who stood against them may have left, or taken his own word back.
+void Controller::say_unkept_again() {
+  for (auto& [id, place] : clients_) {
+    std::erase_if(place.unkept, [this](UnkeptWord& one) {
+      const base::Status done = carry_out(one.word);
+      if (!done.ok()) one.why = done.message();
+      return done.ok();
+    });
+  }
+}
+
+std::vector<std::string> Controller::unkept(uint64_t id) const {
+  std::vector<std::string> texts;
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return texts;
+  for (const UnkeptWord& one : found->second.unkept) {
+    texts.push_back(text_of(one.word) + ": " + one.why);
+  }
+  return texts;
 }
 
 // A runtime that looks at the machine binds its thread to one unit after the other, just when the

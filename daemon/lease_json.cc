@@ -117,6 +117,7 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"pinned", view.pinned},
           {"late", view.late},
           {"bound", view.bound},
+          {"unkept", controller.unkept(view.id)},
           {"reason", view.reason}};
 }
 

@@ -325,8 +325,8 @@ base::Status Leases::share(uint64_t client, double share) {
   return done;
 }
 
-base::Status Leases::pin(uint64_t client, std::vector<int> cores) {
-  return heard(table_.pin(client, std::move(cores)));
+base::Status Leases::pin(uint64_t client, std::vector<int> cores, bool again) {
+  return heard(table_.pin(client, std::move(cores), again));
 }
 
 base::Status Leases::unpin(uint64_t client) {

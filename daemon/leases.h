@@ -106,7 +106,8 @@ class Leases {
 
   // Words of the user, by LeaseTable's rules and with its errors; the next decide() follows them.
   base::Status share(uint64_t client, double share);
-  base::Status pin(uint64_t client, std::vector<int> cores);  // of the machine, not units
+  // Cores of the machine, not units. `again`: as LeaseTable::pin() has it.
+  base::Status pin(uint64_t client, std::vector<int> cores, bool again = false);
   base::Status unpin(uint64_t client);
   // `with`: the lease that it keeps where it was paused before it came here; empty: what it has.
   base::Status pause(uint64_t client, const sched::Lease& with = {});

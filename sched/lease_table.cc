@@ -258,7 +258,7 @@ Status LeaseTable::share(ClientId id, double weight) {
   return {};
 }
 
-Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
+Status LeaseTable::pin(ClientId id, std::vector<int> cores, bool again) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   std::sort(cores.begin(), cores.end());
@@ -292,12 +292,12 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores) {
   }
   // Load of others is no reason to refuse what the user wants.
   const auto most = static_cast<std::size_t>(std::max(0, budget_.cores + left_to_others_));
-  if (pinned > most && !others) {
+  if (!again && pinned > most && !others) {
     return Error{ErrorKind::kUnavailable, "the budget grants " + std::to_string(most) +
                                               (most == 1 ? " core" : " cores") +
                                               " at a time; pin to no more"};
   }
-  if (pinned > most || (others && pinned == most)) {
+  if (!again && (pinned > most || (others && pinned == most))) {
     return Error{ErrorKind::kUnavailable,
                  "that would leave nothing for other clients; pin to fewer cores"};
   }

@@ -79,8 +79,9 @@ class LeaseTable {
   base::Status share(ClientId id, double weight);
   // Cores of the machine, not processing units. kInvalid: one is not in the budget, or not among
   // those that the client is bound to. kUnavailable: another pin has one of them, or nothing would
-  // be left for other clients.
-  base::Status pin(ClientId id, std::vector<int> cores);
+  // be left for other clients. `again`: the pin held before, under another table or before a
+  // detachment; that it leaves nothing, as it may have done already, is no reason then.
+  base::Status pin(ClientId id, std::vector<int> cores, bool again = false);
   base::Status unpin(ClientId id);
   // Its lease stays as it is, whatever the others do: what is its own, it neither lends nor
   // borrows. `with`: that it stays so is an earlier word, and this is the lease; of it counts what

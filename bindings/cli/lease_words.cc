@@ -50,6 +50,14 @@ std::string state_of(const Json& lease) {
   return state.empty() ? "-" : state;
 }
 
+std::string unkept_text(const Json& lease) {
+  std::string text;
+  for (const Json& word : list_of(lease, "unkept")) {
+    if (word.is_string()) text += "; not kept: " + word.get<std::string>();
+  }
+  return text;
+}
+
 std::string row(const Json& lease) {
   char cells[kCellBytes];
   std::snprintf(cells, sizeof cells, "%6.6s  %-12s  %6.4g  %-8.8s  %-14s  ",
@@ -57,7 +65,7 @@ std::string row(const Json& lease) {
                 text_of(lease, "priority").c_str(), state_of(lease).c_str());
   const std::string team = text_of(lease, "team");
   return cells + text_of(lease, "program") + ": " + text_of(lease, "reason") +
-         (team.empty() ? "" : "; " + team) + "\n";
+         (team.empty() ? "" : "; " + team) + unkept_text(lease) + "\n";
 }
 
 std::string unleased_row(const Json& client) {
@@ -126,7 +134,8 @@ std::string lease_line(const Json& answer, uint64_t client) {
     char share[32];
     std::snprintf(share, sizeof share, "%.4g", number_of(lease, "share"));
     return "client " + std::to_string(client) + "  " + text_of(lease, "program") + ": cores " +
-           cores_text(lease) + ", share " + share + (state == "-" ? "" : ", " + state) + "\n";
+           cores_text(lease) + ", share " + share + (state == "-" ? "" : ", " + state) +
+           unkept_text(lease) + "\n";
   }
   for (const Json& one : list_of(answer, "unleased")) {
     if (one.value("id", uint64_t{0}) == client) return unleased_row(one);

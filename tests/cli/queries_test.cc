@@ -192,9 +192,24 @@ TEST_F(QueriesTest, AWordAboutALeaseIsSentAndItsResultSaid) {
   }
 }
 
+TEST_F(QueriesTest, AWordThatCannotBeKeptIsSaid) {
+  constexpr const char* kAnswer = R"({"clients": [{"id": 1, "program": "train.py", "cores": [0],
+      "fraction": 1.0, "share": 1,
+      "unkept": ["pinned to cores 2: core 2 is pinned to client 3"]}]})";
+  for (const Verb verb : {Verb::kAttach, Verb::kLeases}) {
+    std::filesystem::remove(folder_ / "s");
+    Options options = about(verb);
+    options.client = "1";
+    const Said said = ask(options, 200, kAnswer);
+    EXPECT_THAT(said.out,
+                HasSubstr("; not kept: pinned to cores 2: core 2 is pinned to client 3\n"));
+  }
+}
+
 TEST_F(QueriesTest, AnswersAboutLeasesOfAnotherKindAreNoCrash) {
   for (const char* body :
-       {R"({"clients": [{"cores": ["x", {}], "share": "a"}]})", R"({"clients": [3]})",
+       {R"({"clients": [{"unkept": [1, {}]}, {"unkept": 2}]})",
+        R"({"clients": [{"cores": ["x", {}], "share": "a"}]})", R"({"clients": [3]})",
         R"({"clients": [{"cores": 7, "id": "x", "pinned": 3}]})", "{}"}) {
     for (const Verb verb : {Verb::kLeases, Verb::kPause}) {
       std::filesystem::remove(folder_ / "s");

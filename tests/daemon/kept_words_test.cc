@@ -194,6 +194,59 @@ TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
   }));
 }
 
+TEST_F(WordsOutliveTheDaemon, APinHoldsThoughItLeavesNothingForOthers) {
+  Hello another = hello("s");
+  another.pid = getppid();
+  const std::vector<int> all = {0, 1, 2, 3};
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, all, false}).ok());
+  make_controller();
+  const Attached other = attach(another);  // back first
+  const Attached after = attach(here("r"));
+  EXPECT_EQ(pinned(after.id), all);
+  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kDetach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kAttach, 1.0, {}, false}).ok());
+  EXPECT_EQ(pinned(after.id), all);
+  EXPECT_TRUE(controller_->unkept(after.id).empty());
+}
+
+TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsTriedAgain) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
+  Hello another = hello("s");
+  another.pid = getppid();
+  const Attached other = attach(another);
+  ASSERT_TRUE(controller_->change_lease({other.id, Kind::kPin, 1.0, {2, 3}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(pinned(before.id).empty());
+  const std::vector<std::string> told = controller_->unkept(before.id);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
+  controller_->refresh_budgets();
+  EXPECT_TRUE(pinned(before.id).empty());
+  controller_->depart(other.id);
+  controller_->refresh_budgets();
+  EXPECT_EQ(pinned(before.id), std::vector<int>{2});
+  EXPECT_TRUE(controller_->unkept(before.id).empty());
+}
+
+TEST_F(WordsOutliveTheDaemon, WhatIsTakenBackIsNotTriedAgain) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
+  Hello another = hello("s");
+  another.pid = getppid();
+  const Attached other = attach(another);
+  ASSERT_TRUE(controller_->change_lease({other.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_EQ(controller_->unkept(before.id).size(), 1u);
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kUnpin, 1.0, {}, false}).ok());
+  EXPECT_TRUE(controller_->unkept(before.id).empty());
+  ASSERT_TRUE(controller_->change_lease({other.id, Kind::kUnpin, 1.0, {}, false}).ok());
+  EXPECT_TRUE(pinned(before.id).empty());
+}
+
 TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());

@@ -238,6 +238,22 @@ TEST_F(LeaseTableTest, PinsThatCannotBeAreRefused) {
   EXPECT_FALSE(table_->pin(9, {2}).ok());
 }
 
+TEST_F(LeaseTableTest, APinThatHeldBeforeMayLeaveNothingForOthers) {
+  arrive(1);
+  arrive(2);
+  const Cores all = {0, 1, 2, 3};
+  ASSERT_FALSE(table_->pin(1, all).ok());
+  ASSERT_TRUE(table_->pin(1, all, true).ok());
+  settle();
+  EXPECT_EQ(cores(1), all);
+  EXPECT_FALSE(table_->pin(2, {3}, true).ok()) << "one core, two pins";
+  ASSERT_TRUE(table_->unpin(1).ok());
+  perfmodel::Budget budget = table_->budget();
+  budget.cores = 1;
+  ASSERT_TRUE(table_->set_budget(budget).ok());
+  EXPECT_TRUE(table_->pin(1, {0, 1}, true).ok()) << "a quota has shrunk since";
+}
+
 TEST_F(LeaseTableTest, TwoSingleCoresChangePlaces) {
   use("pack:1 l3:1 core:2 pu:1");
   arrive(1, {1.0});
