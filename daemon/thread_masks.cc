@@ -177,11 +177,14 @@ void ThreadMasks::remember(const UnitSet& mask) {
 MaskOutcome ThreadMasks::bring_to(const UnitSet& units) {
   if (original_) remember(units);
   MaskOutcome outcome;
-  for (int i = 0; i < kMaxPasses && !outcome.settled && !outcome.gone; ++i) {
+  bool again = true;
+  for (int i = 0; i < kMaxPasses && again && !outcome.gone; ++i) {
     const std::size_t moved = outcome.moved;
     outcome = MaskOutcome{};
     outcome.moved = moved;
-    outcome.settled = !pass(units, outcome);
+    again = pass(units, outcome);
+    // Of more threads than one pass looks at another pass sees no others.
+    outcome.settled = !again && outcome.threads < kMaxThreads;
     outcome.gone = outcome.threads == 0 && !process_.stat();
   }
   return outcome;
@@ -201,7 +204,7 @@ bool ThreadMasks::pass(const UnitSet& units, MaskOutcome& outcome) {
       ++outcome.left_alone;
     }
   }
-  return outcome.moved != before || all.size() >= kMaxThreads;
+  return outcome.moved != before;
 }
 
 void ThreadMasks::move(int tid, const UnitSet& units, MaskOutcome& outcome) {

@@ -50,6 +50,7 @@ class ThreadMasksTest : public ::testing::Test {
   ThreadMasks masks() {
     ThreadMasks::Kernel kernel;
     kernel.get = [this](int tid, UnitSet& units) {
+      ++gets_;
       const auto found = masks_.find(tid);
       if (found == masks_.end()) return ESRCH;
       units = found->second;
@@ -78,6 +79,7 @@ class ThreadMasksTest : public ::testing::Test {
   std::set<int> denied_;
   UnitSet cpuset_ = UnitSet().set();
   int sets_ = 0;
+  std::size_t gets_ = 0;
   std::function<void(int tid)> on_set_;
 };
 
@@ -126,6 +128,19 @@ TEST_F(ThreadMasksTest, AProcessThatMakesThreadsForeverIsNotWaitedFor) {
   EXPECT_FALSE(confined(masks, {0}).settled);
   on_set_ = {};
   EXPECT_TRUE(confined(masks, {0}).holds());
+}
+
+// Each pass over so many takes the daemon's only thread for a while.
+TEST_F(ThreadMasksTest, MoreThreadsThanOnePassLooksAtTakeNoMorePasses) {
+  constexpr std::size_t kAll = ThreadMasks::kMaxThreads;
+  for (int tid = 501; masks_.size() < kAll; ++tid) add_thread(tid, {0, 1, 2, 3});
+  ThreadMasks masks = this->masks();
+  EXPECT_EQ(confined(masks, {0, 1}).moved, kAll);
+  gets_ = 0;
+  const MaskOutcome again = confined(masks, {0, 1});
+  EXPECT_EQ(gets_, 2 * kAll) << "what others placed, and one pass";
+  EXPECT_EQ(again.moved, 0u);
+  EXPECT_FALSE(again.settled) << "there may be more of them";
 }
 
 TEST_F(ThreadMasksTest, AThreadThatItsUserPlacedIsNeverTouched) {
