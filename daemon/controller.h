@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "daemon/attendance.h"
-#include "daemon/client.h"
+#include "daemon/client_place.h"
 #include "daemon/client_words.h"
 #include "daemon/controller_dependencies.h"
 #include "daemon/counting_turns.h"
@@ -28,9 +28,7 @@
 #include "daemon/places.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
-#include "daemon/team_pace.h"
 #include "daemon/user_bounds.h"
-#include "daemon/waiting_watch.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/launch_plan.h"
 #include "perfmodel/machine.h"
@@ -74,8 +72,10 @@ class Controller {
 
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
-  bool is_detached(uint64_t id) const;                 // no lease, since somebody said so
-  std::vector<std::string> unkept(uint64_t id) const;  // UnkeptWord as text
+  // It has no lease because somebody said so.
+  bool is_detached(uint64_t id) const;
+  // Each UnkeptWord as text.
+  std::vector<std::string> unkept(uint64_t id) const;
   // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
   perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
@@ -91,7 +91,8 @@ class Controller {
     uint64_t store_writes = 0;  // failed ones too: what they held is found nevertheless
   };
   Tally tally() const { return {attached_, batches_.writes()}; }
-  std::size_t pending_records() const { return batches_.pending(); }  // wait to be written
+  // Waiting to be written.
+  std::size_t pending_records() const { return batches_.pending(); }
 
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
@@ -119,19 +120,7 @@ class Controller {
   std::vector<RunRecord> earlier_runs(const ClientView& client);
 
  private:
-  // A client with what it was allowed when it came. Later its own mask may be one that we set, so
-  // only quota and loss of processors are read again once a binding was in force.
-  struct Place {
-    std::unique_ptr<Client> client;
-    perfmodel::Budget at_attach;
-    perfmodel::Budget now;
-    std::optional<Leases::Granted> lease;
-    WaitingWatch waiting = {};
-    TeamPace pace = {};
-    uint64_t heard = 0;  // of attendance_.changes()
-    bool detached = false;
-    std::vector<UnkeptWord> unkept = {};
-  };
+  using Place = ClientPlace;
   void bind(uint64_t id, const Place& place);
   void refresh_budget(uint64_t id, Place& place);
   perfmodel::Budget budget_now(const Place& place) const;
@@ -142,7 +131,8 @@ class Controller {
   std::vector<LendingTrials::Worker> workers() const;
   base::Status check_bound(const LeaseWord& word) const;
   void keep_to_bounds();
-  void say_again(uint64_t id), say_unkept_again();
+  void say_again(uint64_t id);
+  void say_unkept_again();
   base::Status carry_out(const LeaseWord& word);
   base::Status attach_again(const LeaseWord& word);
   void keep(const LeaseWord& word);
@@ -155,7 +145,8 @@ class Controller {
   void decide_leases(bool silently = false);
   bool end_lonely_wait();
   void decide_leases_soon();
-  void look_for_overlaps(), look_for_divisions();
+  void look_for_overlaps();
+  void look_for_divisions();
   std::vector<CompanyMember> company() const;
   void recall_company(uint64_t id);
   std::chrono::milliseconds since_start() const;

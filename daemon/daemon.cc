@@ -309,7 +309,8 @@ void Daemon::schedule_drain() {
   if (draining_ || stopped_) return;
   std::optional<std::chrono::milliseconds> next = controller_->next_write();
   if (controller_->client_count() > 0) {
-    next = std::min(next.value_or(controller_->next_drain()), controller_->next_drain());
+    const std::chrono::milliseconds drain = controller_->next_drain();
+    next = std::min(next.value_or(drain), drain);
   }
   if (!next) return;
   draining_ = true;

@@ -292,14 +292,11 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores, bool again) {
   }
   // Load of others is no reason to refuse what the user wants.
   const auto most = static_cast<std::size_t>(std::max(0, budget_.cores + left_to_others_));
-  if (!again && pinned > most && !others) {
-    return Error{ErrorKind::kUnavailable, "the budget grants " + std::to_string(most) +
-                                              (most == 1 ? " core" : " cores") +
-                                              " at a time; pin to no more"};
-  }
   if (!again && (pinned > most || (others && pinned == most))) {
     return Error{ErrorKind::kUnavailable,
-                 "that would leave nothing for other clients; pin to fewer cores"};
+                 others ? "that would leave nothing for other clients; pin to fewer cores"
+                        : "the budget grants " + std::to_string(most) +
+                              (most == 1 ? " core" : " cores") + " at a time; pin to no more"};
   }
   client.value()->pin = std::move(cores);
   end_overlap("a word of the user");

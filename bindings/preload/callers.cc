@@ -9,7 +9,7 @@
 namespace optile::preload {
 namespace {
 
-PerAddress<InParallel, 512> found_for;  // by where an object is loaded
+PerAddress<InParallel, 512> found_for;  // by object_key()
 
 InParallel ask(const void* inside) {
   const int kept_errno = errno;
@@ -21,8 +21,7 @@ InParallel ask(const void* inside) {
 }  // namespace
 
 InParallel in_parallel_of(const void* caller) {
-  const void* base = base_of(caller);
-  return found_for.get(base != nullptr ? base : caller, ask);
+  return found_for.get(object_key(caller), ask);
 }
 
 bool is_on_a_worker(const void* caller) {

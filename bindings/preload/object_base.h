@@ -9,6 +9,13 @@ namespace optile::preload {
 // Null when unknown. Remembered for each address, until something is unloaded. Any thread.
 const void* base_of(const void* address);
 
+// What stands for the object around `caller` in a table: where it is loaded, or the address itself
+// where there is none around it.
+inline const void* object_key(const void* caller) {
+  const void* base = base_of(caller);
+  return base != nullptr ? base : caller;
+}
+
 // Whether one object holds both.
 inline bool is_of_same_object(const void* one, const void* other) {
   const void* base = base_of(one);

@@ -25,17 +25,12 @@ constexpr uint32_t kProbes = 16;
 
 // What an object means by a name, anywhere in its code.
 struct Meaning {
-  const void* where;   // the object is loaded; an address where there is none around it
+  const void* where;   // object_key() of its code
   const char* symbol;  // compared by address: callers pass literals
   void* found;
   uint32_t made;  // unloadings() of that time
 };
 Meaning meanings[kMeanings];
-
-const void* where_of(const void* caller) {
-  const void* base = base_of(caller);
-  return base != nullptr ? base : caller;
-}
 
 uint32_t first_place(const void* where, const char* symbol) {
   // An object asks for several symbols, whose addresses differ in their last digits only.
@@ -137,7 +132,7 @@ void* own_function(const void* inside, const char* symbol) {
 }
 
 void* resolve_cached(const void* caller, const char* symbol) {
-  const void* where = where_of(caller);
+  const void* where = object_key(caller);
   uint32_t at = first_place(where, symbol);
   for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kMeanings) {
     const Meaning& one = meanings[at];
@@ -156,7 +151,7 @@ void* resolve_cached(const void* caller, const char* symbol) {
 
 void remember_meaning(const void* caller, const char* symbol, void* found) {
   const uint32_t now = unloadings();
-  const void* where = where_of(caller);
+  const void* where = object_key(caller);
   uint32_t at = first_place(where, symbol);
   for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kMeanings) {
     Meaning& one = meanings[at];

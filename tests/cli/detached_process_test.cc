@@ -4,13 +4,12 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <thread>
 
 namespace optile::cli {
 namespace {
@@ -55,15 +54,11 @@ class DetachedProcessTest : public testing::Test {
 
   // What a process that is started so finds of its own status and limits.
   std::string bounds_of(Bounds bounds) {
-    const fs::path found = folder_ / "found";
-    const std::string command = "cat /proc/self/status /proc/self/limits >" + found.string() +
-                                ".new; mv " + found.string() + ".new " + found.string();
+    const fs::path pipe = folder_ / "pipe";
+    EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::string command = "cat /proc/self/status /proc/self/limits >" + pipe.string();
     EXPECT_TRUE(start_detached({"/bin/sh", "-c", command}, bounds).ok());
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!fs::exists(found) && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return text_of(found);
+    return text_of(pipe);  // from when it opens its end to when it ends
   }
   std::string own_mask() const {
     return line_with(text_of("/proc/thread-self/status"), "Cpus_allowed:");

@@ -72,6 +72,13 @@ std::size_t count_in(const std::string& text, const std::string& part) {
   return count;
 }
 
+struct DaemonWithClient {
+  TemporaryDirectory directory;
+  RunningDaemon running{test_config(directory)};
+  FakeConnection connection{attach_path(running.config())};
+  ClientRegions regions = running.attach(connection, make_hello("train"));
+};
+
 // F50.
 TEST(Daemon, OneThatWasReplacedRemovesOnlyItsOwnSockets) {
   const TemporaryDirectory directory;
@@ -84,26 +91,22 @@ TEST(Daemon, OneThatWasReplacedRemovesOnlyItsOwnSockets) {
 }
 
 TEST(Daemon, OneThatWasReplacedGivesItsClientsBackAndEnds) {
-  const TemporaryDirectory directory;
-  RunningDaemon first(test_config(directory));
-  FakeConnection connection(attach_path(first.config()));
-  const ClientRegions regions = first.attach(connection, make_hello("train"));
-  ASSERT_TRUE(regions.valid());
+  DaemonWithClient with_client;
+  RunningDaemon& first = with_client.running;
+  ASSERT_TRUE(with_client.regions.valid());
   remove_runtime_files(first.config());
-  RunningDaemon second(test_config(directory));
+  RunningDaemon second(test_config(with_client.directory));
   ASSERT_TRUE(first.serve_until([&] { return first.daemon().stopped(); }));
-  EXPECT_EQ(connection.listen(), FakeConnection::Heard::kHangUp);
+  EXPECT_EQ(with_client.connection.listen(), FakeConnection::Heard::kHangUp);
   FakeConnection again(attach_path(second.config()));
   EXPECT_TRUE(second.attach(again, make_hello("train")).valid());
 }
 
 TEST(Daemon, OneWhoseFolderIsGoneServesWhomItHasAndNobodyElse) {
-  const TemporaryDirectory directory;
-  RunningDaemon running(test_config(directory));
+  DaemonWithClient with_client;
+  RunningDaemon& running = with_client.running;
   const Config& config = running.config();
-  FakeConnection connection(attach_path(config));
-  const ClientRegions regions = running.attach(connection, make_hello("train"));
-  ASSERT_TRUE(regions.valid());
+  ASSERT_TRUE(with_client.regions.valid());
   FakeConnection newcomer(attach_path(config));  // it waits for its welcome meanwhile
   remove_runtime_files(config);
   const optile_hello hello = make_hello("late");
@@ -116,19 +119,17 @@ TEST(Daemon, OneWhoseFolderIsGoneServesWhomItHasAndNobodyElse) {
   EXPECT_EQ(heard, FakeConnection::Heard::kRefused);
   EXPECT_FALSE(running.daemon().stopped());
   EXPECT_EQ(running.daemon().controller().client_count(), 1u);
-  connection.hang_up();
+  with_client.connection.hang_up();
   ASSERT_TRUE(running.serve_until([&] { return running.daemon().stopped(); }));
   EXPECT_EQ(count_in(log_of(config), "takes no new programs"), 1u);
 }
 
 // So that whoever comes starts another one.
 TEST(Daemon, OneThatLostItsPlaceLeavesNoSocketThere) {
-  const TemporaryDirectory directory;
-  RunningDaemon running(test_config(directory));
+  DaemonWithClient with_client;
+  RunningDaemon& running = with_client.running;
   const Config& config = running.config();
-  FakeConnection connection(attach_path(config));
-  const ClientRegions regions = running.attach(connection, make_hello("train"));
-  ASSERT_TRUE(regions.valid());
+  ASSERT_TRUE(with_client.regions.valid());
   for (const std::string& path : {attach_path(config), lock_path(config)}) unlink(path.c_str());
   EXPECT_TRUE(running.serve_until([&] { return access(config.socket.c_str(), F_OK) != 0; }));
   EXPECT_FALSE(running.daemon().stopped());

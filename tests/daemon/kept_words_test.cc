@@ -210,41 +210,47 @@ TEST_F(WordsOutliveTheDaemon, APinHoldsThoughItLeavesNothingForOthers) {
   EXPECT_TRUE(controller_->unkept(after.id).empty());
 }
 
-TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsTriedAgain) {
-  const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
-  Hello another = hello("s");
-  another.pid = getppid();
-  const Attached other = attach(another);
-  ASSERT_TRUE(controller_->change_lease({other.id, Kind::kPin, 1.0, {2, 3}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kAttach, 1.0, {}, false}).ok());
-  ASSERT_TRUE(pinned(before.id).empty());
-  const std::vector<std::string> told = controller_->unkept(before.id);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_NE(told[0].find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
+// One with a pin that stood before its detachment, which another one's stands against now.
+class WordsThatAreNotKept : public WordsOutliveTheDaemon {
+ protected:
+  void attach_both(const std::vector<int>& of_other) {
+    first_ = attach(here("r"));
+    change({first_.id, Kind::kPin, 1.0, {2}, false});
+    change({first_.id, Kind::kDetach, 1.0, {}, false});
+    Hello another = hello("s");
+    another.pid = getppid();
+    other_ = attach(another);
+    change({other_.id, Kind::kPin, 1.0, of_other, false});
+    change({first_.id, Kind::kAttach, 1.0, {}, false});
+    ASSERT_TRUE(pinned(first_.id).empty());
+    ASSERT_EQ(controller_->unkept(first_.id).size(), 1u);
+  }
+  void change(const Controller::LeaseWord& word) {
+    ASSERT_TRUE(controller_->change_lease(word).ok());
+  }
+
+  Attached first_;
+  Attached other_;
+};
+
+TEST_F(WordsThatAreNotKept, AreTriedAgain) {
+  attach_both({2, 3});
+  const std::string told = controller_->unkept(first_.id)[0];
+  EXPECT_NE(told.find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
   controller_->refresh_budgets();
-  EXPECT_TRUE(pinned(before.id).empty());
-  controller_->depart(other.id);
+  EXPECT_TRUE(pinned(first_.id).empty());
+  controller_->depart(other_.id);
   controller_->refresh_budgets();
-  EXPECT_EQ(pinned(before.id), std::vector<int>{2});
-  EXPECT_TRUE(controller_->unkept(before.id).empty());
+  EXPECT_EQ(pinned(first_.id), std::vector<int>{2});
+  EXPECT_TRUE(controller_->unkept(first_.id).empty());
 }
 
-TEST_F(WordsOutliveTheDaemon, WhatIsTakenBackIsNotTriedAgain) {
-  const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
-  Hello another = hello("s");
-  another.pid = getppid();
-  const Attached other = attach(another);
-  ASSERT_TRUE(controller_->change_lease({other.id, Kind::kPin, 1.0, {2}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kAttach, 1.0, {}, false}).ok());
-  ASSERT_EQ(controller_->unkept(before.id).size(), 1u);
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kUnpin, 1.0, {}, false}).ok());
-  EXPECT_TRUE(controller_->unkept(before.id).empty());
-  ASSERT_TRUE(controller_->change_lease({other.id, Kind::kUnpin, 1.0, {}, false}).ok());
-  EXPECT_TRUE(pinned(before.id).empty());
+TEST_F(WordsThatAreNotKept, AreNotOnceTheyAreTakenBack) {
+  attach_both({2});
+  change({first_.id, Kind::kUnpin, 1.0, {}, false});
+  EXPECT_TRUE(controller_->unkept(first_.id).empty());
+  change({other_.id, Kind::kUnpin, 1.0, {}, false});
+  EXPECT_TRUE(pinned(first_.id).empty());
 }
 
 TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {

@@ -9,18 +9,40 @@
 namespace optile::daemon {
 namespace {
 
-TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  scales(2);
-  decide(kStart + seconds(1));
+class LeasesOfWaiting : public LeasesTest {
+ protected:
+  // With two cores each, from a second after kStart on.
+  void two_alike() {
+    arrive(1);
+    arrive(2);
+    decide(kStart);
+    scales(1);
+    scales(2);
+    decide(kStart + seconds(1));
+  }
+  // One that gains nothing from a third core, and one that is done with its second.
+  void two_flat() {
+    arrive(1);
+    arrive(2);
+    decide(kStart);
+    stays_flat(1);  // its curve was measured on few cores, and counts only beside others
+    leases_.demand(2, {2, 1, 1, 1}, 0, true);
+    decide(kStart + seconds(1));
+    ASSERT_EQ(cores(1), 2);
+  }
+  // From a second later on.
+  void second_waits() {
+    lent_out_ = {2};
+    leases_.wait(2);
+    decide(kStart + seconds(2));
+  }
+};
+
+TEST_F(LeasesOfWaiting, WhoWaitsLendsAndGetsTheSameBack) {
+  two_alike();
   const std::set<int> own = masks_[2];
   ASSERT_EQ(own.size(), 2u);
-  lent_out_ = {2};
-  leases_.wait(2);
-  decide(kStart + seconds(2));
+  second_waits();
   EXPECT_EQ(masks_[1].size(), 4u) << "everything";
   EXPECT_EQ(cores(1), 2) << "what is lent is no lease";
   EXPECT_EQ(granted_.at(1).lent, 2);
@@ -37,7 +59,7 @@ TEST_F(LeasesTest, WhoWaitsLendsAndGetsTheSameBack) {
   EXPECT_EQ(masks_[2], own);
 }
 
-TEST_F(LeasesTest, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
+TEST_F(LeasesOfWaiting, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -45,9 +67,7 @@ TEST_F(LeasesTest, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
   scales(2);
   decide(kStart + seconds(1));
   ASSERT_EQ(masks_[1].size(), 1u);
-  lent_out_ = {2};
-  leases_.wait(2);
-  decide(kStart + seconds(2));
+  second_waits();
   EXPECT_EQ(masks_[1].size(), 1u) << "by its curve it gains nothing";
   leases_.would_use_more(1, true);
   decide(kStart + seconds(3));
@@ -59,7 +79,7 @@ TEST_F(LeasesTest, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
 }
 
 // A core that nobody claims is lent along with the one of the client that waits.
-TEST_F(LeasesTest, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
+TEST_F(LeasesOfWaiting, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
   arrive(1);
   arrive(2);
   arrive(3);
@@ -80,16 +100,9 @@ TEST_F(LeasesTest, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
   EXPECT_TRUE(granted_.at(2).own_units.empty());
 }
 
-TEST_F(LeasesTest, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  scales(2);
-  decide(kStart + seconds(1));
-  lent_out_ = {2};
-  leases_.wait(2);
-  decide(kStart + seconds(2));
+TEST_F(LeasesOfWaiting, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
+  two_alike();
+  second_waits();
   ASSERT_EQ(granted_.at(1).lent, 2);
   masks_.erase(2);
   leases_.leave(2);
@@ -102,7 +115,7 @@ TEST_F(LeasesTest, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
 }
 
 // It gains from a third core and from no fourth.
-TEST_F(LeasesTest, WhoLendsAPartKeepsItsMaskAndItsWidths) {
+TEST_F(LeasesOfWaiting, WhoLendsAPartKeepsItsMaskAndItsWidths) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -126,13 +139,8 @@ TEST_F(LeasesTest, WhoLendsAPartKeepsItsMaskAndItsWidths) {
   EXPECT_EQ(cores(2), 2);
 }
 
-TEST_F(LeasesTest, WhoBorrowedWaitsWithItsOwnAndNoMore) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  scales(2);
-  decide(kStart + seconds(1));
+TEST_F(LeasesOfWaiting, WhoBorrowedWaitsWithItsOwnAndNoMore) {
+  two_alike();
   const std::set<int> own = masks_[1];
   lent_out_ = {1, 2};
   leases_.wait(2);
@@ -149,19 +157,11 @@ TEST_F(LeasesTest, WhoBorrowedWaitsWithItsOwnAndNoMore) {
   EXPECT_EQ(masks_[1], own) << "the same the other way round";
 }
 
-TEST_F(LeasesTest, WhatOneThatIsAwayHadIsTheOthersOwn) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  stays_flat(1);  // its curve was measured on few cores, and counts only beside others
-  leases_.demand(2, {2, 1, 1, 1}, 0, true);
-  decide(kStart + seconds(1));
-  ASSERT_EQ(cores(1), 2);
+TEST_F(LeasesOfWaiting, WhatOneThatIsAwayHadIsTheOthersOwn) {
+  two_flat();
   const std::set<int> own = masks_[2];
   EXPECT_FALSE(leases_.away(2)) << "it does not wait";
-  lent_out_ = {2};
-  leases_.wait(2);
-  decide(kStart + seconds(2));
+  second_waits();
   ASSERT_EQ(cores(1), 2);
   EXPECT_TRUE(leases_.away(2));
   EXPECT_FALSE(leases_.away(2));
@@ -177,16 +177,9 @@ TEST_F(LeasesTest, WhatOneThatIsAwayHadIsTheOthersOwn) {
   EXPECT_EQ(masks_[2], own);
 }
 
-TEST_F(LeasesTest, APinOfOneThatWaitsHoldsAtOnce) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  scales(2);
-  decide(kStart + seconds(1));
-  lent_out_ = {2};
-  leases_.wait(2);
-  decide(kStart + seconds(2));
+TEST_F(LeasesOfWaiting, APinOfOneThatWaitsHoldsAtOnce) {
+  two_alike();
+  second_waits();
   ASSERT_TRUE(leases_.pin(2, {*masks_[2].begin()}).ok());
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[2].size(), 1u);
@@ -194,13 +187,8 @@ TEST_F(LeasesTest, APinOfOneThatWaitsHoldsAtOnce) {
 }
 
 // What it had is its own again: the others are not planned for as if they were alone.
-TEST_F(LeasesTest, APausedOneThatWaitsIsNotAway) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  stays_flat(1);
-  leases_.demand(2, {2, 1, 1, 1}, 0, true);
-  decide(kStart + seconds(1));
+TEST_F(LeasesOfWaiting, APausedOneThatWaitsIsNotAway) {
+  two_flat();
   const std::set<int> own = masks_[2];
   lent_out_ = {2};
   leases_.wait(2);

@@ -39,13 +39,11 @@ bool can_be_executed(const char* path) {
          syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0) == 0 && S_ISREG(found.st_mode);
 }
 
-constexpr size_t kMostFolders = 4096;  // what is longer, the kernel does not take
-
 size_t longest_part(const char* folders) {
   size_t longest = 0;
   for (const char* folder = folders;; ++folder) {
     const size_t length = strcspn(folder, ":");
-    if (length > longest && length < kMostFolders) longest = length;
+    if (length > longest && length < PATH_MAX) longest = length;  // what is longer is no path
     folder += length;
     if (*folder == '\0') return longest;
   }

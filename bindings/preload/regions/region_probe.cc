@@ -140,8 +140,10 @@ void unfollowed_team_begins(const void* function, bool one_of_several) {
 void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reductions) {
   const bool binds = trampoline_needed();
   const bool counts = counters_in_use();
-  if (binds && (thread.master.is_ours || inside_region())) masks_may_be_inherited();
-  if ((!binds && !counts) || inside_region()) return;
+  if (!binds && !counts) return;
+  const bool inside = inside_region();
+  if (binds && (inside || thread.master.is_ours)) masks_may_be_inherited();
+  if (inside) return;
   if (binds) trampoline_.runtime = runtime_of(caller);
   if (trampoline_.runtime != nullptr && !trampoline_.runtime->knows_teams()) {
     trampoline_.runtime = nullptr;

@@ -26,11 +26,11 @@ struct Found {
   void* function[kTbbFunctions];
 };
 
-PerAddress<Found, 64> found_for;  // by where an object is loaded
+PerAddress<Found, 64> found_for;  // by object_key()
 
-Found ask(const void* base) {
+Found ask(const void* inside) {
   Found found;
-  for (int i = 0; i < kTbbFunctions; ++i) found.function[i] = function_behind(functions[i], base);
+  for (int i = 0; i < kTbbFunctions; ++i) found.function[i] = function_behind(functions[i], inside);
   return found;
 }
 
@@ -40,9 +40,7 @@ void* tbb_function(TbbFunction function, const void* inside) {
   const auto index = static_cast<int>(function);
   void* everywhere = __atomic_load_n(&functions[index].everywhere, __ATOMIC_ACQUIRE);
   if (everywhere != nullptr) return everywhere;
-  const void* base = base_of(inside);
-  if (base == nullptr) return function_behind(functions[index], inside);
-  return found_for.get(base, ask).function[index];
+  return found_for.get(object_key(inside), ask).function[index];
 }
 
 }  // namespace optile::preload

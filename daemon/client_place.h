@@ -1,0 +1,33 @@
+// What the controller keeps of each attached client beside the client itself. Plain values of that
+// class.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "daemon/client.h"
+#include "daemon/client_words.h"
+#include "daemon/leased_client.h"
+#include "daemon/team_pace.h"
+#include "daemon/waiting_watch.h"
+#include "perfmodel/budget.h"
+
+namespace optile::daemon {
+
+// A client with what it was allowed when it came. Later its own mask may be one that we set, so
+// only quota and loss of processors are read again once a binding was in force.
+struct ClientPlace {
+  std::unique_ptr<Client> client;
+  perfmodel::Budget at_attach;
+  perfmodel::Budget now;
+  std::optional<GrantedLease> lease;
+  WaitingWatch waiting = {};
+  TeamPace pace = {};
+  uint64_t heard = 0;  // of Attendance::changes()
+  bool detached = false;
+  std::vector<UnkeptWord> unkept = {};
+};
+
+}  // namespace optile::daemon
