@@ -153,6 +153,7 @@ Standing Session::State::standing() const {
   Standing standing;
   standing.phase = phase_;
   standing.step_number = steps_found_;
+  if (model_ != nullptr) standing.step_fingerprint = model_->fingerprint();
   standing.tuned_steps = tuned_steps_.count();
   standing.tuned_step = tuned_steps_.median();
   standing.steps_here = tuned_steps_.count() + own_steps_.count();
@@ -199,7 +200,13 @@ std::vector<double> Session::State::ops_by_cores(int most) const {
              site.samples.profile.find({one.width, perfmodel::Binding::kNone}) == nullptr;
     });
     add_known_times(site.place.key, site.samples.profile, known_times_, estimates[i]);
-    ops.push_back({site.per_step, std::move(estimates[i])});
+    std::vector<WidthEstimate> touched;
+    for (const auto& [at, time] : site.samples.touched) {
+      if (at.binding == perfmodel::Binding::kNone && at.width < own_width_) {
+        touched.push_back({at.width, static_cast<double>(time.count()), 0});
+      }
+    }
+    ops.push_back({site.per_step, std::move(estimates[i]), std::move(touched)});
   }
   return ops_seconds_by_cores(ops, most);
 }

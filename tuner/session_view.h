@@ -25,6 +25,7 @@ struct Standing {
   std::size_t tuned_steps = 0;
   perfmodel::Nanoseconds tuned_step{0};  // median
   uint32_t step_number = 0;              // another one once it has turned to another step
+  uint64_t step_fingerprint = 0;         // over the sequence of its ops; 0 = not known yet
   std::size_t steps_here = 0;            // whole ones at the present own width, tuned or not
   bool own_widths_in_force = false;      // tuned, and the plan changes no width and no mask
   // Cores beyond its bounds would be used: it is tuned and heard, and some op is as wide as it may

@@ -83,20 +83,33 @@ class Laws {
   Law in_force_;  // of the op
 };
 
+// An op that scales less than its law says has shown it by one execution: that one was cold, so it
+// is faster in truth, never slower. That it gains by fewer threads no single execution shows.
+std::vector<WidthEstimate> with_touched(const CurveOp& op) {
+  std::vector<WidthEstimate> known = op.known;
+  for (auto touch = op.touched.rbegin(); touch != op.touched.rend(); ++touch) {
+    if (touch->width < known.front().width && touch->ns < law_below(known).at(touch->width)) {
+      known.insert(known.begin(), {touch->width, std::max(touch->ns, known.front().ns), 0});
+    }
+  }
+  return known;
+}
+
 void add_op(Laws& laws, const CurveOp& op) {
+  const std::vector<WidthEstimate> known = with_touched(op);
   laws.begin_op();
-  laws.from(1, law_below(op.known), op.per_step);
-  WidthEstimate best = op.known.front();
-  for (std::size_t i = 1; i < op.known.size(); ++i) {
+  laws.from(1, law_below(known), op.per_step);
+  WidthEstimate best = known.front();
+  for (std::size_t i = 1; i < known.size(); ++i) {
     // A width that is slower is not used: with so many cores it is as fast as with fewer.
-    const WidthEstimate& next = op.known[i];
+    const WidthEstimate& next = known[i];
     const bool faster = next.ns < best.ns;
     laws.from(best.width, faster ? law_through(best, next) : Law{best.ns, 0}, op.per_step);
     best = {next.width, std::min(best.ns, next.ns), 0};
   }
   laws.from(best.width, {best.ns, 0}, op.per_step);
   // From where it is below the best that was measured.
-  const Law beyond = law_beyond(op.known);
+  const Law beyond = law_beyond(known);
   if (beyond.parallel <= 0 || beyond.serial >= best.ns) return;
   const double below = std::min(beyond.parallel / (best.ns - beyond.serial), kMostCores);
   laws.from(std::max(best.width, static_cast<int>(below)) + 1, beyond, op.per_step);

@@ -23,12 +23,15 @@ struct OpsCurve {
 struct CurveOp {
   int per_step = 0;                  // executions
   std::vector<WidthEstimate> known;  // ascending
+  // First executions at narrower widths than those, ascending: the op takes no longer there.
+  std::vector<WidthEstimate> touched{};
 };
 
 // Element n - 1: seconds with at most n cores. Between two known widths an op follows the law
 // time = serial + parallel / width through them, below the narrowest that of the two narrowest and
 // beyond the widest that of the two widest; of an op that is known at one width nine tenths are
-// taken to be parallel. Ops that nothing is known of add nothing.
+// taken to be parallel. A first execution at a narrower width counts where it was faster than that
+// law. Ops that nothing is known of add nothing.
 std::vector<double> ops_seconds_by_cores(const std::vector<CurveOp>& ops, int most);
 
 }  // namespace optile::tuner

@@ -9,7 +9,7 @@ namespace optile::tuner {
 namespace {
 
 CurveOp curve_op(int per_step, std::vector<WidthEstimate> known) {
-  return {per_step, std::move(known)};
+  return {per_step, std::move(known), {}};
 }
 
 TEST(StepCurve, EveryOpAtItsFastestWidth) {
@@ -55,6 +55,21 @@ TEST(StepCurve, OfOneWidthNineTenthsAreParallel) {
   EXPECT_DOUBLE_EQ(seconds[0], 3.7);
   EXPECT_DOUBLE_EQ(seconds[3], 1);
   EXPECT_DOUBLE_EQ(seconds[7], 0.55);
+}
+
+// An op that hardly scales is seen to by the one execution that ends the search of a width.
+TEST(StepCurve, AFirstExecutionBelowCountsWhereItWasFasterThanTheLaw) {
+  CurveOp op = curve_op(1, {{4, 1e9, 0}});
+  op.touched = {{1, 2e9, 0}, {2, 9e9, 0}};
+  const std::vector<double> seconds = ops_seconds_by_cores({op}, 4);
+  EXPECT_DOUBLE_EQ(seconds[0], 2);
+  EXPECT_NEAR(seconds[1], 4.0 / 3, 1e-9) << "the law, since that execution was slower for a cause";
+  EXPECT_DOUBLE_EQ(seconds[3], 1);
+  op.touched = {{2, 1e6, 0}};
+  EXPECT_DOUBLE_EQ(ops_seconds_by_cores({op}, 4)[1], 1) << "one execution promises no gain";
+  op.touched = {{1, 5e9, 0}, {8, 1e6, 0}};
+  EXPECT_DOUBLE_EQ(ops_seconds_by_cores({op}, 8)[0], 3.7);
+  EXPECT_DOUBLE_EQ(ops_seconds_by_cores({op}, 8)[7], 0.55) << "of a wider one nothing is believed";
 }
 
 TEST(StepCurve, BeyondTheWidestTheLawGoesOn) {
