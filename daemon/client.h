@@ -66,6 +66,7 @@ class Client {
   bool may_rest() const { return may_rest_; }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
   tuner::Standing standing() const;
+  int own_width() const { return own_width_; }  // the program's, whatever bounds it; 0 = not known
   // The user wants one width and no other, those of a stored plan again, or the bits of an
   // untouched run.
   bool keeps_widths() const {

@@ -140,6 +140,7 @@ void Controller::depart(uint64_t id) {
   view.finished_at = clocks_.unix_seconds();
   attendance_.left(client.hello().uid);
   counting_.forget(id);
+  keep_curve(id);
   clients_.erase(found);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
@@ -154,6 +155,7 @@ void Controller::dying(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   found->second.client->set_dying();
+  keep_curve(id);
   if (leases_) leases_->leave(id);
   overlaps_.forget(id, since_start());
   divisions_.forget(id, since_start());

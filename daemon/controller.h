@@ -149,6 +149,8 @@ class Controller {
   void look_for_divisions();
   std::vector<CompanyMember> company() const;
   void recall_company(uint64_t id);
+  void recall_curve(uint64_t id);
+  void keep_curve(uint64_t id);
   std::chrono::milliseconds since_start() const;
   base::Status room_for(const Hello& hello) const;
   void remember(ClientView view);

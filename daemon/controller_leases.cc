@@ -121,6 +121,7 @@ void Controller::lease_to(uint64_t id) {
   leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
   leases_->belongs(id, hello.uid, hello.job, *bound_to);
+  recall_curve(id);
   // The first lease is cut from what others leave, where that was foreseen.
   if (!leases_->knows_load()) {
     leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
@@ -189,7 +190,7 @@ void Controller::tell_demands() {
     const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
     const double measured =
         settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
-    leases_->does(id, seen.step_number);
+    leases_->does(id, seen.step_number, {seen.step_fingerprint, place.client->own_width()});
     leases_->demand(
         id,
         known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},

@@ -8,6 +8,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr std::chrono::seconds kLendingBelieved{7L * 24 * 3600};  // then it is tried again
+constexpr std::chrono::seconds kCurveBelieved{7L * 24 * 3600};    // each point of it
 constexpr std::size_t kFewestSteps = 5;  // heard, before a client may be part of a trial
 
 }  // namespace
@@ -27,6 +28,30 @@ void Controller::recall_company(uint64_t id) {
   if (!overlaps_.enabled()) return;
   overlaps_.remember(store->find_overlaps(machine_.fingerprint, program), since_start(),
                      clocks_.unix_seconds());
+}
+
+// What earlier runs of it took with so many cores.
+void Controller::recall_curve(uint64_t id) {
+  const Client& client = *clients_.at(id).client;
+  Store* store = store_of(client.hello().uid);
+  if (store == nullptr || client.keeps_widths()) return;
+  const int64_t since = clocks_.unix_seconds() - kCurveBelieved.count();
+  std::optional<EarlierCurve> curve =
+      store->find_curve(on_this_machine(client.conditions()), since);
+  if (curve) leases_->recall(id, std::move(*curve));
+}
+
+// Of one that leaves.
+void Controller::keep_curve(uint64_t id) {
+  if (!leases_) return;
+  const int64_t now = clocks_.unix_seconds();
+  std::optional<EarlierCurve> curve = leases_->learned(id, now);
+  if (!curve) return;
+  const Client& client = *clients_.at(id).client;
+  Store* store = store_of(client.hello().uid);
+  batches_.of(store).curves.push_back(
+      {on_this_machine(client.conditions()), std::move(*curve), now});
+  batches_.is_due_soon(store);
 }
 
 std::vector<CompanyMember> Controller::company() const {

@@ -1,12 +1,13 @@
 // What Leases keeps of each client, and what a lease comes to for it. Plain values of that class.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/client_curve.h"
 #include "daemon/lease_weights.h"
 
 namespace optile::daemon {
@@ -23,12 +24,10 @@ struct LeasedClient {
   int pid = 0;
   int cores = 1;
   std::vector<int> units;
-  std::map<int, double> measured;  // seconds of a step by cores
-  uint32_t step_number = 0;        // of the step that these are about
-  int granted = 0;                 // whole cores
-  std::vector<double> progress;    // as the table is told while there are others
-  int useful = 0;                  // the fewest cores with the most of it
-  std::optional<ToldDemand> told;  // what the table knows; none: not this progress
+  ClientCurve curve;
+  int granted = 0;                                         // whole cores
+  std::optional<std::chrono::milliseconds> unknown_since;  // decide()'s time
+  std::optional<ToldDemand> told;  // what the table knows; none: not this curve
   bool settled = false;
   bool waits = false;
   bool would_use_more = false;  // cores than its own

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 // A session that is interrupted in its search begins it again, so what was granted stays for a
 // while, unless somebody comes or goes.
 constexpr milliseconds kLongestSearch{60000};
+constexpr milliseconds kLongestUnknown{10000};
 constexpr std::size_t kFewestSeen = 2;  // steps on the cores that it has
 constexpr int kMostRounds = 8;          // of giving up and taking
 // A first figure of others' load is taken over this long at least: the kernel counts in
@@ -220,33 +221,29 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   Client& known = found->second;
   known.settled = settled;
   // On shared cores it measured its partner as well.
-  if (known.shared && !known.progress.empty()) return;
-  if (settled && measured > 0 && known.granted > 0 && known.lent == 0)
-    known.measured[known.granted] = measured;
-  std::vector<double> seconds = predicted;
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    const auto at = known.measured.find(static_cast<int>(i) + 1);
-    if (at != known.measured.end()) seconds[i] = at->second;
+  if (known.shared && !known.curve.progress().empty()) return;
+  if (settled && measured > 0 && known.granted > 0 && known.lent == 0) {
+    known.curve.measure(known.granted, measured);
   }
-  if (seconds.empty()) return;
-  const double best = *std::min_element(seconds.begin(), seconds.end());
-  if (best <= 0) return;
-  std::vector<double> progress;
-  progress.reserve(seconds.size());
-  for (double one : seconds) progress.push_back(best / one);
-  if (progress == known.progress) return;
-  const auto most = std::max_element(progress.begin(), progress.end());
-  known.useful = static_cast<int>(most - progress.begin()) + 1;
-  known.progress = std::move(progress);
-  known.told.reset();  // the table hears of it when it is to decide
+  // The table hears of it when it is to decide.
+  if (known.curve.predict(predicted)) known.told.reset();
 }
 
-void Leases::does(uint64_t client, uint32_t step_number) {
+void Leases::does(uint64_t client, uint32_t step_number, const CurveSubject& about) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || !found->second.curve.does(step_number, about)) return;
+  found->second.told.reset();
+}
+
+void Leases::recall(uint64_t client, EarlierCurve curve) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
-  if (std::exchange(found->second.step_number, step_number) != step_number) {
-    found->second.measured.clear();
-  }
+  found->second.curve.recall(std::move(curve), found->second.cores);
+}
+
+std::optional<EarlierCurve> Leases::learned(uint64_t client, int64_t when) const {
+  const auto found = clients_.find(client);
+  return found == clients_.end() ? std::nullopt : found->second.curve.learned(when);
 }
 
 void Leases::would_use_more(uint64_t client, bool whether) {
@@ -259,7 +256,7 @@ void Leases::seen(uint64_t client, std::size_t steps) {
   if (found == clients_.end() || clients_.size() < 2) return;
   Client& one = found->second;
   const bool news = one.granted > 0 && one.granted != one.placed_on;
-  if (one.placings == 0 || one.progress.empty() || steps < kFewestSeen || !news) return;
+  if (one.placings == 0 || one.curve.progress().empty() || steps < kFewestSeen || !news) return;
   --one.placings;
   one.placed_on = one.granted;
   must_decide_ = true;
@@ -267,26 +264,40 @@ void Leases::seen(uint64_t client, std::size_t steps) {
 
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
-void Leases::tell_curves() {
+void Leases::tell_curves(milliseconds now) {
   const bool alone = std::count_if(clients_.begin(), clients_.end(), [this](const auto& one) {
                        return !table_.is_away(one.first);
                      }) == 1;
   const int all = table_.budget().cores;
   for (auto& [id, client] : clients_) {
-    if (client.progress.empty()) continue;
+    const int part = static_cast<int>(all * client.weight.part + 1e-9);
+    if (client.curve.progress().empty()) {
+      tell_of_newcomer(id, client, part, now);
+      continue;
+    }
     // Ranks wait for each other, so the sum of their progress is not what counts: each gets its
     // part of the job's cores, as far as it can use it.
-    const int part = static_cast<int>(all * client.weight.part + 1e-9);
-    int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.useful) : 1;
+    int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.curve.useful()) : 1;
     if (held_ && held_->contains(id)) floor = std::max(floor, held_->at(id));
     (void)table_.borrows(id, !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
                              : client.would_use_more               ? sched::Borrowing::kAll
                                                                    : sched::Borrowing::kByCurve);
-    const ToldDemand now{alone, floor, client.cores};
-    if (client.told == now) continue;  // there are many curves, and long ones
-    const auto& curve = alone ? std::vector<double>{} : client.progress;
-    if (table_.demand(id, curve, floor, client.cores).ok()) client.told = now;
+    const ToldDemand told{alone, floor, client.cores};
+    if (client.told == told) continue;  // there are many curves, and long ones
+    const auto& curve = alone ? std::vector<double>{} : client.curve.progress();
+    if (table_.demand(id, curve, floor, client.cores).ok()) client.told = told;
   }
+}
+
+// Of several that come together one is known first. What the others hold by then is not taken from
+// them only because nothing is known of them yet; who never repeats anything loses it in the end.
+void Leases::tell_of_newcomer(uint64_t id, Client& client, int part, milliseconds now) {
+  if (!client.unknown_since) client.unknown_since = now;
+  const bool fresh = now - *client.unknown_since < kLongestUnknown;
+  const ToldDemand told{false, fresh ? std::clamp(client.granted, 1, std::max(1, part)) : 1,
+                        sched::kNoLimit};
+  if (client.told == told) return;
+  if (table_.demand(id, {}, told.floor, told.most).ok()) client.told = told;
 }
 
 void Leases::wait(uint64_t client) {
@@ -373,7 +384,7 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   if (patient && !must_decide_) return granted;
   must_decide_ = false;
   weigh_if_due();
-  tell_curves();
+  tell_curves(now);
   const std::size_t before = granted.size();
   carry_out(now, granted);
   if (granted.size() != before) changed_at_ = now;
@@ -414,7 +425,7 @@ std::vector<Leases::Granted> Leases::overlap(const std::optional<sched::Overlap>
 
 std::vector<double> Leases::curve(uint64_t client) const {
   const auto found = clients_.find(client);
-  return found == clients_.end() ? std::vector<double>{} : found->second.progress;
+  return found == clients_.end() ? std::vector<double>{} : found->second.curve.progress();
 }
 
 bool Leases::is_rank(uint64_t client) const {
@@ -537,12 +548,13 @@ bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last
 
 std::optional<Leases::Progress> Leases::progress(uint64_t client) const {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || found->second.progress.empty()) return std::nullopt;
-  const Client& known = found->second;
-  const auto cores = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(known.granted, 1)),
-                                             1, known.progress.size());
-  return Progress{known.progress[cores - 1],
-                  known.measured.contains(known.granted) && known.measured.contains(known.useful)};
+  if (found == clients_.end() || found->second.curve.progress().empty()) return std::nullopt;
+  const Client& leased = found->second;
+  const ClientCurve& known = leased.curve;
+  const auto cores = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(leased.granted, 1)),
+                                             1, known.progress().size());
+  return Progress{known.progress()[cores - 1],
+                  known.is_measured(leased.granted) && known.is_measured(known.useful())};
 }
 
 void Leases::confine_again(uint64_t client, int pid) {

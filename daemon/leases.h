@@ -82,8 +82,11 @@ class Leases {
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
 
-  // Another number: it does something else from now on, of which what was measured says nothing.
-  void does(uint64_t client, uint32_t step_number);
+  // ClientCurve's, for one that has a lease. recall() right after its arrival; `when`: seconds
+  // since 1970.
+  void recall(uint64_t client, EarlierCurve curve);
+  void does(uint64_t client, uint32_t step_number, const CurveSubject& about = {});
+  std::optional<EarlierCurve> learned(uint64_t client, int64_t when) const;
 
   // Whether it has something to do for more cores than its own: where it is the only one that works
   // it is lent what there is, since a curve that was measured beside others may be wrong.
@@ -167,7 +170,8 @@ class Leases {
   Granted take(uint64_t client, const Terms& terms, bool shared_before);
   void tell_whose_cores(std::vector<Granted>& granted);
   static void keep_the_last(std::vector<Granted>& granted);
-  void tell_curves();
+  void tell_curves(std::chrono::milliseconds now);
+  void tell_of_newcomer(uint64_t id, Client& client, int part, std::chrono::milliseconds now);
   bool someone_searches() const;
   void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now,
                    bool more_to_come);

@@ -11,6 +11,7 @@
 
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
+#include "daemon/store_curves.h"
 #include "daemon/store_file.h"
 #include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
@@ -81,7 +82,7 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 
 Database::Identity identity() {
   static const std::string additions =
-      std::string(kOverlapSchema) + kLendingSchema + kHangSchema + kUndoneSchema;
+      std::string(kOverlapSchema) + kLendingSchema + kHangSchema + kUndoneSchema + kCurveSchema;
   return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
 }
 
@@ -231,6 +232,13 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const HangRecord& record : batch.hangs) {
       if (Status status = write_hang(database, record); !status.ok()) return status;
+    }
+    for (const CurveRecord& record : batch.curves) {
+      const Result<int64_t> program = program_id(database, record.conditions, record.when, written);
+      if (!program.ok()) return program.status();
+      if (Status status = write_curve(database, program.value(), record); !status.ok()) {
+        return status;
+      }
     }
     if (Status status = prune(database, written); !status.ok()) return status;
     return database.run("COMMIT");

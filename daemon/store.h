@@ -11,121 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bindings/abi/layout.h"
 #include "daemon/database.h"
-#include "perfmodel/launch_plan.h"
-#include "sched/overlap_verdicts.h"
-#include "tuner/session.h"
+#include "daemon/store_records.h"
 
 namespace optile::daemon {
-
-// A program as the store knows it. Arguments tell runs of one program apart.
-struct ProgramKey {
-  std::string executable;
-  std::string program;
-  std::string arguments;
-
-  bool operator==(const ProgramKey&) const = default;
-};
-
-// Under which conditions something was measured.
-struct Conditions {
-  std::string machine;  // Machine::fingerprint
-  ProgramKey program;
-  std::string launch_plan;
-  int runtime = 0;  // optile_runtime; 0 = not known, matches any
-};
-
-struct SettledRecord {
-  Conditions conditions;
-  tuner::Session::Settled settled;
-  int64_t when = 0;  // seconds since 1970
-};
-
-enum class RunKind { kBaseline = 0, kObserve = 1, kTune = 2 };
-const char* run_kind_name(RunKind kind);
-
-struct RunRecord {
-  Conditions conditions;
-  RunKind kind = RunKind::kTune;
-  int steps = 0;
-  double step_seconds = 0;  // median: tuned steps of a tuned run, all of any other
-  double spread = 0;        // half-width of a 95 % interval, as a share of step_seconds
-  int own_steps = 0;        // at the program's own widths, in the same run
-  double own_step_seconds = 0;
-  int64_t when = 0;
-};
-
-struct LaunchRecord {
-  Conditions conditions;  // launch_plan is the text
-  std::string reasons;
-  int64_t when = 0;
-};
-
-// A program that somebody wants left alone, or no longer.
-struct UndoRecord {
-  Conditions conditions;  // machine, and the program's name; "" = every program that is known
-  bool revoke = false;
-  int64_t when = 0;
-};
-
-// What sharing cores gained or cost two programs.
-struct OverlapRecord {
-  std::string machine;
-  sched::OverlapVerdict verdict;
-  int64_t when = 0;
-  int64_t believed_until = 0;
-};
-
-// What cores that others lend gain a program that has so many of its own.
-struct LendingRecord {
-  std::string machine;
-  std::string program;  // overlap_program()
-  int own_cores = 0;
-  double gain = 1;
-  bool borrows = true;
-  int64_t when = 0;
-};
-
-// A region that did not return at a width of ours. It is left alone from then on.
-struct HangRecord {
-  std::string machine;
-  std::string program;  // its name
-  uint64_t key = 0;
-  std::string name;
-  int width = 0;
-  int64_t when = 0;
-};
-
-// Written in one transaction: all of it or nothing. What is forgotten or undone goes first.
-struct StoreBatch {
-  std::vector<SettledRecord> settled;
-  std::vector<RunRecord> runs;
-  std::vector<LaunchRecord> launches;
-  std::vector<Conditions> forgotten{};  // plans that lost
-  std::vector<UndoRecord> undone{};
-  std::vector<OverlapRecord> overlaps{};
-  std::vector<LendingRecord> lending{};
-  std::vector<HangRecord> hangs{};
-
-  std::size_t size() const {
-    return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           overlaps.size() + lending.size() + hangs.size();
-  }
-  bool empty() const { return size() == 0; }
-};
-
-struct FoundPlan {
-  tuner::StoredPlan plan;
-  int64_t when = 0;
-  bool same_arguments = false;
-};
-
-struct FoundProfile {
-  tuner::StoredProfile profile;
-  std::string program;
-  int64_t when = 0;
-};
 
 class Store {
  public:
@@ -163,6 +52,9 @@ class Store {
   // Of that program, found since then; newest first.
   std::vector<LendingRecord> find_lending(const std::string& machine, const std::string& program,
                                           int64_t since);
+  // With the points that were found since then. Where there is none under that launch plan, the
+  // latest under another one, of which nothing counts as measured.
+  std::optional<EarlierCurve> find_curve(const Conditions& conditions, int64_t since);
   std::vector<HangRecord> find_hangs(const std::string& machine, const std::string& program);
   // By key, or where `key` is 0 by the begin of the op's name. At most `limit`, newest first.
   std::vector<FoundProfile> find_profiles(const std::string& machine, uint64_t key,

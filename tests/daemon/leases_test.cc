@@ -128,6 +128,25 @@ TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
   EXPECT_EQ(cores(2), 2);
 }
 
+// Of two that come together one is known first.
+TEST_F(LeasesTest, WhatANewcomerHoldsIsNotTakenUntilItIsKnown) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  ASSERT_EQ(cores(2), 2);
+  scales(1);
+  leases_.seen(1, 2);
+  decide(kStart + seconds(5));
+  EXPECT_EQ(cores(2), 2) << "nothing says that it cannot use them";
+  leases_.demand(2, {}, 0, true);  // it does not even search
+  decide(kStart + seconds(11));
+  EXPECT_EQ(cores(2), 1) << "but not for ever";
+  EXPECT_EQ(cores(1), 3);
+  arrive(3);
+  decide(kStart + seconds(13));
+  EXPECT_EQ(cores(3), 1) << "what it does not hold yet is not taken from others for it";
+}
+
 TEST_F(LeasesTest, OfAnotherStepNothingIsMeasuredYet) {
   arrive(1);
   arrive(2);

@@ -1,0 +1,69 @@
+#include "daemon/earlier_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "tuner/step_curve.h"
+
+namespace optile::daemon {
+namespace {
+
+// 1, 2, 3, 4, 6, 8, 12, …: laws lie close to a curve between these.
+bool is_kept(int cores, int most) {
+  int power = 1;
+  while (power * 2 <= cores) power *= 2;
+  return cores == power || cores == power + power / 2 || cores == most;
+}
+
+}  // namespace
+
+std::vector<double> seconds_by_cores(const EarlierCurve& curve, int most) {
+  if (curve.points.size() < 2) return {};
+  tuner::CurveOp step;
+  step.per_step = 1;
+  for (const CurvePoint& point : curve.points) {
+    step.known.push_back({point.cores, point.seconds * 1e9, 0});
+  }
+  return tuner::ops_seconds_by_cores({step}, most);
+}
+
+double pace_against(const std::vector<double>& earlier, const std::map<int, double>& measured) {
+  double logarithms = 0;
+  int counted = 0;
+  for (const auto& [cores, seconds] : measured) {
+    const auto place = static_cast<std::size_t>(cores) - 1;
+    if (place >= earlier.size() || earlier[place] <= 0 || seconds <= 0) continue;
+    logarithms += std::log(seconds / earlier[place]);
+    ++counted;
+  }
+  return counted == 0 ? 1 : std::exp(logarithms / counted);
+}
+
+EarlierCurve curve_to_keep(const CurveSubject& about, const std::vector<double>& seconds,
+                           const std::map<int, double>& measured, const EarlierCurve* earlier,
+                           int64_t when) {
+  EarlierCurve kept{about, {}};
+  const int most = static_cast<int>(seconds.size());
+  for (int cores = 1; cores <= most; ++cores) {
+    const double one = seconds[static_cast<std::size_t>(cores) - 1];
+    if (measured.contains(cores)) {
+      kept.points.push_back({cores, one, true, when});
+      continue;
+    }
+    const CurvePoint* known = nullptr;
+    if (earlier != nullptr) {
+      const auto found = std::find_if(earlier->points.begin(), earlier->points.end(),
+                                      [cores](const auto& point) { return point.cores == cores; });
+      if (found != earlier->points.end() && found->measured) known = &*found;
+    }
+    if (known != nullptr) {
+      kept.points.push_back({cores, one, true, known->when});
+    } else if (is_kept(cores, most)) {
+      kept.points.push_back({cores, one, false, when});
+    }
+  }
+  return kept;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,71 @@
+#include "daemon/store_curves.h"
+
+#include <algorithm>
+
+#include "daemon/store_values.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr int kMostCurveCores = 65536;
+constexpr int kWidestCurve = 8192;
+constexpr int64_t kMaxCurvePoints = 1024;  // of a curve
+
+}  // namespace
+
+const char* const kCurveSchema = R"sql(
+CREATE TABLE IF NOT EXISTS curves (
+  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
+  machine TEXT NOT NULL, launch_plan TEXT NOT NULL, cores INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL,
+  seconds REAL NOT NULL, measured INTEGER NOT NULL, made_at INTEGER NOT NULL,
+  PRIMARY KEY (program_id, machine, launch_plan, cores)) STRICT, WITHOUT ROWID;
+)sql";
+
+base::Status write_curve(Database& database, int64_t program, const CurveRecord& record) {
+  const Conditions& at = record.conditions;
+  base::Status status =
+      database.run("DELETE FROM curves WHERE program_id = ?1 AND machine = ?2 AND launch_plan = ?3",
+                   {program, at.machine, at.launch_plan});
+  int64_t points = 0;
+  for (const CurvePoint& point : record.curve.points) {
+    if (!status.ok() || ++points > kMaxCurvePoints) break;
+    status = database.run(
+        "INSERT OR REPLACE INTO curves (program_id, machine, launch_plan, cores, "
+        "step_fingerprint, own_width, seconds, measured, made_at) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        {program, at.machine, at.launch_plan, int64_t{point.cores},
+         word(record.curve.about.step_fingerprint), int64_t{record.curve.about.own_width},
+         finite(point.seconds), int64_t{point.measured ? 1 : 0}, point.when});
+  }
+  return status;
+}
+
+std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int64_t since) {
+  const ProgramKey& program = conditions.program;
+  const Row values = {program.executable,      program.program, program.arguments,
+                      conditions.machine,      since,           conditions.launch_plan,
+                      int64_t{kMaxCurvePoints}};
+  const std::string sql =
+      "WITH known AS (SELECT curves.* FROM curves JOIN programs ON programs.id = program_id "
+      "WHERE executable = ?1 AND program = ?2 AND arguments = ?3 AND machine = ?4 "
+      "AND curves.made_at >= ?5) "
+      "SELECT cores, step_fingerprint, own_width, seconds, measured AND launch_plan = ?6, made_at "
+      "FROM known WHERE launch_plan = (SELECT launch_plan FROM known "
+      "ORDER BY launch_plan = ?6 DESC, made_at DESC LIMIT 1) ORDER BY cores LIMIT ?7";
+  // What waits to be written replaces what is in the file.
+  std::vector<Row> found = rows(memory_.get(), sql, values);
+  if (found.empty()) found = rows(file_.get(), sql, values);
+  leave_damaged();
+  if (found.empty()) return std::nullopt;
+  EarlierCurve curve;
+  curve.about = {unsigned_word(found[0][1]), small(found[0][2], kWidestCurve)};
+  for (const Row& row : found) {
+    const CurvePoint point = {small(row[0], kMostCurveCores), seconds(row[3]),
+                              as_integer(row[4]) != 0, as_integer(row[5])};
+    if (point.cores > 0 && point.seconds > 0) curve.points.push_back(point);
+  }
+  return curve;
+}
+
+}  // namespace optile::daemon
