@@ -87,7 +87,11 @@ def copy_build(build: pathlib.Path, target: pathlib.Path) -> str:
 class PrivateDaemon:
     """Runs from `with` to its end; owns the process, not the folder."""
 
-    def __init__(self, build: pathlib.Path, folder: pathlib.Path, name: str) -> None:
+    def __init__(
+        self, build: pathlib.Path, folder: pathlib.Path, name: str, words: Sequence[str] = ()
+    ) -> None:
+        """`words`: options of the daemon besides."""
+        self._words = tuple(words)
         self._optile, self._optiled = binaries(build.resolve())[:2]
         self.socket = folder / f"{name}.sock"
         self.report = folder / f"{name}.report.json"
@@ -102,8 +106,9 @@ class PrivateDaemon:
         """Also after kill(): on the same socket and store."""
         command = [str(self._optiled), "--socket", str(self.socket), "--store", str(self._store)]
         self._process = subprocess.Popen(
-            [*command, "--idle-exit", str(IDLE_EXIT_SECONDS)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            [*command, "--idle-exit", str(IDLE_EXIT_SECONDS), *self._words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )  # fmt: skip
         try:
             self._wait_until_it_answers(command)

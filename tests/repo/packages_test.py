@@ -6,7 +6,7 @@ import unittest
 
 import tree
 
-GROUPS = ("build", "run", "test")
+GROUPS = ("build", "run", "test", "manycore")
 NAME = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 
