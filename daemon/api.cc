@@ -164,6 +164,7 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   facts.blas_provider = text_at(body, "blas_provider");
   facts.uses_openmp = flag_at(body, "uses_openmp");
   facts.resizes_teams = flag_at(body, "resizes_teams");
+  facts.marks_ops = flag_at(body, "marks_ops");
   facts.libomp_path = text_at(body, "libomp_path");
   facts.libomp_suitable = flag_at(body, "libomp_suitable");
   facts.libomp_obstacle = text_at(body, "libomp_obstacle");
@@ -403,6 +404,7 @@ HttpResponse Api::launch(const Call& call) {
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
+  facts->marks_ops = facts->marks_ops || controller_.was_steered(program, user);
   const LaunchBeside beside =
       controller_.launch_beside(*facts, {{program.executable, user, call.peer.pid},
                                          share_at(body),

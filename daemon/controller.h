@@ -81,6 +81,7 @@ class Controller {
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
                                bool again = false);
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
+  bool was_steered(const ProgramKey& program, unsigned uid);
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
                                        unsigned uid = 0);
@@ -137,7 +138,7 @@ class Controller {
   base::Status attach_again(const LeaseWord& word);
   void keep(const LeaseWord& word);
   void take_lease(Place& place, Leases::Granted granted);
-  void tell_of_lease(uint64_t client, const std::string& text);
+  void tell_of_lease(uint64_t client, const std::string& text, bool loan = false);
   void tell_demands();
   void tell_demand_of_team(uint64_t id, Place& place);
   std::optional<uint32_t> wait_cap(const Place& place) const;

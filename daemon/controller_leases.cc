@@ -165,7 +165,9 @@ LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
                                           : expected_.share(arrival.user, since_start());
   if (starts && !announced) expected_.expect(arrival, share, since_start());
   LaunchBeside beside{!leases_->empty() || expected > 0, 0};
-  if (!beside.others || facts.resizes_teams || !facts.uses_openmp) return beside;
+  // What follows its lease later would not become wider than it started.
+  const bool follows = facts.resizes_teams || facts.marks_ops;
+  if (!beside.others || follows || !facts.uses_openmp) return beside;
   const int cores = std::max(1, leases_->table().budget().cores);
   const auto priority = batch ? sched::Priority::kBatch : sched::Priority::kNormal;
   const double part = leases_->part_of({0, arrival.user, "", share, priority}, expected);
@@ -258,11 +260,12 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     tell_company(place);
     return;
   }
-  if (!granted.reason.empty()) tell_of_lease(granted.client, granted.reason);
   // What is lent comes and goes: its session hears nothing of it.
-  if (place.lease && !granted.last && granted.cores == place.lease->cores &&
-      granted.own_units == place.lease->own_units && granted.in_turns == place.lease->in_turns &&
-      (granted.lent != 0 || place.lease->lent != 0)) {
+  const bool its_own_stays = place.lease && !granted.last && granted.cores == place.lease->cores &&
+                             granted.own_units == place.lease->own_units &&
+                             granted.in_turns == place.lease->in_turns;
+  if (!granted.reason.empty()) tell_of_lease(granted.client, granted.reason, its_own_stays);
+  if (its_own_stays && (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
     tell_company(place);
     return;
@@ -355,9 +358,9 @@ std::vector<LendingTrials::Worker> Controller::workers() const {
   return found;
 }
 
-void Controller::tell_of_lease(uint64_t client, const std::string& text) {
+void Controller::tell_of_lease(uint64_t client, const std::string& text, bool loan) {
   say_("lease: " + text);
-  lease_history_.note({clocks_.unix_seconds(), client, text});
+  lease_history_.note({clocks_.unix_seconds(), client, text, loan});
 }
 
 base::Status Controller::check_bound(const LeaseWord& word) const {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::chrono::seconds kLendingBelieved{7L * 24 * 3600};  // then it is tried again
 constexpr std::chrono::seconds kCurveBelieved{7L * 24 * 3600};    // each point of it
+constexpr double kMostlySteered = 0.8;                            // of its steps
 constexpr std::size_t kFewestSteps = 5;  // heard, before a client may be part of a trial
 
 }  // namespace
@@ -48,10 +49,23 @@ void Controller::keep_curve(uint64_t id) {
   std::optional<EarlierCurve> curve = leases_->learned(id, now);
   if (!curve) return;
   const Client& client = *clients_.at(id).client;
+  const ClientView view = client.view(tuner::Detail::kFigures);
+  curve->steered = view.session ? view.session->steerable_share : 0;
   Store* store = store_of(client.hello().uid);
   batches_.of(store).curves.push_back(
       {on_this_machine(client.conditions()), std::move(*curve), now});
   batches_.is_due_soon(store);
+}
+
+// An earlier run spent most of its steps in ops that follow their lease.
+bool Controller::was_steered(const ProgramKey& program, unsigned uid) {
+  Store* store = store_to_read(uid);
+  if (store == nullptr) return false;
+  Conditions conditions = on_this_machine({});
+  conditions.program = program;
+  const int64_t since = clocks_.unix_seconds() - kCurveBelieved.count();
+  const std::optional<EarlierCurve> curve = store->find_curve(conditions, since);
+  return curve && curve->steered >= kMostlySteered;
 }
 
 std::vector<CompanyMember> Controller::company() const {

@@ -43,7 +43,7 @@ double pace_against(const std::vector<double>& earlier, const std::map<int, doub
 EarlierCurve curve_to_keep(const CurveSubject& about, const std::vector<double>& seconds,
                            const std::map<int, double>& measured, const EarlierCurve* earlier,
                            int64_t when) {
-  EarlierCurve kept{about, {}};
+  EarlierCurve kept{about, 0, {}};
   const int most = static_cast<int>(seconds.size());
   for (int cores = 1; cores <= most; ++cores) {
     const double one = seconds[static_cast<std::size_t>(cores) - 1];

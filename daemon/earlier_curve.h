@@ -29,6 +29,7 @@ struct CurvePoint {
 
 struct EarlierCurve {
   CurveSubject about;
+  double steered = 0;              // share of its steps in ops whose width is not fixed
   std::vector<CurvePoint> points;  // by cores, ascending, each once
 
   bool operator==(const EarlierCurve&) const = default;

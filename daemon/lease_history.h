@@ -2,8 +2,11 @@
 // controller; the daemon's one thread.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -11,22 +14,33 @@ namespace optile::daemon {
 
 // The oldest is forgotten.
 inline constexpr std::size_t kMaxLeaseEvents = 32;
+// Of these. A program that waits for data several times a second would fill them all.
+inline constexpr std::ptrdiff_t kMaxLoanEvents = 8;
 
 struct LeaseEvent {
   int64_t when = 0;  // seconds since 1970
   uint64_t client = 0;
-  std::string text;  // one line: who, from, to, why
+  std::string text;   // one line: who, from, to, why
+  bool loan = false;  // only what others lend changed, which comes and goes
 };
 
 class LeaseHistory {
  public:
   void note(LeaseEvent event) {
+    if (event.loan) forget_a_loan();
     events_.push_front(std::move(event));
     if (events_.size() > kMaxLeaseEvents) events_.pop_back();
   }
   const std::deque<LeaseEvent>& newest_first() const { return events_; }
 
  private:
+  void forget_a_loan() {
+    const auto is_loan = [](const LeaseEvent& one) { return one.loan; };
+    if (std::count_if(events_.begin(), events_.end(), is_loan) < kMaxLoanEvents) return;
+    const auto oldest = std::find_if(events_.rbegin(), events_.rend(), is_loan);
+    events_.erase(std::next(oldest).base());
+  }
+
   std::deque<LeaseEvent> events_;
 };
 

@@ -17,7 +17,7 @@ const char* const kCurveSchema = R"sql(
 CREATE TABLE IF NOT EXISTS curves (
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
   machine TEXT NOT NULL, launch_plan TEXT NOT NULL, cores INTEGER NOT NULL,
-  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, steered REAL NOT NULL,
   seconds REAL NOT NULL, measured INTEGER NOT NULL, made_at INTEGER NOT NULL,
   PRIMARY KEY (program_id, machine, launch_plan, cores)) STRICT, WITHOUT ROWID;
 )sql";
@@ -32,11 +32,12 @@ base::Status write_curve(Database& database, int64_t program, const CurveRecord&
     if (!status.ok() || ++points > kMaxCurvePoints) break;
     status = database.run(
         "INSERT OR REPLACE INTO curves (program_id, machine, launch_plan, cores, "
-        "step_fingerprint, own_width, seconds, measured, made_at) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "step_fingerprint, own_width, steered, seconds, measured, made_at) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         {program, at.machine, at.launch_plan, int64_t{point.cores},
          word(record.curve.about.step_fingerprint), int64_t{record.curve.about.own_width},
-         finite(point.seconds), int64_t{point.measured ? 1 : 0}, point.when});
+         finite(record.curve.steered), finite(point.seconds), int64_t{point.measured ? 1 : 0},
+         point.when});
   }
   return status;
 }
@@ -50,8 +51,8 @@ std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int6
       "WITH known AS (SELECT curves.* FROM curves JOIN programs ON programs.id = program_id "
       "WHERE executable = ?1 AND program = ?2 AND arguments = ?3 AND machine = ?4 "
       "AND curves.made_at >= ?5) "
-      "SELECT cores, step_fingerprint, own_width, seconds, measured AND launch_plan = ?6, made_at "
-      "FROM known WHERE launch_plan = (SELECT launch_plan FROM known "
+      "SELECT cores, step_fingerprint, own_width, seconds, measured AND launch_plan = ?6, made_at, "
+      "steered FROM known WHERE launch_plan = (SELECT launch_plan FROM known "
       "ORDER BY launch_plan = ?6 DESC, made_at DESC LIMIT 1) ORDER BY cores LIMIT ?7";
   // What waits to be written replaces what is in the file.
   std::vector<Row> found = rows(memory_.get(), sql, values);
@@ -60,6 +61,7 @@ std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int6
   if (found.empty()) return std::nullopt;
   EarlierCurve curve;
   curve.about = {unsigned_word(found[0][1]), small(found[0][2], kWidestCurve)};
+  curve.steered = seconds(found[0][6]);
   for (const Row& row : found) {
     const CurvePoint point = {small(row[0], kMostCurveCores), seconds(row[3]),
                               as_integer(row[4]) != 0, as_integer(row[5])};

@@ -23,6 +23,7 @@ constexpr unsigned char kOwnByteOrder =
 // A file may name the same long text any number of times; real ones stay far below.
 constexpr std::size_t kMaxName = 4096;
 constexpr std::size_t kMaxNeeded = 1024;
+constexpr std::size_t kMostSearched = std::size_t{64} << 20;
 constexpr std::uint64_t kMaxSymbols = 1U << 20;  // of a table that is searched for one name
 
 // A file in memory; every access is checked against its end.
@@ -51,6 +52,7 @@ class Mapping {
     return {bytes_ + offset,
             static_cast<std::size_t>(static_cast<const char*>(end) - (bytes_ + offset))};
   }
+  std::string_view first(std::size_t most) const { return {bytes_, std::min(size_, most)}; }
 
  private:
   const char* bytes_;
@@ -167,7 +169,7 @@ class Reader {
 
 // Calls `use` with the file in memory.
 template <typename Use>
-base::Status with_file(const std::string& path, Use use) {
+base::Status with_bytes(const std::string& path, Use use) {
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return base::errno_error("cannot read " + path, errno);
   struct stat found = {};
@@ -177,10 +179,16 @@ base::Status with_file(const std::string& path, Use use) {
   const auto size = static_cast<std::size_t>(found.st_size);
   const void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (bytes == MAP_FAILED) return base::errno_error("cannot map " + path, errno);
-  const Mapping file(bytes, size);
-  Reader reader(file);
-  if (use(reader)) return {};
-  return base::Error{base::ErrorKind::kInvalid, path + " is not a 64-bit ELF file"};
+  return use(Mapping(bytes, size));
+}
+
+template <typename Use>
+base::Status with_file(const std::string& path, Use use) {
+  return with_bytes(path, [&](const Mapping& file) -> base::Status {
+    Reader reader(file);
+    if (use(reader)) return {};
+    return base::Error{base::ErrorKind::kInvalid, path + " is not a 64-bit ELF file"};
+  });
 }
 
 }  // namespace
@@ -205,6 +213,15 @@ base::Result<bool> elf_defines(const std::string& path, const SymbolNames& names
   });
   if (!read.ok()) return read.error();
   return defines;
+}
+
+bool file_holds(const std::string& path, std::string_view text) {
+  bool holds = false;
+  const base::Status read = with_bytes(path, [&](const Mapping& file) -> base::Status {
+    holds = file.first(kMostSearched).find(text) != std::string_view::npos;
+    return {};
+  });
+  return read.ok() && holds;
 }
 
 }  // namespace optile::cli

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -29,5 +30,8 @@ using SymbolNames = std::set<std::string, std::less<>>;
 // Whether the file has a definition of one of these names, for others or for itself; the latter can
 // be told only while it is not stripped.
 base::Result<bool> elf_defines(const std::string& path, const SymbolNames& names);
+
+// Whether that text is somewhere in the file, of any kind, among its first 64 MiB.
+bool file_holds(const std::string& path, std::string_view text);
 
 }  // namespace optile::cli

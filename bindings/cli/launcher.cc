@@ -85,6 +85,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   const bool regions =
       options.tunes_regions() && objects.uses_openmp && !says_a_width(facts.user_environment);
   facts.resizes_teams = objects.has_pytorch || regions;
+  facts.marks_ops = objects.marks_ops;
   facts.libomp_path = objects.libomp_path;
   facts.libomp_suitable = objects.libomp_suitable;
   facts.libomp_obstacle = objects.libomp_obstacle;
@@ -163,6 +164,7 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"blas_provider", facts.blas_provider},
       {"uses_openmp", facts.uses_openmp},
       {"resizes_teams", facts.resizes_teams},
+      {"marks_ops", facts.marks_ops},
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};
@@ -193,7 +195,8 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
                                               std::optional<Clock::time_point> announced) {
   auto plan = plan_from_daemon(options, socket, target, facts,
                                announced ? Asked::kAnnounced : Asked::kNothing);
-  const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams && options.narrows() &&
+  const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams && !facts.marks_ops &&
+                               options.narrows() &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
   if (!plan || plan->width > 0 || !keeps_its_width || !announced) return plan;
   const auto left = kCompany - (Clock::now() - *announced);

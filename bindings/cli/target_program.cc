@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/preload_limits.h"
@@ -214,6 +215,9 @@ std::string first_obstacle(const std::vector<std::string>& objects,
   return "";
 }
 
+// What optile/annotate.h looks for, in any version of it.
+constexpr std::string_view kAnnotated = "optile_annotation_api_";
+
 std::string provider_of(const std::string& blas_path) {
   constexpr std::pair<const char*, const char*> kKnown[] = {
       {"openblas-pthread", "openblas-pthread"},
@@ -273,6 +277,7 @@ ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch&
                                const std::string& torch_folder) {
   std::deque<std::string> open = {target.executable};
   ProgramObjects objects;
+  objects.marks_ops = file_holds(target.executable, kAnnotated);
   for (std::string& extension : extensions_in(torch_folder)) {
     objects.has_pytorch = true;
     open.push_back(std::move(extension));

@@ -169,5 +169,14 @@ TEST(DamagedElfFile, AnyByteMayLie) {
   }
 }
 
+TEST(FileHolds, ATextAnywhereInAFileOfAnyKind) {
+  const TemporaryDirectory folder;
+  const std::string path = write_file(
+      folder / "script", "#!/bin/sh\n" + std::string(100000, 'x') + "the mark, and more");
+  EXPECT_TRUE(file_holds(path, "the mark"));
+  EXPECT_FALSE(file_holds(path, "another mark"));
+  EXPECT_FALSE(file_holds(folder / "nowhere", "the mark"));
+}
+
 }  // namespace
 }  // namespace optile::cli

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "bindings/cli/target_program.h"
 #include "tests/cli/elf_builder.h"
 #include "tests/cli/files.h"
@@ -53,6 +55,13 @@ TEST_F(ProgramObjectsTest, AProgramWithNeither) {
   EXPECT_EQ(objects.blas_provider, "none");
   EXPECT_EQ(objects.libomp_path, fs::canonical(folder_ / "lib/libomp.so.5"));
   EXPECT_TRUE(objects.libomp_suitable);
+}
+
+TEST_F(ProgramObjectsTest, AnAnnotatedProgramIsToldByItsExecutable) {
+  TargetProgram target = program("tool", {"libc.so.6"});
+  EXPECT_FALSE(look(target).marks_ops);
+  std::ofstream(target.executable, std::ios::app) << "optile_annotation_api_1";
+  EXPECT_TRUE(look(target).marks_ops);
 }
 
 TEST_F(ProgramObjectsTest, OpenmpIsSeenThroughTheLibraries) {

@@ -18,7 +18,7 @@ namespace {
 constexpr CurveSubject kAbout{0xabc, 4};
 
 TEST(EarlierCurve, LawsStandBetweenItsPointsAndOnePointIsNone) {
-  const EarlierCurve curve{kAbout, {{1, 1.0, true, 0}, {2, 0.6, true, 0}, {4, 0.4, true, 0}}};
+  const EarlierCurve curve{kAbout, 0, {{1, 1.0, true, 0}, {2, 0.6, true, 0}, {4, 0.4, true, 0}}};
   const std::vector<double> seconds = seconds_by_cores(curve, 8);
   ASSERT_EQ(seconds.size(), 8u);
   EXPECT_NEAR(seconds[0], 1.0, 1e-9);
@@ -26,7 +26,7 @@ TEST(EarlierCurve, LawsStandBetweenItsPointsAndOnePointIsNone) {
   EXPECT_NEAR(seconds[2], 0.2 + 0.8 / 3, 1e-9) << "serial + parallel / cores through 2 and 4";
   EXPECT_NEAR(seconds[3], 0.4, 1e-9);
   EXPECT_NEAR(seconds[7], 0.3, 1e-9);
-  EXPECT_TRUE(seconds_by_cores({kAbout, {{4, 0.4, true, 0}}}, 8).empty());
+  EXPECT_TRUE(seconds_by_cores({kAbout, 0, {{4, 0.4, true, 0}}}, 8).empty());
   EXPECT_TRUE(seconds_by_cores({}, 8).empty());
 }
 
@@ -39,7 +39,8 @@ TEST(EarlierCurve, ThePaceIsThatOfWhatBothMeasured) {
 }
 
 TEST(EarlierCurve, WhatIsKeptIsMeasuredNowOrEarlierOrSaysSo) {
-  const EarlierCurve earlier{kAbout, {{1, 1.0, true, 50}, {2, 0.7, false, 50}, {4, 1, true, 50}}};
+  const EarlierCurve earlier{
+      kAbout, 0, {{1, 1.0, true, 50}, {2, 0.7, false, 50}, {4, 1, true, 50}}};
   const std::vector<double> seconds = {1.1, 0.6, 0.5, 0.4, 0.39, 0.38, 0.37};
   const EarlierCurve kept = curve_to_keep(kAbout, seconds, {{4, 0.4}}, &earlier, 90);
   const std::vector<CurvePoint> wanted = {{1, 1.1, true, 50},   {2, 0.6, false, 90},
@@ -51,7 +52,7 @@ TEST(EarlierCurve, WhatIsKeptIsMeasuredNowOrEarlierOrSaysSo) {
 
 CurveRecord record(const std::string& arguments, std::vector<CurvePoint> points) {
   return {{"a machine", {"/usr/bin/p", "p", arguments}, "openmp=keep", 0},
-          {kAbout, std::move(points)},
+          {kAbout, 0.9, std::move(points)},
           100};
 }
 
@@ -149,6 +150,8 @@ TEST_F(ProgramsThatComeAgain, FindTheirCoresAsTheyArriveAndKeepThem) {
   both_come();
   EXPECT_EQ(cores(0), 3) << "before the first step: " << said_;
   EXPECT_EQ(cores(1), 1);
+  EXPECT_TRUE(controller_->was_steered({"/usr/bin/python3", "program 0", "python3 train.py"}, 0));
+  EXPECT_FALSE(controller_->was_steered({"/usr/bin/python3", "program 2", "python3 train.py"}, 0));
   run(60);
   EXPECT_EQ(cores(0), 3);
   EXPECT_EQ(lines_with("lease: client"), 3u) << "as they came: " << said_;

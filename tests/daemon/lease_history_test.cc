@@ -13,5 +13,15 @@ TEST(LeaseHistory, TheOldestIsForgotten) {
   EXPECT_EQ(history.newest_first().back().text, "change 68");
 }
 
+TEST(LeaseHistory, LoansPushNothingElseOut) {
+  LeaseHistory history;
+  history.note({1, 1, "arrived"});
+  for (int64_t i = 0; i < 100; ++i) history.note({i, 2, "lent " + std::to_string(i), true});
+  ASSERT_EQ(history.newest_first().size(), 9u);
+  EXPECT_EQ(history.newest_first().front().text, "lent 99");
+  EXPECT_EQ(history.newest_first()[7].text, "lent 92");
+  EXPECT_EQ(history.newest_first().back().text, "arrived");
+}
+
 }  // namespace
 }  // namespace optile::daemon

@@ -2,7 +2,9 @@
 // cores, and what is measured of that.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "tests/daemon/company_fixture.h"
@@ -46,6 +48,20 @@ TEST_F(LendingTest, OpsAreCountedInThePausesThatAreCompared) {
   run(10);
   EXPECT_LT(program(0).regions().client().header.progress - heard, 1200u)
       << "it rests again, once that is known";
+}
+
+TEST_F(LendingTest, HowCoresWereDividedIsStillToldAfterManyPauses) {
+  add("works", scales);
+  add_one_that_waits();
+  run(100);
+  const auto& events = controller_->lease_history().newest_first();
+  const auto loans =
+      std::count_if(events.begin(), events.end(), [](const LeaseEvent& one) { return one.loan; });
+  EXPECT_EQ(loans, kMaxLoanEvents) << said_;
+  const auto arrived = [](const LeaseEvent& one) {
+    return one.text.find("client 2 arrived") != std::string::npos;
+  };
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), arrived)) << said_;
 }
 
 TEST_F(LendingTest, WhoGainsNothingBorrowsNoMore) {

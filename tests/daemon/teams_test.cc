@@ -129,6 +129,9 @@ TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
   const Sweeps first = attach_sweeps(4);
   EXPECT_EQ(width(1, false), 1) << "beside one that is here and one that is about to come";
   EXPECT_EQ(width(7, false), 3);
+  facts.marks_ops = true;
+  EXPECT_EQ(width(1, false), 0) << "its ops follow the lease, and could never be wider than now";
+  facts.marks_ops = false;
   facts.resizes_teams = true;
   EXPECT_EQ(width(1, false), 0) << "its ops follow the lease";
   EXPECT_TRUE(controller_->launch_beside(facts, {program, 1, false, false, false}).others);
