@@ -423,7 +423,15 @@ tuner::Standing Client::standing() const {
 }
 
 std::vector<double> Client::step_seconds_by_cores(int most) const {
-  return session_ == nullptr ? std::vector<double>{} : session_->step_seconds_by_cores(most);
+  if (session_ == nullptr) return {};
+  std::vector<double> seconds = session_->step_seconds_by_cores(most);
+  // Laws know nothing of how many threads there are.
+  const auto used = static_cast<std::size_t>(std::max(1, own_width_));
+  if (used < seconds.size()) {
+    std::fill(seconds.begin() + static_cast<std::ptrdiff_t>(used), seconds.end(),
+              seconds[used - 1]);
+  }
+  return seconds;
 }
 
 void Client::set_process_stopped(bool stopped) {

@@ -30,19 +30,15 @@ void ClientCurve::measure(int cores, double seconds) {
 
 bool ClientCurve::predict(const std::vector<double>& seconds) {
   if (earlier_ && measured_.empty()) return false;
-  std::vector<double> known = seconds;
-  const auto put = [&known](int cores, double one) {
-    const auto place = static_cast<std::size_t>(cores) - 1;
-    if (place < known.size()) known[place] = one;
-  };
+  std::map<int, double> points;
   if (earlier_) {
     const double pace = pace_against(earlier_seconds_, measured_);
     for (const CurvePoint& point : earlier_->points) {
-      if (point.measured) put(point.cores, point.seconds * pace);
+      if (point.measured) points[point.cores] = point.seconds * pace;
     }
   }
-  for (const auto& [cores, one] : measured_) put(cores, one);
-  return take(std::move(known));
+  for (const auto& [cores, one] : measured_) points[cores] = one;
+  return take(through(seconds, points));
 }
 
 bool ClientCurve::take(std::vector<double> seconds) {

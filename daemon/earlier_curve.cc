@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
 #include "tuner/step_curve.h"
 
@@ -14,6 +15,16 @@ bool is_kept(int cores, int most) {
   int power = 1;
   while (power * 2 <= cores) power *= 2;
   return cores == power || cores == power + power / 2 || cores == most;
+}
+
+// On lines between its points, flat outside.
+double interpolated(const std::map<double, double>& points, double at) {
+  const auto next = points.lower_bound(at);
+  if (next == points.end()) return points.rbegin()->second;
+  if (next == points.begin() || next->first == at) return next->second;
+  const auto before = std::prev(next);
+  const double part = (at - before->first) / (next->first - before->first);
+  return before->second + part * (next->second - before->second);
 }
 
 }  // namespace
@@ -38,6 +49,31 @@ double pace_against(const std::vector<double>& earlier, const std::map<int, doub
     ++counted;
   }
   return counted == 0 ? 1 : std::exp(logarithms / counted);
+}
+
+std::vector<double> through(const std::vector<double>& promised,
+                            const std::map<int, double>& points) {
+  std::map<double, double> off;  // logarithms: by cores, how many times as long it took
+  std::vector<tuner::WidthEstimate> known;
+  for (const auto& [cores, seconds] : points) {
+    const auto place = static_cast<std::size_t>(cores) - 1;
+    if (cores < 1 || place >= promised.size() || promised[place] <= 0 || seconds <= 0) continue;
+    off[std::log(cores)] = std::log(seconds / promised[place]);
+    known.push_back({cores, seconds * 1e9, 0});
+  }
+  if (off.empty()) return promised;
+  std::vector<double> corrected = promised;
+  for (std::size_t place = 0; place < corrected.size(); ++place) {
+    corrected[place] *= std::exp(interpolated(off, std::log(static_cast<double>(place + 1))));
+  }
+  if (known.size() < 2) return corrected;
+  const int most = static_cast<int>(corrected.size());
+  const std::vector<double> by_law = tuner::ops_seconds_by_cores({{1, known, {}}}, most);
+  for (auto place = static_cast<std::size_t>(known.back().width); place < corrected.size();
+       ++place) {
+    corrected[place] = std::max(corrected[place], by_law[place]);
+  }
+  return corrected;
 }
 
 EarlierCurve curve_to_keep(const CurveSubject& about, const std::vector<double>& seconds,

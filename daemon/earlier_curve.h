@@ -43,6 +43,12 @@ std::vector<double> seconds_by_cores(const EarlierCurve& curve, int most);
 // seconds_by_cores(). 1 where nothing was.
 double pace_against(const std::vector<double>& earlier, const std::map<int, double>& measured);
 
+// What ops promise, corrected to what whole steps took: through all `points` (seconds by cores), in
+// between and below by how far off it is around there, and beyond the two widest no faster than the
+// law through those.
+std::vector<double> through(const std::vector<double>& promised,
+                            const std::map<int, double>& points);
+
 // What this run leaves for the next: what it `measured` and what `earlier` runs had at numbers of
 // cores that it was not granted, at the present pace; between them some of its curve `seconds`.
 EarlierCurve curve_to_keep(const CurveSubject& about, const std::vector<double>& seconds,

@@ -74,7 +74,9 @@ class CompanyTest : public ControllerTest {
     add_with_step(name, {{kMatmul, "aten::mm", std::move(time_ns)},
                          {kAdd, "aten::add", std::move(short_ns)}});
   }
-  void add_with_step(const std::string& name, std::vector<SimulatedProgram::Op> ops) {
+  // `own_width`: 0 = as many threads as there are cores.
+  void add_with_step(const std::string& name, std::vector<SimulatedProgram::Op> ops,
+                     int own_width = 0) {
     auto program = std::make_unique<Program>();
     program->clock_ns = now_ns_;
     ClientMemory memory = ClientMemory::make().value();
@@ -82,7 +84,8 @@ class CompanyTest : public ControllerTest {
     program->attached.program = std::make_unique<SimulatedProgram>(
         ClientRegions(fds.plan.get(), fds.client.get()),
         std::vector<SimulatedProgram::Op>{{0x9, "aten::rand", [](int) { return 1000u; }}},
-        std::move(ops), static_cast<int>(machine_.cores.size()), &program->clock_ns);
+        std::move(ops), own_width > 0 ? own_width : static_cast<int>(machine_.cores.size()),
+        &program->clock_ns);
     Hello who = hello(name);
     who.program = name;
     who.pid = static_cast<int>(programs_.size() + kFirstPid);

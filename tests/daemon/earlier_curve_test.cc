@@ -38,6 +38,24 @@ TEST(EarlierCurve, ThePaceIsThatOfWhatBothMeasured) {
   EXPECT_DOUBLE_EQ(pace_against(earlier, {{7, 0.1}}), 1.0) << "nothing to compare with";
 }
 
+TEST(EarlierCurve, WhatOpsPromiseIsCorrectedByWholeSteps) {
+  const std::vector<double> promised = {8, 4, 8.0 / 3, 2, 1.6, 8.0 / 6, 8.0 / 7, 1};
+  EXPECT_EQ(through(promised, {}), promised);
+  EXPECT_EQ(through({}, {{2, 4.0}}), std::vector<double>());
+  const std::vector<double> slower = through(promised, {{2, 6.0}});
+  for (std::size_t i = 0; i < promised.size(); ++i) {
+    EXPECT_NEAR(slower[i], 1.5 * promised[i], 1e-9) << "one point says nothing of the shape";
+  }
+  const std::vector<double> flat = through(promised, {{2, 4.0}, {4, 4.0}});
+  EXPECT_NEAR(flat[0], 8, 1e-9);
+  EXPECT_NEAR(flat[1], 4, 1e-9);
+  EXPECT_GT(flat[2], promised[2]);
+  EXPECT_NEAR(flat[3], 4, 1e-9);
+  EXPECT_NEAR(flat[7], 4, 1e-9) << "what two more did not gain four more will not";
+  const std::vector<double> faster = through(promised, {{2, 4.0}, {4, 1.0}});
+  EXPECT_NEAR(faster[7], 0.5, 1e-9) << "as promised, since the law would be better than ideal";
+}
+
 TEST(EarlierCurve, WhatIsKeptIsMeasuredNowOrEarlierOrSaysSo) {
   const EarlierCurve earlier{
       kAbout, 0, {{1, 1.0, true, 50}, {2, 0.7, false, 50}, {4, 1, true, 50}}};
@@ -108,11 +126,10 @@ TEST(StoreCurves, AStoreOfAnOlderDaemonGetsTheTable) {
 // Two programs on four cores of which one hardly scales, so that 3 + 1 is best.
 class ProgramsThatComeAgain : public CompanyTest {
  protected:
-  static constexpr int kCores = 4;
   static constexpr uint64_t kOps = 80;  // as a real step has; one of a few is taken for a loop
 
   // Program `name`, as it is in this kind of run.
-  void come(uint64_t name, double serial, uint64_t kind = 0) {
+  void come(uint64_t name, double serial, uint64_t kind = 0, int own_width = 0) {
     const std::size_t place = programs_.size();
     std::vector<SimulatedProgram::Op> ops;
     for (uint64_t op = 0; op < kOps; ++op) {
@@ -123,12 +140,12 @@ class ProgramsThatComeAgain : public CompanyTest {
              return static_cast<uint64_t>(2e8 * took * (width > mine ? 1.5 : 1) / kOps);
            }});
     }
-    add_with_step("program " + std::to_string(name), std::move(ops));
+    add_with_step("program " + std::to_string(name), std::move(ops), own_width);
   }
   int cores(std::size_t place) const {
     const auto mask = masks_.find(id(place));
     const bool all = mask == masks_.end() || mask->second.empty();
-    return all ? kCores : static_cast<int>(mask->second.size());
+    return static_cast<int>(all ? machine_.cores.size() : mask->second.size());
   }
   void both_come(uint64_t kind = 0) {
     begin({});
@@ -185,6 +202,21 @@ TEST_F(ProgramsThatComeAgain, AreKnownByRunsAlone) {
   }
   both_come();
   EXPECT_EQ(cores(0), 3) << said_;
+}
+
+// As with OMP_NUM_THREADS=3.
+TEST_F(ProgramsThatComeAgain, GetNoCoresThatTheyHaveNoThreadsFor) {
+  describe("pack:1 l3:4 core:4 pu:1");
+  begin({});
+  come(0, 0.05);
+  come(1, 0, 0, 3);
+  run(20);
+  EXPECT_EQ(cores(1), 3) << said_;
+  EXPECT_EQ(cores(0), 13);
+  EXPECT_LE(lines_with("lease: client"), 6u) << "not tried with more, one after the other";
+  const std::string before = said_;
+  run(60);
+  EXPECT_EQ(said_, before) << "and none is tried";
 }
 
 TEST_F(ProgramsThatComeAgain, NotAfterAWeek) {
