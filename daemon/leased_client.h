@@ -28,6 +28,7 @@ struct LeasedClient {
   int granted = 0;                                         // whole cores
   std::optional<std::chrono::milliseconds> unknown_since;  // decide()'s time
   std::optional<ToldDemand> told;  // what the table knows; none: not this curve
+  bool has_told_curve = false;     // what it tells later can wait until cores are divided
   bool settled = false;
   bool waits = false;
   bool would_use_more = false;  // cores than its own

@@ -13,9 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A session that is interrupted in its search begins it again, so what was granted stays for a
-// while, unless somebody comes or goes.
-constexpr milliseconds kLongestSearch{60000};
 constexpr milliseconds kLongestUnknown{10000};
 constexpr std::size_t kFewestSeen = 2;  // steps on the cores that it has
 constexpr int kMostRounds = 8;          // of giving up and taking
@@ -177,7 +174,7 @@ bool Leases::hold(const std::optional<sched::CoreCounts>& counts, const std::str
   if (counts == held_) return false;
   held_ = counts;
   table_.because(why);  // and not the measurements that a trial brings
-  must_decide_ = true;
+  pace_.news();
   return true;
 }
 
@@ -185,7 +182,7 @@ bool Leases::hold(const std::optional<sched::CoreCounts>& counts, const std::str
 void Leases::end_held() {
   held_.reset();
   ++words_;
-  must_decide_ = true;
+  pace_.news();
 }
 
 void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
@@ -259,12 +256,12 @@ void Leases::seen(uint64_t client, std::size_t steps) {
   if (one.placings == 0 || one.curve.progress().empty() || steps < kFewestSeen || !news) return;
   --one.placings;
   one.placed_on = one.granted;
-  must_decide_ = true;
+  pace_.news();
 }
 
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
-void Leases::tell_curves(milliseconds now) {
+void Leases::tell_curves(milliseconds now, bool divides) {
   const bool alone = std::count_if(clients_.begin(), clients_.end(), [this](const auto& one) {
                        return !table_.is_away(one.first);
                      }) == 1;
@@ -284,8 +281,11 @@ void Leases::tell_curves(milliseconds now) {
                                                                    : sched::Borrowing::kByCurve);
     const ToldDemand told{alone, floor, client.cores};
     if (client.told == told) continue;  // there are many curves, and long ones
+    if (client.has_told_curve && !divides) continue;
     const auto& curve = alone ? std::vector<double>{} : client.curve.progress();
-    if (table_.demand(id, curve, floor, client.cores).ok()) client.told = told;
+    if (!table_.demand(id, curve, floor, client.cores).ok()) continue;
+    client.told = told;
+    client.has_told_curve = true;
   }
 }
 
@@ -298,27 +298,28 @@ void Leases::tell_of_newcomer(uint64_t id, Client& client, int part, millisecond
                         sched::kNoLimit};
   if (client.told == told) return;
   if (table_.demand(id, {}, told.floor, told.most).ok()) client.told = told;
+  client.has_told_curve = false;
 }
 
 void Leases::wait(uint64_t client) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || !table_.wait(client).ok()) return;
   found->second.waits = true;
-  must_decide_ = true;
+  pace_.loans();
 }
 
 void Leases::wake(uint64_t client) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || !table_.wake(client).ok()) return;
   found->second.waits = false;
-  must_decide_ = true;
+  pace_.loans();
 }
 
 bool Leases::away(uint64_t client) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || !found->second.waits || table_.is_away(client)) return false;
   const bool news = table_.away(client).ok() && table_.is_away(client);
-  must_decide_ = must_decide_ || news;
+  if (news) pace_.news();
   return news;
 }
 
@@ -380,14 +381,13 @@ void Leases::keep_the_last(std::vector<Granted>& granted) {
 
 std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   std::vector<Granted> granted;
-  const bool patient = changed_at_ && now - *changed_at_ < kLongestSearch && someone_searches();
-  if (patient && !must_decide_) return granted;
-  must_decide_ = false;
+  const DivisionPace::Turn turn = pace_.turn(now, someone_searches());
+  if (turn == DivisionPace::Turn::kNothing) return granted;
   weigh_if_due();
-  tell_curves(now);
-  const std::size_t before = granted.size();
+  tell_curves(now, turn == DivisionPace::Turn::kDivides);
+  const uint64_t moves = moves_;
   carry_out(now, granted);
-  if (granted.size() != before) changed_at_ = now;
+  if (moves_ != moves && turn == DivisionPace::Turn::kDivides) pace_.moved(now);
   return granted;
 }
 
@@ -510,6 +510,7 @@ bool Leases::differs(uint64_t id, const Terms& terms) const {
 Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before) {
   Client& client = clients_.at(id);
   const bool same_cores = terms.own == client.granted;
+  if (!same_cores) ++moves_;
   client.lent = terms.lent;
   client.granted = terms.own;
   client.shared = terms.shares || (client.shared && same_cores);

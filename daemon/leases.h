@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/division_pace.h"
 #include "daemon/lease_weights.h"
 #include "daemon/leased_client.h"
 #include "daemon/lending_trials.h"
@@ -82,8 +83,7 @@ class Leases {
   // not searching, so that its cores may be changed without losing what it has begun.
   void demand(uint64_t client, const std::vector<double>& predicted, double measured, bool settled);
 
-  // ClientCurve's, for one that has a lease. recall() right after its arrival; `when`: seconds
-  // since 1970.
+  // ClientCurve's, for one that has a lease. recall() right after its arrival.
   void recall(uint64_t client, EarlierCurve curve);
   void does(uint64_t client, uint32_t step_number, const CurveSubject& about = {});
   std::optional<EarlierCurve> learned(uint64_t client, int64_t when) const;
@@ -131,7 +131,7 @@ class Leases {
   // Throughput with 1, 2, … cores over that alone at its own best; empty: unknown.
   std::vector<double> curve(uint64_t client) const;
   // No session searches, and nothing waits to be decided.
-  bool calm() const { return !must_decide_ && !someone_searches(); }
+  bool calm() const { return !pace_.is_due() && !someone_searches(); }
   // One of several ranks, which wait for each other.
   bool is_rank(uint64_t client) const;
   // Of one client, about once a second: threads that appeared since, or that came back from a bound
@@ -170,7 +170,7 @@ class Leases {
   Granted take(uint64_t client, const Terms& terms, bool shared_before);
   void tell_whose_cores(std::vector<Granted>& granted);
   static void keep_the_last(std::vector<Granted>& granted);
-  void tell_curves(std::chrono::milliseconds now);
+  void tell_curves(std::chrono::milliseconds now, bool divides);
   void tell_of_newcomer(uint64_t id, Client& client, int part, std::chrono::milliseconds now);
   bool someone_searches() const;
   void follow_load(const perfmodel::Budget& budget, std::chrono::milliseconds now,
@@ -187,8 +187,8 @@ class Leases {
   bool weights_due_ = false;  // once for all who come or go together
   std::optional<sched::CoreCounts> held_;
   uint64_t words_ = 0;
-  bool must_decide_ = false;  // somebody came or left, or the budget changed
-  std::optional<std::chrono::milliseconds> changed_at_;
+  DivisionPace pace_;
+  uint64_t moves_ = 0;  // leases that became wider or narrower
   std::optional<LoadReading> load_;
   std::chrono::milliseconds load_read_{0};
   bool foreseen_ = false;  // so was load_

@@ -88,7 +88,7 @@ TEST_F(LeasesTest, WhoWaitsInItsSearchKeepsNobodyFromAnything) {
   leases_.wait(1);
   decide(kStart + milliseconds(20));
   scales(2);
-  decide(kStart + seconds(1));
+  decide(kStart + seconds(3));
   EXPECT_EQ(masks_[2].size(), 4u) << "everything: what the other lends, too";
 }
 
@@ -124,6 +124,8 @@ TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
   scales(1, true, 2.0);
   leases_.demand(2, {1, 0.5, 0.5, 0.5}, 0, true);
   decide(kStart + seconds(2));
+  EXPECT_EQ(cores(1), 3) << "too soon after the latest";
+  decide(kStart + seconds(3));
   EXPECT_EQ(cores(1), 2);
   EXPECT_EQ(cores(2), 2);
 }
