@@ -404,7 +404,7 @@ HttpResponse Api::launch(const Call& call) {
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
-  facts->marks_ops = facts->marks_ops || controller_.was_steered(program, user);
+  facts->marks_ops = controller_.was_steered(program, user).value_or(facts->marks_ops);
   const LaunchBeside beside =
       controller_.launch_beside(*facts, {{program.executable, user, call.peer.pid},
                                          share_at(body),

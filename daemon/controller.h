@@ -81,7 +81,7 @@ class Controller {
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
                                bool again = false);
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
-  bool was_steered(const ProgramKey& program, unsigned uid);
+  std::optional<bool> was_steered(const ProgramKey& program, unsigned uid);
   // What an earlier run of the program found under that launch plan.
   std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
                                        unsigned uid = 0);

@@ -57,15 +57,16 @@ void Controller::keep_curve(uint64_t id) {
   batches_.is_due_soon(store);
 }
 
-// An earlier run spent most of its steps in ops that follow their lease.
-bool Controller::was_steered(const ProgramKey& program, unsigned uid) {
+// Whether an earlier run spent most of its steps in ops that follow their lease.
+std::optional<bool> Controller::was_steered(const ProgramKey& program, unsigned uid) {
   Store* store = store_to_read(uid);
-  if (store == nullptr) return false;
+  if (store == nullptr) return std::nullopt;
   Conditions conditions = on_this_machine({});
   conditions.program = program;
   const int64_t since = clocks_.unix_seconds() - kCurveBelieved.count();
   const std::optional<EarlierCurve> curve = store->find_curve(conditions, since);
-  return curve && curve->steered >= kMostlySteered;
+  if (!curve) return std::nullopt;
+  return curve->steered >= kMostlySteered;
 }
 
 std::vector<CompanyMember> Controller::company() const {

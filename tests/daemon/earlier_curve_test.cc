@@ -167,8 +167,10 @@ TEST_F(ProgramsThatComeAgain, FindTheirCoresAsTheyArriveAndKeepThem) {
   both_come();
   EXPECT_EQ(cores(0), 3) << "before the first step: " << said_;
   EXPECT_EQ(cores(1), 1);
-  EXPECT_TRUE(controller_->was_steered({"/usr/bin/python3", "program 0", "python3 train.py"}, 0));
-  EXPECT_FALSE(controller_->was_steered({"/usr/bin/python3", "program 2", "python3 train.py"}, 0));
+  ProgramKey key = {"/usr/bin/python3", "program 0", "python3 train.py"};
+  EXPECT_EQ(controller_->was_steered(key, 0), true);
+  key.program = "program 2";
+  EXPECT_EQ(controller_->was_steered(key, 0), std::nullopt) << "it has never run";
   run(60);
   EXPECT_EQ(cores(0), 3);
   EXPECT_EQ(lines_with("lease: client"), 3u) << "as they came: " << said_;
