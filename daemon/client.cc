@@ -426,8 +426,8 @@ std::vector<double> Client::step_seconds_by_cores(int most) const {
   if (session_ == nullptr) return {};
   std::vector<double> seconds = session_->step_seconds_by_cores(most);
   // Laws know nothing of how many threads there are.
-  const auto used = static_cast<std::size_t>(std::max(1, own_width_));
-  if (used < seconds.size()) {
+  const auto used = static_cast<std::size_t>(std::max(0, own_width_));
+  if (used > 0 && used < seconds.size()) {
     std::fill(seconds.begin() + static_cast<std::ptrdiff_t>(used), seconds.end(),
               seconds[used - 1]);
   }

@@ -230,6 +230,7 @@ void Leases::does(uint64_t client, uint32_t step_number, const CurveSubject& abo
   const auto found = clients_.find(client);
   if (found == clients_.end() || !found->second.curve.does(step_number, about)) return;
   found->second.told.reset();
+  found->second.unknown_since.reset();
 }
 
 void Leases::recall(uint64_t client, EarlierCurve curve) {
