@@ -26,7 +26,7 @@ struct LaunchFacts {
   std::string blas_provider;     // openblas-pthread, openblas-openmp, blis, reference, none
   bool uses_openmp = false;      // its objects open OpenMP regions, as far as can be seen
   bool resizes_teams = false;    // its ops or regions are steered one by one
-  bool marks_ops = false;        // so are most of what it does: it, or an earlier run, says so
+  bool marks_ops = false;        // so is most of what it does: it, or an earlier run, says so
   std::string libomp_path;       // empty: not installed
   bool libomp_suitable = false;  // every entry point that the program's objects need is there
   std::string libomp_obstacle;   // why not, for people

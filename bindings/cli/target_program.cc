@@ -277,7 +277,6 @@ ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch&
                                const std::string& torch_folder) {
   std::deque<std::string> open = {target.executable};
   ProgramObjects objects;
-  objects.marks_ops = file_holds(target.executable, kAnnotated);
   for (std::string& extension : extensions_in(torch_folder)) {
     objects.has_pytorch = true;
     open.push_back(std::move(extension));
@@ -289,6 +288,7 @@ ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch&
   }
   objects.blas_provider = provider_of(closure.blas_path);
   objects.uses_openmp = !closure.openmp_objects.empty();
+  objects.marks_ops = objects.uses_openmp && file_holds(target.executable, kAnnotated);
   objects.openmp_runtimes = std::move(closure.openmp_runtimes);
   objects.torch_core = std::move(closure.torch_core);
   objects.libomp_path = search.find("libomp.so.5");

@@ -31,7 +31,7 @@ base::Result<TargetProgram> look_at_program(const std::vector<std::string>& comm
 struct ProgramObjects {
   bool uses_openmp = false;  // an object needs libgomp
   bool has_pytorch = false;
-  bool marks_ops = false;                 // by annotations, in its executable
+  bool marks_ops = false;                 // by annotations in its executable, where it uses OpenMP
   std::set<std::string> openmp_runtimes;  // that objects are linked with: libgomp.so.1, libomp.so.5
   std::string torch_core;                 // PyTorch's library of operators, by name
   std::string blas_provider;  // openblas-pthread, openblas-openmp, blis, reference, or none

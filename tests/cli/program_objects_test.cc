@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "bindings/annotate/optile/annotate.h"
 #include "bindings/cli/target_program.h"
 #include "tests/cli/elf_builder.h"
 #include "tests/cli/files.h"
@@ -58,10 +59,13 @@ TEST_F(ProgramObjectsTest, AProgramWithNeither) {
 }
 
 TEST_F(ProgramObjectsTest, AnAnnotatedProgramIsToldByItsExecutable) {
-  TargetProgram target = program("tool", {"libc.so.6"});
+  TargetProgram target = program("tool", {"libgomp.so.1"}, {"GOMP_parallel"});
   EXPECT_FALSE(look(target).marks_ops);
-  std::ofstream(target.executable, std::ios::app) << "optile_annotation_api_1";
+  std::ofstream(target.executable, std::ios::app) << OPTILE_ANNOTATION_SYMBOL;
   EXPECT_TRUE(look(target).marks_ops);
+  target = program("without", {"libc.so.6"});
+  std::ofstream(target.executable, std::ios::app) << OPTILE_ANNOTATION_SYMBOL;
+  EXPECT_FALSE(look(target).marks_ops) << "it has no teams, so nobody searches it";
 }
 
 TEST_F(ProgramObjectsTest, OpenmpIsSeenThroughTheLibraries) {
