@@ -26,9 +26,14 @@ void Controller::recall_company(uint64_t id) {
       leases_->lending().recall({id, record.own_cores, record.gain, record.borrows});
     }
   }
-  if (!overlaps_.enabled()) return;
-  overlaps_.remember(store->find_overlaps(machine_.fingerprint, program), since_start(),
-                     clocks_.unix_seconds());
+  if (overlaps_.enabled()) {
+    overlaps_.remember(store->find_overlaps(machine_.fingerprint, program), since_start(),
+                       clocks_.unix_seconds());
+  }
+  if (divisions_.enabled()) {
+    divisions_.remember(store->find_divisions(machine_.fingerprint, program), since_start(),
+                        clocks_.unix_seconds());
+  }
 }
 
 // What earlier runs of it took with so many cores.
@@ -97,6 +102,14 @@ void Controller::look_for_divisions() {
       divisions_.look(since_start(), company(), *leases_, overlaps_.view().has_value());
   for (const sched::DivisionNote& note : divisions_.take_notes()) {
     tell_of_lease(note.client, note.text);
+  }
+  for (auto& [taker, record] :
+       divisions_.take_records(machine_.fingerprint, clocks_.unix_seconds())) {
+    const auto found = clients_.find(taker);
+    if (found == clients_.end()) continue;
+    Store* store = store_of(found->second.client->hello().uid);
+    batches_.of(store).divisions.push_back(std::move(record));
+    batches_.is_due(store);
   }
   if (leases_->hold(wanted, divisions_.cause())) decide_leases(divisions_.tries());
 }

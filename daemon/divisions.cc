@@ -17,6 +17,13 @@ bool has_its_own(const sched::LeaseView& lease) {
          static_cast<int>(lease.granted.cores.size()) == lease.claim;
 }
 
+uint64_t division_tick(milliseconds now) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, now.count()));
+}
+
+// No verdict is believed for longer than one of today; a file may hold any number.
+constexpr auto kLongestBelieved = static_cast<int64_t>(sched::DivisionPolicy{}.believed / 1000);
+
 }  // namespace
 
 bool Divisions::due(milliseconds now) const {
@@ -26,7 +33,7 @@ bool Divisions::due(milliseconds now) const {
 const std::optional<sched::CoreCounts>& Divisions::look(milliseconds now,
                                                         const std::vector<CompanyMember>& members,
                                                         const Leases& leases, bool shared) {
-  const auto tick = static_cast<uint64_t>(std::max<int64_t>(0, now.count()));
+  const uint64_t tick = division_tick(now);
   if (std::exchange(words_, leases.words()) != leases.words()) {
     trials_.end(tick, "somebody came or left, or something was said");
   }
@@ -59,8 +66,27 @@ const std::optional<sched::CoreCounts>& Divisions::look(milliseconds now,
 
 void Divisions::forget(uint64_t client, milliseconds now) {
   counted_.erase(client);
-  trials_.end(static_cast<uint64_t>(std::max<int64_t>(0, now.count())),
-              "client " + std::to_string(client) + " has gone");
+  trials_.end(division_tick(now), "client " + std::to_string(client) + " has gone");
+}
+
+void Divisions::remember(const std::vector<DivisionRecord>& records, milliseconds now,
+                         int64_t unix_seconds) {
+  // The newest comes first, and counts.
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    const int64_t left =
+        std::clamp<int64_t>(record->believed_until - unix_seconds, 0, kLongestBelieved);
+    trials_.remember(record->verdict, division_tick(now), static_cast<uint64_t>(left) * 1000);
+  }
+}
+
+std::vector<std::pair<uint64_t, DivisionRecord>> Divisions::take_records(const std::string& machine,
+                                                                         int64_t unix_seconds) {
+  std::vector<std::pair<uint64_t, DivisionRecord>> records;
+  for (sched::DivisionFinding& one : trials_.take_findings()) {
+    const int64_t until = unix_seconds + kLongestBelieved;
+    records.push_back({one.taker, {machine, std::move(one.verdict), unix_seconds, until}});
+  }
+  return records;
 }
 
 }  // namespace optile::daemon

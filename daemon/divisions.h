@@ -7,10 +7,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/company_member.h"
 #include "daemon/leases.h"
+#include "daemon/store_records.h"
 #include "sched/division_trials.h"
 
 namespace optile::daemon {
@@ -28,6 +30,11 @@ class Divisions {
   const std::string& cause() const { return trials_.cause(); }  // of what is held, half a sentence
   // It has left, or is leaving.
   void forget(uint64_t client, std::chrono::milliseconds now);
+  void remember(const std::vector<DivisionRecord>& records, std::chrono::milliseconds now,
+                int64_t unix_seconds);
+  // To be stored, with who took the cores, and to be told, since the last call.
+  std::vector<std::pair<uint64_t, DivisionRecord>> take_records(const std::string& machine,
+                                                                int64_t unix_seconds);
   std::vector<sched::DivisionNote> take_notes() { return trials_.take_notes(); }
 
   bool enabled() const { return enabled_; }

@@ -12,6 +12,7 @@
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
 #include "daemon/store_curves.h"
+#include "daemon/store_divisions.h"
 #include "daemon/store_file.h"
 #include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
@@ -81,8 +82,8 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  static const std::string additions =
-      std::string(kOverlapSchema) + kLendingSchema + kHangSchema + kUndoneSchema + kCurveSchema;
+  static const std::string additions = std::string(kOverlapSchema) + kLendingSchema + kHangSchema +
+                                       kUndoneSchema + kCurveSchema + kDivisionSchema;
   return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
 }
 
@@ -226,6 +227,9 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const OverlapRecord& record : batch.overlaps) {
       if (Status status = write_overlap(database, record); !status.ok()) return status;
+    }
+    for (const DivisionRecord& record : batch.divisions) {
+      if (Status status = write_division(database, record); !status.ok()) return status;
     }
     for (const LendingRecord& record : batch.lending) {
       if (Status status = write_lending(database, record); !status.ok()) return status;

@@ -49,6 +49,9 @@ class Store {
   std::vector<RunRecord> find_runs(const Conditions& conditions);
   // All pairs in which that program (sched::OverlapKey) takes part, newest first.
   std::vector<OverlapRecord> find_overlaps(const std::string& machine, const std::string& program);
+  // All in which that program (overlap_program()) gave or took cores, newest first.
+  std::vector<DivisionRecord> find_divisions(const std::string& machine,
+                                             const std::string& program);
   // Of that program, found since then; newest first.
   std::vector<LendingRecord> find_lending(const std::string& machine, const std::string& program,
                                           int64_t since);

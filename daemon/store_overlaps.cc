@@ -1,8 +1,5 @@
 #include "daemon/store_overlaps.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "daemon/store_values.h"
 
 namespace optile::daemon {
@@ -10,11 +7,6 @@ namespace {
 
 constexpr int64_t kMaxOverlaps = 1024;
 constexpr int kMaxRounds = 1000;
-
-double signed_share(const Value& value) {
-  const double read = as_real(value);
-  return std::isfinite(read) ? std::clamp(read, -1e3, 1e3) : 0;
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "bindings/abi/layout.h"
 #include "daemon/earlier_curve.h"
 #include "perfmodel/launch_plan.h"
+#include "sched/division_verdicts.h"
 #include "sched/overlap_verdicts.h"
 #include "tuner/session.h"
 
@@ -72,6 +73,14 @@ struct OverlapRecord {
   int64_t believed_until = 0;
 };
 
+// What cores that passed between two programs gained or cost them.
+struct DivisionRecord {
+  std::string machine;
+  sched::DivisionVerdict verdict;
+  int64_t when = 0;
+  int64_t believed_until = 0;
+};
+
 // What cores that others lend gain a program that has so many of its own.
 struct LendingRecord {
   std::string machine;
@@ -110,10 +119,11 @@ struct StoreBatch {
   std::vector<LendingRecord> lending{};
   std::vector<HangRecord> hangs{};
   std::vector<CurveRecord> curves{};
+  std::vector<DivisionRecord> divisions{};
 
   std::size_t size() const {
     return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           overlaps.size() + lending.size() + hangs.size() + curves.size();
+           overlaps.size() + lending.size() + hangs.size() + curves.size() + divisions.size();
   }
   bool empty() const { return size() == 0; }
 };

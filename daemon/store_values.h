@@ -30,6 +30,10 @@ inline double seconds(const Value& value) {
   const double read = as_real(value);
   return std::isfinite(read) && read >= 0 ? read : 0;
 }
+inline double signed_share(const Value& value) {
+  const double read = as_real(value);
+  return std::isfinite(read) ? std::clamp(read, -1e3, 1e3) : 0;
+}
 // SQLite stores NaN as NULL, which the columns refuse.
 inline double finite(double number) {
   return std::isfinite(number) ? number : 0;

@@ -11,9 +11,9 @@ namespace optile::sched {
 namespace {
 
 constexpr uint64_t kLookAgain = 2000;
-constexpr int kHopelessAfter = 2;          // rounds that all lost more than the margin
-constexpr int kPart = 8;                   // of the giver's cores that pass; one at least
-constexpr std::size_t kMostJudged = 1024;  // of those beyond, what ends first is forgotten
+constexpr int kHopelessAfter = 2;               // rounds that all lost more than the margin
+constexpr int kPart = 8;                        // of the giver's cores that pass; one at least
+constexpr std::size_t kMostInterrupted = 1024;  // kinds of trials; then all counts begin again
 
 double progress_with(const DivisionClient& client, int cores) {
   double best = 0;
@@ -22,10 +22,32 @@ double progress_with(const DivisionClient& client, int cores) {
   return best;
 }
 
+int passing(int giver_cores) {
+  return std::max(1, giver_cores / kPart);
+}
+
+// The same cores, back.
+DivisionKey back(const DivisionKey& key) {
+  const int taker_has = key.taker_cores + key.cores;
+  return {key.taker,          key.giver,      taker_has, key.giver_cores - key.cores,
+          passing(taker_has), 1 / key.weights};
+}
+
+CoreCounts after_pass(const DivisionClient& giver, const DivisionClient& taker, int cores) {
+  return {{giver.id, giver.cores - cores}, {taker.id, taker.cores + cores}};
+}
+
 CoreCounts counts_of(const std::vector<DivisionClient>& clients) {
   CoreCounts counts;
   for (const DivisionClient& one : clients) counts[one.id] = one.cores;
   return counts;
+}
+
+bool in_force(const CoreCounts& held, const std::vector<DivisionClient>& clients) {
+  return std::all_of(clients.begin(), clients.end(), [&held](const DivisionClient& one) {
+    const auto found = held.find(one.id);
+    return found == held.end() || found->second == one.cores;
+  });
 }
 
 std::string count_text(int cores) {
@@ -47,14 +69,23 @@ const DivisionClient* DivisionTrials::find(const std::vector<DivisionClient>& cl
   return found == clients.end() ? nullptr : &*found;
 }
 
-DivisionTrials::Key DivisionTrials::key_of(const DivisionClient& giver, const DivisionClient& taker,
-                                           int cores) {
-  return {giver.program, taker.program, giver.cores, taker.cores, cores};
+bool DivisionTrials::may_pass(const DivisionClient& client) {
+  return client.fit && !client.program.empty() && !client.progress.empty();
 }
 
-bool DivisionTrials::judged(const Key& key, uint64_t tick) const {
-  const auto known = judged_.find(key);
-  return known != judged_.end() && tick < known->second.until;
+DivisionKey DivisionTrials::key_of(const DivisionClient& giver, const DivisionClient& taker) {
+  return {giver.program, taker.program,        giver.cores,
+          taker.cores,   passing(giver.cores), giver.weight / taker.weight};
+}
+
+void DivisionTrials::remember(DivisionVerdict verdict, uint64_t tick, uint64_t ticks_left) {
+  if (ticks_left == 0) return;
+  if (verdict.pays) verdicts_.note({back(verdict.key)}, tick + ticks_left);
+  verdicts_.note(std::move(verdict), tick + ticks_left);
+}
+
+std::vector<DivisionFinding> DivisionTrials::take_findings() {
+  return std::exchange(fresh_, {});
 }
 
 std::vector<DivisionNote> DivisionTrials::take_notes() {
@@ -77,7 +108,11 @@ const std::optional<CoreCounts>& DivisionTrials::look(uint64_t tick,
     follow(tick, clients);
     return held_;
   }
-  if (held_ && curves_moved(clients)) end(tick, "curves are no longer those of that time");
+  if (held_ && curves_moved(clients)) {
+    for (const DivisionKey& one : taken_) verdicts_.forget(one);
+    end(tick, "curves are no longer those of that time");
+  }
+  take_up(tick, clients);
   if (CoreCounts counts = counts_of(clients); counts != counts_) {
     counts_ = std::move(counts);
     calm_since_ = tick;
@@ -93,13 +128,34 @@ void DivisionTrials::end(uint64_t tick, const std::string& why) {
   if (run_) stop(tick, why);
   if (held_) cause_ = why;
   held_.reset();
+  taken_.clear();
   curves_.clear();
   calm_since_ = tick;
 }
 
+// What was better at an earlier time, where cores are divided as they were then.
+void DivisionTrials::take_up(uint64_t tick, const std::vector<DivisionClient>& clients) {
+  if (verdicts_.empty() || (held_ && !in_force(*held_, clients))) return;
+  for (const DivisionClient& giver : clients) {
+    for (const DivisionClient& taker : clients) {
+      if (&giver == &taker || !may_pass(giver) || !may_pass(taker)) continue;
+      const DivisionKey key = key_of(giver, taker);
+      const DivisionVerdict* known = verdicts_.find(key, tick);
+      if (known == nullptr || !known->pays || taken_.contains(key)) continue;
+      const std::optional<Pass> pass = pass_between(giver, taker);
+      if (!pass || !may_gain(*pass)) continue;  // a program is another one by now
+      taken_.insert(key);
+      held_ = after_pass(giver, taker, key.cores);
+      curves_.clear();
+      cause_ = "that division was measured to be better, earlier";
+      return;
+    }
+  }
+}
+
 std::optional<DivisionTrials::Pass> DivisionTrials::pass_between(
     const DivisionClient& giver, const DivisionClient& taker) const {
-  Pass pass{giver.id, taker.id, std::max(1, giver.cores / kPart)};
+  Pass pass{giver.id, taker.id, passing(giver.cores)};
   if (giver.cores <= pass.cores) return std::nullopt;
   const std::array<double, 2> now = {progress_with(giver, giver.cores),
                                      progress_with(taker, taker.cores)};
@@ -113,21 +169,22 @@ std::optional<DivisionTrials::Pass> DivisionTrials::pass_between(
   return pass;
 }
 
+// There has to be something to gain if curves are wrong by what they may be wrong by.
+bool DivisionTrials::may_gain(const Pass& pass) const {
+  const double hoped = pass.worth[1] * (pass.kept[1] * (1 + policy_.reach) - 1);
+  return pass.gain >= -policy_.reach && pass.kept[1] > 1 &&
+         hoped > pass.worth[0] * (1 - pass.kept[0]);
+}
+
 std::optional<DivisionTrials::Pass> DivisionTrials::best_pass(
     uint64_t tick, const std::vector<DivisionClient>& clients) const {
-  const auto may = [](const DivisionClient& one) {
-    return one.fit && !one.program.empty() && !one.progress.empty();
-  };
   std::optional<Pass> best;
   for (const DivisionClient& giver : clients) {
     for (const DivisionClient& taker : clients) {
-      if (&giver == &taker || !may(giver) || !may(taker)) continue;
+      if (&giver == &taker || !may_pass(giver) || !may_pass(taker)) continue;
       const std::optional<Pass> pass = pass_between(giver, taker);
-      if (!pass || pass->gain < -policy_.reach) continue;
-      // There has to be something to gain if curves are wrong by what they may be wrong by.
-      const double hoped = pass->worth[1] * (pass->kept[1] * (1 + policy_.reach) - 1);
-      if (pass->kept[1] <= 1 || hoped <= pass->worth[0] * (1 - pass->kept[0])) continue;
-      if (judged(key_of(giver, taker, pass->cores), tick)) continue;
+      if (!pass || !may_gain(*pass)) continue;
+      if (verdicts_.find(key_of(giver, taker), tick) != nullptr) continue;
       if (!best || pass->gain > best->gain) best = pass;
     }
   }
@@ -140,12 +197,11 @@ void DivisionTrials::propose(uint64_t tick, const std::vector<DivisionClient>& c
   if (!pass) return;
   Run run;
   run.pass = *pass;
-  run.key = key_of(*find(clients, pass->giver), *find(clients, pass->taker), pass->cores);
-  run.before = {{pass->giver, find(clients, pass->giver)->cores},
-                {pass->taker, find(clients, pass->taker)->cores}};
-  run.after = run.before;
-  run.after[pass->giver] -= pass->cores;
-  run.after[pass->taker] += pass->cores;
+  const DivisionClient& giver = *find(clients, pass->giver);
+  const DivisionClient& taker = *find(clients, pass->taker);
+  run.key = key_of(giver, taker);
+  run.before = {{giver.id, giver.cores}, {taker.id, taker.cores}};
+  run.after = after_pass(giver, taker, pass->cores);
   run.begun = tick;
   run.held = held_;
   run.rounds = PairRounds({pass->worth[0] * (1 + policy_.doubt), pass->worth[1]},
@@ -257,11 +313,20 @@ void DivisionTrials::keep(uint64_t tick) {
        ": " + figures());
   cause_ = "that division is measured to be better";
   held_ = run_->after;
-  const auto& [giver, taker, giver_cores, taker_cores, cores] = run_->key;
-  const int back = std::max(1, (taker_cores + cores) / kPart);
-  judged_until({taker, giver, taker_cores + cores, giver_cores - cores, back},
-               tick + policy_.believed, 0);
+  taken_.insert(run_->key);
+  note_verdict(true, tick);
   close(tick);
+}
+
+// Where a trial was cut short, it may be another matter later.
+void DivisionTrials::note_verdict(bool pays, uint64_t tick) {
+  const PairEstimate seen = run_->rounds.estimate();
+  DivisionVerdict verdict{run_->key, pays, seen.gain, seen.low, seen.high, seen.rounds};
+  const bool lost = seen.rounds > 1 && (seen.high < policy_.margin || run_->losses > 1);
+  const bool settled = pays || lost;
+  interrupted_.erase(run_->key);
+  if (settled) fresh_.push_back({run_->pass.taker, verdict});
+  remember(std::move(verdict), tick, settled ? policy_.believed : policy_.doubted);
 }
 
 void DivisionTrials::lose(uint64_t tick, const std::string& why) {
@@ -271,7 +336,7 @@ void DivisionTrials::lose(uint64_t tick, const std::string& why) {
   cause_ = why;
   // What was measured to be no worse, whatever curves say that heard of the trial.
   held_ = run_->rounds.estimate().rounds > 1 ? run_->before : run_->held;
-  judged_until(run_->key, tick + policy_.believed, 0);
+  note_verdict(false, tick);
   close(tick);
 }
 
@@ -280,21 +345,10 @@ void DivisionTrials::stop(uint64_t tick, const std::string& why) {
   ++counters_.interrupted;
   note("is as before, and so is client " + std::to_string(run_->pass.giver) + ": " + why);
   cause_ = why;
-  const auto known = judged_.find(run_->key);
-  const int times = known == judged_.end() ? 1 : known->second.interrupted + 1;
-  const bool enough = times >= policy_.most_interrupted;
-  judged_until(run_->key, enough ? tick + policy_.believed : tick, times);
+  if (interrupted_.size() >= kMostInterrupted) interrupted_.clear();
+  if (++interrupted_[run_->key] >= policy_.most_interrupted) note_verdict(false, tick);
   held_ = run_->held;
   close(tick);
-}
-
-void DivisionTrials::judged_until(const Key& key, uint64_t until, int interrupted) {
-  judged_[key] = {until, interrupted};
-  while (judged_.size() > kMostJudged) {
-    judged_.erase(std::min_element(
-        judged_.begin(), judged_.end(),
-        [](const auto& a, const auto& b) { return a.second.until < b.second.until; }));
-  }
 }
 
 void DivisionTrials::close(uint64_t tick) {

@@ -11,10 +11,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "sched/division_verdicts.h"
 #include "sched/lease.h"
 #include "sched/pair_rounds.h"
 
@@ -39,7 +39,8 @@ struct DivisionPolicy {
   uint64_t dividing = 2000;   // as long may it take until the two have the cores that they should
   uint64_t settling = 30000;  // as long may a client search after its cores have changed
   uint64_t calm = 15000;      // nothing has changed for so long before a trial
-  uint64_t believed = 3'600'000;  // a verdict
+  uint64_t believed = UINT64_C(604800000);  // a settled verdict
+  uint64_t doubted = 3'600'000;             // one that is not
   uint64_t longest_trial = 180000;
   int most_interrupted = 3;  // trials of one kind; then it counts as judged
   double moved = 0.15;       // a point of a curve, since the division was held: it is held no more
@@ -62,6 +63,11 @@ using CoreCounts = std::map<ClientId, int>;
 struct DivisionNote {
   ClientId client = 0;
   std::string text;  // one line, for people
+};
+
+struct DivisionFinding {
+  ClientId taker = 0;
+  DivisionVerdict verdict;
 };
 
 struct DivisionCounters {
@@ -92,7 +98,11 @@ class DivisionTrials {
   // tried ends.
   void end(uint64_t tick, const std::string& why);
 
-  std::vector<DivisionNote> take_notes();  // since the last call
+  // What an earlier run found; it counts for so many more ticks.
+  void remember(DivisionVerdict verdict, uint64_t tick, uint64_t ticks_left);
+
+  std::vector<DivisionNote> take_notes();        // since the last call
+  std::vector<DivisionFinding> take_findings();  // settled since the last call, to be remembered
   // Why the next change of leases happens, half a sentence.
   const std::string& cause() const { return cause_; }
   std::optional<DivisionView> view() const;
@@ -108,10 +118,9 @@ class DivisionTrials {
     std::array<double, 2> kept{};   // part of its steps a second that each keeps, by the curves
     std::array<double, 2> worth{};  // weighted progress before
   };
-  using Key = std::tuple<std::string, std::string, int, int, int>;
   struct Run {
     Pass pass;
-    Key key;
+    DivisionKey key;
     CoreCounts before;
     CoreCounts after;
     std::optional<CoreCounts> held;  // when it began
@@ -126,16 +135,14 @@ class DivisionTrials {
     uint64_t changed_ticks = 0;
     int losses = 0;  // rounds in a row
   };
-  struct Judged {
-    uint64_t until = 0;
-    int interrupted = 0;
-  };
   using Company = std::vector<std::pair<ClientId, double>>;  // and weights
   static Company company_of(const std::vector<DivisionClient>& clients);
   static const DivisionClient* find(const std::vector<DivisionClient>& clients, ClientId id);
-  static Key key_of(const DivisionClient& giver, const DivisionClient& taker, int cores);
-  bool judged(const Key& key, uint64_t tick) const;
+  static bool may_pass(const DivisionClient& client);
+  static DivisionKey key_of(const DivisionClient& giver, const DivisionClient& taker);
+  void take_up(uint64_t tick, const std::vector<DivisionClient>& clients);
   std::optional<Pass> pass_between(const DivisionClient& giver, const DivisionClient& taker) const;
+  bool may_gain(const Pass& pass) const;
   std::optional<Pass> best_pass(uint64_t tick, const std::vector<DivisionClient>& clients) const;
   void propose(uint64_t tick, const std::vector<DivisionClient>& clients);
   void begin_arm(bool changed, uint64_t tick);
@@ -145,11 +152,11 @@ class DivisionTrials {
   void judge(uint64_t tick);
   void keep(uint64_t tick);
   void lose(uint64_t tick, const std::string& why);
+  void note_verdict(bool pays, uint64_t tick);
   void stop(uint64_t tick, const std::string& why);
   void count_changed(uint64_t tick);
   void close(uint64_t tick);
   bool curves_moved(const std::vector<DivisionClient>& clients);
-  void judged_until(const Key& key, uint64_t until, int interrupted);
   std::string figures() const;
   void note(const std::string& text);
 
@@ -157,7 +164,10 @@ class DivisionTrials {
   std::optional<CoreCounts> held_;
   std::map<ClientId, std::vector<double>> curves_;  // of those that it is about, when it was held
   std::optional<Run> run_;
-  std::map<Key, Judged> judged_;
+  DivisionVerdicts verdicts_;
+  std::vector<DivisionFinding> fresh_;
+  std::map<DivisionKey, int> interrupted_;  // times, since a verdict
+  std::set<DivisionKey> taken_;             // verdicts that what is held follows from
   Company company_;
   CoreCounts counts_;  // at the last look, while nothing is tried
   uint64_t calm_since_ = 0;

@@ -67,6 +67,10 @@ class DivisionsTest : public CompanyTest {
     }
     return sum;
   }
+  void forget_everything() {
+    controller_.reset();
+    store_ = Store::open(":memory:");
+  }
   const sched::DivisionCounters& counters() const { return controller_->divisions().counters(); }
 };
 
@@ -97,6 +101,29 @@ TEST_F(DivisionsTest, UnlessItIsOff) {
   EXPECT_EQ(cores(0), 2) << said_;
   EXPECT_EQ(counters().trials, 0u);
   EXPECT_EQ(leases_json(*controller_)["divisions"]["enabled"], false);
+}
+
+// The next daemon has it from the store.
+TEST_F(DivisionsTest, WhatWasFoundIsTakenUpWhenTheTwoMeetAgain) {
+  add_misjudged();
+  run(300, [this] { return counters().kept > 0; });
+  ASSERT_EQ(counters().kept, 1u) << said_;
+  controller_->flush(true);
+  StoreBatch only;
+  only.divisions =
+      store_->find_divisions(machine_.fingerprint, "/usr/bin/python3\nlarge\npython3 train.py");
+  ASSERT_EQ(only.divisions.size(), 1u);
+  forget_everything();
+  ASSERT_TRUE(store_->write(only).ok());
+  said_.clear();
+  begin({.divisions = true});
+  add_misjudged();
+  run(12);
+  EXPECT_EQ(cores(0), 3) << said_;
+  EXPECT_EQ(lines_with("from 2 cores to 3 cores: that division was measured to be better, earlier"),
+            1u)
+      << said_;
+  EXPECT_EQ(counters().trials, 0u);
 }
 
 TEST_F(DivisionsTest, AWordEndsWhatIsTriedAndWhatIsHeld) {
@@ -143,6 +170,7 @@ TEST_F(DivisionsTest, ProgramsGetMoreDoneWhereCurvesAreWrongAndHardlyLessWhereTh
     std::array<double, 2> then{};
     for (unsigned seed = 1; seed <= kSeeds; ++seed) {
       for (const bool tries : {false, true}) {
+        forget_everything();
         begin({.divisions = tries});
         std::mt19937 random(seed);
         const auto uniform = [&random](double low, double high) {

@@ -50,6 +50,36 @@ TEST(StoreOverlaps, AStoreOfAnOlderDaemonGetsTheTable) {
   EXPECT_EQ(store->find_overlaps("a machine", "a").size(), 1u);
 }
 
+DivisionRecord division(int giver_cores, bool pays) {
+  DivisionRecord record;
+  record.machine = "a machine";
+  record.verdict = {{"a", "b", giver_cores, 1, 1, 0.5}, pays, 0.05, 0.03, 0.07, 6};
+  record.when = 1700000000;
+  record.believed_until = 1700000100;
+  return record;
+}
+
+TEST(StoreDivisions, VerdictsAreFoundByEitherProgramAndReplaced) {
+  const std::unique_ptr<Store> store = Store::open(":memory:");
+  StoreBatch batch;
+  batch.divisions = {division(3, false), division(2, true)};
+  ASSERT_TRUE(store->write(batch).ok());
+  EXPECT_EQ(store->find_divisions("a machine", "a").size(), 2u);
+  EXPECT_EQ(store->find_divisions("a machine", "b").size(), 2u);
+  EXPECT_TRUE(store->find_divisions("a machine", "c").empty());
+  EXPECT_TRUE(store->find_divisions("another", "a").empty());
+  batch.divisions = {division(3, true)};
+  batch.divisions[0].when += 1;
+  ASSERT_TRUE(store->write(batch).ok());
+  const std::vector<DivisionRecord> found = store->find_divisions("a machine", "a");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].verdict.key, batch.divisions[0].verdict.key) << "newest first";
+  EXPECT_TRUE(found[0].verdict.pays);
+  EXPECT_DOUBLE_EQ(found[0].verdict.low, 0.03);
+  EXPECT_EQ(found[0].verdict.rounds, 6);
+  EXPECT_EQ(found[0].believed_until, 1700000100);
+}
+
 LendingRecord lending(int own_cores, bool borrows, int64_t when) {
   return {"a machine", "a", own_cores, borrows ? 1.2 : 1.01, borrows, when};
 }

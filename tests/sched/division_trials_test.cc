@@ -253,17 +253,113 @@ TEST(DivisionTrials, NothingIsTriedWhileSomebodySearches) {
   EXPECT_EQ(world.trials_.counters().trials, 1u) << world.notes_;
 }
 
-TEST(DivisionTrials, WhatWasKeptAndHadToEndMayBeTriedAgain) {
+TEST(DivisionTrials, WhatWasKeptAndHadToEndIsTakenUpAgain) {
   World world;
   add_misjudged(world);
   world.run(120000);
   ASSERT_EQ(world.trials_.counters().kept, 1u) << world.notes_;
   world.trials_.end(world.tick_, "a word of the user");
-  world.run(2000);
-  ASSERT_EQ(world.cores(1), 3) << world.notes_;
-  world.run(kHour / 2);
-  EXPECT_EQ(world.trials_.counters().kept, 2u) << world.notes_;
+  world.run(5000);
   EXPECT_EQ(world.cores(1), 2) << world.notes_;
+  world.run(kHour / 2);
+  EXPECT_EQ(world.trials_.counters().kept, 1u) << world.notes_;
+  EXPECT_EQ(world.cores(1), 2) << world.notes_;
+}
+
+// What one daemon found, in another one's hands.
+std::vector<DivisionFinding> found_by(const std::function<void(World&)>& add, uint64_t ticks) {
+  World world;
+  add(world);
+  world.run(ticks);
+  return world.trials_.take_findings();
+}
+
+TEST(DivisionTrials, WhatAnEarlierRunFoundIsTakenUpWithoutATrial) {
+  const std::vector<DivisionFinding> found = found_by(add_misjudged, 120000);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].taker, 2u);
+  EXPECT_TRUE(found[0].verdict.pays);
+  EXPECT_GT(found[0].verdict.low, 0);
+  World world;
+  add_misjudged(world);
+  world.trials_.remember(found[0].verdict, 0, kHour);
+  world.run(10000);
+  EXPECT_EQ(world.cores(1), 2) << world.notes_;
+  world.run(kHour / 2);
+  EXPECT_EQ(world.cores(1), 2) << world.notes_;
+  EXPECT_EQ(world.notes_.find("tried with 2 cores"), std::string::npos) << world.notes_;
+}
+
+TEST(DivisionTrials, WhatLostEarlierIsNotTriedWhileThatIsBelieved) {
+  const auto add = [](World& world) {
+    world.add(1, 3, law(0.1), law(0.1));
+    world.add(2, 1, law(0.3), law(0.3));
+  };
+  const std::vector<DivisionFinding> found = found_by(add, 120000);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(found[0].verdict.pays);
+  World world;
+  add(world);
+  world.trials_.remember(found[0].verdict, 0, kHour / 4);
+  world.run(kHour / 4);
+  EXPECT_EQ(world.trials_.counters().trials, 0u) << world.notes_;
+  world.run(60000);
+  EXPECT_EQ(world.trials_.counters().trials, 1u) << world.notes_;
+}
+
+TEST(DivisionTrials, AVerdictIsAboutTheseSharesAndTheseCores) {
+  const std::vector<DivisionFinding> found = found_by(add_misjudged, 120000);
+  ASSERT_EQ(found.size(), 1u);
+  for (const auto& change : std::vector<std::function<void(DivisionVerdict&)>>{
+           [](DivisionVerdict& one) { one.key.weights = 2; },
+           [](DivisionVerdict& one) { one.key.giver_cores = 4; },
+           [](DivisionVerdict& one) { one.key.taker = "another"; }}) {
+    DivisionVerdict verdict = found[0].verdict;
+    change(verdict);
+    World world;
+    add_misjudged(world);
+    world.trials_.remember(verdict, 0, kHour);
+    world.run(10000);
+    EXPECT_EQ(world.cores(1), 3) << world.notes_;
+  }
+}
+
+TEST(DivisionTrials, AVerdictAboutAnotherProgramOfThatNameIsLeftAlone) {
+  const std::vector<DivisionFinding> found = found_by(add_misjudged, 120000);
+  ASSERT_EQ(found.size(), 1u);
+  World world;
+  world.add(1, 3, law(0.0), law(0.0));
+  world.add(
+      2, 1, [](int) { return 1.0; }, law(0.9));
+  world.trials_.remember(found[0].verdict, 0, kHour);
+  world.run(kHour / 4);
+  EXPECT_EQ(world.cores(1), 3) << world.notes_;
+}
+
+TEST(DivisionTrials, AVerdictThatCurvesHaveOvertakenIsTriedAnew) {
+  const std::vector<DivisionFinding> found = found_by(add_misjudged, 120000);
+  ASSERT_EQ(found.size(), 1u);
+  World world;
+  add_misjudged(world);
+  world.trials_.remember(found[0].verdict, 0, 10 * kHour);
+  world.run(10000);
+  ASSERT_EQ(world.cores(1), 2) << world.notes_;
+  for (double& one : world.clients_[1].progress) one *= 0.8;
+  world.run(1000);
+  EXPECT_EQ(world.cores(1), 3) << world.notes_;
+  world.run(120000);
+  EXPECT_GE(world.trials_.counters().trials, 1u) << world.notes_;
+}
+
+// Cores passed twice, one by one: both verdicts are needed to get there again.
+TEST(DivisionTrials, VerdictsThatFollowFromEachOtherAreTakenUpOneAfterTheOther) {
+  World world;
+  add_misjudged(world);
+  world.trials_.remember({{"b", "c", 3, 1, 1}, true}, 0, kHour);
+  world.trials_.remember({{"b", "c", 2, 2, 1}, true}, 0, kHour);
+  world.run(10000);
+  EXPECT_EQ(world.cores(1), 1) << world.notes_;
+  EXPECT_EQ(world.cores(2), 3) << world.notes_;
 }
 
 TEST(DivisionTrials, CoresThatDoNotPassEndIt) {
