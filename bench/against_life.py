@@ -8,6 +8,9 @@ many times as fast each is as all cores.
 
     against_life.py lstm --blas openblas-openmp --build build --json life.json
 
+--graph keeps that step graph, which bench/manycore.py plays on more processors; --observe-only ends
+with it.
+
 The strategies run as `optile run --strategy 1` and `2`, each a second run that replays its plan.
 """
 
@@ -247,6 +250,8 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument(
         "--observe-seconds", type=float, default=5.0, help="of each of them (default 5)"
     )
+    parser.add_argument("--graph", type=pathlib.Path, metavar="FILE", help="keep the step graph")
+    parser.add_argument("--observe-only", action="store_true", help="end when it is made")
     return parser.parse_args(arguments)
 
 
@@ -261,8 +266,10 @@ def main(arguments: List[str]) -> int:
         temporary = tempfile.TemporaryDirectory(prefix="optile-life-", dir=ablation.SOCKET_FOLDER)
         folder = pathlib.Path(stack.enter_context(temporary))
         build = private_daemon.copy_build(options.build, folder / "build")
-        graph = folder / "step.json"
+        graph = options.graph or folder / "step.json"
         workload_run.write_json(graph, graph_from_life(workload, options, cores, folder))
+        if options.observe_only:
+            return 0
         simulated = simulated_seconds(folder / "build" / "bin" / "optile", graph, cores)
         strategies = [prepared(stack, folder, workload, options, one) for one in STRATEGIES]
         rounds = run_all(workload, options, cores, strategies)

@@ -67,6 +67,11 @@ def main(words: List[str]) -> int:
         "--companies", type=int, nargs=2, metavar=("FIRST", "END"), default=[0, 5],
         help="company 3 of pairs are programs 6 and 7 (default 0 5)",
     )  # fmt: skip
+    parser.add_argument(
+        "--recorded", type=pathlib.Path, nargs="+", action="append", default=[], metavar="FILE",
+        help="instead: a company of programs that do what these step graphs of against_life.py "
+        "--graph say; may be given again",
+    )  # fmt: skip
     parser.add_argument("--rounds", type=workload_run.positive, default=3)
     parser.add_argument("--prepare", type=int, default=2, help="runs together that do not count")
     parser.add_argument("--seconds", type=float, default=15.0, help="of each run (default 15)")
@@ -93,6 +98,8 @@ def main(words: List[str]) -> int:
                    "--json", "/out/result.json"]  # fmt: skip
         for name in ("programs", "rounds", "prepare", "seconds", "skip", "splits", "bandwidth"):
             command += [f"--{name}", str(getattr(options, name))]
+        for files in options.recorded:
+            command += ["--recorded", *(str(file.resolve()) for file in files)]
         command += ["--daemon", "--log", "/out/daemon.log", *options.daemon]
         machine.run(command, options.processors, folder, PATIENCE)
         result = json.loads((folder / "out" / "result.json").read_text())

@@ -1,8 +1,8 @@
 // A program whose ops are described: each is an annotated OpenMP region, on `w` threads as long as
 // serial + (parallel + memory) / w + per_thread * w says; its part in memory takes longer where too
-// many threads draw on it. The threads hold their processors for that long by the module
-// `held_work`, so that the program scales on a machine with more processors than there is computing
-// power behind them.
+// many threads draw on it. What has no name passes on one thread, outside ops. Threads hold their
+// processors for that long by the module `held_work`, so that the program scales on a machine with
+// more processors than there is computing power behind them.
 #include <fcntl.h>
 #include <omp.h>
 #include <sys/ioctl.h>
@@ -61,6 +61,7 @@ void hold(int device, Kind kind, int64_t ns) {
 }
 
 void run(const Op& op, int device) {
+  if (op.name.empty()) return hold(device, Kind::kArithmetic, op.serial_ns);  // outside ops
   const optile::Op annotated(op.name.c_str());
 #pragma omp parallel
   {
