@@ -33,7 +33,8 @@ void KeptWords::read() {
     words.lease = one.value("lease", std::vector<int>());
     words.fraction = one.value("fraction", 1.0);
     words.detached = one.at("detached").get<bool>();
-    words.bounded = one.at("bounded").get<bool>();
+    words.pin_bounded = one.at("bounded").get<bool>();
+    words.pause_bounded = one.value("pause_bounded", words.pin_bounded);
     words_.push_back(std::move(words));
   });
   if (!ours) words_.clear();
@@ -63,7 +64,8 @@ void KeptWords::hear(int pid, const LeaseWord& word) {
   }
   if (word.kind == Kind::kDetach) found->detached = true;
   if (word.kind == Kind::kAttach) found->detached = false;
-  if (word.kind == Kind::kPin || word.kind == Kind::kPause) found->bounded = word.bounded;
+  if (word.kind == Kind::kPin) found->pin_bounded = word.bounded;
+  if (word.kind == Kind::kPause) found->pause_bounded = word.bounded;
   save();
 }
 
@@ -76,8 +78,9 @@ std::vector<LeaseWord> KeptWords::of(int pid) const {
     if (one.pid != pid || one.start_ticks != start) continue;
     if (one.detached) return {{0, Kind::kDetach, 1.0, {}, false}};
     if (one.share) all.push_back({0, Kind::kShare, *one.share, {}, false});
-    if (!one.pin.empty()) all.push_back({0, Kind::kPin, 1.0, one.pin, one.bounded});
-    if (one.paused) all.push_back({0, Kind::kPause, 1.0, one.lease, one.bounded, one.fraction});
+    if (!one.pin.empty()) all.push_back({0, Kind::kPin, 1.0, one.pin, one.pin_bounded});
+    if (one.paused)
+      all.push_back({0, Kind::kPause, 1.0, one.lease, one.pause_bounded, one.fraction});
   }
   return all;
 }
@@ -98,7 +101,8 @@ void KeptWords::save() {
                    {"lease", one.lease},
                    {"fraction", one.fraction},
                    {"detached", one.detached},
-                   {"bounded", one.bounded}});
+                   {"bounded", one.pin_bounded},
+                   {"pause_bounded", one.pause_bounded}});
   }
   write_kept_entries(file_, all);
 }

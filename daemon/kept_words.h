@@ -34,7 +34,8 @@ class KeptWords {
     std::vector<int> lease;  // that it was paused with, and its part of them
     double fraction = 1;
     bool detached = false;
-    bool bounded = false;  // LeaseWord::bounded of the pin or pause
+    bool pin_bounded = false;  // LeaseWord::bounded
+    bool pause_bounded = false;
   };
   void read();
   void save();

@@ -68,6 +68,19 @@ TEST_F(KeptWordsTest, APauseIsKeptWithItsLease) {
   EXPECT_DOUBLE_EQ(all[0].fraction, 0.25);
 }
 
+// An administrator's pause of what its user has pinned does not let the pin go further.
+TEST_F(KeptWordsTest, EachWordHasTheBoundsOfWhoSaidIt) {
+  {
+    KeptWords words(file());
+    words.hear(getpid(), pin({1, 2}));
+    words.hear(getpid(), {1, Kind::kPause, 1.0, {1, 2}, false});
+  }
+  const std::vector<LeaseWord> all = KeptWords(file()).of(getpid());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].bounded);
+  EXPECT_FALSE(all[1].bounded);
+}
+
 TEST_F(KeptWordsTest, WhoIsAttachedAgainIsNotDetached) {
   KeptWords words(file());
   words.hear(getpid(), say(Kind::kShare, 2));
