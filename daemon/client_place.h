@@ -2,6 +2,7 @@
 // class.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,7 +26,8 @@ struct ClientPlace {
   std::optional<GrantedLease> lease;
   WaitingWatch waiting = {};
   TeamPace pace = {};
-  uint64_t heard = 0;  // of Attendance::changes()
+  uint64_t heard = 0;          // of Attendance::changes()
+  std::size_t seen_steps = 0;  // on its cores, at the last look at who has just come
   bool detached = false;
   std::vector<UnkeptWord> unkept = {};
 };

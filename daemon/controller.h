@@ -140,6 +140,8 @@ class Controller {
   void take_lease(Place& place, Leases::Granted granted);
   void tell_of_lease(uint64_t client, const std::string& text, bool loan = false);
   void tell_demands();
+  void tell_demand(uint64_t id, const Place& place);
+  void place_newcomers();
   void tell_demand_of_team(uint64_t id, Place& place);
   std::optional<uint32_t> wait_cap(const Place& place) const;
   void tell_company(Place& place) const;

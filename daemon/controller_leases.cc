@@ -180,26 +180,44 @@ void Controller::tell_demands() {
     if (!leases_->has(id)) continue;
     if (place.client->fixed_team() > 0) {
       tell_demand_of_team(id, place);
-      continue;
-    }
-    if (place.client->keeps_widths()) {  // how many threads it has is not known yet
+    } else if (place.client->keeps_widths()) {  // how many threads it has is not known yet
       leases_->demand(id, {}, 0, true);
+    } else {
+      tell_demand(id, place);
+    }
+  }
+}
+
+void Controller::tell_demand(uint64_t id, const Place& place) {
+  const tuner::Standing seen = place.client->standing();
+  const bool settled = seen.phase == tuner::Phase::kTuned;
+  // A program's first steps are slow for other reasons than its cores.
+  const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
+  const double measured =
+      settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
+  leases_->does(id, seen.step_number, {seen.step_fingerprint, place.client->own_width()});
+  leases_->demand(
+      id,
+      known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
+      measured, settled);
+  leases_->would_use_more(id, seen.has_use_for_more);
+  leases_->seen(id, seen.steps_here);
+}
+
+// Who has just come is given cores when something is known of it, not at the next full second: its
+// steps may be short.
+void Controller::place_newcomers() {
+  bool told = false;
+  for (auto& [id, place] : clients_) {
+    if (!leases_->seen(id, 0) || place.client->fixed_team() > 0 || place.client->keeps_widths()) {
       continue;
     }
-    const tuner::Standing seen = place.client->standing();
-    const bool settled = seen.phase == tuner::Phase::kTuned;
-    // A program's first steps are slow for other reasons than its cores.
-    const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
-    const double measured =
-        settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
-    leases_->does(id, seen.step_number, {seen.step_fingerprint, place.client->own_width()});
-    leases_->demand(
-        id,
-        known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
-        measured, settled);
-    leases_->would_use_more(id, seen.has_use_for_more);
-    leases_->seen(id, seen.steps_here);
+    const std::size_t steps = place.client->standing().steps_here;
+    if (std::exchange(place.seen_steps, steps) == steps) continue;
+    tell_demand(id, place);
+    told = true;
   }
+  if (told) decide_leases();
 }
 
 milliseconds Controller::since_start() const {
@@ -340,6 +358,7 @@ void Controller::look_for_waiting() {
   for (auto& [id, place] : clients_) {
     if (place.lease && (changed || place.lease->lent > 0)) tell_company(place);
   }
+  place_newcomers();
   look_for_divisions();
   look_for_overlaps();
 }

@@ -249,15 +249,16 @@ void Leases::would_use_more(uint64_t client, bool whether) {
   if (found != clients_.end()) found->second.would_use_more = whether;
 }
 
-void Leases::seen(uint64_t client, std::size_t steps) {
+bool Leases::seen(uint64_t client, std::size_t steps) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || clients_.size() < 2) return;
+  if (found == clients_.end() || clients_.size() < 2) return false;
   Client& one = found->second;
-  const bool news = one.granted > 0 && one.granted != one.placed_on;
-  if (one.placings == 0 || one.curve.progress().empty() || steps < kFewestSeen || !news) return;
-  --one.placings;
+  const bool fresh = one.granted > 0 && one.granted != one.placed_on;
+  if (one.placings == 0 || !fresh) return false;
+  if (one.curve.progress().empty() || steps < kFewestSeen) return true;
   one.placed_on = one.granted;
   pace_.news();
+  return --one.placings > 0;
 }
 
 // A curve that was measured on few cores beside others says little about more. Who is alone is

@@ -94,8 +94,8 @@ class Leases {
 
   // So many whole steps it has made on the cores that it has. Who has come beside others is given
   // cores as soon as something is known of it, and again once it has been seen on those: searches
-  // that this ends are about cores that are lost anyway.
-  void seen(uint64_t client, std::size_t steps);
+  // that this ends are about cores that are lost anyway. True while either is to come.
+  bool seen(uint64_t client, std::size_t steps);
 
   // It can use no core for now, and can again. Meanwhile its cores are lent; its masks stay.
   void wait(uint64_t client);
