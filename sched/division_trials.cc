@@ -135,7 +135,7 @@ void DivisionTrials::end(uint64_t tick, const std::string& why) {
 
 // What was better at an earlier time, where cores are divided as they were then.
 void DivisionTrials::take_up(uint64_t tick, const std::vector<DivisionClient>& clients) {
-  if (verdicts_.empty() || (held_ && !in_force(*held_, clients))) return;
+  if (verdicts_.size() == 0 || (held_ && !in_force(*held_, clients))) return;
   for (const DivisionClient& giver : clients) {
     for (const DivisionClient& taker : clients) {
       if (&giver == &taker || !may_pass(giver) || !may_pass(taker)) continue;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "sched/believed_verdicts.h"
 #include "sched/division_verdicts.h"
 #include "sched/lease.h"
 #include "sched/pair_rounds.h"
@@ -164,7 +165,7 @@ class DivisionTrials {
   std::optional<CoreCounts> held_;
   std::map<ClientId, std::vector<double>> curves_;  // of those that it is about, when it was held
   std::optional<Run> run_;
-  DivisionVerdicts verdicts_;
+  BelievedVerdicts<DivisionVerdict> verdicts_;
   std::vector<DivisionFinding> fresh_;
   std::map<DivisionKey, int> interrupted_;  // times, since a verdict
   std::set<DivisionKey> taken_;             // verdicts that what is held follows from

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "sched/believed_verdicts.h"
 #include "sched/lease.h"
 #include "sched/overlap_verdicts.h"
 #include "sched/pair_rounds.h"
@@ -144,7 +145,7 @@ class OverlapTrials {
   void note(const std::string& text);
 
   OverlapPolicy policy_;
-  OverlapVerdicts verdicts_;
+  BelievedVerdicts<OverlapVerdict> verdicts_;
   std::optional<Run> run_;
   std::vector<Run> interrupted_;  // kept ones, to be taken up again when all is as it was
   std::vector<ClientId> left_alone_;
