@@ -91,6 +91,9 @@ def main(words: List[str]) -> int:
         "--daemon", nargs=argparse.REMAINDER, default=[], help="options of the daemons, last"
     )
     options = parser.parse_args(words)
+    files = {file.resolve() for company in options.recorded for file in company}
+    if len({file.stem for file in files}) < len(files):
+        parser.error("--recorded: files of one name would be one program")
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as text:
         folder = pathlib.Path(text)
         command = ["/usr/bin/python3", str(HERE / "manycore" / "inside.py"), "--build",

@@ -33,8 +33,15 @@ class BelievedVerdicts {
     const auto found = known_.find(key);
     return found == known_.end() || found->second.until <= tick ? nullptr : &found->second.verdict;
   }
+  // The first by key of which that holds; null: none that is believed.
+  template <typename Predicate>
+  const Verdict* find_if(uint64_t tick, Predicate holds) const {
+    const auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& one) {
+      return one.second.until > tick && holds(one.second.verdict);
+    });
+    return found == known_.end() ? nullptr : &found->second.verdict;
+  }
   void forget(const Key& key) { known_.erase(key); }
-  std::size_t size() const { return known_.size(); }
 
  private:
   struct Known {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 namespace optile::sched {
@@ -48,6 +49,12 @@ bool in_force(const CoreCounts& held, const std::vector<DivisionClient>& clients
     const auto found = held.find(one.id);
     return found == held.end() || found->second == one.cores;
   });
+}
+
+std::string percent_text(double part) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * part);
+  return text.data();
 }
 
 std::string count_text(int cores) {
@@ -133,24 +140,36 @@ void DivisionTrials::end(uint64_t tick, const std::string& why) {
   calm_since_ = tick;
 }
 
-// What was better at an earlier time, where cores are divided as they were then.
+// What was better at an earlier time, where cores are divided as they were then. There are few
+// verdicts, and may be many pairs of clients.
 void DivisionTrials::take_up(uint64_t tick, const std::vector<DivisionClient>& clients) {
-  if (verdicts_.size() == 0 || (held_ && !in_force(*held_, clients))) return;
-  for (const DivisionClient& giver : clients) {
-    for (const DivisionClient& taker : clients) {
-      if (&giver == &taker || !may_pass(giver) || !may_pass(taker)) continue;
-      const DivisionKey key = key_of(giver, taker);
-      const DivisionVerdict* known = verdicts_.find(key, tick);
-      if (known == nullptr || !known->pays || taken_.contains(key)) continue;
-      const std::optional<Pass> pass = pass_between(giver, taker);
-      if (!pass || !may_gain(*pass)) continue;  // a program is another one by now
-      taken_.insert(key);
-      held_ = after_pass(giver, taker, key.cores);
-      curves_.clear();
-      cause_ = "that division was measured to be better, earlier";
-      return;
-    }
+  if (held_ && !in_force(*held_, clients)) return;
+  std::multimap<std::string_view, const DivisionClient*> known;
+  for (const DivisionClient& one : clients) {
+    if (may_pass(one)) known.emplace(one.program, &one);
   }
+  const auto with = [&known](const std::string& program, int cores) {
+    const auto [first, last] = known.equal_range(program);
+    const auto found =
+        std::find_if(first, last, [cores](const auto& one) { return one.second->cores == cores; });
+    return found == last ? nullptr : found->second;
+  };
+  const DivisionVerdict* better = verdicts_.find_if(tick, [&](const DivisionVerdict& one) {
+    if (!one.pays || taken_.contains(one.key)) return false;
+    const DivisionClient* giver = with(one.key.giver, one.key.giver_cores);
+    const DivisionClient* taker = with(one.key.taker, one.key.taker_cores);
+    if (giver == nullptr || taker == nullptr || giver == taker) return false;
+    const std::optional<Pass> pass = pass_between(*giver, *taker);
+    // A program may be another one by now, of the same name.
+    if (key_of(*giver, *taker) != one.key || !pass || !may_gain(*pass)) return false;
+    held_ = after_pass(*giver, *taker, one.key.cores);
+    return true;
+  });
+  if (better == nullptr) return;
+  taken_.insert(better->key);
+  curves_.clear();
+  cause_ = "that division was measured to be better, earlier, by " + percent_text(better->gain) +
+           " of their progress";
 }
 
 std::optional<DivisionTrials::Pass> DivisionTrials::pass_between(
@@ -321,7 +340,7 @@ void DivisionTrials::keep(uint64_t tick) {
 // Where a trial was cut short, it may be another matter later.
 void DivisionTrials::note_verdict(bool pays, uint64_t tick) {
   const PairEstimate seen = run_->rounds.estimate();
-  DivisionVerdict verdict{run_->key, pays, seen.gain, seen.low, seen.high, seen.rounds};
+  DivisionVerdict verdict{run_->key, pays, seen.gain};
   const bool lost = seen.rounds > 1 && (seen.high < policy_.margin || run_->losses > 1);
   const bool settled = pays || lost;
   interrupted_.erase(run_->key);
@@ -378,14 +397,9 @@ bool DivisionTrials::curves_moved(const std::vector<DivisionClient>& clients) {
 std::string DivisionTrials::figures() const {
   const PairEstimate seen = run_->rounds.estimate();
   if (seen.rounds < 2) return std::to_string(seen.rounds) + " rounds";
-  const auto percent = [](double part) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * part);
-    return std::string(text.data());
-  };
-  return percent(seen.gain) + " of their progress over " + std::to_string(seen.rounds) +
-         " rounds, its own steps a second " + percent(seen.change[1]) + ", client " +
-         std::to_string(run_->pass.giver) + "'s " + percent(seen.change[0]);
+  return percent_text(seen.gain) + " of their progress over " + std::to_string(seen.rounds) +
+         " rounds, its own steps a second " + percent_text(seen.change[1]) + ", client " +
+         std::to_string(run_->pass.giver) + "'s " + percent_text(seen.change[0]);
 }
 
 void DivisionTrials::note(const std::string& text) {

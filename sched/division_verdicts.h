@@ -20,10 +20,7 @@ struct DivisionKey {
 struct DivisionVerdict {
   DivisionKey key;
   bool pays = false;
-  double gain = 0;  // of the weighted progress of the two; with its interval
-  double low = 0;
-  double high = 0;
-  int rounds = 0;
+  double gain = 0;  // of the weighted progress of the two
 };
 
 }  // namespace optile::sched

@@ -53,7 +53,7 @@ TEST(StoreOverlaps, AStoreOfAnOlderDaemonGetsTheTable) {
 DivisionRecord division(int giver_cores, bool pays) {
   DivisionRecord record;
   record.machine = "a machine";
-  record.verdict = {{"a", "b", giver_cores, 1, 1, 0.5}, pays, 0.05, 0.03, 0.07, 6};
+  record.verdict = {{"a", "b", giver_cores, 1, 1, 0.5}, pays, 0.05};
   record.when = 1700000000;
   record.believed_until = 1700000100;
   return record;
@@ -75,8 +75,7 @@ TEST(StoreDivisions, VerdictsAreFoundByEitherProgramAndReplaced) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].verdict.key, batch.divisions[0].verdict.key) << "newest first";
   EXPECT_TRUE(found[0].verdict.pays);
-  EXPECT_DOUBLE_EQ(found[0].verdict.low, 0.03);
-  EXPECT_EQ(found[0].verdict.rounds, 6);
+  EXPECT_DOUBLE_EQ(found[0].verdict.gain, 0.05);
   EXPECT_EQ(found[0].believed_until, 1700000100);
 }
 

@@ -279,7 +279,7 @@ TEST(DivisionTrials, WhatAnEarlierRunFoundIsTakenUpWithoutATrial) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].taker, 2u);
   EXPECT_TRUE(found[0].verdict.pays);
-  EXPECT_GT(found[0].verdict.low, 0);
+  EXPECT_GT(found[0].verdict.gain, 0.02);
   World world;
   add_misjudged(world);
   world.trials_.remember(found[0].verdict, 0, kHour);
