@@ -103,15 +103,22 @@ void send_refusal(int fd, const std::string& reason) {
 
 class AttachServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(AttachServer& server, UniqueFd fd, const Peer& peer)
+  Connection(AttachServer& server, const Peer& peer)
       : server_(server),
         peer_(peer),
-        socket_(server.io_, fd.release()),
+        socket_(server.io_),
         end_(server.io_),
         deadline_(server.io_) {}
 
-  void start() {
+  void start(UniqueFd fd) {
     const auto self = shared_from_this();
+    error_code failed;
+    socket_.assign(fd.get(), failed);
+    if (failed) {
+      refuse(fd.get(), "this daemon can watch no more connections: " + failed.message());
+      return;
+    }
+    static_cast<void>(fd.release());
     readable();
     if (left_ || client_) return;
     deadline_.expires_after(kHelloDeadline);
@@ -151,7 +158,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
     if (size == -EAGAIN || size == -EINTR) return wait();
     if (size <= 0 || client_) return leave();  // hang-up, or talk where silence was agreed
     base::Result<Hello> hello = parse_hello(frame.data(), static_cast<std::size_t>(size));
-    if (!hello.ok()) return refuse(hello.message());
+    if (!hello.ok()) return refuse(socket_.native_handle(), hello.message());
     greet(std::move(hello).value());
   }
 
@@ -159,7 +166,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
     hello.pid = peer_.pid;  // what it says of itself may be a pid of somebody else here
     hello.uid = peer_.uid;
     base::Result<Admission> admission = server_.handlers_.arrive(std::move(hello));
-    if (!admission.ok()) return refuse(admission.message());
+    if (!admission.ok()) return refuse(socket_.native_handle(), admission.message());
     error_code ignored;
     deadline_.cancel(ignored);
     client_ = admission.value().client;
@@ -174,17 +181,20 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
   void watch_process() {
     UniqueFd end = process_end(peer_.pid);
     if (!end.valid()) return;
-    end_.assign(end.release());
+    error_code failed;
+    end_.assign(end.get(), failed);
+    if (failed) return;  // its hang-up tells
+    static_cast<void>(end.release());
     const auto self = shared_from_this();
     end_.async_wait(stream_descriptor::wait_read, [self](const error_code& error) {
       if (!error) self->leave();
     });
   }
 
-  void refuse(const std::string& reason) {
+  void refuse(int fd, const std::string& reason) {
     ++server_.refused_;
     server_.log_.warn("refused a client (pid " + std::to_string(peer_.pid) + "): " + reason);
-    send_refusal(socket_.native_handle(), reason);
+    send_refusal(fd, reason);
     leave();
   }
 
@@ -256,9 +266,9 @@ bool AttachServer::accept_one() {
   const Peer peer = peer_of(fd.get());
   // Closed by its owner.
   if (!rights_.may_connect(peer) || !pending_.add(peer.uid)) return true;
-  const auto connection = std::make_shared<Connection>(*this, std::move(fd), peer);
+  const auto connection = std::make_shared<Connection>(*this, peer);
   connections_.insert(connection);
-  connection->start();
+  connection->start(std::move(fd));
   return true;
 }
 

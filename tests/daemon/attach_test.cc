@@ -1,10 +1,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <random>
@@ -12,6 +15,34 @@
 
 #include "base/cpu_counter.h"
 #include "tests/daemon/running_daemon.h"
+
+namespace {
+
+// As when the kernel's limit on what epoll may watch is reached: so many additions are refused,
+// after so many that are not.
+int refused_watches = 0;
+int watches_before_refusal = 0;
+
+bool takes_watch() {
+  if (refused_watches == 0) return true;
+  if (watches_before_refusal > 0) {
+    --watches_before_refusal;
+    return true;
+  }
+  --refused_watches;
+  return false;
+}
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+  if (operation == EPOLL_CTL_ADD && !takes_watch()) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+}
 
 namespace optile::daemon {
 namespace {
@@ -247,6 +278,33 @@ constexpr std::size_t kThousand = 1000;
 
 // F13. Each as the shim does: it connects without waiting, and tries again at a later op boundary
 // where it was turned away.
+TEST_F(AttachTest, WhomTheKernelWillNotWatchIsToldNo) {
+  FakeConnection served(attach_socket());
+  ASSERT_TRUE(running_.attach(served, make_hello("train")).valid());
+  refused_watches = 1;
+  FakeConnection connection(attach_socket());
+  EXPECT_EQ(hear(connection), Heard::kRefused);
+  EXPECT_EQ(refused_watches, 0);
+  EXPECT_NE(connection.reason().find("No space left"), std::string::npos) << connection.reason();
+  EXPECT_EQ(clients(), 1u);
+  FakeConnection next(attach_socket());
+  EXPECT_TRUE(running_.attach(next, make_hello("train")).valid());
+}
+
+// Its own connection is watched, its process is not: the hang-up tells that it has left.
+TEST_F(AttachTest, WhoseProcessCannotBeWatchedIsServed) {
+  FakeConnection connection(attach_socket());
+  const optile_hello hello = make_hello("train");
+  ASSERT_TRUE(connection.say(&hello, sizeof hello));
+  watches_before_refusal = 1;
+  refused_watches = 1;
+  EXPECT_EQ(hear(connection), Heard::kWelcome);
+  EXPECT_EQ(refused_watches, 0);
+  EXPECT_EQ(clients(), 1u);
+  connection.hang_up();
+  EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));
+}
+
 TEST_F(AttachTest, AThousandAtOnceAreAllServed) {
   FakeConnection first(attach_socket());
   ClientRegions regions = running_.attach(first, make_hello("first"));
