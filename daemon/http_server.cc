@@ -133,7 +133,8 @@ void HttpServer::stop() {
 
 bool HttpServer::has_room_for(const Peer& peer) const {
   if (connections_.size() >= max_connections_) return false;
-  if (!rights_.system() || !peer.known || peer.uid == 0) return true;
+  if (!rights_.system() || (peer.known && peer.uid == 0)) return true;
+  if (connections_.size() + kHttpConnectionsKeptForRoot >= max_connections_) return false;
   const auto of_user = std::count_if(connections_.begin(), connections_.end(),
                                      [&](const auto& one) { return one->uid() == peer.uid; });
   return static_cast<std::size_t>(of_user) < kMaxHttpConnectionsOfUser;

@@ -19,8 +19,9 @@ namespace optile::daemon {
 
 // Open connections; further ones are closed at once.
 inline constexpr std::size_t kMaxHttpConnections = 64;
-// Of one user, where there are several; root has no limit of his own.
+// Of one user, where there are several; root has no limit of his own, and always some room.
 inline constexpr std::size_t kMaxHttpConnectionsOfUser = 24;
+inline constexpr std::size_t kHttpConnectionsKeptForRoot = 8;
 inline constexpr std::size_t kMaxRequestBytes = std::size_t{256} << 10;
 // A connection that neither sends nor reads for this long is closed.
 inline constexpr std::chrono::seconds kHttpDeadline{10};

@@ -11,6 +11,21 @@ from harness import finish, usable_cpus, wait_until
 from system_space import (ADMINS, ANNA, BERT, DAEMON, STRANGER, USERS, SystemTest, descendants,
                           masks, needs_root, unshare)
 
+# Holds so many connections to the socket, each with half a question.
+KEEPS_ASKING = """
+import socket, sys
+held = []
+for _ in range(int(sys.argv[2])):
+    held.append(socket.socket(socket.AF_UNIX))
+    held[-1].connect(sys.argv[1])
+    try:
+        held[-1].sendall(b"GET /v1/status")
+    except BrokenPipeError:
+        pass
+print("asked", flush=True)
+sys.stdin.read()
+"""
+
 
 @needs_root
 class SeveralUsers(SystemTest):
@@ -365,6 +380,17 @@ class Storms(SystemTest):
         self.wait_for_lease(other)
         for process in started:
             self.assertEqual(0, finish(process).code)
+
+    def test_questions_of_many_leave_room_for_root(self):
+        """Three users ask and never read; root's question is answered, not the next user's."""
+        self.start_system_daemon("--group", USERS)
+        for uid in (ANNA, BERT, STRANGER):
+            harness.read_until(self.start_as(uid, [harness.PYTHON, "-c", KEEPS_ASKING,
+                                                   self.socket, 24]), "asked")
+        answer = self.ask_as(DAEMON, "status")
+        self.assertEqual(1, answer.code, answer)
+        answer = self.ask_as(0, "status", groups=())
+        self.assertEqual(0, answer.code, answer)
 
 
 @needs_root
