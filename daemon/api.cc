@@ -143,6 +143,7 @@ double share_at(const Json& body) {
 
 std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   using perfmodel::BlasChoice;
+  using perfmodel::HeapChoice;
   using perfmodel::OpenmpChoice;
   using perfmodel::WaitChoice;
   const auto openmp = choice_at<OpenmpChoice>(body, "openmp",
@@ -156,15 +157,19 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
                                            {"passive", WaitChoice::kPassive}});
   const auto blas = choice_at<BlasChoice>(
       body, "blas", {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
-  if (!openmp || !wait || !blas) return std::nullopt;
+  const auto heap = choice_at<HeapChoice>(
+      body, "heap", {{"auto", HeapChoice::kAuto}, {"keep", HeapChoice::kKeep}});
+  if (!openmp || !wait || !blas || !heap) return std::nullopt;
   perfmodel::LaunchFacts facts;
   facts.openmp = *openmp;
   facts.wait = *wait;
   facts.blas = *blas;
+  facts.heap = *heap;
   facts.blas_provider = text_at(body, "blas_provider");
   facts.uses_openmp = flag_at(body, "uses_openmp");
   facts.resizes_teams = flag_at(body, "resizes_teams");
   facts.marks_ops = flag_at(body, "marks_ops");
+  facts.renews_blocks = flag_at(body, "renews_blocks");
   facts.libomp_path = text_at(body, "libomp_path");
   facts.libomp_suitable = flag_at(body, "libomp_suitable");
   facts.libomp_obstacle = text_at(body, "libomp_obstacle");
@@ -397,7 +402,7 @@ HttpResponse Api::launch(const Call& call) {
   const Json body = Json::parse(call.body, nullptr, false);
   if (!body.is_object()) return problem(400, "the body is not a JSON object");
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
-  if (!facts) return problem(400, "openmp, wait or blas holds an unknown word");
+  if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
   const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
   facts->budget_cores = asked > 0 ? asked : controller_.budget().cores;
   ProgramKey program = {text_at(body, "executable", kMaxProgram),

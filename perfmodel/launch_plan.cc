@@ -16,6 +16,22 @@ constexpr const char* kBlockTimeMs = "1";
 // or three of them got up to twice as much done; alone it costs up to 4 % where regions are short.
 constexpr const char* kShortSpinCount = "3000";
 
+// In bytes. Blocks of up to the first come from the heap; that is the most that glibc takes. Its
+// own bounds move while a program runs, with the largest block that was given back, and are so low
+// for PyTorch that the heap's end goes back to the kernel in a step and comes anew, page by page.
+// More than the second made no step faster, a quarter of it half as much (docs/design/0002).
+constexpr const char* kMmapThreshold = "33554432";
+constexpr const char* kTrimThreshold = "268435456";
+constexpr const char* kHeapKept = "256MiB";
+
+// glibc's own words, its tunables, or another allocator before it.
+bool sets_up_malloc(const LaunchFacts& facts) {
+  const auto& words = facts.user_environment;
+  return words.contains("GLIBC_TUNABLES") || words.contains("LD_PRELOAD") ||
+         std::any_of(words.begin(), words.end(),
+                     [](const auto& word) { return word.first.starts_with("MALLOC_"); });
+}
+
 bool sizes_blas_pool(const LaunchFacts& facts) {
   return facts.user_environment.contains("OPENBLAS_NUM_THREADS") ||
          facts.user_environment.contains("GOTO_NUM_THREADS");
@@ -29,7 +45,9 @@ class Chooser {
     choose_runtime();
     choose_wait();
     choose_blas();
+    choose_heap();
     plan_.text = "openmp=" + openmp_ + " wait=" + wait_ + " blas=" + blas_;
+    if (!heap_.empty()) plan_.text += " heap=" + heap_;
     return plan_;
   }
 
@@ -129,6 +147,20 @@ class Chooser {
     because("OpenBLAS's own pool gets the width of the op that calls it");
   }
 
+  void choose_heap() {
+    if (facts_.heap == HeapChoice::kKeep || !facts_.renews_blocks) return;
+    if (sets_up_malloc(facts_)) {
+      because("heap kept: you set up malloc yourself");
+      return;
+    }
+    set("MALLOC_MMAP_THRESHOLD_", kMmapThreshold);
+    set("MALLOC_TRIM_THRESHOLD_", kTrimThreshold);
+    heap_ = kHeapKept;
+    because(
+        "malloc keeps up to 256 MiB at the heap's end for the next step instead of giving them "
+        "back to the kernel");
+  }
+
   void set(const char* name, const char* value) { plan_.environment[name] = value; }
 
   const LaunchFacts& facts_;
@@ -136,6 +168,7 @@ class Chooser {
   std::string openmp_ = "keep";
   std::string wait_ = "keep";
   std::string blas_ = "keep";
+  std::string heap_;  // empty: kept
 };
 
 constexpr int kLeastSteps = 3;
@@ -181,6 +214,7 @@ std::optional<LaunchPlan> plan_named(LaunchFacts facts, const std::string& text)
   if (facts.blas == BlasChoice::kAuto && launch_word(text, "blas") == "keep") {
     facts.blas = BlasChoice::kKeep;
   }
+  if (launch_word(text, "heap").empty()) facts.heap = HeapChoice::kKeep;
   LaunchPlan plan = Chooser(facts).choose();
   if (plan.text != text) return std::nullopt;
   return plan;

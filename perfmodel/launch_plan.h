@@ -1,6 +1,6 @@
 // The launch plan: what has to be chosen before a program starts, because nothing inside it can
-// change it later: OpenMP runtime, wait policy, BLAS pool. Pure rules, used by the daemon (with
-// what it has measured) and by the launcher (when no daemon answers). Any thread.
+// change it later: OpenMP runtime, wait policy, BLAS pool, heap. Pure rules, used by the daemon
+// (with what it has measured) and by the launcher (when no daemon answers). Any thread.
 //
 // An unknown program gets only choices whose rule is certain. A choice that lost against an
 // untouched run, or against another plan, is taken back.
@@ -15,18 +15,22 @@ namespace optile::perfmodel {
 enum class OpenmpChoice { kAuto, kKeep, kLlvm };
 enum class WaitChoice { kAuto, kKeep, kActive, kPassive };
 enum class BlasChoice { kAuto, kKeep };
+enum class HeapChoice { kAuto, kKeep };
 
 // What is known before exec.
 struct LaunchFacts {
   OpenmpChoice openmp = OpenmpChoice::kAuto;
   WaitChoice wait = WaitChoice::kAuto;
   BlasChoice blas = BlasChoice::kAuto;
-  std::map<std::string, std::string>
-      user_environment;          // the OpenMP, KMP and BLAS words the user set
+  HeapChoice heap = HeapChoice::kAuto;
+  // The words about OpenMP and BLAS that the user set, and those about malloc: LD_PRELOAD and
+  // GLIBC_TUNABLES are among them only where they are.
+  std::map<std::string, std::string> user_environment;
   std::string blas_provider;     // openblas-pthread, openblas-openmp, blis, reference, none
   bool uses_openmp = false;      // its objects open OpenMP regions, as far as can be seen
   bool resizes_teams = false;    // its ops or regions are steered one by one
   bool marks_ops = false;        // so is most of what it does: it, or an earlier run, says so
+  bool renews_blocks = false;    // gives large blocks back and takes them anew in each step
   std::string libomp_path;       // empty: not installed
   bool libomp_suitable = false;  // every entry point that the program's objects need is there
   std::string libomp_obstacle;   // why not, for people
@@ -37,9 +41,10 @@ struct LaunchFacts {
 struct LaunchPlan {
   std::map<std::string, std::string> environment;  // to set; never a word that the user set
   bool preload_libomp = false;
-  bool wait_follows = false;         // the shim may shorten how long idle threads spin
-  bool blas_follows = false;         // the shim sets the BLAS pool's count at op boundaries
-  std::string text;                  // "openmp=llvm wait=1ms blas=follow": store key
+  bool wait_follows = false;  // the shim may shorten how long idle threads spin
+  bool blas_follows = false;  // the shim sets the BLAS pool's count at op boundaries
+  // "openmp=llvm wait=1ms blas=follow heap=256MiB": store key. No word about a heap that is kept.
+  std::string text;
   std::vector<std::string> reasons;  // one sentence per choice, for people
   // The latest run's plan, when it is not this one because it lost: its text, and seconds of a step
   // that it was slower than this one.

@@ -60,6 +60,7 @@ std::string launch_flags(const AdviceFacts& facts) {
   add("--openmp", facts.typed.openmp);
   add("--wait", facts.typed.wait);
   add("--blas", facts.typed.blas);
+  add("--heap", facts.typed.heap);
   if (facts.as_untuned) flags += " --numerics as-untuned";
   return flags;
 }

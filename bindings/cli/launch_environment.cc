@@ -87,6 +87,16 @@ Variables user_words(const Variables& now) {
   return words;
 }
 
+Variables malloc_words(const Variables& now) {
+  Variables words;
+  for (const auto& [name, value] : now) {
+    const bool tunes = name == "GLIBC_TUNABLES" && value.find("glibc.malloc.") != value.npos;
+    const bool replaces = name == "LD_PRELOAD" && value.find("malloc") != value.npos;
+    if (name.starts_with("MALLOC_") || tunes || replaces) words[name] = value;
+  }
+  return words;
+}
+
 Variables task_words(const Variables& now) {
   Variables words;
   for (const char* name : kTaskWords) {

@@ -37,7 +37,10 @@ std::string value_of(const Variables& now, const std::string& name);
 // The words of `now` that say something about threads, and so bind us.
 Variables user_words(const Variables& now);
 
-// Whether one of those words bounds the program's own width.
+// The words of `now` about malloc: glibc's, or another one that is preloaded.
+Variables malloc_words(const Variables& now);
+
+// Whether one of the user's words bounds the program's own width.
 bool says_a_width(const Variables& words);
 
 // The words of `now` about who collects ITT's tasks, or that nobody does: with one of them we do

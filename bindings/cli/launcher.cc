@@ -77,7 +77,9 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
                : options.wait == "keep"    ? WaitChoice::kKeep
                                            : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
+  facts.heap = options.heap == "keep" ? HeapChoice::kKeep : HeapChoice::kAuto;
   facts.user_environment = user_words(now);
+  facts.user_environment.merge(malloc_words(now));
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), libraries_of_torch(torch_folder));
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
@@ -86,6 +88,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
       options.tunes_regions() && objects.uses_openmp && !says_a_width(facts.user_environment);
   facts.resizes_teams = objects.has_pytorch || regions;
   facts.marks_ops = objects.marks_ops;
+  facts.renews_blocks = objects.has_pytorch;
   facts.libomp_path = objects.libomp_path;
   facts.libomp_suitable = objects.libomp_suitable;
   facts.libomp_obstacle = objects.libomp_obstacle;
@@ -153,6 +156,7 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"openmp", options.openmp},
       {"wait", options.wait},
       {"blas", options.blas},
+      {"heap", options.heap},
       {"budget_cores", facts.budget_cores},
       {"share", options.share},
       {"batch", options.priority == "batch"},
@@ -165,6 +169,7 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"uses_openmp", facts.uses_openmp},
       {"resizes_teams", facts.resizes_teams},
       {"marks_ops", facts.marks_ops},
+      {"renews_blocks", facts.renews_blocks},
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};
@@ -320,6 +325,7 @@ void give_advice(const Options& options, const TargetProgram& target,
   tuned.openmp = options.typed.openmp;
   tuned.wait = options.typed.wait;
   tuned.blas = options.typed.blas;
+  tuned.heap = options.typed.heap;
   keep_bits(tuned);
   const Variables now = environment_now();
   const perfmodel::LaunchFacts launch =

@@ -99,6 +99,9 @@ CLI::App* add_run(CLI::App& app, Options& options) {
          {"auto", "keep", "active", "passive"});
   choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
          {"auto", "keep"});
+  choose(run, "--heap", options.heap,
+         "Whether malloc may keep memory for the next step that it would give back",
+         {"auto", "keep"});
   add_torch_bridge(run, options);
   choose(run, "--respect", options.respect,
          "How far numbers of threads that you set bind: cap = never wider, exact = no other, "
@@ -348,14 +351,14 @@ base::Status check_numerics(const Options& options) {
 }  // namespace
 
 void keep_what_was_not_chosen(Options& options) {
-  for (std::string* choice : {&options.openmp, &options.wait, &options.blas}) {
+  for (std::string* choice : {&options.openmp, &options.wait, &options.blas, &options.heap}) {
     if (options.changes_nothing() && *choice == "auto") *choice = "keep";
   }
 }
 
 void keep_bits(Options& options) {
   if (!options.as_untuned()) return;
-  for (std::string* choice : {&options.openmp, &options.blas}) {
+  for (std::string* choice : {&options.openmp, &options.blas, &options.heap}) {
     if (*choice == "auto") *choice = "keep";
   }
 }
@@ -403,7 +406,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   if (!goes_on.ok()) return goes_on.error();
   if (!goes_on.value()) return parsed;
   if (const base::Status agree = check_numerics(options); !agree.ok()) return agree.error();
-  options.typed = {options.openmp, options.wait, options.blas};
+  options.typed = {options.openmp, options.wait, options.blas, options.heap};
   keep_what_was_not_chosen(options);
   keep_bits(options);
   Verbs verbs = {

@@ -47,6 +47,7 @@ struct Options {
   std::string openmp = "auto";
   std::string wait = "auto";
   std::string blas = "auto";
+  std::string heap = "auto";
   std::string torch_bridge = "auto";
   std::string respect = "cap";
   std::string numerics = "any";
@@ -89,6 +90,7 @@ struct Options {
     std::string openmp = "auto";
     std::string wait = "auto";
     std::string blas = "auto";
+    std::string heap = "auto";
   };
   LaunchWords typed;
   PlaceOptions place;

@@ -289,5 +289,17 @@ TEST(UserWords, ThoseAboutThreadsAndNoOthers) {
                            Key("MKL_NUM_THREADS"), Key("BLIS_NUM_THREADS")));
 }
 
+TEST(MallocWords, ThoseAboutMallocAndNoOthers) {
+  EXPECT_THAT(
+      malloc_words({{"MALLOC_ARENA_MAX", "2"},
+                    {"GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.tcache_count=0"},
+                    {"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"},
+                    {"MY_MALLOC_THING", "x"}}),
+      UnorderedElementsAre(Key("MALLOC_ARENA_MAX"), Key("GLIBC_TUNABLES"), Key("LD_PRELOAD")));
+  EXPECT_TRUE(
+      malloc_words({{"GLIBC_TUNABLES", "glibc.pthread.rseq=0"}, {"LD_PRELOAD", "libuser.so"}})
+          .empty());
+}
+
 }  // namespace
 }  // namespace optile::cli

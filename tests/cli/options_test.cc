@@ -30,6 +30,7 @@ TEST(Options, WhatHoldsUnlessSomethingIsSaid) {
   EXPECT_EQ(options.openmp, "auto");
   EXPECT_EQ(options.wait, "auto");
   EXPECT_EQ(options.blas, "auto");
+  EXPECT_EQ(options.heap, "auto");
   EXPECT_EQ(options.respect, "cap");
   EXPECT_EQ(options.search, "auto");
   EXPECT_EQ(options.strategy, "auto");
@@ -76,6 +77,7 @@ TEST(Options, WhatChangesBitsIsAsUntouchedWhereThatIsAskedFor) {
   EXPECT_FALSE(options.narrows()) << "it starts with the threads of an untouched run";
   EXPECT_EQ(options.openmp, "keep");
   EXPECT_EQ(options.blas, "keep");
+  EXPECT_EQ(options.heap, "keep") << "sums may follow where memory lies";
   EXPECT_EQ(options.wait, "auto") << "how threads wait changes no result";
   EXPECT_THAT(refused({"run", "--numerics", "same", "--", "train"}), HasSubstr("--numerics"));
 }
@@ -109,8 +111,8 @@ TEST(Options, EveryFlagOfBaseline) {
 }
 
 TEST(Options, AnUntouchedRunHasNothingToChoose) {
-  for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--search", "--strategy",
-                           "--counters", "--respect", "--numerics"}) {
+  for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--heap", "--search",
+                           "--strategy", "--counters", "--respect", "--numerics"}) {
     EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
   }
 }
@@ -141,6 +143,7 @@ TEST(Options, WhatCanBeChosenAndWhatNot) {
                                        {"--openmp", {"auto", "keep", "llvm"}},
                                        {"--wait", {"auto", "keep", "active", "passive"}},
                                        {"--blas", {"auto", "keep"}},
+                                       {"--heap", {"auto", "keep"}},
                                        {"--search", {"paper", "auto"}},
                                        {"--strategy", {"1", "2", "uniform", "auto"}},
                                        {"--counters", {"auto", "software", "off"}},
@@ -165,6 +168,7 @@ TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
     EXPECT_EQ(options.openmp, "keep");
     EXPECT_EQ(options.wait, "keep");
     EXPECT_EQ(options.blas, "keep");
+    EXPECT_EQ(options.heap, "keep");
     // What somebody asked for by name is theirs.
     const Options asked = parsed({"run", "--mode", mode, "--openmp", "llvm", "--", "x"});
     EXPECT_EQ(asked.openmp, "llvm");
@@ -176,6 +180,7 @@ TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
     EXPECT_EQ(options.openmp, "auto");
     EXPECT_EQ(options.wait, "auto");
     EXPECT_EQ(options.blas, "auto");
+    EXPECT_EQ(options.heap, "auto");
   }
 }
 

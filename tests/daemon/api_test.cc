@@ -190,6 +190,12 @@ TEST_F(ApiTest, LaunchPlans) {
   EXPECT_EQ(running_.post("/v1/launch", "").status, 400);
   EXPECT_EQ(running_.post("/v1/launch", "[1]").status, 400);
   EXPECT_EQ(running_.post("/v1/launch", R"({"openmp":"intel"})").status, 400);
+  EXPECT_EQ(running_.post("/v1/launch", R"({"heap":"jemalloc"})").status, 400);
+  const auto text = [this](const std::string& body) {
+    return running_.post("/v1/launch", body).json()["text"].get<std::string>();
+  };
+  EXPECT_EQ(text(R"({"renews_blocks":true})"), "openmp=keep wait=keep blas=keep heap=256MiB");
+  EXPECT_EQ(text(R"({"renews_blocks":true,"heap":"keep"})"), "openmp=keep wait=keep blas=keep");
   EXPECT_EQ(running_.post("/v1/launch", R"({"program":7,"arguments":[1,{}]})").status, 200);
 }
 

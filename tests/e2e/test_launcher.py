@@ -170,6 +170,23 @@ class Arguments(EndToEndTest):
             command=["sh", "-c", 'echo "$OMP_NUM_THREADS"'])]
         self.assertEqual("1\n", self.space.run(line).stdout)
 
+    def heap_words(self, command, *options, env=None):
+        """What a program started like this was told about malloc, by name."""
+        finished = self.space.run(self.space.launcher(*options, command=command), env or {})
+        self.assertEqual(0, finished.code, finished)
+        words = (line.split("=", 1) for line in finished.stdout.splitlines())
+        return {name: value for name, value in words if name.startswith("MALLOC_")}
+
+    def test_heap_of_a_python_with_pytorch(self):
+        tells = [PYTHON, "-c", "import os\nfor word in os.environ.items(): print('='.join(word))"]
+        kept = {"MALLOC_TRIM_THRESHOLD_": str(256 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
+        self.assertEqual(kept, self.heap_words(tells))
+        self.assertEqual({}, self.heap_words(tells, "--heap", "keep"))
+        self.assertEqual({}, self.heap_words(tells, "--mode", "observe"))
+        self.assertEqual({"MALLOC_ARENA_MAX": "1"},
+                         self.heap_words(tells, env={"MALLOC_ARENA_MAX": "1"}))
+        self.assertEqual({}, self.heap_words(["env"]))
+
 
 class Off(EndToEndTest):
     """`--mode off` leaves no trace."""

@@ -115,6 +115,49 @@ TEST(LaunchPlan, KeepMeansKeep) {
   EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=keep");
 }
 
+LaunchFacts renewing() {
+  LaunchFacts facts;
+  facts.renews_blocks = true;
+  return facts;
+}
+
+TEST(LaunchPlan, WhoTakesBlocksAnewInEachStepKeepsThem) {
+  const LaunchPlan plan = choose_launch_plan(renewing(), {});
+  EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=keep heap=256MiB");
+  EXPECT_EQ(plan.environment.at("MALLOC_MMAP_THRESHOLD_"), std::to_string(32 << 20));
+  EXPECT_EQ(plan.environment.at("MALLOC_TRIM_THRESHOLD_"), std::to_string(256 << 20));
+  EXPECT_NE(plan.reasons.back().find("256 MiB"), std::string::npos);
+  EXPECT_EQ(choose_launch_plan(two_pools(), {}).environment.count("MALLOC_TRIM_THRESHOLD_"), 0u)
+      << "nothing is known of this one";
+}
+
+TEST(LaunchPlan, AMallocThatTheUserSetUpStaysAsItIs) {
+  for (const char* word :
+       {"MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "LD_PRELOAD"}) {
+    LaunchFacts facts = renewing();
+    facts.user_environment = {{word, "1"}};
+    const LaunchPlan plan = choose_launch_plan(facts, {});
+    EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=keep") << word;
+    EXPECT_TRUE(plan.environment.empty()) << word;
+    EXPECT_NE(plan.reasons.back().find("you set up malloc"), std::string::npos) << word;
+  }
+  LaunchFacts kept = renewing();
+  kept.heap = HeapChoice::kKeep;
+  EXPECT_EQ(choose_launch_plan(kept, {}).text, "openmp=keep wait=keep blas=keep");
+}
+
+TEST(LaunchPlan, AHeapThatLostIsGivenBack) {
+  const std::string held = "openmp=keep wait=keep blas=keep heap=256MiB";
+  const std::string kept = "openmp=keep wait=keep blas=keep";
+  const LaunchPlan plan =
+      choose_launch_plan(renewing(), {{held, 1.2, 0.01, 20}, {kept, 1.0, 0.01, 20}});
+  EXPECT_EQ(plan.text, kept);
+  EXPECT_TRUE(plan.environment.empty());
+  EXPECT_EQ(plan.taken_back, held);
+  EXPECT_EQ(choose_launch_plan(renewing(), {{kept, 1.2, 0.01, 20}, {held, 1.0, 0.01, 20}}).text,
+            held);
+}
+
 TEST(LaunchPlan, LibompOnlyWhereEveryEntryPointIsThere) {
   LaunchFacts facts = two_pools();
   facts.libomp_suitable = false;
