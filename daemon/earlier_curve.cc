@@ -76,6 +76,27 @@ std::vector<double> through(const std::vector<double>& promised,
   return corrected;
 }
 
+EarlierCurve completed(EarlierCurve curve, const EarlierCurve& other) {
+  if (!(curve.about == other.about)) return curve;
+  std::map<int, CurvePoint> points;
+  std::map<int, double> measured;
+  int most = 1;
+  for (const CurvePoint& point : curve.points) {
+    points[point.cores] = point;
+    if (point.measured) measured[point.cores] = point.seconds;
+    most = std::max(most, point.cores);
+  }
+  const double pace = pace_against(seconds_by_cores(other, most), measured);
+  for (CurvePoint point : other.points) {
+    if (!point.measured || measured.contains(point.cores)) continue;
+    point.seconds *= pace;
+    points[point.cores] = point;
+  }
+  curve.points.clear();
+  for (const auto& [cores, point] : points) curve.points.push_back(point);
+  return curve;
+}
+
 EarlierCurve curve_to_keep(const CurveSubject& about, const std::vector<double>& seconds,
                            const std::map<int, double>& measured, const EarlierCurve* earlier,
                            int64_t when) {

@@ -49,6 +49,10 @@ double pace_against(const std::vector<double>& earlier, const std::map<int, doub
 std::vector<double> through(const std::vector<double>& promised,
                             const std::map<int, double>& points);
 
+// `curve`, and where it has nothing measured what `other` has, at the pace of what was measured of
+// both; `other` is of another launch plan, under which steps scale alike.
+EarlierCurve completed(EarlierCurve curve, const EarlierCurve& other);
+
 // What this run leaves for the next: what it `measured` and what `earlier` runs had at numbers of
 // cores that it was not granted, at the present pace; between them some of its curve `seconds`.
 EarlierCurve curve_to_keep(const CurveSubject& about, const std::vector<double>& seconds,

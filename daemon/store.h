@@ -55,8 +55,9 @@ class Store {
   // Of that program, found since then; newest first.
   std::vector<LendingRecord> find_lending(const std::string& machine, const std::string& program,
                                           int64_t since);
-  // With the points that were found since then. Where there is none under that launch plan, the
-  // latest under another one, of which nothing counts as measured.
+  // With the points that were found since then. What was measured under other launch plans under
+  // which steps scale alike completes it, or stands for it. Else, where there is none under that
+  // launch plan, the latest under another one, of which nothing counts as measured.
   std::optional<EarlierCurve> find_curve(const Conditions& conditions, int64_t since);
   std::vector<HangRecord> find_hangs(const std::string& machine, const std::string& program);
   // By key, or where `key` is 0 by the begin of the op's name. At most `limit`, newest first.

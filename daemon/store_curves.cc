@@ -1,8 +1,12 @@
 #include "daemon/store_curves.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/store_values.h"
+#include "perfmodel/launch_plan.h"
 
 namespace optile::daemon {
 namespace {
@@ -42,30 +46,68 @@ base::Status write_curve(Database& database, int64_t program, const CurveRecord&
   return status;
 }
 
+namespace {
+
+// One after the other, each of one launch plan.
+struct PlansCurve {
+  std::string launch_plan;
+  EarlierCurve curve;
+};
+
+std::vector<PlansCurve> curves_of(const std::vector<Row>& rows) {
+  std::vector<PlansCurve> curves;
+  for (const Row& row : rows) {
+    const std::string launch_plan = as_text(row[7]);
+    if (curves.empty() || curves.back().launch_plan != launch_plan) {
+      curves.push_back(
+          {launch_plan,
+           {{unsigned_word(row[1]), small(row[2], kWidestCurve)}, seconds(row[6]), {}}});
+    }
+    const CurvePoint point = {small(row[0], kMostCurveCores), seconds(row[3]),
+                              as_integer(row[4]) != 0, as_integer(row[5])};
+    if (point.cores > 0 && point.seconds > 0) curves.back().curve.points.push_back(point);
+  }
+  return curves;
+}
+
+}  // namespace
+
 std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int64_t since) {
   const ProgramKey& program = conditions.program;
   const Row values = {program.executable,      program.program, program.arguments,
                       conditions.machine,      since,           conditions.launch_plan,
                       int64_t{kMaxCurvePoints}};
   const std::string sql =
-      "WITH known AS (SELECT curves.* FROM curves JOIN programs ON programs.id = program_id "
+      "WITH known AS (SELECT curves.*, max(curves.made_at) OVER (PARTITION BY launch_plan) AS last "
+      "FROM curves JOIN programs ON programs.id = program_id "
       "WHERE executable = ?1 AND program = ?2 AND arguments = ?3 AND machine = ?4 "
       "AND curves.made_at >= ?5) "
-      "SELECT cores, step_fingerprint, own_width, seconds, measured AND launch_plan = ?6, made_at, "
-      "steered FROM known WHERE launch_plan = (SELECT launch_plan FROM known "
-      "ORDER BY launch_plan = ?6 DESC, made_at DESC LIMIT 1) ORDER BY cores LIMIT ?7";
-  // What waits to be written replaces what is in the file.
-  std::vector<Row> found = rows(memory_.get(), sql, values);
-  if (found.empty()) found = rows(file_.get(), sql, values);
+      "SELECT cores, step_fingerprint, own_width, seconds, measured, made_at, steered, launch_plan "
+      "FROM known ORDER BY launch_plan = ?6 DESC, last DESC, launch_plan, cores LIMIT ?7";
+  // What waits to be written replaces what is in the file, launch plan by launch plan.
+  std::vector<PlansCurve> found = curves_of(rows(memory_.get(), sql, values));
+  for (PlansCurve& kept : curves_of(rows(file_.get(), sql, values))) {
+    const bool replaced = std::any_of(found.begin(), found.end(), [&kept](const auto& one) {
+      return one.launch_plan == kept.launch_plan;
+    });
+    if (!replaced) found.push_back(std::move(kept));
+  }
   leave_damaged();
   if (found.empty()) return std::nullopt;
-  EarlierCurve curve;
-  curve.about = {unsigned_word(found[0][1]), small(found[0][2], kWidestCurve)};
-  curve.steered = seconds(found[0][6]);
-  for (const Row& row : found) {
-    const CurvePoint point = {small(row[0], kMostCurveCores), seconds(row[3]),
-                              as_integer(row[4]) != 0, as_integer(row[5])};
-    if (point.cores > 0 && point.seconds > 0) curve.points.push_back(point);
+  std::stable_partition(found.begin(), found.end(), [&conditions](const auto& one) {
+    return one.launch_plan == conditions.launch_plan;
+  });
+  const auto alike = [&conditions](const PlansCurve& one) {
+    return perfmodel::scale_alike(one.launch_plan, conditions.launch_plan);
+  };
+  const auto best = std::find_if(found.begin(), found.end(), alike);
+  if (best == found.end()) {
+    for (CurvePoint& point : found.front().curve.points) point.measured = false;
+    return found.front().curve;
+  }
+  EarlierCurve curve = best->curve;
+  for (const PlansCurve& other : found) {
+    if (&other != &*best && alike(other)) curve = completed(std::move(curve), other.curve);
   }
   return curve;
 }

@@ -256,6 +256,11 @@ std::string launch_word(const std::string& launch_plan, const std::string& name)
   return "";
 }
 
+bool scale_alike(const std::string& one, const std::string& other) {
+  return launch_word(one, "wait") == launch_word(other, "wait") &&
+         launch_word(one, "blas") == launch_word(other, "blas");
+}
+
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured) {
   LaunchPlan plan = Chooser(facts).choose();

@@ -73,6 +73,10 @@ bool blas_pools_follow(const LaunchFacts& facts, const LaunchPlan& plan);
 // A word of a plan's text: "1ms" of "openmp=llvm wait=1ms" for "wait"; empty where it has none.
 std::string launch_word(const std::string& launch_plan, const std::string& name);
 
+// Whether steps follow their cores alike under both plans, apart from a factor: idle threads wait
+// and BLAS pools follow in the same way. By the plans' texts.
+bool scale_alike(const std::string& one, const std::string& other);
+
 // Everything as the program has it, for one that is to be left alone.
 LaunchPlan launch_plan_left_alone();
 

@@ -85,7 +85,7 @@ TEST(StoreCurves, TheLatestOfAProgramIsFoundWithItsYoungPoints) {
   EXPECT_EQ(store->find_curve(first.conditions, 15)->points.size(), 1u);
   EXPECT_FALSE(store->find_curve(first.conditions, 30));
   Conditions other = first.conditions;
-  other.launch_plan = "openmp=llvm";
+  other.launch_plan = "openmp=llvm wait=1ms";
   ASSERT_TRUE(store->find_curve(other, 0)) << "that of another launch plan is better than none";
   EXPECT_FALSE(store->find_curve(other, 0)->points[0].measured) << "but it was not measured so";
   other = first.conditions;
@@ -100,13 +100,48 @@ TEST(StoreCurves, TheLatestOfAProgramIsFoundWithItsYoungPoints) {
 TEST(StoreCurves, ThatOfTheSameLaunchPlanComesFirst) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   CurveRecord other = record("a", {{1, 3.0, true, 70}, {2, 2.0, true, 70}});
-  other.conditions.launch_plan = "openmp=llvm";
+  other.conditions.launch_plan = "openmp=llvm wait=1ms";
   StoreBatch batch;
   batch.curves = {record("a", {{1, 2.0, true, 10}, {2, 1.0, true, 20}}), other};
   ASSERT_TRUE(store->write(batch).ok());
   EXPECT_EQ(store->find_curve(other.conditions, 0), other.curve);
   EXPECT_EQ(store->find_curve(batch.curves[0].conditions, 0), batch.curves[0].curve);
   EXPECT_EQ(store->find_curve(batch.curves[0].conditions, 30)->points[1].seconds, 2.0);
+}
+
+TEST(EarlierCurve, WhatWasMeasuredUnderAnotherPlanCompletesItAtItsPace) {
+  const EarlierCurve guessed{kAbout, 0, {{1, 2.0, true, 50}, {2, 1.1, false, 50}}};
+  const EarlierCurve other{
+      kAbout, 0, {{1, 1.0, false, 10}, {2, 0.8, true, 10}, {8, 0.5, true, 20}}};
+  const EarlierCurve whole = completed(guessed, other);
+  ASSERT_EQ(whole.points.size(), 3u);
+  EXPECT_EQ(whole.points[0], guessed.points[0]);
+  EXPECT_NEAR(whole.points[1].seconds, 1.6, 1e-9) << "twice as slow with one core, and so with two";
+  EXPECT_TRUE(whole.points[1].measured);
+  EXPECT_NEAR(whole.points[2].seconds, 1.0, 1e-9);
+  EXPECT_EQ(whole.points[2].when, 20);
+  EarlierCurve another = other;
+  another.about.own_width += 1;
+  EXPECT_EQ(completed(guessed, another), guessed);
+}
+
+TEST(StoreCurves, ThoseOfLaunchPlansThatScaleAlikeCount) {
+  const std::unique_ptr<Store> store = Store::open(":memory:");
+  CurveRecord alone = record("a", {{1, 1.0, false, 10}, {8, 0.5, true, 10}});
+  alone.conditions.launch_plan = "openmp=keep wait=keep blas=keep";
+  CurveRecord beside = record("a", {{1, 2.0, true, 20}, {2, 1.1, false, 20}});
+  beside.conditions.launch_plan = "openmp=llvm wait=keep blas=keep";
+  StoreBatch batch;
+  batch.curves = {alone};
+  ASSERT_TRUE(store->write(batch).ok());
+  EXPECT_EQ(store->find_curve(beside.conditions, 0), alone.curve) << "instead of one of its own";
+  batch.curves = {beside};
+  ASSERT_TRUE(store->write(batch).ok());
+  EXPECT_EQ(store->find_curve(beside.conditions, 0), completed(beside.curve, alone.curve));
+  Conditions other = beside.conditions;
+  other.launch_plan = "openmp=llvm wait=1ms blas=follow";
+  EXPECT_FALSE(store->find_curve(other, 0)->points[0].measured);
+  EXPECT_EQ(store->find_curve(other, 0)->points.size(), 2u) << "of one of them";
 }
 
 TEST(StoreCurves, AStoreOfAnOlderDaemonGetsTheTable) {
