@@ -17,7 +17,7 @@ NO_GAIN = 1.05
 # The report's parts in the order of the way from untouched to tuned; each is a factor or null.
 # `widths` is the last two together, for runs that did not measure them apart.
 PART_NAMES = {
-    "launch_plan": "launch plan (OpenMP runtime, wait policy, all cores offered)",
+    "launch_plan": "launch plan (OpenMP runtime, wait policy, heap, all cores offered)",
     "blas_pool": "BLAS pool",
     "uniform_width": "best single width for the whole step",
     "width_per_op": "a width for each op",
@@ -147,6 +147,9 @@ def launch_line(report: Mapping[str, Any]) -> str:
         f"wait policy {wait}",
         f"BLAS {report.get('blas') or 'unknown'}",
     ]
+    plan = dict(word.split("=", 1) for word in str(report.get("launch_plan") or "").split())
+    if "heap" in plan:
+        words.append(f"{plan['heap']} of heap kept between steps")
     return "  in force: " + ", ".join(words)
 
 

@@ -60,6 +60,12 @@ class Table(unittest.TestCase):
     def text(self, *arguments: Any) -> str:
         return "\n".join(demo_table.lines({"BLAS": "openblas"}, self.runs(*arguments)))
 
+    def test_what_is_in_force(self):
+        self.assertNotIn("heap", demo_table.launch_line(REPORT))
+        plan = "openmp=llvm wait=1ms blas=follow heap=256MiB"
+        line = demo_table.launch_line({**REPORT, "launch_plan": plan})
+        self.assertIn("256MiB of heap kept between steps", line)
+
     def test_gain(self) -> None:
         text = self.text(200.0, 50.0, REPORT)
         self.assertIn("BLAS: openblas", text)
