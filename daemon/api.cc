@@ -170,6 +170,7 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   facts.resizes_teams = flag_at(body, "resizes_teams");
   facts.marks_ops = flag_at(body, "marks_ops");
   facts.renews_blocks = flag_at(body, "renews_blocks");
+  facts.sets_up_malloc = flag_at(body, "sets_up_malloc");
   facts.libomp_path = text_at(body, "libomp_path");
   facts.libomp_suitable = flag_at(body, "libomp_suitable");
   facts.libomp_obstacle = text_at(body, "libomp_obstacle");

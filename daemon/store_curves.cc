@@ -15,6 +15,28 @@ constexpr int kMostCurveCores = 65536;
 constexpr int kWidestCurve = 8192;
 constexpr int64_t kMaxCurvePoints = 1024;  // of a curve
 
+// One after the other, each of one launch plan.
+struct PlansCurve {
+  std::string launch_plan;
+  EarlierCurve curve;
+};
+
+std::vector<PlansCurve> curves_of(const std::vector<Row>& rows) {
+  std::vector<PlansCurve> curves;
+  for (const Row& row : rows) {
+    const std::string launch_plan = as_text(row[7]);
+    if (curves.empty() || curves.back().launch_plan != launch_plan) {
+      curves.push_back(
+          {launch_plan,
+           {{unsigned_word(row[1]), small(row[2], kWidestCurve)}, seconds(row[6]), {}}});
+    }
+    const CurvePoint point = {small(row[0], kMostCurveCores), seconds(row[3]),
+                              as_integer(row[4]) != 0, as_integer(row[5])};
+    if (point.cores > 0 && point.seconds > 0) curves.back().curve.points.push_back(point);
+  }
+  return curves;
+}
+
 }  // namespace
 
 const char* const kCurveSchema = R"sql(
@@ -45,32 +67,6 @@ base::Status write_curve(Database& database, int64_t program, const CurveRecord&
   }
   return status;
 }
-
-namespace {
-
-// One after the other, each of one launch plan.
-struct PlansCurve {
-  std::string launch_plan;
-  EarlierCurve curve;
-};
-
-std::vector<PlansCurve> curves_of(const std::vector<Row>& rows) {
-  std::vector<PlansCurve> curves;
-  for (const Row& row : rows) {
-    const std::string launch_plan = as_text(row[7]);
-    if (curves.empty() || curves.back().launch_plan != launch_plan) {
-      curves.push_back(
-          {launch_plan,
-           {{unsigned_word(row[1]), small(row[2], kWidestCurve)}, seconds(row[6]), {}}});
-    }
-    const CurvePoint point = {small(row[0], kMostCurveCores), seconds(row[3]),
-                              as_integer(row[4]) != 0, as_integer(row[5])};
-    if (point.cores > 0 && point.seconds > 0) curves.back().curve.points.push_back(point);
-  }
-  return curves;
-}
-
-}  // namespace
 
 std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int64_t since) {
   const ProgramKey& program = conditions.program;

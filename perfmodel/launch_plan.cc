@@ -24,14 +24,6 @@ constexpr const char* kMmapThreshold = "33554432";
 constexpr const char* kTrimThreshold = "268435456";
 constexpr const char* kHeapKept = "256MiB";
 
-// glibc's own words, its tunables, or another allocator before it.
-bool sets_up_malloc(const LaunchFacts& facts) {
-  const auto& words = facts.user_environment;
-  return words.contains("GLIBC_TUNABLES") || words.contains("LD_PRELOAD") ||
-         std::any_of(words.begin(), words.end(),
-                     [](const auto& word) { return word.first.starts_with("MALLOC_"); });
-}
-
 bool sizes_blas_pool(const LaunchFacts& facts) {
   return facts.user_environment.contains("OPENBLAS_NUM_THREADS") ||
          facts.user_environment.contains("GOTO_NUM_THREADS");
@@ -149,7 +141,7 @@ class Chooser {
 
   void choose_heap() {
     if (facts_.heap == HeapChoice::kKeep || !facts_.renews_blocks) return;
-    if (sets_up_malloc(facts_)) {
+    if (facts_.sets_up_malloc) {
       because("heap kept: you set up malloc yourself");
       return;
     }

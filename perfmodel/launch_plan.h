@@ -23,9 +23,9 @@ struct LaunchFacts {
   WaitChoice wait = WaitChoice::kAuto;
   BlasChoice blas = BlasChoice::kAuto;
   HeapChoice heap = HeapChoice::kAuto;
-  // The words about OpenMP and BLAS that the user set, and those about malloc: LD_PRELOAD and
-  // GLIBC_TUNABLES are among them only where they are.
-  std::map<std::string, std::string> user_environment;
+  std::map<std::string, std::string>
+      user_environment;          // the OpenMP, KMP and BLAS words the user set
+  bool sets_up_malloc = false;   // the user does, or preloads another one
   std::string blas_provider;     // openblas-pthread, openblas-openmp, blis, reference, none
   bool uses_openmp = false;      // its objects open OpenMP regions, as far as can be seen
   bool resizes_teams = false;    // its ops or regions are steered one by one

@@ -87,16 +87,6 @@ Variables user_words(const Variables& now) {
   return words;
 }
 
-Variables malloc_words(const Variables& now) {
-  Variables words;
-  for (const auto& [name, value] : now) {
-    const bool tunes = name == "GLIBC_TUNABLES" && value.find("glibc.malloc.") != value.npos;
-    const bool replaces = name == "LD_PRELOAD" && value.find("malloc") != value.npos;
-    if (name.starts_with("MALLOC_") || tunes || replaces) words[name] = value;
-  }
-  return words;
-}
-
 Variables task_words(const Variables& now) {
   Variables words;
   for (const char* name : kTaskWords) {
@@ -107,6 +97,15 @@ Variables task_words(const Variables& now) {
 
 bool says_a_width(const Variables& words) {
   return words.contains("OMP_NUM_THREADS") || words.contains("OMP_THREAD_LIMIT");
+}
+
+bool sets_up_malloc(const Variables& now) {
+  const auto says = [&now](const char* name, const char* what) {
+    return value_of(now, name).find(what) != std::string::npos;
+  };
+  const auto word = now.lower_bound("MALLOC_");
+  return (word != now.end() && word->first.starts_with("MALLOC_")) ||
+         says("GLIBC_TUNABLES", "glibc.malloc.") || says("LD_PRELOAD", "malloc");
 }
 
 std::vector<std::string> ignored_words(const Options& options, const Variables& now) {

@@ -37,11 +37,11 @@ std::string value_of(const Variables& now, const std::string& name);
 // The words of `now` that say something about threads, and so bind us.
 Variables user_words(const Variables& now);
 
-// The words of `now` about malloc: glibc's, or another one that is preloaded.
-Variables malloc_words(const Variables& now);
-
-// Whether one of the user's words bounds the program's own width.
+// Whether one of those words bounds the program's own width.
 bool says_a_width(const Variables& words);
+
+// Whether the user sets up glibc's malloc, or preloads another one.
+bool sets_up_malloc(const Variables& now);
 
 // The words of `now` about who collects ITT's tasks, or that nobody does: with one of them we do
 // not.

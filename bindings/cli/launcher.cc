@@ -79,7 +79,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.heap = options.heap == "keep" ? HeapChoice::kKeep : HeapChoice::kAuto;
   facts.user_environment = user_words(now);
-  facts.user_environment.merge(malloc_words(now));
+  facts.sets_up_malloc = sets_up_malloc(now);
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), libraries_of_torch(torch_folder));
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
   facts.blas_provider = objects.blas_provider;
@@ -170,6 +170,7 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"resizes_teams", facts.resizes_teams},
       {"marks_ops", facts.marks_ops},
       {"renews_blocks", facts.renews_blocks},
+      {"sets_up_malloc", facts.sets_up_malloc},
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};

@@ -290,15 +290,15 @@ TEST(UserWords, ThoseAboutThreadsAndNoOthers) {
 }
 
 TEST(MallocWords, ThoseAboutMallocAndNoOthers) {
-  EXPECT_THAT(
-      malloc_words({{"MALLOC_ARENA_MAX", "2"},
-                    {"GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.tcache_count=0"},
-                    {"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"},
-                    {"MY_MALLOC_THING", "x"}}),
-      UnorderedElementsAre(Key("MALLOC_ARENA_MAX"), Key("GLIBC_TUNABLES"), Key("LD_PRELOAD")));
-  EXPECT_TRUE(
-      malloc_words({{"GLIBC_TUNABLES", "glibc.pthread.rseq=0"}, {"LD_PRELOAD", "libuser.so"}})
-          .empty());
+  for (const Variables& now : std::vector<Variables>{
+           {{"MALLOC_ARENA_MAX", "2"}, {"A", ""}, {"Z", ""}},
+           {{"GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.tcache_count=0"}},
+           {{"LD_PRELOAD", "/usr/lib/libjemalloc.so.2"}}}) {
+    EXPECT_TRUE(sets_up_malloc(now)) << now.begin()->first;
+  }
+  EXPECT_FALSE(sets_up_malloc({{"GLIBC_TUNABLES", "glibc.pthread.rseq=0"},
+                               {"LD_PRELOAD", "libuser.so"},
+                               {"MY_MALLOC_THING", "x"}}));
 }
 
 }  // namespace

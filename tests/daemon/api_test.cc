@@ -196,6 +196,8 @@ TEST_F(ApiTest, LaunchPlans) {
   };
   EXPECT_EQ(text(R"({"renews_blocks":true})"), "openmp=keep wait=keep blas=keep heap=256MiB");
   EXPECT_EQ(text(R"({"renews_blocks":true,"heap":"keep"})"), "openmp=keep wait=keep blas=keep");
+  EXPECT_EQ(text(R"({"renews_blocks":true,"sets_up_malloc":true})"),
+            "openmp=keep wait=keep blas=keep");
   EXPECT_EQ(running_.post("/v1/launch", R"({"program":7,"arguments":[1,{}]})").status, 200);
 }
 

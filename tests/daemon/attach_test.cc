@@ -274,10 +274,6 @@ TEST_F(AttachTest, WithoutDescriptorsItShedsAndDoesNotSpin) {
   EXPECT_TRUE(running_.attach(next, make_hello("next")).valid());
 }
 
-constexpr std::size_t kThousand = 1000;
-
-// F13. Each as the shim does: it connects without waiting, and tries again at a later op boundary
-// where it was turned away.
 TEST_F(AttachTest, WhomTheKernelWillNotWatchIsToldNo) {
   FakeConnection served(attach_socket());
   ASSERT_TRUE(running_.attach(served, make_hello("train")).valid());
@@ -305,6 +301,10 @@ TEST_F(AttachTest, WhoseProcessCannotBeWatchedIsServed) {
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));
 }
 
+constexpr std::size_t kThousand = 1000;
+
+// F13. Each as the shim does: it connects without waiting, and tries again at a later op boundary
+// where it was turned away.
 TEST_F(AttachTest, AThousandAtOnceAreAllServed) {
   FakeConnection first(attach_socket());
   ClientRegions regions = running_.attach(first, make_hello("first"));
