@@ -1,7 +1,10 @@
 #include "perfmodel/launch_plan.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -74,8 +77,12 @@ class Chooser {
       return;
     }
     // A user who tuned libgomp by hand keeps it.
-    if (!asked && (user_set("GOMP_SPINCOUNT") || user_set("GOMP_CPU_AFFINITY"))) {
-      because("kept libgomp: you set it up yourself (GOMP_SPINCOUNT or GOMP_CPU_AFFINITY)");
+    if (!asked && user_set("GOMP_SPINCOUNT")) {
+      because("kept libgomp: you set it up yourself (GOMP_SPINCOUNT)");
+      return;
+    }
+    if (!asked && binds_threads(facts_.user_environment)) {
+      because("kept libgomp: you say where threads run (OMP_PROC_BIND, OMP_PLACES or the like)");
       return;
     }
     plan_.preload_libomp = true;
@@ -246,6 +253,18 @@ std::string launch_word(const std::string& launch_plan, const std::string& name)
     at = end + 1;
   }
   return "";
+}
+
+bool binds_threads(const std::map<std::string, std::string>& user_environment) {
+  const auto says = [&](const char* name, std::initializer_list<const char*> of_none) {
+    const auto word = user_environment.find(name);
+    if (word == user_environment.end() || word->second.empty()) return false;
+    return std::none_of(of_none.begin(), of_none.end(), [&](const char* none) {
+      return strcasecmp(word->second.c_str(), none) == 0;
+    });
+  };
+  return says("OMP_PROC_BIND", {"false"}) || says("OMP_PLACES", {}) ||
+         says("GOMP_CPU_AFFINITY", {}) || says("KMP_AFFINITY", {"none", "disabled"});
 }
 
 bool scale_alike(const std::string& one, const std::string& other) {

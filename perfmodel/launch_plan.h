@@ -66,6 +66,10 @@ struct MeasuredLaunchPlan {
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,
                               const std::vector<MeasuredLaunchPlan>& measured);
 
+// Whether one of these words says where OpenMP's threads run. Then the runtime is the user's too,
+// since each reads such words in its own way, and so is the number of threads, which places bound.
+bool binds_threads(const std::map<std::string, std::string>& user_environment);
+
 // Whether the shim may set the count of an OpenBLAS's own threads, also of one that nobody can know
 // of before the start: packages of Python bring theirs. False where the user keeps or sizes it.
 bool blas_pools_follow(const LaunchFacts& facts, const LaunchPlan& plan);

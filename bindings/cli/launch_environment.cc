@@ -165,7 +165,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   // A launcher around this one spoke for nobody.
   if (now.contains("OMP_NUM_THREADS") && !is_lent(now)) {
     set[kWidthSource] = "environment";
-  } else if (may_change) {
+  } else if (may_change && !perfmodel::binds_threads(now)) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
     const std::string width = std::to_string(width_at_start(decision, now));
     set["OMP_NUM_THREADS"] = width;

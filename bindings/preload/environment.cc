@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bridge_file.h"
@@ -15,6 +14,7 @@
 #include "bindings/preload/other_manager.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/start_mask.h"
 
 namespace optile::preload {
 namespace {
@@ -165,13 +165,6 @@ uint32_t width_source() {
   return width_is_launched() ? OPTILE_WIDTH_LAUNCHER : OPTILE_WIDTH_ENVIRONMENT;
 }
 
-// Before any runtime has looked at the machine.
-void read_units() {
-  memset(current.units, 0, sizeof current.units);
-  const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof current.units, current.units);
-  if (bytes < 0) memset(current.units, 0, sizeof current.units);
-}
-
 // The launcher said as many threads as it was granted cores itself. Where something between it and
 // this program (taskset, numactl, a job's script) has bound us to fewer, its word is corrected: for
 // runtimes that are loaded later by the variable, for one that has read it already by a call.
@@ -205,11 +198,7 @@ void read_bridge_dir() {
 }  // namespace
 
 uint32_t usable_units() {
-  uint32_t units = 0;
-  for (const uint64_t word : current.units) {
-    units += static_cast<uint32_t>(__builtin_popcountll(word));
-  }
-  return units;
+  return start_mask().count();
 }
 
 const Environment& environment() {
@@ -257,7 +246,6 @@ bool may_steer() {
 }
 
 __attribute__((constructor)) static void start() {
-  read_units();
   read_environment();
   if (!current.off) correct_launched_width();
 }

@@ -32,10 +32,9 @@ struct Environment {
   uint16_t mkl_num_threads = 0;
   uint16_t blis_num_threads = 0;
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
-  uint64_t units[OPTILE_MAX_CPUS / 64] = {};  // where the main thread might run at the start
-  char attach_path[108] = "";                 // a Unix socket's limit
-  char system_attach_path[108] = "";          // tried first; "" where the user named a socket
-  bool socket_is_given = false;               // by OPTILE_SOCKET
+  char attach_path[108] = "";         // a Unix socket's limit
+  char system_attach_path[108] = "";  // tried first; "" where the user named a socket
+  bool socket_is_given = false;       // by OPTILE_SOCKET
   char log_path[256] = "";
   char job[48] = "";
   char run_id[40] = "";

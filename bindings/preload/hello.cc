@@ -8,6 +8,7 @@
 #include "bindings/preload/environment.h"
 #include "bindings/preload/other_manager.h"
 #include "bindings/preload/own_descriptor.h"
+#include "bindings/preload/start_mask.h"
 #include "optile_version.h"
 
 namespace optile::preload {
@@ -69,7 +70,7 @@ void fill_hello(optile_hello* hello) {
   hello->share_milli = told.share_milli;
   hello->priority = told.priority;
   hello->respect = told.respect;
-  memcpy(hello->units, told.units, sizeof hello->units);
+  memcpy(hello->units, start_mask().words, sizeof hello->units);
   snprintf(hello->job, sizeof hello->job, "%s", told.job);
   snprintf(hello->run_id, sizeof hello->run_id, "%s", told.run_id);
   snprintf(hello->launch_plan, sizeof hello->launch_plan, "%s", told.launch_plan);

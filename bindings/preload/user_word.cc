@@ -1,7 +1,5 @@
 #include "bindings/preload/user_word.h"
 
-#include <sched.h>
-
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/framework_watch.h"
@@ -25,10 +23,8 @@ void note_source(uint32_t source) {
 // What a runtime starts with when nobody says anything.
 int unspoken_width() {
   const uint32_t told = environment().omp_num_threads;
-  if (told != 0) return within_limit(static_cast<int>(told));
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 0;
-  return within_limit(CPU_COUNT(&usable));
+  // Not this thread's mask of now: the user may have it bound to one of many places.
+  return within_limit(static_cast<int>(told != 0 ? told : usable_units()));
 }
 
 }  // namespace

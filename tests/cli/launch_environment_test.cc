@@ -191,6 +191,13 @@ TEST(LaunchEnvironment, WithoutAWordTheBudgetIsExported) {
   }
 }
 
+TEST(LaunchEnvironment, WordsThatBindThreadsExportNoWidth) {
+  const Variables set = made(in_mode("tune"), {{"OMP_PROC_BIND", "spread"}});
+  EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
+  EXPECT_THAT(set, Not(Contains(Key("OPTILE_OWN_WIDTH_SOURCE"))));
+  EXPECT_EQ(made(in_mode("tune"), {{"OMP_PROC_BIND", "false"}}).at("OMP_NUM_THREADS"), "6");
+}
+
 TEST(LaunchEnvironment, NoMoreThreadsThanTheUsersLimit) {
   EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", "2"}}).at("OMP_NUM_THREADS"), "2");
   for (const char* no_bound : {"64", "0", "-1", "x", ""}) {

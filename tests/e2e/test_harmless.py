@@ -10,7 +10,8 @@ from test_programs import ProgramTest
 
 TWO_THREADS = {"OMP_NUM_THREADS": "2"}
 # Where teams have fewer cores than threads, spinning would take for ever.
-SLEEPING = {"OMP_WAIT_POLICY": "passive", **TWO_THREADS}
+PASSIVE = {"OMP_WAIT_POLICY": "passive"}
+SLEEPING = {**PASSIVE, **TWO_THREADS}
 
 
 class ForkedChildren(ProgramTest):
@@ -146,6 +147,21 @@ class WordsAboutPlaces(ProgramTest):
             with self.subTest(word):
                 self.assert_unharmed([PROGRAMS / "masks"], {**word, **SLEEPING})
 
+    def test_no_number_of_threads_is_said_with_them(self):
+        # A linked runtime has bound the main thread to one place by the time that the shim starts.
+        for word in ({"OMP_PROC_BIND": "spread"}, {"OMP_PLACES": "cores"},
+                     {"GOMP_CPU_AFFINITY": "0-1"}):
+            with self.subTest(word):
+                self.assert_unharmed([PROGRAMS / "masks"], {**word, **PASSIVE})
+
+    def test_the_main_thread_is_bound_behind_the_launcher(self):
+        # Nobody has heard of the binding when the number of threads is chosen.
+        finished = self.space.launched(
+            ["env", "OMP_PROC_BIND=spread", PROGRAMS / "masks"], env=PASSIVE)
+        untouched = self.space.untouched([PROGRAMS / "masks"],
+                                         {"OMP_PROC_BIND": "spread", **PASSIVE})
+        self.assert_same_run(untouched, finished)
+
     def test_affinity_of_llvms_runtime(self):
         runtime = harness.library_folder() / "libomp.so.5"
         self.assertTrue(runtime.exists(), f"{runtime} is missing: install Debian's libomp5-14")
@@ -155,7 +171,7 @@ class WordsAboutPlaces(ProgramTest):
     @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to be kept out of")
     def test_taskset(self):
         unit = str(max(os.sched_getaffinity(0)))
-        for words in (SLEEPING, {"OMP_WAIT_POLICY": "passive"}):
+        for words in (SLEEPING, PASSIVE):
             with self.subTest(words):
                 self.assert_unharmed(["taskset", "-c", unit, PROGRAMS / "masks"], words)
         finished = self.space.launched(["taskset", "-c", unit, PROGRAMS / "masks"])

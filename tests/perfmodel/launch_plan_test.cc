@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace optile::perfmodel {
 namespace {
 
@@ -94,6 +98,30 @@ TEST(LaunchPlan, BesideOthersAFixedTeamGetsTheRuntimeThatCanBeToldLater) {
   facts.user_environment = {};
   facts.blas_provider = "openblas-pthread";
   EXPECT_EQ(choose_launch_plan(facts, {}).environment.at("KMP_BLOCKTIME"), "1");
+}
+
+TEST(LaunchPlan, WordsThatBindThreadsKeepTheRuntime) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"OMP_PROC_BIND", "close"},
+                                                        {"OMP_PROC_BIND", "TRUE"},
+                                                        {"OMP_PLACES", "cores"},
+                                                        {"GOMP_CPU_AFFINITY", "0-3"},
+                                                        {"KMP_AFFINITY", "compact"}}) {
+    LaunchFacts facts = two_pools();
+    facts.resizes_teams = true;
+    facts.user_environment = {{name, value}};
+    EXPECT_TRUE(binds_threads(facts.user_environment)) << name;
+    EXPECT_FALSE(choose_launch_plan(facts, {}).preload_libomp) << name;
+    facts.openmp = OpenmpChoice::kLlvm;
+    EXPECT_TRUE(choose_launch_plan(facts, {}).preload_libomp) << name << ": asked for by name";
+  }
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"OMP_PROC_BIND", "False"},
+                                                        {"OMP_PLACES", ""},
+                                                        {"KMP_AFFINITY", "none"},
+                                                        {"OMP_NUM_THREADS", "4"}}) {
+    EXPECT_FALSE(binds_threads({{name, value}})) << name;
+  }
 }
 
 TEST(LaunchPlan, BesideOthersTwoPoolsUnderLibgompSleepSoonToo) {

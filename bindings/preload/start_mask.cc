@@ -1,0 +1,57 @@
+#include "bindings/preload/start_mask.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace optile::preload {
+namespace {
+
+using SetAffinityFn = int (*)(pthread_t, size_t, const cpu_set_t*);
+
+// Written while libraries are set up, by the one thread that there is.
+UnitMask mask;
+bool learned = false;
+SetAffinityFn next_function = nullptr;
+
+SetAffinityFn find_next() {
+  return reinterpret_cast<SetAffinityFn>(dlsym(RTLD_NEXT, "pthread_setaffinity_np"));
+}
+
+// So that a forked child need not ask the dynamic linker.
+__attribute__((constructor)) void note_start() {
+  start_mask();
+  __atomic_store_n(&next_function, find_next(), __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+uint32_t UnitMask::count() const {
+  uint32_t units = 0;
+  for (const uint64_t word : words) units += static_cast<uint32_t>(__builtin_popcountll(word));
+  return units;
+}
+
+const UnitMask& start_mask() {
+  if (__atomic_load_n(&learned, __ATOMIC_ACQUIRE)) return mask;
+  const int kept_errno = errno;
+  if (syscall(SYS_sched_getaffinity, 0, sizeof mask.words, mask.words) < 0) mask = UnitMask{};
+  errno = kept_errno;
+  __atomic_store_n(&learned, true, __ATOMIC_RELEASE);
+  return mask;
+}
+
+}  // namespace optile::preload
+
+// libgomp's constructor binds the main thread by this function.
+extern "C" int pthread_setaffinity_np(pthread_t thread, size_t bytes,
+                                      const cpu_set_t* units) noexcept {
+  using namespace optile::preload;
+  start_mask();
+  SetAffinityFn next = __atomic_load_n(&next_function, __ATOMIC_ACQUIRE);
+  if (next == nullptr) next = find_next();
+  return next == nullptr ? ENOSYS : next(thread, bytes, units);
+}
