@@ -10,6 +10,7 @@ namespace optile::placement {
 namespace {
 
 constexpr double kNanosecond = 1e-9;
+constexpr Cost kLongestStep = 86'400'000'000'000;  // nanoseconds, with the worst choices
 
 Cost nanoseconds(double seconds) {
   return static_cast<Cost>(std::llround(std::min(seconds / kNanosecond, 9e17)));
@@ -87,10 +88,9 @@ base::Result<LayerStrategies> strategies_of(LayerGraph graph, const TrainingSett
     if (is_new) made.problem.tables.push_back(table_of(made, edge));
     made.problem.edges.push_back({edge.first, edge.second, at->second});
   }
-  if (auto status = check(made.problem); !status.ok()) {
-    return base::Error{
-        base::ErrorKind::kInvalid,
-        "a step of this batch takes too long to be counted in nanoseconds: " + status.message()};
+  if (auto status = check(made.problem); !status.ok()) return status.error();
+  if (greatest_sum(made.problem) > kLongestStep) {
+    return base::Error{base::ErrorKind::kInvalid, "a step of this batch takes longer than a day"};
   }
   return made;
 }

@@ -20,8 +20,8 @@ struct LayerStrategies {
   StrategyProblem problem;
 };
 
-// kInvalid for fewer devices or samples than 1, more than kMostTrainingDevices, or a step that
-// takes longer than the costs of a problem can hold.
+// kInvalid for fewer devices or samples than 1, more than kMostTrainingDevices, or a step that may
+// take longer than a day.
 base::Result<LayerStrategies> strategies_of(LayerGraph graph, const TrainingSetting& setting);
 
 // Equation 1 term by term.

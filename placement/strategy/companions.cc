@@ -31,7 +31,7 @@ void Companions::search(const StrategyProblem& problem, const Core& core, const 
   for (std::uint64_t again = 0; !over_ && !budget.spent_now(); ++again) {
     PricedSearch search(problem, core, start.values, start.prices, start.seed + again);
     search.rank(start.ranked);
-    Cost last = kForbidden;
+    Total last = kGreatestTotal;
     int since_gain = 0;
     for (int i = 0; since_gain < kWindowPatience && !over_ && !budget.spent_now(); ++i) {
       if (i < kPasses || !search.found()) {
@@ -56,9 +56,9 @@ void Companions::keep(const PricedSearch& search) {
   choice_ = search.best_choice();
 }
 
-std::optional<StrategyChoice> Companions::cheaper_than(double cost) {
+std::optional<StrategyChoice> Companions::cheaper_than(Total cost) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (choice_.empty() || static_cast<double>(cost_) >= cost) return std::nullopt;
+  if (choice_.empty() || cost_ >= cost) return std::nullopt;
   return choice_;
 }
 

@@ -31,7 +31,7 @@ class Companions {
   Companions& operator=(const Companions&) = delete;
 
   // The cheapest feasible choice that they found below this cost, if any.
-  std::optional<StrategyChoice> cheaper_than(double cost);
+  std::optional<StrategyChoice> cheaper_than(Total cost);
   // Ends them; the budget then has their candidates too.
   void end(Budget& budget);
 
@@ -42,7 +42,7 @@ class Companions {
 
   std::atomic<bool> over_ = false;
   std::mutex mutex_;
-  Cost cost_ = kForbidden;  // under it, and so is the choice
+  Total cost_ = kGreatestTotal;  // under it, and so is the choice
   StrategyChoice choice_;
   std::vector<Budget> budgets_;
   std::vector<std::thread> threads_;

@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "placement/strategy/cost_scale.h"
 #include "placement/strategy/problem.h"
 #include "placement/strategy/usage_profile.h"
 
 namespace optile::placement {
-
-// Stands for kForbidden among doubles: far over any sum of real costs that a search compares, and
-// small enough that a few of them with a cost are still exact.
-inline constexpr double kWall = 17592186044416.0;  // 2^44
 
 // Both ways round, so that a minimum over either side runs along memory.
 struct CoreTable {
@@ -37,6 +34,7 @@ struct CoreNeighbour {
   bool is_first = false;  // whether the node asked about is the edge's first
 };
 
+// Costs are those of the problem in the core's scale.
 struct CoreNode {
   std::uint32_t original = 0;
   std::vector<std::uint16_t> strategies;  // the original numbers of those that are left
@@ -46,6 +44,7 @@ struct CoreNode {
 };
 
 struct Core {
+  CostScale scale;
   std::vector<CoreNode> nodes;
   std::vector<CoreEdge> edges;
   std::vector<CoreTable> tables;
@@ -60,6 +59,8 @@ struct Core {
   StrategyChoice original_choice(const std::vector<std::uint16_t>& values) const;
   // The minimum of the edge's table over the far side's strategies is taken along this row.
   const double* row(const CoreNeighbour& of, std::uint16_t value) const;
+  // What these strategies cost here, the constant with them; kWall or more where one is forbidden.
+  double cost(const std::vector<std::uint16_t>& values) const;
 };
 
 // Fails where no choice can be feasible: the message says what rules all out.

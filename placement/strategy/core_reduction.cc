@@ -12,10 +12,6 @@ namespace {
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 constexpr int kMostRounds = 20;
 
-double as_double(Cost cost) {
-  return cost >= kForbidden ? kWall : static_cast<double>(cost);
-}
-
 bool forbids(double cost) {
   return cost >= kWall;
 }
@@ -37,14 +33,14 @@ double least_difference(const double* dominated, const double* by, std::size_t c
 }  // namespace
 
 CoreReduction::CoreReduction(const StrategyProblem& problem)
-    : problem_(problem), moments_(moments_of(problem)) {
+    : problem_(problem), scale_(greatest_sum(problem)), moments_(moments_of(problem)) {
   for (std::uint32_t i = 0; i < problem.nodes.size(); ++i) {
     CoreNode node;
     node.original = i;
     node.live = moments_.of_node[i];
     for (std::size_t s = 0; s < problem.nodes[i].costs.size(); ++s) {
       node.strategies.push_back(static_cast<std::uint16_t>(s));
-      node.costs.push_back(as_double(problem.nodes[i].costs[s]));
+      node.costs.push_back(scale_.scaled(problem.nodes[i].costs[s]));
       node.usages.push_back(problem.nodes[i].usages[s]);
     }
     nodes_.push_back(std::move(node));
@@ -53,7 +49,7 @@ CoreReduction::CoreReduction(const StrategyProblem& problem)
   for (const CostTable& from : problem.tables) {
     Table table{
         static_cast<std::uint32_t>(from.rows), static_cast<std::uint32_t>(from.columns), {}};
-    for (Cost cost : from.costs) table.costs.push_back(as_double(cost));
+    for (Cost cost : from.costs) table.costs.push_back(scale_.scaled(cost));
     numbers.push_back(number_of(std::move(table)));
   }
   std::map<std::uint32_t, std::uint32_t> turned;
@@ -201,7 +197,7 @@ bool CoreReduction::remove_by_memory() {
   bool changed = false;
   for (const CoreNode& node : nodes_) {
     const Usage mine = *std::min_element(node.usages.begin(), node.usages.end());
-    const Usage others = least.greatest(node.live) - mine;
+    const Total others = least.greatest(node.live) - mine;
     std::vector<char> kept;
     for (Usage usage : node.usages) {
       kept.push_back(node.live.empty() || others + usage <= *problem_.usage_limit ? 1 : 0);
@@ -342,6 +338,7 @@ base::Status CoreReduction::run() {
 
 Core CoreReduction::take() {
   Core core;
+  core.scale = scale_;
   core.fixed.assign(nodes_.size(), 0);
   UsageProfile least(moments_.count);
   UsageProfile most(moments_.count);
@@ -385,8 +382,10 @@ Core CoreReduction::take() {
               [](const CoreNeighbour& a, const CoreNeighbour& b) { return a.node < b.node; });
   }
   if (problem_.usage_limit) {
-    core.room = least.values();
-    for (Usage& room : core.room) room = *problem_.usage_limit - room;
+    // Memory was looked at last, so that what all use at least is within the limit.
+    for (const Total used : least.values()) {
+      core.room.push_back(static_cast<Usage>(*problem_.usage_limit - used));
+    }
   }
   return core;
 }

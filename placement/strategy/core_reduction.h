@@ -52,6 +52,7 @@ class CoreReduction {
   base::Status all_have_strategies() const;
 
   const StrategyProblem& problem_;
+  CostScale scale_;
   Moments moments_;
   std::vector<CoreNode> nodes_;  // one for each of the problem
   std::vector<Edge> edges_;

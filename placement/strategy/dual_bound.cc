@@ -8,10 +8,10 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kGrid = 1024.0;
-
-double down_to_grid(double value) {
-  return std::floor(value * kGrid) / kGrid;
+// A part of the grid steps of `value`, rounded down, so that all parts are no more than it.
+double part_of(double value, std::int64_t parts) {
+  const std::int64_t steps = static_cast<std::int64_t>(value * kGrid) / parts;
+  return static_cast<double>(steps) / kGrid;
 }
 
 std::uint16_t where_least(const std::vector<double>& values) {
@@ -38,7 +38,7 @@ DualBound::DualBound(const Core& core) : core_(core) {
     for (const CoreNeighbour& other : core.neighbours[i]) {
       if (hangs_[other.node] == 0) ++(other.node < i ? before : after);
     }
-    share_of_.push_back(1.0 / std::max({1, before, after}));
+    chains_.push_back(std::max({1, before, after}));
   }
   raise_hanging();
 }
@@ -76,12 +76,8 @@ const double* DualBound::message_from(const CoreNeighbour& from) const {
 void DualBound::set_prices(const MemoryPrices& prices) {
   for (std::size_t i = 0; i < core_.nodes.size(); ++i) {
     const CoreNode& node = core_.nodes[i];
-    const double price = prices.over(node.live);
     for (std::size_t s = 0; s < node.costs.size(); ++s) {
-      // Rounded down, and a step more for what the product may have been rounded up.
-      const double paid = price * static_cast<double>(node.usages[s]);
-      costs_[i][s] = paid == 0 ? node.costs[s]
-                               : std::min(kWall, node.costs[s] + down_to_grid(paid) - 1 / kGrid);
+      costs_[i][s] = std::min(kWall, node.costs[s] + prices.paid(node.live, node.usages[s]));
     }
   }
   worth_of_room_ = prices.worth_of_room();
@@ -112,13 +108,13 @@ void DualBound::send(std::uint32_t node, const CoreNeighbour& to,
   }
 }
 
-// Takes the least entry out of the message just sent, and returns it.
-double DualBound::normalise(const CoreNeighbour& to) {
+// Takes the least entry out of the message just sent, and returns it in steps of the grid.
+Total DualBound::normalise(const CoreNeighbour& to) {
   double* message = message_to(to);
   const std::size_t count = core_.nodes[to.node].costs.size();
   const double least = *std::min_element(message, message + count);
   for (std::size_t k = 0; k < count; ++k) message[k] = std::min(kWall, message[k] - least);
-  return least;
+  return grid_steps(least);
 }
 
 void DualBound::raise_hanging() {
@@ -131,12 +127,11 @@ void DualBound::raise_hanging() {
   }
 }
 
-double DualBound::sweep_node(std::uint32_t node, bool forward) {
+Total DualBound::sweep_node(std::uint32_t node, bool forward) {
   gather(node, here_);
   const double least = *std::min_element(here_.begin(), here_.end());
-  const double part = share_of_[node];
-  for (double& cost : here_) cost = down_to_grid((cost - least) * part);
-  double bound = least;
+  for (double& cost : here_) cost = part_of(cost - least, chains_[node]);
+  Total bound = grid_steps(least);
   for (const CoreNeighbour& to : core_.neighbours[node]) {
     if (hangs_[to.node] != 0 || (to.node > node) != forward) continue;
     send(node, to, here_);
@@ -150,11 +145,11 @@ double DualBound::sweep() {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (hangs_[i] == 0) sweep_node(i, true);
   }
-  double bound = hanging_bound_ + core_.constant - worth_of_room_;
+  Total bound = hanging_bound_ + grid_steps(core_.constant) - worth_of_room_;
   for (std::uint32_t i = count; i-- > 0;) {
     if (hangs_[i] == 0) bound += sweep_node(i, false);
   }
-  return bound;
+  return rounded_down(bound) / kGrid;
 }
 
 std::uint16_t DualBound::best_reply(const Hanging& leaf, std::uint16_t parent) const {

@@ -2,8 +2,9 @@
 // message passing, Kolmogorov 2006): costs are moved between nodes and edges, never changing the
 // cost of any choice, until the sum of the separate minima is as large as it gets. Trees that hang
 // from the rest are eliminated exactly (OptCNN's node elimination with one edge).
-// All numbers are multiples of 1/1024 below 2^43, where doubles are exact: the bound is proven,
-// not rounded.
+// All numbers are multiples of 1/1024 below 2^43, where doubles are exact, and sums of them are
+// whole numbers: the bound is proven, not rounded. It is one of the core's cost, in its scale;
+// rounding there is downwards, too.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class DualBound {
 
   // Takes new prices; the messages stay, which is a good start for prices near the old ones.
   void set_prices(const MemoryPrices& prices);
-  // One sweep there and one back. Returns the bound on the original cost, prices taken off.
+  // One sweep there and one back. Returns the bound on the core's cost, prices taken off.
   double sweep();
   // A choice that follows the messages: each node in order takes what is best with the nodes before
   // it and the messages of those after it.
@@ -42,8 +43,8 @@ class DualBound {
   void raise_hanging();
   void gather(std::uint32_t node, std::vector<double>& into) const;
   void send(std::uint32_t node, const CoreNeighbour& to, const std::vector<double>& share);
-  double normalise(const CoreNeighbour& to);
-  double sweep_node(std::uint32_t node, bool forward);
+  Total normalise(const CoreNeighbour& to);
+  Total sweep_node(std::uint32_t node, bool forward);
   double* message_to(const CoreNeighbour& to);                  // what the neighbour receives
   const double* message_from(const CoreNeighbour& from) const;  // what it has sent here
   std::uint16_t best_reply(const Hanging& leaf, std::uint16_t parent) const;
@@ -56,9 +57,9 @@ class DualBound {
   std::vector<std::size_t> to_second_;
   std::vector<Hanging> hanging_;  // leaves first
   std::vector<char> hangs_;
-  std::vector<double> share_of_;  // 1 / how many chains run through a node
-  double hanging_bound_ = 0;
-  double worth_of_room_ = 0;
+  std::vector<std::int64_t> chains_;  // how many run through a node
+  Total hanging_bound_ = 0;           // in steps of the grid
+  Total worth_of_room_ = 0;
   std::vector<double> here_;  // scratch
 };
 

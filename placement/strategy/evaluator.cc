@@ -34,7 +34,7 @@ void StrategyState::count(Cost cost, int sign) {
   if (cost >= kForbidden) {
     forbidden_ += sign;
   } else {
-    cost_ += sign * cost;
+    cost_ += Total{cost} * sign;
   }
 }
 
@@ -72,7 +72,7 @@ StrategyDelta StrategyState::delta(std::uint32_t node, std::uint16_t strategy) c
   return delta;
 }
 
-Usage StrategyState::peak_with(std::uint32_t node, std::uint16_t strategy) const {
+Total StrategyState::peak_with(std::uint32_t node, std::uint16_t strategy) const {
   const MomentSpan span = moments_.of_node[node];
   if (span.empty()) return 0;
   const std::vector<Usage>& usages = problem_.nodes[node].usages;

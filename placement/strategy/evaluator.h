@@ -13,7 +13,7 @@
 namespace optile::placement {
 
 struct StrategyDelta {
-  Cost cost = 0;               // without forbidden parts
+  Total cost = 0;              // without forbidden parts
   std::int64_t forbidden = 0;  // how many more forbidden parts
 };
 
@@ -25,15 +25,15 @@ class StrategyState {
   StrategyState(const StrategyProblem& problem, StrategyChoice choice);
 
   const StrategyChoice& choice() const { return choice_; }
-  Cost cost() const { return cost_; }
+  Total cost() const { return cost_; }
   std::int64_t forbidden() const { return forbidden_; }
-  Usage peak() const { return profile_.greatest(); }
+  Total peak() const { return profile_.greatest(); }
   bool within_limit() const;
   bool feasible() const { return forbidden_ == 0 && within_limit(); }
 
   StrategyDelta delta(std::uint32_t node, std::uint16_t strategy) const;
   // The peak over the moments of this node, were it moved.
-  Usage peak_with(std::uint32_t node, std::uint16_t strategy) const;
+  Total peak_with(std::uint32_t node, std::uint16_t strategy) const;
   void move(std::uint32_t node, std::uint16_t strategy);
 
   const Moments& moments() const { return moments_; }
@@ -53,7 +53,7 @@ class StrategyState {
   std::vector<std::uint32_t> begin_;  // of each node's incidences
   std::vector<Incidence> incidences_;
   UsageProfile profile_;
-  Cost cost_ = 0;
+  Total cost_ = 0;
   std::int64_t forbidden_ = 0;
 };
 

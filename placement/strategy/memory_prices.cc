@@ -1,36 +1,60 @@
 #include "placement/strategy/memory_prices.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 namespace optile::placement {
 namespace {
 
-// Prices are multiples of this, so that sums of them are exact.
-constexpr double kSteps = 1048576.0;  // 2^20
+constexpr int kFewestBits = 20;
+// The greatest usage times one step of a price is at most 1/16.
+constexpr int kBitsBelowUsage = 4;
+constexpr double kMostSteps = 0x1p60;  // of one price; 2^24 moments of them have a sum
+// Of room. Beyond it there is no bound to speak of, and a sum with it still has 127 bits.
+constexpr Total kMostWorth = kGreatestTotal / 4;
+
+int bits_of(const Core& core) {
+  Usage greatest = 0;
+  for (const CoreNode& node : core.nodes) {
+    for (const Usage usage : node.usages) greatest = std::max(greatest, usage);
+  }
+  const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(greatest)));
+  return std::max(kFewestBits, width + kBitsBelowUsage);
+}
 
 }  // namespace
 
-MemoryPrices::MemoryPrices(const Core& core) : core_(core) {
+MemoryPrices::MemoryPrices(const Core& core)
+    : core_(core), bits_(bits_of(core)), step_(std::ldexp(1.0, -bits_)) {
   set(std::vector<double>(core.room.size(), 0));
 }
 
 void MemoryPrices::set(std::vector<double> prices) {
   prices_ = std::move(prices);
   sums_.assign(prices_.size() + 1, 0);
-  long double worth = 0;
+  Total worth = 0;
   for (std::size_t i = 0; i < prices_.size(); ++i) {
-    prices_[i] = std::floor(std::max(0.0, prices_[i]) * kSteps) / kSteps;
-    sums_[i + 1] = sums_[i] + prices_[i];
-    worth += static_cast<long double>(prices_[i]) * static_cast<long double>(core_.room[i]);
+    const double steps = std::floor(std::min(kMostSteps, std::max(0.0, prices_[i] / step_)));
+    prices_[i] = steps * step_;
+    const auto whole = static_cast<Total>(steps);
+    sums_[i + 1] = sums_[i] + whole;
+    worth = std::min(kMostWorth, worth + whole * core_.room[i]);
   }
-  worth_ = static_cast<double>(worth);
-  if (worth_ > 0) worth_ = std::nextafter(worth_, kWall) + 1.0 / 1024;
+  const Total in_grid = Total{1} << (bits_ - kGridBits);
+  worth_ = worth < kMostWorth ? worth / in_grid + (worth % in_grid != 0 ? 1 : 0) : kMostWorth;
 }
 
-std::vector<Usage> usage_of(const Core& core, const std::vector<std::uint16_t>& values) {
-  std::vector<Usage> use(core.room.size() + 1, 0);
+double MemoryPrices::paid(MomentSpan live, Usage usage) const {
+  const Total steps = steps_over(live);
+  if (static_cast<double>(steps) * step_ * static_cast<double>(usage) >= kWall) return kWall;
+  return static_cast<double>((steps * usage) >> (bits_ - kGridBits)) / kGrid;
+}
+
+std::vector<Total> usage_of(const Core& core, const std::vector<std::uint16_t>& values) {
+  std::vector<Total> use(core.room.size() + 1, 0);
   if (core.room.empty()) return {};
   for (std::size_t i = 0; i < core.nodes.size(); ++i) {
     const CoreNode& node = core.nodes[i];

@@ -23,7 +23,7 @@ std::vector<Usage> levels_of(const CoreNode& node) {
 
 // By how much the use exceeds the room, at each moment; mostly negative.
 UsageProfile excess_of(const Core& core, const std::vector<std::uint16_t>& values) {
-  const std::vector<Usage> use = usage_of(core, values);
+  const std::vector<Total> use = usage_of(core, values);
   UsageProfile excess(static_cast<std::uint32_t>(use.size()));
   for (std::uint32_t moment = 0; moment < use.size(); ++moment) {
     excess.add({moment, moment + 1}, use[moment] - core.room[moment]);
@@ -69,7 +69,7 @@ std::vector<Usage> MemoryShares::divide(const std::vector<std::uint32_t>& window
       const auto lower = static_cast<std::size_t>(present - levels.begin());
       if (lower > 0) shares[0] = levels[random() % lower];
     } else {
-      const Usage most = node.live.empty() ? levels.back() : now - excess.greatest(node.live);
+      const Total most = node.live.empty() ? levels.back() : now - excess.greatest(node.live);
       shares[i] = *(std::upper_bound(present + 1, levels.end(), most) - 1);
     }
     excess.add(node.live, shares[i] - now);

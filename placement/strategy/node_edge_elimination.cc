@@ -10,24 +10,28 @@
 namespace optile::placement {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kMostChoices = 1 << 24;
+constexpr Total kMostInDoubles = Total{1} << 53;
 
-double as_double(Cost cost) {
-  return cost >= kForbidden ? kInfinite : static_cast<double>(cost);
-}
+// What forbids; more than any sum of costs, and small enough that millions of it can be added.
+template <typename Number>
+constexpr Number kInfinite = Total{1} << 90;
+template <>
+constexpr double kInfinite<double> = std::numeric_limits<double>::infinity();
 
+// Exact: Number is double where no sum is 2^53 or more, and Total elsewhere.
+template <typename Number>
 class NodeEdgeElimination {
  public:
   NodeEdgeElimination(const StrategyProblem& problem, Budget& budget)
       : budget_(budget), edges_of_(problem.nodes.size()), gone_(problem.nodes.size(), false) {
     for (const StrategyNode& node : problem.nodes) {
       costs_.emplace_back();
-      for (const Cost cost : node.costs) costs_.back().push_back(as_double(cost));
+      for (const Cost cost : node.costs) costs_.back().push_back(number_of(cost));
     }
     for (const StrategyEdge& edge : problem.edges) {
-      std::vector<double> costs;
-      for (const Cost cost : problem.tables[edge.table].costs) costs.push_back(as_double(cost));
+      std::vector<Number> costs;
+      for (const Cost cost : problem.tables[edge.table].costs) costs.push_back(number_of(cost));
       add_edge(edge.first, edge.second, std::move(costs));
     }
   }
@@ -48,7 +52,7 @@ class NodeEdgeElimination {
   struct Edge {
     std::uint32_t first;
     std::uint32_t second;
-    std::vector<double> costs;
+    std::vector<Number> costs;
   };
   // Both tables as they were: rows of `before` are of the node before, those of `after` of the
   // eliminated one.
@@ -56,9 +60,13 @@ class NodeEdgeElimination {
     std::uint32_t node;
     std::uint32_t node_before;
     std::uint32_t node_after;
-    std::vector<double> before;
-    std::vector<double> after;
+    std::vector<Number> before;
+    std::vector<Number> after;
   };
+
+  static Number number_of(Cost cost) {
+    return cost >= kForbidden ? kInfinite<Number> : static_cast<Number>(cost);
+  }
 
   static base::Error out_of_time() {
     return {base::ErrorKind::kUnavailable, "the time was over before the elimination had ended"};
@@ -67,11 +75,11 @@ class NodeEdgeElimination {
   std::size_t strategies(std::uint32_t node) const { return costs_[node].size(); }
 
   // The table with `first` as its rows.
-  std::vector<double> turned(const Edge& edge, std::uint32_t first) const {
+  std::vector<Number> turned(const Edge& edge, std::uint32_t first) const {
     if (edge.first == first) return edge.costs;
     const std::size_t rows = strategies(first);
     const std::size_t columns = strategies(edge.first);
-    std::vector<double> costs(edge.costs.size());
+    std::vector<Number> costs(edge.costs.size());
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t column = 0; column < columns; ++column) {
         costs[row * columns + column] = edge.costs[column * rows + row];
@@ -81,12 +89,14 @@ class NodeEdgeElimination {
   }
 
   // Equation 3 where the two are neighbours already.
-  void add_edge(std::uint32_t first, std::uint32_t second, std::vector<double> costs) {
+  void add_edge(std::uint32_t first, std::uint32_t second, std::vector<Number> costs) {
     for (const std::uint32_t at : edges_of_[first]) {
       Edge& edge = edges_[at];
       if (edge.first != second && edge.second != second) continue;
-      const std::vector<double> other = turned({first, second, std::move(costs)}, edge.first);
-      for (std::size_t i = 0; i < other.size(); ++i) edge.costs[i] += other[i];
+      const std::vector<Number> other = turned({first, second, std::move(costs)}, edge.first);
+      for (std::size_t i = 0; i < other.size(); ++i) {
+        edge.costs[i] = std::min(kInfinite<Number>, edge.costs[i] + other[i]);
+      }
       return;
     }
     const auto number = static_cast<std::uint32_t>(edges_.size());
@@ -112,12 +122,12 @@ class NodeEdgeElimination {
     step.after = turned(edges_[out], node);
     const std::size_t own = strategies(node);
     const std::size_t columns = strategies(step.node_after);
-    std::vector<double> made(strategies(step.node_before) * columns, kInfinite);
+    std::vector<Number> made(strategies(step.node_before) * columns, kInfinite<Number>);
     for (std::size_t row = 0; row < strategies(step.node_before); ++row) {
-      double* const least = made.data() + row * columns;
+      Number* const least = made.data() + row * columns;
       for (std::size_t s = 0; s < own; ++s) {
-        const double so_far = costs_[node][s] + step.before[row * own + s];
-        const double* const after = step.after.data() + s * columns;
+        const Number so_far = costs_[node][s] + step.before[row * own + s];
+        const Number* const after = step.after.data() + s * columns;
         for (std::size_t column = 0; column < columns; ++column) {
           least[column] = std::min(least[column], so_far + after[column]);
         }
@@ -155,7 +165,7 @@ class NodeEdgeElimination {
   }
 
   // Depth first over the nodes that remain.
-  void extend(std::size_t depth, double cost) {
+  void extend(std::size_t depth, Number cost) {
     if (cost >= least_ || out_of_time_) return;
     if (depth == remaining_.size()) {
       least_ = cost;
@@ -171,8 +181,8 @@ class NodeEdgeElimination {
   }
 
   // Edges from this node to remaining ones with smaller numbers, which have chosen.
-  double to_earlier(std::uint32_t node) const {
-    double cost = 0;
+  Number to_earlier(std::uint32_t node) const {
+    Number cost = 0;
     for (const std::uint32_t at : edges_of_[node]) {
       const Edge& edge = edges_[at];
       if (std::max(edge.first, edge.second) != node) continue;
@@ -185,10 +195,10 @@ class NodeEdgeElimination {
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
       const std::size_t own = strategies(step->node);
       const std::size_t columns = strategies(step->node_after);
-      const double* const before = step->before.data() + best_[step->node_before] * own;
-      double least = kInfinite;
+      const Number* const before = step->before.data() + best_[step->node_before] * own;
+      Number least = kInfinite<Number>;
       for (std::size_t s = 0; s < own; ++s) {
-        const double cost =
+        const Number cost =
             costs_[step->node][s] + before[s] + step->after[s * columns + best_[step->node_after]];
         if (cost >= least) continue;
         least = cost;
@@ -198,7 +208,7 @@ class NodeEdgeElimination {
   }
 
   Budget& budget_;
-  std::vector<std::vector<double>> costs_;
+  std::vector<std::vector<Number>> costs_;
   std::vector<Edge> edges_;
   std::vector<std::vector<std::uint32_t>> edges_of_;  // those that are left, two ends each
   std::vector<bool> gone_;
@@ -207,7 +217,7 @@ class NodeEdgeElimination {
   std::vector<std::uint32_t> remaining_;  // ascending
   StrategyChoice choice_;
   StrategyChoice best_;
-  double least_ = kInfinite;
+  Number least_ = kInfinite<Number>;
   bool out_of_time_ = false;
 };
 
@@ -220,7 +230,10 @@ base::Result<EliminationOutcome> eliminate_nodes_and_edges(const StrategyProblem
                        "optcnn knows no limit on memory, and this problem has one; use the method "
                        "auto"};
   }
-  return NodeEdgeElimination(problem, budget).run();
+  if (greatest_sum(problem) < kMostInDoubles) {
+    return NodeEdgeElimination<double>(problem, budget).run();
+  }
+  return NodeEdgeElimination<Total>(problem, budget).run();
 }
 
 }  // namespace optile::placement

@@ -69,7 +69,7 @@ bool PriceAscent::stalled() const {
 }
 
 void PriceAscent::move_prices(double bound, double target) {
-  const std::vector<Usage> use = usage_of(core_, messages_.minima());
+  const std::vector<Total> use = usage_of(core_, messages_.minima());
   std::vector<double> slope(use.size());
   double squares = 0;
   for (std::size_t i = 0; i < use.size(); ++i) {

@@ -17,7 +17,8 @@ class PriceAscent {
   // The core must outlive it.
   explicit PriceAscent(const Core& core);
 
-  // One sweep and one step towards `target`, a cost that the bound will not exceed.
+  // One sweep and one step towards `target`, a cost that the bound will not exceed. Both are in
+  // the core's scale.
   void step(double target);
   // Goes on from these prices, with short steps.
   void restart_from(const std::vector<double>& prices);

@@ -145,7 +145,7 @@ void PricedSearch::pass(Budget& budget) {
 
 void PricedSearch::move_prices() {
   if (!prices_.limited()) return;
-  const std::vector<Usage> use = usage_of(core_, values_);
+  const std::vector<Total> use = usage_of(core_, values_);
   std::vector<double> prices = prices_.values();
   const auto full = kExcessForFullStep * static_cast<double>(*problem_.usage_limit);
   for (std::size_t i = 0; i < use.size(); ++i) {
@@ -204,7 +204,7 @@ std::vector<double> PricedSearch::shaken_prices() {
 
 bool PricedSearch::raise_where_exceeded(std::vector<double>& prices) const {
   bool exceeded = false;
-  const std::vector<Usage> use = usage_of(core_, values_);
+  const std::vector<Total> use = usage_of(core_, values_);
   for (std::size_t i = 0; i < use.size(); ++i) {
     if (use[i] <= core_.room[i]) continue;
     exceeded = true;
@@ -260,7 +260,7 @@ void PricedSearch::polish(Budget& budget) {
     from_cost_ = best_cost_;
   }
   apply(all_, from_);
-  const Cost best_before = best_cost_;
+  const Total best_before = best_cost_;
   if (!polish_within_shares(budget)) polish_at_prices(budget);
   choose_where_to_go_on(best_before);
 }
@@ -300,7 +300,7 @@ bool PricedSearch::polish_within_shares(Budget& budget) {
 }
 
 // A little worse is a way out of where windows find nothing; for long without a gain, back.
-void PricedSearch::choose_where_to_go_on(Cost best_before) {
+void PricedSearch::choose_where_to_go_on(Total best_before) {
   since_gain_ = best_cost_ < best_before ? 0 : since_gain_ + 1;
   const double slack = all_.size() <= kSmallCore ? kSlackOfSmall * unit(random_) : 0;
   const auto most = static_cast<double>(from_cost_) + slack * static_cast<double>(best_cost_);

@@ -43,7 +43,7 @@ class PricedSearch {
   void mend(Budget& budget);
 
   bool found() const { return best_.has_value(); }
-  Cost best_cost() const { return best_cost_; }
+  Total best_cost() const { return best_cost_; }
   const StrategyChoice& best_choice() const { return *best_; }
   const std::vector<double>& prices() const { return prices_.values(); }
   // The present choice, feasible or not.
@@ -67,7 +67,7 @@ class PricedSearch {
   bool polish_within_shares(Budget& budget);
   std::vector<double> shaken_prices();
   bool raise_where_exceeded(std::vector<double>& prices) const;
-  void choose_where_to_go_on(Cost best_before);
+  void choose_where_to_go_on(Total best_before);
   std::vector<std::uint32_t> forbidden_nodes() const;
   void mend_forbidden(Budget& budget);
   void repair(const std::vector<std::uint32_t>& window, Budget& budget, int attempts);
@@ -79,7 +79,7 @@ class PricedSearch {
   Values values_;
   Values best_values_;
   Values from_;  // where windows are tried; feasible, near the best
-  Cost from_cost_ = 0;
+  Total from_cost_ = 0;
   int since_gain_ = 0;
   MemoryPrices prices_;
   MemoryShares shares_;
@@ -95,7 +95,7 @@ class PricedSearch {
   std::vector<std::uint32_t> seen_;  // of each node, the mark of the window it was last in
   std::uint32_t mark_ = 0;
   std::optional<StrategyChoice> best_;
-  Cost best_cost_ = kForbidden;
+  Total best_cost_ = kGreatestTotal;
 };
 
 }  // namespace optile::placement

@@ -82,35 +82,29 @@ std::uint32_t TableStore::number_of(CostTable table, std::vector<CostTable>& tab
 }
 
 base::Status check(const StrategyProblem& problem) {
-  Cost sum = 0;
-  Usage usage = 0;
   for (std::size_t i = 0; i < problem.nodes.size(); ++i) {
     const StrategyNode& node = problem.nodes[i];
     if (auto status = check_node(node, named("node ", i)); !status.ok()) return status;
-    sum += greatest_allowed(node.costs);
-    const Usage most = *std::max_element(node.usages.begin(), node.usages.end());
-    if (sum > kGreatestSum)
-      return invalid("the costs up to node " + std::to_string(i) + " are too large");
-    if (most > kGreatestUsage - usage) {
-      return invalid("the usages up to node " + std::to_string(i) + " are too large");
-    }
-    usage += most;
   }
-  std::vector<Cost> greatest;
   for (const CostTable& table : problem.tables) {
     if (table.costs.size() != table.rows * table.columns) return invalid("a table is not full");
     if (any_negative(table.costs)) return invalid("a cost of an edge is negative");
-    greatest.push_back(greatest_allowed(table.costs));
   }
   for (std::size_t i = 0; i < problem.edges.size(); ++i) {
     if (auto status = check_edge(problem, i); !status.ok()) return status;
-    sum += greatest[problem.edges[i].table];
-    if (sum > kGreatestSum)
-      return invalid("the costs up to edge " + std::to_string(i) + " are too large");
   }
   if (problem.usage_limit && *problem.usage_limit < 0)
     return invalid("the usage limit is negative");
   return {};
+}
+
+Total greatest_sum(const StrategyProblem& problem) {
+  Total sum = 0;
+  for (const StrategyNode& node : problem.nodes) sum += greatest_allowed(node.costs);
+  std::vector<Cost> of_table;
+  for (const CostTable& table : problem.tables) of_table.push_back(greatest_allowed(table.costs));
+  for (const StrategyEdge& edge : problem.edges) sum += of_table[edge.table];
+  return sum;
 }
 
 }  // namespace optile::placement

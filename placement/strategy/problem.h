@@ -12,18 +12,16 @@
 #include <vector>
 
 #include "base/result.h"
+#include "placement/strategy/total.h"
 
 namespace optile::placement {
 
 using Cost = std::int64_t;
 using Usage = std::int64_t;
 
-// From here on a cost forbids its choice; so do the problems that IOPDDL publishes.
+// From here on a cost forbids its choice; so do the problems that IOPDDL publishes. Sums of costs
+// and of usages may have more than 64 bits: see total.h.
 inline constexpr Cost kForbidden = 1'000'000'000'000'000'000;
-// All that may be chosen at once costs less than this, so that every sum is exact, also in doubles
-// that resolve 1/1024 of a unit.
-inline constexpr Cost kGreatestSum = Cost{1} << 43;
-inline constexpr Usage kGreatestUsage = Usage{1} << 61;
 
 // Time in steps of the problem, half open; empty where it never holds memory.
 struct LiveInterval {
@@ -73,8 +71,11 @@ class TableStore {
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
 };
 
-// Whether the problem is sound: shapes agree, nothing is negative, no sum can overflow, a strategy
-// number fits. The message names the node or edge.
+// Whether the problem is sound: shapes agree, nothing is negative, a strategy number fits. The
+// message names the node or edge.
 base::Status check(const StrategyProblem& problem);
+
+// What a choice costs at most: the sum of the greatest costs that do not forbid.
+Total greatest_sum(const StrategyProblem& problem);
 
 }  // namespace optile::placement

@@ -103,8 +103,8 @@ class Solver {
   bool consider(const StrategyChoice& choice) {
     const StrategyState state(problem_, choice);
     if (!state.feasible()) return false;
-    if (best_.empty() || static_cast<double>(state.cost()) < best_cost_) {
-      best_cost_ = static_cast<double>(state.cost());
+    if (best_.empty() || state.cost() < best_cost_) {
+      best_cost_ = state.cost();
       best_ = choice;
       last_gain_ = budget_.evaluations();
     }
@@ -113,7 +113,7 @@ class Solver {
 
   void take_exact(const std::vector<std::uint16_t>& values) {
     budget_.count();
-    if (consider(core_->original_choice(values))) bound_ = best_cost_;
+    if (consider(core_->original_choice(values))) raise_bound(core_->cost(values));
   }
 
   bool try_exact() {
@@ -137,15 +137,18 @@ class Solver {
     return closed();
   }
 
-  void raise_bound(double bound) { bound_ = std::max(bound_, std::ceil(bound - 1e-6)); }
+  // By a bound of the core.
+  void raise_bound(double bound) { bound_ = std::max(bound_, core_->scale.at_least(bound)); }
 
   void report() const {
     if (!request_.progress) return;
-    request_.progress({budget_.seconds(), best_cost_, bound_, budget_.evaluations()});
+    const double cost =
+        best_.empty() ? std::numeric_limits<double>::infinity() : static_cast<double>(best_cost_);
+    request_.progress({budget_.seconds(), cost, rounded_down(bound_), budget_.evaluations()});
   }
 
   double target(const PriceAscent& ascent) const {
-    if (std::isfinite(best_cost_)) return best_cost_;
+    if (!best_.empty()) return core_->scale.nearest(best_cost_);
     return std::max(1.0, ascent.bound() * 1.15);
   }
 
@@ -168,9 +171,9 @@ class Solver {
 
   void take(const PricedSearch& search) {
     take_from_companions();
-    if (!search.found() || static_cast<double>(search.best_cost()) >= best_cost_) return;
+    if (!search.found() || search.best_cost() >= best_cost_) return;
     best_ = search.best_choice();
-    best_cost_ = static_cast<double>(search.best_cost());
+    best_cost_ = search.best_cost();
     last_gain_ = budget_.evaluations();
   }
 
@@ -227,7 +230,7 @@ class Solver {
 
   base::Result<Answer> answer() const {
     Answer answer;
-    answer.lower_bound = bound_;
+    answer.lower_bound = rounded_down(bound_);
     answer.method = request_.method;
     answer.seed = request_.seed;
     answer.seconds = budget_.seconds();
@@ -252,8 +255,8 @@ class Solver {
   Budget& budget_;
   std::optional<Core> core_;
   StrategyChoice best_;
-  double best_cost_ = std::numeric_limits<double>::infinity();
-  double bound_ = 0;
+  Total best_cost_ = kGreatestTotal;
+  Total bound_ = 0;
   std::uint64_t last_gain_ = 0;
   std::optional<Companions> companions_;  // refers to the core: destroyed before it
 };

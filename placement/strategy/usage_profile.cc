@@ -7,7 +7,7 @@
 namespace optile::placement {
 namespace {
 
-constexpr Usage kLeast = -kGreatestUsage;  // of leaves beyond the last moment
+constexpr Total kLeast = -kGreatestTotal / 2;  // of leaves beyond the last moment
 
 }  // namespace
 
@@ -55,7 +55,7 @@ UsageProfile::UsageProfile(std::uint32_t moments)
   }
 }
 
-void UsageProfile::add(MomentSpan span, Usage amount) {
+void UsageProfile::add(MomentSpan span, Total amount) {
   if (span.empty() || amount == 0) return;
   std::size_t left = span.begin + leaves_;
   std::size_t right = span.end + leaves_;
@@ -80,12 +80,12 @@ void UsageProfile::add(MomentSpan span, Usage amount) {
 }
 
 // Climbs from both ends until they are siblings; what is pending above is added on the way.
-Usage UsageProfile::greatest(MomentSpan span) const {
+Total UsageProfile::greatest(MomentSpan span) const {
   if (span.empty()) return 0;
   std::size_t left = span.begin + leaves_;
   std::size_t right = span.end - 1 + leaves_;
-  Usage from_left = best_[left];
-  Usage from_right = best_[right];
+  Total from_left = best_[left];
+  Total from_right = best_[right];
   while (left / 2 != right / 2) {
     if (left % 2 == 0) from_left = std::max(from_left, best_[left + 1]);
     if (right % 2 == 1) from_right = std::max(from_right, best_[right - 1]);
@@ -94,15 +94,15 @@ Usage UsageProfile::greatest(MomentSpan span) const {
     from_left += added_[left];
     from_right += added_[right];
   }
-  Usage greatest = std::max(from_left, from_right);
+  Total greatest = std::max(from_left, from_right);
   for (std::size_t above = left / 2; above >= 1; above /= 2) greatest += added_[above];
   return greatest;
 }
 
-std::vector<Usage> UsageProfile::values() const {
-  std::vector<Usage> values(moments_);
+std::vector<Total> UsageProfile::values() const {
+  std::vector<Total> values(moments_);
   for (std::uint32_t i = 0; i < moments_; ++i) {
-    Usage value = best_[leaves_ + i];
+    Total value = best_[leaves_ + i];
     for (std::size_t above = (leaves_ + i) / 2; above >= 1; above /= 2) value += added_[above];
     values[i] = value;
   }

@@ -31,17 +31,17 @@ class UsageProfile {
  public:
   explicit UsageProfile(std::uint32_t moments);
 
-  void add(MomentSpan span, Usage amount);
-  Usage greatest(MomentSpan span) const;  // 0 for an empty span
-  Usage greatest() const { return moments_ == 0 ? 0 : best_[1]; }
+  void add(MomentSpan span, Total amount);
+  Total greatest(MomentSpan span) const;  // 0 for an empty span
+  Total greatest() const { return moments_ == 0 ? 0 : best_[1]; }
   // The use at every moment, in O(moments).
-  std::vector<Usage> values() const;
+  std::vector<Total> values() const;
 
  private:
   std::uint32_t moments_;
   std::uint32_t leaves_;      // a power of two
-  std::vector<Usage> best_;   // greatest below, with what is pending here and below
-  std::vector<Usage> added_;  // pending for everything below
+  std::vector<Total> best_;   // greatest below, with what is pending here and below
+  std::vector<Total> added_;  // pending for everything below
 };
 
 }  // namespace optile::placement

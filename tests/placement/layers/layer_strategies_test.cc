@@ -31,7 +31,7 @@ StrategyChoice optimum_of(const LayerStrategies& strategies, std::size_t* remain
   return outcome.value().choice;
 }
 
-Cost cost_of(const LayerStrategies& strategies, const StrategyChoice& choice) {
+Total cost_of(const LayerStrategies& strategies, const StrategyChoice& choice) {
   return StrategyState(strategies.problem, choice).cost();
 }
 
@@ -178,11 +178,11 @@ TEST(LayerStrategies, SettingsOutOfRangeAreErrors) {
   setting.samples_per_device = 0;
   EXPECT_FALSE(strategies_of({}, setting).ok());
   setting.devices = 4;
-  setting.samples_per_device = 1 << 20;
+  setting.samples_per_device = 1 << 26;
   auto graph = published_network("vgg16", setting.samples());
   ASSERT_TRUE(graph.ok());
   EXPECT_THAT(strategies_of(std::move(graph).value(), setting).message(),
-              ::testing::HasSubstr("takes too long"));
+              ::testing::HasSubstr("longer than a day"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "small_problems.h"
@@ -13,7 +14,7 @@ TEST(UsageProfile, AgreesWithANaiveOne) {
   std::mt19937_64 random(5);
   for (std::uint32_t count : {1U, 2U, 5U, 16U, 37U}) {
     UsageProfile profile(count);
-    std::vector<Usage> naive(count, 0);
+    std::vector<Total> naive(count, 0);
     for (int i = 0; i < 300; ++i) {
       const auto begin = static_cast<std::uint32_t>(random() % count);
       const auto end = begin + 1 + static_cast<std::uint32_t>(random() % (count - begin));
@@ -47,9 +48,9 @@ TEST(StrategyState, EveryMoveAgreesWithTheDefinition) {
     for (int i = 0; i < 100; ++i) {
       const auto node = static_cast<std::uint32_t>(random() % problem.nodes.size());
       const auto strategy = static_cast<std::uint16_t>(random() % problem.nodes[node].costs.size());
-      const Cost cost = state.cost() + state.delta(node, strategy).cost;
+      const Total cost = state.cost() + state.delta(node, strategy).cost;
       const std::int64_t forbidden = state.forbidden() + state.delta(node, strategy).forbidden;
-      const Usage local = state.peak_with(node, strategy);
+      const Total local = state.peak_with(node, strategy);
       state.move(node, strategy);
       EXPECT_EQ(state.cost(), cost);
       EXPECT_EQ(state.forbidden(), forbidden);
@@ -62,6 +63,29 @@ TEST(StrategyState, EveryMoveAgreesWithTheDefinition) {
       }
     }
   }
+}
+
+TEST(StrategyState, SumsBeyond64BitsAreExact) {
+  constexpr Cost kGreatest = kForbidden - 1;
+  StrategyProblem problem;
+  for (int i = 0; i < 20; ++i) {
+    problem.nodes.push_back({.live = {0, 1},
+                             .costs = {kGreatest, 1},
+                             .usages = {std::numeric_limits<Usage>::max(), 0}});
+  }
+  problem.tables.push_back({2, 2, {kGreatest, 0, 0, 0}});
+  for (std::uint32_t i = 0; i + 1 < 20; ++i) problem.edges.push_back({i, i + 1, 0});
+  ASSERT_TRUE(check(problem).ok());
+  problem.usage_limit = std::numeric_limits<Usage>::max();
+  StrategyState state(problem, StrategyChoice(20, 0));
+  EXPECT_TRUE(state.cost() == Total{39} * kGreatest);
+  EXPECT_TRUE(greatest_sum(problem) == Total{39} * kGreatest);
+  EXPECT_TRUE(state.peak() == Total{20} * *problem.usage_limit);
+  EXPECT_FALSE(state.feasible());
+  for (std::uint32_t i = 1; i < 20; ++i) state.move(i, 1);
+  EXPECT_EQ(state.cost(), Total{kGreatest} + 19);
+  EXPECT_EQ(state.peak(), *problem.usage_limit);
+  EXPECT_TRUE(state.feasible());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using testing::naive_cost;
 using testing::random_problem;
 
 bool keeps_limit(const Core& core, const std::vector<std::uint16_t>& values) {
-  const std::vector<Usage> use = usage_of(core, values);
+  const std::vector<Total> use = usage_of(core, values);
   for (std::size_t i = 0; i < use.size(); ++i) {
     if (use[i] > core.room[i]) return false;
   }
@@ -137,7 +137,7 @@ Cost knapsack(const StrategyProblem& problem) {
   for (std::size_t star = 0; star < kStars; ++star) {
     const std::vector<Cost> costs = costs_of_star(problem, star);
     const std::vector<Usage>& usages = problem.nodes[star * (1 + kLeaves)].usages;
-    std::vector<Cost> with(best.size(), kGreatestSum);
+    std::vector<Cost> with(best.size(), kForbidden);
     for (std::size_t room = 0; room < best.size(); ++room) {
       for (std::size_t level = 0; level < kLevels; ++level) {
         const auto use = static_cast<std::size_t>(usages[level]);

@@ -19,17 +19,19 @@ struct Shape {
   std::int64_t times = 6;
   bool forbid = true;
   double limit = 0;  // between everybody's least use and their greatest; 0: none
+  Cost costs = 40;   // all costs that do not forbid are below, and all usages
+  Usage usages = 20;
 };
 
-inline Cost random_cost(std::mt19937_64& random, bool forbid) {
+inline Cost random_cost(std::mt19937_64& random, const Shape& shape, bool forbid) {
   if (forbid && random() % 9 == 0) return kForbidden;
-  return static_cast<Cost>(random() % 40);
+  return static_cast<Cost>(random() % static_cast<std::uint64_t>(shape.costs));
 }
 
 // The use at a time, straight from the definition.
-inline Usage use_at(const StrategyProblem& problem, const StrategyChoice& choice,
+inline Total use_at(const StrategyProblem& problem, const StrategyChoice& choice,
                     std::int64_t time) {
-  Usage sum = 0;
+  Total sum = 0;
   for (std::size_t i = 0; i < problem.nodes.size(); ++i) {
     const StrategyNode& node = problem.nodes[i];
     if (node.live.begin <= time && time < node.live.end) sum += node.usages[choice[i]];
@@ -37,8 +39,8 @@ inline Usage use_at(const StrategyProblem& problem, const StrategyChoice& choice
   return sum;
 }
 
-inline Usage naive_peak(const StrategyProblem& problem, const StrategyChoice& choice) {
-  Usage peak = 0;
+inline Total naive_peak(const StrategyProblem& problem, const StrategyChoice& choice) {
+  Total peak = 0;
   for (const StrategyNode& node : problem.nodes) {
     for (std::int64_t time = node.live.begin; time < node.live.end; ++time) {
       peak = std::max(peak, use_at(problem, choice, time));
@@ -48,9 +50,9 @@ inline Usage naive_peak(const StrategyProblem& problem, const StrategyChoice& ch
 }
 
 // The cost by the definition of E3; nullopt where anything is forbidden or memory is short.
-inline std::optional<Cost> naive_cost(const StrategyProblem& problem,
-                                      const StrategyChoice& choice) {
-  Cost sum = 0;
+inline std::optional<Total> naive_cost(const StrategyProblem& problem,
+                                       const StrategyChoice& choice) {
+  Total sum = 0;
   for (std::size_t i = 0; i < problem.nodes.size(); ++i) {
     const Cost cost = problem.nodes[i].costs[choice[i]];
     if (cost >= kForbidden) return std::nullopt;
@@ -78,8 +80,9 @@ inline StrategyProblem random_problem(const Shape& shape, std::uint64_t seed) {
     node.live.end = node.live.begin + static_cast<std::int64_t>(random() % 4);
     const std::size_t count = 1 + random() % shape.most_strategies;
     for (std::size_t s = 0; s < count; ++s) {
-      node.costs.push_back(random_cost(random, shape.forbid && s > 0));
-      node.usages.push_back(static_cast<Usage>(random() % 20));
+      node.costs.push_back(random_cost(random, shape, shape.forbid && s > 0));
+      node.usages.push_back(
+          static_cast<Usage>(random() % static_cast<std::uint64_t>(shape.usages)));
     }
     problem.nodes.push_back(node);
   }
@@ -90,7 +93,7 @@ inline StrategyProblem random_problem(const Shape& shape, std::uint64_t seed) {
     if (first == second) continue;
     CostTable table{problem.nodes[first].costs.size(), problem.nodes[second].costs.size(), {}};
     for (std::size_t k = 0; k < table.rows * table.columns; ++k) {
-      table.costs.push_back(random_cost(random, shape.forbid && k > 0));
+      table.costs.push_back(random_cost(random, shape, shape.forbid && k > 0));
     }
     const std::uint32_t number = store.number_of(std::move(table), problem.tables);
     problem.edges.push_back({first, second, number});
@@ -111,11 +114,11 @@ inline StrategyProblem random_problem(const Shape& shape, std::uint64_t seed) {
 }
 
 // The least cost over all choices; nullopt where none is feasible.
-inline std::optional<Cost> brute_force(const StrategyProblem& problem) {
+inline std::optional<Total> brute_force(const StrategyProblem& problem) {
   StrategyChoice choice(problem.nodes.size(), 0);
-  std::optional<Cost> best;
+  std::optional<Total> best;
   for (;;) {
-    const std::optional<Cost> cost = naive_cost(problem, choice);
+    const std::optional<Total> cost = naive_cost(problem, choice);
     if (cost && (!best || *cost < *best)) best = cost;
     std::size_t i = 0;
     while (i < choice.size() && ++choice[i] == problem.nodes[i].costs.size()) choice[i++] = 0;
