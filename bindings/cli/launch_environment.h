@@ -16,7 +16,8 @@ using Variables = std::map<std::string, std::string>;
 
 struct LaunchDecision {
   perfmodel::LaunchPlan plan;
-  std::string shim;  // path; empty: the program cannot be seen, nothing is preloaded
+  std::string shim;    // path; empty: the program cannot be seen, nothing is preloaded
+  std::string unseen;  // why there is none, or empty
   std::string bridge_dir;
   std::string itt_collector;  // path; empty: it is not beside the shim
   std::string libomp;

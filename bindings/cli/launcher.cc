@@ -230,11 +230,13 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
   decision.bridge_dir = base::parent_directory(decision.shim);
   decision.itt_collector = find_itt_collector(decision.shim);
   if (decision.shim.empty()) {
-    lost("liboptile_preload.so is not beside optile: the program runs untouched");
+    decision.unseen = "liboptile_preload.so is not beside optile";
+    lost(decision.unseen + ": the program runs untouched");
     return decision;
   }
   if (!target.unseen.empty()) {
     lost(target.path + " cannot be seen: " + target.unseen + "; it runs untouched");
+    decision.unseen = target.unseen;
     decision.shim.clear();
     return decision;
   }

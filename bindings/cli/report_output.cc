@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "bindings/cli/http_client.h"
 #include "bindings/cli/output_file.h"
+#include "bindings/cli/unseen_program.h"
 
 namespace optile::cli {
 namespace {
@@ -59,24 +60,30 @@ std::string state_of(const Json& report) {
   return state.is_string() ? state.get<std::string>() : "unknown";
 }
 
+struct FetchedReport {
+  Json report;
+  bool answered = false;
+};
+
 // The daemon hears of the program's end a moment after we do.
-Json fetch_report(const LaunchDecision& decision) {
+FetchedReport fetch_report(const LaunchDecision& decision) {
   const auto end = steady_clock::now() + kReportPatience;
-  Json report = empty_report(decision);
-  if (decision.shim.empty()) return report;  // it could not attach
+  FetchedReport fetched{empty_report(decision)};
+  if (decision.shim.empty()) return fetched;  // it could not attach
   while (steady_clock::now() < end) {
     const auto answer = ask_daemon(
         decision.socket, "GET", "/v1/runs/" + decision.run_id + "/report", "", milliseconds(1000));
     if (!answer.ok() && answer.error().kind == base::ErrorKind::kNotFound) break;
     if (answer.ok()) {
+      fetched.answered = true;
       Json parsed = Json::parse(answer.value().body, nullptr, false);
-      if (parsed.is_object()) report.update(parsed);
+      if (parsed.is_object()) fetched.report.update(parsed);
       // A program that never opened a region never attached: nothing will come.
-      if (state_of(report) != "running") break;
+      if (state_of(fetched.report) != "running") break;
     }
     std::this_thread::sleep_for(kPause);
   }
-  return report;
+  return fetched;
 }
 
 void add_steps(const Json& report, std::string& out) {
@@ -208,10 +215,7 @@ std::string table_of(const Json& report) {
 
 std::string summary_table(const std::string& text) {
   const Json report = Json::parse(text, nullptr, false);
-  if (!report.is_object() || state_of(report) == "unknown") {
-    return "optile: the program never attached (no OpenMP region and no op was seen), so there is "
-           "nothing to report\n";
-  }
+  if (!report.is_object() || state_of(report) == "unknown") return unseen_program_text({});
   try {
     return table_of(report);
   } catch (const Json::exception&) {  // a field of another kind than ours
@@ -220,20 +224,23 @@ std::string summary_table(const std::string& text) {
 }
 
 std::string report_of(const LaunchDecision& decision) {
-  return fetch_report(decision).dump();
+  return fetch_report(decision).report.dump();
 }
 
 void write_outputs(const Options& options, const LaunchDecision& decision) {
-  const Json report = fetch_report(decision);
+  const FetchedReport fetched = fetch_report(decision);
+  const Json& report = fetched.report;
   const std::string text = report.dump(2) + "\n";
+  const bool unseen = state_of(report) == "unknown";
   if (!options.report.empty()) {
     const base::Status written = write_output(options.report, text);
     if (!written.ok()) std::cerr << "optile: the report " << written.message() << "\n";
-    if (state_of(report) == "unknown") {
-      std::cerr << "optile: the program never attached, so its report is empty\n";
-    }
+    if (unseen) std::cerr << "optile: the program never attached, so its report is empty\n";
   }
-  if (options.summary) std::cerr << summary_table(text);
+  if (!options.summary) return;
+  std::cerr << (unseen ? unseen_program_text(
+                             {decision.unseen, fetched.answered, unseen_framework(options.command)})
+                       : summary_table(text));
 }
 
 }  // namespace optile::cli

@@ -22,8 +22,8 @@ namespace {
 constexpr std::array kAsking = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr int kEscapeDelayMs = 50;
-constexpr std::array<short, 6> kColours = {COLOR_CYAN, COLOR_YELLOW,  COLOR_GREEN,
-                                           COLOR_BLUE, COLOR_MAGENTA, COLOR_RED};
+constexpr std::array<short, 6> kTerminalColours = {COLOR_CYAN, COLOR_YELLOW,  COLOR_GREEN,
+                                                   COLOR_BLUE, COLOR_MAGENTA, COLOR_RED};
 
 volatile sig_atomic_t asked_by = 0;  // the signal that asked us to end
 
@@ -77,7 +77,7 @@ attr_t attributes_of(const Style& style, bool coloured) {
   if (style.reverse) attributes |= A_REVERSE;
   if (style.dim) attributes |= A_DIM;
   if (coloured && style.colour > 0) {
-    const int pair = 1 + (style.colour - 1) % static_cast<int>(kColours.size());
+    const int pair = 1 + (style.colour - 1) % static_cast<int>(kTerminalColours.size());
     attributes |= static_cast<attr_t>(COLOR_PAIR(pair));
   }
   return attributes;
@@ -146,8 +146,8 @@ base::Result<std::unique_ptr<NcursesTerminal>> NcursesTerminal::open() {
   if (state.coloured) {
     start_color();
     use_default_colors();
-    for (std::size_t i = 0; i < kColours.size(); ++i) {
-      init_pair(static_cast<short>(i + 1), kColours[i], -1);
+    for (std::size_t i = 0; i < kTerminalColours.size(); ++i) {
+      init_pair(static_cast<short>(i + 1), kTerminalColours[i], -1);
     }
   }
   cbreak();
