@@ -197,7 +197,7 @@ class PrivateDaemon:
             report = json.loads(self.report.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(f"the first run left no report: {error}") from error
-        return Preparation(settled, time.monotonic() - begin, report, self._explain_all(report))
+        return Preparation(settled, time.monotonic() - begin, report, self.explain_all(report))
 
     def _watch(self, process: "subprocess.Popen[bytes]", until: float) -> bool:
         """True once the client is tuned and stays so for some steps."""
@@ -232,7 +232,7 @@ class PrivateDaemon:
                 return self.get(f"/v1/clients/{client['id']}")
         return {}
 
-    def _explain_all(self, report: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    def explain_all(self, report: Mapping[str, Any]) -> List[Dict[str, Any]]:
         """The explanation of every op of the report, in its order, as far as the daemon knows."""
         known: Dict[str, Dict[str, Any]] = {}
         wanted = [(str(op["id"]), op.get("client")) for op in report.get("ops", [])]
