@@ -1,229 +1,222 @@
-"""The table at the end of ./dev demo: what the runs measured, as text a person understands.
+"""The last screen of ./dev demo: what was measured, as text a person understands. Pure.
 
-Pure: takes the reports, gives lines. Step times are the training program's own (each step timed by
-its own clock); what was changed and why comes from optile's reports.
+Steps a second are the trainings' own, as their logs say them; cores are what the daemon says of its
+leases; what was changed comes from optile's reports.
 """
 
 from __future__ import annotations
 
-import statistics
+import textwrap
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-MOST_OPS = 8
 # Less than this is no gain that anybody would notice, and within what runs differ by anyway.
 NO_GAIN = 1.05
+COLUMNS = 98
+# An interval so wide, its end over its beginning, says nothing.
+WIDE = 1.3
 
-# The report's parts in the order of the way from untouched to tuned; each is a factor or null.
-# `widths` is the last two together, for runs that did not measure them apart.
-PART_NAMES = {
-    "launch_plan": "launch plan (OpenMP runtime, wait policy, heap, all cores offered)",
-    "blas_pool": "BLAS pool",
-    "uniform_width": "best single width for the whole step",
-    "width_per_op": "a width for each op",
-    "widths": "widths",
-}
+Rates = Mapping[str, float]  # steps a second, by the training's name
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of the demo: the program's own report, and optile's."""
+class Factor:
+    """How many times as fast, with an interval of 95 %."""
 
-    label: str
-    program: Mapping[str, Any]
-    report: Mapping[str, Any]
-    settled_half: bool = False  # count the second half only: the first still tries widths
+    value: float
+    low: float
+    high: float
 
-    def steps(self) -> List[float]:
-        steps = [float(seconds) for seconds in self.program["step_seconds"]]
-        return steps[len(steps) // 2 :] if self.settled_half else steps
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
-    def median(self) -> float:
-        return statistics.median(self.steps())
 
-    def middle_half(self) -> Tuple[float, float]:
-        steps = self.steps()
-        if len(steps) < 4:
-            return min(steps), max(steps)
-        low, _, high = statistics.quantiles(steps, n=4)
-        return low, high
+@dataclass
+class Figures:
+    """All that was measured; a training that was killed is missing in `survivors`."""
+
+    machine: str
+    names: Sequence[str]
+    untouched: Rates = field(default_factory=dict)  # side by side
+    tuned: Rates = field(default_factory=dict)
+    leases: Mapping[str, float] = field(default_factory=dict)  # cores of each, by the daemon
+    killed: str = ""
+    freed_seconds: Optional[float] = None  # from the kill to the others' new leases
+    survivors: Rates = field(default_factory=dict)
+    survivor_leases: Mapping[str, float] = field(default_factory=dict)
+    alone: Dict[str, float] = field(default_factory=dict)
+    alone_tuned: Dict[str, float] = field(default_factory=dict)
+    factors: Dict[str, Optional[Factor]] = field(default_factory=dict)
+    reports: Dict[str, Mapping[str, Any]] = field(default_factory=dict)  # of the runs alone
+    fewest_steps: int = 0  # behind any of the rates
 
 
 @dataclass
 class Table:
-    """Rows of cells; a column is as wide as its widest cell."""
+    """Rows of cells; a column is as wide as its widest cell. The first one is of words."""
 
-    right: Sequence[bool]  # which columns are numbers
     rows: List[Sequence[str]] = field(default_factory=list)
 
-    def lines(self, indent: str = "  ") -> List[str]:
-        widths = [max(len(row[i]) for row in self.rows) for i in range(len(self.right))]
-        out = []
-        for row in self.rows:
-            cells = [
-                cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(row, widths, self.right)
-            ]
-            out.append((indent + "  ".join(cells)).rstrip())
-        return out
+    def lines(self, groups: Mapping[int, str]) -> List[str]:
+        """`groups`: a title above the columns from this one on, to the next group."""
+        widths = [max(len(row[i]) for row in self.rows) for i in range(len(self.rows[0]))]
+        starts = [*groups, len(widths)]
+        for begin, end in zip(starts, starts[1:]):
+            room = sum(widths[begin:end]) + 2 * (end - begin - 1)
+            widths[begin] += max(0, len(groups[begin]) + 4 - room)
+        titles = " " * (widths[0] + 2)
+        for begin, end in zip(starts, starts[1:]):
+            room = sum(widths[begin:end]) + 2 * (end - begin - 1)
+            titles += f" {groups[begin]} ".center(room, "-") + "  "
+        return ([titles.rstrip()] if groups else []) + [
+            "  ".join(
+                cell.rjust(width) if i else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(row, widths))
+            ).rstrip()
+            for row in self.rows
+        ]
 
 
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g}" if seconds < 1 else f"{seconds * 1e3:.0f}"
+def number(values: Mapping[str, float], name: str) -> str:
+    if name not in values:
+        return "-"
+    return f"{values[name]:.2f}" if values[name] < 100 else f"{values[name]:.0f}"
 
 
-def run_note(run: Run) -> str:
-    report = run.report
-    if not report:
-        return ""
-    if report.get("plan_replayed"):
-        return f"tuned from the start, {report.get('sampled_steps', 0)} steps spent on trying"
-    if report.get("sampled_steps"):
-        return f"tried widths in {report['sampled_steps']} of {report['steps']} steps"
-    return ""
+def cores_text(leases: Mapping[str, float], name: str) -> str:
+    return f"{leases[name]:.3g}" if name in leases else "-"
 
 
-def speed_lines(runs: Sequence[Run]) -> List[str]:
-    untouched = runs[0].median()
-    table = Table(right=(False, True, True, True, False))
-    table.rows.append(("", "ms a step", "middle half", "times as fast", ""))
-    for run in runs:
-        low, high = run.middle_half()
+def weighted_speedup(made: Rates, alone: Rates) -> Optional[float]:
+    """None where one of them is not known alone."""
+    if not made or any(not alone.get(name) for name in made):
+        return None
+    return sum(rate / alone[name] for name, rate in made.items())
+
+
+def two_digits(value: Optional[float]) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def speed_lines(figures: Figures) -> List[str]:
+    table = Table()
+    table.rows.append(
+        ("steps a second", "untouched", "optile", "cores", "optile", "cores", "untouched",
+         "optile", "times as fast")
+    )  # fmt: skip
+    for name in figures.names:
+        factor = figures.factors.get(name)
         table.rows.append(
             (
-                run.label,
-                milliseconds(run.median()),
-                f"{milliseconds(low)} to {milliseconds(high)}",
-                f"{untouched / run.median():.2f}",
-                run_note(run),
+                name,
+                number(figures.untouched, name),
+                number(figures.tuned, name),
+                cores_text(figures.leases, name),
+                "killed" if name == figures.killed else number(figures.survivors, name),
+                "" if name == figures.killed else cores_text(figures.survivor_leases, name),
+                number(figures.alone, name),
+                number(figures.alone_tuned, name),
+                str(factor) if factor else "unknown",
             )
         )
-    return table.lines()
-
-
-def merged_parts(runs: Sequence[Run]) -> Dict[str, Optional[float]]:
-    """The last run's parts; what it did not measure (it tried nothing) from the run before."""
-    merged: Dict[str, Optional[float]] = {}
-    for run in runs[1:]:
-        for name, factor in (run.report.get("parts") or {}).items():
-            merged[name] = factor if factor is not None else merged.get(name)
-    return merged
-
-
-def part_lines(parts: Mapping[str, Optional[float]]) -> List[str]:
-    """One line for each part of the gain: its factor, or that nothing measured it."""
-    shown = dict(parts)
-    if shown.get("uniform_width") and shown.get("width_per_op"):
-        shown.pop("widths", None)
-    elif shown.get("widths"):
-        shown = {n: v for n, v in shown.items() if n not in ("uniform_width", "width_per_op")}
-    table = Table(right=(False, True))
-    for name, label in PART_NAMES.items():
-        if name not in shown:
-            continue
-        factor = shown[name]
-        if name == "launch_plan" and factor and not shown.get("blas_pool"):
-            label = label.replace(")", ", with the BLAS pool)")
-        table.rows.append((label, f"{factor:.2f} times" if factor else "not measured"))
-    return table.lines() if table.rows else ["  the report names no parts"]
-
-
-def step_warning(run: Run) -> Optional[str]:
-    """Says so when optile took something else for a step than the program does."""
-    steps = len(run.program["step_seconds"]) + int(run.program.get("warmup", 0))
-    seen = run.report.get("steps")
-    if seen is None or abs(int(seen) - steps) <= max(5, steps // 10):
-        return None
-    return (
-        f"  careful: optile saw {seen} steps in {run.label} where the program made {steps}, so "
-        "the parts and shares below the first table rest on another step than the program's"
+    made = [weighted_speedup(one, figures.alone) for one in (figures.untouched, figures.tuned)]
+    table.rows.append(("weighted speed-up", *map(two_digits, made), "", "", "", "", "", ""))
+    return table.lines(
+        {1: "side by side", 4: f"{figures.killed} killed", 6: "alone"} if figures.killed else {}
     )
 
 
-def launch_line(report: Mapping[str, Any]) -> str:
-    wait = report.get("wait_policy") or "the program's own"
-    words = [
-        f"OpenMP runtime {report.get('openmp_runtime') or 'unknown'}",
-        f"wait policy {wait}",
-        f"BLAS {report.get('blas') or 'unknown'}",
+def wrapped(text: str) -> List[str]:
+    return textwrap.wrap(text, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def together_text(figures: Figures) -> str:
+    before = weighted_speedup(figures.untouched, figures.alone)
+    after = weighted_speedup(figures.tuned, figures.alone)
+    if not before or not after:
+        return "Side by side: not every training made steps, so nothing is compared."
+    times = after / before
+    if times >= NO_GAIN:
+        said = f"optile gets {times:.2f} times as much done as PyTorch's defaults"
+    elif times > 1 / NO_GAIN:
+        said = f"no gain here: {times:.2f} times as much done as at PyTorch's defaults"
+    else:
+        said = f"a loss here: {times:.2f} times as much done as at PyTorch's defaults"
+    over_tuned = weighted_speedup(figures.tuned, figures.alone_tuned)
+    return (
+        f"Side by side {said}. One after the other would be a weighted speed-up of 1.00; over what "
+        f"they do alone under optile it is {two_digits(over_tuned)}."
+    )
+
+
+def kill_text(figures: Figures) -> str:
+    gains = [
+        f"{name} {rate / figures.tuned[name]:.2f} times as fast"
+        for name, rate in figures.survivors.items()
+        if figures.tuned.get(name)
     ]
-    plan = dict(word.split("=", 1) for word in str(report.get("launch_plan") or "").split())
-    if "heap" in plan:
-        words.append(f"{plan['heap']} of heap kept between steps")
-    return "  in force: " + ", ".join(words)
+    if figures.freed_seconds is None:
+        return f"{figures.killed} was killed; the daemon moved no core. Then {', '.join(gains)}."
+    return (
+        f"{figures.killed} was killed: {figures.freed_seconds * 1e3:.0f} ms later the others had "
+        f"its cores ({', '.join(gains)})."
+    )
 
 
-def shape_text(op: Mapping[str, Any], most: int = 28) -> str:
-    shape = str(op.get("shape") or "")
-    return shape if len(shape) <= most else shape[: most - 1] + "…"
+def verdict(factor: Optional[Factor]) -> str:
+    if factor is None:
+        return "too few steps to compare"
+    if factor.value >= NO_GAIN and factor.low > 1:
+        return f"{factor.value:.2f} times as fast"
+    if factor.value <= 1 / NO_GAIN and factor.high < 1:
+        return f"a loss, {factor.value:.2f}"
+    if factor.high / factor.low > WIDE:
+        return f"not clear in so few steps, {factor.value:.2f}"
+    return f"no gain, {factor.value:.2f}"
 
 
 def changed_ops(report: Mapping[str, Any]) -> List[Mapping[str, Any]]:
-    """The ops that run at another width than the program's own, the heaviest first."""
-    changed = [op for op in report.get("ops", []) if op["width"] != op["own_width"]]
-    return sorted(changed, key=lambda op: -float(op.get("seconds") or 0))
+    """The ops that run at another width than the program's own."""
+    return [op for op in report.get("ops") or [] if op["width"] != op["own_width"]]
 
 
-def op_row(op: Mapping[str, Any], step_seconds: float) -> Sequence[str]:
-    seconds, own = float(op.get("seconds") or 0), float(op.get("own_seconds") or 0)
-    times = f"{own / seconds:.2f}" if seconds and own else ""
-    back = " (backward)" if op.get("direction") == "backward" else ""
-    return (
-        f"{op.get('name') or op.get('key')}{back}",
-        shape_text(op),
-        f"{op['own_width']} -> {op['width']}",
-        f"{seconds / step_seconds:.0%}" if step_seconds else "",
-        times,
-        str(op.get("reason") or ""),
-    )
+def settings_text(report: Mapping[str, Any]) -> str:
+    """What is in force of a launch plan, and how many widths are changed."""
+    if not report.get("ops"):
+        return "nothing seen of it"
+    words = [f"OpenMP runtime {report.get('openmp_runtime') or 'unknown'}"]
+    words.append(f"wait policy {report.get('wait_policy') or 'its own'}")
+    plan = dict(word.split("=", 1) for word in str(report.get("launch_plan") or "").split())
+    if "heap" in plan:
+        words.append(f"{plan['heap']} of heap kept")
+    words.append(f"{len(changed_ops(report))} of {len(report['ops'])} ops narrower")
+    if report.get("phase") not in ("tuned", None):
+        words.append("still trying others at the end")
+    return ", ".join(words)
 
 
-def op_lines(report: Mapping[str, Any], step_seconds: float) -> List[str]:
-    ops = report.get("ops", [])
-    changed = changed_ops(report)
-    if not changed:
-        return [f"  none of {len(ops)}: no other width is faster by a settled margin"]
-    table = Table(right=(False, False, True, True, True, False))
-    table.rows.append(("op", "shape", "width", "of a step", "times as fast", "why"))
-    for op in changed[:MOST_OPS]:
-        table.rows.append(op_row(op, step_seconds))
-    more = f"{len(changed) - MOST_OPS} more changed; " if len(changed) > MOST_OPS else ""
-    return table.lines() + [f"  {more}{len(ops) - len(changed)} keep the program's own width"]
+def alone_lines(figures: Figures) -> List[str]:
+    said = [f"{name} {verdict(figures.factors.get(name))}" for name in figures.names]
+    lines = wrapped(f"Alone: {'; '.join(said)}. Set there:")
+    by_text: Dict[str, List[str]] = {}
+    for name in figures.names:
+        by_text.setdefault(settings_text(figures.reports.get(name) or {}), []).append(name)
+    for text, names in by_text.items():
+        lines += wrapped(f"  {', '.join(names)}: {text}")
+    return lines
 
 
-def verdict(runs: Sequence[Run]) -> str:
-    times = runs[0].median() / runs[-1].median()
-    if times >= NO_GAIN:
-        return f"The second run is {times:.2f} times as fast as the untouched one."
-    if times > 1 / NO_GAIN:
-        return (
-            f"No gain here ({times:.2f}): on this machine and with this BLAS the untouched "
-            "settings are already good."
-        )
-    return (
-        f"A loss here ({times:.2f}): optile takes its choices back in later runs; "
-        "please look at the report's fallbacks."
-    )
-
-
-def lines(title: Mapping[str, str], runs: Sequence[Run]) -> List[str]:
-    """The whole text; the first run is the untouched one, the last decides the verdict."""
-    last = runs[-1].report
-    out = [f"{name}: {value}" for name, value in title.items()]
-    out += [""] + speed_lines(runs) + [text for text in map(step_warning, runs) if text]
-    out += ["", "Where the gain comes from"]
-    out += part_lines(merged_parts(runs)) + [launch_line(last)]
-    out += ["", "Which ops changed, and why (second run)"] + op_lines(last, runs[-1].median())
-    if last.get("decision"):
-        out.append(f"  decided by whole steps: {last['decision']}")
-    fallbacks: List[str] = [str(text) for text in last.get("fallbacks") or []]
-    if fallbacks:
-        out += ["", "Taken back or left alone"] + [f"  {text}" for text in fallbacks]
-    coverage: Dict[str, float] = last.get("coverage") or {}
-    if coverage:
-        out += [
-            "",
-            f"Of a step's time {coverage.get('observed', 0):.0%} was seen as ops, "
-            f"{coverage.get('steered', 0):.0%} could be steered.",
-        ]
-    return out + ["", verdict(runs)]
+def lines(figures: Figures, folder: str) -> List[str]:
+    """The whole screen."""
+    return [
+        figures.machine,
+        "",
+        *speed_lines(figures),
+        "",
+        *wrapped(together_text(figures)),
+        *wrapped(kill_text(figures)),
+        *alone_lines(figures),
+        "",
+        f"Each figure rests on {figures.fewest_steps} steps or more; in brackets: 95 % intervals.",
+        f"Logs, reports and figures: {folder}",
+    ]

@@ -1,114 +1,104 @@
 #!/usr/bin/python3
-"""The demo's table says what the reports say, and stays honest when there is no gain."""
+"""The demo's last screen says what was measured, and stays honest when there is no gain."""
 
 import sys
 import unittest
-from typing import Any, Dict, List
+from dataclasses import replace
 
 import tree
 
 sys.path.insert(0, str(tree.source_root() / "tools"))
 import demo_table  # noqa: E402
-from demo_table import Run  # noqa: E402
+from demo_table import Factor, Figures  # noqa: E402
 
-
-def program(milliseconds: List[float]) -> Dict[str, Any]:
-    return {"step_seconds": [one / 1e3 for one in milliseconds]}
-
-
-REPORT: Dict[str, Any] = {
-    "steps": 8,
-    "sampled_steps": 0,
-    "plan_replayed": True,
-    "parts": {
-        "launch_plan": 3.5,
-        "blas_pool": None,
-        "uniform_width": 1.0,
-        "width_per_op": 1.1,
-        "widths": 1.1,
-    },
-    "openmp_runtime": "llvm",
+OP = {"width": 2, "own_width": 2}
+REPORT = {
+    "openmp_runtime": "libomp",
     "wait_policy": "1ms",
-    "blas": "openblas-pthread",
-    "coverage": {"observed": 0.97, "steered": 0.93},
-    "fallbacks": [],
-    "ops": [
-        {"name": "aten::addmm", "shape": "x" * 60, "width": 4, "own_width": 4, "seconds": 3e-3},
-        {
-            "name": "aten::tanh",
-            "shape": "20x200",
-            "direction": "backward",
-            "width": 1,
-            "own_width": 4,
-            "seconds": 1e-3,
-            "own_seconds": 2e-3,
-            "reason": "fastest",
-        },
-    ],
+    "launch_plan": "openmp=llvm wait=1ms blas=follow heap=256MiB",
+    "ops": [OP, OP, {"width": 1, "own_width": 2}],
 }
+# Of a run on two cores.
+FIGURES = Figures(
+    machine="2 cores (AMD EPYC), PyTorch 1.13.0a0 (by itself 1 thread), BLAS openblas-pthread",
+    names=["lstm", "dcgan", "resnet50"],
+    untouched={"lstm": 2.82, "dcgan": 2.16, "resnet50": 0.6},
+    tuned={"lstm": 5.06, "dcgan": 3.1, "resnet50": 1.66},
+    leases={"lstm": 1.0, "dcgan": 0.5, "resnet50": 0.5},
+    killed="lstm",
+    freed_seconds=0.013,
+    survivors={"dcgan": 5.1, "resnet50": 2.9},
+    survivor_leases={"dcgan": 1.0, "resnet50": 1.0},
+    alone={"lstm": 9.36, "dcgan": 3.91, "resnet50": 1.69},
+    alone_tuned={"lstm": 9.72, "dcgan": 5.98, "resnet50": 3.2},
+    factors={
+        "lstm": Factor(1.04, 0.98, 1.1),
+        "dcgan": Factor(1.53, 1.4, 1.6),
+        "resnet50": Factor(1.89, 1.7, 2.0),
+    },
+    reports={"lstm": REPORT, "dcgan": REPORT, "resnet50": {}},
+    fewest_steps=9,
+)
 
 
-class Table(unittest.TestCase):
-    def runs(self, untouched: float, tuned: float, report: Dict[str, Any]) -> List[Run]:
-        first = {"steps": 8, "sampled_steps": 3, "plan_replayed": False}
-        return [
-            Run("untouched", program([untouched] * 8), {}),
-            Run("first", program([900.0] * 4 + [tuned] * 4), first, settled_half=True),
-            Run("second", program([tuned] * 8), report),
-        ]
+def text(**changes):
+    return "\n".join(demo_table.lines(replace(FIGURES, **changes), "/results"))
 
-    def text(self, *arguments: Any) -> str:
-        return "\n".join(demo_table.lines({"BLAS": "openblas"}, self.runs(*arguments)))
 
-    def test_what_is_in_force(self):
-        self.assertNotIn("heap", demo_table.launch_line(REPORT))
-        plan = "openmp=llvm wait=1ms blas=follow heap=256MiB"
-        line = demo_table.launch_line({**REPORT, "launch_plan": plan})
-        self.assertIn("256MiB of heap kept between steps", line)
+class LastScreen(unittest.TestCase):
+    def test_fits_a_terminal(self):
+        shown = text().splitlines()
+        self.assertLessEqual(len(shown), 25)
+        self.assertLessEqual(max(map(len, shown)), 100)
 
-    def test_gain(self) -> None:
-        text = self.text(200.0, 50.0, REPORT)
-        self.assertIn("BLAS: openblas", text)
-        self.assertRegex(text, r"untouched +200 +200 to 200 +1\.00")
-        self.assertRegex(text, r"first +50 +50 to 50 +4\.00 +tried widths in 3 of 8 steps")
-        self.assertRegex(text, r"second +50 .* 4\.00 +tuned from the start, 0 steps")
-        self.assertIn("The second run is 4.00 times as fast", text)
+    def test_rates_cores_and_factors(self):
+        self.assertRegex(text(), r"lstm +2\.82 +5\.06 +1 +killed +9\.36 +9\.72 +1\.04 \[0\.98, 1")
+        self.assertRegex(text(), r"dcgan +2\.16 +3\.10 +0\.5 +5\.10 +1 +3\.91 +5\.98 +1\.53 \[1")
 
-    def test_another_step_than_the_programs_is_said(self) -> None:
-        self.assertNotIn("careful", self.text(200.0, 50.0, REPORT))
-        text = self.text(200.0, 50.0, {**REPORT, "steps": 304})
-        self.assertIn("optile saw 304 steps in second where the program made 8", text)
+    def test_weighted_speedup(self):
+        self.assertRegex(text(), r"weighted speed-up +1\.21 +2\.32\n")
+        self.assertIn("optile gets 1.92 times as much done", text())
+        self.assertIn("alone under optile it is 1.56", text().replace("\n  ", " "))
 
-    def test_parts(self) -> None:
-        text = "\n".join(demo_table.part_lines(REPORT["parts"]))
-        self.assertRegex(text, r"launch plan \(.*, with the BLAS pool\) +3\.50 times")
-        self.assertRegex(text, r"BLAS pool +not measured")
-        self.assertRegex(text, r"a width for each op +1\.10 times")
-        self.assertNotRegex(text, r"(?m)^  widths")
+    def test_no_gain_and_a_loss_side_by_side_are_said(self):
+        self.assertIn("no gain here: 1.00 times", text(tuned=FIGURES.untouched))
+        half = {name: rate / 2 for name, rate in FIGURES.untouched.items()}
+        self.assertIn("a loss here: 0.50 times", text(tuned=half))
 
-    def test_widths_measured_together(self) -> None:
-        parts = {**REPORT["parts"], "uniform_width": None, "width_per_op": None}
-        text = "\n".join(demo_table.part_lines(parts))
-        self.assertRegex(text, r"(?m)^  widths +1\.10 times")
-        self.assertNotIn("single width", text)
+    def test_nothing_is_compared_with_a_training_that_made_no_step(self):
+        shown = text(alone={**FIGURES.alone, "lstm": 0.0})
+        self.assertIn("not every training made steps", shown)
+        self.assertRegex(shown, r"weighted speed-up +unknown +unknown")
 
-    def test_ops_that_changed_have_a_reason(self) -> None:
-        text = "\n".join(demo_table.op_lines(REPORT, 4e-3))
-        self.assertRegex(text, r"aten::tanh \(backward\) +20x200 +4 -> 1 +25% +2\.00 +fastest")
-        self.assertNotIn("aten::addmm", text)
-        self.assertIn("1 keep the program's own width", text)
+    def test_who_was_killed_and_what_the_others_got(self):
+        self.assertIn("lstm was killed: 13 ms later the others had its cores", text())
+        self.assertIn("dcgan 1.65 times as fast", text())
+        self.assertIn("the daemon moved no core", text(freed_seconds=None))
 
-    def test_no_op_changed(self) -> None:
-        report = {**REPORT, "ops": REPORT["ops"][:1]}
-        self.assertIn("none of 1", "\n".join(demo_table.op_lines(report, 4e-3)))
+    def test_settings(self):
+        self.assertIn(
+            "lstm, dcgan: OpenMP runtime libomp, wait policy 1ms, 256MiB of heap kept, 1 of 3 ops",
+            text(),
+        )
+        self.assertIn("resnet50: nothing seen of it", text())
 
-    def test_no_gain_is_said(self) -> None:
-        self.assertIn("No gain here", self.text(50.0, 50.0, REPORT))
+    def test_a_search_that_goes_on_is_said(self):
+        self.assertNotIn("still", text(reports={"lstm": {**REPORT, "phase": "tuned"}}))
+        shown = text(reports={"lstm": {**REPORT, "phase": "exploring"}})
+        self.assertIn("1 of 3 ops narrower, still", shown)
 
-    def test_a_loss_is_said(self) -> None:
-        text = self.text(50.0, 80.0, {**REPORT, "fallbacks": ["x went back"]})
-        self.assertIn("A loss here", text)
-        self.assertIn("x went back", text)
+
+class Verdict(unittest.TestCase):
+    def test_each_is_named(self):
+        for factor, said in (
+            (Factor(1.53, 1.4, 1.6), "1.53 times as fast"),
+            (Factor(1.0, 0.98, 1.03), "no gain, 1.00"),
+            (Factor(1.07, 0.97, 1.12), "no gain, 1.07"),
+            (Factor(0.8, 0.75, 0.85), "a loss, 0.80"),
+            (Factor(1.7, 0.8, 2.4), "not clear in so few steps, 1.70"),
+            (None, "too few steps to compare"),
+        ):
+            self.assertEqual(demo_table.verdict(factor), said)
 
 
 if __name__ == "__main__":

@@ -128,7 +128,8 @@ def man_sections(text: str) -> Dict[str, str]:
 
 
 def code_pieces(name: str, text: str) -> Iterator[Tuple[int, str]]:
-    """Everything that is meant literally: code spans and lines of fenced blocks, with its line."""
+    """Everything that is meant literally: code spans and lines of fenced blocks, with its line.
+    Blocks that are fenced as `text` hold what a program printed."""
     if not name.endswith(".md"):
         # A manual page: fonts and escaped hyphens taken out.
         for number, line in enumerate(text.splitlines(), 1):
@@ -136,10 +137,12 @@ def code_pieces(name: str, text: str) -> Iterator[Tuple[int, str]]:
                 plain = re.sub(r"\\f.|^\.\w+\s*", "", line.replace("\\-", "-"))
                 yield number, plain.replace('"', "")
         return
-    fenced = False
+    fenced = printed = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
-            fenced = not fenced
+            fenced, printed = not fenced, line == "```text"
+        elif printed:
+            continue
         elif fenced:
             yield number, line.split("  #")[0]
         else:

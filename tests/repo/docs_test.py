@@ -95,6 +95,11 @@ class Checking(unittest.TestCase):
     def texts(self, text: str, name: str = "x.md") -> List[str]:
         return [one.text for one in docs.command_problems(name, text, self.dev, self.tools)]
 
+    def test_what_a_program_printed_is_no_command(self) -> None:
+        self.assertEqual(self.texts("```text\noptile gets more done\n```\n"), [])
+        after = "```text\noptile gets\n```\n```\noptile gets\n```\n"
+        self.assertEqual(self.texts(after), ["optile has no command gets"])
+
     def test_unknown_command(self) -> None:
         self.assertEqual(self.texts("see `optile fly now`"), ["optile has no command fly"])
         self.assertEqual(self.texts("```\n./dev fly\n```\n"), ["./dev has no command fly"])
