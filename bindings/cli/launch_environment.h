@@ -22,6 +22,7 @@ struct LaunchDecision {
   std::string itt_collector;  // path; empty: it is not beside the shim
   std::string libomp;
   std::string socket;
+  bool daemon_starts = false;    // for this run, and did not listen yet when the program began
   bool socket_is_named = false;  // by the user; else the shim may find another one later
   std::string run_id;
   int budget_cores = 1;

@@ -310,7 +310,11 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
   Prepared prepared;
   prepared.decision = decide(options, target, now, socket, daemon.ok());
-  if (daemon.ok()) say_what_is_lost(options, socket);
+  if (daemon.ok()) {
+    const bool reports = options.summary || !options.report.empty();
+    prepared.decision.daemon_starts = reports && base::try_connect(socket) != 0;
+    say_what_is_lost(options, socket);
+  }
   prepared.decision.socket_is_named =
       !options.socket.empty() || !base::runtime_environment().socket.empty();
   prepared.changes.set = launch_environment(options, prepared.decision, now);

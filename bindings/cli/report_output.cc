@@ -73,7 +73,8 @@ FetchedReport fetch_report(const LaunchDecision& decision) {
   while (steady_clock::now() < end) {
     const auto answer = ask_daemon(
         decision.socket, "GET", "/v1/runs/" + decision.run_id + "/report", "", milliseconds(1000));
-    if (!answer.ok() && answer.error().kind == base::ErrorKind::kNotFound) break;
+    const bool nobody = !answer.ok() && answer.error().kind == base::ErrorKind::kNotFound;
+    if (nobody && !decision.daemon_starts) break;
     if (answer.ok()) {
       fetched.answered = true;
       Json parsed = Json::parse(answer.value().body, nullptr, false);

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <future>
+#include <memory>
+
 #include "bindings/cli/json_fields.h"
 #include "tests/cli/files.h"
 #include "tests/cli/one_answer.h"
@@ -72,6 +75,17 @@ TEST_F(ReportOutputTest, NoDaemonIsNoReasonToWait) {
   unseen_.socket = folder_ / "nobody";
   EXPECT_THAT(write(unseen_), HasSubstr("never attached"));
   EXPECT_EQ(report()["state"], "unknown");
+}
+
+TEST_F(ReportOutputTest, ADaemonThatStartsForTheRunIsWaitedFor) {
+  unseen_.shim = "shim";
+  unseen_.socket = folder_ / "s";
+  unseen_.daemon_starts = true;
+  auto later = std::async(std::launch::async, [&] {
+    return std::make_unique<OneAnswer>(folder_ / "s", 200, R"({"state": "finished", "steps": 3})");
+  });
+  EXPECT_EQ(write(unseen_), "");
+  EXPECT_EQ(report()["steps"], 3);
 }
 
 TEST_F(ReportOutputTest, AFileIsReplacedAsAWholeAndNothingIsLeftBeside) {
