@@ -71,7 +71,8 @@ class Times:
         return together + self.settle + self.after_kill + count * (alone + tuned)
 
     def scaled(self, by: float) -> "Times":
-        return Times(*[value * by for value in dataclasses.astuple(self)[:-1]], self.parts)
+        seconds = {name: at * by for name, at in vars(self).items() if name != "parts"}
+        return dataclasses.replace(self, **seconds)
 
 
 QUICK = Times(
