@@ -129,7 +129,6 @@ def window(
     """Steps a second of each from now on; longer where a step takes long. 0 of one that makes no
     two steps in `patience`, if that is given."""
     begin = time.monotonic()
-    names = ", ".join(one.program.name for one in running)
     wait_until(running, lambda: time.monotonic() >= begin + seconds, seconds + 1, "a window")
     until = time.monotonic() + patience
 
@@ -137,7 +136,7 @@ def window(
         few = [one for one in running if sum(end >= begin for end in one.ends) < FEWEST_ENDS]
         return not few or time.monotonic() > until
 
-    wait_until(running, have_steps, patience + 1, f"two steps of {names}")
+    wait_until(running, have_steps, patience + 1, "two steps")
     return [
         together.throughput(inside, begin, time.monotonic()) if len(inside) > 1 else 0.0
         for inside in ([end for end in one.ends if end >= begin] for one in running)
