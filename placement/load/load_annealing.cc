@@ -14,6 +14,7 @@ constexpr int kMovesPerRecount = 1 << 20;
 constexpr int kLargestGroup = 24;
 constexpr int kLargestRelayed = 3;
 constexpr int kTriesForUnit = 16;
+constexpr double kCold = 0.005;  // where only the largest loads still count
 // Of 16 moves; the rest are groups.
 constexpr int kSingles = 10;
 constexpr int kSwaps = 1;
@@ -95,6 +96,20 @@ bool LoadAnnealing::allowed(UnitId unit, DeviceId to) const {
   return problem_->units.time_ms(unit, to) < std::numeric_limits<double>::infinity();
 }
 
+// Every other one from the device with the largest load, which is what has to become less.
+UnitId LoadAnnealing::pick_unit() {
+  const int count = problem_->units.size();
+  UnitId unit = random_.below(count);
+  if (!looks_at_busiest_ || random_.below(2) == 0) return unit;
+  const std::vector<double>& load = state_.load();
+  const auto busiest =
+      static_cast<DeviceId>(std::max_element(load.begin(), load.end()) - load.begin());
+  for (int tries = 0; tries < kTriesForUnit && state_.device(unit) != busiest; ++tries) {
+    unit = random_.below(count);
+  }
+  return unit;
+}
+
 DeviceId LoadAnnealing::pick_target(UnitId unit) {
   const auto near = neighbours_->of(unit);
   if (!near.empty() && random_.below(8) != 0) {
@@ -114,7 +129,7 @@ bool LoadAnnealing::accept(double difference) {
 }
 
 void LoadAnnealing::single(Budget& budget) {
-  const UnitId unit = random_.below(problem_->units.size());
+  const UnitId unit = pick_unit();
   const DeviceId to = pick_target(unit);
   if (to == state_.device(unit) || !allowed(unit, to)) return;
   if (!keeps(kept_->change(unit, state_.device(unit), to))) return;
@@ -140,7 +155,7 @@ void LoadAnnealing::settle(double before, Budget& budget) {
 }
 
 void LoadAnnealing::swap(Budget& budget) {
-  const UnitId one = random_.below(problem_->units.size());
+  const UnitId one = pick_unit();
   const UnitId other = random_.below(problem_->units.size());
   const DeviceId home = state_.device(one);
   const DeviceId there = state_.device(other);
@@ -175,7 +190,7 @@ void LoadAnnealing::gather(UnitId unit, int most) {
 
 // A small group goes where it has a neighbour, and another one leaves from there.
 void LoadAnnealing::relay(Budget& budget) {
-  const UnitId first = random_.below(problem_->units.size());
+  const UnitId first = pick_unit();
   const DeviceId to = pick_target(first);
   const DeviceId home = state_.device(first);
   if (to == home) return;
@@ -210,7 +225,7 @@ void LoadAnnealing::relay(Budget& budget) {
 }
 
 void LoadAnnealing::group(Budget& budget) {
-  const UnitId unit = random_.below(problem_->units.size());
+  const UnitId unit = pick_unit();
   const int size = 2 + random_.below(random_.below(kLargestGroup) + 1);
   gather(unit, std::min(size, problem_->units.size()));
   DeviceId to = state_.device(unit);
@@ -232,6 +247,8 @@ void LoadAnnealing::group(Budget& budget) {
 void LoadAnnealing::run(const LoadCooling& cooling, Budget& budget) {
   if (problem_->cluster.size() < 2) return;
   doublings_ = cooling.doublings;
+  // With a number of evaluations an answer stays what it was.
+  looks_at_busiest_ = cooling.start <= kCold && !budget.limits_evaluations();
   scale_ = std::max(state_.cost(), std::numeric_limits<double>::min());
   state_.recount();
   energy_ = energy();

@@ -47,6 +47,7 @@ class LoadAnnealing {
     return more_moved <= 0 || moved_ + more_moved <= kept_->most();
   }
   void apply(UnitId unit, DeviceId to);
+  UnitId pick_unit();
   DeviceId pick_target(UnitId unit);
   bool accept(double difference);
   void single(Budget& budget);
@@ -65,6 +66,7 @@ class LoadAnnealing {
   LoadState state_;
   Random random_;
   int doublings_ = 4;
+  bool looks_at_busiest_ = false;
   double scale_ = 1;  // what loads are divided by before they are raised
   double temperature_ = 0;
   double energy_ = 0;

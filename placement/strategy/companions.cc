@@ -13,15 +13,32 @@ constexpr std::uint64_t kBetweenSeeds = 1'000'003;
 
 }  // namespace
 
+void CommonChoice::exchange(PricedSearch& search, Share& share) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (version_ != share.version) search.join(values_, share.values);
+  if (search.found() && search.best_cost() < cost_) {
+    cost_ = search.best_cost();
+    values_ = search.best_values();
+    ++version_;
+  }
+  if (version_ == share.version) return;
+  share = {values_, version_};
+}
+
 Companions::Companions(const StrategyProblem& problem, const Core& core, const Start& start,
-                       int count, const Budget& budget) {
+                       int count, bool together, const Budget& budget) {
   budgets_.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) budgets_.push_back(budget.part(1));
   for (int i = 0; i < count; ++i) {
     Start mine = start;
     mine.seed += kBetweenSeeds * static_cast<std::uint64_t>(i + 1);
-    threads_.emplace_back([this, &problem, &core, i, mine = std::move(mine)] {
-      search(problem, core, mine, budgets_[static_cast<std::size_t>(i)]);
+    threads_.emplace_back([this, &problem, &core, i, together, mine = std::move(mine)] {
+      Budget& of_thread = budgets_[static_cast<std::size_t>(i)];
+      if (together) {
+        search_together(problem, core, mine, of_thread);
+      } else {
+        search(problem, core, mine, of_thread);
+      }
     });
   }
 }
@@ -47,6 +64,27 @@ void Companions::search(const StrategyProblem& problem, const Core& core, const 
       keep(search);
     }
   }
+}
+
+void Companions::search_together(const StrategyProblem& problem, const Core& core,
+                                 const Start& start, Budget& budget) {
+  PricedSearch search(problem, core, start.values, start.prices, start.seed);
+  search.rank(start.ranked);
+  CommonChoice::Share share;
+  for (int i = 0; !over_ && !budget.spent_now(); ++i) {
+    if (i < kPasses || !search.found()) {
+      search.pass(budget);
+      if (!search.found() && i % kMendEvery == kMendEvery / 2) search.mend(budget);
+    } else {
+      search.polish(budget);
+    }
+    if (i >= kPasses) common_.exchange(search, share);
+    if (search.found()) keep(search);
+  }
+}
+
+void Companions::exchange(PricedSearch& search) {
+  common_.exchange(search, of_caller_);
 }
 
 void Companions::keep(const PricedSearch& search) {

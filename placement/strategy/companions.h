@@ -13,6 +13,25 @@
 
 namespace optile::placement {
 
+// What several searches of one core have found, put together: in a large core what is found in one
+// part of it goes with what is found in another.
+class CommonChoice {
+ public:
+  // What a search has had from here.
+  struct Share {
+    PricedSearch::Values values;
+    std::uint64_t version = 0;
+  };
+  // Takes what the search has found, and gives it what others have since.
+  void exchange(PricedSearch& search, Share& share);
+
+ private:
+  std::mutex mutex_;
+  PricedSearch::Values values_;
+  Total cost_ = kGreatestTotal;
+  std::uint64_t version_ = 0;
+};
+
 class Companions {
  public:
   // What each search begins with; see PricedSearch. The problem and the core must outlive this.
@@ -23,13 +42,16 @@ class Companions {
     std::uint64_t seed = 1;
   };
 
-  // They search until what is left of the budget is spent, or until end().
+  // They search until what is left of the budget is spent, or until end(); `together` where they
+  // put what they find together, and do not begin again.
   Companions(const StrategyProblem& problem, const Core& core, const Start& start, int count,
-             const Budget& budget);
+             bool together, const Budget& budget);
   ~Companions() { join(); }
   Companions(const Companions&) = delete;
   Companions& operator=(const Companions&) = delete;
 
+  // Where they search together: puts the caller's search and theirs together.
+  void exchange(PricedSearch& search);
   // The cheapest feasible choice that they found below this cost, if any.
   std::optional<StrategyChoice> cheaper_than(Total cost);
   // Ends them; the budget then has their candidates too.
@@ -37,6 +59,8 @@ class Companions {
 
  private:
   void search(const StrategyProblem& problem, const Core& core, const Start& start, Budget& budget);
+  void search_together(const StrategyProblem& problem, const Core& core, const Start& start,
+                       Budget& budget);
   void keep(const PricedSearch& search);
   void join();
 
@@ -44,6 +68,8 @@ class Companions {
   std::mutex mutex_;
   Total cost_ = kGreatestTotal;  // under it, and so is the choice
   StrategyChoice choice_;
+  CommonChoice common_;
+  CommonChoice::Share of_caller_;
   std::vector<Budget> budgets_;
   std::vector<std::thread> threads_;
 };

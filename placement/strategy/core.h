@@ -53,7 +53,8 @@ struct Core {
   // At every moment, what is left for the usages of the nodes; no moment where nothing can exceed
   // it. Empty where there is no limit.
   std::vector<Usage> room;
-  StrategyChoice fixed;  // strategies of nodes outside; 0 for those inside
+  Usage greatest_usage = 0;  // of any strategy of its nodes
+  StrategyChoice fixed;      // strategies of nodes outside; 0 for those inside
 
   // The choice in the original problem for a choice among the strategies that are left.
   StrategyChoice original_choice(const std::vector<std::uint16_t>& values) const;

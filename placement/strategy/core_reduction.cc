@@ -348,7 +348,10 @@ Core CoreReduction::take() {
     const Usage low = *std::min_element(node.usages.begin(), node.usages.end());
     least.add(node.live, low);
     most.add(node.live, *std::max_element(node.usages.begin(), node.usages.end()));
-    for (Usage& usage : node.usages) usage -= low;
+    for (Usage& usage : node.usages) {
+      usage -= low;
+      core.greatest_usage = std::max(core.greatest_usage, usage);
+    }
     if (node.costs.size() == 1) {
       core.constant += node.costs[0];
       core.fixed[i] = node.strategies[0];

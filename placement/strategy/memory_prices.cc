@@ -16,11 +16,7 @@ constexpr double kMostSteps = 0x1p60;  // of one price; 2^24 moments of them hav
 // Of room. Beyond it there is no bound to speak of, and a sum with it still has 127 bits.
 constexpr Total kMostWorth = kGreatestTotal / 4;
 
-int bits_of(const Core& core) {
-  Usage greatest = 0;
-  for (const CoreNode& node : core.nodes) {
-    for (const Usage usage : node.usages) greatest = std::max(greatest, usage);
-  }
+int bits_of(Usage greatest) {
   const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(greatest)));
   return std::max(kFewestBits, width + kBitsBelowUsage);
 }
@@ -28,7 +24,7 @@ int bits_of(const Core& core) {
 }  // namespace
 
 MemoryPrices::MemoryPrices(const Core& core)
-    : core_(core), bits_(bits_of(core)), step_(std::ldexp(1.0, -bits_)) {
+    : core_(core), bits_(bits_of(core.greatest_usage)), step_(std::ldexp(1.0, -bits_)) {
   set(std::vector<double>(core.room.size(), 0));
 }
 

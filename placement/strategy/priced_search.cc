@@ -33,7 +33,7 @@ constexpr std::size_t kMoreCompetitors = 4;
 constexpr std::size_t kFewestPromising = 2;
 constexpr std::size_t kMorePromising = 7;
 
-// Windows have between 2^4 and 2^12 nodes; one in 16 is everything.
+// Windows have between 2^4 and 2^12 nodes; in a small core one in 16 is everything.
 constexpr double kSmallestWindow = 4;
 constexpr double kLargestWindow = 12;
 constexpr unsigned kWholeOneIn = 16;
@@ -101,8 +101,7 @@ void PricedSearch::apply(const std::vector<std::uint32_t>& window, const Values&
   }
 }
 
-void PricedSearch::keep_if_best(Budget& budget) {
-  budget.count();
+void PricedSearch::keep_if_best() {
   if (!state_.feasible() || (best_ && state_.cost() >= best_cost_)) return;
   best_cost_ = state_.cost();
   best_ = state_.choice();
@@ -116,7 +115,8 @@ void PricedSearch::solve(const std::vector<std::uint32_t>& window,
   Values values = values_;
   solver.improve(window, costs_, allowed, random_, values);
   apply(window, values);
-  keep_if_best(budget);
+  budget.count();
+  keep_if_best();
 }
 
 void PricedSearch::solve_priced(const std::vector<std::uint32_t>& window,
@@ -183,7 +183,7 @@ std::vector<std::uint32_t> PricedSearch::around(std::vector<std::uint32_t> nodes
 
 std::vector<std::uint32_t> PricedSearch::pick_window() {
   const std::size_t count = all_.size();
-  if (random_() % kWholeOneIn == 0 || count < 64) return all_;
+  if (count < 64 || (count <= kSmallCore && random_() % kWholeOneIn == 0)) return all_;
   const std::size_t size = window_size();
   return around({static_cast<std::uint32_t>(random_() % count)}, size);
 }
@@ -263,6 +263,22 @@ void PricedSearch::polish(Budget& budget) {
   const Total best_before = best_cost_;
   if (!polish_within_shares(budget)) polish_at_prices(budget);
   choose_where_to_go_on(best_before);
+}
+
+void PricedSearch::join(const Values& theirs, const Values& common) {
+  Values both = theirs;
+  if (found() && !common.empty()) {
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      if (theirs[i] == common[i]) both[i] = best_values_[i];
+    }
+  }
+  apply(all_, theirs);
+  keep_if_best();
+  apply(all_, both);
+  keep_if_best();
+  from_ = best_values_;
+  from_cost_ = best_cost_;
+  since_gain_ = 0;
 }
 
 void PricedSearch::polish_at_prices(Budget& budget) {

@@ -42,9 +42,14 @@ class PricedSearch {
   // where memory is exceeded, while that helps.
   void mend(Budget& budget);
 
+  // Goes on from a feasible choice of another search, with what this one has found since `common`,
+  // which both began with, where that fits in and gains.
+  void join(const Values& theirs, const Values& common);
+
   bool found() const { return best_.has_value(); }
   Total best_cost() const { return best_cost_; }
   const StrategyChoice& best_choice() const { return *best_; }
+  const Values& best_values() const { return best_values_; }
   const std::vector<double>& prices() const { return prices_.values(); }
   // The present choice, feasible or not.
   const StrategyState& state() const { return state_; }
@@ -58,7 +63,7 @@ class PricedSearch {
   void price_node(std::uint32_t node, const MemoryPrices& prices);
   // Takes over changed values; the nodes whose value changed.
   void apply(const std::vector<std::uint32_t>& window, const Values& values);
-  void keep_if_best(Budget& budget);
+  void keep_if_best();
   void move_prices();
   std::vector<std::uint32_t> pick_window();
   std::size_t window_size();

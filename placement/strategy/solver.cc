@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "placement/strategy/companions.h"
@@ -185,11 +186,11 @@ class Solver {
     const DualBound messages = ascent.settled();
     PricedSearch search(problem_, *core_, messages.decode(), ascent.best_prices(), request_.seed);
     search.rank(messages.ranked());
-    if (core_->nodes.size() <= kMostForCompanions && budget_.limits_time() &&
-        !budget_.limits_evaluations() && request_.method == "auto") {
+    if (budget_.limits_time() && !budget_.limits_evaluations() && request_.method == "auto") {
       const Companions::Start start{messages.decode(), ascent.best_prices(), messages.ranked(),
                                     request_.seed};
-      companions_.emplace(problem_, *core_, start, kCompanions, budget_);
+      companions_.emplace(problem_, *core_, start, together() ? beside() : kCompanions, together(),
+                          budget_);
     }
     for (int i = 0; i < kFewestPasses || !search.found() || !over(shares.passes); ++i) {
       if (over(1)) break;
@@ -199,11 +200,7 @@ class Solver {
       report();
       if (!budget_.limits_time() && !budget_.limits_evaluations() && i > kUnlimitedPasses) break;
     }
-    while (search.found() && !over(shares.search)) {
-      search.polish(budget_);
-      take(search);
-      report();
-    }
+    while (search.found() && !over(shares.search)) polish(search);
     last_ascent(ascent, search);
     if (!companions_) return;
     companions_->end(budget_);
@@ -221,11 +218,22 @@ class Solver {
       ++sweeps;
       if (sweeps % kDecodeEvery == 0) report();
     }
-    while (search.found() && !over(1)) {
-      search.polish(budget_);
-      take(search);
-      report();
-    }
+    while (search.found() && !over(1)) polish(search);
+  }
+
+  // A large core is searched by as many threads as there are processors, at one choice.
+  bool together() const { return core_->nodes.size() > kMostForCompanions; }
+
+  static int beside() {
+    const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+    return std::clamp(processors - 1, 0, kCompanions);
+  }
+
+  void polish(PricedSearch& search) {
+    search.polish(budget_);
+    if (companions_ && together()) companions_->exchange(search);
+    take(search);
+    report();
   }
 
   base::Result<Answer> answer() const {
