@@ -305,6 +305,21 @@ def machine_line(provider: str, env: Mapping[str, str]) -> str:
     )
 
 
+def ensure_bridge(build: pathlib.Path) -> None:
+    """To a wheel's PyTorch: else the first run would only see OpenMP regions."""
+
+    def bridge(verb: str, errors: int) -> bool:
+        command = [build / "bin" / "optile", "bridge", verb, "--python", blas_provider.PYTHON]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=errors, check=False)
+        return done.returncode == 0
+
+    if bridge("check", subprocess.DEVNULL):
+        return
+    print("Building the bridge to this PyTorch, once", flush=True)
+    if not bridge("build", sys.stderr.fileno()):
+        raise RunError("no bridge to this PyTorch, see above: without it no op is seen")
+
+
 def training_words(text: str) -> Tuple[str, List[str]]:
     """NAME=COMMAND, for the tests."""
     name, _, command = text.partition("=")
@@ -334,6 +349,8 @@ def show(options: argparse.Namespace, private: pathlib.Path, results: pathlib.Pa
     else:
         commands = python_commands(QUICK_TRAININGS if options.quick else len(TRAININGS))
         machine = machine_line(provider, env)
+        if not debian:
+            ensure_bridge(options.build)
     figures = demo_table.Figures(machine, names=list(commands))
     planned = times.planned(len(commands))
     print(
