@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import blas_provider
 import together
@@ -167,3 +167,10 @@ def adjoining(units: Sequence[int], split: Sequence[int]) -> List[List[int]]:
         found.append(list(units[first : first + count]))
         first += count
     return found
+
+
+def neighbours(split: Sequence[int], known: Sequence[Tuple[int, ...]]) -> List[Tuple[int, ...]]:
+    """Those of the known splits where one core has gone from one program to another."""
+    return [
+        other for other in known if sum(abs(a - b) for a, b in zip(split, other)) == 2
+    ]

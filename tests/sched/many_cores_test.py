@@ -4,13 +4,16 @@ import os
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 SOURCE = pathlib.Path(os.environ["OPTILE_SOURCE_DIR"])
 sys.path[:0] = [str(SOURCE / "bench" / "many_cores"), str(SOURCE / "bench")]
 
+import parts  # noqa: E402
 import predictions  # noqa: E402
 import steered  # noqa: E402
 import tables  # noqa: E402
+import together  # noqa: E402
 
 
 def curve(**points):
@@ -57,6 +60,38 @@ class Predictions(unittest.TestCase):
 class Splits(unittest.TestCase):
     def test_programs_lie_side_by_side(self):
         self.assertEqual(steered.adjoining([0, 2, 4, 6], (1, 3)), [[0], [2, 4, 6]])
+
+
+    def test_a_neighbour_moves_one_core(self):
+        known = together.splits(5, 3)
+        found = steered.neighbours((1, 1, 3), known)
+        self.assertEqual(found, [(1, 2, 2), (2, 1, 2)])
+
+
+class Sweep(unittest.TestCase):
+    def test_the_best_of_many_is_found_in_half_the_time(self):
+        bench = mock.Mock(units=list(range(16)))
+        now, split, tried = 0.0, (), []
+
+        def confine(_, cores):
+            nonlocal split
+            split = tuple(map(len, cores))
+
+        def window(_, seconds):
+            nonlocal now
+            now += seconds
+            tried.append(split)
+            return [split[0] ** 0.3, split[1] ** 0.5, split[2] ** 0.8]
+
+        splits = together.splits(16, 3)
+        with mock.patch.object(parts, "confine_all", confine), \
+                mock.patch.object(parts, "window", window), \
+                mock.patch.object(parts.time, "monotonic", lambda: now):
+            found = parts.sweep(bench, [], splits, [1.0, 1.0, 1.0], 22.0)
+        self.assertEqual((len(splits), len(tried)), (105, len(set(tried))))
+        self.assertLess(len(tried), 60)
+        best = max(splits, key=lambda one: one[0] ** 0.3 + one[1] ** 0.5 + one[2] ** 0.8)
+        self.assertEqual(max(found, key=lambda one: found[one]), best)
 
 
 RATIO = {"value": 1.052, "low": 0.99, "high": 1.1, "rounds": 5}
