@@ -33,10 +33,12 @@ constexpr std::size_t kMoreCompetitors = 4;
 constexpr std::size_t kFewestPromising = 2;
 constexpr std::size_t kMorePromising = 7;
 
-// Windows have between 2^4 and 2^12 nodes; in a small core one in 16 is everything.
+// Windows have between 2^4 and 2^12 nodes; one in 16 is everything, and one in 64 of a large core,
+// where that takes as long as a hundred others.
 constexpr double kSmallestWindow = 4;
 constexpr double kLargestWindow = 12;
 constexpr unsigned kWholeOneIn = 16;
+constexpr unsigned kWholeOfLargeOneIn = 64;
 
 double unit(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) * 0x1.0p-53;
@@ -183,7 +185,8 @@ std::vector<std::uint32_t> PricedSearch::around(std::vector<std::uint32_t> nodes
 
 std::vector<std::uint32_t> PricedSearch::pick_window() {
   const std::size_t count = all_.size();
-  if (count < 64 || (count <= kSmallCore && random_() % kWholeOneIn == 0)) return all_;
+  const unsigned one_in = count <= kSmallCore ? kWholeOneIn : kWholeOfLargeOneIn;
+  if (random_() % one_in == 0 || count < 64) return all_;
   const std::size_t size = window_size();
   return around({static_cast<std::uint32_t>(random_() % count)}, size);
 }
