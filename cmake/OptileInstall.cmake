@@ -1,7 +1,8 @@
 # What `cmake --install` puts where. The libraries that are loaded into programs lie together in a
 # folder that `optile` looks into, beside its own.
 set(OPTILE_SHIM_DIR "lib/optile")
-install(TARGETS optile optile_place optiled RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(TARGETS optile optile_tool optile_place optiled
+        RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(library optile_preload optile_torch_bridge optile_counters optile_itt)
   if(TARGET ${library})
     install(TARGETS ${library} LIBRARY DESTINATION "${OPTILE_SHIM_DIR}")

@@ -39,6 +39,16 @@ if(OPTILE_SANITIZE)
   target_link_options(optile_sanitize INTERFACE -fsanitize=${OPTILE_SANITIZE})
 endif()
 
+# Whether the launcher may have its libraries within itself: loading them takes longer than all that
+# it does. Not every system has the C library so, and no sanitizer works with it.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LINK_OPTIONS -static-pie)
+check_cxx_source_compiles("#include <iostream>\nint main() { std::cout << 1; }" OPTILE_LINKS_STATIC)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+if(OPTILE_LINKS_STATIC AND NOT OPTILE_SANITIZE)
+  set(OPTILE_STATIC_LAUNCHER ON)
+endif()
+
 configure_file("${CMAKE_SOURCE_DIR}/cmake/version.h.in"
                "${CMAKE_BINARY_DIR}/generated/optile_version.h" @ONLY)
 

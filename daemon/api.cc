@@ -205,6 +205,13 @@ Json stored_json(const std::optional<FoundPlan>& found) {
           {"tuned_step_seconds", plan.tuned_step_seconds}};
 }
 
+Json store_json(const Store::State& store) {
+  return {{"path", store.path},
+          {"state", keeping_name(store.keeping)},
+          {"failed_writes", store.failed_writes},
+          {"message", store.message}};
+}
+
 }  // namespace
 
 struct Api::Route {
@@ -303,7 +310,6 @@ Store::State Api::store_state(const Call& call) const {
 }
 
 HttpResponse Api::status(const Call& call) {
-  const Store::State store = store_state(call);
   Json clients = Json::array();
   for (const ClientView& view : controller_.attached(tuner::Detail::kFigures)) {
     clients.push_back(client_for(call, view));
@@ -314,11 +320,7 @@ HttpResponse Api::status(const Call& call) {
              {"socket", facts_.socket},
              {"system", facts_.rights.system()},
              {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
-             {"store",
-              {{"path", store.path},
-               {"state", keeping_name(store.keeping)},
-               {"failed_writes", store.failed_writes},
-               {"message", store.message}}},
+             {"store", store_json(store_state(call))},
              {"machine", machine_summary(controller_.machine())},
              {"budget", budget_json(controller_.budget())},
              {"clients", std::move(clients)}});
@@ -430,7 +432,8 @@ HttpResponse Api::launch(const Call& call) {
              {"reasons", plan.reasons},
              {"taken_back", plan.taken_back},
              {"loss_seconds", plan.loss_seconds},
-             {"stored", stored_json(controller_.stored_plan(program, plan.text, user))}});
+             {"stored", stored_json(controller_.stored_plan(program, plan.text, user))},
+             {"store", store_json(store_state(call))}});
 }
 
 HttpResponse Api::undo(const Call& call) {

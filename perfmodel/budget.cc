@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "base/control_group.h"
 #include "base/text_file.h"
@@ -99,6 +100,25 @@ std::set<int> online_units(const BudgetSources& sources) {
   return {cpus.begin(), cpus.end()};
 }
 
+// Units of one core, by any of them; alone where the kernel does not say.
+std::vector<int> siblings_of(const BudgetSources& sources, int unit) {
+  const std::string folder =
+      sources.root + "/sys/devices/system/cpu/cpu" + std::to_string(unit) + "/topology/";
+  for (const char* file : {"core_cpus_list", "thread_siblings_list"}) {
+    std::vector<int> units = base::parse_cpu_list(read_text_file(folder + file).value_or(""));
+    if (!units.empty()) return units;
+  }
+  return {unit};
+}
+
+bool has_siblings(const BudgetSources& sources) {
+  return read_text_file(sources.root + "/sys/devices/system/cpu/smt/active").value_or("") != "0\n";
+}
+
+int whole_cores_of(double quota) {
+  return std::max(1, static_cast<int>(std::ceil(quota - 1e-9)));
+}
+
 }  // namespace
 
 Budget read_budget(const Machine& machine, const BudgetSources& sources) {
@@ -126,13 +146,34 @@ Budget read_budget(const Machine& machine, const BudgetSources& sources) {
   budget.cores = std::max(1, static_cast<int>(cores.size()));
   budget.quota_cores = smallest_quota(sources);
   if (budget.quota_cores > 0) {
-    const int whole = std::max(1, static_cast<int>(std::ceil(budget.quota_cores - 1e-9)));
+    const int whole = whole_cores_of(budget.quota_cores);
     if (whole < budget.cores) {
       budget.cores = whole;
       budget.limited_by = "quota";
     }
   }
   return budget;
+}
+
+int read_granted_cores(const BudgetSources& sources) {
+  const std::set<int> online = online_units(sources);
+  const std::set<int> allowed = allowed_units(sources);
+  std::set<int> left;
+  for (int unit : allowed.empty() ? online : allowed) {
+    if (online.empty() || online.contains(unit)) left.insert(unit);
+  }
+  if (left.empty()) return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int cores = static_cast<int>(left.size());
+  if (has_siblings(sources)) {
+    for (cores = 0; !left.empty(); ++cores) {
+      const int unit = *left.begin();
+      left.erase(unit);
+      for (int sibling : siblings_of(sources, unit)) left.erase(sibling);
+    }
+  }
+  const double quota = smallest_quota(sources);
+  if (quota > 0) cores = std::min(cores, whole_cores_of(quota));
+  return std::max(1, cores);
 }
 
 }  // namespace optile::perfmodel

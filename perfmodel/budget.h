@@ -31,4 +31,8 @@ struct BudgetSources {
 
 Budget read_budget(const Machine& machine, const BudgetSources& sources);
 
+// Budget::cores without a machine, from a few files of the kernel's: a launcher has no time for a
+// whole topology, whose library alone takes longer to load than a program may be held up.
+int read_granted_cores(const BudgetSources& sources);
+
 }  // namespace optile::perfmodel

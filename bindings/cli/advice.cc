@@ -20,7 +20,7 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
-std::string milliseconds(double seconds) {
+std::string in_milliseconds(double seconds) {
   char text[40];
   std::snprintf(text, sizeof text, "%.4g ms a step", seconds * 1e3);
   return text;
@@ -28,7 +28,7 @@ std::string milliseconds(double seconds) {
 
 void add_header(const AdviceFacts& facts, std::string& out) {
   out += "optile: advice for " + facts.program + "; nothing was changed in this run";
-  if (facts.step_seconds > 0) out += " (" + milliseconds(facts.step_seconds) + ")";
+  if (facts.step_seconds > 0) out += " (" + in_milliseconds(facts.step_seconds) + ")";
   out += "\n";
   for (const std::string& reason : facts.plan.reasons) out += "  # " + reason + "\n";
 }
@@ -78,8 +78,8 @@ void add_widths(const AdviceFacts& facts, std::string& out) {
     out += "  # an earlier run found no width better than the program's own\n";
   }
   if (stored.own_step_seconds > 0 && stored.tuned_step_seconds > 0 && stored.changed_ops > 0) {
-    out += "  # it took " + milliseconds(stored.tuned_step_seconds) + " with them, " +
-           milliseconds(stored.own_step_seconds) + " without\n";
+    out += "  # it took " + in_milliseconds(stored.tuned_step_seconds) + " with them, " +
+           in_milliseconds(stored.own_step_seconds) + " without\n";
   }
 }
 

@@ -83,7 +83,8 @@ class Reader {
     elf->is_dynamic = has_dynamic_;
     elf->is_program = header->e_type == ET_EXEC || !elf->interpreter.empty();
     for (const std::uint64_t name : needed_) elf->needed.emplace_back(file_.text(strings_ + name));
-    if (symbols == ElfSymbols::kAll) read_symbols(elf);
+    if (symbols == ElfSymbols::kAll) read_symbols(elf, UINT64_MAX);
+    if (symbols == ElfSymbols::kUndefined) read_symbols(elf, end_of_undefined(*elf));
     return true;
   }
 
@@ -141,15 +142,30 @@ class Reader {
       }
       if (entry->d_tag == DT_STRTAB) strings_ = offset_of(entry->d_un.d_ptr);
       if (entry->d_tag == DT_SYMTAB) symbols_ = offset_of(entry->d_un.d_ptr);
+      if (entry->d_tag == DT_GNU_HASH) hashes_ = offset_of(entry->d_un.d_ptr);
       if (entry->d_tag == DT_STRSZ) string_bytes_ = entry->d_un.d_val;
     }
     return true;
   }
 
-  // The symbol table has no length of its own; linkers put the strings right behind it.
-  void read_symbols(ElfFile* elf) const {
+  // What is hashed stands behind what is not: a library hashes what it defines, and nothing else.
+  // (A program may hash what it takes the address of.)
+  std::uint64_t end_of_undefined(const ElfFile& elf) const {
+    struct Hashes {
+      std::uint32_t buckets;
+      std::uint32_t first_hashed;
+    };
+    const auto hashes = file_.at<Hashes>(hashes_);
+    return hashes && elf.interpreter.empty() ? hashes->first_hashed : UINT64_MAX;
+  }
+
+  // At most so many. The symbol table has no length of its own; linkers put the strings right
+  // behind it.
+  void read_symbols(ElfFile* elf, std::uint64_t most) const {
     if (symbols_ == UINT64_MAX || strings_ == UINT64_MAX || strings_ <= symbols_) return;
-    for (std::uint64_t at = symbols_; at + sizeof(Elf64_Sym) <= strings_; at += sizeof(Elf64_Sym)) {
+    const std::uint64_t count = std::min((strings_ - symbols_) / sizeof(Elf64_Sym), most);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t at = symbols_ + i * sizeof(Elf64_Sym);
       const auto symbol = file_.at<Elf64_Sym>(at);
       if (!symbol || symbol->st_name >= string_bytes_) return;
       const std::string_view name = file_.text(strings_ + symbol->st_name);
@@ -164,6 +180,7 @@ class Reader {
   bool has_dynamic_ = false;
   std::uint64_t strings_ = UINT64_MAX;
   std::uint64_t symbols_ = UINT64_MAX;
+  std::uint64_t hashes_ = UINT64_MAX;
   std::uint64_t string_bytes_ = 0;
 };
 
@@ -218,7 +235,8 @@ base::Result<bool> elf_defines(const std::string& path, const SymbolNames& names
 bool file_holds(const std::string& path, std::string_view text) {
   bool holds = false;
   const base::Status read = with_bytes(path, [&](const Mapping& file) -> base::Status {
-    holds = file.first(kMostSearched).find(text) != std::string_view::npos;
+    const std::string_view all = file.first(kMostSearched);
+    holds = memmem(all.data(), all.size(), text.data(), text.size()) != nullptr;
     return {};
   });
   return read.ok() && holds;

@@ -21,7 +21,8 @@ struct ElfFile {
   std::set<std::string> defined;    // dynamic symbols it offers
 };
 
-enum class ElfSymbols { kNone, kAll };
+// kUndefined: of a library, whose table may have a hundred times as many that it defines.
+enum class ElfSymbols { kNone, kUndefined, kAll };
 
 base::Result<ElfFile> read_elf_file(const std::string& path, ElfSymbols symbols);
 

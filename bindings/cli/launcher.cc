@@ -104,6 +104,7 @@ std::string joined(const std::vector<std::string>& command) {
 
 struct DaemonsPlan {
   perfmodel::LaunchPlan plan;
+  Json store;  // how it is kept, as in /v1/status
   int width = 0;
   bool has_stored = false;
   StoredAdvice stored;
@@ -114,8 +115,14 @@ double number_at(const Json& object, const char* name) {
   return value.is_number() ? value.get<double>() : 0;
 }
 
+Json object_at(const Json& object, const char* name) {
+  Json value = object.value(name, Json());
+  return value.is_object() ? value : Json::object();
+}
+
 DaemonsPlan read_plan(const Json& json) {
   DaemonsPlan read;
+  read.store = object_at(json, "store");
   perfmodel::LaunchPlan& plan = read.plan;
   plan.preload_libomp = json.value("preload_libomp", false);
   plan.text = json.value("text", "");
@@ -144,10 +151,8 @@ DaemonsPlan read_plan(const Json& json) {
 // What has been asked about this start so far.
 enum class Asked { kNothing, kAnnounces, kAnnounced, kAgain };
 
-// The daemon knows how earlier runs of this program went; without it the rules alone decide.
-std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
-                                            const TargetProgram& target,
-                                            const perfmodel::LaunchFacts& facts, Asked asked) {
+std::string launch_question(const Options& options, const TargetProgram& target,
+                            const perfmodel::LaunchFacts& facts, Asked asked) {
   std::error_code ignored;
   const Json body = {
       {"executable", std::filesystem::canonical(target.executable, ignored).string()},
@@ -174,26 +179,46 @@ std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::s
       {"libomp_path", facts.libomp_path},
       {"libomp_suitable", facts.libomp_suitable},
       {"libomp_obstacle", facts.libomp_obstacle}};
-  const auto answer = ask_daemon(socket, "POST", "/v1/launch",
-                                 body.dump(-1, ' ', false, Json::error_handler_t::replace),
-                                 answer_patience(options));
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<DaemonsPlan> plan_of_answer(const base::Result<HttpAnswer>& answer) {
   if (!answer.ok() || answer.value().status != 200) return std::nullopt;
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   return read_plan(json);
 }
 
-// To look at a program's libraries takes a tenth of a second where they are large. Who starts
-// beside it and has few must not take the machine for its own meanwhile. When that was said, if it
-// was.
-std::optional<Clock::time_point> announce(const Options& options, const std::string& socket,
-                                          const TargetProgram& target) {
-  if (options.changes_nothing() ||
-      !plan_from_daemon(options, socket, target, {}, Asked::kAnnounces)) {
-    return std::nullopt;
-  }
-  return Clock::now();
+// The daemon knows how earlier runs of this program went; without it the rules alone decide.
+std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
+                                            const TargetProgram& target,
+                                            const perfmodel::LaunchFacts& facts, Asked asked) {
+  return plan_of_answer(ask_daemon(socket, "POST", "/v1/launch",
+                                   launch_question(options, target, facts, asked),
+                                   answer_patience(options)));
 }
+
+// To look at a program's libraries takes a tenth of a second where they are large. Who starts
+// beside it and has few must not take the machine for its own meanwhile. The daemon hears it while
+// they are looked at.
+class Announcement {
+ public:
+  Announcement(const Options& options, const std::string& socket, const TargetProgram& target)
+      : patience_(answer_patience(options)),
+        said_(socket, "POST", "/v1/launch", launch_question(options, target, {}, Asked::kAnnounces),
+              patience_),
+        at_(Clock::now()) {}
+
+  // When it was said, if it was heard.
+  std::optional<Clock::time_point> heard() {
+    return plan_of_answer(said_.answer(patience_)) ? std::optional(at_) : std::nullopt;
+  }
+
+ private:
+  milliseconds patience_;
+  AskedQuestion said_;
+  Clock::time_point at_;
+};
 
 std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std::string& socket,
                                               const TargetProgram& target,
@@ -210,6 +235,22 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
   std::this_thread::sleep_for(std::min<Clock::duration>(left, answer_patience(options)));
   auto later = plan_from_daemon(options, socket, target, facts, Asked::kAgain);
   return later ? later : plan;
+}
+
+// Asked for and lost is said; the rest is in the log and in `optile status`.
+void say_what_is_lost(const Json& store) {
+  const std::string message = store.value("message", "");
+  if (message.empty() || store.value("path", "") == kMemoryStore) return;
+  const bool kept = store.value("state", "") == "on_disk";
+  lost((kept ? "the store was repaired: " : "the store is not kept: ") + message);
+}
+
+// Where nothing else is asked.
+void ask_what_is_lost(const Options& options, const std::string& socket) {
+  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", answer_patience(options));
+  if (!answer.ok()) return;
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  if (json.is_object()) say_what_is_lost(object_at(json, "store"));
 }
 
 void say_what_was_taken_back(const perfmodel::LaunchPlan& plan) {
@@ -240,8 +281,10 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     decision.shim.clear();
     return decision;
   }
-  std::optional<Clock::time_point> announced;
-  if (daemon_there && !decision.baseline) announced = announce(options, socket, target);
+  std::optional<Announcement> announcement;
+  if (daemon_there && !decision.baseline && !options.changes_nothing()) {
+    announcement.emplace(options, socket, target);
+  }
   if (!target.hidden_regions.empty()) {
     lost("the OpenMP regions of " + target.path + " cannot be seen: " + target.hidden_regions);
   }
@@ -252,30 +295,21 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     if (!outlook.message.empty()) lost(outlook.message);
   }
   if (decision.baseline) return decision;
-  const auto machine = perfmodel::make_machine_source("host")->read();
-  if (machine.ok()) decision.budget_cores = perfmodel::read_budget(machine.value(), {}).cores;
+  decision.budget_cores = perfmodel::read_granted_cores({});
   const perfmodel::LaunchFacts facts =
       facts_of(options, target, now, torch_folder, decision.budget_cores);
   decision.libomp = facts.libomp_path;
   std::optional<DaemonsPlan> plan;
-  if (daemon_there) plan = plan_beside_others(options, socket, target, facts, announced);
+  if (daemon_there) {
+    const auto announced = announcement ? announcement->heard() : std::nullopt;
+    plan = plan_beside_others(options, socket, target, facts, announced);
+  }
+  if (plan) say_what_is_lost(plan->store);
   if (plan && options.narrows()) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
   decision.plan.blas_follows = perfmodel::blas_pools_follow(facts, decision.plan);
   if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);
   return decision;
-}
-
-// Asked for and lost is said; the rest is in the log and in `optile status`.
-void say_what_is_lost(const Options& options, const std::string& socket) {
-  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", answer_patience(options));
-  if (!answer.ok()) return;
-  const Json json = Json::parse(answer.value().body, nullptr, false);
-  const Json store = json.is_object() ? json.value("store", Json::object()) : Json::object();
-  const std::string message = store.value("message", "");
-  if (message.empty() || store.value("path", "") == kMemoryStore) return;
-  const bool kept = store.value("state", "") == "on_disk";
-  lost((kept ? "the store was repaired: " : "the store is not kept: ") + message);
 }
 
 // From the launcher's own folder, which is not the daemon's.
@@ -313,7 +347,7 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   if (daemon.ok()) {
     const bool reports = options.summary || !options.report.empty();
     prepared.decision.daemon_starts = reports && base::try_connect(socket) != 0;
-    say_what_is_lost(options, socket);
+    if (prepared.decision.baseline) ask_what_is_lost(options, socket);
   }
   prepared.decision.socket_is_named =
       !options.socket.empty() || !base::runtime_environment().socket.empty();

@@ -3,6 +3,7 @@
 // processor: the folders are looked up.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ class LibrarySearch {
   std::string find(const std::string& name) const;
 
  private:
+  void add(const std::filesystem::path& folder);
+
   std::vector<std::string> folders_;
 };
 

@@ -1,48 +1,17 @@
+// `optile`: starts programs, and becomes `optile-tool` for everything else.
 #include <cstdio>
 #include <exception>
-#include <iostream>
 
-#include "bindings/cli/bridge/bridge_command.h"
 #include "bindings/cli/child_process.h"
-#include "bindings/cli/doctor.h"
 #include "bindings/cli/launcher.h"
-#include "bindings/cli/placement_tool.h"
-#include "bindings/cli/printed.h"
-#include "bindings/cli/queries.h"
-#include "bindings/cli/simulation.h"
-#include "bindings/cli/top/top.h"
-
-namespace optile::cli {
-namespace {
-
-int answer(int argc, char** argv) {
-  const auto parsed = parse_options({argv + 1, argv + argc});
-  if (!parsed.ok()) {
-    std::cerr << "optile: " << parsed.message() << "\n";
-    return kOwnFailure;
-  }
-  if (parsed.value().exit_code >= 0) {
-    std::cout << parsed.value().text;
-    return printed(parsed.value().exit_code);
-  }
-  const Options& options = parsed.value().options;
-  if (options.verb == Verb::kDoctor) return printed(examine(options));
-  if (options.verb == Verb::kTop) return watch(options);
-  if (options.verb == Verb::kSimulate) return printed(simulate(options));
-  if (options.verb == Verb::kBridgeBuild || options.verb == Verb::kBridgeCheck) {
-    return printed(bridge(options));
-  }
-  if (is_about_placement(options.verb)) return become_placement_tool(argv);
-  const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
-  return starts_a_program ? launch(options) : printed(answer_query(options));
-}
-
-}  // namespace
-}  // namespace optile::cli
+#include "bindings/cli/run_options.h"
+#include "bindings/cli/sibling_program.h"
 
 int main(int argc, char** argv) {
   try {
-    return optile::cli::answer(argc, argv);
+    const auto options = optile::cli::parse_run({argv + 1, argv + argc});
+    return options ? optile::cli::launch(*options)
+                   : optile::cli::become_sibling(optile::cli::kTool, argv);
   } catch (const std::exception& error) {  // a library's surprise, memory
     std::fprintf(stderr, "optile: %s; nothing more can be done\n", error.what());
     return optile::cli::kOwnFailure;

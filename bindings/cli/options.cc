@@ -1,135 +1,15 @@
-// With place/place_options.cc the files of the command line that know CLI11.
+// With run_options.cc and place/place_options.cc the files of the command line that know CLI11.
 #include "bindings/cli/options.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 
+#include "bindings/cli/run_options.h"
 #include "optile_version.h"
 
 namespace optile::cli {
 namespace {
-
-constexpr const char* kSeeHelp = "; see optile --help";
-
-void add_socket(CLI::App* app, Options& options) {
-  app->add_option("--socket", options.socket, "Unix socket of the daemon")->type_name("PATH");
-}
-
-// CLI::Range would let "nan" pass.
-auto from_to(double least, double most, const char* what) {
-  return [least, most, what](const std::string& text) -> std::string {
-    char* end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
-    const bool good = !text.empty() && *end == '\0' && number >= least && number <= most;
-    return good ? "" : what;
-  };
-}
-
-void add_outputs(CLI::App* app, Options& options) {
-  add_socket(app, options);
-  app->add_option("--report", options.report, "Write what happened as JSON when the program ended")
-      ->type_name("FILE");
-  app->add_flag("--summary", options.summary,
-                "Print a short table to stderr when the program ended");
-  app->add_option("--store", options.store,
-                  "Where a daemon that is started here keeps what it learns")
-      ->type_name("FILE");
-  app->add_option("--patience", options.patience_ms,
-                  "Milliseconds that the program's start may wait for each answer of the daemon")
-      ->envname("OPTILE_PATIENCE")
-      ->check(from_to(1, 60000, "has to be from 1 to 60000 milliseconds"))
-      ->capture_default_str()
-      ->type_name("MS");
-  app->add_option("--machine", options.machine,
-                  "Machine description for a daemon that is started here (for trying things out)")
-      ->type_name("MACHINE");
-  app->prefix_command();
-}
-
-CLI::Option* choose(CLI::App* app, const char* name, std::string& value, const char* text,
-                    const std::vector<std::string>& words) {
-  return app->add_option(name, value, text)->check(CLI::IsMember(words))->capture_default_str();
-}
-
-void add_torch_bridge(CLI::App* app, Options& options) {
-  choose(app, "--torch-bridge", options.torch_bridge,
-         "Whether PyTorch's ops are seen, through a bridge that is built where it is missing",
-         {"auto", "off"})
-      ->envname("OPTILE_TORCH_BRIDGE");
-}
-
-CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
-  return app
-      ->add_option(name, options.share,
-                   "Weight of its progress when cores are divided; 1 unless said")
-      ->check(from_to(0.001, 1000, "has to be from 0.001 to 1000"))
-      ->type_name("N");
-}
-
-constexpr std::size_t kMostObjects = 500;  // characters that the shim takes
-
-std::string check_regions(const std::string& text) {
-  if (text == "observe" || text == "tune") return "";
-  if (!text.starts_with("tune:")) {
-    return "has to be observe, tune, or tune: and file names of objects, such as tune:libfoo.so";
-  }
-  if (text.size() > kMostObjects) return "names more objects than can be handed on";
-  // Each of the names between commas.
-  std::istringstream names(text.substr(5) + ",");
-  std::size_t count = 0;
-  for (std::string name; std::getline(names, name, ','); ++count) {
-    if (name.empty()) return "has an empty name where an object's file name has to be";
-    if (name.find('/') != std::string::npos) {
-      return "wants an object's file name without its folder, not " + name;
-    }
-  }
-  return count == 0 ? "names no object" : "";
-}
-
-CLI::App* add_run(CLI::App& app, Options& options) {
-  CLI::App* run =
-      app.add_subcommand("run", "Run a program and tune it: optile run [OPTIONS] -- CMD");
-  choose(run, "--mode", options.mode, "How far optile may go",
-         {"observe", "advise", "tune", "freeze", "off"});
-  choose(run, "--openmp", options.openmp, "OpenMP runtime: keep the program's, or LLVM's",
-         {"auto", "keep", "llvm"});
-  choose(run, "--wait", options.wait, "How idle OpenMP threads wait",
-         {"auto", "keep", "active", "passive"});
-  choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
-         {"auto", "keep"});
-  choose(run, "--heap", options.heap,
-         "Whether malloc may keep memory for the next step that it would give back",
-         {"auto", "keep"});
-  add_torch_bridge(run, options);
-  choose(run, "--respect", options.respect,
-         "How far numbers of threads that you set bind: cap = never wider, exact = no other, "
-         "ignore = as if not set",
-         {"cap", "exact", "ignore"});
-  choose(run, "--numerics", options.numerics,
-         "Whether results may differ in their last bits from those of an untouched run",
-         {"any", "as-untuned"});
-  choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
-  choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
-         {"1", "2", "uniform", "auto"});
-  run->add_option("--regions", options.regions,
-                  "Whether OpenMP regions of the program's own get widths: observe, tune, or "
-                  "tune:OBJECT,… for those of objects that you name")
-      ->check(check_regions)
-      ->capture_default_str()
-      ->type_name("CHOICE");
-  choose(run, "--counters", options.counters, "Which counters are read while profiling",
-         {"auto", "software", "off"});
-  add_share(run, "--share", options);
-  choose(run, "--priority", options.priority, "Whether cores go to this program before others",
-         {"normal", "batch"});
-  run->add_option("--job", options.job,
-                  "Processes of one job count as one program when cores are divided")
-      ->type_name("NAME");
-  add_outputs(run, options);
-  return run;
-}
 
 void add_query(CLI::App* app, Options& options) {
   add_socket(app, options);
@@ -276,24 +156,6 @@ std::string unknown_command(const CLI::App& app, const std::vector<std::string>&
   return "unknown command " + words.front() + kSeeHelp;
 }
 
-// Everything behind the first "--" is the program's, whatever it looks like. (Where the program was
-// named before it, the "--" itself is the program's too: see whole_command.)
-std::vector<std::string> split_command(std::vector<std::string>& arguments) {
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  if (separator == arguments.end()) return {};
-  std::vector<std::string> command(separator + 1, arguments.end());
-  arguments.erase(separator, arguments.end());
-  return command;
-}
-
-// `before`: what the options left over in front of the "--".
-std::vector<std::string> whole_command(std::vector<std::string> before, bool separated,
-                                       const std::vector<std::string>& behind) {
-  if (!before.empty() && separated) before.emplace_back("--");
-  before.insert(before.end(), behind.begin(), behind.end());
-  return before;
-}
-
 // True where there is something to do; else help or the version is in `parsed`.
 base::Result<bool> parse_words(CLI::App& app, std::vector<std::string> words, Parsed& parsed) {
   try {
@@ -312,56 +174,7 @@ base::Result<bool> parse_words(CLI::App& app, std::vector<std::string> words, Pa
   }
 }
 
-// The program of a command that takes one, in `command`, which holds what stood behind the "--".
-base::Status take_command(const CLI::App& app, bool separated, bool required,
-                          std::vector<std::string>& command) {
-  const std::vector<std::string> before = app.remaining();
-  if (!before.empty() && before.front().starts_with("-")) {
-    return base::Error{base::ErrorKind::kInvalid, "unknown option " + before.front() +
-                                                      "; see optile " + app.get_name() + " --help"};
-  }
-  command = whole_command(before, separated, command);
-  if (required && command.empty()) {
-    return base::Error{base::ErrorKind::kInvalid,
-                       "no program to run: optile " + app.get_name() + " [OPTIONS] -- CMD"};
-  }
-  return {};
-}
-
-// What was asked for by name would change what an untouched run computes.
-base::Status check_numerics(const Options& options) {
-  if (!options.as_untuned()) return {};
-  const auto against = [](const char* option, const char* why) {
-    return base::Error{base::ErrorKind::kInvalid, std::string("--numerics as-untuned and ") +
-                                                      option + " contradict each other: " + why +
-                                                      kSeeHelp};
-  };
-  if (options.openmp == "llvm") {
-    return against("--openmp llvm", "another OpenMP runtime may divide work in another way");
-  }
-  if (options.respect == "ignore") {
-    return against("--respect ignore", "an untouched run obeys the numbers that you set");
-  }
-  if (options.regions != "observe") {
-    return against("--regions tune", "what a region computes at another width is not known");
-  }
-  return {};
-}
-
 }  // namespace
-
-void keep_what_was_not_chosen(Options& options) {
-  for (std::string* choice : {&options.openmp, &options.wait, &options.blas, &options.heap}) {
-    if (options.changes_nothing() && *choice == "auto") *choice = "keep";
-  }
-}
-
-void keep_bits(Options& options) {
-  if (!options.as_untuned()) return;
-  for (std::string* choice : {&options.openmp, &options.blas, &options.heap}) {
-    if (*choice == "auto") *choice = "keep";
-  }
-}
 
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   Parsed parsed;
@@ -374,10 +187,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   app.set_version_flag("--version", std::string("optile ") + OPTILE_VERSION);
   app.require_subcommand(1);
   CLI::App* run = add_run(app, options);
-  CLI::App* baseline = app.add_subcommand(
-      "baseline", "Run a program untouched and record it: optile baseline [OPTIONS] -- CMD");
-  add_torch_bridge(baseline, options);
-  add_outputs(baseline, options);
+  CLI::App* baseline = add_baseline(app, options);
   CLI::App* status = app.add_subcommand("status", "The daemon and the programs it tunes");
   CLI::App* ops = app.add_subcommand("ops", "The ops of a program: time, width, reason");
   CLI::App* explain = app.add_subcommand("explain", "Why an op runs at its width");
@@ -406,9 +216,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   if (!goes_on.ok()) return goes_on.error();
   if (!goes_on.value()) return parsed;
   if (const base::Status agree = check_numerics(options); !agree.ok()) return agree.error();
-  options.typed = {options.openmp, options.wait, options.blas, options.heap};
-  keep_what_was_not_chosen(options);
-  keep_bits(options);
+  take_launch_words(options);
   Verbs verbs = {
       {run, Verb::kRun},         {baseline, Verb::kBaseline}, {status, Verb::kStatus},
       {ops, Verb::kOps},         {explain, Verb::kExplain},   {machine, Verb::kMachine},

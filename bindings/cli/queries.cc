@@ -21,7 +21,7 @@
 namespace optile::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience(3000);
+constexpr std::chrono::milliseconds kAnswerPatience(3000);
 constexpr const char* kRefused = "the daemon refused to answer; its log says why";
 
 std::string target_of(const Options& options) {
@@ -203,7 +203,7 @@ int answer_query(const Options& options) try {
   }
   const std::string body = body_of(options);
   const auto answer =
-      ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kPatience);
+      ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kAnswerPatience);
   if (!answer.ok()) return fail(answer.message());
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (answer.value().status != 200) {

@@ -197,7 +197,7 @@ Closure closure_of(std::deque<std::string> open, const LibrarySearch& search) {
 std::string first_obstacle(const std::vector<std::string>& objects,
                            const std::set<std::string>& offered) {
   for (const std::string& path : objects) {
-    const auto symbols = read_elf_file(path, ElfSymbols::kAll);
+    const auto symbols = read_elf_file(path, ElfSymbols::kUndefined);
     if (!symbols.ok()) continue;
     for (const std::string& name : symbols.value().undefined) {
       const bool openmp = name.starts_with("GOMP_") || name.starts_with("omp_");
@@ -293,7 +293,9 @@ ProgramObjects look_at_objects(const TargetProgram& target, const LibrarySearch&
   objects.torch_core = std::move(closure.torch_core);
   objects.libomp_path = search.find("libomp.so.5");
   if (objects.libomp_path.empty()) return objects;
-  const auto libomp = read_elf_file(objects.libomp_path, ElfSymbols::kAll);
+  // What it offers counts only where somebody asks for it.
+  const auto libomp = read_elf_file(objects.libomp_path,
+                                    objects.uses_openmp ? ElfSymbols::kAll : ElfSymbols::kNone);
   objects.libomp_obstacle = libomp.ok()
                                 ? first_obstacle(closure.openmp_objects, libomp.value().defined)
                                 : libomp.message();

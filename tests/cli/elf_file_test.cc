@@ -1,10 +1,13 @@
 #include "bindings/cli/elf_file.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <exception>
 
 #include "base/unique_fd.h"
 #include "tests/cli/elf_builder.h"
@@ -53,6 +56,18 @@ class MemoryFile {
  private:
   base::UniqueFd fd_{memfd_create("elf", MFD_CLOEXEC)};
 };
+
+// What a library asks for is told without reading what it offers.
+TEST(ElfFile, UndefinedSymbolsOfALibraryStandBeforeItsOwn) {
+  Dl_info library = {};
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&std::terminate), &library), 0);
+  const auto all = read_elf_file(library.dli_fname, ElfSymbols::kAll);
+  const auto some = read_elf_file(library.dli_fname, ElfSymbols::kUndefined);
+  ASSERT_TRUE(all.ok() && some.ok());
+  EXPECT_GT(all.value().undefined.size(), 50U);
+  EXPECT_EQ(some.value().undefined, all.value().undefined);
+  EXPECT_GT(all.value().defined.size(), some.value().defined.size());
+}
 
 TEST_F(ElfFileTest, AProgramOfThisMachine) {
   const auto elf = read_elf_file("/bin/true", ElfSymbols::kAll);

@@ -29,7 +29,25 @@ class BudgetTest : public ::testing::Test {
   void allow(const std::string& list) {
     write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t" + list + "\nMems_allowed:\t1\n");
   }
-  Budget budget() const { return read_budget(machine_, {root_.string(), 0}); }
+  // What a launcher reads is the same number of cores, whatever limits.
+  Budget budget() {
+    for (const ProcessingUnit& unit : machine_.units) {
+      write(
+          "sys/devices/system/cpu/cpu" + std::to_string(unit.os_index) + "/topology/core_cpus_list",
+          units_of_core(unit.core));
+    }
+    const Budget read = read_budget(machine_, {root_.string(), 0});
+    EXPECT_EQ(read_granted_cores({root_.string(), 0}), read.cores);
+    return read;
+  }
+  std::string units_of_core(int core) const {
+    std::string list;
+    for (const int unit : machine_.cores[static_cast<std::size_t>(core)].units) {
+      const int number = machine_.units[static_cast<std::size_t>(unit)].os_index;
+      list += (list.empty() ? "" : ",") + std::to_string(number);
+    }
+    return list + "\n";
+  }
   // Of a process in /docker/abc that somebody holds to unit 3 and that came with others.
   Budget held(const std::vector<int>& came_with) {
     write("proc/77/status", "Cpus_allowed_list:\t3\n");
@@ -45,6 +63,14 @@ TEST_F(BudgetTest, NothingLimits) {
   EXPECT_EQ(budget().cores, 8);
   EXPECT_EQ(budget().units.size(), 16u);
   EXPECT_EQ(budget().limited_by, "");
+}
+
+TEST_F(BudgetTest, GrantedCoresWithoutATopology) {
+  EXPECT_EQ(read_granted_cores({root_.string(), 0}), 16);  // no file names a sibling
+  write("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,8\n");
+  EXPECT_EQ(read_granted_cores({root_.string(), 0}), 15);
+  write("sys/devices/system/cpu/smt/active", "0\n");
+  EXPECT_EQ(read_granted_cores({root_.string(), 0}), 16);
 }
 
 TEST_F(BudgetTest, ACpusetCountsWholeCoresOnce) {
@@ -172,7 +198,8 @@ TEST_F(BudgetTest, OfflineUnitsAreNotCounted) {
 TEST_F(BudgetTest, WhatCannotBeReadDoesNotLimit) {
   fs::remove_all(root_ / "proc");
   fs::remove_all(root_ / "sys");
-  EXPECT_EQ(budget().cores, 8);
+  EXPECT_EQ(read_budget(machine_, {root_.string(), 0}).cores, 8);
+  EXPECT_GE(read_granted_cores({root_.string(), 0}), 1);
 }
 
 }  // namespace

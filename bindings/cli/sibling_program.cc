@@ -1,4 +1,4 @@
-#include "bindings/cli/placement_tool.h"
+#include "bindings/cli/sibling_program.h"
 
 #include <unistd.h>
 
@@ -16,8 +16,8 @@ bool is_about_placement(Verb verb) {
          verb == Verb::kSplit;
 }
 
-int become_placement_tool(char** argv) {
-  const std::string tool = own_folder() + "/optile-place";
+int become_sibling(const char* name, char** argv) {
+  const std::string tool = own_folder() + "/" + name;
   execv(tool.c_str(), argv);
   std::cerr << "optile: "
             << base::errno_error(tool + " cannot be started; build or install optile as a whole",
