@@ -1,4 +1,4 @@
-"""What `optile run` costs a program that is over at once, counted in system calls: time would be the
+"""What `optile run` costs a program that is over at once, in system calls: time would be the
 machine's. `counts_calls` counts those of one process, before and after it became the program."""
 import shutil
 
