@@ -1,14 +1,15 @@
 #include "daemon/api.h"
 
-#include <charconv>
-#include <cstdlib>
 #include <functional>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "daemon/explain.h"
 #include "daemon/lease_json.h"
 #include "daemon/metrics/exposition.h"
+#include "daemon/program_names.h"
 #include "daemon/report.h"
 
 namespace optile::daemon {
@@ -16,7 +17,51 @@ namespace {
 
 constexpr std::size_t kMaxArguments = 511;  // as much as a hello can hold
 constexpr std::size_t kMaxProgram = 255;
+constexpr const char* kNoSuchClient = "there is no such client; see /v1/clients";
 constexpr std::size_t kMaxEnvironmentWords = 64;
+
+// What requests may hold.
+using Kind = Member::Kind;
+constexpr Member kClient = {"client", Kind::kInteger, 1};
+constexpr Member kShare = {"share", Kind::kNumber, 0.001, OPTILE_MAX_SHARE_MILLI / 1000.0};
+constexpr const char* kClientParameter[] = {"client"};
+constexpr Member kLaunchMembers[] = {{"executable", Kind::kText},
+                                     {"program", Kind::kText},
+                                     {"arguments", Kind::kTextOrList},
+                                     {"user_environment", Kind::kTextMap},
+                                     {"blas_provider", Kind::kText},
+                                     {"uses_openmp", Kind::kFlag},
+                                     {"resizes_teams", Kind::kFlag},
+                                     {"marks_ops", Kind::kFlag},
+                                     {"budget_cores", Kind::kInteger, 0, 65536},
+                                     {"libomp_path", Kind::kText},
+                                     {"libomp_suitable", Kind::kFlag},
+                                     {"libomp_obstacle", Kind::kText},
+                                     {"openmp", Kind::kText},
+                                     {"wait", Kind::kText},
+                                     {"blas", Kind::kText},
+                                     {"heap", Kind::kText},
+                                     {"renews_blocks", Kind::kFlag},
+                                     {"sets_up_malloc", Kind::kFlag},
+                                     kShare,
+                                     {"batch", Kind::kFlag},
+                                     {"starts", Kind::kFlag},
+                                     {"announces", Kind::kFlag},
+                                     {"again", Kind::kFlag},
+                                     {"announced", Kind::kFlag}};
+constexpr Member kUndoMembers[] = {{"all", Kind::kTrue},
+                                   kClient,
+                                   {"program", Kind::kText, 1},
+                                   {"op", Kind::kText, 1},
+                                   {"revoke", Kind::kFlag}};
+constexpr Member kLeaseMembers[] = {kClient,
+                                    kShare,
+                                    {"pin", Kind::kOther},
+                                    {"unpin", Kind::kTrue},
+                                    {"pause", Kind::kTrue},
+                                    {"resume", Kind::kTrue},
+                                    {"detach", Kind::kTrue},
+                                    {"attach", Kind::kTrue}};
 
 HttpResponse ok(const Json& json) {
   return {200, json.dump(-1, ' ', false, Json::error_handler_t::replace), ""};
@@ -28,57 +73,23 @@ HttpResponse problem(unsigned status, const std::string& message) {
   return response;
 }
 
+HttpResponse problem(const base::Error& error) {
+  switch (error.kind) {
+    case base::ErrorKind::kNotFound:
+      return problem(404, error.message);
+    case base::ErrorKind::kDenied:
+      return problem(403, error.message);
+    case base::ErrorKind::kUnavailable:
+      return problem(409, error.message);
+    default:
+      return problem(400, error.message);
+  }
+}
+
 std::string not_yours(uint64_t client) {
   return "client " + std::to_string(client) +
          " is another user's: only that user, root and the admins of this daemon may look into it "
          "or change it";
-}
-
-std::optional<unsigned> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
-  return std::nullopt;
-}
-
-// %41 → A; what is malformed stays as it is.
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      const std::optional<unsigned> high = hex_digit(text[i + 1]);
-      const std::optional<unsigned> low = hex_digit(text[i + 2]);
-      if (high && low) {
-        out.push_back(static_cast<char>(*high * 16 + *low));
-        i += 2;
-        continue;
-      }
-    }
-    out.push_back(text[i]);
-  }
-  return out;
-}
-
-std::map<std::string, std::string> parse_query(std::string_view text) {
-  std::map<std::string, std::string> query;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('&'), text.size());
-    const std::string_view pair = text.substr(0, end);
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    const std::string_view value =
-        equals == pair.size() ? std::string_view() : pair.substr(equals + 1);
-    query[decoded(pair.substr(0, equals))] = decoded(value);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return query;
-}
-
-std::optional<uint64_t> parse_id(const std::string& text) {
-  uint64_t id = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, id);
-  if (text.empty() || error != std::errc() || at != end) return std::nullopt;
-  return id;
 }
 
 // Whether `path` fits "/v1/clients/{id}"; what stands for the braces goes to `parameter`.
@@ -93,7 +104,7 @@ bool fits(std::string_view pattern, std::string_view path, std::string& paramete
   const std::string_view middle =
       path.substr(before.size(), path.size() - before.size() - after.size());
   if (middle.find('/') != std::string_view::npos) return false;
-  parameter = decoded(middle);
+  parameter = percent_decoded(middle);
   return true;
 }
 
@@ -113,8 +124,8 @@ bool flag_at(const Json& json, const char* name) {
 template <typename Choice>
 std::optional<Choice> choice_at(const Json& json, const char* name,
                                 std::initializer_list<std::pair<const char*, Choice>> words) {
+  if (!json.contains(name)) return Choice::kAuto;
   const std::string text = text_at(json, name);
-  if (text.empty()) return Choice::kAuto;
   for (const auto& [word, choice] : words) {
     if (text == word) return choice;
   }
@@ -127,18 +138,10 @@ std::string arguments_at(const Json& json) {
   if (found == json.end() || !found->is_array()) return text_at(json, "arguments", kMaxArguments);
   std::string joined;
   for (const Json& one : *found) {
-    if (!one.is_string()) continue;
     if (!joined.empty()) joined += ' ';
     joined += one.get<std::string>();
   }
   return clean_text(joined.data(), std::min(joined.size(), kMaxArguments));
-}
-
-// As it was typed for the launcher; 1 where it was not, or is none.
-double share_at(const Json& body) {
-  const std::string text = text_at(body, "share");
-  const double share = std::strtod(text.c_str(), nullptr);
-  return share > 0 && share <= OPTILE_MAX_SHARE_MILLI / 1000.0 ? share : 1.0;
 }
 
 std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
@@ -175,10 +178,10 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   facts.libomp_suitable = flag_at(body, "libomp_suitable");
   facts.libomp_obstacle = text_at(body, "libomp_obstacle");
   const auto words = body.find("user_environment");
-  if (words != body.end() && words->is_object()) {
+  if (words != body.end()) {
     for (const auto& [name, value] : words->items()) {
       if (facts.user_environment.size() == kMaxEnvironmentWords) break;
-      if (value.is_string()) facts.user_environment[name] = value.get<std::string>();
+      facts.user_environment[name] = value.get<std::string>();
     }
   }
   return facts;
@@ -218,6 +221,8 @@ struct Api::Route {
   const char* method;
   const char* path;
   HttpResponse (Api::*handler)(const Call&);
+  std::span<const char* const> parameters{};
+  std::span<const Member> members{};  // of the body; a route without any takes none
 };
 
 const std::vector<Api::Route>& Api::table() {
@@ -225,14 +230,14 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/status", &Api::status},
       {"GET", "/v1/clients", &Api::clients},
       {"GET", "/v1/clients/{id}", &Api::client},
-      {"GET", "/v1/ops", &Api::ops},
-      {"GET", "/v1/ops/{id}/explain", &Api::explain},
+      {"GET", "/v1/ops", &Api::ops, kClientParameter},
+      {"GET", "/v1/ops/{id}/explain", &Api::explain, kClientParameter},
       {"GET", "/v1/machine", &Api::machine},
       {"GET", "/v1/runs/{run_id}/report", &Api::report},
-      {"POST", "/v1/launch", &Api::launch},
-      {"POST", "/v1/undo", &Api::undo},
+      {"POST", "/v1/launch", &Api::launch, {}, kLaunchMembers},
+      {"POST", "/v1/undo", &Api::undo, {}, kUndoMembers},
       {"GET", "/v1/leases", &Api::leases},
-      {"POST", "/v1/leases", &Api::change_lease},
+      {"POST", "/v1/leases", &Api::change_lease, {}, kLeaseMembers},
       {"GET", "/metrics", &Api::metrics},
   };
   return routes;
@@ -255,26 +260,41 @@ HttpResponse Api::answer(const HttpRequest& request) {
   const std::string_view target = request.target;
   const std::size_t mark = std::min(target.find('?'), target.size());
   const std::string_view path = target.substr(0, mark);
-  Call call;
-  call.body = request.body;
-  call.peer = request.peer;
-  if (mark < target.size()) call.query = parse_query(target.substr(mark + 1));
+  std::string parameter;
   std::string allowed;
   for (const Route& route : table()) {
-    if (!fits(route.path, path, call.parameter)) continue;
-    if (request.method == route.method) {
-      try {
-        return (this->*route.handler)(call);
-      } catch (const Json::exception& error) {  // the JSON library's way to say so
-        return problem(400, std::string("the request cannot be used: ") + error.what());
-      }
-    }
+    if (!fits(route.path, path, parameter)) continue;
+    if (request.method == route.method) return answer_by(route, std::move(parameter), request);
     allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
   }
   if (allowed.empty()) return problem(404, "there is nothing at this path");
   HttpResponse response = problem(405, "use " + allowed + " here");
   response.allow = allowed;
   return response;
+}
+
+HttpResponse Api::answer_by(const Route& route, std::string parameter, const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = std::min(target.find('?'), target.size() - 1);
+  base::Result<Query> query = parse_query(target.substr(mark + 1), route.parameters);
+  if (!query.ok()) return problem(400, query.message());
+  Call call = {std::move(parameter), std::move(query).value(), nullptr, request.peer};
+  if (route.members.empty() && !request.body.empty()) {
+    return problem(400, "this route takes no body");
+  }
+  if (!route.members.empty()) {
+    if (!is_json_type(request.content_type)) {
+      return problem(415, "the body has to be JSON: Content-Type: application/json");
+    }
+    base::Result<Json> body = parse_body(request.body, route.members);
+    if (!body.ok()) return problem(400, body.message());
+    call.body = std::move(body).value();
+  }
+  try {
+    return (this->*route.handler)(call);
+  } catch (const Json::exception& error) {  // the JSON library's way to say so
+    return problem(400, std::string("the request cannot be used: ") + error.what());
+  }
 }
 
 // ---- who may see what ------------------------------------------------------------------------
@@ -335,20 +355,32 @@ HttpResponse Api::clients(const Call& call) {
 HttpResponse Api::client(const Call& call) {
   const std::optional<uint64_t> id = parse_id(call.parameter);
   const std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
-  if (!view) return problem(404, "there is no such client; see /v1/clients");
+  if (!view) return problem(404, kNoSuchClient);
   if (!may_see(call, *view)) return problem(403, not_yours(view->id));
   return ok(client_details(*view));
 }
 
+// The client that the query names, where it names one; else why it cannot be answered about.
+base::Status Api::named_client(const Call& call, std::optional<ClientView>& named) const {
+  const auto wanted = call.query.find("client");
+  if (wanted == call.query.end()) return {};
+  const std::optional<uint64_t> id = parse_id(wanted->second);
+  if (!id) return base::invalid("client is the number of a program, from 1; see /v1/clients");
+  named = controller_.view(*id);
+  if (!named) return base::Error{base::ErrorKind::kNotFound, kNoSuchClient};
+  if (!may_see(call, *named)) return base::Error{base::ErrorKind::kDenied, not_yours(*id)};
+  return {};
+}
+
 // Of one client, of all attached ones, or where none is attached of the latest one with ops.
 HttpResponse Api::ops(const Call& call) {
+  std::optional<ClientView> named;
+  if (const base::Status usable = named_client(call, named); !usable.ok()) {
+    return problem(usable.error());
+  }
   std::vector<ClientView> views;
-  if (const auto wanted = call.query.find("client"); wanted != call.query.end()) {
-    const std::optional<uint64_t> id = parse_id(wanted->second);
-    std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
-    if (!view) return problem(404, "there is no such client; see /v1/clients");
-    if (!may_see(call, *view)) return problem(403, not_yours(view->id));
-    views.push_back(std::move(*view));
+  if (named) {
+    views.push_back(std::move(*named));
   } else {
     for (ClientView& view : seen_by(call)) {
       if (view.finished && !views.empty()) break;
@@ -372,14 +404,11 @@ HttpResponse Api::ops(const Call& call) {
 }
 
 HttpResponse Api::explain(const Call& call) {
-  std::optional<uint64_t> client;
-  if (const auto wanted = call.query.find("client"); wanted != call.query.end()) {
-    client = parse_id(wanted->second);
-    if (!client) return problem(400, "client is not a number; see /v1/clients");
-    const std::optional<ClientView> view = controller_.view(*client);
-    if (view && !may_see(call, *view)) return problem(403, not_yours(*client));
+  std::optional<ClientView> named;
+  if (const base::Status usable = named_client(call, named); !usable.ok()) {
+    return problem(usable.error());
   }
-  Explained asked = {call.parameter, client};
+  Explained asked = {call.parameter, named ? std::optional(named->id) : std::nullopt};
   asked.clients = seen_by(call);
   asked.store = controller_.store_to_read(call.peer.uid);
   const std::optional<Json> found = explain_op(controller_, asked);
@@ -402,8 +431,7 @@ HttpResponse Api::report(const Call& call) {
 }
 
 HttpResponse Api::launch(const Call& call) {
-  const Json body = Json::parse(call.body, nullptr, false);
-  if (!body.is_object()) return problem(400, "the body is not a JSON object");
+  const Json& body = call.body;
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
   if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
   const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
@@ -415,7 +443,7 @@ HttpResponse Api::launch(const Call& call) {
   facts->marks_ops = controller_.was_steered(program, user).value_or(facts->marks_ops);
   const LaunchBeside beside =
       controller_.launch_beside(*facts, {{program.executable, user, call.peer.pid},
-                                         share_at(body),
+                                         body.value("share", 1.0),
                                          flag_at(body, "batch"),
                                          flag_at(body, "starts"),
                                          flag_at(body, "announced")});
@@ -436,27 +464,60 @@ HttpResponse Api::launch(const Call& call) {
              {"store", store_json(store_state(call))}});
 }
 
-HttpResponse Api::undo(const Call& call) {
-  const Json body = Json::parse(call.body, nullptr, false);
-  if (!body.is_object()) return problem(400, "the body is not a JSON object");
-  Controller::UndoRequest request;
+// Names of programs that have run on this machine, as far as the caller may know them.
+std::set<std::string> Api::programs_known_to(const Call& call) const {
+  std::set<std::string> names;
+  std::set<Store*> stores = {controller_.store_to_read(call.peer.uid)};
+  for (const ClientView& view : seen_by(call)) {
+    names.insert(view.hello.program);
+    stores.insert(controller_.store_to_read(view.hello.uid));
+  }
+  for (Store* store : stores) {
+    if (store != nullptr) names.merge(store->programs(controller_.machine().fingerprint));
+  }
+  names.erase("");
+  return names;
+}
+
+// What is to be undone has to be named: a client, a program, an op (of one of them, or of whoever
+// runs it), or everything by its own word.
+base::Result<UndoRequest> Api::undo_request(const Call& call) const {
+  const Json& body = call.body;
+  const int named =
+      static_cast<int>(body.contains("all") + body.contains("client") + body.contains("program"));
+  if (named > 1) return base::invalid("name one of client, program and all");
+  if (named == 0 && !body.contains("op")) {
+    return base::invalid("say what: a client, a program, an op, or \"all\": true");
+  }
+  if (body.contains("op") && (body.contains("revoke") || body.contains("all"))) {
+    return base::invalid("an op cannot be revoked, and is not all; name its program");
+  }
+  UndoRequest request;
   request.client = body.value("client", uint64_t{0});
-  request.program = text_at(body, "program", kMaxProgram);
   request.op = text_at(body, "op");
   request.revoke = flag_at(body, "revoke");
+  request.user = user_of(call);
+  request.asked_by = call.peer.uid;
+  if (!body.contains("program")) return request;
+  base::Result<std::string> program =
+      find_program(programs_known_to(call), text_at(body, "program"));
+  if (!program.ok()) return program.error();
+  request.program = program.value();
+  return request;
+}
+
+HttpResponse Api::undo(const Call& call) {
   if (!facts_.rights.may(call.peer, call.peer.uid)) {
     return problem(403, "you have no number of your own here, so no program is known to be yours");
   }
-  request.user = user_of(call);
-  request.asked_by = call.peer.uid;
+  const base::Result<UndoRequest> asked = undo_request(call);
+  if (!asked.ok()) return problem(asked.error());
+  const UndoRequest& request = asked.value();
   const std::optional<ClientView> named =
       request.client == 0 ? std::nullopt : controller_.view(request.client);
   if (named && !may_see(call, *named)) return problem(403, not_yours(named->id));
-  if (request.revoke && !request.op.empty()) {
-    return problem(400, "an op cannot be revoked alone; name its program, or nothing");
-  }
   const base::Result<Controller::Undone> undone = controller_.undo(request);
-  if (!undone.ok()) return problem(404, undone.message());
+  if (!undone.ok()) return problem(undone.error());
   Json clients = Json::array();
   for (const ClientView& view : undone.value().clients) {
     clients.push_back({{"id", view.id},
@@ -464,8 +525,11 @@ HttpResponse Api::undo(const Call& call) {
                        {"program", view.hello.program},
                        {"launch_plan", view.hello.launch_plan}});
   }
-  return ok(
-      {{"clients", std::move(clients)}, {"ops", undone.value().ops}, {"revoked", request.revoke}});
+  const std::string program = named ? named->hello.program : request.program;
+  return ok({{"clients", std::move(clients)},
+             {"program", text_or_null(program)},
+             {"ops", undone.value().ops},
+             {"revoked", request.revoke}});
 }
 
 HttpResponse Api::leases(const Call& call) {
@@ -473,21 +537,19 @@ HttpResponse Api::leases(const Call& call) {
 }
 
 HttpResponse Api::change_lease(const Call& call) {
-  const Json body = Json::parse(call.body, nullptr, false);
-  if (!body.is_object()) return problem(400, "the body is not a JSON object");
-  const base::Result<Controller::LeaseWord> word = parse_lease_word(body);
-  if (!word.ok()) return problem(400, word.message());
-  const std::optional<ClientView> named = controller_.view(word.value().client);
-  if (named && !may_see(call, *named)) return problem(403, not_yours(named->id));
+  if (const auto client = call.body.find("client"); client != call.body.end()) {
+    const std::optional<ClientView> named = controller_.view(client->get<uint64_t>());
+    if (!named) return problem(404, "no attached client has that number; see optile leases");
+    if (!may_see(call, *named)) return problem(403, not_yours(named->id));
+  }
+  const base::Result<Controller::LeaseWord> word = parse_lease_word(call.body);
+  if (!word.ok()) return problem(word.error());
   Controller::LeaseWord said = word.value();
   said.bounded = !facts_.rights.may_all(call.peer);
   const base::Status changed = controller_.change_lease(said);
   if (changed.ok()) return leases(call);
-  const base::ErrorKind kind = changed.error().kind;
-  return problem(kind == base::ErrorKind::kNotFound      ? 404
-                 : kind == base::ErrorKind::kUnavailable ? 409
-                                                         : 400,
-                 changed.message());
+  // The request is as it should be: what is against it is the state of things.
+  return problem(changed.error().kind == base::ErrorKind::kNotFound ? 404 : 409, changed.message());
 }
 
 HttpResponse Api::metrics(const Call& call) {

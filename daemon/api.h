@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "daemon/http_server.h"
 #include "daemon/json_views.h"
 #include "daemon/metrics/daemon_metrics.h"
+#include "daemon/request_reader.h"
 #include "daemon/rights.h"
 
 namespace optile::daemon {
@@ -45,17 +46,21 @@ class Api {
   // A request taken apart.
   struct Call {
     std::string parameter;  // what stands in the place of {…}
-    std::map<std::string, std::string> query;
-    std::string body;
+    Query query;
+    Json body;  // an object with members of the route's; null where it has none
     Peer peer{};
   };
   struct Route;
+  HttpResponse answer_by(const Route& route, std::string parameter, const HttpRequest& request);
   static const std::vector<Route>& table();
   bool may_see(const Call& call, const ClientView& client) const;
   std::vector<ClientView> seen_by(const Call& call) const;
   std::optional<unsigned> user_of(const Call& call) const;
   Json client_for(const Call& call, const ClientView& client) const;
   Store::State store_state(const Call& call) const;
+  base::Status named_client(const Call& call, std::optional<ClientView>& named) const;
+  std::set<std::string> programs_known_to(const Call& call) const;
+  base::Result<UndoRequest> undo_request(const Call& call) const;
 
   HttpResponse status(const Call& call);
   HttpResponse clients(const Call& call);

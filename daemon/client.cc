@@ -74,6 +74,9 @@ std::optional<tuner::Session::Settled> Client::drain() {
   feed(*header);
   look_for_hangs();
   publish();
+  if (const uint64_t now = dependencies_.clocks->monotonic_ns(); step_rate_.is_due(now)) {
+    step_rate_.note(now, session_->view(tuner::Detail::kFigures).steps);
+  }
   return session_->take_settled();
 }
 
@@ -496,6 +499,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.stored = stored_;
   view.counts = counts_;
   view.hangs = hangs_;
+  view.steps_per_second = step_rate_.per_second();
   if (session_ != nullptr) {
     view.session = session_->view(detail);
     view.ops = session_->ops();

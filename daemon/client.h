@@ -21,6 +21,7 @@
 #include "daemon/issuer_trials.h"
 #include "daemon/main_issuer.h"
 #include "daemon/plan_page_writer.h"
+#include "daemon/step_rate.h"
 #include "daemon/store.h"
 #include "daemon/tick_clock.h"
 #include "tuner/session.h"
@@ -167,6 +168,7 @@ class Client {
   std::vector<HangRecord> fresh_hangs_;
   bool narrowed_ = false;  // by a lease or a budget, at some time
   uint64_t progress_looked_at_ = 0;
+  StepRate step_rate_;
 };
 
 }  // namespace optile::daemon

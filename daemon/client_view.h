@@ -52,7 +52,8 @@ struct ClientView {
   std::map<uint64_t, OpTotals> totals;   // by key
   std::map<uint64_t, HangRecord> hangs;  // regions that did not return once
   double shim_seconds = 0;
-  perfmodel::Counts counts;  // what was counted in ops; the tier is in the header
+  std::optional<double> steps_per_second;  // over the last seconds, pauses included
+  perfmodel::Counts counts;                // what was counted in ops; the tier is in the header
 };
 
 }  // namespace optile::daemon

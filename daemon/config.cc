@@ -1,12 +1,14 @@
 #include "daemon/config.h"
 
 #include <grp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/daemon_choice.h"
 #include "base/runtime_path.h"
@@ -39,11 +41,25 @@ std::string default_store() {
   return "";
 }
 
-std::string log_beside(const std::string& socket) {
-  const std::string ending = ".sock";
-  const bool has_ending = socket.size() > ending.size() &&
-                          socket.compare(socket.size() - ending.size(), ending.size(), ending) == 0;
-  return (has_ending ? socket.substr(0, socket.size() - ending.size()) : socket) + ".log";
+// "/run/d.sock" → "/run/d.log"
+std::string beside(const std::string& socket, const char* ending) {
+  constexpr std::string_view kSocketEnding = ".sock";
+  const bool has_ending = socket.size() > kSocketEnding.size() && socket.ends_with(kSocketEnding);
+  return socket.substr(0, socket.size() - (has_ending ? kSocketEnding.size() : 0)) + ending;
+}
+
+bool may_hold_store(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return true;  // not there yet
+  return S_ISREG(found.st_mode) && found.st_uid == geteuid();
+}
+
+// A daemon at a socket of its own shares nothing unless it is told to.
+std::string usual_store(const Config& config) {
+  if (config.system) return kSystemStore;
+  if (config.per_user) return default_store();
+  std::string own = beside(config.socket, ".db");
+  return may_hold_store(own) ? own : kMemoryStore;
 }
 
 base::Status check_metrics(const MetricsOptions& metrics) {
@@ -120,12 +136,12 @@ base::Result<Config> complete(Config given) {
     return fits.error();
   }
   if (base::Status known = take_groups(given); !known.ok()) return known.error();
-  if (given.store.empty()) given.store = given.system ? kSystemStore : default_store();
+  if (given.store.empty()) given.store = usual_store(given);
   given.store = absolute(given.store);
   given.metrics.discovery = absolute(given.metrics.discovery);
   given.metrics.textfile = absolute(given.metrics.textfile);
   if (base::Status usable = check_metrics(given.metrics); !usable.ok()) return usable.error();
-  given.log = absolute(given.log.empty() ? log_beside(given.socket) : given.log);
+  given.log = absolute(given.log.empty() ? beside(given.socket, ".log") : given.log);
   return given;
 }
 

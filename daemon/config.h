@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "daemon/log.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/places.h"
 
@@ -24,6 +25,7 @@ struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
   std::string store;   // file, or ":memory:"
   std::string machine = "host";
+  Log::Level log_level = Log::Level::kInfo;
   std::string log;                    // "" = none
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
@@ -43,9 +45,10 @@ struct Config {
   std::optional<unsigned> admin_group_id{};
 };
 
-// Fills what was not given: socket (base/runtime_path.h), store ($XDG_STATE_HOME or
-// ~/.local/state, then optile/store.db; of the system daemon /var/lib/optile), log (beside the
-// socket); makes paths absolute and numbers of groups. An unknown group is an error.
+// Fills what was not given: socket (base/runtime_path.h), store (of a user's usual daemon
+// $XDG_STATE_HOME or ~/.local/state, then optile/store.db; of the system daemon /var/lib/optile; of
+// one at another socket beside that), log (beside the socket); makes paths absolute and numbers of
+// groups. An unknown group is an error.
 base::Result<Config> complete(Config given);
 
 // The system daemon's socket, where it answers and we are a user's usual daemon; else "".

@@ -65,6 +65,9 @@ Controller::Controller(Dependencies dependencies)
   busy_time_ = std::move(dependencies.busy_time);
   later_ = std::move(dependencies.later);
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
+  tell_move_ = dependencies.tell_move
+                   ? std::move(dependencies.tell_move)
+                   : [this](uint64_t, const std::string& text) { say_("lease: " + text); };
   if (dependencies.confine) {
     leases_.emplace(machine_, budget_,
                     Leases::Dependencies{std::move(dependencies.confine),
@@ -137,6 +140,7 @@ void Controller::depart(uint64_t id) {
   ClientView view = client.view();
   view.finished = true;
   view.stopped = false;
+  view.steps_per_second.reset();
   view.finished_at = clocks_.unix_seconds();
   attendance_.left(client.hello().uid);
   counting_.forget(id);

@@ -138,7 +138,8 @@ class Controller {
   base::Status attach_again(const LeaseWord& word);
   void keep(const LeaseWord& word);
   void take_lease(Place& place, Leases::Granted granted);
-  void tell_of_lease(uint64_t client, const std::string& text, bool loan = false);
+  void tell_of_lease(uint64_t client, const std::string& text);
+  void tell_of_move(uint64_t client, const std::string& text, bool loan);
   void tell_demands();
   void tell_demand(uint64_t id, const Place& place);
   void place_newcomers();
@@ -186,9 +187,10 @@ class Controller {
   std::size_t max_clients_;
   UserBounds bounds_;
   KeptWords* words_;
-  std::function<void(const std::string& line)> say_;  // never empty
-  std::deque<ClientView> finished_;                   // newest first
-  std::size_t finished_ops_ = 0;                      // of all of them
+  std::function<void(const std::string& line)> say_;                         // never empty
+  std::function<void(uint64_t client, const std::string& text)> tell_move_;  // likewise
+  std::deque<ClientView> finished_;                                          // newest first
+  std::size_t finished_ops_ = 0;                                             // of all of them
   std::chrono::milliseconds next_drain_, tuned_period_;
   StoreBatches batches_;
 };

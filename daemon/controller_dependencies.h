@@ -51,6 +51,8 @@ struct ControllerDependencies {
   std::function<void(uint64_t client, const std::vector<int>& cpuset)> note_cpuset = {};
   // Leases::Dependencies::held_before.
   Returning::Read held_before = {};
+  // A lease moved; without it `say` hears of that too.
+  std::function<void(uint64_t client, const std::string& text)> tell_move = {};
 };
 
 }  // namespace optile::daemon

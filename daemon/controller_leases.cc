@@ -282,7 +282,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   const bool its_own_stays = place.lease && !granted.last && granted.cores == place.lease->cores &&
                              granted.own_units == place.lease->own_units &&
                              granted.in_turns == place.lease->in_turns;
-  if (!granted.reason.empty()) tell_of_lease(granted.client, granted.reason, its_own_stays);
+  if (!granted.reason.empty()) tell_of_move(granted.client, granted.reason, its_own_stays);
   if (its_own_stays && (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
     tell_company(place);
@@ -377,8 +377,13 @@ std::vector<LendingTrials::Worker> Controller::workers() const {
   return found;
 }
 
-void Controller::tell_of_lease(uint64_t client, const std::string& text, bool loan) {
+void Controller::tell_of_lease(uint64_t client, const std::string& text) {
   say_("lease: " + text);
+  lease_history_.note({clocks_.unix_seconds(), client, text, false});
+}
+
+void Controller::tell_of_move(uint64_t client, const std::string& text, bool loan) {
+  tell_move_(client, text);
   lease_history_.note({clocks_.unix_seconds(), client, text, loan});
 }
 

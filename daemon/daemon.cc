@@ -107,7 +107,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
     return http.status();
   }
   sockets_.emplace_back(config_.socket);
-  log_ = std::make_unique<Log>(config_.log, config_.foreground);
+  log_ = std::make_unique<Log>(config_.log, config_.foreground, config_.log_level);
   const auto later = [this](std::function<void()> call) {
     boost::asio::post(io_, std::move(call));
   };
@@ -129,7 +129,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this](uint64_t client, const std::vector<int>& cpuset) {
         confinement_->note_cpuset(client, cpuset);
       },
-      [this] { return confinement_->held_before(); }});
+      [this] { return confinement_->held_before(); },
+      [this](uint64_t client, const std::string& text) { log_move(client, text); }});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
@@ -304,6 +305,11 @@ void Daemon::drain_within(std::chrono::milliseconds wait) {
   schedule_drain();
 }
 
+void Daemon::log_move(uint64_t client, const std::string& text) {
+  if (log_->level() == Log::Level::kDebug) return log_->debug("lease: " + text);
+  if (const auto line = moves_.note(clocks_.monotonic_ns(), client, text)) log_->say(*line);
+}
+
 // Also without clients while something waits to be written.
 void Daemon::schedule_drain() {
   if (draining_ || stopped_) return;
@@ -320,6 +326,7 @@ void Daemon::schedule_drain() {
     draining_ = false;
     refresh_budgets_if_due();
     controller_->drain();
+    if (const auto line = moves_.due(clocks_.monotonic_ns())) log_->say(*line);
     schedule_drain();
   });
 }

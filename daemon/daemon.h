@@ -23,6 +23,7 @@
 #include "daemon/decision_pace.h"
 #include "daemon/http_server.h"
 #include "daemon/instance_lock.h"
+#include "daemon/lease_moves.h"
 #include "daemon/log.h"
 #include "daemon/metrics/daemon_metrics.h"
 #include "daemon/metrics/metrics_outlets.h"
@@ -67,6 +68,7 @@ class Daemon {
   void watch_life(uint64_t client, const uint32_t* word, int pid);
   void await_deaths();
   void schedule_drain();
+  void log_move(uint64_t client, const std::string& text);
   void drain_within(std::chrono::milliseconds wait);
   void refresh_budgets_if_due();
   PlacedFile::Place look_at_place();
@@ -85,6 +87,7 @@ class Daemon {
   std::vector<PlacedFile> sockets_;
   Clocks clocks_;
   std::unique_ptr<Log> log_;
+  LeaseMoves moves_;
   Rights rights_;
   std::unique_ptr<Stores> stores_;
   PeerProcesses peers_;

@@ -67,9 +67,9 @@ Json curve_of_store(const std::vector<FoundProfile>& profiles) {
 }
 
 std::string sentence(const ClientView& client, const tuner::OpView& op) {
-  const tuner::SessionView& session = *client.session;
-  const int width = op.width == 0 ? session.own_width : op.width;
-  std::string text = "width " + std::to_string(width) + ": " + op_reason(client, op);
+  const int width = op.width == 0 ? own_width_of(client) : op.width;
+  std::string text =
+      (width > 0 ? "width " + std::to_string(width) + ": " : "") + op_reason(client, op);
   const ClientHeader header = client.header.value_or(ClientHeader());
   if (is_users_word(header.own_width_source) && !client.said_exactly) {
     text += "; you said so: at most " + std::to_string(header.own_width);
@@ -140,7 +140,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
                                         "; its widths are tuned, and it counts as load of others");
   json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
   json["overlap"] = text_or_null(controller.overlaps().text(client.id));
-  json["cap"] = client.own_width_cap == 0 ? Json(session.own_width) : Json(client.own_width_cap);
+  json["cap"] = client.own_width_cap == 0 ? Json(own_width_of(client)) : Json(client.own_width_cap);
   return json;
 }
 

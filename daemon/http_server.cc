@@ -71,8 +71,9 @@ class HttpServer::Connection : public std::enable_shared_from_this<Connection> {
     }
     if (error) return leave();
     const http::request<http::string_body>& request = parser_->get();
-    const HttpResponse response = server_.handler_(
-        {text(request.method_string()), text(request.target()), request.body(), peer_});
+    const HttpResponse response =
+        server_.handler_({text(request.method_string()), text(request.target()), request.body(),
+                          peer_, text(request[http::field::content_type])});
     if (!left_) answer(response, request.keep_alive());
   }
 

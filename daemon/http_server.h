@@ -31,6 +31,7 @@ struct HttpRequest {
   std::string target;  // path and query, as sent
   std::string body;
   Peer peer{};  // who asks; over TCP nobody knows
+  std::string content_type{};
 };
 struct HttpResponse {
   unsigned status = 200;

@@ -44,6 +44,10 @@ Json case_json(const perfmodel::Case& at) {
   return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
 }
 
+std::string revoke_command(const ClientView& client) {
+  return "optile undo --program " + client.hello.program + " --revoke";
+}
+
 // Why none of its widths is changed at all; "" where they may be.
 std::string reason_for_all(const ClientView& client) {
   const optile_mode mode = client.hello.mode;
@@ -55,7 +59,7 @@ std::string reason_for_all(const ClientView& client) {
   if (mode == OPTILE_MODE_OBSERVE || mode == OPTILE_MODE_ADVISE) {
     return std::string("nothing is changed in this mode (--mode ") + mode_name(mode) + ")";
   }
-  if (client.left_alone) return "undone by hand in an earlier run, until optile undo --revoke";
+  if (client.left_alone) return "undone by hand in an earlier run, until " + revoke_command(client);
   if (mode == OPTILE_MODE_FREEZE && !client.stored) {
     return "nothing is stored to be repeated, so nothing is changed (--mode freeze)";
   }
@@ -67,6 +71,18 @@ bool was_compared(const ClientView& client, const tuner::OpView& op) {
   if (client.session && client.session->plan_replayed) return true;
   const auto& cases = op.profile.cases;
   return !cases.empty() && cases.begin()->first.width != cases.rbegin()->first.width;
+}
+
+Json width_json(int width) {
+  return width > 0 ? Json(width) : Json(nullptr);
+}
+
+// Of one step, at the width in force: as sampled, or where nobody sampled it on average.
+double seconds_in_step(const ClientView& client, const tuner::OpView& op) {
+  if (op.best_time.count() > 0) return seconds_of(op.best_time) * op.per_step;
+  const auto totals = client.totals.find(op.place.key);
+  if (totals == client.totals.end() || totals->second.count == 0) return 0;
+  return seconds_of(totals->second.time) / static_cast<double>(totals->second.count) * op.per_step;
 }
 
 Json own_cores_json(const ClientView& client) {
@@ -199,7 +215,8 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
   }
   for (const auto& [key, hang] : client.hangs) {
     texts.push_back(hang.name + " did not return at width " + std::to_string(hang.width) +
-                    " and keeps the program's own width; optile undo --revoke forgets that");
+                    " and keeps the program's own width; " + revoke_command(client) +
+                    " forgets that");
   }
   const bool lent_a_width =
       client.header && client.header->own_width_source == OPTILE_WIDTH_LAUNCHER;
@@ -209,7 +226,8 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
         "untouched run may not have");
   }
   if (client.left_alone) {
-    texts.emplace_back("undone by hand: the program's own widths; optile undo --revoke to tune it");
+    texts.push_back("undone by hand: the program's own widths; " + revoke_command(client) +
+                    " to tune it");
   }
   if (client.trials_withheld) {
     texts.emplace_back("freeze: the stored plan does not fit this step; own widths were kept");
@@ -224,10 +242,15 @@ Json step_seconds_json(const tuner::SessionView& session) {
           {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
 }
 
+int own_width_of(const ClientView& client) {
+  const int own = client.session ? client.session->own_width : 0;
+  return own == 0 && client.header ? static_cast<int>(client.header->region_width) : own;
+}
+
 // The narrowest and the widest op of a step; null while no step is known.
 Json widths_json(const ClientView& client, const tuner::SessionView& session) {
-  const int own = client.own_width_cap > 0 ? std::min(session.own_width, client.own_width_cap)
-                                           : session.own_width;
+  const int alone = own_width_of(client);
+  const int own = client.own_width_cap > 0 ? std::min(alone, client.own_width_cap) : alone;
   if (session.ops.empty() || own <= 0) return nullptr;
   int least = own;
   int most = 0;
@@ -281,6 +304,8 @@ Json client_summary(const ClientView& client) {
   static const tuner::SessionView nothing_yet;
   const tuner::SessionView& session = client.session ? *client.session : nothing_yet;
   json["step_seconds"] = step_seconds_json(session);
+  json["steps_per_second"] =
+      client.steps_per_second ? Json(*client.steps_per_second) : Json(nullptr);
   json["widths"] = widths_json(client, session);
   json["trials"] = trials_json(client.trials);
   json["openmp_runtime"] = openmp_runtime_name(header.runtime);
@@ -359,7 +384,8 @@ std::string op_reason(const ClientView& client, const tuner::OpView& op) {
   const bool region = known && described->second.region;
   if (const auto hang = client.hangs.find(op.place.key); hang != client.hangs.end()) {
     return "it did not return at width " + std::to_string(hang->second.width) + " on " +
-           iso_time(hang->second.when) + ", and is left alone; optile undo --revoke forgets that";
+           iso_time(hang->second.when) + ", and is left alone; " + revoke_command(client) +
+           " forgets that";
   }
   if (!region || !described->second.observed_only()) {
     const bool untried = op.rule == tuner::Rule::kOwnWidth && !was_compared(client, op);
@@ -369,16 +395,19 @@ std::string op_reason(const ClientView& client, const tuner::OpView& op) {
 }
 
 Json op_row(const ClientView& client, const tuner::OpView& op) {
-  const int own = client.session->own_width;
+  const int own = own_width_of(client);
+  const int width = op.width == 0 ? own : op.width;
+  const double own_seconds = seconds_of(op.own_time) * op.per_step;
+  const double seconds = seconds_in_step(client, op);
   Json row = {
       {"client", client.id},
       {"id", op_id(op.place)},
       {"key", hex_key(op.place.key)},
-      {"width", op.width == 0 ? own : op.width},
-      {"own_width", own},
+      {"width", width_json(width)},
+      {"own_width", width_json(own)},
       {"per_step", op.per_step},
-      {"seconds", seconds_of(op.best_time) * op.per_step},
-      {"own_seconds", seconds_of(op.own_time) * op.per_step},
+      {"seconds", seconds},
+      {"own_seconds", op.width == 0 && own_seconds <= 0 ? seconds : own_seconds},
       {"rule", rule_name(observed_only(client, op) ? tuner::Rule::kLeftAlone : op.rule)},
       {"reason", op_reason(client, op)},
       {"runner_up", nullptr},
@@ -396,7 +425,7 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
   const auto totals = client.totals.find(op.place.key);
   row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
   row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
-  row["counts"] = counts_json(client, op.place.key, op.width == 0 ? own : op.width);
+  row["counts"] = counts_json(client, op.place.key, width);
   return row;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -27,46 +28,52 @@ constexpr std::array<std::pair<const char*, Kind>, 7> kWords = {{{"share", Kind:
                                                                  {"attach", Kind::kAttach}}};
 constexpr const char* kCoresWanted =
     "pin needs cores, as \"0-3\" or [0, 1]; optile machine lists them";
+constexpr const char* kNoSuchCores =
+    "there are no such cores; ranges go from the lower to the higher; optile machine lists them";
 
-// The number that `text` begins with, which is then cut off.
+// The number that `text` begins with, which is then cut off; the largest where it is larger.
 std::optional<int> take_number(std::string_view& text) {
-  int number = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return std::nullopt;
+  int number = std::numeric_limits<int>::max();
+  static_cast<void>(std::from_chars(text.data(), text.data() + digits, number));
+  text.remove_prefix(digits);
   return number;
 }
 
-// "0-3,6"; nullopt for anything else.
-std::optional<std::vector<int>> cores_in(std::string_view text) {
+// "0-3,6". kUnavailable: it is one, of cores that no machine has.
+base::Result<std::vector<int>> cores_in(std::string_view text) {
   std::vector<int> cores;
+  bool possible = true;
   while (true) {
     const std::optional<int> first = take_number(text);
-    if (!first) return std::nullopt;
+    if (!first) return invalid(kCoresWanted);
     std::optional<int> last = first;
     if (text.starts_with("-")) {
       text.remove_prefix(1);
       last = take_number(text);
-      if (!last) return std::nullopt;
+      if (!last) return invalid(kCoresWanted);
     }
-    if (*last < *first || static_cast<std::size_t>(*last - *first) >= kMaxPinnedCores) {
-      return std::nullopt;
-    }
-    for (int core = *first; core <= *last; ++core) cores.push_back(core);
-    if (cores.size() > kMaxPinnedCores) return std::nullopt;
-    if (text.empty()) return cores;
-    if (!text.starts_with(",")) return std::nullopt;
+    possible = possible && *last >= *first && *last < static_cast<int>(kMaxPinnedCores) &&
+               cores.size() <= kMaxPinnedCores;
+    for (int core = *first; possible && core <= *last; ++core) cores.push_back(core);
+    if (text.empty()) break;
+    if (!text.starts_with(",")) return invalid(kCoresWanted);
     text.remove_prefix(1);
   }
+  if (possible) return cores;
+  return base::Error{base::ErrorKind::kUnavailable, kNoSuchCores};
 }
 
-std::optional<std::vector<int>> cores_of(const Json& json) {
+base::Result<std::vector<int>> cores_of(const Json& json) {
   if (json.is_string()) return cores_in(json.get_ref<const std::string&>());
-  if (!json.is_array() || json.empty() || json.size() > kMaxPinnedCores) return std::nullopt;
+  if (!json.is_array() || json.empty() || json.size() > kMaxPinnedCores) {
+    return invalid(kCoresWanted);
+  }
   std::vector<int> cores;
   for (const Json& one : json) {
     if (!one.is_number_unsigned() || one.get<uint64_t>() > OPTILE_MAX_CPUS * UINT64_C(64)) {
-      return std::nullopt;
+      return invalid(kCoresWanted);
     }
     cores.push_back(one.get<int>());
   }
@@ -230,15 +237,13 @@ Json leases_json(const Controller& controller,
 
 base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
   const auto client = body.find("client");
-  if (client == body.end() || !client->is_number_unsigned()) {
-    return invalid("client has to be the number of an attached client; see optile leases");
-  }
+  if (client == body.end()) return invalid("client is missing; see optile leases");
   Controller::LeaseWord word;
   word.client = client->get<uint64_t>();
   const Json* said = nullptr;
   for (const auto& [name, kind] : kWords) {
     const auto found = body.find(name);
-    if (found == body.end() || *found == false) continue;
+    if (found == body.end()) continue;
     if (said != nullptr) return invalid("one word at a time: share, pin, unpin, pause, …");
     said = &*found;
     word.kind = kind;
@@ -246,15 +251,11 @@ base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
   if (said == nullptr) {
     return invalid("say one of share, pin, unpin, pause, resume, detach and attach of the client");
   }
-  if (word.kind == Kind::kShare) {
-    if (!said->is_number()) return invalid("share has to be a number; 1 is what everybody has");
-    word.share = said->get<double>();
-  } else if (word.kind == Kind::kPin) {
-    std::optional<std::vector<int>> cores = cores_of(*said);
-    if (!cores) return invalid(kCoresWanted);
-    word.cores = std::move(*cores);
-  } else if (*said != true) {
-    return invalid("unpin, pause, resume, detach and attach take true");
+  if (word.kind == Kind::kShare) word.share = said->get<double>();
+  if (word.kind == Kind::kPin) {
+    base::Result<std::vector<int>> cores = cores_of(*said);
+    if (!cores.ok()) return cores.error();
+    word.cores = std::move(cores).value();
   }
   return word;
 }

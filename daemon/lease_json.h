@@ -20,7 +20,8 @@ Json leases_json(const Controller& controller,
                  const std::function<bool(const ClientView& client)>& may_see = {});
 
 // {"client": 3, "share": 2}: a client and exactly one word. Cores of a pin are a list, or a text
-// such as "0-3,6". kInvalid, with what would be right, for anything else.
+// such as "0-3,6". kUnavailable where such a text names cores that there cannot be; kInvalid, with
+// what would be right, for anything else.
 base::Result<Controller::LeaseWord> parse_lease_word(const Json& body);
 
 }  // namespace optile::daemon

@@ -22,6 +22,7 @@ namespace {
 using optile::daemon::Config;
 using optile::daemon::Daemon;
 using optile::daemon::DivisionTry;
+using optile::daemon::Log;
 using optile::daemon::OtherLoad;
 using optile::daemon::OverlapTry;
 
@@ -101,6 +102,19 @@ void add_metrics(CLI::App& app, Config& config) {
                "Name programs and ops there, for everybody to read; else they are without names");
 }
 
+void add_log(CLI::App& app, Config& config) {
+  app.add_option("--log", config.log, "Log file; by default beside the socket")
+      ->option_text("FILE");
+  app.add_option("--log-level", config.log_level,
+                 "debug: every move of a lease too; info (default): those summed up; warning")
+      ->option_text("LEVEL")
+      ->envname("OPTILE_LOG_LEVEL")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Log::Level>{{"debug", Log::Level::kDebug},
+                                            {"info", Log::Level::kInfo},
+                                            {"warning", Log::Level::kWarning}}));
+}
+
 // What programs beside each other may be tried on, to see what is best.
 void add_trials(CLI::App& app, Config& config) {
   app.add_option("--overlap", config.overlap,
@@ -145,8 +159,7 @@ int main(int argc, char** argv) {
       ->option_text("N")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--log", config.log, "Log file; by default beside the socket")
-      ->option_text("FILE");
+  add_log(app, config);
   add_metrics(app, config);
   app.add_flag("--print-metric-catalogue", print_catalogue, "Print every metric as JSON and end");
   app.add_flag("--system", config.system,

@@ -8,24 +8,41 @@
 namespace optile::daemon {
 namespace {
 
-Json ratio(std::optional<double> before, std::optional<double> after) {
-  const std::optional<double> known = ratio_of(before, after);
-  return known ? Json(*known) : Json(nullptr);
+Json factor_json(const std::optional<StepTime>& before, const std::optional<StepTime>& after) {
+  const std::optional<Factor> factor = factor_of(before, after);
+  if (!factor) return nullptr;
+  return {{"value", factor->value},
+          {"low", factor->low},
+          {"high", factor->high},
+          {"steps_before", factor->steps_before},
+          {"steps_after", factor->steps_after}};
 }
 
-Json number(std::optional<double> value) {
-  return value ? Json(*value) : Json(nullptr);
+Json number(const std::optional<StepTime>& time) {
+  return time ? Json(time->seconds) : Json(nullptr);
 }
 
-Json parts_of(const StepTimes& times, std::optional<double> own_for_launch) {
-  Json parts;
-  parts["launch_plan"] =
-      ratio(times.untouched, times.without_blas ? times.without_blas : own_for_launch);
-  parts["blas_pool"] = ratio(times.without_blas, own_for_launch);
-  parts["uniform_width"] = ratio(times.own, times.uniform);
-  parts["width_per_op"] = ratio(times.uniform, times.tuned);
+Json value_of(const Json& factor) {
+  return factor.is_null() ? factor : factor["value"];
+}
+
+Json factors_of(const StepTimes& times, const std::optional<StepTime>& own_for_launch) {
+  Json factors;
+  factors["launch_plan"] =
+      factor_json(times.untouched, times.without_blas ? times.without_blas : own_for_launch);
+  factors["blas_pool"] = factor_json(times.without_blas, own_for_launch);
+  factors["uniform_width"] = factor_json(times.own, times.uniform);
+  factors["width_per_op"] = factor_json(times.uniform, times.tuned);
   // Where no uniform width was compared, the two together.
-  parts["widths"] = ratio(times.own, times.tuned);
+  factors["widths"] = factor_json(times.own, times.tuned);
+  return factors;
+}
+
+Json parts_of(const Json& factors) {
+  Json parts;
+  for (const auto& [name, factor] : factors.items()) {
+    if (name != "speedup") parts[name] = value_of(factor);
+  }
   return parts;
 }
 
@@ -33,20 +50,20 @@ void add_times(Json& json, const ClientView& client, const std::vector<RunRecord
   const tuner::SessionView& session = *client.session;
   const StepTimes times = step_times(client, earlier);
   const bool separate = times.untouched.has_value();
-  const std::optional<double> baseline = separate ? times.untouched : times.own;
+  const std::optional<StepTime> baseline = separate ? times.untouched : times.own;
   json["step_seconds"] = {{"baseline", number(baseline)}, {"tuned", number(times.tuned)}};
   json["baseline_kind"] = !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
-  json["speedup"] = ratio(baseline, times.tuned);
-  const double spread_before =
-      separate ? times.untouched_spread : relative_median_error(session.own_steps);
-  json["speedup_spread"] =
-      json["speedup"].is_null()
-          ? Json(nullptr)
-          : Json(std::hypot(spread_before, relative_median_error(session.tuned_steps)));
-  std::optional<double> own_for_launch = times.own;
+  json["speedup_spread"] = baseline && times.tuned
+                               ? Json(std::hypot(baseline->spread, times.tuned->spread))
+                               : Json(nullptr);
+  std::optional<StepTime> own_for_launch = times.own;
   if (session.own_widths_in_force && times.tuned) own_for_launch = times.tuned;
   if (!own_for_launch) own_for_launch = earlier_own(earlier, client, client.hello.launch_plan);
-  json["parts"] = parts_of(times, own_for_launch);
+  json["factors"] = factors_of(times, own_for_launch);
+  json["factors"]["speedup"] = factor_json(baseline, times.tuned);
+  json["speedup"] = value_of(json["factors"]["speedup"]);
+  json["parts"] = parts_of(json["factors"]);
+  json["disturbed"] = disturbances(client, times);
 }
 
 }  // namespace
@@ -94,7 +111,10 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
   };
   const std::string wait = perfmodel::launch_word(client.hello.launch_plan, "wait");
   json["wait_policy"] = wait.empty() || wait == "keep" ? "default" : wait;
-  json["parts"] = parts_of({}, std::nullopt);
+  json["factors"] = factors_of({}, std::nullopt);
+  json["factors"]["speedup"] = nullptr;
+  json["parts"] = parts_of(json["factors"]);
+  json["disturbed"] = Json::array();
   std::vector<std::string> fallbacks = fallback_texts(client);
   if (store.keeping != Store::Keeping::kOnDisk) {
     fallbacks.push_back("what was learned is not on disk: " + store.message);

@@ -14,24 +14,42 @@ namespace optile::daemon {
 // Fewer steps than this are no measurement of a step.
 inline constexpr std::size_t kLeastSteps = 3;
 
-// Medians in seconds; nothing where too few steps were measured.
+struct StepTime {
+  double seconds = 0;  // median
+  std::size_t steps = 0;
+  double spread = 0;  // half-width of a 95 % interval, as a share
+};
+
+// Nothing where too few steps were measured.
 struct StepTimes {
-  std::optional<double> untouched;     // separate run
-  std::optional<double> without_blas;  // earlier run, same launch plan but for the BLAS pool
-  std::optional<double> own;           // own widths, this launch plan
-  std::optional<double> uniform;
-  std::optional<double> tuned;
-  double untouched_spread = 0;
+  std::optional<StepTime> untouched;     // separate run
+  std::optional<StepTime> without_blas;  // earlier run, same launch plan but for the BLAS pool
+  std::optional<StepTime> own;           // own widths, this launch plan
+  std::optional<StepTime> uniform;
+  std::optional<StepTime> tuned;
 };
 
 // The client has a session. `earlier`: runs of the same program, newest first.
 StepTimes step_times(const ClientView& client, const std::vector<RunRecord>& earlier);
 
 // Step time at the program's own widths under a launch plan, from an earlier run.
-std::optional<double> earlier_own(const std::vector<RunRecord>& earlier, const ClientView& client,
-                                  const std::string& launch_plan);
+std::optional<StepTime> earlier_own(const std::vector<RunRecord>& earlier, const ClientView& client,
+                                    const std::string& launch_plan);
 
-// Above 1: faster than before.
-std::optional<double> ratio_of(std::optional<double> before, std::optional<double> after);
+// By how much steps became shorter. Above 1: faster than before.
+struct Factor {
+  double value = 1;
+  double low = 1;  // of a 95 % interval
+  double high = 1;
+  std::size_t steps_before = 0;
+  std::size_t steps_after = 0;
+};
+
+// What every report, table and metric says of a gain comes from here.
+std::optional<Factor> factor_of(const std::optional<StepTime>& before,
+                                const std::optional<StepTime>& after);
+
+// What makes a comparison of that client's steps worth less, in words.
+std::vector<std::string> disturbances(const ClientView& client, const StepTimes& times);
 
 }  // namespace optile::daemon

@@ -64,4 +64,14 @@ bool Store::is_undone(const Conditions& conditions) {
   return undone;
 }
 
+std::set<std::string> Store::programs(const std::string& machine) {
+  std::set<std::string> names;
+  for (const Row& row : waiting_and_kept_rows("SELECT DISTINCT program FROM programs "
+                                              "UNION SELECT program FROM undone WHERE machine = ?1",
+                                              {machine})) {
+    names.insert(as_text(row[0]));
+  }
+  return names;
+}
+
 }  // namespace optile::daemon

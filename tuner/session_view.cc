@@ -75,10 +75,18 @@ void add_known_times(uint64_t key, const perfmodel::Profile& profile,
 }
 
 // What a program that was over too soon ends with.
-std::string no_step_yet(Nanoseconds least_repeating) {
+std::string no_step_yet(uint64_t steps, Nanoseconds least_repeating) {
   const auto least = std::chrono::duration_cast<std::chrono::milliseconds>(least_repeating);
-  return "no step is known yet: ops are taken for one when they have repeated for " +
-         std::to_string(least.count()) + " ms";
+  return std::string(steps == 0 ? "no step is known yet"
+                                : "which ops a step has now is not known") +
+         ": ops are taken for one when they have repeated for " + std::to_string(least.count()) +
+         " ms";
+}
+
+// While the program's own width is not known: nothing asked for it, or nothing has begun yet.
+std::string nothing_to_search(std::size_t ops) {
+  return "a step of " + std::to_string(ops) + (ops == 1 ? " op" : " ops") +
+         " is known; none of them has a width that can be set, so they are only watched";
 }
 
 }  // namespace
@@ -99,7 +107,9 @@ SessionView Session::State::view(Detail detail) const {
   if (model_) view.marker = model_->marker();
   view.decision = decision_;
   if (decision_.empty() && phase_ == Phase::kRecognising) {
-    view.decision = no_step_yet(options_.least_repeating);
+    view.decision = model_ == nullptr ? no_step_yet(view.steps, options_.least_repeating)
+                    : own_width_ == 0 ? nothing_to_search(model_->sites().size())
+                                      : "";
   }
   view.own_steps = own_steps_;
   view.control_steps = control_steps_;

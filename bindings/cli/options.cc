@@ -16,15 +16,26 @@ void add_query(CLI::App* app, Options& options) {
   app->add_flag("--json", options.json, "Print the daemon's JSON");
 }
 
+std::string check_name(const std::string& text) {
+  return text.empty() ? "must not be empty" : "";
+}
+
 void add_client(CLI::App* app, Options& options) {
-  app->add_option("--client", options.client, "Only of this client")->type_name("ID");
+  app->add_option("--client", options.client,
+                  "Only of this client: its number, or its program's name (see optile top)")
+      ->check(check_name)
+      ->type_name("ID");
 }
 
 void add_undo(CLI::App* app, Options& options) {
   add_query(app, options);
-  app->add_option("--program", options.program, "Only programs of this name (see optile status)")
+  app->add_flag("--all", options.all, "Every program and all later runs");
+  app->add_option("--program", options.program,
+                  "Only this program: its name as optile top or optile status prints it")
+      ->check(check_name)
       ->type_name("NAME");
   app->add_option("--op", options.op, "Only this op of running programs: its id, or how it begins")
+      ->check(check_name)
       ->type_name("OP");
   app->add_flag("--revoke", options.revoke, "Let later runs be tuned again");
 }
@@ -54,8 +65,10 @@ Verbs add_leases(CLI::App& app, Options& options) {
   for (const auto& [command, verb] : verbs) {
     add_query(command, options);
     if (verb == Verb::kLeases) continue;
-    command->add_option("ID", options.client, "Number of the client; see optile leases")
-        ->check(CLI::TypeValidator<uint64_t>("NUMBER"))
+    command
+        ->add_option("ID", options.client,
+                     "Number of the client, or its program's name; see optile leases")
+        ->check(check_name)
         ->required();
     if (verb == Verb::kShare) add_share(command, "N", options)->required();
     if (verb == Verb::kPin) {
@@ -174,6 +187,20 @@ base::Result<bool> parse_words(CLI::App& app, std::vector<std::string> words, Pa
   }
 }
 
+base::Status check_undo(const Options& options) {
+  if (options.verb != Verb::kUndo) return {};
+  const auto against = [](const char* what) {
+    return base::Error{base::ErrorKind::kInvalid, std::string(what) + "; see optile undo --help"};
+  };
+  const auto named = static_cast<int>(options.all) + static_cast<int>(!options.client.empty()) +
+                     static_cast<int>(!options.program.empty());
+  if (named > 1) return against("name one of --client, --program and --all");
+  if (options.op.empty()) return {};
+  if (options.all) return against("--all is every op already");
+  return options.revoke ? against("an op cannot be revoked alone; name its program instead")
+                        : base::Status();
+}
+
 }  // namespace
 
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
@@ -193,7 +220,8 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* explain = app.add_subcommand("explain", "Why an op runs at its width");
   CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
   CLI::App* undo = app.add_subcommand(
-      "undo", "Back to the programs' own widths, now and in later runs; all of them, or as named");
+      "undo",
+      "Back to programs' own widths, now and in later runs: --program, --client, --op, --all");
   const Verbs leases = add_leases(app, options);
   CLI::App* metrics =
       app.add_subcommand("metrics", "The daemon's metrics, as Prometheus reads them");
@@ -233,6 +261,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
     const base::Status taken = take_command(*app_of, separated, runs, options.command);
     if (!taken.ok()) return taken.error();
   }
+  if (const base::Status usable = check_undo(options); !usable.ok()) return usable.error();
   return parsed;
 }
 

@@ -65,11 +65,12 @@ struct Options {
   std::string store;     // empty = the default; only for a daemon that is started
   std::string machine;   // likewise; of simulate: what is simulated, empty = this machine
   bool json = false;
-  std::string client;           // of ops, explain, undo and the words about a lease
+  std::string client;           // of ops, explain, undo and the words about a lease: number, name
   std::string cores;            // of pin
   std::string op;               // of explain and undo
   std::string program;          // of undo
   bool revoke = false;          // of undo
+  bool all = false;             // of undo
   bool once = false;            // of top
   double interval_seconds = 1;  // of top
   struct Simulation {
@@ -99,6 +100,10 @@ struct Options {
   CompareOptions compare;
   std::vector<std::string> command;
 
+  // Of undo: what is meant.
+  bool names_what_to_undo() const {
+    return all || !client.empty() || !program.empty() || !op.empty();
+  }
   // Modes that promise it; choices about the launch that nobody made are then "keep".
   bool changes_nothing() const { return mode == "observe" || mode == "advise"; }
   // The program has to compute the same bits as an untouched run.

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "base/daemon_choice.h"
+#include "base/program_name.h"
+#include "bindings/cli/child_process.h"
 #include "bindings/cli/explanation.h"
 #include "bindings/cli/http_client.h"
 #include "bindings/cli/json_fields.h"
@@ -93,8 +95,8 @@ void print_ops(const Json& answer) {
   std::printf("%-34s %6s  %5s %5s  %s\n", "op id", "share", "width", "own", "op: why");
   for (const Json& op : ops) {
     std::printf("%-34s %5.1f%%  %5s %5s  %s %s: %s\n", text_of(op, "id").c_str(),
-                100 * number_of(op, "share"), text_of(op, "width").c_str(),
-                text_of(op, "own_width").c_str(), text_of(op, "name").c_str(),
+                100 * number_of(op, "share"), text_of(op, "width", "-").c_str(),
+                text_of(op, "own_width", "-").c_str(), text_of(op, "name").c_str(),
                 text_of(op, "shape").c_str(), text_of(op, "reason").c_str());
   }
 }
@@ -115,17 +117,24 @@ std::string body_of(const Options& options) {
     return lease_request(options).dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   if (options.verb != Verb::kUndo) return "";
-  Json body = {{"program", options.program}, {"op", options.op}, {"revoke", options.revoke}};
+  Json body = Json::object();
+  if (options.all) body["all"] = true;
   if (!options.client.empty()) body["client"] = std::strtoull(options.client.c_str(), nullptr, 10);
+  if (!options.program.empty()) body["program"] = options.program;
+  if (!options.op.empty()) body["op"] = options.op;
+  if (options.revoke) body["revoke"] = true;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void print_undone(const Options& options, const Json& answer) {
+  const std::string program = text_of(answer, "program");
   if (answer.value("revoked", false)) {
-    std::printf("later runs are tuned again; running programs stay as they are\n");
+    std::printf("later runs of %s are tuned again; running programs stay as they are\n",
+                program.empty() ? "every program" : program.c_str());
     return;
   }
-  for (const Json& client : list_of(answer, "clients")) {
+  const Json clients = list_of(answer, "clients");
+  for (const Json& client : clients) {
     std::printf("client %s  pid %s  %s: %s at the program's own width again\n",
                 text_of(client, "id").c_str(), text_of(client, "pid").c_str(),
                 text_of(client, "program").c_str(),
@@ -135,12 +144,14 @@ void print_undone(const Options& options, const Json& answer) {
       std::printf("  its launch plan (%s) stays until it ends\n", launch.c_str());
     }
   }
+  if (clients.empty())
+    std::printf("%s is not running now\n", program.empty() ? "no program" : program.c_str());
   std::printf("%.0f places ran at another width until now\n", number_of(answer, "ops"));
   if (options.op.empty()) {
     std::printf(
-        "later runs keep the program's own settings; to tune them again: optile undo%s%s "
+        "later runs keep the program's own settings; to tune them again: optile undo %s%s "
         "--revoke\n",
-        options.program.empty() ? "" : " --program ", options.program.c_str());
+        program.empty() ? "--all" : "--program ", program.c_str());
   }
 }
 
@@ -192,15 +203,68 @@ void point_to_own_daemon(const std::string& own) {
             << own << "\n";
 }
 
+// What answers a command that says nothing to undo: what there is.
+int say_what_can_be_undone(const std::string& socket) {
+  std::cerr
+      << "optile: say what to undo: --program NAME, --client ID, --op OP (see optile ops), or "
+         "--all for every program and all later runs; --revoke takes it back\n";
+  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", kAnswerPatience);
+  if (!answer.ok()) return kOwnFailure;
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  for (const Json& client : list_of(json, "clients")) {
+    std::cerr << "  client " << text_of(client, "id") << "  pid " << text_of(client, "pid") << "  "
+              << text_of(client, "program") << "\n";
+  }
+  return kOwnFailure;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// The number of the client that is meant; a name has to be that of one program.
+base::Result<std::string> client_number(const std::string& socket, const std::string& named) {
+  if (named.empty() || is_number(named)) return named;
+  const auto answer = ask_daemon(socket, "GET", "/v1/clients", "", kAnswerPatience);
+  if (!answer.ok()) return answer.error();
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  std::vector<std::string> running;
+  std::string latest;  // of those that have ended
+  std::string list;
+  for (const Json& client : list_of(json, "clients")) {
+    if (!base::is_program_called(text_of(client, "program"), named)) continue;
+    const std::string id = text_of(client, "id");
+    if (text_of(client, "state") == "finished") {
+      if (latest.empty()) latest = id;
+      continue;
+    }
+    running.push_back(id);
+    list += (list.empty() ? "" : ", ") + id + " (pid " + text_of(client, "pid") + ")";
+  }
+  if (running.size() == 1) return running.front();
+  if (running.empty() && !latest.empty()) return latest;
+  return base::Error{
+      base::ErrorKind::kNotFound,
+      running.empty() ? "no program called " + named + " is known; see optile status"
+                      : "several clients run " + named + ": " + list + "; name one by its number"};
+}
+
 }  // namespace
 
-int answer_query(const Options& options) try {
+int answer_query(const Options& given) try {
+  Options options = given;
   const base::RuntimeEnvironment environment = base::runtime_environment();
   const base::DaemonChoice choice = base::choose_daemon(environment, options.socket);
   const std::string socket = std::filesystem::absolute(choice.socket).string();
   if (choice.system && environment.socket.empty() && options.socket.empty()) {
     point_to_own_daemon(base::default_socket_path(environment));
   }
+  if (options.verb == Verb::kUndo && !options.names_what_to_undo()) {
+    return say_what_can_be_undone(socket);
+  }
+  const base::Result<std::string> number = client_number(socket, options.client);
+  if (!number.ok()) return fail(number.message());
+  options.client = number.value();
   const std::string body = body_of(options);
   const auto answer =
       ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kAnswerPatience);

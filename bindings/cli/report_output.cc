@@ -87,6 +87,18 @@ FetchedReport fetch_report(const LaunchDecision& decision) {
   return fetched;
 }
 
+// "  [3.80, 4.21], n = 20 and 50": of a factor of the report; "" where it says nothing of that.
+std::string certainty_of(const Json& report, const char* name) {
+  const Json factor = report.value("factors", Json::object()).value(name, Json());
+  if (!factor.is_object()) return "";
+  const double low = factor.value("low", 0.0);
+  const double high = factor.value("high", 0.0);
+  return "  [" + format("%.2f", low) + ", " + format("%.2f", high) +
+         "], n = " + std::to_string(factor.value("steps_before", uint64_t{0})) + " and " +
+         std::to_string(factor.value("steps_after", uint64_t{0})) +
+         (low < 1 && high > 1 ? ": no settled difference" : "");
+}
+
 void add_steps(const Json& report, std::string& out) {
   const Json step = report.value("step_seconds", Json::object());
   const Json tuned = step.value("tuned", Json());
@@ -103,10 +115,16 @@ void add_steps(const Json& report, std::string& out) {
   }
   const Json speedup = report.value("speedup", Json());
   if (speedup.is_number()) {
-    out += "  times faster   " + format("%9.2f", speedup.get<double>()) + "\n";
+    out += "  times faster   " + format("%9.2f", speedup.get<double>()) +
+           certainty_of(report, "speedup") + "\n";
   } else {
     out += "  times faster   not measured: ";
-    out += baseline.is_number() ? "no step was run tuned\n" : "nothing to compare with\n";
+    out += baseline.is_number() ? "no step was run tuned\n"
+                                : "nothing to compare with; optile baseline -- COMMAND runs it "
+                                  "untouched, once\n";
+  }
+  for (const Json& one : report.value("disturbed", Json::array())) {
+    if (one.is_string()) out += "  disturbed      " + one.get<std::string>() + "\n";
   }
 }
 
@@ -120,15 +138,21 @@ void add_parts(const Json& report, std::string& out) {
     const Json value = parts.value(key, Json());
     if (!value.is_number()) continue;
     out += "    by " + std::string(text) + std::string(15 - std::string(text).size(), ' ') +
-           format("%7.2f", value.get<double>()) + "\n";
+           format("%7.2f", value.get<double>()) + certainty_of(report, key) + "\n";
   }
+}
+
+// 0 where it is not known.
+int width_of(const Json& op, const char* key) {
+  const Json width = op.value(key, Json());
+  return width.is_number_integer() ? width.get<int>() : 0;
 }
 
 void add_ops(const Json& report, std::string& out) {
   std::vector<Json> changed;
   const Json ops = report.value("ops", Json::array());
   for (const Json& op : ops) {
-    if (op.value("width", 0) != op.value("own_width", 0)) changed.push_back(op);
+    if (width_of(op, "width") != width_of(op, "own_width")) changed.push_back(op);
   }
   if (changed.empty()) {
     out += "  no op runs at another width than the program's own\n";
@@ -143,7 +167,7 @@ void add_ops(const Json& report, std::string& out) {
     const Json& op = changed[i];
     std::string name = op.value("name", "");
     name.resize(std::max<std::size_t>(name.size(), 28), ' ');
-    out += "    " + name + " width " + std::to_string(op.value("width", 0)) + "  " +
+    out += "    " + name + " width " + std::to_string(width_of(op, "width")) + "  " +
            op.value("reason", "") + "\n";
   }
 }

@@ -82,12 +82,19 @@ const char* phase_of(const ClientView& client) {
 void add_client_samples(const ClientView& client, const StepTimes& times, int place,
                         std::vector<MetricSample>& samples) {
   Writer writer(client, place, samples);
-  writer.add(Metric::kClientSpeedup, "control", ratio_of(times.own, times.tuned));
-  writer.add(Metric::kClientSpeedup, "separate_run", ratio_of(times.untouched, times.tuned));
-  writer.add(Metric::kClientStepSeconds, "own", times.own);
-  writer.add(Metric::kClientStepSeconds, "uniform", times.uniform);
-  writer.add(Metric::kClientStepSeconds, "tuned", times.tuned);
-  writer.add(Metric::kClientStepSeconds, "baseline", times.untouched);
+  const auto value = [](const std::optional<Factor>& factor) {
+    return factor ? std::optional(factor->value) : std::nullopt;
+  };
+  writer.add(Metric::kClientSpeedup, "control", value(factor_of(times.own, times.tuned)));
+  writer.add(Metric::kClientSpeedup, "separate_run",
+             value(factor_of(times.untouched, times.tuned)));
+  const auto median = [](const std::optional<StepTime>& time) {
+    return time ? std::optional(time->seconds) : std::nullopt;
+  };
+  writer.add(Metric::kClientStepSeconds, "own", median(times.own));
+  writer.add(Metric::kClientStepSeconds, "uniform", median(times.uniform));
+  writer.add(Metric::kClientStepSeconds, "tuned", median(times.tuned));
+  writer.add(Metric::kClientStepSeconds, "baseline", median(times.untouched));
   const std::string phase = phase_of(client);
   for (const char* name : phase_names()) {
     writer.add(Metric::kClientPhase, name, phase == name ? 1.0 : 0.0);

@@ -185,15 +185,27 @@ TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
 }
 
 TEST(Options, UndoNamesWhatItMeans) {
-  const Options all = parsed({"undo"});
-  EXPECT_EQ(all.verb, Verb::kUndo);
-  EXPECT_FALSE(all.revoke);
-  const Options some =
-      parsed({"undo", "--client", "3", "--op", "aten::mm", "--program", "x.py", "--revoke"});
+  const Options nothing = parsed({"undo"});
+  EXPECT_EQ(nothing.verb, Verb::kUndo);
+  EXPECT_FALSE(nothing.revoke);
+  EXPECT_FALSE(nothing.names_what_to_undo());
+  EXPECT_FALSE(parsed({"undo", "--revoke"}).names_what_to_undo());
+  const Options all = parsed({"undo", "--all", "--revoke"});
+  EXPECT_TRUE(all.all && all.revoke && all.names_what_to_undo());
+  const Options some = parsed({"undo", "--client", "3", "--op", "aten::mm"});
   EXPECT_EQ(some.client, "3");
   EXPECT_EQ(some.op, "aten::mm");
-  EXPECT_EQ(some.program, "x.py");
-  EXPECT_TRUE(some.revoke);
+  EXPECT_EQ(parsed({"undo", "--program", "x.py"}).program, "x.py");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--all", "--client", "3"},
+                                                {"--client", "3", "--program", "x"},
+                                                {"--all", "--op", "x"},
+                                                {"--op", "x", "--revoke"},
+                                                {"--program", ""},
+                                                {"--client", ""}}) {
+    std::vector<std::string> command = {"undo"};
+    command.insert(command.end(), words.begin(), words.end());
+    EXPECT_THAT(refused(command), testing::Not(testing::IsEmpty())) << words.front();
+  }
 }
 
 TEST(Options, LeasesAndTheWordsAboutThem) {
@@ -212,7 +224,7 @@ TEST(Options, LeasesAndTheWordsAboutThem) {
   EXPECT_EQ(parsed({"attach", "3"}).verb, Verb::kAttach);
   for (const char* word : {"share", "pin", "unpin", "pause", "resume", "detach", "attach"}) {
     EXPECT_THAT(refused({word}), HasSubstr("ID")) << word;
-    EXPECT_THAT(refused({word, "first"}), HasSubstr("ID")) << word;
+    EXPECT_THAT(refused({word, ""}), HasSubstr("ID")) << word;
   }
   EXPECT_THAT(refused({"share", "3"}), HasSubstr("N"));
   EXPECT_THAT(refused({"share", "3", "0"}), HasSubstr("1000"));

@@ -134,14 +134,55 @@ TEST_F(QueriesTest, UndoSaysWhatWasPutBackAndHowToTakeThatBack) {
   Options options = about(Verb::kUndo);
   options.program = "train.py";
   const Said said = ask(options, 200, R"({"clients": [{"id": 3, "pid": 77, "program": "train.py",
-      "launch_plan": "openmp=llvm wait=1ms blas=follow"}], "ops": 5, "revoked": false})");
+      "launch_plan": "openmp=llvm wait=1ms blas=follow"}], "program": "train.py", "ops": 5,
+      "revoked": false})");
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(request_, StartsWith("POST /v1/undo "));
-  EXPECT_THAT(request_, HasSubstr(R"("program":"train.py")"));
+  EXPECT_THAT(request_, HasSubstr("\r\n\r\n{\"program\":\"train.py\"}"));
   EXPECT_THAT(said.out, HasSubstr("client 3  pid 77  train.py: every op is at the program's own"));
   EXPECT_THAT(said.out, HasSubstr("(openmp=llvm wait=1ms blas=follow) stays until it ends"));
   EXPECT_THAT(said.out, HasSubstr("5 places ran at another width"));
   EXPECT_THAT(said.out, HasSubstr("optile undo --program train.py --revoke"));
+}
+
+TEST_F(QueriesTest, UndoOfNothingNamedListsWhatThereIs) {
+  const Said said = ask(about(Verb::kUndo), 200,
+                        R"({"clients": [{"id": 3, "pid": 77, "program": "/opt/omp2"}]})");
+  EXPECT_EQ(said.exit_code, 125);
+  EXPECT_THAT(request_, StartsWith("GET /v1/status ")) << "nothing is undone";
+  EXPECT_THAT(said.err, HasSubstr("--all for every program"));
+  EXPECT_THAT(said.err, HasSubstr("client 3  pid 77  /opt/omp2\n"));
+  Options revoked = about(Verb::kUndo);
+  revoked.revoke = true;
+  EXPECT_EQ(ask(revoked).exit_code, 125);
+}
+
+TEST_F(QueriesTest, UndoOfAllSaysSoInTheRequest) {
+  Options options = about(Verb::kUndo);
+  options.all = true;
+  options.revoke = true;
+  const Said said =
+      ask(options, 200, R"({"clients": [], "program": null, "ops": 0, "revoked": true})");
+  EXPECT_THAT(request_, HasSubstr("\r\n\r\n{\"all\":true,\"revoke\":true}"));
+  EXPECT_THAT(said.out, HasSubstr("later runs of every program are tuned again"));
+}
+
+TEST_F(QueriesTest, AClientIsNamedByWhatTablesPrint) {
+  constexpr const char* kClients = R"({"clients": [
+      {"id": 3, "pid": 77, "program": "/opt/omp2", "state": "running"},
+      {"id": 5, "pid": 78, "program": "/opt/sort", "state": "running"},
+      {"id": 6, "pid": 79, "program": "/usr/bin/sort", "state": "running"}]})";
+  Options options = about(Verb::kPause);
+  options.client = "omp";
+  Said said = ask(options, 200, kClients);
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(request_, StartsWith("GET /v1/clients "));
+  EXPECT_THAT(said.err, HasSubstr("no program called omp is known"));
+  std::filesystem::remove(folder_ / "s");
+  options.client = "sort";
+  said = ask(options, 200, kClients);
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.err, HasSubstr("several clients run sort: 5 (pid 78), 6 (pid 79)"));
 }
 
 constexpr const char* kLeases = R"({"budget": {"cores": 4}, "held_cores": 3.5, "lent_cores": 1,

@@ -88,7 +88,8 @@ TEST(SummaryTable, NeverAttached) {
 TEST(SummaryTable, UntunedClaimsNothing) {
   const std::string text = table(untuned());
   EXPECT_THAT(text, HasSubstr("train.py, 40 steps"));
-  EXPECT_THAT(text, HasSubstr("times faster   not measured: nothing to compare with"));
+  EXPECT_THAT(text,
+              HasSubstr("times faster   not measured: nothing to compare with; optile baseline"));
   EXPECT_THAT(text, HasSubstr("98.1 % of a step observed, 94.3 % steerable"));
   EXPECT_THAT(text, HasSubstr("no op runs at another width"));
   EXPECT_THAT(text, HasSubstr("BLAS openblas-pthread, OpenMP llvm, launch plan openmp=llvm"));
@@ -106,6 +107,20 @@ TEST(SummaryTable, TunedSaysHowMuchAndByWhat) {
   EXPECT_THAT(text, Not(HasSubstr("BLAS pool"))) << "not measured, not claimed";
   EXPECT_THAT(text, HasSubstr("the planned widths won"));
   EXPECT_THAT(text, HasSubstr("sampled steps  17\n"));
+}
+
+TEST(SummaryTable, FactorsAreSaidWithHowCertainTheyAre) {
+  Json report = tuned();
+  report["factors"] = {
+      {"speedup",
+       {{"value", 4.0}, {"low", 3.8}, {"high", 4.2}, {"steps_before", 20}, {"steps_after", 50}}},
+      {"launch_plan",
+       {{"value", 2.5}, {"low", 0.9}, {"high", 4.1}, {"steps_before", 20}, {"steps_after", 5}}}};
+  report["disturbed"] = {"it had 3 of 4 cores"};
+  const std::string text = table(report);
+  EXPECT_THAT(text, HasSubstr("4.00  [3.80, 4.20], n = 20 and 50\n"));
+  EXPECT_THAT(text, HasSubstr("2.50  [0.90, 4.10], n = 20 and 5: no settled difference\n"));
+  EXPECT_THAT(text, HasSubstr("  disturbed      it had 3 of 4 cores\n"));
 }
 
 TEST(SummaryTable, AControlIsNamedAsOne) {

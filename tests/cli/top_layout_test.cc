@@ -1,4 +1,4 @@
-// The table of clients, their rates, and the whole picture in any size.
+// The table of clients, and the whole picture in any size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ Snapshot two_clients() {
   ClientSeen tuned = client_with(1, {0, 1, 2});
   tuned.progress = 0.875;
   tuned.progress_measured = true;
-  tuned.step_seconds = 0.02;
+  tuned.steps_per_second = 50;
   ClientSeen searching = client_with(2, {3});
   searching.phase = "exploring";
   searching.sampled_steps = 12;
@@ -79,7 +79,7 @@ TEST(ClientTable, TurnsAreAFraction) {
 TEST(ClientTable, ColumnsThatMatterLessGoFirst) {
   const Scene scene = scene_of(two_clients());
   const auto header = [&](int columns) {
-    return plain_text(client_table({scene.seen, scene.letters, scene.rates, 1, columns}).header);
+    return plain_text(client_table({scene.seen, scene.letters, 1, columns}).header);
   };
   for (const char* title : {"id", "pid", "command", "phase", "cores", "width", "share", "prio",
                             "of alone", "steps/s", "state", "now"}) {
@@ -91,33 +91,6 @@ TEST(ClientTable, ColumnsThatMatterLessGoFirst) {
   for (int columns = 12; columns < 250; ++columns) {
     EXPECT_LE(columns_of(header(columns)), columns);
   }
-}
-
-TEST(StepRatesTest, AreCountedOverAWindow) {
-  StepRates rates;
-  ClientSeen client = client_with(1, {});
-  EXPECT_FALSE(rates.of(client));
-  for (int second = 0; second <= 30; ++second) {
-    client.steps = static_cast<uint64_t>(second < 20 ? 4 * second : 80 + 2 * (second - 20));
-    rates.look({client}, second);
-    if (second != 15) continue;
-    EXPECT_DOUBLE_EQ(*rates.of(client), 4);
-  }
-  EXPECT_DOUBLE_EQ(*rates.of(client), 2);  // the first twenty seconds are forgotten
-  client.steps = 1;                        // another process with that number
-  rates.look({client}, 31);
-  EXPECT_FALSE(rates.of(client));
-}
-
-TEST(StepRatesTest, LongStepsAreToldByTheirMedian) {
-  StepRates rates;
-  ClientSeen client = client_with(1, {});
-  client.step_seconds = 8;
-  rates.look({client}, 0);
-  rates.look({client}, 10);
-  EXPECT_DOUBLE_EQ(*rates.of(client), 0.125);
-  client.step_seconds = 0.1;  // a hundred should have come
-  EXPECT_DOUBLE_EQ(*rates.of(client), 0);
 }
 
 // Whatever the terminal is like and whoever is on the machine: as many lines as it has, none

@@ -56,7 +56,6 @@ inline ClientSeen client_with(uint64_t id, std::vector<int> cores) {
 inline Scene scene_of(Snapshot seen) {
   Scene scene;
   scene.letters.follow(seen.clients);
-  scene.rates.look(seen.clients, 0);
   scene.seen = std::move(seen);
   return scene;
 }

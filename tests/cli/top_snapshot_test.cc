@@ -15,11 +15,11 @@ Answers good_answers() {
       "clients": [
         {"id": 4, "pid": 44, "program": "infer", "arguments": "", "mode": "observe",
          "state": "stopped", "phase": "observing", "steps": 3,
-         "step_seconds": {"own": 0.5, "tuned": null}, "widths": null, "trials": null},
+         "steps_per_second": null, "widths": null, "trials": null},
         {"id": 2, "pid": 22, "program": "./src/train.py",
          "arguments": "python3 ./src/train.py --fast", "mode": "tune",
          "state": "running", "phase": "tuned", "steps": 12, "sampled_steps": 5,
-         "decision": "planned widths won", "step_seconds": {"own": 0.5, "tuned": 0.25},
+         "decision": "planned widths won", "steps_per_second": 6.6,
          "widths": {"least": 1, "most": 3}, "trials": {"ops": 2, "widths": [1, 2]}}]})");
   answers.leases =
       Json::parse(R"({"budget": {"cores": 3, "units": [0, 1, 4], "limited_by": "cpuset"},
@@ -55,14 +55,14 @@ TEST(ReadSnapshot, TakesWhatIsThere) {
   EXPECT_EQ(train.command, "train.py --fast");
   EXPECT_THAT(train.cores, ElementsAre(0, 1));
   EXPECT_THAT(train.lends, ElementsAre(0));
-  EXPECT_EQ(train.step_seconds, 0.25);
+  EXPECT_EQ(train.steps_per_second, 6.6);
   EXPECT_EQ(train.progress, 0.5);
   EXPECT_TRUE(train.leased && train.borrows && train.idle && train.paused && train.pinned &&
               train.late && train.progress_measured);
   EXPECT_EQ(train.trial_ops, 2u);
   const ClientSeen& infer = seen.clients[1];
   EXPECT_FALSE(infer.leased);
-  EXPECT_EQ(infer.step_seconds, 0.5);
+  EXPECT_FALSE(infer.steps_per_second);
   EXPECT_FALSE(infer.progress);
   EXPECT_EQ(seen.find(4), &infer);
   EXPECT_EQ(seen.find(5), nullptr);

@@ -198,7 +198,8 @@ TEST_F(ApiTest, LaunchPlans) {
   EXPECT_EQ(text(R"({"renews_blocks":true,"heap":"keep"})"), "openmp=keep wait=keep blas=keep");
   EXPECT_EQ(text(R"({"renews_blocks":true,"sets_up_malloc":true})"),
             "openmp=keep wait=keep blas=keep");
-  EXPECT_EQ(running_.post("/v1/launch", R"({"program":7,"arguments":[1,{}]})").status, 200);
+  EXPECT_EQ(running_.post("/v1/launch", R"({"program":7})").status, 400);
+  EXPECT_EQ(running_.post("/v1/launch", R"({"arguments":[1,{}]})").status, 400);
 }
 
 // Nothing is known of the program yet, so what the rules make of that was nobody's plan.
@@ -221,27 +222,128 @@ TEST_F(ApiTest, AnAnnouncementLeavesNoPlanBehind) {
   EXPECT_EQ(pending(), before + 2) << "a program without a name is none";
 }
 
-TEST_F(ApiTest, Undo) {
-  const nlohmann::json all = running_.post("/v1/undo", "{}").json();
-  EXPECT_TRUE(all["clients"].empty());
-  EXPECT_EQ(all["ops"], 0);
-  EXPECT_EQ(running_.post("/v1/undo", "").status, 400);
-  EXPECT_EQ(running_.post("/v1/undo", R"({"client":"x"})").status, 400);
-  EXPECT_EQ(running_.post("/v1/undo", R"({"client":77})").status, 404);
-  EXPECT_EQ(running_.post("/v1/undo", R"({"op":"aten::mm"})").status, 404);
-  EXPECT_EQ(running_.post("/v1/undo", R"({"op":"x","revoke":true})").status, 400);
-  EXPECT_TRUE(running_.post("/v1/undo", R"({"revoke":true})").json()["revoked"].get<bool>());
-  Observed observed(running_, "train");
-  const nlohmann::json one = running_.post("/v1/undo", R"({"program":"train"})").json();
-  ASSERT_EQ(one["clients"].size(), 1u);
-  EXPECT_EQ(one["clients"][0]["program"], "train");
-}
-
 // What a refusal says; "" where it was none, or of another kind.
 std::string refusal(const Answer& answer, int status) {
   EXPECT_EQ(answer.status, status) << answer.body;
   if (answer.status != status) return "";
   return answer.json()["error"]["message"].get<std::string>();
+}
+
+TEST_F(ApiTest, UndoOfEverythingHasItsOwnWord) {
+  const nlohmann::json all = running_.post("/v1/undo", R"({"all":true})").json();
+  EXPECT_TRUE(all["clients"].empty());
+  EXPECT_TRUE(all["program"].is_null());
+  EXPECT_EQ(all["ops"], 0);
+  EXPECT_TRUE(running_.post("/v1/undo", R"({"all":true,"revoke":true})").json()["revoked"]);
+  for (const char* body : {"",
+                           "{}",
+                           "[]",
+                           "7",
+                           R"({"clinet":3})",
+                           R"({"client":0})",
+                           R"({"client":"3"})",
+                           R"({"client":-1})",
+                           R"({"client":1.5})",
+                           R"({"client":1e300})",
+                           R"({"client":null})",
+                           R"({"revoke":"yes"})",
+                           R"({"revoke":true})",
+                           R"({"all":false})",
+                           R"({"all":1})",
+                           R"({"all":true,"all":true})",
+                           R"({"all":true,"client":1})",
+                           R"({"program":""})",
+                           R"({"program":7})",
+                           R"({"op":""})",
+                           R"({"op":"x","revoke":true})",
+                           R"({"op":"x","all":true})",
+                           R"({"all":true} x)"}) {
+    EXPECT_FALSE(refusal(running_.post("/v1/undo", body), 400).empty()) << body;
+  }
+  EXPECT_NE(refusal(running_.post("/v1/undo", R"({"clinet":3})"), 400).find("clinet"),
+            std::string::npos);
+}
+
+TEST_F(ApiTest, RefusedUndoChangesNothing) {
+  Observed observed(running_, "train");
+  for (const char* body : {"{}", R"({"clinet":3})", R"({"client":0})", R"({"revoke":"yes"})"}) {
+    EXPECT_EQ(running_.post("/v1/undo", body).status, 400) << body;
+  }
+  const nlohmann::json client = running_.get("/v1/clients").json()["clients"][0];
+  EXPECT_TRUE(client["fallbacks"].empty()) << client;
+}
+
+TEST_F(ApiTest, UndoNamesClientProgramOrOp) {
+  EXPECT_EQ(running_.post("/v1/undo", R"({"client":77})").status, 404);
+  EXPECT_EQ(running_.post("/v1/undo", R"({"op":"aten::mm"})").status, 404);
+  Observed observed(running_, "/opt/anna/bin/train");
+  EXPECT_NE(
+      refusal(running_.post("/v1/undo", R"({"program":"rain"})"), 404).find("/opt/anna/bin/train"),
+      std::string::npos);
+  for (const char* name : {"train", "bin/train", "/opt/anna/bin/train"}) {
+    const Answer answer = running_.post("/v1/undo", nlohmann::json{{"program", name}}.dump());
+    ASSERT_EQ(answer.status, 200) << name << answer.body;
+    const nlohmann::json one = answer.json();
+    ASSERT_EQ(one["clients"].size(), 1u);
+    EXPECT_EQ(one["clients"][0]["program"], "/opt/anna/bin/train");
+    EXPECT_EQ(one["program"], "/opt/anna/bin/train");
+  }
+  Observed other(running_, "/opt/train");
+  EXPECT_NE(refusal(running_.post("/v1/undo", R"({"program":"train"})"), 409).find("/opt/train"),
+            std::string::npos);
+  EXPECT_EQ(running_.post("/v1/undo", R"({"program":"/opt/train","revoke":true})").status, 200);
+}
+
+TEST_F(ApiTest, ProgramOfAnEarlierRunCanBeNamed) {
+  SettledRecord record;
+  record.conditions.machine = running_.daemon().controller().machine().fingerprint;
+  record.conditions.program = {"/opt/omp2", "/opt/omp2", "omp2 800"};
+  record.when = 1700000000;
+  ASSERT_TRUE(running_.daemon().controller().store().write({{record}, {}, {}}).ok());
+  const nlohmann::json undone = running_.post("/v1/undo", R"({"program":"omp2"})").json();
+  EXPECT_EQ(undone["program"], "/opt/omp2");
+  Conditions later = record.conditions;
+  later.program.arguments = "omp2 900";
+  EXPECT_TRUE(running_.daemon().controller().store().is_undone(later));
+}
+
+TEST_F(ApiTest, RequestsHoldNothingThatIsNotNamed) {
+  for (const char* target :
+       {"/v1/status?x=1", "/v1/clients?client=1", "/v1/ops?clinet=1", "/v1/ops?client",
+        "/v1/ops?client=", "/v1/ops?client=0", "/v1/ops?client=-1", "/v1/ops?client=1&client=1",
+        "/v1/ops?client=99999999999999999999", "/v1/ops/aten::mm/explain?client=x",
+        "/v1/machine?%zz=%&&=", "/v1/leases?a", "/metrics?name[]=up", "/v1/runs/r/report?&"}) {
+    EXPECT_FALSE(refusal(running_.get(target), 400).empty()) << target;
+  }
+  EXPECT_EQ(running_.get("/v1/status?").status, 200);
+  EXPECT_EQ(running_.get("/v1/ops/aten::mm/explain?client=9").status, 404);
+  const std::string twice = R"({"user_environment":{"OMP_DYNAMIC":"1","OMP_DYNAMIC":"0"}})";
+  for (const std::string& body :
+       {twice, std::string(R"({"uses_openmp":"yes"})"), std::string(R"({"share":"2"})"),
+        std::string(R"({"share":0})"), std::string(R"({"budget_cores":-1})"),
+        std::string(R"({"budget_cores":1e9})"), std::string(R"({"user_environment":{"A":1}})"),
+        std::string(R"({"wait":""})"), std::string(R"({"threads":4})"),
+        std::string("{\"program\":\"\xff\"}")}) {
+    EXPECT_FALSE(refusal(running_.post("/v1/launch", body), 400).empty()) << body;
+  }
+}
+
+TEST_F(ApiTest, BodiesAreJsonWhereThereIsOne) {
+  const auto sent = [this](const std::string& head, const std::string& body) {
+    return running_.raw(head + " HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                        std::to_string(body.size()) + "\r\n\r\n" + body);
+  };
+  EXPECT_EQ(sent("GET /v1/status", "{}").status, 400);
+  const auto typed = [this](const std::string& type) {
+    return running_.raw("POST /v1/undo HTTP/1.1\r\nHost: x\r\nContent-Type: " + type +
+                        "\r\nContent-Length: 12\r\n\r\n{\"all\":true}");
+  };
+  EXPECT_EQ(typed("application/json").status, 200);
+  EXPECT_EQ(typed("Application/JSON; charset=utf-8").status, 200);
+  for (const char* type :
+       {"text/plain", "application/x-www-form-urlencoded", "application/jsonl"}) {
+    EXPECT_FALSE(refusal(typed(type), 415).empty()) << type;
+  }
 }
 
 TEST_F(ApiTest, LeasesAreListed) {
@@ -334,17 +436,34 @@ TEST_F(ApiTest, WordsThatCannotBeFollowedSayWhatToDo) {
   running_.attach(first, make_hello("train"));
   running_.attach(second, make_hello("infer"));
   const auto post = [&](const std::string& body) { return running_.post("/v1/leases", body); };
-  for (const char* body :
-       {"", "[]", R"({"share":2})", R"({"client":1})", R"({"client":"1","share":2})",
-        R"({"client":1,"share":"2"})", R"({"client":1,"share":0})", R"({"client":1,"share":2e9})",
-        R"({"client":1,"share":2,"pause":true})", R"({"client":1,"pin":""})",
-        R"({"client":1,"pin":"3-1"})", R"({"client":1,"pin":"0-99999999"})",
-        R"({"client":1,"pin":"0,"})", R"({"client":1,"pin":[-1]})", R"({"client":1,"pin":[]})",
-        R"({"client":1,"pause":7})", R"({"client":1,"pin":true})"}) {
+  for (const char* body : {"",
+                           "[]",
+                           R"({"share":2})",
+                           R"({"client":1})",
+                           R"({"client":"1","share":2})",
+                           R"({"client":1,"share":"2"})",
+                           R"({"client":1,"share":0})",
+                           R"({"client":1,"share":2e9})",
+                           R"({"client":1,"share":2,"pause":true})",
+                           R"({"client":1,"pin":""})",
+                           R"({"client":1,"pin":"0,"})",
+                           R"({"client":1,"pin":[-1]})",
+                           R"({"client":1,"pin":[]})",
+                           R"({"client":1,"pause":7})",
+                           R"({"client":1,"pin":true})",
+                           R"({"client":0,"pause":true})",
+                           R"({"client":1,"pause":false})",
+                           R"({"client":1,"pause":true,"unpin":false})",
+                           R"({"client":1,"pause":true,"pause":true})",
+                           R"({"client":1,"paws":true})"}) {
     EXPECT_FALSE(refusal(post(body), 400).empty()) << body;
   }
-  EXPECT_NE(refusal(post(R"({"client":1,"pin":"4"})"), 400).find("not in the budget"),
+  EXPECT_NE(refusal(post(R"({"client":1,"pin":"4"})"), 409).find("not in the budget"),
             std::string::npos);
+  for (const char* body :
+       {R"({"client":1,"pin":"3-1"})", R"({"client":1,"pin":"0-99999999999"})"}) {
+    EXPECT_FALSE(refusal(post(body), 409).empty()) << body;
+  }
   EXPECT_NE(refusal(post(R"({"client":1,"pin":"0-3"})"), 409).find("fewer cores"),
             std::string::npos);
   EXPECT_EQ(post(R"({"client":1,"pin":"0-1"})").status, 200);
@@ -367,7 +486,6 @@ TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
       0);
   EXPECT_EQ(running_.raw("POST /v1/launch HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n{").status,
             413);
-  EXPECT_EQ(running_.get("/v1/status?%zz=%&&=").status, 200);
   EXPECT_EQ(running_.get("/v1/status").status, 200);
 }
 

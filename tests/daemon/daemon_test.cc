@@ -253,11 +253,29 @@ TEST(Config, FillsInWhatWasNotGiven) {
   const base::Result<Config> config = complete(given);
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config.value().log, "/tmp/x/optiled.log");
+  EXPECT_EQ(config.value().store, "/tmp/x/optiled.db") << "a socket of its own, a store of its own";
   EXPECT_EQ(attach_path(config.value()), "/tmp/x/optiled.sock.attach");
   given.socket = "/tmp/" + std::string(100, 'x');
   const base::Result<Config> too_long = complete(given);
   ASSERT_FALSE(too_long.ok());
   EXPECT_NE(too_long.message().find("--socket"), std::string::npos);
+}
+
+TEST(Config, APrivateDaemonSharesNoStoreUnlessItIsTold) {
+  const TemporaryDirectory directory;
+  const auto store_of = [&](const std::string& socket, const std::string& store = "") {
+    Config given;
+    given.socket = socket;
+    given.store = store;
+    return complete(given).value().store;
+  };
+  EXPECT_EQ(store_of(directory / "mine"), directory / "mine.db");
+  EXPECT_EQ(store_of(directory / "mine.sock", directory / "common.db"), directory / "common.db");
+  // What somebody else put there is not ours.
+  ASSERT_EQ(symlink("elsewhere", (directory / "mine.db").c_str()), 0);
+  EXPECT_EQ(store_of(directory / "mine.sock"), ":memory:");
+  Config usual;
+  EXPECT_TRUE(complete(usual).value().store.ends_with("/optile/store.db"));
 }
 
 // The program itself, as a child.

@@ -40,6 +40,39 @@ TEST(ClientSummary, SaysNothingOfWhatIsNotKnown) {
   EXPECT_TRUE(json["step_seconds"]["tuned"].is_null());
 }
 
+// A program of regions that are only watched: nobody asked for its width, and nothing was sampled.
+TEST(OpRow, OpsThatAreOnlyWatchedHaveTheirWidthAndTime) {
+  ClientView client;
+  client.session = tuner::SessionView();
+  tuner::OpView op = op_at(0);
+  op.place.key = 7;
+  op.per_step = 2;
+  Json row = op_row(client, op);
+  EXPECT_TRUE(row["width"].is_null()) << row;
+  EXPECT_TRUE(row["own_width"].is_null());
+  EXPECT_EQ(row["seconds"], 0);
+  client.header = ClientHeader();
+  client.header->region_width = 2;
+  client.totals[7].count = 10;
+  client.totals[7].time = milliseconds(50);
+  client.session->ops = {op};
+  row = op_row(client, op);
+  EXPECT_EQ(row["width"], 2);
+  EXPECT_EQ(row["own_width"], 2);
+  EXPECT_DOUBLE_EQ(row["seconds"].get<double>(), 0.01);
+  EXPECT_DOUBLE_EQ(row["own_seconds"].get<double>(), 0.01);
+  EXPECT_EQ(client_summary(client)["widths"], Json({{"least", 2}, {"most", 2}}));
+}
+
+TEST(ClientSummary, StepsASecondAreThoseThatWereCounted) {
+  ClientView client;
+  EXPECT_TRUE(client_summary(client)["steps_per_second"].is_null());
+  client.session = tuner::SessionView();
+  client.session->tuned_steps.add(std::chrono::microseconds(97));
+  client.steps_per_second = 6.6;
+  EXPECT_DOUBLE_EQ(client_summary(client)["steps_per_second"].get<double>(), 6.6);
+}
+
 TEST(OpReason, APrimitiveInsideAnotherLibraryIsObservedOnly) {
   ClientView client;
   client.session = tuner::SessionView();

@@ -128,6 +128,40 @@ TEST(Report, ASeparateUntouchedRunSplitsIntoParts) {
   EXPECT_NEAR(report["parts"]["blas_pool"].get<double>(), 2.0, 0.01);
 }
 
+TEST(Report, FactorsCarryTheirStepsAndAnInterval) {
+  const Json report = report_of(tuned_client());
+  const Json factor = report["factors"]["speedup"];
+  EXPECT_EQ(factor["value"], report["speedup"]);
+  EXPECT_LE(factor["low"].get<double>(), factor["value"].get<double>());
+  EXPECT_GE(factor["high"].get<double>(), factor["value"].get<double>());
+  EXPECT_EQ(factor["steps_before"], 10);
+  EXPECT_EQ(factor["steps_after"], 50);
+  EXPECT_TRUE(report["factors"]["launch_plan"].is_null());
+  for (const auto& [name, part] : report["parts"].items()) {
+    EXPECT_EQ(part.is_null(), report["factors"][name].is_null()) << name;
+  }
+}
+
+TEST(Report, SaysWhatDisturbedTheComparison) {
+  ClientView client = tuned_client();
+  EXPECT_TRUE(report_of(client)["disturbed"].empty());
+  client.header->own_width = 4;
+  client.own_width_cap = 3;
+  client.session->own_steps = SampleSet();
+  fill(client.session->own_steps, 4, 8000000);
+  EXPECT_EQ(report_of(client)["disturbed"].size(), 2u);
+}
+
+TEST(Report, AnObservedRunWithoutALaunchPlanIsTheUntouchedSide) {
+  const auto kind = [](RunKind run, const std::string& plan) {
+    return report_of(tuned_client(), {earlier_run(run, plan, 0.032)})["baseline_kind"];
+  };
+  EXPECT_EQ(kind(RunKind::kObserve, "openmp=keep wait=keep blas=keep"), "separate_run");
+  EXPECT_EQ(kind(RunKind::kObserve, "openmp=llvm wait=keep blas=keep"), "control");
+  EXPECT_EQ(kind(RunKind::kObserve, ""), "control") << "not started by the launcher";
+  EXPECT_EQ(kind(RunKind::kTune, "openmp=keep wait=keep blas=keep"), "control");
+}
+
 TEST(Report, RunsWithOtherArgumentsAreNoBaseline) {
   RunRecord other = earlier_run(RunKind::kBaseline, "", 0.032);
   other.conditions.program.arguments = "python3 train.py --batch 9";

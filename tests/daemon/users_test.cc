@@ -98,7 +98,7 @@ TEST_F(UsersTest, NothingIsKeptForANumberOfMany) {
   EXPECT_EQ(ask(kMany, "GET", "/v1/status").status, 200u);
   EXPECT_EQ(ask(kMany, "GET", "/v1/clients/" + std::to_string(client.id)).status, 403u);
   EXPECT_EQ(Json::parse(ask(kMany, "GET", "/v1/runs/run-65534/report").body)["state"], "unknown");
-  EXPECT_EQ(ask(kMany, "POST", "/v1/undo", Json::object()).status, 403u) << "whose would they be?";
+  EXPECT_EQ(ask(kMany, "POST", "/v1/undo", {{"all", true}}).status, 403u) << "whose would they be?";
 }
 
 TEST_F(UsersTest, WhoMayLookIntoWhat) {
@@ -143,15 +143,23 @@ TEST_F(UsersTest, AnUndoOfEverythingMeansOnesOwn) {
   }
   attach_as(kAnna);
   attach_as(kBert);
-  const Json undone = Json::parse(ask(kAnna, "POST", "/v1/undo", Json::object()).body);
+  const Json undone = Json::parse(ask(kAnna, "POST", "/v1/undo", {{"all", true}}).body);
   EXPECT_EQ(undone["clients"].size(), 1u);
   Conditions later;
   later.machine = controller_->machine().fingerprint;
   later.program = {"/usr/bin/python3", "train.py", "python3 train.py"};
   EXPECT_TRUE(store_of(kAnna)->is_undone(later));
   EXPECT_FALSE(store_of(kBert)->is_undone(later));
-  ask(0, "POST", "/v1/undo", Json::object());
+  ask(0, "POST", "/v1/undo", {{"all", true}});
   EXPECT_TRUE(store_of(kBert)->is_undone(later)) << "root means everybody";
+}
+
+TEST_F(UsersTest, ProgramsOfOthersAreNotKnownByName) {
+  attach_as(kAnna);
+  const HttpResponse answer = ask(kBert, "POST", "/v1/undo", {{"program", "train.py"}});
+  EXPECT_EQ(answer.status, 404u);
+  EXPECT_EQ(answer.body.find("train.py"), std::string::npos) << answer.body;
+  EXPECT_EQ(ask(kAnna, "POST", "/v1/undo", {{"program", "train.py"}}).status, 200u);
 }
 
 TEST_F(UsersTest, APinIsNoMoreThanOnesPart) {

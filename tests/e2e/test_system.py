@@ -99,7 +99,7 @@ class SeveralUsers(SystemTest):
         self.assertEqual(leases[self.of_anna]["weight"], leases[self.of_bert]["weight"])
 
     def test_undo_is_for_ones_own(self):
-        undone = self.ask_as(ANNA, "undo", "--json")
+        undone = self.ask_as(ANNA, "undo", "--all", "--json")
         self.assertEqual(0, undone.code, undone)
         self.assertEqual([self.anna.pid],
                          [one["pid"] for one in json.loads(undone.stdout)["clients"]])

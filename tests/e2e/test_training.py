@@ -263,15 +263,18 @@ class BehindAWrapper(TrainingTest):
 class Undo(TrainingTest):
     def test_it_lasts_for_later_runs_until_it_is_revoked(self):
         self.train()
-        answer = self.space.ask("undo")
+        nothing = self.space.ask("undo")
+        self.assertEqual((125, ""), (nothing.code, nothing.stdout), nothing)
+        program = TRAINER[1].name
+        answer = self.space.ask("undo", "--program", program)
         self.assertEqual(0, answer.code, answer)
-        self.assertIn("optile undo --revoke", answer.stdout)
+        self.assertIn(f"{program} --revoke\n", answer.stdout)
         _, report = self.train(arguments=("--steps", "60"))
         self.assertEqual(0, report["sampled_steps"], report)
         self.assertFalse(report["plan_replayed"], report)
         self.assertEqual("openmp=keep wait=keep blas=keep", report["launch_plan"])
         self.assertTrue(any("undone by hand" in text for text in report["fallbacks"]), report)
-        self.assertEqual(0, self.space.ask("undo", "--revoke").code)
+        self.assertEqual(0, self.space.ask("undo", "--all", "--revoke").code)
         _, report = self.train(arguments=("--steps", "60"))
         self.assertFalse(any("undone by hand" in text for text in report["fallbacks"]), report)
 
@@ -279,6 +282,12 @@ class Undo(TrainingTest):
         answer = self.space.ask("undo", "--op", "aten::nothing")
         self.assertEqual(1, answer.code)
         self.assertIn("no attached client runs such an op", answer.stderr)
+        for words, why in ((("--program", "nothing"), "no program of this name has run here"),
+                           (("--client", "0"), "client has to be a whole number from 1"),
+                           (("--client", "nothing"), "no program called nothing is known")):
+            answer = self.space.ask("undo", *words)
+            self.assertEqual((1, ""), (answer.code, answer.stdout), (words, answer))
+            self.assertIn(why, answer.stderr, words)
 
 
 class UsersWord(TrainingTest):

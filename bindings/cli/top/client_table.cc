@@ -82,7 +82,7 @@ Cells cells_of(const ClientSeen& client, const TableView& view) {
           client.leased ? formatted("%.4g", client.share) : kNothing,
           client.leased ? client.priority : kNothing,
           progress_text(client),
-          rate_text(view.rates.of(client)),
+          rate_text(client.steps_per_second),
           state_text(client),
           doing_text(client)};
 }

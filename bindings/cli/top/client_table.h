@@ -9,14 +9,12 @@
 #include "bindings/cli/top/letters.h"
 #include "bindings/cli/top/picture.h"
 #include "bindings/cli/top/snapshot.h"
-#include "bindings/cli/top/step_rates.h"
 
 namespace optile::cli {
 
 struct TableView {
   const Snapshot& seen;
   const Letters& letters;
-  const StepRates& rates;
   uint64_t selected = 0;
   int columns = 80;  // 0 = every text whole
 };

@@ -31,7 +31,7 @@ std::vector<std::string> help_lines() {
           "width       of its ops, narrowest to widest",
           "of alone    throughput over that alone at its own best: pred(icted) by its curve, or",
           "            meas(ured)",
-          "steps/s     over the last 10 seconds; where there were few, from its median step",
+          "steps/s     counted over the last 10 seconds, or longer where there were few",
           "now         what is being tried, or the last decision",
           "",
           "Every change is the same as with optile share, pin, unpin, pause, resume, detach and",

@@ -118,8 +118,7 @@ void append(Picture& picture, const Picture& lines, std::size_t from, std::size_
 Picture clients_picture(const Scene& scene, uint64_t selected, Size size) {
   const Snapshot& seen = scene.seen;
   Shares rows{static_cast<std::size_t>(size.rows)};
-  const ClientTable table =
-      client_table({seen, scene.letters, scene.rates, selected, size.columns});
+  const ClientTable table = client_table({seen, scene.letters, selected, size.columns});
   const Picture recent = recent_lines(scene, kRecentShown);
   const Picture detail = detail_lines(scene, selected);
 
@@ -202,7 +201,7 @@ std::string plain_picture(const Scene& scene) {
   append(picture, map, 0, map.size());
   if (!map.empty()) picture.push_back(text_line(std::string("        ") + kMapLegend));
   picture.emplace_back();
-  const ClientTable table = client_table({scene.seen, scene.letters, scene.rates, 0, 0});
+  const ClientTable table = client_table({scene.seen, scene.letters, 0, 0});
   if (table.rows.empty()) {
     picture.push_back(text_line("no clients: start one with optile run"));
   } else {

@@ -9,14 +9,12 @@
 #include "bindings/cli/top/letters.h"
 #include "bindings/cli/top/picture.h"
 #include "bindings/cli/top/snapshot.h"
-#include "bindings/cli/top/step_rates.h"
 
 namespace optile::cli {
 
 struct Scene {
   Snapshot seen;  // the last that the daemon told
   Letters letters;
-  StepRates rates;
   std::string unreachable;  // not empty: what is seen is old, and why
 };
 

@@ -136,10 +136,8 @@ class Reader {
     client.steps = count_of(one, "steps");
     client.sampled_steps = count_of(one, "sampled_steps");
     client.decision = text(one, "decision");
-    const Json times = part_of(one, "step_seconds");
-    double seconds = client.phase == "tuned" ? number_of(times, "tuned") : 0;
-    if (seconds <= 0) seconds = number_of(times, "own");
-    if (seconds > 0) client.step_seconds = seconds;
+    const Json rate = one.value("steps_per_second", Json());
+    if (rate.is_number()) client.steps_per_second = rate.get<double>();
     const Json widths = part_of(one, "widths");
     client.least_width = static_cast<int>(std::min<uint64_t>(count_of(widths, "least"), 1U << 20U));
     client.most_width = static_cast<int>(std::min<uint64_t>(count_of(widths, "most"), 1U << 20U));

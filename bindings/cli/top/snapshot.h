@@ -36,7 +36,7 @@ struct ClientSeen {
   std::string phase;
   uint64_t steps = 0;
   uint64_t sampled_steps = 0;
-  std::optional<double> step_seconds;  // median of those like the ones it runs now
+  std::optional<double> steps_per_second;  // nullopt while it is not known
   std::string decision;
   int least_width = 0;  // 0 = not known
   int most_width = 0;

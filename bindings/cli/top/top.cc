@@ -26,22 +26,20 @@ int fail(const std::string& message) {
   return 1;
 }
 
-void take(Scene& scene, Snapshot seen, milliseconds now) {
+void take(Scene& scene, Snapshot seen) {
   // Another daemon counts its clients anew.
   if (seen.daemon_pid != scene.seen.daemon_pid) {
     scene.letters.forget();
-    scene.rates.forget();
   }
   scene.unreachable.clear();
   scene.seen = std::move(seen);
   scene.letters.follow(scene.seen.clients);
-  scene.rates.look(scene.seen.clients, std::chrono::duration<double>(now).count());
 }
 
 class Loop {
  public:
   Loop(const TopLoop& loop, Snapshot first) : loop_(loop) {
-    take(scene_, std::move(first), loop_.now());
+    take(scene_, std::move(first));
     interaction_.follow(scene_.seen);
     next_look_ = loop_.now() + loop_.interval;
   }
@@ -62,7 +60,7 @@ class Loop {
   void look() {
     base::Result<Snapshot> seen = loop_.source.look();
     if (seen.ok()) {
-      take(scene_, std::move(seen).value(), loop_.now());
+      take(scene_, std::move(seen).value());
       interaction_.follow(scene_.seen);
     } else {
       scene_.unreachable = seen.message();
@@ -114,7 +112,7 @@ milliseconds monotonic_now() {
 
 int print_once(Snapshot seen) {
   Scene scene;
-  take(scene, std::move(seen), monotonic_now());
+  take(scene, std::move(seen));
   std::fputs(plain_picture(scene).c_str(), stdout);
   return std::fflush(stdout) == 0 ? 0 : fail("the picture cannot be written");
 }
