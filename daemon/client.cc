@@ -18,6 +18,8 @@ constexpr std::chrono::milliseconds kLeastRepeating(300);
 constexpr uint32_t kCountedSteps = 2 * OPTILE_COUNTER_GROUPS;
 
 // Masks must be left alone: the user bound the threads, or the kernel refused.
+constexpr int kGoodPart = 5;  // of its time in ops: a fifth
+
 constexpr uint32_t kNoMasks = OPTILE_FALLBACK_USER_BINDING | OPTILE_FALLBACK_MASK_REFUSED;
 
 tuner::Strategy strategy_of(optile_strategy strategy) {
@@ -371,6 +373,18 @@ int Client::fixed_team() const {
   return plan_cap_ == 0 ? own_width_ : std::min(own_width_, plan_cap_);
 }
 
+int Client::widest_team() const {
+  const int fixed = fixed_team();
+  if (fixed > 0 || region_width_ == 0 || tunes_regions_ || !clock_) return fixed;
+  const std::vector<OpTotals> totals = reader_.totals(*clock_);
+  perfmodel::Nanoseconds all{0}, regions{0};
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    all += totals[i].time;
+    if (reader_.registry()[i].region) regions += totals[i].time;
+  }
+  return regions.count() > 0 && regions >= all / kGoodPart ? region_width_ : 0;
+}
+
 bool Client::said_exactly() const {
   return hello_.respect == OPTILE_RESPECT_EXACT && is_users_word(own_width_source_);
 }
@@ -489,6 +503,8 @@ ClientView Client::view(tuner::Detail detail) const {
   view.trials = trials_in_force_;
   view.left_alone = dependencies_.left_alone;
   view.trials_withheld = trials_withheld_;
+  view.slow_leases = slow_leases_;
+  view.latest_slow_lease = latest_slow_lease_;
   view.said_exactly = said_exactly();
   view.own_width_cap = own_width_cap();
   view.fixed_team = fixed_team();

@@ -65,6 +65,7 @@ class Client {
   void set_heard(bool heard);
   uint64_t progress() const { return reader_.progress(); }  // ops begun so far, without rests
   bool may_rest() const { return may_rest_; }
+  std::vector<int> issuing_threads(std::size_t most) const { return reader_.issuing_threads(most); }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
   tuner::Standing standing() const;
   int own_width() const { return own_width_; }  // the program's, whatever bounds it; 0 = not known
@@ -77,6 +78,9 @@ class Client {
   // widths: no lease changes their number. 0 = none seen, or it has ops or regions that are
   // steered.
   int fixed_team() const;
+  // The same, or threads of its own regions where it has ops that follow its lease besides, and
+  // spends a good part of its time in those regions.
+  int widest_team() const;
   // How long its idle OpenMP threads may spin, in milliseconds; nullopt: as it has it.
   void set_wait_cap(std::optional<uint32_t> most_ms) {
     wait_cap_ms_ = most_ms;
@@ -84,6 +88,12 @@ class Client {
   }
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
+
+  // On its lease it was far slower than predicted, so that was taken back.
+  void note_slow_lease(std::string text) {
+    ++slow_leases_;
+    latest_slow_lease_ = std::move(text);
+  }
 
   // The process ends: nothing will come any more but what lies in its rings.
   void set_dying() { dying_ = true; }
@@ -167,8 +177,9 @@ class Client {
   std::map<uint64_t, HangRecord> hangs_;  // by key, of earlier runs too
   std::vector<HangRecord> fresh_hangs_;
   bool narrowed_ = false;  // by a lease or a budget, at some time
-  uint64_t progress_looked_at_ = 0;
+  uint64_t progress_looked_at_ = 0, slow_leases_ = 0;
   StepRate step_rate_;
+  std::string latest_slow_lease_;
 };
 
 }  // namespace optile::daemon

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "daemon/client.h"
@@ -29,6 +30,13 @@ struct ClientPlace {
   uint64_t heard = 0;          // of Attendance::changes()
   std::size_t seen_steps = 0;  // on its cores, at the last look at who has just come
   bool detached = false;
+  // While it shares the cores by time instead of having a lease.
+  struct SharedTime {
+    std::string why;                         // half a sentence
+    int64_t since = 0;                       // seconds since 1970
+    std::optional<EarlierCurve> curve = {};  // that it had by then
+  };
+  std::optional<SharedTime> shared_time = {};
   std::vector<UnkeptWord> unkept = {};
 };
 

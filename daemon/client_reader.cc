@@ -408,6 +408,16 @@ std::vector<OpenRegion> ClientReader::open_regions(const TickClock& clock) const
   return found;
 }
 
+std::vector<int> ClientReader::issuing_threads(std::size_t most) const {
+  std::vector<int> found;
+  for (const optile_thread_slot& thread : region_->threads) {
+    const uint32_t tid = optile_load32(&thread.tid);
+    if (found.size() == most) break;
+    if (tid != 0 && tid <= INT32_MAX) found.push_back(static_cast<int>(tid));
+  }
+  return found;
+}
+
 std::vector<OpTotals> ClientReader::totals(const TickClock& clock) const {
   std::vector<OpTotals> totals(registry_.size());
   for (const optile_thread_slot& thread : region_->threads) {

@@ -126,6 +126,8 @@ class ClientReader {
   // Fullest ring at the last read, as a share of its capacity.
   double fill() const { return fill_; }
 
+  // Of the threads that issued ops, at most `most`; as the client tells, in its own pid namespace.
+  std::vector<int> issuing_threads(std::size_t most) const;
   // Of each thread that has one, at this moment.
   std::vector<OpenRegion> open_regions(const TickClock& clock) const;
 

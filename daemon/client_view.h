@@ -51,6 +51,10 @@ struct ClientView {
   std::map<uint64_t, perfmodel::OpDescription> ops;
   std::map<uint64_t, OpTotals> totals;   // by key
   std::map<uint64_t, HangRecord> hangs;  // regions that did not return once
+  // Leases of it that were taken back since its steps were far slower on them than predicted: how
+  // many, and the latest as a sentence.
+  uint64_t slow_leases = 0;
+  std::string latest_slow_lease;
   double shim_seconds = 0;
   std::optional<double> steps_per_second;  // over the last seconds, pauses included
   perfmodel::Counts counts;                // what was counted in ops; the tier is in the header

@@ -63,6 +63,7 @@ Controller::Controller(Dependencies dependencies)
       batches_(clocks_.monotonic_ns) {
   note_cpuset_ = std::move(dependencies.note_cpuset);
   busy_time_ = std::move(dependencies.busy_time);
+  demand_ = std::move(dependencies.processor_demand);
   later_ = std::move(dependencies.later);
   say_ = dependencies.say ? std::move(dependencies.say) : [](const std::string&) {};
   tell_move_ = dependencies.tell_move
@@ -222,6 +223,7 @@ void Controller::refresh_budgets() {
   leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   for (auto& [id, place] : clients_) tell_company(place);
   tell_demands();
+  look_for_time_sharing();  // of who is alone too: its pace is what a lease is judged by
   decide_leases();
   say_unkept_again();
 }

@@ -28,6 +28,7 @@
 #include "daemon/places.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
+#include "daemon/time_sharing.h"
 #include "daemon/user_bounds.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/launch_plan.h"
@@ -72,34 +73,30 @@ class Controller {
 
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
-  // It has no lease because somebody said so.
-  bool is_detached(uint64_t id) const;
-  // Each UnkeptWord as text.
-  std::vector<std::string> unkept(uint64_t id) const;
+  bool is_detached(uint64_t id) const;  // it has no lease because somebody said so
+  // Why it has none for now, as half a sentence with the time; empty where it may have one.
+  std::string time_sharing_text(uint64_t id) const;
+  std::vector<std::string> unkept(uint64_t id) const;  // each UnkeptWord as text
   // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
   perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
                                bool again = false);
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
   std::optional<bool> was_steered(const ProgramKey& program, unsigned uid);
-  // What an earlier run of the program found under that launch plan.
-  std::optional<FoundPlan> stored_plan(const ProgramKey& program, const std::string& launch_plan,
-                                       unsigned uid = 0);
+  std::optional<FoundPlan> stored_plan(  // that an earlier run found under that launch plan
+      const ProgramKey& program, const std::string& launch_plan, unsigned uid = 0);
 
-  // Since the daemon began.
-  struct Tally {
+  struct Tally {  // since the daemon began
     uint64_t attached = 0;
     uint64_t store_writes = 0;  // failed ones too: what they held is found nevertheless
   };
   Tally tally() const { return {attached_, batches_.writes()}; }
-  // Waiting to be written.
-  std::size_t pending_records() const { return batches_.pending(); }
+  std::size_t pending_records() const { return batches_.pending(); }  // waiting to be written
 
   std::size_t client_count() const { return clients_.size(); }
   const perfmodel::Machine& machine() const { return machine_; }
   const perfmodel::Budget& budget() const { return budget_; }
-  // Null where clients get none.
-  const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }
+  const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }  // null: none are given
   const LeaseHistory& lease_history() const { return lease_history_; }
   const Overlaps& overlaps() const { return overlaps_; }
   const Divisions& divisions() const { return divisions_; }
@@ -108,13 +105,11 @@ class Controller {
   Store* store_to_read(unsigned uid);  // with what those who departed have left
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
-  // Attached ones by id.
-  std::vector<ClientView> attached(tuner::Detail detail = tuner::Detail::kWhole) const;
-  // The same, then the remembered ones, newest first.
-  std::vector<ClientView> views() const;
+  std::vector<ClientView> attached(  // by id
+      tuner::Detail detail = tuner::Detail::kWhole) const;
+  std::vector<ClientView> views() const;  // the same, then the remembered ones, newest first
   std::optional<ClientView> view(uint64_t id) const;
-  // Of all processes of that run, of one user where one is named, the one that spent the most time
-  // in steps.
+  // Of all processes of that run (of one user) the one that spent the most time in steps.
   using Run = FoundRun;
   Run find_run(const std::string& run_id, std::optional<unsigned> user = std::nullopt) const;
   // Runs of the same program, newest first.
@@ -149,6 +144,10 @@ class Controller {
   void decide_leases(bool silently = false);
   bool end_lonely_wait();
   void decide_leases_soon();
+  void look_for_time_sharing();
+  std::vector<TimeSharing::Party> sharing_parties() const;
+  void share_time(const TimeSharing::Change& change);
+  bool someone_works() const;
   void look_for_overlaps();
   void look_for_divisions();
   std::vector<CompanyMember> company() const;
@@ -172,6 +171,7 @@ class Controller {
   std::function<void(std::function<void()>)> later_;
   bool will_decide_ = false;
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
+  std::function<std::optional<std::chrono::nanoseconds>(int, const std::vector<int>&)> demand_;
   perfmodel::Budget budget_;
   std::vector<int> bound_within_;  // its units when it was last asked who is bound where
   uint64_t last_id_ = 0, attached_ = 0;
@@ -180,6 +180,8 @@ class Controller {
   CountingTurns counting_;
   uint64_t budget_read_ = 0;  // of whom last in this round
   std::optional<Leases> leases_;
+  TimeSharing sharing_;
+  std::optional<std::chrono::milliseconds> sharing_looked_;  // nullopt: a look is due
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
   Overlaps overlaps_;

@@ -53,6 +53,10 @@ struct ControllerDependencies {
   Returning::Read held_before = {};
   // A lease moved; without it `say` hears of that too.
   std::function<void(uint64_t client, const std::string& text)> tell_move = {};
+  // For how long these threads of a process have run or waited for a processor so far, all
+  // together; nullopt: it cannot be told. Without it nobody shares the cores by time (TimeSharing).
+  std::function<std::optional<std::chrono::nanoseconds>(int pid, const std::vector<int>& threads)>
+      processor_demand = {};
 };
 
 }  // namespace optile::daemon

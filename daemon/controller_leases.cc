@@ -129,6 +129,7 @@ void Controller::lease_to(uint64_t id) {
   leases_->look_who_is_back(since_start());
   keep_to_bounds();
   say_again(id);
+  sharing_looked_.reset();
   decide_leases_soon();
 }
 
@@ -164,7 +165,7 @@ LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
   const double expected = may_be_expected ? expected_.share_beside(arrival, since_start())
                                           : expected_.share(arrival.user, since_start());
   if (starts && !announced) expected_.expect(arrival, share, since_start());
-  LaunchBeside beside{!leases_->empty() || expected > 0, 0};
+  LaunchBeside beside{someone_works() || expected > 0, 0};
   // What follows its lease later would not become wider than it started.
   const bool follows = facts.resizes_teams || facts.marks_ops;
   if (!beside.others || follows || !facts.uses_openmp) return beside;
@@ -239,6 +240,7 @@ void Controller::decide_leases_soon() {
 // `silently`: whoever asked says itself what it is about.
 void Controller::decide_leases(bool silently) {
   if (!leases_) return;
+  if (!sharing_looked_) look_for_time_sharing();
   do {
     for (Leases::Granted& granted : leases_->decide(since_start())) {
       const auto found = clients_.find(granted.client);
@@ -311,7 +313,12 @@ void Controller::tell_company(Place& place) const {
 }
 
 std::optional<milliseconds> Controller::next_look() const {
-  if (!leases_ || !busy_time_ || leases_->table().clients() < 2) return std::nullopt;
+  if (!leases_ || !busy_time_) return std::nullopt;
+  if (leases_->table().clients() < 2) {
+    // Who shares the cores by time may have a lease again.
+    if (demand_ && clients_.size() > 1) return TimeSharing::kEvery;
+    return std::nullopt;
+  }
   const bool waited_for = std::any_of(clients_.begin(), clients_.end(),
                                       [](const auto& one) { return one.second.waiting.waiting(); });
   return waited_for || overlaps_.tries() ? WaitingWatch::kEveryWaiting : WaitingWatch::kEvery;
@@ -319,6 +326,7 @@ std::optional<milliseconds> Controller::next_look() const {
 
 void Controller::look_for_waiting() {
   if (!leases_ || !busy_time_) return;
+  look_for_time_sharing();
   LendingTrials& lending = leases_->lending();
   const auto tell = [this](const std::vector<LendingTrials::Verdict>& known) {
     for (const LendingTrials::Verdict& verdict : known) {

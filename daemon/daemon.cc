@@ -130,7 +130,8 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
         confinement_->note_cpuset(client, cpuset);
       },
       [this] { return confinement_->held_before(); },
-      [this](uint64_t client, const std::string& text) { log_move(client, text); }});
+      [this](uint64_t client, const std::string& text) { log_move(client, text); },
+      threads_demand});
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

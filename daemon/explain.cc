@@ -90,6 +90,16 @@ std::vector<FoundProfile> profiles_in(Store* store, Controller& controller, uint
   return store->find_profiles(controller.machine().fingerprint, key, name, kMaxStoredRows);
 }
 
+// Why none of its cores are its own; empty where a lease says which are.
+std::string why_not_held(const Controller& controller, const ClientView& client) {
+  if (!client.hello.unseen.empty()) {
+    return "not held to cores: " + client.hello.unseen +
+           "; its widths are tuned, and it counts as load of others";
+  }
+  const std::string shares_time = controller.time_sharing_text(client.id);
+  return shares_time.empty() ? "" : "it shares the cores by time: " + shares_time;
+}
+
 // Of its lease; 0 where it has none.
 double cores_held(const Controller& controller, const ClientView& client) {
   if (controller.leases() == nullptr) return 0;
@@ -134,10 +144,7 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
       {"pools", words_on_pools(client.hello)},
       {"omp_num_threads",
        client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
-  json["held"] = text_or_null(client.hello.unseen.empty()
-                                  ? ""
-                                  : "not held to cores: " + client.hello.unseen +
-                                        "; its widths are tuned, and it counts as load of others");
+  json["held"] = text_or_null(why_not_held(controller, client));
   json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
   json["overlap"] = text_or_null(controller.overlaps().text(client.id));
   json["cap"] = client.own_width_cap == 0 ? Json(own_width_of(client)) : Json(client.own_width_cap);

@@ -175,15 +175,17 @@ Json division_json(const Divisions& divisions) {
 }
 
 // Why an attached client has no lease, as half a sentence; in the order of what weighs most.
-std::string no_lease_reason(const ClientView& client, bool detached) {
+std::string no_lease_reason(const ClientView& client, const Controller& controller) {
   if (!client.hello.unseen.empty()) {
     return client.hello.unseen +
            ": its widths are tuned, its threads cannot be held to cores, and "
            "it counts as load of others";
   }
   if (!may_have_lease(client.hello)) return "it is only watched";
-  return detached ? "it was detached; optile attach takes that back"
-                  : "it is bound to other cores than the daemon has";
+  const std::string shares_time = controller.time_sharing_text(client.id);
+  if (!shares_time.empty()) return "it shares the cores by time: " + shares_time;
+  return controller.is_detached(client.id) ? "it was detached; optile attach takes that back"
+                                           : "it is bound to other cores than the daemon has";
 }
 
 Json named(const ClientView& client, bool may_be_seen) {
@@ -210,7 +212,7 @@ Json leases_json(const Controller& controller,
     if (view == views.end()) {
       one["mode"] = mode_name(client.hello.mode);
       one["detached"] = controller.is_detached(client.id);
-      one["reason"] = no_lease_reason(client, controller.is_detached(client.id));
+      one["reason"] = no_lease_reason(client, controller);
       unleased.push_back(std::move(one));
       continue;
     }

@@ -110,7 +110,7 @@ double Leases::part_of(const LeaseParty& newcomer, double expected) const {
   return lease_weights(parties, dependencies_.by_user).at(kNewcomer).part;
 }
 
-void Leases::leave(uint64_t client) {
+void Leases::leave(uint64_t client, const std::string& how) {
   const auto leaving = clients_.find(client);
   if (leaving == clients_.end()) return;
   // What it used since the last reading would pass for others', if that does not know it.
@@ -122,7 +122,7 @@ void Leases::leave(uint64_t client) {
   lending_.forget(client);
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
   weights_due_ = true;
-  if (!table_.leave(client).ok()) return;
+  if (!table_.leave(client, how).ok()) return;
   end_held();
 }
 

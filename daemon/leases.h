@@ -54,8 +54,8 @@ class Leases {
                const std::vector<int>& bound_to);
   // What it may use of the machine has changed since.
   void bind(uint64_t client, const std::vector<int>& bound_to);
-  // Gone, or going for sure.
-  void leave(uint64_t client);
+  // Gone, or going for sure; or it has no lease for another reason (`how`).
+  void leave(uint64_t client, const std::string& how = "left");
   bool has(uint64_t client) const { return clients_.contains(client); }
   // A program is about to come where nobody is: what keeps cores busy from now on is others' load.
   // `launcher`: a process that becomes the program or starts it; 0: not known.

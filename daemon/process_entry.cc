@@ -143,6 +143,18 @@ std::optional<ProcessStat> ProcessEntry::stat() const {
   return read("stat");
 }
 
+std::optional<std::chrono::nanoseconds> ProcessEntry::thread_demand(int tid) const {
+  std::array<char, 48> path{};
+  std::snprintf(path.data(), path.size(), "task/%d/schedstat", tid);
+  const UniqueFd file(openat(folder_.get(), path.data(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return std::nullopt;
+  std::array<char, 128> text{};
+  const ssize_t got = ::read(file.get(), text.data(), text.size() - 1);
+  unsigned long long ran = 0, waited = 0;
+  if (got <= 0 || std::sscanf(text.data(), "%llu %llu", &ran, &waited) != 2) return std::nullopt;
+  return std::chrono::nanoseconds(static_cast<int64_t>(ran + waited));
+}
+
 std::optional<ProcessStat> ProcessEntry::thread_stat(int tid) const {
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "task/%d/stat", tid);

@@ -3,6 +3,7 @@
 // opened it. The root is a parameter, so that a test can lay out a folder of its own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,6 +54,9 @@ class ProcessEntry {
   std::optional<ProcessStat> stat() const;
   // Of one of its threads; nullopt once that one is gone.
   std::optional<ProcessStat> thread_stat(int tid) const;
+  // For how long that thread has run, or waited for a processor, so far; nullopt once it is gone,
+  // or where the kernel does not count it.
+  std::optional<std::chrono::nanoseconds> thread_demand(int tid) const;
   // Its threads, at most `limit` of them; empty once the process is gone.
   std::vector<int> threads(std::size_t limit) const;
   // All its threads end, or it is gone: not so while one of them ends alone, the main thread too.

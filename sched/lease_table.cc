@@ -88,11 +88,11 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
   return {};
 }
 
-Status LeaseTable::leave(ClientId id) {
+Status LeaseTable::leave(ClientId id, const std::string& how) {
   if (clients_.erase(id) == 0) return find(id).status();
   ledger_.remove(id);
-  end_overlap(client_name(id) + " left");
-  because(client_name(id) + " left");
+  end_overlap(client_name(id) + " " + how);
+  because(client_name(id) + " " + how);
   return {};
 }
 

@@ -55,7 +55,8 @@ class LeaseTable {
 
   // Events. They take effect with the next decide(). kNotFound: no such client.
   base::Status arrive(ClientId id, double weight, Priority priority);
-  base::Status leave(ClientId id);  // gone for sure: its cores are free at once
+  // Gone for sure: its cores are free at once. `how`: for the reasons of others.
+  base::Status leave(ClientId id, const std::string& how = "left");
   // A new curve (LeaseDemand::progress), and how few and how many cores make sense.
   base::Status demand(ClientId id, std::vector<double> progress, int floor, int most);
   base::Status wait(ClientId id);  // can use nothing now

@@ -115,6 +115,10 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
           std::chrono::nanoseconds(dependencies_.monotonic_ns()))));
   add(samples, Metric::kLeaseUnleasedClients,
       static_cast<double>(clients.size()) - static_cast<double>(views.size()));
+  const auto share_time = std::count_if(clients.begin(), clients.end(), [&](const auto& client) {
+    return !dependencies_.controller->time_sharing_text(client.id).empty();
+  });
+  add(samples, Metric::kLeaseTimeSharingClients, static_cast<double>(share_time));
   add(samples, Metric::kLeaseChangesTotal, static_cast<double>(table.counters().changes));
   add(samples, Metric::kLeaseCoresGrantedTotal,
       static_cast<double>(table.counters().cores_granted));

@@ -63,6 +63,7 @@ class ControllerTest : public testing::Test {
     dependencies.is_stopped = [this](int) { return stopped_; };
     dependencies.busy_time = busy_time_;
     dependencies.words = &words_;
+    dependencies.processor_demand = demand_;
     controller_ = std::make_unique<Controller>(std::move(dependencies));
   }
 
@@ -116,6 +117,8 @@ class ControllerTest : public testing::Test {
   std::map<uint64_t, std::vector<int>> masks_;  // of clients, as last set
   // Controller::Dependencies::busy_time, for make_controller()
   std::function<std::optional<std::chrono::milliseconds>(int pid)> busy_time_;
+  // Controller::Dependencies::processor_demand, for make_controller()
+  std::function<std::optional<std::chrono::nanoseconds>(int, const std::vector<int>&)> demand_;
   perfmodel::Budget budget_;
   std::vector<int> budgets_read_;  // of these processes; 0 = the daemon's own
   bool stopped_ = false;           // every program

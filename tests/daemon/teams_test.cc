@@ -1,5 +1,11 @@
 // Programs of OpenMP regions only, whose teams nothing resizes, beside others.
 #include "daemon/controller.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <vector>
+
 #include "daemon/json_views.h"
 #include "daemon/lease_json.h"
 #include "daemon/wide_team.h"
@@ -233,6 +239,85 @@ TEST_F(LentCoresTest, WhatIsHeldBackIsLentAsSoonAsASecondOneWaits) {
   looks(20, {{&worker, 10}});
   EXPECT_TRUE(idle(second.id));
   EXPECT_TRUE(idle(first.id));
+}
+
+// Programs whose issuing thread has its number as thread id, and wants a processor for so much of
+// the time.
+class TimeSharingTeamsTest : public TeamsTest {
+ protected:
+  TimeSharingTeamsTest() {
+    busy_time_ = [](int) { return std::chrono::milliseconds(0); };
+    demand_ = [this](int,
+                     const std::vector<int>& threads) -> std::optional<std::chrono::nanoseconds> {
+      if (threads.empty()) return std::nullopt;
+      return std::chrono::nanoseconds(runnable_ns_[threads.front()]);
+    };
+    make_controller();
+  }
+
+  Sweeps attach_thread(int thread, uint32_t team) {
+    Sweeps sweeps = attach_sweeps(team);
+    sweeps.regions.client().threads[0].tid = static_cast<uint32_t>(thread);
+    return sweeps;
+  }
+
+  // So many looks, fifty milliseconds apart, in which each thread has its demand.
+  void looks(int count, std::map<int, double> demands, std::vector<Sweeps*> all) {
+    for (int i = 0; i < count; ++i) {
+      now_ns_ += 50000000;
+      for (const auto& [thread, demand] : demands) {
+        runnable_ns_[thread] += static_cast<int64_t>(50000000 * demand);
+      }
+      for (Sweeps* one : all) one->sweep(5);
+      controller_->drain();
+      if (controller_->next_look()) controller_->look_for_waiting();
+      if (i % 20 == 19) controller_->refresh_budgets();
+    }
+  }
+  bool has_lease(const Sweeps& one) const { return controller_->leases()->has(one.id); }
+
+  std::map<int, int64_t> runnable_ns_;
+};
+
+TEST_F(TimeSharingTeamsTest, WideTeamIsNotConfinedBesideProgramOfLittleDemand) {
+  Sweeps busy = attach_thread(1, 4);
+  looks(20, {{1, 1}}, {&busy});
+  Sweeps newcomer = attach_thread(2, 4);
+  looks(5, {{1, 1}, {2, 0.01}}, {&busy, &newcomer});
+  EXPECT_FALSE(has_lease(busy));
+  EXPECT_TRUE(masks_[busy.id].empty()) << "at no moment";
+  EXPECT_THAT(controller_->time_sharing_text(busy.id), testing::HasSubstr("its team of 4"));
+  looks(40, {{1, 1}, {2, 0.01}}, {&busy, &newcomer});
+  EXPECT_TRUE(has_lease(busy)) << "nobody else wants a core";
+  EXPECT_FALSE(has_lease(newcomer));
+  EXPECT_TRUE(masks_[busy.id].empty()) << "all of them";
+  EXPECT_EQ(controller_->time_sharing_text(busy.id), "");
+  const Json leases = leases_json(*controller_, {});
+  ASSERT_EQ(leases["unleased"].size(), 1u);
+  EXPECT_THAT(leases["unleased"][0]["reason"].get<std::string>(),
+              testing::HasSubstr("it wants a processor for 1.0 % of the time, since "));
+}
+
+TEST_F(TimeSharingTeamsTest, BusyTeamsAreDivided) {
+  Sweeps first = attach_thread(1, 4);
+  looks(20, {{1, 1}}, {&first});
+  Sweeps second = attach_thread(2, 4);
+  looks(30, {{1, 1}, {2, 1}}, {&first, &second});
+  ASSERT_TRUE(has_lease(first));
+  ASSERT_TRUE(has_lease(second));
+  EXPECT_EQ(masks_[first.id].size(), 2u);
+  EXPECT_EQ(masks_[second.id].size(), 2u);
+}
+
+TEST_F(TimeSharingTeamsTest, ProgramIsToldWhenItsLeaseIsTakenBack) {
+  Sweeps first = attach_thread(1, 4);
+  looks(40, {{1, 1}}, {&first});
+  Sweeps second = attach_thread(2, 1);
+  looks(40, {{1, 1}, {2, 1}}, {&second});
+  const std::optional<ClientView> view = controller_->view(first.id);
+  EXPECT_FALSE(has_lease(first));
+  EXPECT_EQ(view->slow_leases, 1u);
+  EXPECT_THAT(fallback_texts(*view), testing::Contains(testing::HasSubstr("lease taken back: ")));
 }
 
 TEST_F(TeamsTest, InTurnsNobodySpinsForLong) {

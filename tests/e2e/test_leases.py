@@ -101,6 +101,22 @@ class TeamsUnderLeases(LeaseTest):
         second.kill()
         read_until(first, f"threads {cores} spin 1")
 
+    def test_team_of_libgomp_keeps_every_core_beside_an_almost_idle_program(self):
+        first = self.sweep("--openmp", "keep")
+        read_until(first, f"threads {len(self.whole)} spin -1")
+        second = self.space.popen(
+            self.space.launcher("--openmp", "keep", command=[PROGRAMS / "sweeps", "300"]), self.env)
+        reason = wait_until(lambda: self.reason_of(second), "a reason to have no lease")
+        self.assertIn("it shares the cores by time: ", reason)
+        wait_until(lambda: "it wants a processor for" in (self.reason_of(second) or ""),
+                   "little demand to be seen")
+        self.assertTrue(self.has_masks(first, self.whole), masks(first.pid))
+        self.assertTrue(self.has_masks(second, self.whole), masks(second.pid))
+
+    def reason_of(self, process):
+        unleased = self.space.get("/v1/leases")["unleased"]
+        return next((one["reason"] for one in unleased if one["pid"] == process.pid), None)
+
     def test_what_the_user_said_stays(self):
         self.env["KMP_BLOCKTIME"] = "7"
         self.env["OMP_NUM_THREADS"] = str(len(self.whole))

@@ -1,0 +1,107 @@
+// Which programs share the cores by time, as the kernel divides it, instead of having some for
+// themselves by a lease: those that a lease would cost more than it gives them. Pure; the daemon's
+// one thread.
+//
+// - kLittleDemand: its threads want a processor for a small part of the time only.
+// - kFixedTeam: nothing narrows its team, and it leaves its processors free now and then; or the
+//   team is wider than its part of the cores, and all the others do: on a part it could not use
+//   that.
+// - kSlowOnLease: measured on its lease it was far behind what that many cores should give.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace optile::daemon {
+
+class TimeSharing {
+ public:
+  using Time = std::chrono::milliseconds;
+  enum class Reason { kLittleDemand, kFixedTeam, kSlowOnLease };
+
+  static constexpr Time kEvery{250};  // how often to look while there are several
+  static constexpr Time kShortWindow{500};
+  static constexpr Time kLongWindow{1500};
+  static constexpr Time kFirstRetry{60000};  // doubled each time
+  static constexpr double kLittle = 0.2;     // demand of kLittleDemand, and at its end
+  static constexpr double kNotLittle = 0.4;
+  static constexpr double kBusy = 0.8;  // demand of one that leaves nothing free, and at its end
+  static constexpr double kNotBusy = 0.6;
+  static constexpr double kSlow = 0.5;   // of the predicted pace
+  static constexpr double kWorse = 1.1;  // times its pace on the lease, that sharing has to give
+
+  // One that may have a lease, as it is now.
+  struct Party {
+    uint64_t client = 0;
+    // For how long its issuing threads have run or waited for a processor so far; none: not known,
+    // as of one that has just come.
+    std::optional<std::chrono::nanoseconds> runnable = {};
+    std::array<uint64_t, 2> work{};  // steps, and ops, begun so far; counted in part while it rests
+    bool rests = false;
+    int team = 0;          // threads that nothing makes fewer; 0 = its widths follow its lease
+    double weight = 1;     // when cores are divided
+    int leased = 0;        // cores of its lease, whole ones; 0 = none, or in turns
+    double predicted = 0;  // its pace with these over that alone; 0 = not known
+    bool held = false;     // by a word of the user
+  };
+  struct Change {
+    uint64_t client = 0;
+    std::optional<Reason> reason;  // none: it may have a lease again
+    std::string text;              // half a sentence for people
+  };
+
+  // `cores`: to be divided. What has changed. Every kEvery, and where somebody comes or goes.
+  std::vector<Change> look(Time now, int cores, const std::vector<Party>& parties);
+  std::optional<Reason> reason(uint64_t client) const;
+  // Wants a processor most of the time, or nothing is known of that yet.
+  bool has_demand(uint64_t client) const;
+  // The share of the time for which it lately wanted a processor.
+  std::optional<double> demand(uint64_t client) const;
+  void forget(uint64_t client) { clients_.erase(client); }
+
+ private:
+  struct Sample {
+    Time at{0};
+    std::chrono::nanoseconds runnable{0};
+    std::array<uint64_t, 2> work{};
+    bool rests = false;
+  };
+  struct Client {
+    std::deque<Sample> samples;  // the latest last
+    bool little = false;
+    bool busy = false;
+    std::optional<Reason> reason;
+    Time since{0};                        // the reason, or the lease
+    std::optional<Time> alone_since;      // nobody else has demand
+    std::array<double, 2> alone_pace{};   // work a second; 0 = not known
+    std::array<double, 2> lease_pace{};   // when it was found slow
+    std::array<double, 2> shared_pace{};  // before the lease, beside the same; 0 = not known
+    std::set<uint64_t> beside;  // who had demand when it was found slow, or kept its lease
+    bool keeps_lease = false;   // sharing was no better
+    Time retry = kFirstRetry;
+  };
+  using Pace = std::optional<std::array<double, 2>>;
+
+  void watch(Time now, const Party& party, Client& client);
+  static std::optional<double> demand_over(const Client& client, Time window);
+  static Pace pace_over(const Client& client, Time window);
+  void measure_alone(Time now, const Party& party, Client& client);
+  std::set<uint64_t> others_with_demand(uint64_t client) const;
+  bool other_is_busy(uint64_t client) const;
+  std::optional<Reason> wanted(Time now, const Party& party, Client& client, double part);
+  std::optional<Reason> by_pace(Time now, const Party& party, Client& client);
+  bool is_slower_than_shared(const Client& client, Time on_lease) const;
+  static double behind(const Party& party, const Client& client, Time since_change);
+  std::string text_of(const Party& party, const Client& client, double part) const;
+
+  std::map<uint64_t, Client> clients_;
+};
+
+}  // namespace optile::daemon
