@@ -21,6 +21,7 @@ using base::UniqueFd;
 
 // Places in the line, counted as in proc(5).
 constexpr int kState = 3;
+constexpr int kParent = 4;
 constexpr int kFlags = 9;
 constexpr int kUserTicks = 14;
 constexpr int kSystemTicks = 15;
@@ -91,6 +92,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
       stat.state = field.front();
       continue;
     }
+    if (place == kParent) stat.parent = id_of(std::string(field).c_str()).value_or(0);
     if (place == kNice) stat.nice = field.front() != '-' && field != "0";
     if (place != kFlags && place != kUserTicks && place != kSystemTicks && place != kStartTicks &&
         place != kPending && place != kExitCode) {

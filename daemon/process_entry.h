@@ -19,6 +19,7 @@ namespace optile::daemon {
 // all its threads, ended ones included; for one thread its own.
 struct ProcessStat {
   char state = '?';          // R, S, D, T (stopped), t (traced), Z, X ...
+  int parent = 0;            // the pid of who started it, or of who has taken it over since
   uint32_t flags = 0;        // of the kernel's task; kExiting among them
   uint64_t busy_ticks = 0;   // user and system time, in clock ticks
   uint64_t pending = 0;      // signals that wait for this one thread, as a set

@@ -9,11 +9,13 @@
 
 #include "base/text_file.h"
 #include "daemon/process_entry.h"
+#include "daemon/relatives.h"
 
 namespace optile::daemon {
 namespace {
 
-constexpr int kMostUnits = 65536;  // more than any machine of today
+constexpr uint64_t kYouthSeconds = 15;  // PyTorch takes several to load on a busy machine
+constexpr int kMostUnits = 65536;       // more than any machine of today
 
 // "cpu3 user nice system idle iowait irq softirq steal ..."; guest time is within user.
 std::optional<std::pair<int, UnitTicks>> parse_unit(const std::string& line) {
@@ -40,10 +42,18 @@ uint64_t ticks_since_boot() {
          static_cast<uint64_t>(now.tv_nsec) * ticks_a_second() / 1000000000;
 }
 
-const LoadReading::Process* same_in(const LoadReading& reading, int pid, uint64_t start_ticks) {
-  const auto found = reading.processes.find(pid);
-  const bool same = found != reading.processes.end() && found->second.start_ticks == start_ticks;
+using Processes = std::map<int, LoadReading::Process>;
+
+const LoadReading::Process* same_in(const Processes& processes, int pid, uint64_t start_ticks) {
+  const auto found = processes.find(pid);
+  const bool same = found != processes.end() && found->second.start_ticks == start_ticks;
   return same ? &found->second : nullptr;
+}
+
+// Who attaches was a relative before, as a rule.
+const LoadReading::Process* same_in(const LoadReading& reading, int pid, uint64_t start_ticks) {
+  const LoadReading::Process* client = same_in(reading.processes, pid, start_ticks);
+  return client != nullptr ? client : same_in(reading.relatives, pid, start_ticks);
 }
 
 // All that were there still are, and all that are there were, or were started since.
@@ -65,14 +75,28 @@ std::optional<UnitTicks> difference(const UnitTicks& before, const UnitTicks& af
                    after.idle < before.idle ? 0 : after.idle - before.idle};
 }
 
-double clients_ticks(const LoadReading& before, const LoadReading& after) {
+double ticks_of(const Processes& processes, const LoadReading& before) {
   double ticks = 0;
-  for (const auto& [pid, now] : after.processes) {
+  for (const auto& [pid, now] : processes) {
     const LoadReading::Process* known = same_in(before, pid, now.start_ticks);
+    // Nobody has looked for relatives while there was no client.
+    if (known == nullptr && now.start_ticks < before.at_ticks) continue;
     const uint64_t then = known != nullptr ? known->busy_ticks : 0;
     if (now.busy_ticks > then) ticks += static_cast<double>(now.busy_ticks - then);
   }
   return ticks;
+}
+
+Processes read_processes(const std::vector<int>& pids, const std::string& proc) {
+  Processes processes;
+  for (const int pid : pids) {
+    const base::Result<ProcessEntry> entry = ProcessEntry::open(pid, proc);
+    if (!entry.ok()) continue;
+    if (const std::optional<ProcessStat> stat = entry.value().stat()) {
+      processes[pid] = {stat->start_ticks, stat->nice ? 0 : stat->busy_ticks};
+    }
+  }
+  return processes;
 }
 
 }  // namespace
@@ -85,13 +109,12 @@ LoadReading read_load(const LoadSources& sources) {
   for (std::string line; std::getline(lines, line);) {
     if (const auto unit = parse_unit(line)) reading.units.insert(*unit);
   }
-  for (const int pid : sources.pids) {
-    const base::Result<ProcessEntry> entry = ProcessEntry::open(pid, proc);
-    if (!entry.ok()) continue;
-    if (const std::optional<ProcessStat> stat = entry.value().stat()) {
-      reading.processes[pid] = {stat->start_ticks, stat->nice ? 0 : stat->busy_ticks};
-    }
-  }
+  reading.processes = read_processes(sources.pids, proc);
+  reading.relatives = read_processes(relatives_of(sources.pids, sources.root), proc);
+  // Who has not attached by then does something of its own.
+  const uint64_t youth = kYouthSeconds * ticks_a_second();
+  std::erase_if(reading.relatives,
+                [&](const auto& one) { return one.second.start_ticks + youth < reading.at_ticks; });
   return reading;
 }
 
@@ -119,7 +142,8 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
   double apart = 0;
   for (const auto& [unit, share] : load.by_unit) apart += share;
   load.stolen = stolen / longest;
-  load.cores = std::max(apart, (busy - clients_ticks(before, after)) / longest);
+  const double own = ticks_of(after.processes, before) + ticks_of(after.relatives, before);
+  load.cores = std::max(apart, (busy - own) / longest);
   load.beside_clients = load.cores - apart;
   return load;
 }

@@ -1,4 +1,4 @@
-// What processes that are not attached take of the cores: read from the kernel's counts of busy
+// What processes that belong to no client take of the cores: read from the kernel's counts of busy
 // time, of every processing unit and of every client's process. They get no plan and no lease, so
 // the budget shrinks by what they use. Processes that were niced are no load: they give way. Two
 // readings make a figure (pure), figures make a steady whole number (pure); reading takes a root
@@ -33,6 +33,7 @@ struct LoadReading {
   uint64_t at_ticks = 0;             // since boot; who started later used nothing before
   std::map<int, UnitTicks> units;    // by os index; online ones only
   std::map<int, Process> processes;  // by pid; those of the clients that could be read
+  std::map<int, Process> relatives;  // and of their runs, not attached, just started
 };
 
 struct LoadSources {
@@ -44,7 +45,7 @@ LoadReading read_load(const LoadSources& sources);
 
 // Cores that were busy on average between two readings; 1.0 is one processing unit all the time.
 struct UnmanagedLoad {
-  double cores = 0;   // by processes that are not attached
+  double cores = 0;   // by processes that belong to no client
   double stolen = 0;  // by other machines on this host
   // Share of each unit that no client may use, of all that kept it busy: there it is all unmanaged.
   std::map<int, double> by_unit;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -36,8 +37,12 @@ struct Counts {
     }
     return *this;
   }
-  Counts& client(int pid, double cores) {
-    LoadReading::Process& process = reading.processes[pid];
+  Counts& client(int pid, double cores) { return use(reading.processes, pid, cores); }
+  Counts& relative(int pid, double cores) { return use(reading.relatives, pid, cores); }
+
+ private:
+  Counts& use(std::map<int, LoadReading::Process>& processes, int pid, double cores) {
+    LoadReading::Process& process = processes[pid];
     process.start_ticks = static_cast<uint64_t>(pid);
     process.busy_ticks += static_cast<uint64_t>(cores * kTicksPerSecond);
     return *this;
@@ -73,6 +78,36 @@ TEST(UnmanagedLoad, CountsOnlyTheUnitsOfTheBudget) {
   const LoadReading before = counts.reading;
   counts.pass({1, 1, 1, 0});
   EXPECT_NEAR(unmanaged_between(before, counts.reading, {2, 3}, {})->cores, 1, 1e-9);
+}
+
+// A second rank that loads its libraries while the first is attached already.
+TEST(UnmanagedLoad, WorkOfAClientsOwnRunIsNoLoad) {
+  Counts counts(2);
+  counts.client(7, 3).relative(8, 2);
+  LoadReading before = counts.reading;
+  counts.pass({1, 1}).client(7, 1).relative(8, 1);
+  EXPECT_NEAR(unmanaged_between(before, counts.reading, {0, 1}, {0, 1})->cores, 0, 1e-9);
+  // It attaches.
+  before = counts.reading;
+  counts.reading.processes[8] = counts.reading.relatives.at(8);
+  counts.reading.relatives.clear();
+  counts.pass({1, 1}).client(7, 1).client(8, 1);
+  const auto load = unmanaged_between(before, counts.reading, {0, 1}, {0, 1});
+  ASSERT_TRUE(load.has_value());
+  EXPECT_NEAR(load->cores, 0, 1e-9);
+}
+
+TEST(UnmanagedLoad, RelativesMayComeAndGo) {
+  Counts counts(2);
+  counts.client(7, 3).relative(8, 2);
+  LoadReading before = counts.reading;
+  before.at_ticks = 50;
+  counts.reading.relatives.clear();
+  counts.relative(60, 0.25).relative(9, 4);  // 60 was started since, nobody had looked at 9
+  counts.pass({1, 1}).client(7, 1);
+  const auto load = unmanaged_between(before, counts.reading, {0, 1}, {0, 1});
+  ASSERT_TRUE(load.has_value());
+  EXPECT_NEAR(load->cores, 0.75, 1e-9);
 }
 
 TEST(UnmanagedLoad, StolenTimeIsToldApart) {
@@ -209,6 +244,34 @@ TEST_F(LoadReadingTest, ReadsUnitsAndClients) {
   EXPECT_EQ(reading.processes.at(6).busy_ticks, 0u);
   EXPECT_EQ(reading.processes.at(7).busy_ticks, 42u);  // its children's are not its own
   EXPECT_EQ(reading.processes.at(7).start_ticks, 99u);
+}
+
+TEST_F(LoadReadingTest, ReadsTheRelativesOfClients) {
+  const uint64_t now = read({}).at_ticks;
+  const auto process = [&](int pid, int parent, const std::string& run, uint64_t age = 0) {
+    const std::string folder = "proc/" + std::to_string(pid);
+    write(folder + "/stat", std::to_string(pid) + " (rank) R " + std::to_string(parent) +
+                                " 1 1 0 -1 4 0 0 0 0 30 12 5 5 20 0 1 0 " +
+                                std::to_string(now - age) + " 0 0 0 0 0 0 0 0 0 0\n");
+    if (!run.empty()) {
+      write(folder + "/environ", "A=1" + std::string(1, '\0') + "OPTILE_RUN_ID=" + run);
+    }
+  };
+  process(5, 1, "run-1");  // starts the ranks 7 and 8; 9 is of another run, 10 of none
+  process(7, 5, "run-1");
+  process(8, 5, "run-1");
+  process(9, 5, "run-2");
+  process(10, 5, "");
+  process(11, 7, "run-1");                                 // a worker of 7
+  process(12, 5, "run-1", std::min<uint64_t>(now, 6000));  // has been there for a minute
+  write("proc/5/task/5/children", "7 8 9 10 12 ");
+  write("proc/7/task/7/children", "11 ");
+  const LoadReading reading = read({7});
+  EXPECT_EQ(reading.processes.size(), 1u);
+  ASSERT_EQ(reading.relatives.size(), 3u);
+  for (const int pid : {5, 8, 11}) EXPECT_EQ(reading.relatives.count(pid), 1u) << pid;
+  EXPECT_EQ(reading.relatives.at(8).busy_ticks, 42u);
+  EXPECT_TRUE(read({10}).relatives.empty()) << "it carries no run's id";
 }
 
 TEST_F(LoadReadingTest, NothingToReadIsNothing) {
