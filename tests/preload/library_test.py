@@ -123,6 +123,7 @@ EXPORTED = {
     "optile_itt_listen_1",
     "posix_spawn",
     "posix_spawnp",
+    "pthread_setaffinity_np",
     "scipy_cblas_cgemm",
     "scipy_cblas_cgemm64_",
     "scipy_cblas_dgemm",
