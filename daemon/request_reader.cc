@@ -167,14 +167,15 @@ base::Result<Json> parse_body(const std::string& text, std::span<const Member> m
   std::optional<Json> body = parse_json(text, twice);
   if (!body || !body->is_object()) return invalid("the body is not a JSON object");
   if (twice) return invalid("\"" + echoed(*twice) + "\" is said twice");
-  for (const auto& [name, value] : body->items()) {
+  for (const auto& one : body->items()) {
+    const std::string& name = one.key();
     const auto member = std::find_if(members.begin(), members.end(),
-                                     [&](const Member& one) { return name == one.name; });
+                                     [&](const Member& each) { return name == each.name; });
     if (member == members.end()) {
       return invalid("there is no \"" + echoed(name) + "\" here; known are " + names_of(members));
     }
-    if (std::string fault = fault_of(*member, value); !fault.empty()) {
-      return invalid(name + " " + fault);
+    if (const std::string fault = fault_of(*member, one.value()); !fault.empty()) {
+      return invalid(std::string(name).append(" ").append(fault));
     }
   }
   return std::move(*body);

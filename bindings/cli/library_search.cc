@@ -16,7 +16,7 @@ std::string behind_link(const std::string& folder, const std::string& link) {
   std::error_code broken;
   const fs::path target = fs::read_symlink(link, broken);
   struct stat found = {};
-  const std::string beside = folder + "/" + target.string();
+  std::string beside = folder + "/" + target.string();
   if (!broken && !target.has_parent_path() && lstat(beside.c_str(), &found) == 0 &&
       S_ISREG(found.st_mode)) {
     return beside;
@@ -57,11 +57,12 @@ LibrarySearch::LibrarySearch(const std::string& library_path, const std::string&
 
 std::string LibrarySearch::find(const std::string& name) const {
   for (const std::string& folder : folders_) {
-    const std::string candidate = folder + "/" + name;
+    std::string candidate = folder;
+    candidate.append("/").append(name);
     struct stat found = {};
     if (lstat(candidate.c_str(), &found) != 0) continue;
     if (!S_ISLNK(found.st_mode)) return candidate;
-    const std::string resolved = behind_link(folder, candidate);
+    std::string resolved = behind_link(folder, candidate);
     if (!resolved.empty()) return resolved;
   }
   return "";
