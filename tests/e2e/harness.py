@@ -23,6 +23,7 @@ import unittest
 BUILD = pathlib.Path(os.environ.get("OPTILE_BUILD_DIR", "build")).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OPTILE = BUILD / "bin" / "optile"
+OPTILE_TOOL = BUILD / "bin" / "optile-tool"  # what `optile` becomes for all but `run`
 OPTILED = BUILD / "bin" / "optiled"
 PRELOAD = BUILD / "lib" / "liboptile_preload.so"
 PROGRAMS = BUILD / "tests" / "programs"

@@ -31,7 +31,7 @@ class SystemTest(harness.EndToEndTest):
         for folder in (self.bin, lib):
             folder.mkdir()
             folder.chmod(0o755)
-        for program in (harness.OPTILE, harness.PROGRAMS / "rank"):
+        for program in (harness.OPTILE, harness.OPTILE_TOOL, harness.PROGRAMS / "rank"):
             shutil.copy(program, self.bin)
         shutil.copy(harness.OPTILED, self.bin)
         shutil.copy(harness.PRELOAD, lib)
