@@ -76,6 +76,16 @@ TimeSharing::Pace TimeSharing::pace_over(const Client& client, Time window) {
   return pace;
 }
 
+// It has begun nothing for a second, or since it came.
+bool TimeSharing::waits(const Client& client) {
+  if (client.samples.size() < 2) return true;  // nothing is known of it
+  if (client.busy) return false;
+  const Sample& last = client.samples.back();
+  return std::all_of(client.samples.begin(), client.samples.end(), [&](const Sample& one) {
+    return last.at - one.at > kPauseAtMost || one.work == last.work;
+  });
+}
+
 bool TimeSharing::has_demand(uint64_t client) const {
   const auto found = clients_.find(client);
   return found == clients_.end() || !found->second.little;
@@ -184,6 +194,7 @@ std::optional<TimeSharing::Reason> TimeSharing::wanted(Time now, const Party& pa
   if (party.held || clients_.size() < 2) return std::nullopt;
   if (client.little) return Reason::kLittleDemand;
   if (others_with_demand(party.client).empty()) return std::nullopt;
+  if (waits(client)) return std::nullopt;
   const bool wide = party.team > static_cast<int>(part + 1e-9);
   // What is not known yet of a newcomer's demand changes nothing for it.
   const bool rests = !client.busy && demand_over(client, kShortWindow);

@@ -90,6 +90,7 @@ class TimeSharing {
   using Pace = std::optional<std::array<double, 2>>;
 
   void watch(Time now, const Party& party, Client& client);
+  static bool waits(const Client& client);
   static std::optional<double> demand_over(const Client& client, Time window);
   static Pace pace_over(const Client& client, Time window);
   void measure_alone(Time now, const Party& party, Client& client);

@@ -107,6 +107,19 @@ TEST_F(TimeSharingTest, WideTeamSharesTimeUntilBothAreBusy) {
   EXPECT_FALSE(sharing_.reason(2));
 }
 
+TEST_F(TimeSharingTest, FixedTeamThatWaitsHasLeaseToLend) {
+  come(1, 2, 0, 0);
+  come(2, 2, 0, 0);
+  pass(milliseconds(500));
+  EXPECT_FALSE(sharing_.reason(1));
+  EXPECT_FALSE(sharing_.reason(2));
+  programs_[1].demand = 0.5;
+  programs_[1].pace = 100;
+  pass(milliseconds(500));
+  EXPECT_EQ(sharing_.reason(1), Reason::kFixedTeam);
+  EXPECT_FALSE(sharing_.reason(2));
+}
+
 TEST_F(TimeSharingTest, TeamThatFitsItsPartHasLease) {
   cores_ = 64;
   come(1, 16, 1);

@@ -197,9 +197,11 @@ class AnAccountOfItsOwn(SystemTest):
     def test_holds_the_programs_of_all_users(self):
         self.start_system_daemon("--group", USERS, wrap=self.as_account("sys_nice"))
         one, other = self.start_two()
-        wait_until(lambda: all(mask <= set(self.lease_of(program)["units"])
-                               for program in (one, other) for mask in masks(program.pid)),
-                   "both to be held to their leases")
+        def held(program):
+            lease = self.lease_of(program)  # none until it is seen to wait
+            return lease and all(mask <= set(lease["units"]) for mask in masks(program.pid))
+
+        wait_until(lambda: held(one) and held(other), "both to be held to their leases")
         self.assertFalse(set(self.lease_of(one)["units"]) & set(self.lease_of(other)["units"]))
         one.kill()
         wait_until(lambda: self.lease_of(one) is None, "the killed one to be gone")
