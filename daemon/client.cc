@@ -17,9 +17,9 @@ constexpr std::chrono::milliseconds kLeastRepeating(300);
 // Two rounds of the four groups that there are at most.
 constexpr uint32_t kCountedSteps = 2 * OPTILE_COUNTER_GROUPS;
 
-// Masks must be left alone: the user bound the threads, or the kernel refused.
 constexpr int kGoodPart = 5;  // of its time in ops: a fifth
 
+// Masks must be left alone: the user bound the threads, or the kernel refused.
 constexpr uint32_t kNoMasks = OPTILE_FALLBACK_USER_BINDING | OPTILE_FALLBACK_MASK_REFUSED;
 
 tuner::Strategy strategy_of(optile_strategy strategy) {
