@@ -181,7 +181,6 @@ class Controller {
   uint64_t budget_read_ = 0;  // of whom last in this round
   std::optional<Leases> leases_;
   TimeSharing sharing_;
-  std::optional<std::chrono::milliseconds> sharing_looked_;  // nullopt: a look is due
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
   Overlaps overlaps_;

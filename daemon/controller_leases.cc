@@ -129,7 +129,7 @@ void Controller::lease_to(uint64_t id) {
   leases_->look_who_is_back(since_start());
   keep_to_bounds();
   say_again(id);
-  sharing_looked_.reset();
+  sharing_.ask_for_look();
   decide_leases_soon();
 }
 
@@ -240,7 +240,7 @@ void Controller::decide_leases_soon() {
 // `silently`: whoever asked says itself what it is about.
 void Controller::decide_leases(bool silently) {
   if (!leases_) return;
-  if (!sharing_looked_) look_for_time_sharing();
+  look_for_time_sharing();
   do {
     for (Leases::Granted& granted : leases_->decide(since_start())) {
       const auto found = clients_.find(granted.client);

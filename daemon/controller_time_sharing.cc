@@ -64,8 +64,7 @@ std::vector<TimeSharing::Party> Controller::sharing_parties() const {
 void Controller::look_for_time_sharing() {
   if (!leases_ || !demand_) return;
   const milliseconds now = since_start();
-  if (sharing_looked_ && now - *sharing_looked_ < TimeSharing::kEvery) return;
-  sharing_looked_ = now;
+  if (!sharing_.is_due(now, clients_.size())) return;
   const std::vector<TimeSharing::Party> parties = sharing_parties();
   const std::vector<TimeSharing::Change> changes =
       sharing_.look(now, std::max(1, leases_->as_granted().cores), parties);

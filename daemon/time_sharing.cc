@@ -10,6 +10,7 @@ namespace {
 
 using Time = TimeSharing::Time;
 
+constexpr std::size_t kFewClients = 16;
 constexpr Time kHistory{3500};
 constexpr Time kPauseAtMost{1000};  // a longer one is a wait, which lends its cores
 constexpr Time kLeastOnLease{750};  // before its pace there says anything
@@ -40,13 +41,10 @@ void TimeSharing::watch(Time now, const Party& party, Client& client) {
   if (latest && party.leased == 0 && *latest > kNotLittle) client.little = false;
   // One that pauses for longer waits: that lends its cores, and gives them back at once.
   const std::optional<double> lately = demand_over(client, kLongWindow);
-  const auto then = std::find_if(client.samples.begin(), client.samples.end(),
-                                 [&](const Sample& one) { return now - one.at <= kPauseAtMost; });
-  const bool works = then != client.samples.end() && then->work != party.work;
   // With few cores it wants them for longer.
   const double speed = party.leased > 0 && party.predicted > 0 ? party.predicted : 1;
   const bool little = lately && *latest * speed < kNotLittle && *lately * speed < kLittle;
-  if (little && works) client.little = true;
+  if (little && has_worked_lately(client)) client.little = true;
 }
 
 std::optional<double> TimeSharing::demand_over(const Client& client, Time window) {
@@ -76,14 +74,20 @@ TimeSharing::Pace TimeSharing::pace_over(const Client& client, Time window) {
   return pace;
 }
 
-// It has begun nothing for a second, or since it came.
+// Within a second, or since the look before where that is longer.
+bool TimeSharing::has_worked_lately(const Client& client) {
+  if (client.samples.size() < 2) return false;
+  const Sample& last = client.samples.back();
+  const auto before = std::next(client.samples.rbegin());
+  return std::any_of(client.samples.rbegin(), client.samples.rend(), [&](const Sample& one) {
+    const bool lately = last.at - one.at <= kPauseAtMost || &one == &*before;
+    return lately && one.work != last.work;
+  });
+}
+
 bool TimeSharing::waits(const Client& client) {
   if (client.samples.size() < 2) return true;  // nothing is known of it
-  if (client.busy) return false;
-  const Sample& last = client.samples.back();
-  return std::all_of(client.samples.begin(), client.samples.end(), [&](const Sample& one) {
-    return last.at - one.at > kPauseAtMost || one.work == last.work;
-  });
+  return !client.busy && !has_worked_lately(client);
 }
 
 bool TimeSharing::has_demand(uint64_t client) const {
@@ -101,22 +105,39 @@ std::optional<TimeSharing::Reason> TimeSharing::reason(uint64_t client) const {
   return found == clients_.end() ? std::nullopt : found->second.reason;
 }
 
-std::set<uint64_t> TimeSharing::others_with_demand(uint64_t client) const {
-  std::set<uint64_t> others;
-  for (const auto& [id, other] : clients_) {
-    if (id != client && !other.little) others.insert(id);
+// Once for all clients: a set for each of a thousand would cost a million places.
+void TimeSharing::count_demand() {
+  with_demand_.clear();
+  busy_ = 0;
+  for (const auto& [id, client] : clients_) {
+    if (client.little) continue;
+    with_demand_.insert(with_demand_.end(), id);
+    if (client.busy) ++busy_;
   }
+}
+
+bool TimeSharing::others_have_demand(uint64_t client) const {
+  return with_demand_.size() > (with_demand_.contains(client) ? 1 : 0);
+}
+
+bool TimeSharing::are_others_with_demand(uint64_t client, const std::set<uint64_t>& those) const {
+  const std::size_t others = with_demand_.size() - (with_demand_.contains(client) ? 1 : 0);
+  return those.size() == others && !those.contains(client) &&
+         std::includes(with_demand_.begin(), with_demand_.end(), those.begin(), those.end());
+}
+
+std::set<uint64_t> TimeSharing::others_with_demand(uint64_t client) const {
+  std::set<uint64_t> others = with_demand_;
+  others.erase(client);
   return others;
 }
 
-bool TimeSharing::other_is_busy(uint64_t client) const {
-  return std::any_of(clients_.begin(), clients_.end(), [client](const auto& one) {
-    return one.first != client && one.second.busy && !one.second.little;
-  });
+bool TimeSharing::other_is_busy(const Client& client) const {
+  return busy_ > (client.busy && !client.little ? 1 : 0);
 }
 
 void TimeSharing::measure_alone(Time now, const Party& party, Client& client) {
-  if (!others_with_demand(party.client).empty()) {
+  if (others_have_demand(party.client)) {
     client.alone_since.reset();
     return;
   }
@@ -161,8 +182,7 @@ bool TimeSharing::is_slower_than_shared(const Client& client, Time on_lease) con
 // Whether what was measured speaks against its lease, or for it.
 std::optional<TimeSharing::Reason> TimeSharing::by_pace(Time now, const Party& party,
                                                         Client& client) {
-  const std::set<uint64_t> others = others_with_demand(party.client);
-  if (client.beside != others) {
+  if (!are_others_with_demand(party.client, client.beside)) {
     client.keeps_lease = false;
     client.shared_pace = {};
     if (client.reason == Reason::kSlowOnLease) return std::nullopt;
@@ -185,7 +205,7 @@ std::optional<TimeSharing::Reason> TimeSharing::by_pace(Time now, const Party& p
   const bool slow = is_slower_than_shared(client, passed) || behind(party, client, passed) < kSlow;
   if (client.reason || client.keeps_lease || !slow) return std::nullopt;
   client.lease_pace = pace_over(client, kLeastOnLease).value_or(std::array<double, 2>{});
-  client.beside = others;
+  client.beside = others_with_demand(party.client);
   return Reason::kSlowOnLease;
 }
 
@@ -193,12 +213,12 @@ std::optional<TimeSharing::Reason> TimeSharing::wanted(Time now, const Party& pa
                                                        double part) {
   if (party.held || clients_.size() < 2) return std::nullopt;
   if (client.little) return Reason::kLittleDemand;
-  if (others_with_demand(party.client).empty()) return std::nullopt;
+  if (!others_have_demand(party.client)) return std::nullopt;
   if (waits(client)) return std::nullopt;
   const bool wide = party.team > static_cast<int>(part + 1e-9);
   // What is not known yet of a newcomer's demand changes nothing for it.
   const bool rests = !client.busy && demand_over(client, kShortWindow);
-  const bool alone_busy = wide && !(client.busy && other_is_busy(party.client));
+  const bool alone_busy = wide && !(client.busy && other_is_busy(client));
   if (party.team > 0 && (alone_busy || rests)) return Reason::kFixedTeam;
   return by_pace(now, party, client);
 }
@@ -227,13 +247,23 @@ std::string TimeSharing::text_of(const Party& party, const Client& client, doubl
   return "";
 }
 
+bool TimeSharing::is_due(Time now, std::size_t clients) const {
+  if (!looked_) return true;
+  const auto times = static_cast<int64_t>((clients + kFewClients - 1) / kFewClients);
+  const Time every = std::clamp(kEvery * times, kEvery, kRarely);
+  return now - *looked_ >= (asked_ ? every - kEvery : every);
+}
+
 std::vector<TimeSharing::Change> TimeSharing::look(Time now, int cores,
                                                    const std::vector<Party>& parties) {
+  looked_ = now;
+  asked_ = false;
   std::set<uint64_t> here;
   for (const Party& party : parties) here.insert(party.client);
   std::erase_if(clients_, [&](const auto& one) { return !here.contains(one.first); });
   double weights = 0;
   for (const Party& party : parties) watch(now, party, clients_[party.client]);
+  count_demand();
   for (const Party& party : parties) {
     if (!clients_.at(party.client).little) weights += party.weight;
   }

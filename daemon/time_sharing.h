@@ -11,6 +11,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -26,7 +27,8 @@ class TimeSharing {
   using Time = std::chrono::milliseconds;
   enum class Reason { kLittleDemand, kFixedTeam, kSlowOnLease };
 
-  static constexpr Time kEvery{250};  // how often to look while there are several
+  static constexpr Time kEvery{250};    // how often to look while there are several
+  static constexpr Time kRarely{3000};  // and of very many
   static constexpr Time kShortWindow{500};
   static constexpr Time kLongWindow{1500};
   static constexpr Time kFirstRetry{60000};  // doubled each time
@@ -57,7 +59,11 @@ class TimeSharing {
     std::string text;              // half a sentence for people
   };
 
-  // `cores`: to be divided. What has changed. Every kEvery, and where somebody comes or goes.
+  // Whether to look: every kEvery, of more than 16 clients so much more rarely that a look costs no
+  // larger part of the time; at once after ask_for_look(), as far as that allows.
+  bool is_due(Time now, std::size_t clients) const;
+  void ask_for_look() { asked_ = true; }
+  // `cores`: to be divided. What has changed.
   std::vector<Change> look(Time now, int cores, const std::vector<Party>& parties);
   std::optional<Reason> reason(uint64_t client) const;
   // Wants a processor most of the time, or nothing is known of that yet.
@@ -90,12 +96,16 @@ class TimeSharing {
   using Pace = std::optional<std::array<double, 2>>;
 
   void watch(Time now, const Party& party, Client& client);
+  static bool has_worked_lately(const Client& client);
   static bool waits(const Client& client);
   static std::optional<double> demand_over(const Client& client, Time window);
   static Pace pace_over(const Client& client, Time window);
   void measure_alone(Time now, const Party& party, Client& client);
+  void count_demand();
+  bool others_have_demand(uint64_t client) const;
+  bool are_others_with_demand(uint64_t client, const std::set<uint64_t>& those) const;
   std::set<uint64_t> others_with_demand(uint64_t client) const;
-  bool other_is_busy(uint64_t client) const;
+  bool other_is_busy(const Client& client) const;
   std::optional<Reason> wanted(Time now, const Party& party, Client& client, double part);
   std::optional<Reason> by_pace(Time now, const Party& party, Client& client);
   bool is_slower_than_shared(const Client& client, Time on_lease) const;
@@ -103,6 +113,10 @@ class TimeSharing {
   std::string text_of(const Party& party, const Client& client, double part) const;
 
   std::map<uint64_t, Client> clients_;
+  std::set<uint64_t> with_demand_;  // as of this look
+  std::size_t busy_ = 0;            // of those
+  std::optional<Time> looked_;
+  bool asked_ = false;
 };
 
 }  // namespace optile::daemon

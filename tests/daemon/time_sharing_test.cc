@@ -43,12 +43,13 @@ class TimeSharingTest : public testing::Test {
   // What changed last, by client.
   std::map<uint64_t, std::string> pass(milliseconds time) {
     std::map<uint64_t, std::string> texts;
-    for (milliseconds passed{0}; passed < time; passed += TimeSharing::kEvery) {
-      now_ += TimeSharing::kEvery;
+    for (milliseconds passed{0}; passed < time; passed += every_) {
+      now_ += every_;
       std::vector<TimeSharing::Party> parties;
       for (auto& [id, program] : programs_) {
-        program.runnable_ms += program.demand * TimeSharing::kEvery.count();
-        program.work += program.pace * TimeSharing::kEvery.count() / 1000;
+        const double passed_ms = std::chrono::duration<double, std::milli>(every_).count();
+        program.runnable_ms += program.demand * passed_ms;
+        program.work += program.pace * passed_ms / 1000;
         program.party.runnable =
             std::chrono::nanoseconds(static_cast<int64_t>(1e6 * program.runnable_ms));
         program.party.work = {static_cast<uint64_t>(program.work), 0};
@@ -64,8 +65,33 @@ class TimeSharingTest : public testing::Test {
   TimeSharing sharing_;
   std::map<uint64_t, Program> programs_;
   milliseconds now_{1000000};
+  milliseconds every_ = TimeSharing::kEvery;
   int cores_ = 2;
 };
+
+TEST_F(TimeSharingTest, LooksMoreRarelyAtMorePrograms) {
+  EXPECT_TRUE(sharing_.is_due(now_, 1));
+  pass(TimeSharing::kEvery);
+  EXPECT_FALSE(sharing_.is_due(now_ + milliseconds(249), 16));
+  EXPECT_TRUE(sharing_.is_due(now_ + milliseconds(250), 16));
+  EXPECT_FALSE(sharing_.is_due(now_ + milliseconds(499), 17));
+  EXPECT_TRUE(sharing_.is_due(now_ + milliseconds(500), 17));
+  EXPECT_FALSE(sharing_.is_due(now_ + TimeSharing::kRarely - milliseconds(1), 100000));
+  EXPECT_TRUE(sharing_.is_due(now_ + TimeSharing::kRarely, 100000));
+  sharing_.ask_for_look();
+  EXPECT_TRUE(sharing_.is_due(now_, 16));
+  EXPECT_FALSE(sharing_.is_due(now_, 17)) << "a thousand arrivals are not a thousand looks";
+}
+
+TEST_F(TimeSharingTest, TellsThousandProgramsApartThoughItLooksRarely) {
+  every_ = TimeSharing::kRarely;
+  cores_ = 600;
+  for (uint64_t id = 1; id <= 1000; ++id) come(id, 0, id % 2 == 0 ? 1 : 0.01);
+  pass(4 * every_);
+  for (uint64_t id = 1; id <= 1000; ++id) {
+    EXPECT_EQ(sharing_.reason(id).has_value(), id % 2 == 1) << id;
+  }
+}
 
 TEST_F(TimeSharingTest, ProgramAloneMayHaveLeaseWhateverItsDemand) {
   come(1, 2, 0.01);
