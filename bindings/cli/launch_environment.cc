@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/launched_width.h"
+#include "base/local_ranks.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 
@@ -56,8 +57,21 @@ int width_at_start(const LaunchDecision& decision, const Variables& now) {
 
 // By a launcher around this one, and nobody has said another number since.
 bool is_lent(const Variables& now) {
-  return base::is_launched_width(value_of(now, kWidthSource).c_str(),
-                                 value_of(now, "OMP_NUM_THREADS").c_str());
+  const auto said = now.find("OMP_NUM_THREADS");
+  return base::is_launched_width(base::read_launched_width(value_of(now, kWidthSource).c_str()),
+                                 said == now.end() ? nullptr : said->second.c_str());
+}
+
+// For the shim, which tells it to libraries that ask for OMP_NUM_THREADS (told_width.h).
+std::string launched_width(const LaunchDecision& decision, const Variables& now) {
+  std::string text = base::kLaunchedWidth + std::to_string(width_at_start(decision, now));
+  const uint32_t ranks = base::local_ranks([&now](const char* name) {
+    const auto found = now.find(name);
+    return found == now.end() ? nullptr : found->second.c_str();
+  });
+  // Who starts beside others has its part already.
+  if (ranks > 1) text += "/" + std::to_string(ranks);
+  return decision.host.empty() ? text : text + "@" + decision.host;
 }
 
 }  // namespace
@@ -110,13 +124,13 @@ bool sets_up_malloc(const Variables& now) {
 
 std::vector<std::string> ignored_words(const Options& options, const Variables& now) {
   std::vector<std::string> ignored;
-  // The word of a launcher around this one, which an untouched run would not hear.
   const bool lent = is_lent(now);
-  if (options.as_untuned() && lent) return {"OMP_NUM_THREADS", kWidthSource};
+  if (lent) ignored = {"OMP_NUM_THREADS", kWidthSource};
   const bool asked = options.respect == "ignore" && options.verb == Verb::kRun;
   if (!asked || options.changes_nothing()) return ignored;
   for (const char* name : kCountWords) {
-    if (now.contains(name)) ignored.emplace_back(name);
+    const bool listed = lent && name == ignored.front();
+    if (now.contains(name) && !listed) ignored.emplace_back(name);
   }
   return ignored;
 }
@@ -162,14 +176,11 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   const bool may_change = !options.changes_nothing() && !options.as_untuned();
   const bool follows = decision.torch_wheel && may_change;
   if (follows && !now.contains(kDynamicThreads)) set[kDynamicThreads] = "1";
-  // A launcher around this one spoke for nobody.
-  if (now.contains("OMP_NUM_THREADS") && !is_lent(now)) {
+  if (now.contains("OMP_NUM_THREADS")) {
     set[kWidthSource] = "environment";
   } else if (may_change && !perfmodel::binds_threads(now)) {
     // A framework alone may start at half the cores; what is never tried cannot be chosen.
-    const std::string width = std::to_string(width_at_start(decision, now));
-    set["OMP_NUM_THREADS"] = width;
-    set[kWidthSource] = base::kLaunchedWidth + width;
+    set[kWidthSource] = launched_width(decision, now);
   }
   return set;
 }

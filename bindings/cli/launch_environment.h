@@ -26,7 +26,8 @@ struct LaunchDecision {
   bool socket_is_named = false;  // by the user; else the shim may find another one later
   std::string run_id;
   int budget_cores = 1;
-  int width = 0;  // to start with beside other programs; 0 = the whole budget
+  std::string host;  // this machine's name, where the number of threads holds
+  int width = 0;     // to start with beside other programs; 0 = the whole budget
   bool baseline = false;
   bool torch_wheel = false;  // a Python that would import PyTorch of a wheel, with a bridge wanted
 };
@@ -49,9 +50,9 @@ bool sets_up_malloc(const Variables& now);
 // not.
 Variables task_words(const Variables& now);
 
-// The numbers of threads that the user set and wants ignored (--respect ignore), and with
-// `--numerics as-untuned` that of a launcher around this one: to be taken out of the environment
-// before anything is decided. Nothing of the user's in modes that change nothing.
+// The numbers of threads that the user set and wants ignored (--respect ignore), and that of a
+// launcher around this one: to be taken out of the environment before anything is decided. Nothing
+// of the user's in modes that change nothing.
 std::vector<std::string> ignored_words(const Options& options, const Variables& now);
 
 // Variables to set; LD_PRELOAD keeps what was in it. Order: the shim, then libomp, then the user's

@@ -1,5 +1,6 @@
 #include "bindings/cli/launcher.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,12 @@ std::string make_run_id() {
   char text[40];
   std::snprintf(text, sizeof text, "%08x%08x-%d", random(), random(), static_cast<int>(getpid()));
   return text;
+}
+
+// Empty where it is not to be had: then the machine is not told apart from others.
+std::string host_name() {
+  utsname here;
+  return uname(&here) == 0 ? here.nodename : "";
 }
 
 std::string torch_folder_of(const TargetProgram& target, const Variables& now) {
@@ -294,6 +301,7 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     if (!outlook.message.empty()) lost(outlook.message);
   }
   if (decision.baseline) return decision;
+  decision.host = host_name();
   decision.budget_cores = perfmodel::read_granted_cores({});
   const perfmodel::LaunchFacts facts =
       facts_of(options, target, now, torch_folder, decision.budget_cores);

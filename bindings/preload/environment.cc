@@ -8,19 +8,17 @@
 #include <unistd.h>
 
 #include "base/bridge_file.h"
-#include "base/launched_width.h"
 #include "base/preload_limits.h"
 #include "bindings/preload/job_name.h"
 #include "bindings/preload/other_manager.h"
-#include "bindings/preload/runtime_resolver.h"
-#include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/runtime_at_start.h"
 #include "bindings/preload/start_mask.h"
+#include "bindings/preload/told_width.h"
 
 namespace optile::preload {
 namespace {
 
 constexpr const char* kSystemSocket = "/run/optile/optiled.sock";
-constexpr const char* kWidthSource = "OPTILE_OWN_WIDTH_SOURCE";
 
 Environment current;
 
@@ -152,8 +150,7 @@ void read_counts() {
 }
 
 bool width_is_launched() {
-  return current.omp_num_threads != 0 &&
-         base::is_launched_width(getenv(kWidthSource), getenv("OMP_NUM_THREADS"));
+  return current.omp_num_threads != 0 && told_width() != 0;
 }
 
 // A limit that no width reaches says nothing.
@@ -163,25 +160,6 @@ uint32_t width_source() {
   if (limit != 0 && limit <= without) return OPTILE_WIDTH_ENVIRONMENT;
   if (current.omp_num_threads == 0) return OPTILE_WIDTH_DEFAULT;
   return width_is_launched() ? OPTILE_WIDTH_LAUNCHER : OPTILE_WIDTH_ENVIRONMENT;
-}
-
-// The launcher said as many threads as it was granted cores itself. Where something between it and
-// this program (taskset, numactl, a job's script) has bound us to fewer, its word is corrected: for
-// runtimes that are loaded later by the variable, for one that has read it already by a call.
-void correct_launched_width() {
-  const uint32_t units = usable_units();
-  if (!width_is_launched() || units == 0 || units >= current.omp_num_threads) return;
-  current.omp_num_threads = units;
-  current.own_width_source = width_source();
-  char text[32];
-  snprintf(text, sizeof text, "%s%u", base::kLaunchedWidth, units);
-  setenv(kWidthSource, text, 1);
-  setenv("OMP_NUM_THREADS", text + sizeof base::kLaunchedWidth - 1, 1);
-  void* set_width = dlsym(RTLD_NEXT, kSetNumThreads);
-  // LLVM's reads it when it is first used, which this would be, in every shell.
-  const bool has_read =
-      set_width != nullptr && runtime_kind(object_of(set_width)) == OPTILE_RUNTIME_LIBGOMP;
-  if (has_read) reinterpret_cast<void (*)(int)>(set_width)(static_cast<int>(units));
 }
 
 // The bridge lies beside the shim unless it is said otherwise.
@@ -206,6 +184,7 @@ const Environment& environment() {
 }
 
 void read_environment() {
+  learn_told_width();
   current.mode = read_mode(getenv("OPTILE_MODE"));
   current.search =
       equals(getenv("OPTILE_SEARCH"), "paper") ? OPTILE_SEARCH_PAPER : OPTILE_SEARCH_AUTO;
@@ -246,8 +225,9 @@ bool may_steer() {
 }
 
 __attribute__((constructor)) static void start() {
+  find_runtime_at_start();
+  tell_width_to_runtimes();
   read_environment();
-  if (!current.off) correct_launched_width();
 }
 
 }  // namespace optile::preload

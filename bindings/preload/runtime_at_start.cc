@@ -45,7 +45,9 @@ constexpr size_t kCount = sizeof kNames / sizeof kNames[0];
 
 void* found[kCount];
 
-__attribute__((constructor)) void find_runtime() {
+}  // namespace
+
+void find_runtime_at_start() {
   for (size_t i = 0; i < kCount; ++i) {
     void* next = dlsym(RTLD_NEXT, kNames[i]);
     if (next != nullptr && !is_ours(next)) found[i] = next;
@@ -53,8 +55,6 @@ __attribute__((constructor)) void find_runtime() {
   }
   dlerror();  // what is missing is nothing for the program to find
 }
-
-}  // namespace
 
 void* found_at_start(const char* symbol) {
   if (found[0] == nullptr) return nullptr;

@@ -5,6 +5,9 @@
 
 namespace optile::preload {
 
+// By the shim's constructor; nothing is found before.
+void find_runtime_at_start();
+
 // Null where the program came with no runtime, or with one that lacks `symbol`.
 void* found_at_start(const char* symbol);
 

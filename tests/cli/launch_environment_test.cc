@@ -12,6 +12,8 @@ using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
+constexpr const char* kSource = "OPTILE_OWN_WIDTH_SOURCE";
+
 LaunchDecision decided() {
   LaunchDecision decision;
   decision.shim = "/opt/lib/liboptile_preload.so";
@@ -160,15 +162,21 @@ TEST(LaunchEnvironment, WhatChangesBitsStaysAsUntouched) {
   EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_NUMERICS"), "any");
 }
 
-TEST(IgnoredWords, AnUntouchedRunHearsNoLauncherAroundIt) {
-  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:64"}};
-  Options options;
-  options.verb = Verb::kRun;
-  EXPECT_THAT(ignored_words(options, now), testing::IsEmpty());
-  options.numerics = "as-untuned";
-  EXPECT_THAT(ignored_words(options, now),
-              UnorderedElementsAre("OMP_NUM_THREADS", "OPTILE_OWN_WIDTH_SOURCE"));
-  EXPECT_THAT(ignored_words(options, {{"OMP_NUM_THREADS", "64"}}), testing::IsEmpty());
+TEST(IgnoredWords, LauncherAroundThisOneIsNotTheUser) {
+  const auto both = UnorderedElementsAre("OMP_NUM_THREADS", kSource);
+  for (const char* mode : {"tune", "observe"}) {
+    for (const char* source : {"exported:64", "exported:64/2@node7"}) {
+      EXPECT_THAT(ignored_words(in_mode(mode), {{"OMP_NUM_THREADS", "64"}, {kSource, source}}),
+                  both);
+      EXPECT_THAT(ignored_words(in_mode(mode), {{kSource, source}}), both);
+    }
+  }
+  for (const char* said : {"4", "6"}) {
+    EXPECT_THAT(
+        ignored_words(in_mode("tune"), {{"OMP_NUM_THREADS", said}, {kSource, "launcher:6"}}),
+        testing::IsEmpty());
+  }
+  EXPECT_THAT(ignored_words(in_mode("tune"), {{"OMP_NUM_THREADS", "64"}}), testing::IsEmpty());
 }
 
 TEST(LaunchEnvironment, TheBridgeIsTheUsersChoice) {
@@ -183,38 +191,38 @@ TEST(LaunchEnvironment, AnEmptyWordIsAWord) {
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
 }
 
-TEST(LaunchEnvironment, WithoutAWordTheBudgetIsExported) {
+TEST(LaunchEnvironment, WithoutAWordTheBudgetIsTold) {
   for (const char* mode : {"tune", "freeze"}) {
     const Variables set = made(in_mode(mode), {});
-    EXPECT_EQ(set.at("OMP_NUM_THREADS"), "6") << mode;
-    EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "launcher:6") << mode;
+    EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS")))) << mode << ": launchers decide by it";
+    EXPECT_EQ(set.at(kSource), "launcher:6") << mode;
   }
+}
+
+TEST(LaunchEnvironment, WidthNamesItsMachineAndTheRanksOnIt) {
+  LaunchDecision decision = decided();
+  decision.host = "node7";
+  EXPECT_EQ(launch_environment({}, decision, {}).at(kSource), "launcher:6@node7");
+  const Variables rank = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+  EXPECT_EQ(launch_environment({}, decision, rank).at(kSource), "launcher:6/4@node7");
 }
 
 TEST(LaunchEnvironment, WordsThatBindThreadsExportNoWidth) {
   const Variables set = made(in_mode("tune"), {{"OMP_PROC_BIND", "spread"}});
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
   EXPECT_THAT(set, Not(Contains(Key("OPTILE_OWN_WIDTH_SOURCE"))));
-  EXPECT_EQ(made(in_mode("tune"), {{"OMP_PROC_BIND", "false"}}).at("OMP_NUM_THREADS"), "6");
+  EXPECT_EQ(made(in_mode("tune"), {{"OMP_PROC_BIND", "false"}}).at(kSource), "launcher:6");
 }
 
 TEST(LaunchEnvironment, NoMoreThreadsThanTheUsersLimit) {
-  EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", "2"}}).at("OMP_NUM_THREADS"), "2");
+  EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", "2"}}).at(kSource), "launcher:2");
   for (const char* no_bound : {"64", "0", "-1", "x", ""}) {
-    EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", no_bound}}).at("OMP_NUM_THREADS"), "6") << no_bound;
+    EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", no_bound}}).at(kSource), "launcher:6") << no_bound;
   }
   LaunchDecision beside_others = decided();
   beside_others.width = 3;
-  EXPECT_EQ(
-      launch_environment({}, beside_others, {{"OMP_THREAD_LIMIT", "5"}}).at("OMP_NUM_THREADS"),
-      "3");
-}
-
-TEST(LaunchEnvironment, ALauncherAroundThisOneIsNotTheUser) {
-  const Variables now = {{"OMP_NUM_THREADS", "64"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:64"}};
-  const Variables set = made(in_mode("tune"), now);
-  EXPECT_THAT(set, Contains(Pair("OMP_NUM_THREADS", "6")));
-  EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "launcher:6")));
+  EXPECT_EQ(launch_environment({}, beside_others, {{"OMP_THREAD_LIMIT", "5"}}).at(kSource),
+            "launcher:3");
 }
 
 // A script between the two says its own number.

@@ -23,16 +23,17 @@ from programs import PROGRAMS, Program  # noqa: E402  (beside the other programs
 # Inductor compiles, and some wait by spinning, on a machine that may be full.
 LONG = 4 * harness.DEADLINE
 
+BY_HAND = "\n## Launchers and bindings\n"  # this section and all behind it
 INTRODUCTION = """# What optile sees of real programs
 
 Made by `tests/e2e/test_compatibility.py --write docs/compatibility.md`, which runs every program
-bare and under `optile run`, with two threads that do not spin; do not edit. In this run {same} of
-{all} ended with the same exit code and the same output. *Observed* is the share of the program's
-repeated steps that lay inside ops, *steerable* the share whose width optile could set; a dash says
-that no step repeated long enough to tell. They are of one run on a machine with other work; of
-several processes it is the one that spent the most time in steps. *Run on libomp*: optile's
-launch plan put LLVM's runtime in its place. Debian 12 has no program that is linked with LLVM's
-runtime, so clang compiles two of libraries that people build into theirs.
+bare and under `optile run`, with two threads that do not spin; do not edit the table. In this run
+{same} of {all} ended with the same exit code and the same output. *Observed* is the share of the
+program's repeated steps that lay inside ops, *steerable* the share whose width optile could set; a
+dash says that no step repeated long enough to tell. They are of one run on a machine with other
+work; of several processes it is the one that spent the most time in steps. *Run on libomp*:
+optile's launch plan put LLVM's runtime in its place. Debian 12 has no program that is linked with
+LLVM's runtime, so clang compiles two of libraries that people build into theirs.
 
 | package | what it did | runtime | loaded | same | observed | steerable | why not more |
 |---|---|---|---|---|---|---|---|
@@ -142,8 +143,9 @@ def main(options):
     print(f"{same} of {len(outcomes)} programs the same in {options.repeats} runs each")
     if options.write:
         text = INTRODUCTION.format(same=same, all=len(outcomes))
-        options.write.write_text(text + "".join(outcome.row() for outcome in outcomes),
-                                 encoding="utf-8")
+        _, section, by_hand = options.write.read_text(encoding="utf-8").partition(BY_HAND)
+        rows = "".join(outcome.row() for outcome in outcomes)
+        options.write.write_text(text + rows + section + by_hand, encoding="utf-8")
     return 0 if outcomes and same == len(outcomes) else 1
 
 

@@ -159,16 +159,59 @@ class Arguments(EndToEndTest):
                                        env={"OMP_NUM_THREADS": "1"})
         self.assertEqual("1\n", finished.stdout)
 
-    def test_budget_is_exported_where_unset(self):
+    # Prints what libraries of a program get when they ask for OMP_NUM_THREADS.
+    ASKS = [PYTHON, "-c", "import ctypes; ask = ctypes.CDLL(None).getenv\n"
+            "ask.restype = ctypes.c_char_p; print((ask(b'OMP_NUM_THREADS') or b'none').decode())"]
+
+    def test_budget_is_told_where_unset(self):
         self.space.start_daemon()
-        finished = self.space.launched(["sh", "-c", 'echo "$OMP_NUM_THREADS"'])
+        finished = self.space.launched(self.ASKS)
         self.assertEqual(len(os.sched_getaffinity(0)), int(finished.stdout), finished)
 
     def test_budget_heeds_the_mask(self):
         one = str(min(os.sched_getaffinity(0)))
-        line = ["taskset", "-c", one, *self.space.launcher(
-            command=["sh", "-c", 'echo "$OMP_NUM_THREADS"'])]
+        line = ["taskset", "-c", one, *self.space.launcher(command=self.ASKS)]
         self.assertEqual("1\n", self.space.run(line).stdout)
+        finished = self.space.launched(["taskset", "-c", one, *self.ASKS])
+        self.assertEqual("1\n", finished.stdout, finished)
+
+    def test_budget_is_no_word_in_the_environment(self):
+        # Whoever gives children a number where nobody has set one goes on doing so.
+        finished = self.space.launched(["sh", "-c", 'echo "${OMP_NUM_THREADS-unset}"'])
+        self.assertEqual("unset\n", finished.stdout, finished)
+        finished = self.space.launched(
+            ["sh", "-c", 'OMP_NUM_THREADS=${OMP_NUM_THREADS:-3} "$@"', "sh", *self.ASKS])
+        self.assertEqual("3\n", finished.stdout, finished)
+
+    def test_ranks_divide_the_budget(self):
+        self.space.start_daemon()
+        each = max(1, len(os.sched_getaffinity(0)) // 2)
+        for words in (["OMPI_COMM_WORLD_LOCAL_SIZE=2"], ["SLURM_STEP_TASKS_PER_NODE=2(x3)"],
+                      # As torchrun starts them where nobody has set a number.
+                      ["LOCAL_WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=none", "OMP_NUM_THREADS=1"]):
+            with self.subTest(words):
+                finished = self.space.launched(["env", *words, *self.ASKS])
+                self.assertEqual(each, int(finished.stdout), finished)
+
+    def test_a_schedulers_number_is_a_cap(self):
+        for words in (["SLURM_STEP_NUM_TASKS=2", "SLURM_CPUS_PER_TASK=1"], ["OMP_NUM_THREADS=1"]):
+            with self.subTest(words):
+                finished = self.space.launched(["env", *words, *self.ASKS])
+                self.assertEqual("1\n", finished.stdout, finished)
+
+    def test_a_number_that_a_script_says_is_a_word_for_its_ranks_too(self):
+        rank = ["env", "LOCAL_WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=none", "sh", "-c",
+                'echo "$OMP_NUM_THREADS $OPTILE_OWN_WIDTH_SOURCE"']
+        finished = self.space.launched(["env", "OMP_NUM_THREADS=1", *rank])
+        self.assertEqual("1 environment\n", finished.stdout, finished)
+        same = str(len(os.sched_getaffinity(0)))
+        finished = self.space.launched(["env", f"OMP_NUM_THREADS={same}", *rank])
+        self.assertEqual(f"{same} environment\n", finished.stdout, finished)
+
+    def test_budget_holds_on_its_machine(self):
+        finished = self.space.launched(
+            ["env", "OPTILE_OWN_WIDTH_SOURCE=launcher:2@another-machine", *self.ASKS])
+        self.assertEqual("none\n", finished.stdout, finished)
 
     def heap_words(self, command, *options, env=None):
         """What a program started like this was told about malloc, by name."""

@@ -119,6 +119,7 @@ EXPORTED = {
     "execvp",
     "execvpe",
     "fexecve",
+    "getenv",
     "optile_annotation_api_1",
     "optile_itt_listen_1",
     "posix_spawn",

@@ -120,7 +120,7 @@ TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
 TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_OWN_WIDTH_SOURCE", ("launcher:" + std::to_string(kOwn)).c_str(), 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     setenv("OMP_THREAD_LIMIT", "2", 1);
     read_environment();
     attach(daemon);
@@ -140,7 +140,7 @@ TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
 TEST_F(OpBoundary, AThreadLimitThatNothingReachesSaysNothing) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_OWN_WIDTH_SOURCE", ("launcher:" + std::to_string(kOwn)).c_str(), 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     setenv("OMP_THREAD_LIMIT", "64", 1);
     read_environment();
     attach(daemon);
@@ -233,7 +233,7 @@ TEST_F(OpBoundary, TheProgramsWordIsObeyedExactlyAtOnce) {
 
 TEST_F(OpBoundary, TheLaunchersWidthIsNobodysWord) {
   in_child([](FakeDaemon& daemon) {
-    setenv("OPTILE_OWN_WIDTH_SOURCE", ("launcher:" + std::to_string(kOwn)).c_str(), 1);
+    setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     respect_exactly(kOwn);
     attach(daemon);
     run_op(kOp);
@@ -260,7 +260,7 @@ TEST_F(OpBoundary, OnlyTheLauncherCanHaveIgnoredAWord) {
   setenv("OMP_NUM_THREADS", "2", 1);
   read_environment();
   EXPECT_EQ(environment().respect, OPTILE_RESPECT_CAP);
-  setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher:2", 1);
+  setenv("OPTILE_OWN_WIDTH_SOURCE", "exported:2", 1);
   read_environment();
   EXPECT_EQ(environment().respect, OPTILE_RESPECT_IGNORE);
   for (const char* name : {"OPTILE_RESPECT", "OMP_NUM_THREADS", "OPTILE_OWN_WIDTH_SOURCE"}) {

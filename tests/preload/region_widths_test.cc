@@ -70,7 +70,7 @@ class TunedRegions : public ::testing::Test {
   static void in_child(const char* regions, void (*body)(FakeDaemon&)) {
     test::run_beside_daemon([regions, body](FakeDaemon& daemon) {
       setenv("OMP_NUM_THREADS", "4", 1);
-      setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher:4", 1);
+      setenv("OPTILE_OWN_WIDTH_SOURCE", "exported:4", 1);
       setenv("OPTILE_REGIONS", regions, 1);
       read_environment();
       omp_set_num_threads(kOwn);

@@ -43,7 +43,8 @@ FOLDERS: Mapping[str, Folder] = {
         2,
         _sees("bindings/abi", "bindings/annotate"),
         _sees("base/bridge_file.h", "base/cpu_counter.h", "base/hash.h", "base/other_managers.h",
-              "base/launched_width.h", "base/preload_limits.h", "base/sha256.h"),
+              "base/launched_width.h", "base/local_ranks.h", "base/preload_limits.h",
+              "base/sha256.h"),
     ),
     "daemon": Folder(
         3, _sees("base", "bindings/abi", "perfmodel", "tuner", "sched", "placement")
