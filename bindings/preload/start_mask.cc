@@ -7,6 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bindings/preload/object_place.h"
+#include "bindings/preload/runtime_at_start.h"
+#include "bindings/preload/runtime_resolver.h"
+#include "bindings/preload/runtimes_in_use.h"
+
 namespace optile::preload {
 namespace {
 
@@ -19,6 +24,12 @@ SetAffinityFn next_function = nullptr;
 
 SetAffinityFn find_next() {
   return reinterpret_cast<SetAffinityFn>(dlsym(RTLD_NEXT, "pthread_setaffinity_np"));
+}
+
+bool is_of_unused_libgomp(const void* caller) {
+  const void* used = found_at_start(kGetMaxThreads);
+  if (used == nullptr || runtime_kind(object_of(used)) != OPTILE_RUNTIME_LLVM) return false;
+  return runtime_kind(object_of(caller)) == OPTILE_RUNTIME_LIBGOMP;
 }
 
 // So that a forked child need not ask the dynamic linker.
@@ -53,5 +64,9 @@ extern "C" int pthread_setaffinity_np(pthread_t thread, size_t bytes,
   start_mask();
   SetAffinityFn next = __atomic_load_n(&next_function, __ATOMIC_ACQUIRE);
   if (next == nullptr) next = find_next();
-  return next == nullptr ? ENOSYS : next(thread, bytes, units);
+  if (next == nullptr) return ENOSYS;
+  // A libgomp that is opened behind the program's own runtime is asked for nothing; the mask that
+  // it leaves would be all that the other finds when it is first used.
+  if (is_of_unused_libgomp(__builtin_return_address(0))) return 0;
+  return next(thread, bytes, units);
 }

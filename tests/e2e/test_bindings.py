@@ -11,7 +11,7 @@ import os
 import random
 import unittest
 
-from harness import PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, blas, usable_cpus
+from harness import PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, blas, library_folder, usable_cpus
 
 WHOLE = os.environ.get("OPTILE_WHOLE_MATRIX") == "1"
 WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON")
@@ -85,6 +85,16 @@ class BoundThreads(EndToEndTest):
                     finished = self.space.launched(command, "--mode", mode, env=env)
                     self.assertEqual((0, bare[key].stdout), (finished.code, finished.stdout),
                                      finished)
+
+    def test_runtime_that_is_opened_once_the_program_has_bound_threads(self):
+        # OpenBLAS brings a libgomp along, which binds the main thread as it is opened.
+        blas_file = library_folder() / "openblas-openmp" / "libopenblas.so.0"
+        script = ("import ctypes, os; os.environ['OMP_PROC_BIND'] = 'TRUE'; "
+                  f"print(ctypes.CDLL('{blas_file}').openblas_get_num_threads())")
+        untouched = self.space.untouched([PYTHON, "-c", script], {})
+        self.assertEqual(f"{usable_cpus()}\n", untouched.stdout, untouched)
+        finished = self.space.launched([PYTHON, "-c", script], "--openmp", "llvm")
+        self.assertEqual(untouched.stdout, finished.stdout, finished)
 
     def test_another_number_is_not_asked_for_in_their_place(self):
         # A word that binds nothing leaves the number of threads to the launcher.
