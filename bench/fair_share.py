@@ -141,7 +141,8 @@ def run_pair(folder: pathlib.Path, program: List[str], neighbour: Optional[List[
     finally:
         for one in running:
             one.end()
-        subprocess.run(["pkill", "-f", str(place)], check=False)
+        # Also ranks that mpirun leaves behind where it ends too soon.
+        subprocess.run(["pkill", "-f", str(folder)], check=False)
     if options.keep_logs:
         for log in place.glob("optile/optiled.log"):
             shutil.copy(log, options.keep_logs)
@@ -179,6 +180,14 @@ def pairs_in_burst(folder: pathlib.Path, regions: str, options: argparse.Namespa
     return run_pair(folder, [regions, "1", "0"], None, bare, [])[0] / 1000
 
 
+def ratio_text(cell: List[Tuple[List[float], List[float]]], side: int) -> str:
+    """Of rounds in which that side made a step both times; a long pause leaves none."""
+    rounds = [(bare[side], under[side]) for bare, under in cell if bare[side] and under[side]]
+    if not rounds:
+        return "no step"
+    return str(ratios.times_as_fast([under for _, under in rounds], [bare for bare, _ in rounds]))
+
+
 def main(arguments: List[str]) -> int:
     options = parse(arguments)
     with tempfile.TemporaryDirectory() as name:
@@ -209,8 +218,7 @@ def main(arguments: List[str]) -> int:
         print(f"{'program':<11}{'duty':>5}{'burst ms':>9}  {'program, of bare':<24}"
               "neighbour, of bare")  # fmt: skip
         for (program, duty, burst), cell in table.items():
-            texts = [str(ratios.times_as_fast([u[i] for b, u in cell], [b[i] for b, u in cell]))
-                     for i in (0, 1)]  # fmt: skip
+            texts = [ratio_text(cell, i) for i in (0, 1)]
             print(f"{program:<11}{duty:>4}%{burst:>9g}  {texts[0]:<24}{texts[1]}")
     return 0
 
