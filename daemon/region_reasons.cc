@@ -20,7 +20,8 @@ constexpr std::array<std::pair<uint32_t, const char*>, 14> kTexts = {{
     {OPTILE_REGION_ASKS,
      "its object may size by the number of threads that there can be (omp_get_max_threads)"},
     {OPTILE_REGION_PER_THREAD,
-     "its object may keep data of each thread for the next region (threadprivate, thread_local)"},
+     "its object, or another one with regions, may keep data of each thread for the next region "
+     "(threadprivate, thread_local)"},
     {OPTILE_REGION_PRESIZES, "its library sizes its work before it opens a team"},
     {OPTILE_REGION_OTHERS,
      "another object of the program may ask for or set the number of threads"},

@@ -24,7 +24,7 @@ enum optile_region_tuning {
   OPTILE_REGION_NESTED = 1024,     /* regions were opened inside regions */
   OPTILE_REGION_RUNTIME = 2048,    /* of another OpenMP runtime than the one that is steered */
   OPTILE_REGION_UNKNOWN = 4096,    /* more regions than can be told apart */
-  OPTILE_REGION_PER_THREAD = 8192, /* its object keeps data per thread from region to region */
+  OPTILE_REGION_PER_THREAD = 8192, /* an object keeps data per thread from region to region */
   OPTILE_REGION_UNSEEN = 16384     /* an object may open regions that the shim does not see */
 };
 /* The region that is open on a thread at another width than the program's own. One that stays open

@@ -9,6 +9,7 @@
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtime_at_start.h"
 #include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/team_data.h"
 #include "bindings/preload/unloading.h"
 
 // Where the object that this is linked into begins and ends; the linker's.
@@ -144,7 +145,10 @@ void* resolve_cached(const void* caller, const char* symbol) {
   }
   void* found = resolve_for(caller, symbol);
   const bool llvm = is_llvm_name(symbol);
-  if (llvm || strncmp(symbol, "GOMP_", 5) == 0) note_runtime_in_use(object_of(found), llvm);
+  if (llvm || strncmp(symbol, "GOMP_", 5) == 0) {
+    note_runtime_in_use(object_of(found), llvm);
+    note_team_of_object(caller);
+  }
   if (found != nullptr) remember_meaning(caller, symbol, found);
   return found;
 }

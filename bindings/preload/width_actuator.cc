@@ -4,6 +4,7 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/environment.h"
+#include "bindings/preload/team_data.h"
 #include "bindings/preload/user_word.h"
 
 namespace optile::preload {
@@ -230,7 +231,9 @@ void apply_runtime(IssuingThread& thread, const Steered& steered, const WantedWi
   const int own = within_limit(count);
   note_own_width(own, thread.own_width);
   const WantedWidth obeyed = said_exactly() ? WantedWidth{} : wanted;
-  const int effective = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
+  const int shared = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
+  const int effective = width_that_keeps_team(steered.runtime.kind, shared, own);
+  if (effective == own) thread.narrowed = false;
   thread.own_width = own;
   thread.own_count = count;
   thread.effective_width = effective;
@@ -438,8 +441,9 @@ HeldWidth hold_width(uint32_t cap) {
   const Steered* steered = in_use();
   if (steered == nullptr || !steered->runtime.usable() || cap == 0 || said_exactly()) return held;
   const int own = steered->runtime.get_max_threads();
-  const int narrow = static_cast<int>(cap);
-  if (narrow >= within_limit(own)) return held;
+  const int most = within_limit(own);
+  const int narrow = width_that_keeps_team(steered->runtime.kind, static_cast<int>(cap), most);
+  if (narrow >= most) return held;
   held.steered = steered;
   held.own = own;
   held.set = narrow;

@@ -7,6 +7,7 @@
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/team_data.h"
 #include "bindings/preload/user_word.h"
 
 namespace optile::preload {
@@ -184,6 +185,8 @@ uint32_t reasons_of_process() {
   if (source == OPTILE_WIDTH_ENVIRONMENT) reasons |= OPTILE_REGION_ENVIRONMENT;
   if (source == OPTILE_WIDTH_PROGRAM) reasons |= OPTILE_REGION_PROGRAM;
   if (__atomic_load_n(&nested, __ATOMIC_RELAXED) != 0) reasons |= OPTILE_REGION_NESTED;
+  const bool listed = environment().region_objects[0] != '\0';
+  if (!listed && team_keeps_data()) reasons |= OPTILE_REGION_PER_THREAD;
   return reasons | __atomic_load_n(&others, __ATOMIC_RELAXED);
 }
 

@@ -5,6 +5,7 @@
 #include "bindings/preload/host_log.h"
 #include "bindings/preload/runtime_resolver.h"
 #include "bindings/preload/runtimes_in_use.h"
+#include "bindings/preload/team_data.h"
 
 namespace optile::preload {
 namespace {
@@ -27,6 +28,7 @@ void* region_function(LibraryFunction& function, const void* caller) {
     return nullptr;
   }
   note_runtime_in_use(object_of(found), is_llvm_name(function.name));
+  note_team_of_object(caller);
   for (const char* name : kAskedBeside) {
     void* beside = resolve_for(found, name);
     if (beside != nullptr) remember_meaning(caller, name, beside);
