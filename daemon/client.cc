@@ -113,6 +113,7 @@ bool Client::start(const ClientHeader& header) {
   const bool counts = !hello_.baseline && header.counter_errno != ECANCELED;
   options.counted_steps = counts ? kCountedSteps : 0;
   options.counting_waits = true;
+  options.counts_in_any_case = hello_.counters_by_name;
   fallbacks_ = header.fallbacks;
   session_ = std::make_unique<tuner::Session>(std::move(options));
   for (const HangRecord& hang : dependencies_.hangs) hangs_[hang.key] = hang;
@@ -319,7 +320,10 @@ void Client::publish() {
   trials_in_force_ = trials_of(*draft, bounded(own_width_));
   schedule_lengths_.push_back(static_cast<uint8_t>(
       std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));
-  busy_plan_ = draft->record_all || draft->schedule_length > 0;
+  // Counting is to be over after a few steps, as a schedule is.
+  wanted_events_ = draft->schedule_length > 0 || draft->count ? DrainPace::Want::kProfiling
+                   : draft->record_all                        ? DrainPace::Want::kListening
+                                                              : DrainPace::Want::kFigures;
 }
 
 void Client::on_surroundings_changed() {
@@ -456,8 +460,8 @@ void Client::set_process_stopped(bool stopped) {
   stopped_ = stopped && now == std::exchange(progress_looked_at_, now);
 }
 
-bool Client::profiling() const {
-  return !clock_refused_ && busy_plan_;
+DrainPace::Want Client::wanted_events() const {
+  return clock_refused_ ? DrainPace::Want::kFigures : wanted_events_;
 }
 
 Conditions Client::conditions() const {

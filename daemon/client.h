@@ -17,6 +17,7 @@
 #include "daemon/client_memory.h"
 #include "daemon/client_reader.h"
 #include "daemon/client_view.h"
+#include "daemon/drain_pace.h"
 #include "daemon/hello.h"
 #include "daemon/issuer_trials.h"
 #include "daemon/main_issuer.h"
@@ -106,8 +107,7 @@ class Client {
 
   // Some word of ours has set the masks of its threads.
   bool was_bound() const { return was_bound_; }
-  // Events are wanted soon: steps are being recognised, sampled or compared.
-  bool profiling() const;
+  DrainPace::Want wanted_events() const;
   double ring_fill() const { return reader_.fill(); }
   // What a run or a settled plan of this client is stored under, but for the machine.
   Conditions conditions() const;
@@ -160,9 +160,9 @@ class Client {
   bool trials_withheld_ = false;
   bool undone_ = false;  // all of it, by hand
   bool was_bound_ = false;
-  bool busy_plan_ = true;  // the last plan wants events
-  bool may_rest_ = false;  // by the page in force
-  int plan_cap_ = 0;       // the plan's one width for every op; 0 = it has several, or none
+  DrainPace::Want wanted_events_ = DrainPace::Want::kProfiling;  // by the last plan
+  bool may_rest_ = false;                                        // by the page in force
+  int plan_cap_ = 0;  // the plan's one width for every op; 0 = it has several, or none
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   int own_width_ = 0, told_width_ = 0;  // the latter: the session, as its own
   uint32_t own_width_source_;

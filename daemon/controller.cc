@@ -11,13 +11,6 @@
 namespace optile::daemon {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kProfilingPeriod{5};
-constexpr milliseconds kTunedPeriod{200};
-constexpr milliseconds kQuietPeriod{1000};  // reached by and by while rings stay nearly empty
-constexpr double kRingBusy = 0.25;          // fuller than this: read sooner
-constexpr double kRingQuiet = 0.05;
 constexpr std::size_t kMaxLaunches = 256;  // between two writes; the oldest go
 
 double seconds_in_steps(const ClientView& client) {
@@ -58,8 +51,6 @@ Controller::Controller(Dependencies dependencies)
       divisions_(dependencies.divisions),
       max_clients_(dependencies.max_clients),
       words_(dependencies.words),
-      next_drain_(kProfilingPeriod),
-      tuned_period_(kTunedPeriod),
       batches_(clocks_.monotonic_ns) {
   note_cpuset_ = std::move(dependencies.note_cpuset);
   busy_time_ = std::move(dependencies.busy_time);
@@ -122,7 +113,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   expected_.came(arrival, since_start());
   lease_to(id);
   recall_company(id);
-  next_drain_ = kProfilingPeriod;
+  drain_pace_.on_arrival();
   ++attached_;
   return id;
 }
@@ -178,7 +169,7 @@ void Controller::remember(ClientView view) {
 }
 
 void Controller::drain() {
-  bool profiling = false;
+  DrainPace::Want want = DrainPace::Want::kFigures;
   double fill = 0;
   for (auto& [id, place] : clients_) {
     Client& client = *place.client;
@@ -187,22 +178,16 @@ void Controller::drain() {
     if (std::exchange(place.heard, changes) != changes) client.on_surroundings_changed();
     follow(client);
     if (client.asks_to_count()) counting_.ask(id);
-    profiling = profiling || client.profiling();
+    want = std::max(want, client.wanted_events());
     fill = std::max(fill, client.ring_fill());
   }
   while (const std::optional<uint64_t> id = counting_.next(since_start())) {
     Client& client = *clients_.at(*id).client;
     // It may have turned to something else while it waited; then it will ask again.
     if (client.asks_to_count()) client.allow_counting();
-    profiling = profiling || client.profiling();
+    want = std::max(want, client.wanted_events());
   }
-  if (fill > kRingBusy) {
-    tuned_period_ = std::max(kProfilingPeriod, tuned_period_ / 2);
-  } else if (fill < kRingQuiet) {
-    tuned_period_ = std::min(kQuietPeriod, tuned_period_ + tuned_period_ / 8 + milliseconds(1));
-  }
-  if (profiling) tuned_period_ = kTunedPeriod;
-  next_drain_ = profiling ? kProfilingPeriod : tuned_period_;
+  drain_pace_.on_drain(want, fill);
   flush(false);
 }
 

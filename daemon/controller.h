@@ -19,6 +19,7 @@
 #include "daemon/controller_dependencies.h"
 #include "daemon/counting_turns.h"
 #include "daemon/divisions.h"
+#include "daemon/drain_pace.h"
 #include "daemon/expected_arrivals.h"
 #include "daemon/found_run.h"
 #include "daemon/kept_words.h"
@@ -51,7 +52,7 @@ class Controller {
 
   // Reads every client. To be called again after next_drain() while there are clients.
   void drain();
-  std::chrono::milliseconds next_drain() const { return next_drain_; }
+  std::chrono::milliseconds next_drain() const { return drain_pace_.period(); }
   // Reads the budgets again, and who is stopped: of the next kBudgetsATurn clients. To be called
   // every budget_turns_every() while there are clients.
   void refresh_budgets();
@@ -192,7 +193,7 @@ class Controller {
   std::function<void(uint64_t client, const std::string& text)> tell_move_;  // likewise
   std::deque<ClientView> finished_;                                          // newest first
   std::size_t finished_ops_ = 0;                                             // of all of them
-  std::chrono::milliseconds next_drain_, tuned_period_;
+  DrainPace drain_pace_;
   StoreBatches batches_;
 };
 

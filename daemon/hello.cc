@@ -48,6 +48,7 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   if (raw.respect > OPTILE_RESPECT_IGNORE) return refuse("unknown respect");
   if (raw.share_milli > OPTILE_MAX_SHARE_MILLI) return refuse("impossible share");
   if (raw.numerics_as_untuned > 1) return refuse("unknown numerics");
+  if (raw.counters_by_name > 1) return refuse("unknown counters");
 
   Hello hello;
   hello.said_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
@@ -63,6 +64,7 @@ base::Result<Hello> parse_hello(const void* frame, std::size_t size) {
   hello.strategy = static_cast<optile_strategy>(raw.strategy);
   hello.baseline = raw.baseline != 0;
   hello.as_untuned = raw.numerics_as_untuned != 0;
+  hello.counters_by_name = raw.counters_by_name != 0;
   hello.own_width_source = raw.own_width_source;
   hello.omp_num_threads = raw.omp_num_threads;
   hello.omp_thread_limit = raw.omp_thread_limit;

@@ -26,8 +26,9 @@ struct Hello {
   optile_mode mode = OPTILE_MODE_TUNE;
   optile_search search = OPTILE_SEARCH_AUTO;
   optile_strategy strategy = OPTILE_STRATEGY_AUTO;
-  bool baseline = false;    // an untouched run, to be recorded as such
-  bool as_untuned = false;  // it has to compute the same bits as an untouched run
+  bool baseline = false;          // an untouched run, to be recorded as such
+  bool as_untuned = false;        // it has to compute the same bits as an untouched run
+  bool counters_by_name = false;  // counters were asked for, whatever there is to explain
   uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
   // What the environment said about numbers of threads; 0 = nothing.
   uint32_t omp_num_threads = 0;

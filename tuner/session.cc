@@ -161,7 +161,10 @@ void Session::State::on_op(const OpEvent& event) {
   const bool was_usual = company_.usual();
   company_.on_op(event.in_company);
   if (company_.usual() != was_usual) company_changed();
+  const bool rested = rests_unsteered();
+  if (own_width_ == 0) ++unsteered_ops_;
   watch_sequence(event);
+  rest_if_unsteered(rested);
   take_sample(event);
 }
 
@@ -179,14 +182,13 @@ void Session::State::company_changed() {
 
 void Session::State::on_issuer_changed() {
   recogniser_.restart();
-  if (model_ != nullptr && (phase_ == Phase::kTuned || phase_ == Phase::kComparing)) begin_watch();
+  if (model_ != nullptr && is_silent()) begin_watch();
 }
 
 // While whole steps are compared only ops with a width of their own are told of: their sequence is
 // none of the program's. on_step() and on_progress() see when it turns to something else.
 void Session::State::watch_sequence(const OpEvent& event) {
-  const bool partial = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
-  if (gave_up_ || (partial && !watching_)) return;
+  if (gave_up_ || (is_silent() && !watching_)) return;
   if (recogniser_.observe(event.place, event.begin, event.duration) ==
       StepRecogniser::Change::kFound) {
     step_found();
@@ -261,7 +263,9 @@ void Session::State::on_step(const StepEvent& event) {
   const bool was_usual = company_.usual();
   company_.on_step(event.in_company);
   if (company_.usual() != was_usual) company_changed();
+  const bool rested = rests_unsteered();
   count_step(event);
+  rest_if_unsteered(rested);
   note_page_progress(event.plan, event.column, true);
   watch_for_another_step(event);
   if (phase_ == Phase::kObserving) {
@@ -338,11 +342,26 @@ void Session::State::note_page_progress(uint64_t plan, std::optional<int> column
   if (column_seen_ || steps_without_column_ > kLostPage) page_ended();
 }
 
-// Tuned and comparing sessions get no op events; the number of ops in a step tells when the program
-// does something else.
+// Ops with a schedule aside, no op is told.
+bool Session::State::is_silent() const {
+  return phase_ == Phase::kTuned || phase_ == Phase::kComparing || rests_unsteered();
+}
+
+// Where nothing can be steered there is nothing to listen for, but that the program turns to
+// something else.
+void Session::State::rest_if_unsteered(bool rested) {
+  if (rested || !rests_unsteered()) return;
+  recogniser_.restart();
+  if (model_) recogniser_.prefer(model_->marker().place);
+  foreign_steps_ = 0;
+  progress_at_step_ = progress_;
+  changed();
+}
+
+// Silent sessions get no op events; the number of ops in a step tells when the program does
+// something else.
 void Session::State::watch_for_another_step(const StepEvent& event) {
-  const bool silent = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
-  if (!silent || watching_ || model_ == nullptr) return;
+  if (!is_silent() || watching_ || model_ == nullptr) return;
   const int expected = model_->marker().ops;
   const int off = static_cast<int>(event.ops) - expected;
   foreign_steps_ = std::abs(off) > std::max(2, expected / 10) ? foreign_steps_ + 1 : 0;
@@ -353,15 +372,15 @@ void Session::State::watch_for_another_step(const StepEvent& event) {
   begin_watch();
 }
 
-// No step for as many ops as several steps have: the marker does not come any more.
+// No step for as many ops as several steps have: the marker does not come any more. Where no step
+// is known a part of all ops is listened to.
 void Session::State::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   progress_ = ops_begun;
   steps_begun_ = steps_begun;
   if (progress_at_step_ > progress_ || progress_at_step_ == 0) progress_at_step_ = progress_;
-  const bool silent = phase_ == Phase::kTuned || phase_ == Phase::kComparing;
-  if (!silent || watching_ || model_ == nullptr) return;
+  if (!is_silent() || watching_ || (model_ == nullptr && !rests_unsteered())) return;
   if (foreign_needed_ == 0) foreign_needed_ = kForeignSteps;
-  const auto step = static_cast<uint64_t>(model_->marker().ops);
+  const uint64_t step = model_ ? static_cast<uint64_t>(model_->marker().ops) : kWatchOps;
   const uint64_t enough = static_cast<uint64_t>(foreign_needed_) * step + kForeignOps;
   if (progress_ - progress_at_step_ < enough) return;
   progress_at_step_ = progress_;

@@ -41,7 +41,8 @@ struct SessionOptions {
   // Steps in which counters are read, once the widths are settled and heard (or only observed):
   // neither search nor guard waits for them. 0 = none.
   uint32_t counted_steps = 0;
-  bool counting_waits = false;  // until allow_counting()
+  bool counting_waits = false;      // until allow_counting()
+  bool counts_in_any_case = false;  // somebody wants them, also where nothing can be steered
 };
 
 // An execution of an op at depth 0, as the daemon decoded and validated it.

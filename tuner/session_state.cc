@@ -10,8 +10,9 @@ using perfmodel::Case;
 
 namespace {
 
-constexpr uint32_t kObservedSteps = 50;  // with events of every op, in observe mode
-constexpr int kMostExplorations = 4;     // a width or a budget that keeps changing is only a cap
+constexpr uint32_t kObservedSteps = 50;                 // with events of every op, in observe mode
+constexpr uint64_t kMostUnsteered = uint64_t{1} << 16;  // ops heard where none can be steered
+constexpr int kMostExplorations = 4;  // a width or a budget that keeps changing is only a cap
 
 // What an op loses at its planned width, as a share of its time at the own one; 0 = nothing.
 double loss(double own_ns, double planned_ns) {
@@ -144,6 +145,10 @@ void Session::State::count_steps_so_far() {
 
 void Session::State::set_own_width(int width, bool bounded) {
   if (width <= 0 || width == own_width_) return;
+  if (rests_unsteered()) {
+    watching_ = false;
+    recogniser_.restart();
+  }
   own_width_ = width;
   bounded_ = bounded;
   changed();
@@ -288,7 +293,7 @@ void Session::State::page_ended() {
 bool Session::State::records_all() const {
   switch (phase_) {
     case Phase::kRecognising:
-      return !gave_up_;
+      return watching_ || (!gave_up_ && !rests_unsteered());
     case Phase::kExploring:
       return true;
     case Phase::kComparing:
@@ -302,18 +307,38 @@ bool Session::State::records_all() const {
 }
 
 // Behind the search and the first steps under its plan: neither they nor the guard, which hears of
-// no counted step, wait for counters. Where there is nothing to steer there is nothing to wait for.
+// no counted step, wait for counters. Counts explain widths: where none can be set they are read
+// only for who asked for them.
 bool Session::State::has_use_for_counts() const {
   if (watching_ || lent_ || !guard_page_.empty()) return false;
   if (counted_steps_ >= options_.counted_steps) return false;
-  const bool nothing_to_steer = phase_ == Phase::kRecognising && model_ && own_width_ == 0;
-  const bool tuned = phase_ == Phase::kTuned && tuned_steps_.count() >= kHeardSteps;
-  return tuned || phase_ == Phase::kObserving || nothing_to_steer;
+  if (phase_ == Phase::kObserving) return true;
+  if (phase_ == Phase::kTuned) {
+    return tuned_steps_.count() >= kHeardSteps &&
+           (options_.counts_in_any_case || steers_something());
+  }
+  return options_.counts_in_any_case && phase_ == Phase::kRecognising && model_ && own_width_ == 0;
+}
+
+// Some op of the step could run at another width than the program's own.
+bool Session::State::steers_something() const {
+  return model_ && !usable_cases().empty() &&
+         std::any_of(model_->sites().begin(), model_->sites().end(), [&](const Site& site) {
+           return !observed_only(ops_, site.place.key) && !cannot_be_set(site);
+         });
+}
+
+// Nothing met so far has a width that can be set, and enough of it was heard. What an op's own
+// width is the client tells by itself, as soon as there is one.
+bool Session::State::rests_unsteered() const {
+  if (phase_ != Phase::kRecognising || own_width_ != 0) return false;
+  return unsteered_ops_ >= kMostUnsteered || (model_ && own_steps_.count() >= kHeardSteps);
 }
 
 // As many steps as the figures of a run need, whatever comes later.
 bool Session::State::heard_enough() const {
   if (phase_ == Phase::kTuned) return !watching_ && tuned_steps_.count() >= kHeardSteps;
+  if (rests_unsteered()) return !watching_ && own_steps_.count() >= kHeardSteps;
   return phase_ == Phase::kObserving && own_steps_.count() >= kHeardSteps;
 }
 

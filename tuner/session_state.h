@@ -93,6 +93,8 @@ class Session::State {
   void note_page_progress(uint64_t plan, std::optional<int> column, bool step_ended);
   void count_step(const StepEvent& event);
   void watch_for_another_step(const StepEvent& event);
+  void rest_if_unsteered(bool rested);
+  bool is_silent() const;
   void begin_watch();
   bool step_is_a_loop(const StepEvent& event);
   void look_for_a_longer_step();
@@ -114,6 +116,8 @@ class Session::State {
   void add_planned_entries(PlanDraft& draft) const;
   bool records_all() const;
   bool has_use_for_counts() const;
+  bool steers_something() const;
+  bool rests_unsteered() const;
   bool heard_enough() const;
   int width_in_force() const;
   bool may_rest(const PlanDraft& draft) const;
@@ -170,7 +174,8 @@ class Session::State {
   bool bounded_ = false;  // from outside: the program's is wider
   Phase phase_ = Phase::kRecognising;
   StepRecogniser recogniser_;
-  bool gave_up_ = false;  // no step found in kMostUnrecognised ops
+  bool gave_up_ = false;        // no step found in kMostUnrecognised ops
+  uint64_t unsteered_ops_ = 0;  // heard while nothing had a width that can be set
   std::unique_ptr<StepModel> model_;
   Company company_;
   // Replay of a stored plan.
@@ -183,12 +188,11 @@ class Session::State {
   uint64_t version_ = 1, taken_version_ = 0;  // of what a draft is made from
   std::optional<PlanDraft> taken_;
   bool bounds_changed_ = false;  // the page differs even where the draft does not
-  bool column_seen_ = false, lent_ = false;
+  bool column_seen_ = false, lent_ = false, after_odd_ = false;
   std::optional<StoredPlan> lent_plan_;  // in force while cores are lent
-  int steps_without_column_ = 0;
   // Exploring.
   TrialPage trial_;
-  int trials_ = 0, explorations_ = 0;  // the former: scheduled trial steps so far
+  int trials_ = 0, explorations_ = 0, steps_without_column_ = 0;  // scheduled trials; of the page
   // Comparing.
   std::unique_ptr<StepComparison> comparison_;
   std::vector<Candidate> candidates_;
@@ -203,19 +207,16 @@ class Session::State {
   bool forget_ = false;           // the stored plan
   const char* undone_ = nullptr;  // for the rest of the run: why, for people
   std::set<uint64_t> undone_ops_;
-  bool explore_again_ = false;  // once it can be afforded
-  double explored_at_level_ = 1;
-  double explore_credit_ = 0;  // seconds
+  bool explore_again_ = false;                         // once it can be afforded
+  double explored_at_level_ = 1, explore_credit_ = 0;  // the latter in seconds
   std::optional<Settled> settled_;
-  bool settled_ready_ = false;
-  bool watching_ = false;  // events on again: the step may have become another
+  bool settled_ready_ = false, watching_ = false;  // events on: the step may be another now
   int foreign_steps_ = 0, foreign_needed_ = 0;
   uint64_t watch_limit_ = 0;                      // recogniser ops until the watch ends in vain
   uint64_t progress_ = 0, progress_at_step_ = 0;  // ops begun: last told, and as a step ended
   mutable OpsCurve ops_curve_;                    // as last computed
   double even_ops_ = 0, odd_ops_ = 0;             // fading; see step_is_a_loop()
-  bool after_odd_ = false;
-  int loops_found_ = 0, returns_ = 0;  // the latter: even steps right after odd ones
+  int loops_found_ = 0, returns_ = 0;             // the latter: even steps right after odd ones
 
   // Totals.
   uint32_t steps_ = 0, steps_found_ = 0;  // the latter: that were others than the one before
@@ -232,9 +233,8 @@ class Session::State {
   double sampled_seconds_ = 0, sampled_seconds_before_ = 0;  // on other cores than own steps
   Coverage coverage_;
   perfmodel::SampleSet own_steps_, control_steps_, uniform_steps_, tuned_steps_;
-  int uniform_width_ = 0;
   std::string decision_;
-  int team_before_ = 0;  // of the op before, for samples that contain a change of width
+  int uniform_width_ = 0, team_before_ = 0;  // the latter: of the op before, to see a change
 };
 
 }  // namespace optile::tuner

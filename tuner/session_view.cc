@@ -83,6 +83,9 @@ std::string no_step_yet(uint64_t steps, Nanoseconds least_repeating) {
          " ms";
 }
 
+constexpr const char* kUnsteeredText =
+    "no repeating step was found, and nothing that was seen has a width that can be set";
+
 // While the program's own width is not known: nothing asked for it, or nothing has begun yet.
 std::string nothing_to_search(std::size_t ops) {
   return "a step of " + std::to_string(ops) + (ops == 1 ? " op" : " ops") +
@@ -107,9 +110,10 @@ SessionView Session::State::view(Detail detail) const {
   if (model_) view.marker = model_->marker();
   view.decision = decision_;
   if (decision_.empty() && phase_ == Phase::kRecognising) {
-    view.decision = model_ == nullptr ? no_step_yet(view.steps, options_.least_repeating)
-                    : own_width_ == 0 ? nothing_to_search(model_->sites().size())
-                                      : "";
+    view.decision = model_ == nullptr && rests_unsteered() ? kUnsteeredText
+                    : model_ == nullptr ? no_step_yet(view.steps, options_.least_repeating)
+                    : own_width_ == 0   ? nothing_to_search(model_->sites().size())
+                                        : "";
   }
   view.own_steps = own_steps_;
   view.control_steps = control_steps_;

@@ -39,7 +39,8 @@ typedef struct optile_hello {
   uint8_t search;               /* optile_search */
   uint8_t strategy;             /* optile_strategy */
   uint8_t baseline;             /* 1: `optile baseline`, an untouched run to be recorded as such */
-  uint64_t numerics_as_untuned; /* 1: `--numerics as-untuned`; 0: any */
+  uint32_t numerics_as_untuned; /* 1: `--numerics as-untuned`; 0: any */
+  uint32_t counters_by_name;    /* 1: `--counters hardware` or `software`; 0: auto, off */
   char run_id[40];       /* from OPTILE_RUN_ID: ties the client to its launcher; may be empty */
   char executable[256];  /* /proc/self/exe */
   char program[256];     /* what is run: the executable, or an interpreter's script */

@@ -52,6 +52,10 @@ uint8_t read_counters(const char* text) {
   return OPTILE_COUNTERS_HARDWARE;
 }
 
+bool names_counters(const char* text) {
+  return equals(text, "software") || equals(text, "hardware");
+}
+
 // What was ignored is known to the launcher alone, who took it out of the environment.
 uint8_t read_respect(const char* text, uint32_t width_source) {
   if (equals(text, "exact")) return OPTILE_RESPECT_EXACT;
@@ -200,6 +204,7 @@ void read_environment() {
       !pool_is_said && !current.as_untuned && !equals(getenv("OPTILE_BLAS"), "keep");
   current.steer_wait = equals(getenv("OPTILE_WAIT"), "auto");
   current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));
+  current.counters_by_name = names_counters(getenv("OPTILE_COUNTERS"));
   current.user_binding = getenv("OMP_PROC_BIND") != nullptr || getenv("OMP_PLACES") != nullptr ||
                          getenv("GOMP_CPU_AFFINITY") != nullptr ||
                          getenv("KMP_AFFINITY") != nullptr;

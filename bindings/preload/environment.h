@@ -21,6 +21,7 @@ struct Environment {
   bool steer_blas = true;
   bool steer_wait = false;  // how long idle threads spin is nobody's word but the launcher's
   uint8_t highest_counters = OPTILE_COUNTERS_HARDWARE;  // optile_counter_tier
+  bool counters_by_name = false;                        // not by default
   bool user_binding = false;      // OMP_PROC_BIND and the like: masks are the user's
   bool tune_regions = false;      // of the program's own
   char region_objects[512] = "";  // only those of these objects, comma-separated; "" = as they may

@@ -67,6 +67,7 @@ void fill_hello(optile_hello* hello) {
   hello->strategy = told.strategy;
   hello->baseline = told.baseline ? 1 : 0;
   hello->numerics_as_untuned = told.as_untuned ? 1 : 0;
+  hello->counters_by_name = told.counters_by_name ? 1 : 0;
   hello->share_milli = told.share_milli;
   hello->priority = told.priority;
   hello->respect = told.respect;

@@ -46,25 +46,6 @@ TEST(SessionCounts, InStepsBehindTheSearchThatAreNoSamples) {
   EXPECT_FALSE(client.page()->record_all);
 }
 
-// Regions outside of any op: nothing tells the program's own width.
-TEST(SessionCounts, AlsoWhereNothingCanBeSteered) {
-  SessionOptions options = options_for(4);
-  options.counted_steps = 8;
-  Session session(options);
-  SimulatedClientOptions unknown;
-  unknown.own_width = 0;
-  const auto constant = [](int /*width*/) { return kMs; };
-  SimulatedClient client(session, one_of_each({constant, constant, constant}), unknown);
-  int counted = 0;
-  for (int i = 0; i < 100; ++i) {
-    client.run_steps(1);
-    counted += client.page() != nullptr && client.page()->count ? 1 : 0;
-  }
-  ASSERT_EQ(session.view().phase, Phase::kRecognising);
-  EXPECT_GE(counted, 8);
-  EXPECT_LE(counted, 12);
-}
-
 TEST(SessionCounts, AlsoWhereNoWidthMayBeChanged) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
