@@ -301,7 +301,7 @@ void Session::State::count_step(const StepEvent& event) {
   switch (page->second.columns[static_cast<std::size_t>(column)]) {
     case Column::kControl:
       own_steps_.add(event.duration);
-      if (!guard_page_.empty()) control_steps_.add(event.duration);
+      (guard_page_.empty() ? trial_controls_ : control_steps_).add(event.duration);
       break;
     case Column::kUniform:
       uniform_steps_.add(event.duration);
@@ -429,6 +429,7 @@ void Session::State::look_for_a_longer_step() {
   control_steps_ = {};
   uniform_steps_ = {};
   tuned_steps_ = {};
+  trial_controls_ = {};
   sampled_steps_ = 0;
   sampled_seconds_ = 0;
   sampled_steps_before_ = 0;

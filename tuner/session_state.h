@@ -232,7 +232,7 @@ class Session::State {
   uint32_t sampled_steps_ = 0, sampled_steps_before_ = 0;    // the present bounds: those ran
   double sampled_seconds_ = 0, sampled_seconds_before_ = 0;  // on other cores than own steps
   Coverage coverage_;
-  perfmodel::SampleSet own_steps_, control_steps_, uniform_steps_, tuned_steps_;
+  perfmodel::SampleSet own_steps_, control_steps_, uniform_steps_, tuned_steps_, trial_controls_;
   std::string decision_;
   int uniform_width_ = 0, team_before_ = 0;  // the latter: of the op before, to see a change
 };

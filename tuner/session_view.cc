@@ -128,8 +128,11 @@ SessionView Session::State::view(Detail detail) const {
   view.steerable_share = coverage_.steerable();
   const perfmodel::SampleSet& normal = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
   view.seconds_in_steps = coverage_.seconds() + view.unwatched_steps * seconds(normal.median());
+  // Means of steps that took turns: what else the machine did was in both.
+  const Nanoseconds without =
+      trial_controls_.count() > 0 ? trial_controls_.mean() : normal.median();
   view.seconds_lost_to_sampling =
-      std::max(0.0, sampled_seconds_ - sampled_steps_ * seconds(normal.median()));
+      std::max(0.0, sampled_seconds_ - sampled_steps_ * seconds(without));
   if (!model_) return view;
 
   std::map<perfmodel::OpPlace, const StoredEntry*> stored;

@@ -90,7 +90,7 @@ struct SessionView {
   double observed_share = 0;         // coverage of whole steps: see tuner/coverage.h
   double steerable_share = 0;
   double seconds_in_steps = 0;          // of all whole steps; unwatched ones count as the median
-  double seconds_lost_to_sampling = 0;  // sampled steps minus as many tuned ones
+  double seconds_lost_to_sampling = 0;  // sampled steps minus as many at own widths among them
   GuardView guard;
   std::vector<OpView> ops;
 };

@@ -124,6 +124,24 @@ TEST(SessionCosts, AboutTenStepsOfLostTimeOnFourCores) {
   EXPECT_GT(view.sampled_steps, 3u);
 }
 
+// Every width is as good as another: what neighbours cost the steps is no cost of the search.
+TEST(SessionCosts, NothingThatNeighboursTook) {
+  const auto flat = [](int /*width*/) { return 10 * kMs; };
+  SimulatedClientOptions beside;
+  beside.noise.heavy_share = 0.15;
+  double lost = 0;
+  double sampled = 0;
+  for (beside.seed = 1; beside.seed <= 30; ++beside.seed) {
+    Session session(options_for(4));
+    SimulatedClient client(session, one_of_each({flat, flat}), beside);
+    client.run_steps(300);
+    lost += session.view().seconds_lost_to_sampling;
+    sampled += session.view().sampled_steps * 20e-3;
+  }
+  ASSERT_GT(sampled, 0);
+  EXPECT_LT(lost / sampled, 0.2);
+}
+
 TEST(SessionCosts, WidthOneIsRunOnceByAnOpThatLosesClearlyAtIt) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(40 * kMs), scaling(20 * kMs)}), {});
