@@ -1,9 +1,11 @@
 #include "daemon/relatives.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "base/text_file.h"
 #include "daemon/process_entry.h"
@@ -12,18 +14,26 @@ namespace optile::daemon {
 namespace {
 
 constexpr std::size_t kMost = 64;
+constexpr std::size_t kMostThreads = 256;  // of a process
 constexpr std::string_view kRunId = "OPTILE_RUN_ID=";
 
 std::string folder_of(int pid, const std::string& root) {
   return root + "/proc/" + std::to_string(pid);
 }
 
-// Those that its main thread started; empty where the kernel does not list them.
+// Those that any of its threads started: dask's start their workers beside the main one. Empty
+// where the kernel does not list them.
 std::vector<int> children_of(int pid, const std::string& root) {
-  const std::string file = folder_of(pid, root) + "/task/" + std::to_string(pid) + "/children";
-  std::istringstream list(base::read_text_file(file).value_or(""));
   std::vector<int> children;
-  for (int child = 0; children.size() < kMost && list >> child;) children.push_back(child);
+  std::error_code failed;
+  std::filesystem::directory_iterator thread(folder_of(pid, root) + "/task", failed);
+  for (std::size_t looked_at = 0;
+       !failed && looked_at < kMostThreads && thread != std::filesystem::directory_iterator();
+       ++looked_at, thread.increment(failed)) {
+    std::istringstream list(
+        base::read_text_file((thread->path() / "children").string()).value_or(""));
+    for (int child = 0; children.size() < kMost && list >> child;) children.push_back(child);
+  }
   return children;
 }
 

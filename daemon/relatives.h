@@ -1,7 +1,7 @@
 // Processes of the same `optile run` as a client that are not attached, such as ranks that are
 // still loading their libraries, and their launcher. They carry the run's id in their environment.
-// Looked for among a client's parent, that one's children and its own, as far as main threads
-// started them. Reading takes a root folder like perfmodel/budget.h. Any thread.
+// Looked for among a client's parent, that one's children and its own, whichever of at most 256
+// threads started them. Reading takes a root folder like perfmodel/budget.h. Any thread.
 #pragma once
 
 #include <string>
