@@ -485,10 +485,14 @@ std::optional<RunRecord> Client::run_record() const {
   const perfmodel::SampleSet& steps = tuned ? seen.tuned_steps : seen.own_steps;
   if (steps.count() == 0) return std::nullopt;
   run.steps = static_cast<int>(steps.count());
-  run.step_seconds = perfmodel::seconds_of(steps.median());
-  run.spread = relative_median_error(steps);
+  run.step_seconds = perfmodel::seconds_of(steps.mean());
+  run.spread = relative_mean_error(steps);
   run.own_steps = static_cast<int>(seen.own_steps.count());
-  run.own_step_seconds = perfmodel::seconds_of(seen.own_steps.median());
+  run.own_step_seconds = perfmodel::seconds_of(seen.own_steps.mean());
+  run.untouched =
+      hello_.baseline || (!acts(hello_) && perfmodel::keeps_everything(hello_.launch_plan));
+  run.disturbed = others_load_.text(cores_at_attach_);
+  run.step = StepSketch::of(seen);
   return run;
 }
 
@@ -520,6 +524,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.counts = counts_;
   view.hangs = hangs_;
   view.steps_per_second = step_rate_.per_second();
+  view.others_load = others_load_.text(cores_at_attach_);
   if (session_ != nullptr) {
     view.session = session_->view(detail);
     view.ops = session_->ops();

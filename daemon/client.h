@@ -21,6 +21,7 @@
 #include "daemon/hello.h"
 #include "daemon/issuer_trials.h"
 #include "daemon/main_issuer.h"
+#include "daemon/others_load.h"
 #include "daemon/plan_page_writer.h"
 #include "daemon/step_rate.h"
 #include "daemon/store.h"
@@ -113,6 +114,7 @@ class Client {
   Conditions conditions() const;
   // The run as the store keeps it; nullopt where no whole step was seen, or some with fewer cores.
   std::optional<RunRecord> run_record() const;
+  OthersLoad& others_load() { return others_load_; }
   ClientView view(tuner::Detail detail = tuner::Detail::kWhole) const;
   uint64_t id() const { return id_; }
   const Hello& hello() const { return hello_; }
@@ -180,6 +182,7 @@ class Client {
   uint64_t progress_looked_at_ = 0, slow_leases_ = 0;
   StepRate step_rate_;
   std::string latest_slow_lease_;
+  OthersLoad others_load_;
 };
 
 }  // namespace optile::daemon

@@ -56,6 +56,7 @@ struct ClientView {
   uint64_t slow_leases = 0;
   std::string latest_slow_lease;
   double shim_seconds = 0;
+  std::string others_load;                 // that it ran beside, as a sentence; empty: little
   std::optional<double> steps_per_second;  // over the last seconds, pauses included
   perfmodel::Counts counts;                // what was counted in ops; the tier is in the header
 };

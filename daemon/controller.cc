@@ -36,6 +36,20 @@ void forget_latest(std::vector<LaunchRecord>& launches, const ProgramKey& progra
   if (found != launches.rend()) launches.erase(std::next(found).base());
 }
 
+// What everybody does beside each client.
+void look_at_others(OthersLoadWatch& watch, std::map<uint64_t, ClientPlace>& clients,
+                    const std::vector<int>& units, std::chrono::milliseconds now) {
+  if (!watch.is_due(now, clients.size())) return;
+  std::vector<OthersLoadWatch::Party> parties;
+  for (auto& [id, place] : clients) {
+    const Hello& hello = place.client->hello();
+    const std::vector<int>& its = place.at_attach.units;
+    parties.push_back(
+        {hello.pid, hello.run_id, its.empty() ? units : its, &place.client->others_load()});
+  }
+  watch.look(now, parties);
+}
+
 }  // namespace
 
 Controller::Controller(Dependencies dependencies)
@@ -47,10 +61,11 @@ Controller::Controller(Dependencies dependencies)
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       bound_within_(budget_.units),
+      others_load_(dependencies.read_load),
       overlaps_(dependencies.overlaps),
       divisions_(dependencies.divisions),
-      max_clients_(dependencies.max_clients),
       words_(dependencies.words),
+      max_clients_(dependencies.max_clients),
       batches_(clocks_.monotonic_ns) {
   note_cpuset_ = std::move(dependencies.note_cpuset);
   busy_time_ = std::move(dependencies.busy_time);
@@ -111,6 +126,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   place.heard = attendance_.changes();
   clients_.emplace(id, std::move(place));
   expected_.came(arrival, since_start());
+  look_at_others(others_load_, clients_, budget_.units, since_start());
   lease_to(id);
   recall_company(id);
   drain_pace_.on_arrival();
@@ -123,6 +139,7 @@ void Controller::depart(uint64_t id) {
   if (found == clients_.end()) return;
   Client& client = *found->second.client;
   Store* const store = store_of(client.hello().uid);
+  look_at_others(others_load_, clients_, budget_.units, since_start());
   follow(client);
   if (std::optional<RunRecord> run = client.run_record()) {
     run->conditions = on_this_machine(std::move(run->conditions));
@@ -151,6 +168,7 @@ void Controller::dying(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   found->second.client->set_dying();
+  look_at_others(others_load_, clients_, budget_.units, since_start());
   keep_curve(id);
   if (leases_) leases_->leave(id);
   overlaps_.forget(id, since_start());
@@ -200,6 +218,7 @@ void Controller::refresh_budgets() {
   }
   if (next != clients_.end()) return;
   budget_read_ = 0;
+  look_at_others(others_load_, clients_, budget_.units, since_start());
   if (!leases_) return;
   // What part of ours somebody is bound to is another part once ours has changed.
   if (std::exchange(bound_within_, budget_.units) != budget_.units) {
@@ -323,7 +342,10 @@ perfmodel::LaunchPlan Controller::launch_plan(const perfmodel::LaunchFacts& fact
   Store* store = store_to_read(uid);
   if (store == nullptr) return perfmodel::choose_launch_plan(facts, {});
   std::vector<perfmodel::MeasuredLaunchPlan> measured;
-  for (const RunRecord& run : store->find_runs(conditions)) {
+  const std::vector<RunRecord> runs = store->find_runs(conditions);
+  for (const RunRecord& run : runs) {
+    // A step of other ops is no measure for those of the latest run.
+    if (!may_be_same_step(run.step, runs.front().step)) continue;
     perfmodel::MeasuredLaunchPlan one;
     one.text = run.kind == RunKind::kBaseline ? "" : run.conditions.launch_plan;
     // Any other run without a launch plan was not started by the launcher: not comparable.
@@ -334,6 +356,7 @@ perfmodel::LaunchPlan Controller::launch_plan(const perfmodel::LaunchFacts& fact
     one.spread = run.spread;
     one.steps = run.steps;
     one.tuned = run.kind == RunKind::kTune;
+    one.disturbed = !run.disturbed.empty();
     measured.push_back(std::move(one));
   }
   return store->is_undone(conditions) ? perfmodel::launch_plan_left_alone()

@@ -178,6 +178,7 @@ class Controller {
   uint64_t last_id_ = 0, attached_ = 0;
   std::map<uint64_t, Place> clients_;
   Attendance attendance_;
+  OthersLoadWatch others_load_;
   CountingTurns counting_;
   uint64_t budget_read_ = 0;  // of whom last in this round
   std::optional<Leases> leases_;
@@ -186,13 +187,12 @@ class Controller {
   ExpectedArrivals expected_;
   Overlaps overlaps_;
   Divisions divisions_;
-  std::size_t max_clients_;
   UserBounds bounds_;
   KeptWords* words_;
   std::function<void(const std::string& line)> say_;                         // never empty
   std::function<void(uint64_t client, const std::string& text)> tell_move_;  // likewise
   std::deque<ClientView> finished_;                                          // newest first
-  std::size_t finished_ops_ = 0;                                             // of all of them
+  std::size_t finished_ops_ = 0, max_clients_;                               // of all of them
   DrainPace drain_pace_;
   StoreBatches batches_;
 };

@@ -204,7 +204,10 @@ void Daemon::stop() {
   if (controller_ != nullptr) controller_->flush(true);
   if (outlets_ != nullptr) outlets_->stop();
   deaths_told_.cancel(ignored);
-  if (log_ != nullptr) log_->say("optiled ends");
+  if (log_ != nullptr) {
+    if (const auto line = client_lines_.rest()) log_->say(*line);
+    log_->say("optiled ends");
+  }
   io_.stop();
 }
 
@@ -234,7 +237,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
   const Result<uint64_t> id = controller_->arrive(std::move(hello), std::move(memory).value());
   if (!id.ok()) return id.error();
   admission.client = id.value();
-  log_->say("client " + std::to_string(admission.client) + " attached: " + who);
+  log_client(admission.client, "attached: " + who);
   if (!unseen.empty()) {
     log_->warn("client " + std::to_string(admission.client) +
                " cannot be held to cores: " + unseen + "; it counts as load of others");
@@ -255,7 +258,7 @@ void Daemon::depart(uint64_t client) {
   controller_->depart(client);
   // It may live on: after an exec, or when we are told to end.
   confinement_->release(client);
-  log_->say("client " + std::to_string(client) + " left");
+  log_client(client, "left");
   outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
   // What it leaves is written soon, however rarely the others are read.
@@ -290,7 +293,7 @@ void Daemon::await_deaths() {
                           [this](const error_code& error) {
                             if (error || stopped_) return;
                             for (const uint64_t client : deaths_->take()) {
-                              log_->say("client " + std::to_string(client) + " is dying");
+                              log_client(client, "is dying");
                               controller_->dying(client);
                             }
                             decide_now();  // who is left does not wait for their cores
@@ -311,6 +314,12 @@ void Daemon::log_move(uint64_t client, const std::string& text) {
   if (const auto line = moves_.note(clocks_.monotonic_ns(), client, text)) log_->say(*line);
 }
 
+void Daemon::log_client(uint64_t client, const std::string& text) {
+  const std::string line = "client " + std::to_string(client) + " " + text;
+  if (log_->level() == Log::Level::kDebug) return log_->debug(line);
+  if (const auto due = client_lines_.note(clocks_.monotonic_ns(), client, line)) log_->say(*due);
+}
+
 // Also without clients while something waits to be written.
 void Daemon::schedule_drain() {
   if (draining_ || stopped_) return;
@@ -327,7 +336,9 @@ void Daemon::schedule_drain() {
     draining_ = false;
     refresh_budgets_if_due();
     controller_->drain();
-    if (const auto line = moves_.due(clocks_.monotonic_ns())) log_->say(*line);
+    const uint64_t now = clocks_.monotonic_ns();
+    if (const auto line = moves_.due(now)) log_->say(*line);
+    if (const auto line = client_lines_.due(now)) log_->say(*line);
     schedule_drain();
   });
 }

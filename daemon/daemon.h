@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "daemon/api.h"
 #include "daemon/attach_server.h"
+#include "daemon/client_lines.h"
 #include "daemon/config.h"
 #include "daemon/confinement.h"
 #include "daemon/controller.h"
@@ -69,6 +70,7 @@ class Daemon {
   void await_deaths();
   void schedule_drain();
   void log_move(uint64_t client, const std::string& text);
+  void log_client(uint64_t client, const std::string& text);
   void drain_within(std::chrono::milliseconds wait);
   void refresh_budgets_if_due();
   PlacedFile::Place look_at_place();
@@ -88,6 +90,7 @@ class Daemon {
   Clocks clocks_;
   std::unique_ptr<Log> log_;
   LeaseMoves moves_;
+  ClientLines client_lines_;
   Rights rights_;
   std::unique_ptr<Stores> stores_;
   PeerProcesses peers_;

@@ -138,9 +138,13 @@ std::string kept_under(const Hello& hello) {
   return hello.launch_plan + " numerics=as-untuned";
 }
 
+bool acts(const Hello& hello) {
+  const bool by_mode = hello.mode == OPTILE_MODE_TUNE || hello.mode == OPTILE_MODE_FREEZE;
+  return by_mode && !hello.baseline;
+}
+
 bool may_have_lease(const Hello& hello) {
-  const bool acts = hello.mode == OPTILE_MODE_TUNE || hello.mode == OPTILE_MODE_FREEZE;
-  return acts && !hello.baseline;
+  return acts(hello);
 }
 
 bool is_users_word(uint32_t source) {

@@ -8,14 +8,14 @@
 namespace optile::daemon {
 namespace {
 
-Json factor_json(const std::optional<StepTime>& before, const std::optional<StepTime>& after) {
-  const std::optional<Factor> factor = factor_of(before, after);
+Json factor_json(const std::optional<Factor>& factor) {
   if (!factor) return nullptr;
   return {{"value", factor->value},
           {"low", factor->low},
           {"high", factor->high},
           {"steps_before", factor->steps_before},
-          {"steps_after", factor->steps_after}};
+          {"steps_after", factor->steps_after},
+          {"disturbed", factor->disturbances}};
 }
 
 Json number(const std::optional<StepTime>& time) {
@@ -26,15 +26,23 @@ Json value_of(const Json& factor) {
   return factor.is_null() ? factor : factor["value"];
 }
 
-Json factors_of(const StepTimes& times, const std::optional<StepTime>& own_for_launch) {
+Json factors_of(const ClientView& client, const StepTimes& times,
+                const std::vector<RunRecord>& earlier) {
+  return {{"speedup", factor_json(speedup_of(times))},
+          {"launch_plan", factor_json(launch_plan_factor_of(client, times, earlier))},
+          {"blas_pool", factor_json(blas_pool_factor_of(client, times, earlier))},
+          {"uniform_width", factor_json(factor_of(times.own, times.uniform))},
+          {"width_per_op", factor_json(factor_of(times.uniform, times.tuned))},
+          // Where no uniform width was compared, the two together.
+          {"widths", factor_json(factor_of(times.own, times.tuned))}};
+}
+
+Json no_factors() {
   Json factors;
-  factors["launch_plan"] =
-      factor_json(times.untouched, times.without_blas ? times.without_blas : own_for_launch);
-  factors["blas_pool"] = factor_json(times.without_blas, own_for_launch);
-  factors["uniform_width"] = factor_json(times.own, times.uniform);
-  factors["width_per_op"] = factor_json(times.uniform, times.tuned);
-  // Where no uniform width was compared, the two together.
-  factors["widths"] = factor_json(times.own, times.tuned);
+  for (const char* name :
+       {"speedup", "launch_plan", "blas_pool", "uniform_width", "width_per_op", "widths"}) {
+    factors[name] = nullptr;
+  }
   return factors;
 }
 
@@ -47,23 +55,21 @@ Json parts_of(const Json& factors) {
 }
 
 void add_times(Json& json, const ClientView& client, const std::vector<RunRecord>& earlier) {
-  const tuner::SessionView& session = *client.session;
   const StepTimes times = step_times(client, earlier);
   const bool separate = times.untouched.has_value();
   const std::optional<StepTime> baseline = separate ? times.untouched : times.own;
-  json["step_seconds"] = {{"baseline", number(baseline)}, {"tuned", number(times.tuned)}};
+  const std::optional<StepTime>& after = separate ? times.present : times.tuned;
+  json["step_seconds"] = {{"baseline", number(baseline)},
+                          {"tuned", number(times.tuned)},
+                          {"present", number(times.present)}};
   json["baseline_kind"] = !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
-  json["speedup_spread"] = baseline && times.tuned
-                               ? Json(std::hypot(baseline->spread, times.tuned->spread))
-                               : Json(nullptr);
-  std::optional<StepTime> own_for_launch = times.own;
-  if (session.own_widths_in_force && times.tuned) own_for_launch = times.tuned;
-  if (!own_for_launch) own_for_launch = earlier_own(earlier, client, client.hello.launch_plan);
-  json["factors"] = factors_of(times, own_for_launch);
-  json["factors"]["speedup"] = factor_json(baseline, times.tuned);
+  json["speedup_spread"] =
+      baseline && after ? Json(std::hypot(baseline->spread, after->spread)) : Json(nullptr);
+  json["factors"] = factors_of(client, times, earlier);
   json["speedup"] = value_of(json["factors"]["speedup"]);
   json["parts"] = parts_of(json["factors"]);
-  json["disturbed"] = disturbances(client, times);
+  json["disturbed"] = disturbances(times);
+  json["incomparable"] = text_or_null(times.incomparable);
 }
 
 }  // namespace
@@ -102,7 +108,7 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
       {"openmp_runtime", openmp_runtime_name(header.runtime)},
       {"launch_plan", client.hello.launch_plan},
       {"events_dropped", client.counters.dropped},
-      {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}}},
+      {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}, {"present", nullptr}}},
       {"baseline_kind", nullptr},
       {"speedup", nullptr},
       {"speedup_spread", nullptr},
@@ -111,10 +117,10 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
   };
   const std::string wait = perfmodel::launch_word(client.hello.launch_plan, "wait");
   json["wait_policy"] = wait.empty() || wait == "keep" ? "default" : wait;
-  json["factors"] = factors_of({}, std::nullopt);
-  json["factors"]["speedup"] = nullptr;
+  json["factors"] = no_factors();
   json["parts"] = parts_of(json["factors"]);
   json["disturbed"] = Json::array();
+  json["incomparable"] = nullptr;
   std::vector<std::string> fallbacks = fallback_texts(client);
   if (store.keeping != Store::Keeping::kOnDisk) {
     fallbacks.push_back("what was learned is not on disk: " + store.message);

@@ -18,6 +18,7 @@
 #include "daemon/store_lending.h"
 #include "daemon/store_overlaps.h"
 #include "daemon/store_pruning.h"
+#include "daemon/store_run_details.h"
 #include "daemon/store_undone.h"
 #include "daemon/store_values.h"
 
@@ -83,7 +84,8 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 
 Database::Identity identity() {
   static const std::string additions = std::string(kOverlapSchema) + kLendingSchema + kHangSchema +
-                                       kUndoneSchema + kCurveSchema + kDivisionSchema;
+                                       kUndoneSchema + kCurveSchema + kDivisionSchema +
+                                       kRunDetailsSchema;
   return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
 }
 
@@ -180,7 +182,7 @@ Status write_run(Database& database, const RunRecord& record, Programs& written)
   const Conditions& at = record.conditions;
   const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
-  return database.run(
+  const Status status = database.run(
       "INSERT INTO runs (program_id, machine, launch_plan, runtime, kind, steps, step_seconds, "
       "spread, own_steps, own_step_seconds, finished_at) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -188,6 +190,7 @@ Status write_run(Database& database, const RunRecord& record, Programs& written)
        int64_t{static_cast<int>(record.kind)}, int64_t{record.steps}, finite(record.step_seconds),
        finite(record.spread), int64_t{record.own_steps}, finite(record.own_step_seconds),
        record.when});
+  return status.ok() ? write_run_details(database, database.last_row_id(), record) : status;
 }
 
 Status write_launch(Database& database, const LaunchRecord& record, Programs& written) {

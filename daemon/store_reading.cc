@@ -102,8 +102,10 @@ std::vector<RunRecord> Store::find_runs_in(Database* database, const Conditions&
   for (const Row& row :
        rows(database,
             "SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
-            "spread, own_steps, own_step_seconds, finished_at FROM runs "
+            "spread, own_steps, own_step_seconds, finished_at, coalesce(untouched, 0), "
+            "coalesce(disturbed, ''), coalesce(step_ops, 0), coalesce(step_keys, '') FROM runs "
             "JOIN programs ON programs.id = program_id "
+            "LEFT JOIN run_details ON run_id = runs.id "
             "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
             "ORDER BY finished_at DESC, runs.id DESC LIMIT ?4",
             {conditions.machine, program.program, as_text(latest[0][0]), int64_t{kMaxRunsRead}})) {
@@ -119,6 +121,9 @@ std::vector<RunRecord> Store::find_runs_in(Database* database, const Conditions&
     run.own_steps = small(row[8], kMaxCount);
     run.own_step_seconds = seconds(row[9]);
     run.when = as_integer(row[10]);
+    run.untouched = run.kind == RunKind::kBaseline || as_integer(row[11]) != 0;
+    run.disturbed = as_text(row[12]);
+    run.step = {small(row[13], kMaxCount), StepSketch::keys_from(as_text(row[14]))};
     runs.push_back(std::move(run));
   }
   return runs;

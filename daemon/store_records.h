@@ -8,6 +8,7 @@
 
 #include "bindings/abi/layout.h"
 #include "daemon/earlier_curve.h"
+#include "daemon/step_sketch.h"
 #include "perfmodel/launch_plan.h"
 #include "sched/division_verdicts.h"
 #include "sched/overlap_verdicts.h"
@@ -45,11 +46,14 @@ struct RunRecord {
   Conditions conditions;
   RunKind kind = RunKind::kTune;
   int steps = 0;
-  double step_seconds = 0;  // median: tuned steps of a tuned run, all of any other
+  double step_seconds = 0;  // mean: tuned steps of a tuned run, all of any other
   double spread = 0;        // half-width of a 95 % interval, as a share of step_seconds
   int own_steps = 0;        // at the program's own widths, in the same run
   double own_step_seconds = 0;
   int64_t when = 0;
+  bool untouched = false;   // neither a width was changed nor anything chosen before the start
+  std::string disturbed{};  // what makes its times worth less; empty: nothing
+  StepSketch step{};        // what those steps consist of
 };
 
 struct LaunchRecord {

@@ -52,8 +52,10 @@ const LoadReading::Process* same_in(const Processes& processes, int pid, uint64_
 
 // Who attaches was a relative before, as a rule.
 const LoadReading::Process* same_in(const LoadReading& reading, int pid, uint64_t start_ticks) {
-  const LoadReading::Process* client = same_in(reading.processes, pid, start_ticks);
-  return client != nullptr ? client : same_in(reading.relatives, pid, start_ticks);
+  for (const Processes* processes : {&reading.processes, &reading.relatives, &reading.helpers}) {
+    if (const auto* process = same_in(*processes, pid, start_ticks)) return process;
+  }
+  return nullptr;
 }
 
 // All that were there still are, and all that are there were, or were started since.
@@ -113,8 +115,11 @@ LoadReading read_load(const LoadSources& sources) {
   reading.relatives = read_processes(relatives_of(sources.pids, sources.root), proc);
   // Who has not attached by then does something of its own.
   const uint64_t youth = kYouthSeconds * ticks_a_second();
-  std::erase_if(reading.relatives,
-                [&](const auto& one) { return one.second.start_ticks + youth < reading.at_ticks; });
+  std::erase_if(reading.relatives, [&](const auto& one) {
+    const bool is_old = one.second.start_ticks + youth < reading.at_ticks;
+    if (is_old) reading.helpers.insert(one);
+    return is_old;
+  });
   return reading;
 }
 
@@ -146,6 +151,32 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
   load.cores = std::max(apart, (busy - own) / longest);
   load.beside_clients = load.cores - apart;
   return load;
+}
+
+std::optional<double> busy_beside(const LoadReading& before, const LoadReading& after,
+                                  const std::vector<int>& units, const std::set<int>& pids) {
+  double busy = 0, longest = 0;
+  for (const int unit : units) {
+    const auto then = before.units.find(unit);
+    const auto now = after.units.find(unit);
+    if (then == before.units.end() || now == after.units.end()) continue;  // offline
+    const std::optional<UnitTicks> passed = difference(then->second, now->second);
+    if (!passed) return std::nullopt;
+    busy += static_cast<double>(passed->busy + passed->stolen);
+    longest = std::max(longest, static_cast<double>(passed->all()));
+  }
+  if (longest <= 0) return std::nullopt;
+  Processes own = after.processes;
+  std::erase_if(own, [&](const auto& one) { return !pids.contains(one.first); });
+  own.insert(after.relatives.begin(), after.relatives.end());
+  own.insert(after.helpers.begin(), after.helpers.end());
+  return std::max(0.0, busy - ticks_of(own, before)) / longest;
+}
+
+bool was_there(const LoadReading& before, const LoadReading& after, int pid) {
+  const auto found = after.processes.find(pid);
+  return found != after.processes.end() &&
+         same_in(before, pid, found->second.start_ticks) != nullptr;
 }
 
 int UnmanagedCores::feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed) {

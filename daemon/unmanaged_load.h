@@ -34,6 +34,7 @@ struct LoadReading {
   std::map<int, UnitTicks> units;    // by os index; online ones only
   std::map<int, Process> processes;  // by pid; those of the clients that could be read
   std::map<int, Process> relatives;  // and of their runs, not attached, just started
+  std::map<int, Process> helpers;    // likewise, started longer ago
 };
 
 struct LoadSources {
@@ -59,6 +60,13 @@ struct UnmanagedLoad {
 std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const LoadReading& after,
                                                const std::vector<int>& units,
                                                const std::set<int>& clients_units);
+
+// Cores that were busy on average on these units with anything but these processes and those of
+// clients' runs that are not attached, other machines on this host included. nullopt: as above.
+std::optional<double> busy_beside(const LoadReading& before, const LoadReading& after,
+                                  const std::vector<int>& units, const std::set<int>& pids);
+// Whether that client's process was read both times.
+bool was_there(const LoadReading& before, const LoadReading& after, int pid);
 
 // How many whole cores to leave to others: at first what the first figure says, then a smoothed
 // load, followed only where that is well away from what stands, so that the budget does not flap; a

@@ -194,6 +194,7 @@ const MeasuredLaunchPlan* latest_run(const std::vector<MeasuredLaunchPlan>& meas
 
 // By more than both spreads explain.
 bool settled_faster(const MeasuredLaunchPlan& than, const MeasuredLaunchPlan& run) {
+  if (than.disturbed != run.disturbed) return false;
   return run.step_seconds * (1 + std::min(run.spread, 0.5)) * (1 + kLeastGain) <
          than.step_seconds * (1 - std::min(than.spread, 0.5));
 }
@@ -253,6 +254,15 @@ std::string launch_word(const std::string& launch_plan, const std::string& name)
     at = end + 1;
   }
   return "";
+}
+
+bool keeps_everything(const std::string& launch_plan) {
+  if (launch_plan.empty()) return false;
+  const auto is_kept = [&launch_plan](const char* word) {
+    const std::string choice = launch_word(launch_plan, word);
+    return choice.empty() || choice == "keep";
+  };
+  return is_kept("openmp") && is_kept("wait") && is_kept("blas") && is_kept("heap");
 }
 
 bool binds_threads(const std::map<std::string, std::string>& user_environment) {

@@ -55,10 +55,11 @@ struct LaunchPlan {
 // A finished run of the same program on the same hardware.
 struct MeasuredLaunchPlan {
   std::string text;         // "" = an untouched run (`optile baseline`)
-  double step_seconds = 0;  // median
+  double step_seconds = 0;  // mean
   double spread = 0;        // half-width of a 95 % interval, as a share of step_seconds
   int steps = 0;
-  bool tuned = false;  // widths were tuned too
+  bool tuned = false;      // widths were tuned too
+  bool disturbed = false;  // others kept cores busy meanwhile: compared with such runs only
 };
 
 // `measured`: newest first. The latest run of a plan speaks for it, since whatever an older one
@@ -76,6 +77,9 @@ bool blas_pools_follow(const LaunchFacts& facts, const LaunchPlan& plan);
 
 // A word of a plan's text: "1ms" of "openmp=llvm wait=1ms" for "wait"; empty where it has none.
 std::string launch_word(const std::string& launch_plan, const std::string& name);
+
+// Whether a plan's text names no choice: it was made, and leaves everything as the program has it.
+bool keeps_everything(const std::string& launch_plan);
 
 // Whether steps follow their cores alike under both plans, apart from a factor: idle threads wait
 // and BLAS pools follow in the same way. By the plans' texts.

@@ -51,6 +51,10 @@ class SampleSet {
 // median_error() as a share of the median; 0 while either is not known.
 double relative_median_error(const SampleSet& samples);
 
+// Half-width of a 95 % interval of the mean, as a share of it, by Student's distribution and from
+// the kept samples' spread; 0 while it is not known.
+double relative_mean_error(const SampleSet& samples);
+
 struct Profile {
   std::map<Case, SampleSet> cases;
 

@@ -1,24 +1,11 @@
 #include "bindings/cli/advice.h"
 
-#include <cctype>
 #include <cstdio>
+
+#include "bindings/cli/shell_word.h"
 
 namespace optile::cli {
 namespace {
-
-// As a shell reads it back.
-std::string quoted(const std::string& word) {
-  bool plain = !word.empty();
-  for (const char c : word) {
-    const auto byte = static_cast<unsigned char>(c);
-    plain = plain &&
-            (std::isalnum(byte) != 0 || std::string("-_./=:,+%@").find(c) != std::string::npos);
-  }
-  if (plain) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::string in_milliseconds(double seconds) {
   char text[40];
@@ -37,10 +24,11 @@ void add_header(const AdviceFacts& facts, std::string& out) {
 void add_environment(const AdviceFacts& facts, std::string& out) {
   std::string lines;
   if (facts.plan.preload_libomp) {
-    lines += "  export LD_PRELOAD=" + quoted(facts.libomp_path) + "${LD_PRELOAD:+:$LD_PRELOAD}\n";
+    lines +=
+        "  export LD_PRELOAD=" + shell_word(facts.libomp_path) + "${LD_PRELOAD:+:$LD_PRELOAD}\n";
   }
   for (const auto& [name, value] : facts.plan.environment) {
-    lines += "  export " + name + "=" + quoted(value) + "\n";
+    lines += "  export " + name + "=" + shell_word(value) + "\n";
   }
   int threads = facts.stored.uniform_width;
   if (threads == 0) threads = facts.budget_cores;
@@ -92,7 +80,7 @@ std::string advice_text(const AdviceFacts& facts) {
   out += "  with optile:\n";
   add_widths(facts, out);
   out += "  optile run" + launch_flags(facts) + " --";
-  for (const std::string& word : facts.command) out += " " + quoted(word);
+  for (const std::string& word : facts.command) out += " " + shell_word(word);
   return out + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "bindings/cli/http_client.h"
 #include "bindings/cli/output_file.h"
+#include "bindings/cli/shell_word.h"
 #include "bindings/cli/unseen_program.h"
 
 namespace optile::cli {
@@ -36,10 +37,13 @@ Json empty_report(const LaunchDecision& decision) {
           {"run_id", decision.run_id},
           {"steps", 0},
           {"unwatched_steps", 0},
-          {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}}},
+          {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}, {"present", nullptr}}},
           {"baseline_kind", nullptr},
           {"speedup", nullptr},
+          {"factors", Json::object()},
           {"parts", Json::object()},
+          {"disturbed", Json::array()},
+          {"incomparable", nullptr},
           {"samples", 0},
           {"sampled_steps", 0},
           {"overhead_ratio", 0.0},
@@ -87,42 +91,56 @@ FetchedReport fetch_report(const LaunchDecision& decision) {
   return fetched;
 }
 
-// "  [3.80, 4.21], n = 20 and 50": of a factor of the report; "" where it says nothing of that.
-std::string certainty_of(const Json& report, const char* name) {
+// "4.00  [3.80, 4.21], n = 20 and 50": a factor of the report, the one way in which any is printed;
+// "" where the report has none of that name.
+std::string factor_text(const Json& report, const char* name) {
   const Json factor = report.value("factors", Json::object()).value(name, Json());
   if (!factor.is_object()) return "";
   const double low = factor.value("low", 0.0);
   const double high = factor.value("high", 0.0);
-  return "  [" + format("%.2f", low) + ", " + format("%.2f", high) +
+  return format("%.2f", factor.value("value", 0.0)) + "  [" + format("%.2f", low) + ", " +
+         format("%.2f", high) +
          "], n = " + std::to_string(factor.value("steps_before", uint64_t{0})) + " and " +
          std::to_string(factor.value("steps_after", uint64_t{0})) +
-         (low < 1 && high > 1 ? ": no settled difference" : "");
+         (low < 1 && high > 1 ? ": no settled difference" : "") +
+         (factor.value("disturbed", Json::array()).empty() ? "" : ", disturbed");
 }
 
-void add_steps(const Json& report, std::string& out) {
+std::string milliseconds_a_step(const Json& seconds) {
+  return format("%9.2f ms a step", seconds.get<double>() * 1e3);
+}
+
+// Why there is no factor, and what to type to have one.
+std::string why_no_factor(const Json& report, const std::string& command) {
+  const std::string type = "; type: optile baseline -- " + command;
+  const Json incomparable = report.value("incomparable", Json());
+  if (incomparable.is_string()) return incomparable.get<std::string>() + type;
+  if (report.value("baseline_run", false)) return "this is the untouched run";
+  const std::string mode = report.value("mode", std::string("tune"));
+  if (mode != "tune" && mode != "freeze") return "nothing is changed in this mode (" + mode + ")";
+  if (report.value("baseline_kind", Json()) == "separate_run") return "no step was run tuned";
+  return "nothing to compare with" + type;
+}
+
+void add_steps(const Json& report, const std::string& command, std::string& out) {
   const Json step = report.value("step_seconds", Json::object());
   const Json tuned = step.value("tuned", Json());
   const Json baseline = step.value("baseline", Json());
+  const Json present = step.value("present", Json());
+  // Controls run under the launch plan, which an untouched run does not have.
+  const bool control = report.value("baseline_kind", Json()) == "control";
   if (baseline.is_number()) {
-    // Controls run under the launch plan, which an untouched run does not have.
-    const bool control = report.value("baseline_kind", Json()) == "control";
-    out += (control ? "  own widths     " : "  untouched      ") +
-           format("%9.2f ms a step", baseline.get<double>() * 1e3) + "  (" +
-           (control ? "control steps inside this run" : "a run of its own") + ")\n";
+    out += (control ? "  own widths     " : "  untouched      ") + milliseconds_a_step(baseline) +
+           "  (" + (control ? "control steps inside this run" : "a run of its own") + ")\n";
   }
   if (tuned.is_number()) {
-    out += "  tuned          " + format("%9.2f ms a step", tuned.get<double>() * 1e3) + "\n";
+    out += "  tuned          " + milliseconds_a_step(tuned) + "\n";
+  } else if (present.is_number() && !control) {
+    out += "  under optile   " + milliseconds_a_step(present) + "  (it has no width to tune)\n";
   }
-  const Json speedup = report.value("speedup", Json());
-  if (speedup.is_number()) {
-    out += "  times faster   " + format("%9.2f", speedup.get<double>()) +
-           certainty_of(report, "speedup") + "\n";
-  } else {
-    out += "  times faster   not measured: ";
-    out += baseline.is_number() ? "no step was run tuned\n"
-                                : "nothing to compare with; optile baseline -- COMMAND runs it "
-                                  "untouched, once\n";
-  }
+  const std::string factor = factor_text(report, "speedup");
+  out += factor.empty() ? "  times faster   not measured: " + why_no_factor(report, command) + "\n"
+                        : "  times faster        " + factor + "\n";
   for (const Json& one : report.value("disturbed", Json::array())) {
     if (one.is_string()) out += "  disturbed      " + one.get<std::string>() + "\n";
   }
@@ -133,12 +151,11 @@ void add_parts(const Json& report, std::string& out) {
                                                        {"blas_pool", "BLAS pool"},
                                                        {"uniform_width", "one best width"},
                                                        {"width_per_op", "width per op"}};
-  const Json parts = report.value("parts", Json::object());
   for (const auto& [key, text] : names) {
-    const Json value = parts.value(key, Json());
-    if (!value.is_number()) continue;
-    out += "    by " + std::string(text) + std::string(15 - std::string(text).size(), ' ') +
-           format("%7.2f", value.get<double>()) + certainty_of(report, key) + "\n";
+    const std::string factor = factor_text(report, key);
+    if (factor.empty()) continue;
+    out += "    by " + std::string(text) + std::string(18 - std::string(text).size(), ' ') +
+           factor + "\n";
   }
 }
 
@@ -198,10 +215,10 @@ std::string blas_of(const Json& report) {
   return beside.empty() ? text : text + " (beside it " + beside + ")";
 }
 
-std::string table_of(const Json& report) {
+std::string table_of(const Json& report, const std::string& command) {
   std::string out = "optile: " + report.value("program", "the program") + ", " +
                     std::to_string(report.value("steps", 0)) + " steps\n";
-  add_steps(report, out);
+  add_steps(report, command, out);
   add_parts(report, out);
   const Json coverage = report.value("coverage", Json::object());
   const auto percent = [&](const char* key) {
@@ -238,11 +255,11 @@ std::string table_of(const Json& report) {
 
 }  // namespace
 
-std::string summary_table(const std::string& text) {
+std::string summary_table(const std::string& text, const std::string& command) {
   const Json report = Json::parse(text, nullptr, false);
   if (!report.is_object() || state_of(report) == "unknown") return unseen_program_text({});
   try {
-    return table_of(report);
+    return table_of(report, command);
   } catch (const Json::exception&) {  // a field of another kind than ours
     return "optile: the report cannot be read; the daemon may be of another version: optile stop\n";
   }
@@ -265,7 +282,7 @@ void write_outputs(const Options& options, const LaunchDecision& decision) {
   if (!options.summary) return;
   std::cerr << (unseen ? unseen_program_text(
                              {decision.unseen, fetched.answered, unseen_framework(options.command)})
-                       : summary_table(text));
+                       : summary_table(text, shell_command(options.command)));
 }
 
 }  // namespace optile::cli

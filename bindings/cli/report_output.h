@@ -14,7 +14,8 @@ void write_outputs(const Options& options, const LaunchDecision& decision);
 // The run's report as the daemon has it, waiting a moment for the program's end to be noticed.
 std::string report_of(const LaunchDecision& decision);
 
-// The report as a table that a person understands. `report` is the daemon's JSON.
-std::string summary_table(const std::string& report);
+// The report as a table that a person understands. `report` is the daemon's JSON, `command` the
+// program's, as it is typed.
+std::string summary_table(const std::string& report, const std::string& command = "COMMAND");
 
 }  // namespace optile::cli

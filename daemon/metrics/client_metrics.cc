@@ -26,6 +26,18 @@ class Writer {
   void add(Metric metric, const char* third, std::optional<double> value) {
     if (value) add(metric, third, *value);
   }
+  void add(Metric metric, const char* third, const char* fourth, double value) {
+    samples_.push_back({metric, {program_, place_, third, fourth}, value});
+  }
+  void add_factor(const char* kind, const std::optional<Factor>& factor) {
+    if (!factor) return;
+    add(Metric::kClientSpeedup, kind, factor->value);
+    add(Metric::kClientSpeedupBound, kind, "low", factor->low);
+    add(Metric::kClientSpeedupBound, kind, "high", factor->high);
+    add(Metric::kClientSpeedupSteps, kind, "before", static_cast<double>(factor->steps_before));
+    add(Metric::kClientSpeedupSteps, kind, "after", static_cast<double>(factor->steps_after));
+    add(Metric::kClientSpeedupDisturbed, kind, factor->disturbances.empty() ? 0 : 1);
+  }
 
  private:
   std::string program_;
@@ -82,19 +94,15 @@ const char* phase_of(const ClientView& client) {
 void add_client_samples(const ClientView& client, const StepTimes& times, int place,
                         std::vector<MetricSample>& samples) {
   Writer writer(client, place, samples);
-  const auto value = [](const std::optional<Factor>& factor) {
-    return factor ? std::optional(factor->value) : std::nullopt;
-  };
-  writer.add(Metric::kClientSpeedup, "control", value(factor_of(times.own, times.tuned)));
-  writer.add(Metric::kClientSpeedup, "separate_run",
-             value(factor_of(times.untouched, times.tuned)));
-  const auto median = [](const std::optional<StepTime>& time) {
+  writer.add_factor("control", factor_of(times.own, times.tuned));
+  writer.add_factor("separate_run", factor_of(times.untouched, times.present));
+  const auto mean = [](const std::optional<StepTime>& time) {
     return time ? std::optional(time->seconds) : std::nullopt;
   };
-  writer.add(Metric::kClientStepSeconds, "own", median(times.own));
-  writer.add(Metric::kClientStepSeconds, "uniform", median(times.uniform));
-  writer.add(Metric::kClientStepSeconds, "tuned", median(times.tuned));
-  writer.add(Metric::kClientStepSeconds, "baseline", median(times.untouched));
+  writer.add(Metric::kClientStepSeconds, "own", mean(times.own));
+  writer.add(Metric::kClientStepSeconds, "uniform", mean(times.uniform));
+  writer.add(Metric::kClientStepSeconds, "tuned", mean(times.tuned));
+  writer.add(Metric::kClientStepSeconds, "baseline", mean(times.untouched));
   const std::string phase = phase_of(client);
   for (const char* name : phase_names()) {
     writer.add(Metric::kClientPhase, name, phase == name ? 1.0 : 0.0);

@@ -90,8 +90,24 @@ constexpr std::array<MetricEntry, kMetrics> kCatalogue = {{
     {Metric::kClientSpeedup, "optile_client_speedup_ratio", kGauge, "ratio", kOfClientAndKind,
      "Step time before over step time tuned: against control steps of this run (control), or "
      "against an untouched run of the same program (separate_run). Above 1: faster."},
+    {Metric::kClientSpeedupBound,
+     "optile_client_speedup_bound_ratio",
+     kGauge,
+     "ratio",
+     {"program", "client", "kind", "bound"},
+     "The low and the high end of that ratio's 95 % interval."},
+    {Metric::kClientSpeedupSteps,
+     "optile_client_speedup_steps",
+     kGauge,
+     "",
+     {"program", "client", "kind", "side"},
+     "Steps that the ratio rests on, before and after."},
+    {Metric::kClientSpeedupDisturbed, "optile_client_speedup_disturbed", kGauge, "",
+     kOfClientAndKind,
+     "1 where something makes the ratio worth less, such as others that kept cores busy; the "
+     "report says what."},
     {Metric::kClientStepSeconds, "optile_client_step_seconds", kGauge, "seconds", kOfClientAndKind,
-     "Median time of a step: at the program's own widths (own), at the best single width "
+     "Mean time of a step: at the program's own widths (own), at the best single width "
      "(uniform), under the plan in force (tuned), of an untouched run (baseline)."},
     {Metric::kClientStepsTotal, "optile_client_steps_total", kCounter, "", kOfClient,
      "Whole steps, unwatched ones included."},

@@ -85,11 +85,20 @@ def helping() -> List[Panel]:
         figure("Saved", "s", ("program:optile_saved_seconds:rate5m"
                               f"{{{CLIENT}}}", NAME), colours((None, "text")),
                "Seconds that each second in steps would have taken on top (recording rule)."),
-        chart("Speedup", "none", [(f"program:optile_speedup:ratio{{{CLIENT}}}", NAME)],
-              "The strictest comparison there is (recording rule).", soft=(0.9, 1.1)),
+        chart("Speedup", "none",
+              [(f"program:optile_speedup:ratio{{{CLIENT}}}", NAME),
+               (f"program:optile_speedup_low:ratio{{{CLIENT}}}", NAME + " low"),
+               (f"program:optile_speedup_high:ratio{{{CLIENT}}}", NAME + " high"),
+               (f"program:optile_speedup_disturbed:bool{{{CLIENT}}} == 1", NAME + " disturbed")],
+              "The strictest comparison there is, with its 95 % interval; a line at 1 where it was "
+              "disturbed, such as by others that kept cores busy (recording rules).",
+              soft=(0.9, 1.1)),
+        chart("Steps that the speedup rests on", "none",
+              [(f"optile_client_speedup_steps{{{CLIENT}}}", NAME + " {{kind}} {{side}}")],
+              "Of either side of the comparison."),
         chart("Time of a step", "s",
               [(f"optile_client_step_seconds{{{CLIENT}}}", NAME + " {{kind}}")],
-              "Median: own widths, best single width, tuned, untouched run."),
+              "Mean: own widths, best single width, tuned, untouched run."),
     ]
 
 

@@ -35,12 +35,21 @@ Json op(const char* name, int width, double seconds, int per_step) {
           {"seconds", seconds}, {"per_step", per_step}, {"reason", "why " + std::string(name)}};
 }
 
+Json factor(double value, double low, double high, int before, int after) {
+  return {{"value", value},         {"low", low},           {"high", high},
+          {"steps_before", before}, {"steps_after", after}, {"disturbed", Json::array()}};
+}
+
 Json tuned() {
   Json report = untuned();
   report["step_seconds"] = {{"baseline", 0.2}, {"tuned", 0.05}};
   report["baseline_kind"] = "separate_run";
   report["speedup"] = 4.0;
   report["parts"] = {{"launch_plan", 2.5}, {"blas_pool", nullptr}, {"width_per_op", 1.25}};
+  report["factors"] = {{"speedup", factor(4, 3.8, 4.2, 20, 50)},
+                       {"launch_plan", factor(2.5, 0.9, 4.1, 20, 5)},
+                       {"blas_pool", nullptr},
+                       {"width_per_op", factor(1.25, 1.2, 1.3, 20, 50)}};
   report["sampled_steps"] = 17;
   report["decision"] = "the planned widths won";
   report["ops"] = {op("small", 1, 0.001, 1), op("kept", 4, 0.02, 1), op("large", 2, 0.004, 1)};
@@ -88,8 +97,9 @@ TEST(SummaryTable, NeverAttached) {
 TEST(SummaryTable, UntunedClaimsNothing) {
   const std::string text = table(untuned());
   EXPECT_THAT(text, HasSubstr("train.py, 40 steps"));
-  EXPECT_THAT(text,
-              HasSubstr("times faster   not measured: nothing to compare with; optile baseline"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("times faster   not measured: nothing to compare with; type: optile baseline"));
   EXPECT_THAT(text, HasSubstr("98.1 % of a step observed, 94.3 % steerable"));
   EXPECT_THAT(text, HasSubstr("no op runs at another width"));
   EXPECT_THAT(text, HasSubstr("BLAS openblas-pthread, OpenMP llvm, launch plan openmp=llvm"));
@@ -111,16 +121,40 @@ TEST(SummaryTable, TunedSaysHowMuchAndByWhat) {
 
 TEST(SummaryTable, FactorsAreSaidWithHowCertainTheyAre) {
   Json report = tuned();
-  report["factors"] = {
-      {"speedup",
-       {{"value", 4.0}, {"low", 3.8}, {"high", 4.2}, {"steps_before", 20}, {"steps_after", 50}}},
-      {"launch_plan",
-       {{"value", 2.5}, {"low", 0.9}, {"high", 4.1}, {"steps_before", 20}, {"steps_after", 5}}}};
+  report["factors"]["width_per_op"]["disturbed"] = {"it had 3 of 4 cores"};
   report["disturbed"] = {"it had 3 of 4 cores"};
   const std::string text = table(report);
   EXPECT_THAT(text, HasSubstr("4.00  [3.80, 4.20], n = 20 and 50\n"));
   EXPECT_THAT(text, HasSubstr("2.50  [0.90, 4.10], n = 20 and 5: no settled difference\n"));
+  EXPECT_THAT(text, HasSubstr("1.25  [1.20, 1.30], n = 20 and 50, disturbed\n"));
   EXPECT_THAT(text, HasSubstr("  disturbed      it had 3 of 4 cores\n"));
+}
+
+TEST(SummaryTable, WhatIsMissingIsSaidAsACommand) {
+  const std::string command = "mpirun -np 3 ./a 'b c'";
+  EXPECT_THAT(
+      summary_table(untuned().dump(), command),
+      HasSubstr("not measured: nothing to compare with; type: optile baseline -- mpirun -np "
+                "3 ./a 'b c'\n"));
+  Json report = untuned();
+  report["incomparable"] =
+      "the steps of the untouched run consist of other ops (239 there, 21 here)";
+  EXPECT_THAT(summary_table(report.dump(), command),
+              HasSubstr("other ops (239 there, 21 here); type: optile baseline -- mpirun"));
+  report = untuned();
+  report["baseline_run"] = true;
+  EXPECT_THAT(table(report), HasSubstr("not measured: this is the untouched run\n"));
+  report = untuned();
+  report["mode"] = "observe";
+  EXPECT_THAT(table(report), HasSubstr("nothing is changed in this mode (observe)\n"));
+}
+
+TEST(SummaryTable, WhatHasNoWidthToTuneIsComparedAsItRuns) {
+  Json report = tuned();
+  report["step_seconds"] = {{"baseline", 0.2}, {"tuned", nullptr}, {"present", 0.05}};
+  const std::string text = table(report);
+  EXPECT_THAT(text, HasSubstr("under optile       50.00 ms a step"));
+  EXPECT_THAT(text, HasSubstr("times faster        4.00"));
 }
 
 TEST(SummaryTable, AControlIsNamedAsOne) {
@@ -136,6 +170,7 @@ TEST(SummaryTable, ARunThatEndedBeforeItWasTuned) {
   Json report = tuned();
   report["step_seconds"]["tuned"] = nullptr;
   report["speedup"] = nullptr;
+  report["factors"] = Json::object();
   EXPECT_THAT(table(report), HasSubstr("times faster   not measured: no step was run tuned"));
 }
 

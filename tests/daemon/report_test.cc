@@ -47,6 +47,7 @@ RunRecord earlier_run(RunKind kind, const std::string& launch_plan, double step_
   run.step_seconds = step_seconds;
   run.own_steps = 20;
   run.own_step_seconds = step_seconds;
+  run.untouched = kind == RunKind::kBaseline;
   return run;
 }
 
@@ -152,14 +153,85 @@ TEST(Report, SaysWhatDisturbedTheComparison) {
   EXPECT_EQ(report_of(client)["disturbed"].size(), 2u);
 }
 
-TEST(Report, AnObservedRunWithoutALaunchPlanIsTheUntouchedSide) {
-  const auto kind = [](RunKind run, const std::string& plan) {
-    return report_of(tuned_client(), {earlier_run(run, plan, 0.032)})["baseline_kind"];
-  };
-  EXPECT_EQ(kind(RunKind::kObserve, "openmp=keep wait=keep blas=keep"), "separate_run");
-  EXPECT_EQ(kind(RunKind::kObserve, "openmp=llvm wait=keep blas=keep"), "control");
-  EXPECT_EQ(kind(RunKind::kObserve, ""), "control") << "not started by the launcher";
-  EXPECT_EQ(kind(RunKind::kTune, "openmp=keep wait=keep blas=keep"), "control");
+TEST(Report, AnUntouchedRunOfAnyModeIsTheOtherSide) {
+  const std::string kept = "openmp=keep wait=keep blas=keep";
+  RunRecord observed = earlier_run(RunKind::kObserve, kept, 0.032);
+  EXPECT_EQ(report_of(tuned_client(), {observed})["baseline_kind"], "control")
+      << "a tuned run that found nothing to tune had leases and a launch plan";
+  observed.untouched = true;
+  EXPECT_EQ(report_of(tuned_client(), {observed})["baseline_kind"], "separate_run");
+}
+
+// Half of the steps wait for a scheduler's tick: their middle says nothing of what a run takes.
+TEST(Report, WhatAllStepsTakeIsCompared) {
+  ClientView client = tuned_client();
+  client.session->tuned_steps = SampleSet();
+  for (int i = 0; i < 60; ++i) {
+    client.session->tuned_steps.add(std::chrono::milliseconds(i % 5 < 3 ? 8 : 68));
+  }
+  const Json report = report_of(client, {earlier_run(RunKind::kBaseline, "", 0.032)});
+  EXPECT_NEAR(report["speedup"].get<double>(), 1.0, 0.01);
+  EXPECT_LT(report["factors"]["speedup"]["low"].get<double>(), 0.9);
+  EXPECT_GT(report["factors"]["speedup"]["high"].get<double>(), 1.1);
+}
+
+// Sixty trees each: in one run a tree was taken for the step, in the other a loop inside it.
+TEST(Report, StepsOfOtherOpsAreNotCompared) {
+  ClientView client = tuned_client();
+  client.session->marker = tuner::Marker{{7, 0}, 21};
+  RunRecord tree = earlier_run(RunKind::kBaseline, "", 0.032);
+  tree.step.ops = 239;
+  Json report = report_of(client, {tree});
+  EXPECT_EQ(report["baseline_kind"], "control");
+  EXPECT_TRUE(report["factors"]["launch_plan"].is_null());
+  EXPECT_EQ(report["incomparable"],
+            "the steps of the untouched run consist of other ops (239 there, 21 here)");
+  RunRecord loop = tree;
+  loop.step.ops = 21;
+  report = report_of(client, {tree, loop});
+  EXPECT_EQ(report["baseline_kind"], "separate_run") << "an older one may be of the same step";
+  EXPECT_TRUE(report["incomparable"].is_null());
+}
+
+TEST(Report, WhatHasNothingToTuneIsComparedAsItRuns) {
+  ClientView client = tuned_client();
+  client.session->tuned_steps = SampleSet();
+  client.session->uniform_steps = SampleSet();
+  client.session->steerable_share = 0;
+  client.hello.launch_plan = "openmp=keep wait=keep blas=keep";
+  Json report = report_of(client, {earlier_run(RunKind::kBaseline, "", 0.032)});
+  EXPECT_NEAR(report["speedup"].get<double>(), 4.0, 0.01);
+  EXPECT_TRUE(report["step_seconds"]["tuned"].is_null());
+  EXPECT_NEAR(report["step_seconds"]["present"].get<double>(), 0.008, 1e-4);
+  EXPECT_TRUE(report["parts"]["launch_plan"].is_null()) << "it chose nothing";
+  client.session->steerable_share = 0.5;  // the search had not ended
+  report = report_of(client, {earlier_run(RunKind::kBaseline, "", 0.032)});
+  EXPECT_TRUE(report["speedup"].is_null());
+}
+
+TEST(Report, WhatFewerCoresCostIsNotTheLaunchPlans) {
+  ClientView client = tuned_client();
+  client.session->tuned_steps = SampleSet();
+  client.own_width_cap = 1;
+  const RunRecord before = earlier_run(RunKind::kBaseline, "", 0.032);
+  EXPECT_TRUE(report_of(client, {before})["parts"]["launch_plan"].is_null());
+  const RunRecord alone = earlier_run(RunKind::kTune, client.hello.launch_plan, 0.016);
+  EXPECT_NEAR(report_of(client, {alone, before})["parts"]["launch_plan"].get<double>(), 2.0, 0.01);
+}
+
+TEST(Report, FactorsSayWhatDisturbedEitherSide) {
+  ClientView client = tuned_client();
+  client.others_load = "others kept 1.3 of 2 cores busy on average";
+  RunRecord before = earlier_run(RunKind::kBaseline, "", 0.032);
+  Json report = report_of(client, {before});
+  EXPECT_EQ(report["factors"]["speedup"]["disturbed"], Json({client.others_load}));
+  EXPECT_EQ(report["disturbed"], Json({client.others_load}));
+  client.others_load.clear();
+  before.disturbed = "others kept 0.4 of 2 cores busy on average";
+  report = report_of(client, {before});
+  EXPECT_EQ(report["factors"]["speedup"]["disturbed"],
+            Json({"in the untouched run " + before.disturbed}));
+  EXPECT_TRUE(report["factors"]["widths"]["disturbed"].empty()) << "both sides are of this run";
 }
 
 TEST(Report, RunsWithOtherArgumentsAreNoBaseline) {

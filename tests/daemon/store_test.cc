@@ -149,6 +149,22 @@ TEST(Store, RunsOfAProgramNewestFirstWhateverItsExecutable) {
   EXPECT_TRUE(store->find_runs(asked).empty());
 }
 
+TEST(Store, RunsAreKeptWithWhatTheirTimesAreWorth) {
+  const std::unique_ptr<Store> store = Store::open(":memory:");
+  RunRecord observed = run(RunKind::kObserve, "openmp=keep", 0.5, 100);
+  observed.untouched = true;
+  observed.disturbed = "others kept 1.3 of 2 cores busy on average";
+  observed.step = {239, {1, 2, UINT64_C(0xf000000000000003)}};
+  ASSERT_TRUE(store->write({{}, {run(RunKind::kBaseline, "", 0.5, 50), observed}, {}}).ok());
+  const std::vector<RunRecord> runs = store->find_runs(conditions());
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_TRUE(runs[0].untouched);
+  EXPECT_EQ(runs[0].disturbed, observed.disturbed);
+  EXPECT_EQ(runs[0].step, observed.step);
+  EXPECT_TRUE(runs[1].untouched) << "a baseline is, also where an older daemon wrote it";
+  EXPECT_EQ(runs[1].disturbed, "");
+}
+
 TEST(Store, OldRunsGo) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   StoreBatch batch;

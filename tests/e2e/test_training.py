@@ -84,7 +84,7 @@ class FirstAndSecondRun(TrainingTest):
         self.assertGreater(report["samples"], 0)
         self.assertGreaterEqual(report["steps"], int(STEPS) - 5, report)
         self.assertLessEqual(report["steps"], int(STEPS) + 1)
-        self.assertEqual({"baseline", "tuned"}, set(report["step_seconds"]))
+        self.assertEqual({"baseline", "tuned", "present"}, set(report["step_seconds"]))
         coverage = report["coverage"]
         self.assertEqual({"observed", "steered"}, set(coverage))
         self.assertTrue(0 < coverage["steered"] <= coverage["observed"] <= 1, coverage)

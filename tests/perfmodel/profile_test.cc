@@ -23,6 +23,14 @@ TEST(SampleSet, TooFewSamplesHaveNoBound) {
   EXPECT_EQ(set.median_error(), Nanoseconds::max());
 }
 
+TEST(SampleSet, TheMeansIntervalCoversSamplesOfTwoKinds) {
+  SampleSet set;
+  for (int i = 0; i < 10; ++i) set.add(Nanoseconds(i % 2 == 0 ? 100 : 300));
+  // Standard deviation 105.4, over the root of ten, times Student's 2.262, over 200.
+  EXPECT_NEAR(relative_mean_error(set), 0.377, 0.01);
+  EXPECT_EQ(relative_mean_error(SampleSet()), 0);
+}
+
 TEST(SampleSet, KeepsTheLatest) {
   SampleSet set;
   for (int i = 0; i < 64; ++i) set.add(Nanoseconds(10));

@@ -264,6 +264,7 @@ TEST_F(DaemonMetricsTest, SpeedupsAreTheReportsOwn) {
   }
   RunRecord untouched;
   untouched.kind = RunKind::kBaseline;
+  untouched.untouched = true;
   untouched.steps = 20;
   untouched.step_seconds = 0.01;
   std::vector<MetricSample> samples;
@@ -275,6 +276,15 @@ TEST_F(DaemonMetricsTest, SpeedupsAreTheReportsOwn) {
   };
   EXPECT_DOUBLE_EQ(speedup("control"), 4);
   EXPECT_DOUBLE_EQ(speedup("separate_run"), 5);
+  const auto of_separate_run = [&](const char* metric, const char* label, const char* value) {
+    return value_of(
+        read, metric,
+        {{"program", "train.py"}, {"client", "1"}, {"kind", "separate_run"}, {label, value}});
+  };
+  EXPECT_LE(of_separate_run("optile_client_speedup_bound_ratio", "bound", "low"), 5);
+  EXPECT_GE(of_separate_run("optile_client_speedup_bound_ratio", "bound", "high"), 5);
+  EXPECT_EQ(of_separate_run("optile_client_speedup_steps", "side", "before"), 20);
+  EXPECT_EQ(of_separate_run("optile_client_speedup_steps", "side", "after"), 10);
   EXPECT_EQ(count_of(read, "optile_client_step_seconds"), 3u);  // no uniform width was compared
 }
 
