@@ -5,6 +5,7 @@
 #include "bindings/abi/layout.h"
 #include "bindings/preload/object_imports.h"
 #include "bindings/preload/regions/region_rules.h"
+#include "bindings/preload/runtimes_in_use.h"
 
 namespace optile::preload {
 namespace {
@@ -13,9 +14,12 @@ bool found = false;
 
 int look_at(dl_phdr_info* object, size_t /*size*/, void* caller) {
   if (!holds_address(*object, caller)) return 0;
-  // Libraries that fix each team for itself leave nothing in it. A program that the shim is linked
-  // into, as tests are, has the shim's variables.
-  const bool is_known = presizes_its_teams(object->dlpi_name) || holds_address(*object, &found);
+  // Libraries that fix each team for itself leave nothing in it; a runtime, which may call itself
+  // by names that we interpose, has variables of its own kind. A program that the shim is linked
+  // into, as tests are, has the shim's.
+  const bool is_known = presizes_its_teams(object->dlpi_name) ||
+                        runtime_kind(object->dlpi_name) != OPTILE_RUNTIME_UNKNOWN ||
+                        holds_address(*object, &found);
   if (keeps_data_per_thread(*object) && !is_known) {
     __atomic_store_n(&found, true, __ATOMIC_RELAXED);
   }
