@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 namespace optile::daemon {
 
@@ -26,6 +27,26 @@ std::string OthersLoad::text(int of_cores) const {
   return text;
 }
 
+// What a run did is added up once, however many clients it has.
+void OthersLoadWatch::share_out(const LoadReading& before, const LoadReading& after,
+                                milliseconds passed, const std::vector<Party>& parties) {
+  std::map<std::string, double> ticks_of_run;
+  std::set<int> counted;  // a process may be several clients
+  for (const Party& party : parties) {
+    const bool is_first = counted.insert(party.pid).second;
+    ticks_of_run[party.run] += is_first ? client_ticks(before, after, party.pid) : 0;
+  }
+  const double unattached = unattached_ticks(before, after);
+  for (const Party& party : parties) {
+    if (!was_there(before, after, party.pid)) continue;
+    const double own =
+        party.run.empty() ? client_ticks(before, after, party.pid) : ticks_of_run.at(party.run);
+    if (const auto cores = busy_beside(before, after, party.units, own + unattached)) {
+      party.load->add(*cores, passed);
+    }
+  }
+}
+
 bool OthersLoadWatch::is_due(milliseconds now, std::size_t clients) const {
   const milliseconds spacing = kSpacing + static_cast<int64_t>(clients) * kSpacingOfClient;
   return read_ && (!latest_ || now - read_at_ >= spacing);
@@ -37,19 +58,10 @@ void OthersLoadWatch::look(milliseconds now, const std::vector<Party>& parties) 
     return;
   }
   std::vector<int> pids;
-  std::map<std::string, std::set<int>> runs;
-  for (const Party& party : parties) {
-    pids.push_back(party.pid);
-    if (!party.run.empty()) runs[party.run].insert(party.pid);
-  }
+  pids.reserve(parties.size());
+  for (const Party& party : parties) pids.push_back(party.pid);
   LoadReading reading = read_(pids);
-  for (const Party& party : parties) {
-    if (!latest_ || !was_there(*latest_, reading, party.pid)) continue;
-    const std::set<int> own = party.run.empty() ? std::set<int>{party.pid} : runs.at(party.run);
-    if (const auto cores = busy_beside(*latest_, reading, party.units, own)) {
-      party.load->add(*cores, now - read_at_);
-    }
-  }
+  if (latest_) share_out(*latest_, reading, now - read_at_, parties);
   latest_ = std::move(reading);
   read_at_ = now;
 }

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +49,9 @@ class OthersLoadWatch {
  private:
   static constexpr std::chrono::milliseconds kSpacing{100};
   static constexpr std::chrono::milliseconds kSpacingOfClient{2};  // is added for each
+
+  static void share_out(const LoadReading& before, const LoadReading& after,
+                        std::chrono::milliseconds passed, const std::vector<Party>& parties);
 
   Read read_;
   std::optional<LoadReading> latest_;

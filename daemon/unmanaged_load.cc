@@ -77,15 +77,33 @@ std::optional<UnitTicks> difference(const UnitTicks& before, const UnitTicks& af
                    after.idle < before.idle ? 0 : after.idle - before.idle};
 }
 
+// Calls `visit(unit, ticks)` with what passed on each unit that was there both times. False where a
+// count fell back.
+template <typename Visit>
+bool visit_units(const LoadReading& before, const LoadReading& after, const std::vector<int>& units,
+                 Visit visit) {
+  for (const int unit : units) {
+    const auto then = before.units.find(unit);
+    const auto now = after.units.find(unit);
+    if (then == before.units.end() || now == after.units.end()) continue;  // offline
+    const std::optional<UnitTicks> passed = difference(then->second, now->second);
+    if (!passed) return false;
+    visit(unit, *passed);
+  }
+  return true;
+}
+
+double ticks_of(int pid, const LoadReading::Process& now, const LoadReading& before) {
+  const LoadReading::Process* known = same_in(before, pid, now.start_ticks);
+  // Nobody has looked for relatives while there was no client.
+  if (known == nullptr && now.start_ticks < before.at_ticks) return 0;
+  const uint64_t then = known != nullptr ? known->busy_ticks : 0;
+  return now.busy_ticks > then ? static_cast<double>(now.busy_ticks - then) : 0;
+}
+
 double ticks_of(const Processes& processes, const LoadReading& before) {
   double ticks = 0;
-  for (const auto& [pid, now] : processes) {
-    const LoadReading::Process* known = same_in(before, pid, now.start_ticks);
-    // Nobody has looked for relatives while there was no client.
-    if (known == nullptr && now.start_ticks < before.at_ticks) continue;
-    const uint64_t then = known != nullptr ? known->busy_ticks : 0;
-    if (now.busy_ticks > then) ticks += static_cast<double>(now.busy_ticks - then);
-  }
+  for (const auto& [pid, now] : processes) ticks += ticks_of(pid, now, before);
   return ticks;
 }
 
@@ -130,17 +148,13 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
   UnmanagedLoad load;
   double busy = 0, stolen = 0, longest = 0;
   std::map<int, double> busy_by_unit;
-  for (const int unit : units) {
-    const auto then = before.units.find(unit);
-    const auto now = after.units.find(unit);
-    if (then == before.units.end() || now == after.units.end()) continue;  // offline
-    const std::optional<UnitTicks> passed = difference(then->second, now->second);
-    if (!passed) return std::nullopt;
-    busy += static_cast<double>(passed->busy);
-    stolen += static_cast<double>(passed->stolen);
-    longest = std::max(longest, static_cast<double>(passed->all()));
-    if (!clients_units.contains(unit)) busy_by_unit[unit] = static_cast<double>(passed->busy);
-  }
+  const auto add = [&](int unit, const UnitTicks& passed) {
+    busy += static_cast<double>(passed.busy);
+    stolen += static_cast<double>(passed.stolen);
+    longest = std::max(longest, static_cast<double>(passed.all()));
+    if (!clients_units.contains(unit)) busy_by_unit[unit] = static_cast<double>(passed.busy);
+  };
+  if (!visit_units(before, after, units, add)) return std::nullopt;
   // Time as the kernel counted it; the unit that counted most has missed least.
   if (longest <= 0) return std::nullopt;
   for (const auto& [unit, ticks] : busy_by_unit) load.by_unit[unit] = ticks / longest;
@@ -153,24 +167,24 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
   return load;
 }
 
+double client_ticks(const LoadReading& before, const LoadReading& after, int pid) {
+  const auto found = after.processes.find(pid);
+  return found == after.processes.end() ? 0 : ticks_of(pid, found->second, before);
+}
+
+double unattached_ticks(const LoadReading& before, const LoadReading& after) {
+  return ticks_of(after.relatives, before) + ticks_of(after.helpers, before);
+}
+
 std::optional<double> busy_beside(const LoadReading& before, const LoadReading& after,
-                                  const std::vector<int>& units, const std::set<int>& pids) {
+                                  const std::vector<int>& units, double own_ticks) {
   double busy = 0, longest = 0;
-  for (const int unit : units) {
-    const auto then = before.units.find(unit);
-    const auto now = after.units.find(unit);
-    if (then == before.units.end() || now == after.units.end()) continue;  // offline
-    const std::optional<UnitTicks> passed = difference(then->second, now->second);
-    if (!passed) return std::nullopt;
-    busy += static_cast<double>(passed->busy + passed->stolen);
-    longest = std::max(longest, static_cast<double>(passed->all()));
-  }
-  if (longest <= 0) return std::nullopt;
-  Processes own = after.processes;
-  std::erase_if(own, [&](const auto& one) { return !pids.contains(one.first); });
-  own.insert(after.relatives.begin(), after.relatives.end());
-  own.insert(after.helpers.begin(), after.helpers.end());
-  return std::max(0.0, busy - ticks_of(own, before)) / longest;
+  const auto add = [&](int, const UnitTicks& passed) {
+    busy += static_cast<double>(passed.busy + passed.stolen);
+    longest = std::max(longest, static_cast<double>(passed.all()));
+  };
+  if (!visit_units(before, after, units, add) || longest <= 0) return std::nullopt;
+  return std::max(0.0, busy - own_ticks) / longest;
 }
 
 bool was_there(const LoadReading& before, const LoadReading& after, int pid) {

@@ -61,10 +61,14 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
                                                const std::vector<int>& units,
                                                const std::set<int>& clients_units);
 
-// Cores that were busy on average on these units with anything but these processes and those of
-// clients' runs that are not attached, other machines on this host included. nullopt: as above.
+// Ticks for which that client's process was busy between the two.
+double client_ticks(const LoadReading& before, const LoadReading& after, int pid);
+// The same of all processes of clients' runs that are not attached.
+double unattached_ticks(const LoadReading& before, const LoadReading& after);
+// Cores that were busy on average on these units, but for `own_ticks`; other machines on this host
+// included. nullopt: as above.
 std::optional<double> busy_beside(const LoadReading& before, const LoadReading& after,
-                                  const std::vector<int>& units, const std::set<int>& pids);
+                                  const std::vector<int>& units, double own_ticks);
 // Whether that client's process was read both times.
 bool was_there(const LoadReading& before, const LoadReading& after, int pid);
 

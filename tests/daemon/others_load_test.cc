@@ -52,6 +52,16 @@ TEST_F(OthersLoadTest, IsWhatOtherRunsKeepBusy) {
   EXPECT_EQ(other.text(2), "others kept 1.2 of 2 cores busy on average");
 }
 
+TEST_F(OthersLoadTest, ProcessThatAttachedTwiceIsCountedOnce) {
+  OthersLoad first, second;
+  const std::vector parties = {party(7, "a", first), party(7, "a", second)};
+  look(parties);
+  pass_second(1.5, {{7, 0.5}});
+  look(parties);
+  EXPECT_NEAR(first.cores(), 1, 1e-9);
+  EXPECT_NEAR(second.cores(), 1, 1e-9);
+}
+
 TEST_F(OthersLoadTest, OtherMachinesOnTheHostAreOthers) {
   OthersLoad load;
   const std::vector parties = {party(7, "a", load)};
