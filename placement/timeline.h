@@ -1,4 +1,4 @@
-// What happens when, and where, under a placement: for pictures. Pure.
+// What happens when, and where, under a placement. Pure.
 #pragma once
 
 #include <vector>

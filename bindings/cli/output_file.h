@@ -1,4 +1,4 @@
-// Files that a command writes its answer to: a report, a picture, a timeline, a policy.
+// Files that a command writes its answer to: a report, a drawing, a timeline, a policy.
 #pragma once
 
 #include <string>

@@ -1,23 +1,19 @@
 #include "bindings/cli/simulation_trace.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/at.h"
+#include "bindings/cli/chrome_trace.h"
 
 namespace optile::cli {
 namespace {
 
 using base::at;
 
-using Json = nlohmann::json;
 using sched::CoreMap;
 
 constexpr double kMicroseconds = 1e6;
-constexpr double kNanoseconds = 1e9;
-constexpr double kInMicrosecond = 1e3;  // nanoseconds
 
 // By slot, of so many tiles (or cores) of one NUMA node together.
 std::vector<int> groups_with(const CoreMap& map, bool by_core, int together) {
@@ -132,35 +128,21 @@ class Tracks {
   int count_ = 0;
 };
 
-Json track_name(int track, const std::string& name) {
-  return {
-      {"ph", "M"}, {"pid", 1}, {"tid", track}, {"name", "thread_name"}, {"args", {{"name", name}}}};
-}
-
-// Whole nanoseconds; an op ends one early, so that no viewer's rounding makes two overlap.
 void add_span(const sched::StepOutline& outline, const sched::StepSpan& span,
-              const std::vector<int>& tracks, Json* events) {
+              const std::vector<int>& tracks, ChromeTrace* trace) {
   const auto& graph = *outline.graph;
   const auto& instance = graph.instances[at(graph.nodes[at(span.node)].instance)];
   const bool siblings = span.placement == sched::Placement::kSiblings;
-  const double start = std::floor(span.start * kNanoseconds);
-  const double end = std::floor(span.end * kNanoseconds);
-  const Json args = {{"node", span.node},
-                     {"shape", instance.shape},
-                     {"width", span.which.width},
-                     {"binding", binding_name(span.which.binding)},
-                     {"lane", span.lane},
-                     {"alone_us", span.alone_seconds * kMicroseconds},
-                     {"switching_us", span.switching_seconds * kMicroseconds}};
+  const nlohmann::json args = {{"node", span.node},
+                               {"shape", instance.shape},
+                               {"width", span.which.width},
+                               {"binding", binding_name(span.which.binding)},
+                               {"lane", span.lane},
+                               {"alone_us", span.alone_seconds * kMicroseconds},
+                               {"switching_us", span.switching_seconds * kMicroseconds}};
   for (const int track : tracks) {
-    events->push_back({{"ph", "X"},
-                       {"pid", 1},
-                       {"tid", track},
-                       {"name", instance.op},
-                       {"cat", siblings ? "siblings" : "cores"},
-                       {"ts", start / kInMicrosecond},
-                       {"dur", std::max(1.0, end - start - 1) / kInMicrosecond},
-                       {"args", args}});
+    trace->add_span({1, track}, instance.op, siblings ? "siblings" : "cores", span.start, span.end,
+                    args);
   }
 }
 
@@ -169,16 +151,14 @@ void add_span(const sched::StepOutline& outline, const sched::StepSpan& span,
 std::string simulation_trace(const sched::StepOutline& outline, const sched::StepOutcome& step,
                              const std::string& title) {
   const Tracks tracks(*outline.map, step.spans);
-  Json events = Json::array();
-  events.push_back(
-      {{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", title}}}});
+  ChromeTrace trace;
+  trace.name_process(1, title);
   int track = 0;
-  for (const std::string& name : tracks.names()) events.push_back(track_name(track++, name));
+  for (const std::string& name : tracks.names()) trace.name_track({1, track++}, name);
   for (std::size_t i = 0; i < step.spans.size(); ++i) {
-    add_span(outline, step.spans[i], tracks.of(i), &events);
+    add_span(outline, step.spans[i], tracks.of(i), &trace);
   }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  return trace.text();
 }
 
 }  // namespace optile::cli

@@ -63,24 +63,33 @@ class PlacementCommands(EndToEndTest):
         self.assertTrue(after["feasible"], after)
 
     def test_a_placement_is_drawn(self):
-        picture = self.space.dir / "picture.svg"
-        for objective in ("load", "step"):
-            self.answer("place", "--graph", str(DATA / "bert24_inference.json"), "--objective",
-                        objective, "--method", "block", "--svg", str(picture))
-            root = xml.etree.ElementTree.parse(picture).getroot()
-            self.assertTrue(root.tag.endswith("svg"), root.tag)
-            words = "".join(root.itertext())
-            self.assertIn("bert24_inference.json on 7 devices", words)
-            self.assertEqual(objective == "step", "one step along time" in words)
-        ended = self.space.run([str(OPTILE), "place", "--graph", str(DATA / "iopddl_b.json.gz"),
-                                "--objective", "strategy", "--svg", str(picture)])
-        self.assertEqual(125, ended.code, ended)
+        dot, trace = self.space.dir / "placement.dot", self.space.dir / "trace.json"
+        graph = DATA / "bert24_inference.json"
+        found = self.answer("place", "--graph", str(graph), "--objective", "step", "--method",
+                            "block", "--dot", str(dot), "--trace", str(trace))
+        if shutil.which("dot"):
+            drawn = subprocess.run(["dot", "-Tsvg", str(dot)], check=True, capture_output=True)
+            root = xml.etree.ElementTree.fromstring(drawn.stdout)
+            titles = {title.text for title in root.iter("{http://www.w3.org/2000/svg}title")}
+            self.assertLessEqual({f"n{i}" for i in range(len(found["nodes"]))}, titles)
+        spans = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+                 if event["ph"] == "X" and event["cat"] == "compute"]
+        placed = {event["args"]["node"]: event["pid"] for event in spans}
+        self.assertGreater(len(placed), 20)  # the others take no time
+        self.assertLessEqual(placed.items(), dict(enumerate(found["assignment"])).items())
+
+    def test_what_has_no_drawing_is_refused(self):
+        for words in (("--objective", "strategy", "--graph", str(DATA / "iopddl_b.json.gz"),
+                       "--dot"),
+                      ("--graph", str(DATA / "bert24_inference.json"), "--trace")):
+            ended = self.space.run([str(OPTILE), "place", *words, str(self.space.dir / "file")])
+            self.assertEqual(125, ended.code, ended)
 
     def test_what_cannot_be_written_is_refused_before_the_search(self):
         nowhere = str(self.space.dir / "none" / "file")
         graph = str(DATA / "bert24_inference.json")
         for words in (("place", "--graph", graph, "--method", "local", "--time-limit", "1h",
-                       "--svg"),
+                       "--dot"),
                       ("place", "--train", str(DATA), "--objective", "step", "--time-limit", "1h",
                        "--save"),
                       ("simulate", "--graph", "lstm", "--machine", "knl", "--trace")):

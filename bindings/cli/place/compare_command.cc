@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
 #include <vector>
 
 #include "bindings/cli/place/place_inputs.h"
+#include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/refusal.h"
 #include "placement/import/importer.h"
 
@@ -18,12 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kSame = 1e-9;
-
-std::string format(const char* pattern, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
 
 std::vector<std::string> methods_of(const CompareOptions& options, placement::Objective objective) {
   if (options.methods.empty()) return placement::methods_of(objective);

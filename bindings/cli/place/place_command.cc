@@ -5,9 +5,10 @@
 
 #include "bindings/cli/output_file.h"
 #include "bindings/cli/place/network_command.h"
-#include "bindings/cli/place/picture/placement_picture.h"
 #include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/place_output.h"
+#include "bindings/cli/place/placement_dot.h"
+#include "bindings/cli/place/placement_trace.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/strategy_command.h"
 #include "bindings/cli/place/train_command.h"
@@ -19,14 +20,38 @@
 namespace optile::cli {
 namespace {
 
-base::Status draw(const PlaceOptions& options, const placement::Model& model,
-                  const placement::Cluster& cluster, const placement::Request& request,
-                  const placement::Answer& answer) {
-  const std::string name = std::filesystem::path(options.graph).filename().string();
-  const std::string picture = placement_picture(
-      model, cluster, answer, placement::timeline(model.graph, cluster, request, answer.assignment),
-      name + " on " + std::to_string(cluster.size()) + " devices", options.objective);
-  return write_output(options.svg, picture);
+// Whether the files for drawings may be written, before the search.
+base::Status check_drawings(const PlaceOptions& options) {
+  const bool draws = !options.dot.empty() || !options.trace.empty();
+  if (draws && options.objective == "strategy") {
+    return base::invalid("--dot and --trace show placements, and strategies are none");
+  }
+  if (!options.trace.empty() && options.objective == "load") {
+    return base::invalid("--trace shows what happens when, and the objective load knows no time");
+  }
+  for (const std::string& file : {options.dot, options.trace}) {
+    if (file.empty()) continue;
+    if (base::Status may = may_be_written(file); !may.ok()) return may;
+  }
+  return {};
+}
+
+base::Status write_drawings(const PlaceOptions& options, const placement::Model& model,
+                            const placement::Cluster& cluster, const placement::Request& request,
+                            const placement::Answer& answer) {
+  if (!options.dot.empty()) {
+    const std::string title = std::filesystem::path(options.graph).filename().string() + " on " +
+                              std::to_string(cluster.size()) + " devices";
+    base::Status written =
+        write_output(options.dot, placement_dot(model, cluster, answer, title, options.objective));
+    if (!written.ok()) return written;
+  }
+  if (options.trace.empty()) return {};
+  return write_output(
+      options.trace,
+      placement_trace(model.graph, cluster,
+                      placement::timeline(model.graph, cluster, request, answer.assignment)) +
+          "\n");
 }
 
 }  // namespace
@@ -49,18 +74,11 @@ int place_graph(const PlaceOptions& options) {
                               : " is no problem of strategies, as is needed for") +
                   " --objective strategy");
   }
-  if (strategies && !options.svg.empty()) {
-    return refuse("--svg draws placements, and strategies are none");
-  }
   if (strategies && !options.bound_time.empty()) {
     return refuse(
         "--bound-time is for placements; for strategies --method bound spends its time so");
   }
-  if (!options.svg.empty()) {
-    if (const base::Status may = may_be_written(options.svg); !may.ok()) {
-      return refuse(may.message());
-    }
-  }
+  if (const base::Status may = check_drawings(options); !may.ok()) return refuse(may.message());
   if (strategies) return place_strategies(options, text.value(), interruption());
   const base::Result<placement::Model> model = model_of(options, text.value());
   if (!model.ok()) return refuse(model.message());
@@ -81,11 +99,9 @@ int place_graph(const PlaceOptions& options) {
   } else {
     std::cout << answer_table(answer.value(), model.value(), cluster.value(), options.objective);
   }
-  if (!options.svg.empty()) {
-    const base::Status drawn =
-        draw(options, model.value(), cluster.value(), request.value(), answer.value());
-    if (!drawn.ok()) return refuse(drawn.message());
-  }
+  const base::Status written =
+      write_drawings(options, model.value(), cluster.value(), request.value(), answer.value());
+  if (!written.ok()) return refuse(written.message());
   return answer.value().feasible ? 0 : kNotFeasible;
 }
 

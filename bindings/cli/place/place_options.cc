@@ -151,6 +151,20 @@ void add_policy_options(CLI::App* place, CLI::Option* graph, PlaceOptions& optio
   train->needs(save)->excludes(place->get_option("--network"));
 }
 
+void add_drawing_options(CLI::App* place, PlaceOptions& options) {
+  place->add_option("--dot", options.dot, "Write the graph, coloured by device, for Graphviz")
+      ->type_name("FILE");
+  place
+      ->add_option("--trace", options.trace,
+                   "Of latency and step: write what happens when as Chrome JSON")
+      ->type_name("FILE");
+  for (const char* file : {"--dot", "--trace"}) {
+    place->get_option(file)
+        ->excludes(place->get_option("--network"))
+        ->excludes(place->get_option("--train"));
+  }
+}
+
 }  // namespace
 
 CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
@@ -186,12 +200,7 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
       ->type_name("N|P%")
       ->capture_default_str()
       ->needs(from);
-  place
-      ->add_option("--svg", options.svg,
-                   "Draw it: the graph coloured by device, load and memory, and a step along time")
-      ->type_name("FILE")
-      ->excludes(place->get_option("--network"))
-      ->excludes(place->get_option("--train"));
+  add_drawing_options(place, options);
   place->add_flag("--json", options.json, "Print the whole answer as JSON");
   place->add_flag("--progress", options.progress, "Tell of each better answer on stderr");
   place->callback([&options] {

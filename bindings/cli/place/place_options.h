@@ -39,7 +39,8 @@ struct PlaceOptions {
   bool fine_tune = false;      // whether it learns on
   std::string train;           // folder of graphs to learn from, in place of a graph
   std::string save;            // file for what was learned
-  std::string svg;             // file for a picture
+  std::string dot;             // file for the placement as Graphviz reads it
+  std::string trace;           // file for what happens when, as Chrome's trace events
   bool json = false;
   bool progress = false;
 };

@@ -19,12 +19,6 @@ Json json_number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-std::string format(const char* pattern, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
-
 // The rule that the figure follows, since objectives must not be mixed up.
 std::string rule_of(const std::string& objective) {
   if (objective == "load") {
@@ -44,6 +38,12 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 }  // namespace
+
+std::string format(const char* pattern, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, value);
+  return text;
+}
 
 nlohmann::json answer_fields(const Answer& answer, const std::string& objective) {
   return {{"objective", objective},

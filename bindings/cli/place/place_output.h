@@ -9,6 +9,9 @@
 
 namespace optile::cli {
 
+// By a printf pattern of one number.
+std::string format(const char* pattern, double value);
+
 // What every answer tells, whatever was searched; a figure that is not finite is null.
 nlohmann::json answer_fields(const placement::Answer& answer, const std::string& objective);
 
