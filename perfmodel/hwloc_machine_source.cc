@@ -2,18 +2,16 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "perfmodel/built_in_machines.h"
 #include "perfmodel/machine.h"
-#include "perfmodel/topology_text.h"
 
 namespace optile::perfmodel {
 namespace {
@@ -267,17 +265,12 @@ class HwlocMachineSource : public MachineSource {
     return no_topology();
   }
 
-  // hwloc says only that it is none: where, we look ourselves.
+  // After a call of hwloc that failed: it says only that.
   base::Error no_topology() const {
-    std::ifstream file(description_, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const std::optional<TopologyProblem> problem = find_topology_problem(text);
-    std::string where = "its objects are not as lstopo writes them";
-    if (problem.has_value()) {
-      where = "line " + std::to_string(problem->line) + ", column " +
-              std::to_string(problem->column) + ": " + problem->what;
-    }
-    return {base::ErrorKind::kInvalid, description_ + " is no topology: " + where};
+    return base::invalid(base::errno_error(description_ + " is no topology", errno).message +
+                         "; `lstopo FILE.xml` writes one, `xmllint --noout " + description_ +
+                         "` finds where it is no XML, HWLOC_XML_VERBOSE=1 has hwloc say what it "
+                         "does not like");
   }
 
   std::string description_;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "tests/perfmodel/machines.h"
 
 namespace optile::perfmodel {
@@ -70,7 +74,20 @@ TEST(Machine, AFileThatIsNoTopologyIsNamed) {
   EXPECT_EQ(none.error().kind, base::ErrorKind::kNotFound);
   const auto wrong = make_machine_source("/proc/self/cmdline")->read();
   ASSERT_FALSE(wrong.ok());
-  EXPECT_NE(wrong.message().find("/proc/self/cmdline is no topology"), std::string::npos);
+  EXPECT_EQ(wrong.error().kind, base::ErrorKind::kInvalid);
+  EXPECT_NE(wrong.message().find("xmllint --noout /proc/self/cmdline"), std::string::npos);
+}
+
+TEST(Machine, PrefixesOfATopologyAreInvalid) {
+  std::ifstream file(OPTILE_MACHINE_FILE);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  const std::string path = testing::TempDir() + "prefix.xml";
+  for (const std::size_t bytes : {std::size_t{0}, whole.size() / 3, whole.size() / 2}) {
+    std::ofstream(path) << whole.substr(0, bytes);
+    const auto machine = make_machine_source(path)->read();
+    ASSERT_FALSE(machine.ok()) << bytes;
+    EXPECT_EQ(machine.error().kind, base::ErrorKind::kInvalid);
+  }
 }
 
 TEST(Machine, ANonsenseDescriptionSaysWhatToWrite) {
