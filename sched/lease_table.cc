@@ -206,6 +206,8 @@ Status LeaseTable::wake(ClientId id) {
 Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return find(id).status();
+  // Of one that is not to be moved, others were planned around all that it might be using.
+  const std::size_t held_before = found->second.paused ? ledger_.held(id).size() : 0;
   if (!ledger_.confirm(id, sequence)) {
     return Error{ErrorKind::kInvalid, client_name(id) + " confirmed lease " +
                                           std::to_string(sequence) + ", which is not open"};
@@ -216,6 +218,9 @@ Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
     client.late = false;
     client.revoked = false;
     because(client_name(id) + " answers again");
+  }
+  if (client.paused && ledger_.held(id).size() < held_before) {
+    because(client_name(id) + " has given up cores");
   }
   return {};
 }

@@ -34,6 +34,28 @@ TEST_F(LeaseTableTest, ALeaseGrowsOnlyOnceTheCoresWereGivenUp) {
   EXPECT_NE(second[0].reason.find("predicted progress +0.70"), std::string::npos);
 }
 
+// Others that are planned meanwhile find none of what it may still be using.
+TEST_F(LeaseTableTest, CoresThatPausedClientConfirmsToHaveGivenUpAreDivided) {
+  arrive(1);
+  settle();
+  ASSERT_TRUE(table_->pause(1).ok());
+  const perfmodel::Budget whole = table_->budget();
+  perfmodel::Budget one_core = whole;
+  one_core.cores = 1;
+  one_core.units = {whole.units.front()};
+  ASSERT_TRUE(table_->set_budget(one_core).ok());
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 1u);
+  ASSERT_EQ(sent[0].lease.cores, (Cores{0}));
+  arrive(2);
+  ASSERT_TRUE(table_->set_budget(whole).ok());
+  EXPECT_TRUE(decide().empty());
+  confirm(sent[0]);
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0}));
+  EXPECT_EQ(cores(2), (Cores{1, 2, 3}));
+}
+
 // Of those that are bound to the same cores, too.
 TEST_F(LeaseTableTest, WhoIsAwayTakesNoPartOfWhereItIsBound) {
   for (ClientId id = 1; id <= 2; ++id) {
