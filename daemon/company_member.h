@@ -9,7 +9,7 @@ namespace optile::daemon {
 
 struct CompanyMember {
   uint64_t client = 0;
-  std::string program;  // overlap_program()
+  std::string program;  // program_text()
   unsigned uid = 0;
   bool settled = false;   // tuned, heard, running and not waiting
   bool searches = false;  // runs and does not wait, and is not settled yet

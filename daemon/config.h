@@ -15,9 +15,6 @@ namespace optile::daemon {
 // What to do about processes that are not attached and keep cores busy.
 enum class OtherLoad { kYield, kIgnore };
 
-// Whether pairs of programs may be tried on shared cores.
-enum class OverlapTry { kNever, kTry };
-
 // Whether cores may be divided otherwise than curves say, to see whether that is better.
 enum class DivisionTry { kNever, kTry };
 
@@ -30,7 +27,6 @@ struct Config {
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
   OtherLoad other_load = OtherLoad::kYield;
-  OverlapTry overlap = OverlapTry::kNever;
   DivisionTry division = DivisionTry::kNever;
   std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;

@@ -62,7 +62,6 @@ Controller::Controller(Dependencies dependencies)
       budget_(read_budget_(0)),
       bound_within_(budget_.units),
       others_load_(dependencies.read_load),
-      overlaps_(dependencies.overlaps),
       divisions_(dependencies.divisions),
       words_(dependencies.words),
       max_clients_(dependencies.max_clients),
@@ -157,7 +156,6 @@ void Controller::depart(uint64_t id) {
   clients_.erase(found);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
-  overlaps_.forget(id, since_start());
   divisions_.forget(id, since_start());
   decide_leases_soon();
   remember(std::move(view));
@@ -171,7 +169,6 @@ void Controller::dying(uint64_t id) {
   look_at_others(others_load_, clients_, budget_.units, since_start());
   keep_curve(id);
   if (leases_) leases_->leave(id);
-  overlaps_.forget(id, since_start());
   divisions_.forget(id, since_start());
   decide_leases_soon();
 }
@@ -302,12 +299,10 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
                                            ? std::vector<uint64_t>{0}
                                            : keys_of(OpSelection::parse(request.op), before);
     for (const uint64_t key : keys) place.client->undo(key);
-    if (request.op.empty()) overlaps_.never_again(id);
     if (keys.empty()) continue;
     undone.ops += changed_places(before, keys);
     undone.clients.push_back(before);
   }
-  look_for_overlaps();  // what was undone shares nothing from now on
   if (request.client != 0 && !known) {
     return base::Error{base::ErrorKind::kNotFound,
                        "no attached client has that number; see /v1/clients"};

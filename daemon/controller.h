@@ -25,7 +25,6 @@
 #include "daemon/kept_words.h"
 #include "daemon/lease_history.h"
 #include "daemon/leases.h"
-#include "daemon/overlaps.h"
 #include "daemon/places.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
@@ -99,7 +98,6 @@ class Controller {
   const perfmodel::Budget& budget() const { return budget_; }
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }  // null: none are given
   const LeaseHistory& lease_history() const { return lease_history_; }
-  const Overlaps& overlaps() const { return overlaps_; }
   const Divisions& divisions() const { return divisions_; }
   Store& store() { return *store_; }
   Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
@@ -149,7 +147,6 @@ class Controller {
   std::vector<TimeSharing::Party> sharing_parties() const;
   void share_time(const TimeSharing::Change& change);
   bool someone_works() const;
-  void look_for_overlaps();
   void look_for_divisions();
   std::vector<CompanyMember> company() const;
   void recall_company(uint64_t id);
@@ -185,7 +182,6 @@ class Controller {
   TimeSharing sharing_;
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
-  Overlaps overlaps_;
   Divisions divisions_;
   UserBounds bounds_;
   KeptWords* words_;

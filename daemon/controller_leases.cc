@@ -152,7 +152,7 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
   const bool in_turns = place.lease->in_turns || place.lease->units.empty();
   const int cores = in_turns ? 1 : place.lease->cores + place.lease->lent;
   if (place.client->fixed_team() > cores) return 0;
-  if (in_turns || place.lease->shares || leases_->left_to_others() > 0) return 1;
+  if (in_turns || leases_->left_to_others() > 0) return 1;
   return std::nullopt;
 }
 
@@ -273,13 +273,6 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
                                    place.lease->own_units.begin(), place.lease->own_units.end());
     granted.own_units = had ? place.lease->own_units : granted.units;
   }
-  // Trials say themselves what they are about.
-  if (granted.passing && place.lease) {
-    place.lease->lent = granted.lent;
-    place.lease->shares = granted.shares;
-    tell_company(place);
-    return;
-  }
   // What is lent comes and goes: its session hears nothing of it.
   const bool its_own_stays = place.lease && !granted.last && granted.cores == place.lease->cores &&
                              granted.own_units == place.lease->own_units &&
@@ -321,7 +314,7 @@ std::optional<milliseconds> Controller::next_look() const {
   }
   const bool waited_for = std::any_of(clients_.begin(), clients_.end(),
                                       [](const auto& one) { return one.second.waiting.waiting(); });
-  return waited_for || overlaps_.tries() ? WaitingWatch::kEveryWaiting : WaitingWatch::kEvery;
+  return waited_for ? WaitingWatch::kEveryWaiting : WaitingWatch::kEvery;
 }
 
 void Controller::look_for_waiting() {
@@ -333,7 +326,7 @@ void Controller::look_for_waiting() {
       tell_of_lease(verdict.client, verdict.text());
       const Hello& hello = clients_.at(verdict.client).client->hello();
       Store* store = store_of(hello.uid);
-      batches_.of(store).lending.push_back({machine_.fingerprint, overlap_program(hello),
+      batches_.of(store).lending.push_back({machine_.fingerprint, program_text(hello),
                                             verdict.own_cores, verdict.gain, verdict.borrows,
                                             clocks_.unix_seconds()});
       batches_.is_due(store);
@@ -368,7 +361,6 @@ void Controller::look_for_waiting() {
   }
   place_newcomers();
   look_for_divisions();
-  look_for_overlaps();
 }
 
 // Those whose pace says something: they have a use for more, and run on cores of their own.
@@ -402,7 +394,7 @@ base::Status Controller::check_bound(const LeaseWord& word) const {
   const std::optional<sched::LeaseView> view = leases_->table().view(word.client);
   if (view && word.kind == Kind::kPause && word.cores.empty()) {
     // What it keeps is its own: of what it was lent nothing, and all that it lends.
-    cores = view->idle ? view->lends.size() : view->granted.cores.size() - view->guest.size();
+    cores = view->idle ? view->lends.size() : view->granted.cores.size();
     if (view->claim > 0) cores = std::min(cores, static_cast<std::size_t>(view->claim));
   }
   return bounds_.check(*leases_, word.client, cores);

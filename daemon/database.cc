@@ -171,8 +171,9 @@ Status Database::prepare(const std::string& path, const Identity& identity) {
   }
   const base::Result<std::vector<Row>> version = query("PRAGMA user_version");
   if (!version.ok()) return version.status();
-  if (as_integer(version.value()[0][0]) == 0) {
-    const std::string sql = std::string(identity.schema) +
+  const int64_t found = as_integer(version.value()[0][0]);
+  if (found < identity.schema_version) {
+    const std::string sql = std::string(found == 0 ? identity.schema : identity.upgrade) +
                             ";PRAGMA application_id = " + std::to_string(identity.application_id) +
                             ";PRAGMA user_version = " + std::to_string(identity.schema_version);
     if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
@@ -201,7 +202,9 @@ Status Database::check_identity(const Identity& identity) {
     return Error{ErrorKind::kInvalid,
                  "the store's file belongs to another program; name another with --store"};
   }
-  if (!is_new && found_version != identity.schema_version) {
+  const bool is_older = identity.oldest_version > 0 && found_version >= identity.oldest_version &&
+                        found_version < identity.schema_version;
+  if (!is_new && !is_older && found_version != identity.schema_version) {
     last_fault_ = DatabaseFault::kForeign;
     return Error{ErrorKind::kInvalid,
                  "the store has version " + std::to_string(found_version) + ", this daemon knows " +

@@ -43,10 +43,13 @@ class Database {
     const char* schema = nullptr;  // statements that make it
     // And what later versions added, which an older one does not mind; run at every opening.
     const char* additions = nullptr;
+    // Statements that make this schema of one from that version on; 0: of none.
+    int oldest_version = 0;
+    const char* upgrade = nullptr;
   };
-  // ":memory:" for none on disk. Checks a file that exists (identity, quick_check), makes the
-  // schema in a new one, and makes sure that it can be written. WAL unless it lies on a network
-  // file system.
+  // ":memory:" for none on disk. Checks a file that exists (identity, quick_check) and upgrades it,
+  // makes the schema in a new one, and makes sure that it can be written. WAL unless it lies on a
+  // network file system.
   static Opened open(const std::string& path, const Identity& identity);
 
   ~Database();

@@ -12,8 +12,8 @@ constexpr milliseconds kEveryIdle{500};  // while nothing is tried
 
 bool has_its_own(const sched::LeaseView& lease) {
   return !lease.idle && !lease.paused && !lease.pinned && !lease.bound && !lease.late &&
-         !lease.revoked && lease.borrowed == 0 && lease.granted.shared.empty() &&
-         lease.granted.fraction >= 1.0 && lease.granted.cores == lease.target.cores &&
+         !lease.revoked && lease.borrowed == 0 && lease.granted.fraction >= 1.0 &&
+         lease.granted.cores == lease.target.cores &&
          static_cast<int>(lease.granted.cores.size()) == lease.claim;
 }
 
@@ -32,7 +32,7 @@ bool Divisions::due(milliseconds now) const {
 
 const std::optional<sched::CoreCounts>& Divisions::look(milliseconds now,
                                                         const std::vector<CompanyMember>& members,
-                                                        const Leases& leases, bool shared) {
+                                                        const Leases& leases) {
   const uint64_t tick = division_tick(now);
   if (std::exchange(words_, leases.words()) != leases.words()) {
     trials_.end(tick, "somebody came or left, or something was said");
@@ -46,7 +46,7 @@ const std::optional<sched::CoreCounts>& Divisions::look(milliseconds now,
     Counted& count = counted[one.client] = counted_[one.client];
     count.steps += static_cast<uint32_t>(one.steps - count.last);
     count.last = one.steps;
-    const bool may = !shared && has_its_own(*lease) && !leases.is_rank(one.client) &&
+    const bool may = has_its_own(*lease) && !leases.is_rank(one.client) &&
                      lease->priority == sched::Priority::kNormal;
     sched::DivisionClient client;
     client.id = one.client;

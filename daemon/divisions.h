@@ -23,10 +23,10 @@ class Divisions {
 
   // Whether it is time to look: always while something is tried.
   bool due(std::chrono::milliseconds now) const;
-  // What is to be held now, by Leases::hold(). `shared`: two share cores, or are tried on that.
+  // What is to be held now, by Leases::hold().
   const std::optional<sched::CoreCounts>& look(std::chrono::milliseconds now,
                                                const std::vector<CompanyMember>& members,
-                                               const Leases& leases, bool shared);
+                                               const Leases& leases);
   const std::string& cause() const { return trials_.cause(); }  // of what is held, half a sentence
   // It has left, or is leaving.
   void forget(uint64_t client, std::chrono::milliseconds now);

@@ -146,7 +146,6 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
        client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
   json["held"] = text_or_null(why_not_held(controller, client));
   json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
-  json["overlap"] = text_or_null(controller.overlaps().text(client.id));
   json["cap"] = client.own_width_cap == 0 ? Json(own_width_of(client)) : Json(client.own_width_cap);
   return json;
 }

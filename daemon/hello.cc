@@ -138,6 +138,10 @@ std::string kept_under(const Hello& hello) {
   return hello.launch_plan + " numerics=as-untuned";
 }
 
+std::string program_text(const Hello& hello) {
+  return hello.executable + "\n" + hello.program + "\n" + hello.arguments;
+}
+
 bool acts(const Hello& hello) {
   const bool by_mode = hello.mode == OPTILE_MODE_TUNE || hello.mode == OPTILE_MODE_FREEZE;
   return by_mode && !hello.baseline;

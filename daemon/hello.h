@@ -59,6 +59,8 @@ const char* width_source_name(uint32_t source);
 // What its plans and runs are kept under beside its name: the launch plan's text. One that has to
 // compute as untouched has fewer ops to choose for, and plans of its own.
 std::string kept_under(const Hello& hello);
+// The program and how it was called, as verdicts about it are kept.
+std::string program_text(const Hello& hello);
 // It changes something while the program runs: widths, leases.
 bool acts(const Hello& hello);
 // It may be held to a part of the cores: its widths follow that, or are the same in every run.

@@ -102,8 +102,7 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
     return sched::units_of(controller.machine(), controller.leases()->table().budget(), cores);
   };
   return {{"cores", view.granted.cores},
-          {"units", sched::units_of(controller.machine(), controller.leases()->table().budget(),
-                                    view.granted)},
+          {"units", units(view.granted.cores)},
           {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
           {"target",
            {{"cores", view.target.cores},
@@ -118,41 +117,12 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
           {"away", view.away},
-          {"shared", view.granted.shared},
-          {"partner", view.granted.shared.empty() ? Json(nullptr) : Json(view.granted.partner)},
           {"paused", view.paused},
           {"pinned", view.pinned},
           {"late", view.late},
           {"bound", view.bound},
           {"unkept", controller.unkept(view.id)},
           {"reason", view.reason}};
-}
-
-// What two clients share, or are tried on, and what trials came to so far.
-Json overlap_json(const Overlaps& overlaps) {
-  const sched::OverlapCounters& counters = overlaps.counters();
-  Json json = {{"enabled", overlaps.enabled()},
-               {"trials", counters.trials},
-               {"kept", counters.kept},
-               {"lost", counters.lost},
-               {"aborted", counters.aborted},
-               {"interrupted", counters.interrupted},
-               {"undone", counters.undone},
-               {"trial_seconds", static_cast<double>(counters.trial_ticks) / 1e3},
-               {"now", nullptr}};
-  const std::optional<sched::OverlapView> now = overlaps.view();
-  if (!now) return json;
-  const sched::PairEstimate& seen = now->estimate;
-  const bool known = seen.rounds > 1;
-  json["now"] = {{"clients", {now->overlap.first, now->overlap.second}},
-                 {"cores", now->overlap.cores},
-                 {"state", now->kept ? "kept" : "tried"},
-                 {"shared_now", now->shared_now},
-                 {"rounds", seen.rounds},
-                 {"gain", known ? Json(seen.gain) : Json(nullptr)},
-                 {"low", known ? Json(seen.low) : Json(nullptr)},
-                 {"high", known ? Json(seen.high) : Json(nullptr)}};
-  return json;
 }
 
 // What is tried about how cores are divided, and what trials came to so far.
@@ -227,7 +197,6 @@ Json leases_json(const Controller& controller,
           {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
-          {"overlaps", overlap_json(controller.overlaps())},
           {"divisions", division_json(controller.divisions())},
           {"cause", leases == nullptr ? "" : leases->table().cause()},
           {"changes", counters.changes},

@@ -36,7 +36,6 @@ struct LeasedClient {
   int placings = 2;             // that are left, see seen()
   int placed_on = 0;            // cores, at the latest of them; 0 = none yet
   int lent = 0;
-  bool shared = false;  // cores, since it was granted so many: its steps measure something else
   LeaseParty party;
   LeaseWeight weight;
 };
@@ -48,7 +47,6 @@ struct LeaseTerms {
   int own = 0;            // whole cores
   int lent = 0;
   bool in_turns = false;
-  bool shares = false;
 };
 
 // What its client's controller hears of it.
@@ -57,14 +55,12 @@ struct GrantedLease {
   std::vector<int> units;      // os indices; empty: no core yet
   std::vector<int> own_units;  // of them, without what is lent; none where nobody can tell
   int cores = 1;               // whole ones, without those that others lend it
-  int lent = 0;                // cores of others that wait, or that share them with it
+  int lent = 0;                // cores of others that wait
   bool in_turns = false;       // its units are a part of one core's time
   bool last = false;           // it was detached: no lease any more
-  bool shares = false;         // some of them with another client, for now
-  bool passing = false;        // it has its own as before; what it shares comes and goes
   std::string reason;
-  // Cores of its own, whole ones and for itself alone: its pace says something of them.
-  bool whole() const { return !units.empty() && !in_turns && !shares; }
+  // Cores of its own, whole ones: its pace says something of them.
+  bool whole() const { return !units.empty() && !in_turns; }
 };
 
 }  // namespace optile::daemon

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -217,8 +216,6 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   if (found == clients_.end()) return;
   Client& known = found->second;
   known.settled = settled;
-  // On shared cores it measured its partner as well.
-  if (known.shared && !known.curve.progress().empty()) return;
   if (settled && measured > 0 && known.granted > 0 && known.lent == 0) {
     known.curve.measure(known.granted, measured);
   }
@@ -365,17 +362,11 @@ bool Leases::someone_searches() const {
 }
 
 void Leases::keep_the_last(std::vector<Granted>& granted) {
-  std::set<uint64_t> passing_no_more;
   std::set<uint64_t> told;
   std::vector<Granted> kept;
-  for (const Granted& one : granted) {
-    if (!one.passing) passing_no_more.insert(one.client);
-  }
   std::reverse(granted.begin(), granted.end());
   for (Granted& one : granted) {
-    if (!told.insert(one.client).second) continue;
-    one.passing = !passing_no_more.contains(one.client);
-    kept.push_back(std::move(one));
+    if (told.insert(one.client).second) kept.push_back(std::move(one));
   }
   std::reverse(kept.begin(), kept.end());
   granted = std::move(kept);
@@ -406,23 +397,13 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
       apply(change, granted);
       if (granted.empty() || granted.back().client != change.id) continue;
       const auto [first, fresh] = before.try_emplace(change.id, change.before);
-      if (fresh || !change.lease.shared.empty() || !first->second.shared.empty()) continue;
+      if (fresh) continue;
       granted.back().reason = sched::whole_change_text(first->second, change);
     }
   }
   if (table_.counters().plans != plans) tell_whose_cores(granted);
   lent_time_.note(table_.lent_cores(), now);
   keep_the_last(granted);
-}
-
-std::vector<Leases::Granted> Leases::overlap(const std::optional<sched::Overlap>& wanted,
-                                             const std::string& why, milliseconds now) {
-  std::vector<Granted> granted;
-  if (wanted == table_.overlap()) return granted;
-  table_.end_overlap(why);
-  carry_out(now, granted);
-  if (wanted && table_.overlap(*wanted, why).ok()) carry_out(now, granted);
-  return granted;
 }
 
 std::vector<double> Leases::curve(uint64_t client) const {
@@ -444,7 +425,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
     (void)table_.confirm(change.id, change.sequence);
     return;
   }
-  granted.push_back(take(change.id, terms, !change.before.shared.empty()));
+  granted.push_back(take(change.id, terms));
   (void)table_.confirm(change.id, change.sequence);
   granted.back().last = change.last;
   granted.back().reason = change.reason;
@@ -463,7 +444,7 @@ void Leases::tell_whose_cores(std::vector<Granted>& granted) {
     const sched::Lease lease = in_force(id, granted_now);
     const Terms terms = terms_of(id, lease, false);
     if (terms.units.empty() || !differs(id, terms)) continue;
-    granted.push_back(take(id, terms, !lease.shared.empty()));
+    granted.push_back(take(id, terms));
     std::string& reason = granted.back().reason;
     reason = sched::client_name(id) + " has " + std::to_string(terms.own) +
              (terms.own == 1 ? " core" : " cores") + " of its own";
@@ -485,10 +466,9 @@ sched::Lease Leases::in_force(uint64_t client, const sched::Lease& lease) const 
 
 Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool last) const {
   Terms terms;
-  terms.units = sched::units_of(table_.machine(), table_.budget(), lease);
+  terms.units = sched::units_of(table_.machine(), table_.budget(), lease.cores);
   if (!needs_no_mask(client, lease, last)) terms.mask = terms.units;
   terms.in_turns = lease.fraction < 1;
-  terms.shares = !lease.shared.empty();
   terms.lent = clients_.at(client).waits ? 0 : table_.lent_to(client);
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
   return terms;
@@ -496,12 +476,7 @@ Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool 
 
 std::vector<int> Leases::own_units(uint64_t client, const Terms& terms) const {
   if (terms.lent == 0) return terms.units;
-  const std::vector<int> of_cores =
-      sched::units_of(table_.machine(), table_.budget(), table_.own_cores(client));
-  std::vector<int> own;  // of a core that is shared it may have a part
-  std::set_intersection(of_cores.begin(), of_cores.end(), terms.units.begin(), terms.units.end(),
-                        std::back_inserter(own));
-  return own;
+  return sched::units_of(table_.machine(), table_.budget(), table_.own_cores(client));
 }
 
 bool Leases::differs(uint64_t id, const Terms& terms) const {
@@ -509,13 +484,11 @@ bool Leases::differs(uint64_t id, const Terms& terms) const {
   return terms.own != client.granted || terms.lent != client.lent || terms.mask != client.units;
 }
 
-Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before) {
+Leases::Granted Leases::take(uint64_t id, const Terms& terms) {
   Client& client = clients_.at(id);
-  const bool same_cores = terms.own == client.granted;
-  if (!same_cores) ++moves_;
+  if (terms.own != client.granted) ++moves_;
   client.lent = terms.lent;
   client.granted = terms.own;
-  client.shared = terms.shares || (client.shared && same_cores);
   // Of turns only the fraction may have changed.
   if (!client.confined || terms.mask != client.units) {
     dependencies_.confine(id, client.pid, terms.mask);
@@ -529,15 +502,13 @@ Leases::Granted Leases::take(uint64_t id, const Terms& terms, bool shared_before
   one.cores = std::max(1, terms.own);
   one.lent = terms.lent;
   one.in_turns = terms.in_turns;
-  one.shares = terms.shares;
-  one.passing = same_cores && (terms.shares || shared_before);
   return one;
 }
 
 // With all cores there is nothing to confine it from. Beside others that nobody confines, the
 // kernel knows better where it finds room: there the width alone follows the lease.
 bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const {
-  if (lease.fraction < 1 || !lease.shared.empty()) return false;
+  if (lease.fraction < 1) return false;
   if (returning_.keeps_some()) return last;  // it is not alone
   // What is lent is written down as a mask, or the next daemon would know of nobody there.
   const bool few = static_cast<int>(lease.cores.size()) < table_.budget().cores;

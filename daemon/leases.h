@@ -120,9 +120,6 @@ class Leases {
   using Granted = GrantedLease;
   // What changed since the last call. `now`: since whenever, never going back.
   std::vector<Granted> decide(std::chrono::milliseconds now);
-  // Two that share cores from now on, or nobody, by LeaseTable::overlap(); what changed.
-  std::vector<Granted> overlap(const std::optional<sched::Overlap>& wanted, const std::string& why,
-                               std::chrono::milliseconds now);
   // Each has at least so many cores from the next decide() on, until anybody comes or goes, the
   // user says anything, or the budget changes. Whether that is news.
   bool hold(const std::optional<sched::CoreCounts>& counts, const std::string& why);
@@ -130,8 +127,6 @@ class Leases {
   uint64_t words() const { return words_; }
   // Throughput with 1, 2, … cores over that alone at its own best; empty: unknown.
   std::vector<double> curve(uint64_t client) const;
-  // No session searches, and nothing waits to be decided.
-  bool calm() const { return !pace_.is_due() && !someone_searches(); }
   // One of several ranks, which wait for each other.
   bool is_rank(uint64_t client) const;
   // Of one client, about once a second: threads that appeared since, or that came back from a bound
@@ -167,7 +162,7 @@ class Leases {
   sched::Lease in_force(uint64_t client, const sched::Lease& lease) const;
   std::vector<int> own_units(uint64_t client, const Terms& terms) const;
   bool differs(uint64_t client, const Terms& terms) const;
-  Granted take(uint64_t client, const Terms& terms, bool shared_before);
+  Granted take(uint64_t client, const Terms& terms);
   void tell_whose_cores(std::vector<Granted>& granted);
   static void keep_the_last(std::vector<Granted>& granted);
   void tell_curves(std::chrono::milliseconds now, bool divides);

@@ -24,7 +24,6 @@ using optile::daemon::Daemon;
 using optile::daemon::DivisionTry;
 using optile::daemon::Log;
 using optile::daemon::OtherLoad;
-using optile::daemon::OverlapTry;
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -117,12 +116,6 @@ void add_log(CLI::App& app, Config& config) {
 
 // What programs beside each other may be tried on, to see what is best.
 void add_trials(CLI::App& app, Config& config) {
-  app.add_option("--overlap", config.overlap,
-                 "try: let two programs share cores where that is measured to pay; never (default)")
-      ->option_text("try|never")
-      ->envname("OPTILE_OVERLAP")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, OverlapTry>{
-          {"try", OverlapTry::kTry}, {"never", OverlapTry::kNever}}));
   app.add_option("--division", config.division,
                  "try: where curves cannot tell, measure how to divide the cores; never (default)")
       ->option_text("try|never")

@@ -16,7 +16,6 @@
 #include "daemon/store_file.h"
 #include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
-#include "daemon/store_overlaps.h"
 #include "daemon/store_pruning.h"
 #include "daemon/store_run_details.h"
 #include "daemon/store_undone.h"
@@ -32,7 +31,8 @@ using base::Status;
 
 constexpr const char* kMemoryPath = ":memory:";
 constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
+constexpr int kOldestVersion = 1;
 
 // Limits of what is written in each case; the oldest go first.
 constexpr int64_t kMaxProfilesPerProgram = 32768;  // widths of ops
@@ -83,10 +83,11 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  static const std::string additions = std::string(kOverlapSchema) + kLendingSchema + kHangSchema +
-                                       kUndoneSchema + kCurveSchema + kDivisionSchema +
-                                       kRunDetailsSchema;
-  return {kApplicationId, kSchemaVersion, kSchema, additions.c_str()};
+  static const std::string additions = std::string(kLendingSchema) + kHangSchema + kUndoneSchema +
+                                       kCurveSchema + kDivisionSchema + kRunDetailsSchema;
+  // Verdicts of trials that there are no more.
+  static const char* const upgrade = "DROP TABLE IF EXISTS overlaps";
+  return {kApplicationId, kSchemaVersion, kSchema, additions.c_str(), kOldestVersion, upgrade};
 }
 
 // Whether what was forgotten under `forgotten` is what is looked for under `wanted`.
@@ -227,9 +228,6 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const LaunchRecord& record : batch.launches) {
       if (Status status = write_launch(database, record, written); !status.ok()) return status;
-    }
-    for (const OverlapRecord& record : batch.overlaps) {
-      if (Status status = write_overlap(database, record); !status.ok()) return status;
     }
     for (const DivisionRecord& record : batch.divisions) {
       if (Status status = write_division(database, record); !status.ok()) return status;

@@ -11,7 +11,6 @@
 #include "daemon/step_sketch.h"
 #include "perfmodel/launch_plan.h"
 #include "sched/division_verdicts.h"
-#include "sched/overlap_verdicts.h"
 #include "tuner/session.h"
 
 namespace optile::daemon {
@@ -69,14 +68,6 @@ struct UndoRecord {
   int64_t when = 0;
 };
 
-// What sharing cores gained or cost two programs.
-struct OverlapRecord {
-  std::string machine;
-  sched::OverlapVerdict verdict;
-  int64_t when = 0;
-  int64_t believed_until = 0;
-};
-
 // What cores that passed between two programs gained or cost them.
 struct DivisionRecord {
   std::string machine;
@@ -88,7 +79,7 @@ struct DivisionRecord {
 // What cores that others lend gain a program that has so many of its own.
 struct LendingRecord {
   std::string machine;
-  std::string program;  // overlap_program()
+  std::string program;  // program_text()
   int own_cores = 0;
   double gain = 1;
   bool borrows = true;
@@ -119,7 +110,6 @@ struct StoreBatch {
   std::vector<LaunchRecord> launches;
   std::vector<Conditions> forgotten{};  // plans that lost
   std::vector<UndoRecord> undone{};
-  std::vector<OverlapRecord> overlaps{};
   std::vector<LendingRecord> lending{};
   std::vector<HangRecord> hangs{};
   std::vector<CurveRecord> curves{};
@@ -127,7 +117,7 @@ struct StoreBatch {
 
   std::size_t size() const {
     return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           overlaps.size() + lending.size() + hangs.size() + curves.size() + divisions.size();
+           lending.size() + hangs.size() + curves.size() + divisions.size();
   }
   bool empty() const { return size() == 0; }
 };

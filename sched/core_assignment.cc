@@ -458,22 +458,6 @@ std::vector<int> units_of(const Machine& machine, const Budget& budget,
   return units;
 }
 
-std::vector<int> units_of(const Machine& machine, const Budget& budget, const Lease& lease) {
-  if (lease.shared.empty()) return units_of(machine, budget, lease.cores);
-  std::vector<int> units;
-  for (int core : lease.cores) {
-    std::vector<int> of_core = units_of(machine, budget, std::vector<int>{core});
-    if (lease.shares(core) && of_core.size() > 1) {
-      const auto middle = of_core.begin() + static_cast<std::ptrdiff_t>(of_core.size() / 2);
-      of_core = lease.upper ? std::vector<int>(middle, of_core.end())
-                            : std::vector<int>(of_core.begin(), middle);
-    }
-    units.insert(units.end(), of_core.begin(), of_core.end());
-  }
-  std::sort(units.begin(), units.end());
-  return units;
-}
-
 std::vector<CoreGrant> assign_cores(const Machine& machine, const std::vector<int>& usable,
                                     const std::vector<CoreWish>& wishes) {
   Assignment assignment(machine, usable, wishes);

@@ -24,10 +24,6 @@ perfmodel::Budget within(const perfmodel::Machine& machine, perfmodel::Budget bu
 std::vector<int> units_of(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
                           const std::vector<int>& cores);
 
-// The same of a lease: of a shared core with several hardware threads each of the two has half.
-std::vector<int> units_of(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
-                          const Lease& lease);
-
 struct CoreWish {
   ClientId id = 0;
   int count = 0;

@@ -33,31 +33,18 @@ double CoreLedger::used(int core) const {
   return std::min(1.0, fraction_of(users_[static_cast<std::size_t>(core)].sum));
 }
 
-bool CoreLedger::shares_any() const {
-  return std::any_of(users_.begin(), users_.end(), [](const Users& users) {
-    return std::any_of(users.uses.begin(), users.uses.end(),
-                       [](const auto& one) { return one.second.partner != 0; });
-  });
-}
-
-double CoreLedger::room(ClientId id, int core, ClientId partner) const {
+double CoreLedger::room(ClientId id, int core) const {
   const Users& users = users_[static_cast<std::size_t>(core)];
   int64_t others = users.sum;
-  if (const auto own = users.uses.find(id); own != users.uses.end()) {
-    others -= grains(own->second.fraction);
-  }
-  const auto other = partner == id ? users.uses.end() : users.uses.find(partner);
-  if (other != users.uses.end() && other->second.partner == id) {
-    others -= grains(other->second.fraction);
+  if (const auto own = users.fractions.find(id); own != users.fractions.end()) {
+    others -= grains(own->second);
   }
   return std::max(0.0, 1.0 - fraction_of(others));
 }
 
 bool CoreLedger::fits(ClientId id, const Lease& lease) const {
-  return std::all_of(lease.cores.begin(), lease.cores.end(), [&](int core) {
-    const ClientId partner = lease.shares(core) ? lease.partner : 0;
-    return room(id, core, partner) >= lease.fraction - kSameFraction;
-  });
+  return std::all_of(lease.cores.begin(), lease.cores.end(),
+                     [&](int core) { return room(id, core) >= lease.fraction - kSameFraction; });
 }
 
 uint64_t CoreLedger::send(ClientId id, Lease lease, uint64_t tick) {
@@ -90,25 +77,20 @@ const Lease& CoreLedger::granted(ClientId id) const {
 }
 
 std::map<int, double> CoreLedger::held(ClientId id) const {
-  std::map<int, double> held;
-  for (const auto& [core, use] : uses(accounts_.at(id))) held[core] = use.fraction;
-  return held;
+  return fractions(accounts_.at(id));
 }
 
-std::map<int, CoreLedger::Use> CoreLedger::uses(const Account& account) {
-  std::map<int, Use> uses;
-  const auto add = [&uses](const Lease& lease) {
+std::map<int, double> CoreLedger::fractions(const Account& account) {
+  std::map<int, double> largest;
+  const auto add = [&largest](const Lease& lease) {
     for (int core : lease.cores) {
-      const ClientId partner = lease.shares(core) ? lease.partner : 0;
-      const auto [found, fresh] = uses.try_emplace(core, Use{lease.fraction, partner});
-      Use& use = found->second;
-      use.fraction = std::max(use.fraction, lease.fraction);
-      if (!fresh && use.partner != partner) use.partner = 0;
+      double& fraction = largest[core];
+      fraction = std::max(fraction, lease.fraction);
     }
   };
   add(account.confirmed);
   for (const Sent& sent : account.sent) add(sent.lease);
-  return uses;
+  return largest;
 }
 
 std::size_t CoreLedger::unconfirmed(ClientId id) const {
@@ -122,7 +104,7 @@ std::optional<uint64_t> CoreLedger::owes_since(ClientId id) const {
 }
 
 std::optional<ClientId> CoreLedger::other_user(ClientId id, int core) const {
-  for (const auto& [user, use] : users_[static_cast<std::size_t>(core)].uses) {
+  for (const auto& [user, fraction] : users_[static_cast<std::size_t>(core)].fractions) {
     if (user != id) return user;
   }
   return std::nullopt;
@@ -132,15 +114,15 @@ void CoreLedger::count(ClientId id) {
   Account& account = accounts_.at(id);
   for (int core : account.counted) {
     Users& users = users_[static_cast<std::size_t>(core)];
-    const auto own = users.uses.find(id);
-    users.sum -= grains(own->second.fraction);
-    users.uses.erase(own);
+    const auto own = users.fractions.find(id);
+    users.sum -= grains(own->second);
+    users.fractions.erase(own);
   }
   account.counted.clear();
-  for (const auto& [core, use] : uses(account)) {
+  for (const auto& [core, fraction] : fractions(account)) {
     Users& users = users_[static_cast<std::size_t>(core)];
-    users.uses[id] = use;
-    users.sum += grains(use.fraction);
+    users.fractions[id] = fraction;
+    users.sum += grains(fraction);
     account.counted.push_back(core);
   }
 }

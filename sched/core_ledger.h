@@ -24,9 +24,8 @@ class CoreLedger {
   void add(ClientId id);
   void remove(ClientId id);  // gone: all it had is free at once
 
-  // The part of a core that nobody else may be using; `partner`, where it was told by everything
-  // that counts that it shares this core with `id`, is let pass.
-  double room(ClientId id, int core, ClientId partner = 0) const;
+  // The part of a core that nobody else may be using.
+  double room(ClientId id, int core) const;
   bool fits(ClientId id, const Lease& lease) const;
 
   // The lease counts from now on, and all older ones do so until it is confirmed. It has to fit.
@@ -43,8 +42,7 @@ class CoreLedger {
   std::optional<uint64_t> owes_since(ClientId id) const;  // tick of the oldest unconfirmed one
   // Somebody else that may be using this core; nullopt when nobody does.
   std::optional<ClientId> other_user(ClientId id, int core) const;
-  double used(int core) const;  // sum of fractions; of a shared core 1
-  bool shares_any() const;      // some client may be using a core together with another
+  double used(int core) const;  // sum of fractions
 
  private:
   struct Sent {
@@ -57,16 +55,12 @@ class CoreLedger {
     std::deque<Sent> sent;
     std::vector<int> counted;  // cores on which users_ has it
   };
-  struct Use {
-    double fraction = 0;
-    ClientId partner = 0;  // in all leases that count; 0: one of them says nothing of sharing
-  };
   struct Users {
-    std::map<ClientId, Use> uses;
-    int64_t sum = 0;  // of their fractions, in kGrains: whole numbers come and go without a trace
+    std::map<ClientId, double> fractions;
+    int64_t sum = 0;  // of them, in kGrains: whole numbers come and go without a trace
   };
   void count(ClientId id);
-  static std::map<int, Use> uses(const Account& account);
+  static std::map<int, double> fractions(const Account& account);
 
   std::map<ClientId, Account> accounts_;
   std::vector<Users> users_;  // by core

@@ -1,7 +1,6 @@
 // A lease: the cores that a client may use now. Plain values, any thread.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,26 +23,9 @@ enum class Priority : uint8_t { kNormal, kBatch };
 struct Lease {
   std::vector<int> cores;
   double fraction = 1.0;
-  // Of the cores: those that `partner` may use as well and is told so.
-  std::vector<int> shared{};
-  ClientId partner = 0;
-  bool upper = false;  // of a shared core with several hardware threads it has the upper half
-
-  bool shares(int core) const { return std::binary_search(shared.begin(), shared.end(), core); }
 
   bool empty() const { return cores.empty(); }
   bool operator==(const Lease&) const = default;
-};
-
-// Two clients that both may use these cores, each of which is one's or the other's by the plan.
-struct Overlap {
-  ClientId first = 0;
-  ClientId second = 0;
-  std::vector<int> cores;  // ascending
-
-  bool has(ClientId id) const { return id == first || id == second; }
-  ClientId other(ClientId id) const { return id == first ? second : first; }
-  bool operator==(const Overlap&) const = default;
 };
 
 }  // namespace optile::sched

@@ -29,39 +29,18 @@ std::string size_of(const Lease& lease) {
 }
 
 bool same(const Lease& a, const Lease& b) {
-  return a.cores == b.cores && a.shared == b.shared && a.partner == b.partner &&
-         (a.empty() || std::abs(a.fraction - b.fraction) <= kSameFraction);
+  return a.cores == b.cores && (a.empty() || std::abs(a.fraction - b.fraction) <= kSameFraction);
 }
 
 bool has(const Lease& lease, int core) {
   return std::binary_search(lease.cores.begin(), lease.cores.end(), core);
 }
 
-// Whether `next` asks for nothing that `before` did not have. A core to oneself is more than a
-// shared one.
+// Whether `next` asks for nothing that `before` did not have.
 bool only_gives_up(const Lease& before, const Lease& next) {
   return next.empty() || (next.fraction <= before.fraction + kSameFraction &&
-                          std::all_of(next.cores.begin(), next.cores.end(), [&](int core) {
-                            return has(before, core) && (next.shares(core) || !before.shares(core));
-                          }));
-}
-
-// A granted lease without what is somebody else's by the plan.
-Lease own_part(Lease granted, const Lease& target) {
-  std::erase_if(granted.cores,
-                [&](int core) { return granted.shares(core) && !has(target, core); });
-  granted.shared.clear();
-  granted.partner = 0;
-  return granted;
-}
-
-Lease part_of(const Lease& lease, int core) {
-  Lease part{{core}, lease.fraction};
-  if (lease.shares(core)) {
-    part.shared = {core};
-    part.partner = lease.partner;
-  }
-  return part;
+                          std::includes(before.cores.begin(), before.cores.end(),
+                                        next.cores.begin(), next.cores.end()));
 }
 
 double progress_with(const LeaseDemand& demand, int cores) {
@@ -92,7 +71,7 @@ std::vector<LeaseChange> LeaseTable::decide(uint64_t tick) {
       // These two have to hear of it even where nothing changes.
       const bool announce = (client.revoked && ledger_.unconfirmed(id) == 0) ||
                             (client.detached && !client.dismissed);
-      if (!overlap_ && !announce && same(before, client.target)) continue;
+      if (!announce && same(before, client.target)) continue;
       Lease next = next_lease(id, client);
       if (same(before, next) && !announce) continue;
       if (only_gives_up(before, next) != growing) send(id, client, std::move(next), tick, changes);
@@ -109,8 +88,7 @@ void LeaseTable::mark_late(uint64_t tick) {
       continue;
     }
     client.late = true;
-    end_overlap(client_name(id) + " does not answer");
-    if (!client.detached) client.target = own_part(ledger_.granted(id), client.target);
+    if (!client.detached) client.target = ledger_.granted(id);
     ++counters_.late;
     because(client_name(id) + " does not answer");
   }
@@ -128,10 +106,6 @@ PlanClient LeaseTable::plan_client(ClientId id, const Client& client) const {
   made.fixed = client.late || client.revoked || client.detached || (paused && client.pin.empty());
   if (!made.fixed) return made;
   made.occupied = ledger_.held(id);
-  // What it is still a guest on is its partner's.
-  for (int core : ledger_.granted(id).shared) {
-    if (!has(client.target, core)) made.occupied.erase(core);
-  }
   for (int core : client.target.cores) {
     double& fraction = made.occupied[core];
     fraction = std::max(fraction, client.target.fraction);
@@ -169,7 +143,6 @@ void LeaseTable::plan() {
     demand.used = used;
     if (!demand.idle) client.home.clear();
     const bool as_before = same(client.target, lease.target);
-    if (!as_before && overlap_ && overlap_->has(lease.id)) end_overlap("cores were divided anew");
     kept = kept && as_before;
     client.target = lease.target;
     // The budget took all of a paused lease: next time it is planned like any other.
@@ -183,30 +156,19 @@ void LeaseTable::plan() {
 // As much of the target as nobody else may be using. A client that could have none of it keeps one
 // core meanwhile.
 Lease LeaseTable::next_lease(ClientId id, const Client& client) const {
-  const Lease target = wanted(id, client);
+  const Lease& target = client.target;
   const Lease& granted = ledger_.granted(id);
   Lease next;
   next.fraction = target.fraction;
-  const auto take = [&](int core, const Lease& like) {
-    next.cores.push_back(core);
-    if (!like.shares(core)) return;
-    next.shared.push_back(core);
-    next.partner = like.partner;
-    next.upper = like.upper;
-  };
   for (int core : target.cores) {
-    if (ledger_.fits(id, part_of(target, core))) {
-      take(core, target);
-    } else if (granted.shares(core) && target.fraction >= 1.0) {
-      take(core, granted);  // its guest has not gone yet
-    }
+    if (ledger_.fits(id, {{core}, target.fraction})) next.cores.push_back(core);
   }
   if (!next.empty()) return next;
   if (target.empty() || granted.empty()) return {};
   const auto shared = std::find_if(granted.cores.begin(), granted.cores.end(),
                                    [&target](int core) { return has(target, core); });
   const bool stays = shared != granted.cores.end();
-  take(stays ? *shared : granted.cores.front(), granted);
+  next.cores.push_back(stays ? *shared : granted.cores.front());
   next.fraction = stays ? std::min(granted.fraction, target.fraction) : granted.fraction;
   return next;
 }
@@ -255,12 +217,6 @@ void LeaseTable::break_deadlock(uint64_t tick, std::vector<LeaseChange>& changes
 std::string LeaseTable::reason_for(ClientId id, const Client& client, const Lease& before,
                                    const Lease& next) const {
   std::string reason = client_name(id) + " from " + size_of(before) + " to " + size_of(next);
-  if (!next.shared.empty() || !before.shared.empty()) {
-    const ClientId partner = next.shared.empty() ? before.partner : next.partner;
-    const std::size_t count = std::max(next.shared.size(), before.shared.size());
-    return reason + (next.shared.empty() ? ", no longer sharing " : ", sharing ") +
-           std::to_string(count) + " with " + client_name(partner) + ": " + overlap_cause_;
-  }
   for (int core : client.target.cores) {
     if (has(next, core)) continue;
     reason += " of " + size_of(client.target);

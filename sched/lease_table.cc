@@ -83,7 +83,6 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
   client.demand.priority = priority;
   clients_[id] = std::move(client);
   ledger_.add(id);
-  end_overlap(client_name(id) + " arrived");
   because(client_name(id) + " arrived");
   return {};
 }
@@ -91,7 +90,6 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
 Status LeaseTable::leave(ClientId id, const std::string& how) {
   if (clients_.erase(id) == 0) return find(id).status();
   ledger_.remove(id);
-  end_overlap(client_name(id) + " " + how);
   because(client_name(id) + " " + how);
   return {};
 }
@@ -144,7 +142,6 @@ Status LeaseTable::wait(ClientId id) {
       if (!of_others.contains(core)) client.home.push_back(core);
     }
   }
-  end_overlap(client_name(id) + " waits");
   loans_change(client_name(id) + " waits");
   return {};
 }
@@ -158,7 +155,6 @@ Status LeaseTable::away(ClientId id) {
     for (auto& [other, one] : clients_) one.claim_with_all = one.demand.claimed;
   }
   demand.away = true;
-  end_overlap(client_name(id) + " is away");
   because(client_name(id) + " has waited for long");
   return {};
 }
@@ -198,7 +194,6 @@ Status LeaseTable::wake(ClientId id) {
   if (!client.value()->demand.idle) return {};
   if (client.value()->demand.away) come_back(id, *client.value());
   client.value()->demand.idle = false;
-  end_overlap(client_name(id) + " woke");
   loans_change(client_name(id) + " woke");
   return {};
 }
@@ -229,7 +224,6 @@ Status LeaseTable::set_budget(perfmodel::Budget budget, int left_to_others) {
   if (budget == budget_ && left_to_others == left_to_others_) return {};
   budget_ = std::move(budget);
   left_to_others_ = left_to_others;
-  end_overlap("the budget changed");
   because("the budget is now " + std::to_string(budget_.cores) +
           (budget_.cores == 1 ? " core" : " cores"));
   return {};
@@ -248,7 +242,6 @@ Status LeaseTable::bound(ClientId id, std::vector<int> cores) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->bound = std::move(cores);
-  end_overlap(client_name(id) + " is bound");
   renew();
   return {};
 }
@@ -258,7 +251,6 @@ Status LeaseTable::share(ClientId id, double weight) {
   if (!client.ok()) return client.status();
   if (!possible_weight(weight)) return weight_error(weight);
   client.value()->demand.weight = weight;
-  end_overlap("a word of the user");
   because("the user set the share of " + client_name(id) + " to " + number(weight));
   return {};
 }
@@ -304,7 +296,6 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores, bool again) {
                               (most == 1 ? " core" : " cores") + " at a time; pin to no more"};
   }
   client.value()->pin = std::move(cores);
-  end_overlap("a word of the user");
   because("the user pinned " + client_name(id));
   return {};
 }
@@ -313,7 +304,6 @@ Status LeaseTable::unpin(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->pin.clear();
-  end_overlap("a word of the user");
   because("the user took back the pin of " + client_name(id));
   return {};
 }
@@ -375,7 +365,6 @@ Status LeaseTable::pause(ClientId id, Lease with) {
   client.value()->paused = true;
   with = free_of_words(id, std::move(with));
   if (!with.empty()) client.value()->target = std::move(with);
-  end_overlap("a word of the user");
   because("the user paused " + client_name(id));
   return {};
 }
@@ -384,7 +373,6 @@ Status LeaseTable::resume(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->paused = false;
-  end_overlap("a word of the user");
   because("the user resumed " + client_name(id));
   return {};
 }
@@ -394,7 +382,6 @@ Status LeaseTable::detach(ClientId id) {
   if (!client.ok()) return client.status();
   client.value()->detached = true;
   client.value()->target = {};
-  end_overlap("a word of the user");
   because("the user detached " + client_name(id));
   return {};
 }
@@ -410,7 +397,6 @@ Status LeaseTable::revoke(ClientId id) {
   client.home.clear();
   ledger_.take_back(id);
   ++counters_.revoked;
-  end_overlap(client_name(id) + " was revoked");
   because(client_name(id) + " was revoked");
   return {};
 }
@@ -433,15 +419,6 @@ const Lease& LeaseTable::granted(ClientId id) const {
   return clients_.contains(id) ? ledger_.granted(id) : kNone;
 }
 
-std::vector<int> LeaseTable::guest_cores(const Client& client, const Lease& granted) {
-  std::vector<int> guest;
-  for (int core : granted.shared) {
-    const auto& own = client.target.cores;
-    if (!std::binary_search(own.begin(), own.end(), core)) guest.push_back(core);
-  }
-  return guest;
-}
-
 LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
   LeaseView view;
   view.id = id;
@@ -459,7 +436,6 @@ LeaseView LeaseTable::view_of(ClientId id, const Client& client) const {
   view.late = client.late;
   view.revoked = client.revoked;
   if (client.demand.idle) view.lends = client.home;
-  view.guest = guest_cores(client, view.granted);
   view.reason = client.reason;
   return view;
 }
@@ -477,9 +453,8 @@ int LeaseTable::lent_to(ClientId id) const {
   if (found == clients_.end() || found->second.demand.claimed <= 0) return 0;
   const LeaseDemand& demand = found->second.demand;
   const Lease& granted = ledger_.granted(id);
-  const auto guest = static_cast<int>(guest_cores(found->second, granted).size());
-  const int beyond = static_cast<int>(granted.cores.size()) - guest - demand.claimed;
-  return guest + std::clamp(beyond, 0, std::max(0, demand.used - demand.claimed));
+  const int beyond = static_cast<int>(granted.cores.size()) - demand.claimed;
+  return std::clamp(beyond, 0, std::max(0, demand.used - demand.claimed));
 }
 
 std::vector<int> LeaseTable::own_cores(ClientId id) const {
@@ -488,12 +463,9 @@ std::vector<int> LeaseTable::own_cores(ClientId id) const {
   const Lease& granted = ledger_.granted(id);
   const int lent = lent_to(id);
   if (lent == 0) return granted.cores;
-  const std::vector<int> guest = guest_cores(found->second, granted);
   const std::set<int> of_others = homes_beside(id);
   std::vector<int> own = granted.cores;
-  std::erase_if(own, [&](int core) {
-    return of_others.contains(core) || std::find(guest.begin(), guest.end(), core) != guest.end();
-  });
+  std::erase_if(own, [&](int core) { return of_others.contains(core); });
   if (own.size() + static_cast<std::size_t>(lent) != granted.cores.size()) return {};
   return own;
 }

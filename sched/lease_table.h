@@ -2,9 +2,8 @@
 // descriptors, driven by the daemon's loop; one thread. Time is ticks of whatever length the caller
 // chooses, passed in.
 //
-// A core is never with two clients, not even for a moment, unless both were told that they share it
-// (overlap()): a lease grows only by cores that nobody may be using, that is, whose former user
-// confirmed a lease without them, left, or was revoked.
+// A core is never with two clients, not even for a moment: a lease grows only by cores that nobody
+// may be using, that is, whose former user confirmed a lease without them, left, or was revoked.
 // Leases taken in turns add up to one core at most by the same rule.
 #pragma once
 
@@ -95,14 +94,6 @@ class LeaseTable {
   // it. It is planned for again once it confirms the empty lease that the next decide() sends.
   base::Status revoke(ClientId id);
 
-  // From the next decide() on these two share cores of either, until end_overlap(), any word of the
-  // user, anybody who comes, leaves, waits, wakes or is late, another budget, or a plan that gives
-  // one of the two other cores. kUnavailable: another overlap is not over yet, or one of the two is
-  // not in whole, calm possession of its lease. kInvalid: these cores are not theirs to share.
-  base::Status overlap(Overlap overlap, std::string why);
-  void end_overlap(const std::string& why);
-  const std::optional<Overlap>& overlap() const { return overlap_; }
-
   // A plan is due for a reason of the caller's, half a sentence.
   void because(std::string cause);
 
@@ -147,7 +138,6 @@ class LeaseTable {
   };
 
   LeaseView view_of(ClientId id, const Client& client) const;
-  static std::vector<int> guest_cores(const Client& client, const Lease& granted);
   base::Result<Client*> find(ClientId id);
   void mark_late(uint64_t tick);
   std::set<int> homes_beside(ClientId id) const;
@@ -160,8 +150,6 @@ class LeaseTable {
   void loans_change(std::string cause);
   void add_cause(std::string cause);
   void plan();
-  Lease wanted(ClientId id, const Client& client) const;
-  base::Status can_overlap(ClientId id, const Overlap& overlap) const;
   Lease next_lease(ClientId id, const Client& client) const;
   void send(ClientId id, Client& client, Lease next, uint64_t tick,
             std::vector<LeaseChange>& changes);
@@ -180,8 +168,6 @@ class LeaseTable {
   bool stale_ = false;               // a plan is due
   std::optional<int> claims_of_;     // AllocationProblem::claims_of of that plan
   std::string cause_;                // of the plan in force
-  std::optional<Overlap> overlap_;
-  std::string overlap_cause_;  // of its begin, or of its end
   LeaseCounters counters_;
 };
 

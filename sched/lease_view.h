@@ -24,7 +24,6 @@ struct LeaseView {
   bool bound = false;      // by whoever started it
   bool late = false;       // did not confirm in time; its cores stay counted
   bool revoked = false;    // its cores were taken without its word
-  std::vector<int> guest;  // of granted: cores that are its partner's by the plan
   std::vector<int> lends;  // cores that go back to it when it wakes
   std::string reason;      // of the last change
 };
@@ -39,7 +38,6 @@ struct LeaseCounters {
   uint64_t revoked = 0;
   uint64_t emptied = 0;  // leases taken whole for a moment, because clients waited for each other
   uint64_t operations = 0;
-  uint64_t overlaps = 0;  // begun
 };
 
 }  // namespace optile::sched

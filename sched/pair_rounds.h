@@ -1,7 +1,6 @@
-// Two clients measured side by side in turns: as they were, with something changed (cores shared,
-// or divided otherwise), and so on. An arm is a stretch of one of the two, a round is one arm of
-// each, and rounds give an estimate of what the change gains. Pure; used by the overlap and the
-// division trials.
+// Two clients measured side by side in turns: as they were, with cores divided otherwise, and
+// so on. An arm is a stretch of one of the two, a round is one arm of
+// each, and rounds give an estimate of what the change gains. Pure; used by the division trials.
 #pragma once
 
 #include <array>

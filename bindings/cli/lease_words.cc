@@ -46,7 +46,6 @@ std::string state_of(const Json& lease) {
   }
   if (number_of(lease, "borrowed") > 0) state += state.empty() ? "borrows" : ",borrows";
   if (!text_of(lease, "team").empty()) state += state.empty() ? "wide" : ",wide";
-  if (!list_of(lease, "shared").empty()) state += state.empty() ? "shares" : ",shares";
   return state.empty() ? "-" : state;
 }
 

@@ -122,14 +122,6 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
   add(samples, Metric::kLeaseChangesTotal, static_cast<double>(table.counters().changes));
   add(samples, Metric::kLeaseCoresGrantedTotal,
       static_cast<double>(table.counters().cores_granted));
-  const Overlaps& overlaps = dependencies_.controller->overlaps();
-  const std::optional<sched::OverlapView> now = overlaps.view();
-  add(samples, Metric::kOverlapsKept, now && now->kept ? 1 : 0);
-  add(samples, Metric::kOverlapTrialsTotal, static_cast<double>(overlaps.counters().trials));
-  add(samples, Metric::kOverlapTrialsAbortedTotal,
-      static_cast<double>(overlaps.counters().aborted));
-  add(samples, Metric::kOverlapTrialSecondsTotal,
-      static_cast<double>(overlaps.counters().trial_ticks) / 1e3);
   for (const sched::LeaseView& view : views) {
     const auto client = std::find_if(clients.begin(), clients.end(),
                                      [&](const ClientView& one) { return one.id == view.id; });

@@ -22,7 +22,6 @@ namespace optile::daemon {
 class CompanyTest : public ControllerTest {
  protected:
   struct Tries {
-    bool overlaps = false;
     bool divisions = false;
   };
   CompanyTest() { leases_ = true; }
@@ -49,7 +48,6 @@ class CompanyTest : public ControllerTest {
     };
     dependencies.say = [this](const std::string& line) { said_ += line + "\n"; };
     dependencies.busy_time = [this](int pid) { return busy_time(pid); };
-    dependencies.overlaps = tries.overlaps;
     dependencies.divisions = tries.divisions;
     controller_ = std::make_unique<Controller>(std::move(dependencies));
     programs_.clear();

@@ -387,7 +387,7 @@ TEST_F(ControllerTest, AFailedWriteIsTriedAgainLaterEachTime) {
   const std::string path = directory / "store.db";
   store_ = Store::open(path);
   make_controller();
-  const Database::Opened holder = Database::open(path, {0x6f70746c, 1, ""});
+  const Database::Opened holder = Database::open(path, {0x6f70746c, 2, ""});
   ASSERT_NE(holder.database, nullptr);
   ASSERT_TRUE(holder.database->run("BEGIN IMMEDIATE").ok());
   Attached attached = attach(hello("a"));

@@ -17,13 +17,13 @@ using std::chrono::milliseconds;
 class StoreBatchesTest : public testing::Test {
  protected:
   StoreBatchesTest() : store_(Store::open(path_)) {
-    holder_ = Database::open(path_, {0x6f70746c, 1, ""}).database;
+    holder_ = Database::open(path_, {0x6f70746c, 2, ""}).database;
   }
   void SetUp() override {
     ASSERT_NE(holder_, nullptr);
     ASSERT_TRUE(holder_->run("BEGIN IMMEDIATE").ok());  // no write succeeds
   }
-  void something_happens() { batches_.of(store_.get()).overlaps.emplace_back(); }
+  void something_happens() { batches_.of(store_.get()).lending.emplace_back(); }
   milliseconds wait() const { return batches_.next_write().value_or(milliseconds(-1)); }
   void pass(milliseconds time) { now_ns_ += static_cast<uint64_t>(time.count()) * 1000000; }
 

@@ -207,7 +207,7 @@ TEST(Store, OldLaunchPlansGoButNoWordOfTheUser) {
   }
   ASSERT_TRUE(Store::open(path)->write(batch).ok());
   EXPECT_TRUE(Store::open(path)->is_undone(conditions()));
-  const Database::Opened opened = Database::open(path, {0x6f70746c, 1, ""});
+  const Database::Opened opened = Database::open(path, {0x6f70746c, 2, ""});
   const auto rows = opened.database->query("SELECT count(*) FROM launch_plans");
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ(as_integer(rows.value()[0][0]), 64);
@@ -271,7 +271,7 @@ TEST(Store, AWidthThatSomebodyChangedInTheFileIsNotServed) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{settled(conditions(), 2, 4)}, {}, {}}).ok());
-  const Database::Identity same = {0x6f70746c, 1, ""};
+  const Database::Identity same = {0x6f70746c, 2, ""};
   for (const char* change : {"UPDATE plan_entries SET width = 3 WHERE width = 2",
                              "DELETE FROM plan_entries WHERE name = 'sum'"}) {
     ASSERT_TRUE(Store::open(path)->find_plan(conditions(), 4).has_value());
@@ -321,7 +321,7 @@ TEST(Store, AFailingWriteIsToldAndComesBack) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);
-  const Database::Identity same = {0x6f70746c, 1, ""};
+  const Database::Identity same = {0x6f70746c, 2, ""};
   const Database::Opened other = Database::open(path, same);  // holds the write lock meanwhile
   ASSERT_NE(other.database, nullptr);
   ASSERT_TRUE(other.database->run("BEGIN IMMEDIATE").ok());

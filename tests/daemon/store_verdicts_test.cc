@@ -8,48 +8,6 @@
 namespace optile::daemon {
 namespace {
 
-OverlapRecord overlap(const std::string& guest, const std::string& host, bool pays) {
-  OverlapRecord record;
-  record.machine = "a machine";
-  record.verdict = {{guest, host, sched::OverlapShape::kHalf}, pays, -0.05, -0.07, -0.03, 6, "why"};
-  record.when = 1700000000;
-  record.believed_until = 1700000100;
-  return record;
-}
-
-TEST(StoreOverlaps, VerdictsAreFoundByEitherProgramAndReplaced) {
-  const std::unique_ptr<Store> store = Store::open(":memory:");
-  StoreBatch batch;
-  batch.overlaps = {overlap("a", "b", true), overlap("c", "a", false), overlap("c", "d", true)};
-  ASSERT_TRUE(store->write(batch).ok());
-  EXPECT_EQ(store->find_overlaps("a machine", "a").size(), 2u);
-  EXPECT_TRUE(store->find_overlaps("another", "a").empty());
-  batch = {};
-  batch.overlaps = {overlap("a", "b", false)};
-  ASSERT_TRUE(store->write(batch).ok());
-  const std::vector<OverlapRecord> found = store->find_overlaps("a machine", "b");
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_FALSE(found[0].verdict.pays);
-  EXPECT_EQ(found[0].verdict.key.shape, sched::OverlapShape::kHalf);
-  EXPECT_DOUBLE_EQ(found[0].verdict.gain, -0.05);
-  EXPECT_EQ(found[0].believed_until, 1700000100);
-}
-
-TEST(StoreOverlaps, AStoreOfAnOlderDaemonGetsTheTable) {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/store.db";
-  StoreBatch batch;
-  batch.overlaps = {overlap("a", "b", true)};
-  ASSERT_TRUE(Store::open(path)->write(batch).ok());
-  const Database::Identity older = {0x6f70746c, 1, ""};
-  ASSERT_TRUE(Database::open(path, older).database->run("DROP TABLE overlaps").ok());
-  const std::unique_ptr<Store> store = Store::open(path);
-  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
-  EXPECT_TRUE(store->find_overlaps("a machine", "a").empty());
-  ASSERT_TRUE(store->write(batch).ok());
-  EXPECT_EQ(store->find_overlaps("a machine", "a").size(), 1u);
-}
-
 DivisionRecord division(int giver_cores, bool pays) {
   DivisionRecord record;
   record.machine = "a machine";
@@ -103,23 +61,56 @@ TEST(StoreLending, VerdictsAreFoundWhileTheyAreYoungAndReplaced) {
   EXPECT_EQ(found[0].when, 3000);
 }
 
+TEST(StoreLending, AStoreOfAnOlderDaemonGetsTheTable) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  StoreBatch batch;
+  batch.lending = {lending(2, true, 1000)};
+  ASSERT_TRUE(Store::open(path)->write(batch).ok());
+  const Database::Identity same = {0x6f70746c, 2, ""};
+  ASSERT_TRUE(Database::open(path, same).database->run("DROP TABLE lending").ok());
+  const std::unique_ptr<Store> store = Store::open(path);
+  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
+  EXPECT_TRUE(store->find_lending("a machine", "a", 500).empty());
+  ASSERT_TRUE(store->write(batch).ok());
+  EXPECT_EQ(store->find_lending("a machine", "a", 500).size(), 1u);
+}
+
+TEST(StoreVersions, StoreOfVersionOneOpensWithoutTablesOfRemovedTrials) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "store.db";
+  StoreBatch batch;
+  batch.lending = {lending(2, true, 1000)};
+  ASSERT_TRUE(Store::open(path)->write(batch).ok());
+  const Database::Identity same = {0x6f70746c, 2, ""};
+  {
+    const std::unique_ptr<Database> older = Database::open(path, same).database;
+    ASSERT_TRUE(older->run("CREATE TABLE overlaps (guest TEXT NOT NULL)").ok());
+    ASSERT_TRUE(older->run("INSERT INTO overlaps (guest) VALUES ('a')").ok());
+    ASSERT_TRUE(older->run("PRAGMA user_version = 1").ok());
+  }
+  const std::unique_ptr<Store> store = Store::open(path);
+  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk) << store->state().message;
+  EXPECT_EQ(store->find_lending("a machine", "a", 500).size(), 1u);
+  const std::unique_ptr<Database> upgraded = Database::open(path, same).database;
+  ASSERT_TRUE(upgraded) << "it has the version of today";
+  const auto left = upgraded->query("SELECT count(*) FROM sqlite_schema WHERE name = 'overlaps'");
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(as_integer(left.value()[0][0]), 0);
+}
+
 // Callers take each record over the one before it.
 TEST(StoreVerdicts, WhatCouldNotBeWrittenYetIsTheOnlyOneFound) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
   StoreBatch batch;
-  batch.overlaps = {overlap("a", "b", true)};
   batch.lending = {lending(2, true, 1000)};
   batch.hangs = {{"a machine", "a", 7, "region", 4, 1000}};
   ASSERT_TRUE(store->write(batch).ok());
-  batch.overlaps[0].verdict.pays = false;
   batch.lending = {lending(2, false, 2000)};
   batch.hangs[0].width = 3;
   const NoSpace no_space;
   ASSERT_FALSE(store->write(batch).ok());
-  const std::vector<OverlapRecord> overlaps = store->find_overlaps("a machine", "a");
-  ASSERT_EQ(overlaps.size(), 1u);
-  EXPECT_FALSE(overlaps[0].verdict.pays);
   const std::vector<LendingRecord> lent = store->find_lending("a machine", "a", 500);
   ASSERT_EQ(lent.size(), 1u);
   EXPECT_FALSE(lent[0].borrows);

@@ -31,25 +31,5 @@ TEST(CoreLedger, FractionsLeaveNothingBehind) {
   EXPECT_EQ(ledger.room(1, 0), 1.0);
 }
 
-// Two that were told of each other do not count against each other, as soon as both leases say so.
-TEST(CoreLedger, APartnerIsLetPassOnceItWasTold) {
-  CoreLedger ledger(2);
-  ledger.add(1);
-  ledger.add(2);
-  const uint64_t alone = ledger.send(1, {{0, 1}, 1.0}, 0);
-  ASSERT_TRUE(ledger.confirm(1, alone));
-  EXPECT_EQ(ledger.room(2, 0, 1), 0.0);
-  Lease shared{{0, 1}, 1.0};
-  shared.shared = {0};
-  shared.partner = 2;
-  const uint64_t told = ledger.send(1, shared, 1);
-  EXPECT_EQ(ledger.room(2, 0, 1), 0.0) << "it has not confirmed yet";
-  ASSERT_TRUE(ledger.confirm(1, told));
-  EXPECT_EQ(ledger.room(2, 0, 1), 1.0);
-  EXPECT_EQ(ledger.room(2, 1, 1), 0.0);
-  EXPECT_EQ(ledger.room(2, 0), 0.0);
-  EXPECT_EQ(ledger.used(0), 1.0);
-}
-
 }  // namespace
 }  // namespace optile::sched

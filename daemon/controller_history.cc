@@ -1,5 +1,5 @@
-// The controller's part in clients that are tried beside each other, on shared cores or on cores
-// divided otherwise: what is known of each, and what follows.
+// The controller's part in what earlier runs measured of a program beside others, and in clients
+// that are tried on cores divided otherwise.
 #include <utility>
 
 #include "daemon/controller.h"
@@ -19,16 +19,12 @@ void Controller::recall_company(uint64_t id) {
   const Hello& hello = clients_.at(id).client->hello();
   Store* store = store_of(hello.uid);
   if (store == nullptr) return;
-  const std::string program = overlap_program(hello);
+  const std::string program = program_text(hello);
   if (leases_ && leases_->has(id)) {
     const int64_t since = clocks_.unix_seconds() - kLendingBelieved.count();
     for (const LendingRecord& record : store->find_lending(machine_.fingerprint, program, since)) {
       leases_->lending().recall({id, record.own_cores, record.gain, record.borrows});
     }
-  }
-  if (overlaps_.enabled()) {
-    overlaps_.remember(store->find_overlaps(machine_.fingerprint, program), since_start(),
-                       clocks_.unix_seconds());
   }
   if (divisions_.enabled()) {
     divisions_.remember(store->find_divisions(machine_.fingerprint, program), since_start(),
@@ -83,7 +79,7 @@ std::vector<CompanyMember> Controller::company() const {
     const bool runs = !place.waiting.waiting() && client.may_be_changed();
     CompanyMember one;
     one.client = id;
-    one.program = overlap_program(client.hello());
+    one.program = program_text(client.hello());
     one.uid = client.hello().uid;
     one.settled =
         runs && standing.phase == tuner::Phase::kTuned && standing.tuned_steps >= kFewestSteps;
@@ -99,7 +95,7 @@ std::vector<CompanyMember> Controller::company() const {
 void Controller::look_for_divisions() {
   if (!leases_ || !divisions_.due(since_start())) return;
   const std::optional<sched::CoreCounts>& wanted =
-      divisions_.look(since_start(), company(), *leases_, overlaps_.view().has_value());
+      divisions_.look(since_start(), company(), *leases_);
   for (const sched::DivisionNote& note : divisions_.take_notes()) {
     tell_of_lease(note.client, note.text);
   }
@@ -112,24 +108,6 @@ void Controller::look_for_divisions() {
     batches_.is_due(store);
   }
   if (leases_->hold(wanted, divisions_.cause())) decide_leases(divisions_.tries());
-}
-
-void Controller::look_for_overlaps() {
-  if (!leases_ || divisions_.tries() || !overlaps_.due(since_start())) return;
-  const std::optional<sched::Overlap> wanted = overlaps_.look(since_start(), company(), *leases_);
-  for (Leases::Granted& granted : leases_->overlap(wanted, overlaps_.cause(), since_start())) {
-    const auto found = clients_.find(granted.client);
-    if (found != clients_.end()) take_lease(found->second, std::move(granted));
-  }
-  for (const sched::OverlapNote& note : overlaps_.take_notes()) {
-    tell_of_lease(note.client, note.text);
-  }
-  for (OverlapRecord& record :
-       overlaps_.take_records(machine_.fingerprint, clocks_.unix_seconds())) {
-    Store* store = store_of(overlaps_.uid());
-    batches_.of(store).overlaps.push_back(std::move(record));
-    batches_.is_due(store);
-  }
 }
 
 }  // namespace optile::daemon
