@@ -15,9 +15,6 @@ namespace optile::daemon {
 // What to do about processes that are not attached and keep cores busy.
 enum class OtherLoad { kYield, kIgnore };
 
-// Whether cores may be divided otherwise than curves say, to see whether that is better.
-enum class DivisionTry { kNever, kTry };
-
 struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
   std::string store;   // file, or ":memory:"
@@ -27,7 +24,6 @@ struct Config {
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
   OtherLoad other_load = OtherLoad::kYield;
-  DivisionTry division = DivisionTry::kNever;
   std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing

@@ -62,7 +62,6 @@ Controller::Controller(Dependencies dependencies)
       budget_(read_budget_(0)),
       bound_within_(budget_.units),
       others_load_(dependencies.read_load),
-      divisions_(dependencies.divisions),
       words_(dependencies.words),
       max_clients_(dependencies.max_clients),
       batches_(clocks_.monotonic_ns) {
@@ -127,7 +126,7 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   expected_.came(arrival, since_start());
   look_at_others(others_load_, clients_, budget_.units, since_start());
   lease_to(id);
-  recall_company(id);
+  recall_lending(id);
   drain_pace_.on_arrival();
   ++attached_;
   return id;
@@ -156,7 +155,6 @@ void Controller::depart(uint64_t id) {
   clients_.erase(found);
   bounds_.forget(id);
   if (leases_) leases_->leave(id);
-  divisions_.forget(id, since_start());
   decide_leases_soon();
   remember(std::move(view));
   batches_.is_due_soon(store);
@@ -169,7 +167,6 @@ void Controller::dying(uint64_t id) {
   look_at_others(others_load_, clients_, budget_.units, since_start());
   keep_curve(id);
   if (leases_) leases_->leave(id);
-  divisions_.forget(id, since_start());
   decide_leases_soon();
 }
 

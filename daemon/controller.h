@@ -18,7 +18,6 @@
 #include "daemon/client_words.h"
 #include "daemon/controller_dependencies.h"
 #include "daemon/counting_turns.h"
-#include "daemon/divisions.h"
 #include "daemon/drain_pace.h"
 #include "daemon/expected_arrivals.h"
 #include "daemon/found_run.h"
@@ -98,7 +97,6 @@ class Controller {
   const perfmodel::Budget& budget() const { return budget_; }
   const Leases* leases() const { return leases_ ? &*leases_ : nullptr; }  // null: none are given
   const LeaseHistory& lease_history() const { return lease_history_; }
-  const Divisions& divisions() const { return divisions_; }
   Store& store() { return *store_; }
   Store* store_of(unsigned uid) const { return store_of_ ? store_of_(uid) : store_; }
   Store* store_to_read(unsigned uid);  // with what those who departed have left
@@ -140,16 +138,14 @@ class Controller {
   void tell_demand_of_team(uint64_t id, Place& place);
   std::optional<uint32_t> wait_cap(const Place& place) const;
   void tell_company(Place& place) const;
-  void decide_leases(bool silently = false);
+  void decide_leases();
   bool end_lonely_wait();
   void decide_leases_soon();
   void look_for_time_sharing();
   std::vector<TimeSharing::Party> sharing_parties() const;
   void share_time(const TimeSharing::Change& change);
   bool someone_works() const;
-  void look_for_divisions();
-  std::vector<CompanyMember> company() const;
-  void recall_company(uint64_t id);
+  void recall_lending(uint64_t id);
   void recall_curve(uint64_t id);
   void keep_curve(uint64_t id);
   std::chrono::milliseconds since_start() const;
@@ -182,7 +178,6 @@ class Controller {
   TimeSharing sharing_;
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
-  Divisions divisions_;
   UserBounds bounds_;
   KeptWords* words_;
   std::function<void(const std::string& line)> say_;                         // never empty

@@ -42,7 +42,6 @@ struct ControllerDependencies {
   std::function<Store*(unsigned uid)> store_of = {};
   // Calls it when what is at hand is dealt with: many who come or go are decided about once.
   std::function<void(std::function<void()>)> later = {};
-  bool divisions = false;  // pairs may be tried on cores divided otherwise
   std::size_t max_clients = kMaxClients;
   // Outlives the controller. Without it nothing that was said outlives an attachment.
   KeptWords* words = nullptr;

@@ -1,5 +1,5 @@
-// The controller's part in what earlier runs measured of a program beside others, and in clients
-// that are tried on cores divided otherwise.
+// The controller's part in what earlier runs measured of a program beside others: whether lent
+// cores gain it something, and what its steps took by cores.
 #include <utility>
 
 #include "daemon/controller.h"
@@ -10,25 +10,19 @@ namespace {
 constexpr std::chrono::seconds kLendingBelieved{7L * 24 * 3600};  // then it is tried again
 constexpr std::chrono::seconds kCurveBelieved{7L * 24 * 3600};    // each point of it
 constexpr double kMostlySteered = 0.8;                            // of its steps
-constexpr std::size_t kFewestSteps = 5;  // heard, before a client may be part of a trial
 
 }  // namespace
 
-// What earlier runs found about this program beside others.
-void Controller::recall_company(uint64_t id) {
+// What earlier runs of it gained from lent cores.
+void Controller::recall_lending(uint64_t id) {
+  if (!leases_ || !leases_->has(id)) return;
   const Hello& hello = clients_.at(id).client->hello();
   Store* store = store_of(hello.uid);
   if (store == nullptr) return;
-  const std::string program = program_text(hello);
-  if (leases_ && leases_->has(id)) {
-    const int64_t since = clocks_.unix_seconds() - kLendingBelieved.count();
-    for (const LendingRecord& record : store->find_lending(machine_.fingerprint, program, since)) {
-      leases_->lending().recall({id, record.own_cores, record.gain, record.borrows});
-    }
-  }
-  if (divisions_.enabled()) {
-    divisions_.remember(store->find_divisions(machine_.fingerprint, program), since_start(),
-                        clocks_.unix_seconds());
+  const int64_t since = clocks_.unix_seconds() - kLendingBelieved.count();
+  for (const LendingRecord& record :
+       store->find_lending(machine_.fingerprint, program_text(hello), since)) {
+    leases_->lending().recall({id, record.own_cores, record.gain, record.borrows});
   }
 }
 
@@ -68,46 +62,6 @@ std::optional<bool> Controller::was_steered(const ProgramKey& program, unsigned 
   const std::optional<EarlierCurve> curve = store->find_curve(conditions, since);
   if (!curve) return std::nullopt;
   return curve->steered >= kMostlySteered;
-}
-
-std::vector<CompanyMember> Controller::company() const {
-  std::vector<CompanyMember> members;
-  for (const auto& [id, place] : clients_) {
-    if (!leases_->has(id)) continue;
-    const Client& client = *place.client;
-    const tuner::Standing standing = client.standing();
-    const bool runs = !place.waiting.waiting() && client.may_be_changed();
-    CompanyMember one;
-    one.client = id;
-    one.program = program_text(client.hello());
-    one.uid = client.hello().uid;
-    one.settled =
-        runs && standing.phase == tuner::Phase::kTuned && standing.tuned_steps >= kFewestSteps;
-    one.searches = runs && !one.settled;
-    one.widens =
-        standing.has_use_for_more && place.lease && place.lease->cores < place.at_attach.cores;
-    one.steps = client.steps();
-    members.push_back(std::move(one));
-  }
-  return members;
-}
-
-void Controller::look_for_divisions() {
-  if (!leases_ || !divisions_.due(since_start())) return;
-  const std::optional<sched::CoreCounts>& wanted =
-      divisions_.look(since_start(), company(), *leases_);
-  for (const sched::DivisionNote& note : divisions_.take_notes()) {
-    tell_of_lease(note.client, note.text);
-  }
-  for (auto& [taker, record] :
-       divisions_.take_records(machine_.fingerprint, clocks_.unix_seconds())) {
-    const auto found = clients_.find(taker);
-    if (found == clients_.end()) continue;
-    Store* store = store_of(found->second.client->hello().uid);
-    batches_.of(store).divisions.push_back(std::move(record));
-    batches_.is_due(store);
-  }
-  if (leases_->hold(wanted, divisions_.cause())) decide_leases(divisions_.tries());
 }
 
 }  // namespace optile::daemon

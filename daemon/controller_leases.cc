@@ -237,15 +237,13 @@ void Controller::decide_leases_soon() {
   });
 }
 
-// `silently`: whoever asked says itself what it is about.
-void Controller::decide_leases(bool silently) {
+void Controller::decide_leases() {
   if (!leases_) return;
   look_for_time_sharing();
   do {
     for (Leases::Granted& granted : leases_->decide(since_start())) {
       const auto found = clients_.find(granted.client);
       if (found == clients_.end()) continue;
-      if (silently) granted.reason.clear();
       take_lease(found->second, std::move(granted));
     }
   } while (end_lonely_wait());
@@ -360,7 +358,6 @@ void Controller::look_for_waiting() {
     if (place.lease && (changed || place.lease->lent > 0)) tell_company(place);
   }
   place_newcomers();
-  look_for_divisions();
 }
 
 // Those whose pace says something: they have a use for more, and run on cores of their own.

@@ -94,7 +94,6 @@ void Controller::share_time(const TimeSharing::Change& change) {
   place.shared_time = {change.text, unix_now, leases_->learned(change.client, unix_now)};
   leases_->leave(change.client, "shares the cores by time");
   leases_->confine_again(change.client, place.client->hello().pid);
-  divisions_.forget(change.client, since_start());
   place.waiting = {};
   place.pace = {};
   place.lease.reset();

@@ -124,7 +124,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       is_stopped, [this](const std::string& line) { log_->say(line); }, process_cpu_time,
       load_reader(config_), store_of_user(),
       [this](std::function<void()> decide) { decide_later(std::move(decide)); },
-      config_.division == DivisionTry::kTry, config_.max_clients, words_.get(),
+      config_.max_clients, words_.get(),
       [this](uint64_t client, const std::vector<int>& cpuset) {
         confinement_->note_cpuset(client, cpuset);
       },

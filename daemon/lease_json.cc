@@ -125,25 +125,6 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"reason", view.reason}};
 }
 
-// What is tried about how cores are divided, and what trials came to so far.
-Json division_json(const Divisions& divisions) {
-  const sched::DivisionCounters& counters = divisions.counters();
-  Json json = {{"enabled", divisions.enabled()},
-               {"trials", counters.trials},
-               {"kept", counters.kept},
-               {"lost", counters.lost},
-               {"interrupted", counters.interrupted},
-               {"trial_seconds", static_cast<double>(counters.trial_ticks) / 1e3},
-               {"now", nullptr}};
-  const std::optional<sched::DivisionView> now = divisions.view();
-  if (!now) return json;
-  json["now"] = {{"clients", {now->giver, now->taker}},
-                 {"cores", now->cores},
-                 {"changed_now", now->changed},
-                 {"rounds", now->estimate.rounds}};
-  return json;
-}
-
 // Why an attached client has no lease, as half a sentence; in the order of what weighs most.
 std::string no_lease_reason(const ClientView& client, const Controller& controller) {
   if (!client.hello.unseen.empty()) {
@@ -197,7 +178,6 @@ Json leases_json(const Controller& controller,
           {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
-          {"divisions", division_json(controller.divisions())},
           {"cause", leases == nullptr ? "" : leases->table().cause()},
           {"changes", counters.changes},
           {"cores_granted", counters.cores_granted},

@@ -45,7 +45,7 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
   fresh.party = {client, 0, "", share, priority};
   arrived_.push_back(pid);
   weights_due_ = true;
-  end_held();
+  pace_.news();
 }
 
 void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
@@ -60,7 +60,7 @@ void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
 
 void Leases::bind(uint64_t client, const std::vector<int>& bound_to) {
   if (!clients_.contains(client) || !table_.bound(client, bound_to).ok()) return;
-  end_held();
+  pace_.news();
 }
 
 LeaseParty Leases::party(uint64_t client) const {
@@ -122,7 +122,7 @@ void Leases::leave(uint64_t client, const std::string& how) {
   if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
   weights_due_ = true;
   if (!table_.leave(client, how).ok()) return;
-  end_held();
+  pace_.news();
 }
 
 void Leases::foresee(milliseconds now, int launcher) {
@@ -166,22 +166,7 @@ void Leases::cut_budget() {
     left = sched::within(table_.machine(), std::move(left), units);
   }
   if (left == table_.budget() && to_others == table_.left_to_others()) return;
-  if (table_.set_budget(left, to_others).ok()) end_held();
-}
-
-bool Leases::hold(const std::optional<sched::CoreCounts>& counts, const std::string& why) {
-  if (counts == held_) return false;
-  held_ = counts;
-  table_.because(why);  // and not the measurements that a trial brings
-  pace_.news();
-  return true;
-}
-
-// What was measured beside others, and before, says nothing of now.
-void Leases::end_held() {
-  held_.reset();
-  ++words_;
-  pace_.news();
+  if (table_.set_budget(left, to_others).ok()) pace_.news();
 }
 
 void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
@@ -273,8 +258,7 @@ void Leases::tell_curves(milliseconds now, bool divides) {
     }
     // Ranks wait for each other, so the sum of their progress is not what counts: each gets its
     // part of the job's cores, as far as it can use it.
-    int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.curve.useful()) : 1;
-    if (held_ && held_->contains(id)) floor = std::max(floor, held_->at(id));
+    const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.curve.useful()) : 1;
     (void)table_.borrows(id, !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
                              : client.would_use_more               ? sched::Borrowing::kAll
                                                                    : sched::Borrowing::kByCurve);
@@ -324,7 +308,7 @@ bool Leases::away(uint64_t client) {
 
 // Nobody waits for the end of a search after a word of the user.
 base::Status Leases::heard(base::Status status) {
-  if (status.ok()) end_held();
+  if (status.ok()) pace_.news();
   return status;
 }
 
@@ -409,11 +393,6 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
 std::vector<double> Leases::curve(uint64_t client) const {
   const auto found = clients_.find(client);
   return found == clients_.end() ? std::vector<double>{} : found->second.curve.progress();
-}
-
-bool Leases::is_rank(uint64_t client) const {
-  const auto found = clients_.find(client);
-  return found != clients_.end() && found->second.weight.ranks > 1;
 }
 
 void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& granted) {

@@ -24,7 +24,6 @@
 #include "daemon/unmanaged_load.h"
 #include "perfmodel/budget.h"
 #include "perfmodel/machine.h"
-#include "sched/division_trials.h"
 #include "sched/lease_table.h"
 
 namespace optile::daemon {
@@ -120,15 +119,8 @@ class Leases {
   using Granted = GrantedLease;
   // What changed since the last call. `now`: since whenever, never going back.
   std::vector<Granted> decide(std::chrono::milliseconds now);
-  // Each has at least so many cores from the next decide() on, until anybody comes or goes, the
-  // user says anything, or the budget changes. Whether that is news.
-  bool hold(const std::optional<sched::CoreCounts>& counts, const std::string& why);
-  // How often that, and all that ends it, has happened.
-  uint64_t words() const { return words_; }
   // Throughput with 1, 2, … cores over that alone at its own best; empty: unknown.
   std::vector<double> curve(uint64_t client) const;
-  // One of several ranks, which wait for each other.
-  bool is_rank(uint64_t client) const;
   // Of one client, about once a second: threads that appeared since, or that came back from a bound
   // region to the mask of a lease before. Also of one that was detached.
   void confine_again(uint64_t client, int pid);
@@ -155,7 +147,6 @@ class Leases {
   std::map<uint64_t, LeaseWeight> weights() const;
   void weigh_if_due();
   base::Status heard(base::Status status);
-  void end_held();
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   Terms terms_of(uint64_t client, const sched::Lease& lease, bool last) const;
@@ -180,8 +171,6 @@ class Leases {
   Returning returning_;
   std::vector<int> arrived_;  // pids, since it was last told
   bool weights_due_ = false;  // once for all who come or go together
-  std::optional<sched::CoreCounts> held_;
-  uint64_t words_ = 0;
   DivisionPace pace_;
   uint64_t moves_ = 0;  // leases that became wider or narrower
   std::optional<LoadReading> load_;

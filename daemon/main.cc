@@ -21,7 +21,6 @@ namespace {
 
 using optile::daemon::Config;
 using optile::daemon::Daemon;
-using optile::daemon::DivisionTry;
 using optile::daemon::Log;
 using optile::daemon::OtherLoad;
 
@@ -114,16 +113,6 @@ void add_log(CLI::App& app, Config& config) {
                                             {"warning", Log::Level::kWarning}}));
 }
 
-// What programs beside each other may be tried on, to see what is best.
-void add_trials(CLI::App& app, Config& config) {
-  app.add_option("--division", config.division,
-                 "try: where curves cannot tell, measure how to divide the cores; never (default)")
-      ->option_text("try|never")
-      ->envname("OPTILE_DIVISION")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, DivisionTry>{
-          {"try", DivisionTry::kTry}, {"never", DivisionTry::kNever}}));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -146,7 +135,6 @@ int main(int argc, char** argv) {
       ->envname("OPTILE_OTHER_LOAD")
       ->transform(CLI::CheckedTransformer(std::map<std::string, OtherLoad>{
           {"yield", OtherLoad::kYield}, {"ignore", OtherLoad::kIgnore}}));
-  add_trials(app, config);
   app.add_option("--max-clients", config.max_clients,
                  "Programs attached at once; four fifths of them of one user with --system")
       ->option_text("N")

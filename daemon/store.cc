@@ -12,7 +12,6 @@
 #include "base/runtime_path.h"
 #include "daemon/plan_sum.h"
 #include "daemon/store_curves.h"
-#include "daemon/store_divisions.h"
 #include "daemon/store_file.h"
 #include "daemon/store_hangs.h"
 #include "daemon/store_lending.h"
@@ -83,10 +82,11 @@ CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
 Database::Identity identity() {
-  static const std::string additions = std::string(kLendingSchema) + kHangSchema + kUndoneSchema +
-                                       kCurveSchema + kDivisionSchema + kRunDetailsSchema;
+  static const std::string additions =
+      std::string(kLendingSchema) + kHangSchema + kUndoneSchema + kCurveSchema + kRunDetailsSchema;
   // Verdicts of trials that there are no more.
-  static const char* const upgrade = "DROP TABLE IF EXISTS overlaps";
+  static const char* const upgrade =
+      "DROP TABLE IF EXISTS overlaps; DROP TABLE IF EXISTS divisions";
   return {kApplicationId, kSchemaVersion, kSchema, additions.c_str(), kOldestVersion, upgrade};
 }
 
@@ -228,9 +228,6 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const LaunchRecord& record : batch.launches) {
       if (Status status = write_launch(database, record, written); !status.ok()) return status;
-    }
-    for (const DivisionRecord& record : batch.divisions) {
-      if (Status status = write_division(database, record); !status.ok()) return status;
     }
     for (const LendingRecord& record : batch.lending) {
       if (Status status = write_lending(database, record); !status.ok()) return status;

@@ -50,9 +50,6 @@ class Store {
   // where they have no run those of its latest run. The executable is not compared: a launcher
   // knows it by another path than the program does.
   std::vector<RunRecord> find_runs(const Conditions& conditions);
-  // All in which that program (program_text()) gave or took cores, newest first.
-  std::vector<DivisionRecord> find_divisions(const std::string& machine,
-                                             const std::string& program);
   // Of that program, found since then; newest first.
   std::vector<LendingRecord> find_lending(const std::string& machine, const std::string& program,
                                           int64_t since);

@@ -10,7 +10,6 @@
 #include "daemon/earlier_curve.h"
 #include "daemon/step_sketch.h"
 #include "perfmodel/launch_plan.h"
-#include "sched/division_verdicts.h"
 #include "tuner/session.h"
 
 namespace optile::daemon {
@@ -68,14 +67,6 @@ struct UndoRecord {
   int64_t when = 0;
 };
 
-// What cores that passed between two programs gained or cost them.
-struct DivisionRecord {
-  std::string machine;
-  sched::DivisionVerdict verdict;
-  int64_t when = 0;
-  int64_t believed_until = 0;
-};
-
 // What cores that others lend gain a program that has so many of its own.
 struct LendingRecord {
   std::string machine;
@@ -113,11 +104,10 @@ struct StoreBatch {
   std::vector<LendingRecord> lending{};
   std::vector<HangRecord> hangs{};
   std::vector<CurveRecord> curves{};
-  std::vector<DivisionRecord> divisions{};
 
   std::size_t size() const {
     return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           lending.size() + hangs.size() + curves.size() + divisions.size();
+           lending.size() + hangs.size() + curves.size();
   }
   bool empty() const { return size() == 0; }
 };

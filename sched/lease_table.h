@@ -94,9 +94,6 @@ class LeaseTable {
   // it. It is planned for again once it confirms the empty lease that the next decide() sends.
   base::Status revoke(ClientId id);
 
-  // A plan is due for a reason of the caller's, half a sentence.
-  void because(std::string cause);
-
   // What to send now, those that only give up first. `tick` never goes back.
   std::vector<LeaseChange> decide(uint64_t tick);
 
@@ -148,6 +145,7 @@ class LeaseTable {
   Lease free_of_words(ClientId id, Lease lease) const;
   void renew();
   void loans_change(std::string cause);
+  void because(std::string cause);
   void add_cause(std::string cause);
   void plan();
   Lease next_lease(ClientId id, const Client& client) const;

@@ -90,7 +90,7 @@ class ArrivalsTest : public CompanyTest {
   }
   Outcome arrival(const std::array<Scaling, 3>& scalings) {
     store_ = Store::open(":memory:");
-    begin({});
+    begin();
     said_.clear();
     scalings_.clear();
     add(scalings[0]);

@@ -1,6 +1,5 @@
 // Simulated programs that run at the same time, side by side on described cores, four if nothing
-// else is said, under a controller that gives them leases and may try how they do best beside each
-// other.
+// else is said, under a controller that gives them leases.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,9 +20,6 @@ namespace optile::daemon {
 
 class CompanyTest : public ControllerTest {
  protected:
-  struct Tries {
-    bool divisions = false;
-  };
   CompanyTest() { leases_ = true; }
   // For begin(): another machine than that with four cores.
   void describe(const std::string& topology) {
@@ -32,7 +28,7 @@ class CompanyTest : public ControllerTest {
   }
 
   // A controller, without programs, on what is in the store.
-  void begin(Tries tries) {
+  void begin() {
     Clocks clocks;
     clocks.monotonic_ns = [this] { return now_ns_; };
     clocks.unix_seconds = [this] { return static_cast<int64_t>(now_ns_ / kSecondNs); };
@@ -48,7 +44,6 @@ class CompanyTest : public ControllerTest {
     };
     dependencies.say = [this](const std::string& line) { said_ += line + "\n"; };
     dependencies.busy_time = [this](int pid) { return busy_time(pid); };
-    dependencies.divisions = tries.divisions;
     controller_ = std::make_unique<Controller>(std::move(dependencies));
     programs_.clear();
     masks_.clear();

@@ -183,7 +183,7 @@ class ProgramsThatComeAgain : public CompanyTest {
     return static_cast<int>(all ? machine_.cores.size() : mask->second.size());
   }
   void both_come(uint64_t kind = 0) {
-    begin({});
+    begin();
     said_.clear();
     come(0, 0.05, kind);
     come(1, 0.6, kind);
@@ -216,7 +216,7 @@ TEST_F(ProgramsThatComeAgain, AreMeasuredAnewWhereTheyDoSomethingElse) {
   run(60);
   all_leave();
   // Other ops, and it is the other one that scales.
-  begin({});
+  begin();
   said_.clear();
   come(0, 0.6, 1);
   come(1, 0.05, 1);
@@ -224,7 +224,7 @@ TEST_F(ProgramsThatComeAgain, AreMeasuredAnewWhereTheyDoSomethingElse) {
   run(60);
   EXPECT_EQ(cores(0), 1) << said_;
   all_leave();
-  begin({});
+  begin();
   come(0, 0.6, 1);
   come(1, 0.05, 1);
   EXPECT_EQ(cores(0), 1) << "what was learned last counts: " << said_;
@@ -232,7 +232,7 @@ TEST_F(ProgramsThatComeAgain, AreMeasuredAnewWhereTheyDoSomethingElse) {
 
 TEST_F(ProgramsThatComeAgain, AreKnownByRunsAlone) {
   for (const uint64_t name : {0u, 1u}) {
-    begin({});
+    begin();
     come(name, name == 0u ? 0.05 : 0.6);
     run(60);
     all_leave();
@@ -244,7 +244,7 @@ TEST_F(ProgramsThatComeAgain, AreKnownByRunsAlone) {
 // As with OMP_NUM_THREADS=3.
 TEST_F(ProgramsThatComeAgain, GetNoCoresThatTheyHaveNoThreadsFor) {
   describe("pack:1 l3:4 core:4 pu:1");
-  begin({});
+  begin();
   come(0, 0.05);
   come(1, 0, 0, 3);
   run(20);

@@ -20,7 +20,7 @@ uint64_t scales(int width) {
 
 class LendingTest : public CompanyTest {
  protected:
-  LendingTest() { begin({}); }
+  LendingTest() { begin(); }
 
   // One beside the program that is there already; both settle, and then the new one waits.
   void add_one_that_waits() {

@@ -8,35 +8,6 @@
 namespace optile::daemon {
 namespace {
 
-DivisionRecord division(int giver_cores, bool pays) {
-  DivisionRecord record;
-  record.machine = "a machine";
-  record.verdict = {{"a", "b", giver_cores, 1, 1, 0.5}, pays, 0.05};
-  record.when = 1700000000;
-  record.believed_until = 1700000100;
-  return record;
-}
-
-TEST(StoreDivisions, VerdictsAreFoundByEitherProgramAndReplaced) {
-  const std::unique_ptr<Store> store = Store::open(":memory:");
-  StoreBatch batch;
-  batch.divisions = {division(3, false), division(2, true)};
-  ASSERT_TRUE(store->write(batch).ok());
-  EXPECT_EQ(store->find_divisions("a machine", "a").size(), 2u);
-  EXPECT_EQ(store->find_divisions("a machine", "b").size(), 2u);
-  EXPECT_TRUE(store->find_divisions("a machine", "c").empty());
-  EXPECT_TRUE(store->find_divisions("another", "a").empty());
-  batch.divisions = {division(3, true)};
-  batch.divisions[0].when += 1;
-  ASSERT_TRUE(store->write(batch).ok());
-  const std::vector<DivisionRecord> found = store->find_divisions("a machine", "a");
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].verdict.key, batch.divisions[0].verdict.key) << "newest first";
-  EXPECT_TRUE(found[0].verdict.pays);
-  EXPECT_DOUBLE_EQ(found[0].verdict.gain, 0.05);
-  EXPECT_EQ(found[0].believed_until, 1700000100);
-}
-
 LendingRecord lending(int own_cores, bool borrows, int64_t when) {
   return {"a machine", "a", own_cores, borrows ? 1.2 : 1.01, borrows, when};
 }
@@ -87,6 +58,7 @@ TEST(StoreVersions, StoreOfVersionOneOpensWithoutTablesOfRemovedTrials) {
     const std::unique_ptr<Database> older = Database::open(path, same).database;
     ASSERT_TRUE(older->run("CREATE TABLE overlaps (guest TEXT NOT NULL)").ok());
     ASSERT_TRUE(older->run("INSERT INTO overlaps (guest) VALUES ('a')").ok());
+    ASSERT_TRUE(older->run("CREATE TABLE divisions (giver TEXT NOT NULL)").ok());
     ASSERT_TRUE(older->run("PRAGMA user_version = 1").ok());
   }
   const std::unique_ptr<Store> store = Store::open(path);
@@ -94,7 +66,8 @@ TEST(StoreVersions, StoreOfVersionOneOpensWithoutTablesOfRemovedTrials) {
   EXPECT_EQ(store->find_lending("a machine", "a", 500).size(), 1u);
   const std::unique_ptr<Database> upgraded = Database::open(path, same).database;
   ASSERT_TRUE(upgraded) << "it has the version of today";
-  const auto left = upgraded->query("SELECT count(*) FROM sqlite_schema WHERE name = 'overlaps'");
+  const auto left =
+      upgraded->query("SELECT count(*) FROM sqlite_schema WHERE name IN ('overlaps', 'divisions')");
   ASSERT_TRUE(left.ok());
   EXPECT_EQ(as_integer(left.value()[0][0]), 0);
 }
