@@ -39,7 +39,7 @@ void add_frames(std::ostringstream& out) {
   SIZE(optile_refused);
 }
 
-std::string layout() {
+std::string layout() {  // NOLINT(readability-function-size): a line for each field
   std::ostringstream out;
   out << "version " << OPTILE_ABI_VERSION << "\n";
   SIZE(optile_plan_entry);

@@ -1,10 +1,12 @@
-"""Sizes that stay small: functions, files, headers, columns. Budgets only ever go down."""
+"""Sizes that stay small: files, headers, columns, functions of Python. Budgets only ever go down.
+
+Functions of C and C++ are clang-tidy's: readability-function-size.
+"""
 
 from __future__ import annotations
 
 import ast
 import pathlib
-import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Mapping, Tuple
 
@@ -22,11 +24,6 @@ OWN_BUDGET: Mapping[str, Tuple[int, str]] = {
     "bindings/abi/layout.h": (340, "the whole shared memory in one place, half of it contracts"),
 }
 
-# The same for functions: (file, begin of its first line) -> budget and why.
-OWN_FUNCTION_BUDGET: Mapping[Tuple[str, str], Tuple[int, str]] = {
-    ("tests/abi/layout_test.cc", "std::string layout()"): (120, "one line for each field"),
-}
-
 CHECKED_SUFFIXES = tree.CXX_SUFFIXES + (".py", ".cmake", "CMakeLists.txt")
 SCRIPTS = ("dev", ".ci/run")
 
@@ -40,62 +37,6 @@ class Span:
     head: str
 
 
-_NOISE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\s\\]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
-    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:\\\n|[^\n])*",
-    re.DOTALL | re.MULTILINE,
-)
-_NOT_A_FUNCTION = re.compile(
-    r"^\s*(?:inline\s+)?(?:namespace|extern|class|struct|union|enum|template\s*<[^>]*>\s*"
-    r"(?:class|struct))\b|=\s*$|\breturn\s*$"
-)
-_PARAMETERS = re.compile(r"\)\s*(?:const|noexcept|override|final|mutable|->[\w:<>&*,\s]+|&&?|\s)*$")
-_MEMBER_LIST = re.compile(r"\)\s*(?:noexcept\s*)?:\s*\w[^;]*$")
-
-
-def _without_noise(text: str) -> str:
-    """The text with comments, strings and preprocessor lines emptied; every line stays a line."""
-    return _NOISE.sub(lambda match: "\n" * match.group(0).count("\n"), text)
-
-
-def _brace_kind(head: str) -> str:
-    """What a `{` after this text opens, outside functions: function, member of a list, other."""
-    text = head.rstrip()
-    if _NOT_A_FUNCTION.search(text):
-        return "other"
-    if _MEMBER_LIST.search(text):
-        return "function" if text.endswith((")", "}")) else "member"
-    return "function" if _PARAMETERS.search(text) else "other"
-
-
-def cxx_functions(text: str) -> Iterator[Span]:
-    """Function bodies outside other functions. Reads braces, not C++: good for formatted code."""
-    code = _without_noise(text)
-    open_braces: List[Tuple[str, int, str]] = []  # kind, line of the head, head
-    depth_in_function = 0
-    head_start, head_line, line = 0, 1, 1
-    for position, character in enumerate(code):
-        if character == "\n":
-            line += 1
-        if character not in "{};":
-            continue
-        kind = "other"
-        if character == "{":
-            head = code[head_start:position]
-            kind = "inner" if depth_in_function else _brace_kind(head)
-            blank = head[: len(head) - len(head.lstrip())]
-            first = (head.strip().splitlines() or ["?"])[0]
-            open_braces.append((kind, head_line + blank.count("\n"), first))
-            depth_in_function += kind in ("function", "inner")
-        elif character == "}" and open_braces:
-            kind, start, first = open_braces.pop()
-            depth_in_function -= kind in ("function", "inner")
-            if kind == "function":
-                yield Span(start, line - start + 1, first)
-        if kind != "member":  # a member's braces belong to the head of its constructor
-            head_start, head_line = position + 1, line
-
-
 def python_functions(text: str) -> Iterator[Span]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -104,11 +45,7 @@ def python_functions(text: str) -> Iterator[Span]:
 
 
 def functions(name: str, text: str) -> Iterator[Span]:
-    if name.endswith(tree.CXX_SUFFIXES):
-        return cxx_functions(text)
-    if name.endswith(".py"):
-        return python_functions(text)
-    return iter(())
+    return python_functions(text) if name.endswith(".py") else iter(())
 
 
 def line_budget(name: str) -> int:
@@ -128,9 +65,8 @@ def file_problems(name: str, text: str) -> List[Problem]:
         if line != line.rstrip():
             found.append(Problem(name, number, "blanks at the end of the line"))
     for span in functions(name, text):
-        budget, _ = OWN_FUNCTION_BUDGET.get((name, span.head), (FUNCTION_LINES, ""))
-        if span.lines > budget:
-            text_of = f"{span.head} has {span.lines} lines, at most {budget}"
+        if span.lines > FUNCTION_LINES:
+            text_of = f"{span.head} has {span.lines} lines, at most {FUNCTION_LINES}"
             found.append(Problem(name, span.line, text_of))
     return found
 

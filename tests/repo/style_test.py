@@ -1,37 +1,13 @@
 #!/usr/bin/python3
 """The size budgets hold, and the measuring measures."""
 
+import shutil
+import subprocess
+import tempfile
 import unittest
 
 import style
 import tree
-
-CXX = """\
-#include <vector>
-
-namespace optile::tuner {
-namespace {
-const char* const kNames[] = {"a{", "b"};
-struct Pair {
-  int a = 0;
-};
-}  // namespace
-
-// A comment with a brace: {
-Planner::Planner(int cores)
-    : cores_{cores}, names_(kNames) {
-  for (int i = 0; i < cores; ++i) {
-    add([&] {
-      return i;
-    });
-  }
-}
-
-int Planner::width() const {
-  return '{' == 123 ? 1'000 : 2;
-}
-}  // namespace optile::tuner
-"""
 
 
 class Budgets(unittest.TestCase):
@@ -51,20 +27,18 @@ class Budgets(unittest.TestCase):
 
 
 class Measuring(unittest.TestCase):
-    def test_functions_are_found(self) -> None:
-        spans = [(span.line, span.lines, span.head) for span in style.cxx_functions(CXX)]
-        self.assertEqual(
-            spans,
-            [
-                (12, 8, "Planner::Planner(int cores)"),
-                (21, 3, "int Planner::width() const {".rstrip(" {")),
-            ],
-        )
-
-    def test_a_long_function_is_a_problem(self) -> None:
-        body = "void f() {\n" + "  g();\n" * style.FUNCTION_LINES + "}\n"
-        (problem,) = style.file_problems("base/planted.cc", body)
-        self.assertIn("72 lines, at most 70", problem.text)
+    @unittest.skipUnless(shutil.which("clang-tidy-14"), "needs clang-tidy-14")
+    def test_a_long_cxx_function_is_clang_tidys(self) -> None:
+        config = tree.source_root() / ".clang-tidy"
+        for lines, code in ((style.FUNCTION_LINES, 0), (style.FUNCTION_LINES + 1, 1)):
+            with tempfile.NamedTemporaryFile("w", suffix=".cc") as planted:
+                planted.write("int g();\nvoid f() {\n" + "  g();\n" * (lines - 2) + "}\n")
+                planted.flush()
+                ended = subprocess.run(
+                    ["clang-tidy-14", f"--config-file={config}", planted.name, "--"],
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(ended.returncode, code, ended.stdout)
+            self.assertEqual("[readability-function-size" in ended.stdout, code == 1)
 
     def test_a_long_python_function_is_a_problem(self) -> None:
         body = "def f():\n" + "    g()\n" * style.FUNCTION_LINES
