@@ -22,4 +22,9 @@ inline uint64_t hash_word(uint64_t word, uint64_t seed) {
   return mixed ^ (mixed >> 32);
 }
 
+// The golden ratio's multiple of a key: neighbours lie far apart in its high bits; take those.
+inline uint64_t mix64(uint64_t key) {
+  return key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 }  // namespace optile::base

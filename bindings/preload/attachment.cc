@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "bindings/preload/crowd.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/first_wait.h"
@@ -86,9 +87,7 @@ bool fd_is_ours() {
 }
 
 uint64_t some_number() {
-  const uint64_t mixed =
-      (ticks() ^ (static_cast<uint64_t>(getpid()) << 32)) * UINT64_C(0x9e3779b97f4a7c15);
-  return mixed >> 16;
+  return base::mix64(ticks() ^ (static_cast<uint64_t>(getpid()) << 32)) >> 16;
 }
 
 void drop_line() {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "bindings/preload/attachment.h"
 
 namespace optile::preload {
@@ -25,7 +26,7 @@ uint32_t described = 0;  // records complete, in order
 int publishing = 0;      // one thread at a time copies records into the region
 
 uint32_t slot_of(uint64_t key) {
-  return static_cast<uint32_t>((key * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % kSlots;
+  return static_cast<uint32_t>(base::mix64(key) >> 40) % kSlots;
 }
 
 // Records complete in order only, so a count says it all: what comes later waits for the earlier.

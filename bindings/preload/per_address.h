@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "bindings/preload/unloading.h"
 
 namespace optile::preload {
@@ -66,7 +67,7 @@ class PerAddress {
   }
 
   static uint32_t first_slot(const void* address) {
-    const uint64_t mixed = reinterpret_cast<uintptr_t>(address) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t mixed = base::mix64(reinterpret_cast<uintptr_t>(address));
     return static_cast<uint32_t>(mixed >> 32) % kSlots;
   }
 

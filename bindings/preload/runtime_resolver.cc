@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "bindings/preload/library_function.h"
 #include "bindings/preload/object_base.h"
 #include "bindings/preload/object_imports.h"
@@ -36,8 +37,7 @@ Meaning meanings[kMeanings];
 uint32_t first_place(const void* where, const char* symbol) {
   // An object asks for several symbols, whose addresses differ in their last digits only.
   const uint64_t mixed =
-      (reinterpret_cast<uintptr_t>(where) ^ (reinterpret_cast<uintptr_t>(symbol) << 32)) *
-      UINT64_C(0x9e3779b97f4a7c15);
+      base::mix64(reinterpret_cast<uintptr_t>(where) ^ (reinterpret_cast<uintptr_t>(symbol) << 32));
   return static_cast<uint32_t>(mixed >> 40) % kMeanings;
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/hash.h"
+
 namespace optile::placement {
 namespace {
 
@@ -77,8 +79,7 @@ CoreReduction::CoreReduction(const StrategyProblem& problem)
 std::uint32_t CoreReduction::number_of(Table table) {
   std::uint64_t hash = table.rows * 1'000'003ULL + table.columns;
   for (double cost : table.costs) {
-    hash = (hash ^ std::bit_cast<std::uint64_t>(cost)) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 29;
+    hash = base::hash_word(std::bit_cast<std::uint64_t>(cost), hash);
   }
   const auto [from, to] = by_hash_.equal_range(hash);
   for (auto it = from; it != to; ++it) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/result.h"
 
 namespace optile::placement {
@@ -67,8 +68,7 @@ base::Status check_edge(const StrategyProblem& problem, std::size_t index) {
 std::uint32_t TableStore::number_of(CostTable table, std::vector<CostTable>& tables) {
   std::uint64_t hash = table.rows * 1'000'003 + table.columns;
   for (Cost cost : table.costs) {
-    hash = (hash ^ static_cast<std::uint64_t>(cost)) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 29;
+    hash = base::hash_word(static_cast<std::uint64_t>(cost), hash);
   }
   const auto [from, to] = by_hash_.equal_range(hash);
   for (auto it = from; it != to; ++it) {

@@ -66,7 +66,7 @@ class Writing {
 };
 
 uint32_t slot_of(uint64_t word, uint32_t slots) {
-  return static_cast<uint32_t>((word * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % slots;
+  return static_cast<uint32_t>(base::mix64(word) >> 32) % slots;
 }
 
 uint32_t slot_of(const void* address, uint32_t slots) {

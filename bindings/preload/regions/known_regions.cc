@@ -53,7 +53,7 @@ void look_again(KnownRegion& slot, const void* function) {
 }  // namespace
 
 KnownRegion* known_region(const void* function) {
-  const uint64_t mixed = reinterpret_cast<uintptr_t>(function) * UINT64_C(0x9e3779b97f4a7c15);
+  const uint64_t mixed = base::mix64(reinterpret_cast<uintptr_t>(function));
   auto at = static_cast<uint32_t>(mixed >> 32) % kKnownRegions;
   for (uint32_t probe = 0; probe < kProbes; ++probe, at = (at + 1) % kKnownRegions) {
     KnownRegion& slot = known[at];

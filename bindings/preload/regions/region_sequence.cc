@@ -1,9 +1,11 @@
 #include "bindings/preload/regions/region_sequence.h"
 
+#include "base/hash.h"
+
 namespace optile::preload {
 
 uint32_t RegionSequence::first_slot(uint64_t context) {
-  return static_cast<uint32_t>((context * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % kSlots;
+  return static_cast<uint32_t>(base::mix64(context) >> 40) % kSlots;
 }
 
 // That of the context, or a free one, or the least trusted of those that it might have.
