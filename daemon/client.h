@@ -88,6 +88,8 @@ class Client {
     wait_cap_ms_ = most_ms;
     writer_.set_wait_cap(most_ms);
   }
+  // What the masks of its threads were set to; none: to nothing.
+  void set_held_mask(const std::vector<int>& units) { writer_.set_held_mask(units); }
   // Predicted; empty while nothing is known of its steps.
   std::vector<double> step_seconds_by_cores(int most) const;
 

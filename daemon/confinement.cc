@@ -131,6 +131,7 @@ void Confinement::give_back(uint64_t client, int pid) {
                                     : nullptr;
   if (held == nullptr) return;
   held->masks.give_back();
+  if (tell_mask_) tell_mask_(client, {});
   if (held->given_back++ == 0) {
     Confined& record = held->record;
     std::erase_if(earlier_, [&](const Confined& one) { return one.pid == record.pid; });
@@ -177,6 +178,8 @@ void Confinement::intend(Held& held, const std::vector<int>& units) {
 
 void Confinement::carry_out(uint64_t client, Held& held, const std::vector<int>& units) {
   const base::Result<MaskOutcome> outcome = held.masks.confine(unit_set(units));
+  const bool are_set = outcome.ok() && held.masks.original();
+  if (tell_mask_) tell_mask_(client, are_set ? units : std::vector<int>());
   if (outcome.ok() && outcome.value().settled && units == held.record.units) {
     held.record.before.clear();
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/log.h"
@@ -29,6 +30,11 @@ class Confinement {
   Confinement(std::string file, Log& log, Later later = {},
               ThreadMasks::Kernel kernel = ThreadMasks::system_kernel(),
               std::function<bool()> may_write = {});
+
+  // Calls `tell` with what the masks of a client's threads were set to, as soon as they were; none:
+  // with what it came with. Said again at every call that sets them.
+  using TellMask = std::function<void(uint64_t client, const std::vector<int>& units)>;
+  void tell_masks(TellMask tell) { tell_mask_ = std::move(tell); }
 
   // All threads of the client's process to these units, as soon as that is written down; those who
   // wait for that keep their order, since one's new units are another's old ones. None: back to
@@ -86,6 +92,7 @@ class Confinement {
   Later later_;
   ThreadMasks::Kernel kernel_;
   std::function<bool()> may_write_;
+  TellMask tell_mask_;
   bool will_flush_ = false;
   bool unsaved_ = false;
   std::vector<Wish> wishes_;  // in their order

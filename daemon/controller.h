@@ -72,6 +72,7 @@ class Controller {
 
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
+  void note_mask(uint64_t id, const std::vector<int>& units);  // see Client::set_held_mask()
   bool is_detached(uint64_t id) const;  // it has no lease because somebody said so
   // Why it has none for now, as half a sentence with the time; empty where it may have one.
   std::string time_sharing_text(uint64_t id) const;
@@ -102,8 +103,7 @@ class Controller {
   Store* store_to_read(unsigned uid);  // with what those who departed have left
   int64_t unix_seconds() const { return clocks_.unix_seconds(); }
 
-  std::vector<ClientView> attached(  // by id
-      tuner::Detail detail = tuner::Detail::kWhole) const;
+  std::vector<ClientView> attached(tuner::Detail = tuner::Detail::kWhole) const;  // by id
   std::vector<ClientView> views() const;  // the same, then the remembered ones, newest first
   std::optional<ClientView> view(uint64_t id) const;
   // Of all processes of that run (of one user) the one that spent the most time in steps.

@@ -486,6 +486,12 @@ void Controller::keep(const LeaseWord& word) {
   words_->hear(clients_.at(word.client).client->hello().pid, kept);
 }
 
+// Of one that has left already nothing is to be told.
+void Controller::note_mask(uint64_t id, const std::vector<int>& units) {
+  const auto found = clients_.find(id);
+  if (found != clients_.end()) found->second.client->set_held_mask(units);
+}
+
 // What was said of its process before it attached here, to an earlier daemon mostly.
 void Controller::say_again(uint64_t id) {
   if (words_ == nullptr) return;

@@ -131,6 +131,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this] { return confinement_->held_before(); },
       [this](uint64_t client, const std::string& text) { log_move(client, text); },
       threads_demand});
+  confinement_->tell_masks([this](auto id, auto& units) { controller_->note_mask(id, units); });
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "bindings/abi/mask_word.h"
+
 namespace optile::daemon {
 namespace {
 
@@ -80,6 +82,15 @@ void fill_orders(optile_plan_page& page, const PageSurroundings& surroundings) {
 PlanPageWriter::PlanPageWriter(optile_plan_region* region) : region_(region) {
   optile_store32(&region_->abi_version, OPTILE_ABI_VERSION);
   optile_store32(&region_->magic, OPTILE_ABI_MAGIC);
+}
+
+void PlanPageWriter::set_held_mask(const std::vector<int>& units) {
+  std::array<uint64_t, OPTILE_MASK_WORDS> mask = {};
+  for (const int unit : units) {
+    if (unit < 0 || unit >= static_cast<int>(OPTILE_MAX_CPUS)) continue;
+    mask[static_cast<std::size_t>(unit) / 64] |= uint64_t{1} << (unit % 64);
+  }
+  optile_store64(&region_->held_mask, units.empty() ? 0 : optile_mask_word(mask.data()));
 }
 
 std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft& draft,

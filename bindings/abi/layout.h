@@ -156,15 +156,15 @@ typedef struct optile_plan_page {
 OPTILE_STATIC_ASSERT(offsetof(optile_plan_page, slots) % 8 == 0, "plan slots are aligned");
 
 typedef struct optile_plan_region {
-  uint32_t magic;
-  uint32_t abi_version;
+  uint32_t magic, abi_version;
   uint64_t generation; /* of the current page, which is pages[generation & 1]; 0 = no plan yet */
   uint64_t heartbeat;  /* the daemon's tick count, for `is it alive` in reports only */
   uint64_t tails[OPTILE_MAX_THREADS]; /* per thread slot: events the daemon has consumed */
   uint64_t shared_cores; /* that ops of several threads at once share; 0 = each as if alone */
   uint64_t main_issuer;  /* slot whose steps are followed, plus 1; 0 = every thread's */
   uint64_t wait_cap;     /* idle OpenMP threads spin for less than so many ms; 0 = no word on it */
-  uint64_t own_cores, reserved; /* not 0: issuing threads that share have units of their own */
+  uint64_t own_cores;    /* not 0: issuing threads that share have units of their own */
+  uint64_t held_mask;    /* optile_mask_word() of its threads' masks under a lease; 0 = no mask */
   optile_plan_page pages[2];
 } optile_plan_region;
 

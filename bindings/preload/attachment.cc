@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "bindings/preload/children/started_mask.h"
 #include "bindings/preload/crowd.h"
 #include "bindings/preload/environment.h"
 #include "bindings/preload/first_wait.h"
@@ -375,7 +376,7 @@ void wait_for_welcome(FirstWait wait) {
 // connects or says anything; each comes back at a later boundary, at a moment of its own.
 bool meet_the_first() {
   line.met = true;
-  pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
+  pthread_atfork(note_mask_for_child, after_fork_in_parent, after_fork_in_child);
   const Crowd crowd = crowd_now(usable_units());
   if (!crowd.is_one()) return false;
   due_in(crowd.put_off_ns(some_number()));

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bindings/preload/children/started_mask.h"
 #include "bindings/preload/object_place.h"
 #include "bindings/preload/runtime_at_start.h"
 #include "bindings/preload/runtime_resolver.h"
@@ -16,14 +17,20 @@ namespace optile::preload {
 namespace {
 
 using SetAffinityFn = int (*)(pthread_t, size_t, const cpu_set_t*);
+using SetProcessAffinityFn = int (*)(pid_t, size_t, const cpu_set_t*);
 
 // Written while libraries are set up, by the one thread that there is.
 UnitMask mask;
 bool learned = false;
 SetAffinityFn next_function = nullptr;
+SetProcessAffinityFn next_of_processes = nullptr;
 
 SetAffinityFn find_next() {
   return reinterpret_cast<SetAffinityFn>(dlsym(RTLD_NEXT, "pthread_setaffinity_np"));
+}
+
+SetProcessAffinityFn find_next_of_processes() {
+  return reinterpret_cast<SetProcessAffinityFn>(dlsym(RTLD_NEXT, "sched_setaffinity"));
 }
 
 bool is_of_unused_libgomp(const void* caller) {
@@ -36,6 +43,7 @@ bool is_of_unused_libgomp(const void* caller) {
 __attribute__((constructor)) void note_start() {
   start_mask();
   __atomic_store_n(&next_function, find_next(), __ATOMIC_RELEASE);
+  __atomic_store_n(&next_of_processes, find_next_of_processes(), __ATOMIC_RELEASE);
 }
 
 }  // namespace
@@ -68,5 +76,21 @@ extern "C" int pthread_setaffinity_np(pthread_t thread, size_t bytes,
   // A libgomp that is opened behind the program's own runtime is asked for nothing; the mask that
   // it leaves would be all that the other finds when it is first used.
   if (is_of_unused_libgomp(__builtin_return_address(0))) return 0;
-  return next(thread, bytes, units);
+  const int error = next(thread, bytes, units);
+  if (error == 0) note_own_mask(bytes, units);
+  return error;
+}
+
+extern "C" int sched_setaffinity(pid_t process, size_t bytes, const cpu_set_t* units) noexcept {
+  using namespace optile::preload;
+  start_mask();
+  SetProcessAffinityFn next = __atomic_load_n(&next_of_processes, __ATOMIC_ACQUIRE);
+  if (next == nullptr) next = find_next_of_processes();
+  if (next == nullptr) {
+    errno = ENOSYS;
+    return -1;
+  }
+  const int result = next(process, bytes, units);
+  if (result == 0) note_own_mask(bytes, units);
+  return result;
 }

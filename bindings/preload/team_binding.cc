@@ -102,18 +102,18 @@ bool is_placed(const cpu_set_t& outside) {
 
 void free_mask(const cpu_set_t& outside) {
   const int kept_errno = errno;
-  if (sched_setaffinity(0, sizeof outside, &outside) == 0) my_mark = mark_of(outside);
+  if (set_thread_mask(outside)) my_mark = mark_of(outside);
   errno = kept_errno;
 }
 
 void set_mask(const cpu_set_t& mask, const cpu_set_t& outside) {
   const int kept_errno = errno;
   cpu_set_t got;
-  if (sched_setaffinity(0, sizeof mask, &mask) != 0 ||
-      sched_getaffinity(0, sizeof got, &got) != 0 || !CPU_EQUAL(&mask, &got)) {
+  if (!set_thread_mask(mask) || sched_getaffinity(0, sizeof got, &got) != 0 ||
+      !CPU_EQUAL(&mask, &got)) {
     // The allowed set has changed under the plan. No more masks from us.
     refuse();
-    sched_setaffinity(0, sizeof outside, &outside);
+    set_thread_mask(outside);
     my_mark = mark_of(outside);
   } else {
     my_mark = mark_of(mask);
@@ -270,7 +270,7 @@ void leave_trampoline(const Trampoline& trampoline) {
   const int kept_errno = errno;
   cpu_set_t now;
   if (sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &master->set)) {
-    sched_setaffinity(0, sizeof master->had, &master->had);
+    set_thread_mask(master->had);
   }
   errno = kept_errno;
 }

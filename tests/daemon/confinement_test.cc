@@ -74,6 +74,23 @@ TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
+TEST_F(ConfinementTest, TellsMasksOnceTheyAreSet) {
+  Confinement confinement(file(), *log_);
+  std::vector<std::vector<int>> told;
+  confinement.tell_masks([&](uint64_t client, const std::vector<int>& units) {
+    EXPECT_EQ(client, 1u);
+    EXPECT_EQ(mask_of(child_), units.empty() ? all_ : units);
+    told.push_back(units);
+  });
+  confinement.confine(1, child_, {all_.front()});
+  confinement.confine(1, child_, {all_.back()});
+  confinement.confine(1, child_, {});
+  const std::vector<std::vector<int>> expected = {{all_.front()}, {all_.back()}, {}};
+  EXPECT_EQ(told, expected);
+  confinement.confine(1, child_, {all_.back() + 1});  // it did not come with that
+  EXPECT_EQ(told.back(), std::vector<int>());
+}
+
 TEST_F(ConfinementTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
   bool ours = true;
   Confinement confinement(file(), *log_, {}, ThreadMasks::system_kernel(), [&] { return ours; });

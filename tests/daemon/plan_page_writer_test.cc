@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "bindings/abi/mask_word.h"
 #include "daemon/client_memory.h"
 
 namespace optile::daemon {
@@ -91,6 +92,19 @@ TEST_F(PlanPageTest, HoldsWhatTheDraftSays) {
   EXPECT_EQ(find(p, 7, 70)->flags, OPTILE_ENTRY_RECORD);
   EXPECT_EQ(find(p, 7, 0)->schedule[2], 3u);  // unscheduled ops keep their width
   EXPECT_EQ(find(p, 8, 0)->flags, OPTILE_ENTRY_LEAVE);
+}
+
+TEST_F(PlanPageTest, MaskIsOneWordForTheShim) {
+  writer_.set_held_mask({0, 65, 1023});
+  std::vector<uint64_t> mask(OPTILE_MASK_WORDS);
+  mask[0] = 1;
+  mask[1] = 2;
+  mask[15] = uint64_t{1} << 63;
+  EXPECT_EQ(region_->held_mask, optile_mask_word(mask.data()));
+  mask[15] = 0;
+  EXPECT_NE(region_->held_mask, optile_mask_word(mask.data()));
+  writer_.set_held_mask({});
+  EXPECT_EQ(region_->held_mask, 0u);
 }
 
 TEST_F(PlanPageTest, TheOtherPageStaysAsItWas) {

@@ -22,6 +22,15 @@ def masks(pid):
     return found
 
 
+def cpus(text):
+    """A list as the kernel writes it: "0-2,5"."""
+    found = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
 def all_within(pid, units):
     return all(mask <= units for mask in masks(pid).values())
 
@@ -53,6 +62,13 @@ class LeaseTest(EndToEndTest):
 
     def id_of(self, process):
         return str(self.lease_of(process)["id"])
+
+    def units_of_core(self, core):
+        for tile in self.space.get("/v1/machine")["tiles"]:
+            for one in tile["cores"]:
+                if one["core"] == core:
+                    return set(one["units"]) & self.whole
+        raise AssertionError(f"no core {core}")
 
     def say(self, *words):
         answer = self.space.ask(*words)
@@ -196,14 +212,42 @@ class LeasesBesideOthers(LeaseTest):
         self.assertTrue(self.has_masks(training, self.whole))
 
 
-class WordsAboutLeases(LeaseTest):
-    def units_of_core(self, core):
-        for tile in self.space.get("/v1/machine")["tiles"]:
-            for one in tile["cores"]:
-                if one["core"] == core:
-                    return set(one["units"]) & self.whole
-        raise AssertionError(f"no core {core}")
+class StartedPrograms(LeaseTest):
+    """What a program with a lease starts does not inherit that lease."""
 
+    def masks_of_started(self, process, word):
+        process.stdin.write(f"{word}\n")
+        process.stdin.flush()
+        lines = read_until(process, "done").splitlines()[:-1]
+        return {way: cpus(units) for way, units in (line.split(": ") for line in lines)}
+
+    def all_but_forked_begin_free(self, process, lease):
+        found = self.masks_of_started(process, "start")
+        self.assertEqual(lease, found.pop("fork"), "the program's own work")
+        return all(mask == self.whole for mask in found.values())
+
+    def test_they_start_with_the_mask_that_their_parent_came_with(self):
+        # LLVM's runtime gives a forked child the mask that its parent began with, optile or not.
+        process = self.space.popen(
+            self.space.launcher("--openmp", "keep",
+                                command=[PYTHON, SCRIPTS / "starts_in_lease.py"]), self.env)
+        read_until(process, "products True")
+        wait_until(lambda: self.lease_of(process) or self.gone(process), "a lease")
+        for core in self.lease_of(process)["cores"][:2]:
+            self.say("pin", self.id_of(process), str(core))
+            lease = self.units_of_core(core)
+            self.wait_for_masks(process, lease)
+            # The program hears of its masks a moment after they are set.
+            wait_until(lambda lease=lease: self.all_but_forked_begin_free(process, lease),
+                       "what is started to begin with the mask that the program came with")
+        self.assertTrue(self.has_masks(process, lease), masks(process.pid))
+        # What the program says itself holds, be it what the lease is.
+        for unit in (min(lease), min(self.whole - lease)):
+            found = self.masks_of_started(process, unit)
+            self.assertEqual({way: {unit} for way in found}, found)
+
+
+class WordsAboutLeases(LeaseTest):
     def test_pin_and_unpin(self):
         pinned, other = self.start(), self.start()
         core = self.lease_of(other)["cores"][0]  # it has to come from the other one

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "bindings/abi/mask_word.h"
+
 namespace optile::test {
 namespace {
 
@@ -119,6 +121,12 @@ void FakeDaemon::publish(const std::vector<PlannedOp>& ops, uint64_t marker_key,
 void FakeDaemon::share(uint64_t cores, uint64_t main_issuer) {
   optile_store64(&plan_->main_issuer, main_issuer);
   optile_store64(&plan_->shared_cores, cores);
+}
+
+void FakeDaemon::hold(const std::vector<int>& units) {
+  uint64_t mask[OPTILE_MASK_WORDS] = {};
+  for (const int unit : units) mask[unit / 64] |= uint64_t{1} << (unit % 64);
+  optile_store64(&plan_->held_mask, units.empty() ? 0 : optile_mask_word(mask));
 }
 
 std::vector<optile_event> FakeDaemon::take_events() {

@@ -45,6 +45,8 @@ class FakeDaemon {
   void give_own_cores(bool own) { optile_store64(&plan_->own_cores, own ? 1 : 0); }
   // The client's clock seems so slow that any rest has lasted for too long.
   void end_rests_at_once() { optile_store64(&client_->header.ticks_per_second, 1); }
+  // As if the masks of its threads had been set to these units; none: to what it came with.
+  void hold(const std::vector<int>& units);
   void cap_wait(uint64_t cap) { optile_store64(&plan_->wait_cap, cap); }
   // Of all threads, thread by thread.
   std::vector<optile_event> take_events();

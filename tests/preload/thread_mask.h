@@ -2,6 +2,8 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -28,7 +30,7 @@ inline void move_this_thread(const Mask& units) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   for (const int unit : units) CPU_SET(static_cast<unsigned>(unit), &mask);
-  CHECK_OR_EXIT(sched_setaffinity(0, sizeof mask, &mask) == 0);
+  CHECK_OR_EXIT(syscall(SYS_sched_setaffinity, 0, sizeof mask, &mask) == 0);
 }
 
 }  // namespace optile::preload

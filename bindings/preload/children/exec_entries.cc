@@ -1,6 +1,6 @@
-// exec in all its forms, interposed for the sake of programs that would not survive the shim. The
-// function that was called is called, where anything is as it should be, with the words that it was
-// called with.
+// exec in all its forms, interposed for the sake of programs that would not survive the shim, and
+// so that a lease's mask is not handed on. The function that was called is called, where anything
+// is as it should be, with the words that it was called with.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +11,7 @@
 #include "bindings/preload/children/command_file.h"
 #include "bindings/preload/children/fitting_environment.h"
 #include "bindings/preload/children/next_exec.h"
+#include "bindings/preload/children/started_mask.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 
@@ -23,7 +24,12 @@ using Words = char* const*;
 template <typename... Parameters>
 int call_next(ExecFunction function, Parameters... parameters) {
   const auto next = reinterpret_cast<int (*)(Parameters...)>(next_exec(function));
-  if (next != nullptr) return next(parameters...);
+  if (next != nullptr) {
+    StartedMask mask;
+    const int result = next(parameters...);
+    mask.put_back();
+    return result;
+  }
   errno = ENOSYS;
   return -1;
 }
@@ -51,7 +57,10 @@ int next_execveat(int folder, const char* path, Words arguments, Words variables
   if (next_exec(kExecveat) != nullptr) {
     return call_next(kExecveat, folder, path, arguments, variables, flags);
   }
-  return static_cast<int>(syscall(SYS_execveat, folder, path, arguments, variables, flags));
+  StartedMask mask;
+  const long result = syscall(SYS_execveat, folder, path, arguments, variables, flags);
+  mask.put_back();
+  return static_cast<int>(result);
 }
 
 // A call's open list of words. A struct, since the list itself is handed on differently on each

@@ -6,7 +6,8 @@ namespace optile::preload {
 namespace {
 
 constexpr const char* kNames[kExecFunctions] = {
-    "execv", "execve", "execvp", "execvpe", "fexecve", "execveat", "posix_spawn", "posix_spawnp"};
+    "execv",    "execve",      "execvp",       "execvpe", "fexecve",
+    "execveat", "posix_spawn", "posix_spawnp", "system",  "popen"};
 
 void* found[kExecFunctions];
 bool known = false;

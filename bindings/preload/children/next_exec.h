@@ -13,6 +13,8 @@ enum ExecFunction : unsigned {
   kExecveat,
   kPosixSpawn,
   kPosixSpawnp,
+  kSystem,
+  kPopen,
   kExecFunctions,
 };
 
