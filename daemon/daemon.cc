@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <csignal>
+#include <memory>
 #include <utility>
 
 #include "base/runtime_path.h"
@@ -42,7 +43,8 @@ bool is_stopped(int pid) {
 // Load is of this machine only, not of a described one.
 std::function<LoadReading(const std::vector<int>& pids)> load_reader(const Config& config) {
   if (config.machine != kHost || config.other_load == OtherLoad::kIgnore) return {};
-  return [](const std::vector<int>& pids) { return read_load({"/", pids}); };
+  const auto reader = std::make_shared<LoadReader>("/");
+  return [reader](const std::vector<int>& pids) { return reader->read(pids); };
 }
 
 Rights rights_of(const Config& config) {

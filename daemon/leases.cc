@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLongestUnknown{10000};
 constexpr std::size_t kFewestSeen = 2;  // steps on the cores that it has
 constexpr int kMostRounds = 8;          // of giving up and taking
-// A first figure of others' load is taken over this long at least: the kernel counts in
+// The first two figures of others' load are taken over this long at least: the kernel counts in
 // hundredths of a second. One over more than the longest says little about now.
 constexpr milliseconds kShortestFirstLook{300};
 constexpr milliseconds kLongestLook{60000};
@@ -171,7 +171,8 @@ void Leases::cut_budget() {
 
 void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
   const milliseconds passed = now - load_read_;
-  const bool too_early = passed < (more_to_come ? kForeseen : kShortestFirstLook);
+  const bool waits_for_more = more_to_come && !unmanaged_.has_figure();
+  const bool too_early = passed < (waits_for_more ? kForeseen : kShortestFirstLook);
   if (load_ && !clients_.empty() && !unmanaged_.known() && too_early) return;
   std::vector<int> pids;
   std::set<int> used;
@@ -181,10 +182,13 @@ void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool
     used.insert(units.begin(), units.end());
   }
   LoadReading reading = dependencies_.read_load(pids);
-  // A launcher that stayed one did nothing but wait.
+  // A launcher that is no client may have become one's parent, which is of the same run.
   if (load_ && std::exchange(foreseen_, false)) {
-    std::erase_if(load_->processes,
-                  [&](const auto& one) { return !reading.processes.contains(one.first); });
+    std::erase_if(load_->processes, [&](const auto& one) {
+      const bool is_client = reading.processes.contains(one.first);
+      if (!is_client) load_->relatives.insert(one);
+      return !is_client;
+    });
   }
   if (load_ && !clients_.empty() && passed <= kLongestLook) {
     if (const auto load = unmanaged_between(*load_, reading, budget.units, used)) {

@@ -28,6 +28,7 @@ constexpr int kSystemTicks = 15;
 constexpr int kNice = 19;
 constexpr int kStartTicks = 22;
 constexpr int kPending = 31;
+constexpr int kEnvironmentStart = 50;
 constexpr int kExitCode = 52;  // as wait() tells it
 
 constexpr std::size_t kThreadsLookedAt = 65536;  // more than a process usually may have
@@ -95,7 +96,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
     if (place == kParent) stat.parent = id_of(std::string(field).c_str()).value_or(0);
     if (place == kNice) stat.nice = field.front() != '-' && field != "0";
     if (place != kFlags && place != kUserTicks && place != kSystemTicks && place != kStartTicks &&
-        place != kPending && place != kExitCode) {
+        place != kPending && place != kEnvironmentStart && place != kExitCode) {
       continue;
     }
     const std::optional<uint64_t> number = number_of(field);
@@ -104,6 +105,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
     if (place == kUserTicks || place == kSystemTicks) stat.busy_ticks += *number;
     if (place == kStartTicks) stat.start_ticks = *number;
     if (place == kPending) stat.pending = *number;
+    if (place == kEnvironmentStart) stat.environment_start = *number;
     if (place == kExitCode) stat.killed_by = killer_of(*number);
   }
   if (place < kPending) return std::nullopt;

@@ -25,7 +25,9 @@ struct ProcessStat {
   uint64_t pending = 0;      // signals that wait for this one thread, as a set
   uint64_t start_ticks = 0;  // since boot; with the pid it names a process
   bool nice = false;         // it gives way to others: nice above 0
-  std::string name;          // as the kernel has it, at most 15 bytes
+  // Where it begins in its memory; another one once it executes another program. 0: not told.
+  uint64_t environment_start = 0;
+  std::string name;  // as the kernel has it, at most 15 bytes
 
   int killed_by = 0;  // the signal that ends all its threads; told to who may trace it
 

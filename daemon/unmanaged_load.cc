@@ -9,7 +9,6 @@
 
 #include "base/text_file.h"
 #include "daemon/process_entry.h"
-#include "daemon/relatives.h"
 
 namespace optile::daemon {
 namespace {
@@ -29,6 +28,15 @@ std::optional<std::pair<int, UnitTicks>> parse_unit(const std::string& line) {
   fields >> waiting >> interrupts >> soft_interrupts >> stolen;  // older kernels have fewer
   return std::pair{
       unit, UnitTicks{user + system + interrupts + soft_interrupts, stolen, idle + waiting + nice}};
+}
+
+// "processes 12345": threads too.
+std::optional<uint64_t> parse_forks(const std::string& line) {
+  std::istringstream fields(line);
+  std::string word;
+  uint64_t forks = 0;
+  if (!(fields >> word >> forks) || word != "processes") return std::nullopt;
+  return forks;
 }
 
 uint64_t ticks_a_second() {
@@ -121,16 +129,18 @@ Processes read_processes(const std::vector<int>& pids, const std::string& proc) 
 
 }  // namespace
 
-LoadReading read_load(const LoadSources& sources) {
+LoadReading LoadReader::read(const std::vector<int>& pids) {
   LoadReading reading;
   reading.at_ticks = ticks_since_boot();
-  const std::string proc = sources.root + "/proc";
+  const std::string proc = root_ + "/proc";
+  std::optional<uint64_t> forks;
   std::istringstream lines(base::read_text_file(proc + "/stat").value_or(""));
   for (std::string line; std::getline(lines, line);) {
     if (const auto unit = parse_unit(line)) reading.units.insert(*unit);
+    if (const auto count = parse_forks(line)) forks = count;
   }
-  reading.processes = read_processes(sources.pids, proc);
-  reading.relatives = read_processes(relatives_of(sources.pids, sources.root), proc);
+  reading.processes = read_processes(pids, proc);
+  reading.relatives = read_processes(run_processes_.find(pids, forks), proc);
   // Who has not attached by then does something of its own.
   const uint64_t youth = kYouthSeconds * ticks_a_second();
   std::erase_if(reading.relatives, [&](const auto& one) {
@@ -139,6 +149,10 @@ LoadReading read_load(const LoadSources& sources) {
     return is_old;
   });
   return reading;
+}
+
+LoadReading read_load(const LoadSources& sources) {
+  return LoadReader(sources.root).read(sources.pids);
 }
 
 std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const LoadReading& after,
@@ -162,8 +176,9 @@ std::optional<UnmanagedLoad> unmanaged_between(const LoadReading& before, const 
   for (const auto& [unit, share] : load.by_unit) apart += share;
   load.stolen = stolen / longest;
   const double own = ticks_of(after.processes, before) + ticks_of(after.relatives, before);
-  load.cores = std::max(apart, (busy - own) / longest);
-  load.beside_clients = load.cores - apart;
+  // Also where no client may run: its masks may have come later, and its run's others have none.
+  load.cores = std::max(0.0, busy - own) / longest;
+  load.beside_clients = std::max(0.0, load.cores - apart);
   return load;
 }
 
@@ -194,15 +209,20 @@ bool was_there(const LoadReading& before, const LoadReading& after, int pid) {
 }
 
 int UnmanagedCores::feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed) {
+  const double cores = load.cores + load.stolen;
+  if (!has_figure()) {
+    first_ = cores;
+    return cores_;
+  }
   if (!known_) {
     known_ = true;
-    smoothed_ = load.cores + load.stolen;
+    smoothed_ = std::min(*first_, cores);
     cores_ = static_cast<int>(std::floor(smoothed_ + 1 - kAway));
     return cores_;
   }
   const double seconds = std::chrono::duration<double>(passed).count();
   const double weight = 1 - std::exp(-seconds / std::chrono::duration<double>(kSmoothing).count());
-  smoothed_ += weight * (load.cores + load.stolen - smoothed_);
+  smoothed_ += weight * (cores - smoothed_);
   if (std::abs(smoothed_ - cores_) >= kAway) cores_ = static_cast<int>(std::lround(smoothed_));
   return cores_;
 }

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/relatives.h"
+
 namespace optile::daemon {
 
 // Since boot, in clock ticks.
@@ -42,13 +44,24 @@ struct LoadSources {
   std::vector<int> pids;   // of the attached clients
 };
 
-LoadReading read_load(const LoadSources& sources);
+// Keeps what it has found of the clients' runs.
+class LoadReader {
+ public:
+  explicit LoadReader(std::string root) : root_(std::move(root)), run_processes_(root_) {}
+  LoadReading read(const std::vector<int>& pids);
+
+ private:
+  std::string root_;
+  RunProcesses run_processes_;
+};
+
+LoadReading read_load(const LoadSources& sources);  // once
 
 // Cores that were busy on average between two readings; 1.0 is one processing unit all the time.
 struct UnmanagedLoad {
-  double cores = 0;   // by processes that belong to no client
+  double cores = 0;   // by processes that belong to no client and no client's run
   double stolen = 0;  // by other machines on this host
-  // Share of each unit that no client may use, of all that kept it busy: there it is all unmanaged.
+  // Share of each unit that no client may use, of all that kept it busy.
   std::map<int, double> by_unit;
   double beside_clients = 0;  // the rest of `cores`: on units that clients use too
 };
@@ -72,9 +85,10 @@ std::optional<double> busy_beside(const LoadReading& before, const LoadReading& 
 // Whether that client's process was read both times.
 bool was_there(const LoadReading& before, const LoadReading& after, int pid);
 
-// How many whole cores to leave to others: at first what the first figure says, then a smoothed
-// load, followed only where that is well away from what stands, so that the budget does not flap; a
-// burst shorter than the smoothing changes nothing.
+// How many whole cores to leave to others: none at first, then what the smaller of the first two
+// figures says, since the first may hold a job's own start, then a smoothed load, followed only
+// where that is well away from what stands, so that the budget does not flap; a burst shorter than
+// the smoothing changes nothing.
 class UnmanagedCores {
  public:
   static constexpr std::chrono::seconds kSmoothing{3};  // time constant
@@ -84,10 +98,12 @@ class UnmanagedCores {
   // `passed`: since the figure before. Returns what to leave from now on.
   int feed(const UnmanagedLoad& load, std::chrono::nanoseconds passed);
   int cores() const { return cores_; }
-  bool known() const { return known_; }  // there was a figure
+  bool has_figure() const { return first_ || known_; }
+  bool known() const { return known_; }  // a second figure has confirmed it
   double smoothed() const { return smoothed_; }
 
  private:
+  std::optional<double> first_;
   bool known_ = false;
   double smoothed_ = 0;
   int cores_ = 0;

@@ -240,12 +240,53 @@ TEST_F(LeasesTest, WhatIsBusyBeforeAProgramComesIsKnownWhenItHasCome) {
   load_.processes[101].busy_ticks += 90;
   arrive(1);
   now += seconds(1);
-  EXPECT_FALSE(leases_.knows_load());
   leases_.set_budget(whole_budget(machine_), now);
+  EXPECT_FALSE(leases_.knows_load());
+  EXPECT_EQ(leases_.left_to_others(), 0) << "one figure may be its own start";
+  second_with(2, now);
   EXPECT_TRUE(leases_.knows_load());
   EXPECT_EQ(leases_.left_to_others(), 2);
-  decide(now);
   EXPECT_EQ(cores(1), 2);
+}
+
+// What starts the workers never attaches.
+TEST_F(LeasesTest, ALauncherThatBecameAClientsParentIsNoLoad) {
+  milliseconds now = kStart;
+  load_.at_ticks = 7;
+  load_.processes[55] = {3, 40};
+  leases_.foresee(now, 55);
+  load_.processes.erase(55);
+  arrive(1);
+  for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
+  load_.processes[101] = {8, 100};
+  load_.relatives[55] = {3, 140};
+  now += seconds(1);
+  leases_.set_budget(whole_budget(machine_), now);
+  second_with(1, now);  // others' from here on: the first figure tells
+  EXPECT_TRUE(leases_.knows_load());
+  EXPECT_EQ(leases_.left_to_others(), 0);
+}
+
+TEST_F(LeasesTest, AJobsOwnStartIsNoLoadThatStays) {
+  milliseconds now = kStart;
+  leases_.foresee(now, 0);
+  arrive(1);
+  second_with(4, now);  // nobody had looked at what it started
+  second_with(0, now);
+  EXPECT_EQ(leases_.left_to_others(), 0);
+  EXPECT_EQ(cores(1), 4);
+}
+
+// Somebody is measured already, so that is known at once of who comes.
+TEST_F(LeasesTest, WhatWasMeasuredBeforeHoldsForWhoComesLater) {
+  milliseconds now = kStart;
+  arrive(1);
+  for (int i = 0; i < 20; ++i) second_with(2, now);
+  arrive(2);
+  EXPECT_TRUE(leases_.knows_load());
+  decide(now);
+  EXPECT_EQ(leases_.left_to_others(), 2);
+  EXPECT_EQ(cores(1) + cores(2), 2);
 }
 
 TEST_F(LeasesTest, APinIsNotCutByStrayLoad) {
@@ -272,6 +313,7 @@ TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
   arrive(1);
   now += seconds(1);
   leases_.set_budget(whole_budget(machine_), now);
+  second_with(1, now);
   EXPECT_EQ(leases_.left_to_others(), 1);
 }
 
@@ -323,6 +365,7 @@ TEST_F(LeasesTest, WhoOnlySaysThatItWillComeHoldsNothingUpForGood) {
     EXPECT_EQ(leases_.left_to_others(), 0);
     leases_.set_budget(whole_budget(machine_), now, true);
   }
+  second_with(2, now);
   EXPECT_EQ(leases_.left_to_others(), 2);
 }
 

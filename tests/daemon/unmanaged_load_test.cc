@@ -80,6 +80,17 @@ TEST(UnmanagedLoad, CountsOnlyTheUnitsOfTheBudget) {
   EXPECT_NEAR(unmanaged_between(before, counts.reading, {2, 3}, {})->cores, 1, 1e-9);
 }
 
+// Its masks came during the second, or were lifted; and a launcher has none.
+TEST(UnmanagedLoad, WorkOfAClientsOwnRunIsNoLoadWhereNoClientMayRun) {
+  Counts counts(2);
+  counts.client(7, 3).relative(8, 2);
+  const LoadReading before = counts.reading;
+  counts.pass({1, 1}).client(7, 1.5).relative(8, 0.5);
+  const auto load = unmanaged_between(before, counts.reading, {0, 1}, {0});
+  ASSERT_TRUE(load.has_value());
+  EXPECT_NEAR(load->cores, 0, 1e-9);
+}
+
 // A second rank that loads its libraries while the first is attached already.
 TEST(UnmanagedLoad, WorkOfAClientsOwnRunIsNoLoad) {
   Counts counts(2);
@@ -169,20 +180,36 @@ TEST(UnmanagedCores, FollowSomethingThatStays) {
   EXPECT_EQ(cores.cores(), 0);
 }
 
-TEST(UnmanagedCores, BelieveTheFirstFigure) {
+TEST(UnmanagedCores, BelieveTheFirstFigureOnceASecondConfirmsIt) {
   for (const auto& [busy, left] : {std::pair(0.6, 0), {0.8, 1}, {1.6, 1}, {1.9, 2}}) {
     UnmanagedCores cores;
     UnmanagedLoad load;
     load.cores = busy;
+    EXPECT_EQ(cores.feed(load, std::chrono::milliseconds(500)), 0) << busy;
+    EXPECT_TRUE(cores.has_figure());
     EXPECT_FALSE(cores.known());
     EXPECT_EQ(cores.feed(load, std::chrono::milliseconds(500)), left) << busy;
     EXPECT_TRUE(cores.known());
   }
 }
 
+// In either of the first two figures a job's own start may be counted.
+TEST(UnmanagedCores, BelieveTheSmallerOfTheFirstTwoFigures) {
+  for (const auto& [first, second] : {std::pair(1.6, 0.1), {0.1, 1.6}, {1.9, 0.6}}) {
+    UnmanagedCores cores;
+    UnmanagedLoad load;
+    load.cores = first;
+    cores.feed(load, seconds(1));
+    load.cores = second;
+    EXPECT_EQ(cores.feed(load, seconds(1)), 0) << first << " and " << second;
+    EXPECT_NEAR(cores.smoothed(), std::min(first, second), 1e-9);
+  }
+}
+
 TEST(UnmanagedCores, AShortBurstChangesNothing) {
   UnmanagedCores cores;
   UnmanagedLoad load;
+  EXPECT_EQ(cores.feed(load, seconds(1)), 0);
   EXPECT_EQ(cores.feed(load, seconds(1)), 0);
   load.cores = 2;
   EXPECT_EQ(cores.feed(load, std::chrono::milliseconds(500)), 0);
@@ -253,9 +280,8 @@ TEST_F(LoadReadingTest, ReadsTheRelativesOfClients) {
     write(folder + "/stat", std::to_string(pid) + " (rank) R " + std::to_string(parent) +
                                 " 1 1 0 -1 4 0 0 0 0 30 12 5 5 20 0 1 0 " +
                                 std::to_string(now - age) + " 0 0 0 0 0 0 0 0 0 0\n");
-    if (!run.empty()) {
-      write(folder + "/environ", "A=1" + std::string(1, '\0') + "OPTILE_RUN_ID=" + run);
-    }
+    const std::string end(1, '\0');
+    write(folder + "/environ", "A=1" + end + (run.empty() ? "" : "OPTILE_RUN_ID=" + run + end));
   };
   process(5, 1, "run-1");  // starts the ranks 7 and 8; 9 is of another run, 10 of none
   process(7, 5, "run-1");
