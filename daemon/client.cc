@@ -196,24 +196,11 @@ void Client::feed(const ClientHeader& header) {
     if (event.op && followed) session_->on_op(*event.op);
     if (event.step && (followed || header.annotations > 0)) session_->on_step(*event.step);
   }
-  try_own_cores(header);
+  writer_.set_sharing(shared_cores(), main_issuer_.slot());
   for (uint32_t slot = 0; slot < OPTILE_MAX_THREADS; ++slot) {
     writer_.set_tail(slot, reader_.tail(slot));
   }
   writer_.set_heartbeat(clock_->now());
-}
-
-// Cores of their own for threads that issue ops at the same moment.
-void Client::try_own_cores(const ClientHeader& header) {
-  const bool tried = issuer_trials_.tries();
-  const auto now = std::chrono::nanoseconds(dependencies_.clocks->monotonic_ns());
-  const bool places = (header.fallbacks & kNoMasks) == 0;
-  const bool own = issuer_trials_.look({std::chrono::duration_cast<std::chrono::milliseconds>(now),
-                                        header.progress, session_->usually_in_company(),
-                                        places ? shared_cores() : 0});
-  was_bound_ = was_bound_ || own;
-  writer_.set_sharing(shared_cores(), own, main_issuer_.slot());
-  if (issuer_trials_.tries() != tried) session_->on_page_bounds_changed();
 }
 
 // One that is stopped returns when it goes on; until then, and before, is no part of its time. Nor
@@ -302,7 +289,6 @@ void Client::publish() {
   }
   // What more cores are worth to it is told by its ops.
   if (heard_ || (keeps_widths() && cores_ < cores_at_attach_)) draft->may_rest = false;
-  if (issuer_trials_.tries()) draft->may_rest = false;
   may_rest_ = draft->may_rest;
   plan_cap_ = draft->own_width_cap;
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
@@ -334,7 +320,7 @@ void Client::undo(uint64_t key) {
   if (session_ == nullptr) return;
   undone_ = undone_ || key == 0;
   session_->undo(key);
-  writer_.set_sharing(shared_cores(), false, main_issuer_.slot());
+  writer_.set_sharing(shared_cores(), main_issuer_.slot());
   publish();
 }
 
@@ -518,7 +504,6 @@ ClientView Client::view(tuner::Detail detail) const {
   view.fixed_team = fixed_team();
   view.cores = cores_;
   view.shared_cores = shared_cores();
-  if (shared_cores() > 0) view.own_cores = issuer_trials_.verdict();
   view.wait_cap_ms = wait_cap_ms_;
   view.stored = stored_;
   view.counts = counts_;

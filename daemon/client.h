@@ -19,7 +19,6 @@
 #include "daemon/client_view.h"
 #include "daemon/drain_pace.h"
 #include "daemon/hello.h"
-#include "daemon/issuer_trials.h"
 #include "daemon/main_issuer.h"
 #include "daemon/others_load.h"
 #include "daemon/plan_page_writer.h"
@@ -126,7 +125,6 @@ class Client {
   void follow(const ClientHeader& header);
   void follow_regions();
   void feed(const ClientHeader& header);
-  void try_own_cores(const ClientHeader& header);
   void look_for_hangs();
   void leave_hung(perfmodel::OpDescription op, int width);
   void leave_hung_regions(tuner::PlanDraft& draft) const;
@@ -153,7 +151,6 @@ class Client {
   ClientReader reader_;
   PlanPageWriter writer_;
   MainIssuer main_issuer_;
-  IssuerTrials issuer_trials_;
   std::optional<TickClock> clock_;
   bool clock_refused_ = false;
   std::optional<FoundPlan> stored_;

@@ -9,7 +9,6 @@
 
 #include "daemon/client_reader.h"
 #include "daemon/hello.h"
-#include "daemon/issuer_trials.h"
 #include "daemon/main_issuer.h"
 #include "daemon/store.h"
 #include "tuner/session.h"
@@ -43,7 +42,6 @@ struct ClientView {
   int cores = 1;
   int shared_cores = 0;  // that its issuing threads share; 0 = each runs as if alone
   // Whether each has some of its own; nullopt: not known.
-  std::optional<IssuerTrials::Verdict> own_cores;
   std::optional<uint32_t> wait_cap_ms;  // how long its idle workers may spin; null: as it has it
   Trials trials;
   std::optional<tuner::SessionView> session;

@@ -26,8 +26,6 @@ class DivisionPace {
   void news() { news_ = true; }
   // Who waits, or does not any more, has changed.
   void loans() { loans_ = true; }
-  // turn() would not be kNothing, whoever searches.
-  bool is_due() const { return news_ || loans_; }
   // What is to be decided at this moment. `now`: since whenever, never going back.
   Turn turn(Milliseconds now, bool someone_searches) {
     by_news_ = std::exchange(news_, false);

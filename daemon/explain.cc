@@ -79,7 +79,6 @@ std::string sentence(const ClientView& client, const tuner::OpView& op) {
     text += "; " + std::to_string(header.issuing_threads) +
             " threads issue ops, and those of the same moment share " +
             std::to_string(client.shared_cores) + " cores";
-    if (client.own_cores) text += "; " + client.own_cores->text();
   }
   return text;
 }

@@ -85,11 +85,6 @@ double seconds_in_step(const ClientView& client, const tuner::OpView& op) {
   return seconds_of(totals->second.time) / static_cast<double>(totals->second.count) * op.per_step;
 }
 
-Json own_cores_json(const ClientView& client) {
-  if (!client.own_cores) return nullptr;
-  return {{"kept", client.own_cores->kept}, {"gain", client.own_cores->gain}};
-}
-
 }  // namespace
 
 std::string hex_key(uint64_t key) {
@@ -437,7 +432,6 @@ Json sharing_json(const ClientView& client) {
           {"most_in_ops", std::max(header.most_in_ops, alone)},
           {"shared_cores", client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
           {"narrowed_ops", header.narrowed_ops},
-          {"own_cores", own_cores_json(client)},
           {"region_threads", header.region_width == 0 ? Json(nullptr) : Json(header.region_width)},
           {"wait_cap_ms", client.wait_cap_ms ? Json(*client.wait_cap_ms) : Json(nullptr)},
           {"wait_changes", header.wait_changes}};

@@ -36,10 +36,9 @@ class PlanPageWriter {
 
   void set_tail(uint32_t slot, uint64_t tail) { optile_store64(&region_->tails[slot], tail); }
   // Beside the pages, in force at once: cores for ops of several threads together (0 = not shared),
-  // whether each of these has some of its own, and whose steps are followed.
-  void set_sharing(int cores, bool own_cores, std::optional<uint32_t> main_issuer) {
+  // and whose steps are followed.
+  void set_sharing(int cores, std::optional<uint32_t> main_issuer) {
     optile_store64(&region_->shared_cores, static_cast<uint64_t>(cores));
-    optile_store64(&region_->own_cores, own_cores ? 1 : 0);
     optile_store64(&region_->main_issuer, main_issuer ? uint64_t{*main_issuer} + 1 : 0);
   }
   // Also at once: how many milliseconds idle OpenMP threads may spin at most; nullopt: as the

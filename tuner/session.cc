@@ -65,9 +65,6 @@ void Session::on_step(const StepEvent& event) {
 void Session::on_issuer_changed() {
   state_->on_issuer_changed();
 }
-bool Session::usually_in_company() const {
-  return state_->usually_in_company();
-}
 void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   state_->on_progress(ops_begun, steps_begun);
 }

@@ -91,8 +91,6 @@ class Session {
   void on_step(const StepEvent& event);
   // Another thread of the client is followed from now on: its ops are another sequence.
   void on_issuer_changed();
-  // Its ops mostly run while ops of the program's other threads do.
-  bool usually_in_company() const;
   // Ops that the client has begun since attach; at every look at the client. A tuned one sends no
   // op events, and none of a step whose marker never comes again: this is how its session notices
   // that the program has turned to something else. `steps_begun` counts those unwatched as well.

@@ -51,7 +51,6 @@ class Session::State {
   void on_op(const OpEvent& event);
   void on_step(const StepEvent& event);
   void on_issuer_changed();
-  bool usually_in_company() const { return company_.usual(); }
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   void on_declared_steps(uint32_t steps) { declared_steps_ = steps; }
   bool asks_to_count() const { return options_.counting_waits && has_use_for_counts(); }

@@ -199,8 +199,6 @@ void add_sharing(const Json& report, std::string& out) {
   if (cores.is_number_integer()) {
     out += "; they share " + std::to_string(cores.get<int>()) + " cores, which narrowed " +
            std::to_string(sharing.value("narrowed_ops", uint64_t{0})) + " executions";
-    const Json own = sharing.value("own_cores", Json());
-    if (own.is_object() && own.value("kept", false)) out += "; each had its own";
   }
   out += "\n";
 }

@@ -140,10 +140,6 @@ void forget_issuer(uint32_t slot, IssuerPart* part) {
   part->held = 0;
 }
 
-bool is_inside(uint32_t slot) {
-  return (__atomic_load_n(&shared.inside, __ATOMIC_RELAXED) & bit_of(slot)) != 0;
-}
-
 uint32_t most_in_ops() {
   return __atomic_load_n(&most, __ATOMIC_RELAXED);
 }

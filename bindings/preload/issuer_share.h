@@ -57,8 +57,6 @@ bool leave_op(uint32_t slot, IssuerPart* part, uint64_t now);
 // inside.
 void forget_issuer(uint32_t slot, IssuerPart* part);
 
-// The thread of this slot is inside an op at this moment.
-bool is_inside(uint32_t slot);
 // Threads inside ops at the same moment, at most so far.
 uint32_t most_in_ops();
 

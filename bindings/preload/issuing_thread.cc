@@ -7,7 +7,6 @@
 
 #include "bindings/preload/attachment.h"
 #include "bindings/preload/tbb/tbb_scope.h"
-#include "bindings/preload/unit_rows.h"
 #include "bindings/preload/width_actuator.h"
 
 namespace optile::preload {
@@ -35,7 +34,6 @@ void thread_ended(void* object) {
   if (issuing_here != thread) return;
   give_pool_back(*thread);  // it may have been cancelled in an op
   forget_issuer(thread->slot, &thread->part);
-  give_row_back(thread->slot);
   issuing_here = nullptr;
   __atomic_store_n(&owners[thread->slot], 0, __ATOMIC_RELEASE);
 }
@@ -56,12 +54,9 @@ IssuingThread* claim() {
     // Of a thread that ended without a word, by the bare system call.
     give_pool_back(threads[i]);
     forget_issuer(i, &threads[i].part);
-    give_row_back(i);
     IssuingThread fresh = {};
     fresh.slot = i;
     fresh.tid = tid;
-    // Workers of the one that ended may still be on its cores, and go back to this.
-    fresh.cores.outside = threads[i].cores.outside;
     threads[i] = fresh;
     if (ends_are_told) pthread_setspecific(end_of_thread, &threads[i]);
     if (i >= OPTILE_MAX_THREADS) add_fallback(OPTILE_FALLBACK_THREADS_FULL);

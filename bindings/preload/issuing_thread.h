@@ -5,7 +5,6 @@
 
 #include <stdint.h>
 
-#include "bindings/preload/issuer_cores.h"
 #include "bindings/preload/issuer_share.h"
 #include "bindings/preload/master_mask.h"
 #include "bindings/preload/probe.h"
@@ -79,7 +78,6 @@ struct IssuingThread {
   int previous_width = 0;  // of the op before: a change costs
   IssuerPart part;         // of the cores that issuing threads share
   bool narrowed = false;   // to that part, in the open op
-  IssuerCores cores;       // of its own
   MasterMask master;
   int blas_own = 0;            // pool count to be restored; 0 = untouched
   int blas_set = 0;            // what we set it to

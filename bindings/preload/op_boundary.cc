@@ -223,7 +223,7 @@ void end_region(IssuingThread& thread, const Attachment& attached) {
 }
 
 // Sets the op's width, where it has one here; its flags say what its event says of it.
-void begin_width(IssuingThread& thread, const Attachment& attached, const PlanView& plan,
+void begin_width(IssuingThread& thread, const Attachment& attached,
                  const optile_op_identity& identity, const WantedWidth& wanted, uint64_t now,
                  OpenOp* op) {
   op->flags = 0;
@@ -237,7 +237,6 @@ void begin_width(IssuingThread& thread, const Attachment& attached, const PlanVi
   }
   follow_wait_cap(thread, attached, nullptr);
   apply_width(thread, wanted, now);
-  settle_cores(thread, attached, plan, now);
   if (identity.probe == OPTILE_PROBE_TBB) show_algorithm(thread, attached, op->key, now);
   if (width_could_be_set(thread)) op->flags |= OPTILE_EVENT_STEERABLE;
   if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
@@ -268,7 +267,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
     }
   }
   const WantedWidth wanted = consult_plan(plan, thread, op);
-  begin_width(thread, *attached, plan, identity, wanted, arrived, op);
+  begin_width(thread, *attached, identity, wanted, arrived, op);
   if (is_first_touch(op->op_id, static_cast<uint32_t>(thread.effective_width))) {
     op->flags |= OPTILE_EVENT_FIRST_TOUCH;
   }

@@ -55,7 +55,6 @@ PlanView current_plan(const Attachment& attached) {
   view.own_width_cap = optile_load32(&view.page->own_width_cap);
   const uint64_t cores = optile_load64(&attached.plan->shared_cores);
   view.shared_cores = cores < UINT32_MAX ? static_cast<uint32_t>(cores) : 0;
-  view.own_cores = optile_load64(&attached.plan->own_cores) != 0;
   view.valid = optile_load64(&view.page->generation) == view.generation &&
                view.schedule_length <= OPTILE_MAX_SCHEDULE;
   return view;

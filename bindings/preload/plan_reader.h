@@ -21,7 +21,6 @@ struct PlanView {
   uint32_t own_width_cap = 0;
   // Not of the page: in force at once.
   uint32_t shared_cores = 0;  // 0 = nobody shares
-  bool own_cores = false;     // and whoever shares has units of its own
 };
 PlanView current_plan(const Attachment& attached);
 

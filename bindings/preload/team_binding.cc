@@ -19,8 +19,7 @@ uint16_t order[OPTILE_MAX_CPUS];
 uint32_t order_count = 0;
 uint64_t order_generation = 0;
 uint32_t in_force = OPTILE_BINDING_NONE;
-uint32_t epoch = 0;        // of all that teams follow; 0 = nothing was ever in force
-uint32_t order_epoch = 0;  // of the order
+uint32_t epoch = 0;  // of the order; 0 = nothing was ever in force
 bool refused = false;
 // The issuing thread's outside regions, which is what its program has given it, or the daemon with
 // a lease; as of the last step with a binding.
@@ -37,8 +36,6 @@ bool inherited = false;
 // What this worker's mask follows, and as which thread of the team.
 thread_local uint32_t my_epoch = 0;
 thread_local int my_thread = 0;
-// What a worker that follows units of an issuing thread's own has without them.
-thread_local const cpu_set_t* my_base = nullptr;
 // Stands for the mask that it was given last; 0: none yet. A whole mask would be dear in the
 // program's threads.
 thread_local uint32_t my_mark = 0;
@@ -158,34 +155,10 @@ void follow_order(int thread, MasterMask* master) {
   }
 }
 
-// A team that is larger than its issuing thread's units are many runs on all cores.
-void follow_cores(const IssuerCores& cores, int thread, int team, MasterMask* master) {
-  const bool own = cores.count != 0 && team <= static_cast<int>(cores.count) &&
-                   !__atomic_load_n(&refused, __ATOMIC_RELAXED);
-  if (thread == 0) {
-    if (own) bind_master(cores.own, master);
-    return;
-  }
-  const uint32_t now = cores.epoch + (own ? 1 : 0);
-  if (my_epoch == now) return;
-  my_epoch = now;
-  my_base = &cores.outside;
-  if (is_placed(cores.outside)) return;
-  if (own) {
-    set_mask(cores.own, cores.outside);
-  } else {
-    free_mask(cores.outside);
-  }
-}
-
 void follow_binding(const OpenmpRuntime& runtime, MasterMask* master) {
-  const uint32_t now = __atomic_load_n(&order_epoch, __ATOMIC_ACQUIRE);
+  const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
   const int thread = runtime.get_thread_num();
-  if (now == 0) {
-    // No order was ever in force, but this worker may come from a team that had units of its own.
-    if (thread != 0 && my_epoch != 0 && !is_placed(*my_base)) free_mask(*my_base);
-    my_epoch = 0;
-  } else if (thread == 0) {
+  if (thread == 0) {
     // A team of one has nobody to stand beside, and may be left by a jump: what the thread makes
     // from then on would inherit the mask.
     if (runtime.get_num_threads() > 1) follow_order(thread, master);
@@ -194,6 +167,15 @@ void follow_binding(const OpenmpRuntime& runtime, MasterMask* master) {
     my_thread = thread;
     follow_order(thread, master);
   }
+}
+
+// Nobody else said where they run, and none was refused.
+bool may_place_teams() {
+  if (environment().user_binding) {
+    add_fallback(OPTILE_FALLBACK_USER_BINDING);
+    return false;
+  }
+  return may_steer() && !__atomic_load_n(&refused, __ATOMIC_RELAXED);
 }
 
 uint32_t allowed_binding(const PlanView& plan, int column) {
@@ -210,18 +192,6 @@ uint32_t binding_in_force() {
   return __atomic_load_n(&in_force, __ATOMIC_RELAXED);
 }
 
-bool may_place_teams() {
-  if (environment().user_binding) {
-    add_fallback(OPTILE_FALLBACK_USER_BINDING);
-    return false;
-  }
-  return may_steer() && !__atomic_load_n(&refused, __ATOMIC_RELAXED);
-}
-
-uint32_t next_epoch() {
-  return __atomic_add_fetch(&epoch, 2, __ATOMIC_RELEASE);
-}
-
 void adopt_binding(const PlanView& plan, int column, const MasterMask& master) {
   uint32_t wanted = allowed_binding(plan, column);
   const bool same = wanted == binding_in_force();
@@ -233,7 +203,7 @@ void adopt_binding(const PlanView& plan, int column, const MasterMask& master) {
   if (wanted != OPTILE_BINDING_NONE && !copy_order(plan, wanted)) wanted = OPTILE_BINDING_NONE;
   if (wanted == OPTILE_BINDING_NONE && binding_in_force() == wanted) return;
   __atomic_store_n(&in_force, wanted, __ATOMIC_RELAXED);
-  __atomic_store_n(&order_epoch, next_epoch(), __ATOMIC_RELEASE);
+  __atomic_add_fetch(&epoch, 1, __ATOMIC_RELEASE);
 }
 
 void masks_may_be_inherited() {
@@ -246,13 +216,7 @@ bool trampoline_needed() {
 
 void run_trampoline(void* trampoline) {
   const auto* wrapped = static_cast<const Trampoline*>(trampoline);
-  if (wrapped->cores != nullptr) {
-    const OpenmpRuntime& runtime = *wrapped->runtime;
-    follow_cores(*wrapped->cores, runtime.get_thread_num(), runtime.get_num_threads(),
-                 wrapped->master);
-  } else if (wrapped->runtime != nullptr) {
-    follow_binding(*wrapped->runtime, wrapped->master);
-  }
+  if (wrapped->runtime != nullptr) follow_binding(*wrapped->runtime, wrapped->master);
   if (wrapped->counts == nullptr) {
     wrapped->function(wrapped->data);
     return;

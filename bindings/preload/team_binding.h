@@ -1,7 +1,6 @@
 // Masks for the threads of a team, through the trampoline that runs on each of them. Compact and
 // spread: thread i goes to the i-th processing unit of the plan's order. The order changes with
-// steps and plans, never with ops. Where several threads issue, each may have units of its own, and
-// all of its team goes there (issuer_cores.h).
+// steps and plans, never with ops.
 //
 // A worker that its program has put somewhere is left there. The others keep their mask between
 // regions. The thread that opens a region has ours only while the region runs: whatever it makes
@@ -11,7 +10,6 @@
 
 #include <stdint.h>
 
-#include "bindings/preload/issuer_cores.h"
 #include "bindings/preload/master_mask.h"
 #include "bindings/preload/plan_reader.h"
 #include "bindings/preload/runtime_resolver.h"
@@ -24,10 +22,6 @@ struct OpCounts;
 // regions; with a second one there is no binding any more.
 void adopt_binding(const PlanView& plan, int column, const MasterMask& master);
 uint32_t binding_in_force();
-// Whether masks of teams may be set at all: nobody else said where they run, and none was refused.
-bool may_place_teams();
-// What teams follow has changed; a number that stands for it, even.
-uint32_t next_epoch();
 
 // A region is about to open: what its threads run. When no binding was ever in force and nothing is
 // counted these are the program's own function and data, unchanged.
@@ -36,8 +30,7 @@ struct Trampoline {
   void (*function)(void*) = nullptr;
   void* data = nullptr;
   const OpenmpRuntime* runtime = nullptr;  // null: masks are left alone
-  const IssuerCores* cores = nullptr;      // of the thread that opens it; null: never had any
-  MasterMask* master = nullptr;            // and its mask; never null with a runtime
+  MasterMask* master = nullptr;            // of the thread that opens it; never null with a runtime
   OpCounts* counts = nullptr;              // of the op around the region; null: nothing is counted
 };
 bool trampoline_needed();

@@ -111,66 +111,6 @@ TEST_F(MainIssuerOfAClient, OnlyATunedProgramsThreadsShare) {
   EXPECT_EQ(undone.program->regions().plan().shared_cores, 0u);
 }
 
-// Threads of one program that are always in ops together, and get a fifth more done where each has
-// cores of its own.
-void run_in_company(ClientRegions& regions, uint64_t& now_ns, const std::function<void()>& drain) {
-  const uint32_t op = regions.register_op(0x88, "aten::conv2d", "");
-  for (int tenth = 0; tenth < 250; ++tenth) {
-    optile_event event{};
-    event.kind = OPTILE_EVENT_OP;
-    event.op_id = op;
-    event.begin_ticks = now_ns;
-    event.ticks = 50000000;
-    event.width = 2;
-    event.flags = OPTILE_EVENT_IN_COMPANY;
-    ASSERT_TRUE(regions.write(event, 0));
-    now_ns += 100000000;
-    regions.client().header.progress += regions.plan().own_cores != 0 ? 120u : 100u;
-    drain();
-  }
-}
-
-TEST_F(MainIssuerOfAClient, InCompanyEachGetsCoresOfItsOwnWhereThatPays) {
-  Attached attached = attach(hello("r"));
-  ClientRegions& regions = attached.program->regions();
-  EXPECT_EQ(regions.plan().own_cores, 0u);
-  run_in_company(regions, now_ns_, [this] { controller_->drain(); });
-  EXPECT_EQ(regions.plan().own_cores, 1u);
-  const ClientView view = *controller_->view(attached.id);
-  const Json own = run_report(view, {}, store_->state())["sharing"]["own_cores"];
-  EXPECT_EQ(own["kept"], true);
-  EXPECT_NEAR(own["gain"].get<double>(), 1.2, 0.02);
-  ASSERT_TRUE(controller_->undo({}).ok());
-  EXPECT_EQ(regions.plan().own_cores, 0u);
-  run_in_company(regions, now_ns_, [this] { controller_->drain(); });
-  EXPECT_EQ(regions.plan().own_cores, 0u) << "it was undone by hand";
-}
-
-// Whoever reads its mask while a region runs finds the row of one thread.
-TEST_F(MainIssuerOfAClient, CoresOfItsOwnAreNotTakenForItsBudget) {
-  confined_ = budget_;
-  Hello who = hello("r");
-  who.pid = kConfinedPid;
-  Attached attached = attach(who);
-  ClientRegions& regions = attached.program->regions();
-  run_in_company(regions, now_ns_, [this] { controller_->drain(); });
-  ASSERT_EQ(regions.plan().own_cores, 1u);
-  confined_.units = {0, 1};
-  confined_.cores = 2;
-  controller_->refresh_budgets();
-  EXPECT_EQ(controller_->view(attached.id)->cores, 4);
-}
-
-TEST_F(MainIssuerOfAClient, WhoseMasksAreTheUsersGetsNoCoresOfItsOwn) {
-  Attached attached = attach(hello("r"));
-  ClientRegions& regions = attached.program->regions();
-  regions.client().header.fallbacks = OPTILE_FALLBACK_USER_BINDING;
-  run_in_company(regions, now_ns_, [&] {
-    controller_->drain();
-    ASSERT_EQ(regions.plan().own_cores, 0u);
-  });
-}
-
 TEST_F(MainIssuerOfAClient, TheReportSaysThatTheyShare) {
   Attached attached = attach(hello("r"));
   run(attached, 1);

@@ -148,10 +148,7 @@ void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reduction
   if (trampoline_.runtime != nullptr && !trampoline_.runtime->knows_teams()) {
     trampoline_.runtime = nullptr;
   }
-  if (trampoline_.runtime != nullptr) {
-    trampoline_.master = &thread.master;
-    if (thread.cores.epoch != 0) trampoline_.cores = &thread.cores;
-  }
+  if (trampoline_.runtime != nullptr) trampoline_.master = &thread.master;
   if (counts && thread.depth > 0) trampoline_.counts = &thread.counts;
   wrapped_ = trampoline_.runtime != nullptr || trampoline_.counts != nullptr;
   if (wrapped_ && reductions) {
