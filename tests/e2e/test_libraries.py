@@ -7,6 +7,7 @@ from harness import PROGRAMS, PYTHON, EndToEndTest, blas, usable_cpus
 
 STEPS = 4000  # a second or two: shorter than 300 ms is over before its step is known
 SECONDS = 3  # of the same work: however quick the machine, its step is known
+FEW = 8  # times fewer where nothing is searched, and only what is printed counts
 SQUARE = ("dgemm", "224x224x224")
 THIN = ("sgemm", "320x96x256 tn")
 # Two threads that sleep at once: quick on a machine with other work too.
@@ -16,12 +17,12 @@ WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 
 
 def work(expression, imports="", made=""):
-    """A program that computes the same for so many seconds and prints what came of it: exact, so
-    however often it is computed the same is printed."""
-    return (f"import time, numpy\n{imports}\n"
+    """Code that computes the same for so many seconds (an argument) and prints what came of it:
+    exact, so however often it is computed the same is printed."""
+    return (f"import sys, time, numpy\n{imports}\n"
             "numbers = numpy.random.default_rng(1).integers(-2, 3, (256, 256)) * 1.0\n"
             f"{made}\n"
-            f"end = time.monotonic() + {SECONDS}\n"
+            "end = time.monotonic() + float(sys.argv[1])\n"
             "found = set()\n"
             "while time.monotonic() < end:\n"
             f"    found.add({expression})\n"
@@ -35,14 +36,19 @@ class LibraryTest(EndToEndTest):
 
     always = ()  # options of every run
 
-    def compared(self, command, env, *options):
-        """Runs `command` in every way and returns the report of the tuned run."""
+    def compared(self, command, length, arguments, env, *options):
+        """Runs `command`, which takes its length and then `arguments`, in every way, and returns
+        the report of the tuned run."""
         path = self.space.dir / "report.json"
-        untouched = self.space.untouched(command, env)
-        self.assertEqual(0, untouched.code, untouched)
-        for ways in (("--mode", "off"), ("--mode", "observe"), ("--report", path, *options)):
-            self.assert_same_run(
-                untouched, self.space.launched(command, *ways, *self.always, env=env))
+        ways = {length // FEW or length / FEW: (("--mode", "off"), ("--mode", "observe")),
+                length: (("--report", path, *options),)}
+        for long, all_options in ways.items():
+            line = [*command, long, *arguments]
+            untouched = self.space.untouched(line, env)
+            self.assertEqual(0, untouched.code, untouched)
+            for one in all_options:
+                self.assert_same_run(
+                    untouched, self.space.launched(line, *one, *self.always, env=env))
         return self.report(path)
 
     def ops(self, report):
@@ -51,7 +57,8 @@ class LibraryTest(EndToEndTest):
 
 class BlasOps(LibraryTest):
     def check_steered(self, program, provider):
-        report = self.compared([PROGRAMS / program, STEPS], {**blas(provider), **TWO_THREADS})
+        report = self.compared([PROGRAMS / program], STEPS, (),
+                               {**blas(provider), **TWO_THREADS})
         self.assertLessEqual({SQUARE, THIN}, self.ops(report))
         self.assertEqual(provider, report["blas"])
         self.assertGreater(report["steps"], STEPS / 2, report)
@@ -72,7 +79,7 @@ class BlasOps(LibraryTest):
         self.check_steered("blas_steps_openmp", "openblas-pthread")
 
     def test_a_library_that_does_not_follow(self):
-        report = self.compared([PROGRAMS / "blas_steps", STEPS // 4],
+        report = self.compared([PROGRAMS / "blas_steps"], STEPS // 4, (),
                                {**blas("blis-openmp"), **TWO_THREADS, "BLIS_NUM_THREADS": "2"})
         self.assertLessEqual({SQUARE, THIN}, self.ops(report))
         self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
@@ -82,7 +89,7 @@ class BlasOps(LibraryTest):
     def test_products_inside_regions_are_no_ops(self):
         for provider in ("openblas-openmp", "openblas-pthread"):
             with self.subTest(provider):
-                report = self.compared([PROGRAMS / "blas_steps_openmp", STEPS // 4, "region"],
+                report = self.compared([PROGRAMS / "blas_steps_openmp"], STEPS // 4, ["region"],
                                        {**blas(provider), **TWO_THREADS})
                 self.assertTrue(report["ops"], report)
                 self.assertFalse({SQUARE, THIN} & self.ops(report), report["ops"])
@@ -92,7 +99,8 @@ class BlasOps(LibraryTest):
         script = work("float((numbers @ numbers).sum())")
         for provider in ("openblas-openmp", "openblas-pthread"):
             with self.subTest(provider):
-                report = self.compared([PYTHON, "-c", script], {**blas(provider), **TWO_THREADS})
+                report = self.compared([PYTHON, "-c", script], SECONDS, (),
+                                       {**blas(provider), **TWO_THREADS})
                 self.assertIn("dgemm", {name for name, _ in self.ops(report)})
                 self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
 
@@ -105,8 +113,8 @@ class PackagedBlasOps(LibraryTest):
     always = ("--torch-bridge", "off")
 
     def check(self, product, imports=""):
-        report = self.compared([WHEEL_PYTHON, "-c", work(f"float({product}.sum())", imports)],
-                               TWO_THREADS)
+        script = work(f"float({product}.sum())", imports)
+        report = self.compared([WHEEL_PYTHON, "-c", script], SECONDS, (), TWO_THREADS)
         self.assertIn(("dgemm", "256x256x256"), self.ops(report))
         self.assertEqual("openblas", report["blas"])
         self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
@@ -123,7 +131,7 @@ class PackagedBlasOps(LibraryTest):
                       "float(scipy.linalg.blas.dgemm(1.0, fewer, fewer)[0, 0])",
                       "import scipy.linalg.blas",
                       "fewer = numpy.asfortranarray(numbers[:240, :240])")
-        report = self.compared([WHEEL_PYTHON, "-c", script], TWO_THREADS)
+        report = self.compared([WHEEL_PYTHON, "-c", script], SECONDS, (), TWO_THREADS)
         self.assertLessEqual({("dgemm", "256x256x256"), ("dgemm", "240x240x240")},
                              self.ops(report))
         # All that is seen; that of one copy is about half.
@@ -136,7 +144,7 @@ class OneDnnOps(LibraryTest):
     """Debian's oneDNN, version 2, through its C++ interface."""
 
     def check(self, *arguments):
-        report = self.compared([PROGRAMS / "onednn_steps", STEPS, *arguments], TWO_THREADS)
+        report = self.compared([PROGRAMS / "onednn_steps"], STEPS, arguments, TWO_THREADS)
         shapes = {op["name"]: op["shape"] for op in report["ops"]}
         self.assertRegex(shapes["convolution forward_inference"],
                          r"^4x16x28x28 32x16x3x3 f32 \w+")
@@ -159,7 +167,7 @@ class TbbOps(LibraryTest):
 
     def check(self, *arguments, options=("--regions=tune",),
               names=("parallel_for", "parallel_reduce"), behind=""):
-        report = self.compared([PROGRAMS / "tbb_steps", STEPS, *arguments], {}, *options)
+        report = self.compared([PROGRAMS / "tbb_steps"], STEPS, arguments, {}, *options)
         self.assertLessEqual(set(names), {op["name"] for op in report["ops"]})
         for op in report["ops"]:
             self.assertRegex(op["shape"], rf"^tbb_steps\+0x[0-9a-f]+{behind}$")

@@ -294,6 +294,7 @@ class UsersWord(TrainingTest):
     """What the user set is a cap, what PyTorch sets while it starts is not."""
 
     cap = max(1, usable_cpus() // 2)
+    steps = "120"  # a cap binds from the first step on
 
     def assert_capped(self, report):
         self.assertTrue(report["ops"])
@@ -301,14 +302,15 @@ class UsersWord(TrainingTest):
             self.assertLessEqual(op["width"], self.cap, op)
 
     def test_environment_before_the_launcher(self):
-        finished, report = self.train(env={"OMP_NUM_THREADS": str(self.cap)})
+        finished, report = self.train(env={"OMP_NUM_THREADS": str(self.cap)},
+                                      arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         self.check_told("environment")
 
     def test_set_num_threads(self):
         finished, report = self.train(
-            arguments=("--steps", STEPS, "--threads", str(self.cap)))
+            arguments=("--steps", self.steps, "--threads", str(self.cap)))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         self.check_told("program")
@@ -316,7 +318,7 @@ class UsersWord(TrainingTest):
     def test_exactly(self):
         """`--respect exact`: that width for every op, and nothing is tried."""
         _, report = self.train("--respect", "exact", env={"OMP_NUM_THREADS": "2"},
-                               arguments=("--steps", STEPS))
+                               arguments=("--steps", self.steps))
         self.assertEqual({2}, {op["width"] for op in report["ops"]})
         self.assertEqual(0, report["sampled_steps"], report)
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
@@ -326,7 +328,7 @@ class UsersWord(TrainingTest):
     def test_ignored(self):
         """`--respect ignore`: as if it were not set."""
         finished, _ = self.train("--respect", "ignore", env={"OMP_NUM_THREADS": "64"},
-                                 arguments=("--steps", STEPS))
+                                 arguments=("--steps", self.steps))
         self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
         self.assertIn("what you set is ignored", self.space.ask("explain", op["id"]).stdout)
@@ -334,7 +336,7 @@ class UsersWord(TrainingTest):
     def test_words_on_other_pools(self):
         """PyTorch's width is what MKL_NUM_THREADS says; a BLAS pool keeps the size it is given."""
         words = {"MKL_NUM_THREADS": str(self.cap), "OPENBLAS_NUM_THREADS": "1"}
-        finished, report = self.train(env=words, arguments=("--steps", STEPS))
+        finished, report = self.train(env=words, arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         text = self.explained()
@@ -344,7 +346,7 @@ class UsersWord(TrainingTest):
 
     def test_thread_limit(self):
         finished, report = self.train(env={"OMP_THREAD_LIMIT": str(self.cap)},
-                                      arguments=("--steps", STEPS))
+                                      arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         self.assertIn(f"you said so: at most {self.cap} threads (OMP_THREAD_LIMIT)",
@@ -360,7 +362,7 @@ class UsersWord(TrainingTest):
         self.assertIn(source, str(self.space.get(f"/v1/ops/{op['id']}/explain")))
 
     def test_pytorchs_own_start_is_no_cap(self):
-        finished, _ = self.train(arguments=("--steps", STEPS))
+        finished, _ = self.train(arguments=("--steps", self.steps))
         self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
 
     def test_wider_than_the_budget_is_left_alone(self):

@@ -6,6 +6,7 @@ Needs a Python with such a PyTorch, named by OPTILE_WHEEL_PYTHON; `./dev test` m
 import os
 import pathlib
 import re
+import tempfile
 import unittest
 
 from harness import DEADLINE, OPTILE, SCRIPTS, SOURCE, EndToEndTest, finish, wait_until
@@ -20,6 +21,7 @@ BUILD_DEADLINE = 4 * DEADLINE
                                    "makes one and runs this")
 class Wheels(EndToEndTest):
     cache = None  # one build serves all tests
+    headers = None  # and so do the headers that Inductor compiles, in its folder of TMPDIR
 
     def setUp(self):
         super().setUp()
@@ -84,15 +86,21 @@ class Wheels(EndToEndTest):
         self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
         self.assertTrue(report["ops"])
 
+    def compiled(self, folder, *arguments, options=(), env=None):
+        if Wheels.headers is None:
+            Wheels.headers = tempfile.TemporaryDirectory()
+            self.addClassCleanup(Wheels.headers.cleanup)
+        return self.reported("torch_inductor.py", *arguments, options=options, env={
+            "TMPDIR": Wheels.headers.name, "TORCHINDUCTOR_CACHE_DIR": str(folder), **(env or {})})
+
     def test_inductors_kernels_follow_the_width(self):
         """Compiled for another number of threads than the machine's, which is what Inductor writes
         into its kernels where nobody says otherwise."""
         self.have_bridge()
         for name, options in (("followed", ()), ("compiled", ("--mode", "observe"))):
             cache = self.space.dir / name
-            finished, report = self.reported(
-                "torch_inductor.py", "--steps", "400", options=options,
-                env={"TORCHINDUCTOR_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "2"})
+            finished, report = self.compiled(cache, "--steps", "400", options=options,
+                                             env={"OMP_NUM_THREADS": "2"})
             self.assertIn("inductor: 1 graphs, 0 wrong, threads 2", finished.stdout)
             kernels = "".join(path.read_text() for path in cache.rglob("*.cpp"))
             self.assertIn("#pragma omp parallel", kernels)
@@ -106,10 +114,8 @@ class Wheels(EndToEndTest):
     def test_inductors_kernels_are_ops_where_nothing_is_trained(self):
         """No operator of PyTorch's is around them then."""
         self.have_bridge()
-        finished, report = self.reported(
-            "torch_inductor.py", "mlp", "forward", "--steps", "1500",
-            options=("--strategy", "1"),
-            env={"TORCHINDUCTOR_CACHE_DIR": str(self.space.dir / "forward")})
+        finished, report = self.compiled(self.space.dir / "forward", "mlp", "forward", "--steps",
+                                         "1500", options=("--strategy", "1"))
         self.assertRegex(finished.stdout, r"inductor: 1 graphs, 0 wrong, threads \d+\n")
         kernels = [op for op in report["ops"] if op["name"] == "inductor kernel"]
         self.assertGreaterEqual(len(kernels), 3, report["ops"])
