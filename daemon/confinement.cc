@@ -177,9 +177,11 @@ void Confinement::intend(Held& held, const std::vector<int>& units) {
 }
 
 void Confinement::carry_out(uint64_t client, Held& held, const std::vector<int>& units) {
+  // Before, since what a thread starts may begin as soon as that thread is moved.
+  if (tell_mask_) tell_mask_(client, units);
   const base::Result<MaskOutcome> outcome = held.masks.confine(unit_set(units));
   const bool are_set = outcome.ok() && held.masks.original();
-  if (tell_mask_) tell_mask_(client, are_set ? units : std::vector<int>());
+  if (tell_mask_ && !are_set) tell_mask_(client, {});
   if (outcome.ok() && outcome.value().settled && units == held.record.units) {
     held.record.before.clear();
   }

@@ -31,8 +31,8 @@ class Confinement {
               ThreadMasks::Kernel kernel = ThreadMasks::system_kernel(),
               std::function<bool()> may_write = {});
 
-  // Calls `tell` with what the masks of a client's threads were set to, as soon as they were; none:
-  // with what it came with. Said again at every call that sets them.
+  // Calls `tell` with what the masks of a client's threads are about to be set to; none: they have
+  // what it came with, or could not be set. Said again at every call that sets them.
   using TellMask = std::function<void(uint64_t client, const std::vector<int>& units)>;
   void tell_masks(TellMask tell) { tell_mask_ = std::move(tell); }
 

@@ -74,12 +74,23 @@ TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(ConfinementTest, TellsMasksOnceTheyAreSet) {
-  Confinement confinement(file(), *log_);
+TEST_F(ConfinementTest, TellsMasksBeforeTheyAreSet) {
+  ThreadMasks::Kernel kernel = ThreadMasks::system_kernel();
   std::vector<std::vector<int>> told;
+  kernel.set = [&, set = kernel.set](int tid, const UnitSet& units) {
+    // What the program came with is no lease, and told once no thread is held any more.
+    if (os_indices(units) != all_) {
+      EXPECT_FALSE(told.empty());
+      EXPECT_EQ(told.empty() ? std::vector<int>() : told.back(), os_indices(units));
+    }
+    return set(tid, units);
+  };
+  Confinement confinement(file(), *log_, {}, kernel);
   confinement.tell_masks([&](uint64_t client, const std::vector<int>& units) {
     EXPECT_EQ(client, 1u);
-    EXPECT_EQ(mask_of(child_), units.empty() ? all_ : units);
+    if (units.empty()) {
+      EXPECT_EQ(mask_of(child_), all_);
+    }
     told.push_back(units);
   });
   confinement.confine(1, child_, {all_.front()});

@@ -237,9 +237,7 @@ class StartedPrograms(LeaseTest):
             self.say("pin", self.id_of(process), str(core))
             lease = self.units_of_core(core)
             self.wait_for_masks(process, lease)
-            # The program hears of its masks a moment after they are set.
-            wait_until(lambda lease=lease: self.all_but_forked_begin_free(process, lease),
-                       "what is started to begin with the mask that the program came with")
+            self.assertTrue(self.all_but_forked_begin_free(process, lease))
         self.assertTrue(self.has_masks(process, lease), masks(process.pid))
         # What the program says itself holds, be it what the lease is.
         for unit in (min(lease), min(self.whole - lease)):
