@@ -66,6 +66,7 @@ class Client {
   void set_heard(bool heard);
   uint64_t progress() const { return reader_.progress(); }  // ops begun so far, without rests
   bool may_rest() const { return may_rest_; }
+  ThreadBinding binding(int tid) const { return reader_.binding(tid); }
   std::vector<int> issuing_threads(std::size_t most) const { return reader_.issuing_threads(most); }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
   tuner::Standing standing() const;

@@ -393,6 +393,23 @@ ClientEvent ClientReader::decode(const optile_event& raw, const Context& context
   return event;
 }
 
+// `count` is read by itself first: our own mask was set before, the program's after it was told.
+ThreadBinding ClientReader::binding(int tid) const {
+  if (tid <= 0) return {};
+  const auto thread = static_cast<uint64_t>(tid);
+  const optile_thread_binding& told = region_->bindings[thread % OPTILE_MAX_BINDINGS];
+  ThreadBinding binding;
+  binding.count = __atomic_load_n(&told.count, __ATOMIC_SEQ_CST);
+  const uint64_t of = optile_load64(&told.thread);
+  if (binding.count % 2 == 0 && of / 2 != thread) return binding;
+  for (std::size_t i = 0; i < binding.mask.size(); ++i) {
+    binding.mask.set(i, (optile_load64(&told.units[i / 64]) >> (i % 64) & 1) != 0);
+  }
+  binding.is_running = of % 2 != 0;
+  binding.is_written = binding.count % 2 != 0 || optile_load64(&told.count) != binding.count;
+  return binding;
+}
+
 std::vector<OpenRegion> ClientReader::open_regions(const TickClock& clock) const {
   std::vector<OpenRegion> found;
   const uint64_t now = clock.now();

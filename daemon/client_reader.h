@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings/abi/layout.h"
+#include "daemon/thread_masks.h"
 #include "daemon/tick_clock.h"
 #include "perfmodel/counts.h"
 #include "perfmodel/op.h"
@@ -128,6 +129,8 @@ class ClientReader {
 
   // Of the threads that issued ops, at most `most`; as the client tells, in its own pid namespace.
   std::vector<int> issuing_threads(std::size_t most) const;
+  // That the program has told for that thread; of no other one.
+  ThreadBinding binding(int tid) const;
   // Of each thread that has one, at this moment.
   std::vector<OpenRegion> open_regions(const TickClock& clock) const;
 

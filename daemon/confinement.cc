@@ -84,6 +84,9 @@ Confinement::Held* Confinement::hold(uint64_t client, int pid) {
   if (!stat) return nullptr;
   Confined record{pid, stat->start_ticks, {}, {}, {}};
   ThreadMasks masks(std::move(process).value(), kernel_);
+  if (read_binding_) {
+    masks.read_bindings([this, client](int tid) { return read_binding_(client, tid); });
+  }
   Held& held = held_.emplace(client, Held{std::move(masks), record}).first->second;
   if (const Confined* earlier = this->known(pid, stat->start_ticks)) {
     held.record.before = earlier->before;

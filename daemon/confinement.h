@@ -36,6 +36,10 @@ class Confinement {
   using TellMask = std::function<void(uint64_t client, const std::vector<int>& units)>;
   void tell_masks(TellMask tell) { tell_mask_ = std::move(tell); }
 
+  // What the program of a client has set for a thread of its own.
+  using ReadBinding = std::function<ThreadBinding(uint64_t client, int tid)>;
+  void read_bindings(ReadBinding read) { read_binding_ = std::move(read); }
+
   // All threads of the client's process to these units, as soon as that is written down; those who
   // wait for that keep their order, since one's new units are another's old ones. None: back to
   // what it had, at once; to be repeated about once a second, since a thread in a bound region puts
@@ -93,6 +97,7 @@ class Confinement {
   ThreadMasks::Kernel kernel_;
   std::function<bool()> may_write_;
   TellMask tell_mask_;
+  ReadBinding read_binding_;
   bool will_flush_ = false;
   bool unsaved_ = false;
   std::vector<Wish> wishes_;  // in their order

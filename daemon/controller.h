@@ -27,6 +27,7 @@
 #include "daemon/places.h"
 #include "daemon/store.h"
 #include "daemon/store_batches.h"
+#include "daemon/thread_masks.h"
 #include "daemon/time_sharing.h"
 #include "daemon/user_bounds.h"
 #include "perfmodel/budget.h"
@@ -73,6 +74,7 @@ class Controller {
   using LeaseWord = daemon::LeaseWord;
   base::Status change_lease(const LeaseWord& word);
   void note_mask(uint64_t id, const std::vector<int>& units);  // see Client::set_held_mask()
+  ThreadBinding binding(uint64_t id, int tid) const;           // see ClientReader
   bool is_detached(uint64_t id) const;  // it has no lease because somebody said so
   // Why it has none for now, as half a sentence with the time; empty where it may have one.
   std::string time_sharing_text(uint64_t id) const;

@@ -492,6 +492,11 @@ void Controller::note_mask(uint64_t id, const std::vector<int>& units) {
   if (found != clients_.end()) found->second.client->set_held_mask(units);
 }
 
+ThreadBinding Controller::binding(uint64_t id, int tid) const {
+  const auto found = clients_.find(id);
+  return found != clients_.end() ? found->second.client->binding(tid) : ThreadBinding();
+}
+
 // What was said of its process before it attached here, to an earlier daemon mostly.
 void Controller::say_again(uint64_t id) {
   if (words_ == nullptr) return;

@@ -134,6 +134,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this](uint64_t client, const std::string& text) { log_move(client, text); },
       threads_demand});
   confinement_->tell_masks([this](auto id, auto& units) { controller_->note_mask(id, units); });
+  confinement_->read_bindings([this](auto id, int tid) { return controller_->binding(id, tid); });
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(

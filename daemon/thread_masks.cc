@@ -158,7 +158,12 @@ void ThreadMasks::note_placed(const std::vector<Seen>& all) {
 bool ThreadMasks::is_placed(const Seen& thread) const {
   const auto known = placed_.find(thread.tid);
   if (known != placed_.end() && known->second == thread.mask) return true;
-  return !is_ours(thread.mask);
+  return !is_ours(thread.mask) || is_bound(thread, binding_of_(thread.tid));
+}
+
+// Also where the lease is the same by chance. Who may run wherever its process may has no place.
+bool ThreadMasks::is_bound(const Seen& thread, const ThreadBinding& binding) const {
+  return !binding.is_written && binding.mask == thread.mask && thread.mask != original_;
 }
 
 bool ThreadMasks::is_ours(const UnitSet& mask) const {
@@ -190,39 +195,58 @@ MaskOutcome ThreadMasks::bring_to(const UnitSet& units) {
   return outcome;
 }
 
-// True when another pass is due: a thread was moved, so one that it made before may be new.
+// True when another pass is due: a thread was moved, so one that it made before may be new, or one
+// was being bound by its program.
 bool ThreadMasks::pass(const UnitSet& units, MaskOutcome& outcome) {
   const std::size_t before = outcome.moved;
+  bool again = false;
   const std::vector<Seen> all = look(outcome);
   outcome.threads = all.size();
   for (const Seen& one : all) {
     if (!is_placed(one)) {
-      if (one.mask != units) move(one.tid, units, outcome);
+      if (one.mask != units) again |= !move(one.tid, units, outcome);
     } else if (within(one.mask, units)) {
       ++outcome.inside;
     } else {
       ++outcome.left_alone;
     }
   }
-  return outcome.moved != before;
+  return again || outcome.moved != before;
 }
 
-void ThreadMasks::move(int tid, const UnitSet& units, MaskOutcome& outcome) {
+// False: its program binds it at this moment, so it has to be looked at again.
+bool ThreadMasks::move(int tid, const UnitSet& units, MaskOutcome& outcome) {
+  const ThreadBinding before = binding_of_(tid);
+  if (before.is_written || before.is_running) return false;
+  Seen now{tid, {}};
+  if (before.mask.any() && kernel_.get(tid, now.mask) == 0 && is_bound(now, before)) return false;
   const int error = kernel_.set(tid, units);
-  if (error == ESRCH) return;
+  if (error == ESRCH) return true;
   UnitSet got;
   if (error != 0) {
     ++outcome.refused;
-    return;
+    return true;
   }
-  if (kernel_.get(tid, got) != 0) return;  // ended since
+  if (take_back(tid, before, outcome)) return false;
+  if (kernel_.get(tid, got) != 0) return true;  // ended since
   if (got == units) {
     ++outcome.moved;
-    return;
+    return true;
   }
   // A part of the units is outside its cpuset. What the kernel made of them is ours too.
   ++outcome.clipped;
   remember(got);
+  return true;
+}
+
+// A binding that was told since `before` may have been set before our mask, which then lies over
+// it. One that is being told is set later.
+bool ThreadMasks::take_back(int tid, const ThreadBinding& before, MaskOutcome& outcome) {
+  const ThreadBinding after = binding_of_(tid);
+  if (after.is_written || after.count == before.count || after.mask.none()) return false;
+  if (after.mask == original_) return false;
+  if (kernel_.set(tid, after.mask) != 0) ++outcome.refused;
+  return true;
 }
 
 }  // namespace optile::daemon

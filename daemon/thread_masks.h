@@ -4,17 +4,20 @@
 // object for each client; the process may end, make threads and be killed at any moment.
 //
 // Whose word counts: a thread that has the mask the process came with, or one that we set, is ours
-// to move. Any other mask was set by the program, by its user (OMP_PROC_BIND, taskset on a thread)
-// or by our shim (compact and spread). Such a thread is never touched: within the units it is
-// `inside`, reaching outside it is `left_alone`, and the client is then not confined.
+// to move, unless its program tells that it set the same. Any other mask was set by the program, by
+// its user (OMP_PROC_BIND, taskset on a thread) or by our shim (compact and spread). Such a thread
+// is never touched: within the units it is `inside`, reaching outside it is `left_alone`, and the
+// client is then not confined.
 #pragma once
 
 #include <bitset>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +30,17 @@ using UnitSet = std::bitset<OPTILE_MAX_CPUS>;  // by os index
 
 UnitSet unit_set(const std::vector<int>& os_indices);  // what is out of range is left out
 std::vector<int> os_indices(const UnitSet& units);
+
+// The latest mask that a thread's program has set for it, as the program's shim tells; told before
+// it is set.
+struct ThreadBinding {
+  uint64_t count = 0;       // another one is told
+  bool is_written = false;  // it is told at this moment
+  bool is_running = false;  // it is set at this moment
+  UnitSet mask;             // none: no word of this thread
+
+  bool operator==(const ThreadBinding&) const = default;
+};
 
 // What a pass over the threads found and did; counts are of the last pass, `moved` of all.
 struct MaskOutcome {
@@ -51,6 +65,9 @@ class ThreadMasks {
     std::function<int(int tid, const UnitSet& units)> set;
   };
   static Kernel system_kernel();
+  // Without it only the masks themselves tell what the program has set.
+  using ReadBinding = std::function<ThreadBinding(int tid)>;
+  void read_bindings(ReadBinding read) { binding_of_ = std::move(read); }
 
   // Passes over a process that keeps making threads, and threads that one pass looks at. Beyond
   // them the outcome is not settled; a later call goes on.
@@ -97,10 +114,13 @@ class ThreadMasks {
   void remember(const UnitSet& mask);
   MaskOutcome bring_to(const UnitSet& units);
   bool pass(const UnitSet& units, MaskOutcome& outcome);
-  void move(int tid, const UnitSet& units, MaskOutcome& outcome);
+  bool is_bound(const Seen& thread, const ThreadBinding& binding) const;
+  bool move(int tid, const UnitSet& units, MaskOutcome& outcome);
+  bool take_back(int tid, const ThreadBinding& before, MaskOutcome& outcome);
 
   ProcessEntry process_;
   Kernel kernel_;
+  ReadBinding binding_of_ = [](int) { return ThreadBinding(); };
   std::optional<UnitSet> original_;
   bool looked_ = false;            // for the original mask
   std::vector<UnitSet> ours_;      // that we set or the kernel made of them, oldest first

@@ -16,6 +16,7 @@
 
 #include "bindings/abi/limits.h"
 #include "bindings/abi/op_words.h"
+#include "bindings/abi/thread_binding.h"
 
 #ifdef __cplusplus
 #define OPTILE_STATIC_ASSERT(cond, text) static_assert(cond, text)
@@ -219,8 +220,7 @@ OPTILE_STATIC_ASSERT(sizeof(optile_event) == 64, "event layout");
 
 /* Totals of one op on one thread since attach, in every mode. */
 typedef struct optile_aggregate {
-  uint64_t count;
-  uint64_t ticks;
+  uint64_t count, ticks;
   uint64_t min_ticks;    /* 0 = none yet */
   uint64_t squares;      /* sum of (ticks / 256)^2, wrapping */
   uint64_t region_ticks; /* of executions whose event was recorded */
@@ -284,8 +284,7 @@ enum optile_fallback {
 };
 
 typedef struct optile_client_header {
-  uint32_t magic;
-  uint32_t abi_version;
+  uint32_t magic, abi_version;
   uint32_t clock_kind; /* optile_clock */
   uint32_t runtime;    /* optile_runtime of the steered copy */
   uint64_t ticks_per_second;
@@ -333,6 +332,7 @@ typedef struct optile_client_region {
   optile_client_header header;
   optile_op_record ops[OPTILE_MAX_OPS];
   optile_thread_slot threads[OPTILE_MAX_THREADS];
+  optile_thread_binding bindings[OPTILE_MAX_BINDINGS]; /* thread t: t % OPTILE_MAX_BINDINGS */
 } optile_client_region;
 
 #ifdef __cplusplus

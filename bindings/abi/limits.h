@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define OPTILE_ABI_MAGIC UINT32_C(0x6c697470) /* "ptil" */
-#define OPTILE_ABI_VERSION 3u
+#define OPTILE_ABI_VERSION 4u
 
 /* Distinct op instances of a client. Further ones run untouched and are counted as dropped. */
 #define OPTILE_MAX_OPS 4096u
@@ -30,5 +30,8 @@
 #define OPTILE_COUNTER_GROUPS 4u
 /* Disabled entries that are remembered; the oldest is overwritten, all are counted. */
 #define OPTILE_MAX_DISABLED 64u
+/* Threads that the program has bound itself. A further one takes the place of an earlier one, whose
+ * mask is then told from the daemon's by its value only. */
+#define OPTILE_MAX_BINDINGS 256u
 /* Room for the C library's mutex: 40 bytes on x86-64, 48 on arm64. */
 #define OPTILE_LIFE_WORDS 6u

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bindings/preload/children/started_mask.h"
@@ -31,6 +32,18 @@ SetAffinityFn find_next() {
 
 SetProcessAffinityFn find_next_of_processes() {
   return reinterpret_cast<SetProcessAffinityFn>(dlsym(RTLD_NEXT, "sched_setaffinity"));
+}
+
+int own_id() {
+  return static_cast<int>(syscall(SYS_gettid));
+}
+
+// The kernel's number, which its clock of a thread holds, inverted, above the lowest three bits. 0:
+// not known.
+int id_of(pthread_t thread) {
+  if (pthread_equal(thread, pthread_self()) != 0) return own_id();
+  clockid_t clock = 0;
+  return pthread_getcpuclockid(thread, &clock) == 0 ? ~(clock >> 3) : 0;
 }
 
 bool is_of_unused_libgomp(const void* caller) {
@@ -76,8 +89,9 @@ extern "C" int pthread_setaffinity_np(pthread_t thread, size_t bytes,
   // A libgomp that is opened behind the program's own runtime is asked for nothing; the mask that
   // it leaves would be all that the other finds when it is first used.
   if (is_of_unused_libgomp(__builtin_return_address(0))) return 0;
+  OwnMask own(id_of(thread), bytes, units);
   const int error = next(thread, bytes, units);
-  if (error == 0) note_own_mask(bytes, units);
+  own.end(error == 0);
   return error;
 }
 
@@ -90,7 +104,8 @@ extern "C" int sched_setaffinity(pid_t process, size_t bytes, const cpu_set_t* u
     errno = ENOSYS;
     return -1;
   }
+  OwnMask own(process == 0 ? own_id() : process, bytes, units);
   const int result = next(process, bytes, units);
-  if (result == 0) note_own_mask(bytes, units);
+  own.end(result == 0);
   return result;
 }

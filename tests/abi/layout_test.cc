@@ -157,6 +157,11 @@ std::string layout_of_regions() {
   FIELD(optile_open_region, key);
   FIELD(optile_open_region, since);
   FIELD(optile_open_region, width);
+  SIZE(optile_thread_binding);
+  FIELD(optile_thread_binding, count);
+  FIELD(optile_thread_binding, thread);
+  FIELD(optile_thread_binding, units);
+  FIELD(optile_client_region, bindings);
   return out.str();
 }
 

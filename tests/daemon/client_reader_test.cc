@@ -103,6 +103,20 @@ TEST_F(ClientReaderTest, EveryBlasThatIsSteeredHasItsName) {
   EXPECT_LE(reader_.header()->beside_names.size(), 64U);
 }
 
+TEST_F(ClientReaderTest, BindingIsThatOfItsThread) {
+  constexpr int kThread = 1000;
+  optile_thread_binding& told = regions_.client().bindings[kThread % OPTILE_MAX_BINDINGS];
+  EXPECT_EQ(reader_.binding(kThread), ThreadBinding());
+  told = {2, 2 * kThread + 1, {0, 1}};
+  EXPECT_EQ(reader_.binding(kThread), (ThreadBinding{2, false, true, unit_set({64})}));
+  told.thread = 2 * kThread;
+  EXPECT_EQ(reader_.binding(kThread), (ThreadBinding{2, false, false, unit_set({64})}));
+  EXPECT_TRUE(reader_.binding(kThread + int{OPTILE_MAX_BINDINGS}).mask.none()) << "another's";
+  told.count = 3;
+  EXPECT_TRUE(reader_.binding(kThread).is_written);
+  EXPECT_EQ(reader_.binding(-1), ThreadBinding());
+}
+
 TEST_F(ClientReaderTest, EventsComeInTheOrderOfTheirEndsOverAllThreads) {
   const uint32_t a = regions_.register_op(11, "a", "");
   const uint32_t b = regions_.register_op(22, "b", "");

@@ -61,12 +61,30 @@ class ThreadMasksTest : public ::testing::Test {
       if (found == masks_.end()) return ESRCH;
       if (denied_.contains(tid)) return EPERM;
       if ((units & cpuset_).none()) return EINVAL;
+      if (before_set_) before_set_(tid);
       found->second = units & cpuset_;
       ++sets_;
       if (on_set_) on_set_(tid);
       return 0;
     };
-    return ThreadMasks(ProcessEntry::open(kPid, proc().string()).value(), std::move(kernel));
+    ThreadMasks masks(ProcessEntry::open(kPid, proc().string()).value(), std::move(kernel));
+    masks.read_bindings([this](int tid) {
+      if (on_read_binding_) on_read_binding_(tid);
+      return bindings_[tid];
+    });
+    return masks;
+  }
+  // The program binds a thread; in two parts, as its shim tells it.
+  void tell_binding(int tid, const std::vector<int>& units) {
+    bindings_[tid] = {bindings_[tid].count + 2, false, true, unit_set(units)};
+  }
+  void set_binding(int tid) {
+    masks_[tid] = bindings_[tid].mask;
+    bindings_[tid].is_running = false;
+  }
+  void bind(int tid, const std::vector<int>& units) {
+    tell_binding(tid, units);
+    set_binding(tid);
   }
   static MaskOutcome confined(ThreadMasks& masks, const std::vector<int>& units) {
     const base::Result<MaskOutcome> outcome = masks.confine(unit_set(units));
@@ -80,7 +98,8 @@ class ThreadMasksTest : public ::testing::Test {
   UnitSet cpuset_ = UnitSet().set();
   int sets_ = 0;
   std::size_t gets_ = 0;
-  std::function<void(int tid)> on_set_;
+  std::function<void(int tid)> before_set_, on_set_, on_read_binding_;
+  std::map<int, ThreadBinding> bindings_;
 };
 
 using Units = std::vector<int>;
@@ -158,6 +177,71 @@ TEST_F(ThreadMasksTest, AThreadThatItsUserPlacedIsNeverTouched) {
   masks.give_back();
   EXPECT_EQ(mask(501), Units{3});
   EXPECT_EQ(mask(kPid), (Units{0, 1, 2, 3}));
+}
+
+// Between the look at its mask and the call that sets another one.
+TEST_F(ThreadMasksTest, BindingBeforeOurMaskIsPutBack) {
+  add_thread(501, {0, 1, 2, 3});
+  before_set_ = [this](int tid) {
+    if (tid == 501 && bindings_[tid].count == 0) bind(tid, {3});
+  };
+  ThreadMasks masks = this->masks();
+  EXPECT_EQ(confined(masks, {0, 1}).left_alone, 1u);
+  EXPECT_EQ(mask(501), Units{3});
+  EXPECT_EQ(mask(kPid), (Units{0, 1}));
+}
+
+TEST_F(ThreadMasksTest, BindingAfterTheLookIsLeftAlone) {
+  add_thread(501, {0, 1, 2, 3});
+  // At the second read: the first one is at the look.
+  on_read_binding_ = [this](int tid) {
+    if (tid == 501 && gets_ >= 4 && bindings_[tid].count == 0) bind(tid, {3});
+  };
+  ThreadMasks masks = this->masks();
+  before_set_ = [](int tid) { EXPECT_NE(tid, 501); };
+  EXPECT_EQ(confined(masks, {0, 1}).left_alone, 1u);
+  EXPECT_EQ(mask(501), Units{3});
+}
+
+TEST_F(ThreadMasksTest, ThreadIsNotMovedWhileItsProgramBindsIt) {
+  add_thread(501, {0, 1, 2, 3});
+  tell_binding(501, {3});
+  ThreadMasks masks = this->masks();
+  before_set_ = [](int tid) { EXPECT_NE(tid, 501); };
+  EXPECT_FALSE(confined(masks, {0, 1}).settled);
+  set_binding(501);
+  EXPECT_EQ(confined(masks, {0, 1}).left_alone, 1u);
+  EXPECT_EQ(mask(501), Units{3});
+}
+
+TEST_F(ThreadMasksTest, BindingToTheUnitsOfALeaseStays) {
+  add_thread(501, {0, 1, 2, 3});
+  ThreadMasks masks = this->masks();
+  confined(masks, {0, 1});
+  bind(501, {0, 1});
+  EXPECT_EQ(confined(masks, {2, 3}).left_alone, 1u);
+  EXPECT_EQ(mask(501), (Units{0, 1}));
+  masks.give_back();
+  EXPECT_EQ(mask(501), (Units{0, 1}));
+}
+
+TEST_F(ThreadMasksTest, EarlierBindingThatNoLongerHoldsDoesNotKeepAThread) {
+  add_thread(501, {0, 1, 2, 3});
+  bind(501, {3});
+  masks_[501] = unit_set({0, 1, 2, 3});  // another thread has its number by now
+  ThreadMasks masks = this->masks();
+  EXPECT_TRUE(confined(masks, {0, 1}).holds());
+  EXPECT_EQ(mask(501), (Units{0, 1}));
+}
+
+TEST_F(ThreadMasksTest, BindingToAllThatItCameWithIsNoPlace) {
+  add_thread(501, {0, 1, 2, 3});
+  before_set_ = [this](int tid) {
+    if (tid == 501 && bindings_[tid].count == 0) bind(tid, {0, 1, 2, 3});
+  };
+  ThreadMasks masks = this->masks();
+  EXPECT_TRUE(confined(masks, {0, 1}).holds());
+  EXPECT_EQ(mask(501), (Units{0, 1}));
 }
 
 TEST_F(ThreadMasksTest, AUserWhoPlacesTheWholeProcessAfterUsIsObeyed) {

@@ -138,6 +138,50 @@ TEST_F(StartedMasks, MaskThatTheProgramSetStays) {
   });
 }
 
+const optile_thread_binding& binding_of(const FakeDaemon& daemon, int tid) {
+  return daemon.client().bindings[static_cast<uint32_t>(tid) % OPTILE_MAX_BINDINGS];
+}
+
+TEST_F(StartedMasks, BindingIsToldToTheDaemon) {
+  in_child([](FakeDaemon& daemon) {
+    const Mask all = own_mask();
+    attach(daemon);
+    const auto self = static_cast<int>(syscall(SYS_gettid));
+    cpu_set_t units;
+    CPU_ZERO(&units);
+    CPU_SET(static_cast<unsigned>(all[0]), &units);
+    CHECK_OR_EXIT(sched_setaffinity(0, sizeof units, &units) == 0);
+    const optile_thread_binding& own = binding_of(daemon, self);
+    CHECK_OR_EXIT(own.count == 2 && own.thread == 2 * static_cast<uint64_t>(self));
+    const auto first = static_cast<uint32_t>(all[0]);
+    CHECK_OR_EXIT(own.units[first / 64] == uint64_t{1} << (first % 64));
+    // One that the kernel refuses binds nobody.
+    CPU_ZERO(&units);
+    CHECK_OR_EXIT(sched_setaffinity(0, sizeof units, &units) == -1);
+    CHECK_OR_EXIT(own.count == 4 && own.thread == 0);
+  });
+}
+
+TEST_F(StartedMasks, BindingOfAnotherThreadIsToldByItsNumber) {
+  in_child([](FakeDaemon& daemon) {
+    static int tid = 0;
+    const Mask all = own_mask();
+    attach(daemon);
+    pthread_t thread;
+    const auto body = [](void*) -> void* {
+      __atomic_store_n(&tid, static_cast<int>(syscall(SYS_gettid)), __ATOMIC_RELEASE);
+      for (;;) pause();
+    };
+    CHECK_OR_EXIT(pthread_create(&thread, nullptr, body, nullptr) == 0);
+    while (__atomic_load_n(&tid, __ATOMIC_ACQUIRE) == 0) sched_yield();
+    cpu_set_t units;
+    CPU_ZERO(&units);
+    CPU_SET(static_cast<unsigned>(all[1]), &units);
+    CHECK_OR_EXIT(pthread_setaffinity_np(thread, sizeof units, &units) == 0);
+    CHECK_OR_EXIT(binding_of(daemon, tid).thread == 2 * static_cast<uint64_t>(tid));
+  });
+}
+
 TEST_F(StartedMasks, ForkedChildKeepsTheLeaseUntilItExecutes) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();

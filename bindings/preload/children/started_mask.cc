@@ -81,10 +81,34 @@ void note_mask_for_child() {
   __atomic_store_n(&held_at_fork, held_mask(), __ATOMIC_RELAXED);
 }
 
-void note_own_mask(size_t bytes, const cpu_set_t* units) {
-  UnitMask mask;
-  memcpy(mask.words, units, bytes < sizeof mask.words ? bytes : sizeof mask.words);
-  const uint64_t word = optile_mask_word(mask.words);
+OwnMask::OwnMask(int tid, size_t bytes, const cpu_set_t* units) : tid_(tid) {
+  if (units == nullptr) return;  // the kernel refuses that
+  memcpy(mask_.words, units, bytes < sizeof mask_.words ? bytes : sizeof mask_.words);
+  const Attachment* attached = attachment();
+  if (attached == nullptr || tid <= 0) return;
+  const auto thread = static_cast<uint64_t>(tid);
+  optile_thread_binding* told = &attached->client->bindings[thread % OPTILE_MAX_BINDINGS];
+  uint64_t count = optile_load64(&told->count);
+  // Two of the same place at once: the other one has it.
+  if (count % 2 != 0 || !__atomic_compare_exchange_n(&told->count, &count, count + 1, false,
+                                                     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    return;
+  }
+  for (uint32_t i = 0; i < OPTILE_MASK_WORDS; ++i) optile_store64(&told->units[i], mask_.words[i]);
+  optile_store64(&told->thread, 2 * thread + 1);
+  __atomic_store_n(&told->count, count + 2, __ATOMIC_SEQ_CST);
+  told_ = told;
+}
+
+void OwnMask::end(bool is_set) {
+  if (told_ != nullptr) {
+    const auto thread = static_cast<uint64_t>(tid_);
+    uint64_t running = 2 * thread + 1;
+    __atomic_compare_exchange_n(&told_->thread, &running, is_set ? 2 * thread : 0, false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+  }
+  if (!is_set) return;
+  const uint64_t word = optile_mask_word(mask_.words);
   if (is_own(word)) return;
   const uint32_t at = __atomic_fetch_add(&own_count, 1, __ATOMIC_RELAXED) % kOwnMasks;
   __atomic_store_n(&own_masks[at], word, __ATOMIC_RELAXED);

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 
+#include "bindings/abi/layout.h"
 #include "bindings/preload/start_mask.h"
 
 namespace optile::preload {
@@ -28,7 +29,17 @@ class StartedMask {
 // Before a fork: nothing that the daemon tells this process is told to its children.
 void note_mask_for_child();
 
-// The program has set some thread's mask to `units` itself.
-void note_own_mask(size_t bytes, const cpu_set_t* units);
+// The program sets the mask of thread `tid` itself. Told to the daemon before the call, so that it
+// puts no mask of a lease over it.
+class OwnMask {
+ public:
+  OwnMask(int tid, size_t bytes, const cpu_set_t* units);
+  void end(bool is_set);
+
+ private:
+  UnitMask mask_;
+  int tid_;
+  optile_thread_binding* told_ = nullptr;
+};
 
 }  // namespace optile::preload
