@@ -1,7 +1,7 @@
 # The bridge to PyTorch as text inside optile, so that an installed one can build it for a wheel,
 # and the key that names what was built from it.
 set(OPTILE_BRIDGE_SOURCES
-  bindings/preload/torch/op_key.cc bindings/preload/torch/torch_bridge.cc)
+  bindings/preload/probes/torch/op_key.cc bindings/preload/probes/torch/torch_bridge.cc)
 
 # `sources` and every header of ours that they include, and that those include.
 function(optile_with_headers result sources)

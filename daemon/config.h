@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "daemon/log.h"
 #include "daemon/metrics/metrics_outlets.h"
-#include "daemon/places.h"
+#include "daemon/support/log.h"
+#include "daemon/support/places.h"
 
 namespace optile::daemon {
 

@@ -12,12 +12,12 @@
 
 #include "base/runtime_path.h"
 #include "base/text_file.h"
-#include "daemon/budget_turns.h"
-#include "daemon/listening_socket.h"
-#include "daemon/process_clock.h"
-#include "daemon/process_entry.h"
-#include "daemon/service_notify.h"
-#include "daemon/short_turns.h"
+#include "daemon/controller/budget_turns.h"
+#include "daemon/process/process_clock.h"
+#include "daemon/process/process_entry.h"
+#include "daemon/process/short_turns.h"
+#include "daemon/transport/listening_socket.h"
+#include "daemon/transport/service_notify.h"
 #include "optile_version.h"
 
 namespace optile::daemon {

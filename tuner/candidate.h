@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "perfmodel/case.h"
+#include "perfmodel/profile/case.h"
 #include "tuner/width_planner.h"
 
 namespace optile::tuner {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "perfmodel/profile.h"
+#include "perfmodel/profile/profile.h"
 #include "tuner/step_comparison.h"
 
 namespace optile::tuner {

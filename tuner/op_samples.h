@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "perfmodel/case.h"
-#include "perfmodel/profile.h"
+#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/profile.h"
 
 namespace optile::tuner {
 

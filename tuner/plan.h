@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/case.h"
-#include "perfmodel/op.h"
-#include "perfmodel/profile.h"
+#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/op.h"
+#include "perfmodel/profile/profile.h"
 
 namespace optile::tuner {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/profile.h"
+#include "perfmodel/profile/profile.h"
 #include "tuner/step_comparison.h"
 
 namespace optile::tuner {

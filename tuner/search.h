@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "perfmodel/case.h"
+#include "perfmodel/profile/case.h"
 #include "tuner/plan.h"
 
 namespace optile::tuner {

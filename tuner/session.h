@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/switching_cost.h"
+#include "perfmodel/profile/switching_cost.h"
 #include "tuner/plan.h"
 #include "tuner/session_view.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/curve.h"
+#include "perfmodel/profile/curve.h"
 #include "tuner/plan.h"
 
 namespace optile::tuner {

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "perfmodel/profile.h"
+#include "perfmodel/profile/profile.h"
 
 namespace optile::tuner {
 

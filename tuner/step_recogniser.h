@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "perfmodel/op.h"
-#include "perfmodel/profile.h"
+#include "perfmodel/profile/op.h"
+#include "perfmodel/profile/profile.h"
 #include "tuner/plan.h"
 
 namespace optile::tuner {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "perfmodel/case.h"
+#include "perfmodel/profile/case.h"
 #include "tuner/search.h"
 
 namespace optile::tuner {

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "perfmodel/curve.h"
+#include "perfmodel/profile/curve.h"
 
 namespace optile::tuner {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "perfmodel/case.h"
+#include "perfmodel/profile/case.h"
 #include "tuner/op_samples.h"
 #include "tuner/width_planner.h"
 

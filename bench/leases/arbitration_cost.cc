@@ -24,10 +24,10 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/case_set.h"
-#include "daemon/leases.h"
-#include "daemon/process_clock.h"
-#include "daemon/waiting_watch.h"
+#include "daemon/client/case_set.h"
+#include "daemon/leases/leases.h"
+#include "daemon/leases/waiting_watch.h"
+#include "daemon/process/process_clock.h"
 #include "tuner/step_curve.h"
 
 namespace {

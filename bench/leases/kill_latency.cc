@@ -23,11 +23,11 @@
 
 #include "base/cpu_counter.h"
 #include "base/unique_fd.h"
-#include "bindings/preload/life_word.h"
-#include "daemon/client_memory.h"
-#include "daemon/death_watch.h"
-#include "daemon/process_entry.h"
-#include "daemon/short_turns.h"
+#include "bindings/preload/daemon_link/life_word.h"
+#include "daemon/process/death_watch.h"
+#include "daemon/process/process_entry.h"
+#include "daemon/process/short_turns.h"
+#include "daemon/transport/client_memory.h"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "perfmodel/built_in_machines.h"
+#include "perfmodel/machine/built_in_machines.h"
 #include "perfmodel/networks/networks.h"
-#include "perfmodel/op_law.h"
+#include "perfmodel/synthetic/op_law.h"
 #include "sched/simulation/manual_search.h"
 #include "sched/simulation/step_simulator.h"
 #include "sched/strategies/strategies.h"

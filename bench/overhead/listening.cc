@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bindings/preload/attachment.h"
-#include "bindings/preload/environment.h"
-#include "bindings/preload/op_boundary.h"
-#include "bindings/preload/width_actuator.h"
-#include "tests/daemon/temporary_directory.h"
-#include "tests/preload/fake_daemon.h"
+#include "bindings/preload/actuators/width_actuator.h"
+#include "bindings/preload/core/op_boundary.h"
+#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/support/environment.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
+#include "tests/preload/fakes/fake_daemon.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/step_graph.h"
+#include "perfmodel/synthetic/step_graph.h"
 #include "sched/simulation/step_simulator.h"
 #include "sched/strategies/look_ahead_strategy.h"
 #include "sched/strategies/packing_strategy.h"

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <exception>
 
-#include "bindings/cli/child_process.h"
-#include "bindings/cli/launcher.h"
-#include "bindings/cli/run_options.h"
-#include "bindings/cli/sibling_program.h"
+#include "bindings/cli/run/launcher.h"
+#include "bindings/cli/run/run_options.h"
+#include "bindings/cli/support/child_process.h"
+#include "bindings/cli/support/sibling_program.h"
 
 int main(int argc, char** argv) {
   try {

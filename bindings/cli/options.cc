@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "bindings/cli/run_options.h"
+#include "bindings/cli/run/run_options.h"
 #include "optile_version.h"
 
 namespace optile::cli {

@@ -4,13 +4,13 @@
 #include <iostream>
 
 #include "bindings/cli/bridge/bridge_command.h"
-#include "bindings/cli/child_process.h"
-#include "bindings/cli/doctor.h"
-#include "bindings/cli/launcher.h"
-#include "bindings/cli/printed.h"
-#include "bindings/cli/queries.h"
-#include "bindings/cli/sibling_program.h"
-#include "bindings/cli/simulation.h"
+#include "bindings/cli/doctor/doctor.h"
+#include "bindings/cli/query/queries.h"
+#include "bindings/cli/run/launcher.h"
+#include "bindings/cli/simulate/simulation.h"
+#include "bindings/cli/support/child_process.h"
+#include "bindings/cli/support/printed.h"
+#include "bindings/cli/support/sibling_program.h"
 #include "bindings/cli/top/top.h"
 
 namespace optile::cli {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "daemon/json_views.h"
 #include "daemon/metrics/label_text.h"
+#include "daemon/views/json_views.h"
 
 namespace optile::daemon {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "daemon/client.h"
+#include "daemon/client/client.h"
 #include "daemon/metrics/metric_catalogue.h"
-#include "daemon/step_times.h"
+#include "daemon/views/step_times.h"
 
 namespace optile::daemon {
 

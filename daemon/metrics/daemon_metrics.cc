@@ -5,12 +5,12 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/json_views.h"
 #include "daemon/metrics/client_metrics.h"
 #include "daemon/metrics/exposition.h"
 #include "daemon/metrics/label_text.h"
 #include "daemon/metrics/process_metrics.h"
-#include "daemon/step_times.h"
+#include "daemon/views/json_views.h"
+#include "daemon/views/step_times.h"
 
 namespace optile::daemon {
 namespace {

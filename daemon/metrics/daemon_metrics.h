@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/controller.h"
+#include "daemon/controller/controller.h"
 #include "daemon/metrics/metric_catalogue.h"
 #include "daemon/metrics/op_ledger.h"
 

@@ -7,7 +7,7 @@
 
 #include "daemon/metrics/exposition.h"
 #include "daemon/metrics/loopback.h"
-#include "daemon/metrics/published_file.h"
+#include "daemon/support/published_file.h"
 
 namespace optile::daemon {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "daemon/http_server.h"
-#include "daemon/log.h"
 #include "daemon/metrics/daemon_metrics.h"
+#include "daemon/support/log.h"
+#include "daemon/transport/http_server.h"
 
 namespace optile::daemon {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "daemon/json_views.h"
 #include "daemon/metrics/label_text.h"
+#include "daemon/views/json_views.h"
 
 namespace optile::daemon {
 

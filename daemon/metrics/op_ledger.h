@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "daemon/client.h"
+#include "daemon/client/client.h"
 
 namespace optile::daemon {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "perfmodel/op_law.h"
+#include "perfmodel/synthetic/op_law.h"
 
 namespace optile::perfmodel::networks {
 

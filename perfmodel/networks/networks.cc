@@ -9,7 +9,7 @@
 #include "perfmodel/networks/inception_v3.h"
 #include "perfmodel/networks/lstm.h"
 #include "perfmodel/networks/resnet50.h"
-#include "perfmodel/op_law.h"
+#include "perfmodel/synthetic/op_law.h"
 
 namespace optile::perfmodel {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "perfmodel/machine.h"
+#include "perfmodel/machine/machine.h"
 #include "perfmodel/networks/framework_ops.h"
-#include "perfmodel/step_graph.h"
+#include "perfmodel/synthetic/step_graph.h"
 
 namespace optile::perfmodel {
 

@@ -20,8 +20,8 @@ base::Result<Model> read_exprimo(const Json& file);
 base::Result<Model> read_own_graph(const Json& file);
 base::Result<Cluster> read_own_cluster(const Json& file, const std::string& where);
 base::Result<Cluster> read_exprimo_cluster(const Json& file);
-// Step graphs of perfmodel/step_graph_json.h: of each op its fastest case, and its result as 4-byte
-// values by its shape. A device is a machine like the one that the times are of.
+// Step graphs of perfmodel/synthetic/step_graph_json.h: of each op its fastest case, and its result
+// as 4-byte values by its shape. A device is a machine like the one that the times are of.
 base::Result<Model> read_step(std::string_view text);
 // bindings/export/optile_fx.py: times as measured, else by layer_costs.h.
 base::Result<Model> read_fx(const Json& file);

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/result.h"
-#include "perfmodel/step_graph_json.h"
+#include "perfmodel/synthetic/step_graph_json.h"
 #include "placement/import/formats.h"
 #include "placement/import/json_reader.h"
 #include "placement/import/layer_costs.h"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sched/core_set.h"
+#include "sched/cores/core_set.h"
 
 namespace optile::sched {
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "perfmodel/interference.h"
-#include "sched/core_map.h"
+#include "perfmodel/synthetic/interference.h"
+#include "sched/cores/core_map.h"
 #include "sched/simulation/load_levels.h"
 #include "sched/strategies/step_strategy.h"
 

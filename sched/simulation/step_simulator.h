@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "perfmodel/interference.h"
-#include "perfmodel/noise.h"
-#include "perfmodel/switching_cost.h"
-#include "sched/lane_table.h"
+#include "perfmodel/profile/switching_cost.h"
+#include "perfmodel/synthetic/interference.h"
+#include "perfmodel/synthetic/noise.h"
+#include "sched/cores/lane_table.h"
 #include "sched/simulation/running_set.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"

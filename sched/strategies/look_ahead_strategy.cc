@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/at.h"
-#include "perfmodel/interference.h"
+#include "perfmodel/synthetic/interference.h"
 
 namespace optile::sched {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "perfmodel/switching_cost.h"
-#include "sched/core_pool.h"
-#include "sched/lane_table.h"
+#include "perfmodel/profile/switching_cost.h"
+#include "sched/cores/core_pool.h"
+#include "sched/cores/lane_table.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"
 

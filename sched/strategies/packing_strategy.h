@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "sched/core_pool.h"
+#include "sched/cores/core_pool.h"
 #include "sched/strategies/decision_memory.h"
 #include "sched/strategies/interference_memory.h"
 #include "sched/strategies/running_ops.h"

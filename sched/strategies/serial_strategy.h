@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "sched/core_pool.h"
+#include "sched/cores/core_pool.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "perfmodel/step_graph.h"
-#include "sched/core_map.h"
+#include "perfmodel/synthetic/step_graph.h"
+#include "sched/cores/core_map.h"
 
 namespace optile::sched {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/case.h"
-#include "sched/core_set.h"
+#include "perfmodel/profile/case.h"
+#include "sched/cores/core_set.h"
 
 namespace optile::sched {
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "sched/core_pool.h"
+#include "sched/cores/core_pool.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"
 

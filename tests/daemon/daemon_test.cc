@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "daemon/process_entry.h"
-#include "tests/daemon/running_daemon.h"
+#include "daemon/process/process_entry.h"
+#include "tests/daemon/fixtures/running_daemon.h"
 
 namespace optile::daemon {
 namespace {

@@ -1,9 +1,9 @@
 // What the store keeps of programs beside each other, and of regions that hung.
 #include <gtest/gtest.h>
 
-#include "daemon/store.h"
-#include "tests/daemon/no_space.h"
-#include "tests/daemon/temporary_directory.h"
+#include "daemon/store/store.h"
+#include "tests/daemon/fixtures/no_space.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
 
 namespace optile::daemon {
 namespace {

@@ -27,7 +27,7 @@ OPTILE_TOOL = BUILD / "bin" / "optile-tool"  # what `optile` becomes for all but
 OPTILED = BUILD / "bin" / "optiled"
 PRELOAD = BUILD / "lib" / "liboptile_preload.so"
 PROGRAMS = BUILD / "tests" / "programs"
-SCRIPTS = SOURCE / "programs"
+SCRIPTS = SOURCE / "programs" / "python"
 PYTHON = "/usr/bin/python3"  # Debian's: the one that python3-torch is installed for
 ATTACH_SUFFIX = ".attach"
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "perfmodel/budget.h"
-#include "tests/daemon/temporary_directory.h"
+#include "perfmodel/machine/budget.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-#include "daemon/report.h"
+#include "daemon/api/report.h"
 #include "tests/fuzz/served.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/unique_fd.h"
-#include "bindings/cli/elf_file.h"
-#include "tests/cli/elf_builder.h"
+#include "bindings/cli/support/elf_file.h"
+#include "tests/cli/fixtures/elf_builder.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {

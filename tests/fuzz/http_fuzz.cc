@@ -2,7 +2,7 @@
 // the API, with a client attached so that there is something to tell.
 #include <array>
 
-#include "tests/daemon/running_daemon.h"
+#include "tests/daemon/fixtures/running_daemon.h"
 #include "tests/fuzz/served.h"
 
 namespace {

@@ -8,14 +8,14 @@
 #include <memory>
 #include <string>
 
-#include "daemon/api.h"
-#include "daemon/attach_server.h"
-#include "daemon/controller.h"
-#include "daemon/http_server.h"
-#include "daemon/listening_socket.h"
-#include "daemon/log.h"
-#include "tests/daemon/fake_client.h"
-#include "tests/daemon/temporary_directory.h"
+#include "daemon/api/api.h"
+#include "daemon/controller/controller.h"
+#include "daemon/support/log.h"
+#include "daemon/transport/attach_server.h"
+#include "daemon/transport/http_server.h"
+#include "daemon/transport/listening_socket.h"
+#include "tests/daemon/fixtures/fake_client.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace optile::fuzz {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "daemon/store.h"
-#include "tests/daemon/temporary_directory.h"
+#include "daemon/store/store.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -13,9 +13,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "bindings/preload/host_log.h"
-#include "tests/preload/boundary_fixture.h"
-#include "tests/preload/cancelled_thread.h"
+#include "bindings/preload/support/host_log.h"
+#include "tests/preload/fixtures/boundary_fixture.h"
+#include "tests/preload/fixtures/cancelled_thread.h"
 
 namespace optile::preload {
 namespace {

@@ -34,10 +34,25 @@ FOLDERS: Mapping[str, Folder] = {
     "base": Folder(0),
     "bindings/abi": Folder(0),
     "bindings/annotate": Folder(0),
-    "perfmodel": Folder(1, _sees("base")),
-    "tuner": Folder(2, _sees("base", "perfmodel")),
-    "sched": Folder(2, _sees("base", "perfmodel")),
-    "placement": Folder(2, _sees("base", "perfmodel")),
+    "perfmodel/machine": Folder(1, _sees("base")),
+    "perfmodel/profile": Folder(1, _sees("base")),
+    "perfmodel/synthetic": Folder(2, _sees("base", "perfmodel/machine", "perfmodel/profile")),
+    "perfmodel/networks": Folder(
+        3, _sees("base", "perfmodel/machine", "perfmodel/profile", "perfmodel/synthetic")
+    ),
+    "tuner": Folder(4, _sees("base", "perfmodel/profile")),
+    "sched/cores": Folder(
+        4, _sees("base", "perfmodel/machine", "perfmodel/profile", "perfmodel/synthetic")
+    ),
+    "sched/leases": Folder(4, _sees("base", "perfmodel/machine")),
+    "sched/strategies": Folder(
+        5, _sees("base", "perfmodel/profile", "perfmodel/synthetic", "sched/cores")
+    ),
+    "sched/simulation": Folder(
+        6, _sees("base", "perfmodel/profile", "perfmodel/synthetic", "sched/cores",
+                 "sched/strategies")
+    ),
+    "placement": Folder(4, _sees("base", "perfmodel/synthetic")),
     # Lives in other people's programs: of `base` only what needs nothing but libc.
     "bindings/preload": Folder(
         2,
@@ -46,11 +61,46 @@ FOLDERS: Mapping[str, Folder] = {
               "base/launched_width.h", "base/local_ranks.h", "base/preload_limits.h",
               "base/sha256.h"),
     ),
+    "daemon/support": Folder(7, _sees("base", "tuner")),
+    "daemon/transport": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
+    "daemon/process": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
+    "daemon/store": Folder(
+        8, _sees("base", "bindings/abi", "perfmodel/profile", "tuner", "daemon/support")
+    ),
+    "daemon/leases": Folder(
+        9, _sees("base", "perfmodel/machine", "perfmodel/synthetic", "tuner", "sched/leases",
+                 "daemon/support", "daemon/process", "daemon/store")
+    ),
+    "daemon/client": Folder(
+        10, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile", "tuner",
+                  "sched/cores", "daemon/transport", "daemon/process", "daemon/store",
+                  "daemon/leases")
+    ),
+    "daemon/views": Folder(
+        11, _sees("bindings/abi", "perfmodel/machine", "tuner", "daemon/support",
+                  "daemon/transport", "daemon/store", "daemon/client")
+    ),
+    "daemon/controller": Folder(
+        11, _sees("base", "perfmodel/machine", "perfmodel/profile", "perfmodel/synthetic",
+                  "sched/leases", "daemon/support", "daemon/process", "daemon/store",
+                  "daemon/leases", "daemon/client")
+    ),
+    "daemon/metrics": Folder(
+        12, _sees("base", "daemon/support", "daemon/transport", "daemon/client", "daemon/views",
+                  "daemon/controller")
+    ),
+    "daemon/api": Folder(
+        13, _sees("base", "sched/leases", "daemon/support", "daemon/transport", "daemon/client",
+                  "daemon/views", "daemon/controller", "daemon/metrics")
+    ),
     "daemon": Folder(
-        3, _sees("base", "bindings/abi", "perfmodel", "tuner", "sched", "placement")
+        14, _sees("base", "bindings/abi", "daemon/support", "daemon/transport", "daemon/process",
+                  "daemon/store", "daemon/leases", "daemon/client", "daemon/controller",
+                  "daemon/metrics", "daemon/api")
     ),
     "bindings/cli": Folder(
-        3, _sees("base", "bindings/abi", "perfmodel", "sched", "placement")
+        7, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile",
+                 "perfmodel/synthetic", "perfmodel/networks", "sched/simulation", "placement")
     ),
 }
 UNRESTRICTED = ("tests", "bench")  # the top layer sees everything
@@ -58,17 +108,15 @@ GENERATED = ("optile_version.h", "optile_bridge_key.h")
 
 # Header pattern -> patterns of the files that may include it. `tests/**` may use what it tests.
 THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
-    ("hwloc*", ("perfmodel/hwloc_machine_source.cc",)),
-    ("sqlite3.h", ("daemon/database.cc",)),
-    ("boost/*", ("daemon/*.h", "daemon/*.cc", "bindings/cli/*.h", "bindings/cli/*.cc")),
+    ("hwloc*", ("perfmodel/machine/hwloc_machine_source.cc",)),
+    ("sqlite3.h", ("daemon/store/database.cc",)),
+    ("boost/*", ("daemon/*", "bindings/cli/*")),
     (
         "nlohmann/*",
         (
-            "daemon/*.h",
-            "daemon/*.cc",
-            "bindings/cli/*.h",
-            "bindings/cli/*.cc",
-            "perfmodel/step_graph_json.cc",
+            "daemon/*",
+            "bindings/cli/*",
+            "perfmodel/synthetic/step_graph_json.cc",
             "placement/*",
         ),
     ),
@@ -81,10 +129,10 @@ THIRD_PARTY: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("ncurses.h", ("bindings/cli/top/ncurses_terminal.cc",)),
     ("CLI/*", ("bindings/cli/*.cc", "daemon/main.cc")),
     ("prometheus/*", ("daemon/metrics/exposition.cc",)),
-    ("spdlog/*", ("daemon/log.cc",)),
-    ("ATen/*", ("bindings/preload/torch/*",)),
-    ("c10/*", ("bindings/preload/torch/*",)),
-    ("torch/*", ("bindings/preload/torch/*",)),
+    ("spdlog/*", ("daemon/support/log.cc",)),
+    ("ATen/*", ("bindings/preload/probes/torch/*",)),
+    ("c10/*", ("bindings/preload/probes/torch/*",)),
+    ("torch/*", ("bindings/preload/probes/torch/*",)),
     ("optile/*", ()),  # our own, as annotated programs include it
     ("papi.h", ("bindings/preload/counters/papi_source.cc",)),
     # x86 is assumed nowhere else.

@@ -44,14 +44,14 @@ class PlantedViolations(unittest.TestCase):
 
     def test_upwards(self) -> None:
         self.assertIn(
-            "perfmodel must not see tuner",
-            self.planted("perfmodel/planted.cc", '#include "tuner/plan.h"'),
+            "perfmodel/machine must not see tuner",
+            self.planted("perfmodel/machine/planted.cc", '#include "tuner/plan.h"'),
         )
 
     def test_siblings(self) -> None:
         self.assertIn(
-            "sched must not see tuner",
-            self.planted("sched/planted.h", '#include "tuner/session.h"'),
+            "sched/leases must not see tuner",
+            self.planted("sched/leases/planted.h", '#include "tuner/session.h"'),
         )
 
     def test_the_shim_sees_only_the_libc_part_of_base(self) -> None:
@@ -63,12 +63,12 @@ class PlantedViolations(unittest.TestCase):
     def test_the_daemon_sees_only_the_abi_of_bindings(self) -> None:
         self.assertIn(
             "daemon must not see bindings/preload",
-            self.planted("daemon/planted.cc", '#include "bindings/preload/probe.h"'),
+            self.planted("daemon/planted.cc", '#include "bindings/preload/core/probe.h"'),
         )
 
     def test_third_party_header_elsewhere(self) -> None:
         self.assertIn(
-            "<hwloc.h> is for perfmodel/hwloc_machine_source.cc only",
+            "<hwloc.h> is for perfmodel/machine/hwloc_machine_source.cc only",
             self.planted("daemon/planted.cc", "#include <hwloc.h>"),
         )
 

@@ -1,7 +1,7 @@
 // Cases for the tests of this folder.
 #pragma once
 
-#include "perfmodel/case.h"
+#include "perfmodel/profile/case.h"
 
 namespace optile::tuner {
 

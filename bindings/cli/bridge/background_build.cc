@@ -2,8 +2,8 @@
 
 #include "bindings/cli/bridge/bridge_cache.h"
 #include "bindings/cli/bridge/torch_wheel.h"
-#include "bindings/cli/daemon_start.h"
-#include "bindings/cli/detached_process.h"
+#include "bindings/cli/run/daemon_start.h"
+#include "bindings/cli/support/detached_process.h"
 
 namespace optile::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "bindings/cli/bridge/bridge_build.h"
 #include "bindings/cli/bridge/bridge_state.h"
 #include "bindings/cli/bridge/tool_run.h"
-#include "bindings/cli/launch_environment.h"
-#include "bindings/cli/target_program.h"
+#include "bindings/cli/run/launch_environment.h"
+#include "bindings/cli/run/target_program.h"
 
 namespace optile::cli {
 namespace fs = std::filesystem;

@@ -54,8 +54,8 @@ std::vector<std::string> compiler_command(const std::vector<std::string>& compil
   add({"-DNDEBUG", std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (wheel.cxx11_strings ? "1" : "0")});
   add({"-isystem", wheel.folder + "/include", "-isystem",
        wheel.folder + "/include/torch/csrc/api/include", "-I", sources});
-  add({sources + "/bindings/preload/torch/op_key.cc",
-       sources + "/bindings/preload/torch/torch_bridge.cc", "-o", output});
+  add({sources + "/bindings/preload/probes/torch/op_key.cc",
+       sources + "/bindings/preload/probes/torch/torch_bridge.cc", "-o", output});
   // By name and without a run path: the copy that the program has loaded already is the one.
   add({"-L" + wheel.folder + "/lib", "-Wl,-rpath-link," + wheel.folder + "/lib",
        "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10", "-Wl,-z,now", "-Wl,-s"});

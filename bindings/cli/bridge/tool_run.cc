@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "base/unique_fd.h"
-#include "bindings/cli/child_process.h"
+#include "bindings/cli/support/child_process.h"
 
 namespace optile::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/bridge_file.h"
 #include "base/text_file.h"
-#include "bindings/cli/elf_file.h"
+#include "bindings/cli/support/elf_file.h"
 
 namespace optile::cli {
 namespace fs = std::filesystem;

@@ -9,7 +9,7 @@
 #include "bindings/cli/place/place_command.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/split_command.h"
-#include "bindings/cli/printed.h"
+#include "bindings/cli/support/printed.h"
 
 namespace optile::cli {
 namespace {

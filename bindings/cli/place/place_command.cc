@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include "bindings/cli/output_file.h"
 #include "bindings/cli/place/network_command.h"
 #include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/place_output.h"
@@ -12,6 +11,7 @@
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/strategy_command.h"
 #include "bindings/cli/place/train_command.h"
+#include "bindings/cli/support/output_file.h"
 #include "placement/import/importer.h"
 #include "placement/place.h"
 #include "placement/strategy/iopddl_reader.h"

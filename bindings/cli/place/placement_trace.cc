@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/at.h"
-#include "bindings/cli/chrome_trace.h"
+#include "bindings/cli/support/chrome_trace.h"
 
 namespace optile::cli {
 namespace {

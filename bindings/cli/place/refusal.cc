@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "bindings/cli/child_process.h"
+#include "bindings/cli/support/child_process.h"
 
 namespace optile::cli {
 

@@ -4,10 +4,10 @@
 #include <deque>
 #include <iostream>
 
-#include "bindings/cli/output_file.h"
 #include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
+#include "bindings/cli/support/output_file.h"
 #include "placement/import/importer.h"
 #include "placement/policy/training.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bindings/cli/json_fields.h"
 #include "bindings/cli/options.h"
+#include "bindings/cli/support/json_fields.h"
 #include "bindings/cli/top/snapshot.h"
 
 namespace optile::cli {

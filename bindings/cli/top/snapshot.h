@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bindings/cli/json_fields.h"
+#include "bindings/cli/support/json_fields.h"
 
 namespace optile::cli {
 

@@ -3,8 +3,8 @@
 #include <sstream>
 #include <utility>
 
-#include "bindings/cli/explanation.h"
-#include "bindings/cli/http_client.h"
+#include "bindings/cli/query/explanation.h"
+#include "bindings/cli/support/http_client.h"
 #include "bindings/cli/top/client_table.h"
 #include "bindings/cli/top/shown_text.h"
 #include "bindings/cli/top/top_source.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bindings/preload/children/preload_variable.h"
-#include "bindings/preload/environment.h"
+#include "bindings/preload/support/environment.h"
 
 namespace optile::preload {
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/abi/mask_word.h"
-#include "bindings/preload/attachment.h"
+#include "bindings/preload/daemon_link/attachment.h"
 
 namespace optile::preload {
 namespace {

@@ -16,9 +16,9 @@
 #include "base/cpu_counter.h"
 #include "daemon/metrics/client_metrics.h"
 #include "daemon/metrics/exposition.h"
+#include "tests/daemon/fixtures/running_daemon.h"
+#include "tests/daemon/fixtures/simulated_program.h"
 #include "tests/daemon/metrics/exposition_text.h"
-#include "tests/daemon/running_daemon.h"
-#include "tests/daemon/simulated_program.h"
 
 namespace optile::daemon {
 namespace {

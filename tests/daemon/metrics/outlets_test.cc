@@ -11,8 +11,8 @@
 #include "daemon/metrics/loopback.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/metrics/process_metrics.h"
-#include "daemon/metrics/published_file.h"
-#include "tests/daemon/temporary_directory.h"
+#include "daemon/support/published_file.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
 
 namespace optile::daemon {
 namespace {

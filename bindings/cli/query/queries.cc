@@ -1,0 +1,301 @@
+#include "bindings/cli/query/queries.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/daemon_choice.h"
+#include "base/program_name.h"
+#include "bindings/cli/query/explanation.h"
+#include "bindings/cli/query/lease_words.h"
+#include "bindings/cli/support/child_process.h"
+#include "bindings/cli/support/http_client.h"
+#include "bindings/cli/support/json_fields.h"
+
+namespace optile::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kAnswerPatience(3000);
+constexpr const char* kRefused = "the daemon refused to answer; its log says why";
+
+std::string target_of(const Options& options) {
+  const std::string client =
+      options.client.empty() ? "" : "?client=" + path_component(options.client);
+  if (changes_a_lease(options.verb)) return "/v1/leases";
+  switch (options.verb) {
+    case Verb::kLeases:
+      return "/v1/leases";
+    case Verb::kOps:
+      return "/v1/ops" + client;
+    case Verb::kExplain:
+      return "/v1/ops/" + path_component(options.op) + "/explain" + client;
+    case Verb::kMachine:
+      return "/v1/machine";
+    case Verb::kUndo:
+      return "/v1/undo";
+    case Verb::kMetrics:
+      return "/metrics";
+    default:
+      return "/v1/status";
+  }
+}
+
+void print_status(const Json& status) {
+  std::printf("optiled %s%s, pid %d, up %.0f s\n", text_of(status, "version").c_str(),
+              status.value("system", false) ? " of the machine" : "",
+              static_cast<int>(number_of(status, "pid")), number_of(status, "uptime_seconds"));
+  const Json store = status.value("store", Json::object());
+  std::printf("store    %s (%s)\n", text_of(store, "path", "none").c_str(),
+              text_of(store, "state").c_str());
+  if (!text_of(store, "message").empty())
+    std::printf("         %s\n", text_of(store, "message").c_str());
+  const Json machine = status.value("machine", Json::object());
+  const Json budget = status.value("budget", Json::object());
+  std::printf("machine  %s\n", text_of(machine, "name").c_str());
+  std::printf("budget   %s cores%s%s\n", text_of(budget, "cores").c_str(),
+              text_of(budget, "limited_by").empty() ? "" : ", limited by ",
+              text_of(budget, "limited_by").c_str());
+  const Json clients = status.value("clients", Json::array());
+  if (clients.empty()) std::printf("clients  none\n");
+  for (const Json& client : clients) {
+    std::printf("client %s  pid %s  %-11s %s steps  %s\n", text_of(client, "id").c_str(),
+                text_of(client, "pid").c_str(), text_of(client, "phase").c_str(),
+                text_of(client, "steps").c_str(), text_of(client, "program").c_str());
+  }
+}
+
+// Of the time that the ops of the same client take in a step.
+void add_shares(Json& ops) {
+  std::map<double, double> seconds;  // by client
+  for (const Json& op : ops) seconds[number_of(op, "client")] += number_of(op, "seconds");
+  for (Json& op : ops) {
+    const double all = seconds[number_of(op, "client")];
+    op["share"] = all > 0 ? number_of(op, "seconds") / all : 0;
+  }
+}
+
+void print_ops(const Json& answer) {
+  Json ops = answer.value("ops", Json::array());
+  if (ops.empty()) {
+    std::printf("no ops: no program that the daemon remembers has run a whole step\n");
+    return;
+  }
+  add_shares(ops);
+  std::stable_sort(ops.begin(), ops.end(), [](const Json& a, const Json& b) {
+    return number_of(a, "share") > number_of(b, "share");
+  });
+  std::printf("%-34s %6s  %5s %5s  %s\n", "op id", "share", "width", "own", "op: why");
+  for (const Json& op : ops) {
+    std::printf("%-34s %5.1f%%  %5s %5s  %s %s: %s\n", text_of(op, "id").c_str(),
+                100 * number_of(op, "share"), text_of(op, "width", "-").c_str(),
+                text_of(op, "own_width", "-").c_str(), text_of(op, "name").c_str(),
+                text_of(op, "shape").c_str(), text_of(op, "reason").c_str());
+  }
+}
+
+// The daemon names what its API has; here the same is a command.
+std::string with_commands(std::string message) {
+  constexpr std::pair<std::string_view, const char*> kCommands[] = {
+      {"see /v1/ops", "see optile ops"}, {"see /v1/clients", "see optile status"}};
+  for (const auto& [api, command] : kCommands) {
+    if (message.ends_with(api))
+      return message.replace(message.size() - api.size(), api.size(), command);
+  }
+  return message;
+}
+
+std::string body_of(const Options& options) {
+  if (changes_a_lease(options.verb)) {
+    return lease_request(options).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  if (options.verb != Verb::kUndo) return "";
+  Json body = Json::object();
+  if (options.all) body["all"] = true;
+  if (!options.client.empty()) body["client"] = std::strtoull(options.client.c_str(), nullptr, 10);
+  if (!options.program.empty()) body["program"] = options.program;
+  if (!options.op.empty()) body["op"] = options.op;
+  if (options.revoke) body["revoke"] = true;
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_undone(const Options& options, const Json& answer) {
+  const std::string program = text_of(answer, "program");
+  if (answer.value("revoked", false)) {
+    std::printf("later runs of %s are tuned again; running programs stay as they are\n",
+                program.empty() ? "every program" : program.c_str());
+    return;
+  }
+  const Json clients = list_of(answer, "clients");
+  for (const Json& client : clients) {
+    std::printf("client %s  pid %s  %s: %s at the program's own width again\n",
+                text_of(client, "id").c_str(), text_of(client, "pid").c_str(),
+                text_of(client, "program").c_str(),
+                options.op.empty() ? "every op is" : "the op is");
+    const std::string launch = text_of(client, "launch_plan");
+    if (options.op.empty() && !launch.empty()) {
+      std::printf("  its launch plan (%s) stays until it ends\n", launch.c_str());
+    }
+  }
+  if (clients.empty())
+    std::printf("%s is not running now\n", program.empty() ? "no program" : program.c_str());
+  std::printf("%.0f places ran at another width until now\n", number_of(answer, "ops"));
+  if (options.op.empty()) {
+    std::printf(
+        "later runs keep the program's own settings; to tune them again: optile undo %s%s "
+        "--revoke\n",
+        program.empty() ? "--all" : "--program ", program.c_str());
+  }
+}
+
+void print_answer(Verb verb, const Json& answer) {
+  switch (verb) {
+    case Verb::kStatus:
+      print_status(answer);
+      return;
+    case Verb::kOps:
+      print_ops(answer);
+      return;
+    case Verb::kLeases:
+      std::fputs(lease_table(answer).c_str(), stdout);
+      return;
+    case Verb::kExplain:
+      for (const Json& op : list_of(answer, "explanations")) {
+        std::fputs(explanation_text(op).c_str(), stdout);
+      }
+      if (number_of(answer, "more") > 0) {
+        std::printf("and %.0f more; name one by its id (optile ops)\n", number_of(answer, "more"));
+      }
+      return;
+    default:
+      std::printf("%s\n", answer.dump(2).c_str());
+  }
+}
+
+int fail(const std::string& message) {
+  std::cerr << "optile: " << message << "\n";
+  return 1;
+}
+
+// Only who may send it a signal can end it; the kernel knows.
+int stop_daemon(const Json& status) {
+  const auto pid = static_cast<pid_t>(number_of(status, "pid"));
+  if (pid <= 1 || kill(pid, SIGTERM) != 0) {
+    return fail("the daemon (pid " + std::to_string(pid) +
+                ") cannot be ended: " + std::strerror(errno));
+  }
+  std::printf("optiled (pid %d) was asked to end\n", static_cast<int>(pid));
+  return 0;
+}
+
+// Programs that attached before there was a system daemon are still there.
+void point_to_own_daemon(const std::string& own) {
+  if (base::try_connect(own) != 0) return;
+  std::cerr << "optile: the system daemon answers; your own still runs too, and takes no new "
+               "programs: --socket "
+            << own << "\n";
+}
+
+// What answers a command that says nothing to undo: what there is.
+int say_what_can_be_undone(const std::string& socket) {
+  std::cerr
+      << "optile: say what to undo: --program NAME, --client ID, --op OP (see optile ops), or "
+         "--all for every program and all later runs; --revoke takes it back\n";
+  const auto answer = ask_daemon(socket, "GET", "/v1/status", "", kAnswerPatience);
+  if (!answer.ok()) return kOwnFailure;
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  for (const Json& client : list_of(json, "clients")) {
+    std::cerr << "  client " << text_of(client, "id") << "  pid " << text_of(client, "pid") << "  "
+              << text_of(client, "program") << "\n";
+  }
+  return kOwnFailure;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// The number of the client that is meant; a name has to be that of one program.
+base::Result<std::string> client_number(const std::string& socket, const std::string& named) {
+  if (named.empty() || is_number(named)) return named;
+  const auto answer = ask_daemon(socket, "GET", "/v1/clients", "", kAnswerPatience);
+  if (!answer.ok()) return answer.error();
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  std::vector<std::string> running;
+  std::string latest;  // of those that have ended
+  std::string list;
+  for (const Json& client : list_of(json, "clients")) {
+    if (!base::is_program_called(text_of(client, "program"), named)) continue;
+    const std::string id = text_of(client, "id");
+    if (text_of(client, "state") == "finished") {
+      if (latest.empty()) latest = id;
+      continue;
+    }
+    running.push_back(id);
+    list += (list.empty() ? "" : ", ") + id + " (pid " + text_of(client, "pid") + ")";
+  }
+  if (running.size() == 1) return running.front();
+  if (running.empty() && !latest.empty()) return latest;
+  return base::Error{
+      base::ErrorKind::kNotFound,
+      running.empty() ? "no program called " + named + " is known; see optile status"
+                      : "several clients run " + named + ": " + list + "; name one by its number"};
+}
+
+}  // namespace
+
+int answer_query(const Options& given) try {
+  Options options = given;
+  const base::RuntimeEnvironment environment = base::runtime_environment();
+  const base::DaemonChoice choice = base::choose_daemon(environment, options.socket);
+  const std::string socket = std::filesystem::absolute(choice.socket).string();
+  if (choice.system && environment.socket.empty() && options.socket.empty()) {
+    point_to_own_daemon(base::default_socket_path(environment));
+  }
+  if (options.verb == Verb::kUndo && !options.names_what_to_undo()) {
+    return say_what_can_be_undone(socket);
+  }
+  const base::Result<std::string> number = client_number(socket, options.client);
+  if (!number.ok()) return fail(number.message());
+  options.client = number.value();
+  const std::string body = body_of(options);
+  const auto answer =
+      ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kAnswerPatience);
+  if (!answer.ok()) return fail(answer.message());
+  const Json json = Json::parse(answer.value().body, nullptr, false);
+  if (answer.value().status != 200) {
+    const Json error = json.is_object() ? json.value("error", Json()) : Json();
+    return fail(with_commands(error.is_object() ? text_of(error, "message", kRefused) : kRefused));
+  }
+  if (options.verb == Verb::kMetrics) {
+    std::fputs(answer.value().body.c_str(), stdout);
+    return 0;
+  }
+  if (!json.is_object())
+    return fail("the daemon's answer cannot be read; ask with --json for more");
+  if (options.verb == Verb::kStop) return stop_daemon(json);
+  if (options.json) {
+    std::printf("%s\n", json.dump(2).c_str());
+  } else if (options.verb == Verb::kUndo) {
+    print_undone(options, json);
+  } else if (changes_a_lease(options.verb)) {
+    const uint64_t client = std::strtoull(options.client.c_str(), nullptr, 10);
+    std::fputs(lease_line(json, client).c_str(), stdout);
+  } else {
+    print_answer(options.verb, json);
+  }
+  return 0;
+} catch (const Json::exception&) {  // a field of another kind than ours
+  return fail("the daemon's answer cannot be read; it may be of another version: optile stop");
+} catch (const std::filesystem::filesystem_error& error) {
+  return fail(error.what());
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,155 @@
+#include "bindings/preload/actuators/told_width.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/launched_width.h"
+#include "base/local_ranks.h"
+#include "bindings/preload/actuators/start_mask.h"
+#include "bindings/preload/runtimes/object_imports.h"
+#include "bindings/preload/runtimes/runtime_at_start.h"
+#include "bindings/preload/runtimes/runtime_resolver.h"
+#include "bindings/preload/runtimes/runtimes_in_use.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
+
+namespace optile::preload {
+namespace {
+
+constexpr char kNumThreads[] = "OMP_NUM_THREADS";
+constexpr char kWidthSource[] = "OPTILE_OWN_WIDTH_SOURCE";
+
+constexpr const char* kRuntimes[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
+
+using GetenvFn = char* (*)(const char*);
+GetenvFn next_getenv = nullptr;
+
+// Written while libraries are set up, by the one thread that there is.
+bool learned = false;
+bool is_put = false;  // it has to stand in the environment
+uint32_t width = 0;
+char text[12];
+
+// Before the shim's constructor: libraries that are set up earlier ask already.
+char* scan_environment(const char* name) {
+  if (environ == nullptr) return nullptr;
+  const size_t length = strlen(name);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  }
+  return nullptr;
+}
+
+bool is_this_host(const char* host) {
+  utsname here;
+  return host[0] == '\0' || (uname(&here) == 0 && strcmp(host, here.nodename) == 0);
+}
+
+uint32_t at_most(uint32_t most, uint32_t count) {
+  return most != 0 && most < count ? most : count;
+}
+
+// Of the launcher's number: this rank's part, within what something between the two has bound us
+// to, and within what a scheduler granted this task.
+uint32_t part_of(const base::LaunchedWidth& launched) {
+  const uint32_t ranks = base::local_ranks(set_variable);
+  uint32_t part = launched.width;
+  if (ranks > launched.ranks) part = part * launched.ranks / ranks;
+  part = at_most(start_mask().count(), part > 0 ? part : 1);
+  const char* granted = set_variable("SLURM_CPUS_PER_TASK");
+  if (granted == nullptr || set_variable("SLURM_STEP_NUM_TASKS") == nullptr) return part;
+  return at_most(static_cast<uint32_t>(strtoul(granted, nullptr, 10)), part);
+}
+
+bool is_linked_with_openmp() {
+  const auto needs = [](dl_phdr_info* object, size_t, void*) -> int {
+    for (const char* name : kRuntimes) {
+      if (needs_object(*object, name)) return 1;
+    }
+    return 0;
+  };
+  return dl_iterate_phdr(needs, nullptr) != 0;
+}
+
+// What stands there counts as this process's part from now on, for its children too.
+void put_width() {
+  char source[sizeof base::kExportedWidth + 32 + sizeof(utsname::nodename)];
+  const base::LaunchedWidth launched = base::read_launched_width(set_variable(kWidthSource));
+  const uint32_t ranks = base::local_ranks(set_variable);
+  const char* at = launched.host[0] == '\0' ? "" : "@";
+  snprintf(source, sizeof source, "%s%u/%u%s%s", base::kExportedWidth, width, ranks, at,
+           launched.host);
+  setenv(kWidthSource, source, 1);
+  setenv(kNumThreads, text, 1);
+}
+
+// So that nobody need ask the dynamic linker any more.
+__attribute__((constructor)) void find_next() {
+  __atomic_store_n(&next_getenv, reinterpret_cast<GetenvFn>(dlsym(RTLD_NEXT, "getenv")),
+                   __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+char* set_variable(const char* name) {
+  const GetenvFn next = __atomic_load_n(&next_getenv, __ATOMIC_ACQUIRE);
+  return next != nullptr ? next(name) : scan_environment(name);
+}
+
+void learn_told_width() {
+  const base::LaunchedWidth launched = base::read_launched_width(set_variable(kWidthSource));
+  const char* said = set_variable(kNumThreads);
+  const char* mode = set_variable("OPTILE_MODE");
+  const bool holds = launched.width != 0 && is_this_host(launched.host) &&
+                     (mode == nullptr || strcmp(mode, "off") != 0);
+  const bool ours = base::is_launched_width(launched, said);
+  is_put = holds && !ours && base::is_default_of_torchrun(said, set_variable);
+  width = holds && (ours || is_put) ? part_of(launched) : 0;
+  snprintf(text, sizeof text, "%u", width);
+  __atomic_store_n(&learned, true, __ATOMIC_RELEASE);
+}
+
+uint32_t told_width() {
+  if (!__atomic_load_n(&learned, __ATOMIC_ACQUIRE)) learn_told_width();
+  return width;
+}
+
+void tell_width_to_runtimes() {
+  // A number that a script says is its user's, for what it starts too: a rank of a torchrun that
+  // was started with it could not tell it from torchrun's own.
+  const bool is_said = told_width() == 0 && set_variable(kNumThreads) != nullptr;
+  const char* source = set_variable(kWidthSource);
+  if (is_said && source != nullptr && base::read_launched_width(source).width != 0) {
+    setenv(kWidthSource, "environment", 1);
+  }
+  if (told_width() == 0) return;
+  void* set_width = found_at_start(kSetNumThreads);
+  const uint32_t kind =
+      set_width == nullptr ? uint32_t{OPTILE_RUNTIME_UNKNOWN} : runtime_kind(object_of(set_width));
+  // LLVM's looks through the environment itself, when it is first used. A Python that it was only
+  // preloaded for has others ask.
+  if (is_put || (kind == OPTILE_RUNTIME_LLVM && is_linked_with_openmp())) {
+    put_width();
+    return;
+  }
+  if (set_variable(kNumThreads) != nullptr) unsetenv(kNumThreads);
+  // A later one than GCC 12's has looked through the environment as well, and found nothing there.
+  const auto read_width = reinterpret_cast<int (*)()>(found_at_start(kGetMaxThreads));
+  if (kind != OPTILE_RUNTIME_LIBGOMP || read_width == nullptr) return;
+  const int most = static_cast<int>(width);
+  if (read_width() > most) reinterpret_cast<void (*)(int)>(set_width)(most);
+}
+
+}  // namespace optile::preload
+
+extern "C" char* getenv(const char* name) noexcept {
+  using namespace optile::preload;
+  char* found = set_variable(name);
+  if (found != nullptr || name[0] != 'O' || strcmp(name, "OMP_NUM_THREADS") != 0) return found;
+  return told_width() == 0 ? nullptr : text;
+}

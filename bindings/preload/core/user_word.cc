@@ -1,0 +1,88 @@
+#include "bindings/preload/core/user_word.h"
+
+#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/runtimes/framework_watch.h"
+#include "bindings/preload/runtimes/runtime_resolver.h"
+#include "bindings/preload/support/environment.h"
+
+namespace optile::preload {
+namespace {
+
+// Kept beside the regions: the word is often said before the first op, hence before attaching.
+uint32_t heard = OPTILE_WIDTH_DEFAULT;
+
+void note_source(uint32_t source) {
+  if (source > __atomic_load_n(&heard, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&heard, source, __ATOMIC_RELAXED);
+  }
+  const Attachment* attached = attachment();
+  if (attached == nullptr) return;
+  optile_store32(&attached->client->header.own_width_source, own_width_source());
+}
+
+// What a runtime starts with when nobody says anything.
+int unspoken_width() {
+  const uint32_t told = environment().omp_num_threads;
+  // Not this thread's mask of now: the user may have it bound to one of many places.
+  return within_limit(static_cast<int>(told != 0 ? told : usable_units()));
+}
+
+}  // namespace
+
+uint32_t own_width_source() {
+  const uint32_t said = __atomic_load_n(&heard, __ATOMIC_RELAXED);
+  const uint32_t told = environment().own_width_source;
+  // A framework's own initialisation never covers what a person said.
+  const bool person = said == OPTILE_WIDTH_PROGRAM || said == OPTILE_WIDTH_ENVIRONMENT;
+  return person || told == OPTILE_WIDTH_DEFAULT ? said : told;
+}
+
+int within_limit(int width) {
+  const int limit = environment().omp_thread_limit;
+  return limit != 0 && limit < width ? limit : width;
+}
+
+bool said_exactly() {
+  if (environment().respect != OPTILE_RESPECT_EXACT) return false;
+  const uint32_t source = own_width_source();
+  return source == OPTILE_WIDTH_ENVIRONMENT || source == OPTILE_WIDTH_PROGRAM;
+}
+
+void note_own_width(int width, int before) {
+  if (width == before || width <= 0 || width == unspoken_width()) return;
+  // PyTorch takes MKL's word for its own, before OpenMP's, and MKL has it anyway.
+  if (before == 0 && width == environment().mkl_num_threads) {
+    note_source(OPTILE_WIDTH_ENVIRONMENT);
+    return;
+  }
+  // Without a word in the environment it starts at half the cores by itself.
+  const bool framework = before == 0 && framework_probe_active() &&
+                         environment().own_width_source == OPTILE_WIDTH_DEFAULT;
+  note_source(framework ? OPTILE_WIDTH_FRAMEWORK : OPTILE_WIDTH_PROGRAM);
+}
+
+void note_word_of_program() {
+  note_source(OPTILE_WIDTH_PROGRAM);
+}
+
+}  // namespace optile::preload
+
+// at::set_num_threads(int)
+extern "C" void _ZN2at15set_num_threadsEi(int width) {
+  using namespace optile::preload;
+  const void* caller = __builtin_return_address(0);
+  constexpr const char* kName = "_ZN2at15set_num_threadsEi";
+  auto* real = reinterpret_cast<void (*)(int)>(resolve_cached(caller, kName));
+  if (real == nullptr) {
+    // Called through a tail call out of an object that knows nothing of PyTorch.
+    real = reinterpret_cast<void (*)(int)>(resolve_for(framework_core(), kName));
+  }
+  if (real == nullptr) return;
+  const bool ours = environment().off || is_forked_child() || is_framework_core(caller);
+  // PyTorch throws at a count below one, so nothing of ours may wait behind the call.
+  if (!ours && width > 0) {
+    notice_framework(framework_core());
+    note_source(OPTILE_WIDTH_PROGRAM);
+  }
+  real(width);
+}

@@ -1,0 +1,567 @@
+#include "daemon/api/api.h"
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "daemon/api/explain.h"
+#include "daemon/api/lease_json.h"
+#include "daemon/api/report.h"
+#include "daemon/metrics/exposition.h"
+#include "daemon/support/program_names.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::size_t kMaxArguments = 511;  // as much as a hello can hold
+constexpr std::size_t kMaxProgram = 255;
+constexpr const char* kNoSuchClient = "there is no such client; see /v1/clients";
+constexpr std::size_t kMaxEnvironmentWords = 64;
+
+// What requests may hold.
+using Kind = Member::Kind;
+constexpr Member kClient = {"client", Kind::kInteger, 1};
+constexpr Member kShare = {"share", Kind::kNumber, 0.001, OPTILE_MAX_SHARE_MILLI / 1000.0};
+constexpr const char* kClientParameter[] = {"client"};
+constexpr Member kLaunchMembers[] = {{"executable", Kind::kText},
+                                     {"program", Kind::kText},
+                                     {"arguments", Kind::kTextOrList},
+                                     {"user_environment", Kind::kTextMap},
+                                     {"blas_provider", Kind::kText},
+                                     {"uses_openmp", Kind::kFlag},
+                                     {"resizes_teams", Kind::kFlag},
+                                     {"marks_ops", Kind::kFlag},
+                                     {"budget_cores", Kind::kInteger, 0, 65536},
+                                     {"libomp_path", Kind::kText},
+                                     {"libomp_suitable", Kind::kFlag},
+                                     {"libomp_obstacle", Kind::kText},
+                                     {"openmp", Kind::kText},
+                                     {"wait", Kind::kText},
+                                     {"blas", Kind::kText},
+                                     {"heap", Kind::kText},
+                                     {"renews_blocks", Kind::kFlag},
+                                     {"sets_up_malloc", Kind::kFlag},
+                                     kShare,
+                                     {"batch", Kind::kFlag},
+                                     {"starts", Kind::kFlag},
+                                     {"announces", Kind::kFlag},
+                                     {"again", Kind::kFlag},
+                                     {"announced", Kind::kFlag}};
+constexpr Member kUndoMembers[] = {{"all", Kind::kTrue},
+                                   kClient,
+                                   {"program", Kind::kText, 1},
+                                   {"op", Kind::kText, 1},
+                                   {"revoke", Kind::kFlag}};
+constexpr Member kLeaseMembers[] = {kClient,
+                                    kShare,
+                                    {"pin", Kind::kOther},
+                                    {"unpin", Kind::kTrue},
+                                    {"pause", Kind::kTrue},
+                                    {"resume", Kind::kTrue},
+                                    {"detach", Kind::kTrue},
+                                    {"attach", Kind::kTrue}};
+
+HttpResponse ok(const Json& json) {
+  return {200, json.dump(-1, ' ', false, Json::error_handler_t::replace), ""};
+}
+
+HttpResponse problem(unsigned status, const std::string& message) {
+  HttpResponse response = ok({{"error", {{"message", message}}}});
+  response.status = status;
+  return response;
+}
+
+HttpResponse problem(const base::Error& error) {
+  switch (error.kind) {
+    case base::ErrorKind::kNotFound:
+      return problem(404, error.message);
+    case base::ErrorKind::kDenied:
+      return problem(403, error.message);
+    case base::ErrorKind::kUnavailable:
+      return problem(409, error.message);
+    default:
+      return problem(400, error.message);
+  }
+}
+
+std::string not_yours(uint64_t client) {
+  return "client " + std::to_string(client) +
+         " is another user's: only that user, root and the admins of this daemon may look into it "
+         "or change it";
+}
+
+// Whether `path` fits "/v1/clients/{id}"; what stands for the braces goes to `parameter`.
+bool fits(std::string_view pattern, std::string_view path, std::string& parameter) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string_view::npos) return pattern == path;
+  const std::string_view before = pattern.substr(0, open);
+  const std::string_view after = pattern.substr(pattern.find('}') + 1);
+  if (path.size() <= before.size() + after.size()) return false;
+  if (path.substr(0, before.size()) != before) return false;
+  if (path.substr(path.size() - after.size()) != after) return false;
+  const std::string_view middle =
+      path.substr(before.size(), path.size() - before.size() - after.size());
+  if (middle.find('/') != std::string_view::npos) return false;
+  parameter = percent_decoded(middle);
+  return true;
+}
+
+std::string text_at(const Json& json, const char* name, std::size_t most = 4096) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_string()) return "";
+  const std::string text = found->get<std::string>();
+  return clean_text(text.data(), std::min(text.size(), most));
+}
+
+bool flag_at(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
+// Launch options by their command-line words; nullopt for an unknown one.
+template <typename Choice>
+std::optional<Choice> choice_at(const Json& json, const char* name,
+                                std::initializer_list<std::pair<const char*, Choice>> words) {
+  if (!json.contains(name)) return Choice::kAuto;
+  const std::string text = text_at(json, name);
+  for (const auto& [word, choice] : words) {
+    if (text == word) return choice;
+  }
+  return std::nullopt;
+}
+
+// Arguments as the shim tells them: blank-separated. A list is joined.
+std::string arguments_at(const Json& json) {
+  const auto found = json.find("arguments");
+  if (found == json.end() || !found->is_array()) return text_at(json, "arguments", kMaxArguments);
+  std::string joined;
+  for (const Json& one : *found) {
+    if (!joined.empty()) joined += ' ';
+    joined += one.get<std::string>();
+  }
+  return clean_text(joined.data(), std::min(joined.size(), kMaxArguments));
+}
+
+std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
+  using perfmodel::BlasChoice;
+  using perfmodel::HeapChoice;
+  using perfmodel::OpenmpChoice;
+  using perfmodel::WaitChoice;
+  const auto openmp = choice_at<OpenmpChoice>(body, "openmp",
+                                              {{"auto", OpenmpChoice::kAuto},
+                                               {"keep", OpenmpChoice::kKeep},
+                                               {"llvm", OpenmpChoice::kLlvm}});
+  const auto wait = choice_at<WaitChoice>(body, "wait",
+                                          {{"auto", WaitChoice::kAuto},
+                                           {"keep", WaitChoice::kKeep},
+                                           {"active", WaitChoice::kActive},
+                                           {"passive", WaitChoice::kPassive}});
+  const auto blas = choice_at<BlasChoice>(
+      body, "blas", {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
+  const auto heap = choice_at<HeapChoice>(
+      body, "heap", {{"auto", HeapChoice::kAuto}, {"keep", HeapChoice::kKeep}});
+  if (!openmp || !wait || !blas || !heap) return std::nullopt;
+  perfmodel::LaunchFacts facts;
+  facts.openmp = *openmp;
+  facts.wait = *wait;
+  facts.blas = *blas;
+  facts.heap = *heap;
+  facts.blas_provider = text_at(body, "blas_provider");
+  facts.uses_openmp = flag_at(body, "uses_openmp");
+  facts.resizes_teams = flag_at(body, "resizes_teams");
+  facts.marks_ops = flag_at(body, "marks_ops");
+  facts.renews_blocks = flag_at(body, "renews_blocks");
+  facts.sets_up_malloc = flag_at(body, "sets_up_malloc");
+  facts.libomp_path = text_at(body, "libomp_path");
+  facts.libomp_suitable = flag_at(body, "libomp_suitable");
+  facts.libomp_obstacle = text_at(body, "libomp_obstacle");
+  const auto words = body.find("user_environment");
+  if (words != body.end()) {
+    for (const auto& [name, value] : words->items()) {
+      if (facts.user_environment.size() == kMaxEnvironmentWords) break;
+      facts.user_environment[name] = value.get<std::string>();
+    }
+  }
+  return facts;
+}
+
+// What is known of a program's widths, as far as one line can say it.
+Json stored_json(const std::optional<FoundPlan>& found) {
+  if (!found) return nullptr;
+  const tuner::StoredPlan& plan = found->plan;
+  int changed = 0;
+  int uniform = 0;
+  bool one_width = !plan.entries.empty();
+  for (const tuner::StoredEntry& entry : plan.entries) {
+    if (entry.rule == tuner::Rule::kLeftAlone) continue;
+    if (entry.width != 0) ++changed;
+    const int width = entry.width == 0 ? plan.own_width : entry.width;
+    if (uniform == 0) uniform = width;
+    one_width = one_width && width == uniform;
+  }
+  return {{"uniform_width", one_width && uniform > 0 ? Json(uniform) : Json(nullptr)},
+          {"changed_ops", changed},
+          {"own_width", plan.own_width},
+          {"own_step_seconds", plan.own_step_seconds},
+          {"tuned_step_seconds", plan.tuned_step_seconds}};
+}
+
+Json store_json(const Store::State& store) {
+  return {{"path", store.path},
+          {"state", keeping_name(store.keeping)},
+          {"failed_writes", store.failed_writes},
+          {"message", store.message}};
+}
+
+}  // namespace
+
+struct Api::Route {
+  const char* method;
+  const char* path;
+  HttpResponse (Api::*handler)(const Call&);
+  std::span<const char* const> parameters{};
+  std::span<const Member> members{};  // of the body; a route without any takes none
+};
+
+const std::vector<Api::Route>& Api::table() {
+  static const std::vector<Route> routes = {
+      {"GET", "/v1/status", &Api::status},
+      {"GET", "/v1/clients", &Api::clients},
+      {"GET", "/v1/clients/{id}", &Api::client},
+      {"GET", "/v1/ops", &Api::ops, kClientParameter},
+      {"GET", "/v1/ops/{id}/explain", &Api::explain, kClientParameter},
+      {"GET", "/v1/machine", &Api::machine},
+      {"GET", "/v1/runs/{run_id}/report", &Api::report},
+      {"POST", "/v1/launch", &Api::launch, {}, kLaunchMembers},
+      {"POST", "/v1/undo", &Api::undo, {}, kUndoMembers},
+      {"GET", "/v1/leases", &Api::leases},
+      {"POST", "/v1/leases", &Api::change_lease, {}, kLeaseMembers},
+      {"GET", "/metrics", &Api::metrics},
+  };
+  return routes;
+}
+
+std::vector<Api::RouteName> Api::routes() {
+  std::vector<RouteName> names;
+  for (const Route& route : table()) names.push_back({route.method, route.path});
+  return names;
+}
+
+Api::Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
+         std::function<uint64_t()> monotonic_ns)
+    : controller_(controller),
+      metrics_(metrics),
+      facts_(std::move(facts)),
+      monotonic_ns_(std::move(monotonic_ns)) {}
+
+HttpResponse Api::answer(const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  const std::string_view path = target.substr(0, mark);
+  std::string parameter;
+  std::string allowed;
+  for (const Route& route : table()) {
+    if (!fits(route.path, path, parameter)) continue;
+    if (request.method == route.method) return answer_by(route, std::move(parameter), request);
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+  }
+  if (allowed.empty()) return problem(404, "there is nothing at this path");
+  HttpResponse response = problem(405, "use " + allowed + " here");
+  response.allow = allowed;
+  return response;
+}
+
+HttpResponse Api::answer_by(const Route& route, std::string parameter, const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = std::min(target.find('?'), target.size() - 1);
+  base::Result<Query> query = parse_query(target.substr(mark + 1), route.parameters);
+  if (!query.ok()) return problem(400, query.message());
+  Call call = {std::move(parameter), std::move(query).value(), nullptr, request.peer};
+  if (route.members.empty() && !request.body.empty()) {
+    return problem(400, "this route takes no body");
+  }
+  if (!route.members.empty()) {
+    if (!is_json_type(request.content_type)) {
+      return problem(415, "the body has to be JSON: Content-Type: application/json");
+    }
+    base::Result<Json> body = parse_body(request.body, route.members);
+    if (!body.ok()) return problem(400, body.message());
+    call.body = std::move(body).value();
+  }
+  try {
+    return (this->*route.handler)(call);
+  } catch (const Json::exception& error) {  // the JSON library's way to say so
+    return problem(400, std::string("the request cannot be used: ") + error.what());
+  }
+}
+
+// ---- who may see what ------------------------------------------------------------------------
+
+bool Api::may_see(const Call& call, const ClientView& client) const {
+  return facts_.rights.may(call.peer, client.hello.uid);
+}
+
+// Attached ones by id, then the remembered ones, newest first.
+std::vector<ClientView> Api::seen_by(const Call& call) const {
+  std::vector<ClientView> views = controller_.views();
+  std::erase_if(views, [&](const ClientView& view) { return !may_see(call, view); });
+  return views;
+}
+
+// Whose programs are meant where none is named; nullopt: everybody's.
+std::optional<unsigned> Api::user_of(const Call& call) const {
+  return facts_.rights.may_all(call.peer) ? std::nullopt : std::optional(call.peer.uid);
+}
+
+// That somebody is there is no secret: he has cores.
+Json Api::client_for(const Call& call, const ClientView& client) const {
+  return may_see(call, client) ? client_summary(client) : stranger(client);
+}
+
+Store::State Api::store_state(const Call& call) const {
+  const Store* store =
+      facts_.rights.system() ? controller_.store_of(call.peer.uid) : &controller_.store();
+  if (store != nullptr) return store->state();
+  Store::State none;
+  none.message = "nothing is kept for a user without a number of his own here";
+  return none;
+}
+
+HttpResponse Api::status(const Call& call) {
+  Json clients = Json::array();
+  for (const ClientView& view : controller_.attached(tuner::Detail::kFigures)) {
+    clients.push_back(client_for(call, view));
+  }
+  const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
+  return ok({{"pid", facts_.pid},
+             {"version", facts_.version},
+             {"socket", facts_.socket},
+             {"system", facts_.rights.system()},
+             {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
+             {"store", store_json(store_state(call))},
+             {"machine", machine_summary(controller_.machine())},
+             {"budget", budget_json(controller_.budget())},
+             {"clients", std::move(clients)}});
+}
+
+HttpResponse Api::clients(const Call& call) {
+  Json list = Json::array();
+  for (const ClientView& view : controller_.views()) list.push_back(client_for(call, view));
+  return ok({{"clients", std::move(list)}});
+}
+
+HttpResponse Api::client(const Call& call) {
+  const std::optional<uint64_t> id = parse_id(call.parameter);
+  const std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
+  if (!view) return problem(404, kNoSuchClient);
+  if (!may_see(call, *view)) return problem(403, not_yours(view->id));
+  return ok(client_details(*view));
+}
+
+// The client that the query names, where it names one; else why it cannot be answered about.
+base::Status Api::named_client(const Call& call, std::optional<ClientView>& named) const {
+  const auto wanted = call.query.find("client");
+  if (wanted == call.query.end()) return {};
+  const std::optional<uint64_t> id = parse_id(wanted->second);
+  if (!id) return base::invalid("client is the number of a program, from 1; see /v1/clients");
+  named = controller_.view(*id);
+  if (!named) return base::Error{base::ErrorKind::kNotFound, kNoSuchClient};
+  if (!may_see(call, *named)) return base::Error{base::ErrorKind::kDenied, not_yours(*id)};
+  return {};
+}
+
+// Of one client, of all attached ones, or where none is attached of the latest one with ops.
+HttpResponse Api::ops(const Call& call) {
+  std::optional<ClientView> named;
+  if (const base::Status usable = named_client(call, named); !usable.ok()) {
+    return problem(usable.error());
+  }
+  std::vector<ClientView> views;
+  if (named) {
+    views.push_back(std::move(*named));
+  } else {
+    for (ClientView& view : seen_by(call)) {
+      if (view.finished && !views.empty()) break;
+      if (view.finished && (!view.session || view.session->ops.empty())) continue;
+      const bool finished = view.finished;
+      views.push_back(std::move(view));
+      if (finished) break;
+    }
+  }
+  Json rows = Json::array();
+  Json clients = Json::array();
+  for (const ClientView& view : views) {
+    clients.push_back({{"id", view.id},
+                       {"pid", view.hello.pid},
+                       {"program", view.hello.program},
+                       {"state", client_state(view)}});
+    if (!view.session) continue;
+    for (const tuner::OpView& op : view.session->ops) rows.push_back(op_row(view, op));
+  }
+  return ok({{"clients", std::move(clients)}, {"ops", std::move(rows)}});
+}
+
+HttpResponse Api::explain(const Call& call) {
+  std::optional<ClientView> named;
+  if (const base::Status usable = named_client(call, named); !usable.ok()) {
+    return problem(usable.error());
+  }
+  Explained asked = {call.parameter, named ? std::optional(named->id) : std::nullopt};
+  asked.clients = seen_by(call);
+  asked.store = controller_.store_to_read(call.peer.uid);
+  const std::optional<Json> found = explain_op(controller_, asked);
+  if (!found) return problem(404, "no op has this id or a name that begins so; see /v1/ops");
+  return ok(*found);
+}
+
+HttpResponse Api::machine(const Call&) {
+  return ok(machine_details(controller_.machine(), controller_.budget()));
+}
+
+HttpResponse Api::report(const Call& call) {
+  const Controller::Run run = controller_.find_run(call.parameter, user_of(call));
+  const bool known = run.state != RunState::kUnknown && run.client;
+  if (!known || !may_see(call, *run.client)) return ok({{"state", "unknown"}});
+  Json json = run_report(*run.client, controller_.earlier_runs(*run.client), store_state(call));
+  json["run_id"] = call.parameter;
+  json["state"] = run.state == RunState::kRunning ? "running" : "finished";
+  return ok(json);
+}
+
+HttpResponse Api::launch(const Call& call) {
+  const Json& body = call.body;
+  std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
+  if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
+  const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
+  facts->budget_cores = asked > 0 ? asked : controller_.budget().cores;
+  ProgramKey program = {text_at(body, "executable", kMaxProgram),
+                        text_at(body, "program", kMaxProgram), arguments_at(body)};
+  if (program.program.empty()) program.program = program.executable;
+  const unsigned user = call.peer.uid;
+  facts->marks_ops = controller_.was_steered(program, user).value_or(facts->marks_ops);
+  const LaunchBeside beside =
+      controller_.launch_beside(*facts, {{program.executable, user, call.peer.pid},
+                                         body.value("share", 1.0),
+                                         flag_at(body, "batch"),
+                                         flag_at(body, "starts"),
+                                         flag_at(body, "announced")});
+  facts->beside_others = beside.others;
+  const perfmodel::LaunchPlan plan =
+      flag_at(body, "announces")
+          ? controller_.launch_plan(*facts, program, user)
+          : controller_.launch(*facts, program, user, flag_at(body, "again"));
+  return ok({{"environment", plan.environment},
+             {"preload_libomp", plan.preload_libomp},
+             {"wait_follows", plan.wait_follows},
+             {"width", beside.width},
+             {"text", plan.text},
+             {"reasons", plan.reasons},
+             {"taken_back", plan.taken_back},
+             {"loss_seconds", plan.loss_seconds},
+             {"stored", stored_json(controller_.stored_plan(program, plan.text, user))},
+             {"store", store_json(store_state(call))}});
+}
+
+// Names of programs that have run on this machine, as far as the caller may know them.
+std::set<std::string> Api::programs_known_to(const Call& call) const {
+  std::set<std::string> names;
+  std::set<Store*> stores = {controller_.store_to_read(call.peer.uid)};
+  for (const ClientView& view : seen_by(call)) {
+    names.insert(view.hello.program);
+    stores.insert(controller_.store_to_read(view.hello.uid));
+  }
+  for (Store* store : stores) {
+    if (store != nullptr) names.merge(store->programs(controller_.machine().fingerprint));
+  }
+  names.erase("");
+  return names;
+}
+
+// What is to be undone has to be named: a client, a program, an op (of one of them, or of whoever
+// runs it), or everything by its own word.
+base::Result<UndoRequest> Api::undo_request(const Call& call) const {
+  const Json& body = call.body;
+  const int named =
+      static_cast<int>(body.contains("all") + body.contains("client") + body.contains("program"));
+  if (named > 1) return base::invalid("name one of client, program and all");
+  if (named == 0 && !body.contains("op")) {
+    return base::invalid("say what: a client, a program, an op, or \"all\": true");
+  }
+  if (body.contains("op") && (body.contains("revoke") || body.contains("all"))) {
+    return base::invalid("an op cannot be revoked, and is not all; name its program");
+  }
+  UndoRequest request;
+  request.client = body.value("client", uint64_t{0});
+  request.op = text_at(body, "op");
+  request.revoke = flag_at(body, "revoke");
+  request.user = user_of(call);
+  request.asked_by = call.peer.uid;
+  if (!body.contains("program")) return request;
+  base::Result<std::string> program =
+      find_program(programs_known_to(call), text_at(body, "program"));
+  if (!program.ok()) return program.error();
+  request.program = program.value();
+  return request;
+}
+
+HttpResponse Api::undo(const Call& call) {
+  if (!facts_.rights.may(call.peer, call.peer.uid)) {
+    return problem(403, "you have no number of your own here, so no program is known to be yours");
+  }
+  const base::Result<UndoRequest> asked = undo_request(call);
+  if (!asked.ok()) return problem(asked.error());
+  const UndoRequest& request = asked.value();
+  const std::optional<ClientView> named =
+      request.client == 0 ? std::nullopt : controller_.view(request.client);
+  if (named && !may_see(call, *named)) return problem(403, not_yours(named->id));
+  const base::Result<Controller::Undone> undone = controller_.undo(request);
+  if (!undone.ok()) return problem(undone.error());
+  Json clients = Json::array();
+  for (const ClientView& view : undone.value().clients) {
+    clients.push_back({{"id", view.id},
+                       {"pid", view.hello.pid},
+                       {"program", view.hello.program},
+                       {"launch_plan", view.hello.launch_plan}});
+  }
+  const std::string program = named ? named->hello.program : request.program;
+  return ok({{"clients", std::move(clients)},
+             {"program", text_or_null(program)},
+             {"ops", undone.value().ops},
+             {"revoked", request.revoke}});
+}
+
+HttpResponse Api::leases(const Call& call) {
+  return ok(leases_json(controller_, [&](const ClientView& one) { return may_see(call, one); }));
+}
+
+HttpResponse Api::change_lease(const Call& call) {
+  if (const auto client = call.body.find("client"); client != call.body.end()) {
+    const std::optional<ClientView> named = controller_.view(client->get<uint64_t>());
+    if (!named) return problem(404, "no attached client has that number; see optile leases");
+    if (!may_see(call, *named)) return problem(403, not_yours(named->id));
+  }
+  const base::Result<Controller::LeaseWord> word = parse_lease_word(call.body);
+  if (!word.ok()) return problem(word.error());
+  Controller::LeaseWord said = word.value();
+  said.bounded = !facts_.rights.may_all(call.peer);
+  const base::Status changed = controller_.change_lease(said);
+  if (changed.ok()) return leases(call);
+  // The request is as it should be: what is against it is the state of things.
+  return problem(changed.error().kind == base::ErrorKind::kNotFound ? 404 : 409, changed.message());
+}
+
+HttpResponse Api::metrics(const Call& call) {
+  if (!facts_.rights.may_all(call.peer)) {
+    return problem(403,
+                   "metrics name the programs of all users: only root and the admins of this "
+                   "daemon may read them here");
+  }
+  HttpResponse response;
+  response.body = metrics_.page();
+  response.type = kExpositionType;
+  return response;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,215 @@
+#include "daemon/api/lease_json.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "daemon/client/wide_team.h"
+#include "sched/leases/core_assignment.h"
+
+namespace optile::daemon {
+namespace {
+
+using base::invalid;
+
+using CommandKind = Controller::LeaseWord::Kind;
+
+constexpr std::array<std::pair<const char*, CommandKind>, 7> kWords = {
+    {{"share", CommandKind::kShare},
+     {"pin", CommandKind::kPin},
+     {"unpin", CommandKind::kUnpin},
+     {"pause", CommandKind::kPause},
+     {"resume", CommandKind::kResume},
+     {"detach", CommandKind::kDetach},
+     {"attach", CommandKind::kAttach}}};
+constexpr const char* kCoresWanted =
+    "pin needs cores, as \"0-3\" or [0, 1]; optile machine lists them";
+constexpr const char* kNoSuchCores =
+    "there are no such cores; ranges go from the lower to the higher; optile machine lists them";
+
+// The number that `text` begins with, which is then cut off; the largest where it is larger.
+std::optional<int> take_number(std::string_view& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return std::nullopt;
+  int number = std::numeric_limits<int>::max();
+  static_cast<void>(std::from_chars(text.data(), text.data() + digits, number));
+  text.remove_prefix(digits);
+  return number;
+}
+
+// "0-3,6". kUnavailable: it is one, of cores that no machine has.
+base::Result<std::vector<int>> cores_in(std::string_view text) {
+  std::vector<int> cores;
+  bool possible = true;
+  while (true) {
+    const std::optional<int> first = take_number(text);
+    if (!first) return invalid(kCoresWanted);
+    std::optional<int> last = first;
+    if (text.starts_with("-")) {
+      text.remove_prefix(1);
+      last = take_number(text);
+      if (!last) return invalid(kCoresWanted);
+    }
+    possible = possible && *last >= *first && *last < static_cast<int>(kMaxPinnedCores) &&
+               cores.size() <= kMaxPinnedCores;
+    for (int core = *first; possible && core <= *last; ++core) cores.push_back(core);
+    if (text.empty()) break;
+    if (!text.starts_with(",")) return invalid(kCoresWanted);
+    text.remove_prefix(1);
+  }
+  if (possible) return cores;
+  return base::Error{base::ErrorKind::kUnavailable, kNoSuchCores};
+}
+
+base::Result<std::vector<int>> cores_of(const Json& json) {
+  if (json.is_string()) return cores_in(json.get_ref<const std::string&>());
+  if (!json.is_array() || json.empty() || json.size() > kMaxPinnedCores) {
+    return invalid(kCoresWanted);
+  }
+  std::vector<int> cores;
+  for (const Json& one : json) {
+    if (!one.is_number_unsigned() || one.get<uint64_t>() > OPTILE_MAX_CPUS * UINT64_C(64)) {
+      return invalid(kCoresWanted);
+    }
+    cores.push_back(one.get<int>());
+  }
+  return cores;
+}
+
+// In turns it has its fraction of what one core gives.
+Json progress_json(const sched::LeaseView& view, const Leases& leases) {
+  const std::optional<Leases::Progress> progress = leases.progress(view.id);
+  if (!progress || view.granted.empty()) return nullptr;
+  const double share = std::min(view.granted.fraction, 1.0);
+  return {{"value", progress->value * share}, {"measured", progress->measured && share >= 1}};
+}
+
+Json recent_json(const LeaseHistory& history) {
+  Json recent = Json::array();
+  for (const LeaseEvent& event : history.newest_first()) {
+    recent.push_back(
+        {{"at", iso_time(event.when)}, {"client", event.client}, {"text", event.text}});
+  }
+  return recent;
+}
+
+Json lease_json(const sched::LeaseView& view, const Controller& controller) {
+  const auto units = [&](const std::vector<int>& cores) {
+    return sched::units_of(controller.machine(), controller.leases()->table().budget(), cores);
+  };
+  return {{"cores", view.granted.cores},
+          {"units", units(view.granted.cores)},
+          {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
+          {"target",
+           {{"cores", view.target.cores},
+            {"units", units(view.target.cores)},
+            {"fraction", view.target.empty() ? 0.0 : view.target.fraction}}},
+          {"claim", view.claim},
+          {"borrowed", view.borrowed},
+          {"lends", view.lends},
+          {"progress", progress_json(view, *controller.leases())},
+          {"share", controller.leases()->party(view.id).share},
+          {"weight", view.weight},
+          {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
+          {"idle", view.idle},
+          {"away", view.away},
+          {"paused", view.paused},
+          {"pinned", view.pinned},
+          {"late", view.late},
+          {"bound", view.bound},
+          {"unkept", controller.unkept(view.id)},
+          {"reason", view.reason}};
+}
+
+// Why an attached client has no lease, as half a sentence; in the order of what weighs most.
+std::string no_lease_reason(const ClientView& client, const Controller& controller) {
+  if (!client.hello.unseen.empty()) {
+    return client.hello.unseen +
+           ": its widths are tuned, its threads cannot be held to cores, and "
+           "it counts as load of others";
+  }
+  if (!may_have_lease(client.hello)) return "it is only watched";
+  const std::string shares_time = controller.time_sharing_text(client.id);
+  if (!shares_time.empty()) return "it shares the cores by time: " + shares_time;
+  return controller.is_detached(client.id) ? "it was detached; optile attach takes that back"
+                                           : "it is bound to other cores than the daemon has";
+}
+
+Json named(const ClientView& client, bool may_be_seen) {
+  if (!may_be_seen) {
+    return {{"id", client.id}, {"pid", nullptr}, {"program", "another user's program"}};
+  }
+  return {{"id", client.id}, {"pid", client.hello.pid}, {"program", client.hello.program}};
+}
+
+}  // namespace
+
+Json leases_json(const Controller& controller,
+                 const std::function<bool(const ClientView& client)>& may_see) {
+  const Leases* leases = controller.leases();
+  const std::vector<sched::LeaseView> views =
+      leases == nullptr ? std::vector<sched::LeaseView>() : leases->view();
+  Json clients = Json::array();
+  Json unleased = Json::array();
+  for (const ClientView& client : controller.attached(tuner::Detail::kFigures)) {
+    Json one = named(client, !may_see || may_see(client));
+    const auto view = std::find_if(views.begin(), views.end(), [&](const sched::LeaseView& each) {
+      return each.id == client.id;
+    });
+    if (view == views.end()) {
+      one["mode"] = mode_name(client.hello.mode);
+      one["detached"] = controller.is_detached(client.id);
+      one["reason"] = no_lease_reason(client, controller);
+      unleased.push_back(std::move(one));
+      continue;
+    }
+    one.update(lease_json(*view, controller));
+    const auto held = static_cast<double>(view->granted.cores.size()) * view->granted.fraction;
+    one["team"] = text_or_null(wide_team_text(client, held));
+    clients.push_back(std::move(one));
+  }
+  const sched::LeaseCounters counters =
+      leases == nullptr ? sched::LeaseCounters() : leases->table().counters();
+  return {{"budget", budget_json(controller.budget())},
+          {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
+          {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
+          {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
+          {"cause", leases == nullptr ? "" : leases->table().cause()},
+          {"changes", counters.changes},
+          {"cores_granted", counters.cores_granted},
+          {"recent", recent_json(controller.lease_history())},
+          {"clients", std::move(clients)},
+          {"unleased", std::move(unleased)}};
+}
+
+base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
+  const auto client = body.find("client");
+  if (client == body.end()) return invalid("client is missing; see optile leases");
+  Controller::LeaseWord word;
+  word.client = client->get<uint64_t>();
+  const Json* said = nullptr;
+  for (const auto& [name, kind] : kWords) {
+    const auto found = body.find(name);
+    if (found == body.end()) continue;
+    if (said != nullptr) return invalid("one word at a time: share, pin, unpin, pause, …");
+    said = &*found;
+    word.kind = kind;
+  }
+  if (said == nullptr) {
+    return invalid("say one of share, pin, unpin, pause, resume, detach and attach of the client");
+  }
+  if (word.kind == CommandKind::kShare) word.share = said->get<double>();
+  if (word.kind == CommandKind::kPin) {
+    base::Result<std::vector<int>> cores = cores_of(*said);
+    if (!cores.ok()) return cores.error();
+    word.cores = std::move(cores).value();
+  }
+  return word;
+}
+
+}  // namespace optile::daemon

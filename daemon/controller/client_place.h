@@ -1,0 +1,43 @@
+// What the controller keeps of each attached client beside the client itself. Plain values of that
+// class.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/client/client.h"
+#include "daemon/leases/client_words.h"
+#include "daemon/leases/leased_client.h"
+#include "daemon/leases/team_pace.h"
+#include "daemon/leases/waiting_watch.h"
+#include "perfmodel/machine/budget.h"
+
+namespace optile::daemon {
+
+// A client with what it was allowed when it came. Later its own mask may be one that we set, so
+// only quota and loss of processors are read again once a binding was in force.
+struct ClientPlace {
+  std::unique_ptr<Client> client;
+  perfmodel::Budget at_attach;
+  perfmodel::Budget now;
+  std::optional<GrantedLease> lease;
+  WaitingWatch waiting = {};
+  TeamPace pace = {};
+  uint64_t heard = 0;          // of Attendance::changes()
+  std::size_t seen_steps = 0;  // on its cores, at the last look at who has just come
+  bool detached = false;
+  // While it shares the cores by time instead of having a lease.
+  struct SharedTime {
+    std::string why;                         // half a sentence
+    int64_t since = 0;                       // seconds since 1970
+    std::optional<EarlierCurve> curve = {};  // that it had by then
+  };
+  std::optional<SharedTime> shared_time = {};
+  std::vector<UnkeptWord> unkept = {};
+};
+
+}  // namespace optile::daemon

@@ -1,0 +1,548 @@
+#include "daemon/views/json_views.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "daemon/client/width_numerics.h"
+#include "daemon/views/region_reasons.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::array<std::pair<uint32_t, const char*>, 13> kFallbackTexts = {{
+    {OPTILE_FALLBACK_NO_RUNTIME,
+     "no OpenMP runtime was found in the program: its widths were left alone"},
+    {OPTILE_FALLBACK_TWO_RUNTIMES,
+     "the program holds several OpenMP runtimes: only each caller's own was steered"},
+    {OPTILE_FALLBACK_BRIDGE_MISSING,
+     "no bridge for this PyTorch: only its regions were seen, see optile bridge check"},
+    {OPTILE_FALLBACK_OPS_FULL, "more ops than can be registered: the rest ran untouched"},
+    {OPTILE_FALLBACK_THREADS_FULL, "more issuing threads than rings: nothing is known of the rest"},
+    {OPTILE_FALLBACK_USER_BINDING, "you bound the threads yourself: masks were left alone"},
+    {OPTILE_FALLBACK_MASK_REFUSED, "the kernel refused a mask: threads were left unbound"},
+    {OPTILE_FALLBACK_RUNTIME_UNSUITABLE,
+     "an object of the program needs what libomp lacks: run it with --openmp keep"},
+    {OPTILE_FALLBACK_BLAS_SHARED,
+     "several threads issue ops: the BLAS pool, which they share, was left alone"},
+    {OPTILE_FALLBACK_FORKED, "a forked child was left untouched"},
+    {OPTILE_FALLBACK_ENTRY_DISABLED,
+     "ops that were slower at their planned width than at the program's own were put back"},
+    {OPTILE_FALLBACK_OTHER_MANAGER,
+     "another library manages the program's threads (DLB, likwid-pin or TCM): observed only"},
+    {OPTILE_FALLBACK_NO_COUNTERS, "counters could not be read: ops are known by their time alone"},
+}};
+
+Json nullable(double number) {
+  return number > 0 ? Json(number) : Json(nullptr);
+}
+
+Json case_json(const perfmodel::Case& at) {
+  return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
+}
+
+std::string revoke_command(const ClientView& client) {
+  return "optile undo --program " + client.hello.program + " --revoke";
+}
+
+// Why none of its widths is changed at all; "" where they may be.
+std::string reason_for_all(const ClientView& client) {
+  const optile_mode mode = client.hello.mode;
+  const uint32_t fallbacks = client.header ? client.header->fallbacks : 0;
+  if (client.hello.baseline) return "an untouched run: nothing is changed in it";
+  if ((fallbacks & OPTILE_FALLBACK_OTHER_MANAGER) != 0) {
+    return "observed only: another library manages the program's threads";
+  }
+  if (mode == OPTILE_MODE_OBSERVE || mode == OPTILE_MODE_ADVISE) {
+    return std::string("nothing is changed in this mode (--mode ") + mode_name(mode) + ")";
+  }
+  if (client.left_alone) return "undone by hand in an earlier run, until " + revoke_command(client);
+  if (mode == OPTILE_MODE_FREEZE && !client.stored) {
+    return "nothing is stored to be repeated, so nothing is changed (--mode freeze)";
+  }
+  return "";
+}
+
+// Neither in this run nor in the one whose plan is in force.
+bool was_compared(const ClientView& client, const tuner::OpView& op) {
+  if (client.session && client.session->plan_replayed) return true;
+  const auto& cases = op.profile.cases;
+  return !cases.empty() && cases.begin()->first.width != cases.rbegin()->first.width;
+}
+
+Json width_json(int width) {
+  return width > 0 ? Json(width) : Json(nullptr);
+}
+
+// Of one step, at the width in force: as sampled, or where nobody sampled it on average.
+double seconds_in_step(const ClientView& client, const tuner::OpView& op) {
+  if (op.best_time.count() > 0) return seconds_of(op.best_time) * op.per_step;
+  const auto totals = client.totals.find(op.place.key);
+  if (totals == client.totals.end() || totals->second.count == 0) return 0;
+  return seconds_of(totals->second.time) / static_cast<double>(totals->second.count) * op.per_step;
+}
+
+}  // namespace
+
+std::string hex_key(uint64_t key) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(key));
+  return text.data();
+}
+
+std::string op_id(const perfmodel::OpPlace& place) {
+  return place.context == 0 ? hex_key(place.key)
+                            : hex_key(place.key) + "-" + hex_key(place.context);
+}
+
+std::string iso_time(int64_t unix_seconds) {
+  if (unix_seconds == 0) return "";
+  const auto time = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  std::array<char, 32> text{};
+  if (gmtime_r(&time, &parts) == nullptr) return "";
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+const char* rule_name(tuner::Rule rule) {
+  switch (rule) {
+    case tuner::Rule::kOwnWidth:
+      return "own_width";
+    case tuner::Rule::kHillClimb:
+      return "hill_climb";
+    case tuner::Rule::kFastest:
+      return "fastest";
+    case tuner::Rule::kPlanned:
+      return "planned";
+    case tuner::Rule::kUniform:
+      return "uniform";
+    case tuner::Rule::kReplayed:
+      return "replayed";
+    case tuner::Rule::kUserCap:
+      return "user_cap";
+    case tuner::Rule::kLeftAlone:
+      return "left_alone";
+    case tuner::Rule::kRolledBack:
+      return "rolled_back";
+    case tuner::Rule::kUndone:
+      return "undone";
+  }
+  return "unknown";
+}
+
+const char* keeping_name(Store::Keeping keeping) {
+  switch (keeping) {
+    case Store::Keeping::kOnDisk:
+      return "on_disk";
+    case Store::Keeping::kInMemory:
+      return "in_memory";
+    case Store::Keeping::kFailing:
+      return "failing";
+  }
+  return "unknown";
+}
+
+std::string blas_name(const ClientHeader& header) {
+  if (!header.blas_ready) return "unknown";
+  const std::string& path = header.blas_path;
+  if (path.empty()) return "none";
+  const auto has = [&](const char* word) { return path.find(word) != std::string::npos; };
+  if (has("openblas-openmp")) return "openblas-openmp";
+  if (has("openblas-pthread")) return "openblas-pthread";
+  if (has("openblas-serial")) return "openblas-serial";
+  if (has("openblas")) return "openblas";
+  if (has("blis")) return "blis";
+  if (has("mkl")) return "mkl";
+  if (has("atlas")) return "atlas";
+  if (has("/blas/") || has("libblas")) return "reference";
+  return path;
+}
+
+std::vector<std::string> blas_beside(const ClientHeader& header) {
+  std::vector<std::string> names = header.beside_names;
+  const std::size_t more = header.blas_beside - names.size();
+  if (more > 0 && names.empty()) {
+    names.push_back(std::to_string(more));
+  } else if (more > 0) {
+    names.push_back(std::to_string(more) + " more");
+  }
+  return names;
+}
+
+std::string openmp_runtime_name(perfmodel::Runtime runtime) {
+  return perfmodel::runtime_name(runtime);
+}
+
+const char* client_state(const ClientView& client) {
+  if (client.finished) return "finished";
+  if (client.dying) return "dying";
+  return client.stopped ? "stopped" : "running";
+}
+
+std::vector<std::string> fallback_texts(const ClientView& client) {
+  std::vector<std::string> texts;
+  if (client.clock_refused) {
+    texts.emplace_back("the program's clock is not this machine's: nothing was observed");
+  }
+  if (client.header) {
+    for (const auto& [bit, text] : kFallbackTexts) {
+      if ((client.header->fallbacks & bit) != 0) texts.emplace_back(text);
+    }
+    if (client.header->unseen_ops != 0) {
+      texts.push_back(std::to_string(client.header->unseen_ops) + " ops ran unseen");
+    }
+  }
+  if (client.counters.dropped != 0) {
+    texts.push_back(std::to_string(client.counters.dropped) +
+                    " events were dropped because the program's ring was full");
+  }
+  if (client.counters.rejected != 0) {
+    texts.push_back(std::to_string(client.counters.rejected) +
+                    " events of the program made no sense and were not used");
+  }
+  if (client.entries_left_out != 0) {
+    texts.push_back(std::to_string(client.entries_left_out) +
+                    " ops did not fit into the plan and kept their own width");
+  }
+  for (const auto& [key, hang] : client.hangs) {
+    texts.push_back(hang.name + " did not return at width " + std::to_string(hang.width) +
+                    " and keeps the program's own width; " + revoke_command(client) +
+                    " forgets that");
+  }
+  const bool lent_a_width =
+      client.header && client.header->own_width_source == OPTILE_WIDTH_LAUNCHER;
+  if (client.hello.as_untuned && lent_a_width) {
+    texts.emplace_back(
+        "as-untuned: its number of threads is that of another optile run around it, which an "
+        "untouched run may not have");
+  }
+  if (client.left_alone) {
+    texts.push_back("undone by hand: the program's own widths; " + revoke_command(client) +
+                    " to tune it");
+  }
+  if (client.slow_leases > 0) texts.push_back(client.latest_slow_lease);
+  if (client.trials_withheld) {
+    texts.emplace_back("freeze: the stored plan does not fit this step; own widths were kept");
+  }
+  return texts;
+}
+
+// Medians of whole steps.
+Json step_seconds_json(const tuner::SessionView& session) {
+  return {{"own", nullable(seconds_of(session.own_steps.median()))},
+          {"uniform", nullable(seconds_of(session.uniform_steps.median()))},
+          {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
+}
+
+int own_width_of(const ClientView& client) {
+  const int own = client.session ? client.session->own_width : 0;
+  return own == 0 && client.header ? static_cast<int>(client.header->region_width) : own;
+}
+
+// The narrowest and the widest op of a step; null while no step is known.
+Json widths_json(const ClientView& client, const tuner::SessionView& session) {
+  const int alone = own_width_of(client);
+  const int own = client.own_width_cap > 0 ? std::min(alone, client.own_width_cap) : alone;
+  if (session.ops.empty() || own <= 0) return nullptr;
+  int least = own;
+  int most = 0;
+  for (const tuner::OpView& op : session.ops) {
+    const int width = op.width == 0 ? own : op.width;
+    least = std::min(least, width);
+    most = std::max(most, width);
+  }
+  return {{"least", least}, {"most", most}};
+}
+
+Json trials_json(const Trials& trials) {
+  if (trials.ops == 0) return nullptr;
+  return {{"ops", trials.ops}, {"widths", trials.widths}};
+}
+
+Json client_summary(const ClientView& client) {
+  Json json = {
+      {"id", client.id},
+      {"pid", client.hello.pid},
+      {"state", client_state(client)},
+      {"program", client.hello.program},
+      {"arguments", client.hello.arguments},
+      {"executable", client.hello.executable},
+      {"run_id", client.hello.run_id},
+      {"mode", mode_name(client.hello.mode)},
+      {"numerics", numerics_name(client.hello)},
+      {"search", search_name(client.hello.search)},
+      {"strategy", strategy_name(client.hello.strategy)},
+      {"baseline_run", client.hello.baseline},
+      {"launch_plan", client.hello.launch_plan},
+      {"shim_version", client.hello.version},
+      {"attached_at", iso_time(client.attached_at)},
+      {"finished_at", client.finished ? Json(iso_time(client.finished_at)) : Json(nullptr)},
+      {"plan_generation", client.generation},
+      {"events",
+       {{"read", client.counters.read},
+        {"rejected", client.counters.rejected},
+        {"dropped", client.counters.dropped}}},
+      {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
+      {"steps", client.session ? client.session->steps : 0},
+      {"sampled_steps", client.session ? client.session->sampled_steps : 0},
+      {"samples", client.session ? client.session->samples : 0},
+      {"plan_replayed", client.session && client.session->plan_replayed},
+      {"decision", client.session ? client.session->decision : ""},
+      {"fallbacks", fallback_texts(client)},
+  };
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  json["own_width"] = header.own_width == 0 ? Json(nullptr) : Json(header.own_width);
+  json["own_width_source"] = width_source_name(header.own_width_source);
+  static const tuner::SessionView nothing_yet;
+  const tuner::SessionView& session = client.session ? *client.session : nothing_yet;
+  json["step_seconds"] = step_seconds_json(session);
+  json["steps_per_second"] =
+      client.steps_per_second ? Json(*client.steps_per_second) : Json(nullptr);
+  json["widths"] = widths_json(client, session);
+  json["trials"] = trials_json(client.trials);
+  json["openmp_runtime"] = openmp_runtime_name(header.runtime);
+  json["blas"] = blas_name(header);
+  json["blas_beside"] = blas_beside(header);
+  return json;
+}
+
+Json stranger(const ClientView& client) {
+  return {{"id", client.id},
+          {"pid", nullptr},
+          {"state", client_state(client)},
+          {"program", "another user's program"},
+          {"mode", mode_name(client.hello.mode)},
+          {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
+          {"steps", client.session ? client.session->steps : 0}};
+}
+
+Json client_details(const ClientView& client) {
+  Json json = client_summary(client);
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  json["openmp_runtime_path"] = header.runtime_path;
+  json["blas_path"] = header.blas_path;
+  json["blas_threads"] = header.blas_threads;
+  json["ops_begun"] = header.progress;
+  json["adopted_generation"] = header.adopted_generation;
+  json["annotated_steps"] = header.annotations;
+  json["own_width_cap"] = client.own_width_cap;
+  json["sharing"] = sharing_json(client);
+  Json rejected = Json::object();
+  for (std::size_t i = 0; i < kRejections; ++i) {
+    if (client.counters.rejected_by[i] == 0) continue;
+    rejected[rejection_name(static_cast<Rejection>(i))] = client.counters.rejected_by[i];
+  }
+  json["events_rejected_by"] = std::move(rejected);
+  if (!client.session) return json;
+  const tuner::SessionView& session = *client.session;
+  json["guard"] = guard_json(session.guard);
+  json["step_samples"] = {{"own", session.own_steps.count()},
+                          {"uniform", session.uniform_steps.count()},
+                          {"tuned", session.tuned_steps.count()}};
+  json["uniform_width"] = session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width);
+  json["binding"] = perfmodel::binding_name(session.binding);
+  json["coverage"] = {{"observed", session.observed_share}, {"steered", session.steerable_share}};
+  json["switching_cost"] = {{"ns", session.switching_cost.count()},
+                            {"measured", session.switching_cost_measured}};
+  if (session.marker) {
+    const auto found = client.ops.find(session.marker->place.key);
+    json["step_marker"] = {{"op", op_id(session.marker->place)},
+                           {"name", found == client.ops.end() ? "" : found->second.name},
+                           {"ops", session.marker->ops}};
+  } else {
+    json["step_marker"] = nullptr;
+  }
+  return json;
+}
+
+bool observed_only(const ClientView& client, const tuner::OpView& op) {
+  const auto described = client.ops.find(op.place.key);
+  return described != client.ops.end() && described->second.observed_only();
+}
+
+std::string op_reason(const ClientView& client, const tuner::OpView& op) {
+  if (std::string all = reason_for_all(client); !all.empty()) return all;
+  if (client.said_exactly) return "you said so: exactly this width (--respect exact)";
+  const auto described = client.ops.find(op.place.key);
+  const bool known = described != client.ops.end();
+  if (known && described->second.probe == OPTILE_PROBE_ITT) {
+    return "observed only: oneDNN inside another library tells of it when its number of threads is "
+           "settled already";
+  }
+  if (client.hello.as_untuned && !(known && same_bits_at_every_width(described->second))) {
+    return "left alone: numerics; its results are not known to be the same at every width "
+           "(--numerics as-untuned)";
+  }
+  const bool region = known && described->second.region;
+  if (const auto hang = client.hangs.find(op.place.key); hang != client.hangs.end()) {
+    return "it did not return at width " + std::to_string(hang->second.width) + " on " +
+           iso_time(hang->second.when) + ", and is left alone; " + revoke_command(client) +
+           " forgets that";
+  }
+  if (!region || !described->second.observed_only()) {
+    const bool untried = op.rule == tuner::Rule::kOwnWidth && !was_compared(client, op);
+    return untried ? "no other width has been tried" : tuner::reason_text(op.rule);
+  }
+  return region_reasons(described->second.tuning);
+}
+
+Json op_row(const ClientView& client, const tuner::OpView& op) {
+  const int own = own_width_of(client);
+  const int width = op.width == 0 ? own : op.width;
+  const double own_seconds = seconds_of(op.own_time) * op.per_step;
+  const double seconds = seconds_in_step(client, op);
+  Json row = {
+      {"client", client.id},
+      {"id", op_id(op.place)},
+      {"key", hex_key(op.place.key)},
+      {"width", width_json(width)},
+      {"own_width", width_json(own)},
+      {"per_step", op.per_step},
+      {"seconds", seconds},
+      {"own_seconds", op.width == 0 && own_seconds <= 0 ? seconds : own_seconds},
+      {"rule", rule_name(observed_only(client, op) ? tuner::Rule::kLeftAlone : op.rule)},
+      {"reason", op_reason(client, op)},
+      {"runner_up", nullptr},
+      {"samples", op.profile.samples()},
+  };
+  if (op.runner_up) {
+    row["runner_up"] = case_json(*op.runner_up);
+    row["runner_up"]["seconds"] = seconds_of(op.runner_up_time) * op.per_step;
+  }
+  const auto described = client.ops.find(op.place.key);
+  const bool known = described != client.ops.end();
+  row["name"] = known ? described->second.name : "";
+  row["shape"] = known ? described->second.shape : "";
+  row["direction"] = known && described->second.backward ? "backward" : "forward";
+  const auto totals = client.totals.find(op.place.key);
+  row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
+  row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
+  row["counts"] = counts_json(client, op.place.key, width);
+  return row;
+}
+
+Json sharing_json(const ClientView& client) {
+  const ClientHeader header = client.header.value_or(ClientHeader());
+  const uint32_t alone = header.progress > 0 ? 1 : 0;
+  return {{"issuing_threads", std::max(header.issuing_threads, alone)},
+          {"most_in_ops", std::max(header.most_in_ops, alone)},
+          {"shared_cores", client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
+          {"narrowed_ops", header.narrowed_ops},
+          {"region_threads", header.region_width == 0 ? Json(nullptr) : Json(header.region_width)},
+          {"wait_cap_ms", client.wait_cap_ms ? Json(*client.wait_cap_ms) : Json(nullptr)},
+          {"wait_changes", header.wait_changes}};
+}
+
+Json guard_json(const tuner::GuardView& guard) {
+  Json rollbacks = Json::array();
+  for (const tuner::Rollback& one : guard.rollbacks) {
+    rollbacks.push_back({{"step", one.step},
+                         {"what", one.what},
+                         {"reason", one.reason},
+                         {"loss_seconds", one.loss_seconds}});
+  }
+  return {{"active", guard.active},
+          {"verified", guard.verified},
+          {"controls", guard.controls},
+          {"control_seconds", guard.control_seconds},
+          {"rollbacks", std::move(rollbacks)}};
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+std::string counter_reason(const ClientHeader& header) {
+  const bool none = header.counter_tier == perfmodel::CounterTier::kNone;
+  switch (header.counter_errno) {
+    case 0:
+      return none ? "nothing was counted yet" : "";
+    case ECANCELED:
+      return "switched off with --counters off";
+    case ENODEV:
+    case ENOENT:
+      return none ? "the counter library is not there" : "the processor grants no counters here";
+    case EACCES:
+    case EPERM:
+      return none ? "the counter library cannot be trusted: others may write to it"
+                  : "the kernel refused perf events: see perf_event_paranoid in optile doctor";
+    case EBUSY:
+      return "the program uses PAPI itself";
+    default:
+      return "refused, error " + std::to_string(header.counter_errno);
+  }
+}
+
+Json counts_json(const ClientView& client, uint64_t key, int width) {
+  using perfmodel::CountedEvent;
+  const perfmodel::OpCounts* counts = client.counts.find(key, width);
+  if (counts == nullptr) return nullptr;
+  Json means = Json::object();
+  for (std::size_t i = 1; i < perfmodel::kCountedEvents; ++i) {
+    const auto event = static_cast<CountedEvent>(i);
+    if (const auto mean = counts->mean(event)) means[perfmodel::counted_event_name(event)] = *mean;
+  }
+  Json ratios = Json::object();
+  const auto add = [&](const char* name, std::optional<double> ratio, double scale) {
+    if (ratio) ratios[name] = *ratio * scale;
+  };
+  add("instructions_per_cycle", counts->ratio(CountedEvent::kInstructions, CountedEvent::kCycles),
+      1);
+  for (const CountedEvent event :
+       {CountedEvent::kLlcAccesses, CountedEvent::kLlcMisses, CountedEvent::kL1Hits}) {
+    const std::string name =
+        std::string(perfmodel::counted_event_name(event)) + "_per_1000_instructions";
+    add(name.c_str(), counts->ratio(event, CountedEvent::kInstructions), 1000);
+  }
+  add("busy_cores", counts->busy_cores(), 1);
+  return {{"executions", counts->executions()},
+          {"too_short", counts->too_short()},
+          {"threads", counts->threads()},
+          {"per_execution", std::move(means)},
+          {"ratios", std::move(ratios)}};
+}
+
+Json budget_json(const perfmodel::Budget& budget) {
+  return {{"cores", budget.cores},
+          {"units", budget.units},
+          {"quota_cores", nullable(budget.quota_cores)},
+          {"limited_by", budget.limited_by.empty() ? Json(nullptr) : Json(budget.limited_by)}};
+}
+
+Json machine_summary(const perfmodel::Machine& machine) {
+  return {{"name", machine.name},
+          {"fingerprint", machine.fingerprint},
+          {"units", machine.units.size()},
+          {"cores", machine.cores.size()},
+          {"tiles", machine.tiles.size()},
+          {"numa_nodes", machine.numa_nodes},
+          {"allowed_cores", machine.allowed_cores()}};
+}
+
+Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget& budget) {
+  Json tiles = Json::array();
+  for (const perfmodel::Tile& tile : machine.tiles) {
+    Json cores = Json::array();
+    for (const int core : tile.cores) {
+      Json units = Json::array();
+      for (const int unit : machine.cores[static_cast<std::size_t>(core)].units) {
+        units.push_back(machine.units[static_cast<std::size_t>(unit)].os_index);
+      }
+      cores.push_back({{"core", core}, {"units", std::move(units)}});
+    }
+    tiles.push_back({{"numa_node", tile.numa_node}, {"cores", std::move(cores)}});
+  }
+  const CaseSet set = make_case_set(machine, budget);
+  Json cases = Json::array();
+  for (const perfmodel::Case& one : set.cases) cases.push_back(case_json(one));
+  Json json = {{"machine", machine_summary(machine)}, {"tiles", std::move(tiles)},
+               {"budget", budget_json(budget)},       {"cases", std::move(cases)},
+               {"compact_order", set.compact_order},  {"spread_order", set.spread_order}};
+  return json;
+}
+
+}  // namespace optile::daemon

@@ -1,0 +1,79 @@
+// What commands about placement print, and how they refuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "bindings/cli/place/compare_command.h"
+#include "bindings/cli/place/parallelism_command.h"
+#include "bindings/cli/place/place_output.h"
+#include "placement/import/importer.h"
+#include "tests/cli/fixtures/files.h"
+
+namespace optile::cli {
+namespace {
+
+using testing::HasSubstr;
+
+template <typename Command>
+std::string refusal_of(Command command) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(command(), 125);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(PlaceOutput, NamesThatAreNoUtf8AreReplaced) {
+  const auto model = placement::read_model(
+      "n\xff -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, "
+      "parameter_size=1\n");
+  ASSERT_TRUE(model.ok()) << model.message();
+  placement::Answer answer;
+  answer.assignment = {0};
+  answer.load = answer.memory = {2};
+  const auto cluster = placement::Cluster::uniform(1, 0, 1e9);
+  const auto json = nlohmann::json::parse(answer_json(answer, model.value(), cluster, "load"));
+  EXPECT_EQ(json["nodes"][0], "n\xef\xbf\xbd");
+}
+
+TEST(Compare, NamesAFolderThatCannotBeRead) {
+  const TemporaryDirectory folder;
+  CompareOptions options;
+  options.graphs = folder / "none";
+  const auto compare = [&] { return compare_methods(options); };
+  EXPECT_THAT(refusal_of(compare), HasSubstr("none: No such file or directory"));
+  options.graphs = write_file(folder / "graph.json", "{}");
+  EXPECT_THAT(refusal_of(compare), HasSubstr("graph.json: Not a directory"));
+}
+
+TEST(Compare, NamesTheMethodsThatThereAre) {
+  const TemporaryDirectory folder;
+  CompareOptions options;
+  options.graphs = folder / ".";
+  for (const char* methods : {"auto,nosuch", ",auto", ","}) {
+    options.methods = methods;
+    EXPECT_THAT(refusal_of([&] { return compare_methods(options); }),
+                HasSubstr("there are auto, single, "))
+        << methods;
+  }
+}
+
+TEST(Parallelism, WhatIsNoNumberIsRefused) {
+  ParallelismOptions options;
+  options.devices = {64};
+  options.epochs = {"32:4", "64:7"};
+  options.speedups = {"2:1.3"};
+  const auto advise = [&] { return advise_parallelism(options); };
+  for (double ParallelismOptions::*number :
+       {&ParallelismOptions::step_ms, &ParallelismOptions::gradient_mb,
+        &ParallelismOptions::bandwidth_gb, &ParallelismOptions::latency_us}) {
+    options.*number = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_THAT(refusal_of(advise), HasSubstr("finite"));
+    options.*number = 0;
+  }
+  options.epochs.emplace_back("32:5");
+  EXPECT_THAT(refusal_of(advise), HasSubstr("\"32:5\" is the second number for 32"));
+}
+
+}  // namespace
+}  // namespace optile::cli

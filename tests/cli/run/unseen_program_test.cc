@@ -1,0 +1,75 @@
+#include "bindings/cli/run/unseen_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/fixtures/files.h"
+
+namespace optile::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(UnseenProgram, TextSaysWhatWasLookedFor) {
+  const std::string text = unseen_program_text({});
+  for (const char* word :
+       {"PyTorch", "libgomp", "libomp", "BLAS", "oneDNN", "oneTBB", "annotations", "no lease"}) {
+    EXPECT_THAT(text, HasSubstr(word));
+  }
+  EXPECT_THAT(text, HasSubstr("TensorFlow, JAX"));
+}
+
+TEST(UnseenProgram, TextNamesTheFrameworkThatIsImported) {
+  const std::string text = unseen_program_text({"", true, "JAX"});
+  EXPECT_THAT(text, HasSubstr("JAX, which the program imports"));
+  EXPECT_THAT(text, Not(HasSubstr("TensorFlow")));
+}
+
+TEST(UnseenProgram, TextOfAProgramWithoutShimGivesTheReason) {
+  const std::string text = unseen_program_text({"it is linked statically", true, ""});
+  EXPECT_THAT(text, HasSubstr("ran untouched"));
+  EXPECT_THAT(text, HasSubstr("it is linked statically"));
+  EXPECT_THAT(text, Not(HasSubstr("looked for")));
+}
+
+TEST(UnseenProgram, TextBlamesNoProgramWhereTheDaemonIsGone) {
+  const std::string text = unseen_program_text({"", false, ""});
+  EXPECT_THAT(text, HasSubstr("the daemon does not answer"));
+  EXPECT_THAT(text, Not(HasSubstr("looked for")));
+}
+
+std::string framework_of(const std::string& text) {
+  return unseen_framework({"/usr/bin/python3", "-u", "-c", text});
+}
+
+TEST(UnseenProgram, FrameworkIsWhatTheProgramImports) {
+  EXPECT_EQ(framework_of("import tensorflow as tf\n"), "TensorFlow");
+  EXPECT_EQ(framework_of("import os; import tensorflow.keras\n"), "TensorFlow");
+  EXPECT_EQ(framework_of("if True:\n  from tensorflow import data\n"), "TensorFlow");
+  EXPECT_EQ(framework_of("import os, jax, numpy\n"), "JAX");
+  EXPECT_EQ(framework_of("import jax.numpy as jnp"), "JAX");
+  EXPECT_EQ(framework_of("from flax import linen\n"), "JAX");
+}
+
+TEST(UnseenProgram, FrameworkIsNoOtherWord) {
+  EXPECT_EQ(framework_of("import torch\n# import tensorflow\nprint('import jax')\n"), "");
+  EXPECT_EQ(framework_of("from numpy import jax\n"), "");
+  EXPECT_EQ(framework_of("import numpy as jax\n"), "");
+  EXPECT_EQ(framework_of("import tensorflow_datasets\n"), "");
+}
+
+TEST(UnseenProgram, FrameworkOfAScript) {
+  TemporaryDirectory folder;
+  const std::string script =
+      write_file(folder / "train.py", "#!/usr/bin/env python3\nimport jax\n");
+  EXPECT_EQ(unseen_framework({"python3", "-u", script, "--steps", "3"}), "JAX");
+  EXPECT_EQ(unseen_framework({script}), "JAX");
+  EXPECT_EQ(unseen_framework({"python3", "-m", "jax"}), "");
+  EXPECT_EQ(unseen_framework({"python3", folder / "none.py"}), "");
+  EXPECT_EQ(unseen_framework({"/bin/true"}), "");
+  EXPECT_EQ(unseen_framework({}), "");
+}
+
+}  // namespace
+}  // namespace optile::cli

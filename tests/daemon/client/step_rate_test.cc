@@ -1,0 +1,66 @@
+#include "daemon/client/step_rate.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::daemon {
+namespace {
+
+constexpr uint64_t kSecond = UINT64_C(1'000'000'000);
+
+TEST(StepRate, IsUnknownUntilASecondHasPassed) {
+  StepRate rate;
+  EXPECT_TRUE(rate.is_due(kSecond));
+  EXPECT_FALSE(rate.per_second());
+  rate.note(kSecond, 10);
+  EXPECT_FALSE(rate.is_due(kSecond + kSecond / 4));
+  EXPECT_FALSE(rate.per_second());
+  rate.note(kSecond + kSecond / 2, 20);
+  EXPECT_FALSE(rate.per_second());
+  rate.note(2 * kSecond, 30);
+  EXPECT_DOUBLE_EQ(*rate.per_second(), 20);
+}
+
+// Three steps of 0.1 ms in every 450 ms are not ten thousand steps a second.
+TEST(StepRate, CountsThePausesBetweenBursts) {
+  StepRate rate;
+  uint64_t steps = 0;
+  for (uint64_t burst = 0; burst < 100; ++burst) {
+    rate.note(burst * kSecond * 45 / 100, steps += 3);
+  }
+  EXPECT_NEAR(*rate.per_second(), 3 / 0.45, 0.1);
+}
+
+TEST(StepRate, ForgetsWhatIsBeforeItsWindow) {
+  StepRate rate;
+  for (uint64_t second = 0; second <= 30; ++second) {
+    rate.note(second * kSecond, second < 20 ? 4 * second : 80 + 2 * (second - 20));
+    if (second == 15) {
+      EXPECT_DOUBLE_EQ(*rate.per_second(), 4);
+    }
+  }
+  EXPECT_DOUBLE_EQ(*rate.per_second(), 2);
+}
+
+TEST(StepRate, LooksLongerWhereStepsAreLong) {
+  StepRate rate;
+  for (uint64_t second = 0; second <= 80; ++second) rate.note(second * kSecond, second / 8);
+  EXPECT_NEAR(*rate.per_second(), 0.125, 0.03);
+}
+
+TEST(StepRate, FallsToZeroWithAProgramThatStopped) {
+  StepRate rate;
+  for (uint64_t second = 0; second <= 300; ++second) {
+    rate.note(second * kSecond, second < 20 ? 100 * second : 2000);
+  }
+  EXPECT_DOUBLE_EQ(*rate.per_second(), 0);
+}
+
+TEST(StepRate, BeginsAnewWhereStepsAreCountedAnew) {
+  StepRate rate;
+  rate.note(0, 1000);
+  rate.note(kSecond, 1);
+  EXPECT_FALSE(rate.per_second());
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,139 @@
+// Leases of a daemon whose predecessor was killed: what programs were held to is kept for them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/daemon/fixtures/leases_fixture.h"
+
+namespace optile::daemon {
+namespace {
+
+// ---- after the daemon was killed ---------------------------------------------------------------
+
+class LeasesOfTheNextDaemon : public LeasesTest {
+ protected:
+  LeasesOfTheNextDaemon()
+      : next_(machine_, whole_budget(machine_),
+              {[this](uint64_t client, int, const std::vector<int>& units) {
+                 masks_[client] = {units.begin(), units.end()};
+               },
+               {},
+               false,
+               [this] {
+                 ++reads_;
+                 return before_;
+               },
+               kStart}) {}
+
+  void comes(uint64_t client, milliseconds now) {
+    next_.arrive(client, static_cast<int>(client) + 100, 4);
+    next_.look_who_is_back(now);
+    goes_on(now);
+  }
+  void goes_on(milliseconds now) {
+    for (const Leases::Granted& one : next_.decide(now)) granted_[one.client] = one;
+  }
+  void a_second_later(milliseconds now) {
+    next_.set_budget(whole_budget(machine_), now);
+    goes_on(now);
+  }
+
+  std::vector<HeldProcess> before_;
+  int reads_ = 0;
+  Leases next_;
+};
+
+TEST_F(LeasesOfTheNextDaemon, WhoIsBackFirstLeavesTheOthersTheirCores) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(1, kStart + seconds(1));
+  EXPECT_EQ(masks_[1], (std::set<int>{2, 3})) << "the other one runs on the rest";
+  EXPECT_EQ(cores(1), 2);
+  a_second_later(kStart + seconds(2));
+  EXPECT_EQ(masks_[1], (std::set<int>{2, 3}));
+  comes(2, kStart + seconds(3));
+  EXPECT_EQ(masks_[1], (std::set<int>{2, 3}));
+  EXPECT_EQ(masks_[2], (std::set<int>{0, 1}));
+  next_.leave(1);
+  goes_on(kStart + seconds(4));
+  EXPECT_TRUE(masks_[2].empty()) << "it is alone";
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoNeverComesBackIsNotWaitedForForEver) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(1, kStart + seconds(1));
+  a_second_later(kStart + Returning::kLongest - milliseconds(1));
+  EXPECT_EQ(cores(1), 2);
+  a_second_later(kStart + Returning::kLongest);
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_TRUE(masks_[1].empty());
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoHasEndedMeanwhileIsNotWaitedFor) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(1, kStart + seconds(1));
+  before_ = {{101, {2, 3}}};
+  a_second_later(kStart + seconds(2));
+  EXPECT_EQ(cores(1), 4);
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoIsNewGetsWhatIsLeft) {
+  before_ = {{101, {3}}, {102, {0, 1}}};
+  comes(7, kStart + seconds(1));
+  EXPECT_EQ(masks_[7], std::set<int>{2});
+  comes(1, kStart + seconds(2));
+  EXPECT_EQ(masks_[7].size() + masks_[1].size(), 2u);
+  EXPECT_TRUE(masks_[7].contains(2) != masks_[1].contains(2));
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoHadACoreInTurnsIsBackOnIt) {
+  before_ = {{101, {1}}, {102, {1}}, {103, {0, 2, 3}}};
+  comes(2, kStart + seconds(1));
+  EXPECT_EQ(masks_[2], std::set<int>{1});
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhatWasLentWaitsForItsOwner) {
+  before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
+  comes(1, kStart + seconds(1));
+  EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
+  comes(2, kStart + seconds(2));
+  EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
+  EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhoLentEverythingIsBackOnItsOwn) {
+  before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
+  comes(2, kStart + seconds(1));
+  EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
+}
+
+TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
+  before_ = {{101, {2, 3}}, {102, {0, 1}}};
+  comes(7, kStart + seconds(1));
+  EXPECT_FALSE(masks_.contains(7));
+  comes(1, kStart + seconds(2));
+  a_second_later(kStart + Returning::kLongest);
+  EXPECT_EQ(masks_[7].size(), 2u);
+  EXPECT_EQ(masks_[1].size(), 2u);
+}
+
+// Each of them is looked up in /proc then.
+TEST_F(LeasesOfTheNextDaemon, ManyWhoComeBackTogetherAreReadOnce) {
+  for (int pid = 101; pid <= 300; ++pid) before_.push_back({pid, {pid % 4}});
+  for (uint64_t client = 1; client <= 199; ++client) {
+    next_.arrive(client, static_cast<int>(client) + 100, 4);
+    next_.set_budget(whole_budget(machine_), kStart + milliseconds(client));
+    next_.look_who_is_back(kStart + milliseconds(client));
+  }
+  EXPECT_EQ(reads_, 1);
+  goes_on(kStart + milliseconds(200));
+  a_second_later(kStart + seconds(1));
+  EXPECT_EQ(reads_, 2) << "whether the last one still lives";
+  before_.pop_back();
+  a_second_later(kStart + seconds(2));
+  a_second_later(kStart + seconds(3));
+  EXPECT_EQ(reads_, 3) << "nobody is waited for";
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,212 @@
+// Leases of clients that wait: what of theirs is lent, to whom, and what they come back to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/daemon/fixtures/leases_fixture.h"
+
+namespace optile::daemon {
+namespace {
+
+class LeasesOfWaiting : public LeasesTest {
+ protected:
+  // With two cores each, from a second after kStart on.
+  void two_alike() {
+    arrive(1);
+    arrive(2);
+    decide(kStart);
+    scales(1);
+    scales(2);
+    decide(kStart + seconds(1));
+  }
+  // One that gains nothing from a third core, and one that is done with its second.
+  void two_flat() {
+    arrive(1);
+    arrive(2);
+    decide(kStart);
+    stays_flat(1);  // its curve was measured on few cores, and counts only beside others
+    leases_.demand(2, {2, 1, 1, 1}, 0, true);
+    decide(kStart + seconds(1));
+    ASSERT_EQ(cores(1), 2);
+  }
+  // From a second later on.
+  void second_waits() {
+    lent_out_ = {2};
+    leases_.wait(2);
+    decide(kStart + seconds(2));
+  }
+};
+
+TEST_F(LeasesOfWaiting, WhoWaitsLendsAndGetsTheSameBack) {
+  two_alike();
+  const std::set<int> own = masks_[2];
+  ASSERT_EQ(own.size(), 2u);
+  second_waits();
+  EXPECT_EQ(masks_[1].size(), 4u) << "everything";
+  EXPECT_EQ(cores(1), 2) << "what is lent is no lease";
+  EXPECT_EQ(granted_.at(1).lent, 2);
+  std::set<int> others;
+  for (const int unit : granted_.at(1).units) others.insert(unit);
+  for (const int unit : granted_.at(1).own_units) others.erase(unit);
+  EXPECT_EQ(others, own) << "and not its own";
+  EXPECT_EQ(masks_[2], own);
+  leases_.wake(2);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(masks_[1].size(), 2u);
+  EXPECT_EQ(masks_[2], own);
+}
+
+TEST_F(LeasesOfWaiting, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  leases_.demand(1, {1, 1, 1, 1}, 0, true);
+  scales(2);
+  decide(kStart + seconds(1));
+  ASSERT_EQ(masks_[1].size(), 1u);
+  second_waits();
+  EXPECT_EQ(masks_[1].size(), 1u) << "by its curve it gains nothing";
+  leases_.would_use_more(1, true);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[1].size(), 4u);
+  EXPECT_EQ(cores(1), 1);
+  leases_.wake(2);
+  decide(kStart + seconds(4));
+  EXPECT_EQ(masks_[1].size(), 1u);
+}
+
+// A core that nobody claims is lent along with the one of the client that waits.
+TEST_F(LeasesOfWaiting, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
+  arrive(1);
+  arrive(2);
+  arrive(3);
+  decide(kStart);
+  leases_.demand(1, {1, 1, 1, 1}, 0, true);
+  leases_.demand(2, {2, 1, 1, 1}, 0, true);
+  leases_.would_use_more(2, true);
+  ASSERT_TRUE(leases_.detach(3).ok());
+  decide(kStart + seconds(1));
+  decide(kStart + seconds(62));
+  ASSERT_EQ(cores(1), 1);
+  ASSERT_EQ(cores(2), 2);
+  lent_out_ = {1};
+  leases_.wait(1);
+  decide(kStart + seconds(63));
+  ASSERT_EQ(granted_.at(2).lent, 2);
+  EXPECT_EQ(granted_.at(2).units.size(), 4u);
+  EXPECT_TRUE(granted_.at(2).own_units.empty());
+}
+
+TEST_F(LeasesOfWaiting, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
+  two_alike();
+  second_waits();
+  ASSERT_EQ(granted_.at(1).lent, 2);
+  masks_.erase(2);
+  leases_.leave(2);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  const std::string said = "client 1 has 4 cores of its own: client 2 left";
+  EXPECT_EQ(granted_.at(1).reason.substr(0, said.size()), said);
+  EXPECT_TRUE(leases_.decide(kStart + seconds(4)).empty()) << "it is told once";
+}
+
+// It gains from a third core and from no fourth.
+TEST_F(LeasesOfWaiting, WhoLendsAPartKeepsItsMaskAndItsWidths) {
+  arrive(1);
+  arrive(2);
+  decide(kStart);
+  leases_.demand(1, {3, 1.5, 1, 1}, 0, true);
+  leases_.demand(2, {2, 1, 1, 1}, 0, true);
+  decide(kStart + seconds(1));
+  const std::set<int> own = masks_[2];
+  ASSERT_EQ(own.size(), 2u);
+  lent_out_ = {2};
+  leases_.wait(2);
+  for (const Leases::Granted& one : leases_.decide(kStart + seconds(2))) {
+    EXPECT_EQ(one.client, 1u) << one.reason;
+    EXPECT_EQ(one.lent, 1);
+  }
+  EXPECT_EQ(masks_[1].size(), 3u);
+  EXPECT_EQ(masks_[2], own) << "it wakes as wide as it was";
+  leases_.wake(2);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[1].size(), 2u);
+  EXPECT_EQ(masks_[2], own);
+  EXPECT_EQ(cores(2), 2);
+}
+
+TEST_F(LeasesOfWaiting, WhoBorrowedWaitsWithItsOwnAndNoMore) {
+  two_alike();
+  const std::set<int> own = masks_[1];
+  lent_out_ = {1, 2};
+  leases_.wait(2);
+  decide(kStart + seconds(2));
+  ASSERT_EQ(masks_[1].size(), 4u) << "everything";
+  leases_.wait(1);
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[1], own);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  leases_.wake(2);
+  decide(kStart + seconds(4));
+  EXPECT_EQ(granted_.at(2).lent, 2);
+  EXPECT_EQ(masks_[1], own) << "the same the other way round";
+}
+
+TEST_F(LeasesOfWaiting, WhatOneThatIsAwayHadIsTheOthersOwn) {
+  two_flat();
+  const std::set<int> own = masks_[2];
+  EXPECT_FALSE(leases_.away(2)) << "it does not wait";
+  second_waits();
+  ASSERT_EQ(cores(1), 2);
+  EXPECT_TRUE(leases_.away(2));
+  EXPECT_FALSE(leases_.away(2));
+  decide(kStart + seconds(62));
+  EXPECT_EQ(cores(1), 4);
+  EXPECT_EQ(granted_.at(1).lent, 0);
+  EXPECT_TRUE(masks_[1].empty()) << "everything";
+  EXPECT_EQ(masks_[2], own) << "it wakes on its own";
+  leases_.wake(2);
+  decide(kStart + seconds(63));
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_EQ(cores(2), 2);
+  EXPECT_EQ(masks_[2], own);
+}
+
+TEST_F(LeasesOfWaiting, APinOfOneThatWaitsHoldsAtOnce) {
+  two_alike();
+  second_waits();
+  ASSERT_TRUE(leases_.pin(2, {*masks_[2].begin()}).ok());
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[2].size(), 1u);
+  EXPECT_EQ(cores(2), 1);
+}
+
+// What it had is its own again: the others are not planned for as if they were alone.
+TEST_F(LeasesOfWaiting, APausedOneThatWaitsIsNotAway) {
+  two_flat();
+  const std::set<int> own = masks_[2];
+  lent_out_ = {2};
+  leases_.wait(2);
+  ASSERT_TRUE(leases_.away(2));
+  decide(kStart + seconds(2));
+  ASSERT_EQ(cores(1), 4);
+  lent_out_.clear();
+  ASSERT_TRUE(leases_.pause(2).ok());
+  EXPECT_FALSE(leases_.away(2));
+  decide(kStart + seconds(3));
+  EXPECT_EQ(masks_[2], own);
+  EXPECT_EQ(cores(1), 2);
+  EXPECT_FALSE(leases_.away(2));
+  EXPECT_FALSE(leases_.view()[1].away);
+  EXPECT_EQ(leases_.view()[0].claim, 2);
+  ASSERT_TRUE(leases_.resume(2).ok());
+  EXPECT_TRUE(leases_.away(2));
+}
+
+}  // namespace
+}  // namespace optile::daemon

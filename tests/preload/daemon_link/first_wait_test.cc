@@ -1,0 +1,68 @@
+// The first wait on a clock of the test's own.
+#include "bindings/preload/daemon_link/first_wait.h"
+
+#include <gtest/gtest.h>
+
+namespace optile::preload {
+namespace {
+
+constexpr uint64_t kMs = 1000000;
+constexpr uint64_t kBegin = 77 * kMs + 123456;
+
+// Waits in vain; each slice ends so much later than it was to. How long it took altogether.
+uint64_t waited(uint64_t connecting, uint64_t late) {
+  FirstWait wait(kBegin);
+  uint64_t now = kBegin + connecting;
+  for (int slice = wait.next_ms(now); slice > 0; slice = wait.next_ms(now)) {
+    now += static_cast<uint64_t>(slice) * kMs + late;
+  }
+  return now - kBegin;
+}
+
+TEST(FirstWait, EndsWhenItHasLastedForAsLongAsItMay) {
+  EXPECT_EQ(waited(0, 0), FirstWait::kMostNs);
+  EXPECT_LE(waited(300000, 60000), FirstWait::kMostNs + kMs);
+}
+
+TEST(FirstWait, WhatConnectingTookCounts) {
+  FirstWait wait(kBegin);
+  EXPECT_EQ(wait.next_ms(kBegin + 3 * kMs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 7 * kMs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 11 * kMs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 15 * kMs), 4);
+  EXPECT_EQ(wait.next_ms(kBegin + 19 * kMs), 1);
+  EXPECT_EQ(wait.next_ms(kBegin + 20 * kMs), 0);
+}
+
+TEST(FirstWait, ASliceThatTakesTwiceAsLongIsTheLast) {
+  EXPECT_EQ(waited(0, FirstWait::kLateNs + 1), FirstWait::kSliceNs + FirstWait::kLateNs + 1);
+  EXPECT_EQ(waited(FirstWait::kLateNs + 1, 0), FirstWait::kLateNs + 1) << "connecting is one";
+}
+
+// Whatever a slice takes: the wait is over one slice's lateness after its most, never more.
+TEST(FirstWait, NeverMuchLongerThanASliceIsLate) {
+  for (uint64_t late = 0; late < 40 * kMs; late += 70000) {
+    EXPECT_LE(waited(0, late), FirstWait::kMostNs + kMs + late) << late;
+    if (late <= FirstWait::kLateNs) continue;
+    EXPECT_EQ(waited(0, late), FirstWait::kSliceNs + late) << late;
+  }
+}
+
+// Signals interrupt slices.
+TEST(FirstWait, InterruptionsNeitherProlongNorEndIt) {
+  FirstWait wait(kBegin);
+  int slices = 0;
+  uint64_t now = kBegin;
+  for (; wait.next_ms(now) > 0; ++slices) now += 100000;
+  EXPECT_EQ(slices, 200);
+  EXPECT_EQ(now - kBegin, FirstWait::kMostNs);
+}
+
+TEST(FirstWait, OnceItIsOverItStaysOver) {
+  FirstWait wait(kBegin);
+  EXPECT_EQ(wait.next_ms(kBegin + FirstWait::kLateNs + 1), 0);
+  EXPECT_EQ(wait.next_ms(kBegin), 0);
+}
+
+}  // namespace
+}  // namespace optile::preload

@@ -1,0 +1,169 @@
+// OpenBLAS with threads of its own in a program without OpenMP: its count is the width.
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "bindings/preload/actuators/width_actuator.h"
+#include "bindings/preload/support/environment.h"
+#include "tests/preload/fakes/fake_blas.h"
+#include "tests/preload/fakes/fake_daemon.h"
+#include "tests/preload/fixtures/beside_daemon.h"
+#include "tests/preload/fixtures/check_or_exit.h"
+#include "tests/preload/fixtures/large_products.h"
+
+namespace optile::preload {
+namespace {
+
+using test::FakeDaemon;
+using test::key_of_shape;
+using test::record_all;
+
+constexpr int kOwn = 4;
+
+class PoolAlone : public ::testing::Test {
+ protected:
+  static void in_child(void (*body)(FakeDaemon&)) {
+    test::run_beside_daemon([body](FakeDaemon& daemon) {
+      fake_blas()->parallel = 1;
+      fake_blas()->pool = kOwn;
+      read_environment();
+      body(daemon);
+    });
+  }
+};
+
+int multiply(int rows) {
+  cblas_dgemm(101, 111, 111, rows, 200, 300, 1.0, nullptr, 1, nullptr, 1, 0.0, nullptr, 1);
+  return fake_blas()->pool_seen;
+}
+
+void attach(FakeDaemon& daemon) {
+  test::attach_by_products(daemon, multiply);
+}
+
+TEST_F(PoolAlone, TheCountFollowsTheOpAndComesBack) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    CHECK_OR_EXIT(multiply(100) == kOwn);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    daemon.take_events();
+    CHECK_OR_EXIT(multiply(100) == 2);
+    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_OWN_WIDTH) == 0);
+    const optile_client_header& header = daemon.client().header;
+    CHECK_OR_EXIT(header.own_width == kOwn && header.blas_threads == kOwn);
+    CHECK_OR_EXIT(header.fallbacks == 0 && header.runtime == OPTILE_RUNTIME_UNKNOWN);
+  });
+}
+
+TEST_F(PoolAlone, NeverWiderThanItsOwnCount) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    fake_blas()->pool = 3;  // the program's word
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 4, {}, 0}});
+    CHECK_OR_EXIT(multiply(100) == 3);
+    CHECK_OR_EXIT(fake_blas()->pool == 3);
+  });
+}
+
+TEST_F(PoolAlone, WhatIsSetInsideStays) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    fake_blas()->inside = [] {
+      CHECK_OR_EXIT(fake_blas()->pool == 2);
+      fake_blas()->pool = 1;
+    };
+    multiply(100);
+    CHECK_OR_EXIT(fake_blas()->pool == 1);
+  });
+}
+
+TEST_F(PoolAlone, ALeaseBindsIt) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    CHECK_OR_EXIT(multiply(100) == 2);
+    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+  });
+}
+
+TEST_F(PoolAlone, WithTwoIssuingThreadsItIsLeftAlone) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}}, 0, record_all);
+    CHECK_OR_EXIT(multiply(100) == 2);
+    std::thread([] { multiply(100); }).join();
+    daemon.take_events();
+    CHECK_OR_EXIT(multiply(100) == kOwn);
+    const std::vector<optile_event> events = daemon.take_events();
+    CHECK_OR_EXIT(events.size() == 1);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
+    CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_BLAS_SHARED) != 0);
+  });
+}
+
+// While another thread's product is narrowed, and before multiplying itself.
+TEST_F(PoolAlone, WhatASecondThreadSetsStays) {
+  in_child([](FakeDaemon& daemon) {
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    fake_blas()->inside = [] {
+      CHECK_OR_EXIT(fake_blas()->pool == 2);
+      fake_blas()->inside = nullptr;
+      std::thread([] {
+        fake_blas()->pool = 3;
+        CHECK_OR_EXIT(multiply(50) == 3);
+      }).join();
+    };
+    multiply(100);
+    CHECK_OR_EXIT(fake_blas()->pool == 3);
+  });
+}
+
+void* end_in_a_product(void* of_test) {
+  auto& daemon = *static_cast<FakeDaemon*>(of_test);
+  attach(daemon);
+  multiply(100);
+  daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+  fake_blas()->inside = [] {
+    CHECK_OR_EXIT(fake_blas()->pool == 2);
+    pthread_exit(nullptr);
+  };
+  multiply(100);
+  return nullptr;
+}
+
+TEST_F(PoolAlone, AThreadThatEndsInAProductGivesItBack) {
+  in_child([](FakeDaemon& daemon) {
+    pthread_t thread = {};
+    CHECK_OR_EXIT(pthread_create(&thread, nullptr, end_in_a_product, &daemon) == 0);
+    CHECK_OR_EXIT(pthread_join(thread, nullptr) == 0);
+    CHECK_OR_EXIT(fake_blas()->pool == kOwn);
+  });
+}
+
+TEST_F(PoolAlone, TheUsersWordLeavesItAlone) {
+  in_child([](FakeDaemon& daemon) {
+    setenv("OPTILE_BLAS", "keep", 1);
+    read_environment();
+    attach(daemon);
+    multiply(100);
+    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    CHECK_OR_EXIT(multiply(100) == kOwn);
+  });
+}
+
+}  // namespace
+}  // namespace optile::preload

@@ -1,0 +1,534 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/sched/leases/lease_table_fixture.h"
+
+namespace optile::sched {
+namespace {
+
+TEST_F(LeaseTableTest, TheFirstClientGetsEverythingAtOnce) {
+  arrive(1);
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].lease.cores, (Cores{0, 1, 2, 3}));
+  EXPECT_EQ(sent[0].reason, "client 1 from no core to 4 cores: client 1 arrived");
+}
+
+TEST_F(LeaseTableTest, ALeaseGrowsOnlyOnceTheCoresWereGivenUp) {
+  arrive(1, kConcave);
+  settle();
+  arrive(2, kConcave);
+  const auto first = decide();
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].id, 1u);
+  EXPECT_EQ(first[0].lease.cores, (Cores{0, 1}));
+  EXPECT_TRUE(decide().empty());
+  EXPECT_TRUE(cores(2).empty());
+  confirm(first[0]);
+  const auto second = decide();
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].id, 2u);
+  EXPECT_EQ(second[0].lease.cores, (Cores{2, 3}));
+  EXPECT_NEAR(second[0].gain, 0.7, 1e-9);
+  EXPECT_NE(second[0].reason.find("predicted progress +0.70"), std::string::npos);
+}
+
+// Others that are planned meanwhile find none of what it may still be using.
+TEST_F(LeaseTableTest, CoresThatPausedClientConfirmsToHaveGivenUpAreDivided) {
+  arrive(1);
+  settle();
+  ASSERT_TRUE(table_->pause(1).ok());
+  const perfmodel::Budget whole = table_->budget();
+  perfmodel::Budget one_core = whole;
+  one_core.cores = 1;
+  one_core.units = {whole.units.front()};
+  ASSERT_TRUE(table_->set_budget(one_core).ok());
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 1u);
+  ASSERT_EQ(sent[0].lease.cores, (Cores{0}));
+  arrive(2);
+  ASSERT_TRUE(table_->set_budget(whole).ok());
+  EXPECT_TRUE(decide().empty());
+  confirm(sent[0]);
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0}));
+  EXPECT_EQ(cores(2), (Cores{1, 2, 3}));
+}
+
+// Of those that are bound to the same cores, too.
+TEST_F(LeaseTableTest, WhoIsAwayTakesNoPartOfWhereItIsBound) {
+  for (ClientId id = 1; id <= 2; ++id) {
+    arrive(id, kConcave);
+    ASSERT_TRUE(table_->bound(id, {0, 1}).ok());
+  }
+  settle();
+  ASSERT_EQ(cores(1).size(), 1u);
+  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->away(2).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 2u);
+}
+
+TEST_F(LeaseTableTest, TheCoresOfAClientThatIsGoneAreFreeAtOnce) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_TRUE(table_->leave(1).ok());
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].lease.cores.size(), 4u);
+  EXPECT_FALSE(table_->leave(1).ok());
+}
+
+TEST_F(LeaseTableTest, ConstantDemandsChangeNothingInAThousandTicks) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    curves::Random random(seed);
+    use(seed % 2 == 0 ? machines::kPairs : machines::kChiplets);
+    const int clients = curves::integer(random, 1, 100);
+    for (int i = 1; i <= clients; ++i) arrive(static_cast<ClientId>(i), curves::any(random, 64));
+    for (int i = 1; i <= clients; i += 7) table_->wait(static_cast<ClientId>(i)).ok();
+    settle();
+    const uint64_t changes = table_->counters().changes;
+    for (int tick = 0; tick < 1000; ++tick) {
+      for (int i = 1; tick % 50 == 0 && i <= clients; ++i) {
+        ASSERT_TRUE(table_->share(static_cast<ClientId>(i), 1.0).ok());  // forces a new plan
+      }
+      ASSERT_TRUE(decide().empty());
+    }
+    EXPECT_EQ(table_->counters().changes, changes);
+    EXPECT_GE(table_->counters().plans_kept, 20u);
+  }
+}
+
+TEST_F(LeaseTableTest, AWaitingClientLendsItsCoresAndTakesTheSameBack) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores before = cores(2);
+  const Cores others = cores(1);
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 4u);
+  EXPECT_EQ(view(1).borrowed, 2);
+  EXPECT_EQ(table_->lent_cores(), 2);
+  EXPECT_EQ(table_->cause(), "client 2 waits");
+  EXPECT_EQ(view(2).claim, 2);
+  EXPECT_EQ(view(2).lends, before);
+  ASSERT_TRUE(table_->wake(2).ok());
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].lease.cores, others);
+  confirm(sent[0]);
+  EXPECT_EQ(settle(), 1);
+  EXPECT_EQ(cores(2), before);
+  EXPECT_EQ(table_->lent_cores(), 0);
+  EXPECT_TRUE(view(2).lends.empty());
+}
+
+TEST_F(LeaseTableTest, OnceItIsAwakeItsFormerCoresAreLikeAnyOther) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  ASSERT_EQ(cores(2), (Cores{2, 3}));
+  ASSERT_TRUE(table_->pin(1, {2, 3}).ok());
+  settle();
+  ASSERT_EQ(cores(2), (Cores{0, 1}));
+  ASSERT_TRUE(table_->unpin(1).ok());
+  EXPECT_EQ(settle(), 0);
+  EXPECT_EQ(cores(2), (Cores{0, 1}));
+}
+
+TEST_F(LeaseTableTest, MoreClientsThanCoresTakeTurns) {
+  for (ClientId id = 1; id <= 8; ++id) arrive(id, kLinear);
+  settle();
+  double sum = 0;
+  for (const LeaseView& one : table_->view()) {
+    EXPECT_EQ(one.granted.cores.size(), 1u);
+    EXPECT_DOUBLE_EQ(one.granted.fraction, 0.5);
+    sum += one.granted.fraction;
+  }
+  EXPECT_DOUBLE_EQ(sum, 4.0);
+  for (ClientId id = 5; id <= 8; ++id) ASSERT_TRUE(table_->leave(id).ok());
+  settle();
+  for (const LeaseView& one : table_->view()) EXPECT_DOUBLE_EQ(one.granted.fraction, 1.0);
+  EXPECT_DOUBLE_EQ(table_->held_cores(), 4.0);
+}
+
+TEST_F(LeaseTableTest, AClientThatDoesNotAnswerKeepsItsCoresUntilItIsGone) {
+  arrive(1, kConcave);
+  settle();
+  arrive(2, kConcave);
+  ASSERT_EQ(decide().size(), 1u);
+  tick_ += 100;
+  EXPECT_TRUE(decide().empty());
+  EXPECT_TRUE(view(1).late);
+  EXPECT_EQ(table_->held(1).size(), 4u);
+  EXPECT_TRUE(cores(2).empty());
+  EXPECT_EQ(table_->counters().late, 1u);
+  ASSERT_TRUE(table_->leave(1).ok());
+  settle();
+  EXPECT_EQ(cores(2).size(), 4u);
+}
+
+TEST_F(LeaseTableTest, ALateClientThatAnswersIsPlannedForAgain) {
+  arrive(1, kConcave);
+  settle();
+  arrive(2, kConcave);
+  const auto sent = decide();
+  tick_ += 100;
+  decide();
+  ASSERT_TRUE(view(1).late);
+  confirm(sent[0]);
+  settle();
+  EXPECT_FALSE(view(1).late);
+  EXPECT_EQ(cores(1).size(), 2u);
+  EXPECT_EQ(cores(2).size(), 2u);
+}
+
+TEST_F(LeaseTableTest, NothingMoreIsKeptForAClientThatDoesNotAnswer) {
+  use("pack:1 l3:1 core:8 pu:1");
+  const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
+  for (ClientId id = 1; id <= 3; ++id) arrive(id, linear);
+  settle();
+  ASSERT_TRUE(table_->share(1, 10).ok());
+  const auto shrinking = decide();
+  ASSERT_EQ(shrinking.size(), 2u);
+  confirm(shrinking[0]);
+  ASSERT_EQ(decide().size(), 1u);  // client 1 grows by a part of what it is promised
+  EXPECT_LT(view(1).granted.cores.size(), view(1).target.cores.size());
+  tick_ += 100;
+  decide();
+  EXPECT_TRUE(view(1).late);
+  EXPECT_EQ(view(1).target, view(1).granted);
+}
+
+TEST_F(LeaseTableTest, ARevokedClientHasNothingUntilItAnswers) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_TRUE(table_->revoke(1).ok());
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].id, 1u);
+  EXPECT_TRUE(sent[0].lease.empty());
+  EXPECT_EQ(sent[1].lease.cores.size(), 4u);
+  confirm(sent[1]);
+  EXPECT_TRUE(view(1).revoked);
+  EXPECT_TRUE(table_->held(1).empty());
+  EXPECT_TRUE(decide().empty());
+  confirm(sent[0]);
+  settle();
+  EXPECT_FALSE(view(1).revoked);
+  EXPECT_EQ(cores(1).size(), 2u);
+}
+
+TEST_F(LeaseTableTest, APinBinds) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_EQ(cores(1), (Cores{0, 1}));
+  ASSERT_TRUE(table_->pin(1, {3}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{3}));
+  EXPECT_EQ(cores(2), (Cores{0, 1, 2}));
+  EXPECT_TRUE(view(1).pinned);
+  EXPECT_NE(view(1).reason.find("the user pinned client 1"), std::string::npos);
+  ASSERT_TRUE(table_->wait(1).ok());  // a pinned core is not lent
+  settle();
+  EXPECT_EQ(cores(2), (Cores{0, 1, 2}));
+  ASSERT_TRUE(table_->wake(1).ok());
+  ASSERT_TRUE(table_->unpin(1).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 2u);
+}
+
+TEST_F(LeaseTableTest, PinsThatCannotBeAreRefused) {
+  arrive(1);
+  arrive(2);
+  EXPECT_FALSE(table_->pin(1, {}).ok());
+  EXPECT_FALSE(table_->pin(1, {4}).ok());
+  EXPECT_FALSE(table_->pin(1, {0, 1, 2, 3}).ok());
+  EXPECT_TRUE(table_->pin(1, {0, 1}).ok());
+  EXPECT_FALSE(table_->pin(2, {1, 2}).ok());
+  EXPECT_TRUE(table_->pin(2, {2, 3}).ok());
+  EXPECT_FALSE(table_->pin(9, {2}).ok());
+}
+
+TEST_F(LeaseTableTest, APinThatHeldBeforeMayLeaveNothingForOthers) {
+  arrive(1);
+  arrive(2);
+  const Cores all = {0, 1, 2, 3};
+  ASSERT_FALSE(table_->pin(1, all).ok());
+  ASSERT_TRUE(table_->pin(1, all, true).ok());
+  settle();
+  EXPECT_EQ(cores(1), all);
+  EXPECT_FALSE(table_->pin(2, {3}, true).ok()) << "one core, two pins";
+  ASSERT_TRUE(table_->unpin(1).ok());
+  perfmodel::Budget budget = table_->budget();
+  budget.cores = 1;
+  ASSERT_TRUE(table_->set_budget(budget).ok());
+  EXPECT_TRUE(table_->pin(1, {0, 1}, true).ok()) << "a quota has shrunk since";
+}
+
+TEST_F(LeaseTableTest, TwoSingleCoresChangePlaces) {
+  use("pack:1 l3:1 core:2 pu:1");
+  arrive(1, {1.0});
+  arrive(2, {1.0});
+  settle();
+  ASSERT_EQ(cores(1), (Cores{0}));
+  ASSERT_TRUE(table_->pin(1, {1}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{1}));
+  EXPECT_EQ(cores(2), (Cores{0}));
+  EXPECT_EQ(table_->counters().emptied, 1u);
+}
+
+TEST_F(LeaseTableTest, APausedClientStaysAsItIs) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores before = cores(1);
+  ASSERT_TRUE(table_->pause(1).ok());
+  ASSERT_TRUE(table_->demand(1, {1.0}, 1, kNoLimit).ok());
+  ASSERT_TRUE(table_->share(2, 50).ok());
+  EXPECT_EQ(settle(), 0);
+  EXPECT_EQ(cores(1), before);
+  ASSERT_TRUE(table_->resume(1).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 1u);
+  EXPECT_EQ(cores(2).size(), 3u);
+}
+
+TEST_F(LeaseTableTest, AnEarlierPauseComesWithItsLease) {
+  arrive(1, kConcave);
+  ASSERT_TRUE(table_->pause(1, {{1, 2}}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{1, 2})) << "though it is alone";
+  arrive(2, kConcave);
+  settle();
+  EXPECT_EQ(cores(1), (Cores{1, 2}));
+  EXPECT_EQ(cores(2), (Cores{0, 3}));
+  ASSERT_TRUE(table_->pause(2, {{3}}).ok());
+  settle();
+  EXPECT_EQ(cores(2), (Cores{3})) << "also where it has another one meanwhile";
+}
+
+TEST_F(LeaseTableTest, OfAnEarlierPauseCountsWhatNoOtherWordHas) {
+  arrive(1);
+  arrive(2);
+  arrive(3);
+  ASSERT_TRUE(table_->pin(1, {0}).ok());
+  ASSERT_TRUE(table_->pause(2, {{1}}).ok());
+  ASSERT_TRUE(table_->pause(3, {{0, 1, 2, 700, -1}}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0}));
+  EXPECT_EQ(cores(2), (Cores{1}));
+  EXPECT_EQ(cores(3), (Cores{2}));
+}
+
+TEST_F(LeaseTableTest, AnEarlierPauseInTurnsKeepsItsPart) {
+  for (ClientId id = 1; id <= 2; ++id) {
+    arrive(id);
+    ASSERT_TRUE(table_->pause(id, {{2}, 0.5}).ok());
+  }
+  arrive(3);
+  settle();
+  for (ClientId id = 1; id <= 2; ++id) {
+    EXPECT_EQ(cores(id), (Cores{2}));
+    EXPECT_DOUBLE_EQ(view(id).granted.fraction, 0.5);
+  }
+  EXPECT_EQ(cores(3), (Cores{0, 1, 3}));
+}
+
+TEST_F(LeaseTableTest, APinTakesAllOfItsCoresFromWhoIsPaused) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  arrive(3, kLinear);
+  ASSERT_TRUE(table_->pause(2, {{0, 1, 2}}).ok());
+  settle();
+  ASSERT_EQ(cores(2), (Cores{0, 1, 2}));
+  ASSERT_TRUE(table_->pin(1, {0, 1, 2}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0, 1, 2}));
+}
+
+TEST_F(LeaseTableTest, LoadOfOthersTakesNothingFromWhatTheUserSaid) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  arrive(3, kLinear);
+  ASSERT_TRUE(table_->pin(1, {0, 1}).ok());
+  settle();
+  ASSERT_TRUE(table_->pause(2).ok());
+  settle();
+  const Cores paused = cores(2);
+  const Cores rest = cores(3);
+  perfmodel::Budget budget = table_->budget();
+  budget.cores = 1;
+  ASSERT_TRUE(table_->set_budget(budget, 3).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{0, 1}));
+  EXPECT_EQ(cores(2), paused);
+  EXPECT_EQ(cores(3), rest) << "one is left at least";
+  // A word while the load lasts.
+  ASSERT_TRUE(table_->unpin(1).ok());
+  ASSERT_TRUE(table_->resume(2).ok());
+  ASSERT_TRUE(table_->pin(3, {1, 2, 3}).ok());
+  settle();
+  EXPECT_EQ(cores(3), (Cores{1, 2, 3}));
+}
+
+TEST_F(LeaseTableTest, APinOfTheOnlyOneMayHaveAllThatTheBudgetGrants) {
+  arrive(1);
+  perfmodel::Budget budget = table_->budget();
+  budget.cores = 1;
+  ASSERT_TRUE(table_->set_budget(budget, 3).ok());
+  EXPECT_TRUE(table_->pin(1, {0, 1, 2, 3}).ok());
+  ASSERT_TRUE(table_->set_budget(budget).ok());  // a quota: the kernel grants no more
+  EXPECT_NE(table_->pin(1, {0, 1}).message().find("grants 1 core at a time"), std::string::npos);
+}
+
+TEST_F(LeaseTableTest, ADetachedClientGivesEverythingBackAndIsForgotten) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_TRUE(table_->detach(1).ok());
+  EXPECT_FALSE(table_->share(1, 2).ok());
+  const auto sent = decide();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_TRUE(sent[0].last);
+  EXPECT_TRUE(sent[0].lease.empty());
+  confirm(sent[0]);
+  settle();
+  EXPECT_EQ(table_->view().size(), 1u);
+  EXPECT_EQ(cores(2).size(), 4u);
+}
+
+TEST_F(LeaseTableTest, AShareMovesCores) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  settle();
+  ASSERT_TRUE(table_->share(1, 3.0).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 3u);
+  EXPECT_NE(view(1).reason.find("the user set the share of client 1 to 3"), std::string::npos);
+  EXPECT_FALSE(table_->share(1, -1).ok());
+  EXPECT_FALSE(table_->share(1, 1e9).ok());
+}
+
+TEST_F(LeaseTableTest, ASmallerBudgetTakesCoresBackAndALargerOneGivesThem) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  settle();
+  perfmodel::Budget budget = table_->budget();
+  const perfmodel::Budget all = budget;
+  budget.units = {1, 2};
+  budget.cores = 2;
+  ASSERT_TRUE(table_->set_budget(budget).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{1}));
+  EXPECT_EQ(cores(2), (Cores{2}));
+  budget.cores = 1;  // a quota
+  ASSERT_TRUE(table_->set_budget(budget).ok());
+  settle();
+  EXPECT_DOUBLE_EQ(table_->held_cores(), 1.0);
+  ASSERT_TRUE(table_->set_budget(all).ok());
+  settle();
+  EXPECT_DOUBLE_EQ(table_->held_cores(), 4.0);
+}
+
+TEST_F(LeaseTableTest, WrongCallsAreErrorsAndChangeNothing) {
+  arrive(1, kLinear);
+  EXPECT_FALSE(table_->arrive(1, 1.0, Priority::kNormal).ok());
+  EXPECT_FALSE(table_->arrive(2, 0.0, Priority::kNormal).ok());
+  EXPECT_FALSE(table_->confirm(1, 77).ok());
+  EXPECT_FALSE(table_->confirm(2, 1).ok());
+  EXPECT_FALSE(table_->wait(2).ok());
+  EXPECT_FALSE(table_->wake(2).ok());
+  EXPECT_FALSE(table_->revoke(2).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 4u);
+}
+
+// ---- bound by whoever started them --------------------------------------------------------------
+
+TEST_F(LeaseTableTest, WhoIsBoundIsPlannedThereAndOthersElsewhere) {
+  arrive(1, kLinear);
+  settle();
+  arrive(2, kLinear);
+  ASSERT_TRUE(table_->bound(2, {0, 1}).ok());
+  arrive(3, kLinear);
+  ASSERT_TRUE(table_->bound(3, {0, 1}).ok());
+  settle();
+  EXPECT_EQ(cores(1), (Cores{2, 3})) << "it can go anywhere, so it makes room";
+  Cores both = cores(2);
+  for (int core : cores(3)) both.push_back(core);
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(both, (Cores{0, 1})) << "evenly";
+  EXPECT_TRUE(view(2).bound);
+  EXPECT_FALSE(view(1).bound);
+}
+
+TEST_F(LeaseTableTest, APinLiesWithinWhatAClientIsBoundTo) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  ASSERT_TRUE(table_->bound(1, {1, 2}).ok());
+  EXPECT_EQ(table_->pin(1, {2, 3}).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_TRUE(table_->pin(1, {2}).ok());
+  settle();
+  EXPECT_EQ(cores(1), Cores{2});
+}
+
+TEST_F(LeaseTableTest, RanksThatAreBoundEachStayOnTheirs) {
+  for (ClientId id = 1; id <= 4; ++id) {
+    arrive(id, kConcave);
+    ASSERT_TRUE(table_->bound(id, {static_cast<int>(4 - id)}).ok());
+  }
+  settle();
+  for (ClientId id = 1; id <= 4; ++id) EXPECT_EQ(cores(id), Cores{static_cast<int>(4 - id)});
+}
+
+TEST_F(LeaseTableTest, BoundInTurns) {
+  for (ClientId id = 1; id <= 6; ++id) {
+    arrive(id);
+    if (id <= 3) {
+      ASSERT_TRUE(table_->bound(id, {3}).ok());
+    }
+  }
+  settle();
+  for (ClientId id = 1; id <= 3; ++id) {
+    EXPECT_EQ(cores(id), Cores{3});
+    EXPECT_NEAR(view(id).granted.fraction, 1.0 / 3, 1e-9);
+  }
+}
+
+TEST_F(LeaseTableTest, WhereNothingIsLeftABoundClientHasNoLease) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  ASSERT_TRUE(table_->pin(1, {0}).ok());
+  ASSERT_TRUE(table_->bound(2, {0}).ok());
+  settle();
+  EXPECT_EQ(cores(1), Cores{0});
+  EXPECT_TRUE(cores(2).empty());
+}
+
+TEST_F(LeaseTableTest, AWeightThatFollowsFromOthersIsNoWordOfTheUser) {
+  arrive(1, kLinear);
+  arrive(2, kLinear);
+  settle();
+  ASSERT_TRUE(table_->weigh(1, 0.001).ok());
+  EXPECT_EQ(view(1).weight, 0.001);
+  EXPECT_EQ(table_->weigh(1, 0).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_EQ(table_->weigh(9, 1).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_EQ(table_->bound(9, {}).error().kind, base::ErrorKind::kNotFound);
+  settle();
+  EXPECT_EQ(view(1).reason.find("the user"), std::string::npos) << view(1).reason;
+}
+
+}  // namespace
+}  // namespace optile::sched

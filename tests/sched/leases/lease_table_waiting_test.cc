@@ -1,0 +1,210 @@
+// Clients that wait: loans, pauses of those who have or had one, and waits without end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/sched/leases/lease_table_fixture.h"
+
+namespace optile::sched {
+namespace {
+
+// Else the one that lent would wake and find no core.
+TEST_F(LeaseTableTest, APausedBorrowerKeepsWhatIsItsOwn) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores own = cores(1);
+  const Cores lent = cores(2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  ASSERT_EQ(cores(1).size(), 4u);
+  ASSERT_TRUE(table_->pause(1).ok());
+  settle();
+  EXPECT_EQ(cores(1), own);
+  EXPECT_EQ(view(1).borrowed, 0);
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_EQ(cores(1), own);
+  EXPECT_EQ(cores(2), lent);
+}
+
+// Claims stay where only who waits has changed, and only there.
+TEST_F(LeaseTableTest, AWaitHidesNoNewMeasurements) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  ASSERT_EQ(view(1).claim, 2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  ASSERT_EQ(view(1).claim, 2);
+  ASSERT_TRUE(table_->demand(1, {0.1, 0.2, 1.0, 1.0}, 1, kNoLimit).ok());
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_EQ(view(1).claim, 3);
+  ASSERT_TRUE(table_->wait(1).ok());
+  ASSERT_TRUE(table_->weigh(2, 1000).ok());
+  settle();
+  EXPECT_EQ(view(2).claim, 3);
+  ASSERT_TRUE(table_->wake(1).ok());
+  perfmodel::Budget three = table_->budget();
+  three.cores = 3;
+  ASSERT_TRUE(table_->set_budget(three).ok());
+  settle();
+  EXPECT_EQ(view(1).claim + view(2).claim, 3);
+}
+
+// A word from before it had a core holds for the first that it gets.
+TEST_F(LeaseTableTest, WhoIsPausedWithoutACoreBorrowsNone) {
+  arrive(1, kConcave);
+  settle();
+  ASSERT_TRUE(table_->wait(1).ok());
+  arrive(2, kConcave);
+  ASSERT_TRUE(table_->pause(2).ok());
+  settle();
+  EXPECT_EQ(cores(2).size(), 2u);
+  ASSERT_TRUE(table_->wake(1).ok());
+  settle();
+  EXPECT_EQ(cores(1).size(), 2u);
+  EXPECT_EQ(cores(2).size(), 2u);
+}
+
+// It has the first choice of cores only among those that it can use; what it lent is not its own.
+TEST_F(LeaseTableTest, WhoIsBoundGivesTheVeryCoresBackThatItWasLent) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores own = cores(1);
+  ASSERT_EQ(own.size(), 2u);
+  ASSERT_TRUE(table_->bound(2, {own[0], own[1], cores(2)[0]}).ok());
+  settle();
+  const Cores before = cores(1);
+  ASSERT_TRUE(table_->wait(1).ok());
+  settle();
+  ASSERT_GT(view(2).borrowed, 0);
+  ASSERT_TRUE(table_->wake(1).ok());
+  settle();
+  EXPECT_EQ(cores(1), before);
+}
+
+TEST_F(LeaseTableTest, APausedLenderHasItsOwnAtOnce) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores own = cores(2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  ASSERT_TRUE(cores(2).empty());
+  ASSERT_TRUE(table_->pause(2).ok());
+  settle();
+  EXPECT_EQ(cores(2), own) << "its lease stays, whatever the others do";
+  EXPECT_EQ(cores(1).size(), 2u);
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_EQ(cores(2), own);
+}
+
+// ---- away ------------------------------------------------------------------------------------
+
+TEST_F(LeaseTableTest, WhoIsAwayHasNoClaimAndComesBackToTheSameCores) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  arrive(3, {1, 1, 1, 1});
+  settle();
+  std::map<ClientId, Cores> before;
+  for (ClientId id = 1; id <= 3; ++id) before[id] = cores(id);
+  ASSERT_TRUE(table_->away(2).ok());
+  EXPECT_FALSE(view(2).away) << "it does not wait";
+  ASSERT_TRUE(table_->wait(2).ok());
+  settle();
+  const int lent = view(1).borrowed;
+  ASSERT_GT(lent, 0);
+  ASSERT_TRUE(table_->away(2).ok());
+  EXPECT_EQ(settle(), 0) << "the same cores, as its own from now on";
+  EXPECT_TRUE(view(2).away);
+  EXPECT_EQ(view(2).claim, 0);
+  EXPECT_EQ(view(1).borrowed, 0);
+  EXPECT_EQ(view(1).claim, static_cast<int>(before[1].size()) + lent);
+  EXPECT_EQ(table_->lent_cores(), 0);
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_FALSE(view(2).away);
+  for (ClientId id = 1; id <= 3; ++id) EXPECT_EQ(cores(id), before[id]) << id;
+}
+
+// A division that no longer is the best by a little, but was held, is held again.
+TEST_F(LeaseTableTest, WhoComesBackFindsTheDivisionThatWasHeld) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  // 3 + 1 is better than 2 + 2, by less than it takes.
+  ASSERT_TRUE(table_->demand(1, {0.4, 0.7, 0.99, 1.0}, 1, kNoLimit).ok());
+  ASSERT_TRUE(table_->demand(2, {0.42, 0.7, 0.9, 1.0}, 1, kNoLimit).ok());
+  ASSERT_EQ(settle(), 0);
+  const Cores own = cores(2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->away(2).ok());
+  settle();
+  ASSERT_EQ(cores(1).size(), 4u);
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_EQ(cores(2), own);
+}
+
+TEST_F(LeaseTableTest, WhoCameWhileOneWasAwayMakesRoomForIt) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores own = cores(2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->away(2).ok());
+  settle();
+  arrive(3, kConcave);
+  settle();
+  EXPECT_EQ(cores(1).size() + cores(3).size(), 4u);
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  ASSERT_FALSE(cores(2).empty());
+  for (int core : cores(2)) EXPECT_TRUE(std::find(own.begin(), own.end(), core) != own.end());
+  EXPECT_FALSE(cores(1).empty());
+  EXPECT_FALSE(cores(3).empty());
+}
+
+// What it had itself while the other was away is not its own any more.
+TEST_F(LeaseTableTest, WhoWaitsWhenOneComesBackLendsWhatIsItsOwn) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores first = cores(1);
+  const Cores second = cores(2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->away(2).ok());
+  settle();
+  ASSERT_TRUE(table_->wait(1).ok());
+  settle();
+  EXPECT_EQ(view(1).lends.size(), 4u);
+  ASSERT_TRUE(table_->wake(2).ok());
+  settle();
+  EXPECT_EQ(view(1).lends, first);
+  EXPECT_EQ(view(2).borrowed, 2);
+  ASSERT_TRUE(table_->wake(1).ok());
+  settle();
+  EXPECT_EQ(cores(1), first);
+  EXPECT_EQ(cores(2), second);
+}
+
+TEST_F(LeaseTableTest, APauseOfOneThatIsAwayIsForWhatItHad) {
+  arrive(1, kConcave);
+  arrive(2, kConcave);
+  settle();
+  const Cores own = cores(2);
+  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->away(2).ok());
+  settle();
+  ASSERT_TRUE(table_->pause(2).ok());
+  settle();
+  EXPECT_EQ(cores(2), own);
+  EXPECT_EQ(cores(1).size(), 2u);
+}
+
+}  // namespace
+}  // namespace optile::sched
