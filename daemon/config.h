@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "daemon/metrics/metrics_outlets.h"
+#include "daemon/support/client_limits.h"
 #include "daemon/support/log.h"
-#include "daemon/support/places.h"
 
 namespace optile::daemon {
 

@@ -15,7 +15,7 @@
 #include "daemon/controller/budget_turns.h"
 #include "daemon/process/process_clock.h"
 #include "daemon/process/process_entry.h"
-#include "daemon/process/short_turns.h"
+#include "daemon/process/sched_policy.h"
 #include "daemon/transport/listening_socket.h"
 #include "daemon/transport/service_notify.h"
 #include "optile_version.h"
@@ -113,10 +113,10 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   const auto later = [this](std::function<void()> call) {
     boost::asio::post(io_, std::move(call));
   };
-  const auto in_place = [this] { return look_at_place() == PlacedFile::Place::kOurs; };
+  const auto in_place = [this] { return look_at_place() == OwnedPath::Place::kOurs; };
   confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_, later,
                                                ThreadMasks::system_kernel(), in_place);
-  words_ = std::make_unique<KeptWords>(config_.socket + ".words", in_place);
+  words_ = std::make_unique<PersistedCommands>(config_.socket + ".words", in_place);
   const perfmodel::Machine& read = machine.value();
   controller_ = std::make_unique<Controller>(Controller::Dependencies{
       read, own_store, clocks_, [this, read](int pid) { return budget_of(read, pid); },
@@ -141,7 +141,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
                                   [this] { return attach_->refused(); }, clocks_.monotonic_ns});
   api_ = std::make_unique<Api>(*controller_, *metrics_, facts, clocks_.monotonic_ns);
-  open_death_watch();
+  open_exit_monitor();
   attach_ = std::make_unique<AttachServer>(
       io_, std::move(attach).value(), rights_,
       AttachServer::Handlers{[this](Hello hello) { return arrive(std::move(hello)); },
@@ -178,7 +178,7 @@ void Daemon::run() {
   sigaddset(&handled, SIGTERM);
   sigaddset(&handled, SIGINT);
   pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
-  ask_for_short_turns();
+  shorten_time_slices();
   tell_service_manager("READY=1");
   if (!stopped_) io_.run();
 }
@@ -193,7 +193,7 @@ void Daemon::stop() {
   stopped_ = true;
   tell_service_manager("STOPPING=1");
   // Sockets go first, so that nobody finds a daemon that no longer answers.
-  for (const PlacedFile& socket : sockets_) socket.remove();
+  for (const OwnedPath& socket : sockets_) socket.remove();
   error_code ignored;
   drain_timer_.cancel(ignored);
   look_timer_.cancel(ignored);
@@ -220,7 +220,7 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
                        "this user's daemon takes no new programs: the system daemon at " + system +
                            " serves the machine"};
   }
-  if (look_at_place() != PlacedFile::Place::kOurs) {
+  if (look_at_place() != OwnedPath::Place::kOurs) {
     return base::Error{base::ErrorKind::kUnavailable,
                        "this daemon is no longer the one at " + config_.socket};
   }
@@ -268,8 +268,8 @@ void Daemon::depart(uint64_t client) {
   if (const auto next = controller_->next_write()) drain_within(*next);
 }
 
-void Daemon::open_death_watch() {
-  Result<std::unique_ptr<DeathWatch>> watch = DeathWatch::make();
+void Daemon::open_exit_monitor() {
+  Result<std::unique_ptr<ExitMonitor>> watch = ExitMonitor::make();
   error_code failed;
   if (watch.ok()) {
     const int told = fcntl(watch.value()->descriptor(), F_DUPFD_CLOEXEC, 0);
@@ -356,7 +356,7 @@ void Daemon::schedule_look() {
   look_timer_.async_wait([this](const error_code& error) {
     if (error) return;
     looking_ = false;
-    controller_->look_for_waiting();
+    controller_->detect_idle();
     schedule_look();
   });
 }
@@ -369,24 +369,24 @@ void Daemon::refresh_budgets_if_due() {
 }
 
 // Without clients nobody looks: who is not found and serves nobody is in nobody's way.
-PlacedFile::Place Daemon::look_at_place() {
-  const PlacedFile::Place place = lock_->look();
-  if (place == PlacedFile::Place::kMissing && take_lock_again()) return PlacedFile::Place::kOurs;
-  if (place == PlacedFile::Place::kOurs || std::exchange(lost_place_, true)) return place;
+OwnedPath::Place Daemon::look_at_place() {
+  const OwnedPath::Place place = lock_->look();
+  if (place == OwnedPath::Place::kMissing && take_lock_again()) return OwnedPath::Place::kOurs;
+  if (place == OwnedPath::Place::kOurs || std::exchange(lost_place_, true)) return place;
   log_->warn("the lock at " + lock_path(config_) +
-             (place == PlacedFile::Place::kMissing ? " was removed" : " is another daemon's") +
+             (place == OwnedPath::Place::kMissing ? " was removed" : " is another daemon's") +
              ": this daemon takes no new programs, and ends when it has none or another serves " +
              config_.socket);
   // So that whoever comes starts one that takes him.
-  for (const PlacedFile& socket : sockets_) socket.remove();
+  for (const OwnedPath& socket : sockets_) socket.remove();
   update_idle_timer();
   return place;
 }
 
 // What cleans /tmp removes a file that nobody has written for days, and no socket in use.
 bool Daemon::take_lock_again() {
-  const bool found = std::all_of(sockets_.begin(), sockets_.end(), [](const PlacedFile& socket) {
-    return socket.look() == PlacedFile::Place::kOurs;
+  const bool found = std::all_of(sockets_.begin(), sockets_.end(), [](const OwnedPath& socket) {
+    return socket.look() == OwnedPath::Place::kOurs;
   });
   if (!found || lost_place_) return false;
   Result<std::optional<InstanceLock>> lock = InstanceLock::take(lock_path(config_));
@@ -397,7 +397,7 @@ bool Daemon::take_lock_again() {
 
 // The other one grants the same cores, so that our clients are to be its own.
 void Daemon::end_if_replaced() {
-  if (stopped_ || look_at_place() != PlacedFile::Place::kAnothers) return;
+  if (stopped_ || look_at_place() != OwnedPath::Place::kAnothers) return;
   log_->say("another daemon serves " + config_.socket + ": it gets our programs");
   stop();
 }
@@ -425,8 +425,8 @@ void Daemon::schedule_budgets() {
 // Of the controller, which asks for one at a time.
 void Daemon::decide_later(std::function<void()> decide) {
   decision_ = std::move(decide);
-  const DecisionPace::Time now(static_cast<int64_t>(clocks_.monotonic_ns()));
-  const DecisionPace::Time wait = decisions_.wait(now);
+  const RebalanceRateLimiter::Time now(static_cast<int64_t>(clocks_.monotonic_ns()));
+  const RebalanceRateLimiter::Time wait = decisions_.wait(now);
   if (wait.count() == 0) return boost::asio::post(io_, [this] { decide_now(); });
   decision_timer_.expires_after(wait);
   decision_timer_.async_wait([this](const error_code& error) {
@@ -440,9 +440,10 @@ void Daemon::decide_now() {
   if (!decide) return;
   error_code ignored;
   decision_timer_.cancel(ignored);
-  const DecisionPace::Time begun(static_cast<int64_t>(clocks_.monotonic_ns()));
+  const RebalanceRateLimiter::Time begun(static_cast<int64_t>(clocks_.monotonic_ns()));
   decide();
-  decisions_.decided(begun, DecisionPace::Time(static_cast<int64_t>(clocks_.monotonic_ns())));
+  decisions_.decided(begun,
+                     RebalanceRateLimiter::Time(static_cast<int64_t>(clocks_.monotonic_ns())));
 }
 
 perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) const {

@@ -18,15 +18,15 @@
 #include "daemon/client/client_lines.h"
 #include "daemon/config.h"
 #include "daemon/controller/controller.h"
-#include "daemon/leases/decision_pace.h"
 #include "daemon/leases/lease_moves.h"
+#include "daemon/leases/rebalance_rate_limiter.h"
 #include "daemon/metrics/daemon_metrics.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/process/confinement.h"
-#include "daemon/process/death_watch.h"
+#include "daemon/process/exit_monitor.h"
 #include "daemon/store/stores.h"
 #include "daemon/support/log.h"
-#include "daemon/support/placed_file.h"
+#include "daemon/support/owned_path.h"
 #include "daemon/support/rights.h"
 #include "daemon/transport/attach_server.h"
 #include "daemon/transport/http_server.h"
@@ -65,7 +65,7 @@ class Daemon {
   std::function<Store*(unsigned uid)> store_of_user();
   base::Result<AttachServer::Admission> arrive(Hello hello);
   void depart(uint64_t client);
-  void open_death_watch();
+  void open_exit_monitor();
   void watch_life(uint64_t client, const uint32_t* word, int pid);
   void await_deaths();
   void schedule_drain();
@@ -73,7 +73,7 @@ class Daemon {
   void log_client(uint64_t client, const std::string& text);
   void drain_within(std::chrono::milliseconds wait);
   void refresh_budgets_if_due();
-  PlacedFile::Place look_at_place();
+  OwnedPath::Place look_at_place();
   bool take_lock_again();
   void end_if_replaced();
   std::chrono::nanoseconds until_budgets() const;
@@ -86,7 +86,7 @@ class Daemon {
 
   Config config_;
   std::optional<InstanceLock> lock_;
-  std::vector<PlacedFile> sockets_;
+  std::vector<OwnedPath> sockets_;
   Clocks clocks_;
   std::unique_ptr<Log> log_;
   LeaseMoves moves_;
@@ -102,16 +102,16 @@ class Daemon {
   boost::asio::steady_timer idle_timer_{io_};
   boost::asio::signal_set signals_{io_};
   std::unique_ptr<Confinement> confinement_;
-  std::unique_ptr<KeptWords> words_;
+  std::unique_ptr<PersistedCommands> words_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<DeathWatch> deaths_;  // null where the kernel cannot
+  std::unique_ptr<ExitMonitor> deaths_;  // null where the kernel cannot
   boost::asio::posix::stream_descriptor deaths_told_{io_};
   std::unique_ptr<AttachServer> attach_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<MetricsOutlets> outlets_;
-  DecisionPace decisions_;
+  RebalanceRateLimiter decisions_;
   std::function<void()> decision_;  // asked for and not made yet
   uint64_t budget_read_ns_ = 0;
   bool reading_budgets_ = false;

@@ -129,10 +129,10 @@ int main(int argc, char** argv) {
   app.add_option("--idle-exit", idle_exit_seconds, "End after so long without clients; 0 = never")
       ->option_text("SECONDS")
       ->check(CLI::Range(0L, 31536000L));
-  app.add_option("--other-load", config.other_load,
+  app.add_option("--external-load", config.other_load,
                  "yield: leave the cores to others that they keep busy (default); ignore: do not")
       ->option_text("yield|ignore")
-      ->envname("OPTILE_OTHER_LOAD")
+      ->envname("OPTILE_EXTERNAL_LOAD")
       ->transform(CLI::CheckedTransformer(std::map<std::string, OtherLoad>{
           {"yield", OtherLoad::kYield}, {"ignore", OtherLoad::kIgnore}}));
   app.add_option("--max-clients", config.max_clients,

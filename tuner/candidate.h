@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "tuner/width_planner.h"
 
 namespace optile::tuner {

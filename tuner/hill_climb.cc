@@ -7,39 +7,41 @@
 namespace optile::tuner {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 int hill_climb_interval(int interval, int cores) {
   if (interval > 0) return interval;
   return cores <= 8 ? 1 : 4;
 }
 
-std::vector<Case> hill_climb_grid(const std::vector<Case>& admitted, int cores, int interval) {
+std::vector<Configuration> hill_climb_grid(const std::vector<Configuration>& admitted, int cores,
+                                           int interval) {
   const int x = hill_climb_interval(interval, cores);
   std::set<int> widths = {1, cores};
   for (int width = x; width < cores; width += x) widths.insert(width);
-  std::vector<Case> grid;
-  for (const Case& at : admitted) {
+  std::vector<Configuration> grid;
+  for (const Configuration& at : admitted) {
     if (widths.contains(at.width)) grid.push_back(at);
   }
   const auto rank = [](Binding binding) { return binding == Binding::kCompact ? 1 : 0; };
-  std::sort(grid.begin(), grid.end(), [&](const Case& a, const Case& b) {
+  std::sort(grid.begin(), grid.end(), [&](const Configuration& a, const Configuration& b) {
     return a.width != b.width ? a.width < b.width : rank(a.binding) < rank(b.binding);
   });
   grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
   return grid;
 }
 
-HillClimb::HillClimb(const OpSamples& samples, const std::vector<Case>& grid, Case own)
+HillClimb::HillClimb(const OpSamples& samples, const std::vector<Configuration>& grid,
+                     Configuration own)
     : samples_(samples), own_(own) {
-  for (const Case& at : grid) climbs_[at.binding].grid.push_back(at);
+  for (const Configuration& at : grid) climbs_[at.binding].grid.push_back(at);
   review();
 }
 
 void HillClimb::review() {
   for (auto& [binding, climb] : climbs_) {
     while (!climb.stopped && climb.next < climb.grid.size()) {
-      const Case at = climb.grid[climb.next];
+      const Configuration at = climb.grid[climb.next];
       const perfmodel::SampleSet* set = samples_.profile.find(at);
       if (set == nullptr || set->count() == 0) {
         const auto asked = samples_.asked.find(at);
@@ -69,7 +71,7 @@ std::vector<Wish> HillClimb::wishes() const {
   std::vector<Wish> wishes;
   for (const auto& [binding, climb] : climbs_) {
     if (climb.stopped || climb.grid[climb.next].width != narrowest) continue;
-    const Case at = climb.grid[climb.next];
+    const Configuration at = climb.grid[climb.next];
     // The first execution at a new width is no sample.
     wishes.push_back({at, samples_.touched.contains(at) ? 1 : 2});
   }
@@ -77,14 +79,14 @@ std::vector<Wish> HillClimb::wishes() const {
 }
 
 // Only what it asked for: all ops run the same width while they climb, a stopped one its best.
-bool HillClimb::tolerates(Case at, double) const {
+bool HillClimb::tolerates(Configuration at, double) const {
   for (const Wish& wish : wishes()) {
     if (wish.at == at) return true;
   }
   return false;
 }
 
-Case HillClimb::best() const {
+Configuration HillClimb::best() const {
   const Climb* fastest = nullptr;
   for (const auto& [binding, climb] : climbs_) {
     if (climb.best_ns <= 0) continue;

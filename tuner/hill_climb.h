@@ -17,32 +17,32 @@ namespace optile::tuner {
 int hill_climb_interval(int interval, int cores);
 
 // The cases of `admitted` that the climb visits, narrow first, spread before compact.
-std::vector<perfmodel::Case> hill_climb_grid(const std::vector<perfmodel::Case>& admitted,
-                                             int cores, int interval);
+std::vector<perfmodel::Configuration> hill_climb_grid(
+    const std::vector<perfmodel::Configuration>& admitted, int cores, int interval);
 
 class HillClimb final : public Search {
  public:
-  HillClimb(const OpSamples& samples, const std::vector<perfmodel::Case>& grid,
-            perfmodel::Case own);
+  HillClimb(const OpSamples& samples, const std::vector<perfmodel::Configuration>& grid,
+            perfmodel::Configuration own);
 
   void review() override;
   std::vector<Wish> wishes() const override;
-  bool tolerates(perfmodel::Case at, double slack_ns) const override;
-  perfmodel::Case best() const override;
+  bool tolerates(perfmodel::Configuration at, double slack_ns) const override;
+  perfmodel::Configuration best() const override;
   Rule rule() const override;
 
  private:
   // One binding's climb.
   struct Climb {
-    std::vector<perfmodel::Case> grid;
+    std::vector<perfmodel::Configuration> grid;
     std::size_t next = 0;  // index of the case to look at
     bool stopped = false;
-    perfmodel::Case best;
+    perfmodel::Configuration best;
     double best_ns = 0;  // 0 = nothing sampled yet
   };
 
   const OpSamples& samples_;
-  perfmodel::Case own_;
+  perfmodel::Configuration own_;
   std::map<perfmodel::Binding, Climb> climbs_;
 };
 

@@ -20,8 +20,8 @@ double relative_error(const perfmodel::SampleSet& set) {
 
 }  // namespace
 
-std::optional<Estimate> measured(const OpSamples& samples, perfmodel::Case at,
-                                 perfmodel::Case reference) {
+std::optional<Estimate> measured(const OpSamples& samples, perfmodel::Configuration at,
+                                 perfmodel::Configuration reference) {
   const perfmodel::SampleSet* set = samples.profile.find(at);
   if (set == nullptr || set->count() == 0) return std::nullopt;
   Estimate estimate;

@@ -6,17 +6,17 @@
 #include <map>
 #include <optional>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "perfmodel/profile/profile.h"
 
 namespace optile::tuner {
 
 struct OpSamples {
   perfmodel::Profile profile;
-  std::map<perfmodel::Case, perfmodel::Nanoseconds> touched;  // fastest first touch
+  std::map<perfmodel::Configuration, perfmodel::Nanoseconds> touched;  // fastest first touch
   // Executions that contain a change of width; samples only where there are no others.
-  std::map<perfmodel::Case, perfmodel::SampleSet> with_change;
-  std::map<perfmodel::Case, int> asked;  // scheduled steps that were to run it
+  std::map<perfmodel::Configuration, perfmodel::SampleSet> with_change;
+  std::map<perfmodel::Configuration, int> asked;  // scheduled steps that were to run it
 };
 
 // A time with its uncertainty.
@@ -31,8 +31,8 @@ inline constexpr int kAskedInVain = 4;
 
 // Median of the samples; nullopt without any. With few samples the spread is not known: it is taken
 // from `reference` (the control), but never below a tenth of the time.
-std::optional<Estimate> measured(const OpSamples& samples, perfmodel::Case at,
-                                 perfmodel::Case reference);
+std::optional<Estimate> measured(const OpSamples& samples, perfmodel::Configuration at,
+                                 perfmodel::Configuration reference);
 
 // Standard error of a difference.
 double error_of_difference(const Estimate& a, const Estimate& b);

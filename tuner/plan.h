@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "perfmodel/profile/op.h"
 #include "perfmodel/profile/profile.h"
 
@@ -98,7 +98,7 @@ struct StoredProfile {
   uint64_t key = 0;
   std::string name;
   std::string shape;
-  perfmodel::Case at;
+  perfmodel::Configuration at;
   uint64_t count = 0;
   double median_ns = 0;
   double min_ns = 0;

@@ -6,14 +6,14 @@
 
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "tuner/plan.h"
 
 namespace optile::tuner {
 
 // A case worth running, and in how many scheduled steps of the next page.
 struct Wish {
-  perfmodel::Case at;
+  perfmodel::Configuration at;
   int runs = 1;
 
   bool operator==(const Wish&) const = default;
@@ -29,9 +29,9 @@ class Search {
   virtual std::vector<Wish> wishes() const = 0;
   // May the op be taken along when a scheduled step runs `at` for others? Yes when it is not known
   // to cost more than `slack_ns` per execution.
-  virtual bool tolerates(perfmodel::Case at, double slack_ns) const = 0;
+  virtual bool tolerates(perfmodel::Configuration at, double slack_ns) const = 0;
   // Best case so far; the program's own case while nothing is settled.
-  virtual perfmodel::Case best() const = 0;
+  virtual perfmodel::Configuration best() const = 0;
   virtual Rule rule() const = 0;
 };
 

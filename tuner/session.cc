@@ -8,7 +8,7 @@
 
 namespace optile::tuner {
 
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 namespace {
 
@@ -16,7 +16,7 @@ constexpr uint64_t kMostUnrecognised = uint64_t{1} << 20;  // ops, then events a
 constexpr int kForeignSteps = 8;       // steps of another length that start a watch
 constexpr uint64_t kForeignOps = 256;  // ops beyond as many steps that pass without a marker
 constexpr int kForeignMost = 4096;     // a watch in vain makes the next one rarer
-constexpr uint64_t kWatchOps = 4 * StepRecogniser::kLongestStep;
+constexpr uint64_t kWatchOps = 4 * PeriodDetector::kLongestStep;
 constexpr double kChangeShare = 0.02;  // of an execution: a change of width this small is noise
 constexpr std::chrono::microseconds kDearChange{50};  // assumed until it was measured
 constexpr int kLostPage = 2 * kPageSteps;  // steps without a column: the whole schedule was dropped
@@ -71,10 +71,10 @@ void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
 void Session::on_declared_steps(uint32_t steps) {
   state_->on_declared_steps(steps);
 }
-void Session::set_cases(std::vector<Case> cases, int cores) {
+void Session::set_cases(std::vector<Configuration> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
 }
-void Session::set_bounds(std::vector<Case> cases, int cores, int own_width,
+void Session::set_bounds(std::vector<Configuration> cases, int cores, int own_width,
                          const std::optional<StoredPlan>& stored) {
   state_->set_bounds(std::move(cases), cores, own_width, stored);
 }
@@ -116,8 +116,8 @@ std::optional<Session::Settled> Session::take_settled() {
 std::vector<double> Session::step_seconds_by_cores(int most) const {
   return state_->step_seconds_by_cores(most);
 }
-Standing Session::standing() const {
-  return state_->standing();
+SessionSummary Session::session_summary() const {
+  return state_->session_summary();
 }
 SessionView Session::view(Detail detail) const {
   return state_->view(detail);
@@ -187,7 +187,7 @@ void Session::State::on_issuer_changed() {
 void Session::State::watch_sequence(const OpEvent& event) {
   if (gave_up_ || (is_silent() && !watching_)) return;
   if (recogniser_.observe(event.place, event.begin, event.duration) ==
-      StepRecogniser::Change::kFound) {
+      PeriodDetector::Change::kFound) {
     step_found();
     return;
   }
@@ -212,7 +212,7 @@ void Session::State::take_sample(const OpEvent& event) {
   Site* site = alone ? model_->find(event.place) : nullptr;
   if (site != nullptr) ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
   if (site != nullptr && event.width > 0) {
-    const Case at{event.width, event.binding};
+    const Configuration at{event.width, event.binding};
     if (event.first_touch) {
       const auto [touch, fresh] = site->samples.touched.emplace(at, event.duration);
       if (!fresh) touch->second = std::min(touch->second, event.duration);

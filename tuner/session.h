@@ -30,9 +30,9 @@ struct SessionOptions {
   bool guard = true;
   SearchKind search = SearchKind::kAuto;
   Strategy strategy = Strategy::kAuto;
-  std::vector<perfmodel::Case> cases;  // what may be tried, from sched::admitted_widths
-  int cores = 1;                       // C: cores of the budget
-  int interval = 0;                    // x of the hill climb; 0 = 1 up to 8 cores, else 4
+  std::vector<perfmodel::Configuration> cases;  // what may be tried, from sched::admitted_widths
+  int cores = 1;                                // C: cores of the budget
+  int interval = 0;                             // x of the hill climb; 0 = 1 up to 8 cores, else 4
   std::optional<StoredPlan> stored;
   uint64_t seed = 1;
   // A sequence has to repeat for so long before it is taken for the step: the loops inside one
@@ -99,11 +99,11 @@ class Session {
   // of its steps, whatever repeats in the sequence of its ops.
   void on_declared_steps(uint32_t steps);
   // Budget changed: other cases, another C. Curves are kept.
-  void set_cases(std::vector<perfmodel::Case> cases, int cores);
+  void set_cases(std::vector<perfmodel::Configuration> cases, int cores);
   // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from
   // now on. `stored`: what is known for that width, in force at once where the step is the same. A
   // stored plan for more cores stays as far as it fits. Otherwise whole steps are compared anew.
-  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
+  void set_bounds(std::vector<perfmodel::Configuration> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored = std::nullopt);
   // What the caller adds to a page changed: the next take_plan() has one.
   void on_page_bounds_changed();
@@ -140,7 +140,7 @@ class Session {
   // Predicted seconds of a step with 1 … `most` cores; empty while nothing is known of the step.
   std::vector<double> step_seconds_by_cores(int most) const;
 
-  Standing standing() const;
+  SessionSummary session_summary() const;
   SessionView view(Detail detail = Detail::kWhole) const;
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const;
 

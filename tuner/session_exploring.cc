@@ -13,7 +13,7 @@
 namespace optile::tuner {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 using perfmodel::Nanoseconds;
 
 namespace {
@@ -31,9 +31,9 @@ constexpr double kLongOps = 20;              // changes of width worth refining 
 // ---- exploring ---------------------------------------------------------------------------------
 
 // Cases below the program's own width. The full width is tried only under another binding.
-std::vector<Case> Session::State::usable_cases() const {
-  std::vector<Case> usable;
-  for (const Case& admitted : options_.cases) {
+std::vector<Configuration> Session::State::usable_cases() const {
+  std::vector<Configuration> usable;
+  for (const Configuration& admitted : options_.cases) {
     if (admitted.width < own_width_ ||
         (admitted.width == own_width_ && admitted.binding != Binding::kNone)) {
       usable.push_back(admitted);
@@ -45,9 +45,10 @@ std::vector<Case> Session::State::usable_cases() const {
 std::unique_ptr<Search> Session::State::make_search(const Site& site) const {
   const int cores = std::min(options_.cores, own_width_);
   if (options_.search == SearchKind::kPaper) {
-    std::vector<Case> admitted = usable_cases();
-    const bool unbound = std::all_of(admitted.begin(), admitted.end(),
-                                     [](const Case& one) { return one.binding == Binding::kNone; });
+    std::vector<Configuration> admitted = usable_cases();
+    const bool unbound =
+        std::all_of(admitted.begin(), admitted.end(),
+                    [](const Configuration& one) { return one.binding == Binding::kNone; });
     if (unbound) admitted.push_back(own_case());
     return std::make_unique<HillClimb>(
         site.samples, hill_climb_grid(admitted, cores, options_.interval), own_case());
@@ -99,7 +100,7 @@ void Session::State::next_trial_page() {
 
 void Session::State::close_trial_page() {
   for (std::size_t i = 0; i < model_->sites().size(); ++i) {
-    std::set<Case> asked;
+    std::set<Configuration> asked;
     Site& site = model_->sites()[i];
     for (std::size_t column = 0; column < trial_.bindings.size(); ++column) {
       const int width = trial_.widths[i][column];
@@ -150,7 +151,7 @@ bool Session::State::trials_spent() const {
 
 std::vector<Binding> Session::State::bindings() const {
   std::set<Binding> all;
-  for (const Case& admitted : options_.cases) all.insert(admitted.binding);
+  for (const Configuration& admitted : options_.cases) all.insert(admitted.binding);
   return {all.begin(), all.end()};
 }
 
@@ -164,7 +165,7 @@ PlannerProblem Session::State::problem_for(Binding binding) const {
   estimate.own = own_case();
   estimate.binding = binding;
   std::set<int> widths;
-  for (const Case& admitted : usable_cases()) {
+  for (const Configuration& admitted : usable_cases()) {
     if (admitted.binding == binding) widths.insert(admitted.width);
   }
   estimate.widths.assign(widths.begin(), widths.end());

@@ -6,7 +6,7 @@
 
 namespace optile::tuner {
 
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 namespace {
 
@@ -136,7 +136,7 @@ void Session::State::count_steps_so_far() {
     steps_ += static_cast<uint32_t>(begun);
   } else {
     const uint64_t remembered =
-        std::min<uint64_t>(recogniser_.observed(), StepRecogniser::kHistory);
+        std::min<uint64_t>(recogniser_.observed(), PeriodDetector::kHistory);
     const uint64_t forgotten = progress_ - std::min(progress_, remembered);
     steps_ = static_cast<uint32_t>(begun + forgotten / static_cast<uint64_t>(model_->marker().ops));
   }
@@ -162,7 +162,7 @@ void Session::State::set_own_width(int width, bool bounded) {
   restart_exploring();
 }
 
-void Session::State::set_cases(std::vector<Case> cases, int cores) {
+void Session::State::set_cases(std::vector<Configuration> cases, int cores) {
   if (cases == options_.cases && cores == options_.cores) return;
   options_.cases = std::move(cases);
   options_.cores = cores;
@@ -172,7 +172,7 @@ void Session::State::set_cases(std::vector<Case> cases, int cores) {
   restart_exploring();
 }
 
-void Session::State::set_bounds(std::vector<Case> cases, int cores, int own_width,
+void Session::State::set_bounds(std::vector<Configuration> cases, int cores, int own_width,
                                 const std::optional<StoredPlan>& stored) {
   bounds_changed_ = bounds_changed_ || cases != options_.cases || cores != options_.cores;
   if (bounds_changed_) changed();

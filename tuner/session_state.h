@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "tuner/candidate.h"
-#include "tuner/company.h"
+#include "tuner/concurrency_detector.h"
 #include "tuner/coverage.h"
-#include "tuner/plan_guard.h"
+#include "tuner/period_detector.h"
+#include "tuner/regression_detector.h"
 #include "tuner/session.h"
 #include "tuner/session_page.h"
 #include "tuner/step_comparison.h"
 #include "tuner/step_curve.h"
 #include "tuner/step_model.h"
-#include "tuner/step_recogniser.h"
 #include "tuner/trial_schedule.h"
 #include "tuner/width_planner.h"
 
@@ -43,8 +43,8 @@ class Session::State {
   // session.cc
   void set_runtime(perfmodel::Runtime runtime);
   void set_own_width(int width, bool bounded);
-  void set_cases(std::vector<perfmodel::Case> cases, int cores);
-  void set_bounds(std::vector<perfmodel::Case> cases, int cores, int own_width,
+  void set_cases(std::vector<perfmodel::Configuration> cases, int cores);
+  void set_bounds(std::vector<perfmodel::Configuration> cases, int cores, int own_width,
                   const std::optional<StoredPlan>& stored);
   void on_page_bounds_changed();
   void add_op(perfmodel::OpDescription op);
@@ -71,7 +71,7 @@ class Session::State {
 
   // session_view.cc
   std::optional<Settled> take_settled();
-  Standing standing() const;
+  SessionSummary session_summary() const;
   int width_of(const StoredEntry& entry) const;
   SessionView view(Detail detail) const;
   std::vector<double> step_seconds_by_cores(int most) const;
@@ -145,7 +145,7 @@ class Session::State {
   void accept_changes(Site& site);
   bool trials_spent() const;
   TrialOptions trial_options() const;
-  std::vector<perfmodel::Case> usable_cases() const;
+  std::vector<perfmodel::Configuration> usable_cases() const;
   std::unique_ptr<Search> make_search(const Site& site) const;
   PlannerProblem problem_for(perfmodel::Binding binding) const;
   std::vector<perfmodel::Binding> bindings() const;
@@ -163,7 +163,7 @@ class Session::State {
   void learn_switching_cost(std::size_t planned);
   std::string describe(const Candidate& candidate) const;
 
-  perfmodel::Case own_case() const { return {own_width_, perfmodel::Binding::kNone}; }
+  perfmodel::Configuration own_case() const { return {own_width_, perfmodel::Binding::kNone}; }
 
   SessionOptions options_;
   std::map<uint64_t, perfmodel::OpDescription> ops_;
@@ -172,11 +172,11 @@ class Session::State {
   int own_width_ = 0;     // 0 = not known yet
   bool bounded_ = false;  // from outside: the program's is wider
   Phase phase_ = Phase::kRecognising;
-  StepRecogniser recogniser_;
+  PeriodDetector recogniser_;
   bool gave_up_ = false;        // no step found in kMostUnrecognised ops
   uint64_t unsteered_ops_ = 0;  // heard while nothing had a width that can be set
   std::unique_ptr<StepModel> model_;
-  Company company_;
+  ConcurrencyDetector company_;
   // Replay of a stored plan.
   std::optional<StoredPlan> replay_;  // in force, verified or not
   bool replay_verified_ = false;
@@ -200,7 +200,7 @@ class Session::State {
   bool replanned_ = false;
   // Tuned.
   Candidate in_force_;
-  PlanGuard guard_;
+  RegressionDetector guard_;
   std::vector<bool> guard_page_;  // scheduled steps of the present page: true = own widths
   std::vector<Rollback> rollbacks_;
   bool forget_ = false;           // the stored plan

@@ -7,18 +7,18 @@
 
 namespace optile::tuner {
 
-using perfmodel::Case;
+using perfmodel::Configuration;
 using perfmodel::Nanoseconds;
 
 namespace {
 
-Nanoseconds median_at(const OpSamples& samples, Case at) {
+Nanoseconds median_at(const OpSamples& samples, Configuration at) {
   const perfmodel::SampleSet* set = samples.profile.find(at);
   return set == nullptr ? Nanoseconds(0) : set->median();
 }
 
 // The fastest sampled case besides `planned`.
-void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
+void find_runner_up(const OpSamples& samples, Configuration planned, OpView& view) {
   for (const auto& [at, set] : samples.profile.cases) {
     if (at == planned || set.count() == 0) continue;
     const Nanoseconds time = set.median();
@@ -30,10 +30,10 @@ void find_runner_up(const OpSamples& samples, Case planned, OpView& view) {
 
 // What was measured of an op, and what follows from it. `own`: the program's own case; `bounded`: a
 // lease made it that narrow, and not the user.
-void add_evidence(const OpSamples& samples, Case own, bool bounded, perfmodel::Binding in_force,
-                  OpView& op) {
-  const Case planned{op.width == 0 ? own.width : op.width,
-                     op.width == 0 ? perfmodel::Binding::kNone : in_force};
+void add_evidence(const OpSamples& samples, Configuration own, bool bounded,
+                  perfmodel::Binding in_force, OpView& op) {
+  const Configuration planned{op.width == 0 ? own.width : op.width,
+                              op.width == 0 ? perfmodel::Binding::kNone : in_force};
   op.profile = samples.profile;
   op.curve = perfmodel::Curve(op.profile);
   if (const auto point = op.curve.at(planned)) op.best_time = point->time;
@@ -157,7 +157,7 @@ SessionView Session::State::view(Detail detail) const {
       add_evidence(site.samples, own_case(), bounded_, view.binding, op);
     view.ops.push_back(std::move(op));
   }
-  view.own_widths_in_force = standing().own_widths_in_force;
+  view.own_widths_in_force = session_summary().own_widths_in_force;
   return view;
 }
 
@@ -166,22 +166,22 @@ int Session::State::width_of(const StoredEntry& entry) const {
   return own_width_ > 0 && entry.width >= own_width_ ? 0 : entry.width;
 }
 
-Standing Session::State::standing() const {
-  Standing standing;
-  standing.phase = phase_;
-  standing.step_number = steps_found_;
-  if (model_ != nullptr) standing.step_fingerprint = model_->fingerprint();
-  standing.tuned_steps = tuned_steps_.count();
-  standing.tuned_step = tuned_steps_.median();
-  standing.steps_here = tuned_steps_.count() + own_steps_.count();
-  if (phase_ != Phase::kTuned) return standing;
+SessionSummary Session::State::session_summary() const {
+  SessionSummary session_summary;
+  session_summary.phase = phase_;
+  session_summary.step_number = steps_found_;
+  if (model_ != nullptr) session_summary.step_fingerprint = model_->fingerprint();
+  session_summary.tuned_steps = tuned_steps_.count();
+  session_summary.tuned_step = tuned_steps_.median();
+  session_summary.steps_here = tuned_steps_.count() + own_steps_.count();
+  if (phase_ != Phase::kTuned) return session_summary;
   const auto own = [this](const StoredEntry& entry) { return width_of(entry) == 0; };
-  standing.own_widths_in_force =
+  session_summary.own_widths_in_force =
       replay_ ? replay_->binding == perfmodel::Binding::kNone &&
                     std::all_of(replay_->entries.begin(), replay_->entries.end(), own)
               : !changes_something(in_force_);
-  standing.has_use_for_more = heard_enough() && has_wide_ops();
-  return standing;
+  session_summary.has_use_for_more = heard_enough() && has_wide_ops();
+  return session_summary;
 }
 
 // Widths that any op has run at, up to `most`, ascending.

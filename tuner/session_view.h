@@ -20,7 +20,7 @@ enum class Phase : uint8_t { kRecognising, kExploring, kComparing, kTuned, kObse
 const char* phase_name(Phase phase);
 
 // The least that leases are decided by; cheap.
-struct Standing {
+struct SessionSummary {
   Phase phase = Phase::kRecognising;
   std::size_t tuned_steps = 0;
   perfmodel::Nanoseconds tuned_step{0};  // median
@@ -38,7 +38,7 @@ struct OpView {
   perfmodel::OpPlace place;
   int width = 0;
   Rule rule = Rule::kOwnWidth;
-  std::optional<perfmodel::Case> runner_up;
+  std::optional<perfmodel::Configuration> runner_up;
   perfmodel::Nanoseconds best_time{0};  // per execution at the planned width, predicted
   perfmodel::Nanoseconds runner_up_time{0};
   perfmodel::Nanoseconds own_time{0};  // per execution at the program's own width

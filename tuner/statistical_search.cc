@@ -11,7 +11,7 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 constexpr double kSettled = 2.0;      // standard errors
 constexpr double kFarSlower = 1.5;    // one run that much slower ends a case
@@ -24,7 +24,7 @@ constexpr double kTouchFactor = 1.2;  // and caches
 StatisticalSearch::StatisticalSearch(const OpSamples& samples, StatisticalOptions options)
     : samples_(samples), options_(std::move(options)) {
   if (options_.cores <= kFewCores) {
-    for (const Case& at : options_.admitted) cases_[at] = Standing::kOpen;
+    for (const Configuration& at : options_.admitted) cases_[at] = SessionSummary::kOpen;
   } else {
     grow();
   }
@@ -35,43 +35,45 @@ void StatisticalSearch::review() {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
   if (!own) return;
   const Estimate lead = fastest(*own);
-  for (auto& [at, standing] : cases_) {
-    if (standing == Standing::kOpen || standing == Standing::kDone) {
-      standing = judge(at, *own, lead);
+  for (auto& [at, session_summary] : cases_) {
+    if (session_summary == SessionSummary::kOpen || session_summary == SessionSummary::kDone) {
+      session_summary = judge(at, *own, lead);
     }
   }
   close_last(*own);
-  const bool open = std::any_of(cases_.begin(), cases_.end(),
-                                [](const auto& entry) { return entry.second == Standing::kOpen; });
+  const bool open = std::any_of(cases_.begin(), cases_.end(), [](const auto& entry) {
+    return entry.second == SessionSummary::kOpen;
+  });
   if (!open && options_.cores > kFewCores) grow();
 }
 
 // One case left, and settled better than the control: more samples would not change anything.
 void StatisticalSearch::close_last(const Estimate& own) {
   const auto alive = [](const auto& entry) {
-    return entry.second == Standing::kOpen || entry.second == Standing::kDone;
+    return entry.second == SessionSummary::kOpen || entry.second == SessionSummary::kDone;
   };
   if (std::count_if(cases_.begin(), cases_.end(), alive) != 1) return;
-  auto& [at, standing] = *std::find_if(cases_.begin(), cases_.end(), alive);
+  auto& [at, session_summary] = *std::find_if(cases_.begin(), cases_.end(), alive);
   const std::optional<Estimate> seen = measured(samples_, at, options_.own);
-  if (seen && settled_better(*seen, own)) standing = Standing::kDone;
+  if (seen && settled_better(*seen, own)) session_summary = SessionSummary::kDone;
 }
 
-StatisticalSearch::Standing StatisticalSearch::judge(Case at, const Estimate& own,
-                                                     const Estimate& lead) const {
+StatisticalSearch::SessionSummary StatisticalSearch::judge(Configuration at, const Estimate& own,
+                                                           const Estimate& lead) const {
   const std::optional<Estimate> seen = measured(samples_, at, options_.own);
   if (!seen || seen->samples < 3) return judge_few(at, own);
   const double error = error_of_difference(*seen, lead);
   if (seen->ns - lead.ns > kSettled * error) {
-    return seen->ns > kFarSlower * own.ns ? Standing::kHopeless : Standing::kWorse;
+    return seen->ns > kFarSlower * own.ns ? SessionSummary::kHopeless : SessionSummary::kWorse;
   }
   const double most_gain = own.ns - seen->ns + kSettled * error_of_difference(*seen, own);
-  if (most_gain < options_.least_gain * own.ns) return Standing::kWorse;
-  return seen->samples >= kEnough ? Standing::kDone : Standing::kOpen;
+  if (most_gain < options_.least_gain * own.ns) return SessionSummary::kWorse;
+  return seen->samples >= kEnough ? SessionSummary::kDone : SessionSummary::kOpen;
 }
 
 // Too few samples for statistics: only a clear loss ends a case.
-StatisticalSearch::Standing StatisticalSearch::judge_few(Case at, const Estimate& own) const {
+StatisticalSearch::SessionSummary StatisticalSearch::judge_few(Configuration at,
+                                                               const Estimate& own) const {
   const perfmodel::SampleSet* set = samples_.profile.find(at);
   // What one control execution may be off; the estimate's error is that of their median.
   const double off = own.error_ns * std::sqrt(static_cast<double>(std::min<std::size_t>(
@@ -81,12 +83,12 @@ StatisticalSearch::Standing StatisticalSearch::judge_few(Case at, const Estimate
     if (touched != samples_.touched.end()) {
       const auto ns = static_cast<double>(touched->second.count());
       if (ns > kTouchExtra + kTouchFactor * kFarSlower * own.ns + 3 * off) {
-        return Standing::kHopeless;
+        return SessionSummary::kHopeless;
       }
     }
     const auto asked = samples_.asked.find(at);
     const bool in_vain = asked != samples_.asked.end() && asked->second >= kAskedInVain;
-    return in_vain ? Standing::kHopeless : Standing::kOpen;
+    return in_vain ? SessionSummary::kHopeless : SessionSummary::kOpen;
   }
   // The first touch is an execution too: one that was hit by something else is not held against
   // the case when the touch was fast.
@@ -94,16 +96,16 @@ StatisticalSearch::Standing StatisticalSearch::judge_few(Case at, const Estimate
   if (const auto touched = samples_.touched.find(at); touched != samples_.touched.end()) {
     least = std::min(least, static_cast<double>(touched->second.count()));
   }
-  if (least > kFarSlower * own.ns + 3 * off) return Standing::kHopeless;
-  if (set->count() >= 2 && least > kSlower * own.ns + 3 * off) return Standing::kWorse;
-  return Standing::kOpen;
+  if (least > kFarSlower * own.ns + 3 * off) return SessionSummary::kHopeless;
+  if (set->count() >= 2 && least > kSlower * own.ns + 3 * off) return SessionSummary::kWorse;
+  return SessionSummary::kOpen;
 }
 
 // The fastest case that has been seen often enough to eliminate others.
 Estimate StatisticalSearch::fastest(const Estimate& own) const {
   Estimate lead = own;
-  for (const auto& [at, standing] : cases_) {
-    if (standing == Standing::kHopeless) continue;
+  for (const auto& [at, session_summary] : cases_) {
+    if (session_summary == SessionSummary::kHopeless) continue;
     const std::optional<Estimate> seen = measured(samples_, at, options_.own);
     if (seen && seen->samples >= 3 && seen->ns < lead.ns) lead = *seen;
   }
@@ -118,8 +120,8 @@ bool StatisticalSearch::settled_better(const Estimate& candidate, const Estimate
 std::vector<Wish> StatisticalSearch::wishes() const {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
   std::vector<Wish> wishes;
-  for (const auto& [at, standing] : cases_) {
-    if (standing != Standing::kOpen) continue;
+  for (const auto& [at, session_summary] : cases_) {
+    if (session_summary != SessionSummary::kOpen) continue;
     const std::optional<Estimate> seen = measured(samples_, at, options_.own);
     if (!own || !seen) {
       // A first touch, or one counted run behind a touch that promised nothing.
@@ -136,13 +138,13 @@ std::vector<Wish> StatisticalSearch::wishes() const {
   return wishes;
 }
 
-bool StatisticalSearch::tolerates(Case at, double slack_ns) const {
+bool StatisticalSearch::tolerates(Configuration at, double slack_ns) const {
   const auto known = cases_.find(at);
   if (known == cases_.end()) {
     if (options_.cores <= kFewCores) return false;
     // Narrower than a hopeless width is hopeless.
-    for (const auto& [other, standing] : cases_) {
-      if (standing == Standing::kHopeless && other.binding == at.binding &&
+    for (const auto& [other, session_summary] : cases_) {
+      if (session_summary == SessionSummary::kHopeless && other.binding == at.binding &&
           other.width >= at.width) {
         return false;
       }
@@ -156,16 +158,16 @@ bool StatisticalSearch::tolerates(Case at, double slack_ns) const {
   if (touched != samples_.touched.end() && rest.samples > 0) {
     return static_cast<double>(touched->second.count()) - rest.ns <= slack_ns;
   }
-  return known == cases_.end() || known->second != Standing::kHopeless;
+  return known == cases_.end() || known->second != SessionSummary::kHopeless;
 }
 
-Case StatisticalSearch::best() const {
+Configuration StatisticalSearch::best() const {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
-  Case best = options_.own;
+  Configuration best = options_.own;
   if (!own) return best;
   double best_ns = own->ns;
-  for (const auto& [at, standing] : cases_) {
-    if (standing == Standing::kHopeless) continue;
+  for (const auto& [at, session_summary] : cases_) {
+    if (session_summary == SessionSummary::kHopeless) continue;
     const std::optional<Estimate> seen = measured(samples_, at, options_.own);
     if (!seen || seen->ns >= best_ns || !settled_better(*seen, *own)) continue;
     best = at;
@@ -182,7 +184,7 @@ Rule StatisticalSearch::rule() const {
 
 bool StatisticalSearch::grow() {
   std::set<Binding> bindings;
-  for (const Case& at : options_.admitted) bindings.insert(at.binding);
+  for (const Configuration& at : options_.admitted) bindings.insert(at.binding);
   bool grown = false;
   for (Binding binding : bindings) grown = grow_coarse(binding) || grown;
   return grown || refine();
@@ -190,16 +192,16 @@ bool StatisticalSearch::grow() {
 
 std::vector<int> StatisticalSearch::widths_of(Binding binding) const {
   std::vector<int> widths;
-  for (const Case& at : options_.admitted) {
+  for (const Configuration& at : options_.admitted) {
     if (at.binding == binding) widths.push_back(at.width);
   }
   std::sort(widths.begin(), widths.end());
   return widths;
 }
 
-bool StatisticalSearch::try_case(Case at) {
+bool StatisticalSearch::try_case(Configuration at) {
   if (at == options_.own || cases_.contains(at)) return false;
-  cases_[at] = Standing::kOpen;
+  cases_[at] = SessionSummary::kOpen;
   return true;
 }
 
@@ -209,9 +211,9 @@ bool StatisticalSearch::grow_coarse(Binding binding) {
   const std::vector<int> widths = widths_of(binding);
   if (widths.empty()) return false;
   int narrowest = 0;
-  for (const auto& [at, standing] : cases_) {
+  for (const auto& [at, session_summary] : cases_) {
     if (at.binding != binding) continue;
-    if (standing == Standing::kHopeless) return false;
+    if (session_summary == SessionSummary::kHopeless) return false;
     narrowest = narrowest == 0 ? at.width : std::min(narrowest, at.width);
   }
   int added = 0;
@@ -231,10 +233,10 @@ bool StatisticalSearch::grow_coarse(Binding binding) {
 bool StatisticalSearch::refine() {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
   if (!own || own->ns < options_.refine_from_ns || refinements_ >= kRefinements) return false;
-  Case best = options_.own;
+  Configuration best = options_.own;
   double best_ns = own->ns;
-  std::vector<std::pair<Case, double>> seen = {{options_.own, own->ns}};
-  for (const auto& [at, standing] : cases_) {
+  std::vector<std::pair<Configuration, double>> seen = {{options_.own, own->ns}};
+  for (const auto& [at, session_summary] : cases_) {
     const std::optional<Estimate> estimate = measured(samples_, at, options_.own);
     if (!estimate) continue;
     seen.push_back({at, estimate->ns});
@@ -246,7 +248,7 @@ bool StatisticalSearch::refine() {
   ++refinements_;
   std::set<Binding> bindings = {best.binding};
   if (best == options_.own) {
-    for (const Case& at : options_.admitted) bindings.insert(at.binding);
+    for (const Configuration& at : options_.admitted) bindings.insert(at.binding);
   }
   bool grown = false;
   for (Binding binding : bindings) {

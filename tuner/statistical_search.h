@@ -18,8 +18,8 @@
 namespace optile::tuner {
 
 struct StatisticalOptions {
-  perfmodel::Case own;                    // the control
-  std::vector<perfmodel::Case> admitted;  // without the control
+  perfmodel::Configuration own;                    // the control
+  std::vector<perfmodel::Configuration> admitted;  // without the control
   int cores = 1;
   double least_gain = 0.01;       // of the own time; less is not worth a width
   double refine_from_ns = 500e3;  // shorter ops take the coarse widths only (C > kFewCores)
@@ -35,20 +35,21 @@ class StatisticalSearch final : public Search {
 
   void review() override;
   std::vector<Wish> wishes() const override;
-  bool tolerates(perfmodel::Case at, double slack_ns) const override;
-  perfmodel::Case best() const override;
+  bool tolerates(perfmodel::Configuration at, double slack_ns) const override;
+  perfmodel::Configuration best() const override;
   Rule rule() const override;
 
  private:
-  enum class Standing {
+  enum class SessionSummary {
     kOpen,
     kDone,      // sampled enough, and not settled worse
     kWorse,     // settled worse than another case, or not worth it
     kHopeless,  // far worse, or not to be had: never run again
   };
 
-  Standing judge(perfmodel::Case at, const Estimate& own, const Estimate& fastest) const;
-  Standing judge_few(perfmodel::Case at, const Estimate& own) const;
+  SessionSummary judge(perfmodel::Configuration at, const Estimate& own,
+                       const Estimate& fastest) const;
+  SessionSummary judge_few(perfmodel::Configuration at, const Estimate& own) const;
   void close_last(const Estimate& own);
   Estimate fastest(const Estimate& own) const;
   bool settled_better(const Estimate& candidate, const Estimate& own) const;
@@ -56,11 +57,11 @@ class StatisticalSearch final : public Search {
   bool grow_coarse(perfmodel::Binding binding);
   bool refine();
   std::vector<int> widths_of(perfmodel::Binding binding) const;
-  bool try_case(perfmodel::Case at);
+  bool try_case(perfmodel::Configuration at);
 
   const OpSamples& samples_;
   StatisticalOptions options_;
-  std::map<perfmodel::Case, Standing> cases_;
+  std::map<perfmodel::Configuration, SessionSummary> cases_;
   int refinements_ = 0;
 };
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tuner/op_samples.h"
+#include "tuner/period_detector.h"
 #include "tuner/search.h"
-#include "tuner/step_recogniser.h"
 
 namespace optile::tuner {
 

@@ -9,7 +9,7 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 constexpr int kCasesPerControl = 2;  // cases between two controls
 constexpr double kLongOp = 20;       // changes of width that a long op outweighs
@@ -30,7 +30,7 @@ class PageBuilder {
   TrialPage build() {
     int since_control = 0;
     while (static_cast<int>(page_.bindings.size()) < kPageSteps) {
-      const std::optional<Case> next = most_wanted();
+      const std::optional<Configuration> next = most_wanted();
       if (!next) break;
       add_trial(*next);
       // At once again where it is wanted again: behind a step of another width the first op pays
@@ -57,7 +57,7 @@ class PageBuilder {
   // Cases that only a sliver of the step wishes are not worth a step of it.
   void drop_what_does_not_matter() {
     double total = 0;
-    std::map<Case, double> share;
+    std::map<Configuration, double> share;
     bool unknown = false;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       total += weight(i);
@@ -73,12 +73,12 @@ class PageBuilder {
   }
 
   // The case with the most runs outstanding, so that repetitions of one case are spread out.
-  std::optional<Case> most_wanted() const {
-    std::map<Case, int> runs;
+  std::optional<Configuration> most_wanted() const {
+    std::map<Configuration, int> runs;
     for (const auto& wishes : open_) {
       for (const auto& [at, count] : wishes) runs[at] = std::max(runs[at], count);
     }
-    std::optional<Case> best;
+    std::optional<Configuration> best;
     int most = 0;
     for (const auto& [at, count] : runs) {
       if (count <= 0) continue;
@@ -92,7 +92,7 @@ class PageBuilder {
     return best;
   }
 
-  int wanted_runs(Case at) const {
+  int wanted_runs(Configuration at) const {
     int most = 0;
     for (const auto& wishes : open_) {
       const auto wish = wishes.find(at);
@@ -101,17 +101,17 @@ class PageBuilder {
     return most;
   }
 
-  bool comes_before(Case a, Case b) const {
+  bool comes_before(Configuration a, Configuration b) const {
     return options_.narrow_first ? a.width < b.width : a.width > b.width;
   }
 
-  void add_trial(Case at) {
+  void add_trial(Configuration at) {
     page_.bindings.push_back(at.binding);
     page_.control.push_back(false);
     for (std::size_t i = 0; i < ops_.size(); ++i) page_.widths[i].push_back(width_for(i, at));
   }
 
-  int width_for(std::size_t op, Case at) {
+  int width_for(std::size_t op, Configuration at) {
     const Search* search = ops_[op].search;
     if (search == nullptr) return 0;
     auto& wishes = open_[op];
@@ -127,7 +127,7 @@ class PageBuilder {
         return other.width;
       }
     }
-    const Case rest = search->best();
+    const Configuration rest = search->best();
     const bool same_binding = rest.binding == at.binding;
     return rest == options_.own || !same_binding ? 0 : rest.width;
   }
@@ -140,7 +140,7 @@ class PageBuilder {
 
   const std::vector<TrialOp>& ops_;
   const TrialOptions& options_;
-  std::vector<std::map<Case, int>> open_;  // per op: runs outstanding
+  std::vector<std::map<Configuration, int>> open_;  // per op: runs outstanding
   TrialPage page_;
 };
 

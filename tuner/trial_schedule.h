@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "tuner/search.h"
 
 namespace optile::tuner {
@@ -23,7 +23,7 @@ struct TrialOp {
 };
 
 struct TrialOptions {
-  perfmodel::Case own;
+  perfmodel::Configuration own;
   bool controls = true;        // steps at own widths between the trials
   bool narrow_first = false;   // the paper's order: widths grow
   double switching_ns = 0;     // of one change of width

@@ -11,7 +11,7 @@
 namespace optile::tuner {
 namespace {
 
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 constexpr double kPredictedError = 0.10;     // of the time, between samples
 constexpr double kExtrapolatedError = 0.25;  // beyond them, and for first touches
@@ -27,7 +27,7 @@ struct Shared {
   int places = 0;
 };
 
-std::optional<WidthEstimate> first_touch(const OpSamples& samples, Case at) {
+std::optional<WidthEstimate> first_touch(const OpSamples& samples, Configuration at) {
   const auto touched = samples.touched.find(at);
   if (touched == samples.touched.end()) return std::nullopt;
   const auto ns = static_cast<double>(touched->second.count());
@@ -35,7 +35,7 @@ std::optional<WidthEstimate> first_touch(const OpSamples& samples, Case at) {
 }
 
 std::optional<WidthEstimate> predicted(const OpSamples& samples, const perfmodel::Curve& curve,
-                                       Case at) {
+                                       Configuration at) {
   const std::optional<perfmodel::CurvePoint> point = curve.at(at);
   const bool between = point && point->kind == perfmodel::PointKind::kInterpolated;
   if (!between) {
@@ -47,13 +47,13 @@ std::optional<WidthEstimate> predicted(const OpSamples& samples, const perfmodel
 }
 
 std::optional<WidthEstimate> guessed(const OpSamples& samples, const perfmodel::Curve& curve,
-                                     Case at, bool predict) {
+                                     Configuration at, bool predict) {
   if (predict) return predicted(samples, curve, at);
   return samples.profile.cases.empty() ? first_touch(samples, at) : std::nullopt;
 }
 
 std::optional<Estimate> at_own_width(const OpSamples& samples, const EstimateOptions& options) {
-  const Case bound{options.own.width, options.binding};
+  const Configuration bound{options.own.width, options.binding};
   const std::optional<Estimate> estimate = measured(samples, bound, options.own);
   return estimate ? estimate : measured(samples, options.own, options.own);
 }
@@ -118,7 +118,7 @@ std::vector<std::vector<WidthEstimate>> estimate_widths(const std::vector<Estima
     const auto of_key = shared.find(source.key);
     for (int width : options.widths) {
       if (width == options.own.width) continue;
-      const Case at{width, options.binding};
+      const Configuration at{width, options.binding};
       const auto seen = measured(*source.samples, at, options.own);
       if (seen && own && of_key != shared.end()) {
         estimates.push_back(combine(width, *seen, *own, shared_at(of_key->second, width)));

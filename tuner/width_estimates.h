@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "tuner/op_samples.h"
 #include "tuner/width_planner.h"
 
@@ -18,7 +18,7 @@ struct EstimateSource {
 };
 
 struct EstimateOptions {
-  perfmodel::Case own;                                     // the control
+  perfmodel::Configuration own;                            // the control
   perfmodel::Binding binding = perfmodel::Binding::kNone;  // in force for the whole plan
   std::vector<int> widths;  // to be estimated besides the own one, ascending
   // At widths where the place has no sample: from its curve, or a first touch. Otherwise only a

@@ -24,9 +24,9 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/client/case_set.h"
+#include "daemon/client/configuration_space.h"
+#include "daemon/leases/idle_detector.h"
 #include "daemon/leases/leases.h"
-#include "daemon/leases/waiting_watch.h"
 #include "daemon/process/process_clock.h"
 #include "tuner/step_curve.h"
 
@@ -178,11 +178,11 @@ class Idlers {
 // All but one are in a long op, and that one waits, so that the looks are those of its wait.
 void measure_looks(int clients, int seconds) {
   const Idlers idlers(clients);
-  std::vector<daemon::WaitingWatch> watches(idlers.pids().size());
+  std::vector<daemon::IdleDetector> watches(idlers.pids().size());
   int asked = 0;
   const double begin = cpu_seconds();
   const milliseconds end = seconds * milliseconds(1000);
-  for (milliseconds now(0); now < end; now += daemon::WaitingWatch::kEveryWaiting) {
+  for (milliseconds now(0); now < end; now += daemon::IdleDetector::kEveryWaiting) {
     for (std::size_t i = 0; i < watches.size(); ++i) {
       watches[i].look(now, 1, [&]() -> std::optional<milliseconds> {
         ++asked;

@@ -1,5 +1,5 @@
 // From SIGKILL to the moment that the daemon can act, by the three ways that there are: the life
-// word (DeathWatch, the descriptor that the event loop waits for), the process descriptor and the
+// word (ExitMonitor, the descriptor that the event loop waits for), the process descriptor and the
 // hang-up of a socket. Each repeat is a client of its own, which holds its life word as the shim
 // does and has touched so much memory, in small pages.
 //
@@ -24,9 +24,9 @@
 #include "base/cpu_counter.h"
 #include "base/unique_fd.h"
 #include "bindings/preload/daemon_link/life_word.h"
-#include "daemon/process/death_watch.h"
+#include "daemon/process/exit_monitor.h"
 #include "daemon/process/process_entry.h"
-#include "daemon/process/short_turns.h"
+#include "daemon/process/sched_policy.h"
 #include "daemon/transport/client_memory.h"
 
 namespace {
@@ -62,7 +62,8 @@ struct Heard {
   double word_us = -1, process_us = -1, hang_up_us = -1;
 };
 
-bool one_repeat(daemon::DeathWatch& watch, uint64_t id, std::size_t mb, int threads, Heard& heard) {
+bool one_repeat(daemon::ExitMonitor& watch, uint64_t id, std::size_t mb, int threads,
+                Heard& heard) {
   base::Result<daemon::ClientMemory> memory = daemon::ClientMemory::make();
   std::array<int, 2> pair{};
   if (!memory.ok() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) {
@@ -117,12 +118,12 @@ double quantile(std::vector<double> all, double share) {
 int main(int argc, char** argv) {
   const int repeats = argc > 1 ? std::max(1, std::atoi(argv[1])) : 50;
   const int threads = argc > 2 ? std::max(1, std::atoi(argv[2])) : 4;
-  auto watch = daemon::DeathWatch::make();
+  auto watch = daemon::ExitMonitor::make();
   if (!watch.ok()) {
     std::fprintf(stderr, "kill_latency: %s\n", watch.message().c_str());
     return 1;
   }
-  daemon::ask_for_short_turns();  // as the daemon's one thread does
+  daemon::shorten_time_slices();  // as the daemon's one thread does
   std::printf("%d repeats, %d threads a client; microseconds after the kill\n", repeats, threads);
   std::printf(
       "| resident MB | life word p50 | p99 | most | pidfd p50 | p99 | hang-up p50 | p99 |\n");

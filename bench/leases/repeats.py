@@ -133,7 +133,7 @@ def main(arguments: List[str]) -> int:
     if not program.exists():
         raise RunError(f"{program} is missing: build all targets first")
     # What others keep busy changes leases, too; what is looked at here is who has which.
-    os.environ["OPTILE_OTHER_LOAD"] = "ignore"
+    os.environ["OPTILE_EXTERNAL_LOAD"] = "ignore"
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as folder:
         copy = pathlib.Path(folder, "build")
         copy_build(options.build, copy)

@@ -133,7 +133,7 @@ base::Status print_uniform(const sched::StepOutline& outline,
   const char* separator = "";
   std::printf("\"uniform\": {");
   for (const sched::UniformSetting& setting : settings) {
-    const auto seconds = sched::uniform_seconds(outline, conditions, setting, perfmodel::kNever);
+    const auto seconds = sched::uniform_seconds(outline, conditions, setting, perfmodel::kInfinity);
     if (!seconds.ok()) return seconds.error();
     std::printf("%s\"%d,%d\": %.9g", separator, setting.inter, setting.intra, seconds.value());
     separator = ", ";

@@ -44,7 +44,7 @@ perfmodel::StepGraph chains(const sched::CoreMap& map, int width) {
     one.memory_share = 0.5 * real(random);
     const double work = 1e-3 * (0.1 + real(random));
     const double best = 4 + map.cores * 0.4 * real(random);
-    for (const perfmodel::Case which : map.space.all()) {
+    for (const perfmodel::Configuration which : map.space.all()) {
       one.times.set(which, work / which.width + work * which.width / best / best);
     }
     graph.instances.push_back(std::move(one));

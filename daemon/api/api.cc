@@ -542,9 +542,9 @@ HttpResponse Api::change_lease(const Call& call) {
     if (!named) return problem(404, "no attached client has that number; see optile leases");
     if (!may_see(call, *named)) return problem(403, not_yours(named->id));
   }
-  const base::Result<Controller::LeaseWord> word = parse_lease_word(call.body);
+  const base::Result<Controller::LeaseCommand> word = parse_lease_command(call.body);
   if (!word.ok()) return problem(word.error());
-  Controller::LeaseWord said = word.value();
+  Controller::LeaseCommand said = word.value();
   said.bounded = !facts_.rights.may_all(call.peer);
   const base::Status changed = controller_.change_lease(said);
   if (changed.ok()) return leases(call);

@@ -11,12 +11,12 @@
 namespace optile::daemon {
 namespace {
 
-using perfmodel::Case;
+using perfmodel::Configuration;
 using perfmodel::PointKind;
 
 constexpr int kMaxStoredRows = 512;
 
-Json point_json(const Case& at, double median_ns, const char* kind) {
+Json point_json(const Configuration& at, double median_ns, const char* kind) {
   return {{"width", at.width},
           {"binding", perfmodel::binding_name(at.binding)},
           {"median_ns", median_ns},
@@ -59,7 +59,7 @@ Json stored_point(const FoundProfile& found) {
 
 // Curve of an op from earlier runs: the newest value of every case.
 Json curve_of_store(const std::vector<FoundProfile>& profiles) {
-  std::map<Case, const FoundProfile*> newest;
+  std::map<Configuration, const FoundProfile*> newest;
   for (const FoundProfile& found : profiles) newest.try_emplace(found.profile.at, &found);
   Json curve = Json::array();
   for (const auto& [at, found] : newest) curve.push_back(stored_point(*found));

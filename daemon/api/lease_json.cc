@@ -17,7 +17,7 @@ namespace {
 
 using base::invalid;
 
-using CommandKind = Controller::LeaseWord::Kind;
+using CommandKind = Controller::LeaseCommand::Kind;
 
 constexpr std::array<std::pair<const char*, CommandKind>, 7> kWords = {
     {{"share", CommandKind::kShare},
@@ -187,10 +187,10 @@ Json leases_json(const Controller& controller,
           {"unleased", std::move(unleased)}};
 }
 
-base::Result<Controller::LeaseWord> parse_lease_word(const Json& body) {
+base::Result<Controller::LeaseCommand> parse_lease_command(const Json& body) {
   const auto client = body.find("client");
   if (client == body.end()) return invalid("client is missing; see optile leases");
-  Controller::LeaseWord word;
+  Controller::LeaseCommand word;
   word.client = client->get<uint64_t>();
   const Json* said = nullptr;
   for (const auto& [name, kind] : kWords) {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/client/hang_watch.h"
+#include "daemon/client/hang_detector.h"
 #include "daemon/client/width_numerics.h"
 
 namespace optile::daemon {
@@ -53,7 +53,7 @@ Trials trials_of(const tuner::PlanDraft& draft, int own_width) {
 
 }  // namespace
 
-Client::Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases,
+Client::Client(uint64_t id, Hello hello, ClientMemory memory, ConfigurationSpace cases,
                Dependencies dependencies)
     : id_(id),
       hello_(std::move(hello)),
@@ -120,7 +120,7 @@ bool Client::start(const ClientHeader& header) {
   return true;
 }
 
-const std::vector<perfmodel::Case>& Client::admitted(uint32_t fallbacks) const {
+const std::vector<perfmodel::Configuration>& Client::admitted(uint32_t fallbacks) const {
   return (fallbacks & kNoMasks) != 0 || hello_.as_untuned ? cases_.unbound : cases_.cases;
 }
 
@@ -329,7 +329,7 @@ void Client::allow_counting() {
   publish();
 }
 
-void Client::set_cases(CaseSet cases) {
+void Client::set_cases(ConfigurationSpace cases) {
   cores_ = cases.cores;
   if (hello_.mode == OPTILE_MODE_FREEZE || hello_.as_untuned) {
     narrowed_ = narrowed_ || cores_ < cores_at_attach_;
@@ -425,8 +425,8 @@ void Client::set_heard(bool heard) {
   publish();
 }
 
-tuner::Standing Client::standing() const {
-  return session_ == nullptr ? tuner::Standing{} : session_->standing();
+tuner::SessionSummary Client::session_summary() const {
+  return session_ == nullptr ? tuner::SessionSummary{} : session_->session_summary();
 }
 
 std::vector<double> Client::step_seconds_by_cores(int most) const {

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/client/case_set.h"
 #include "daemon/client/client_reader.h"
 #include "daemon/client/client_view.h"
+#include "daemon/client/configuration_space.h"
 #include "daemon/client/drain_pace.h"
 #include "daemon/client/main_issuer.h"
 #include "daemon/client/plan_page_writer.h"
@@ -40,7 +40,8 @@ class Client {
     std::function<bool()> is_stopped = {};  // its process, at this moment; may be empty
   };
 
-  Client(uint64_t id, Hello hello, ClientMemory memory, CaseSet cases, Dependencies dependencies);
+  Client(uint64_t id, Hello hello, ClientMemory memory, ConfigurationSpace cases,
+         Dependencies dependencies);
 
   // Reads what is there, publishes what follows from it. Returns the settled plan, once.
   std::optional<tuner::Session::Settled> drain();
@@ -57,7 +58,7 @@ class Client {
   void allow_counting();
   // Budget or lease changed. One that repeats its plan keeps all of its widths; only the units that
   // its threads are bound to follow.
-  void set_cases(CaseSet cases);
+  void set_cases(ConfigurationSpace cases);
   // So many cores more for a while, which others do not use: for what runs at its own width.
   // Nothing is tuned for them.
   void set_lent(int cores);
@@ -69,7 +70,7 @@ class Client {
   ThreadBinding binding(int tid) const { return reader_.binding(tid); }
   std::vector<int> issuing_threads(std::size_t most) const { return reader_.issuing_threads(most); }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
-  tuner::Standing standing() const;
+  tuner::SessionSummary session_summary() const;
   int own_width() const { return own_width_; }  // the program's, whatever bounds it; 0 = not known
   // The user wants one width and no other, those of a stored plan again, or the bits of an
   // untouched run.
@@ -139,12 +140,12 @@ class Client {
   int shared_cores() const;
   int bounded(int own_width) const;
   int page_cap() const;  // the same with what is lent
-  const std::vector<perfmodel::Case>& admitted(uint32_t fallbacks) const;
+  const std::vector<perfmodel::Configuration>& admitted(uint32_t fallbacks) const;
 
   uint64_t id_;
   Hello hello_;
   ClientMemory memory_;
-  CaseSet cases_;
+  ConfigurationSpace cases_;
   int cores_at_attach_;
   int cores_;  // now, by budget or lease
   Dependencies dependencies_;

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "daemon/client/client.h"
-#include "daemon/leases/client_words.h"
+#include "daemon/leases/client_commands.h"
+#include "daemon/leases/idle_detector.h"
 #include "daemon/leases/leased_client.h"
-#include "daemon/leases/team_pace.h"
-#include "daemon/leases/waiting_watch.h"
+#include "daemon/leases/region_throughput.h"
 #include "perfmodel/machine/budget.h"
 
 namespace optile::daemon {
@@ -25,9 +25,9 @@ struct ClientPlace {
   perfmodel::Budget at_attach;
   perfmodel::Budget now;
   std::optional<GrantedLease> lease;
-  WaitingWatch waiting = {};
-  TeamPace pace = {};
-  uint64_t heard = 0;          // of Attendance::changes()
+  IdleDetector waiting = {};
+  RegionThroughput pace = {};
+  uint64_t heard = 0;          // of ClientCensus::changes()
   std::size_t seen_steps = 0;  // on its cores, at the last look at who has just come
   bool detached = false;
   // While it shares the cores by time instead of having a lease.
@@ -37,7 +37,7 @@ struct ClientPlace {
     std::optional<EarlierCurve> curve = {};  // that it had by then
   };
   std::optional<SharedTime> shared_time = {};
-  std::vector<UnkeptWord> unkept = {};
+  std::vector<PendingCommand> unkept = {};
 };
 
 }  // namespace optile::daemon

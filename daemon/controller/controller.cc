@@ -6,7 +6,7 @@
 
 #include "daemon/client/op_selection.h"
 #include "daemon/controller/budget_turns.h"
-#include "daemon/support/remembered.h"
+#include "daemon/support/history_limits.h"
 
 namespace optile::daemon {
 namespace {
@@ -89,8 +89,8 @@ base::Status Controller::room_for(const Hello& hello) const {
   };
   if (clients_.size() >= max_clients_) return full("", max_clients_);
   if (!store_of_ || hello.uid == 0) return {};
-  const std::size_t most = places_of_user(max_clients_);
-  if (attendance_.of_user(hello.uid) >= most) return full(" of this user", most);
+  const std::size_t most = client_limit_per_user(max_clients_);
+  if (client_census_.of_user(hello.uid) >= most) return full(" of this user", most);
   return {};
 }
 
@@ -117,11 +117,11 @@ base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
   const Arrival arrival = {hello.executable, hello.uid, hello.pid};
   place.at_attach = budget_at_start(hello);
   place.now = place.at_attach;
-  place.client =
-      std::make_unique<Client>(id, std::move(hello), std::move(memory),
-                               make_case_set(machine_, place.now), std::move(dependencies));
-  attendance_.came(arrival.user);
-  place.heard = attendance_.changes();
+  place.client = std::make_unique<Client>(id, std::move(hello), std::move(memory),
+                                          make_configuration_space(machine_, place.now),
+                                          std::move(dependencies));
+  client_census_.came(arrival.user);
+  place.heard = client_census_.changes();
   clients_.emplace(id, std::move(place));
   expected_.came(arrival, since_start());
   look_at_others(others_load_, clients_, budget_.units, since_start());
@@ -149,7 +149,7 @@ void Controller::depart(uint64_t id) {
   view.stopped = false;
   view.steps_per_second.reset();
   view.finished_at = clocks_.unix_seconds();
-  attendance_.left(client.hello().uid);
+  client_census_.left(client.hello().uid);
   counting_.forget(id);
   keep_curve(id);
   clients_.erase(found);
@@ -186,7 +186,7 @@ void Controller::drain() {
   for (auto& [id, place] : clients_) {
     Client& client = *place.client;
     // Once, however many came or left since it was last read.
-    const uint64_t changes = attendance_.changes();
+    const uint64_t changes = client_census_.changes();
     if (std::exchange(place.heard, changes) != changes) client.on_surroundings_changed();
     follow(client);
     if (client.asks_to_count()) counting_.ask(id);
@@ -220,10 +220,10 @@ void Controller::refresh_budgets() {
   }
   leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   for (auto& [id, place] : clients_) tell_company(place);
-  tell_demands();
+  publish_demands();
   look_for_time_sharing();  // of who is alone too: its pace is what a lease is judged by
   decide_leases();
-  say_unkept_again();
+  retry_pending();
 }
 
 void Controller::bind(uint64_t id, const Place& place) {
@@ -240,7 +240,7 @@ void Controller::refresh_budget(uint64_t id, Place& place) {
     place.now = std::move(now);
     // Its cpuset became smaller or grew back: leases are cut from what is left.
     bind(id, place);
-    place.client->set_cases(make_case_set(machine_, leased(place)));
+    place.client->set_cases(make_configuration_space(machine_, leased(place)));
   }
   if (leases_ && (leases_->has(id) || place.detached)) leases_->confine_again(id, pid);
 }

@@ -14,22 +14,22 @@
 
 #include "base/result.h"
 #include "daemon/client/drain_pace.h"
-#include "daemon/controller/attendance.h"
+#include "daemon/controller/client_census.h"
 #include "daemon/controller/client_place.h"
 #include "daemon/controller/controller_dependencies.h"
 #include "daemon/controller/counting_turns.h"
 #include "daemon/controller/found_run.h"
-#include "daemon/leases/client_words.h"
+#include "daemon/leases/client_commands.h"
 #include "daemon/leases/expected_arrivals.h"
-#include "daemon/leases/kept_words.h"
 #include "daemon/leases/lease_history.h"
 #include "daemon/leases/leases.h"
+#include "daemon/leases/persisted_commands.h"
 #include "daemon/leases/time_sharing.h"
 #include "daemon/leases/user_bounds.h"
 #include "daemon/process/thread_masks.h"
 #include "daemon/store/store.h"
 #include "daemon/store/store_batches.h"
-#include "daemon/support/places.h"
+#include "daemon/support/client_limits.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
 #include "perfmodel/profile/launch_plan.h"
@@ -57,7 +57,7 @@ class Controller {
   void refresh_budgets();
   // Whose cores can be lent meanwhile, and who wants them back; to be called again after
   // next_look(). nullopt: there is nobody to lend to.
-  void look_for_waiting();
+  void detect_idle();
   std::optional<std::chrono::milliseconds> next_look() const;
   // Writes what is due; `now`: also what is not.
   void flush(bool now) { batches_.flush(now); }
@@ -71,14 +71,14 @@ class Controller {
   };
   base::Result<Undone> undo(const UndoRequest& request);
 
-  using LeaseWord = daemon::LeaseWord;
-  base::Status change_lease(const LeaseWord& word);
+  using LeaseCommand = daemon::LeaseCommand;
+  base::Status change_lease(const LeaseCommand& word);
   void note_mask(uint64_t id, const std::vector<int>& units);  // see Client::set_held_mask()
   ThreadBinding binding(uint64_t id, int tid) const;           // see ClientReader
   bool is_detached(uint64_t id) const;  // it has no lease because somebody said so
   // Why it has none for now, as half a sentence with the time; empty where it may have one.
   std::string time_sharing_text(uint64_t id) const;
-  std::vector<std::string> unkept(uint64_t id) const;  // each UnkeptWord as text
+  std::vector<std::string> unkept(uint64_t id) const;  // each PendingCommand as text
   // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
   perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
   perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
@@ -124,17 +124,17 @@ class Controller {
   std::optional<std::vector<int>> binding_at_start(const perfmodel::Budget& at_attach) const;
   void lease_to(uint64_t id);
   std::vector<LendingTrials::Worker> workers() const;
-  base::Status check_bound(const LeaseWord& word) const;
-  void keep_to_bounds();
-  void say_again(uint64_t id);
-  void say_unkept_again();
-  base::Status carry_out(const LeaseWord& word);
-  base::Status attach_again(const LeaseWord& word);
-  void keep(const LeaseWord& word);
+  base::Status check_bound(const LeaseCommand& word) const;
+  void enforce_quota();
+  void reapply(uint64_t id);
+  void retry_pending();
+  base::Status carry_out(const LeaseCommand& word);
+  base::Status attach_again(const LeaseCommand& word);
+  void keep(const LeaseCommand& word);
   void take_lease(Place& place, Leases::Granted granted);
-  void tell_of_lease(uint64_t client, const std::string& text);
+  void log_lease(uint64_t client, const std::string& text);
   void tell_of_move(uint64_t client, const std::string& text, bool loan);
-  void tell_demands();
+  void publish_demands();
   void tell_demand(uint64_t id, const Place& place);
   void place_newcomers();
   void tell_demand_of_team(uint64_t id, Place& place);
@@ -172,7 +172,7 @@ class Controller {
   std::vector<int> bound_within_;  // its units when it was last asked who is bound where
   uint64_t last_id_ = 0, attached_ = 0;
   std::map<uint64_t, Place> clients_;
-  Attendance attendance_;
+  ClientCensus client_census_;
   OthersLoadWatch others_load_;
   CountingTurns counting_;
   uint64_t budget_read_ = 0;  // of whom last in this round
@@ -181,7 +181,7 @@ class Controller {
   LeaseHistory lease_history_;
   ExpectedArrivals expected_;
   UserBounds bounds_;
-  KeptWords* words_;
+  PersistedCommands* words_;
   std::function<void(const std::string& line)> say_;                         // never empty
   std::function<void(uint64_t client, const std::string& text)> tell_move_;  // likewise
   std::deque<ClientView> finished_;                                          // newest first

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "daemon/client/client.h"
-#include "daemon/leases/kept_words.h"
-#include "daemon/leases/unmanaged_load.h"
-#include "daemon/process/returning.h"
+#include "daemon/leases/external_load.h"
+#include "daemon/leases/persisted_commands.h"
+#include "daemon/process/restart_reservations.h"
 #include "daemon/store/store.h"
-#include "daemon/support/places.h"
+#include "daemon/support/client_limits.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
 
@@ -44,11 +44,11 @@ struct ControllerDependencies {
   std::function<void(std::function<void()>)> later = {};
   std::size_t max_clients = kMaxClients;
   // Outlives the controller. Without it nothing that was said outlives an attachment.
-  KeptWords* words = nullptr;
+  PersistedCommands* words = nullptr;
   // The cpuset of a client's process is another one now: the kernel may have changed its masks.
   std::function<void(uint64_t client, const std::vector<int>& cpuset)> note_cpuset = {};
   // Leases::Dependencies::held_before.
-  Returning::Read held_before = {};
+  RestartReservations::Read held_before = {};
   // A lease moved; without it `say` hears of that too.
   std::function<void(uint64_t client, const std::string& text)> tell_move = {};
   // For how long these threads of a process have run or waited for a processor so far, all

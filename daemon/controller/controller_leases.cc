@@ -13,8 +13,8 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
 
-base::Status say_to(Leases& leases, const Controller::LeaseWord& word) {
-  using Kind = Controller::LeaseWord::Kind;
+base::Status say_to(Leases& leases, const Controller::LeaseCommand& word) {
+  using Kind = Controller::LeaseCommand::Kind;
   switch (word.kind) {
     case Kind::kShare:
       return leases.share(word.client, word.share);
@@ -35,8 +35,8 @@ base::Status say_to(Leases& leases, const Controller::LeaseWord& word) {
 }
 
 // For the log: a word may be heard and change nothing.
-std::string text_of(const Controller::LeaseWord& word) {
-  using Kind = Controller::LeaseWord::Kind;
+std::string text_of(const Controller::LeaseCommand& word) {
+  using Kind = Controller::LeaseCommand::Kind;
   std::string cores;
   for (const int core : word.cores) cores += " " + std::to_string(core);
   switch (word.kind) {
@@ -59,8 +59,8 @@ std::string text_of(const Controller::LeaseWord& word) {
 }
 
 // Whether `later`, heard of the same client, leaves nothing of `earlier` to be kept.
-bool replaces(Controller::LeaseWord::Kind later, Controller::LeaseWord::Kind earlier) {
-  using Kind = Controller::LeaseWord::Kind;
+bool replaces(Controller::LeaseCommand::Kind later, Controller::LeaseCommand::Kind earlier) {
+  using Kind = Controller::LeaseCommand::Kind;
   switch (later) {
     case Kind::kUnpin:
       return earlier == Kind::kPin;
@@ -120,15 +120,15 @@ void Controller::lease_to(uint64_t id) {
   if (!hello.unseen.empty() || !bound_to) return;
   leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
-  leases_->belongs(id, hello.uid, hello.job, *bound_to);
+  leases_->set_owner(id, hello.uid, hello.job, *bound_to);
   recall_curve(id);
   // The first lease is cut from what others leave, where that was foreseen.
   if (!leases_->knows_load()) {
     leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
   }
-  leases_->look_who_is_back(since_start());
-  keep_to_bounds();
-  say_again(id);
+  leases_->on_reattach(since_start());
+  enforce_quota();
+  reapply(id);
   sharing_.ask_for_look();
   decide_leases_soon();
 }
@@ -140,7 +140,7 @@ void Controller::tell_demand_of_team(uint64_t id, Place& place) {
   const int cores = works ? place.lease->cores + place.lease->lent : 0;
   place.pace.look(since_start(), place.client->progress(), place.client->may_rest() ? 0 : cores);
   const bool own = works && place.lease->lent == 0;
-  leases_->does(id, place.pace.turns());
+  leases_->set_current_step(id, place.pace.turns());
   leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
                   own ? place.pace.measured(cores).value_or(0) : 0, true);
 }
@@ -160,7 +160,7 @@ LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
                                        const Newcomer& newcomer) {
   if (!leases_) return {};
   const auto& [arrival, share, batch, starts, announced] = newcomer;
-  if (starts) leases_->foresee(since_start(), arrival.pid);
+  if (starts) leases_->expect_launch(since_start(), arrival.pid);
   const bool may_be_expected = announced || arrival.pid > 0;
   const double expected = may_be_expected ? expected_.share_beside(arrival, since_start())
                                           : expected_.share(arrival.user, since_start());
@@ -176,7 +176,7 @@ LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
   return beside;
 }
 
-void Controller::tell_demands() {
+void Controller::publish_demands() {
   for (auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
     if (place.client->fixed_team() > 0) {
@@ -190,18 +190,19 @@ void Controller::tell_demands() {
 }
 
 void Controller::tell_demand(uint64_t id, const Place& place) {
-  const tuner::Standing seen = place.client->standing();
+  const tuner::SessionSummary seen = place.client->session_summary();
   const bool settled = seen.phase == tuner::Phase::kTuned;
   // A program's first steps are slow for other reasons than its cores.
   const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
   const double measured =
       settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
-  leases_->does(id, seen.step_number, {seen.step_fingerprint, place.client->own_width()});
+  leases_->set_current_step(id, seen.step_number,
+                            {seen.step_fingerprint, place.client->own_width()});
   leases_->demand(
       id,
       known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
       measured, settled);
-  leases_->would_use_more(id, seen.has_use_for_more);
+  leases_->set_wants_more(id, seen.has_use_for_more);
   leases_->seen(id, seen.steps_here);
 }
 
@@ -213,7 +214,7 @@ void Controller::place_newcomers() {
     if (!leases_->seen(id, 0) || place.client->fixed_team() > 0 || place.client->keeps_widths()) {
       continue;
     }
-    const std::size_t steps = place.client->standing().steps_here;
+    const std::size_t steps = place.client->session_summary().steps_here;
     if (std::exchange(place.seen_steps, steps) == steps) continue;
     tell_demand(id, place);
     told = true;
@@ -288,7 +289,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   } else {
     place.lease = std::move(granted);
   }
-  place.client->set_cases(make_case_set(machine_, leased(place)));
+  place.client->set_cases(make_configuration_space(machine_, leased(place)));
   tell_company(place);
 }
 
@@ -297,7 +298,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
 void Controller::tell_company(Place& place) const {
   place.client->set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;
-  place.client->set_lent(lent > 0 && place.client->standing().has_use_for_more ? lent : 0);
+  place.client->set_lent(lent > 0 && place.client->session_summary().has_use_for_more ? lent : 0);
   const bool compared = place.lease && leases_->table().clients() > 1 &&
                         leases_->lending().measures(place.client->id(), place.lease->cores);
   place.client->set_heard(compared);
@@ -312,16 +313,16 @@ std::optional<milliseconds> Controller::next_look() const {
   }
   const bool waited_for = std::any_of(clients_.begin(), clients_.end(),
                                       [](const auto& one) { return one.second.waiting.waiting(); });
-  return waited_for ? WaitingWatch::kEveryWaiting : WaitingWatch::kEvery;
+  return waited_for ? IdleDetector::kEveryWaiting : IdleDetector::kEvery;
 }
 
-void Controller::look_for_waiting() {
+void Controller::detect_idle() {
   if (!leases_ || !busy_time_) return;
   look_for_time_sharing();
   LendingTrials& lending = leases_->lending();
   const auto tell = [this](const std::vector<LendingTrials::Verdict>& known) {
     for (const LendingTrials::Verdict& verdict : known) {
-      tell_of_lease(verdict.client, verdict.text());
+      log_lease(verdict.client, verdict.text());
       const Hello& hello = clients_.at(verdict.client).client->hello();
       Store* store = store_of(hello.uid);
       batches_.of(store).lending.push_back({machine_.fingerprint, program_text(hello),
@@ -347,7 +348,7 @@ void Controller::look_for_waiting() {
     } else if (lending.holds_back(id) && lending.held_long_enough(id, now, workers())) {
       tell(lending.release(id, now, workers()));
       leases_->wait(id);
-    } else if (!waits || place.waiting.quiet(now) < WaitingWatch::kLongWait || !leases_->away(id)) {
+    } else if (!waits || place.waiting.quiet(now) < IdleDetector::kLongWait || !leases_->away(id)) {
       continue;
     }
     changed = true;
@@ -367,14 +368,14 @@ std::vector<LendingTrials::Worker> Controller::workers() const {
     if (!place.lease || !place.lease->whole() || place.waiting.waiting()) continue;
     const Client& client = *place.client;
     const bool team = client.fixed_team() > 0;
-    if (!team && !client.standing().has_use_for_more) continue;
+    if (!team && !client.session_summary().has_use_for_more) continue;
     found.push_back({id, client.progress(), place.lease->cores,
                      team ? place.lease->lent : client.lent(), !client.may_rest()});
   }
   return found;
 }
 
-void Controller::tell_of_lease(uint64_t client, const std::string& text) {
+void Controller::log_lease(uint64_t client, const std::string& text) {
   say_("lease: " + text);
   lease_history_.note({clocks_.unix_seconds(), client, text, false});
 }
@@ -384,8 +385,8 @@ void Controller::tell_of_move(uint64_t client, const std::string& text, bool loa
   lease_history_.note({clocks_.unix_seconds(), client, text, loan});
 }
 
-base::Status Controller::check_bound(const LeaseWord& word) const {
-  using Kind = LeaseWord::Kind;
+base::Status Controller::check_bound(const LeaseCommand& word) const {
+  using Kind = LeaseCommand::Kind;
   if (!word.bounded || (word.kind != Kind::kPin && word.kind != Kind::kPause)) return {};
   std::size_t cores = word.cores.size();
   const std::optional<sched::LeaseView> view = leases_->table().view(word.client);
@@ -398,35 +399,34 @@ base::Status Controller::check_bound(const LeaseWord& word) const {
 }
 
 // A user has come: what others hold by their words may be more than their part now.
-void Controller::keep_to_bounds() {
+void Controller::enforce_quota() {
   for (const uint64_t client : bounds_.beyond(*leases_)) {
-    for (const auto kind : {LeaseWord::Kind::kUnpin, LeaseWord::Kind::kResume}) {
-      const LeaseWord word{client, kind, 1.0, {}, false};
+    for (const auto kind : {LeaseCommand::Kind::kUnpin, LeaseCommand::Kind::kResume}) {
+      const LeaseCommand word{client, kind, 1.0, {}, false};
       (void)say_to(*leases_, word);
       keep(word);
     }
     bounds_.forget(client);
-    tell_of_lease(client,
-                  "client " + std::to_string(client) +
-                      " is no longer pinned or paused: its user would hold more than his part");
+    log_lease(client, "client " + std::to_string(client) +
+                          " is no longer pinned or paused: its user would hold more than his part");
   }
 }
 
-base::Status Controller::change_lease(const LeaseWord& word) {
+base::Status Controller::change_lease(const LeaseCommand& word) {
   base::Status done = carry_out(word);
   if (!done.ok()) return done;
   keep(word);
-  say_unkept_again();
+  retry_pending();
   return done;
 }
 
-base::Status Controller::carry_out(const LeaseWord& word) {
+base::Status Controller::carry_out(const LeaseCommand& word) {
   const std::string who = "client " + std::to_string(word.client);
   if (!clients_.contains(word.client)) {
     return base::Error{base::ErrorKind::kNotFound,
                        "no attached client has that number; see optile leases"};
   }
-  if (word.kind == LeaseWord::Kind::kAttach) return attach_again(word);
+  if (word.kind == LeaseCommand::Kind::kAttach) return attach_again(word);
   if (!leases_ || !leases_->has(word.client)) {
     return base::Error{base::ErrorKind::kUnavailable,
                        who + (is_detached(word.client)
@@ -437,12 +437,14 @@ base::Status Controller::carry_out(const LeaseWord& word) {
   if (base::Status may = check_bound(word); !may.ok()) return may;
   base::Status done = say_to(*leases_, word);
   if (!done.ok()) return done;
-  const bool holds = word.kind == LeaseWord::Kind::kPin || word.kind == LeaseWord::Kind::kPause;
+  const bool holds =
+      word.kind == LeaseCommand::Kind::kPin || word.kind == LeaseCommand::Kind::kPause;
   if (holds && word.bounded) bounds_.note(word.client);
   const std::optional<sched::LeaseView> view = leases_->table().view(word.client);
-  const bool held = view && (view->pinned || view->paused) && word.kind != LeaseWord::Kind::kDetach;
+  const bool held =
+      view && (view->pinned || view->paused) && word.kind != LeaseCommand::Kind::kDetach;
   if (!held || (holds && !word.bounded)) bounds_.forget(word.client);
-  tell_of_lease(word.client, who + ", by hand: " + text_of(word));
+  log_lease(word.client, who + ", by hand: " + text_of(word));
   decide_leases();
   return {};
 }
@@ -453,7 +455,7 @@ bool Controller::is_detached(uint64_t id) const {
 }
 
 // A lease as when it came, with what was said of it besides. It may have waited meanwhile, unseen.
-base::Status Controller::attach_again(const LeaseWord& word) {
+base::Status Controller::attach_again(const LeaseCommand& word) {
   const std::string who = "client " + std::to_string(word.client);
   Place& place = clients_.at(word.client);
   if (!place.detached) {
@@ -463,7 +465,7 @@ base::Status Controller::attach_again(const LeaseWord& word) {
   place.waiting = {};
   place.pace = {};
   keep(word);  // or it would be detached again at once
-  tell_of_lease(word.client, who + ", by hand: " + text_of(word));
+  log_lease(word.client, who + ", by hand: " + text_of(word));
   lease_to(word.client);
   decide_leases();
   if (leases_->has(word.client)) return {};
@@ -471,13 +473,13 @@ base::Status Controller::attach_again(const LeaseWord& word) {
                      who + " gets no lease: it is bound to other cores than the daemon has"};
 }
 
-void Controller::keep(const LeaseWord& word) {
-  std::erase_if(clients_.at(word.client).unkept, [&word](const UnkeptWord& earlier) {
+void Controller::keep(const LeaseCommand& word) {
+  std::erase_if(clients_.at(word.client).unkept, [&word](const PendingCommand& earlier) {
     return replaces(word.kind, earlier.word.kind);
   });
   if (words_ == nullptr) return;
-  LeaseWord kept = word;
-  if (word.kind == LeaseWord::Kind::kPause) {
+  LeaseCommand kept = word;
+  if (word.kind == LeaseCommand::Kind::kPause) {
     const auto view = leases_->table().view(word.client);
     const sched::Lease lease = view ? view->target : sched::Lease();
     kept.cores = lease.cores;
@@ -498,25 +500,25 @@ ThreadBinding Controller::binding(uint64_t id, int tid) const {
 }
 
 // What was said of its process before it attached here, to an earlier daemon mostly.
-void Controller::say_again(uint64_t id) {
+void Controller::reapply(uint64_t id) {
   if (words_ == nullptr) return;
   Place& place = clients_.at(id);
   place.unkept.clear();
-  for (LeaseWord& word : words_->of(place.client->hello().pid)) {
+  for (LeaseCommand& word : words_->of(place.client->hello().pid)) {
     word.client = id;
     word.again = true;
     const base::Status done = carry_out(word);
     if (done.ok()) continue;
-    tell_of_lease(id, "client " + std::to_string(id) + ", said before it attached: " +
-                          text_of(word) + "; that cannot be kept: " + done.message());
+    log_lease(id, "client " + std::to_string(id) + ", said before it attached: " + text_of(word) +
+                      "; that cannot be kept: " + done.message());
     place.unkept.push_back({word, done.message()});
   }
 }
 
 // Who stood against them may have left, or taken his own word back.
-void Controller::say_unkept_again() {
+void Controller::retry_pending() {
   for (auto& [id, place] : clients_) {
-    std::erase_if(place.unkept, [this](UnkeptWord& one) {
+    std::erase_if(place.unkept, [this](PendingCommand& one) {
       const base::Status done = carry_out(one.word);
       if (!done.ok()) one.why = done.message();
       return done.ok();
@@ -528,7 +530,7 @@ std::vector<std::string> Controller::unkept(uint64_t id) const {
   std::vector<std::string> texts;
   const auto found = clients_.find(id);
   if (found == clients_.end()) return texts;
-  for (const UnkeptWord& one : found->second.unkept) {
+  for (const PendingCommand& one : found->second.unkept) {
     texts.push_back(text_of(one.word) + ": " + one.why);
   }
   return texts;

@@ -79,7 +79,7 @@ void Controller::share_time(const TimeSharing::Change& change) {
     const std::optional<ClientPlace::SharedTime> before =
         std::exchange(place.shared_time, std::nullopt);
     if (!before) return;
-    tell_of_lease(change.client, who + " may have a lease again: no longer, " + before->why);
+    log_lease(change.client, who + " may have a lease again: no longer, " + before->why);
     lease_to(change.client);
     if (before->curve && leases_->has(change.client)) {
       leases_->recall(change.client, *before->curve);
@@ -98,12 +98,12 @@ void Controller::share_time(const TimeSharing::Change& change) {
   place.pace = {};
   place.lease.reset();
   place.now = budget_now(place);
-  place.client->set_cases(make_case_set(machine_, leased(place)));
+  place.client->set_cases(make_configuration_space(machine_, leased(place)));
   tell_company(place);
   if (change.reason == TimeSharing::Reason::kSlowOnLease) {
     place.client->note_slow_lease(change.text + ", since " + time_of_day(unix_now));
   }
-  tell_of_lease(change.client, who + " has no lease and shares the cores by time: " + change.text);
+  log_lease(change.client, who + " has no lease and shares the cores by time: " + change.text);
 }
 
 bool Controller::someone_works() const {

@@ -13,7 +13,7 @@ void ClientCurve::recall(EarlierCurve curve, int most) {
   take(earlier_seconds_);
 }
 
-bool ClientCurve::does(uint32_t step_number, const CurveSubject& about) {
+bool ClientCurve::set_current_step(uint32_t step_number, const CurveSubject& about) {
   if (std::exchange(step_number_, step_number) != step_number) measured_.clear();
   if (!about.known()) return false;
   about_ = about;

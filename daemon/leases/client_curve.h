@@ -19,7 +19,7 @@ class ClientCurve {
   // Another step number: it does something else from now on, of which what was measured says
   // nothing. An earlier curve about another subject, once that is known, is forgotten; true where
   // nothing is left then.
-  bool does(uint32_t step_number, const CurveSubject& about);
+  bool set_current_step(uint32_t step_number, const CurveSubject& about);
   // Seconds of a step with the cores that it has.
   void measure(int cores, double seconds);
   // Seconds of a step with 1, 2, … cores, by its ops; empty: not known. Whether progress() is

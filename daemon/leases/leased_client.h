@@ -31,7 +31,7 @@ struct LeasedClient {
   bool has_told_curve = false;     // what it tells later can wait until cores are divided
   bool settled = false;
   bool waits = false;
-  bool would_use_more = false;  // cores than its own
+  bool set_wants_more = false;  // cores than its own
   bool confined = false;        // to `units`; none: to what it came with
   int placings = 2;             // that are left, see seen()
   int placed_on = 0;            // cores, at the latest of them; 0 = none yet

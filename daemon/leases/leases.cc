@@ -35,7 +35,7 @@ Leases::Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budge
     : table_(machine, budget, settings()),
       dependencies_(std::move(dependencies)),
       budget_(budget),
-      returning_(dependencies_.held_before, dependencies_.began) {}
+      reservations_(dependencies_.held_before, dependencies_.began) {}
 
 void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Priority priority) {
   if (!table_.arrive(client, share, priority).ok()) return;
@@ -48,8 +48,8 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
   pace_.news();
 }
 
-void Leases::belongs(uint64_t client, unsigned uid, const std::string& job,
-                     const std::vector<int>& bound_to) {
+void Leases::set_owner(uint64_t client, unsigned uid, const std::string& job,
+                       const std::vector<int>& bound_to) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
   found->second.party.uid = uid;
@@ -79,7 +79,7 @@ void Leases::weigh_if_due() {
   if (!std::exchange(weights_due_, false)) return;
   for (const auto& [id, weight] : weights()) {
     clients_.at(id).weight = weight;
-    (void)table_.weigh(id, weight.weight);
+    (void)table_.set_weight(id, weight.weight);
   }
 }
 
@@ -119,13 +119,13 @@ void Leases::leave(uint64_t client, const std::string& how) {
   }
   clients_.erase(leaving);
   lending_.forget(client);
-  if (clients_.empty()) unmanaged_ = {};  // who comes next comes into another world
+  if (clients_.empty()) external_ = {};  // who comes next comes into another world
   weights_due_ = true;
   if (!table_.leave(client, how).ok()) return;
   pace_.news();
 }
 
-void Leases::foresee(milliseconds now, int launcher) {
+void Leases::expect_launch(milliseconds now, int launcher) {
   if (!dependencies_.read_load || !clients_.empty()) return;
   if (load_ && foreseen_ && now - load_read_ < kForeseen) return;
   load_ = dependencies_.read_load(launcher > 0 ? std::vector{launcher} : std::vector<int>());
@@ -134,22 +134,22 @@ void Leases::foresee(milliseconds now, int launcher) {
 }
 
 void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
-  look_who_is_back(now);
+  on_reattach(now);
   // Who is still to come keeps cores busy that are its own.
-  const bool more = more_to_come || returning_.keeps_some();
+  const bool more = more_to_come || reservations_.keeps_some();
   if (dependencies_.read_load) follow_load(budget, now, more);
   budget_ = budget;
   cut_budget();
 }
 
-void Leases::look_who_is_back(milliseconds now) {
+void Leases::on_reattach(milliseconds now) {
   bool changed = false;
-  if (returning_.due(now)) {
+  if (reservations_.due(now)) {
     std::set<int> attached;
     for (const auto& [id, client] : clients_) attached.insert(client.pid);
-    changed = returning_.look(attached, now);
+    changed = reservations_.look(attached, now);
   } else {
-    for (const int pid : arrived_) changed = returning_.came(pid) || changed;
+    for (const int pid : arrived_) changed = reservations_.came(pid) || changed;
   }
   arrived_.clear();
   if (changed) cut_budget();
@@ -158,11 +158,11 @@ void Leases::look_who_is_back(milliseconds now) {
 // What others keep busy, and what is kept for who is still to come, is nobody's here.
 void Leases::cut_budget() {
   perfmodel::Budget left = budget_;
-  left.cores = std::max(1, budget_.cores - unmanaged_.cores());
+  left.cores = std::max(1, budget_.cores - external_.cores());
   const int to_others = budget_.cores - left.cores;
-  if (returning_.keeps_some()) {
+  if (reservations_.keeps_some()) {
     std::vector<int> units = budget_.units;
-    std::erase_if(units, [this](int unit) { return returning_.units().contains(unit); });
+    std::erase_if(units, [this](int unit) { return reservations_.units().contains(unit); });
     left = sched::within(table_.machine(), std::move(left), units);
   }
   if (left == table_.budget() && to_others == table_.left_to_others()) return;
@@ -171,9 +171,9 @@ void Leases::cut_budget() {
 
 void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
   const milliseconds passed = now - load_read_;
-  const bool waits_for_more = more_to_come && !unmanaged_.has_figure();
+  const bool waits_for_more = more_to_come && !external_.has_figure();
   const bool too_early = passed < (waits_for_more ? kForeseen : kShortestFirstLook);
-  if (load_ && !clients_.empty() && !unmanaged_.known() && too_early) return;
+  if (load_ && !clients_.empty() && !external_.known() && too_early) return;
   std::vector<int> pids;
   std::set<int> used;
   for (const auto& [id, client] : clients_) {
@@ -191,8 +191,8 @@ void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool
     });
   }
   if (load_ && !clients_.empty() && passed <= kLongestLook) {
-    if (const auto load = unmanaged_between(*load_, reading, budget.units, used)) {
-      unmanaged_.feed(*load, passed);
+    if (const auto load = external_load_between(*load_, reading, budget.units, used)) {
+      external_.feed(*load, passed);
     }
   }
   load_ = std::move(reading);
@@ -212,9 +212,9 @@ void Leases::demand(uint64_t client, const std::vector<double>& predicted, doubl
   if (known.curve.predict(predicted)) known.told.reset();
 }
 
-void Leases::does(uint64_t client, uint32_t step_number, const CurveSubject& about) {
+void Leases::set_current_step(uint64_t client, uint32_t step_number, const CurveSubject& about) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || !found->second.curve.does(step_number, about)) return;
+  if (found == clients_.end() || !found->second.curve.set_current_step(step_number, about)) return;
   found->second.told.reset();
   found->second.unknown_since.reset();
 }
@@ -230,9 +230,9 @@ std::optional<EarlierCurve> Leases::learned(uint64_t client, int64_t when) const
   return found == clients_.end() ? std::nullopt : found->second.curve.learned(when);
 }
 
-void Leases::would_use_more(uint64_t client, bool whether) {
+void Leases::set_wants_more(uint64_t client, bool whether) {
   const auto found = clients_.find(client);
-  if (found != clients_.end()) found->second.would_use_more = whether;
+  if (found != clients_.end()) found->second.set_wants_more = whether;
 }
 
 bool Leases::seen(uint64_t client, std::size_t steps) {
@@ -264,7 +264,7 @@ void Leases::tell_curves(milliseconds now, bool divides) {
     // part of the job's cores, as far as it can use it.
     const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.curve.useful()) : 1;
     (void)table_.borrows(id, !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
-                             : client.would_use_more               ? sched::Borrowing::kAll
+                             : client.set_wants_more               ? sched::Borrowing::kAll
                                                                    : sched::Borrowing::kByCurve);
     const ToldDemand told{alone, floor, client.cores};
     if (client.told == told) continue;  // there are many curves, and long ones
@@ -362,13 +362,13 @@ void Leases::keep_the_last(std::vector<Granted>& granted) {
 
 std::vector<Leases::Granted> Leases::decide(milliseconds now) {
   std::vector<Granted> granted;
-  const DivisionPace::Turn turn = pace_.turn(now, someone_searches());
-  if (turn == DivisionPace::Turn::kNothing) return granted;
+  const RebalanceBackoff::Turn turn = pace_.turn(now, someone_searches());
+  if (turn == RebalanceBackoff::Turn::kNothing) return granted;
   weigh_if_due();
-  tell_curves(now, turn == DivisionPace::Turn::kDivides);
+  tell_curves(now, turn == RebalanceBackoff::Turn::kDivides);
   const uint64_t moves = moves_;
   carry_out(now, granted);
-  if (moves_ != moves && turn == DivisionPace::Turn::kDivides) pace_.moved(now);
+  if (moves_ != moves && turn == RebalanceBackoff::Turn::kDivides) pace_.moved(now);
   return granted;
 }
 
@@ -390,7 +390,7 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
     }
   }
   if (table_.counters().plans != plans) tell_whose_cores(granted);
-  lent_time_.note(table_.lent_cores(), now);
+  core_seconds_counter_.note(table_.lent_cores(), now);
   keep_the_last(granted);
 }
 
@@ -492,7 +492,7 @@ Leases::Granted Leases::take(uint64_t id, const Terms& terms) {
 // kernel knows better where it finds room: there the width alone follows the lease.
 bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last) const {
   if (lease.fraction < 1) return false;
-  if (returning_.keeps_some()) return last;  // it is not alone
+  if (reservations_.keeps_some()) return last;  // it is not alone
   // What is lent is written down as a mask, or the next daemon would know of nobody there.
   const bool few = static_cast<int>(lease.cores.size()) < table_.budget().cores;
   if (!few && lease.cores == sched::budget_cores(table_.machine(), table_.budget())) {

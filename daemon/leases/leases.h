@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/leases/division_pace.h"
+#include "daemon/leases/core_seconds_counter.h"
+#include "daemon/leases/external_load.h"
 #include "daemon/leases/lease_weights.h"
 #include "daemon/leases/leased_client.h"
 #include "daemon/leases/lending_trials.h"
-#include "daemon/leases/lent_time.h"
-#include "daemon/leases/unmanaged_load.h"
-#include "daemon/process/returning.h"
+#include "daemon/leases/rebalance_backoff.h"
+#include "daemon/process/restart_reservations.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
 #include "sched/leases/lease_table.h"
@@ -38,7 +38,7 @@ class Leases {
     std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
     bool by_user = false;  // of lease_weights()
     // Whose cores are kept for them for a while from `began` on.
-    Returning::Read held_before = {};
+    RestartReservations::Read held_before = {};
     std::chrono::milliseconds began{0};
   };
   Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
@@ -49,8 +49,8 @@ class Leases {
               sched::Priority priority = sched::Priority::kNormal);
   // Who it belongs to, and to which cores of the machine whoever started it bound it (none: not at
   // all). Right after its arrival.
-  void belongs(uint64_t client, unsigned uid, const std::string& job,
-               const std::vector<int>& bound_to);
+  void set_owner(uint64_t client, unsigned uid, const std::string& job,
+                 const std::vector<int>& bound_to);
   // What it may use of the machine has changed since.
   void bind(uint64_t client, const std::vector<int>& bound_to);
   // Gone, or going for sure; or it has no lease for another reason (`how`).
@@ -58,7 +58,7 @@ class Leases {
   bool has(uint64_t client) const { return clients_.contains(client); }
   // A program is about to come where nobody is: what keeps cores busy from now on is others' load.
   // `launcher`: a process that becomes the program or starts it; 0: not known.
-  void foresee(std::chrono::milliseconds now, int launcher);
+  void expect_launch(std::chrono::milliseconds now, int launcher);
   // About once a second: what the kernel grants, of which the cores that others keep busy are left
   // to them. `now`: as in decide(). `more_to_come`: programs that are about to attach are busy too,
   // so where nothing is known yet of others' load it is looked for later, within ten seconds:
@@ -66,16 +66,16 @@ class Leases {
   void set_budget(const perfmodel::Budget& budget, std::chrono::milliseconds now,
                   bool more_to_come = false);
   // Somebody has arrived: who comes back is no longer waited for. `now` as in decide().
-  void look_who_is_back(std::chrono::milliseconds now);
+  void on_reattach(std::chrono::milliseconds now);
   // Whether others' load was told from the clients' own since somebody came.
-  bool knows_load() const { return unmanaged_.known(); }
+  bool knows_load() const { return external_.known(); }
   // The part of all cores that a newcomer would have by weight; `expected`: shares of others of its
   // user that are about to come.
   double part_of(const LeaseParty& newcomer, double expected) const;
   bool empty() const { return clients_.empty(); }
   // By the kernel, with what is left to others' load or kept for those who come back.
   const perfmodel::Budget& as_granted() const { return budget_; }
-  int left_to_others() const { return unmanaged_.cores(); }
+  int left_to_others() const { return external_.cores(); }
 
   // `predicted`: seconds of a step with 1, 2, … cores; `measured`: of its steps now, 0 = none yet.
   // A measured step counts for more than a predicted one from then on. `settled`: its session is
@@ -84,12 +84,12 @@ class Leases {
 
   // ClientCurve's, for one that has a lease. recall() right after its arrival.
   void recall(uint64_t client, EarlierCurve curve);
-  void does(uint64_t client, uint32_t step_number, const CurveSubject& about = {});
+  void set_current_step(uint64_t client, uint32_t step_number, const CurveSubject& about = {});
   std::optional<EarlierCurve> learned(uint64_t client, int64_t when) const;
 
   // Whether it has something to do for more cores than its own: where it is the only one that works
   // it is lent what there is, since a curve that was measured beside others may be wrong.
-  void would_use_more(uint64_t client, bool whether);
+  void set_wants_more(uint64_t client, bool whether);
 
   // So many whole steps it has made on the cores that it has. Who has come beside others is given
   // cores as soon as something is known of it, and again once it has been seen on those: searches
@@ -134,7 +134,9 @@ class Leases {
   std::optional<Progress> progress(uint64_t client) const;
 
   // Cores of those that waited, over the time for which others had them; since the daemon began.
-  double lent_core_seconds(std::chrono::milliseconds now) const { return lent_time_.seconds(now); }
+  double lent_core_seconds(std::chrono::milliseconds now) const {
+    return core_seconds_counter_.seconds(now);
+  }
 
   std::vector<sched::LeaseView> view() const;
   const sched::LeaseTable& table() const { return table_; }
@@ -168,17 +170,17 @@ class Leases {
   Dependencies dependencies_;
   std::map<uint64_t, Client> clients_;
   perfmodel::Budget budget_;  // as the kernel grants it
-  Returning returning_;
+  RestartReservations reservations_;
   std::vector<int> arrived_;  // pids, since it was last told
   bool weights_due_ = false;  // once for all who come or go together
-  DivisionPace pace_;
+  RebalanceBackoff pace_;
   uint64_t moves_ = 0;  // leases that became wider or narrower
   std::optional<LoadReading> load_;
   std::chrono::milliseconds load_read_{0};
   bool foreseen_ = false;  // so was load_
-  UnmanagedCores unmanaged_;
+  ExternalCores external_;
   LendingTrials lending_;
-  LentTime lent_time_;
+  CoreSecondsCounter core_seconds_counter_;
 };
 
 }  // namespace optile::daemon

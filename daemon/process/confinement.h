@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/process/returning.h"
+#include "daemon/process/restart_reservations.h"
 #include "daemon/process/thread_masks.h"
 #include "daemon/support/log.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/runtime_path.h"
-#include "daemon/store/plan_sum.h"
+#include "daemon/store/plan_checksum.h"
 #include "daemon/store/store_curves.h"
 #include "daemon/store/store_file.h"
 #include "daemon/store/store_hangs.h"
@@ -151,7 +151,7 @@ Status write_settled(Database& database, const SettledRecord& record, Programs& 
   const int64_t plan_id = database.last_row_id();
   // No op has key 0.
   std::vector<tuner::StoredEntry> entries = plan.entries;
-  entries.push_back({{0, plan_sum(plan)}, "sum", "", 0, tuner::Rule::kOwnWidth});
+  entries.push_back({{0, plan_checksum(plan)}, "sum", "", 0, tuner::Rule::kOwnWidth});
   for (const tuner::StoredEntry& entry : entries) {
     status = database.run(
         "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, name, shape, width, rule) "

@@ -1,5 +1,5 @@
 // What the store finds in one database: plans, runs, profiles.
-#include "daemon/store/plan_sum.h"
+#include "daemon/store/plan_checksum.h"
 #include "daemon/store/store.h"
 #include "daemon/store/store_values.h"
 
@@ -73,7 +73,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
                                    seconds(entry[7])});
   }
   // Whatever is wrong with it, it is not the plan that was stored.
-  if (sum != plan_sum(result.plan)) return std::nullopt;
+  if (sum != plan_checksum(result.plan)) return std::nullopt;
   for (const Row& time :
        rows(database,
             "SELECT profiles.key, profiles.width, profiles.median_ns FROM plans "

@@ -21,7 +21,7 @@ base::Result<std::optional<InstanceLock>> InstanceLock::take(const std::string& 
   }
   struct stat found {};
   if (fstat(fd.get(), &found) != 0) return base::errno_error("cannot look at " + path, errno);
-  return std::optional<InstanceLock>(InstanceLock(std::move(fd), PlacedFile(path, found)));
+  return std::optional<InstanceLock>(InstanceLock(std::move(fd), OwnedPath(path, found)));
 }
 
 }  // namespace optile::daemon

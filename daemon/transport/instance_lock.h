@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "daemon/support/placed_file.h"
+#include "daemon/support/owned_path.h"
 
 namespace optile::daemon {
 
@@ -16,12 +16,12 @@ class InstanceLock {
  public:
   // nullopt when another daemon holds it; an error when the file cannot be opened.
   static base::Result<std::optional<InstanceLock>> take(const std::string& path);
-  PlacedFile::Place look() const { return file_.look(); }
+  OwnedPath::Place look() const { return file_.look(); }
 
  private:
-  InstanceLock(base::UniqueFd fd, PlacedFile file) : fd_(std::move(fd)), file_(std::move(file)) {}
+  InstanceLock(base::UniqueFd fd, OwnedPath file) : fd_(std::move(fd)), file_(std::move(file)) {}
   base::UniqueFd fd_;
-  PlacedFile file_;
+  OwnedPath file_;
 };
 
 }  // namespace optile::daemon

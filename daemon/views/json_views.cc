@@ -40,7 +40,7 @@ Json nullable(double number) {
   return number > 0 ? Json(number) : Json(nullptr);
 }
 
-Json case_json(const perfmodel::Case& at) {
+Json case_json(const perfmodel::Configuration& at) {
   return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
 }
 
@@ -536,9 +536,9 @@ Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget&
     }
     tiles.push_back({{"numa_node", tile.numa_node}, {"cores", std::move(cores)}});
   }
-  const CaseSet set = make_case_set(machine, budget);
+  const ConfigurationSpace set = make_configuration_space(machine, budget);
   Json cases = Json::array();
-  for (const perfmodel::Case& one : set.cases) cases.push_back(case_json(one));
+  for (const perfmodel::Configuration& one : set.cases) cases.push_back(case_json(one));
   Json json = {{"machine", machine_summary(machine)}, {"tiles", std::move(tiles)},
                {"budget", budget_json(budget)},       {"cases", std::move(cases)},
                {"compact_order", set.compact_order},  {"spread_order", set.spread_order}};

@@ -28,7 +28,7 @@ Curve::Curve(const Profile& profile) {
   std::sort(sampled_.begin(), sampled_.end(), by_binding_then_width);
 }
 
-std::optional<CurvePoint> Curve::at(Case wanted) const {
+std::optional<CurvePoint> Curve::at(Configuration wanted) const {
   const auto same_binding = [&](const CurvePoint& p) { return p.at.binding == wanted.binding; };
   const auto first = std::find_if(sampled_.begin(), sampled_.end(), same_binding);
   if (first == sampled_.end()) return std::nullopt;

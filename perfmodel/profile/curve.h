@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "perfmodel/profile/profile.h"
 
 namespace optile::perfmodel {
@@ -15,7 +15,7 @@ namespace optile::perfmodel {
 enum class PointKind { kSampled, kInterpolated, kExtrapolated };
 
 struct CurvePoint {
-  Case at;
+  Configuration at;
   Nanoseconds time{0};  // median of the samples, or the prediction; never below 1 ns
   PointKind kind = PointKind::kSampled;
 };
@@ -27,7 +27,7 @@ class Curve {
 
   bool empty() const { return sampled_.empty(); }
   // nullopt when no case with this binding was sampled.
-  std::optional<CurvePoint> at(Case wanted) const;
+  std::optional<CurvePoint> at(Configuration wanted) const;
   // The fastest sampled case; nullopt when empty.
   std::optional<CurvePoint> best() const;
   const std::vector<CurvePoint>& sampled() const { return sampled_; }  // by binding, then width

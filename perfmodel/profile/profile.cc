@@ -96,7 +96,7 @@ double relative_mean_error(const SampleSet& samples) {
   return quantile * std::sqrt(squares / freedom / count) / mean;
 }
 
-const SampleSet* Profile::find(Case wanted) const {
+const SampleSet* Profile::find(Configuration wanted) const {
   const auto found = cases.find(wanted);
   return found == cases.end() ? nullptr : &found->second;
 }

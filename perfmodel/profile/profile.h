@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 
 namespace optile::perfmodel {
 
@@ -56,10 +56,10 @@ double relative_median_error(const SampleSet& samples);
 double relative_mean_error(const SampleSet& samples);
 
 struct Profile {
-  std::map<Case, SampleSet> cases;
+  std::map<Configuration, SampleSet> cases;
 
-  void record(Case sampled, Nanoseconds duration) { cases[sampled].add(duration); }
-  const SampleSet* find(Case wanted) const;
+  void record(Configuration sampled, Nanoseconds duration) { cases[sampled].add(duration); }
+  const SampleSet* find(Configuration wanted) const;
   std::size_t samples() const;
 };
 

@@ -17,7 +17,8 @@ int cores_of_a_package(const Machine& machine) {
   return *std::max_element(cores.begin(), cores.end());
 }
 
-double family_factor(const OpLaw& law, const Machine& machine, const CaseSpace& space, Case at) {
+double family_factor(const OpLaw& law, const Machine& machine, const CaseSpace& space,
+                     Configuration at) {
   switch (law.family) {
     case CurveFamily::kSawTooth: {
       const bool torn =
@@ -37,7 +38,8 @@ double family_factor(const OpLaw& law, const Machine& machine, const CaseSpace& 
   return 1;
 }
 
-double seconds_of(const OpLaw& law, const Machine& machine, const CaseSpace& space, Case at) {
+double seconds_of(const OpLaw& law, const Machine& machine, const CaseSpace& space,
+                  Configuration at) {
   double workers = at.width;
   if (law.family == CurveFamily::kFlat) {
     workers = std::min(workers, std::max(law.depth * space.cores, 1.0));
@@ -65,15 +67,15 @@ const char* curve_family_name(CurveFamily family) {
   return "";
 }
 
-double law_seconds(const OpLaw& law, const Machine& machine, Case at) {
+double law_seconds(const OpLaw& law, const Machine& machine, Configuration at) {
   const CaseSpace space = case_space(machine);
-  return space.admits(at) ? seconds_of(law, machine, space, at) : kNever;
+  return space.admits(at) ? seconds_of(law, machine, space, at) : kInfinity;
 }
 
-CaseTimes law_times(const OpLaw& law, const Machine& machine) {
+ConfigurationTimes law_times(const OpLaw& law, const Machine& machine) {
   const CaseSpace space = case_space(machine);
-  CaseTimes times;
-  for (const Case at : space.all()) {
+  ConfigurationTimes times;
+  for (const Configuration at : space.all()) {
     times.set(at, seconds_of(law, machine, space, at));
   }
   return times;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "perfmodel/machine/machine.h"
-#include "perfmodel/synthetic/case_times.h"
+#include "perfmodel/synthetic/configuration_times.h"
 #include "perfmodel/synthetic/noise.h"
 
 namespace optile::perfmodel {
@@ -38,9 +38,9 @@ struct OpLaw {
 
 inline constexpr int kSparedCores = 2;
 
-// kNever where the machine does not admit the case.
-double law_seconds(const OpLaw& law, const Machine& machine, Case at);
-CaseTimes law_times(const OpLaw& law, const Machine& machine);
+// kInfinity where the machine does not admit the case.
+double law_seconds(const OpLaw& law, const Machine& machine, Configuration at);
+ConfigurationTimes law_times(const OpLaw& law, const Machine& machine);
 
 struct NamedLaw {
   std::string name;

@@ -38,7 +38,7 @@ base::Status check_instance(const OpInstance& instance, const std::string& place
   for (const auto& [name, list] : lists) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const double seconds = (*list)[i];
-      if (seconds == kNever || (seconds > 0 && seconds <= kMaxOpSeconds)) continue;
+      if (seconds == kInfinity || (seconds > 0 && seconds <= kMaxOpSeconds)) continue;
       return invalid(place + ".times." + place_of(name, i),
                      seconds > 0 ? "longer than a thousand million seconds"
                                  : std::to_string(seconds) + " seconds are not a positive time");
@@ -53,8 +53,8 @@ base::Status check_instance(const OpInstance& instance, const std::string& place
   }
   for (const Binding binding : {Binding::kSpread, Binding::kCompact, Binding::kMixed}) {
     for (int width = 1; width <= space.cores; ++width) {
-      const Case which{width, binding};
-      if (instance.times.at(which) < kNever && !space.admits(which)) {
+      const Configuration which{width, binding};
+      if (instance.times.at(which) < kInfinity && !space.admits(which)) {
         return invalid(place + ".times." + binding_name(binding),
                        "the machine has no such case at width " + std::to_string(width));
       }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "perfmodel/synthetic/case_times.h"
+#include "perfmodel/synthetic/configuration_times.h"
 
 namespace optile::perfmodel {
 
@@ -21,7 +21,7 @@ struct OpInstance {
   // Share of the op's time at its fastest case in which it waits for memory, 0 … 1: how much it
   // draws of the machine's bandwidth and how much it suffers from others that draw.
   double memory_share = 0.0;
-  CaseTimes times;
+  ConfigurationTimes times;
 };
 
 struct OpNode {

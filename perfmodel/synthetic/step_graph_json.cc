@@ -131,7 +131,7 @@ base::Status read_seconds(const Fields& times, const char* key, std::vector<doub
       return invalid(times.of(key) + "[" + std::to_string(out->size()) + "]",
                      "seconds or null is expected here");
     }
-    out->push_back(value.is_null() ? kNever : value.get<double>());
+    out->push_back(value.is_null() ? kInfinity : value.get<double>());
   }
   return {};
 }
@@ -219,7 +219,7 @@ base::Result<StepGraph> graph_from(const Json& json) {
 
 Json seconds_json(const std::vector<double>& list) {
   Json json = Json::array();
-  for (const double seconds : list) json.push_back(seconds == kNever ? Json() : Json(seconds));
+  for (const double seconds : list) json.push_back(seconds == kInfinity ? Json() : Json(seconds));
   return json;
 }
 

@@ -39,8 +39,8 @@ double result_bytes(const std::string& shape) {
   return bytes <= kMaxQuantity ? bytes : std::numeric_limits<double>::infinity();
 }
 
-double fastest_ms(const perfmodel::CaseTimes& times) {
-  double seconds = perfmodel::kNever;
+double fastest_ms(const perfmodel::ConfigurationTimes& times) {
+  double seconds = perfmodel::kInfinity;
   for (const auto* list : {&times.spread, &times.compact, &times.mixed}) {
     for (const double one : *list) {
       if (one < 0) return -1;

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 
 namespace optile::placement {
 namespace {
@@ -111,7 +111,7 @@ class LatencyModel : public CostModel {
       }
       for (const NodeId id : members_[mine - index(graph_.size())]) release(id, mine, end);
     }
-    if (done != jobs) return kNever;
+    if (done != jobs) return kInfinity;
     return last;
   }
 
@@ -215,7 +215,7 @@ LatencyFigures evaluate_latency(const Graph& graph, const Cluster& cluster,
     figures.start.push_back(cpu(on(id)) ? end[at] - cluster.time_ms(graph.node(id), on(id))
                                         : part_start[static_cast<std::size_t>(on(id))]);
   }
-  if (changed) figures.cost = kNever;
+  if (changed) figures.cost = kInfinity;
   for (std::size_t d = 0; d < devices && figures.violation.empty(); ++d) {
     if (!cpu(static_cast<DeviceId>(d)) && figures.memory[d] > cluster.devices[d].memory_bytes) {
       figures.violation = cluster.devices[d].name + " would need " +
@@ -224,7 +224,7 @@ LatencyFigures evaluate_latency(const Graph& graph, const Cluster& cluster,
     }
   }
   if (changed) figures.violation = "parts wait for each other: they are not contiguous";
-  if (figures.violation.empty() && !(figures.cost < kNever)) {
+  if (figures.violation.empty() && !(figures.cost < kInfinity)) {
     figures.violation = "a node is on a device that cannot run it";
   }
   figures.feasible = figures.violation.empty();
@@ -235,7 +235,7 @@ double latency_bound(const Graph& graph, const Cluster& cluster) {
   std::vector<double> end(static_cast<std::size_t>(graph.size()), 0);
   double last = 0;
   for (const NodeId id : graph.order()) {
-    double best = kNever;
+    double best = kInfinity;
     for (DeviceId d = 0; d < cluster.size(); ++d) {
       best = std::min(best, cluster.time_ms(graph.node(id), d));
     }

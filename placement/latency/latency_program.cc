@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/at.h"
+#include "placement/infinity.h"
 #include "placement/methods/cbc_program.h"
-#include "placement/never.h"
 #include "placement/units.h"
 
 namespace optile::placement {
@@ -43,7 +43,7 @@ class Builder {
  private:
   // The least time of the node on a device of the kind.
   double least(NodeId id, DeviceKind kind) const {
-    double best = kNever;
+    double best = kInfinity;
     for (DeviceId d = 0; d < cluster_.size(); ++d) {
       if (cluster_.device(d).kind != kind) continue;
       best = std::min(best, cluster_.time_ms(graph_.node(id), d));

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "placement/infinity.h"
 #include "placement/load/contiguity.h"
-#include "placement/never.h"
 
 namespace optile::placement {
 namespace {
@@ -116,7 +116,7 @@ class IdealProgram {
         cpus_(cpus),
         below_(below),
         states_(static_cast<std::size_t>((accelerators + 1) * (cpus + 1))),
-        best_(lattice.count() * states_, kNever),
+        best_(lattice.count() * states_, kInfinity),
         from_(lattice.count() * states_, {0, 0}),
         stages_(lattice.count()),
         seen_(lattice.count(), 0),
@@ -124,12 +124,12 @@ class IdealProgram {
     accelerator_cap_ = accelerators > 0 ? cluster.device(accelerator).memory_bytes : 0;
     cpu_cap_ = cpus > 0 ? cluster.device(cpu).memory_bytes : 0;
     for (UnitId unit = 0; unit < units.size(); ++unit) {
-      const double cpu_time = cpus > 0 ? units.time_ms(unit, cpu) : kNever;
-      const double time = accelerators > 0 ? units.time_ms(unit, accelerator) : kNever;
-      if (cpu_time > 0 && cpu_time < kNever && time < kNever) {
+      const double cpu_time = cpus > 0 ? units.time_ms(unit, cpu) : kInfinity;
+      const double time = accelerators > 0 ? units.time_ms(unit, accelerator) : kInfinity;
+      if (cpu_time > 0 && cpu_time < kInfinity && time < kInfinity) {
         cpu_worth_ = std::max(cpu_worth_, time / cpu_time);
       }
-      if (!(time < kNever)) only_cpu_ = true;
+      if (!(time < kInfinity)) only_cpu_ = true;
     }
     for (auto ideal = static_cast<IdealId>(lattice.count()); ideal-- > 0;) {
       const auto steps = lattice.steps(ideal);
@@ -153,7 +153,7 @@ class IdealProgram {
     return pairs;
   }
 
-  // The best state of the whole graph; kNever where there is none.
+  // The best state of the whole graph; kInfinity where there is none.
   double cost() const { return best_[last() * states_ + best_state()]; }
 
   // The device of each piece.
@@ -203,8 +203,8 @@ class IdealProgram {
     bool any = false;
     for (std::size_t state = 0; state < states_; ++state) {
       double& cost = best_[ideal * states_ + state];
-      if (cost >= below_ || !can_finish(ideal, state)) cost = kNever;
-      any = any || cost < kNever;
+      if (cost >= below_ || !can_finish(ideal, state)) cost = kInfinity;
+      any = any || cost < kInfinity;
     }
     return any;
   }
@@ -351,7 +351,7 @@ base::Result<IdealsFound> best_contiguous(const Graph& graph, const LoadProblem&
                        static_cast<int>(cpus.size()), problem.cluster, limits.below);
   found.stages = program.run(budget, found.complete);
   found.cost = program.cost();
-  if (found.cost < kNever) {
+  if (found.cost < kInfinity) {
     const std::vector<DeviceId> devices = program.assignment(accelerators, cpus);
     for (const UnitId piece : pieces.of_unit) {
       found.assignment.push_back(devices[static_cast<std::size_t>(piece)]);

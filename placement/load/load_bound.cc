@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 
 namespace optile::placement {
 namespace {}  // namespace
@@ -15,7 +15,7 @@ double work_bound(const LoadProblem& problem) {
   const Cluster& cluster = problem.cluster;
   double longest = 0;
   for (UnitId unit = 0; unit < units.size(); ++unit) {
-    double best = kNever;
+    double best = kInfinity;
     for (DeviceId d = 0; d < cluster.size(); ++d) best = std::min(best, units.time_ms(unit, d));
     longest = std::max(longest, best);
   }
@@ -32,10 +32,10 @@ double work_bound(const LoadProblem& problem) {
     }
     double sum = 0;
     for (UnitId unit = 0; unit < units.size(); ++unit) {
-      double least = kNever;
+      double least = kInfinity;
       for (DeviceId d = 0; d < cluster.size(); ++d) {
         const double time = units.time_ms(unit, d);
-        if (time < kNever) least = std::min(least, price[static_cast<std::size_t>(d)] * time);
+        if (time < kInfinity) least = std::min(least, price[static_cast<std::size_t>(d)] * time);
       }
       sum += least;
     }

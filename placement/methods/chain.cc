@@ -3,7 +3,7 @@
 
 #include "placement/methods/partitioners.h"
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 
 namespace optile::placement {
 namespace {
@@ -100,7 +100,7 @@ class Intervals {
 };
 
 struct Cell {
-  double cost = kNever;
+  double cost = kInfinity;
   int before = -1;  // where the last interval begins
 };
 
@@ -137,7 +137,7 @@ UnitAssignment cut(const Units& units, const Cluster& cluster, const std::vector
         const bool pays = cluster.device(kinds[kind].example).kind != DeviceKind::kCpu;
         const double busy = time[kind] + (pays ? intervals.transfers() : 0);
         double load = busy;
-        if (intervals.memory() > cap) load = kNever;
+        if (intervals.memory() > cap) load = kInfinity;
         for (std::size_t i = 0; i < kinds[kind].devices.size(); ++i, ++stage) {
           const double cost = std::max(best[stage][from].cost, load);
           Cell& cell = best[stage + 1][static_cast<std::size_t>(end)];
@@ -149,7 +149,7 @@ UnitAssignment cut(const Units& units, const Cluster& cluster, const std::vector
   UnitAssignment assignment(static_cast<std::size_t>(units.size()), devices.front());
   auto end = static_cast<std::size_t>(n);
   std::size_t stage = stages;
-  while (stage > 0 && !(best[stage][end].cost < kNever)) --stage;
+  while (stage > 0 && !(best[stage][end].cost < kInfinity)) --stage;
   for (; stage > 0 && end > 0; --stage) {
     int first = best[stage][end].before;
     if (best[stage - 1][end].cost <= best[stage][end].cost) first = static_cast<int>(end);

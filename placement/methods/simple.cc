@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "placement/infinity.h"
 #include "placement/load/contiguity.h"
 #include "placement/methods/partitioners.h"
-#include "placement/never.h"
 #include "placement/random.h"
 
 namespace optile::placement {
@@ -73,7 +73,7 @@ std::vector<DeviceId> working_devices(const Cluster& cluster) {
 void make_runnable(const Units& units, UnitAssignment& assignment) {
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     DeviceId& device = assignment[static_cast<std::size_t>(unit)];
-    if (units.time_ms(unit, device) < kNever) continue;
+    if (units.time_ms(unit, device) < kInfinity) continue;
     for (DeviceId d = 0; d < units.devices(); ++d) {
       if (units.time_ms(unit, d) < units.time_ms(unit, device)) device = d;
     }
@@ -86,7 +86,7 @@ UnitAssignment on_one_device(const Units& units, const Cluster& cluster) {
   const std::vector<DeviceId> devices = working_devices(cluster);
   DeviceId best = devices.front();
   for (const bool with_room : {false, true}) {
-    double shortest = kNever;
+    double shortest = kInfinity;
     for (const DeviceId d : devices) {
       if (with_room && cluster.device(d).memory_bytes < memory) continue;
       const double time = whole_time(units, d);
@@ -128,7 +128,7 @@ UnitAssignment in_blocks(const Units& units, const Cluster& cluster,
   // Times on a device of speed 1; what runs on no accelerator counts nothing.
   const auto work = [&](UnitId unit) {
     const double time = units.time_ms(unit, devices.front());
-    return time < kNever ? time * cluster.device(devices.front()).speed : 0;
+    return time < kInfinity ? time * cluster.device(devices.front()).speed : 0;
   };
   double whole = 0;
   for (const UnitId unit : order) whole += work(unit);

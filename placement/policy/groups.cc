@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 
 namespace optile::placement::policy {
 namespace {
@@ -40,7 +40,7 @@ class Grouping {
     b = of(b);
     if (a == b) return true;
     const double together = shortest(a, b);
-    if (together > most_time || !(together < kNever)) return false;
+    if (together > most_time || !(together < kInfinity)) return false;
     if (memory_[index(a)] + memory_[index(b)] > most_memory) return false;
     for (DeviceId d = 0; d < units_.devices(); ++d) time(a, d) += time(b, d);
     memory_[index(a)] += memory_[index(b)];
@@ -60,7 +60,7 @@ class Grouping {
   }
   // Of both together on the device that runs them fastest; of one where they are the same.
   double shortest(UnitId a, UnitId b) {
-    double best = kNever;
+    double best = kInfinity;
     for (DeviceId d = 0; d < units_.devices(); ++d) {
       best = std::min(best, a == b ? time(a, d) : time(a, d) + time(b, d));
     }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/infinity.h"
 #include "placement/methods/partitioners.h"
-#include "placement/never.h"
 #include "placement/policy/groups.h"
 #include "placement/step/step_model.h"
 
@@ -27,11 +27,11 @@ Task::Task(const Graph& graph, const Cluster& cluster, const StepSetting& settin
   find_lists();
   find_features(cluster);
   model_ = step_model(graph, cluster, groups_, setting);
-  best_ = {start_, {kNever, kNever}};
+  best_ = {start_, {kInfinity, kInfinity}};
 }
 
 bool Task::may_run(UnitId group, DeviceId device) const {
-  return groups_.time_ms(group, device) < kNever;
+  return groups_.time_ms(group, device) < kInfinity;
 }
 
 DeviceId Task::runnable(UnitId group, DeviceId device) const {
@@ -75,12 +75,12 @@ void Task::find_features(const Cluster& cluster) {
   features_.setZero(groups(), kFeatures);
   mask_.setZero(groups(), devices());
   for (UnitId group = 0; group < groups(); ++group) {
-    double time = kNever;
+    double time = kInfinity;
     for (DeviceId d = 0; d < devices(); ++d) {
       time = std::min(time, groups_.time_ms(group, d));
       if (!may_run(group, d)) mask_(group, d) = kRuledOut;
     }
-    features_(group, kTime) = time < kNever ? time : 0;
+    features_(group, kTime) = time < kInfinity ? time : 0;
     for (const int net : groups_.produced(group)) {
       features_(group, kTransfer) += groups_.nets()[static_cast<std::size_t>(net)].ms;
     }
@@ -115,11 +115,11 @@ Score Task::scored(const std::vector<DeviceId>& groups, Budget& budget) {
 double Task::ask(const std::vector<DeviceId>& groups, Budget& budget) {
   if (reference_ == 0) {
     const Score first = scored(start_, budget);
-    reference_ = first.cost > 0 && first.cost < kNever ? first.cost : 1;
+    reference_ = first.cost > 0 && first.cost < kInfinity ? first.cost : 1;
   }
   const Score score = scored(groups, budget);
-  fits_ = score.excess <= 0 && score.cost < kNever;
-  if (!(score.cost < kNever)) return kCannotRun;
+  fits_ = score.excess <= 0 && score.cost < kInfinity;
+  if (!(score.cost < kInfinity)) return kCannotRun;
   return score.cost / reference_ + kExcessPrice * score.excess;
 }
 

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/at.h"
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/step/step_search.h"
 #include "placement/step/stretch_program.h"
 #include "placement/step/stretches.h"
@@ -46,7 +46,7 @@ struct Way {
   Ends ends;
   StretchProgram program;
   double bound = 0;
-  double cost = kNever;           // of the best that was simulated
+  double cost = kInfinity;        // of the best that was simulated
   std::vector<DeviceId> devices;  // likewise, of the stretch's nodes
 };
 
@@ -211,7 +211,7 @@ class Solver {
       double longest = 0;
       for (DeviceId d = 0; d < devices(); ++d) {
         const double time = cluster_.time_ms(node, d);
-        if (time < kNever) longest = std::max(longest, time);
+        if (time < kInfinity) longest = std::max(longest, time);
       }
       sum += longest + setting_.op_ms + cluster_.output_ms(node);
     }
@@ -221,7 +221,7 @@ class Solver {
   void solve(const Piece& piece, Way& way, Budget& budget) {
     if (piece.stretch.graph.size() > kMostSolved) return;
     for (const bool with_orders : {false, true}) {
-      if (solved(piece, way) || !(way.bound < kNever) || budget.spent_now()) return;
+      if (solved(piece, way) || !(way.bound < kInfinity) || budget.spent_now()) return;
       if (with_orders && !way.program.can_order()) return;
       const double below = std::min(way.cost, serial(piece));
       if (!(below > 0)) return;
@@ -242,8 +242,8 @@ class Solver {
     std::vector<std::vector<std::size_t>> from;
     for (const Piece& piece : pieces_) {
       const std::size_t ends = piece.stretch.sink >= 0 ? count : 1;
-      std::vector<double> next_bound(ends, kNever);
-      std::vector<double> next_cost(ends, kNever);
+      std::vector<double> next_bound(ends, kInfinity);
+      std::vector<double> next_cost(ends, kInfinity);
       std::vector<std::size_t>& chosen = from.emplace_back(ends, 0);
       for (std::size_t a = 0; a < bound.size(); ++a) {
         for (std::size_t b = 0; b < ends; ++b) {
@@ -259,7 +259,7 @@ class Solver {
     }
     lower_bound_ = *std::min_element(bound.begin(), bound.end());
     const auto best = std::min_element(cost.begin(), cost.end());
-    if (!(*best < kNever)) return {};
+    if (!(*best < kInfinity)) return {};
     return assignment(static_cast<std::size_t>(best - cost.begin()), from);
   }
   std::tuple<int, int, bool> key_of(const Piece& piece, std::size_t a, std::size_t b) const {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 
 namespace optile::placement {
 namespace {
@@ -46,7 +46,7 @@ double RoutedSimulator::run_changed(const std::vector<DeviceId>& nodes,
                                     std::span<const NodeId> changed) {
   nodes_ = &nodes;
   pending_ = true;
-  cost_ = kNever;
+  cost_ = kInfinity;
   recordings_ = 0;
   from_ = 0;
   changes_.clear();
@@ -54,14 +54,14 @@ double RoutedSimulator::run_changed(const std::vector<DeviceId>& nodes,
   if (has_kept_) {
     for (const NodeId id : changed) {
       if (on(id) == kept_nodes_[index(id)]) continue;
-      if (times_.time(id, on(id)) == kNoTicks) return kNever;
+      if (times_.time(id, on(id)) == kNoTicks) return kInfinity;
       changes_.emplace_back(id, on(id));
       first = std::min(first, first_difference(id));
     }
   } else {
     kept_nodes_ = nodes;
     for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (times_.time(id, on(id)) == kNoTicks) return kNever;
+      if (times_.time(id, on(id)) == kNoTicks) return kInfinity;
     }
   }
   if (first == kNoTicks) {
@@ -82,7 +82,7 @@ double RoutedSimulator::run_changed(const std::vector<DeviceId>& nodes,
 void RoutedSimulator::keep() {
   if (!pending_) return;
   pending_ = false;
-  has_kept_ = cost_ < kNever;
+  has_kept_ = cost_ < kInfinity;
   kept_.resize(has_kept_ ? from_ : 0);
   if (!has_kept_) return;
   kept_cost_ = cost_;

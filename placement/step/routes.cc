@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "base/at.h"
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/step/step.h"
 
 namespace optile::placement {
@@ -73,7 +73,7 @@ StepSetting with_routes(const Cluster& cluster, StepSetting setting) {
 base::Status Routes::find(const Cluster& cluster, const Ways& ways, DeviceId from) {
   const std::size_t ends = ways.size();
   using Reached = std::tuple<double, int, int>;  // latency, links, end
-  std::vector<Reached> best(ends, {kNever, 0, 0});
+  std::vector<Reached> best(ends, {kInfinity, 0, 0});
   std::vector<std::pair<int, int>> by(ends,
                                       {-1, -1});  // the end before, and the channel from there
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> queue;
@@ -95,7 +95,7 @@ base::Status Routes::find(const Cluster& cluster, const Ways& ways, DeviceId fro
   }
   for (DeviceId to = 0; to < cluster.size(); ++to) {
     if (to == from) continue;
-    if (!(std::get<0>(best[at(to)]) < kNever)) {
+    if (!(std::get<0>(best[at(to)]) < kInfinity)) {
       return base::Error{
           base::ErrorKind::kInvalid,
           "no links lead from " + cluster.device(from).name + " to " + cluster.device(to).name};
@@ -113,7 +113,7 @@ base::Status Routes::find(const Cluster& cluster, const Ways& ways, DeviceId fro
 double Routes::alone_ms(DeviceId from, DeviceId to, double bytes) const {
   if (!(bytes > 0)) return 0;
   const Route& route = between(from, to);
-  double slowest = kNever;
+  double slowest = kInfinity;
   for (const int channel : route.channels) {
     slowest = std::min(slowest, bandwidths_[at(channel)]);
   }
@@ -136,7 +136,7 @@ void FairRates::share(const std::vector<const Routes::Route*>& routes, std::vect
   rates.assign(routes.size(), -1);
   for (std::size_t given = 0; given < routes.size();) {
     // The channel that is full first.
-    double least = kNever;
+    double least = kInfinity;
     int fullest = -1;
     for (const int channel : used_) {
       const Channel& one = channels_[at(channel)];

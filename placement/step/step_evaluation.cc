@@ -1,7 +1,7 @@
 // What an answer says of a placement in a step: one simulation from the beginning.
 
 #include "base/at.h"
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/step/routed_simulator.h"
 #include "placement/step/step.h"
 #include "placement/step/step_simulator.h"
@@ -17,8 +17,8 @@ void check(const Graph& graph, const Cluster& cluster, const std::vector<DeviceI
   for (NodeId id = 0; id < graph.size(); ++id) {
     const DeviceId d = assignment[at(id)];
     figures.memory[at(d)] += graph.node(id).memory_bytes;
-    if (cluster.time_ms(graph.node(id), d) < kNever) continue;
-    figures.cost = kNever;
+    if (cluster.time_ms(graph.node(id), d) < kInfinity) continue;
+    figures.cost = kInfinity;
     figures.violation = "a node is on a device that cannot run it";
   }
   for (std::size_t d = 0; d < figures.memory.size() && figures.violation.empty(); ++d) {
@@ -56,7 +56,7 @@ StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const Step
   figures.load.assign(at(cluster.size()), 0);
   figures.memory.assign(at(cluster.size()), 0);
   check(graph, cluster, assignment, figures);
-  if (!(figures.cost < kNever)) return figures;
+  if (!(figures.cost < kInfinity)) return figures;
   if (setting.links == StepLinks::kRouted) {
     simulate<RoutedSimulator>(graph, cluster, setting, assignment, figures);
   } else {

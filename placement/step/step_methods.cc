@@ -2,9 +2,9 @@
 #include <numeric>
 #include <string>
 
+#include "placement/infinity.h"
 #include "placement/load/load_methods.h"
 #include "placement/methods/partitioners.h"
-#include "placement/never.h"
 #include "placement/policy/learned.h"
 #include "placement/step/ilp.h"
 #include "placement/step/routes.h"
@@ -91,7 +91,7 @@ class ListScheduler {
     if (assignment_[index(unit)] >= 0) return assignment_[index(unit)];
     for (const bool with_room : {true, false}) {
       DeviceId best = -1;
-      double earliest = kNever;
+      double earliest = kInfinity;
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
         const double memory = memory_[index(d)] + units_.memory(unit);
         if (with_room && memory > cluster_.device(d).memory_bytes) continue;
@@ -106,7 +106,7 @@ class ListScheduler {
   }
   std::size_t choose(const std::vector<NodeId>& ready, bool earliest_first) const {
     std::size_t chosen = 0;
-    double soonest = kNever;
+    double soonest = kInfinity;
     for (std::size_t i = 0; i < ready.size(); ++i) {
       const double begin = earliest_first ? begin_on(ready[i], best_device(ready[i])) : 0;
       const bool longer = ways_[index(ready[i])] > ways_[index(ready[chosen])];

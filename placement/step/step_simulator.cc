@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/random.h"
 
 namespace optile::placement {
@@ -67,14 +67,14 @@ double StepSimulator::run_changed(const std::vector<DeviceId>& nodes,
   if (has_kept_) {
     find_moves(changed);
     for (const auto& [id, device] : changes_) {
-      if (times_.time(id, device) == kNoTicks) return kNever;
+      if (times_.time(id, device) == kNoTicks) return kInfinity;
     }
     cost_ = changes_.empty() ? kept_cost_ : simulate();
     clear();
     return times_.ms(cost_);
   }
   for (NodeId id = 0; id < graph_.size(); ++id) {
-    if (times_.time(id, on(id)) == kNoTicks) return kNever;
+    if (times_.time(id, on(id)) == kNoTicks) return kInfinity;
   }
   ++stamp_;  // nothing has moved
   moves_.clear();

@@ -6,7 +6,7 @@
 #include <memory>
 #include <numeric>
 
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/step/routes.h"
 #include "placement/step/step.h"
 
@@ -45,14 +45,14 @@ StepTimes::StepTimes(const Graph& graph, const Cluster& cluster, const StepSetti
   }
   std::vector<double> time;
   std::vector<double> output;
-  std::vector<double> least(nodes, kNever);
+  std::vector<double> least(nodes, kInfinity);
   std::vector<double> most(nodes, 0);
   for (const DeviceId d : first) {
     for (std::size_t i = 0; i < nodes; ++i) {
       const Node& node = graph.nodes()[i];
       time.push_back(cluster.time_ms(node, d) / setting.micro_batches + setting.op_ms);
       least[i] = std::min(least[i], time.back());
-      if (time.back() < kNever) most[i] = std::max(most[i], time.back());
+      if (time.back() < kInfinity) most[i] = std::max(most[i], time.back());
     }
   }
   // No step is longer than everything one after the other.
@@ -71,7 +71,7 @@ StepTimes::StepTimes(const Graph& graph, const Cluster& cluster, const StepSetti
   }
   if (sum > 0) tick_ = std::ldexp(1.0, std::ilogb(sum) + 1 - kBits);
   const auto ticks = [&](double ms) {
-    return ms < kNever ? static_cast<Ticks>(std::llround(ms / tick_)) : kNoTicks;
+    return ms < kInfinity ? static_cast<Ticks>(std::llround(ms / tick_)) : kNoTicks;
   };
   for (const double ms : time) time_.push_back(ticks(ms));
   for (const double ms : output) output_.push_back(ticks(ms));

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/at.h"
-#include "placement/never.h"
+#include "placement/infinity.h"
 
 namespace optile::placement {
 namespace {
@@ -58,8 +58,8 @@ StretchProgram::StretchProgram(const Stretch& stretch, const Cluster& cluster, c
     const bool source = stretch.has_source && id == 0;
     for (DeviceId d = 0; d < cluster.size(); ++d) {
       double ms = source ? 0 : cluster.time_ms(stretch.graph.node(id), d) + setting.op_ms;
-      if (source && ends.source != d) ms = kNever;
-      if (id == stretch.sink && ends.sink != d) ms = kNever;
+      if (source && ends.source != d) ms = kInfinity;
+      if (id == stretch.sink && ends.sink != d) ms = kInfinity;
       time_.push_back(ms);
     }
     output_.push_back(cluster.output_ms(stretch.graph.node(id)));
@@ -79,7 +79,7 @@ double StretchProgram::entry(const std::vector<double>& table, NodeId id, Device
 }
 
 bool StretchProgram::may_run(NodeId id, DeviceId d) const {
-  return entry(time_, id, d) < kNever;
+  return entry(time_, id, d) < kInfinity;
 }
 
 // Nodes of a stretch are numbered in a topological order.
@@ -90,7 +90,7 @@ void StretchProgram::find_heads() {
     for (const NodeId before : graph.predecessors(id)) {
       const double output = reads(graph, before, id) ? output_[at(before)] : 0;
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        double earliest = kNever;
+        double earliest = kInfinity;
         for (DeviceId from = 0; from < cluster_.size(); ++from) {
           const double end = entry(head_, before, from) + entry(time_, before, from);
           earliest = std::min(earliest, end + (from != d ? output : 0));
@@ -108,7 +108,7 @@ void StretchProgram::find_tails() {
     for (const NodeId next : graph.successors(id)) {
       const double output = reads(graph, id, next) ? output_[at(id)] : 0;
       for (DeviceId d = 0; d < cluster_.size(); ++d) {
-        double least = kNever;
+        double least = kInfinity;
         for (DeviceId to = 0; to < cluster_.size(); ++to) {
           const double rest = entry(time_, next, to) + entry(tail_, next, to);
           least = std::min(least, rest + (to != d ? output : 0));
@@ -123,8 +123,8 @@ void StretchProgram::find_free_bound() {
   double work = 0;
   double last = 0;  // nothing runs beside the sink
   for (NodeId id = 0; id < stretch_.graph.size(); ++id) {
-    double way = kNever;
-    double time = kNever;
+    double way = kInfinity;
+    double time = kInfinity;
     for (DeviceId d = 0; d < cluster_.size(); ++d) {
       if (!may_run(id, d)) continue;
       way = std::min(way, entry(head_, id, d) + entry(time_, id, d) + entry(tail_, id, d));
@@ -171,7 +171,7 @@ void StretchProgram::add_places(Parts& parts) const {
   }
   for (NodeId id = 0; id < stretch_.graph.size(); ++id) {
     parts.unit_of.push_back(units_.of(id));
-    double earliest = kNever;
+    double earliest = kInfinity;
     for (DeviceId d = 0; d < devices; ++d) {
       const double way = entry(head_, id, d) + entry(time_, id, d) + entry(tail_, id, d);
       if (!(way <= parts.below)) program.columns[at(parts.place(id, d))].upper = 0;
@@ -232,7 +232,7 @@ void StretchProgram::add_edges(Parts& parts) const {
 void StretchProgram::add_orders(Parts& parts) const {
   Program& program = parts.program;
   const auto least = [&](const std::vector<double>& table, NodeId id) {
-    double found = kNever;
+    double found = kInfinity;
     for (DeviceId d = 0; d < cluster_.size(); ++d) found = std::min(found, entry(table, id, d));
     return parts.scaled(found);
   };
@@ -278,8 +278,8 @@ void StretchProgram::add_device_rows(Parts& parts, DeviceId d) const {
   const std::vector<double> long_tails = thresholds(tails);
   for (const double head : late) {
     for (const double tail : long_tails) {
-      double first = kNever;
-      double last = kNever;
+      double first = kInfinity;
+      double last = kInfinity;
       std::vector<double> times(at(units_.size()), 0);
       for (std::size_t i = 0; i < able.size(); ++i) {
         if (heads[i] < head || tails[i] < tail) continue;
@@ -287,7 +287,7 @@ void StretchProgram::add_device_rows(Parts& parts, DeviceId d) const {
         last = std::min(last, tails[i]);
         times[at(parts.unit_of[at(able[i])])] += parts.scaled(entry(time_, able[i], d));
       }
-      if (!(first < kNever)) continue;
+      if (!(first < kInfinity)) continue;
       // Where nothing of it runs on the device, the row must not ask for more than is known.
       const double surely = std::min(first + last, free_bound_);
       const double more = parts.scaled(first + last - surely);
@@ -321,7 +321,7 @@ void StretchProgram::add_symmetry(Parts& parts) const {
     Program::Row& row = parts.row(0);
     for (UnitId unit = 0; unit < units_.size(); ++unit) {
       const double time = units_.time_ms(unit, d);
-      if (!(time > 0) || !(time < kNever)) continue;
+      if (!(time > 0) || !(time < kInfinity)) continue;
       row.entries.emplace_back(parts.first_place[at(unit)] + earlier, parts.scaled(time));
       row.entries.emplace_back(parts.first_place[at(unit)] + d, -parts.scaled(time));
     }

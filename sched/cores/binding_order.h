@@ -5,7 +5,7 @@
 
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 
 namespace optile::sched {
 

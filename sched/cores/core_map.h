@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "perfmodel/machine/machine.h"
-#include "perfmodel/synthetic/case_times.h"
+#include "perfmodel/synthetic/configuration_times.h"
 #include "sched/cores/core_set.h"
 
 namespace optile::sched {

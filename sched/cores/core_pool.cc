@@ -10,7 +10,7 @@ namespace {
 using base::at;
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 constexpr int kAnyNode = -1;
 constexpr int kNoTile = -1;
@@ -39,7 +39,7 @@ CoreSet CorePool::within(const CoreSet& tiles, int node) const {
   return here;
 }
 
-int CorePool::node_room(int node, Case which) const {
+int CorePool::node_room(int node, Configuration which) const {
   const CoreSet& tiles = map_->node_tiles[at(node)];
   if (which.binding == Binding::kSpread) return some_idle_.count_common(tiles);
   const int idle = node_idle_[at(node)];
@@ -50,7 +50,7 @@ int CorePool::node_room(int node, Case which) const {
 }
 
 // The node with the least room that suffices: others keep room for wider teams.
-int CorePool::node_for(Case which) const {
+int CorePool::node_for(Configuration which) const {
   if (map_->nodes == 1) return kAnyNode;
   int best = kAnyNode;
   int least = 0;
@@ -171,7 +171,7 @@ void CorePool::take_any(int width, int node, CoreSet* out) {
   }
 }
 
-CoreSet CorePool::take(Case which) {
+CoreSet CorePool::take(Configuration which) {
   CoreSet cores;
   const int node = node_for(which);
   switch (which.binding) {

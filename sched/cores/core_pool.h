@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "sched/cores/core_map.h"
 #include "sched/cores/core_set.h"
 
@@ -20,7 +20,7 @@ class CorePool {
   bool is_idle() const { return all_.idle == map_->cores; }  // nothing is taken
 
   // Whether take() would succeed. Constant time: it is asked for every candidate.
-  bool fits(perfmodel::Case which) const {
+  bool fits(perfmodel::Configuration which) const {
     using perfmodel::Binding;
     if (which.width < 1 || which.width > all_.idle) return false;
     switch (which.binding) {
@@ -36,12 +36,12 @@ class CorePool {
     return true;
   }
   // Only when fits(): takes these cores.
-  CoreSet take(perfmodel::Case which);
+  CoreSet take(perfmodel::Configuration which);
   void release(const CoreSet& cores);
 
  private:
-  int node_for(perfmodel::Case which) const;  // -1: no node has room, or there is one
-  int node_room(int node, perfmodel::Case which) const;
+  int node_for(perfmodel::Configuration which) const;  // -1: no node has room, or there is one
+  int node_room(int node, perfmodel::Configuration which) const;
   int take_whole(int width, int node, CoreSet* out);
   void take_compact(int width, int node, CoreSet* out);
   void take_pieces(int width, int largest, int node, CoreSet* out);

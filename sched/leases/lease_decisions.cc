@@ -90,7 +90,7 @@ void LeaseTable::mark_late(uint64_t tick) {
     client.late = true;
     if (!client.detached) client.target = ledger_.granted(id);
     ++counters_.late;
-    because(client_name(id) + " does not answer");
+    request_replan(client_name(id) + " does not answer");
   }
 }
 

@@ -47,7 +47,7 @@ base::Result<LeaseTable::Client*> LeaseTable::find(ClientId id) {
   return &found->second;
 }
 
-void LeaseTable::because(std::string cause) {
+void LeaseTable::request_replan(std::string cause) {
   renew();
   add_cause(std::move(cause));
 }
@@ -83,14 +83,14 @@ Status LeaseTable::arrive(ClientId id, double weight, Priority priority) {
   client.demand.priority = priority;
   clients_[id] = std::move(client);
   ledger_.add(id);
-  because(client_name(id) + " arrived");
+  request_replan(client_name(id) + " arrived");
   return {};
 }
 
 Status LeaseTable::leave(ClientId id, const std::string& how) {
   if (clients_.erase(id) == 0) return find(id).status();
   ledger_.remove(id);
-  because(client_name(id) + " " + how);
+  request_replan(client_name(id) + " " + how);
   return {};
 }
 
@@ -105,7 +105,8 @@ Status LeaseTable::demand(ClientId id, std::vector<double> progress, int floor, 
   demand.floor = floor;
   demand.most = most;
   renew();
-  if (measured) because("new measurements of " + client_name(id));  // of a floor its setter says
+  if (measured)
+    request_replan("new measurements of " + client_name(id));  // of a floor its setter says
   return {};
 }
 
@@ -115,15 +116,15 @@ Status LeaseTable::borrows(ClientId id, Borrowing how) {
   const Borrowing before = std::exchange(client.value()->demand.borrows, how);
   if (before == how) return {};
   if (how == Borrowing::kNothing || before == Borrowing::kNothing) {
-    because(client_name(id) +
-            (how == Borrowing::kNothing ? " gains nothing from lent cores" : " may borrow again"));
+    request_replan(client_name(id) + (how == Borrowing::kNothing ? " gains nothing from lent cores"
+                                                                 : " may borrow again"));
     return {};
   }
   const bool somebody_waits = std::any_of(clients_.begin(), clients_.end(),
                                           [](const auto& one) { return one.second.demand.idle; });
   if (somebody_waits) {
-    because(client_name(id) +
-            (how == Borrowing::kAll ? " could use more cores" : " could use no more cores"));
+    request_replan(client_name(id) +
+                   (how == Borrowing::kAll ? " could use more cores" : " could use no more cores"));
   }
   return {};
 }
@@ -135,7 +136,7 @@ Status LeaseTable::wait(ClientId id) {
   if (client.demand.idle) return {};
   client.demand.idle = true;
   // What it borrowed from others that wait goes back to them and not to it.
-  const std::set<int> of_others = homes_beside(id);
+  const std::set<int> of_others = home_cores_of_others(id);
   client.home.clear();
   if (client.target.fraction >= 1.0) {
     for (int core : client.target.cores) {
@@ -155,7 +156,7 @@ Status LeaseTable::away(ClientId id) {
     for (auto& [other, one] : clients_) one.claim_with_all = one.demand.claimed;
   }
   demand.away = true;
-  because(client_name(id) + " has waited for long");
+  request_replan(client_name(id) + " has waited for long");
   return {};
 }
 
@@ -212,10 +213,10 @@ Status LeaseTable::confirm(ClientId id, uint64_t sequence) {
   if ((client.late || client.revoked) && ledger_.unconfirmed(id) == 0) {
     client.late = false;
     client.revoked = false;
-    because(client_name(id) + " answers again");
+    request_replan(client_name(id) + " answers again");
   }
   if (client.paused && ledger_.held(id).size() < held_before) {
-    because(client_name(id) + " has given up cores");
+    request_replan(client_name(id) + " has given up cores");
   }
   return {};
 }
@@ -224,12 +225,12 @@ Status LeaseTable::set_budget(perfmodel::Budget budget, int left_to_others) {
   if (budget == budget_ && left_to_others == left_to_others_) return {};
   budget_ = std::move(budget);
   left_to_others_ = left_to_others;
-  because("the budget is now " + std::to_string(budget_.cores) +
-          (budget_.cores == 1 ? " core" : " cores"));
+  request_replan("the budget is now " + std::to_string(budget_.cores) +
+                 (budget_.cores == 1 ? " core" : " cores"));
   return {};
 }
 
-Status LeaseTable::weigh(ClientId id, double weight) {
+Status LeaseTable::set_weight(ClientId id, double weight) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   if (!possible_weight(weight)) return weight_error(weight);
@@ -251,7 +252,7 @@ Status LeaseTable::share(ClientId id, double weight) {
   if (!client.ok()) return client.status();
   if (!possible_weight(weight)) return weight_error(weight);
   client.value()->demand.weight = weight;
-  because("the user set the share of " + client_name(id) + " to " + number(weight));
+  request_replan("the user set the share of " + client_name(id) + " to " + number(weight));
   return {};
 }
 
@@ -296,7 +297,7 @@ Status LeaseTable::pin(ClientId id, std::vector<int> cores, bool again) {
                               (most == 1 ? " core" : " cores") + " at a time; pin to no more"};
   }
   client.value()->pin = std::move(cores);
-  because("the user pinned " + client_name(id));
+  request_replan("the user pinned " + client_name(id));
   return {};
 }
 
@@ -304,7 +305,7 @@ Status LeaseTable::unpin(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->pin.clear();
-  because("the user took back the pin of " + client_name(id));
+  request_replan("the user took back the pin of " + client_name(id));
   return {};
 }
 
@@ -315,7 +316,7 @@ void LeaseTable::end_loan(ClientId id, Client& client) {
   if (demand.claimed <= 0 || client.target.fraction < 1.0) return;
   std::vector<int>& cores = client.target.cores;
   if (demand.idle) cores = client.home;
-  const std::set<int> of_others = homes_beside(id);
+  const std::set<int> of_others = home_cores_of_others(id);
   std::stable_partition(cores.begin(), cores.end(),
                         [&](int core) { return !of_others.contains(core); });
   const auto own = static_cast<std::size_t>(demand.claimed);
@@ -324,7 +325,7 @@ void LeaseTable::end_loan(ClientId id, Client& client) {
 }
 
 // What clients that wait take back when they wake; those that are away lend nothing.
-std::set<int> LeaseTable::homes_beside(ClientId id) const {
+std::set<int> LeaseTable::home_cores_of_others(ClientId id) const {
   std::set<int> homes;
   for (const auto& [other, one] : clients_) {
     const bool lends = one.demand.idle && !one.demand.away;
@@ -365,7 +366,7 @@ Status LeaseTable::pause(ClientId id, Lease with) {
   client.value()->paused = true;
   with = free_of_words(id, std::move(with));
   if (!with.empty()) client.value()->target = std::move(with);
-  because("the user paused " + client_name(id));
+  request_replan("the user paused " + client_name(id));
   return {};
 }
 
@@ -373,7 +374,7 @@ Status LeaseTable::resume(ClientId id) {
   const auto client = find(id);
   if (!client.ok()) return client.status();
   client.value()->paused = false;
-  because("the user resumed " + client_name(id));
+  request_replan("the user resumed " + client_name(id));
   return {};
 }
 
@@ -382,7 +383,7 @@ Status LeaseTable::detach(ClientId id) {
   if (!client.ok()) return client.status();
   client.value()->detached = true;
   client.value()->target = {};
-  because("the user detached " + client_name(id));
+  request_replan("the user detached " + client_name(id));
   return {};
 }
 
@@ -397,7 +398,7 @@ Status LeaseTable::revoke(ClientId id) {
   client.home.clear();
   ledger_.take_back(id);
   ++counters_.revoked;
-  because(client_name(id) + " was revoked");
+  request_replan(client_name(id) + " was revoked");
   return {};
 }
 
@@ -463,7 +464,7 @@ std::vector<int> LeaseTable::own_cores(ClientId id) const {
   const Lease& granted = ledger_.granted(id);
   const int lent = lent_to(id);
   if (lent == 0) return granted.cores;
-  const std::set<int> of_others = homes_beside(id);
+  const std::set<int> of_others = home_cores_of_others(id);
   std::vector<int> own = granted.cores;
   std::erase_if(own, [&](int core) { return of_others.contains(core); });
   if (own.size() + static_cast<std::size_t>(lent) != granted.cores.size()) return {};

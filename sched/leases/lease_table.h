@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
-#include "sched/leases/core_ledger.h"
+#include "sched/leases/core_ownership.h"
 #include "sched/leases/lease_plan.h"
 #include "sched/leases/lease_view.h"
 
@@ -71,7 +71,7 @@ class LeaseTable {
   base::Status set_budget(perfmodel::Budget budget, int left_to_others = 0);
   // What its share comes to beside the others', where that is not the share itself. With the event
   // that changed it.
-  base::Status weigh(ClientId id, double weight);
+  base::Status set_weight(ClientId id, double weight);
   // Whoever started it bound it to these cores of the machine, ascending; none: to all.
   base::Status bound(ClientId id, std::vector<int> cores);
 
@@ -137,7 +137,7 @@ class LeaseTable {
   LeaseView view_of(ClientId id, const Client& client) const;
   base::Result<Client*> find(ClientId id);
   void mark_late(uint64_t tick);
-  std::set<int> homes_beside(ClientId id) const;
+  std::set<int> home_cores_of_others(ClientId id) const;
   void end_loan(ClientId id, Client& client);
   bool someone_is_away() const;
   void come_back(ClientId id, Client& client);
@@ -145,7 +145,7 @@ class LeaseTable {
   Lease free_of_words(ClientId id, Lease lease) const;
   void renew();
   void loans_change(std::string cause);
-  void because(std::string cause);
+  void request_replan(std::string cause);
   void add_cause(std::string cause);
   void plan();
   Lease next_lease(ClientId id, const Client& client) const;
@@ -160,7 +160,7 @@ class LeaseTable {
   perfmodel::Budget budget_;
   int left_to_others_ = 0;
   LeaseSettings settings_;
-  CoreLedger ledger_;
+  CoreOwnership ledger_;
   std::map<ClientId, Client> clients_;
   std::vector<std::string> causes_;  // since the last plan
   bool stale_ = false;               // a plan is due

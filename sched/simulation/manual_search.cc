@@ -70,7 +70,7 @@ class Search {
   const StepOutline& outline_;
   const StepConditions& conditions_;
   std::vector<Tried> tried_;
-  Tried best_{{}, perfmodel::kNever};
+  Tried best_{{}, perfmodel::kInfinity};
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ base::Status StepSimulator::launch(const Launch& launch, std::uint64_t step) {
   const int cores = outline_.map->cores;
   const int within = std::min(launch.which.width, cores);
   const double seconds = instance.times.at({within, launch.which.binding});
-  if (!(seconds < perfmodel::kNever)) {
+  if (!(seconds < perfmodel::kInfinity)) {
     return broken(launch.node,
                   " in a case without a time: " + std::string(binding_name(launch.which.binding)) +
                       " " + std::to_string(launch.which.width));
@@ -140,7 +140,7 @@ base::Result<StepOutcome> StepSimulator::run(StepStrategy* strategy, std::uint64
     running_.advance(passed, &ended);
     now_ += passed;
     if (now_ > limit_) {
-      outcome_.seconds = perfmodel::kNever;
+      outcome_.seconds = perfmodel::kInfinity;
       return std::move(outcome_);
     }
     for (std::size_t i = 0; i < ended.size(); ++i) {

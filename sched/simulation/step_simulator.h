@@ -32,7 +32,7 @@ struct StepSpan {
   double end = 0;
   double alone_seconds = 0;      // its curve's time, with noise
   double switching_seconds = 0;  // before it, to change the lane's team
-  perfmodel::Case which;
+  perfmodel::Configuration which;
   Placement placement = Placement::kOwnCores;
   CoreSet cores;
 };
@@ -68,7 +68,7 @@ class StepSimulator {
   const StepConditions& conditions_;
   RunningSet running_;
   LaneTable lanes_;
-  double limit_ = perfmodel::kNever;
+  double limit_ = perfmodel::kInfinity;
   std::vector<double> draw_reference_;  // by instance: seconds at its fastest case
   // Of the step in hand.
   std::vector<int> missing_;  // inputs, by node; -1: launched

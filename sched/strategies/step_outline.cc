@@ -11,19 +11,20 @@ namespace {
 
 using base::at;
 
-using perfmodel::Case;
-using perfmodel::CaseTimes;
+using perfmodel::Configuration;
+using perfmodel::ConfigurationTimes;
 using perfmodel::OpInstance;
 using perfmodel::StepGraph;
 
-TimedCase timed(const CaseTimes& times, Case which) {
+TimedCase timed(const ConfigurationTimes& times, Configuration which) {
   return {which, times.at(which)};
 }
 
-void find_fastest(const CaseTimes& times, const std::vector<Case>& cases, InstanceOutline* out) {
+void find_fastest(const ConfigurationTimes& times, const std::vector<Configuration>& cases,
+                  InstanceOutline* out) {
   std::vector<TimedCase> all;
-  for (const Case which : cases) {
-    if (times.at(which) < perfmodel::kNever) all.push_back(timed(times, which));
+  for (const Configuration which : cases) {
+    if (times.at(which) < perfmodel::kInfinity) all.push_back(timed(times, which));
   }
   // Of equally fast ones the narrower leaves more to others.
   std::stable_sort(all.begin(), all.end(),
@@ -33,9 +34,9 @@ void find_fastest(const CaseTimes& times, const std::vector<Case>& cases, Instan
 }
 
 // Strategy 2: by op, the best case of the instance that takes longest at its own best.
-std::map<std::string, Case> slowest_cases(const StepGraph& graph,
-                                          const std::vector<InstanceOutline>& instances) {
-  std::map<std::string, std::pair<double, Case>> slowest;
+std::map<std::string, Configuration> slowest_cases(const StepGraph& graph,
+                                                   const std::vector<InstanceOutline>& instances) {
+  std::map<std::string, std::pair<double, Configuration>> slowest;
   for (std::size_t i = 0; i < instances.size(); ++i) {
     if (!instances[i].tunable) continue;
     auto& [seconds, which] = slowest[graph.instances[i].op];
@@ -44,7 +45,7 @@ std::map<std::string, Case> slowest_cases(const StepGraph& graph,
       which = instances[i].best.which;
     }
   }
-  std::map<std::string, Case> cases;
+  std::map<std::string, Configuration> cases;
   for (const auto& [op, entry] : slowest) cases[op] = entry.second;
   return cases;
 }
@@ -68,7 +69,7 @@ void connect(const StepGraph& graph, StepOutline* outline) {
 
 }  // namespace
 
-TimedCase timed_width(const CaseTimes& times, int width, const CoreMap& map) {
+TimedCase timed_width(const ConfigurationTimes& times, int width, const CoreMap& map) {
   const int within = std::clamp(width, 1, map.cores);
   return timed(times, times.best_of_width(within));
 }
@@ -77,7 +78,7 @@ StepOutline make_step_outline(const StepGraph& graph, const CoreMap& map) {
   StepOutline outline;
   outline.graph = &graph;
   outline.map = &map;
-  const std::vector<Case> cases = map.space.all();
+  const std::vector<Configuration> cases = map.space.all();
   for (const OpInstance& instance : graph.instances) {
     InstanceOutline one;
     one.tunable = instance.tunable;
@@ -93,7 +94,7 @@ StepOutline make_step_outline(const StepGraph& graph, const CoreMap& map) {
     one.per_op = one.best;
     outline.instances.push_back(one);
   }
-  const std::map<std::string, Case> slowest = slowest_cases(graph, outline.instances);
+  const std::map<std::string, Configuration> slowest = slowest_cases(graph, outline.instances);
   for (std::size_t i = 0; i < graph.instances.size(); ++i) {
     if (!outline.instances[i].tunable) continue;
     outline.instances[i].per_op =

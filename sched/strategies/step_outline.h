@@ -13,7 +13,7 @@
 namespace optile::sched {
 
 struct TimedCase {
-  perfmodel::Case which;
+  perfmodel::Configuration which;
   double seconds = 0;
 };
 
@@ -59,6 +59,6 @@ struct StepOutline {
 StepOutline make_step_outline(const perfmodel::StepGraph& graph, const CoreMap& map);
 
 // The fastest case of this width, or of all cores where that is fewer; with its time.
-TimedCase timed_width(const perfmodel::CaseTimes& times, int width, const CoreMap& map);
+TimedCase timed_width(const perfmodel::ConfigurationTimes& times, int width, const CoreMap& map);
 
 }  // namespace optile::sched

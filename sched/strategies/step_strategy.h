@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 #include "sched/cores/core_set.h"
 
 namespace optile::sched {
@@ -21,7 +21,7 @@ enum class Placement : std::uint8_t {
 struct Launch {
   int node = 0;
   // The width may exceed the cores under kShared alone: then every core has several threads of it.
-  perfmodel::Case which;
+  perfmodel::Configuration which;
   CoreSet cores;
   Placement placement = Placement::kOwnCores;
   double predicted_seconds = 0;  // alone on the machine

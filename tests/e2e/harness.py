@@ -188,7 +188,7 @@ class Workspace:
                    XDG_RUNTIME_DIR=str(self.runtime), XDG_CACHE_HOME=str(self.dir / "cache"),
                    XDG_CONFIG_HOME=str(self.dir / "config"), XDG_DATA_HOME=str(self.dir / "data"),
                    XDG_STATE_HOME=str(self.dir / "state"), PYTHONDONTWRITEBYTECODE="1",
-                   OPTILE_OTHER_LOAD="ignore",  # tests run beside each other
+                   OPTILE_EXTERNAL_LOAD="ignore",  # tests run beside each other
                    OPTILE_PATIENCE="1500",  # and so a daemon may answer late
                    # The machine's own is none of a test's business.
                    OPTILE_SYSTEM_SOCKET=str(self.dir / "no-system-daemon.sock"))

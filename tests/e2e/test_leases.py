@@ -201,7 +201,7 @@ class LeasesBetweenPrograms(LeaseTest):
 
 
 class LeasesBesideOthers(LeaseTest):
-    daemon_options = ("--other-load", "yield")
+    daemon_options = ("--external-load", "yield")
 
     def test_what_others_keep_busy_is_left_to_them(self):
         training = self.start()

@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include "base/at.h"
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/step/routes.h"
 #include "placement/step/step_times.h"
 #include "tests/placement/step_reference.h"
@@ -41,7 +41,7 @@ class RoutedEvaluation {
         until_(devices_, 0),
         busy_(devices_, 0) {
     const std::size_t items = at(graph.size()) * at(setting.micro_batches);
-    figures.start.assign(items, kNever);
+    figures.start.assign(items, kInfinity);
     for (int batch = 0; batch < setting.micro_batches; ++batch) {
       for (NodeId id = 0; id < graph.size(); ++id) {
         waiting_.push_back(graph.predecessors(id).size());
@@ -161,9 +161,9 @@ class RoutedEvaluation {
         for (const int channel : route(*one)) through[at(channel)] += 1;
       }
       const auto level = [&](std::size_t c) {
-        return through[c] > 0 ? (routes_.bandwidths()[c] - used[c]) / through[c] : kNever;
+        return through[c] > 0 ? (routes_.bandwidths()[c] - used[c]) / through[c] : kInfinity;
       };
-      double lowest = kNever;
+      double lowest = kInfinity;
       for (std::size_t c = 0; c < channels; ++c) lowest = std::min(lowest, level(c));
       std::vector<Transfer*> still;
       for (Transfer* one : rising) {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/at.h"
-#include "placement/never.h"
+#include "placement/infinity.h"
 #include "placement/step/step_times.h"
 
 namespace optile::placement {
@@ -33,7 +33,7 @@ class StepEvaluation {
         bus_(devices_, 0),
         busy_(devices_, 0) {
     const std::size_t items = at(graph.size()) * at(setting.micro_batches);
-    figures.start.assign(items, kNever);
+    figures.start.assign(items, kInfinity);
     end_.resize(items);
     arrival_.resize(items);
     waiting_.resize(items);
@@ -141,9 +141,10 @@ StepFigures reference_step(const Graph& graph, const Cluster& cluster, const Ste
   StepFigures figures;
   figures.load.assign(at(cluster.size()), 0);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (!(cluster.time_ms(graph.node(id), assignment[at(id)]) < kNever)) figures.cost = kNever;
+    if (!(cluster.time_ms(graph.node(id), assignment[at(id)]) < kInfinity))
+      figures.cost = kInfinity;
   }
-  if (figures.cost == kNever) return figures;
+  if (figures.cost == kInfinity) return figures;
   StepEvaluation(graph, cluster, setting, assignment, figures).run();
   return figures;
 }

@@ -1,11 +1,12 @@
 // Cases for the tests of this folder.
 #pragma once
 
-#include "perfmodel/profile/case.h"
+#include "perfmodel/profile/configuration.h"
 
 namespace optile::tuner {
 
-inline perfmodel::Case threads(int width, perfmodel::Binding binding = perfmodel::Binding::kNone) {
+inline perfmodel::Configuration threads(int width,
+                                        perfmodel::Binding binding = perfmodel::Binding::kNone) {
   return {width, binding};
 }
 

@@ -9,27 +9,27 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 using perfmodel::Nanoseconds;
 
 // Knights Landing as the paper has it: 34 tiles of two cores.
-std::vector<Case> knights_landing() {
-  std::vector<Case> cases;
+std::vector<Configuration> knights_landing() {
+  std::vector<Configuration> cases;
   for (int width = 1; width <= 34; ++width) cases.push_back({width, Binding::kSpread});
   for (int width = 2; width <= 68; width += 2) cases.push_back({width, Binding::kCompact});
   return cases;
 }
 
-std::vector<Case> unbound(int widest) {
-  std::vector<Case> cases;
+std::vector<Configuration> unbound(int widest) {
+  std::vector<Configuration> cases;
   for (int width = 1; width <= widest; ++width) cases.push_back({width, Binding::kNone});
   return cases;
 }
 
 // Runs what the climb wishes until it wishes nothing; returns the cases that counted.
-std::vector<Case> climb_through(HillClimb& climb, OpSamples& samples,
-                                const std::function<double(Case)>& ns) {
-  std::vector<Case> run;
+std::vector<Configuration> climb_through(HillClimb& climb, OpSamples& samples,
+                                         const std::function<double(Configuration)>& ns) {
+  std::vector<Configuration> run;
   for (int round = 0; round < 200; ++round) {
     const std::vector<Wish> wishes = climb.wishes();
     if (wishes.empty()) break;
@@ -49,63 +49,63 @@ TEST(HillClimbGrid, IntervalIsOneUpToEightCoresAndFourAbove) {
 }
 
 TEST(HillClimbGrid, SixtyEightCoresInStepsOfFourAreTwentySixCases) {
-  const std::vector<Case> grid = hill_climb_grid(knights_landing(), 68, 4);
+  const std::vector<Configuration> grid = hill_climb_grid(knights_landing(), 68, 4);
   EXPECT_EQ(grid.size(), 26u);
-  EXPECT_EQ(grid.front(), (Case{1, Binding::kSpread}));
-  EXPECT_EQ(grid[1], (Case{4, Binding::kSpread}));
-  EXPECT_EQ(grid[2], (Case{4, Binding::kCompact}));
-  EXPECT_EQ(grid.back(), (Case{68, Binding::kCompact}));
+  EXPECT_EQ(grid.front(), (Configuration{1, Binding::kSpread}));
+  EXPECT_EQ(grid[1], (Configuration{4, Binding::kSpread}));
+  EXPECT_EQ(grid[2], (Configuration{4, Binding::kCompact}));
+  EXPECT_EQ(grid.back(), (Configuration{68, Binding::kCompact}));
   EXPECT_EQ(std::count_if(grid.begin(), grid.end(),
-                          [](const Case& at) { return at.binding == Binding::kSpread; }),
+                          [](const Configuration& at) { return at.binding == Binding::kSpread; }),
             9);
 }
 
 TEST(HillClimbGrid, TheLastWidthIsClampedToAllCores) {
-  const std::vector<Case> grid = hill_climb_grid(unbound(10), 10, 4);
+  const std::vector<Configuration> grid = hill_climb_grid(unbound(10), 10, 4);
   EXPECT_EQ(
       grid,
-      (std::vector<Case>{
+      (std::vector<Configuration>{
           {1, Binding::kNone}, {4, Binding::kNone}, {8, Binding::kNone}, {10, Binding::kNone}}));
 }
 
 TEST(HillClimb, StopsAsSoonAsTheTimeRises) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(8), 8, 0), {8, Binding::kNone});
-  const auto run = climb_through(climb, samples, [](Case at) {
+  const auto run = climb_through(climb, samples, [](Configuration at) {
     return 1e6 * (10.0 / at.width + at.width);  // least at 3
   });
-  EXPECT_EQ(run.back(), (Case{4, Binding::kNone}));
+  EXPECT_EQ(run.back(), (Configuration{4, Binding::kNone}));
   EXPECT_EQ(run.size(), 4u);
-  EXPECT_EQ(climb.best(), (Case{3, Binding::kNone}));
+  EXPECT_EQ(climb.best(), (Configuration{3, Binding::kNone}));
   EXPECT_EQ(climb.rule(), Rule::kHillClimb);
 }
 
 TEST(HillClimb, TheEndIsTheBestWhenTheTimeNeverRises) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
-  climb_through(climb, samples, [](Case at) { return 8e6 / at.width; });
-  EXPECT_EQ(climb.best(), (Case{4, Binding::kNone}));
+  climb_through(climb, samples, [](Configuration at) { return 8e6 / at.width; });
+  EXPECT_EQ(climb.best(), (Configuration{4, Binding::kNone}));
   EXPECT_EQ(climb.rule(), Rule::kOwnWidth);
 }
 
 TEST(HillClimb, BothBindingsClimbAndTheFasterPeakWins) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(knights_landing(), 68, 4), {68, Binding::kNone});
-  const auto run = climb_through(climb, samples, [](Case at) {
+  const auto run = climb_through(climb, samples, [](Configuration at) {
     const double least = at.binding == Binding::kSpread ? 24 : 48;
     const double base = at.binding == Binding::kSpread ? 2e6 : 1.5e6;
     return base + 1e4 * std::abs(at.width - least);
   });
-  EXPECT_EQ(climb.best(), (Case{48, Binding::kCompact}));
+  EXPECT_EQ(climb.best(), (Configuration{48, Binding::kCompact}));
   EXPECT_LE(run.size(), 26u);
-  EXPECT_FALSE(std::any_of(run.begin(), run.end(), [](const Case& at) {
+  EXPECT_FALSE(std::any_of(run.begin(), run.end(), [](const Configuration& at) {
     return at.binding == Binding::kSpread && at.width > 28;
   }));
 }
 
 TEST(HillClimb, ANewWidthIsAskedForTwiceSinceItsFirstRunIsNoSample) {
   OpSamples samples;
-  const Case one{1, Binding::kNone};
+  const Configuration one{1, Binding::kNone};
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
   EXPECT_EQ(climb.wishes(), (std::vector<Wish>{{one, 2}}));
   samples.touched[one] = Nanoseconds(5);
@@ -115,7 +115,7 @@ TEST(HillClimb, ANewWidthIsAskedForTwiceSinceItsFirstRunIsNoSample) {
 TEST(HillClimb, AStoppedOpStaysAtItsBest) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
-  climb_through(climb, samples, [](Case at) { return 1e6 * at.width; });
+  climb_through(climb, samples, [](Configuration at) { return 1e6 * at.width; });
   EXPECT_EQ(climb.best().width, 1);
   EXPECT_FALSE(climb.tolerates({3, Binding::kNone}, 1e9));
 }
@@ -135,7 +135,7 @@ TEST(HillClimb, OneNoisySampleStopsItFarFromTheBest) {
   const double quiet[] = {223, 124, 93, 68};
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
-  climb_through(climb, samples, [&](Case at) { return 1e6 * loaded[at.width - 1]; });
+  climb_through(climb, samples, [&](Configuration at) { return 1e6 * loaded[at.width - 1]; });
   EXPECT_EQ(climb.best().width, 2);
   EXPECT_GT(quiet[climb.best().width - 1] / quiet[3], 1.8);
 }

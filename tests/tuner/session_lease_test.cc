@@ -82,20 +82,20 @@ TEST(SessionLease, StepsWithLentCoresAreNoEvidence) {
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
   client.run_steps(40);
-  const std::size_t heard = session.standing().tuned_steps;
+  const std::size_t heard = session.session_summary().tuned_steps;
   const uint32_t controls = session.view().guard.controls;
   session.set_lent(true);
   client.run_steps(2);  // until the page has arrived
-  const std::size_t before = session.standing().tuned_steps;
+  const std::size_t before = session.session_summary().tuned_steps;
   EXPECT_LE(before, heard + 2);
   session.on_surroundings_changed();  // asks for a control
   client.run_steps(60);
-  EXPECT_EQ(session.standing().tuned_steps, before);
+  EXPECT_EQ(session.session_summary().tuned_steps, before);
   EXPECT_EQ(session.view().guard.controls, controls);
   EXPECT_EQ(client.page()->schedule_length, 0);
   session.set_lent(false);
   client.run_steps(60);
-  EXPECT_GT(session.standing().tuned_steps, before);
+  EXPECT_GT(session.session_summary().tuned_steps, before);
   EXPECT_GT(session.view().guard.controls, controls) << "it was only put off";
 }
 
@@ -200,19 +200,19 @@ TEST_F(LentPlan, EndsWithTheBoundsThatItWasFor) {
 TEST(SessionLease, HasUseForMoreWhereSomeOpIsAsWideAsItMayBe) {
   Session mixed(options_for(4));
   SimulatedClient mixed_client(mixed, mixed_program(), {});
-  EXPECT_FALSE(mixed.standing().has_use_for_more);
+  EXPECT_FALSE(mixed.session_summary().has_use_for_more);
   ASSERT_TRUE(mixed_client.run_until_tuned(400));
-  EXPECT_FALSE(mixed.standing().has_use_for_more) << "not heard yet";
+  EXPECT_FALSE(mixed.session_summary().has_use_for_more) << "not heard yet";
   mixed_client.run_steps(40);
-  EXPECT_TRUE(mixed.standing().has_use_for_more);
-  EXPECT_FALSE(mixed.standing().own_widths_in_force);
+  EXPECT_TRUE(mixed.session_summary().has_use_for_more);
+  EXPECT_FALSE(mixed.session_summary().own_widths_in_force);
 
   const auto narrow = [] { return table({90 * kMs, 10 * kMs, 14 * kMs, 15 * kMs}); };
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({narrow(), narrow(), narrow()}), {});
   ASSERT_TRUE(client.run_until_tuned(400));
   client.run_steps(40);
-  EXPECT_FALSE(session.standing().has_use_for_more);
+  EXPECT_FALSE(session.session_summary().has_use_for_more);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/period_detector.h"
 #include "tuner/session.h"
-#include "tuner/step_recogniser.h"
 
 namespace optile::tuner {
 

@@ -12,8 +12,8 @@
 
 namespace optile::tuner {
 
-inline std::vector<perfmodel::Case> unbound(int widest) {
-  std::vector<perfmodel::Case> cases;
+inline std::vector<perfmodel::Configuration> unbound(int widest) {
+  std::vector<perfmodel::Configuration> cases;
   for (int width = 1; width <= widest; ++width) {
     cases.push_back({width, perfmodel::Binding::kNone});
   }

@@ -12,7 +12,7 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 using perfmodel::Nanoseconds;
 
 Nanoseconds ns(double value) {
@@ -22,18 +22,18 @@ Nanoseconds ns(double value) {
 struct Bench {
   OpSamples samples;
   StatisticalOptions options;
-  std::function<double(Case)> time;
+  std::function<double(Configuration)> time;
   double noise = 0;
   std::mt19937_64 random{1};
-  std::map<Case, int> runs;
+  std::map<Configuration, int> runs;
 
-  explicit Bench(int cores, std::function<double(Case)> curve) : time(std::move(curve)) {
+  explicit Bench(int cores, std::function<double(Configuration)> curve) : time(std::move(curve)) {
     options.own = threads(cores);
     options.cores = cores;
     for (int width = 1; width < cores; ++width) options.admitted.push_back(threads(width));
   }
 
-  void run(Case at) {
+  void run(Configuration at) {
     std::normal_distribution<double> normal(0, 1);
     const Nanoseconds took = ns(time(at) * std::exp(noise * normal(random)));
     if (runs[at]++ == 0) {
@@ -45,7 +45,7 @@ struct Bench {
   }
 
   // As the schedule does it: what is wished, interleaved with controls.
-  Case search() {
+  Configuration search() {
     StatisticalSearch search(samples, options);
     for (int page = 0; page < 60; ++page) {
       const std::vector<Wish> wishes = search.wishes();
@@ -61,8 +61,8 @@ struct Bench {
   }
 };
 
-std::function<double(Case)> table(std::vector<double> ms) {
-  return [ms](Case at) { return 1e6 * ms[static_cast<std::size_t>(at.width - 1)]; };
+std::function<double(Configuration)> table(std::vector<double> ms) {
+  return [ms](Configuration at) { return 1e6 * ms[static_cast<std::size_t>(at.width - 1)]; };
 }
 
 TEST(StatisticalSearch, FindsTheBestOfConvexSawToothAndTwoMinima) {
@@ -83,7 +83,7 @@ TEST(StatisticalSearch, NoiseMovesItOffTheOwnWidthOnlyRarelyAndNeverFar) {
     Bench bench(4, table({13, 11, 10.3, 10}));
     bench.noise = 0.10;
     bench.random.seed(seed);
-    const Case found = bench.search();
+    const Configuration found = bench.search();
     EXPECT_NE(found, threads(1)) << "seed " << seed;
     wrong += found == threads(4) ? 0 : 1;
   }
@@ -112,7 +112,7 @@ TEST(StatisticalSearch, AFirstTouchThatIsFarSlowerIsEnough) {
 TEST(StatisticalSearch, ASlowFirstTouchOfAShortOpIsNotHeldAgainstIt) {
   Bench bench(4, table({0.05, 0.08, 0.09, 0.1}));
   const auto curve = bench.time;
-  bench.time = [&](Case at) { return curve(at) + (bench.runs[at] == 0 ? 0.7e6 : 0); };
+  bench.time = [&](Configuration at) { return curve(at) + (bench.runs[at] == 0 ? 0.7e6 : 0); };
   EXPECT_EQ(bench.search(), threads(1));
 }
 
@@ -132,27 +132,29 @@ TEST(StatisticalSearch, GivesUpACaseThatCannotBeHad) {
 }
 
 TEST(StatisticalSearch, ManyCoresAreHalvedThenRefined) {
-  Bench bench(64, [](Case at) { return 1e6 * (64.0 / at.width + 0.25 * at.width); });  // least: 16
+  Bench bench(
+      64, [](Configuration at) { return 1e6 * (64.0 / at.width + 0.25 * at.width); });  // least: 16
   EXPECT_NEAR(bench.search().width, 16, 3);
   EXPECT_LT(bench.runs.size(), 16u);
 }
 
 TEST(StatisticalSearch, ManyCoresAnOddKneeIsFoundBetweenTheHalvings) {
-  Bench bench(64, [](Case at) { return 1e6 * (100.0 / at.width + 0.05 * at.width); });  // 45
+  Bench bench(64,
+              [](Configuration at) { return 1e6 * (100.0 / at.width + 0.05 * at.width); });  // 45
   const int found = bench.search().width;
   const double best = 100.0 / 45 + 0.05 * 45;
   EXPECT_LT(100.0 / found + 0.05 * found, 1.02 * best);
 }
 
 TEST(StatisticalSearch, ManyCoresNeverWalkBelowAHopelessWidth) {
-  Bench bench(64, [](Case at) { return 640e6 / at.width; });
+  Bench bench(64, [](Configuration at) { return 640e6 / at.width; });
   EXPECT_EQ(bench.search(), threads(64));
   EXPECT_EQ(bench.runs.count(threads(1)), 0u);
   EXPECT_EQ(bench.runs.count(threads(8)), 0u);
 }
 
 TEST(StatisticalSearch, BothBindingsAreTried) {
-  Bench bench(68, [](Case at) {
+  Bench bench(68, [](Configuration at) {
     return at.binding == Binding::kCompact ? 1e6 * (10 + std::abs(at.width - 34.0))
                                            : 1e6 * (30 + std::abs(at.width - 68.0));
   });
@@ -163,7 +165,7 @@ TEST(StatisticalSearch, BothBindingsAreTried) {
   for (int width = 2; width <= 68; width += 2) {
     bench.options.admitted.push_back({width, Binding::kCompact});
   }
-  EXPECT_EQ(bench.search(), (Case{34, Binding::kCompact}));
+  EXPECT_EQ(bench.search(), (Configuration{34, Binding::kCompact}));
 }
 
 }  // namespace

@@ -10,22 +10,22 @@ namespace optile::tuner {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 // A search that wishes what it is told.
 class FixedSearch final : public Search {
  public:
-  FixedSearch(std::vector<Wish> wishes, Case best, double loss_ns)
+  FixedSearch(std::vector<Wish> wishes, Configuration best, double loss_ns)
       : wishes_(std::move(wishes)), best_(best), loss_ns_(loss_ns) {}
   void review() override {}
   std::vector<Wish> wishes() const override { return wishes_; }
-  bool tolerates(Case, double slack_ns) const override { return loss_ns_ <= slack_ns; }
-  Case best() const override { return best_; }
+  bool tolerates(Configuration, double slack_ns) const override { return loss_ns_ <= slack_ns; }
+  Configuration best() const override { return best_; }
   Rule rule() const override { return Rule::kFastest; }
 
  private:
   std::vector<Wish> wishes_;
-  Case best_;
+  Configuration best_;
   double loss_ns_;
 };
 

@@ -15,7 +15,7 @@
 #include "base/daemon_choice.h"
 #include "base/program_name.h"
 #include "bindings/cli/query/explanation.h"
-#include "bindings/cli/query/lease_words.h"
+#include "bindings/cli/query/lease_commands.h"
 #include "bindings/cli/support/child_process.h"
 #include "bindings/cli/support/http_client.h"
 #include "bindings/cli/support/json_fields.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "bindings/cli/query/lease_words.h"
+#include "bindings/cli/query/lease_commands.h"
 #include "bindings/cli/top/core_map.h"
 #include "bindings/cli/top/shown_text.h"
 

@@ -120,7 +120,7 @@ void set_mask(const cpu_set_t& mask, const cpu_set_t& outside) {
 
 // What it has at this moment may be another lease than the order's, which will change soon. A
 // region inside a team of one, or after one that was left by a jump, finds our own mask.
-void bind_master(const cpu_set_t& mask, MasterMask* master) {
+void bind_master(const cpu_set_t& mask, PrimaryThreadMask* master) {
   const int kept_errno = errno;
   cpu_set_t now;
   if (sched_getaffinity(0, sizeof now, &now) == 0) {
@@ -134,7 +134,7 @@ void bind_master(const cpu_set_t& mask, MasterMask* master) {
   errno = kept_errno;
 }
 
-void follow_order(int thread, MasterMask* master) {
+void follow_order(int thread, PrimaryThreadMask* master) {
   if (__atomic_load_n(&in_force, __ATOMIC_RELAXED) == OPTILE_BINDING_NONE) {
     if (thread != 0 && !is_placed(program_mask)) free_mask(program_mask);
     return;
@@ -155,7 +155,7 @@ void follow_order(int thread, MasterMask* master) {
   }
 }
 
-void follow_binding(const OpenmpRuntime& runtime, MasterMask* master) {
+void follow_binding(const OpenmpRuntime& runtime, PrimaryThreadMask* master) {
   const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
   const int thread = runtime.get_thread_num();
   if (thread == 0) {
@@ -192,7 +192,7 @@ uint32_t binding_in_force() {
   return __atomic_load_n(&in_force, __ATOMIC_RELAXED);
 }
 
-void adopt_binding(const PlanView& plan, int column, const MasterMask& master) {
+void adopt_binding(const PlanView& plan, int column, const PrimaryThreadMask& master) {
   uint32_t wanted = allowed_binding(plan, column);
   const bool same = wanted == binding_in_force();
   if (same && wanted == OPTILE_BINDING_NONE) return;
@@ -228,7 +228,7 @@ void run_trampoline(void* trampoline) {
 }
 
 void leave_trampoline(const Trampoline& trampoline) {
-  MasterMask* master = trampoline.master;
+  PrimaryThreadMask* master = trampoline.master;
   if (master == nullptr || !master->is_ours) return;
   master->is_ours = false;
   const int kept_errno = errno;

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "bindings/preload/actuators/master_mask.h"
+#include "bindings/preload/actuators/primary_thread_mask.h"
 #include "bindings/preload/core/plan_reader.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 
@@ -20,7 +20,7 @@ struct OpCounts;
 
 // A step begins: the binding that is in force from now on. On the one issuing thread, outside
 // regions; with a second one there is no binding any more.
-void adopt_binding(const PlanView& plan, int column, const MasterMask& master);
+void adopt_binding(const PlanView& plan, int column, const PrimaryThreadMask& master);
 uint32_t binding_in_force();
 
 // A region is about to open: what its threads run. When no binding was ever in force and nothing is
@@ -30,7 +30,7 @@ struct Trampoline {
   void (*function)(void*) = nullptr;
   void* data = nullptr;
   const OpenmpRuntime* runtime = nullptr;  // null: masks are left alone
-  MasterMask* master = nullptr;            // of the thread that opens it; never null with a runtime
+  PrimaryThreadMask* master = nullptr;     // of the thread that opens it; never null with a runtime
   OpCounts* counts = nullptr;              // of the op around the region; null: nothing is counted
 };
 bool trampoline_needed();

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "bindings/preload/actuators/issuer_share.h"
-#include "bindings/preload/actuators/master_mask.h"
+#include "bindings/preload/actuators/primary_thread_mask.h"
 #include "bindings/preload/core/probe.h"
 
 namespace optile::preload {
@@ -78,7 +78,7 @@ struct IssuingThread {
   int previous_width = 0;  // of the op before: a change costs
   IssuerPart part;         // of the cores that issuing threads share
   bool narrowed = false;   // to that part, in the open op
-  MasterMask master;
+  PrimaryThreadMask master;
   int blas_own = 0;            // pool count to be restored; 0 = untouched
   int blas_set = 0;            // what we set it to
   int knob_own = 0;            // what a library's own count had been set to, to be restored

@@ -3,7 +3,7 @@
 #include "bindings/preload/actuators/team_binding.h"
 #include "bindings/preload/actuators/wait_policy.h"
 #include "bindings/preload/actuators/width_actuator.h"
-#include "bindings/preload/core/entry_guard.h"
+#include "bindings/preload/core/circuit_breaker.h"
 #include "bindings/preload/core/event_writer.h"
 #include "bindings/preload/core/numerics.h"
 #include "bindings/preload/core/op_counters.h"
@@ -34,7 +34,7 @@ struct OpenOp {
   uint8_t binding;
   uint8_t region;  // of the program's own: its width was set before it began, if at all
   uint64_t key;
-  uint32_t judged;  // entry_guard.h; 0 = this execution says nothing of its entry
+  uint32_t judged;  // circuit_breaker.h; 0 = this execution says nothing of its entry
   uint32_t reserved2;
 };
 static_assert(sizeof(OpenOp) <= sizeof(optile_open_op), "an open op fits its storage");

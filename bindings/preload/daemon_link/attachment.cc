@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "bindings/preload/actuators/crowd.h"
+#include "bindings/preload/actuators/runqueue_pressure.h"
 #include "bindings/preload/children/started_mask.h"
 #include "bindings/preload/core/op_registry.h"
 #include "bindings/preload/core/user_word.h"
@@ -377,7 +377,7 @@ void wait_for_welcome(FirstWait wait) {
 bool meet_the_first() {
   line.met = true;
   pthread_atfork(note_mask_for_child, after_fork_in_parent, after_fork_in_child);
-  const Crowd crowd = crowd_now(usable_units());
+  const RunqueuePressure crowd = runqueue_pressure_now(usable_units());
   if (!crowd.is_one()) return false;
   due_in(crowd.put_off_ns(some_number()));
   return true;

@@ -1,7 +1,7 @@
 // The client's side of the line to the daemon: connecting, the two shared regions, noticing that
 // the daemon is gone, re-attaching. Called at op boundaries only; there is no thread of ours. The
-// first one waits for a moment (FirstWait), or, in a Crowd, leaves it to a later one; no other one
-// waits.
+// first one waits for a moment (FirstWait), or, in a RunqueuePressure, leaves it to a later one; no
+// other one waits.
 //
 // A region that was mapped once stays mapped: another thread may be reading it. Re-attaching maps
 // new ones, at most kMaxAttachments in a process's life; after that it runs on with its last plan.

@@ -1,7 +1,7 @@
 // Regions of a program's own: why they are left alone, in words, and those that do not return.
 #include <gmock/gmock.h>
 
-#include "daemon/client/hang_watch.h"
+#include "daemon/client/hang_detector.h"
 #include "daemon/views/json_views.h"
 #include "daemon/views/region_reasons.h"
 #include "tests/daemon/fixtures/controller_fixture.h"
@@ -24,7 +24,7 @@ TEST(RegionReasons, InWords) {
   EXPECT_THAT(region_reasons(0), HasSubstr("observed only"));
 }
 
-TEST(HangWatch, IsPatientWithWhatTakesLong) {
+TEST(HangDetector, IsPatientWithWhatTakesLong) {
   EXPECT_FALSE(hangs(milliseconds(2900), milliseconds(1)));
   EXPECT_TRUE(hangs(milliseconds(3100), milliseconds(1)));
   EXPECT_TRUE(hangs(milliseconds(3100), milliseconds(0)));

@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "daemon/api/report.h"
-#include "daemon/support/remembered.h"
+#include "daemon/support/history_limits.h"
 #include "tests/daemon/fixtures/controller_fixture.h"
 #include "tests/daemon/fixtures/temporary_directory.h"
 

@@ -134,7 +134,7 @@ TEST_F(FrozenTest, ARunWithFewerCoresSaysNothingOfItsLaunchPlan) {
 TEST_F(FrozenTest, WordsOfTheUserReachIt) {
   learn();
   Attached again = attach(frozen());
-  using Kind = Controller::LeaseWord::Kind;
+  using Kind = Controller::LeaseCommand::Kind;
   ASSERT_TRUE(controller_->change_lease({again.id, Kind::kPin, 1.0, {2, 3}}).ok());
   EXPECT_EQ(cores_of(again.id), (std::vector<int>{2, 3}));
   EXPECT_EQ(masks_[again.id], (std::vector<int>{2, 3}));

@@ -245,7 +245,7 @@ TEST_F(UsersTest, OneUsersStormLeavesPlacesForOthers) {
   Hello who = hello("storm");
   who.uid = kAnna;
   who.mode = OPTILE_MODE_OBSERVE;
-  for (std::size_t i = 0; i < places_of_user(kMaxClients); ++i) {
+  for (std::size_t i = 0; i < client_limit_per_user(kMaxClients); ++i) {
     ASSERT_TRUE(controller_->arrive(who, ClientMemory::make().value()).ok());
   }
   const base::Result<uint64_t> refused = controller_->arrive(who, ClientMemory::make().value());

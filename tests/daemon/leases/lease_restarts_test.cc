@@ -122,7 +122,7 @@ class Scene {
     Program& program = programs_.at(id);
     program.attached = true;
     leases_->arrive(id, program.pid, whole_.cores);
-    leases_->look_who_is_back(now_);
+    leases_->on_reattach(now_);
     if (id % 2 == 0) {
       std::vector<double> predicted;
       for (int n = 1; n <= whole_.cores; ++n) predicted.push_back(1.0 / n);
@@ -223,7 +223,7 @@ class Scene {
     const auto cores = sched::budget_cores(machine_, leases_->table().budget()).size();
     ASSERT_NEAR(leases_->table().held_cores(), static_cast<double>(cores), kRounding)
         << "at " << now_.count();
-    if (now_ - began_ < Returning::kLongest + std::chrono::seconds(1)) return;
+    if (now_ - began_ < RestartReservations::kLongest + std::chrono::seconds(1)) return;
     ASSERT_EQ(cores, machine_.cores.size()) << "kept for ever, at " << now_.count();
   }
 
@@ -242,7 +242,7 @@ class Scene {
       return;
     }
     // It may be using them still.
-    if (one.own.empty() || now_ - began_ >= Returning::kLongest) return;
+    if (one.own.empty() || now_ - began_ >= RestartReservations::kLongest) return;
     ++seen_.kept_apart;
     ASSERT_FALSE(common(units_of(program), one.own))
         << id << " has what " << other << " is still on, at " << now_.count();

@@ -28,7 +28,7 @@ class LeasesOfTheNextDaemon : public LeasesTest {
 
   void comes(uint64_t client, milliseconds now) {
     next_.arrive(client, static_cast<int>(client) + 100, 4);
-    next_.look_who_is_back(now);
+    next_.on_reattach(now);
     goes_on(now);
   }
   void goes_on(milliseconds now) {
@@ -62,9 +62,9 @@ TEST_F(LeasesOfTheNextDaemon, WhoIsBackFirstLeavesTheOthersTheirCores) {
 TEST_F(LeasesOfTheNextDaemon, WhoNeverComesBackIsNotWaitedForForEver) {
   before_ = {{101, {2, 3}}, {102, {0, 1}}};
   comes(1, kStart + seconds(1));
-  a_second_later(kStart + Returning::kLongest - milliseconds(1));
+  a_second_later(kStart + RestartReservations::kLongest - milliseconds(1));
   EXPECT_EQ(cores(1), 2);
-  a_second_later(kStart + Returning::kLongest);
+  a_second_later(kStart + RestartReservations::kLongest);
   EXPECT_EQ(cores(1), 4);
   EXPECT_TRUE(masks_[1].empty());
 }
@@ -112,7 +112,7 @@ TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
   comes(7, kStart + seconds(1));
   EXPECT_FALSE(masks_.contains(7));
   comes(1, kStart + seconds(2));
-  a_second_later(kStart + Returning::kLongest);
+  a_second_later(kStart + RestartReservations::kLongest);
   EXPECT_EQ(masks_[7].size(), 2u);
   EXPECT_EQ(masks_[1].size(), 2u);
 }
@@ -123,7 +123,7 @@ TEST_F(LeasesOfTheNextDaemon, ManyWhoComeBackTogetherAreReadOnce) {
   for (uint64_t client = 1; client <= 199; ++client) {
     next_.arrive(client, static_cast<int>(client) + 100, 4);
     next_.set_budget(whole_budget(machine_), kStart + milliseconds(client));
-    next_.look_who_is_back(kStart + milliseconds(client));
+    next_.on_reattach(kStart + milliseconds(client));
   }
   EXPECT_EQ(reads_, 1);
   goes_on(kStart + milliseconds(200));

@@ -152,17 +152,17 @@ TEST_F(LeasesTest, WhatANewcomerHoldsIsNotTakenUntilItIsKnown) {
 TEST_F(LeasesTest, OfAnotherStepNothingIsMeasuredYet) {
   arrive(1);
   decide(kStart);
-  leases_.does(1, 1);
+  leases_.set_current_step(1, 1);
   leases_.demand(1, {2, 1, 1, 1}, 1.0, true);
   arrive(2);
   decide(kStart);
   ASSERT_EQ(cores(1), 3);
   leases_.demand(1, {2, 1, 1, 1}, 3.0, true);
   EXPECT_NEAR(leases_.curve(1)[2], 1.0 / 3, 1e-9);
-  leases_.does(1, 1);
+  leases_.set_current_step(1, 1);
   leases_.demand(1, {2, 1, 1, 1}, 0, true);
   EXPECT_NEAR(leases_.curve(1)[2], 1.0 / 3, 1e-9);
-  leases_.does(1, 2);
+  leases_.set_current_step(1, 2);
   leases_.demand(1, {2, 1, 1, 1}, 0, true);
   EXPECT_NEAR(leases_.curve(1)[2], 1.0, 1e-9);
 }
@@ -233,7 +233,7 @@ TEST_F(LeasesTest, WhatIsBusyBeforeAProgramComesIsKnownWhenItHasCome) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[101] = {5, 40};  // the launcher, which becomes the program
-  leases_.foresee(now, 101);
+  leases_.expect_launch(now, 101);
   for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
   load_.units[2].busy += 90;  // its own start
   load_.units[2].idle -= 90;
@@ -254,7 +254,7 @@ TEST_F(LeasesTest, ALauncherThatBecameAClientsParentIsNoLoad) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[55] = {3, 40};
-  leases_.foresee(now, 55);
+  leases_.expect_launch(now, 55);
   load_.processes.erase(55);
   arrive(1);
   for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
@@ -269,7 +269,7 @@ TEST_F(LeasesTest, ALauncherThatBecameAClientsParentIsNoLoad) {
 
 TEST_F(LeasesTest, AJobsOwnStartIsNoLoadThatStays) {
   milliseconds now = kStart;
-  leases_.foresee(now, 0);
+  leases_.expect_launch(now, 0);
   arrive(1);
   second_with(4, now);  // nobody had looked at what it started
   second_with(0, now);
@@ -306,7 +306,7 @@ TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[55] = {3, 40};
-  leases_.foresee(now, 55);
+  leases_.expect_launch(now, 55);
   load_.processes.erase(55);  // only clients are asked for
   for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
   load_.processes[101] = {7, 100};  // started since, and started something
@@ -319,7 +319,7 @@ TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
 
 TEST_F(LeasesTest, OthersThatAreAboutToComeAreNoLoad) {
   milliseconds now = kStart;
-  leases_.foresee(now, 0);
+  leases_.expect_launch(now, 0);
   arrive(1);
   const auto pass = [&](bool more_to_come) {
     for (auto& [unit, ticks] : load_.units) (unit < 1 ? ticks.busy : ticks.idle) += 100;
@@ -341,7 +341,7 @@ TEST_F(LeasesTest, OneThatCameAndLeftSinceWasNoLoad) {
   milliseconds now = kStart;
   for (uint64_t run = 1; run <= 4; ++run) {
     load_.at_ticks += 10;
-    leases_.foresee(now, static_cast<int>(100 + run));
+    leases_.expect_launch(now, static_cast<int>(100 + run));
     arrive(run);
     now += milliseconds(100);
     leases_.set_budget(whole_budget(machine_), now);
@@ -357,7 +357,7 @@ TEST_F(LeasesTest, WhoOnlySaysThatItWillComeHoldsNothingUpForGood) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[101] = {5, 0};
-  leases_.foresee(now, 101);
+  leases_.expect_launch(now, 101);
   arrive(1);
   for (int second = 0; second < 10; ++second) {
     for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
@@ -426,7 +426,7 @@ TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
 TEST_F(LeasesTest, RanksOfAJobGetEqualParts) {
   for (uint64_t rank = 1; rank <= 2; ++rank) {
     arrive(rank);
-    leases_.belongs(rank, 1000, "mpi", {});
+    leases_.set_owner(rank, 1000, "mpi", {});
     leases_.demand(rank, {4, 3.9, 1, 1}, 0, true);
   }
   decide(kStart);
@@ -438,7 +438,7 @@ TEST_F(LeasesTest, AJobWeighsAsMuchAsAProgramAlone) {
   arrive(1);
   for (uint64_t rank = 2; rank <= 3; ++rank) {
     arrive(rank);
-    leases_.belongs(rank, 0, "mpi", {});
+    leases_.set_owner(rank, 0, "mpi", {});
   }
   const std::vector<sched::LeaseView> views = leases_.view();
   ASSERT_EQ(views.size(), 3u);
@@ -457,7 +457,7 @@ TEST_F(LeasesTest, WhoIsBoundIsHeldThereAndOthersElsewhere) {
   decide(kStart);
   EXPECT_EQ(cores(1), 4);
   arrive(2);
-  leases_.belongs(2, 0, "", {1});
+  leases_.set_owner(2, 0, "", {1});
   decide(kStart + seconds(1));
   EXPECT_EQ(masks_.at(2), std::set<int>{1});
   EXPECT_FALSE(masks_.at(1).contains(1));

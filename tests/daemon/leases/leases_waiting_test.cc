@@ -69,7 +69,7 @@ TEST_F(LeasesOfWaiting, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
   ASSERT_EQ(masks_[1].size(), 1u);
   second_waits();
   EXPECT_EQ(masks_[1].size(), 1u) << "by its curve it gains nothing";
-  leases_.would_use_more(1, true);
+  leases_.set_wants_more(1, true);
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[1].size(), 4u);
   EXPECT_EQ(cores(1), 1);
@@ -86,7 +86,7 @@ TEST_F(LeasesOfWaiting, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
   decide(kStart);
   leases_.demand(1, {1, 1, 1, 1}, 0, true);
   leases_.demand(2, {2, 1, 1, 1}, 0, true);
-  leases_.would_use_more(2, true);
+  leases_.set_wants_more(2, true);
   ASSERT_TRUE(leases_.detach(3).ok());
   decide(kStart + seconds(1));
   decide(kStart + seconds(62));

@@ -157,7 +157,7 @@ class LentCoresTest : public TeamsTest {
       now_ns_ += 10000000;
       for (const auto& [sweeps, pace] : paces) sweeps->sweep(pace);
       controller_->drain();
-      if (controller_->next_look()) controller_->look_for_waiting();
+      if (controller_->next_look()) controller_->detect_idle();
     }
   }
   bool idle(uint64_t id) const { return controller_->leases()->table().view(id)->idle; }
@@ -220,7 +220,7 @@ TEST_F(LentCoresTest, SoDoesOneWhoseNeighbourIsDetached) {
   pass(8, {{&worker, 1000}, {&waiter, 1000}});
   looks(20, {{&worker, 10}});
   ASSERT_TRUE(idle(waiter.id));
-  using Kind = Controller::LeaseWord::Kind;
+  using Kind = Controller::LeaseCommand::Kind;
   ASSERT_TRUE(controller_->change_lease({worker.id, Kind::kDetach, 1.0, {}, false}).ok());
   EXPECT_FALSE(idle(waiter.id));
   EXPECT_TRUE(masks_[waiter.id].empty()) << "every core";
@@ -270,7 +270,7 @@ class TimeSharingTeamsTest : public TeamsTest {
       }
       for (Sweeps* one : all) one->sweep(5);
       controller_->drain();
-      if (controller_->next_look()) controller_->look_for_waiting();
+      if (controller_->next_look()) controller_->detect_idle();
       if (i % 20 == 19) controller_->refresh_budgets();
     }
   }

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "daemon/controller/budget_turns.h"
-#include "daemon/leases/decision_pace.h"
+#include "daemon/leases/rebalance_rate_limiter.h"
 #include "tests/daemon/fixtures/controller_fixture.h"
 
 namespace optile::daemon {
@@ -24,8 +24,8 @@ TEST(BudgetTurns, EverybodysComesOnceASecond) {
   EXPECT_EQ(budget_turns_every(17), milliseconds(500));
 }
 
-TEST(DecisionPace, ShortOnesAreMadeAtOnceAndLongOnesTakeAFifthOfTheTime) {
-  DecisionPace pace;
+TEST(RebalanceRateLimiter, ShortOnesAreMadeAtOnceAndLongOnesTakeAFifthOfTheTime) {
+  RebalanceRateLimiter pace;
   nanoseconds now = milliseconds(10);
   EXPECT_EQ(pace.wait(now), nanoseconds(0));
   pace.decided(now, now + microseconds(50));
@@ -35,7 +35,7 @@ TEST(DecisionPace, ShortOnesAreMadeAtOnceAndLongOnesTakeAFifthOfTheTime) {
   EXPECT_EQ(pace.wait(now + milliseconds(10)), milliseconds(40));
   EXPECT_EQ(pace.wait(now + milliseconds(30)), milliseconds(20));
   pace.decided(now, now + milliseconds(400));
-  EXPECT_EQ(pace.wait(now + milliseconds(400)), DecisionPace::kLongestPause);
+  EXPECT_EQ(pace.wait(now + milliseconds(400)), RebalanceRateLimiter::kLongestPause);
 }
 
 class TurnsTest : public ControllerTest {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/client/case_set.h"
+#include "daemon/client/configuration_space.h"
 #include "tests/daemon/fixtures/accounts.h"
 
 namespace optile::daemon {
@@ -20,7 +20,7 @@ class UserBoundsTest : public testing::Test {
 
   void arrive(uint64_t client, unsigned uid) {
     leases_.arrive(client, 100, 4);
-    leases_.belongs(client, uid, "", {});
+    leases_.set_owner(client, uid, "", {});
     (void)leases_.decide(std::chrono::milliseconds(1000));
   }
   void pin(uint64_t client, std::vector<int> cores) {

@@ -174,7 +174,7 @@ TEST_F(DaemonMetricsTest, LeasesAreCounted) {
   EXPECT_EQ(value_of(samples, "optile_lease_changes_total"), 3);        // 4, then 2 and 2
   EXPECT_EQ(value_of(samples, "optile_lease_cores_granted_total"), 6);  // two of them moved
   ASSERT_TRUE(
-      controller_->change_lease({second, Controller::LeaseWord::Kind::kDetach, 1, {}}).ok());
+      controller_->change_lease({second, Controller::LeaseCommand::Kind::kDetach, 1, {}}).ok());
   samples = scrape();
   EXPECT_EQ(value_of(samples, "optile_lease_unleased_clients"), 1);
   EXPECT_EQ(count_of(samples, "optile_client_leased_cores"), 1u);
@@ -183,7 +183,8 @@ TEST_F(DaemonMetricsTest, LeasesAreCounted) {
 TEST_F(DaemonMetricsTest, HowFairlyCoresAreDividedCanBeSeen) {
   attach("a", {});
   const uint64_t second = attach("b", {});
-  ASSERT_TRUE(controller_->change_lease({second, Controller::LeaseWord::Kind::kShare, 3, {}}).ok());
+  ASSERT_TRUE(
+      controller_->change_lease({second, Controller::LeaseCommand::Kind::kShare, 3, {}}).ok());
   const std::vector<ExposedSample> samples = scrape();
   EXPECT_EQ(value_of(samples, "optile_client_lease_weight", {{"program", "b"}, {"client", "2"}}),
             3);

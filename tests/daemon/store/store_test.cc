@@ -19,7 +19,7 @@ namespace optile::daemon {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 
 Conditions conditions(const std::string& arguments = "train --epochs 3") {
   return {"a machine", {"/usr/bin/python3", "train.py", arguments}, "openmp=llvm", 2};
@@ -43,9 +43,10 @@ SettledRecord settled(const Conditions& at, int width, int entries = 2) {
                             width,
                             tuner::Rule::kPlanned});
   }
-  record.settled.profiles = {
-      {UINT64_C(0x8000000000000000), "aten::mm", "[8,8]", Case{2, Binding::kNone}, 12, 1500, 1400},
-      {UINT64_C(0x8000000000000000), "aten::mm", "[8,8]", Case{4, Binding::kNone}, 11, 900, 850}};
+  record.settled.profiles = {{UINT64_C(0x8000000000000000), "aten::mm", "[8,8]",
+                              Configuration{2, Binding::kNone}, 12, 1500, 1400},
+                             {UINT64_C(0x8000000000000000), "aten::mm", "[8,8]",
+                              Configuration{4, Binding::kNone}, 11, 900, 850}};
   return record;
 }
 

@@ -5,7 +5,7 @@
 namespace optile::perfmodel {
 namespace {
 
-Profile profile_of(const std::vector<std::pair<Case, int>>& points) {
+Profile profile_of(const std::vector<std::pair<Configuration, int>>& points) {
   Profile profile;
   for (const auto& [at, ns] : points) profile.record(at, Nanoseconds(ns));
   return profile;

@@ -12,7 +12,7 @@ namespace {
 
 int minima(const OpLaw& law, const Machine& machine) {
   const CaseSpace space = case_space(machine);
-  const CaseTimes times = law_times(law, machine);
+  const ConfigurationTimes times = law_times(law, machine);
   int found = 0;
   const auto at = [&](int width) { return times.at(times.best_of_width(width)); };
   for (int width = 1; width <= space.cores; ++width) {
@@ -82,9 +82,9 @@ TEST(OpLaw, CrowdingStartsWithTheLastCores) {
 }
 
 TEST(OpLaw, CasesThatTheMachineDoesNotAdmitNeverEnd) {
-  EXPECT_EQ(law_seconds({}, knl(), {40, Binding::kSpread}), kNever);
-  EXPECT_EQ(law_seconds({}, knl(), {69, Binding::kCompact}), kNever);
-  EXPECT_EQ(law_seconds({}, knl(), {3, Binding::kCompact}), kNever);
+  EXPECT_EQ(law_seconds({}, knl(), {40, Binding::kSpread}), kInfinity);
+  EXPECT_EQ(law_seconds({}, knl(), {69, Binding::kCompact}), kInfinity);
+  EXPECT_EQ(law_seconds({}, knl(), {3, Binding::kCompact}), kInfinity);
 }
 
 TEST(OpLaw, StandardLawsHaveEveryFamilyAndATimeInEveryCase) {
@@ -94,7 +94,7 @@ TEST(OpLaw, StandardLawsHaveEveryFamilyAndATimeInEveryCase) {
     families.insert(named.law.family);
     EXPECT_TRUE(names.insert(named.name).second) << named.name;
     const Machine machine = read("pack:2 l3:2 core:8 pu:2");
-    for (const Case at : case_space(machine).all()) {
+    for (const Configuration at : case_space(machine).all()) {
       const double seconds = law_seconds(named.law, machine, at);
       EXPECT_TRUE(std::isfinite(seconds) && seconds > 0) << named.name << " " << at.width;
     }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "perfmodel/machine/built_in_machines.h"
-#include "perfmodel/synthetic/case_times.h"
+#include "perfmodel/synthetic/configuration_times.h"
 #include "perfmodel/synthetic/interference.h"
 #include "perfmodel/synthetic/noise.h"
 
@@ -46,7 +46,7 @@ TEST(CaseSpace, TheCasesOfThePaper) {
   int spread = 0;
   int compact = 0;
   int mixed = 0;
-  for (const Case which : knl.all()) {
+  for (const Configuration which : knl.all()) {
     spread += which.binding == Binding::kSpread;
     compact += which.binding == Binding::kCompact;
     mixed += which.binding == Binding::kMixed;
@@ -63,24 +63,24 @@ TEST(CaseSpace, EveryWidthOfEveryMachineHasACase) {
                            "l2:6 core:1 pu:1", "core:1 pu:1"}) {
     const CaseSpace space = case_space(make_machine_source(name)->read().value());
     std::vector<bool> has(static_cast<std::size_t>(space.cores) + 1, false);
-    for (const Case which : space.all()) has[static_cast<std::size_t>(which.width)] = true;
+    for (const Configuration which : space.all()) has[static_cast<std::size_t>(which.width)] = true;
     for (int width = 1; width <= space.cores; ++width) {
       EXPECT_TRUE(has[static_cast<std::size_t>(width)]) << name << " " << width;
     }
   }
 }
 
-TEST(CaseTimes, KnowsItsBest) {
-  CaseTimes times;
+TEST(ConfigurationTimes, KnowsItsBest) {
+  ConfigurationTimes times;
   EXPECT_EQ(times.best().width, 0);
   times.set({4, Binding::kCompact}, 2.0);
   times.set({3, Binding::kSpread}, 1.0);
   times.set({4, Binding::kSpread}, 1.0);
-  EXPECT_EQ(times.best(), (Case{3, Binding::kSpread}));
-  EXPECT_EQ(times.best_of_width(4), (Case{4, Binding::kSpread}));
-  EXPECT_EQ(times.at({2, Binding::kCompact}), kNever);
-  EXPECT_EQ(times.at({4, Binding::kNone}), kNever);
-  EXPECT_EQ(times.at({-1, Binding::kSpread}), kNever);
+  EXPECT_EQ(times.best(), (Configuration{3, Binding::kSpread}));
+  EXPECT_EQ(times.best_of_width(4), (Configuration{4, Binding::kSpread}));
+  EXPECT_EQ(times.at({2, Binding::kCompact}), kInfinity);
+  EXPECT_EQ(times.at({4, Binding::kNone}), kInfinity);
+  EXPECT_EQ(times.at({-1, Binding::kSpread}), kInfinity);
 }
 
 TEST(Interference, NothingHappensToAnOpAlone) {

@@ -20,7 +20,7 @@ StepGraph chain() {
   op.op = "MatMul";
   op.shape = "(2,3)";
   op.memory_share = 0.25;
-  for (const Case which : kPairOfTiles.all()) op.times.set(which, 1.0 / 3.0 / which.width);
+  for (const Configuration which : kPairOfTiles.all()) op.times.set(which, 1.0 / 3.0 / which.width);
   graph.instances = {op, op};
   graph.instances[1].op = "Add";
   graph.instances[1].tunable = false;

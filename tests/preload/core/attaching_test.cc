@@ -13,7 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "bindings/abi/layout.h"
-#include "bindings/preload/actuators/crowd.h"
+#include "bindings/preload/actuators/runqueue_pressure.h"
 #include "bindings/preload/daemon_link/first_wait.h"
 #include "tests/preload/fakes/fake_load.h"
 #include "tests/preload/fixtures/boundary_fixture.h"
@@ -111,7 +111,9 @@ TEST_F(Attaching, AFullQueueIsNotWaitedForAndTriedAgain) {
 
 // More than so many want to run wherever this test does.
 uint32_t crowd_here() {
-  return Crowd::kMostPerProcessor * static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)) + 1;
+  return RunqueuePressure::kMostPerProcessor *
+             static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)) +
+         1;
 }
 
 TEST_F(Attaching, InACrowdTheFirstOpDoesNothingAndALaterOneComes) {

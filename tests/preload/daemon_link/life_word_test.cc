@@ -1,5 +1,5 @@
 // Who holds the life word, seen through the whole shim: attaching, ops on several threads, forks.
-// What the daemon makes of it is in tests/daemon/process/death_watch_test.cc.
+// What the daemon makes of it is in tests/daemon/process/exit_monitor_test.cc.
 #include "bindings/preload/daemon_link/life_word.h"
 
 #include <pthread.h>

@@ -14,7 +14,7 @@ namespace optile::sched {
 namespace {
 
 using perfmodel::Binding;
-using perfmodel::Case;
+using perfmodel::Configuration;
 using step_graphs::map_of;
 
 std::set<int> tiles_of(const CoreMap& map, const CoreSet& cores) {
@@ -137,8 +137,8 @@ TEST(CorePool, CompactTakesWhatTheRuleSays) {
     std::vector<CoreSet> held;
     for (int i = 0; i < 2000; ++i) {
       const int stride = map.space.pairs ? 2 : 1;
-      const Case which{stride * (1 + static_cast<int>(random() % 40) % (map.cores / stride)),
-                       Binding::kCompact};
+      const Configuration which{
+          stride * (1 + static_cast<int>(random() % 40) % (map.cores / stride)), Binding::kCompact};
       if (!pool.fits(which) || random() % 4 == 0) {
         if (held.empty()) continue;
         std::swap(held[random() % held.size()], held.back());
@@ -164,12 +164,12 @@ TEST(CorePool, CompactTakesWhatTheRuleSays) {
 TEST(CorePool, FitsIsWhatTakeCanDo) {
   for (const char* machine : {"knl", "epyc-2x96", "xeon-snc", "hybrid", "core:4 pu:1"}) {
     const CoreMap map = map_of(machine);
-    const std::vector<Case> cases = map.space.all();
+    const std::vector<Configuration> cases = map.space.all();
     CorePool pool(map);
     std::mt19937_64 random(11);
     std::vector<CoreSet> held;
     for (int i = 0; i < 3000; ++i) {
-      const Case which = cases[random() % cases.size()];
+      const Configuration which = cases[random() % cases.size()];
       if (pool.fits(which) && which.width * 2 <= map.cores + 2) {
         const CoreSet before = pool.idle_cores();
         held.push_back(pool.take(which));

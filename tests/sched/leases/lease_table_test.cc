@@ -521,10 +521,10 @@ TEST_F(LeaseTableTest, AWeightThatFollowsFromOthersIsNoWordOfTheUser) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();
-  ASSERT_TRUE(table_->weigh(1, 0.001).ok());
+  ASSERT_TRUE(table_->set_weight(1, 0.001).ok());
   EXPECT_EQ(view(1).weight, 0.001);
-  EXPECT_EQ(table_->weigh(1, 0).error().kind, base::ErrorKind::kInvalid);
-  EXPECT_EQ(table_->weigh(9, 1).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_EQ(table_->set_weight(1, 0).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_EQ(table_->set_weight(9, 1).error().kind, base::ErrorKind::kNotFound);
   EXPECT_EQ(table_->bound(9, {}).error().kind, base::ErrorKind::kNotFound);
   settle();
   EXPECT_EQ(view(1).reason.find("the user"), std::string::npos) << view(1).reason;

@@ -42,7 +42,7 @@ TEST_F(LeaseTableTest, AWaitHidesNoNewMeasurements) {
   settle();
   EXPECT_EQ(view(1).claim, 3);
   ASSERT_TRUE(table_->wait(1).ok());
-  ASSERT_TRUE(table_->weigh(2, 1000).ok());
+  ASSERT_TRUE(table_->set_weight(2, 1000).ok());
   settle();
   EXPECT_EQ(view(2).claim, 3);
   ASSERT_TRUE(table_->wake(1).ok());

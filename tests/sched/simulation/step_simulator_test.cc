@@ -140,8 +140,8 @@ TEST(StepSimulator, NoticesAStrategyThatBreaksItsContract) {
   const StepOutline outline = make_step_outline(graph, map);
   CoreSet first;
   first.add(0);
-  const perfmodel::Case one{1, perfmodel::Binding::kSpread};
-  const perfmodel::Case two{2, perfmodel::Binding::kSpread};
+  const perfmodel::Configuration one{1, perfmodel::Binding::kSpread};
+  const perfmodel::Configuration two{2, perfmodel::Binding::kSpread};
   const std::pair<Launch, const char*> cases[] = {
       {{0, one, first, Placement::kOwnCores, 1}, "not ready"},  // the same one twice
       {{99, one, first, Placement::kOwnCores, 1}, "not ready"},
@@ -163,7 +163,7 @@ TEST(StepStudy, ManualIsTheBestUniformSetting) {
   const StepOutline outline = make_step_outline(graph, map);
   const auto study = study_step(outline, {}, "manual");
   ASSERT_TRUE(study.ok());
-  double best = perfmodel::kNever;
+  double best = perfmodel::kInfinity;
   for (int inter = 1; inter <= 12; ++inter) {
     for (const int intra : {1, 2, 3, 4, 8}) {
       UniformStrategy strategy(outline, {inter, intra});

@@ -94,7 +94,7 @@ class BruteForce {
   std::vector<std::vector<double>> seconds_;
   std::vector<Running> running_;
   int done_ = 0;
-  double best_ = perfmodel::kNever;
+  double best_ = perfmodel::kInfinity;
 };
 
 // The bound: on one hundred random steps of five ops on four cores, at most a fifth over the

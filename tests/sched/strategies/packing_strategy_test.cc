@@ -17,10 +17,10 @@ OpInstance with_times(const CoreMap& map, std::string op,
                       std::initializer_list<std::pair<int, double>> points) {
   OpInstance one = instance(std::move(op), times_by_width(map, [](int) { return 1000.0; }));
   for (const auto& [width, seconds] : points) {
-    const perfmodel::Case compact{width, perfmodel::Binding::kCompact};
-    const perfmodel::Case spread{width, perfmodel::Binding::kSpread};
-    const perfmodel::Case mixed{width, perfmodel::Binding::kMixed};
-    for (const perfmodel::Case which : {compact, mixed, spread}) {
+    const perfmodel::Configuration compact{width, perfmodel::Binding::kCompact};
+    const perfmodel::Configuration spread{width, perfmodel::Binding::kSpread};
+    const perfmodel::Configuration mixed{width, perfmodel::Binding::kMixed};
+    for (const perfmodel::Configuration which : {compact, mixed, spread}) {
       if (!map.space.admits(which)) continue;
       one.times.set(which, seconds);
       break;

@@ -15,7 +15,7 @@
 
 namespace optile::sched::step_graphs {
 
-using perfmodel::CaseTimes;
+using perfmodel::ConfigurationTimes;
 using perfmodel::OpInstance;
 using perfmodel::StepGraph;
 
@@ -24,18 +24,21 @@ inline CoreMap map_of(const std::string& machine) {
 }
 
 // The same time for all bindings of a width.
-inline CaseTimes times_by_width(const CoreMap& map, const std::function<double(int)>& seconds) {
-  CaseTimes times;
-  for (const perfmodel::Case which : map.space.all()) times.set(which, seconds(which.width));
+inline ConfigurationTimes times_by_width(const CoreMap& map,
+                                         const std::function<double(int)>& seconds) {
+  ConfigurationTimes times;
+  for (const perfmodel::Configuration which : map.space.all())
+    times.set(which, seconds(which.width));
   return times;
 }
 
 // A part that is divided, a part that is not, and a cost for every thread: has one minimum.
-inline CaseTimes convex_times(const CoreMap& map, double divided, double serial, double thread) {
+inline ConfigurationTimes convex_times(const CoreMap& map, double divided, double serial,
+                                       double thread) {
   return times_by_width(map, [=](int width) { return divided / width + serial + thread * width; });
 }
 
-inline OpInstance instance(std::string op, CaseTimes times, double memory_share = 0) {
+inline OpInstance instance(std::string op, ConfigurationTimes times, double memory_share = 0) {
   OpInstance one;
   one.op = std::move(op);
   one.times = std::move(times);

@@ -1,0 +1,295 @@
+// Words about this very process, and what the next daemon knows of them.
+#include "daemon/leases/persisted_commands.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/process/process_entry.h"
+#include "tests/daemon/fixtures/controller_fixture.h"
+#include "tests/daemon/fixtures/temporary_directory.h"
+
+namespace optile::daemon {
+namespace {
+
+using Kind = LeaseCommand::Kind;
+
+LeaseCommand pin(std::vector<int> cores) {
+  return {1, Kind::kPin, 1.0, std::move(cores), true};
+}
+
+LeaseCommand say(Kind kind, double share = 1.0) {
+  return {1, kind, share, {}, false};
+}
+
+std::string text_in(const std::string& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+class PersistedCommandsTest : public testing::Test {
+ protected:
+  std::string file() const { return folder_.path() + "/words"; }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(PersistedCommandsTest, TheNextDaemonKnowsThem) {
+  {
+    PersistedCommands words(file());
+    words.hear(getpid(), say(Kind::kShare, 3));
+    words.hear(getpid(), pin({1, 2}));
+    words.hear(getpid(), say(Kind::kPause));
+  }
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].kind, Kind::kShare);
+  EXPECT_DOUBLE_EQ(all[0].share, 3);
+  EXPECT_EQ(all[1].kind, Kind::kPin);
+  EXPECT_EQ(all[1].cores, (std::vector<int>{1, 2}));
+  EXPECT_EQ(all[2].kind, Kind::kPause);
+}
+
+TEST_F(PersistedCommandsTest, APauseIsKeptWithItsLease) {
+  {
+    PersistedCommands words(file());
+    words.hear(getpid(), {1, Kind::kPause, 1.0, {3}, true, 0.25});
+  }
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].cores, std::vector<int>{3});
+  EXPECT_DOUBLE_EQ(all[0].fraction, 0.25);
+}
+
+// An administrator's pause of what its user has pinned does not let the pin go further.
+TEST_F(PersistedCommandsTest, EachWordHasTheBoundsOfWhoSaidIt) {
+  {
+    PersistedCommands words(file());
+    words.hear(getpid(), pin({1, 2}));
+    words.hear(getpid(), {1, Kind::kPause, 1.0, {1, 2}, false});
+  }
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].bounded);
+  EXPECT_FALSE(all[1].bounded);
+}
+
+TEST_F(PersistedCommandsTest, WhoIsAttachedAgainIsNotDetached) {
+  PersistedCommands words(file());
+  words.hear(getpid(), say(Kind::kShare, 2));
+  words.hear(getpid(), say(Kind::kDetach));
+  words.hear(getpid(), say(Kind::kAttach));
+  const std::vector<LeaseCommand> all = words.of(getpid());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Kind::kShare) << "what was said before";
+}
+
+TEST_F(PersistedCommandsTest, WhatIsTakenBackIsForgotten) {
+  PersistedCommands words(file());
+  words.hear(getpid(), pin({1, 2}));
+  EXPECT_TRUE(words.of(getpid()).at(0).bounded);
+  EXPECT_TRUE(std::filesystem::exists(file()));
+  words.hear(getpid(), say(Kind::kPause));
+  words.hear(getpid(), say(Kind::kUnpin));
+  words.hear(getpid(), say(Kind::kResume));
+  EXPECT_TRUE(words.of(getpid()).empty());
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(PersistedCommandsTest, WhoIsDetachedStaysSo) {
+  PersistedCommands words(file());
+  words.hear(getpid(), pin({1}));
+  words.hear(getpid(), say(Kind::kDetach));
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Kind::kDetach);
+}
+
+TEST_F(PersistedCommandsTest, AnotherProcessOfTheSameNumberIsMeantByNothing) {
+  PersistedCommands(file()).hear(getpid(), pin({1}));
+  std::string text = text_in(file());
+  const std::string start = std::to_string(start_of_process(getpid()).value());
+  text.replace(text.find(start), start.size(), "1");
+  write(file(), text);
+  PersistedCommands words(file());
+  EXPECT_TRUE(words.of(getpid()).empty());
+  words.hear(getpid(), say(Kind::kShare, 2));
+  EXPECT_EQ(words.of(getpid()).size(), 1u);
+  EXPECT_EQ(text_in(file()).find("\"start_ticks\":1,"), std::string::npos) << "it is gone";
+}
+
+TEST_F(PersistedCommandsTest, AFileThatIsNotOursSaysNothing) {
+  for (const char* text : {"", "[", "{}", "[1]", "[{\"pid\":\"x\"}]", "[{}]"}) {
+    write(file(), text);
+    EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty()) << text;
+  }
+  std::filesystem::remove(file());
+  std::filesystem::create_symlink("/dev/zero", file());
+  EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty());
+}
+
+TEST_F(PersistedCommandsTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
+  PersistedCommands words(file(), [] { return false; });
+  write(file(), "another's");
+  words.hear(getpid(), pin({1}));
+  EXPECT_EQ(words.of(getpid()).size(), 1u);
+  words.hear(getpid(), say(Kind::kUnpin));
+  EXPECT_EQ(text_in(file()), "another's");
+}
+
+class WordsOutliveTheDaemon : public ControllerTest {
+ protected:
+  WordsOutliveTheDaemon() {
+    leases_ = true;
+    make_controller();
+  }
+  Hello here(const std::string& run) {
+    Hello mine = hello(run);
+    mine.pid = getpid();
+    return mine;
+  }
+  std::vector<int> pinned(uint64_t id) {
+    const auto view = controller_->leases()->table().view(id);
+    return view && view->pinned ? view->granted.cores : std::vector<int>();
+  }
+};
+
+TEST_F(WordsOutliveTheDaemon, APinHoldsUnderTheNextOne) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_EQ(pinned(before.id), std::vector<int>{2});
+  make_controller();
+  const Attached after = attach(here("r"));
+  EXPECT_EQ(pinned(after.id), std::vector<int>{2});
+  EXPECT_NE(controller_->lease_history().newest_first().back().text.find("pinned to cores 2"),
+            std::string::npos);
+}
+
+TEST_F(WordsOutliveTheDaemon, APauseKeepsTheCoresThatItHad) {
+  Hello another = hello("s");
+  another.pid = getppid();
+  const Attached first = attach(here("r"));
+  const Attached second = attach(another);
+  const auto lease = [this](uint64_t id) {
+    return controller_->leases()->table().view(id)->granted.cores;
+  };
+  const std::vector<int> kept = lease(first.id);
+  ASSERT_EQ(kept.size(), 2u);
+  ASSERT_TRUE(controller_->change_lease({first.id, Kind::kPause, 1.0, {}, false}).ok());
+  make_controller();
+  const Attached back = attach(here("r"));
+  EXPECT_EQ(lease(back.id), kept) << "though it is alone now";
+  const Attached other = attach(another);
+  EXPECT_EQ(lease(back.id), kept);
+  EXPECT_EQ(lease(other.id).size(), 2u);
+}
+
+TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  make_controller();
+  Hello another = hello("s");
+  another.pid = getppid();
+  const Attached first = attach(another);
+  ASSERT_TRUE(controller_->change_lease({first.id, Kind::kPin, 1.0, {2}, false}).ok());
+  const Attached after = attach(here("r"));
+  EXPECT_TRUE(pinned(after.id).empty());
+  const auto& told = controller_->lease_history().newest_first();
+  EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const LeaseEvent& one) {
+    return one.text.find("that cannot be kept") != std::string::npos;
+  }));
+}
+
+TEST_F(WordsOutliveTheDaemon, APinHoldsThoughItLeavesNothingForOthers) {
+  Hello another = hello("s");
+  another.pid = getppid();
+  const std::vector<int> all = {0, 1, 2, 3};
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, all, false}).ok());
+  make_controller();
+  const Attached other = attach(another);  // back first
+  const Attached after = attach(here("r"));
+  EXPECT_EQ(pinned(after.id), all);
+  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kDetach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kAttach, 1.0, {}, false}).ok());
+  EXPECT_EQ(pinned(after.id), all);
+  EXPECT_TRUE(controller_->unkept(after.id).empty());
+}
+
+// One with a pin that stood before its detachment, which another one's stands against now.
+class WordsThatAreNotKept : public WordsOutliveTheDaemon {
+ protected:
+  void attach_both(const std::vector<int>& of_other) {
+    first_ = attach(here("r"));
+    change({first_.id, Kind::kPin, 1.0, {2}, false});
+    change({first_.id, Kind::kDetach, 1.0, {}, false});
+    Hello another = hello("s");
+    another.pid = getppid();
+    other_ = attach(another);
+    change({other_.id, Kind::kPin, 1.0, of_other, false});
+    change({first_.id, Kind::kAttach, 1.0, {}, false});
+    ASSERT_TRUE(pinned(first_.id).empty());
+    ASSERT_EQ(controller_->unkept(first_.id).size(), 1u);
+  }
+  void change(const Controller::LeaseCommand& word) {
+    ASSERT_TRUE(controller_->change_lease(word).ok());
+  }
+
+  Attached first_;
+  Attached other_;
+};
+
+TEST_F(WordsThatAreNotKept, AreTriedAgain) {
+  attach_both({2, 3});
+  const std::string told = controller_->unkept(first_.id)[0];
+  EXPECT_NE(told.find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
+  controller_->refresh_budgets();
+  EXPECT_TRUE(pinned(first_.id).empty());
+  controller_->depart(other_.id);
+  controller_->refresh_budgets();
+  EXPECT_EQ(pinned(first_.id), std::vector<int>{2});
+  EXPECT_TRUE(controller_->unkept(first_.id).empty());
+}
+
+TEST_F(WordsThatAreNotKept, AreNotOnceTheyAreTakenBack) {
+  attach_both({2});
+  change({first_.id, Kind::kUnpin, 1.0, {}, false});
+  EXPECT_TRUE(controller_->unkept(first_.id).empty());
+  change({other_.id, Kind::kUnpin, 1.0, {}, false});
+  EXPECT_TRUE(pinned(first_.id).empty());
+}
+
+TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
+  const Attached before = attach(here("r"));
+  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
+  make_controller();
+  const Attached after = attach(here("r"));
+  EXPECT_FALSE(controller_->leases()->has(after.id));
+  EXPECT_TRUE(controller_->is_detached(after.id));
+  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kAttach, 1.0, {}, false}).ok());
+  make_controller();
+  const Attached again = attach(here("r"));
+  EXPECT_TRUE(controller_->leases()->has(again.id));
+}
+
+TEST_F(WordsOutliveTheDaemon, ADetachmentIsTakenBackWithWhatWasSaidBefore) {
+  const Attached one = attach(here("r"));
+  EXPECT_FALSE(controller_->change_lease({one.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kPin, 1.0, {1, 2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kDetach, 1.0, {}, false}).ok());
+  EXPECT_TRUE(masks_[one.id].empty());
+  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kAttach, 1.0, {}, false}).ok());
+  EXPECT_EQ(pinned(one.id), (std::vector<int>{1, 2}));
+  EXPECT_EQ(masks_[one.id], (std::vector<int>{1, 2}));
+  EXPECT_FALSE(controller_->is_detached(one.id));
+}
+
+}  // namespace
+}  // namespace optile::daemon

@@ -1,0 +1,69 @@
+"""Words that were replaced by the field's: names with them may not come back.
+
+Each stands beside the word for it, which docs/glossary.md defines where hwloc, OpenMP, DLB or
+oneTBB do not.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import List, Mapping
+
+import tree
+from tree import Problem
+
+# As types are called; the same word in names of files, functions and variables is found too.
+RETIRED: Mapping[str, str] = {
+    "Attendance": "ClientCensus",
+    "CaseSet": "ConfigurationSpace",
+    "CaseTimes": "ConfigurationTimes",
+    "CoreLedger": "CoreOwnership",
+    "DeathWatch": "ExitMonitor",
+    "DecisionPace": "RebalanceRateLimiter",
+    "DivisionPace": "RebalanceBackoff",
+    "EntryGuard": "CircuitBreaker",
+    "HangWatch": "HangDetector",
+    "KeptWords": "PersistedCommands",
+    "LeaseWord": "LeaseCommand",
+    "LentTime": "CoreSecondsCounter",
+    "MasterMask": "PrimaryThreadMask",
+    "PlacedFile": "OwnedPath",
+    "PlanGuard": "RegressionDetector",
+    "PlanSum": "PlanChecksum",
+    "ShortTurns": "SchedPolicy",
+    "StepRecogniser": "PeriodDetector",
+    "TeamPace": "RegionThroughput",
+    "UnmanagedCores": "ExternalCores",
+    "UnmanagedLoad": "ExternalLoad",
+    "WaitingWatch": "IdleDetector",
+}
+OF_THIS_TEST = ("tests/repo/retired_words.py", "tests/repo/retired_words_test.py")
+
+
+def _snake(word: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", word).lower()
+
+
+_PATTERNS = {
+    word: re.compile(rf"(?<![A-Za-z0-9])(?:{word}(?![a-z])|{_snake(word)}(?![A-Za-z0-9]))")
+    for word in RETIRED
+}
+
+
+def problems_of(name: str, text: str) -> List[Problem]:
+    """Those of one file: in its name (line 0) and in its text."""
+    found = []
+    for number, line in enumerate([name, *text.splitlines()]):
+        for word, pattern in _PATTERNS.items():
+            if pattern.search(line):
+                found.append(Problem(name, number, f"{word} is called {RETIRED[word]} now"))
+    return found
+
+
+def problems(root: pathlib.Path) -> List[Problem]:
+    found: List[Problem] = []
+    for name in tree.with_suffix(tree.files(root), *tree.CXX_SUFFIXES, ".py", ".md"):
+        if name not in OF_THIS_TEST:
+            found.extend(problems_of(name, tree.read(root, name)))
+    return found
