@@ -22,8 +22,8 @@ if(OPTILE_PYTHON_DIR STREQUAL "")
 endif()
 install(FILES bindings/annotate/optile/annotate.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/optile")
-install(FILES bindings/annotate/optile.py bindings/export/optile_fx.py
-        DESTINATION "${OPTILE_PYTHON_DIR}")
+install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
+        DESTINATION "${OPTILE_PYTHON_DIR}/optile")
 install(FILES docs/man/optile.1 docs/man/optile-run.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")
 

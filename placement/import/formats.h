@@ -23,7 +23,7 @@ base::Result<Cluster> read_exprimo_cluster(const Json& file);
 // Step graphs of perfmodel/synthetic/step_graph_json.h: of each op its fastest case, and its result
 // as 4-byte values by its shape. A device is a machine like the one that the times are of.
 base::Result<Model> read_step(std::string_view text);
-// bindings/export/optile_fx.py: times as measured, else by layer_costs.h.
+// bindings/python/optile/fx.py: times as measured, else by layer_costs.h.
 base::Result<Model> read_fx(const Json& file);
 // PyTorch's execution traces: the outermost ops; times where the trace has them, else by
 // layer_costs.h.

@@ -1,4 +1,4 @@
-// What bindings/export/optile_fx.py writes of a model's FX graph.
+// What bindings/python/optile/fx.py writes of a model's FX graph.
 #include <algorithm>
 #include <array>
 #include <unordered_map>

@@ -6,7 +6,7 @@ import unittest
 import harness
 from harness import PROGRAMS, PYTHON, SCRIPTS, EndToEndTest, blas, usable_cpus
 
-MODULE = harness.SOURCE.parent / "bindings" / "annotate"
+MODULE = harness.SOURCE.parent / "bindings" / "python"
 # A second or two each: what is shorter than 300 ms is over before its step is known.
 STEPS = 6000
 PYTHON_STEPS = 3000

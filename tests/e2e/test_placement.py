@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 from harness import OPTILE, PYTHON, SCRIPTS, SOURCE, EndToEndTest
 
 DATA = SOURCE / "placement" / "data"
-EXPORT = SOURCE.parent / "bindings" / "export"
+EXPORT = SOURCE.parent / "bindings" / "python"
 
 # One training step under PyTorch's observer, which had another name in its first versions.
 TRACED = """
@@ -121,7 +121,7 @@ class PlacementCommands(EndToEndTest):
         environment = {"PYTHONPATH": f"{EXPORT}:{self.space.dir}"}
         for file, options in (("measured.json.gz", ()), ("estimated.json", ("--no-measure",))):
             graph = self.space.dir / file
-            ended = self.space.run([PYTHON, "-m", "optile_fx", "small_model:build", str(graph),
+            ended = self.space.run([PYTHON, "-m", "optile.fx", "small_model:build", str(graph),
                                     *options], environment)
             self.assertEqual(0, ended.code, ended)
             found = self.answer("place", "--graph", str(graph), "--devices", "2", "--method",

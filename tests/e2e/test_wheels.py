@@ -11,7 +11,7 @@ import unittest
 
 from harness import DEADLINE, OPTILE, SCRIPTS, SOURCE, EndToEndTest, finish, wait_until
 
-EXPORT = SOURCE.parent / "bindings" / "export"
+EXPORT = SOURCE.parent / "bindings" / "python"
 WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 # Headers of PyTorch take a while on a busy machine.
 BUILD_DEADLINE = 4 * DEADLINE

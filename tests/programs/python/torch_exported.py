@@ -1,7 +1,7 @@
 """Exports models that are being trained, and says what that changed in them: nothing."""
 import sys
 
-import optile_fx
+import optile.fx
 import torch
 
 
@@ -35,7 +35,7 @@ def changes(model, x, measure):
     objects = [id(value) for value in model.buffers()]
     random = torch.get_rng_state()
     try:
-        optile_fx.graph_of(model, x, measure=measure)
+        optile.fx.graph_of(model, x, measure=measure)
         ended = "exported"
     except RuntimeError:
         ended = "failed"

@@ -1,12 +1,12 @@
 """Writes the graph of a PyTorch model for `optile place --graph`.
 
-    import optile_fx
+    import optile.fx
 
-    optile_fx.save("model.json.gz", model, example_input)
+    optile.fx.save("model.json.gz", model, example_input)
 
 or, where my_model.py has a function build() that returns (model, inputs):
 
-    python3 -m optile_fx my_model:build model.json.gz
+    python3 -m optile.fx my_model:build model.json.gz
 
 The model is traced by torch.fx, or by torch.export where that cannot, and its forward pass run a
 few times on the inputs, in the mode that it is in: how long each node takes on the device where
@@ -217,7 +217,7 @@ def save(path: str, model: Any, *inputs: Any, measure: bool = True, repeat: int 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="optile_fx", description="Writes the graph of a PyTorch "
+    parser = argparse.ArgumentParser(prog="optile.fx", description="Writes the graph of a PyTorch "
                                      "model for optile place.")
     parser.add_argument("model", metavar="MODULE:FUNCTION",
                         help="a function that returns (model, inputs)")
