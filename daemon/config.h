@@ -13,7 +13,7 @@
 namespace optile::daemon {
 
 // What to do about processes that are not attached and keep cores busy.
-enum class OtherLoad { kYield, kIgnore };
+enum class ExternalLoadPolicy { kYield, kIgnore };
 
 struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
@@ -23,7 +23,7 @@ struct Config {
   std::string log;                    // "" = none
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
-  OtherLoad other_load = OtherLoad::kYield;
+  ExternalLoadPolicy external_load = ExternalLoadPolicy::kYield;
   std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;
   bool own_directory = false;  // the socket's folder is the default one: made private where missing

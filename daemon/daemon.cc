@@ -42,7 +42,7 @@ bool is_stopped(int pid) {
 
 // Load is of this machine only, not of a described one.
 std::function<LoadReading(const std::vector<int>& pids)> load_reader(const Config& config) {
-  if (config.machine != kHost || config.other_load == OtherLoad::kIgnore) return {};
+  if (config.machine != kHost || config.external_load == ExternalLoadPolicy::kIgnore) return {};
   const auto reader = std::make_shared<LoadReader>("/");
   return [reader](const std::vector<int>& pids) { return reader->read(pids); };
 }

@@ -21,8 +21,8 @@ namespace {
 
 using optile::daemon::Config;
 using optile::daemon::Daemon;
+using optile::daemon::ExternalLoadPolicy;
 using optile::daemon::Log;
-using optile::daemon::OtherLoad;
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -129,12 +129,12 @@ int main(int argc, char** argv) {
   app.add_option("--idle-exit", idle_exit_seconds, "End after so long without clients; 0 = never")
       ->option_text("SECONDS")
       ->check(CLI::Range(0L, 31536000L));
-  app.add_option("--external-load", config.other_load,
+  app.add_option("--external-load", config.external_load,
                  "yield: leave the cores to others that they keep busy (default); ignore: do not")
       ->option_text("yield|ignore")
       ->envname("OPTILE_EXTERNAL_LOAD")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, OtherLoad>{
-          {"yield", OtherLoad::kYield}, {"ignore", OtherLoad::kIgnore}}));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ExternalLoadPolicy>{
+          {"yield", ExternalLoadPolicy::kYield}, {"ignore", ExternalLoadPolicy::kIgnore}}));
   app.add_option("--max-clients", config.max_clients,
                  "Programs attached at once; four fifths of them of one user with --system")
       ->option_text("N")

@@ -342,6 +342,16 @@ class EndToEndTest(unittest.TestCase):
         self.space = Workspace()
         self.addCleanup(self.space.close)
 
+    untouched_runs = {}
+
+    def untouched_once(self, command, env, key=None):
+        """An untouched run that serves all tests of the class which compare with it. `key`: of the
+        command, where a file of this test is part of it."""
+        key = (type(self), key or tuple(map(str, command)), tuple(sorted(env.items())))
+        if key not in self.untouched_runs:
+            self.untouched_runs[key] = self.space.untouched(command, env)
+        return self.untouched_runs[key]
+
     def assert_same_run(self, expected, got):
         """Exit code and output are the program's own."""
         self.assertEqual(expected.code, got.code, got)

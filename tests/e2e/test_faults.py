@@ -29,13 +29,8 @@ class FaultTest(EndToEndTest):
         super().setUp()
         self.env = blas(QUICK_BLAS)
 
-    untouched_runs = {}  # one serves all tests that compare with it
-
     def untouched(self, *arguments):
-        if arguments not in self.untouched_runs:
-            self.untouched_runs[arguments] = self.space.untouched(
-                [*TRAINER, *arguments], {**self.env, "OMP_NUM_THREADS": "2"})
-        return self.untouched_runs[arguments]
+        return self.untouched_once([*TRAINER, *arguments], {**self.env, "OMP_NUM_THREADS": "2"})
 
     def train_observed(self, *arguments, wrap=lambda command: command, options=()):
         line = self.space.launcher("--mode", "observe", *options, command=[*TRAINER, *arguments])

@@ -12,7 +12,6 @@ ENDLESS = 1000000000
 class RegionTest(EndToEndTest):
     ops = "region "  # how the names of what is looked at begin
     steps = STEPS
-    untouched_runs = {}  # one serves all tests that compare with it
 
     def setUp(self):
         super().setUp()
@@ -29,17 +28,11 @@ class RegionTest(EndToEndTest):
     def launch(self, name, *options, env=None):
         """A run that computes what the untouched one does: its teams, by region."""
         env = {**SLEEPING, **(env or {})}
-        untouched = self.untouched(name, env)
+        untouched = self.untouched_once(self.command(name, "untouched"), env, key=name)
         self.assertEqual(0, untouched.code, untouched)
         finished = self.space.launched(self.command(name, "tuned"), *options, env=env)
         self.assert_same_run(untouched, finished)
         return self.teams("tuned")
-
-    def untouched(self, name, env):
-        key = (type(self), name, self.steps, tuple(sorted(env.items())))
-        if key not in self.untouched_runs:
-            self.untouched_runs[key] = self.space.untouched(self.command(name, "untouched"), env)
-        return self.untouched_runs[key]
 
     def reasons(self):
         """Why each region of the latest client has its width."""

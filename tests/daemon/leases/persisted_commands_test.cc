@@ -15,13 +15,13 @@
 namespace optile::daemon {
 namespace {
 
-using Kind = LeaseCommand::Kind;
+using CommandKind = LeaseCommand::Kind;
 
 LeaseCommand pin(std::vector<int> cores) {
-  return {1, Kind::kPin, 1.0, std::move(cores), true};
+  return {1, CommandKind::kPin, 1.0, std::move(cores), true};
 }
 
-LeaseCommand say(Kind kind, double share = 1.0) {
+LeaseCommand say(CommandKind kind, double share = 1.0) {
   return {1, kind, share, {}, false};
 }
 
@@ -44,23 +44,23 @@ class PersistedCommandsTest : public testing::Test {
 TEST_F(PersistedCommandsTest, TheNextDaemonKnowsThem) {
   {
     PersistedCommands words(file());
-    words.hear(getpid(), say(Kind::kShare, 3));
+    words.hear(getpid(), say(CommandKind::kShare, 3));
     words.hear(getpid(), pin({1, 2}));
-    words.hear(getpid(), say(Kind::kPause));
+    words.hear(getpid(), say(CommandKind::kPause));
   }
   const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
   ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[0].kind, Kind::kShare);
+  EXPECT_EQ(all[0].kind, CommandKind::kShare);
   EXPECT_DOUBLE_EQ(all[0].share, 3);
-  EXPECT_EQ(all[1].kind, Kind::kPin);
+  EXPECT_EQ(all[1].kind, CommandKind::kPin);
   EXPECT_EQ(all[1].cores, (std::vector<int>{1, 2}));
-  EXPECT_EQ(all[2].kind, Kind::kPause);
+  EXPECT_EQ(all[2].kind, CommandKind::kPause);
 }
 
 TEST_F(PersistedCommandsTest, APauseIsKeptWithItsLease) {
   {
     PersistedCommands words(file());
-    words.hear(getpid(), {1, Kind::kPause, 1.0, {3}, true, 0.25});
+    words.hear(getpid(), {1, CommandKind::kPause, 1.0, {3}, true, 0.25});
   }
   const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
   ASSERT_EQ(all.size(), 1u);
@@ -73,7 +73,7 @@ TEST_F(PersistedCommandsTest, EachWordHasTheBoundsOfWhoSaidIt) {
   {
     PersistedCommands words(file());
     words.hear(getpid(), pin({1, 2}));
-    words.hear(getpid(), {1, Kind::kPause, 1.0, {1, 2}, false});
+    words.hear(getpid(), {1, CommandKind::kPause, 1.0, {1, 2}, false});
   }
   const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
   ASSERT_EQ(all.size(), 2u);
@@ -83,12 +83,12 @@ TEST_F(PersistedCommandsTest, EachWordHasTheBoundsOfWhoSaidIt) {
 
 TEST_F(PersistedCommandsTest, WhoIsAttachedAgainIsNotDetached) {
   PersistedCommands words(file());
-  words.hear(getpid(), say(Kind::kShare, 2));
-  words.hear(getpid(), say(Kind::kDetach));
-  words.hear(getpid(), say(Kind::kAttach));
+  words.hear(getpid(), say(CommandKind::kShare, 2));
+  words.hear(getpid(), say(CommandKind::kDetach));
+  words.hear(getpid(), say(CommandKind::kAttach));
   const std::vector<LeaseCommand> all = words.of(getpid());
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].kind, Kind::kShare) << "what was said before";
+  EXPECT_EQ(all[0].kind, CommandKind::kShare) << "what was said before";
 }
 
 TEST_F(PersistedCommandsTest, WhatIsTakenBackIsForgotten) {
@@ -96,9 +96,9 @@ TEST_F(PersistedCommandsTest, WhatIsTakenBackIsForgotten) {
   words.hear(getpid(), pin({1, 2}));
   EXPECT_TRUE(words.of(getpid()).at(0).bounded);
   EXPECT_TRUE(std::filesystem::exists(file()));
-  words.hear(getpid(), say(Kind::kPause));
-  words.hear(getpid(), say(Kind::kUnpin));
-  words.hear(getpid(), say(Kind::kResume));
+  words.hear(getpid(), say(CommandKind::kPause));
+  words.hear(getpid(), say(CommandKind::kUnpin));
+  words.hear(getpid(), say(CommandKind::kResume));
   EXPECT_TRUE(words.of(getpid()).empty());
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
@@ -106,10 +106,10 @@ TEST_F(PersistedCommandsTest, WhatIsTakenBackIsForgotten) {
 TEST_F(PersistedCommandsTest, WhoIsDetachedStaysSo) {
   PersistedCommands words(file());
   words.hear(getpid(), pin({1}));
-  words.hear(getpid(), say(Kind::kDetach));
+  words.hear(getpid(), say(CommandKind::kDetach));
   const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].kind, Kind::kDetach);
+  EXPECT_EQ(all[0].kind, CommandKind::kDetach);
 }
 
 TEST_F(PersistedCommandsTest, AnotherProcessOfTheSameNumberIsMeantByNothing) {
@@ -120,7 +120,7 @@ TEST_F(PersistedCommandsTest, AnotherProcessOfTheSameNumberIsMeantByNothing) {
   write(file(), text);
   PersistedCommands words(file());
   EXPECT_TRUE(words.of(getpid()).empty());
-  words.hear(getpid(), say(Kind::kShare, 2));
+  words.hear(getpid(), say(CommandKind::kShare, 2));
   EXPECT_EQ(words.of(getpid()).size(), 1u);
   EXPECT_EQ(text_in(file()).find("\"start_ticks\":1,"), std::string::npos) << "it is gone";
 }
@@ -140,7 +140,7 @@ TEST_F(PersistedCommandsTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
   write(file(), "another's");
   words.hear(getpid(), pin({1}));
   EXPECT_EQ(words.of(getpid()).size(), 1u);
-  words.hear(getpid(), say(Kind::kUnpin));
+  words.hear(getpid(), say(CommandKind::kUnpin));
   EXPECT_EQ(text_in(file()), "another's");
 }
 
@@ -163,7 +163,7 @@ class WordsOutliveTheDaemon : public ControllerTest {
 
 TEST_F(WordsOutliveTheDaemon, APinHoldsUnderTheNextOne) {
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   ASSERT_EQ(pinned(before.id), std::vector<int>{2});
   make_controller();
   const Attached after = attach(here("r"));
@@ -182,7 +182,7 @@ TEST_F(WordsOutliveTheDaemon, APauseKeepsTheCoresThatItHad) {
   };
   const std::vector<int> kept = lease(first.id);
   ASSERT_EQ(kept.size(), 2u);
-  ASSERT_TRUE(controller_->change_lease({first.id, Kind::kPause, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({first.id, CommandKind::kPause, 1.0, {}, false}).ok());
   make_controller();
   const Attached back = attach(here("r"));
   EXPECT_EQ(lease(back.id), kept) << "though it is alone now";
@@ -193,12 +193,12 @@ TEST_F(WordsOutliveTheDaemon, APauseKeepsTheCoresThatItHad) {
 
 TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   make_controller();
   Hello another = hello("s");
   another.pid = getppid();
   const Attached first = attach(another);
-  ASSERT_TRUE(controller_->change_lease({first.id, Kind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({first.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   const Attached after = attach(here("r"));
   EXPECT_TRUE(pinned(after.id).empty());
   const auto& told = controller_->lease_history().newest_first();
@@ -212,13 +212,13 @@ TEST_F(WordsOutliveTheDaemon, APinHoldsThoughItLeavesNothingForOthers) {
   another.pid = getppid();
   const std::vector<int> all = {0, 1, 2, 3};
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kPin, 1.0, all, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, all, false}).ok());
   make_controller();
   const Attached other = attach(another);  // back first
   const Attached after = attach(here("r"));
   EXPECT_EQ(pinned(after.id), all);
-  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kDetach, 1.0, {}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({after.id, CommandKind::kDetach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   EXPECT_EQ(pinned(after.id), all);
   EXPECT_TRUE(controller_->unkept(after.id).empty());
 }
@@ -228,13 +228,13 @@ class WordsThatAreNotKept : public WordsOutliveTheDaemon {
  protected:
   void attach_both(const std::vector<int>& of_other) {
     first_ = attach(here("r"));
-    change({first_.id, Kind::kPin, 1.0, {2}, false});
-    change({first_.id, Kind::kDetach, 1.0, {}, false});
+    change({first_.id, CommandKind::kPin, 1.0, {2}, false});
+    change({first_.id, CommandKind::kDetach, 1.0, {}, false});
     Hello another = hello("s");
     another.pid = getppid();
     other_ = attach(another);
-    change({other_.id, Kind::kPin, 1.0, of_other, false});
-    change({first_.id, Kind::kAttach, 1.0, {}, false});
+    change({other_.id, CommandKind::kPin, 1.0, of_other, false});
+    change({first_.id, CommandKind::kAttach, 1.0, {}, false});
     ASSERT_TRUE(pinned(first_.id).empty());
     ASSERT_EQ(controller_->unkept(first_.id).size(), 1u);
   }
@@ -260,20 +260,20 @@ TEST_F(WordsThatAreNotKept, AreTriedAgain) {
 
 TEST_F(WordsThatAreNotKept, AreNotOnceTheyAreTakenBack) {
   attach_both({2});
-  change({first_.id, Kind::kUnpin, 1.0, {}, false});
+  change({first_.id, CommandKind::kUnpin, 1.0, {}, false});
   EXPECT_TRUE(controller_->unkept(first_.id).empty());
-  change({other_.id, Kind::kUnpin, 1.0, {}, false});
+  change({other_.id, CommandKind::kUnpin, 1.0, {}, false});
   EXPECT_TRUE(pinned(first_.id).empty());
 }
 
 TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, Kind::kDetach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kDetach, 1.0, {}, false}).ok());
   make_controller();
   const Attached after = attach(here("r"));
   EXPECT_FALSE(controller_->leases()->has(after.id));
   EXPECT_TRUE(controller_->is_detached(after.id));
-  ASSERT_TRUE(controller_->change_lease({after.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   make_controller();
   const Attached again = attach(here("r"));
   EXPECT_TRUE(controller_->leases()->has(again.id));
@@ -281,11 +281,11 @@ TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
 
 TEST_F(WordsOutliveTheDaemon, ADetachmentIsTakenBackWithWhatWasSaidBefore) {
   const Attached one = attach(here("r"));
-  EXPECT_FALSE(controller_->change_lease({one.id, Kind::kAttach, 1.0, {}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kPin, 1.0, {1, 2}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kDetach, 1.0, {}, false}).ok());
+  EXPECT_FALSE(controller_->change_lease({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kPin, 1.0, {1, 2}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kDetach, 1.0, {}, false}).ok());
   EXPECT_TRUE(masks_[one.id].empty());
-  ASSERT_TRUE(controller_->change_lease({one.id, Kind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   EXPECT_EQ(pinned(one.id), (std::vector<int>{1, 2}));
   EXPECT_EQ(masks_[one.id], (std::vector<int>{1, 2}));
   EXPECT_FALSE(controller_->is_detached(one.id));
