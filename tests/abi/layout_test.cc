@@ -165,7 +165,7 @@ std::string layout_of_regions() {
   return out.str();
 }
 
-TEST(Layout, IsFrozen) {
+TEST(Layout, MatchesGoldenFile) {
   std::ifstream file(OPTILE_GOLDEN_LAYOUT);
   ASSERT_TRUE(file) << "missing " << OPTILE_GOLDEN_LAYOUT;
   std::ostringstream golden;
@@ -174,7 +174,7 @@ TEST(Layout, IsFrozen) {
       << "the shared memory layout changed: raise OPTILE_ABI_VERSION and freeze a new copy";
 }
 
-TEST(Layout, IsTheSameInC) {
+TEST(Layout, SizesAgreeBetweenCAndCxx) {
   const size_t in_cxx[] = {sizeof(optile_plan_entry),  sizeof(optile_plan_page),
                            sizeof(optile_plan_region), sizeof(optile_event),
                            sizeof(optile_thread_slot), sizeof(optile_client_region),
@@ -182,7 +182,7 @@ TEST(Layout, IsTheSameInC) {
   for (size_t i = 0; i < std::size(in_cxx); ++i) EXPECT_EQ(optile_sizes_in_c[i], in_cxx[i]) << i;
 }
 
-TEST(Context, ForgetsAKeyAfterEightOps) {
+TEST(Context, ForgetsKeyAfterEightOps) {
   uint64_t a = optile_next_context(1, 111);
   uint64_t b = optile_next_context(1, 222);
   EXPECT_NE(a, b);

@@ -27,7 +27,7 @@ std::function<int(const std::string&)> answers(int error) {
 
 constexpr const char* kOwn = "/somewhere/optile-1000/optiled.sock";
 
-TEST(DaemonChoice, WhatIsNamedComesFirst) {
+TEST(DaemonChoice, PrefersNamedSocketOverEnvironment) {
   RuntimeEnvironment said = environment();
   said.socket = "/said.sock";
   EXPECT_EQ(choose_daemon(said, "", answers(0)).socket, "/said.sock");
@@ -37,14 +37,14 @@ TEST(DaemonChoice, WhatIsNamedComesFirst) {
   EXPECT_TRUE(choose_daemon(said, said.system_socket, answers(ENOENT)).system);
 }
 
-TEST(DaemonChoice, ThenTheSystemsWhereItAnswers) {
+TEST(DaemonChoice, UsesSystemDaemonWhenItAnswers) {
   const DaemonChoice choice = choose_daemon(environment(), "", answers(0));
   EXPECT_EQ(choice.socket, "/run/optile/optiled.sock");
   EXPECT_TRUE(choice.system);
   EXPECT_EQ(choice.obstacle, "");
 }
 
-TEST(DaemonChoice, ElseOnesOwn) {
+TEST(DaemonChoice, FallsBackToUserDaemonWhenSystemFails) {
   for (const int error : {ENOENT, ECONNREFUSED, EACCES}) {
     const DaemonChoice choice = choose_daemon(environment(), "", answers(error));
     EXPECT_EQ(choice.socket, kOwn);
@@ -53,7 +53,7 @@ TEST(DaemonChoice, ElseOnesOwn) {
   }
 }
 
-TEST(DaemonChoice, ConnectsOnlyToWhoListens) {
+TEST(DaemonChoice, TryConnectSucceedsOnlyWithListener) {
   char folder[] = "/tmp/optile-choice-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string path = std::string(folder) + "/s";

@@ -10,7 +10,7 @@
 namespace optile::base {
 namespace {
 
-TEST(LaunchedWidth, ReadsNumberRanksAndHost) {
+TEST(LaunchedWidth, ReadsWidthRanksAndHost) {
   const LaunchedWidth plain = read_launched_width("launcher:16");
   EXPECT_EQ(plain.width, 16U);
   EXPECT_EQ(plain.ranks, 1U);
@@ -22,7 +22,7 @@ TEST(LaunchedWidth, ReadsNumberRanksAndHost) {
   EXPECT_STREQ(read_launched_width("launcher:16@node7").host, "node7");
 }
 
-TEST(LaunchedWidth, AnythingElseIsNone) {
+TEST(LaunchedWidth, MalformedTextReadsAsZeroWidth) {
   for (const char* text : {"", "environment", "launcher:", "launcher:0", "launcher:x",
                            "launcher:4 threads", "launcher:99999999", "launcher:-1"}) {
     EXPECT_EQ(read_launched_width(text).width, 0U) << text;
@@ -30,14 +30,14 @@ TEST(LaunchedWidth, AnythingElseIsNone) {
   EXPECT_EQ(read_launched_width(nullptr).width, 0U);
 }
 
-TEST(LaunchedWidth, NumberThatIsSetIsSomebodysWord) {
+TEST(LaunchedWidth, LauncherWidthHoldsOnlyWhileVariableIsUnset) {
   const LaunchedWidth launched = read_launched_width("launcher:16@node7");
   EXPECT_TRUE(is_launched_width(launched, nullptr));
   EXPECT_FALSE(is_launched_width(launched, "16")) << "also where it is the same";
   EXPECT_FALSE(is_launched_width(launched, ""));
 }
 
-TEST(LaunchedWidth, ExportedOneIsNobodysWord) {
+TEST(LaunchedWidth, ExportedWidthHoldsWhileVariableIsUnsetOrEqual) {
   const LaunchedWidth launched = read_launched_width("exported:16/2@node7");
   EXPECT_EQ(launched.width, 16U);
   EXPECT_EQ(launched.ranks, 2U);
@@ -62,7 +62,7 @@ uint32_t ranks_of(const Variables& variables) {
   return local_ranks(values_of(variables));
 }
 
-TEST(LocalRanks, AsTheStartersOfRanksSayThem) {
+TEST(LocalRanks, ReadsLauncherVariables) {
   EXPECT_EQ(ranks_of({{"LOCAL_WORLD_SIZE", "8"}}), 8U);
   EXPECT_EQ(ranks_of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 2U);
   EXPECT_EQ(ranks_of({{"MPI_LOCALNRANKS", "4"}}), 4U);
@@ -71,7 +71,7 @@ TEST(LocalRanks, AsTheStartersOfRanksSayThem) {
   EXPECT_EQ(ranks_of({}), 1U);
 }
 
-TEST(LocalRanks, TorchrunsOneIsADefault) {
+TEST(LocalRanks, OneThreadCountsAsTorchrunDefault) {
   const Variables rank = {{"TORCHELASTIC_RUN_ID", "none"}, {"LOCAL_WORLD_SIZE", "2"}};
   EXPECT_TRUE(is_default_of_torchrun("1", values_of(rank)));
   EXPECT_FALSE(is_default_of_torchrun("2", values_of(rank)));

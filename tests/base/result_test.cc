@@ -7,7 +7,7 @@
 namespace optile::base {
 namespace {
 
-TEST(Result, CarriesAValueOrAnError) {
+TEST(Result, CarriesValueOrError) {
   const Result<int> good = 3;
   ASSERT_TRUE(good.ok());
   EXPECT_EQ(good.value(), 3);
@@ -19,7 +19,7 @@ TEST(Result, CarriesAValueOrAnError) {
   EXPECT_EQ(bad.status().message(), "no such op");
 }
 
-TEST(Result, ErrnoBecomesAKindAndAText) {
+TEST(Result, MapsErrnoToKindAndMessage) {
   const Error denied = errno_error("cannot open the store", EACCES);
   EXPECT_EQ(denied.kind, ErrorKind::kDenied);
   EXPECT_EQ(denied.message, "cannot open the store: Permission denied");

@@ -19,7 +19,7 @@ std::string sum_of(const std::string& text, std::size_t at_once) {
 }
 
 // The examples of FIPS 180-4.
-TEST(Sha256, IsTheStandards) {
+TEST(Sha256, MatchesFips180Examples) {
   EXPECT_EQ(sum_of("", 1), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sum_of("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sum_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56),
@@ -28,7 +28,7 @@ TEST(Sha256, IsTheStandards) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256, PiecesDoNotMatter) {
+TEST(Sha256, DigestIsIndependentOfChunkSize) {
   const std::string text(200, 'x');
   for (const std::size_t at_once : {1U, 7U, 55U, 56U, 63U, 64U, 65U}) {
     EXPECT_EQ(sum_of(text, at_once), sum_of(text, text.size())) << at_once;

@@ -10,31 +10,31 @@
 namespace optile::base {
 namespace {
 
-TEST(CpuList, ReadsTheKernelsFormat) {
+TEST(CpuList, ReadsKernelFormat) {
   EXPECT_EQ(parse_cpu_list("0-3,8\n"), (std::vector<int>{0, 1, 2, 3, 8}));
   EXPECT_EQ(parse_cpu_list("5"), (std::vector<int>{5}));
   EXPECT_TRUE(parse_cpu_list("").empty());
 }
 
-TEST(CpuList, StopsAtWhatIsMalformed) {
+TEST(CpuList, StopsAtMalformedInput) {
   EXPECT_EQ(parse_cpu_list("1,x"), (std::vector<int>{1}));
   EXPECT_TRUE(parse_cpu_list("3-1").empty());
   EXPECT_TRUE(parse_cpu_list("0-99999999").empty());
   EXPECT_TRUE(parse_cpu_list("-4").empty());
 }
 
-TEST(CpuList, TheSameRangeAgainAndAgainEnds) {
+TEST(CpuList, LimitsSizeOfRepeatedRanges) {
   std::string text = "0-65535";
   for (int i = 0; i < 1000; ++i) text += ",0-65535";
   EXPECT_LE(parse_cpu_list(text).size(), std::size_t{2} * 65536);
 }
 
-TEST(TextFile, MissingIsNothing) {
+TEST(TextFile, MissingFileGivesNoValue) {
   EXPECT_FALSE(read_text_file("/nonexistent/file").has_value());
   EXPECT_TRUE(read_text_file("/proc/self/status").has_value());
 }
 
-TEST(TextFile, IsReadWholeUpToOneMebibyte) {
+TEST(TextFile, ReadsAtMostOneMebibyte) {
   std::string name = (std::filesystem::temp_directory_path() / "optile-text-XXXXXX").string();
   const int file = mkstemp(name.data());
   ASSERT_GE(file, 0);

@@ -23,7 +23,7 @@ std::string refused(const Words& words) {
   return result.ok() ? "" : result.message();
 }
 
-TEST(Options, WhatHoldsUnlessSomethingIsSaid) {
+TEST(Options, RunHasDefaults) {
   const Options options = parsed({"run", "--", "train"});
   EXPECT_EQ(options.verb, Verb::kRun);
   EXPECT_EQ(options.mode, "tune");
@@ -41,7 +41,7 @@ TEST(Options, WhatHoldsUnlessSomethingIsSaid) {
   EXPECT_THAT(options.command, ElementsAre("train"));
 }
 
-TEST(Options, EveryFlagOfRun) {
+TEST(Options, ParsesFlagsOfRun) {
   const Options options = parsed(
       {"run",         "--mode",   "freeze",   "--openmp",  "llvm",       "--wait", "passive",
        "--blas",      "keep",     "--search", "paper",     "--strategy", "2",      "--socket",
@@ -62,14 +62,14 @@ TEST(Options, EveryFlagOfRun) {
   EXPECT_THAT(options.command, ElementsAre("python3", "train.py", "--epochs", "3"));
 }
 
-TEST(Options, HowFarTheUsersWordBinds) {
+TEST(Options, ParsesRespectLevels) {
   for (const char* word : {"cap", "exact", "ignore"}) {
     EXPECT_EQ(parsed({"run", "--respect", word, "--", "train"}).respect, word);
   }
   EXPECT_THAT(refused({"run", "--respect", "most", "--", "train"}), HasSubstr("--respect"));
 }
 
-TEST(Options, WhatChangesBitsIsAsUntouchedWhereThatIsAskedFor) {
+TEST(Options, AsUntunedNumericsKeepOpenmpBlasAndHeap) {
   EXPECT_EQ(parsed({"run", "--", "train"}).numerics, "any");
   const Options options = parsed({"run", "--numerics", "as-untuned", "--", "train"});
   EXPECT_TRUE(options.as_untuned());
@@ -82,7 +82,7 @@ TEST(Options, WhatChangesBitsIsAsUntouchedWhereThatIsAskedFor) {
   EXPECT_THAT(refused({"run", "--numerics", "same", "--", "train"}), HasSubstr("--numerics"));
 }
 
-TEST(Options, WhatWouldChangeBitsByNameIsRefused) {
+TEST(Options, AsUntunedNumericsRejectContradictingFlags) {
   for (const Words& words :
        {Words{"--openmp", "llvm"}, Words{"--respect", "ignore"}, Words{"--regions", "tune"}}) {
     Words all = {"run", "--numerics", "as-untuned"};
@@ -99,7 +99,7 @@ TEST(Options, WhatWouldChangeBitsByNameIsRefused) {
   }
 }
 
-TEST(Options, EveryFlagOfBaseline) {
+TEST(Options, ParsesFlagsOfBaseline) {
   const Options options = parsed({"baseline", "--socket", "s", "--report", "r", "--summary",
                                   "--store", "d", "--machine", "m", "--", "train"});
   EXPECT_EQ(options.verb, Verb::kBaseline);
@@ -110,14 +110,14 @@ TEST(Options, EveryFlagOfBaseline) {
   EXPECT_EQ(options.machine, "m");
 }
 
-TEST(Options, AnUntouchedRunHasNothingToChoose) {
+TEST(Options, BaselineRejectsTuningFlags) {
   for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--heap", "--search",
                            "--strategy", "--counters", "--respect", "--numerics"}) {
     EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
   }
 }
 
-TEST(Options, EveryQuestion) {
+TEST(Options, ParsesQueries) {
   EXPECT_EQ(parsed({"status"}).verb, Verb::kStatus);
   EXPECT_EQ(parsed({"machine"}).verb, Verb::kMachine);
   EXPECT_EQ(parsed({"metrics", "--socket", "s"}).verb, Verb::kMetrics);
@@ -138,7 +138,7 @@ struct Choice {
   Words words;
 };
 
-TEST(Options, WhatCanBeChosenAndWhatNot) {
+TEST(Options, AcceptsOnlyListedChoices) {
   const std::vector<Choice> choices = {{"--mode", {"observe", "advise", "tune", "freeze", "off"}},
                                        {"--openmp", {"auto", "keep", "llvm"}},
                                        {"--wait", {"auto", "keep", "active", "passive"}},
@@ -161,7 +161,7 @@ TEST(Options, WhatCanBeChosenAndWhatNot) {
   }
 }
 
-TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
+TEST(Options, ObserveAndAdviseKeepLaunchSettings) {
   for (const char* mode : {"observe", "advise"}) {
     const Options options = parsed({"run", "--mode", mode, "--", "x"});
     EXPECT_TRUE(options.changes_nothing());
@@ -184,7 +184,7 @@ TEST(Options, ModesThatChangeNothingKeepTheLaunch) {
   }
 }
 
-TEST(Options, UndoNamesWhatItMeans) {
+TEST(Options, UndoParsesTargetAndRejectsConflicts) {
   const Options nothing = parsed({"undo"});
   EXPECT_EQ(nothing.verb, Verb::kUndo);
   EXPECT_FALSE(nothing.revoke);
@@ -208,7 +208,7 @@ TEST(Options, UndoNamesWhatItMeans) {
   }
 }
 
-TEST(Options, LeasesAndTheWordsAboutThem) {
+TEST(Options, ParsesLeaseCommands) {
   EXPECT_EQ(parsed({"leases", "--json"}).verb, Verb::kLeases);
   const Options share = parsed({"share", "3", "2.5"});
   EXPECT_EQ(share.verb, Verb::kShare);
@@ -231,7 +231,7 @@ TEST(Options, LeasesAndTheWordsAboutThem) {
   EXPECT_THAT(refused({"pin", "3"}), HasSubstr("CORES"));
 }
 
-TEST(Options, AShareIsANumberWithinLimits) {
+TEST(Options, ShareMustBeWithinLimits) {
   EXPECT_EQ(parsed({"run", "--", "x"}).share, "");
   EXPECT_EQ(parsed({"run", "--share", "2", "--priority", "batch", "--", "x"}).share, "2");
   for (const char* wrong : {"nan", "much", "-1", "0", "2000"}) {
@@ -239,7 +239,7 @@ TEST(Options, AShareIsANumberWithinLimits) {
   }
 }
 
-TEST(Options, TheCommandIsTheProgramsOwn) {
+TEST(Options, FlagsAfterSeparatorBelongToProgram) {
   // Flags behind the separator look like ours and are not.
   EXPECT_THAT(parsed({"run", "--", "x", "--mode", "off", "--help"}).command,
               ElementsAre("x", "--mode", "off", "--help"));
@@ -250,7 +250,7 @@ TEST(Options, TheCommandIsTheProgramsOwn) {
   EXPECT_THAT(parsed({"run", "--", "--odd-name"}).command, ElementsAre("--odd-name"));
 }
 
-TEST(Options, WithoutASeparatorTheFirstWordIsTheProgram) {
+TEST(Options, FirstArgumentIsProgramWithoutSeparator) {
   const Options options = parsed({"run", "--mode", "observe", "train", "--mode", "off", "-v"});
   EXPECT_EQ(options.mode, "observe");
   EXPECT_THAT(options.command, ElementsAre("train", "--mode", "off", "-v"));
@@ -259,7 +259,7 @@ TEST(Options, WithoutASeparatorTheFirstWordIsTheProgram) {
               ElementsAre("git", "log", "--", "file"));
 }
 
-TEST(Options, WhatCannotBeMeant) {
+TEST(Options, RejectsInvalidCommandLines) {
   EXPECT_THAT(refused({}), HasSubstr("optile --help"));
   EXPECT_THAT(refused({"fly", "--", "x"}), HasSubstr("fly"));
   EXPECT_THAT(refused({"fly"}), HasSubstr("optile --help"));
@@ -274,7 +274,7 @@ TEST(Options, WhatCannotBeMeant) {
   EXPECT_THAT(refused({"stop", "--json"}), HasSubstr("--json"));
 }
 
-TEST(Options, HelpAndVersionEndWellAndPrint) {
+TEST(Options, HelpAndVersionPrintAndExitWithZero) {
   for (const Words& words :
        {Words{"--help"}, Words{"run", "--help"}, Words{"explain", "--help"}, Words{"--version"}}) {
     const auto result = parse_options(words);
@@ -285,7 +285,7 @@ TEST(Options, HelpAndVersionEndWellAndPrint) {
   EXPECT_EQ(parse_options({"status"}).value().exit_code, -1);
 }
 
-TEST(Options, TopLooksOnceASecondUnlessSaid) {
+TEST(Options, TopIntervalDefaultsToOneSecond) {
   const Options plain = parsed({"top"});
   EXPECT_EQ(plain.verb, Verb::kTop);
   EXPECT_EQ(plain.interval_seconds, 1);
@@ -299,7 +299,7 @@ TEST(Options, TopLooksOnceASecondUnlessSaid) {
   }
 }
 
-TEST(Options, OfPlace) {
+TEST(Options, ParsesFlagsOfPlace) {
   const PlaceOptions place =
       parsed({"place", "--graph", "g.json", "--devices", "4", "--time-limit", "250ms"}).place;
   EXPECT_EQ(place.graph, "g.json");
@@ -332,7 +332,7 @@ TEST(Options, OfPlace) {
   EXPECT_EQ(parsed({"place", "--graph", "g", "--from", "a"}).place.moves, "5%");
 }
 
-TEST(Options, MovesAreANumberOrAPart) {
+TEST(Options, MovesAreNumberOrPercentage) {
   EXPECT_EQ(parse_moves("5%", 1000), 50);
   EXPECT_EQ(parse_moves("0.25%", 1000), 2);
   EXPECT_EQ(parse_moves("7", 1000), 7);

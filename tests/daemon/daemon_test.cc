@@ -21,7 +21,7 @@
 namespace optile::daemon {
 namespace {
 
-TEST(Daemon, SocketsArePrivateAndGoneAfterwards) {
+TEST(Daemon, SocketsArePrivateAndRemovedAtExit) {
   const TemporaryDirectory directory;
   const Config config = test_config(directory);
   {
@@ -38,7 +38,7 @@ TEST(Daemon, SocketsArePrivateAndGoneAfterwards) {
 }
 
 // F35.
-TEST(Daemon, ASecondOneStepsBackAndTouchesNothing) {
+TEST(Daemon, SecondInstanceLeavesFirstRunning) {
   const TemporaryDirectory directory;
   RunningDaemon running(test_config(directory));
   struct stat before {
@@ -80,7 +80,7 @@ struct DaemonWithClient {
 };
 
 // F50.
-TEST(Daemon, OneThatWasReplacedRemovesOnlyItsOwnSockets) {
+TEST(Daemon, ReplacedDaemonRemovesOnlyOwnSockets) {
   const TemporaryDirectory directory;
   RunningDaemon first(test_config(directory));
   remove_runtime_files(first.config());
@@ -90,7 +90,7 @@ TEST(Daemon, OneThatWasReplacedRemovesOnlyItsOwnSockets) {
   EXPECT_EQ(access(attach_path(second.config()).c_str(), F_OK), 0);
 }
 
-TEST(Daemon, OneThatWasReplacedGivesItsClientsBackAndEnds) {
+TEST(Daemon, ReplacedDaemonReleasesClientsAndExits) {
   DaemonWithClient with_client;
   RunningDaemon& first = with_client.running;
   ASSERT_TRUE(with_client.regions.valid());
@@ -102,7 +102,7 @@ TEST(Daemon, OneThatWasReplacedGivesItsClientsBackAndEnds) {
   EXPECT_TRUE(second.attach(again, make_hello("train")).valid());
 }
 
-TEST(Daemon, OneWhoseFolderIsGoneServesWhomItHasAndNobodyElse) {
+TEST(Daemon, DeletedSocketsLeaveOnlyExistingClientsServed) {
   DaemonWithClient with_client;
   RunningDaemon& running = with_client.running;
   const Config& config = running.config();
@@ -125,7 +125,7 @@ TEST(Daemon, OneWhoseFolderIsGoneServesWhomItHasAndNobodyElse) {
 }
 
 // So that whoever comes starts another one.
-TEST(Daemon, OneThatLostItsPlaceLeavesNoSocketThere) {
+TEST(Daemon, RemovesApiSocketAfterAttachSocketIsDeleted) {
   DaemonWithClient with_client;
   RunningDaemon& running = with_client.running;
   const Config& config = running.config();
@@ -136,7 +136,7 @@ TEST(Daemon, OneThatLostItsPlaceLeavesNoSocketThere) {
 }
 
 // As by what cleans /tmp, which leaves sockets that are in use.
-TEST(Daemon, ALockThatWasCleanedAwayIsTakenAgain) {
+TEST(Daemon, ReacquiresDeletedLockFile) {
   const TemporaryDirectory directory;
   RunningDaemon running(test_config(directory));
   ASSERT_EQ(unlink(lock_path(running.config()).c_str()), 0);
@@ -148,7 +148,7 @@ TEST(Daemon, ALockThatWasCleanedAwayIsTakenAgain) {
 }
 
 // This one has other cores itself than its client came with.
-TEST(Daemon, WhomAnEarlierOneHeldHasItsOwnBudget) {
+TEST(Daemon, ClientHeldByPreviousDaemonKeepsOriginalBudget) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
   std::vector<int> units;
@@ -205,7 +205,7 @@ TEST(Daemon, SleepsWithoutClients) {
   EXPECT_TRUE(running.serve_until([&] { return running.daemon().asleep(); }));
 }
 
-TEST(Daemon, EndsWhenIdleForLongEnough) {
+TEST(Daemon, ExitsAfterIdleTimeout) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   config.idle_exit = std::chrono::seconds(1);
@@ -214,7 +214,7 @@ TEST(Daemon, EndsWhenIdleForLongEnough) {
   EXPECT_NE(access(config.socket.c_str(), F_OK), 0);
 }
 
-TEST(Daemon, AMachineThatIsNoneIsAnErrorThatSaysSo) {
+TEST(Daemon, InvalidMachineIsStartupError) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   config.machine = "a potato";
@@ -224,7 +224,7 @@ TEST(Daemon, AMachineThatIsNoneIsAnErrorThatSaysSo) {
   EXPECT_NE(access(config.socket.c_str(), F_OK), 0);
 }
 
-TEST(Daemon, AFolderThatIsNotThereIsAnErrorThatSaysSo) {
+TEST(Daemon, MissingDirectoryIsStartupError) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   config.socket = directory / "missing/d.sock";
@@ -233,7 +233,7 @@ TEST(Daemon, AFolderThatIsNotThereIsAnErrorThatSaysSo) {
   EXPECT_NE(started.message().find("--socket"), std::string::npos);
 }
 
-TEST(Daemon, NothingIsWrittenThroughALinkedLog) {
+TEST(Daemon, DoesNotWriteThroughSymlinkedLog) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   std::ofstream(directory / "victim") << "precious";
@@ -247,7 +247,7 @@ TEST(Daemon, NothingIsWrittenThroughALinkedLog) {
   EXPECT_EQ(text, "precious");
 }
 
-TEST(Config, FillsInWhatWasNotGiven) {
+TEST(Config, DerivesDefaultPathsFromSocket) {
   Config given;
   given.socket = "/tmp/x/optiled.sock";
   const base::Result<Config> config = complete(given);
@@ -261,7 +261,7 @@ TEST(Config, FillsInWhatWasNotGiven) {
   EXPECT_NE(too_long.message().find("--socket"), std::string::npos);
 }
 
-TEST(Config, APrivateDaemonSharesNoStoreUnlessItIsTold) {
+TEST(Config, PrivateSocketHasPrivateStoreByDefault) {
   const TemporaryDirectory directory;
   const auto store_of = [&](const std::string& socket, const std::string& store = "") {
     Config given;
@@ -321,7 +321,7 @@ class OptiledTest : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(OptiledTest, EndsCleanlyAtSignals) {
+TEST_F(OptiledTest, ExitsCleanlyOnSignals) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const pid_t child = spawn(serve_arguments());
     ASSERT_TRUE(wait_for_socket());
@@ -333,7 +333,7 @@ TEST_F(OptiledTest, EndsCleanlyAtSignals) {
 }
 
 // F35, F36.
-TEST_F(OptiledTest, ASecondOneExitsWithThreeAndAKilledOneIsReplaced) {
+TEST_F(OptiledTest, SecondInstanceExitsAndKilledOneIsReplaced) {
   const pid_t first = spawn(serve_arguments());
   ASSERT_TRUE(wait_for_socket());
   EXPECT_EQ(exit_code(spawn(serve_arguments())), 3);
@@ -345,7 +345,7 @@ TEST_F(OptiledTest, ASecondOneExitsWithThreeAndAKilledOneIsReplaced) {
   EXPECT_EQ(exit_code(next), 0);
 }
 
-TEST_F(OptiledTest, HoldsNothingOfWhoeverStartedIt) {
+TEST_F(OptiledTest, ClosesInheritedDescriptors) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);  // inherited on purpose
   const pid_t child = spawn(serve_arguments());
@@ -358,7 +358,7 @@ TEST_F(OptiledTest, HoldsNothingOfWhoeverStartedIt) {
   EXPECT_EQ(exit_code(child), 0);
 }
 
-TEST_F(OptiledTest, TellsWrongFlagsFromVersionAndHelp) {
+TEST_F(OptiledTest, ExitCodeDistinguishesInvalidFlags) {
   EXPECT_EQ(exit_code(spawn({"--bogus"})), 2);
   EXPECT_EQ(exit_code(spawn({"--idle-exit", "-3"})), 2);
   EXPECT_EQ(exit_code(spawn({"--socket", "/tmp/" + std::string(200, 'x')})), 2);

@@ -12,7 +12,7 @@ LendingRecord lending(int own_cores, bool borrows, int64_t when) {
   return {"a machine", "a", own_cores, borrows ? 1.2 : 1.01, borrows, when};
 }
 
-TEST(StoreLending, VerdictsAreFoundWhileTheyAreYoungAndReplaced) {
+TEST(StoreLending, RecentVerdictsAreFoundAndReplaced) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   StoreBatch batch;
   batch.lending = {lending(2, true, 1000), lending(4, false, 2000)};
@@ -32,7 +32,7 @@ TEST(StoreLending, VerdictsAreFoundWhileTheyAreYoungAndReplaced) {
   EXPECT_EQ(found[0].when, 3000);
 }
 
-TEST(StoreLending, AStoreOfAnOlderDaemonGetsTheTable) {
+TEST(StoreLending, AddsTableToOlderStore) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   StoreBatch batch;
@@ -47,7 +47,7 @@ TEST(StoreLending, AStoreOfAnOlderDaemonGetsTheTable) {
   EXPECT_EQ(store->find_lending("a machine", "a", 500).size(), 1u);
 }
 
-TEST(StoreVersions, StoreOfVersionOneOpensWithoutTablesOfRemovedTrials) {
+TEST(StoreVersions, UpgradeFromVersionOneDropsObsoleteTables) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   StoreBatch batch;
@@ -73,7 +73,7 @@ TEST(StoreVersions, StoreOfVersionOneOpensWithoutTablesOfRemovedTrials) {
 }
 
 // Callers take each record over the one before it.
-TEST(StoreVerdicts, WhatCouldNotBeWrittenYetIsTheOnlyOneFound) {
+TEST(StoreVerdicts, PendingVerdictsSupersedeWrittenOnes) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
   StoreBatch batch;

@@ -69,7 +69,7 @@ double dearest(const Units& units, const Priced& priced, double load) {
   return best;
 }
 
-TEST(FittingSets, AreNeverWorthLessThanTheDearestAndHardlyMore) {
+TEST(FittingSets, BestIsAtLeastOptimumWithinCellRounding) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const Graph graph = random_graph({10, 0.25, 1}, seed);
     const Cluster cluster = Cluster::uniform(2, 0, 1e9);
@@ -90,7 +90,7 @@ TEST(FittingSets, AreNeverWorthLessThanTheDearestAndHardlyMore) {
   }
 }
 
-TEST(FittingSets, ComeWithTheUnitsThatTheyAreWorth) {
+TEST(FittingSets, SetReturnsUnitsThatAddUpToBest) {
   const Graph graph = random_graph({10, 0.25, 0}, 77);
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   const Units units = Units::of(graph, cluster);
@@ -110,7 +110,7 @@ TEST(FittingSets, ComeWithTheUnitsThatTheyAreWorth) {
 }
 
 // With few states nets are left out, and the answer can only be more.
-TEST(FittingSets, StayAboveWithFewStatesAndCells) {
+TEST(FittingSets, BestStaysUpperBoundWithFewStatesAndCells) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const Graph graph = random_graph({10, 0.5, 0}, seed);
     const Cluster cluster = Cluster::uniform(2, 0, 1e9);
@@ -128,7 +128,7 @@ TEST(FittingSets, StayAboveWithFewStatesAndCells) {
 
 // One tensor that everybody reads, and one node that reads everybody's: both used to be looked at
 // anew for each of them, which takes minutes here.
-TEST(FittingSets, ArePlannedInTimeWhereANetHasManyReadersOrAUnitManyNets) {
+TEST(FittingSets, PlansQuicklyWithManyReadersPerNetOrNetsPerUnit) {
   constexpr int kReaders = test::kSanitized ? 20'000 : 200'000;
   std::vector<Node> nodes(kReaders + 2);
   std::vector<Edge> edges;
@@ -152,7 +152,7 @@ Budget of_milliseconds(double ms) {
   return Budget(limits);
 }
 
-TEST(CoveringBound, LiesBetweenTheFreeBoundAndTheOptimum) {
+TEST(CoveringBound, LiesBetweenFreeBoundAndOptimum) {
   double better = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Graph graph = random_graph({8, 0.3, 1}, seed);
@@ -178,7 +178,7 @@ TEST(CoveringBound, LiesBetweenTheFreeBoundAndTheOptimum) {
   EXPECT_GT(better, 1.05);
 }
 
-TEST(CoveringBound, KnowsThatMemoryIsShort) {
+TEST(CoveringBound, RisesWhenMemoryIsShort) {
   double better = 0;
   int bounded = 0;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
@@ -205,7 +205,7 @@ TEST(CoveringBound, KnowsThatMemoryIsShort) {
 }
 
 // Three equal units and room for one on the accelerator: two are on the CPU, ten times as slow.
-TEST(CoveringBound, KnowsWhatDoesNotFit) {
+TEST(CoveringBound, CountsCpuTimeOfUnitsThatDoNotFit) {
   std::vector<Node> nodes(3);
   for (Node& node : nodes) {
     node.accelerator_ms = 1;
@@ -226,7 +226,7 @@ TEST(CoveringBound, KnowsWhatDoesNotFit) {
 }
 
 // Two units that cannot be apart: whatever the prices, one device has both.
-TEST(CoveringBound, KnowsThatTransfersKeepUnitsTogether) {
+TEST(CoveringBound, RisesWhenTransfersKeepUnitsTogether) {
   std::vector<Node> nodes(3);
   for (Node& node : nodes) {
     node.accelerator_ms = 10;
@@ -244,7 +244,7 @@ TEST(CoveringBound, KnowsThatTransfersKeepUnitsTogether) {
   EXPECT_LE(found.bound, 20);
 }
 
-TEST(CoveringBound, EndsAtOnceWhenCancelled) {
+TEST(CoveringBound, ReturnsIncompleteBoundWhenCancelled) {
   const Graph graph = random_graph({30, 0.2, 0}, 5);
   const Cluster cluster = Cluster::uniform(3, 0, 1e9);
   const Units units = Units::of(graph, cluster);
@@ -257,7 +257,7 @@ TEST(CoveringBound, EndsAtOnceWhenCancelled) {
   EXPECT_GE(found.bound, 1);
 }
 
-TEST(LatencyBound, KnowsWhatDoesNotFitTheAccelerators) {
+TEST(LatencyBound, CountsCpuTimeOfNodesBeyondAcceleratorMemory) {
   // A chain of which half fits: five nodes on CPUs at 10 each, five on accelerators.
   std::vector<Node> nodes(10);
   std::vector<Edge> edges;
@@ -276,7 +276,7 @@ TEST(LatencyBound, KnowsWhatDoesNotFitTheAccelerators) {
   EXPECT_LE(bound, 55);
 }
 
-TEST(LatencyBound, IsBelowEveryPlacement) {
+TEST(LatencyBound, LiesBetweenFreeBoundAndOptimum) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const Graph graph = random_graph({7, 0.3, 1}, seed);
     const Cluster cluster = Cluster::uniform(2, 1, 12);
@@ -299,7 +299,7 @@ TEST(LatencyBound, IsBelowEveryPlacement) {
   }
 }
 
-TEST(BoundTime, RaisesTheBoundOfAnAnswer) {
+TEST(BoundTime, KeepsAssignmentAndNeverLowersBound) {
   const Graph graph = random_graph({24, 0.12, 0}, 3);
   const Cluster cluster = Cluster::uniform(3, 0, 1e9);
   for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
@@ -325,7 +325,7 @@ TEST(BoundTime, RaisesTheBoundOfAnAnswer) {
 
 // A pipeline of two stages takes 4 + 4 / 8 ms with eight micro-batches; the program, which knows
 // one batch, would prove 8. Nor does it know of links that are faster than the default one.
-TEST(BoundTime, IsRefusedForStepsThatTheProgramDoesNotKnow) {
+TEST(BoundTime, RejectsMicroBatchesAndRoutedLinks) {
   std::vector<Node> nodes(2);
   for (Node& node : nodes) node.accelerator_ms = 4;
   nodes[0].output_bytes = 1e6;
@@ -346,7 +346,7 @@ TEST(BoundTime, IsRefusedForStepsThatTheProgramDoesNotKnow) {
   EXPECT_TRUE(place(graph, cluster, request).ok());
 }
 
-TEST(BoundTime, TakesNoBoundAboveTheCost) {
+TEST(BoundTime, RejectsBoundAboveFeasibleCost) {
   Answer answer;
   answer.cost = 100;
   answer.lower_bound = 50;

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(Budget, EndsWithItsEvaluations) {
+TEST(Budget, IsSpentAfterItsEvaluations) {
   Budget budget({.evaluations = 3});
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(budget.spent());
@@ -18,7 +18,7 @@ TEST(Budget, EndsWithItsEvaluations) {
   EXPECT_EQ(budget.evaluations_left(), 0U);
 }
 
-TEST(Budget, EndsWithItsTime) {
+TEST(Budget, IsSpentAfterItsTime) {
   Budget::Time now{};
   Budget budget({.seconds = 10}, [&] { return now; });
   now += seconds(9);
@@ -29,7 +29,7 @@ TEST(Budget, EndsWithItsTime) {
   EXPECT_TRUE(budget.spent());
 }
 
-TEST(Budget, LooksAtTheClockNowAndThen) {
+TEST(Budget, ChecksClockWithin64Calls) {
   Budget::Time now{};
   Budget budget({.seconds = 10}, [&] { return now; });
   now += seconds(11);
@@ -38,7 +38,7 @@ TEST(Budget, LooksAtTheClockNowAndThen) {
   EXPECT_LE(calls, 64);
 }
 
-TEST(Budget, EndsWhenItIsCancelled) {
+TEST(Budget, IsSpentWhenCancelled) {
   std::atomic<bool> cancelled = false;
   Budget budget({.cancelled = &cancelled});
   EXPECT_FALSE(budget.spent());
@@ -46,7 +46,7 @@ TEST(Budget, EndsWhenItIsCancelled) {
   EXPECT_TRUE(budget.spent());
 }
 
-TEST(Budget, PartsShareWhatIsLeft) {
+TEST(Budget, PartGetsFractionOfRemainder) {
   Budget::Time now{};
   Budget budget({.seconds = 10, .evaluations = 100}, [&] { return now; });
   budget.count(20);

@@ -24,7 +24,7 @@ std::string graph_refusal(std::vector<Node> nodes, const std::vector<Edge>& edge
   return graph.ok() ? "" : graph.message();
 }
 
-TEST(Graph, KnowsItsNeighboursAndOrder) {
+TEST(Graph, ListsNeighboursAndTopologicalOrder) {
   const Graph graph = make_graph(named(4), {{2, 0}, {0, 3, true}, {2, 3}, {2, 3}});
   EXPECT_THAT(graph.successors(2), ElementsAre(0, 3));
   EXPECT_THAT(graph.readers(0), ElementsAre());
@@ -34,13 +34,13 @@ TEST(Graph, KnowsItsNeighboursAndOrder) {
   EXPECT_THAT(graph.order(), ElementsAre(1, 2, 0, 3));
 }
 
-TEST(Graph, NamesTheEdgeThatClosesACycle) {
+TEST(Graph, NamesEdgeThatClosesCycle) {
   const std::string text = graph_refusal(named(4), {{0, 1}, {1, 2}, {2, 1}, {2, 3}});
   EXPECT_THAT(text, HasSubstr("closes a cycle"));
   EXPECT_THAT(text, testing::AnyOf(HasSubstr("entry 1"), HasSubstr("entry 2")));
 }
 
-TEST(Graph, RefusesWhatCannotBe) {
+TEST(Graph, RejectsEmptyGraphsBadEdgesAndBadTimes) {
   EXPECT_THAT(graph_refusal({}, {}), HasSubstr("no nodes"));
   EXPECT_THAT(graph_refusal(named(2), {{0, 2}}), HasSubstr("entry 0: the edge has an end"));
   EXPECT_THAT(graph_refusal(named(2), {{0, 1}, {-1, 1}}),

@@ -27,7 +27,7 @@ Program knapsack() {
   return program;
 }
 
-TEST(CbcProgram, FindsTheBestAndProvesIt) {
+TEST(CbcProgram, FindsProvenOptimumOfKnapsack) {
   Budget budget;
   const ProgramAnswer answer = solve_program(knapsack(), 100, budget);
   EXPECT_TRUE(answer.complete);
@@ -38,7 +38,7 @@ TEST(CbcProgram, FindsTheBestAndProvesIt) {
   EXPECT_NEAR(answer.bound, -5.5, kSolved);
 }
 
-TEST(CbcProgram, NothingBelowTheCutoffMakesItTheBound) {
+TEST(CbcProgram, ReturnsCutoffAsBoundWithoutBetterSolution) {
   Budget budget;
   const ProgramAnswer answer = solve_program(knapsack(), -6, budget);
   EXPECT_TRUE(answer.complete);
@@ -46,7 +46,7 @@ TEST(CbcProgram, NothingBelowTheCutoffMakesItTheBound) {
   EXPECT_NEAR(answer.bound, -6, kSolved);
 }
 
-TEST(CbcProgram, ACancelledBudgetKnowsNothing) {
+TEST(CbcProgram, ReturnsInfiniteBoundWhenCancelled) {
   const std::atomic<bool> cancelled = true;
   Limits limits;
   limits.cancelled = &cancelled;
@@ -110,7 +110,7 @@ Request with_evaluations(std::uint64_t evaluations) {
   return request;
 }
 
-TEST(Stretches, HoldEveryNodeOnce) {
+TEST(Stretches, CoverEachNodeExactlyOnce) {
   const Graph graph = chain_of_diamonds(3);
   const std::vector<Stretch> stretches = stretches_of(graph);
   ASSERT_EQ(stretches.size(), 3U);  // the first waist alone, then each diamond
@@ -127,7 +127,7 @@ TEST(Stretches, HoldEveryNodeOnce) {
   EXPECT_THAT(held, testing::Each(1));
 }
 
-TEST(Ilp, ProvesChainsOfDiamondsOnTwoDevicesThatAreAlike) {
+TEST(Ilp, ProvesDiamondChainsOptimalOnTwoEqualDevices) {
   int better = 0;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const Graph graph = chain_of_diamonds(seed);
@@ -174,7 +174,7 @@ TEST(Ilp, BoundHoldsForAllPlacements) {
   }
 }
 
-TEST(Ilp, DependsOnTheSeedAloneAndEndsWhenCancelled) {
+TEST(Ilp, IsDeterministicAndStopsWhenCancelled) {
   for (const Graph& graph : {chain_of_diamonds(2), random_graph({8, 0.3, 0}, 3)}) {
     const Cluster cluster = Cluster::uniform(2, 0, 1e9);
     Request request = with_evaluations(300);
@@ -195,7 +195,7 @@ TEST(Ilp, DependsOnTheSeedAloneAndEndsWhenCancelled) {
 }
 
 // `auto` gives a fiftieth of its evaluations to the same programs and goes on from there.
-TEST(Ilp, AutoIsNeverWorseForFiftyTimesTheEvaluations) {
+TEST(Ilp, AutoIsNoWorseWithFiftyfoldEvaluations) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Graph graph = random_graph({12, 0.25, 0}, seed);
     const Cluster cluster = Cluster::uniform(2, 0, 1e9);
@@ -215,7 +215,7 @@ TEST(Ilp, AutoIsNeverWorseForFiftyTimesTheEvaluations) {
   }
 }
 
-TEST(Ilp, RefusesTooManyDevices) {
+TEST(Ilp, RejectsMoreThan16Devices) {
   const auto answer =
       place(chain_of_diamonds(1), Cluster::uniform(17, 0, 1e9), with_evaluations(100));
   ASSERT_FALSE(answer.ok());

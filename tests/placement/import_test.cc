@@ -44,7 +44,7 @@ std::string gzip(const std::string& text) {
   return packed;
 }
 
-TEST(Import, ReadsPartitioningGraphs) {
+TEST(Import, ReadsDnnPartitioningGraphs) {
   const auto model = read_model(kPartitioning);
   ASSERT_TRUE(model.ok()) << model.message();
   EXPECT_EQ(model.value().format, "dnn-partitioning");
@@ -61,7 +61,7 @@ TEST(Import, ReadsPartitioningGraphs) {
   EXPECT_DOUBLE_EQ(model.value().cluster->device(0).memory_bytes, 100);
 }
 
-TEST(Import, ReadsProfiles) {
+TEST(Import, ReadsPipeDreamProfiles) {
   const auto model = read_model(kProfile);
   ASSERT_TRUE(model.ok()) << model.message();
   const Graph& graph = model.value().graph;
@@ -72,7 +72,7 @@ TEST(Import, ReadsProfiles) {
   EXPECT_THAT(graph.readers(0), ElementsAre(1));
 }
 
-TEST(Import, ReadsPiper) {
+TEST(Import, ReadsPiperGraphs) {
   const auto model = read_model(
       R"({"maxDevices": 3, "maxMemoryPerDevice": 1000, "bandwidth": 2000, "nodes": [
       {"id": 0, "name": "a", "TMPCs": {"1": [{"timePerSample": 4, "memoryUsageA": 5,
@@ -104,7 +104,7 @@ TEST(Import, ReadsExprimoWithBlocksAndDevices) {
   EXPECT_THAT(model.value().assignment, ElementsAre(1, 1, 0, 1));
 }
 
-TEST(Import, ReadsDoppler) {
+TEST(Import, ReadsDopplerGraphs) {
   const auto model = read_model("3\n0, \n0, 0, 1, \n1, 2, 2, \n5600000000,10\n11200000000,20\n");
   ASSERT_TRUE(model.ok()) << model.message();
   EXPECT_DOUBLE_EQ(model.value().graph.node(1).accelerator_ms, 1);
@@ -113,7 +113,7 @@ TEST(Import, ReadsDoppler) {
   EXPECT_THAT(refusal("2\n0,\n0,5,\n1,1,\n1,1\n"), HasSubstr("line 3"));
 }
 
-TEST(Import, ReadsItsOwnFormat) {
+TEST(Import, ReadsOptileFormat) {
   const auto model = read_model(
       R"({"nodes": [{"name": "a", "accelerator_ms": 1, "bound": "memory"}, {"accelerator_ms": 2}],
       "edges": [{"source": 0, "target": 1, "control": true}],
@@ -129,7 +129,7 @@ TEST(Import, ReadsItsOwnFormat) {
               HasSubstr("links[0]"));
 }
 
-TEST(Import, SaysWhereAFileIsWrong) {
+TEST(Import, ReportsPositionOfErrors) {
   const std::string good = kPartitioning;
   EXPECT_THAT(refusal(with(good, "\"destId\": 9", "\"destId\": 8")),
               HasSubstr("edges[0]: no node has the id 8"));
@@ -153,7 +153,7 @@ TEST(Import, SaysWhereAFileIsWrong) {
   EXPECT_THAT(refusal(with(profile, "=1.5", "=-1.5")), HasSubstr("line 1: backward_compute_time"));
 }
 
-TEST(Import, ReadsGraphsThatNameAFormatOfTheirOwn) {
+TEST(Import, AcceptsForeignFormatField) {
   const std::string graph = R"({"format": "x", "nodes": [{"accelerator_ms": 1}], "edges": []})";
   EXPECT_EQ(refusal(graph), "");
   EXPECT_EQ(refusal(with(graph, "\"x\"", "[7]")), "");
@@ -161,7 +161,7 @@ TEST(Import, ReadsGraphsThatNameAFormatOfTheirOwn) {
 }
 
 // Depth is counted outside of texts; 65 brackets are one too many.
-TEST(Import, RefusesDeepNesting) {
+TEST(Import, RejectsDeepJsonNesting) {
   EXPECT_TRUE(parse_json(std::string(65, '[') + std::string(65, ']')).ok());
   EXPECT_THAT(parse_json(std::string(66, '[') + std::string(66, ']')).message(),
               HasSubstr("64 deep"));
@@ -169,7 +169,7 @@ TEST(Import, RefusesDeepNesting) {
   EXPECT_TRUE(parse_json("[\"\\\"" + std::string(500, '[') + "\", 1]").ok());
 }
 
-TEST(Import, UnpacksAndNoticesTruncation) {
+TEST(Import, UnpacksGzipAndDetectsDamage) {
   const std::string packed = gzip(kProfile);
   const auto text = unpacked(packed);
   ASSERT_TRUE(text.ok()) << text.message();
@@ -180,7 +180,7 @@ TEST(Import, UnpacksAndNoticesTruncation) {
   EXPECT_FALSE(unpacked(damaged).ok());
 }
 
-TEST(Import, ReadsSplits) {
+TEST(Import, ReadsSplitAssignments) {
   const auto model = read_model(kPartitioning);
   ASSERT_TRUE(model.ok());
   const Model& graph = model.value();
@@ -195,7 +195,7 @@ TEST(Import, ReadsSplits) {
               HasSubstr("node9"));
 }
 
-TEST(Import, RefusesSplitsThatAreNone) {
+TEST(Import, RejectsMalformedSplits) {
   const auto model = read_model(kPartitioning);
   ASSERT_TRUE(model.ok());
   const auto refusal = [&](const char* text) {

@@ -30,7 +30,7 @@ std::vector<DeviceId> devices_or_none(int nodes, int devices, std::uint64_t seed
 }
 
 // Colours put nodes that were on different devices into one unit.
-TEST(Kept, CountsNodesThatAreElsewhere) {
+TEST(Kept, CountsMovedNodesIncrementally) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Graph graph = random_graph({30, 0.1, 8}, seed);
     const Cluster cluster = Cluster::uniform(3, 0, 1e9);
@@ -53,7 +53,7 @@ TEST(Kept, CountsNodesThatAreElsewhere) {
   }
 }
 
-TEST(Kept, StartLeavesNodesAndPutsNewOnesBesideTheirNeighbours) {
+TEST(Kept, StartPutsNewNodesBesideTheirNeighbours) {
   // 0 -> 1 -> 2 -> 3, 4 alone; 1 and 2 are new, and so is 4.
   std::vector<Node> nodes(5);
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].name = "n" + std::to_string(i);
@@ -64,7 +64,7 @@ TEST(Kept, StartLeavesNodesAndPutsNewOnesBesideTheirNeighbours) {
   EXPECT_THAT(kept.start(units, Neighbours(units), {1}), ElementsAre(2, 2, 2, 2, 1));
 }
 
-TEST(Kept, AutoMovesNoMoreThanItMay) {
+TEST(Kept, AutoRespectsMoveLimit) {
   for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
     for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{40}}) {
       const Graph graph = random_graph({40, 0.1, 0}, 5);
@@ -90,7 +90,7 @@ TEST(Kept, AutoMovesNoMoreThanItMay) {
 }
 
 // All that was on a device that is gone has to go elsewhere, and does not count.
-TEST(Kept, ADeviceThatIsGoneIsReplaced) {
+TEST(Kept, ReplacesRemovedDeviceWithoutCountingMoves) {
   const Graph graph = random_graph({24, 0.1, 0}, 3);
   Request request;
   request.limits.evaluations = 3000;
@@ -101,7 +101,7 @@ TEST(Kept, ADeviceThatIsGoneIsReplaced) {
   EXPECT_EQ(answer.value().moved, 0);
 }
 
-TEST(Kept, OnlyAutoStartsFromAPlacement) {
+TEST(Kept, RejectsMethodsOtherThanAuto) {
   Request request;
   request.method = "metis";
   request.kept.assign(12, 0);
@@ -116,7 +116,7 @@ Graph graph_of(const std::vector<std::string>& names) {
   return make_graph(nodes, {});
 }
 
-TEST(EarlierAnswer, IsReadByNames) {
+TEST(EarlierAnswer, MatchesNodesAndDevicesByName) {
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   const std::string one = cluster.device(0).name;
   const std::string other = cluster.device(1).name;
@@ -127,7 +127,7 @@ TEST(EarlierAnswer, IsReadByNames) {
   EXPECT_THAT(kept.value(), ElementsAre(0, -1, -1, 1, 0, -1));
 }
 
-TEST(EarlierAnswer, SaysWhatIsWrong) {
+TEST(EarlierAnswer, ReportsMalformedFields) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"assignment":[0],"devices":["a"]})", "nodes is missing"},
       {R"({"nodes":["a"],"devices":["a"]})", "assignment is missing"},

@@ -25,7 +25,7 @@ Model data(const std::string& name) {
   return std::move(model).value();
 }
 
-TEST(Load, MovesCostWhatTheSecondEvaluatorSays) {
+TEST(Load, MovesMatchReferenceEvaluator) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
     const Graph graph = random_graph({30, 0.15, 4}, seed);
@@ -87,7 +87,7 @@ double contiguous_by_brute_force(const Graph& graph, const Units& units, const C
   return best;
 }
 
-TEST(Ideals, AreTheBestContiguousSplit) {
+TEST(Ideals, BestContiguousSplitMatchesBruteForce) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const Graph graph = random_graph({8, 0.25, 0}, seed);
     const Cluster cluster = Cluster::uniform(3, 0, 25);
@@ -106,7 +106,7 @@ TEST(Ideals, AreTheBestContiguousSplit) {
   }
 }
 
-TEST(Load, BoundIsBelowEveryPlacement) {
+TEST(Load, BoundIsBelowOptimumAndAutoFindsOptimum) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const Graph graph = random_graph({7, 0.3, 0}, seed);
     const Cluster cluster = Cluster::uniform(2, 1, 1000);
@@ -132,7 +132,7 @@ TEST(Load, BoundIsBelowEveryPlacement) {
 // device and the fourth on to the third makes them 6, 8 and 8.5; either alone makes it worse, and
 // so do all swaps and groups. Where nothing worse is accepted only a relay leads to the optimum;
 // some relays lead elsewhere.
-TEST(Load, ARelayLeadsOnWhereNoOtherMoveDoes) {
+TEST(Load, RelayMovesEscapeLocalMinimum) {
   const double times[] = {5, 3, 3, 3, 4.5};
   std::vector<Node> nodes(5);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -161,7 +161,7 @@ TEST(Load, ARelayLeadsOnWhereNoOtherMoveDoes) {
 }
 
 // The experts' splits cost what spec 2 says of them.
-TEST(Load, ExpertsCostWhatIsPublished) {
+TEST(Load, ExpertSplitsCostPublishedValues) {
   const std::pair<const char*, double> cases[] = {{"bert24_inference", 20.083953125},
                                                   {"bert24_training", 49.40490625}};
   for (const auto& [name, cost] : cases) {
@@ -180,7 +180,7 @@ TEST(Load, ExpertsCostWhatIsPublished) {
   }
 }
 
-TEST(Load, AutoReachesTheBestKnownAndIsTheSameFromASeed) {
+TEST(Load, AutoReachesBestKnownCostDeterministically) {
   const std::pair<const char*, double> cases[] = {{"bert24_inference", 17.7155},
                                                   {"bert24_training", 39.7905}};
   for (const auto& [name, best] : cases) {
@@ -201,7 +201,7 @@ TEST(Load, AutoReachesTheBestKnownAndIsTheSameFromASeed) {
 
 // The best that was known of resnet50's layers before there were relays. Sanitizers make this ten
 // times as slow.
-TEST(Load, AutoBeatsWhatWasKnownOfLayersThatMoveLittle) {
+TEST(Load, AutoReachesBestKnownCostOfResnet50) {
   struct Case {
     const char* name;
     double best, soon;
@@ -218,7 +218,7 @@ TEST(Load, AutoBeatsWhatWasKnownOfLayersThatMoveLittle) {
   }
 }
 
-TEST(Load, CancelledSearchAnswersWithTheBestSoFar) {
+TEST(Load, CancelledSearchReturnsFeasibleAnswer) {
   const Model model = data("bert24_inference.json");
   const std::atomic<bool> cancelled = true;
   Request request;
@@ -228,7 +228,7 @@ TEST(Load, CancelledSearchAnswersWithTheBestSoFar) {
   EXPECT_TRUE(answer.value().feasible);
 }
 
-TEST(Load, SaysWhyNothingFits) {
+TEST(Load, ReportsMemoryViolationWhenNothingFits) {
   const Graph graph = random_graph({10, 0.2, 0}, 3);
   Request request;
   request.limits.evaluations = 2000;
@@ -238,7 +238,7 @@ TEST(Load, SaysWhyNothingFits) {
   EXPECT_THAT(answer.value().violation, testing::HasSubstr("memory"));
 }
 
-TEST(Load, NodesThatNeedACpuGetOne) {
+TEST(Load, PlacesCpuOnlyNodesOnCpu) {
   std::vector<Node> nodes(3);
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 1;
   nodes[1].runs_on_accelerator = false;

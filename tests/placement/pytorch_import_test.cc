@@ -72,7 +72,7 @@ const char* const kOldTrace = R"J({"schema": "1.0.1", "nodes": [
    "outputs": [[5, 6, 0, 6, 4, "cpu"]], "output_shapes": [[2, 3]],
    "output_types": ["Tensor(float)"]}]})J";
 
-TEST(StepGraphs, AreReadWithTheirFastestCases) {
+TEST(StepGraphs, TakesFastestTimeOfEachInstance) {
   const auto model = read_model(kStep);
   ASSERT_TRUE(model.ok()) << model.message();
   EXPECT_EQ(model.value().format, "optile-step");
@@ -87,7 +87,7 @@ TEST(StepGraphs, AreReadWithTheirFastestCases) {
   EXPECT_THAT(graph.inputs(2), ElementsAre(0, 1));
 }
 
-TEST(StepGraphs, SayWhereTheyAreWrong) {
+TEST(StepGraphs, ReportsPositionOfErrors) {
   const std::string good = kStep;
   EXPECT_THAT(refusal(with(good, "\"instance\": 1,", "\"instance\": 2,")),
               HasSubstr("nodes[1].instance"));
@@ -101,7 +101,7 @@ TEST(StepGraphs, SayWhereTheyAreWrong) {
   EXPECT_THAT(refusal(with(good, "(2,4)", "(9999999999,9999999999)")), HasSubstr("nodes[0]"));
 }
 
-TEST(FxGraphs, AreReadWithTimesOrFormulas) {
+TEST(FxGraphs, TakesTimesFromMeasurementsOrFlops) {
   const auto model = read_model(kFx);
   ASSERT_TRUE(model.ok()) << model.message();
   EXPECT_EQ(model.value().format, "fx");
@@ -119,7 +119,7 @@ TEST(FxGraphs, AreReadWithTimesOrFormulas) {
   EXPECT_THAT(graph.readers(0), ElementsAre(1));
 }
 
-TEST(FxGraphs, SayWhereTheyAreWrong) {
+TEST(FxGraphs, ReportsPositionOfErrors) {
   const std::string good = kFx;
   EXPECT_THAT(refusal(with(good, "[\"fc\"]", "[\"fc\", \"gc\"]")), HasSubstr("nodes[2].inputs[1]"));
   EXPECT_THAT(refusal(with(good, "[\"fc\"]", "[0]")), HasSubstr("nodes[2].inputs[0]"));
@@ -136,7 +136,7 @@ TEST(FxGraphs, SayWhereTheyAreWrong) {
   EXPECT_THAT(refusal(good.substr(0, good.size() - 9)), HasSubstr("truncated"));
 }
 
-TEST(ExecutionTraces, KeepTheOutermostOps) {
+TEST(ExecutionTraces, KeepsOutermostOps) {
   const auto model = read_model(kTrace);
   ASSERT_TRUE(model.ok()) << model.message();
   EXPECT_EQ(model.value().format, "execution-trace");
@@ -188,7 +188,7 @@ Graph traced(const std::vector<std::string>& ops) {
 }
 
 // linear calls addmm, which starts a kernel; times are microseconds.
-TEST(ExecutionTraces, TakeTheTimeOfAllThatAnOpCalls) {
+TEST(ExecutionTraces, TakesOpTimeFromKernelsOrCallees) {
   const auto linear_ms = [](const std::string& linear, const std::string& addmm,
                             const std::string& kernel) {
     std::vector<std::string> ops = {op(3, 1, "aten::linear", "linear(Tensor)", "ab", "c", linear),
@@ -214,7 +214,7 @@ TEST(ExecutionTraces, TakeTheTimeOfAllThatAnOpCalls) {
 }
 
 // Dropout returns its input when nothing is learned; the result of an out= overload was there.
-TEST(ExecutionTraces, KnowViewsFromWriters) {
+TEST(ExecutionTraces, DistinguishesViewsFromInPlaceOps) {
   const Graph graph = traced({
       op(3, 1, "aten::relu", "relu(Tensor self) -> Tensor", "a", "b"),
       op(4, 1, "aten::dropout", "dropout(Tensor input, float p, bool train) -> Tensor", "b", "b"),
@@ -234,14 +234,14 @@ TEST(ExecutionTraces, KnowViewsFromWriters) {
   EXPECT_THAT(graph.inputs(4), ElementsAre(3));
 }
 
-TEST(ExecutionTraces, AreReadInTheirOldLayoutToo) {
+TEST(ExecutionTraces, ReadsOldSchema) {
   const auto model = read_model(kOldTrace);
   ASSERT_TRUE(model.ok()) << model.message();
   ASSERT_EQ(model.value().graph.size(), 1);
   EXPECT_DOUBLE_EQ(model.value().graph.node(0).output_bytes, 24);
 }
 
-TEST(ExecutionTraces, SayWhereTheyAreWrong) {
+TEST(ExecutionTraces, ReportsPositionOfErrors) {
   const std::string good = kTrace;
   EXPECT_THAT(refusal(with(good, "\"id\": 5", "\"id\": 6")), HasSubstr("nodes[6].id"));
   EXPECT_THAT(refusal(with(good, "\"id\": 5", "\"id\": -5")), HasSubstr("nodes[6].id"));

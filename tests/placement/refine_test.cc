@@ -40,7 +40,7 @@ double violation(const Case& one, const UnitAssignment& assignment, double epsil
   return sum;
 }
 
-TEST(Refine, SafeRulesEndAndDoNotRaiseTheViolation) {
+TEST(Refine, SafeRulesTerminateWithoutRaisingViolation) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Case one = made(seed);
     const UnitAssignment start = at_random(one.units, one.cluster, seed);
@@ -54,7 +54,7 @@ TEST(Refine, SafeRulesEndAndDoNotRaiseTheViolation) {
 }
 
 // The printed conditions, move by move: one more move than before is made each time.
-TEST(Refine, PrintedMovesMeetTheirConditions) {
+TEST(Refine, PrintedMovesMeetPaperConditions) {
   int attracted = 0;
   int balanced = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -104,7 +104,7 @@ TEST(Refine, PrintedMovesMeetTheirConditions) {
   EXPECT_GT(balanced, 0);
 }
 
-TEST(Refine, CheapUnitsFollowTheirNeighbour) {
+TEST(Refine, CheapUnitFollowsHeaviestNeighbour) {
   std::vector<Node> nodes(3);
   nodes[0].accelerator_ms = nodes[2].accelerator_ms = 10;
   nodes[0].output_bytes = 1;

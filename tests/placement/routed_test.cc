@@ -1,4 +1,4 @@
-// Routed links and the fair shares of their bandwidth, by hand and against the second
+// RoutedStep links and the fair shares of their bandwidth, by hand and against the second
 // implementation; and micro-batches where a method is asked for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Cluster tree() {
   return cluster;
 }
 
-TEST(Routes, HaveTheLeastLatency) {
+TEST(Routes, ChoosesLeastLatency) {
   Cluster cluster = tree();
   const auto routes = Routes::of(cluster);
   ASSERT_TRUE(routes.ok()) << routes.message();
@@ -44,7 +44,7 @@ TEST(Routes, HaveTheLeastLatency) {
   EXPECT_THAT(Routes::of(cluster).value().between(3, 0).channels, ElementsAre(11));
 }
 
-TEST(Routes, LeadEverywhereOrAreRefused) {
+TEST(Routes, RejectsUnreachableOrTooManyDevices) {
   Cluster cluster = tree();
   cluster.links.pop_back();
   const auto routes = Routes::of(cluster);
@@ -54,7 +54,7 @@ TEST(Routes, LeadEverywhereOrAreRefused) {
   EXPECT_TRUE(Routes::of(Cluster::uniform(1, 0, 1)).ok());
 }
 
-TEST(FairRates, FillEachChannel) {
+TEST(FairRates, SharesChannelsMaxMinFairly) {
   const std::vector<double> bandwidths = {10, 4, 100};
   FairRates fair(bandwidths);
   // Two flows over the second channel get 2 each; what they leave of the first one goes to others.
@@ -81,7 +81,7 @@ Graph fork() {
   return make_graph(nodes, {{0, 2}, {1, 3}});
 }
 
-TEST(Routed, TransfersShareTheirWay) {
+TEST(RoutedStep, TransfersShareBandwidth) {
   const Graph graph = fork();
   Cluster cluster = Cluster::uniform(3, 0, 1e9);
   cluster.bytes_per_ms = 1000;
@@ -97,7 +97,7 @@ TEST(Routed, TransfersShareTheirWay) {
 }
 
 // How finely time is divided depends on the ways that tensors can take, not on all links.
-TEST(Routed, LinksThatNobodyTakesChangeNothing) {
+TEST(RoutedStep, UnusedLinksChangeNothing) {
   const Graph graph = fork();
   Cluster cluster = Cluster::uniform(3, 0, 1e9);
   cluster.bytes_per_ms = 1000;  // of which the order is made in which nodes run
@@ -112,13 +112,13 @@ TEST(Routed, LinksThatNobodyTakesChangeNothing) {
   EXPECT_EQ(more.starts(), simulator.starts());
 }
 
-TEST(Routed, TheLongestTransferIsThatOfTheLongestRoute) {
+TEST(RoutedStep, LongestTransferFollowsLongestRoute) {
   const Routes routes = Routes::of(tree()).value();
   EXPECT_DOUBLE_EQ(routes.longest_ms(1000), 1.5 + 2);
   EXPECT_DOUBLE_EQ(Routes::of(Cluster::uniform(1, 0, 1)).value().longest_ms(1000), 0);
 }
 
-TEST(Routed, RoutesAreMadeOnce) {
+TEST(RoutedStep, SimulatorSharesCheckedRoutes) {
   const Graph graph = fork();
   const auto checked = checked_step(graph, tree(), {StepLinks::kRouted, 0, 1});
   ASSERT_TRUE(checked.ok());
@@ -144,7 +144,7 @@ Cluster random_tree(Random& random, int devices) {
   return cluster;
 }
 
-TEST(Routed, IsTheSameFromTheSecondSimulation) {
+TEST(RoutedStep, MatchesReferenceSimulation) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Random random(seed);
     const Graph graph = random_graph({25, 0.15, 0}, seed);
@@ -169,7 +169,7 @@ TEST(Routed, IsTheSameFromTheSecondSimulation) {
   }
 }
 
-TEST(Routed, MovesAreAsFromTheBeginning) {
+TEST(RoutedStep, MovesMatchFullSimulation) {
   std::uint64_t simulated = 0;
   std::uint64_t items = 0;
   for (std::uint64_t seed = 1; seed <= (test::kSanitized ? 8 : 24); ++seed) {
@@ -206,7 +206,7 @@ TEST(Routed, MovesAreAsFromTheBeginning) {
   EXPECT_LT(simulated, items * 3 / 4);
 }
 
-TEST(Routed, WhatCannotRunIsNotKept) {
+TEST(RoutedStep, UnrunnableAssignmentIsNotKept) {
   std::vector<Node> nodes(3);
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 1;
   nodes[1].runs_on_accelerator = false;
@@ -221,7 +221,7 @@ TEST(Routed, WhatCannotRunIsNotKept) {
   EXPECT_EQ(simulator.run({0, 1, 0}), 3);
 }
 
-TEST(Routed, AutoFindsTheBestOfAll) {
+TEST(RoutedStep, AutoFindsOptimum) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     Random random(seed);
     const Graph graph = random_graph({8, 0.3, 0}, seed);
@@ -244,7 +244,7 @@ TEST(Routed, AutoFindsTheBestOfAll) {
   }
 }
 
-TEST(Routed, WhatCannotBeAskedForIsRefused) {
+TEST(RoutedStep, RejectsUnsupportedRequests) {
   const Graph graph = fork();
   Request request;
   request.objective = Objective::kStep;

@@ -285,19 +285,19 @@ class SimGrid : public testing::Test {
   }
 };
 
-TEST_F(SimGrid, AgreesWhereTransfersRunAtOnce) {
+TEST_F(SimGrid, AgreesOnConcurrentTransfers) {
   compare(Net::kEdge);
 }
 
-TEST_F(SimGrid, AgreesOnABusOfEachDevice) {
+TEST_F(SimGrid, AgreesOnBusPerDevice) {
   compare(Net::kBus);
 }
 
-TEST_F(SimGrid, AgreesOnASwitchThatAllShare) {
+TEST_F(SimGrid, AgreesOnSharedSwitch) {
   compare(Net::kStar);
 }
 
-TEST_F(SimGrid, AgreesOnATreeWithANarrowTrunk) {
+TEST_F(SimGrid, AgreesOnTreeWithNarrowTrunk) {
   compare(Net::kTree);
 }
 

@@ -31,7 +31,7 @@ Graph diamond() {
   return make_graph(nodes, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
 }
 
-TEST(Step, ByHand) {
+TEST(Step, MatchesHandComputedCosts) {
   const Graph graph = diamond();
   const Cluster cluster = Cluster::uniform(3, 0, 1e9);
   StepSimulator edge(graph, cluster, {});
@@ -44,7 +44,7 @@ TEST(Step, ByHand) {
   EXPECT_DOUBLE_EQ(op.run({0, 0, 0, 0}), 12);
 }
 
-TEST(Step, IsTheSameFromTheSecondSimulation) {
+TEST(Step, MatchesReferenceSimulation) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Random random(seed);
     const Graph graph = random_graph({25, 0.15, 0}, seed);
@@ -79,7 +79,7 @@ TEST(Step, BoundAddsUpBetweenWaists) {
   EXPECT_DOUBLE_EQ(step_bound(graph, Cluster::uniform(1, 0, 1e9), {}), 14);
 }
 
-TEST(Step, BoundLetsTheLastNodesRunSideBySide) {
+TEST(Step, BoundLetsLastNodesRunInParallel) {
   // One node before three that nothing comes after: none of these is a waist.
   std::vector<Node> nodes(4);
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 2;
@@ -89,7 +89,7 @@ TEST(Step, BoundLetsTheLastNodesRunSideBySide) {
 }
 
 // Both add up the same times, one of them in ticks.
-TEST(Step, ABoundThatEqualsTheCostIsNotAboveIt) {
+TEST(Step, TightBoundDoesNotExceedCost) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
     std::vector<Node> nodes(20);
@@ -108,7 +108,7 @@ TEST(Step, ABoundThatEqualsTheCostIsNotAboveIt) {
   }
 }
 
-TEST(Step, AutoFindsTheBestOfAllAndListsAreValid) {
+TEST(Step, AutoFindsOptimumAndListMethodsAreFeasible) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Graph graph = random_graph({9, 0.3, 0}, seed);
     const Cluster cluster = Cluster::uniform(2, 0, 1e9);
@@ -134,7 +134,7 @@ TEST(Step, AutoFindsTheBestOfAllAndListsAreValid) {
   }
 }
 
-TEST(Latency, ByHand) {
+TEST(Latency, MatchesHandComputedCosts) {
   const Graph graph = diamond();
   const Cluster cluster = Cluster::uniform(2, 1, 1e9);
   const auto cost = [&](const std::vector<DeviceId>& assignment) {
@@ -148,7 +148,7 @@ TEST(Latency, ByHand) {
               testing::HasSubstr("contiguous"));
 }
 
-TEST(Latency, IsTheSameFromTheSecondImplementation) {
+TEST(Latency, MatchesReferenceImplementation) {
   int meaningless = 0;
   int meaningful = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -176,7 +176,7 @@ TEST(Latency, IsTheSameFromTheSecondImplementation) {
   EXPECT_GT(meaningful, 10);
 }
 
-TEST(Latency, AutoFindsTheBestOfAll) {
+TEST(Latency, AutoFindsOptimum) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Graph graph = random_graph({7, 0.3, 0}, seed);
     const Cluster cluster = Cluster::uniform(2, 1, 15);

@@ -104,7 +104,7 @@ const StepSetting kSettings[] = {{StepLinks::kEdge, 0, 1},
                                  {StepLinks::kEdge, 0.003, 3},
                                  {StepLinks::kBus, 0, 2}};
 
-TEST(StepMoves, AreAsFromTheBeginningOnRandomGraphs) {
+TEST(StepMoves, MatchFullSimulationOnRandomGraphs) {
   Walk totals;
   for (std::uint64_t seed = 1; seed <= kRounds; ++seed) {
     const Graph graph = random_graph({30, seed % 2 == 0 ? 0.04 : 0.15, 0}, seed);
@@ -117,7 +117,7 @@ TEST(StepMoves, AreAsFromTheBeginningOnRandomGraphs) {
   EXPECT_LT(totals.simulated, totals.items);
 }
 
-TEST(StepMoves, AreAsFromTheBeginningOnStages) {
+TEST(StepMoves, MatchFullSimulationOnStagedGraphs) {
   Walk totals;
   for (std::uint64_t seed = 1; seed <= kRounds; ++seed) {
     const Graph graph = staged_graph(12, 1 + static_cast<int>(seed % 4), seed);
@@ -129,7 +129,7 @@ TEST(StepMoves, AreAsFromTheBeginningOnStages) {
   EXPECT_LT(totals.simulated, totals.items * 3 / 4);
 }
 
-TEST(StepMoves, OnAChainTouchOnlyTheirSurroundings) {
+TEST(StepMoves, ResimulateFewItemsOnChains) {
   std::vector<Node> nodes(400);
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -145,7 +145,7 @@ TEST(StepMoves, OnAChainTouchOnlyTheirSurroundings) {
   }
 }
 
-TEST(StepMoves, WhereNothingCanRunAreInfinite) {
+TEST(StepMoves, CostInfinityWhenNodeCannotRun) {
   std::vector<Node> nodes(3);
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 1;
   nodes[1].runs_on_accelerator = false;
@@ -161,7 +161,7 @@ TEST(StepMoves, WhereNothingCanRunAreInfinite) {
   EXPECT_EQ(simulator.run({0, 1, 1}), 3);
 }
 
-TEST(StepMoves, AreAsFromTheBeginningOnPublishedGraphs) {
+TEST(StepMoves, MatchFullSimulationOnPublishedGraphs) {
   for (const char* name : {"inception_v3_profile.txt", "bert24_training.json"}) {
     const auto text = read_whole_file(std::string(OPTILE_PLACEMENT_DATA) + "/" + name);
     ASSERT_TRUE(text.ok()) << text.message();
@@ -177,7 +177,7 @@ TEST(StepMoves, AreAsFromTheBeginningOnPublishedGraphs) {
 
 // Micro-batches by hand: equal stages on devices of their own take as many rounds as there are
 // micro-batches, and one more for each stage but the first.
-TEST(StepMicroBatches, FillAPipelineAndLeaveItsBubbles) {
+TEST(StepMicroBatches, FillPipelineWithBubbles) {
   std::vector<Node> nodes(4);
   for (Node& node : nodes) {
     node.accelerator_ms = node.cpu_ms = 8;
@@ -194,7 +194,7 @@ TEST(StepMicroBatches, FillAPipelineAndLeaveItsBubbles) {
   }
 }
 
-TEST(StepMicroBatches, PayForEachTransferAndEachOp) {
+TEST(StepMicroBatches, PayLatencyPerTransferAndOverheadPerOp) {
   std::vector<Node> nodes(2);
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 4;
   nodes[0].output_bytes = 4e6;

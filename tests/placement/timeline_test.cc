@@ -34,7 +34,7 @@ double last_end(const std::vector<Span>& spans) {
   return last;
 }
 
-TEST(Timeline, OfAStepIsWhatTheSimulatorDoes) {
+TEST(Timeline, StepSpansMatchSimulator) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Graph graph = random_graph({25, 0.15, 2}, seed);
     const Cluster cluster = Cluster::uniform(3, 0, 1e9);
@@ -114,7 +114,7 @@ void expect_tensors_before_readers(const Graph& graph, const std::vector<Span>& 
   }
 }
 
-TEST(Timeline, TensorsArriveBeforeTheyAreRead) {
+TEST(Timeline, TensorsArriveBeforeReadersStart) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Graph graph = with_idle_nodes(seed);
     const Cluster cluster = Cluster::uniform(3, 0, 1e9);
@@ -139,7 +139,7 @@ TEST(Timeline, TensorsArriveBeforeTheyAreRead) {
   }
 }
 
-TEST(Timeline, OfASampleFillsEachPart) {
+TEST(Timeline, LatencySpansFillEachPart) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Graph graph = random_graph({20, 0.15, 0}, seed);
     const Cluster cluster = Cluster::uniform(2, 1, 60);
@@ -166,7 +166,7 @@ TEST(Timeline, OfASampleFillsEachPart) {
   }
 }
 
-TEST(Timeline, IsEmptyWithoutTime) {
+TEST(Timeline, IsEmptyForLoadAndUnrunnableStep) {
   const Graph graph = random_graph({6, 0.3, 0}, 1);
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   EXPECT_TRUE(timeline(graph, cluster, {}, {0, 1, 0, 1, 0, 1}).empty());

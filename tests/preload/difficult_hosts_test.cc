@@ -38,7 +38,7 @@ bool is_open(int fd) {
 }
 
 // The daemon has not answered yet, and the number of our connection is the program's by now.
-TEST_F(DifficultHost, WhatComesOnItsOwnSocketIsNotReadByUs) {
+TEST_F(DifficultHost, ShimDoesNotReadProgramsReusedDescriptor) {
   in_child([](FakeDaemon& daemon) {
     const int ours = next_descriptor();
     run_op(kOp);
@@ -61,7 +61,7 @@ TEST_F(DifficultHost, WhatComesOnItsOwnSocketIsNotReadByUs) {
 }
 
 // What it prints is lost for it then, and may not come to the daemon.
-TEST_F(DifficultHost, WithoutStandardDescriptorsTheirNumbersStayFree) {
+TEST_F(DifficultHost, ClosedStandardDescriptorsStayFree) {
   in_child([](FakeDaemon& daemon) {
     for (int fd = 0; fd < 3; ++fd) close(fd);
     run_op(kOp);
@@ -76,7 +76,7 @@ TEST_F(DifficultHost, WithoutStandardDescriptorsTheirNumbersStayFree) {
 }
 
 // An op is no point where a thread is cancelled: it may be in the middle of something.
-TEST_F(DifficultHost, AThreadThatIsToBeCancelledGetsThroughItsOp) {
+TEST_F(DifficultHost, OpIsNoCancellationPoint) {
   in_child([](FakeDaemon& daemon) {
     cancel_a_thread([] { run_op(kOp); });  // connects, and waits in vain
     daemon.answer_one_client();
@@ -87,7 +87,7 @@ TEST_F(DifficultHost, AThreadThatIsToBeCancelledGetsThroughItsOp) {
   });
 }
 
-TEST_F(DifficultHost, AThreadThatIsToBeCancelledGetsThroughWithoutADaemon) {
+TEST_F(DifficultHost, OpWithoutDaemonIsNoCancellationPoint) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_SOCKET", (daemon.folder() + "/nobody").c_str(), 1);
     read_environment();
@@ -95,7 +95,7 @@ TEST_F(DifficultHost, AThreadThatIsToBeCancelledGetsThroughWithoutADaemon) {
   });
 }
 
-TEST_F(DifficultHost, ALineOfTheLogIsWrittenByAThreadThatIsToBeCancelled) {
+TEST_F(DifficultHost, LoggingIsNoCancellationPoint) {
   in_child([](FakeDaemon& daemon) {
     cancel_a_thread([] { log_line("one"); });
     CHECK_OR_EXIT(access((daemon.folder() + "/clients.log").c_str(), F_OK) == 0);
@@ -103,7 +103,7 @@ TEST_F(DifficultHost, ALineOfTheLogIsWrittenByAThreadThatIsToBeCancelled) {
 }
 
 // The signal that comes with it would end the program.
-TEST_F(DifficultHost, ALineThatIsBeyondTheUsersLimitOfFilesIsNotWritten) {
+TEST_F(DifficultHost, LogLineBeyondFileSizeLimitIsNotWritten) {
   in_child([](FakeDaemon& daemon) {
     const std::string log = daemon.folder() + "/clients.log";
     const auto size = [&log] {
@@ -139,7 +139,7 @@ void check_child(pid_t child) {
   CHECK_OR_EXIT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST_F(DifficultHost, AChildThatWasMadePastTheLibraryIsLeftAlone) {
+TEST_F(DifficultHost, ChildOfRawCloneRunsUnattached) {
   in_child([](FakeDaemon& daemon) {
     const int ours = next_descriptor();
     run_op(kOp);  // connected, and not answered yet
@@ -158,7 +158,7 @@ TEST_F(DifficultHost, AChildThatWasMadePastTheLibraryIsLeftAlone) {
   });
 }
 
-TEST_F(DifficultHost, SuchAChildOfOneThatWaitsForItsWelcomeDoesNotTakeIt) {
+TEST_F(DifficultHost, ChildOfRawCloneDoesNotTakeParentsWelcome) {
   in_child([](FakeDaemon& daemon) {
     run_op(kOp);
     CHECK_OR_EXIT(attachment() == nullptr);

@@ -16,13 +16,13 @@ void add(Coverage& coverage, int steps, int step_ms, int observed_ms) {
   }
 }
 
-TEST(Coverage, IsNothingWithoutSteps) {
+TEST(Coverage, IsZeroWithoutSteps) {
   EXPECT_EQ(Coverage().observed(), 0);
   EXPECT_EQ(Coverage().steerable(), 0);
   EXPECT_EQ(Coverage().seconds(), 0);
 }
 
-TEST(Coverage, IsAShareOfTheTimeInSteps) {
+TEST(Coverage, IsShareOfStepTime) {
   Coverage coverage;
   add(coverage, 20, 100, 90);
   add(coverage, 20, 150, 90);
@@ -32,7 +32,7 @@ TEST(Coverage, IsAShareOfTheTimeInSteps) {
 }
 
 // A graph is compiled in the first step, its backward part in the second.
-TEST(Coverage, LeavesOutTheStepsInWhichAProgramCompiles) {
+TEST(Coverage, ExcludesCompilationSteps) {
   Coverage coverage;
   add(coverage, 1, 20000, 100);
   add(coverage, 1, 8000, 100);
@@ -41,7 +41,7 @@ TEST(Coverage, LeavesOutTheStepsInWhichAProgramCompiles) {
   EXPECT_NEAR(coverage.seconds(), 32, 1e-9) << "they took that time nevertheless";
 }
 
-TEST(Coverage, LeavesThemOutAlsoAfterAQuickOne) {
+TEST(Coverage, ExcludesCompilationStepAfterQuickStep) {
   Coverage coverage;
   add(coverage, 1, 90, 90);
   add(coverage, 1, 20000, 100);
@@ -50,7 +50,7 @@ TEST(Coverage, LeavesThemOutAlsoAfterAQuickOne) {
 }
 
 // Until some follow nobody knows which of them are unlike the others.
-TEST(Coverage, CountsThemWhileFewFollow) {
+TEST(Coverage, IncludesFirstStepsWhileFewFollow) {
   Coverage coverage;
   add(coverage, 1, 300, 30);
   add(coverage, 2, 100, 100);
@@ -60,7 +60,7 @@ TEST(Coverage, CountsThemWhileFewFollow) {
 }
 
 // A validation pass or a checkpoint comes again: it is what the program does.
-TEST(Coverage, CountsWhatComesLater) {
+TEST(Coverage, IncludesLaterSlowSteps) {
   Coverage coverage;
   add(coverage, 20, 100, 100);
   add(coverage, 1, 2000, 0);

@@ -192,7 +192,7 @@ class Process {
   bool over_ = false;
 };
 
-TEST(GuardSimulation, NoPlanStaysWorseThanTheProgramsOwnWidthsBeyondItsBound) {
+TEST(GuardSimulation, RemovesPlanWorseThanOwnWidthsWithinBound) {
   Worst worst;
   const int count = seeds();
   for (int seed = 1; seed <= count; ++seed) {

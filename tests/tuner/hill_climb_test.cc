@@ -48,7 +48,7 @@ TEST(HillClimbGrid, IntervalIsOneUpToEightCoresAndFourAbove) {
   EXPECT_EQ(hill_climb_interval(2, 68), 2);
 }
 
-TEST(HillClimbGrid, SixtyEightCoresInStepsOfFourAreTwentySixCases) {
+TEST(HillClimbGrid, KnightsLandingInStepsOfFourHas26Configurations) {
   const std::vector<Configuration> grid = hill_climb_grid(knights_landing(), 68, 4);
   EXPECT_EQ(grid.size(), 26u);
   EXPECT_EQ(grid.front(), (Configuration{1, Binding::kSpread}));
@@ -60,7 +60,7 @@ TEST(HillClimbGrid, SixtyEightCoresInStepsOfFourAreTwentySixCases) {
             9);
 }
 
-TEST(HillClimbGrid, TheLastWidthIsClampedToAllCores) {
+TEST(HillClimbGrid, ClampsLastWidthToAllCores) {
   const std::vector<Configuration> grid = hill_climb_grid(unbound(10), 10, 4);
   EXPECT_EQ(
       grid,
@@ -68,7 +68,7 @@ TEST(HillClimbGrid, TheLastWidthIsClampedToAllCores) {
           {1, Binding::kNone}, {4, Binding::kNone}, {8, Binding::kNone}, {10, Binding::kNone}}));
 }
 
-TEST(HillClimb, StopsAsSoonAsTheTimeRises) {
+TEST(HillClimb, StopsWhenTimeRises) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(8), 8, 0), {8, Binding::kNone});
   const auto run = climb_through(climb, samples, [](Configuration at) {
@@ -80,7 +80,7 @@ TEST(HillClimb, StopsAsSoonAsTheTimeRises) {
   EXPECT_EQ(climb.rule(), Rule::kHillClimb);
 }
 
-TEST(HillClimb, TheEndIsTheBestWhenTheTimeNeverRises) {
+TEST(HillClimb, PicksWidestWhenTimeNeverRises) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
   climb_through(climb, samples, [](Configuration at) { return 8e6 / at.width; });
@@ -88,7 +88,7 @@ TEST(HillClimb, TheEndIsTheBestWhenTheTimeNeverRises) {
   EXPECT_EQ(climb.rule(), Rule::kOwnWidth);
 }
 
-TEST(HillClimb, BothBindingsClimbAndTheFasterPeakWins) {
+TEST(HillClimb, ClimbsBothBindingsAndPicksFasterPeak) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(knights_landing(), 68, 4), {68, Binding::kNone});
   const auto run = climb_through(climb, samples, [](Configuration at) {
@@ -103,7 +103,7 @@ TEST(HillClimb, BothBindingsClimbAndTheFasterPeakWins) {
   }));
 }
 
-TEST(HillClimb, ANewWidthIsAskedForTwiceSinceItsFirstRunIsNoSample) {
+TEST(HillClimb, RequestsNewWidthTwiceToDiscardFirstRun) {
   OpSamples samples;
   const Configuration one{1, Binding::kNone};
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
@@ -112,7 +112,7 @@ TEST(HillClimb, ANewWidthIsAskedForTwiceSinceItsFirstRunIsNoSample) {
   EXPECT_EQ(climb.wishes(), (std::vector<Wish>{{one, 1}}));
 }
 
-TEST(HillClimb, AStoppedOpStaysAtItsBest) {
+TEST(HillClimb, RejectsOtherWidthsAfterStopping) {
   OpSamples samples;
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
   climb_through(climb, samples, [](Configuration at) { return 1e6 * at.width; });
@@ -120,7 +120,7 @@ TEST(HillClimb, AStoppedOpStaysAtItsBest) {
   EXPECT_FALSE(climb.tolerates({3, Binding::kNone}, 1e9));
 }
 
-TEST(HillClimb, ACaseThatCannotBeHadIsPassedOver) {
+TEST(HillClimb, SkipsUnavailableConfiguration) {
   OpSamples samples;
   samples.asked[{1, Binding::kNone}] = kAskedInVain;
   HillClimb climb(samples, hill_climb_grid(unbound(3), 3, 0), {3, Binding::kNone});
@@ -130,7 +130,7 @@ TEST(HillClimb, ACaseThatCannotBeHadIsPassedOver) {
 
 // One sweep on a busy machine whose quiet times are 223, 124, 93 and 68: the climb believes the
 // rise at 3 and ends nearly twice as slow as it could be.
-TEST(HillClimb, OneNoisySampleStopsItFarFromTheBest) {
+TEST(HillClimb, OneNoisySampleStopsFarFromOptimum) {
   const double loaded[] = {250, 215, 307, 252};
   const double quiet[] = {223, 124, 93, 68};
   OpSamples samples;

@@ -59,7 +59,7 @@ std::vector<uint64_t> with_loop(int loop, int times) {
   return keys;
 }
 
-TEST(PeriodDetector, ShortStepsNeedThreeRepetitionsLongOnesTwo) {
+TEST(PeriodDetector, ShortStepsNeedMoreRepetitionsThanLongOnes) {
   Feed small;
   small.step(distinct(20));
   small.step(distinct(20));
@@ -76,7 +76,7 @@ TEST(PeriodDetector, ShortStepsNeedThreeRepetitionsLongOnesTwo) {
   EXPECT_EQ(large.length(), 300);
 }
 
-TEST(PeriodDetector, TheMarkerStartsTheStepAndOccursOnce) {
+TEST(PeriodDetector, MarkerStartsStepAndOccursOnce) {
   Feed feed;
   for (int i = 0; i < 5; ++i) feed.step(with_loop(3, 12));
   ASSERT_NE(feed.recogniser.step(), nullptr);
@@ -89,7 +89,7 @@ TEST(PeriodDetector, TheMarkerStartsTheStepAndOccursOnce) {
   EXPECT_EQ(step.marker.place.key, 1u) << "the op after the rest between steps";
 }
 
-TEST(PeriodDetector, AnInnerLoopIsNotTakenForTheStep) {
+TEST(PeriodDetector, DoesNotMistakeInnerLoopForStep) {
   Feed feed;
   for (int i = 0; i < 12; ++i) feed.step(with_loop(5, 40));
   EXPECT_EQ(feed.length(), 240);
@@ -97,7 +97,7 @@ TEST(PeriodDetector, AnInnerLoopIsNotTakenForTheStep) {
   EXPECT_EQ(feed.lost, 0);
 }
 
-TEST(PeriodDetector, AnEndlessLookingLoopIsWithdrawnAndTheStepFound) {
+TEST(PeriodDetector, WithdrawsLongLoopAndFindsEnclosingStep) {
   Feed feed;
   std::vector<uint64_t> keys = with_loop(5, 200);
   for (uint64_t key : distinct(30, 700)) keys.push_back(key);
@@ -108,7 +108,7 @@ TEST(PeriodDetector, AnEndlessLookingLoopIsWithdrawnAndTheStepFound) {
   EXPECT_EQ(feed.length(), 1070);
 }
 
-TEST(PeriodDetector, ADropInsideALoopDoesNotMakeTheLoopAStep) {
+TEST(PeriodDetector, DroppedEventInLoopDoesNotMakeLoopTheStep) {
   Feed feed;
   const std::vector<uint64_t> keys = with_loop(5, 40);
   feed.step(keys);
@@ -118,7 +118,7 @@ TEST(PeriodDetector, ADropInsideALoopDoesNotMakeTheLoopAStep) {
   EXPECT_EQ(feed.found, 1);
 }
 
-TEST(PeriodDetector, ALoopOfLongIterationsIsReplacedByTheStepAroundIt) {
+TEST(PeriodDetector, ReplacesLoopOfLongIterationsByEnclosingStep) {
   Feed feed;
   std::vector<uint64_t> keys;
   for (int i = 0; i < 3; ++i) {
@@ -129,7 +129,7 @@ TEST(PeriodDetector, ALoopOfLongIterationsIsReplacedByTheStepAroundIt) {
   EXPECT_EQ(feed.length(), 380);
 }
 
-TEST(PeriodDetector, OccasionalExtraOpsOnlyDelay) {
+TEST(PeriodDetector, FindsStepDespiteOccasionalExtraOps) {
   std::mt19937_64 random(1);
   Feed feed;
   for (int i = 0; i < 30; ++i) {
@@ -142,7 +142,7 @@ TEST(PeriodDetector, OccasionalExtraOpsOnlyDelay) {
 }
 
 // A program that prints its loss every tenth step, faster than a repetition has to last.
-TEST(PeriodDetector, AnOpInEveryTenthStepMakesNoLongerStep) {
+TEST(PeriodDetector, OpInEveryNthStepDoesNotLengthenStep) {
   for (int every : {3, 5, 10, 25}) {
     Feed feed;
     feed.recogniser.set_least_span(Nanoseconds(14 * 1100 * 40));
@@ -156,7 +156,7 @@ TEST(PeriodDetector, AnOpInEveryTenthStepMakesNoLongerStep) {
   }
 }
 
-TEST(PeriodDetector, ARepetitionHasToLast) {
+TEST(PeriodDetector, RequiresMinimumRepetitionTime) {
   Feed feed;
   feed.recogniser.set_least_span(Nanoseconds(1000 * 1000));
   for (int i = 0; i < 12; ++i) feed.step(distinct(30));
@@ -165,7 +165,7 @@ TEST(PeriodDetector, ARepetitionHasToLast) {
   EXPECT_EQ(feed.length(), 30);
 }
 
-TEST(PeriodDetector, WhatTurnedOutToBeALoopIsNotFoundAgain) {
+TEST(PeriodDetector, IgnoresStepsBelowShortestLengthAcrossRestart) {
   Feed feed;
   feed.recogniser.set_shortest(31);
   for (int i = 0; i < 12; ++i) feed.step(distinct(30));
@@ -175,7 +175,7 @@ TEST(PeriodDetector, WhatTurnedOutToBeALoopIsNotFoundAgain) {
   EXPECT_EQ(feed.length(), 0) << "outlives a restart";
 }
 
-TEST(PeriodDetector, DroppedEventsOnlyDelay) {
+TEST(PeriodDetector, FindsStepDespiteDroppedEvents) {
   std::mt19937_64 random(2);
   Feed feed;
   for (int i = 0; i < 60; ++i) {
@@ -184,14 +184,14 @@ TEST(PeriodDetector, DroppedEventsOnlyDelay) {
   EXPECT_EQ(feed.length(), 120);
 }
 
-TEST(PeriodDetector, AFirstStepThatDiffersDoesNotMatter) {
+TEST(PeriodDetector, FindsStepAfterDifferentFirstStep) {
   Feed feed;
   feed.step(distinct(90, 3000));
   for (int i = 0; i < 25; ++i) feed.step(distinct(70));
   EXPECT_EQ(feed.length(), 70);
 }
 
-TEST(PeriodDetector, AnotherPhaseIsRecognisedAgain) {
+TEST(PeriodDetector, RecognisesNewStepAfterPhaseChange) {
   Feed feed;
   for (int i = 0; i < 10; ++i) feed.step(distinct(100));
   ASSERT_EQ(feed.length(), 100);
@@ -201,14 +201,14 @@ TEST(PeriodDetector, AnotherPhaseIsRecognisedAgain) {
   EXPECT_EQ(feed.recogniser.step()->marker.place.key / 1000, 2u);
 }
 
-TEST(PeriodDetector, AStepFoundTwiceIsReportedOnce) {
+TEST(PeriodDetector, ReportsRepeatedStepOnce) {
   Feed feed;
   for (int i = 0; i < 50; ++i) feed.step(distinct(100));
   EXPECT_EQ(feed.found, 1);
   EXPECT_EQ(feed.lost, 0);
 }
 
-TEST(PeriodDetector, ThePreferredMarkerIsTakenWhereItOccursOnce) {
+TEST(PeriodDetector, UsesPreferredMarkerThatOccursOnce) {
   Feed plain;
   for (int i = 0; i < 5; ++i) plain.step(distinct(30));
   const OpPlace tenth{plain.recogniser.step()->sequence[10].key, 0};
@@ -232,7 +232,7 @@ TEST(PeriodDetector, FingerprintsAreEqualForEqualStepsOnly) {
   EXPECT_NE(step_fingerprint(other), step_fingerprint(a.recogniser.step()->sequence));
 }
 
-TEST(PeriodDetector, StepsOfFiveThousandOps) {
+TEST(PeriodDetector, FindsStepOfFiveThousandOps) {
   std::mt19937_64 random(4);
   std::vector<uint64_t> keys;
   for (int i = 0; i < 5000; ++i) keys.push_back(1 + random() % 60);
@@ -242,14 +242,14 @@ TEST(PeriodDetector, StepsOfFiveThousandOps) {
   EXPECT_LE(feed.found_at, 5000 * 2 + 100);
 }
 
-TEST(PeriodDetector, OpsWithoutAnyPeriodAreNeverAStep) {
+TEST(PeriodDetector, FindsNoStepInAperiodicOps) {
   std::mt19937_64 random(5);
   Feed feed;
   for (int i = 0; i < 300000; ++i) feed.op(1 + random() % 40);
   EXPECT_EQ(feed.length(), 0);
 }
 
-TEST(PeriodDetector, RestartForgets) {
+TEST(PeriodDetector, RestartForgetsStep) {
   Feed feed;
   for (int i = 0; i < 5; ++i) feed.step(distinct(30));
   feed.recogniser.restart();

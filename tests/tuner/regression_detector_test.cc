@@ -31,7 +31,7 @@ struct Drive {
   }
 };
 
-TEST(RegressionDetector, ControlsTakeNoMoreThanTheirShareWhateverTheSpeedup) {
+TEST(RegressionDetector, LimitsControlTimeAtAnySpeedup) {
   for (const double own : {1.02, 2.0, 20.0}) {
     RegressionDetector guard;
     guard.begin(1.0, own, 1);
@@ -43,7 +43,7 @@ TEST(RegressionDetector, ControlsTakeNoMoreThanTheirShareWhateverTheSpeedup) {
   }
 }
 
-TEST(RegressionDetector, APlanThatKeepsItsPromiseGetsNoControlInAShortRun) {
+TEST(RegressionDetector, RunsNoControlInShortRunOfGoodPlan) {
   RegressionDetector guard;
   guard.begin(1.0, 2.0, 1);
   Drive drive{guard, 1.0, 2.0};
@@ -51,7 +51,7 @@ TEST(RegressionDetector, APlanThatKeepsItsPromiseGetsNoControlInAShortRun) {
   EXPECT_EQ(guard.controls(), 0u);
 }
 
-TEST(RegressionDetector, APlanThatNothingIsKnownOfIsComparedAtOnce) {
+TEST(RegressionDetector, ComparesUnknownPlanAtOnce) {
   RegressionDetector guard;
   guard.begin(0, 0, 1);
   Drive drive{guard, 1.0, 1.5};
@@ -61,7 +61,7 @@ TEST(RegressionDetector, APlanThatNothingIsKnownOfIsComparedAtOnce) {
   EXPECT_FALSE(guard.lost());
 }
 
-TEST(RegressionDetector, APlanFarFromItsPromiseLosesWithinAFewSteps) {
+TEST(RegressionDetector, RejectsPlanFarFromPredictionWithinThreeSteps) {
   RegressionDetector guard;
   guard.begin(1.0, 1.1, 1);
   Drive drive{guard, 4.0, 1.1};
@@ -74,7 +74,7 @@ TEST(RegressionDetector, APlanFarFromItsPromiseLosesWithinAFewSteps) {
 
 // Everything is slower, the plan as much as the program's own widths: the plan stays.
 // A busy machine with a quiet moment while the first control ran.
-TEST(RegressionDetector, AQuietMomentCondemnsNoPlan) {
+TEST(RegressionDetector, KeepsPlanWhenControlRanInQuietMoment) {
   RegressionDetector guard;
   guard.begin(1.0, 1.2, 1);
   for (int i = 0; i < 3; ++i) guard.on_plan_step(2.5);
@@ -86,7 +86,7 @@ TEST(RegressionDetector, AQuietMomentCondemnsNoPlan) {
   EXPECT_FALSE(guard.lost());
 }
 
-TEST(RegressionDetector, ABusyMachineIsNotThePlansFault) {
+TEST(RegressionDetector, KeepsPlanWhenMachineSlowsBothAlike) {
   RegressionDetector guard;
   guard.begin(1.0, 1.2, 1);
   Drive drive{guard, 3.0, 3.6};
@@ -95,7 +95,7 @@ TEST(RegressionDetector, ABusyMachineIsNotThePlansFault) {
   EXPECT_TRUE(guard.verified());
 }
 
-TEST(RegressionDetector, ASmallLossIsSettledByAComparisonOfWholeSteps) {
+TEST(RegressionDetector, RejectsPlanWithSmallLossByComparison) {
   RegressionDetector guard;
   guard.begin(0, 0, 1);
   Drive drive{guard, 1.08, 1.0};
@@ -103,7 +103,7 @@ TEST(RegressionDetector, ASmallLossIsSettledByAComparisonOfWholeSteps) {
   EXPECT_TRUE(guard.lost());
 }
 
-TEST(RegressionDetector, ALastingChangeOfTheLevelIsLookedInto) {
+TEST(RegressionDetector, RejectsPlanAfterLastingSlowdown) {
   RegressionDetector guard;
   guard.begin(1.0, 1.5, 1);
   Drive drive{guard, 1.0, 1.5};
@@ -115,7 +115,7 @@ TEST(RegressionDetector, ALastingChangeOfTheLevelIsLookedInto) {
   EXPECT_GT(guard.level(), 1.9);
 }
 
-TEST(RegressionDetector, ASingleSlowStepIsNoChangeOfLevel) {
+TEST(RegressionDetector, IgnoresSingleSlowSteps) {
   RegressionDetector guard;
   guard.begin(1.0, 1.5, 1);
   for (int i = 0; i < 200; ++i) {
@@ -125,7 +125,7 @@ TEST(RegressionDetector, ASingleSlowStepIsNoChangeOfLevel) {
   EXPECT_EQ(guard.level(), 1);
 }
 
-TEST(RegressionDetector, SomebodysWordThatTheSurroundingsChangedIsEnoughForAControl) {
+TEST(RegressionDetector, RunsControlsWhenSurroundingsChange) {
   RegressionDetector guard;
   guard.begin(1.0, 1.5, 1);
   Drive drive{guard, 1.0, 1.5};
@@ -135,7 +135,7 @@ TEST(RegressionDetector, SomebodysWordThatTheSurroundingsChangedIsEnoughForACont
   EXPECT_EQ(guard.controls(), 2u);
 }
 
-TEST(RegressionDetector, WatchingAPlanWithoutChangesAsksForNothing) {
+TEST(RegressionDetector, WatchTracksLevelWithoutControls) {
   RegressionDetector guard;
   guard.watch();
   Drive drive{guard, 1.0, 1.0};
@@ -146,7 +146,7 @@ TEST(RegressionDetector, WatchingAPlanWithoutChangesAsksForNothing) {
   EXPECT_NEAR(guard.level(), 1.4, 0.01);
 }
 
-TEST(RegressionDetector, APageWhoseStepsWereLostIsAskedForAgain) {
+TEST(RegressionDetector, RepeatsPageWhoseStepsWereLost) {
   RegressionDetector guard;
   guard.begin(0, 0, 1);
   guard.on_plan_step(1.0);

@@ -5,7 +5,7 @@
 namespace optile::tuner {
 namespace {
 
-TEST(ScalingLaw, FindsTheTermsOfExactPoints) {
+TEST(ScalingLaw, RecoversTermsFromExactPoints) {
   const ScalingLaw truth{2e6, 30e6, 0.1e6};
   std::vector<LawPoint> points;
   for (int width : {1, 2, 4, 8, 16}) points.push_back({width, truth.at(width)});
@@ -16,12 +16,12 @@ TEST(ScalingLaw, FindsTheTermsOfExactPoints) {
   EXPECT_NEAR(law->overhead_ns / truth.overhead_ns, 1, 1e-6);
 }
 
-TEST(ScalingLaw, SaysNothingOfFewerThanThreeWidths) {
+TEST(ScalingLaw, NeedsThreeDifferentWidths) {
   EXPECT_FALSE(fit_scaling_law({}).has_value());
   EXPECT_FALSE(fit_scaling_law({{1, 5e6}, {2, 3e6}, {2, 3.1e6}}).has_value());
 }
 
-TEST(ScalingLaw, IgnoresPointsThatAreNoTimes) {
+TEST(ScalingLaw, IgnoresInvalidPoints) {
   EXPECT_FALSE(fit_scaling_law({{1, 5e6}, {2, 3e6}, {4, 0}, {0, 1e6}}).has_value());
 }
 

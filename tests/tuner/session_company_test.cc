@@ -14,7 +14,7 @@ SimulatedClientOptions in_company(double share) {
   return options;
 }
 
-TEST(SessionInCompany, SearchesNothingAndChangesNothing) {
+TEST(SessionWithConcurrentIssuers, RunsNoSearchAndChangesNoWidth) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), in_company(1));
   client.run_steps(120);
@@ -32,7 +32,7 @@ TEST(SessionInCompany, SearchesNothingAndChangesNothing) {
   EXPECT_TRUE(session.step_seconds_by_cores(4).empty()) << "no curve for the leases";
 }
 
-TEST(SessionInCompany, ASearchEndsWhenCompanyComes) {
+TEST(SessionWithConcurrentIssuers, StopsSearchWhenSecondIssuerAppears) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   while (session.view().phase != Phase::kExploring) client.run_steps(1);
@@ -44,7 +44,7 @@ TEST(SessionInCompany, ASearchEndsWhenCompanyComes) {
   for (const OpView& op : session.view().ops) EXPECT_EQ(op.width, 0);
 }
 
-TEST(SessionInCompany, ItSearchesOnceItIsAlone) {
+TEST(SessionWithConcurrentIssuers, SearchesOnceOneIssuerRemains) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), in_company(1));
   client.run_steps(60);
@@ -56,7 +56,7 @@ TEST(SessionInCompany, ItSearchesOnceItIsAlone) {
   EXPECT_LT(client.planned_step_ns(), client.uniform_step_ns(4));
 }
 
-TEST(SessionInCompany, WhatWasSettledAloneStaysInForce) {
+TEST(SessionWithConcurrentIssuers, KeepsPlanSettledWithOneIssuer) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -70,14 +70,14 @@ TEST(SessionInCompany, WhatWasSettledAloneStaysInForce) {
   EXPECT_LE(session.view().guard.controls, controls + 8) << "a page that was under way";
 }
 
-TEST(SessionInCompany, WhoComesNowAndThenHindersNobody) {
+TEST(SessionWithConcurrentIssuers, TunesDespiteOccasionalSecondIssuer) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), in_company(0.03));
   ASSERT_TRUE(client.run_until_tuned(600));
   EXPECT_LT(client.planned_step_ns(), client.uniform_step_ns(4));
 }
 
-TEST(SessionInCompany, AnotherIssuersStepIsFoundAnew) {
+TEST(SessionWithConcurrentIssuers, RecognisesStepOfNewIssuer) {
   Session session(options_for(4));
   SimulatedClient client(session, wide_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));

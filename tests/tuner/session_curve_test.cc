@@ -19,7 +19,7 @@ SessionOptions second_run() {
 }
 
 // What a lease is decided by: a program that came under one core has a curve nevertheless.
-TEST(SessionCurve, ACurveFromANarrowLeaseIsNotFlat) {
+TEST(SessionCurve, PredictsScalingFromNarrowLease) {
   Session session(options_for(4));
   int cores = 1;
   // Four threads on one core: what the first execution of everything meets.
@@ -46,7 +46,7 @@ TEST(SessionCurve, ACurveFromANarrowLeaseIsNotFlat) {
 }
 
 // On one core there is nothing to try, so that events are off before every op was sampled.
-TEST(SessionCurve, OpsThatWereNeverSampledScaleLikeTheOthers) {
+TEST(SessionCurve, ScalesUnsampledOpsLikeSampledOnes) {
   const auto scaling = [](int width) { return 5 * kMs / width; };
   Session session(options_for(4));
   SimulatedClientOptions narrow;
@@ -62,7 +62,7 @@ TEST(SessionCurve, OpsThatWereNeverSampledScaleLikeTheOthers) {
   EXPECT_LT(curve[3], 0.5 * curve[0]);
 }
 
-TEST(SessionCurve, WhatEarlierRunsMeasuredIsPartOfTheCurve) {
+TEST(SessionCurve, UsesTimesStoredByEarlierRuns) {
   SessionOptions options = second_run();
   Session session(options);
   SimulatedClient client(session, wide_program(), {});
@@ -87,7 +87,7 @@ TEST(SessionCurve, WhatEarlierRunsMeasuredIsPartOfTheCurve) {
 }
 
 // On a machine that was slower then, or beside a neighbour: the shape holds, the level does not.
-TEST(SessionCurve, WhatEarlierRunsMeasuredFollowsTheStepsOfThisOne) {
+TEST(SessionCurve, RescalesStoredTimesToCurrentRun) {
   SessionOptions options = second_run();
   for (const double ops : {8.0, 6.0, 9.0}) {
     const auto key = static_cast<uint64_t>(ops == 8.0 ? 1000 : ops == 6.0 ? 1001 : 1002);

@@ -7,7 +7,7 @@
 namespace optile::tuner {
 namespace {
 
-TEST(SessionOfDeclaredSteps, CountsWhatWasDeclared) {
+TEST(SessionDeclaredSteps, DetermineStepCount) {
   Session session(options_for(4));
   SimulatedClient client(session, wide_program(), {});
   client.run_steps(20);

@@ -43,7 +43,7 @@ SessionOptions replaying(StoredPlan plan) {
   return options;
 }
 
-TEST(SessionGuard, APoisonedPlanIsUndoneWithinTwentySteps) {
+TEST(SessionGuard, RollsBackWrongStoredPlanWithinTwentySteps) {
   const SimulatedProgram program = one_of_each({scaling(8 * kMs), scaling(6 * kMs)});
   StoredPlan plan = tuned_once(program);
   for (StoredEntry& entry : plan.entries) entry.width = 1;
@@ -64,7 +64,7 @@ TEST(SessionGuard, APoisonedPlanIsUndoneWithinTwentySteps) {
   EXPECT_FALSE(session.take_forgotten()) << "told once";
 }
 
-TEST(SessionGuard, CountersDoNotMakeItWait) {
+TEST(SessionGuard, RollsBackWithoutWaitingForCounters) {
   StoredPlan plan = poisoned(tuned_once(steered_program()));
   SessionOptions options = replaying(plan);
   options.counted_steps = 8;
@@ -75,7 +75,7 @@ TEST(SessionGuard, CountersDoNotMakeItWait) {
   EXPECT_EQ(client.planned_width(0), 4);
 }
 
-TEST(SessionGuard, APlanPoisonedTogetherWithItsTimesToo) {
+TEST(SessionGuard, RollsBackWrongPlanWithoutStoredTimes) {
   StoredPlan plan = poisoned(tuned_once(steered_program()));
   plan.own_step_seconds = plan.tuned_step_seconds = 0;
   Session session(replaying(plan));
@@ -85,7 +85,7 @@ TEST(SessionGuard, APlanPoisonedTogetherWithItsTimesToo) {
   EXPECT_EQ(client.planned_width(0), 4);
 }
 
-TEST(SessionGuard, AGoodPlanStaysAndItsControlsAreCheap) {
+TEST(SessionGuard, KeepsGoodPlanWithCheapControls) {
   Session session(replaying(tuned_once(steered_program())));
   SimulatedClientOptions noisy;
   noisy.noise.per_op = 0.05;
@@ -102,7 +102,7 @@ TEST(SessionGuard, AGoodPlanStaysAndItsControlsAreCheap) {
   EXPECT_EQ(client.planned_width(1), 1);
 }
 
-TEST(SessionGuard, APlanThatANeighbourSpoilsIsRolledBackAndSearchedAnewLater) {
+TEST(SessionGuard, RollsBackPlanUnderLoadAndSearchesAgainLater) {
   Session session(options_for(4));
   SimulatedClient client(session, steered_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -120,7 +120,7 @@ TEST(SessionGuard, APlanThatANeighbourSpoilsIsRolledBackAndSearchedAnewLater) {
   EXPECT_EQ(session.view().phase, Phase::kTuned);
 }
 
-TEST(SessionGuard, ThePlanIsLookedAtWhenANeighbourIsAnnounced) {
+TEST(SessionGuard, RunsControlsWhenSurroundingsChange) {
   Session session(options_for(4));
   SimulatedClient client(session, steered_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -131,7 +131,7 @@ TEST(SessionGuard, ThePlanIsLookedAtWhenANeighbourIsAnnounced) {
   EXPECT_EQ(session.view().guard.controls, before + 2);
 }
 
-TEST(SessionGuard, FreezeHasNoControls) {
+TEST(SessionGuard, RunsNoControlsWhenDisabled) {
   SessionOptions options = replaying(poisoned(tuned_once(steered_program())));
   options.guard = false;
   Session session(options);
@@ -141,7 +141,7 @@ TEST(SessionGuard, FreezeHasNoControls) {
   EXPECT_TRUE(session.view().plan_replayed);
 }
 
-TEST(SessionGuard, AnEntryThatTheClientDisabledLeavesThePlanAndTheStore) {
+TEST(SessionGuard, DropsEntryDisabledByClientFromPlanAndStore) {
   Session session(options_for(4));
   SimulatedClient client(session, steered_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -164,7 +164,7 @@ TEST(SessionGuard, AnEntryThatTheClientDisabledLeavesThePlanAndTheStore) {
   }
 }
 
-TEST(SessionGuard, UndoneByHandStaysUndone) {
+TEST(SessionGuard, WidthsUndoneByUserStayUndone) {
   Session session(options_for(4));
   SimulatedClient client(session, steered_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -183,7 +183,7 @@ TEST(SessionGuard, UndoneByHandStaysUndone) {
   EXPECT_TRUE(client.page()->entries.empty()) << "nothing is searched any more";
 }
 
-TEST(SessionGuard, UndoWhileSearchingEndsTheSearch) {
+TEST(SessionGuard, UndoEndsRunningSearch) {
   Session session(options_for(4));
   SimulatedClient client(session, steered_program(), {});
   client.run_steps(12);
@@ -193,7 +193,7 @@ TEST(SessionGuard, UndoWhileSearchingEndsTheSearch) {
   EXPECT_TRUE(client.page()->entries.empty());
 }
 
-TEST(SessionGuard, TheSpeedupIsAgainstStepsThatRanAsTheTunedOnesDo) {
+TEST(SessionGuard, RecordsControlStepsAsSpeedupBaseline) {
   Session session(options_for(4));
   SimulatedClient client(session, steered_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));

@@ -48,7 +48,7 @@ SimulatedClientOptions noisy(int own_width, uint64_t seed) {
 
 // Steps on eight cores take half as long as those on four did, so the time that was sampled on four
 // looks like a loss on eight: the search ended after its first page, of 15 steps.
-TEST(SessionLease, WhatWasSampledOnFewerCoresIsNoLoss) {
+TEST(SessionLease, SearchContinuesAfterLeaseGrows) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     Session session(options_for(8));
     SimulatedClient client(session, training(), noisy(8, seed));
@@ -61,7 +61,7 @@ TEST(SessionLease, WhatWasSampledOnFewerCoresIsNoLoss) {
 
 // The other way round it looked like a gain, which the search then lost: in more than twice the
 // steps of one that begins on eight cores.
-TEST(SessionLease, WhatWasSampledOnMoreCoresIsNoGain) {
+TEST(SessionLease, SearchIsNotProlongedAfterLeaseShrinks) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     Session fresh(options_for(8));
     SimulatedClient other(fresh, training(), noisy(8, seed));
@@ -77,7 +77,7 @@ TEST(SessionLease, WhatWasSampledOnMoreCoresIsNoGain) {
 }
 
 // Cores are lent for moments: what steps take with them says nothing about the plan.
-TEST(SessionLease, StepsWithLentCoresAreNoEvidence) {
+TEST(SessionLease, IgnoresStepsRunWithLentCores) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -100,7 +100,7 @@ TEST(SessionLease, StepsWithLentCoresAreNoEvidence) {
 }
 
 // A control that was on its way when the neighbour began to wait is put off, too.
-TEST(SessionLease, AControlIsPutOffWhenCoresAreLent) {
+TEST(SessionLease, PostponesControlWhileCoresAreLent) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -162,13 +162,13 @@ TEST_F(LentPlan, IsInForceWhileCoresAreLent) {
   EXPECT_EQ(width(), 0) << "wider with the others, where nothing is known";
 }
 
-TEST_F(LentPlan, IsNotThatOfAnotherStep) {
+TEST_F(LentPlan, IsIgnoredForDifferentStep) {
   known_.step_fingerprint ^= 1;
   lend(known_);
   EXPECT_EQ(width(), 0);
 }
 
-TEST_F(LentPlan, SetsNoWidthThatWasUndone) {
+TEST_F(LentPlan, SkipsWidthsThatWereUndone) {
   const uint64_t undone = program_.ops[2].key;  // fastest alone, also on two cores
   session_.undo(undone);
   lend(known_);
@@ -182,7 +182,7 @@ TEST_F(LentPlan, SetsNoWidthThatWasUndone) {
   EXPECT_TRUE(client_.page()->entries.empty());
 }
 
-TEST_F(LentPlan, EndsWithTheBoundsThatItWasFor) {
+TEST_F(LentPlan, EndsWhenBoundsChange) {
   lend(known_);
   StoredPlan for_three = known_;
   for_three.own_width = 3;
@@ -197,7 +197,7 @@ TEST_F(LentPlan, EndsWithTheBoundsThatItWasFor) {
 }
 
 // More cores are of use where some op is as wide as it may be, once its steps have been heard.
-TEST(SessionLease, HasUseForMoreWhereSomeOpIsAsWideAsItMayBe) {
+TEST(SessionLease, HasUseForMoreCoresWhenSomeOpIsAtFullWidth) {
   Session mixed(options_for(4));
   SimulatedClient mixed_client(mixed, mixed_program(), {});
   EXPECT_FALSE(mixed.session_summary().has_use_for_more);

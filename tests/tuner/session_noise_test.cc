@@ -96,7 +96,7 @@ void show(const char* name, const Outcome& outcome) {
       median(outcome.lost_steps), largest(outcome.lost_steps));
 }
 
-TEST(SessionUnderNoise, QuietMachine) {
+TEST(SessionUnderNoise, StaysNearOptimumOnQuietMachine) {
   SimulatedClientOptions client;
   client.noise.per_op = 0.03;
   client.noise.per_step = 0.01;
@@ -107,7 +107,7 @@ TEST(SessionUnderNoise, QuietMachine) {
   EXPECT_LE(median(outcome.lost_steps), 10);
 }
 
-TEST(SessionUnderNoise, HeavyTailsAndDrift) {
+TEST(SessionUnderNoise, StaysNearOptimumUnderHeavyTailsAndDrift) {
   SimulatedClientOptions client;
   client.noise.per_op = 0.10;
   client.noise.per_step = 0.03;
@@ -120,7 +120,7 @@ TEST(SessionUnderNoise, HeavyTailsAndDrift) {
   EXPECT_LE(median(outcome.regret), 1.04);
 }
 
-TEST(SessionUnderNoise, DearChangesOfWidth) {
+TEST(SessionUnderNoise, StaysNearBestUniformWhenSwitchingIsCostly) {
   SimulatedClientOptions client;
   client.noise.per_op = 0.05;
   client.noise.per_step = 0.02;
@@ -135,7 +135,7 @@ TEST(SessionUnderNoise, DearChangesOfWidth) {
 
 // One sample a width and "stop at the first rise": noise ends the climb too early or too late. The
 // comparison of whole steps still keeps the program from harm.
-TEST(SessionUnderNoise, ThePapersClimbIsFooledAndTheComparisonGuards) {
+TEST(SessionUnderNoise, PaperSearchIsWorseButNotSlowerThanOwnWidth) {
   SimulatedClientOptions client;
   client.noise.per_op = 0.10;
   client.noise.heavy_share = 0.05;

@@ -7,7 +7,7 @@
 namespace optile::tuner {
 namespace {
 
-TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
+TEST(SessionRest, IsAllowedOnlyAtOwnWidths) {
   Session wide(options_for(4));
   SimulatedClient wide_client(wide, wide_program(), {});
   ASSERT_TRUE(wide_client.run_until_tuned(400));
@@ -22,7 +22,7 @@ TEST(SessionLetsRest, OnlyWhatRunsAtItsOwnWidths) {
   EXPECT_FALSE(mixed_client.page()->may_rest);
 }
 
-TEST(SessionLetsRest, UnderOneWidthForAll) {
+TEST(SessionRest, IsAllowedAtOneWidthForAllOps) {
   const auto narrow = [] { return table({90 * kMs, 10 * kMs, 14 * kMs, 15 * kMs}); };
   SimulatedProgram program = one_of_each({narrow(), narrow(), narrow()});
   Session session(options_for(4));
@@ -43,7 +43,7 @@ TEST(SessionLetsRest, UnderOneWidthForAll) {
 }
 
 // Half a millisecond of twenty is gained, two of them would be saved by not listening.
-TEST(SessionLetsRest, RatherThanGainLessThanListeningCosts) {
+TEST(SessionRest, IsPreferredWhenListeningCostsMoreThanGain) {
   for (const int listening_ns : {0, 1'000'000}) {
     SimulatedProgram program =
         one_of_each({table({30 * kMs, 20 * kMs, 9.7 * kMs, 10.2 * kMs}), scaling(40 * kMs)});
@@ -56,7 +56,7 @@ TEST(SessionLetsRest, RatherThanGainLessThanListeningCosts) {
   }
 }
 
-TEST(SessionLetsRest, WhatIsOnlyObserved) {
+TEST(SessionRest, IsAllowedWhileObserving) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
   Session session(options);
@@ -66,7 +66,7 @@ TEST(SessionLetsRest, WhatIsOnlyObserved) {
   EXPECT_TRUE(client.page()->may_rest);
 }
 
-TEST(SessionLetsRest, AndCountsTheStepsThatNobodyWatched) {
+TEST(SessionRest, CountsUnwatchedSteps) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
   Session session(options);
@@ -88,7 +88,7 @@ TEST(SessionLetsRest, AndCountsTheStepsThatNobodyWatched) {
 }
 
 // It hears of the new page when it listens again.
-TEST(SessionLetsRest, AndCountsThemAlsoWhereTheirPageIsReplacedMeanwhile) {
+TEST(SessionRest, CountsUnwatchedStepsAcrossPageChange) {
   Session session(options_for(4));
   SimulatedClient client(session, wide_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));

@@ -41,7 +41,7 @@ std::set<int> widths_in(const SimulatedClient& client, std::size_t ops) {
   return widths;
 }
 
-TEST(SessionStrategy, UniformIsOneWidth) {
+TEST(SessionStrategy, UniformUsesOneWidth) {
   Session session(options_with(Strategy::kUniform));
   SimulatedClient client(session, alternating(6, 1e3), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -53,7 +53,7 @@ TEST(SessionStrategy, UniformIsOneWidth) {
   EXPECT_GT(view.uniform_steps.count(), 0u);
 }
 
-TEST(SessionStrategy, OneGivesEveryPlaceItsOwnBest) {
+TEST(SessionStrategy, OneGivesEachOpPlaceItsBestWidth) {
   Session session(options_with(Strategy::kOne));
   SimulatedClient client(session, alternating(6, 1e3), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -62,7 +62,7 @@ TEST(SessionStrategy, OneGivesEveryPlaceItsOwnBest) {
   EXPECT_GT(session.view().own_steps.count(), 0u) << "but against the program's own";
 }
 
-TEST(SessionStrategy, TwoGivesEveryNameTheWidthOfItsSlowestInstance) {
+TEST(SessionStrategy, TwoGivesEachNameWidthOfSlowestInstance) {
   SimulatedProgram program = alternating(6, 1e3);
   program.ops[0].name = "same";
   program.ops[1].name = "same";
@@ -73,7 +73,7 @@ TEST(SessionStrategy, TwoGivesEveryNameTheWidthOfItsSlowestInstance) {
   EXPECT_EQ(widths_in(client, 13), (std::set<int>{3}));
 }
 
-TEST(SessionStrategy, OneIsTakenBackWhereItIsSettledWorse) {
+TEST(SessionStrategy, OneIsRevertedWhenMeasuredSlower) {
   SimulatedClientOptions dear;
   dear.change_ns = 1e6;
   Session session(options_with(Strategy::kOne));
@@ -84,7 +84,7 @@ TEST(SessionStrategy, OneIsTakenBackWhereItIsSettledWorse) {
 
 // The runtime's prior says a change costs 3 us; here it costs 100. The first plan changes at every
 // op, whole steps show what that costs, the second plan knows it.
-TEST(SessionStrategy, TheCostOfAChangeIsLearntAndThePlanMadeAgain) {
+TEST(SessionStrategy, LearnsSwitchingCostAndReplans) {
   SimulatedClientOptions dear;
   dear.change_ns = 100e3;
   Session session(options_with(Strategy::kAuto));
@@ -97,7 +97,7 @@ TEST(SessionStrategy, TheCostOfAChangeIsLearntAndThePlanMadeAgain) {
   EXPECT_LT(client.planned_step_ns(), 0.6 * client.uniform_step_ns(4));
 }
 
-TEST(SessionStrategy, CheapChangesAreUsed) {
+TEST(SessionStrategy, UsesSeveralWidthsWhenSwitchingIsCheap) {
   Session session(options_with(Strategy::kAuto));
   SimulatedClientOptions cheap;
   cheap.change_ns = 4e3;
@@ -106,7 +106,7 @@ TEST(SessionStrategy, CheapChangesAreUsed) {
   EXPECT_EQ(widths_in(client, 21), (std::set<int>{2, 3}));
 }
 
-TEST(SessionStrategy, SlowFirstTouchesDoNotHideAShortOpsBestWidth) {
+TEST(SessionStrategy, FindsBestWidthDespiteSlowFirstRuns) {
   SimulatedClientOptions slow_start;
   slow_start.first_touch_ns = 700e3;
   Session session(options_with(Strategy::kAuto));
@@ -116,7 +116,7 @@ TEST(SessionStrategy, SlowFirstTouchesDoNotHideAShortOpsBestWidth) {
   EXPECT_LT(client.planned_step_ns(), 0.65 * client.uniform_step_ns(4));
 }
 
-TEST(SessionStrategy, ThePlansBindingIsTheFasterOne) {
+TEST(SessionStrategy, PlanHasBindingAndBeatsOwnWidth) {
   SessionOptions options = options_with(Strategy::kAuto);
   options.cores = 8;
   options.cases = {{1, Binding::kSpread},  {2, Binding::kSpread},  {3, Binding::kSpread},
@@ -138,7 +138,7 @@ TEST(SessionStrategy, ThePlansBindingIsTheFasterOne) {
   EXPECT_LT(client.planned_step_ns(), 0.8 * client.uniform_step_ns(8));
 }
 
-TEST(SessionStrategy, TheSameSeedDecidesTheSame) {
+TEST(SessionStrategy, IsDeterministicForSameSeed) {
   SimulatedClientOptions noisy;
   noisy.noise.per_op = 0.1;
   noisy.noise.heavy_share = 0.05;

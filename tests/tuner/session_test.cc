@@ -13,7 +13,7 @@ namespace {
 
 using perfmodel::Binding;
 
-TEST(SessionCounts, InStepsBehindTheSearchThatAreNoSamples) {
+TEST(SessionCounts, CountsEventsAfterSearchWithoutSampling) {
   SessionOptions options = options_for(4);
   options.counted_steps = 8;
   Session session(options);
@@ -46,7 +46,7 @@ TEST(SessionCounts, InStepsBehindTheSearchThatAreNoSamples) {
   EXPECT_FALSE(client.page()->record_all);
 }
 
-TEST(SessionCounts, AlsoWhereNoWidthMayBeChanged) {
+TEST(SessionCounts, CountsEventsWhileObserving) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
   options.counted_steps = 8;
@@ -62,7 +62,7 @@ TEST(SessionCounts, AlsoWhereNoWidthMayBeChanged) {
   EXPECT_TRUE(client.page()->may_rest);
 }
 
-TEST(SessionFinds, TheBestWidthOfEveryShapeOfCurve) {
+TEST(SessionSearch, FindsBestWidthOfEachCurveShape) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -77,7 +77,7 @@ TEST(SessionFinds, TheBestWidthOfEveryShapeOfCurve) {
   EXPECT_FALSE(view.plan_replayed);
 }
 
-TEST(SessionFinds, NothingInAProgramThatIsOverTooSoonAndSaysWhy) {
+TEST(SessionSearch, ExplainsThatProgramRepeatsTooBriefly) {
   SessionOptions options = options_for(4);
   options.least_repeating = std::chrono::hours(1);
   Session session(options);
@@ -88,7 +88,7 @@ TEST(SessionFinds, NothingInAProgramThatIsOverTooSoonAndSaysWhy) {
   EXPECT_NE(view.decision.find("repeated for 3600000 ms"), std::string::npos) << view.decision;
 }
 
-TEST(SessionFinds, NothingToChangeInAProgramThatScales) {
+TEST(SessionSearch, KeepsOwnWidthsOfScalingProgram) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(8 * kMs), scaling(3 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(200));
@@ -96,7 +96,7 @@ TEST(SessionFinds, NothingToChangeInAProgramThatScales) {
   EXPECT_EQ(session.view().ops[0].rule, Rule::kOwnWidth);
 }
 
-TEST(SessionFinds, OneUniformWidthWhereChangingCostsMoreThanItGains) {
+TEST(SessionSearch, UsesUniformWidthWhenSwitchingIsCostly) {
   SimulatedProgram program;
   const SimulatedProgram pair = one_of_each({
       table({900e3, 400e3, 500e3, 800e3}),
@@ -114,7 +114,7 @@ TEST(SessionFinds, OneUniformWidthWhereChangingCostsMoreThanItGains) {
   EXPECT_NEAR(client.planned_step_ns(), client.uniform_step_ns(2), 0.02 * kMs);
 }
 
-TEST(SessionCosts, AboutTenStepsOfLostTimeOnFourCores) {
+TEST(SessionCost, IsBelowTwelveStepsOnFourCores) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -125,7 +125,7 @@ TEST(SessionCosts, AboutTenStepsOfLostTimeOnFourCores) {
 }
 
 // Every width is as good as another: what neighbours cost the steps is no cost of the search.
-TEST(SessionCosts, NothingThatNeighboursTook) {
+TEST(SessionCost, ExcludesTimeTakenByNeighbours) {
   const auto flat = [](int /*width*/) { return 10 * kMs; };
   SimulatedClientOptions beside;
   beside.noise.heavy_share = 0.15;
@@ -142,7 +142,7 @@ TEST(SessionCosts, NothingThatNeighboursTook) {
   EXPECT_LT(lost / sampled, 0.2);
 }
 
-TEST(SessionCosts, WidthOneIsRunOnceByAnOpThatLosesClearlyAtIt) {
+TEST(SessionCost, RunsClearlySlowerWidthOneOnce) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(40 * kMs), scaling(20 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(200));
@@ -150,7 +150,7 @@ TEST(SessionCosts, WidthOneIsRunOnceByAnOpThatLosesClearlyAtIt) {
   EXPECT_EQ(client.runs_of(1001, 1), 1);
 }
 
-TEST(SessionCosts, NoEventsOnceTuned) {
+TEST(SessionCost, RecordsNoEventsOnceTuned) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -165,7 +165,7 @@ TEST(SessionCosts, NoEventsOnceTuned) {
   EXPECT_FALSE(client.page()->record_nested);
 }
 
-TEST(SessionReplay, TheSecondRunStartsTunedWithoutASampledStep) {
+TEST(SessionReplay, SecondRunStartsTunedWithoutSampling) {
   const StoredPlan stored = tuned_once(mixed_program());
   SessionOptions options = options_for(4);
   options.stored = stored;
@@ -188,7 +188,7 @@ TEST(SessionReplay, TheSecondRunStartsTunedWithoutASampledStep) {
   EXPECT_FALSE(session.take_settled().has_value()) << "nothing new for the store";
 }
 
-TEST(SessionReplay, AnotherProgramIsTunedNormally) {
+TEST(SessionReplay, TunesDifferentProgramNormally) {
   const StoredPlan stored = tuned_once(mixed_program());
   SessionOptions options = options_for(4);
   options.stored = stored;
@@ -202,7 +202,7 @@ TEST(SessionReplay, AnotherProgramIsTunedNormally) {
   EXPECT_EQ(client.planned_width(2), 1);
 }
 
-TEST(SessionReplay, APlanMadeUnderAnotherOwnWidthIsDropped) {
+TEST(SessionReplay, DropsPlanOfDifferentOwnWidth) {
   const StoredPlan stored = tuned_once(mixed_program());
   SessionOptions options = options_for(4);
   options.stored = stored;
@@ -217,7 +217,7 @@ TEST(SessionReplay, APlanMadeUnderAnotherOwnWidthIsDropped) {
 
 // A lease, not the program: then what was learned is obeyed as far as it goes, and learned anew
 // once that can be afforded.
-TEST(SessionReplay, APlanMadeForMoreCoresIsObeyedAsFarAsItFits) {
+TEST(SessionReplay, AppliesPlanForMoreCoresAsFarAsItFits) {
   SessionOptions options = options_for(4);
   options.stored = tuned_once(mixed_program());
   Session session(options);
@@ -239,7 +239,7 @@ TEST(SessionReplay, APlanMadeForMoreCoresIsObeyedAsFarAsItFits) {
   EXPECT_EQ(session.view().phase, Phase::kTuned);
 }
 
-TEST(SessionReplay, WhatIsStoredForTheNewWidthIsInForceAtOnce) {
+TEST(SessionReplay, AppliesStoredPlanForNewWidthAtOnce) {
   const StoredPlan wide = tuned_once(mixed_program());
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
@@ -265,7 +265,7 @@ TEST(SessionReplay, WhatIsStoredForTheNewWidthIsInForceAtOnce) {
 
 // Most ops of the step are left alone, its marker among them: what is told of while whole steps are
 // compared repeats without them.
-TEST(SessionStep, StaysWhileOnlySomeOpsAreToldOf) {
+TEST(SessionRecognition, KeepsStepWhileOnlySomeOpsAreReported) {
   SimulatedProgram program = mixed_program();
   for (int i = 0; i < 40; ++i) {
     SimulatedOp op;
@@ -291,7 +291,7 @@ TEST(SessionStep, StaysWhileOnlySomeOpsAreToldOf) {
   EXPECT_EQ(session.view().phase, Phase::kTuned);
 }
 
-TEST(SessionObserves, AndChangesNothing) {
+TEST(ObservingSession, ChangesNoWidths) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
   Session session(options);
@@ -314,7 +314,7 @@ TEST(SessionObserves, AndChangesNothing) {
   EXPECT_NEAR(view.observed_share, 0.99, 0.02);
 }
 
-TEST(SessionCaps, ANarrowerOwnWidthIsInTheNextPage) {
+TEST(SessionCaps, NextPageObeysNarrowerOwnWidth) {
   Session session(options_for(4));
   SimulatedProgram program = one_of_each({
       table({9 * kMs, 5 * kMs, 2 * kMs, 4 * kMs}),  // best at 3
@@ -332,7 +332,7 @@ TEST(SessionCaps, ANarrowerOwnWidthIsInTheNextPage) {
   }
 }
 
-TEST(SessionCaps, AFasterWidthAboveTheUsersWordIsExplained) {
+TEST(SessionCaps, ReportsUserCapBelowFasterWidth) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -341,7 +341,7 @@ TEST(SessionCaps, AFasterWidthAboveTheUsersWordIsExplained) {
   EXPECT_EQ(session.view().ops[0].rule, Rule::kUserCap);
 }
 
-TEST(SessionCaps, ALeaseIsNoWordOfTheUser) {
+TEST(SessionCaps, DoesNotReportLeaseAsUserCap) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -351,7 +351,7 @@ TEST(SessionCaps, ALeaseIsNoWordOfTheUser) {
   EXPECT_EQ(session.view().ops[0].rule, Rule::kOwnWidth);
 }
 
-TEST(SessionCaps, AProgramOfOneThreadHasNothingToSearch) {
+TEST(SessionCaps, SkipsSearchForSingleThreadedProgram) {
   SimulatedClientOptions serial;
   serial.own_width = 1;
   Session session(options_for(4));
@@ -360,7 +360,7 @@ TEST(SessionCaps, AProgramOfOneThreadHasNothingToSearch) {
   EXPECT_EQ(session.view().sampled_steps, 0u);
 }
 
-TEST(SessionCaps, AWidthThatKeepsChangingEndsInTheOwnWidths) {
+TEST(SessionCaps, SettlesWhenOwnWidthKeepsChanging) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   for (int i = 0; i < 12; ++i) {
@@ -370,7 +370,7 @@ TEST(SessionCaps, AWidthThatKeepsChangingEndsInTheOwnWidths) {
   ASSERT_TRUE(client.run_until_tuned(10));
 }
 
-TEST(SessionLeavesAlone, RegionsAndOpsThatCannotBeSteered) {
+TEST(SessionSearch, LeavesRegionsAndUnsteerableOpsAlone) {
   SimulatedProgram program = mixed_program();
   program.ops[1].region = true;
   program.ops[2].steerable = false;
@@ -386,7 +386,7 @@ TEST(SessionLeavesAlone, RegionsAndOpsThatCannotBeSteered) {
   }
 }
 
-TEST(SessionSurvives, DroppedEvents) {
+TEST(SessionRobustness, TunesDespiteDroppedEvents) {
   SimulatedClientOptions lossy;
   lossy.drop = 0.03;
   Session session(options_for(4));
@@ -405,7 +405,7 @@ SimulatedProgram around_a_loop(int before, int loop, int times) {
   return program;
 }
 
-TEST(SessionCounts, EveryStepThatBegan) {
+TEST(SessionCounts, CountsEveryStep) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -420,7 +420,7 @@ TEST(SessionCounts, EveryStepThatBegan) {
   EXPECT_LE(other.view().steps, 250u);
 }
 
-TEST(SessionCounts, NotTheRoundsOfALoopThatWasTakenForTheStep) {
+TEST(SessionCounts, DoesNotCountLoopIterationsAsSteps) {
   Session session(options_for(4));
   SimulatedClient client(session, around_a_loop(40, 5, 60), {});
   // The first step's loop has far more rounds: it is recognised, tuned and settled by itself.
@@ -437,7 +437,7 @@ TEST(SessionCounts, NotTheRoundsOfALoopThatWasTakenForTheStep) {
   EXPECT_LE(session.view().steps, 61u + first.size() / 340);
 }
 
-TEST(SessionSurvives, ALoopInsideTheStepThatIsTakenForTheStep) {
+TEST(SessionRobustness, FindsStepAroundInnerLoop) {
   Session session(options_for(4));
   SimulatedClient client(session, around_a_loop(40, 5, 120), {});
   client.run_steps(120);
@@ -447,7 +447,7 @@ TEST(SessionSurvives, ALoopInsideTheStepThatIsTakenForTheStep) {
   EXPECT_LE(session.view().steps, 120u);
 }
 
-TEST(SessionSurvives, MasksThatAreRefused) {
+TEST(SessionRobustness, SettlesWhenMasksAreRefused) {
   SessionOptions options = options_for(8);
   options.cases = {{1, Binding::kSpread},  {2, Binding::kSpread},  {3, Binding::kSpread},
                    {4, Binding::kSpread},  {2, Binding::kCompact}, {4, Binding::kCompact},
@@ -461,7 +461,7 @@ TEST(SessionSurvives, MasksThatAreRefused) {
   ASSERT_TRUE(client.run_until_tuned(600));
 }
 
-TEST(SessionSurvives, AProgramThatTurnsToAnotherStep) {
+TEST(SessionRobustness, RetunesAfterStepChanges) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -480,7 +480,7 @@ TEST(SessionSurvives, AProgramThatTurnsToAnotherStep) {
   EXPECT_EQ(client.planned_width(9), 1);
 }
 
-TEST(SessionPaper, FirstSampledStepAtWidthOneThenWider) {
+TEST(SessionPaperSearch, SamplesWidthOneFirstThenWider) {
   SessionOptions options = options_for(4);
   options.search = SearchKind::kPaper;
   options.strategy = Strategy::kOne;
@@ -503,7 +503,7 @@ TEST(SessionPaper, FirstSampledStepAtWidthOneThenWider) {
   EXPECT_EQ(client.planned_width(3), 2);
 }
 
-TEST(SessionScales, StepsOfFiveHundredAndFiveThousandOps) {
+TEST(SessionScaling, TunesStepsOfFiveHundredAndFiveThousandOps) {
   for (int length : {500, 5000}) {
     SimulatedProgram program;
     const int distinct = 60;
@@ -531,7 +531,7 @@ TEST(SessionScales, StepsOfFiveHundredAndFiveThousandOps) {
   }
 }
 
-TEST(SessionScales, ManyCoresWithoutWalkingDownToWidthOne) {
+TEST(SessionScaling, SkipsHopelessNarrowWidthsOnThirtyTwoCores) {
   Session session(options_for(32));
   SimulatedClientOptions wide;
   wide.own_width = 32;
@@ -550,7 +550,7 @@ TEST(SessionScales, ManyCoresWithoutWalkingDownToWidthOne) {
   EXPECT_LT(session.view().seconds_lost_to_sampling, 80 * client.uniform_step_ns(32) * 1e-9);
 }
 
-TEST(SessionStops, WaitingForAStepThatNeverComes) {
+TEST(SessionRecognition, KeepsRecognisingWithoutRepeatingStep) {
   Session session(options_for(4));
   SimulatedProgram program = mixed_program();
   SimulatedClient client(session, program, {});

@@ -40,7 +40,7 @@ int counted_pages(const SessionOptions& options, const SimulatedClientOptions& c
 }
 
 // Regions outside of any op: nothing tells the program's own width.
-TEST(UnsteeredSession, CountsOnlyForWhoAskedForIt) {
+TEST(UnsteeredSession, CountsEventsOnlyOnRequest) {
   SessionOptions options = options_for(4);
   options.counted_steps = 8;
   SimulatedClientOptions unknown;
@@ -54,7 +54,7 @@ TEST(UnsteeredSession, CountsOnlyForWhoAskedForIt) {
   EXPECT_LE(counted, 12);
 }
 
-TEST(UnsteeredSession, CountsAsLittleWhereWidthsAreKnownAndNoneCanBeSet) {
+TEST(UnsteeredSession, CountsEventsOnlyOnRequestWhenNoWidthCanBeSet) {
   SessionOptions options = options_for(4);
   options.counted_steps = 8;
   SimulatedProgram fixed = mixed_program();
@@ -71,7 +71,7 @@ TEST(UnsteeredSession, CountsAsLittleWhereWidthsAreKnownAndNoneCanBeSet) {
   EXPECT_GE(counted_pages(options, {}, fixed), 8);
 }
 
-TEST(UnsteeredSession, RestsOnceItsStepsWereHeard) {
+TEST(UnsteeredSession, RestsOnceStepIsKnown) {
   Session session(options_for(4));
   SimulatedClient client(session, unsteered_program(10), without_width());
   client.run_steps(60);
@@ -86,7 +86,7 @@ TEST(UnsteeredSession, RestsOnceItsStepsWereHeard) {
   EXPECT_NE(session.view().decision.find("a step of 10 ops is known"), std::string::npos);
 }
 
-TEST(UnsteeredSession, TunesWhatHasAWidthLater) {
+TEST(UnsteeredSession, TunesSteerableOpsThatAppearLater) {
   Session session(options_for(4));
   SimulatedClient client(session, unsteered_program(10), without_width());
   client.run_steps(100);
@@ -100,7 +100,7 @@ TEST(UnsteeredSession, TunesWhatHasAWidthLater) {
   EXPECT_EQ(client.planned_width(2), 1);
 }
 
-TEST(UnsteeredSession, NoticesAnotherStep) {
+TEST(UnsteeredSession, RecognisesNewStepWhileResting) {
   Session session(options_for(4));
   SimulatedClient client(session, unsteered_program(10), without_width());
   client.run_steps(100);
@@ -114,7 +114,7 @@ TEST(UnsteeredSession, NoticesAnotherStep) {
 }
 
 // GROMACS: a hundred regions a second, in which a step is found late or never.
-TEST(UnsteeredSession, ListensToAPartOfAProgramWithoutSteps) {
+TEST(UnsteeredSession, ListensIntermittentlyToProgramWithoutSteps) {
   Session session(options_for(4));
   SimulatedProgram program;
   uint64_t first = 0;

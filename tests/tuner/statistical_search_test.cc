@@ -65,7 +65,7 @@ std::function<double(Configuration)> table(std::vector<double> ms) {
   return [ms](Configuration at) { return 1e6 * ms[static_cast<std::size_t>(at.width - 1)]; };
 }
 
-TEST(StatisticalSearch, FindsTheBestOfConvexSawToothAndTwoMinima) {
+TEST(StatisticalSearch, FindsBestWidthOfEachCurveShape) {
   EXPECT_EQ(Bench(4, table({20, 12, 9, 11})).search(), threads(3));
   EXPECT_EQ(Bench(4, table({30, 15, 19, 16})).search(), threads(2));
   EXPECT_EQ(Bench(4, table({10, 16, 17, 12})).search(), threads(1));
@@ -73,11 +73,11 @@ TEST(StatisticalSearch, FindsTheBestOfConvexSawToothAndTwoMinima) {
   EXPECT_EQ(Bench(8, table({9, 8, 7, 6, 7, 8, 7, 5})).search(), threads(8));
 }
 
-TEST(StatisticalSearch, AFlatCurveStaysAtTheOwnWidth) {
+TEST(StatisticalSearch, KeepsOwnWidthOnFlatCurve) {
   EXPECT_EQ(Bench(4, table({10, 10, 10, 10})).search(), threads(4));
 }
 
-TEST(StatisticalSearch, NoiseMovesItOffTheOwnWidthOnlyRarelyAndNeverFar) {
+TEST(StatisticalSearch, RarelyLeavesOwnWidthUnderNoise) {
   int wrong = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Bench bench(4, table({13, 11, 10.3, 10}));
@@ -90,7 +90,7 @@ TEST(StatisticalSearch, NoiseMovesItOffTheOwnWidthOnlyRarelyAndNeverFar) {
   EXPECT_LE(wrong, 20);
 }
 
-TEST(StatisticalSearch, SeesAFifthThroughTenPercentNoise) {
+TEST(StatisticalSearch, FindsTwentyPercentGainUnderTenPercentNoise) {
   int found = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Bench bench(4, table({14, 8, 9.5, 10}));
@@ -101,7 +101,7 @@ TEST(StatisticalSearch, SeesAFifthThroughTenPercentNoise) {
   EXPECT_GE(found, 80);
 }
 
-TEST(StatisticalSearch, AFirstTouchThatIsFarSlowerIsEnough) {
+TEST(StatisticalSearch, RejectsFarSlowerWidthAfterFirstRun) {
   Bench bench(4, table({40, 20, 13.4, 10}));
   EXPECT_EQ(bench.search(), threads(4));
   EXPECT_EQ(bench.runs[threads(1)], 1);
@@ -109,14 +109,14 @@ TEST(StatisticalSearch, AFirstTouchThatIsFarSlowerIsEnough) {
   EXPECT_GT(bench.runs[threads(3)], 1);
 }
 
-TEST(StatisticalSearch, ASlowFirstTouchOfAShortOpIsNotHeldAgainstIt) {
+TEST(StatisticalSearch, IgnoresSlowFirstRunOfShortOp) {
   Bench bench(4, table({0.05, 0.08, 0.09, 0.1}));
   const auto curve = bench.time;
   bench.time = [&](Configuration at) { return curve(at) + (bench.runs[at] == 0 ? 0.7e6 : 0); };
   EXPECT_EQ(bench.search(), threads(1));
 }
 
-TEST(StatisticalSearch, GivesUpACaseThatCannotBeHad) {
+TEST(StatisticalSearch, GivesUpUnavailableConfiguration) {
   OpSamples samples;
   StatisticalOptions options;
   options.own = threads(4);
@@ -131,14 +131,14 @@ TEST(StatisticalSearch, GivesUpACaseThatCannotBeHad) {
   EXPECT_EQ(search.rule(), Rule::kOwnWidth);
 }
 
-TEST(StatisticalSearch, ManyCoresAreHalvedThenRefined) {
+TEST(StatisticalSearch, HalvesThenRefinesOnManyCores) {
   Bench bench(
       64, [](Configuration at) { return 1e6 * (64.0 / at.width + 0.25 * at.width); });  // least: 16
   EXPECT_NEAR(bench.search().width, 16, 3);
   EXPECT_LT(bench.runs.size(), 16u);
 }
 
-TEST(StatisticalSearch, ManyCoresAnOddKneeIsFoundBetweenTheHalvings) {
+TEST(StatisticalSearch, FindsKneeBetweenHalvingsOnManyCores) {
   Bench bench(64,
               [](Configuration at) { return 1e6 * (100.0 / at.width + 0.05 * at.width); });  // 45
   const int found = bench.search().width;
@@ -146,14 +146,14 @@ TEST(StatisticalSearch, ManyCoresAnOddKneeIsFoundBetweenTheHalvings) {
   EXPECT_LT(100.0 / found + 0.05 * found, 1.02 * best);
 }
 
-TEST(StatisticalSearch, ManyCoresNeverWalkBelowAHopelessWidth) {
+TEST(StatisticalSearch, SkipsWidthsBelowHopelessOneOnManyCores) {
   Bench bench(64, [](Configuration at) { return 640e6 / at.width; });
   EXPECT_EQ(bench.search(), threads(64));
   EXPECT_EQ(bench.runs.count(threads(1)), 0u);
   EXPECT_EQ(bench.runs.count(threads(8)), 0u);
 }
 
-TEST(StatisticalSearch, BothBindingsAreTried) {
+TEST(StatisticalSearch, TriesBothBindings) {
   Bench bench(68, [](Configuration at) {
     return at.binding == Binding::kCompact ? 1e6 * (10 + std::abs(at.width - 34.0))
                                            : 1e6 * (30 + std::abs(at.width - 68.0));

@@ -36,7 +36,7 @@ Result compare(ComparisonOptions options, const std::function<double(int, int)>&
   return run;
 }
 
-TEST(SignedRank, KnowsWhichSideIsHeavier) {
+TEST(SignedRank, SignFollowsHeavierSide) {
   EXPECT_EQ(signed_rank_z({}), 0);
   EXPECT_EQ(signed_rank_z({0, 0}), 0);
   EXPECT_GT(signed_rank_z({1, 2, 3, 4, 5}), 2.0);
@@ -45,7 +45,7 @@ TEST(SignedRank, KnowsWhichSideIsHeavier) {
   EXPECT_DOUBLE_EQ(signed_rank_z({1, -1}), 0);
 }
 
-TEST(StepComparison, AClearGainIsSettledInOnePage) {
+TEST(StepComparison, SettlesClearGainInOnePage) {
   const Result run = compare({.candidates = 3}, [](int candidate, int) {
     return candidate == 2 ? 0.8 : candidate == 1 ? 0.9 : 1.0;
   });
@@ -53,7 +53,7 @@ TEST(StepComparison, AClearGainIsSettledInOnePage) {
   EXPECT_LE(run.steps, 16);
 }
 
-TEST(StepComparison, WhatACandidateSavesCountsForIt) {
+TEST(StepComparison, CreditsSavedTimeToCandidate) {
   const auto gains_three_percent = [](int candidate, int) { return candidate == 1 ? 0.97 : 1.0; };
   EXPECT_EQ(compare({.candidates = 2}, gains_three_percent).winner, 1);
   const Nanoseconds saved(40'000'000);
@@ -61,7 +61,7 @@ TEST(StepComparison, WhatACandidateSavesCountsForIt) {
   EXPECT_EQ(compare({.candidates = 2, .saves = {saved, saved}}, gains_three_percent).winner, 1);
 }
 
-TEST(StepComparison, TheSimplerWinsAmongEquals) {
+TEST(StepComparison, PrefersSimplerAmongEqualCandidates) {
   int moved = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     std::mt19937_64 random(seed);
@@ -73,7 +73,7 @@ TEST(StepComparison, TheSimplerWinsAmongEquals) {
   EXPECT_LT(moved, 25);
 }
 
-TEST(StepComparison, AFewPercentMoreNeverWinAgainstHeavyNoise) {
+TEST(StepComparison, RejectsSlowerCandidateUnderHeavyNoise) {
   int harmed = 0;
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     std::mt19937_64 random(seed);
@@ -88,21 +88,21 @@ TEST(StepComparison, AFewPercentMoreNeverWinAgainstHeavyNoise) {
   EXPECT_LE(harmed, 5);
 }
 
-TEST(StepComparison, TheNumberOfStepsIsBounded) {
+TEST(StepComparison, LimitsNumberOfSteps) {
   const Result run = compare({.candidates = 3, .most_steps = 48}, [](int candidate, int step) {
     return 1.0 + 0.1 * ((step * 7 + candidate) % 5);
   });
   EXPECT_LE(run.steps, 48 + 4) << "and one uncounted step a page";
 }
 
-TEST(StepComparison, DriftHitsAllCandidatesAlike) {
+TEST(StepComparison, FindsFasterCandidateDespiteDrift) {
   const Result run = compare({.candidates = 2}, [](int candidate, int step) {
     return (1.0 + 0.05 * step) * (candidate == 1 ? 0.97 : 1.0);
   });
   EXPECT_EQ(run.winner, 1);
 }
 
-TEST(StepComparison, LostStepsOnlyLoseTheirBlocks) {
+TEST(StepComparison, ToleratesLostSteps) {
   const Result run = compare({.candidates = 2}, [](int candidate, int step) {
     return step % 7 == 3 ? 0.0 : candidate == 1 ? 0.9 : 1.0;
   });
@@ -111,7 +111,7 @@ TEST(StepComparison, LostStepsOnlyLoseTheirBlocks) {
       << "nothing arrived: the simplest stays";
 }
 
-TEST(StepComparison, AForcedPlanStaysUnlessItIsSettledWorse) {
+TEST(StepComparison, KeepsForcedPlanUnlessItIsSlower) {
   const auto times = [](double last) {
     return [last](int candidate, int step) {
       return (candidate == 1 ? last : 1.0) + 0.02 * ((step * 5) % 7);

@@ -12,7 +12,7 @@ CurveOp curve_op(int per_step, std::vector<WidthEstimate> known) {
   return {per_step, std::move(known), {}};
 }
 
-TEST(StepCurve, EveryOpAtItsFastestWidth) {
+TEST(StepCurve, SumsOpsAtTheirFastestWidths) {
   const std::vector<double> seconds =
       ops_seconds_by_cores({curve_op(2, {{1, 8e9, 0}, {2, 4e9, 0}, {4, 3e9, 0}}),
                             curve_op(1, {{1, 1e9, 0}, {2, 5e9, 0}})},
@@ -23,7 +23,7 @@ TEST(StepCurve, EveryOpAtItsFastestWidth) {
   EXPECT_DOUBLE_EQ(seconds[3], 7);
 }
 
-TEST(StepCurve, BetweenTwoWidthsTheLawThroughThemHolds) {
+TEST(StepCurve, InterpolatesBetweenWidthsByScalingLaw) {
   const auto law = [](int width) { return (2 + 12.0 / width) * 1e9; };
   const std::vector<double> seconds =
       ops_seconds_by_cores({curve_op(1, {{1, law(1), 0}, {3, law(3), 0}, {12, law(12), 0}})}, 16);
@@ -32,7 +32,7 @@ TEST(StepCurve, BetweenTwoWidthsTheLawThroughThemHolds) {
   }
 }
 
-TEST(StepCurve, AWidthThatIsSlowerIsNotUsedAndPromisesNothingBeforeIt) {
+TEST(StepCurve, IgnoresWidthSlowerThanNarrowerOne) {
   const std::vector<double> seconds =
       ops_seconds_by_cores({curve_op(1, {{1, 4e9, 0}, {3, 7e9, 0}, {6, 1e9, 0}})}, 6);
   EXPECT_DOUBLE_EQ(seconds[1], 4);
@@ -41,7 +41,7 @@ TEST(StepCurve, AWidthThatIsSlowerIsNotUsedAndPromisesNothingBeforeIt) {
   EXPECT_DOUBLE_EQ(seconds[5], 1);
 }
 
-TEST(StepCurve, BelowTheNarrowestTheLawOfTheTwoNarrowestHolds) {
+TEST(StepCurve, ExtrapolatesBelowNarrowestWidthByScalingLaw) {
   const std::vector<double> seconds =
       ops_seconds_by_cores({curve_op(1, {{2, 6e9, 0}, {4, 4e9, 0}})}, 4);
   EXPECT_DOUBLE_EQ(seconds[0], 10) << "2 serial, 8 parallel";
@@ -50,7 +50,7 @@ TEST(StepCurve, BelowTheNarrowestTheLawOfTheTwoNarrowestHolds) {
   EXPECT_DOUBLE_EQ(rises[0], 12) << "the worst there can be";
 }
 
-TEST(StepCurve, OfOneWidthNineTenthsAreParallel) {
+TEST(StepCurve, AssumesNineTenthsParallelFromOneWidth) {
   const std::vector<double> seconds = ops_seconds_by_cores({curve_op(1, {{4, 1e9, 0}})}, 8);
   EXPECT_DOUBLE_EQ(seconds[0], 3.7);
   EXPECT_DOUBLE_EQ(seconds[3], 1);
@@ -58,7 +58,7 @@ TEST(StepCurve, OfOneWidthNineTenthsAreParallel) {
 }
 
 // An op that hardly scales is seen to by the one execution that ends the search of a width.
-TEST(StepCurve, AFirstExecutionBelowCountsWhereItWasFasterThanTheLaw) {
+TEST(StepCurve, UsesNarrowFirstRunOnlyIfFasterThanScalingLaw) {
   CurveOp op = curve_op(1, {{4, 1e9, 0}});
   op.touched = {{1, 2e9, 0}, {2, 9e9, 0}};
   const std::vector<double> seconds = ops_seconds_by_cores({op}, 4);
@@ -72,7 +72,7 @@ TEST(StepCurve, AFirstExecutionBelowCountsWhereItWasFasterThanTheLaw) {
   EXPECT_DOUBLE_EQ(ops_seconds_by_cores({op}, 8)[7], 0.55) << "of a wider one nothing is believed";
 }
 
-TEST(StepCurve, BeyondTheWidestTheLawGoesOn) {
+TEST(StepCurve, ExtrapolatesBeyondWidestWidthByScalingLaw) {
   const std::vector<double> seconds =
       ops_seconds_by_cores({curve_op(1, {{1, 10e9, 0}, {2, 6e9, 0}})}, 8);
   EXPECT_DOUBLE_EQ(seconds[3], 4) << "2 serial, 8 parallel";
@@ -85,7 +85,7 @@ TEST(StepCurve, BeyondTheWidestTheLawGoesOn) {
   EXPECT_DOUBLE_EQ(ideal[3], 1.5) << "no faster than twice the cores allow";
 }
 
-TEST(StepCurve, MoreCoresAreNeverWorse) {
+TEST(StepCurve, NeverGetsSlowerWithMoreCores) {
   const std::vector<double> seconds = ops_seconds_by_cores(
       {curve_op(3, {{1, 4e9, 0}, {3, 7e9, 0}, {5, 2e9, 0}}), curve_op(1, {{2, 5e9, 0}}), CurveOp{}},
       16);
@@ -93,7 +93,7 @@ TEST(StepCurve, MoreCoresAreNeverWorse) {
 }
 
 // Against the sum op by op, number of cores by number of cores.
-TEST(StepCurve, TheSumOfManyOpsIsTheirSums) {
+TEST(StepCurve, EqualsSumOfSingleOpCurves) {
   std::vector<CurveOp> ops;
   std::mt19937_64 random(5);
   for (int i = 0; i < 60; ++i) {

@@ -36,7 +36,7 @@ TrialOptions trial_options(int own) {
   return options;
 }
 
-TEST(TrialSchedule, EveryWishRunsAndControlsLieBetween) {
+TEST(TrialSchedule, RunsEveryWishAndAddsControls) {
   const FixedSearch search({{threads(1), 1}, {threads(2), 3}, {threads(3), 3}}, threads(4), 0);
   const TrialPage page = make_trial_page({{&search, 1e6, 1}}, trial_options(4));
   ASSERT_LE(page.bindings.size(), 16u);
@@ -50,19 +50,19 @@ TEST(TrialSchedule, EveryWishRunsAndControlsLieBetween) {
   EXPECT_TRUE(page.control.back());
 }
 
-TEST(TrialSchedule, NeverMoreThanAPageHolds) {
+TEST(TrialSchedule, LimitsPageToSixteenSteps) {
   std::vector<Wish> wishes;
   for (int width = 1; width < 32; ++width) wishes.push_back({threads(width), 3});
   const FixedSearch search(wishes, threads(32), 0);
   EXPECT_EQ(make_trial_page({{&search, 1e6, 1}}, trial_options(32)).bindings.size(), 16u);
 }
 
-TEST(TrialSchedule, NoWishesNoPage) {
+TEST(TrialSchedule, IsEmptyWithoutWishes) {
   const FixedSearch decided({}, threads(2), 0);
   EXPECT_TRUE(make_trial_page({{&decided, 1e6, 1}, {nullptr, 1e6, 1}}, trial_options(4)).empty());
 }
 
-TEST(TrialSchedule, OpsThatWouldLoseStayAtTheirBestAndCheapOnesRideAlong) {
+TEST(TrialSchedule, LosingOpsKeepBestWidthAndCheapOpsFollow) {
   const FixedSearch wants({{threads(2), 1}}, threads(4), 0);
   const FixedSearch loses({}, threads(1), 5e6);
   const FixedSearch cheap({}, threads(4), 10e3);
@@ -75,7 +75,7 @@ TEST(TrialSchedule, OpsThatWouldLoseStayAtTheirBestAndCheapOnesRideAlong) {
   EXPECT_EQ(page.widths[3][0], 0);
 }
 
-TEST(TrialSchedule, LongOpsMayRunAnotherWishInTheSameStep) {
+TEST(TrialSchedule, LongOpsTryDifferentWidthsInOneStep) {
   const FixedSearch a({{threads(20), 1}}, threads(32), 5e9);
   const FixedSearch b({{threads(12), 1}}, threads(32), 5e9);
   TrialOptions options = trial_options(32);
@@ -86,7 +86,7 @@ TEST(TrialSchedule, LongOpsMayRunAnotherWishInTheSameStep) {
   EXPECT_EQ(short_ops.bindings.size(), 2u);
 }
 
-TEST(TrialSchedule, AStepHasOneBinding) {
+TEST(TrialSchedule, UsesOneBindingPerStep) {
   const FixedSearch search({{threads(4, Binding::kSpread), 2}, {threads(4, Binding::kCompact), 2}},
                            threads(8), 5e9);
   const TrialPage page = make_trial_page({{&search, 50e6, 1}}, trial_options(8));
@@ -101,13 +101,13 @@ TEST(TrialSchedule, AStepHasOneBinding) {
   EXPECT_EQ(compact, 2);
 }
 
-TEST(TrialSchedule, WhatOnlyASliverOfTheStepWishesIsDropped) {
+TEST(TrialSchedule, DropsWishesOfNegligibleOps) {
   const FixedSearch sliver({{threads(1), 1}}, threads(4), 0);
   const FixedSearch decided({}, threads(4), 0);
   EXPECT_TRUE(make_trial_page({{&sliver, 1e3, 1}, {&decided, 900e6, 1}}, trial_options(4)).empty());
 }
 
-TEST(TrialSchedule, ThePapersOrderIsNarrowFirstWithoutControls) {
+TEST(TrialSchedule, PaperOrderIsNarrowFirstWithoutControls) {
   const FixedSearch search({{threads(4), 2}, {threads(1), 2}}, threads(8), 0);
   TrialOptions options = trial_options(8);
   options.controls = false;

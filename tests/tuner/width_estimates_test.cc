@@ -23,7 +23,7 @@ EstimateOptions estimate_options(int own) {
   return options;
 }
 
-TEST(WidthEstimates, MeasuredInterpolatedExtrapolatedAndUnknown) {
+TEST(WidthEstimates, ErrorGrowsFromMeasuredToExtrapolatedWidths) {
   OpSamples samples;
   record(samples, 8, {10, 10, 10});
   record(samples, 4, {12, 12, 12});
@@ -42,7 +42,7 @@ TEST(WidthEstimates, MeasuredInterpolatedExtrapolatedAndUnknown) {
   EXPECT_TRUE(estimate_widths({{1, &nothing}}, estimate_options(8))[0].empty());
 }
 
-TEST(WidthEstimates, PlacesOfOneKeyShareTheirSamples) {
+TEST(WidthEstimates, OpPlacesOfOneKeyShareSamples) {
   OpSamples places[10];
   std::vector<EstimateSource> sources;
   for (int i = 0; i < 10; ++i) {
@@ -62,7 +62,7 @@ TEST(WidthEstimates, PlacesOfOneKeyShareTheirSamples) {
   }
 }
 
-TEST(WidthEstimates, APlaceThatIsSettledDifferentKeepsItsOwn) {
+TEST(WidthEstimates, ClearlyDifferentOpPlaceKeepsOwnEstimate) {
   OpSamples places[6];
   std::vector<EstimateSource> sources;
   for (int i = 0; i < 6; ++i) {

@@ -45,13 +45,13 @@ std::vector<PlannedOp> varied() {
           planned_op({9, 4, 6, 8}), planned_op({6, 5, 4, 5})};
 }
 
-TEST(WidthPlanner, WithoutACostItIsStrategyOne) {
+TEST(WidthPlanner, EqualsStrategyOneWithoutSwitchingCost) {
   const PlannerProblem problem = problem_of(varied(), 0);
   EXPECT_EQ(plan_shortest_path(problem).widths, plan_each_best(problem).widths);
   EXPECT_EQ(plan_each_best(problem).widths, (std::vector<int>{2, 3, 4, 2, 3}));
 }
 
-TEST(WidthPlanner, WithAHugeCostItIsOneWidth) {
+TEST(WidthPlanner, UsesOneWidthWhenSwitchingIsCostly) {
   const PlannerProblem problem = problem_of(varied(), 1000);
   const WidthPlan plan = plan_shortest_path(problem);
   EXPECT_EQ(std::set<int>(plan.widths.begin(), plan.widths.end()).size(), 1u);
@@ -59,7 +59,7 @@ TEST(WidthPlanner, WithAHugeCostItIsOneWidth) {
   EXPECT_EQ(plan.changes, 0);
 }
 
-TEST(WidthPlanner, WidthOneIsFreeWhateverAChangeCosts) {
+TEST(WidthPlanner, ChargesNothingForWidthOne) {
   const PlannerProblem problem = problem_of(
       {planned_op({9, 5, 4, 3}), planned_op({1, 2, 3, 4}), planned_op({9, 5, 4, 3})}, 1000);
   const WidthPlan plan = plan_shortest_path(problem);
@@ -68,7 +68,7 @@ TEST(WidthPlanner, WidthOneIsFreeWhateverAChangeCosts) {
   EXPECT_DOUBLE_EQ(plan.switching_ns, 0);
 }
 
-TEST(WidthPlanner, ASegmentIsKeptWhereItPaysForItsChanges) {
+TEST(WidthPlanner, ChangesWidthForSegmentThatPaysForIt) {
   std::vector<PlannedOp> ops;
   for (int i = 0; i < 4; ++i) ops.push_back(planned_op({9, 5, 4, 3}));
   for (int i = 0; i < 4; ++i) ops.push_back(planned_op({9, 2, 3, 4}));
@@ -79,7 +79,7 @@ TEST(WidthPlanner, ASegmentIsKeptWhereItPaysForItsChanges) {
   EXPECT_EQ(dear.changes, 0);
 }
 
-TEST(WidthPlanner, ARuntimeThatDestroysThreadsGetsOneAndOneOtherWidth) {
+TEST(WidthPlanner, OneTeamRuntimeGetsWidthOneAndOneOther) {
   PlannerProblem problem = problem_of(varied(), 0.01);
   problem.ops.push_back(planned_op({1, 2, 3, 4}));
   problem.order.push_back(5);
@@ -92,7 +92,7 @@ TEST(WidthPlanner, ARuntimeThatDestroysThreadsGetsOneAndOneOtherWidth) {
   EXPECT_EQ(plan_shortest_path(problem).widths.back(), 1);
 }
 
-TEST(WidthPlanner, AGainInsideTheNoiseMovesNothing) {
+TEST(WidthPlanner, KeepsOwnWidthWhenGainIsWithinNoise) {
   std::vector<PlannedOp> ops = {planned_op({9, 4.6, 4.8, 5})};
   for (WidthEstimate& one : ops[0].widths) one.error_ns = 0.1 * one.ns;
   ops[0].best_width = 0;
@@ -102,7 +102,7 @@ TEST(WidthPlanner, AGainInsideTheNoiseMovesNothing) {
   EXPECT_EQ(plan.rules[0], Rule::kOwnWidth);
 }
 
-TEST(WidthPlanner, StrategyTwoTakesTheWidthOfTheSlowestInstance) {
+TEST(WidthPlanner, StrategyTwoUsesWidthOfSlowestInstance) {
   PlannerProblem problem =
       problem_of({planned_op({9, 8, 7, 8}, "conv"), planned_op({1, 2, 3, 4}, "conv"),
                   planned_op({2, 1, 2, 3}, "mm")},
@@ -111,7 +111,7 @@ TEST(WidthPlanner, StrategyTwoTakesTheWidthOfTheSlowestInstance) {
   EXPECT_EQ(plan_widths(problem, Strategy::kTwo).widths, (std::vector<int>{3, 3, 2}));
 }
 
-TEST(WidthPlanner, WhatIsLeftAloneStaysAtTheOwnWidth) {
+TEST(WidthPlanner, KeepsExcludedOpsAtOwnWidth) {
   std::vector<PlannedOp> ops = varied();
   ops[1].leave = true;
   for (Strategy strategy : {Strategy::kAuto, Strategy::kOne, Strategy::kTwo, Strategy::kUniform}) {
@@ -121,7 +121,7 @@ TEST(WidthPlanner, WhatIsLeftAloneStaysAtTheOwnWidth) {
   }
 }
 
-TEST(WidthPlanner, NeverWiderThanTheOwnWidth) {
+TEST(WidthPlanner, NeverExceedsOwnWidth) {
   PlannerProblem problem = problem_of(varied(), 0);
   problem.own_width = 2;
   for (PlannedOp& op : problem.ops) op.best_width = op.best_width > 2 ? 0 : op.best_width;
@@ -130,13 +130,13 @@ TEST(WidthPlanner, NeverWiderThanTheOwnWidth) {
   }
 }
 
-TEST(WidthPlanner, AnOpThatWasNeverSeenDecidesNothing) {
+TEST(WidthPlanner, KeepsUnmeasuredOpAtOwnWidth) {
   PlannerProblem problem = problem_of({planned_op({9, 4, 5, 8}), PlannedOp{}}, 0);
   EXPECT_EQ(plan_shortest_path(problem).widths[0], 2);
   EXPECT_EQ(plan_shortest_path(problem).widths[1], 4);
 }
 
-TEST(WidthPlanner, TheOrderOfChangesIsCyclic) {
+TEST(WidthPlanner, CountsChangesCyclically) {
   const PlannerProblem problem =
       problem_of({planned_op({9, 2, 9, 9}), planned_op({9, 9, 9, 2})}, 0.5);
   const WidthPlan plan = evaluate(problem, {2, 4}, Rule::kPlanned);
@@ -146,7 +146,7 @@ TEST(WidthPlanner, TheOrderOfChangesIsCyclic) {
 }
 
 // Against every assignment of small random problems.
-TEST(WidthPlanner, IsAsGoodAsTryingEverythingOnExactTimes) {
+TEST(WidthPlanner, IsWithinThreePercentOfBruteForce) {
   std::mt19937_64 random(11);
   std::uniform_real_distribution<double> uniform(1, 10);
   for (int round = 0; round < 60; ++round) {
@@ -167,7 +167,7 @@ TEST(WidthPlanner, IsAsGoodAsTryingEverythingOnExactTimes) {
   }
 }
 
-TEST(WidthPlanner, FiveThousandOpsOnSixtyFourCores) {
+TEST(WidthPlanner, IsNotWorseThanUniformForFiveThousandOps) {
   std::mt19937_64 random(12);
   std::uniform_real_distribution<double> uniform(1, 10);
   std::vector<PlannedOp> ops;

@@ -58,7 +58,7 @@ class BridgeTest : public testing::Test {
   std::string name_;
 };
 
-TEST_F(BridgeTest, TheFolderFollowsTheEnvironment) {
+TEST_F(BridgeTest, FolderFollowsCacheAndHomeFolders) {
   char folder[64];
   base::put_bridge_folder(folder, "/var/cache/me", "/me");
   EXPECT_STREQ(folder, "/var/cache/me/optile/bridges");
@@ -70,7 +70,7 @@ TEST_F(BridgeTest, TheFolderFollowsTheEnvironment) {
   EXPECT_STREQ(folder, "");
 }
 
-TEST_F(BridgeTest, TheCompilerIsToldTheWheelsAbi) {
+TEST_F(BridgeTest, CompilerCommandMatchesWheelAbi) {
   const std::vector<std::string> command =
       compiler_command({"g++", "-m64"}, wheel_, "/src", "/out.so");
   EXPECT_EQ(command[0], "g++");
@@ -85,7 +85,7 @@ TEST_F(BridgeTest, TheCompilerIsToldTheWheelsAbi) {
               Contains("-D_GLIBCXX_USE_CXX11_ABI=0"));
 }
 
-TEST_F(BridgeTest, TheCompilerIsTheUsersElseTheSystems) {
+TEST_F(BridgeTest, PrefersUserCompilerOverSystemCompiler) {
   const std::string tools = folder_ / "tools";
   EXPECT_THAT(find_compiler("", tools), IsEmpty());
   const std::string clang = write_file(tools + "/clang++", "", 0755);
@@ -98,7 +98,7 @@ TEST_F(BridgeTest, TheCompilerIsTheUsersElseTheSystems) {
   EXPECT_THAT(find_compiler("", tools), ElementsAre(gcc)) << "not executable";
 }
 
-TEST_F(BridgeTest, IsBuiltIntoTheCache) {
+TEST_F(BridgeTest, BuildsIntoPrivateCacheFolder) {
   EXPECT_EQ(fault(), BridgeFault::kAbsent);
   build();
   EXPECT_EQ(read_file(file()), "bridge\n");
@@ -111,7 +111,7 @@ TEST_F(BridgeTest, IsBuiltIntoTheCache) {
   }
 }
 
-TEST_F(BridgeTest, TheSourcesAreWhatTheIncludesName) {
+TEST_F(BridgeTest, SourcesContainEveryIncludedFile) {
   ASSERT_EQ(build_bridge(wheel_, bridges_,
                          compiler("while [ \"$1\" != -I ]; do shift; done\n"
                                   "cp -r \"$2\" " +
@@ -131,7 +131,7 @@ TEST_F(BridgeTest, TheSourcesAreWhatTheIncludesName) {
   }
 }
 
-TEST_F(BridgeTest, WhatTheCompilerSaidIsKept) {
+TEST_F(BridgeTest, KeepsLogOfFailedBuild) {
   const auto failing = compiler("echo no such header >&2\nexit 1\n");
   const base::Status built = build_bridge(wheel_, bridges_, failing);
   ASSERT_FALSE(built.ok());
@@ -143,7 +143,7 @@ TEST_F(BridgeTest, WhatTheCompilerSaidIsKept) {
   EXPECT_EQ(failed_build(bridges_, name_), "");
 }
 
-TEST_F(BridgeTest, WithoutACompilerOrHeadersThereIsAWord) {
+TEST_F(BridgeTest, ReportsMissingCompilerOrHeaders) {
   EXPECT_THAT(build_bridge(wheel_, bridges_, {}).message(), HasSubstr("no C++ compiler"));
   wheel_.missing_headers = wheel_.folder + "/include/ATen/record_function.h";
   EXPECT_THAT(build_bridge(wheel_, bridges_, working_compiler()).message(),
@@ -153,7 +153,7 @@ TEST_F(BridgeTest, WithoutACompilerOrHeadersThereIsAWord) {
               HasSubstr("cannot be executed"));
 }
 
-TEST_F(BridgeTest, OneIsBuiltAtATime) {
+TEST_F(BridgeTest, RejectsConcurrentBuild) {
   ASSERT_TRUE(ensure_bridge_folder(bridges_).ok());
   const base::UniqueFd held = lock_bridge_folder(bridges_);
   ASSERT_TRUE(held.valid());
@@ -161,7 +161,7 @@ TEST_F(BridgeTest, OneIsBuiltAtATime) {
               HasSubstr("another process is building"));
 }
 
-TEST_F(BridgeTest, AFolderThatOthersCanWriteToIsRefused) {
+TEST_F(BridgeTest, RejectsFolderWritableByOthers) {
   build();
   chmod(bridges_.c_str(), 0777);
   EXPECT_EQ(fault(), BridgeFault::kWritable);
@@ -169,7 +169,7 @@ TEST_F(BridgeTest, AFolderThatOthersCanWriteToIsRefused) {
               HasSubstr("chmod go-w"));
 }
 
-TEST_F(BridgeTest, AFileThatOthersCanWriteToIsRefused) {
+TEST_F(BridgeTest, RejectsFileWritableByOthers) {
   build();
   chmod(file().c_str(), 0620);
   EXPECT_EQ(fault(), BridgeFault::kWritable);
@@ -178,7 +178,7 @@ TEST_F(BridgeTest, AFileThatOthersCanWriteToIsRefused) {
   EXPECT_EQ(fault(), BridgeFault::kWritable);
 }
 
-TEST_F(BridgeTest, AChangedFileIsRefused) {
+TEST_F(BridgeTest, RejectsChangedFileOrDigest) {
   build();
   write_file(file(), "bridgf\n", 0600);
   EXPECT_EQ(fault(), BridgeFault::kChanged);
@@ -192,7 +192,7 @@ TEST_F(BridgeTest, AChangedFileIsRefused) {
   EXPECT_EQ(fault(), BridgeFault::kNoDigest);
 }
 
-TEST_F(BridgeTest, LinksAndFoldersAreRefused) {
+TEST_F(BridgeTest, RejectsLinksAndFolders) {
   build();
   fs::rename(file(), folder_ / "elsewhere");
   fs::create_symlink(folder_ / "elsewhere", file());
@@ -205,7 +205,7 @@ TEST_F(BridgeTest, LinksAndFoldersAreRefused) {
   EXPECT_EQ(fault(), BridgeFault::kNotRegular);
 }
 
-TEST_F(BridgeTest, SomebodyElsesFileIsRefused) {
+TEST_F(BridgeTest, RejectsFileOfOtherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   build();
   ASSERT_EQ(chown(file().c_str(), 65534, 65534), 0);
@@ -215,7 +215,7 @@ TEST_F(BridgeTest, SomebodyElsesFileIsRefused) {
   EXPECT_EQ(fault(), BridgeFault::kForeign);
 }
 
-TEST_F(BridgeTest, EveryStateHasItsWords) {
+TEST_F(BridgeTest, DescribesEveryStateWithAdvice) {
   BridgeState state = look_at_bridge(wheel_);
   state.compiler.clear();
   EXPECT_THAT(bridge_finding(state), HasSubstr("without a bridge yet"));

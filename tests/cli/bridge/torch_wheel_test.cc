@@ -19,12 +19,12 @@ std::string version_in(const char* text) {
   return base::find_torch_version(text, version) ? version : "none";
 }
 
-TEST(TorchVersion, IsTheAssignedOne) {
+TEST(TorchVersion, ReadsAssignedVersion) {
   EXPECT_EQ(version_in("__all__ = ['__version__']\n__version__ = '2.13.0+cpu'\n"), "2.13.0+cpu");
   EXPECT_EQ(version_in("__version__ = '2.14.0.dev20260801+cu130'"), "2.14.0.dev20260801+cu130");
 }
 
-TEST(TorchVersion, WhatWouldLeaveTheFolderIsNone) {
+TEST(TorchVersion, RejectsUnsafeOrIncompleteVersions) {
   EXPECT_EQ(version_in("__version__ = '../../evil'\n"), "none");
   EXPECT_EQ(version_in("__version__ = '2/3'\n"), "none");
   EXPECT_EQ(version_in("__version__ = ''\n"), "none");
@@ -36,7 +36,7 @@ TEST(TorchVersion, WhatWouldLeaveTheFolderIsNone) {
 }
 
 // The machine's own /lib would be asked before /usr/local/lib.
-TEST(LibrariesOfTorch, WithoutPyTorchThereAreNone) {
+TEST(LibrariesOfTorch, IsEmptyWithoutTorchFolder) {
   EXPECT_EQ(libraries_of_torch(""), "");
   EXPECT_EQ(libraries_of_torch("/env/torch"), "/env/torch/lib");
 }
@@ -53,7 +53,7 @@ class TorchWheelTest : public testing::Test {
 };
 
 // Debian's has version.py as well, and links to what is in /usr/lib.
-TEST_F(TorchWheelTest, ADistributionsIsNone) {
+TEST_F(TorchWheelTest, RejectsDistributionPackage) {
   const std::string torch = make_wheel(folder_ / "packages", "1.13.0a0");
   ASSERT_TRUE(read_torch_wheel(torch).ok());
   const std::string core = torch + "/lib/libtorch_cpu.so";
@@ -63,7 +63,7 @@ TEST_F(TorchWheelTest, ADistributionsIsNone) {
   EXPECT_FALSE(is_of_wheel(torch));
 }
 
-TEST_F(TorchWheelTest, IsReadFromItsFiles) {
+TEST_F(TorchWheelTest, ReadsVersionAbiAndHeaders) {
   const auto wheel = read_torch_wheel(make_wheel(folder_ / "packages"));
   ASSERT_TRUE(wheel.ok()) << wheel.message();
   EXPECT_EQ(wheel.value().version, "2.13.0+cpu");
@@ -71,13 +71,13 @@ TEST_F(TorchWheelTest, IsReadFromItsFiles) {
   EXPECT_EQ(wheel.value().missing_headers, "");
 }
 
-TEST_F(TorchWheelTest, OldStringsAreSeen) {
+TEST_F(TorchWheelTest, DetectsOldStringAbi) {
   const auto wheel = read_torch_wheel(make_wheel(folder_ / "packages", "2.5.1", kOldStrings));
   ASSERT_TRUE(wheel.ok()) << wheel.message();
   EXPECT_FALSE(wheel.value().cxx11_strings);
 }
 
-TEST_F(TorchWheelTest, MissingHeadersAreNamed) {
+TEST_F(TorchWheelTest, NamesMissingHeaders) {
   const std::string torch = make_wheel(folder_ / "packages");
   std::filesystem::remove_all(torch + "/include");
   const auto wheel = read_torch_wheel(torch);
@@ -85,7 +85,7 @@ TEST_F(TorchWheelTest, MissingHeadersAreNamed) {
   EXPECT_EQ(wheel.value().missing_headers, torch + "/include/ATen/record_function.h");
 }
 
-TEST_F(TorchWheelTest, WhatIsNoneIsRefused) {
+TEST_F(TorchWheelTest, RejectsFolderWithoutVersionOrLibrary) {
   const std::string torch = make_wheel(folder_ / "packages");
   write_file(torch + "/version.py", "nothing\n");
   EXPECT_THAT(read_torch_wheel(torch).message(), HasSubstr("does not tell PyTorch's version"));
@@ -93,7 +93,7 @@ TEST_F(TorchWheelTest, WhatIsNoneIsRefused) {
   EXPECT_THAT(read_torch_wheel(torch).message(), HasSubstr("it is not PyTorch of a wheel"));
 }
 
-TEST_F(TorchWheelTest, IsFoundInAVirtualEnvironment) {
+TEST_F(TorchWheelTest, FindsWheelInVirtualEnvironment) {
   python(folder_ / "env");
   write_file(folder_ / "env/pyvenv.cfg", "home = /usr/bin\n");
   const std::string packages = folder_ / "env/lib/python3.11/site-packages";
@@ -103,7 +103,7 @@ TEST_F(TorchWheelTest, IsFoundInAVirtualEnvironment) {
   EXPECT_EQ(found(), torch);
 }
 
-TEST_F(TorchWheelTest, AVirtualEnvironmentHidesTheUsersPackages) {
+TEST_F(TorchWheelTest, VirtualEnvironmentHidesUserPackages) {
   python(folder_ / "env");
   write_file(folder_ / "env/pyvenv.cfg", "include-system-site-packages = false\n");
   const std::string torch = make_wheel(folder_ / "home/.local/lib/python3.11/site-packages");

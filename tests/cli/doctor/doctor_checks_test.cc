@@ -72,7 +72,7 @@ std::string text_of(const Findings& findings) {
   return findings_text(findings);
 }
 
-TEST(Doctor, WhereNothingIsWrongEverythingIsOk) {
+TEST(Doctor, SoundMachineHasOnlyOkFindings) {
   DoctorFacts facts{sound_machine(), sound_installation(), sound_daemon(), {}, "", sound_program()};
   for (const Finding& finding : check_all(facts)) {
     EXPECT_EQ(finding.level, Level::kOk) << finding.subject << ": " << finding.found;
@@ -80,7 +80,7 @@ TEST(Doctor, WhereNothingIsWrongEverythingIsOk) {
   }
 }
 
-TEST(Doctor, EveryNoteAndProblemSaysWhatWasFound) {
+TEST(Doctor, EveryFindingHasText) {
   DoctorFacts facts;
   facts.machine.error = "no topology";
   facts.program = ProgramFacts();
@@ -88,7 +88,7 @@ TEST(Doctor, EveryNoteAndProblemSaysWhatWasFound) {
   for (const Finding& finding : check_all(facts)) EXPECT_FALSE(finding.found.empty());
 }
 
-TEST(DoctorMachine, WhatLimitsTheBudgetAndHowToRaiseIt) {
+TEST(DoctorMachine, ExplainsBudgetLimit) {
   MachineFacts machine = sound_machine();
   machine.budget.cores = 3;
   machine.budget.limited_by = "quota";
@@ -100,7 +100,7 @@ TEST(DoctorMachine, WhatLimitsTheBudgetAndHowToRaiseIt) {
   EXPECT_THAT(text_of(check_machine(machine)), HasSubstr("cpuset.cpus"));
 }
 
-TEST(DoctorMachine, OneCoreNoiseAndSlowClocks) {
+TEST(DoctorMachine, ReportsSingleCoreVirtualMachineAndGovernor) {
   MachineFacts machine = sound_machine();
   machine.cores = 1;
   EXPECT_THAT(text_of(check_machine(machine)), HasSubstr("no width to choose"));
@@ -113,7 +113,7 @@ TEST(DoctorMachine, OneCoreNoiseAndSlowClocks) {
   EXPECT_EQ(level_of(check_machine(machine), "machine"), Level::kProblem);
 }
 
-TEST(DoctorCounters, WhatIsGrantedAtEachLevel) {
+TEST(DoctorCounters, ReportsGrantsAtEachParanoidLevel) {
   MachineFacts machine = sound_machine();
   const auto level = [&](int paranoid) {
     machine.paranoid = paranoid;
@@ -130,7 +130,7 @@ TEST(DoctorCounters, WhatIsGrantedAtEachLevel) {
   EXPECT_THAT(level(4), HasSubstr("software: the kernel's events are granted"));
 }
 
-TEST(DoctorCounters, WhatIsMissing) {
+TEST(DoctorCounters, ReportsMissingPmuPerfEventsAndLibrary) {
   MachineFacts machine = sound_machine();
   machine.has_pmu = false;
   EXPECT_THAT(text_of(check_counters(machine, sound_installation())), HasSubstr("no PMU"));
@@ -141,7 +141,7 @@ TEST(DoctorCounters, WhatIsMissing) {
   EXPECT_EQ(level_of(check_counters(machine, without), "counters"), Level::kNote);
 }
 
-TEST(DoctorInstallation, AMissingPartIsAProblem) {
+TEST(DoctorInstallation, ReportsMissingParts) {
   for (std::string InstalledFacts::*part : {&InstalledFacts::shim, &InstalledFacts::daemon}) {
     InstalledFacts installed = sound_installation();
     (installed.*part).clear();
@@ -155,7 +155,7 @@ TEST(DoctorInstallation, AMissingPartIsAProblem) {
   EXPECT_EQ(level_of(check_installed(installed), "oneDNN"), Level::kNote);
 }
 
-TEST(DoctorDaemon, ItsStates) {
+TEST(DoctorDaemon, ReportsEachDaemonState) {
   DaemonFacts daemon = sound_daemon();
   EXPECT_EQ(level_of(check_daemon(daemon), "daemon"), Level::kOk);
   daemon.version = "0.0.9";
@@ -171,7 +171,7 @@ TEST(DoctorDaemon, ItsStates) {
   }
 }
 
-TEST(DoctorDaemon, ARuntimeFolderThatIsSetAndMissing) {
+TEST(DoctorDaemon, NotesUnusableRuntimeFolder) {
   DaemonFacts daemon = sound_daemon();
   daemon.runtime_dir = "/run/user/77";
   daemon.runtime_dir_usable = false;
@@ -181,7 +181,7 @@ TEST(DoctorDaemon, ARuntimeFolderThatIsSetAndMissing) {
   EXPECT_EQ(level_of(check_daemon(daemon), "daemon"), Level::kOk);
 }
 
-TEST(DoctorDaemon, ItsStore) {
+TEST(DoctorDaemon, ReportsStoreProblems) {
   DaemonFacts daemon = sound_daemon();
   daemon.store_state = "in_memory";
   daemon.store_message = "the disk is full";
@@ -194,7 +194,7 @@ TEST(DoctorDaemon, ItsStore) {
   EXPECT_EQ(level_of(check_daemon(daemon), "store"), Level::kProblem);
 }
 
-TEST(DoctorWords, WhatTheUserSetBindsUs) {
+TEST(DoctorEnvironment, NotesVariablesThatLimitTuning) {
   for (const char* name :
        {"OMP_NUM_THREADS", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "OPENBLAS_NUM_THREADS",
         "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS",
@@ -208,7 +208,7 @@ TEST(DoctorWords, WhatTheUserSetBindsUs) {
   EXPECT_EQ(check_words({{"OMP_STACKSIZE", "8M"}}, "")[0].level, Level::kOk);
 }
 
-TEST(DoctorProgram, WhatCannotBeSeenOrStarted) {
+TEST(DoctorProgram, ReportsUnseenOrMissingProgram) {
   ProgramFacts program = sound_program();
   program.target.unseen = "it is linked statically";
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "program"), Level::kProblem);
@@ -217,7 +217,7 @@ TEST(DoctorProgram, WhatCannotBeSeenOrStarted) {
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "program"), Level::kProblem);
 }
 
-TEST(DoctorProgram, ItsOpenmp) {
+TEST(DoctorProgram, NotesOpenmpRuntimeObstacles) {
   ProgramFacts program = sound_program();
   program.objects.openmp_runtimes = {"libgomp.so.1", "libiomp5.so"};
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "OpenMP"), Level::kNote);
@@ -230,7 +230,7 @@ TEST(DoctorProgram, ItsOpenmp) {
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "libomp"), Level::kNote);
 }
 
-TEST(DoctorProgram, ItsBlas) {
+TEST(DoctorProgram, AdvisesOnBlasProvider) {
   ProgramFacts program = sound_program();
   program.objects.blas_provider = "reference";
   EXPECT_THAT(text_of(check_program(program, sound_installation())),
@@ -241,7 +241,7 @@ TEST(DoctorProgram, ItsBlas) {
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "BLAS"), Level::kOk);
 }
 
-TEST(DoctorProgram, ItsPytorchAndOurBridge) {
+TEST(DoctorProgram, ReportsPytorchBridgeState) {
   ProgramFacts program = sound_program();
   EXPECT_EQ(level_of(check_program(program, sound_installation()), "PyTorch"), Level::kOk);
   program.objects.torch_core = "libtorch_cpu.so";
@@ -263,7 +263,7 @@ TEST(DoctorProgram, ItsPytorchAndOurBridge) {
   EXPECT_EQ(level_of(check_program(program, without), "PyTorch"), Level::kNote);
 }
 
-TEST(DoctorOutput, LinesAndJson) {
+TEST(DoctorOutput, PrintsLinesAndJson) {
   const Findings findings = {{Level::kOk, "store", "fine", ""},
                              {Level::kProblem, "daemon", "dead", "optile stop"}};
   EXPECT_EQ(findings_text(findings),

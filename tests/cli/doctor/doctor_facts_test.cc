@@ -18,7 +18,7 @@ class DoctorFactsTest : public testing::Test {
   TemporaryDirectory folder_;
 };
 
-TEST_F(DoctorFactsTest, AnEmptyMachineDeniesEverything) {
+TEST_F(DoctorFactsTest, EmptyRootHasNoMachineFacts) {
   const MachineFacts facts = read_machine_facts(root());
   EXPECT_FALSE(facts.has_pmu);
   EXPECT_FALSE(facts.is_virtual);
@@ -27,7 +27,7 @@ TEST_F(DoctorFactsTest, AnEmptyMachineDeniesEverything) {
   EXPECT_TRUE(facts.governor.empty());
 }
 
-TEST_F(DoctorFactsTest, WhatTheKernelShows) {
+TEST_F(DoctorFactsTest, ReadsMachineFactsFromKernelFiles) {
   file("/proc/sys/kernel/perf_event_paranoid", "-1\n");
   file("/proc/self/status", "Name:\tx\nCapEff:\t0000004000000000\nCpus_allowed_list:\t0\n");
   file("/proc/cpuinfo", "flags\t: fpu sse hypervisor lahf\n");
@@ -41,14 +41,14 @@ TEST_F(DoctorFactsTest, WhatTheKernelShows) {
   EXPECT_EQ(facts.governor, "powersave");
 }
 
-TEST_F(DoctorFactsTest, OtherCapabilitiesAndEventSourcesDoNotCount) {
+TEST_F(DoctorFactsTest, IgnoresOtherCapabilitiesAndEventSources) {
   file("/proc/self/status", "CapEff:\t0000000000000fff\n");
   file("/sys/bus/event_source/devices/software/type", "1\n");
   EXPECT_FALSE(read_machine_facts(root()).may_count_kernel);
   EXPECT_FALSE(read_machine_facts(root()).has_pmu);
 }
 
-TEST_F(DoctorFactsTest, WhatIsInstalledLiesBesideTheShim) {
+TEST_F(DoctorFactsTest, FindsInstalledFilesBesideShim) {
   const std::string shim = write_file(folder_ / "lib/liboptile_preload.so", "");
   const LibrarySearch nowhere("");
   EXPECT_TRUE(read_installed_facts(shim, folder_ / "optiled", nowhere).counters.empty());
@@ -65,7 +65,7 @@ TEST_F(DoctorFactsTest, WhatIsInstalledLiesBesideTheShim) {
   EXPECT_TRUE(read_installed_facts("", folder_ / "none", nowhere).daemon.empty());
 }
 
-TEST_F(DoctorFactsTest, NoDaemonAndAStoreThatCanBeMade) {
+TEST_F(DoctorFactsTest, ReportsAbsentDaemonAndWritableStore) {
   const ScopedVariable runtime("XDG_RUNTIME_DIR", folder_ / "missing");
   const DaemonFacts facts =
       read_daemon_facts(folder_ / "run/optiled.sock", folder_ / "state/optile/store.db");
@@ -77,13 +77,13 @@ TEST_F(DoctorFactsTest, NoDaemonAndAStoreThatCanBeMade) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "state")) << "looking made a folder";
 }
 
-TEST_F(DoctorFactsTest, ASocketThatNoDaemonCouldHave) {
+TEST_F(DoctorFactsTest, ReportsOverlongSocketPath) {
   const DaemonFacts facts =
       read_daemon_facts(folder_ / std::string(200, 'x') + "/s", folder_ / "store.db");
   EXPECT_FALSE(facts.socket_error.empty());
 }
 
-TEST_F(DoctorFactsTest, TheProgramsRuntimesAndItsVirtualEnvironment) {
+TEST_F(DoctorFactsTest, ReadsProgramRuntimesAndVirtualEnvironment) {
   const std::string python = write_file(
       folder_ / "venv/bin/python3",
       build_elf({"/lib/ld.so", true, {"libgomp.so.1", "libiomp5.so", "libc.so.6"}, {}, {}}), 0755);
@@ -98,7 +98,7 @@ TEST_F(DoctorFactsTest, TheProgramsRuntimesAndItsVirtualEnvironment) {
   EXPECT_EQ(facts.bridge->wheel.version, "2.13.0+cpu");
 }
 
-TEST_F(DoctorFactsTest, AProgramThatIsNotThere) {
+TEST_F(DoctorFactsTest, ReportsMissingProgram) {
   EXPECT_FALSE(read_program_facts({folder_ / "none"}, {}).error.empty());
 }
 

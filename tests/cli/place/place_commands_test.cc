@@ -23,7 +23,7 @@ std::string refusal_of(Command command) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(PlaceOutput, NamesThatAreNoUtf8AreReplaced) {
+TEST(PlaceOutput, ReplacesInvalidUtf8InNames) {
   const auto model = placement::read_model(
       "n\xff -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, "
       "parameter_size=1\n");
@@ -36,7 +36,7 @@ TEST(PlaceOutput, NamesThatAreNoUtf8AreReplaced) {
   EXPECT_EQ(json["nodes"][0], "n\xef\xbf\xbd");
 }
 
-TEST(Compare, NamesAFolderThatCannotBeRead) {
+TEST(Compare, NamesUnreadableFolder) {
   const TemporaryDirectory folder;
   CompareOptions options;
   options.graphs = folder / "none";
@@ -46,7 +46,7 @@ TEST(Compare, NamesAFolderThatCannotBeRead) {
   EXPECT_THAT(refusal_of(compare), HasSubstr("graph.json: Not a directory"));
 }
 
-TEST(Compare, NamesTheMethodsThatThereAre) {
+TEST(Compare, ListsMethodsWhenOneIsUnknown) {
   const TemporaryDirectory folder;
   CompareOptions options;
   options.graphs = folder / ".";
@@ -58,7 +58,7 @@ TEST(Compare, NamesTheMethodsThatThereAre) {
   }
 }
 
-TEST(Parallelism, WhatIsNoNumberIsRefused) {
+TEST(Parallelism, RejectsNonFiniteAndDuplicateNumbers) {
   ParallelismOptions options;
   options.devices = {64};
   options.epochs = {"32:4", "64:7"};

@@ -103,7 +103,7 @@ TEST(PlacementDot, EscapesLabels) {
   EXPECT_THAT(dot, Not(HasSubstr("inf ms")));
 }
 
-TEST(PlacementTrace, TransfersOfOneTimeAreOnTracksOfTheirOwn) {
+TEST(PlacementTrace, OverlappingTransfersUseSeparateTracks) {
   const std::vector<Span> spans = {{Span::What::kCompute, 0, 0, -1, 0, 1},
                                    {Span::What::kCompute, 0, 1, -1, 1, 1},  // takes no time
                                    {Span::What::kSend, 0, 0, 1, 1, 3},

@@ -48,14 +48,14 @@ Options about(Verb verb) {
   return options;
 }
 
-TEST_F(QueriesTest, WithoutADaemonTheMessageSaysWhatToDo) {
+TEST_F(QueriesTest, ReportsMissingDaemon) {
   const Said said = ask(about(Verb::kStatus));
   EXPECT_EQ(said.exit_code, 1);
   EXPECT_THAT(said.err, StartsWith("optile: no daemon answers on "));
   EXPECT_EQ(said.out, "");
 }
 
-TEST_F(QueriesTest, MetricsAreHandedOnAsTheyCame) {
+TEST_F(QueriesTest, MetricsArePrintedUnchanged) {
   const std::string page = "# TYPE optile_clients gauge\noptile_clients 3\n";
   const Said said = ask(about(Verb::kMetrics), 200, page);
   EXPECT_EQ(said.exit_code, 0);
@@ -63,7 +63,7 @@ TEST_F(QueriesTest, MetricsAreHandedOnAsTheyCame) {
   EXPECT_THAT(request_, StartsWith("GET /metrics "));
 }
 
-TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWordsAndNamesACommand) {
+TEST_F(QueriesTest, RefusalPrintsDaemonMessageWithCommand) {
   Options options = about(Verb::kExplain);
   options.op = "aten::x y";
   const Said said = ask(options, 404, R"({"error": {"message": "no op matches; see /v1/ops"}})");
@@ -72,7 +72,7 @@ TEST_F(QueriesTest, ARefusalIsSaidInTheDaemonsWordsAndNamesACommand) {
   EXPECT_THAT(request_, StartsWith("GET /v1/ops/aten%3A%3Ax%20y/explain "));
 }
 
-TEST_F(QueriesTest, ARefusalAboutAClientNamesACommand) {
+TEST_F(QueriesTest, ClientRefusalNamesStatusCommand) {
   Options options = about(Verb::kOps);
   options.client = "9";
   const Said said =
@@ -80,7 +80,7 @@ TEST_F(QueriesTest, ARefusalAboutAClientNamesACommand) {
   EXPECT_EQ(said.err, "optile: there is no such client; see optile status\n");
 }
 
-TEST(Explanation, WhatTheUserSaidIsSaidBack) {
+TEST(Explanation, RepeatsUserWidthAndItsSource) {
   const auto explained = [](const char* source, const char* respect, bool binds) {
     return explanation_text(
         {{"name", "aten::mm"},
@@ -97,7 +97,7 @@ TEST(Explanation, WhatTheUserSaidIsSaidBack) {
   EXPECT_THAT(explained("default", "cap", false), testing::Not(HasSubstr("you said")));
 }
 
-TEST(Explanation, EveryWordOnThreadsIsNamed) {
+TEST(Explanation, NamesEveryThreadCountVariable) {
   const Json pools = {
       {{"name", "MKL_NUM_THREADS"}, {"count", 2}, {"consequence", "MKL never uses more"}}};
   const std::string text = explanation_text({{"name", "aten::mm"},
@@ -113,7 +113,7 @@ TEST(Explanation, EveryWordOnThreadsIsNamed) {
   EXPECT_THAT(text, HasSubstr("you said so: MKL_NUM_THREADS=2; MKL never uses more\n"));
 }
 
-TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {
+TEST_F(QueriesTest, OpsAreSortedByShareOfStep) {
   Options options = about(Verb::kOps);
   options.client = "1";
   const Said said = ask(options, 200, R"({"ops": [
@@ -130,7 +130,7 @@ TEST_F(QueriesTest, OpsAreListedByTheirShareOfTheirProgramsStep) {
   EXPECT_THAT(said.out, HasSubstr("100.0%"));
 }
 
-TEST_F(QueriesTest, UndoSaysWhatWasPutBackAndHowToTakeThatBack) {
+TEST_F(QueriesTest, UndoReportsRestoredOpsAndRevokeCommand) {
   Options options = about(Verb::kUndo);
   options.program = "train.py";
   const Said said = ask(options, 200, R"({"clients": [{"id": 3, "pid": 77, "program": "train.py",
@@ -145,7 +145,7 @@ TEST_F(QueriesTest, UndoSaysWhatWasPutBackAndHowToTakeThatBack) {
   EXPECT_THAT(said.out, HasSubstr("optile undo --program train.py --revoke"));
 }
 
-TEST_F(QueriesTest, UndoOfNothingNamedListsWhatThereIs) {
+TEST_F(QueriesTest, UndoWithoutTargetListsClients) {
   const Said said = ask(about(Verb::kUndo), 200,
                         R"({"clients": [{"id": 3, "pid": 77, "program": "/opt/omp2"}]})");
   EXPECT_EQ(said.exit_code, 125);
@@ -157,7 +157,7 @@ TEST_F(QueriesTest, UndoOfNothingNamedListsWhatThereIs) {
   EXPECT_EQ(ask(revoked).exit_code, 125);
 }
 
-TEST_F(QueriesTest, UndoOfAllSaysSoInTheRequest) {
+TEST_F(QueriesTest, UndoOfAllIsSentInRequest) {
   Options options = about(Verb::kUndo);
   options.all = true;
   options.revoke = true;
@@ -167,7 +167,7 @@ TEST_F(QueriesTest, UndoOfAllSaysSoInTheRequest) {
   EXPECT_THAT(said.out, HasSubstr("later runs of every program are tuned again"));
 }
 
-TEST_F(QueriesTest, AClientIsNamedByWhatTablesPrint) {
+TEST_F(QueriesTest, RejectsUnknownOrAmbiguousProgramNames) {
   constexpr const char* kClients = R"({"clients": [
       {"id": 3, "pid": 77, "program": "/opt/omp2", "state": "running"},
       {"id": 5, "pid": 78, "program": "/opt/sort", "state": "running"},
@@ -195,7 +195,7 @@ constexpr const char* kLeases = R"({"budget": {"cores": 4}, "held_cores": 3.5, "
        "borrowed": 1, "reason": "client 2 arrived", "team": "its teams keep 4 threads"}],
     "unleased": [{"id": 5, "pid": 72, "program": "watched", "mode": "observe"}]})";
 
-TEST_F(QueriesTest, LeasesAreATableWithHowTheyCame) {
+TEST_F(QueriesTest, LeaseTableShowsReasons) {
   const Said said = ask(about(Verb::kLeases), 200, kLeases);
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(request_, StartsWith("GET /v1/leases "));
@@ -208,7 +208,7 @@ TEST_F(QueriesTest, LeasesAreATableWithHowTheyCame) {
   EXPECT_THAT(said.out, HasSubstr("client 5  pid 72  watched: no lease"));
 }
 
-TEST_F(QueriesTest, AWordAboutALeaseIsSentAndItsResultSaid) {
+TEST_F(QueriesTest, LeaseCommandIsSentAndResultPrinted) {
   struct Case {
     Verb verb;
     const char* sent;
@@ -233,7 +233,7 @@ TEST_F(QueriesTest, AWordAboutALeaseIsSentAndItsResultSaid) {
   }
 }
 
-TEST_F(QueriesTest, AWordThatCannotBeKeptIsSaid) {
+TEST_F(QueriesTest, PrintsUnfulfilledLeaseCommands) {
   constexpr const char* kAnswer = R"({"clients": [{"id": 1, "program": "train.py", "cores": [0],
       "fraction": 1.0, "share": 1,
       "unkept": ["pinned to cores 2: core 2 is pinned to client 3"]}]})";
@@ -247,7 +247,7 @@ TEST_F(QueriesTest, AWordThatCannotBeKeptIsSaid) {
   }
 }
 
-TEST_F(QueriesTest, AnswersAboutLeasesOfAnotherKindAreNoCrash) {
+TEST_F(QueriesTest, SurvivesMalformedLeaseAnswers) {
   for (const char* body :
        {R"({"clients": [{"unkept": [1, {}]}, {"unkept": 2}]})",
         R"({"clients": [{"cores": ["x", {}], "share": "a"}]})", R"({"clients": [3]})",
@@ -262,14 +262,14 @@ TEST_F(QueriesTest, AnswersAboutLeasesOfAnotherKindAreNoCrash) {
   }
 }
 
-TEST_F(QueriesTest, OpsThatTookNoTimeYetHaveNoShare) {
+TEST_F(QueriesTest, OpsWithoutTimeHaveZeroShare) {
   const Said said =
       ask(about(Verb::kOps), 200, R"({"ops": [{"client": 1, "id": "a", "seconds": 0}]})");
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(said.out, HasSubstr("0.0%"));
 }
 
-TEST_F(QueriesTest, JsonIsTheDaemonsAnswer) {
+TEST_F(QueriesTest, JsonOptionPrintsDaemonAnswer) {
   Options options = about(Verb::kStatus);
   options.json = true;
   const Said said = ask(options, 200, R"({"pid": 7, "clients": []})");
@@ -277,7 +277,7 @@ TEST_F(QueriesTest, JsonIsTheDaemonsAnswer) {
   EXPECT_EQ(said.out, "{\n  \"clients\": [],\n  \"pid\": 7\n}\n");
 }
 
-TEST_F(QueriesTest, AnExplanationShowsTheCurveAndWhoSaidWhat) {
+TEST_F(QueriesTest, ExplanationShowsCurveAndProvenance) {
   const Said said = ask(about(Verb::kExplain), 200, R"({"more": 2, "explanations": [{
       "name": "aten::addmm", "shape": "[8,8]", "id": "00ff", "sentence": "width 2: planned",
       "curve": [{"width": 2, "binding": "none", "median_ns": 1000, "count": 8, "kind": "sampled"}],
@@ -292,7 +292,7 @@ TEST_F(QueriesTest, AnExplanationShowsTheCurveAndWhoSaidWhat) {
   }
 }
 
-TEST_F(QueriesTest, AnAnswerOfAnotherKindIsNoCrash) {
+TEST_F(QueriesTest, ReportsMalformedStatusAnswers) {
   for (const char* body : {"garbage", "[]", R"({"store": 3, "machine": "x", "clients": 5})"}) {
     std::filesystem::remove(folder_ / "s");
     const Said said = ask(about(Verb::kStatus), 200, body);
@@ -301,7 +301,7 @@ TEST_F(QueriesTest, AnAnswerOfAnotherKindIsNoCrash) {
   }
 }
 
-TEST_F(QueriesTest, NobodyIsEndedWhoIsNoDaemon) {
+TEST_F(QueriesTest, StopRejectsInvalidDaemonPid) {
   for (const char* body : {R"({"pid": 1})", R"({"pid": -1})", "{}"}) {
     std::filesystem::remove(folder_ / "s");
     const Said said = ask(about(Verb::kStop), 200, body);

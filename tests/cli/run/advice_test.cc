@@ -22,7 +22,7 @@ AdviceFacts facts() {
   return facts;
 }
 
-TEST(Advice, IsLinesThatCanBePasted) {
+TEST(Advice, PrintsPastableShellLines) {
   const std::string text = advice_text(facts());
   EXPECT_THAT(text,
               HasSubstr("optile: advice for train.py; nothing was changed in this run (184 ms"));
@@ -34,7 +34,7 @@ TEST(Advice, IsLinesThatCanBePasted) {
   EXPECT_THAT(text, HasSubstr("# no widths were tried yet"));
 }
 
-TEST(Advice, WhatTheUserSaidStaysAndIsRepeated) {
+TEST(Advice, RepeatsTypedFlagsWithoutExports) {
   AdviceFacts bound = facts();
   bound.omp_num_threads_set = true;
   bound.plan = {};
@@ -44,7 +44,7 @@ TEST(Advice, WhatTheUserSaidStaysAndIsRepeated) {
   EXPECT_THAT(text, HasSubstr("optile run --openmp keep -- python3"));
 }
 
-TEST(Advice, ForTheBitsOfAnUntouchedRunNoNumberOfThreads) {
+TEST(Advice, AsUntunedNumericsExportNoThreadCount) {
   AdviceFacts same = facts();
   same.as_untuned = true;
   same.plan = {};
@@ -53,7 +53,7 @@ TEST(Advice, ForTheBitsOfAnUntouchedRunNoNumberOfThreads) {
   EXPECT_THAT(text, HasSubstr("optile run --numerics as-untuned -- python3"));
 }
 
-TEST(Advice, KnowsWhatAnEarlierRunFound) {
+TEST(Advice, ReportsWidthsOfEarlierRun) {
   AdviceFacts known = facts();
   known.has_stored = true;
   known.stored = {2, 40, 0.2, 0.1};

@@ -40,7 +40,7 @@ Options in_mode(const std::string& mode) {
   return options;
 }
 
-TEST(LaunchEnvironment, TheShimIsToldEverything) {
+TEST(LaunchEnvironment, PassesAllSettingsToShim) {
   Options options;
   options.search = "paper";
   options.strategy = "2";
@@ -59,7 +59,7 @@ TEST(LaunchEnvironment, TheShimIsToldEverything) {
   EXPECT_THAT(set, Not(Contains(Key("OPTILE_BASELINE"))));
 }
 
-TEST(LaunchEnvironment, AShareIsOnlySaidWhereTheUserDid) {
+TEST(LaunchEnvironment, SetsShareOnlyWhenGiven) {
   EXPECT_THAT(made({}, {}), Not(Contains(Key("OPTILE_SHARE"))));
   EXPECT_EQ(made({}, {}).at("OPTILE_PRIORITY"), "normal");
   Options options;
@@ -69,13 +69,13 @@ TEST(LaunchEnvironment, AShareIsOnlySaidWhereTheUserDid) {
   EXPECT_EQ(made(options, {}).at("OPTILE_PRIORITY"), "batch");
 }
 
-TEST(LaunchEnvironment, TheBlasPoolIsLeftAloneUnlessThePlanSaysSo) {
+TEST(LaunchEnvironment, KeepsBlasPoolUnlessPlanned) {
   LaunchDecision decision = decided();
   decision.plan.blas_follows = false;
   EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_BLAS"), "keep");
 }
 
-TEST(LaunchEnvironment, AWordOfTheUserIsNeverReplaced) {
+TEST(LaunchEnvironment, KeepsThreadVariablesOfUser) {
   const Variables now = {{"KMP_BLOCKTIME", "200"}, {"OMP_NUM_THREADS", "2"}};
   const Variables set = made({}, now);
   EXPECT_THAT(set, Not(Contains(Key("KMP_BLOCKTIME"))));
@@ -83,7 +83,7 @@ TEST(LaunchEnvironment, AWordOfTheUserIsNeverReplaced) {
   EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
 }
 
-TEST(LaunchEnvironment, TasksOfOneDnnAreListenedTo) {
+TEST(LaunchEnvironment, SetsIttCollectorForOneDnn) {
   for (const char* mode : {"tune", "observe", "advise", "freeze"}) {
     const Variables set = made(in_mode(mode), {});
     EXPECT_EQ(set.at("INTEL_LIBITTNOTIFY64"), "/opt/lib/liboptile_itt.so");
@@ -97,7 +97,7 @@ TEST(LaunchEnvironment, TasksOfOneDnnAreListenedTo) {
   EXPECT_THAT(launch_environment({}, decision, {}), testing::IsEmpty());
 }
 
-TEST(LaunchEnvironment, WhoListensToTasksHimselfIsNotDisturbed) {
+TEST(LaunchEnvironment, KeepsIttVariablesOfUser) {
   for (const Variables& now : std::vector<Variables>{{{"INTEL_LIBITTNOTIFY64", "/vtune/lib.so"}},
                                                      {{"INTEL_LIBITTNOTIFY64", ""}},
                                                      {{"INTEL_LIBITTNOTIFY32", "/vtune/lib.so"}},
@@ -110,7 +110,7 @@ TEST(LaunchEnvironment, WhoListensToTasksHimselfIsNotDisturbed) {
   }
 }
 
-TEST(IgnoredWords, NumbersOfThreadsAndNothingElse) {
+TEST(IgnoredVariables, ContainOnlyThreadCounts) {
   const Variables now = {{"OMP_NUM_THREADS", "2"},      {"OPENBLAS_NUM_THREADS", "2"},
                          {"GOTO_NUM_THREADS", "2"},     {"BLIS_NUM_THREADS", "2"},
                          {"MKL_NUM_THREADS", "2"},      {"OMP_PROC_BIND", "close"},
@@ -133,7 +133,7 @@ TEST(IgnoredWords, NumbersOfThreadsAndNothingElse) {
   }
 }
 
-TEST(LaunchEnvironment, InductorFollowsForWheels) {
+TEST(LaunchEnvironment, SetsDynamicInductorThreadsForWheels) {
   constexpr const char* kName = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
   LaunchDecision decision = decided();
   EXPECT_THAT(launch_environment({}, decision, {}), Not(Contains(Key(kName))));
@@ -145,7 +145,7 @@ TEST(LaunchEnvironment, InductorFollowsForWheels) {
   EXPECT_THAT(launch_environment({}, decision, {}), Not(Contains(Key(kName))));
 }
 
-TEST(LaunchEnvironment, WhatChangesBitsStaysAsUntouched) {
+TEST(LaunchEnvironment, AsUntunedNumericsSetNoWidth) {
   Options options;
   options.numerics = "as-untuned";
   LaunchDecision decision = decided();
@@ -162,7 +162,7 @@ TEST(LaunchEnvironment, WhatChangesBitsStaysAsUntouched) {
   EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_NUMERICS"), "any");
 }
 
-TEST(IgnoredWords, LauncherAroundThisOneIsNotTheUser) {
+TEST(IgnoredVariables, ContainWidthOfOuterLauncher) {
   const auto both = UnorderedElementsAre("OMP_NUM_THREADS", kSource);
   for (const char* mode : {"tune", "observe"}) {
     for (const char* source : {"exported:64", "exported:64/2@node7"}) {
@@ -179,19 +179,19 @@ TEST(IgnoredWords, LauncherAroundThisOneIsNotTheUser) {
   EXPECT_THAT(ignored_words(in_mode("tune"), {{"OMP_NUM_THREADS", "64"}}), testing::IsEmpty());
 }
 
-TEST(LaunchEnvironment, TheBridgeIsTheUsersChoice) {
+TEST(LaunchEnvironment, PassesTorchBridgeOption) {
   Options options;
   EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "auto");
   options.torch_bridge = "off";
   EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "off");
 }
 
-TEST(LaunchEnvironment, AnEmptyWordIsAWord) {
+TEST(LaunchEnvironment, KeepsEmptyThreadCount) {
   const Variables set = made({}, {{"OMP_NUM_THREADS", ""}});
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
 }
 
-TEST(LaunchEnvironment, WithoutAWordTheBudgetIsTold) {
+TEST(LaunchEnvironment, PassesBudgetWithoutUserWidth) {
   for (const char* mode : {"tune", "freeze"}) {
     const Variables set = made(in_mode(mode), {});
     EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS")))) << mode << ": launchers decide by it";
@@ -199,7 +199,7 @@ TEST(LaunchEnvironment, WithoutAWordTheBudgetIsTold) {
   }
 }
 
-TEST(LaunchEnvironment, WidthNamesItsMachineAndTheRanksOnIt) {
+TEST(LaunchEnvironment, WidthSourceNamesHostAndRanks) {
   LaunchDecision decision = decided();
   decision.host = "node7";
   EXPECT_EQ(launch_environment({}, decision, {}).at(kSource), "launcher:6@node7");
@@ -207,14 +207,14 @@ TEST(LaunchEnvironment, WidthNamesItsMachineAndTheRanksOnIt) {
   EXPECT_EQ(launch_environment({}, decision, rank).at(kSource), "launcher:6/4@node7");
 }
 
-TEST(LaunchEnvironment, WordsThatBindThreadsExportNoWidth) {
+TEST(LaunchEnvironment, SetsNoWidthWhenThreadsAreBound) {
   const Variables set = made(in_mode("tune"), {{"OMP_PROC_BIND", "spread"}});
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
   EXPECT_THAT(set, Not(Contains(Key("OPTILE_OWN_WIDTH_SOURCE"))));
   EXPECT_EQ(made(in_mode("tune"), {{"OMP_PROC_BIND", "false"}}).at(kSource), "launcher:6");
 }
 
-TEST(LaunchEnvironment, NoMoreThreadsThanTheUsersLimit) {
+TEST(LaunchEnvironment, CapsWidthAtThreadLimit) {
   EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", "2"}}).at(kSource), "launcher:2");
   for (const char* no_bound : {"64", "0", "-1", "x", ""}) {
     EXPECT_EQ(made({}, {{"OMP_THREAD_LIMIT", no_bound}}).at(kSource), "launcher:6") << no_bound;
@@ -226,14 +226,14 @@ TEST(LaunchEnvironment, NoMoreThreadsThanTheUsersLimit) {
 }
 
 // A script between the two says its own number.
-TEST(LaunchEnvironment, ANumberThatIsNotTheLaunchersIsAWord) {
+TEST(LaunchEnvironment, ChangedThreadCountBelongsToUser) {
   const Variables now = {{"OMP_NUM_THREADS", "4"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:6"}};
   const Variables set = made(in_mode("tune"), now);
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
   EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "environment")));
 }
 
-TEST(LaunchEnvironment, ModesThatChangeNothingExportNoWidth) {
+TEST(LaunchEnvironment, ObserveAndAdviseSetNoWidth) {
   for (const char* mode : {"observe", "advise"}) {
     const Variables set = made(in_mode(mode), {});
     EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS")))) << mode;
@@ -242,21 +242,21 @@ TEST(LaunchEnvironment, ModesThatChangeNothingExportNoWidth) {
   }
 }
 
-TEST(LaunchEnvironment, WhoseWordTheSocketIs) {
+TEST(LaunchEnvironment, SocketSourceNamesUserOrLauncher) {
   LaunchDecision decision = decided();
   EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_SOCKET_SOURCE"), "launcher");
   decision.socket_is_named = true;
   EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_SOCKET_SOURCE"), "user");
 }
 
-TEST(LaunchEnvironment, AJobIsSaidOnlyWhereTheUserSaidIt) {
+TEST(LaunchEnvironment, SetsJobOnlyWhenGiven) {
   EXPECT_THAT(made({}, {}), Not(Contains(Key("OPTILE_JOB"))));
   Options options;
   options.job = "mine";
   EXPECT_EQ(made(options, {}).at("OPTILE_JOB"), "mine");
 }
 
-TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
+TEST(LaunchEnvironment, BaselineRunIsOnlyObserved) {
   LaunchDecision decision = decided();
   decision.baseline = true;
   decision.plan = {};
@@ -272,7 +272,7 @@ TEST(LaunchEnvironment, AnUntouchedRunIsOnlyWatched) {
                        Pair("OPTILE_TORCH_BRIDGE", "auto"), Pair("OPTILE_PRELOADED_OPENMP", "")));
 }
 
-TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {
+TEST(LaunchEnvironment, PreloadsShimThenLibompThenUserLibraries) {
   EXPECT_EQ(made({}, {{"LD_PRELOAD", "libuser.so:/x/liby.so"}}).at("LD_PRELOAD"),
             "/opt/lib/liboptile_preload.so:/usr/lib/libomp.so.5:libuser.so:/x/liby.so");
   EXPECT_EQ(made({}, {}).at("LD_PRELOAD"), "/opt/lib/liboptile_preload.so:/usr/lib/libomp.so.5");
@@ -285,13 +285,13 @@ TEST(LaunchEnvironment, TheShimComesFirstThenLibompThenTheUsersOwn) {
   EXPECT_EQ(launch_environment({}, kept, {}).at("OPTILE_PRELOADED_OPENMP"), "");
 }
 
-TEST(LaunchEnvironment, AProgramThatCannotBeSeenGetsNothing) {
+TEST(LaunchEnvironment, IsEmptyWithoutShim) {
   LaunchDecision decision = decided();
   decision.shim = "";
   EXPECT_TRUE(launch_environment({}, decision, {}).empty());
 }
 
-TEST(UserWords, ThoseAboutThreadsAndNoOthers) {
+TEST(UserVariables, ContainOnlyThreadSettings) {
   const Variables now = {{"OMP_NUM_THREADS", "2"},  {"GOMP_SPINCOUNT", "1"},
                          {"KMP_AFFINITY", "none"},  {"OPENBLAS_NUM_THREADS", "3"},
                          {"GOTO_NUM_THREADS", "3"}, {"MKL_NUM_THREADS", "4"},
@@ -304,7 +304,7 @@ TEST(UserWords, ThoseAboutThreadsAndNoOthers) {
                            Key("MKL_NUM_THREADS"), Key("BLIS_NUM_THREADS")));
 }
 
-TEST(MallocWords, ThoseAboutMallocAndNoOthers) {
+TEST(MallocVariables, AreRecognisedAmongOtherVariables) {
   for (const Variables& now : std::vector<Variables>{
            {{"MALLOC_ARENA_MAX", "2"}, {"A", ""}, {"Z", ""}},
            {{"GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.tcache_count=0"}},

@@ -17,7 +17,7 @@ class LibrarySearchTest : public testing::Test {
   TemporaryDirectory root_;
 };
 
-TEST_F(LibrarySearchTest, TheFirstFolderOfThePathWins) {
+TEST_F(LibrarySearchTest, FirstFolderOfPathWins) {
   const std::string second = library("b/libx.so.1");
   const LibrarySearch behind((root_ / "a") + ":" + (root_ / "b"));
   EXPECT_EQ(behind.find("libx.so.1"), fs::canonical(second));
@@ -25,7 +25,7 @@ TEST_F(LibrarySearchTest, TheFirstFolderOfThePathWins) {
   EXPECT_EQ(behind.find("libx.so.1"), fs::canonical(first));
 }
 
-TEST_F(LibrarySearchTest, ThePathComesBeforeTheDistribution) {
+TEST_F(LibrarySearchTest, SearchesPathBeforeDistribution) {
   const std::string ours = library("a/libc.so.6");
   EXPECT_EQ(LibrarySearch(root_ / "a").find("libc.so.6"), fs::canonical(ours));
   const std::string theirs = LibrarySearch("").find("libc.so.6");
@@ -34,14 +34,14 @@ TEST_F(LibrarySearchTest, ThePathComesBeforeTheDistribution) {
   EXPECT_EQ(theirs[0], '/');
 }
 
-TEST_F(LibrarySearchTest, LinksAreResolved) {
+TEST_F(LibrarySearchTest, ResolvesLinks) {
   const std::string real = library("openblas-pthread/libblas.so.3");
   fs::create_directories(root_ / "links");
   fs::create_symlink(real, root_ / "links/libblas.so.3");
   EXPECT_EQ(LibrarySearch(root_ / "links").find("libblas.so.3"), fs::canonical(real));
 }
 
-TEST_F(LibrarySearchTest, ADanglingLinkIsPassedOver) {
+TEST_F(LibrarySearchTest, SkipsDanglingLinks) {
   fs::create_directories(root_ / "a");
   fs::create_symlink(root_ / "nowhere", root_ / "a/libx.so.1");
   const std::string real = library("b/libx.so.1");
@@ -49,7 +49,7 @@ TEST_F(LibrarySearchTest, ADanglingLinkIsPassedOver) {
             fs::canonical(real));
 }
 
-TEST_F(LibrarySearchTest, NothingIsFoundWhereNothingIs) {
+TEST_F(LibrarySearchTest, ReturnsNothingForUnknownLibrary) {
   EXPECT_EQ(LibrarySearch("").find("libno-such-library.so.7"), "");
   // Empty parts and folders that do not exist are passed over.
   EXPECT_EQ(LibrarySearch("::/no/such/folder:").find("libno-such-library.so.7"), "");

@@ -5,7 +5,7 @@
 namespace optile::cli {
 namespace {
 
-TEST(OtherManager, InThePreloadListOrAmongTheProgramsLibraries) {
+TEST(OtherManager, IsFoundInPreloadListOrNeededLibraries) {
   EXPECT_EQ(other_manager("", {}), "");
   EXPECT_EQ(other_manager("/x/libdlb_mpi.so", {}), "libdlb_mpi.so");
   EXPECT_EQ(other_manager("mine.so:/opt/likwid/lib/liblikwidpin.so", {}), "liblikwidpin.so");

@@ -49,7 +49,7 @@ class ProgramObjectsTest : public testing::Test {
   TemporaryDirectory folder_;
 };
 
-TEST_F(ProgramObjectsTest, AProgramWithNeither) {
+TEST_F(ProgramObjectsTest, PlainProgramUsesNeitherOpenmpNorPytorch) {
   const ProgramObjects objects = look(program("tool", {"libc.so.6"}));
   EXPECT_FALSE(objects.uses_openmp);
   EXPECT_FALSE(objects.has_pytorch);
@@ -58,7 +58,7 @@ TEST_F(ProgramObjectsTest, AProgramWithNeither) {
   EXPECT_TRUE(objects.libomp_suitable);
 }
 
-TEST_F(ProgramObjectsTest, AnAnnotatedProgramIsToldByItsExecutable) {
+TEST_F(ProgramObjectsTest, DetectsAnnotationsInOpenmpExecutable) {
   TargetProgram target = program("tool", {"libgomp.so.1"}, {"GOMP_parallel"});
   EXPECT_FALSE(look(target).marks_ops);
   std::ofstream(target.executable, std::ios::app) << OPTILE_ANNOTATION_SYMBOL;
@@ -68,13 +68,13 @@ TEST_F(ProgramObjectsTest, AnAnnotatedProgramIsToldByItsExecutable) {
   EXPECT_FALSE(look(target).marks_ops) << "it has no teams, so nobody searches it";
 }
 
-TEST_F(ProgramObjectsTest, OpenmpIsSeenThroughTheLibraries) {
+TEST_F(ProgramObjectsTest, FindsOpenmpThroughLibraries) {
   library("libouter.so", build_library({"libinner.so"}));
   library("libinner.so", build_library({"libouter.so", "libgomp.so.1"}, {"GOMP_parallel"}));
   EXPECT_TRUE(look(program("tool", {"libouter.so"})).uses_openmp);
 }
 
-TEST_F(ProgramObjectsTest, TheProviderIsNamedByWhereTheLinkLeads) {
+TEST_F(ProgramObjectsTest, NamesBlasProviderByLinkTarget) {
   const TargetProgram target = program("tool", {"libblas.so.3"});
   for (const char* provider : {"openblas-pthread", "openblas-openmp", "openblas-serial"}) {
     blas_is(provider);
@@ -88,40 +88,40 @@ TEST_F(ProgramObjectsTest, TheProviderIsNamedByWhereTheLinkLeads) {
   EXPECT_EQ(look(target).blas_provider, "other");
 }
 
-TEST_F(ProgramObjectsTest, OneMissingEntryPointKeepsLibgomp) {
+TEST_F(ProgramObjectsTest, MissingEntryPointKeepsLibgomp) {
   library("libfast.so", build_library({"libgomp.so.1"}, {"GOMP_parallel", "GOMP_teams4"}));
   const ProgramObjects objects = look(program("tool", {"libfast.so"}));
   EXPECT_FALSE(objects.libomp_suitable);
   EXPECT_THAT(objects.libomp_obstacle, HasSubstr("libfast.so needs GOMP_teams4"));
 }
 
-TEST_F(ProgramObjectsTest, WhoCancelsThreadsKeepsLibgomp) {
+TEST_F(ProgramObjectsTest, ThreadCancellationKeepsLibgomp) {
   library("libfast.so", build_library({"libgomp.so.1"}, {"GOMP_parallel", "pthread_cancel"}));
   const ProgramObjects objects = look(program("tool", {"libfast.so"}));
   EXPECT_FALSE(objects.libomp_suitable);
   EXPECT_THAT(objects.libomp_obstacle, HasSubstr("libfast.so cancels threads"));
 }
 
-TEST_F(ProgramObjectsTest, OnlyObjectsThatUseLibgompAreAsked) {
+TEST_F(ProgramObjectsTest, ChecksOnlyObjectsThatUseLibgomp) {
   // Another library of that name for another purpose.
   library("libown.so", build_library({}, {"GOMP_teams4"}));
   EXPECT_TRUE(look(program("tool", {"libown.so"})).libomp_suitable);
 }
 
-TEST_F(ProgramObjectsTest, ALibompThatCannotBeReadIsNotUsed) {
+TEST_F(ProgramObjectsTest, UnreadableLibompIsUnsuitable) {
   library("libomp.so.5", "garbage");
   const ProgramObjects objects = look(program("tool", {"libgomp.so.1"}, {"GOMP_parallel"}));
   EXPECT_FALSE(objects.libomp_suitable);
   EXPECT_THAT(objects.libomp_obstacle, HasSubstr("libomp.so.5"));
 }
 
-TEST_F(ProgramObjectsTest, DamagedAndMissingLibrariesArePassedOver) {
+TEST_F(ProgramObjectsTest, SkipsDamagedAndMissingLibraries) {
   library("libdamaged.so", "garbage");
   EXPECT_TRUE(
       look(program("tool", {"libdamaged.so", "libmissing.so", "libgomp.so.1"})).uses_openmp);
 }
 
-TEST_F(ProgramObjectsTest, PytorchOfADistributionIsFoundThroughTheUsualFolders) {
+TEST_F(ProgramObjectsTest, FindsPytorchOfDistribution) {
   const TargetProgram target = program("bin/python3.11", {"libc.so.6"});
   blas_is("openblas-pthread");
   ProgramObjects objects = look(target);
@@ -137,7 +137,7 @@ TEST_F(ProgramObjectsTest, PytorchOfADistributionIsFoundThroughTheUsualFolders) 
   EXPECT_TRUE(objects.libomp_suitable);
 }
 
-TEST_F(ProgramObjectsTest, PytorchOfAWheelBringsItsOwnLibraries) {
+TEST_F(ProgramObjectsTest, WheelPytorchUsesItsOwnLibraries) {
   const std::string torch = folder_ / "env/lib/python3.11/site-packages/torch";
   write_file(torch + "/_C.so", build_library({"libtorch_python.so"}));
   write_file(torch + "/lib/libtorch_python.so", build_library({"libtorch_cpu.so"}));

@@ -43,7 +43,7 @@ class ReportOutputTest : public testing::Test {
   }();
 };
 
-TEST_F(ReportOutputTest, WhatNeverAttachedHasEveryFieldThatCanBeCountedOn) {
+TEST_F(ReportOutputTest, UnattachedRunReportHasEveryField) {
   EXPECT_THAT(write(unseen_), HasSubstr("never attached"));
   const Json report = this->report();
   ASSERT_TRUE(report.is_object());
@@ -59,7 +59,7 @@ TEST_F(ReportOutputTest, WhatNeverAttachedHasEveryFieldThatCanBeCountedOn) {
   EXPECT_TRUE(report["speedup"].is_null());
 }
 
-TEST_F(ReportOutputTest, TheDaemonsReportIsWrittenAsItIs) {
+TEST_F(ReportOutputTest, WritesDaemonReportUnchanged) {
   OneAnswer daemon(folder_ / "s", 200,
                    R"({"state": "finished", "run_id": "r1", "steps": 12, "extra": [1]})");
   unseen_.shim = "shim";
@@ -70,14 +70,14 @@ TEST_F(ReportOutputTest, TheDaemonsReportIsWrittenAsItIs) {
   EXPECT_EQ(report()["extra"], Json::array({1}));
 }
 
-TEST_F(ReportOutputTest, NoDaemonIsNoReasonToWait) {
+TEST_F(ReportOutputTest, WritesReportWithoutDaemon) {
   unseen_.shim = "shim";
   unseen_.socket = folder_ / "nobody";
   EXPECT_THAT(write(unseen_), HasSubstr("never attached"));
   EXPECT_EQ(report()["state"], "unknown");
 }
 
-TEST_F(ReportOutputTest, ADaemonThatStartsForTheRunIsWaitedFor) {
+TEST_F(ReportOutputTest, WaitsForStartingDaemon) {
   unseen_.shim = "shim";
   unseen_.socket = folder_ / "s";
   unseen_.daemon_starts = true;
@@ -88,14 +88,14 @@ TEST_F(ReportOutputTest, ADaemonThatStartsForTheRunIsWaitedFor) {
   EXPECT_EQ(report()["steps"], 3);
 }
 
-TEST_F(ReportOutputTest, AFileIsReplacedAsAWholeAndNothingIsLeftBeside) {
+TEST_F(ReportOutputTest, ReplacesFileWithoutLeftovers) {
   write_file(options_.report, std::string(10000, 'x'));
   write(unseen_);
   EXPECT_TRUE(report().is_object());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
 }
 
-TEST_F(ReportOutputTest, ALinkStaysALink) {
+TEST_F(ReportOutputTest, PreservesLinks) {
   const std::string real = write_file(folder_ / "real.json", "old");
   fs::create_symlink(real, options_.report);
   write(unseen_);
@@ -104,7 +104,7 @@ TEST_F(ReportOutputTest, ALinkStaysALink) {
 }
 
 // Nor a device: a report renamed over one of those would break the machine of whoever is root.
-TEST_F(ReportOutputTest, APipeStaysAPipe) {
+TEST_F(ReportOutputTest, PreservesPipes) {
   ASSERT_EQ(mkfifo(options_.report.c_str(), 0600), 0);
   // Open at both ends, so that nobody waits; a report is smaller than what a pipe holds.
   const base::UniqueFd pipe(open(options_.report.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
@@ -118,7 +118,7 @@ TEST_F(ReportOutputTest, APipeStaysAPipe) {
   EXPECT_TRUE(fs::is_fifo(options_.report));
 }
 
-TEST_F(ReportOutputTest, AReportThatCannotBeWrittenIsSaid) {
+TEST_F(ReportOutputTest, ReportsUnwritablePath) {
   options_.report = folder_ / "no/such/folder/report.json";
   const std::string said = write(unseen_);
   EXPECT_THAT(said, HasSubstr(options_.report + " cannot be written"));
@@ -127,7 +127,7 @@ TEST_F(ReportOutputTest, AReportThatCannotBeWrittenIsSaid) {
   EXPECT_THAT(write(unseen_), HasSubstr("cannot be written"));
 }
 
-TEST_F(ReportOutputTest, TheTableGoesToStderr) {
+TEST_F(ReportOutputTest, PrintsSummaryToStderr) {
   options_.report = "";
   options_.summary = true;
   unseen_.unseen = "it is linked statically";

@@ -60,7 +60,7 @@ std::string table(const Json& report) {
   return summary_table(report.dump());
 }
 
-TEST(SummaryTable, SaysHowThreadsShare) {
+TEST(SummaryTable, ShowsConcurrentOpsAndSharedCores) {
   EXPECT_THAT(table(untuned()), Not(HasSubstr("at the same moment")));
   Json report = untuned();
   report["sharing"] = {
@@ -71,7 +71,7 @@ TEST(SummaryTable, SaysHowThreadsShare) {
   EXPECT_THAT(table(report), Not(HasSubstr("share")));
 }
 
-TEST(SummaryTable, SaysWhichCountersThereWere) {
+TEST(SummaryTable, ShowsCountersAndReason) {
   EXPECT_THAT(table(untuned()), HasSubstr("counters none"));
   Json report = untuned();
   report["counters"] = "software";
@@ -79,20 +79,20 @@ TEST(SummaryTable, SaysWhichCountersThereWere) {
   EXPECT_THAT(table(report), HasSubstr("counters software; the processor grants no counters"));
 }
 
-TEST(SummaryTable, NamesEveryBlasThatIsSteered) {
+TEST(SummaryTable, NamesEverySteeredBlas) {
   Json report = untuned();
   report["blas_beside"] = {"libopenblas64_-1.so", "2 more"};
   EXPECT_THAT(table(report),
               HasSubstr("BLAS openblas-pthread (beside it libopenblas64_-1.so, 2 more), OpenMP"));
 }
 
-TEST(SummaryTable, NeverAttached) {
+TEST(SummaryTable, ReportsProgramWithoutOps) {
   for (const char* text : {"", "garbage", "[]", "{}", R"({"state": "unknown"})"}) {
     EXPECT_THAT(summary_table(text), HasSubstr("no op of the program was seen")) << text;
   }
 }
 
-TEST(SummaryTable, UntunedClaimsNothing) {
+TEST(SummaryTable, UntunedRunClaimsNoSpeedup) {
   const std::string text = table(untuned());
   EXPECT_THAT(text, HasSubstr("train.py, 40 steps"));
   EXPECT_THAT(
@@ -105,7 +105,7 @@ TEST(SummaryTable, UntunedClaimsNothing) {
   EXPECT_THAT(text, Not(HasSubstr("by launch plan")));
 }
 
-TEST(SummaryTable, TunedSaysHowMuchAndByWhat) {
+TEST(SummaryTable, TunedRunShowsSpeedupAndItsParts) {
   const std::string text = table(tuned());
   EXPECT_THAT(text, HasSubstr("untouched         200.00 ms a step  (a run of its own)"));
   EXPECT_THAT(text, HasSubstr("tuned              50.00 ms a step"));
@@ -117,7 +117,7 @@ TEST(SummaryTable, TunedSaysHowMuchAndByWhat) {
   EXPECT_THAT(text, HasSubstr("sampled steps  17\n"));
 }
 
-TEST(SummaryTable, FactorsAreSaidWithHowCertainTheyAre) {
+TEST(SummaryTable, FactorsShowConfidenceIntervals) {
   Json report = tuned();
   report["factors"]["width_per_op"]["disturbed"] = {"it had 3 of 4 cores"};
   report["disturbed"] = {"it had 3 of 4 cores"};
@@ -128,7 +128,7 @@ TEST(SummaryTable, FactorsAreSaidWithHowCertainTheyAre) {
   EXPECT_THAT(text, HasSubstr("  disturbed      it had 3 of 4 cores\n"));
 }
 
-TEST(SummaryTable, WhatIsMissingIsSaidAsACommand) {
+TEST(SummaryTable, SuggestsBaselineCommandWhenMissing) {
   const std::string command = "mpirun -np 3 ./a 'b c'";
   EXPECT_THAT(
       summary_table(untuned().dump(), command),
@@ -147,7 +147,7 @@ TEST(SummaryTable, WhatIsMissingIsSaidAsACommand) {
   EXPECT_THAT(table(report), HasSubstr("nothing is changed in this mode (observe)\n"));
 }
 
-TEST(SummaryTable, WhatHasNoWidthToTuneIsComparedAsItRuns) {
+TEST(SummaryTable, ShowsPresentStepTimeWithoutTunedSteps) {
   Json report = tuned();
   report["step_seconds"] = {{"baseline", 0.2}, {"tuned", nullptr}, {"present", 0.05}};
   const std::string text = table(report);
@@ -155,7 +155,7 @@ TEST(SummaryTable, WhatHasNoWidthToTuneIsComparedAsItRuns) {
   EXPECT_THAT(text, HasSubstr("times faster        4.00"));
 }
 
-TEST(SummaryTable, AControlIsNamedAsOne) {
+TEST(SummaryTable, NamesControlBaseline) {
   Json report = tuned();
   report["baseline_kind"] = "control";
   const std::string text = table(report);
@@ -164,7 +164,7 @@ TEST(SummaryTable, AControlIsNamedAsOne) {
   EXPECT_THAT(text, Not(HasSubstr("untouched")));
 }
 
-TEST(SummaryTable, ARunThatEndedBeforeItWasTuned) {
+TEST(SummaryTable, RunEndedBeforeTuningIsNotMeasured) {
   Json report = tuned();
   report["step_seconds"]["tuned"] = nullptr;
   report["speedup"] = nullptr;
@@ -172,7 +172,7 @@ TEST(SummaryTable, ARunThatEndedBeforeItWasTuned) {
   EXPECT_THAT(table(report), HasSubstr("times faster   not measured: no step was run tuned"));
 }
 
-TEST(SummaryTable, ChangedOpsByTheirTimeInAStep) {
+TEST(SummaryTable, SortsChangedOpsByTimeInStep) {
   Json report = tuned();
   // Its seconds are those of all its executions already.
   report["ops"].push_back(op("often", 1, 0.002, 100));
@@ -184,21 +184,21 @@ TEST(SummaryTable, ChangedOpsByTheirTimeInAStep) {
   EXPECT_LT(text.find("often"), text.find("small"));
 }
 
-TEST(SummaryTable, AReplayedPlanIsSaid) {
+TEST(SummaryTable, ShowsReplayedPlan) {
   Json report = tuned();
   report["plan_replayed"] = true;
   report["sampled_steps"] = 0;
   EXPECT_THAT(table(report), HasSubstr("sampled steps  0  (the plan of an earlier run was used)"));
 }
 
-TEST(SummaryTable, FallbacksAreNotes) {
+TEST(SummaryTable, PrintsFallbacksAsNotes) {
   Json report = untuned();
   report["fallbacks"] = {"one thing", "another"};
   const std::string text = table(report);
   EXPECT_THAT(text, HasSubstr("  note: one thing\n  note: another\n"));
 }
 
-TEST(SummaryTable, AReportOfAnotherKindIsNoCrash) {
+TEST(SummaryTable, ReportsUnreadableReport) {
   Json report = untuned();
   report["steps"] = "many";
   EXPECT_THAT(table(report), HasSubstr("cannot be read"));

@@ -37,14 +37,14 @@ class TargetProgramTest : public testing::Test {
   TemporaryDirectory folder_;
 };
 
-TEST_F(TargetProgramTest, AnOrdinaryProgramCanBeSeen) {
+TEST_F(TargetProgramTest, AcceptsDynamicProgram) {
   const TargetProgram target = look({"/bin/true"});
   EXPECT_EQ(target.path, "/bin/true");
   EXPECT_EQ(target.executable, "/bin/true");
   EXPECT_EQ(target.unseen, "");
 }
 
-TEST_F(TargetProgramTest, ABareNameGoesThroughThePath) {
+TEST_F(TargetProgramTest, ResolvesBareNameThroughPath) {
   dynamic("a/tool", 0644);  // not executable: passed over, as by a shell
   const std::string found = dynamic("b/tool");
   fs::create_directories(folder_ / "c/tool");
@@ -53,7 +53,7 @@ TEST_F(TargetProgramTest, ABareNameGoesThroughThePath) {
   EXPECT_EQ(look({"tool"}).path, found);
 }
 
-TEST_F(TargetProgramTest, ASanitizerInTheUsersOwnListComesFirstOrNotAtAll) {
+TEST_F(TargetProgramTest, RejectsPreloadedAddressSanitizer) {
   for (const char* list : {"/usr/lib/libasan.so.8", "libm.so.6:libasan.so.8", "a.so libasan.so"}) {
     const ScopedVariable preload("LD_PRELOAD", list);
     EXPECT_THAT(look({"/bin/true"}).unseen, HasSubstr("must be the first library of all")) << list;
@@ -62,7 +62,7 @@ TEST_F(TargetProgramTest, ASanitizerInTheUsersOwnListComesFirstOrNotAtAll) {
   EXPECT_EQ(look({"/bin/true"}).unseen, "");
 }
 
-TEST_F(TargetProgramTest, WhatCannotBeRun) {
+TEST_F(TargetProgramTest, RejectsMissingAndNonExecutablePrograms) {
   const ScopedVariable path("PATH", folder_.path());
   EXPECT_EQ(refused("no-such-program"), ErrorKind::kNotFound);
   EXPECT_EQ(refused(folder_ / "missing"), ErrorKind::kNotFound);
@@ -72,7 +72,7 @@ TEST_F(TargetProgramTest, WhatCannotBeRun) {
   EXPECT_EQ(refused("plain"), ErrorKind::kDenied);
 }
 
-TEST_F(TargetProgramTest, AScriptRunsItsInterpreter) {
+TEST_F(TargetProgramTest, ResolvesScriptInterpreter) {
   const std::string interpreter = dynamic("interpreter");
   const std::string script = program("script", "#!" + interpreter + " -u\nprint(1)\n");
   const TargetProgram target = look({script, "argument"});
@@ -82,7 +82,7 @@ TEST_F(TargetProgramTest, AScriptRunsItsInterpreter) {
   EXPECT_EQ(target.unseen, "");
 }
 
-TEST_F(TargetProgramTest, EnvFindsTheInterpreterInThePath) {
+TEST_F(TargetProgramTest, ResolvesEnvInterpreterThroughPath) {
   const std::string interpreter = dynamic("python3");
   const ScopedVariable path("PATH", folder_.path());
   for (const char* line : {"#!/usr/bin/env python3\n", "#! /usr/bin/env -S python3 -u\n",
@@ -94,13 +94,13 @@ TEST_F(TargetProgramTest, EnvFindsTheInterpreterInThePath) {
   EXPECT_EQ(look({program("script", "#!/usr/bin/env perl6\n")}).executable, folder_ / "script");
 }
 
-TEST_F(TargetProgramTest, AScriptThatInterpretsItselfEnds) {
+TEST_F(TargetProgramTest, SelfInterpretingScriptTerminates) {
   const std::string script = folder_ / "loop";
   program("loop", "#!" + script + "\n");
   EXPECT_THAT(look({script}).unseen, HasSubstr("not a 64-bit ELF program"));
 }
 
-TEST_F(TargetProgramTest, WhatThePreloadWouldNotReach) {
+TEST_F(TargetProgramTest, RejectsSetuidStaticAndNonElfPrograms) {
   EXPECT_THAT(look({dynamic("setuid", 04755)}).unseen, HasSubstr("setuid"));
   EXPECT_THAT(look({dynamic("setgid", 02755)}).unseen, HasSubstr("setgid"));
   EXPECT_THAT(look({program("static", build_elf({"", false, {}, {}, {}}))}).unseen,
@@ -110,7 +110,7 @@ TEST_F(TargetProgramTest, WhatThePreloadWouldNotReach) {
   EXPECT_THAT(look({program("text", "echo no first line\n")}).unseen, HasSubstr("ELF"));
 }
 
-TEST_F(TargetProgramTest, WhatThePreloadWouldBreak) {
+TEST_F(TargetProgramTest, RejectsMuslAndAddressSanitizerPrograms) {
   EXPECT_THAT(
       look({program("musl", build_elf({"/lib/ld-musl-x86_64.so.1", true, {}, {}, {}}))}).unseen,
       HasSubstr("musl"));
@@ -120,7 +120,7 @@ TEST_F(TargetProgramTest, WhatThePreloadWouldBreak) {
   }
 }
 
-TEST_F(TargetProgramTest, ARuntimeThatIsAPartOfTheProgramHidesItsRegions) {
+TEST_F(TargetProgramTest, StaticOpenmpRuntimeHidesRegions) {
   const auto hidden = [&](std::vector<std::string> needed, std::vector<std::string> defined) {
     return look({program(
                     "p",
@@ -134,13 +134,13 @@ TEST_F(TargetProgramTest, ARuntimeThatIsAPartOfTheProgramHidesItsRegions) {
   EXPECT_EQ(look({"/bin/true"}).hidden_regions, "");
 }
 
-TEST_F(TargetProgramTest, ASetuidInterpreterHidesItsScripts) {
+TEST_F(TargetProgramTest, RejectsScriptsOfSetuidInterpreter) {
   const std::string script = program("script", "#!" + dynamic("interpreter", 04755) + "\n");
   EXPECT_THAT(look({script}).unseen, HasSubstr("setuid"));
 }
 
 // The store's key has to be what the program will tell of itself (/proc/self/exe and its words).
-TEST_F(TargetProgramTest, WhatAProgramIsKnownBy) {
+TEST_F(TargetProgramTest, IdentifiesProgramByScriptOrExecutable) {
   const std::string python = dynamic("python3.11");
   fs::create_symlink(python, folder_ / "python3");
   const std::string link = folder_ / "python3";

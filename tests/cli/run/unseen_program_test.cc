@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(UnseenProgram, TextSaysWhatWasLookedFor) {
+TEST(UnseenProgram, TextListsSupportedRuntimes) {
   const std::string text = unseen_program_text({});
   for (const char* word :
        {"PyTorch", "libgomp", "libomp", "BLAS", "oneDNN", "oneTBB", "annotations", "no lease"}) {
@@ -20,20 +20,20 @@ TEST(UnseenProgram, TextSaysWhatWasLookedFor) {
   EXPECT_THAT(text, HasSubstr("TensorFlow, JAX"));
 }
 
-TEST(UnseenProgram, TextNamesTheFrameworkThatIsImported) {
+TEST(UnseenProgram, TextNamesImportedFramework) {
   const std::string text = unseen_program_text({"", true, "JAX"});
   EXPECT_THAT(text, HasSubstr("JAX, which the program imports"));
   EXPECT_THAT(text, Not(HasSubstr("TensorFlow")));
 }
 
-TEST(UnseenProgram, TextOfAProgramWithoutShimGivesTheReason) {
+TEST(UnseenProgram, TextGivesReasonWithoutShim) {
   const std::string text = unseen_program_text({"it is linked statically", true, ""});
   EXPECT_THAT(text, HasSubstr("ran untouched"));
   EXPECT_THAT(text, HasSubstr("it is linked statically"));
   EXPECT_THAT(text, Not(HasSubstr("looked for")));
 }
 
-TEST(UnseenProgram, TextBlamesNoProgramWhereTheDaemonIsGone) {
+TEST(UnseenProgram, TextReportsUnreachableDaemon) {
   const std::string text = unseen_program_text({"", false, ""});
   EXPECT_THAT(text, HasSubstr("the daemon does not answer"));
   EXPECT_THAT(text, Not(HasSubstr("looked for")));
@@ -43,7 +43,7 @@ std::string framework_of(const std::string& text) {
   return unseen_framework({"/usr/bin/python3", "-u", "-c", text});
 }
 
-TEST(UnseenProgram, FrameworkIsWhatTheProgramImports) {
+TEST(UnseenProgram, FindsImportedFramework) {
   EXPECT_EQ(framework_of("import tensorflow as tf\n"), "TensorFlow");
   EXPECT_EQ(framework_of("import os; import tensorflow.keras\n"), "TensorFlow");
   EXPECT_EQ(framework_of("if True:\n  from tensorflow import data\n"), "TensorFlow");
@@ -52,14 +52,14 @@ TEST(UnseenProgram, FrameworkIsWhatTheProgramImports) {
   EXPECT_EQ(framework_of("from flax import linen\n"), "JAX");
 }
 
-TEST(UnseenProgram, FrameworkIsNoOtherWord) {
+TEST(UnseenProgram, IgnoresCommentsStringsAndOtherModules) {
   EXPECT_EQ(framework_of("import torch\n# import tensorflow\nprint('import jax')\n"), "");
   EXPECT_EQ(framework_of("from numpy import jax\n"), "");
   EXPECT_EQ(framework_of("import numpy as jax\n"), "");
   EXPECT_EQ(framework_of("import tensorflow_datasets\n"), "");
 }
 
-TEST(UnseenProgram, FrameworkOfAScript) {
+TEST(UnseenProgram, FindsFrameworkOfScript) {
   TemporaryDirectory folder;
   const std::string script =
       write_file(folder / "train.py", "#!/usr/bin/env python3\nimport jax\n");

@@ -47,14 +47,14 @@ class WrapperScriptTest : public testing::Test {
   TemporaryDirectory folder_;
 };
 
-TEST_F(WrapperScriptTest, WhatIsExecutedWithAllArguments) {
+TEST_F(WrapperScriptTest, FollowsExecWithAllArguments) {
   const std::string real = program("real program");
   EXPECT_EQ(behind("# exec /bin/false \"$@\"\nexport A=1\nexec \"" + real + "\" \"$@\"\n"), real);
   EXPECT_EQ(behind("exec '" + real + "' -u \"$@\""), real);
   EXPECT_EQ(behind("exec 2>/dev/null\nexec \"" + real + "\" \"$@\"\n\n  # the end\n"), real);
 }
 
-TEST_F(WrapperScriptTest, WhatCannotBeToldFromTheText) {
+TEST_F(WrapperScriptTest, IgnoresAmbiguousScripts) {
   const std::string real = program("real");
   EXPECT_EQ(behind("echo hello\n"), "");
   EXPECT_EQ(behind("exec " + real + "\n"), "") << "other arguments";
@@ -70,7 +70,7 @@ TEST_F(WrapperScriptTest, WhatCannotBeToldFromTheText) {
   EXPECT_EQ(program_behind(folder_ / "nothing").path, "");
 }
 
-TEST_F(WrapperScriptTest, WhatPyenvWouldChoose) {
+TEST_F(WrapperScriptTest, FollowsPyenvVersion) {
   const ScopedVariable version("PYENV_VERSION", "");
   const std::string old = program("root/versions/3.9.7/bin/python");
   const std::string recent = program("root/versions/3.11.2/bin/python");
@@ -84,7 +84,7 @@ TEST_F(WrapperScriptTest, WhatPyenvWouldChoose) {
   EXPECT_EQ(program_behind(pyenv_shim("pip")).path, "") << "none has it";
 }
 
-TEST_F(WrapperScriptTest, PyenvsSystemIsWhatThePathHasBesideTheShims) {
+TEST_F(WrapperScriptTest, PyenvSystemVersionSkipsShims) {
   const ScopedVariable version("PYENV_VERSION", "system");
   const std::string shim = pyenv_shim("python");
   const std::string real = program("bin/python");
@@ -92,7 +92,7 @@ TEST_F(WrapperScriptTest, PyenvsSystemIsWhatThePathHasBesideTheShims) {
   EXPECT_EQ(program_behind(shim).path, real);
 }
 
-TEST_F(WrapperScriptTest, WhatAsdfWouldChoose) {
+TEST_F(WrapperScriptTest, FollowsAsdfVersion) {
   const ScopedVariable nothing_said("ASDF_PYTHON_VERSION", "");
   const ScopedVariable home("HOME", folder_ / "home");
   const std::string old = program("asdf/installs/python/3.9.7/bin/python3");
@@ -110,7 +110,7 @@ TEST_F(WrapperScriptTest, WhatAsdfWouldChoose) {
   EXPECT_EQ(program_behind(shim).path, "");
 }
 
-TEST_F(WrapperScriptTest, AsdfsSystemIsWhatThePathHasBesideTheShims) {
+TEST_F(WrapperScriptTest, AsdfSystemVersionSkipsShims) {
   const ScopedVariable version("ASDF_PYTHON_VERSION", "system");
   const std::string shim = asdf_shim("python3");
   const std::string real = program("bin/python3");
@@ -119,7 +119,7 @@ TEST_F(WrapperScriptTest, AsdfsSystemIsWhatThePathHasBesideTheShims) {
 }
 
 // Its shims are links to itself, which chooses by the name that it is called by.
-TEST_F(WrapperScriptTest, WhatMiseWouldChoose) {
+TEST_F(WrapperScriptTest, FollowsMiseShims) {
   const std::string real = program("mise/installs/python/3.11.2/bin/python3");
   const std::string mise =
       script("bin/mise",
@@ -147,7 +147,7 @@ TEST_F(WrapperScriptTest, WhatMiseWouldChoose) {
   }
 }
 
-TEST_F(WrapperScriptTest, TheProgramIsTheOneBehind) {
+TEST_F(WrapperScriptTest, TargetIsProgramBehindWrapper) {
   const std::string real = program("versions/bin/python3");
   const std::string python = script("python", "exec " + real + " \"$@\"\n");
   const auto target = look_at_program({python, "-u", "train.py"});
@@ -158,7 +158,7 @@ TEST_F(WrapperScriptTest, TheProgramIsTheOneBehind) {
   EXPECT_EQ(target.value().unseen, "");
 }
 
-TEST_F(WrapperScriptTest, WhatTheWrapperItselfSaysComesFirst) {
+TEST_F(WrapperScriptTest, WrapperArgumentsPrecedeUserArguments) {
   const std::string real = program("bin/python3");
   const auto script_of = [&](const std::string& words) {
     const auto target =
@@ -171,7 +171,7 @@ TEST_F(WrapperScriptTest, WhatTheWrapperItselfSaysComesFirst) {
 }
 
 // The preload would reach it through the shell.
-TEST_F(WrapperScriptTest, WhatAPreloadWouldBreakBehindAWrapperIsNoticed) {
+TEST_F(WrapperScriptTest, DetectsAddressSanitizerBehindWrapper) {
   const std::string real =
       write_file(folder_ / "real", build_elf({"/lib/ld.so", true, {"libasan.so.8"}, {}, {}}), 0755);
   const auto target = look_at_program({script("wrapper", "exec " + real + " \"$@\"\n")});
@@ -179,7 +179,7 @@ TEST_F(WrapperScriptTest, WhatAPreloadWouldBreakBehindAWrapperIsNoticed) {
   EXPECT_THAT(target.value().unseen, HasSubstr("AddressSanitizer"));
 }
 
-TEST_F(WrapperScriptTest, AWrapperOfItselfEnds) {
+TEST_F(WrapperScriptTest, SelfWrappingScriptTerminates) {
   const std::string loop = folder_ / "loop";
   script("loop", "exec " + loop + " \"$@\"\n");
   EXPECT_TRUE(look_at_program({loop}).ok());

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(SimulationTrace, HasOneTrackForEachGroupOfCoresAndEveryOpOnItsOwn) {
+TEST(SimulationTrace, ShowsEveryOpOnTracksOfCoreGroups) {
   for (const char* machine :
        {"knl", "core:4 pu:1", "pack:2 numa:1 l3:24 core:8 pu:2", "numa:5 l2:19 core:2 pu:1"}) {
     const sched::CoreMap map = sched::step_graphs::map_of(machine);
@@ -57,7 +57,7 @@ TEST(SimulationTrace, HasOneTrackForEachGroupOfCoresAndEveryOpOnItsOwn) {
 
 // What viewers ask of complete events: every field of its type, whole numbers as tracks, and slices
 // of one track that follow each other, also once their times are cut to nanoseconds.
-TEST(SimulationTrace, NoTwoOpsOverlapOnATrack) {
+TEST(SimulationTrace, OpsOnTrackDoNotOverlap) {
   for (const char* strategy : {"paper", "auto", "uniform:5,7"}) {
     SCOPED_TRACE(strategy);
     const sched::CoreMap map = sched::step_graphs::map_of("pack:2 numa:1 l3:24 core:8 pu:2");
@@ -93,7 +93,7 @@ TEST(SimulationTrace, NoTwoOpsOverlapOnATrack) {
   }
 }
 
-TEST(SimulateOptions, AreRead) {
+TEST(SimulateOptions, ParsesFlagsAndRejectsInvalidOnes) {
   const auto parsed =
       parse_options({"simulate", "--machine", "knl", "--graph", "g.json", "--strategy", "s12",
                      "--json", "--trace", "t.json", "--seed", "7", "--noise", "0.1"});
@@ -110,7 +110,7 @@ TEST(SimulateOptions, AreRead) {
   EXPECT_FALSE(parse_options({"simulate", "--graph", "g", "--noise", "-1"}).ok());
 }
 
-TEST(Simulate, SaysWhatIsWrongAndFails) {
+TEST(Simulate, ReportsUnknownMachineOrGraph) {
   const auto refusal = [](Options options) {
     testing::internal::CaptureStderr();
     EXPECT_NE(simulate(options), 0);
@@ -125,7 +125,7 @@ TEST(Simulate, SaysWhatIsWrongAndFails) {
   EXPECT_NE(refusal(options).find("no network \"no-such-graph\""), std::string::npos);
 }
 
-TEST(Simulate, AMachineFileMayHaveAnyName) {
+TEST(Simulate, AcceptsMachineFileWithNonUtf8Name) {
   const TemporaryDirectory folder;
   Options options;
   options.verb = Verb::kSimulate;

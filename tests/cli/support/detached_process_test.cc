@@ -72,7 +72,7 @@ class DetachedProcessTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(DetachedProcessTest, MayHaveAllThatItsCallerCouldHave) {
+TEST_F(DetachedProcessTest, WidestBoundsLiftMaskAndLimits) {
   const std::string found = bounds_of(Bounds::kWidest);
   const std::string bound = own_mask();
   sched_setaffinity(0, sizeof before_, &before_);
@@ -83,7 +83,7 @@ TEST_F(DetachedProcessTest, MayHaveAllThatItsCallerCouldHave) {
   }
 }
 
-TEST_F(DetachedProcessTest, OrWhatItsCallerHas) {
+TEST_F(DetachedProcessTest, CallerBoundsKeepMaskAndLimits) {
   const std::string found = bounds_of(Bounds::kCallers);
   EXPECT_EQ(line_with(found, "Cpus_allowed:"), own_mask());
   EXPECT_NE(line_with(found, "Max cpu time").find(std::to_string(kSoft)), std::string::npos);

@@ -58,7 +58,7 @@ class MemoryFile {
 };
 
 // What a library asks for is told without reading what it offers.
-TEST(ElfFile, UndefinedSymbolsOfALibraryStandBeforeItsOwn) {
+TEST(ElfFile, ReadsAllUndefinedSymbolsWithoutAllDefined) {
   Dl_info library = {};
   ASSERT_NE(dladdr(reinterpret_cast<const void*>(&std::terminate), &library), 0);
   const auto all = read_elf_file(library.dli_fname, ElfSymbols::kAll);
@@ -69,7 +69,7 @@ TEST(ElfFile, UndefinedSymbolsOfALibraryStandBeforeItsOwn) {
   EXPECT_GT(all.value().defined.size(), some.value().defined.size());
 }
 
-TEST_F(ElfFileTest, AProgramOfThisMachine) {
+TEST_F(ElfFileTest, ReadsSystemProgram) {
   const auto elf = read_elf_file("/bin/true", ElfSymbols::kAll);
   ASSERT_TRUE(elf.ok()) << elf.message();
   EXPECT_TRUE(elf.value().is_program);
@@ -79,7 +79,7 @@ TEST_F(ElfFileTest, AProgramOfThisMachine) {
   EXPECT_THAT(elf.value().undefined, Contains("exit"));
 }
 
-TEST_F(ElfFileTest, EverythingThatIsAsked) {
+TEST_F(ElfFileTest, ReadsInterpreterLibrariesAndSymbols) {
   const auto elf = read(build_elf({"/lib/ld.so",
                                    true,
                                    {"libgomp.so.1", "libc.so.6"},
@@ -93,7 +93,7 @@ TEST_F(ElfFileTest, EverythingThatIsAsked) {
   EXPECT_THAT(elf.value().defined, UnorderedElementsAre("own"));
 }
 
-TEST_F(ElfFileTest, SymbolsOnlyWhereTheyAreAskedFor) {
+TEST_F(ElfFileTest, ReadsNoSymbolsUnlessRequested) {
   const std::string path = write_file(folder_ / "file", build_library({}, {"wanted"}, {"offered"}));
   const auto elf = read_elf_file(path, ElfSymbols::kNone);
   ASSERT_TRUE(elf.ok());
@@ -101,7 +101,7 @@ TEST_F(ElfFileTest, SymbolsOnlyWhereTheyAreAskedFor) {
   EXPECT_TRUE(elf.value().defined.empty());
 }
 
-TEST_F(ElfFileTest, WhatItDefines) {
+TEST_F(ElfFileTest, FindsDefinedSymbols) {
   const std::string path = write_file(folder_ / "file", build_library({}, {"wanted"}, {"offered"}));
   EXPECT_TRUE(elf_defines(path, {"offered"}).value());
   EXPECT_FALSE(elf_defines(path, {"wanted"}).value());
@@ -111,14 +111,14 @@ TEST_F(ElfFileTest, WhatItDefines) {
   EXPECT_TRUE(elf_defines("/proc/self/exe", {"_start"}).value());
 }
 
-TEST_F(ElfFileTest, ALibraryIsNoProgram) {
+TEST_F(ElfFileTest, LibraryIsNoProgram) {
   const auto elf = read(build_library({"libm.so.6"}));
   ASSERT_TRUE(elf.ok());
   EXPECT_FALSE(elf.value().is_program);
   EXPECT_TRUE(elf.value().is_dynamic);
 }
 
-TEST_F(ElfFileTest, AStaticProgramHasNoInterpreter) {
+TEST_F(ElfFileTest, StaticProgramHasNoInterpreter) {
   const auto elf = read(build_elf({"", false, {}, {}, {}}));
   ASSERT_TRUE(elf.ok());
   EXPECT_FALSE(elf.value().is_dynamic);
@@ -126,7 +126,7 @@ TEST_F(ElfFileTest, AStaticProgramHasNoInterpreter) {
   EXPECT_TRUE(elf.value().needed.empty());
 }
 
-TEST_F(ElfFileTest, WhatIsNoElfFileOfThisMachine) {
+TEST_F(ElfFileTest, RejectsNonElfAndForeignFiles) {
   EXPECT_EQ(refused(""), ErrorKind::kInvalid);
   EXPECT_EQ(refused("#!/bin/sh\n"), ErrorKind::kInvalid);
   EXPECT_EQ(refused(std::string(4096, '\xff')), ErrorKind::kInvalid);
@@ -138,7 +138,7 @@ TEST_F(ElfFileTest, WhatIsNoElfFileOfThisMachine) {
   EXPECT_EQ(refused(foreign), ErrorKind::kInvalid);
 }
 
-TEST_F(ElfFileTest, TheSameLongNameManyTimesIsNotKept) {
+TEST_F(ElfFileTest, CapsLibrariesAndDropsLongSymbols) {
   const std::string longest(100000, 'n');
   const auto elf = read(build_library(std::vector<std::string>(5000, "libm.so"), {longest, "f"}));
   ASSERT_TRUE(elf.ok());
@@ -146,7 +146,7 @@ TEST_F(ElfFileTest, TheSameLongNameManyTimesIsNotKept) {
   EXPECT_THAT(elf.value().undefined, UnorderedElementsAre("f"));
 }
 
-TEST_F(ElfFileTest, WhatIsNoFile) {
+TEST_F(ElfFileTest, RejectsMissingFilesFoldersAndDevices) {
   EXPECT_EQ(read_elf_file(folder_ / "missing", ElfSymbols::kNone).error().kind,
             ErrorKind::kNotFound);
   EXPECT_EQ(read_elf_file(folder_.path(), ElfSymbols::kNone).error().kind, ErrorKind::kInvalid);
@@ -154,7 +154,7 @@ TEST_F(ElfFileTest, WhatIsNoFile) {
 }
 
 // A file cut off anywhere is refused or read as far as it goes; nothing behind its end is touched.
-TEST(DamagedElfFile, IsReadAsFarAsItGoes) {
+TEST(DamagedElfFile, TruncatedFileIsReadOrRejected) {
   MemoryFile file;
   const std::string whole = build_elf({"/lib/ld.so", true, {"liba.so"}, {"wanted"}, {"offered"}});
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -168,7 +168,7 @@ TEST(DamagedElfFile, IsReadAsFarAsItGoes) {
 }
 
 // Every offset, size and count in turn points to nowhere.
-TEST(DamagedElfFile, AnyByteMayLie) {
+TEST(DamagedElfFile, CorruptBytesKeepResultsBounded) {
   MemoryFile file;
   const std::string whole = build_elf({"/lib/ld.so", true, {"liba.so"}, {"wanted"}, {"offered"}});
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -184,7 +184,7 @@ TEST(DamagedElfFile, AnyByteMayLie) {
   }
 }
 
-TEST(FileHolds, ATextAnywhereInAFileOfAnyKind) {
+TEST(FileHolds, FindsTextAnywhereInFile) {
   const TemporaryDirectory folder;
   const std::string path = write_file(
       folder / "script", "#!/bin/sh\n" + std::string(100000, 'x') + "the mark, and more");

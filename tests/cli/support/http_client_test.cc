@@ -31,7 +31,7 @@ class HttpClientTest : public testing::Test {
   std::string socket_ = folder_ / "s";
 };
 
-TEST_F(HttpClientTest, AsksAndReads) {
+TEST_F(HttpClientTest, SendsRequestAndReadsAnswer) {
   OneAnswer daemon(socket_, 200, R"({"pid": 1})");
   const auto answer = ask_daemon(socket_, "POST", "/v1/launch", R"({"openmp": "keep"})", kLong);
   ASSERT_TRUE(answer.ok()) << answer.message();
@@ -41,31 +41,31 @@ TEST_F(HttpClientTest, AsksAndReads) {
   EXPECT_THAT(daemon.request(), HasSubstr("\r\n\r\n{\"openmp\": \"keep\"}"));
 }
 
-TEST_F(HttpClientTest, ARefusalIsAnAnswer) {
+TEST_F(HttpClientTest, ReturnsErrorStatusAsAnswer) {
   const OneAnswer daemon(socket_, 404, "{}");
   const auto answer = ask();
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer.value().status, 404U);
 }
 
-TEST_F(HttpClientTest, NoSocketMeansNoDaemon) {
+TEST_F(HttpClientTest, MissingSocketMeansNoDaemon) {
   const base::Error error = refused();
   EXPECT_EQ(error.kind, ErrorKind::kNotFound);
   EXPECT_THAT(error.message, HasSubstr("optile run"));
 }
 
-TEST_F(HttpClientTest, ASocketThatADeadDaemonLeftMeansNoDaemon) {
+TEST_F(HttpClientTest, StaleSocketMeansNoDaemon) {
   bound_socket(socket_, false).reset();
   ASSERT_TRUE(std::filesystem::exists(socket_));
   EXPECT_EQ(refused().kind, ErrorKind::kNotFound);
 }
 
-TEST_F(HttpClientTest, ADaemonThatNeverAnswersIsLeftAtTheDeadline) {
+TEST_F(HttpClientTest, GivesUpAtDeadline) {
   const base::UniqueFd silent = bound_socket(socket_, true);
   EXPECT_EQ(refused(milliseconds(20)).kind, ErrorKind::kUnavailable);
 }
 
-TEST_F(HttpClientTest, WhatIsNoAnswer) {
+TEST_F(HttpClientTest, RejectsMalformedAnswers) {
   for (const char* bytes :
        {"", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"}) {
     std::filesystem::remove(socket_);
@@ -74,7 +74,7 @@ TEST_F(HttpClientTest, WhatIsNoAnswer) {
   }
 }
 
-TEST_F(HttpClientTest, APathThatNoSocketCanHave) {
+TEST_F(HttpClientTest, RejectsOverlongSocketPath) {
   socket_ = folder_ / std::string(200, 'x');
   EXPECT_EQ(refused().kind, ErrorKind::kInvalid);
 }

@@ -26,7 +26,7 @@ class OutputFileTest : public testing::Test {
   const std::string path_ = folder_ / "answer";
 };
 
-TEST_F(OutputFileTest, IsReplacedAsAWholeAndNothingIsLeftBeside) {
+TEST_F(OutputFileTest, ReplacesFileWithoutLeftovers) {
   EXPECT_TRUE(may_be_written(path_).ok());
   EXPECT_EQ(files(), 0) << "asking changes nothing";
   ASSERT_TRUE(write_output(path_, std::string(10000, 'x')).ok());
@@ -36,7 +36,7 @@ TEST_F(OutputFileTest, IsReplacedAsAWholeAndNothingIsLeftBeside) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(OutputFileTest, ALinkStaysALinkAlsoToWhatIsNotThereYet) {
+TEST_F(OutputFileTest, PreservesLinksAndCreatesTheirTargets) {
   fs::create_symlink(folder_ / "real", path_);
   EXPECT_TRUE(may_be_written(path_).ok());
   ASSERT_TRUE(write_output(path_, "new").ok());
@@ -48,7 +48,7 @@ TEST_F(OutputFileTest, ALinkStaysALinkAlsoToWhatIsNotThereYet) {
   EXPECT_FALSE(write_output(path_, "new").ok());
 }
 
-TEST_F(OutputFileTest, APipeOrADeviceIsWrittenTo) {
+TEST_F(OutputFileTest, AcceptsPipesAndDevices) {
   EXPECT_TRUE(may_be_written("/dev/null").ok());
   EXPECT_TRUE(write_output("/dev/null", "new").ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
@@ -56,7 +56,7 @@ TEST_F(OutputFileTest, APipeOrADeviceIsWrittenTo) {
   EXPECT_TRUE(may_be_written(path_).ok()) << "and asking does not wait for a reader";
 }
 
-TEST_F(OutputFileTest, WhatCannotBeWrittenIsSaidBeforeAndAfter) {
+TEST_F(OutputFileTest, ReportsUnwritablePathsBeforeAndDuringWrite) {
   const std::string nowhere = folder_ / "no/such/folder/answer";
   const std::string below_a_file = write_file(folder_ / "file", "old") + "/answer";
   for (const std::string& path : {nowhere, below_a_file, folder_.path()}) {
@@ -66,12 +66,12 @@ TEST_F(OutputFileTest, WhatCannotBeWrittenIsSaidBeforeAndAfter) {
   EXPECT_EQ(read_file(folder_ / "file"), "old");
 }
 
-TEST_F(OutputFileTest, AFullDiskLeavesWhatWasThere) {
+TEST_F(OutputFileTest, ReportsFullDisk) {
   EXPECT_THAT(write_output("/dev/full", "new").message(), HasSubstr("No space left"));
 }
 
 // Root may write everywhere, and is somebody else here.
-TEST_F(OutputFileTest, AFolderOfSomebodyElseIsSaidBefore) {
+TEST_F(OutputFileTest, ReportsReadOnlyFolderBeforeWrite) {
   ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ExitedWithCode;
 
-TEST(Printed, WhatArrivedKeepsItsCode) {
+TEST(Printed, KeepsExitCodeAfterSuccessfulOutput) {
   EXPECT_EXIT(
       {
         std::cout << "answer\n";
@@ -20,7 +20,7 @@ TEST(Printed, WhatArrivedKeepsItsCode) {
       ExitedWithCode(1), "^$");
 }
 
-TEST(Printed, WhatCannotBeWrittenIsAFailure) {
+TEST(Printed, FailsWhenOutputCannotBeWritten) {
   EXPECT_EXIT(
       {
         if (std::freopen("/dev/full", "w", stdout) == nullptr) std::exit(3);

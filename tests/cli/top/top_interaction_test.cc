@@ -31,7 +31,7 @@ class InteractionTest : public testing::Test {
   Interaction interaction_;
 };
 
-TEST_F(InteractionTest, SelectsAndStaysWithTheSelected) {
+TEST_F(InteractionTest, SelectionFollowsClient) {
   EXPECT_EQ(interaction_.selected(), 3u);
   press(kKeyUp);
   EXPECT_EQ(interaction_.selected(), 3u);
@@ -46,7 +46,7 @@ TEST_F(InteractionTest, SelectsAndStaysWithTheSelected) {
   EXPECT_EQ(interaction_.selected(), 1u);
 }
 
-TEST_F(InteractionTest, WordsAreThoseOfTheCommandLine) {
+TEST_F(InteractionTest, KeysSendLeaseCommands) {
   EXPECT_EQ(press(' ').word, (Json{{"client", 3}, {"pause", true}}));
   seen_.clients[0].paused = true;
   EXPECT_EQ(press(' ').word, (Json{{"client", 3}, {"resume", true}}));
@@ -64,12 +64,12 @@ TEST_F(InteractionTest, WordsAreThoseOfTheCommandLine) {
   EXPECT_EQ(press('d').word, (Json{{"client", 3}, {"attach", true}}));
 }
 
-TEST_F(InteractionTest, WhatIsNoNumberIsLeftToTheDaemonToRefuse) {
+TEST_F(InteractionTest, SendsInvalidNumbersUnchanged) {
   press('s');
   EXPECT_EQ(type("2x").word, (Json{{"client", 3}, {"share", "2x"}}));
 }
 
-TEST_F(InteractionTest, AnswersCanBeCorrectedAndTakenBack) {
+TEST_F(InteractionTest, TypedAnswersCanBeEditedAndCancelled) {
   press('s');
   press('7');
   press(kKeyBackspace);
@@ -90,7 +90,7 @@ TEST_F(InteractionTest, AnswersCanBeCorrectedAndTakenBack) {
 }
 
 // Who was asked about may be gone, or another one first in the list, when the answer is typed.
-TEST_F(InteractionTest, AnAnswerIsAboutWhoWasAskedAbout) {
+TEST_F(InteractionTest, AnswerAppliesToClientAskedAbout) {
   press('s');
   seen_.clients.erase(seen_.clients.begin());
   interaction_.follow(seen_);
@@ -110,7 +110,7 @@ TEST_F(InteractionTest, PanesScrollAndClose) {
   EXPECT_EQ(press('q').kind, Wish::Kind::kQuit);
 }
 
-TEST_F(InteractionTest, WithoutClientsKeysSayWhatToDo) {
+TEST_F(InteractionTest, KeysWithoutClientsSuggestRun) {
   seen_.clients.clear();
   interaction_.follow(seen_);
   for (const int key : {int{'s'}, int{'p'}, int{' '}, int{'d'}, int{kKeyEnter}}) {
@@ -179,14 +179,14 @@ class TopLoopTest : public testing::Test {
   FakeSource source_;
 };
 
-TEST_F(TopLoopTest, LooksOnceAnInterval) {
+TEST_F(TopLoopTest, PollsOncePerInterval) {
   run({0, 0, 0, 'q', 'j'});
   EXPECT_EQ(source_.looks, 3);
   EXPECT_EQ(terminal_.pictures.size(), 4u);
   EXPECT_EQ(terminal_.keys.size(), 1u);  // nothing is read after the end
 }
 
-TEST_F(TopLoopTest, AVanishedDaemonIsSaidAndFoundAgain) {
+TEST_F(TopLoopTest, ShowsUnreachableDaemonAndReconnects) {
   source_.failing = 2;
   run({0, 0, 0});
   ASSERT_EQ(terminal_.pictures.size(), 4u);
@@ -198,7 +198,7 @@ TEST_F(TopLoopTest, AVanishedDaemonIsSaidAndFoundAgain) {
 }
 
 // Another daemon counts its clients from 1 again: they are not those whose letters are known.
-TEST_F(TopLoopTest, AnotherDaemonsClientsGetLettersFromTheFirst) {
+TEST_F(TopLoopTest, RestartsLettersForNewDaemon) {
   Snapshot before = source_.seen;
   before.clients.erase(before.clients.begin());  // client 2 is A
   source_.seen.daemon_pid = 6;
@@ -208,14 +208,14 @@ TEST_F(TopLoopTest, AnotherDaemonsClientsGetLettersFromTheFirst) {
   EXPECT_THAT(last(), HasSubstr("[A A B B]"));
 }
 
-TEST_F(TopLoopTest, AWordIsSentAndLookedAfterAtOnce) {
+TEST_F(TopLoopTest, SendsCommandAndPollsAtOnce) {
   run({' '});
   ASSERT_EQ(source_.words.size(), 1u);
   EXPECT_EQ(source_.words[0], (Json{{"client", 1}, {"pause", true}}));
   EXPECT_EQ(source_.looks, 1);
 }
 
-TEST_F(TopLoopTest, ARefusalIsInTheBottomLineUntilTheNextKey) {
+TEST_F(TopLoopTest, ShowsRefusalUntilNextKey) {
   source_.refusal = "core 7 is not in the budget; pin to cores that are";
   run({'p', '7', kKeyEnter});
   EXPECT_THAT(last(), HasSubstr("core 7 is not in the budget"));
@@ -223,7 +223,7 @@ TEST_F(TopLoopTest, ARefusalIsInTheBottomLineUntilTheNextKey) {
   EXPECT_THAT(last(), testing::Not(HasSubstr("not in the budget")));
 }
 
-TEST_F(TopLoopTest, ExplainsTheSelectedClient) {
+TEST_F(TopLoopTest, ExplainsSelectedClient) {
   run({'j', kKeyEnter});
   EXPECT_THAT(last(), HasSubstr("B explained"));
   EXPECT_THAT(last(), HasSubstr("why client 2"));

@@ -36,7 +36,7 @@ Snapshot two_clients() {
   return seen;
 }
 
-TEST(PlainPicture, HasEverything) {
+TEST(PlainPicture, ShowsMachineClientsAndLeases) {
   const std::string text = plain_picture(scene_of(two_clients()));
   for (const char* part :
        {"optiled 1.2.3  2 clients  4 of 4 cores leased, 0 lent  machine: 4 cores in 2 tiles",
@@ -50,17 +50,17 @@ TEST(PlainPicture, HasEverything) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
-TEST(PlainPicture, CoresThatAreLeftToOthersAreTold) {
+TEST(PlainPicture, ShowsCoresLeftToOthers) {
   Snapshot seen = two_clients();
   seen.left_to_others = 1;
   EXPECT_THAT(plain_picture(scene_of(seen)), HasSubstr("0 lent, 1 left to others  machine"));
 }
 
-TEST(PlainPicture, SaysWhatToDoWithoutClients) {
+TEST(PlainPicture, SuggestsRunWithoutClients) {
   EXPECT_THAT(plain_picture(scene_of(machine_of(1, 1, 4))), HasSubstr("optile run"));
 }
 
-TEST(PlainPicture, AClientWithoutALeaseIsListed) {
+TEST(PlainPicture, ListsClientWithoutLease) {
   Snapshot seen = two_clients();
   seen.clients[1] = client_with(2, {});
   seen.clients[1].leased = false;
@@ -69,14 +69,14 @@ TEST(PlainPicture, AClientWithoutALeaseIsListed) {
   EXPECT_EQ(state_text(seen.clients[1]), "observe");
 }
 
-TEST(ClientTable, TurnsAreAFraction) {
+TEST(ClientTable, ShowsTimeShareAsFraction) {
   Snapshot seen = two_clients();
   seen.clients[0].cores = {2};
   seen.clients[0].fraction = 0.25;
   EXPECT_THAT(plain_picture(scene_of(seen)), HasSubstr("0.25 of 2"));
 }
 
-TEST(ClientTable, ColumnsThatMatterLessGoFirst) {
+TEST(ClientTable, DropsMinorColumnsWhenNarrow) {
   const Scene scene = scene_of(two_clients());
   const auto header = [&](int columns) {
     return plain_text(client_table({scene.seen, scene.letters, 1, columns}).header);
@@ -95,7 +95,7 @@ TEST(ClientTable, ColumnsThatMatterLessGoFirst) {
 
 // Whatever the terminal is like and whoever is on the machine: as many lines as it has, none
 // longer than it is wide.
-TEST(Draw, FitsEverySize) {
+TEST(Draw, FitsEveryTerminalSize) {
   Snapshot crowded = machine_of(2, 24, 8);
   for (uint64_t id = 1; id <= 60; ++id) {
     crowded.clients.push_back(client_with(id, {static_cast<int>(id)}));
@@ -122,7 +122,7 @@ TEST(Draw, FitsEverySize) {
   }
 }
 
-TEST(Draw, ATinyTerminalShowsTheHeadTheCoresAndTheSelectedClient) {
+TEST(Draw, TinyTerminalShowsHeadCoresAndSelection) {
   Scene scene = scene_of(two_clients());
   Interaction interaction;
   interaction.follow(scene.seen);
@@ -134,7 +134,7 @@ TEST(Draw, ATinyTerminalShowsTheHeadTheCoresAndTheSelectedClient) {
   EXPECT_THAT(text, HasSubstr("q quit"));
 }
 
-TEST(Draw, ALongTableFollowsTheSelection) {
+TEST(Draw, LongTableScrollsToSelection) {
   Snapshot seen = machine_of(1, 1, 64);
   for (uint64_t id = 1; id <= 64; ++id) seen.clients.push_back(client_with(id, {int(id) - 1}));
   Scene scene = scene_of(seen);
@@ -146,7 +146,7 @@ TEST(Draw, ALongTableFollowsTheSelection) {
   EXPECT_THAT(text, HasSubstr(" of 64"));
 }
 
-TEST(Draw, AnUnreachableDaemonIsSaid) {
+TEST(Draw, ShowsUnreachableDaemon) {
   Scene scene = scene_of(two_clients());
   scene.unreachable = "no daemon";
   const Picture picture = draw(scene, Interaction(), {80, 24});

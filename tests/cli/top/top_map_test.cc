@@ -23,13 +23,13 @@ long count(const std::string& text, char sign) {
   return std::count(text.begin(), text.end(), sign);
 }
 
-TEST(CoreMap, FourCoresStandApart) {
+TEST(CoreMap, BracketsCoresByTile) {
   Snapshot seen = machine_of(1, 2, 2);
   seen.clients = {client_with(1, {0, 1, 2}), client_with(2, {3})};
   EXPECT_EQ(map_of(seen), "cores   [A A] [A B]\n");
 }
 
-TEST(CoreMap, EveryKindOfCoreHasItsSign) {
+TEST(CoreMap, MarksOwnedLentSharedAndUngrantedCores) {
   Snapshot seen = machine_of(1, 1, 8);
   seen.tiles[0].cores[7].granted = false;
   ClientSeen waits = client_with(1, {0});
@@ -44,18 +44,18 @@ TEST(CoreMap, EveryKindOfCoreHasItsSign) {
   EXPECT_EQ(map_of(seen), "cores   [A b b B * * . -]\n");
 }
 
-TEST(CoreMap, CoresThatShareNothingHaveNoBrackets) {
+TEST(CoreMap, SingleCoreTilesHaveNoBrackets) {
   Snapshot seen = machine_of(1, 10, 1);
   EXPECT_EQ(map_of(seen), "cores   . . . . . . . . . .\n");
 }
 
-TEST(CoreMap, NodesBeginRowsOfTheirOwn) {
+TEST(CoreMap, NumaNodesStartNewRows) {
   Snapshot seen = machine_of(2, 2, 2);
   seen.clients = {client_with(1, {4, 5})};
   EXPECT_EQ(map_of(seen), "node 0  [. .] [. .]\nnode 1  [A A] [. .]\n");
 }
 
-TEST(CoreMap, AManyCoreMachineWrapsAndLosesNoCore) {
+TEST(CoreMap, ManyCoreMachineWrapsWithoutLosingCores) {
   Snapshot seen = machine_of(2, 24, 8);  // 384
   seen.clients = {client_with(1, cores_between(0, 99)), client_with(2, cores_between(100, 383))};
   for (const int columns : {10, 20, 40, 80, 100, 200, 400}) {
@@ -70,7 +70,7 @@ TEST(CoreMap, AManyCoreMachineWrapsAndLosesNoCore) {
   }
 }
 
-TEST(CoreMap, WhereRowsAreFewItShrinksAndThenSaysWhatIsMissing) {
+TEST(CoreMap, ShrinksThenCountsHiddenCores) {
   Snapshot seen = machine_of(1, 48, 8);
   const std::string brackets = map_of(seen, {80, 6});
   EXPECT_EQ(count(brackets, '.'), 384);
@@ -86,7 +86,7 @@ TEST(CoreMap, WhereRowsAreFewItShrinksAndThenSaysWhatIsMissing) {
   EXPECT_THAT(map_of(seen, {80, 1}), HasSubstr("and 384 more cores"));
 }
 
-TEST(CoreMap, WithManyClientsEveryCellHasRoomForTwoLetters) {
+TEST(CoreMap, WidensCellsForTwoLetters) {
   Snapshot seen = machine_of(1, 1, 30);
   for (uint64_t id = 1; id <= 28; ++id) {
     seen.clients.push_back(client_with(id, {static_cast<int>(id) - 1}));
@@ -96,7 +96,7 @@ TEST(CoreMap, WithManyClientsEveryCellHasRoomForTwoLetters) {
   EXPECT_THAT(map, HasSubstr("Z  AA AB .. ..]"));
 }
 
-TEST(CoreMap, TheSelectedClientStandsOutWithoutColour) {
+TEST(CoreMap, SelectedClientIsReversed) {
   Snapshot seen = machine_of(1, 1, 2);
   seen.clients = {client_with(1, {0}), client_with(2, {1})};
   Letters letters;

@@ -35,7 +35,7 @@ Answers good_answers() {
   return answers;
 }
 
-TEST(ReadSnapshot, TakesWhatIsThere) {
+TEST(ReadSnapshot, ReadsDaemonAnswers) {
   const auto read = read_snapshot(good_answers(), false);
   ASSERT_TRUE(read.ok());
   const Snapshot& seen = read.value();
@@ -75,7 +75,7 @@ TEST(ReadSnapshot, MissingFieldsHaveDefaults) {
   EXPECT_EQ(read.value().numa_nodes, 1u);
 }
 
-TEST(ReadSnapshot, TextsOfOthersAreCleaned) {
+TEST(ReadSnapshot, SanitisesForeignTexts) {
   Answers answers = good_answers();
   answers.status["clients"][0]["program"] = "evil\x1b[31m\nname";
   answers.leases["cause"] = "tr\xc3\xa4ne\x07";
@@ -86,7 +86,7 @@ TEST(ReadSnapshot, TextsOfOthersAreCleaned) {
 }
 
 // Every field of every answer in turn becomes something else: never a crash, and an error says so.
-TEST(ReadSnapshot, FieldsOfAnotherKindAreNoCrash) {
+TEST(ReadSnapshot, SurvivesFieldsOfWrongType) {
   const std::vector<Json> odd = {
       nullptr,           -1,          1e300, "text", true, Json::array(), Json::object(),
       {1, "x", nullptr}, {{"id", -5}}};

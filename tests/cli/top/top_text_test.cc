@@ -17,14 +17,14 @@ class ShownText : public testing::Test {
   void TearDown() override { std::setlocale(LC_CTYPE, "C"); }
 };
 
-TEST_F(ShownText, NothingThatMovesACursorIsLeft) {
+TEST_F(ShownText, ReplacesControlCharacters) {
   EXPECT_EQ(shown("a\x1b[2Jb\r\nc\td\x7f\b", true), "a?[2Jb??c?d??");
   EXPECT_EQ(shown(std::string_view("a\0b", 3), true), "a?b");
   EXPECT_EQ(shown("\xc2\x9b", true), "?");  // the one-byte form of ESC [
   EXPECT_EQ(shown("\xe2\x80\xae right to left", true), " right to left");
 }
 
-TEST_F(ShownText, HalfCharactersAndOnesThatAreNoneAreReplaced) {
+TEST_F(ShownText, ReplacesInvalidUtf8) {
   EXPECT_EQ(shown("\xc3", true), "?");
   EXPECT_EQ(shown("\xe2\x82", true), "??");
   EXPECT_EQ(shown("\xc0\xaf", true), "??");            // a slash, too long
@@ -32,7 +32,7 @@ TEST_F(ShownText, HalfCharactersAndOnesThatAreNoneAreReplaced) {
   EXPECT_EQ(shown("\xf4\x90\x80\x80", true), "????");  // beyond the last
 }
 
-TEST_F(ShownText, OutsideUtf8OnlyAsciiIsShown) {
+TEST_F(ShownText, KeepsOnlyAsciiOutsideUtf8) {
   EXPECT_EQ(shown("tr\xc3\xa4ne", true), "tr\xc3\xa4ne");
   EXPECT_EQ(shown("tr\xc3\xa4ne", false), "tr?ne");
 }
@@ -49,7 +49,7 @@ TEST_F(ShownText, WideCharactersTakeTwoColumns) {
   EXPECT_EQ(cut("abcd", 0), "");
 }
 
-TEST_F(ShownText, AnyBytesBecomeTextOfTheWidthAskedFor) {
+TEST_F(ShownText, RandomBytesFitRequestedWidth) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     std::string bytes(random() % 40, '\0');
@@ -64,11 +64,11 @@ TEST_F(ShownText, AnyBytesBecomeTextOfTheWidthAskedFor) {
   }
 }
 
-TEST_F(ShownText, WhatIsEndlessIsCut) {
+TEST_F(ShownText, LimitsTextLength) {
   EXPECT_EQ(shown(std::string(1000000, 'x'), true).size(), kMaxShownBytes);
 }
 
-TEST(PictureLines, AreCutAcrossTheirStyles) {
+TEST(PictureLines, CutsAcrossStyles) {
   Line line;
   add(line, "abc", {.bold = true});
   add(line, "def");

@@ -42,7 +42,7 @@ struct Observed {
   SimulatedProgram simulated;
 };
 
-TEST_F(ApiTest, Status) {
+TEST_F(ApiTest, StatusDescribesDaemonMachineAndBudget) {
   const Answer answer = running_.get("/v1/status");
   EXPECT_EQ(answer.status, 200);
   EXPECT_NE(answer.head.find("application/json"), std::string::npos);
@@ -56,7 +56,7 @@ TEST_F(ApiTest, Status) {
   EXPECT_TRUE(json["clients"].empty());
 }
 
-TEST_F(ApiTest, Clients) {
+TEST_F(ApiTest, ClientsAreListedAndFoundById) {
   Observed observed(running_, "train");
   const nlohmann::json list = running_.get("/v1/clients").json()["clients"];
   ASSERT_EQ(list.size(), 1u);
@@ -70,7 +70,7 @@ TEST_F(ApiTest, Clients) {
   EXPECT_EQ(running_.get("/v1/clients/x").status, 404);
 }
 
-TEST_F(ApiTest, WhatIsBeingTriedIsTold) {
+TEST_F(ApiTest, StatusShowsRunningTrials) {
   Observed observed(running_, "train");
   EXPECT_TRUE(running_.serve_until([&] {
     observed.simulated.run_step();
@@ -111,7 +111,7 @@ TEST_F(ApiTest, OpsAreListedAndExplained) {
   EXPECT_EQ(running_.get("/v1/ops//explain").status, 404);
 }
 
-TEST_F(ApiTest, OpsOfTheLastClientStayVisible) {
+TEST_F(ApiTest, OpsOfLastClientStayVisible) {
   {
     Observed observed(running_, "train");
     observed.connection.hang_up();
@@ -124,7 +124,7 @@ TEST_F(ApiTest, OpsOfTheLastClientStayVisible) {
             "finished");
 }
 
-TEST_F(ApiTest, WhoRanNoStepDoesNotHideTheOpsOfTheOneBefore) {
+TEST_F(ApiTest, ClientWithoutStepsDoesNotHideEarlierOps) {
   const auto left = [this] { return running_.daemon().controller().client_count() == 0; };
   {
     Observed observed(running_, "train");
@@ -141,7 +141,7 @@ TEST_F(ApiTest, WhoRanNoStepDoesNotHideTheOpsOfTheOneBefore) {
   EXPECT_FALSE(json["ops"].empty());
 }
 
-TEST_F(ApiTest, ExplainsFromTheStoreWhatNoClientRemembers) {
+TEST_F(ApiTest, ExplainsUnattachedOpsFromStore) {
   SettledRecord record;
   record.conditions.machine = running_.daemon().controller().machine().fingerprint;
   record.conditions.program = {"/usr/bin/python3", "train.py", ""};
@@ -156,14 +156,14 @@ TEST_F(ApiTest, ExplainsFromTheStoreWhatNoClientRemembers) {
   EXPECT_EQ(json["explanations"][0]["curve"].size(), 2u);
 }
 
-TEST_F(ApiTest, Machine) {
+TEST_F(ApiTest, MachineDescribesCoresAndOrder) {
   const nlohmann::json json = running_.get("/v1/machine").json();
   EXPECT_EQ(json["machine"]["cores"], 4);
   EXPECT_EQ(json["compact_order"].size(), 4u);
   EXPECT_FALSE(json["cases"].empty());
 }
 
-TEST_F(ApiTest, ReportsFollowARun) {
+TEST_F(ApiTest, ReportStateFollowsRun) {
   EXPECT_EQ(running_.get("/v1/runs/run-train/report").json()["state"], "unknown");
   {
     Observed observed(running_, "train");
@@ -176,7 +176,7 @@ TEST_F(ApiTest, ReportsFollowARun) {
   EXPECT_EQ(json["program"], "train");
 }
 
-TEST_F(ApiTest, LaunchPlans) {
+TEST_F(ApiTest, LaunchReturnsPlanAndRejectsInvalidBodies) {
   const Answer answer = running_.post(
       "/v1/launch",
       R"({"program":"train.py","executable":"/usr/bin/python3","arguments":["a","b"],)"
@@ -203,7 +203,7 @@ TEST_F(ApiTest, LaunchPlans) {
 }
 
 // Nothing is known of the program yet, so what the rules make of that was nobody's plan.
-TEST_F(ApiTest, AnAnnouncementLeavesNoPlanBehind) {
+TEST_F(ApiTest, AnnouncementRecordsNoPlan) {
   const auto pending = [this] { return running_.daemon().controller().pending_records(); };
   const std::size_t before = pending();
   const Answer announced =
@@ -229,7 +229,7 @@ std::string refusal(const Answer& answer, int status) {
   return answer.json()["error"]["message"].get<std::string>();
 }
 
-TEST_F(ApiTest, UndoOfEverythingHasItsOwnWord) {
+TEST_F(ApiTest, UndoOfEverythingRequiresAllField) {
   const nlohmann::json all = running_.post("/v1/undo", R"({"all":true})").json();
   EXPECT_TRUE(all["clients"].empty());
   EXPECT_TRUE(all["program"].is_null());
@@ -264,7 +264,7 @@ TEST_F(ApiTest, UndoOfEverythingHasItsOwnWord) {
             std::string::npos);
 }
 
-TEST_F(ApiTest, RefusedUndoChangesNothing) {
+TEST_F(ApiTest, RejectedUndoChangesNothing) {
   Observed observed(running_, "train");
   for (const char* body : {"{}", R"({"clinet":3})", R"({"client":0})", R"({"revoke":"yes"})"}) {
     EXPECT_EQ(running_.post("/v1/undo", body).status, 400) << body;
@@ -273,7 +273,7 @@ TEST_F(ApiTest, RefusedUndoChangesNothing) {
   EXPECT_TRUE(client["fallbacks"].empty()) << client;
 }
 
-TEST_F(ApiTest, UndoNamesClientProgramOrOp) {
+TEST_F(ApiTest, UndoResolvesClientProgramOrOp) {
   EXPECT_EQ(running_.post("/v1/undo", R"({"client":77})").status, 404);
   EXPECT_EQ(running_.post("/v1/undo", R"({"op":"aten::mm"})").status, 404);
   Observed observed(running_, "/opt/anna/bin/train");
@@ -294,7 +294,7 @@ TEST_F(ApiTest, UndoNamesClientProgramOrOp) {
   EXPECT_EQ(running_.post("/v1/undo", R"({"program":"/opt/train","revoke":true})").status, 200);
 }
 
-TEST_F(ApiTest, ProgramOfAnEarlierRunCanBeNamed) {
+TEST_F(ApiTest, UndoFindsProgramOfEarlierRun) {
   SettledRecord record;
   record.conditions.machine = running_.daemon().controller().machine().fingerprint;
   record.conditions.program = {"/opt/omp2", "/opt/omp2", "omp2 800"};
@@ -307,7 +307,7 @@ TEST_F(ApiTest, ProgramOfAnEarlierRunCanBeNamed) {
   EXPECT_TRUE(running_.daemon().controller().store().is_undone(later));
 }
 
-TEST_F(ApiTest, RequestsHoldNothingThatIsNotNamed) {
+TEST_F(ApiTest, UnknownOrMalformedParametersAreRejected) {
   for (const char* target :
        {"/v1/status?x=1", "/v1/clients?client=1", "/v1/ops?clinet=1", "/v1/ops?client",
         "/v1/ops?client=", "/v1/ops?client=0", "/v1/ops?client=-1", "/v1/ops?client=1&client=1",
@@ -328,7 +328,7 @@ TEST_F(ApiTest, RequestsHoldNothingThatIsNotNamed) {
   }
 }
 
-TEST_F(ApiTest, BodiesAreJsonWhereThereIsOne) {
+TEST_F(ApiTest, UnexpectedBodiesAndTypesAreRejected) {
   const auto sent = [this](const std::string& head, const std::string& body) {
     return running_.raw(head + " HTTP/1.1\r\nHost: x\r\nContent-Length: " +
                         std::to_string(body.size()) + "\r\n\r\n" + body);
@@ -381,7 +381,7 @@ TEST_F(ApiTest, LeasesAreListed) {
   EXPECT_FALSE(json["recent"][0]["at"].get<std::string>().empty());
 }
 
-TEST_F(ApiTest, WordsAboutALease) {
+TEST_F(ApiTest, LeaseCommandsSetSharePinAndPause) {
   FakeConnection connection(attach_path(running_.config()));
   running_.attach(connection, make_hello("train"));
   const auto say = [&](const std::string& words) {
@@ -404,7 +404,7 @@ TEST_F(ApiTest, WordsAboutALease) {
   EXPECT_EQ(say(R"("resume":true)")["paused"], false);
 }
 
-TEST_F(ApiTest, ADetachedClientHasNoLeaseAnyMore) {
+TEST_F(ApiTest, DetachedClientHasNoLease) {
   FakeConnection first(attach_path(running_.config()));
   FakeConnection second(attach_path(running_.config()));
   running_.attach(first, make_hello("train"));
@@ -430,7 +430,7 @@ TEST_F(ApiTest, ADetachedClientHasNoLeaseAnyMore) {
             std::string::npos);
 }
 
-TEST_F(ApiTest, WordsThatCannotBeFollowedSayWhatToDo) {
+TEST_F(ApiTest, InvalidLeaseCommandsAreRejectedWithReason) {
   FakeConnection first(attach_path(running_.config()));
   FakeConnection second(attach_path(running_.config()));
   running_.attach(first, make_hello("train"));
@@ -473,7 +473,7 @@ TEST_F(ApiTest, WordsThatCannotBeFollowedSayWhatToDo) {
             std::string::npos);
 }
 
-TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
+TEST_F(ApiTest, UnknownPathsMethodsAndBytesAreRejected) {
   EXPECT_EQ(running_.get("/").status, 404);
   EXPECT_EQ(running_.get("/v1/status/").status, 404);
   EXPECT_EQ(running_.get("/v1/clients/1/2").status, 404);
@@ -491,7 +491,7 @@ TEST_F(ApiTest, WrongPathsMethodsAndBytes) {
 
 // F16: somebody asks and asks and never reads an answer. The daemon stops taking its questions,
 // keeps one answer for it, and serves the others.
-TEST_F(ApiTest, AReaderThatNeverReadsCollectsNothing) {
+TEST_F(ApiTest, NonReadingClientIsThrottled) {
   const base::UniqueFd stuck(connect_stream(running_.config().socket));
   ASSERT_TRUE(stuck.valid());
   const std::string question = "GET /v1/machine HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -537,7 +537,7 @@ std::set<std::string> undescribed(const nlohmann::json& object,
   return missing;
 }
 
-TEST_F(ApiTest, EveryFieldIsDescribed) {
+TEST_F(ApiTest, EveryFieldIsDocumented) {
   Observed observed(running_, "train");
   const std::set<std::string> none;
   const auto answer = [this](const std::string& path) { return running_.get(path).json(); };
@@ -554,7 +554,7 @@ TEST_F(ApiTest, EveryFieldIsDescribed) {
   EXPECT_EQ(undescribed(answer("/v1/runs/" + run + "/report"), {"Report"}), none);
 }
 
-TEST(OpenApi, DescribesExactlyTheRoutesThereAre) {
+TEST(OpenApi, DescribesExactlyExistingRoutes) {
   std::ifstream file(OPTILE_SOURCE_DIR "/docs/openapi.yaml");
   ASSERT_TRUE(file.is_open());
   std::set<std::string> described;

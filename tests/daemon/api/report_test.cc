@@ -51,7 +51,7 @@ RunRecord earlier_run(RunKind kind, const std::string& launch_plan, double step_
   return run;
 }
 
-TEST(Report, HasEveryKeyAlsoForAClientThatDidNothing) {
+TEST(Report, HasEveryKeyEvenForIdleClient) {
   ClientView empty;
   for (const ClientView& client : {empty, tuned_client()}) {
     const Json report = report_of(client);
@@ -66,7 +66,7 @@ TEST(Report, HasEveryKeyAlsoForAClientThatDidNothing) {
   }
 }
 
-TEST(Report, SaysWhichCountersThereWereAndWhyNotMore) {
+TEST(Report, ReportsCounterTierAndReason) {
   ClientView client = tuned_client();
   EXPECT_EQ(report_of(client)["counters"], "none");
   client.header->counter_errno = ECANCELED;
@@ -81,7 +81,7 @@ TEST(Report, SaysWhichCountersThereWereAndWhyNotMore) {
   EXPECT_TRUE(report_of(client)["counter_reason"].is_null());
 }
 
-TEST(Report, RowsCarryTheCountsOfTheirWidth) {
+TEST(Report, OpRowsCarryCountsOfTheirWidth) {
   ClientView client = tuned_client();
   client.session->own_width = 4;
   tuner::OpView op;
@@ -107,7 +107,7 @@ TEST(Report, RowsCarryTheCountsOfTheirWidth) {
   EXPECT_DOUBLE_EQ(counts["ratios"]["busy_cores"].get<double>(), 1.5);
 }
 
-TEST(Report, WithinOneRunTheControlIsTheBaseline) {
+TEST(Report, ControlStepsAreBaselineWithinOneRun) {
   const Json report = report_of(tuned_client());
   EXPECT_EQ(report["baseline_kind"], "control");
   EXPECT_NEAR(report["speedup"].get<double>(), 4.0, 0.01);
@@ -119,7 +119,7 @@ TEST(Report, WithinOneRunTheControlIsTheBaseline) {
   EXPECT_EQ(report["wait_policy"], "1ms");
 }
 
-TEST(Report, ASeparateUntouchedRunSplitsIntoParts) {
+TEST(Report, SeparateBaselineSplitsSpeedupIntoParts) {
   const Json report = report_of(
       tuned_client(), {earlier_run(RunKind::kTune, "openmp=llvm wait=1ms blas=keep", 0.016),
                        earlier_run(RunKind::kBaseline, "", 0.032)});
@@ -129,7 +129,7 @@ TEST(Report, ASeparateUntouchedRunSplitsIntoParts) {
   EXPECT_NEAR(report["parts"]["blas_pool"].get<double>(), 2.0, 0.01);
 }
 
-TEST(Report, FactorsCarryTheirStepsAndAnInterval) {
+TEST(Report, FactorsHaveStepCountsAndInterval) {
   const Json report = report_of(tuned_client());
   const Json factor = report["factors"]["speedup"];
   EXPECT_EQ(factor["value"], report["speedup"]);
@@ -143,7 +143,7 @@ TEST(Report, FactorsCarryTheirStepsAndAnInterval) {
   }
 }
 
-TEST(Report, SaysWhatDisturbedTheComparison) {
+TEST(Report, ListsDisturbancesOfComparison) {
   ClientView client = tuned_client();
   EXPECT_TRUE(report_of(client)["disturbed"].empty());
   client.header->own_width = 4;
@@ -153,7 +153,7 @@ TEST(Report, SaysWhatDisturbedTheComparison) {
   EXPECT_EQ(report_of(client)["disturbed"].size(), 2u);
 }
 
-TEST(Report, AnUntouchedRunOfAnyModeIsTheOtherSide) {
+TEST(Report, UntouchedRunOfAnyModeIsBaseline) {
   const std::string kept = "openmp=keep wait=keep blas=keep";
   RunRecord observed = earlier_run(RunKind::kObserve, kept, 0.032);
   EXPECT_EQ(report_of(tuned_client(), {observed})["baseline_kind"], "control")
@@ -163,7 +163,7 @@ TEST(Report, AnUntouchedRunOfAnyModeIsTheOtherSide) {
 }
 
 // Half of the steps wait for a scheduler's tick: their middle says nothing of what a run takes.
-TEST(Report, WhatAllStepsTakeIsCompared) {
+TEST(Report, SpeedupComparesMeanStepTimes) {
   ClientView client = tuned_client();
   client.session->tuned_steps = SampleSet();
   for (int i = 0; i < 60; ++i) {
@@ -176,7 +176,7 @@ TEST(Report, WhatAllStepsTakeIsCompared) {
 }
 
 // Sixty trees each: in one run a tree was taken for the step, in the other a loop inside it.
-TEST(Report, StepsOfOtherOpsAreNotCompared) {
+TEST(Report, StepsOfDifferentOpsAreNotCompared) {
   ClientView client = tuned_client();
   client.session->marker = tuner::Marker{{7, 0}, 21};
   RunRecord tree = earlier_run(RunKind::kBaseline, "", 0.032);
@@ -193,7 +193,7 @@ TEST(Report, StepsOfOtherOpsAreNotCompared) {
   EXPECT_TRUE(report["incomparable"].is_null());
 }
 
-TEST(Report, WhatHasNothingToTuneIsComparedAsItRuns) {
+TEST(Report, UntunableRunIsComparedAtOwnWidths) {
   ClientView client = tuned_client();
   client.session->tuned_steps = SampleSet();
   client.session->uniform_steps = SampleSet();
@@ -209,7 +209,7 @@ TEST(Report, WhatHasNothingToTuneIsComparedAsItRuns) {
   EXPECT_TRUE(report["speedup"].is_null());
 }
 
-TEST(Report, WhatFewerCoresCostIsNotTheLaunchPlans) {
+TEST(Report, LaunchPlanPartExcludesCostOfFewerCores) {
   ClientView client = tuned_client();
   client.session->tuned_steps = SampleSet();
   client.own_width_cap = 1;
@@ -219,7 +219,7 @@ TEST(Report, WhatFewerCoresCostIsNotTheLaunchPlans) {
   EXPECT_NEAR(report_of(client, {alone, before})["parts"]["launch_plan"].get<double>(), 2.0, 0.01);
 }
 
-TEST(Report, FactorsSayWhatDisturbedEitherSide) {
+TEST(Report, FactorsListDisturbancesOfBothRuns) {
   ClientView client = tuned_client();
   client.others_load = "others kept 1.3 of 2 cores busy on average";
   RunRecord before = earlier_run(RunKind::kBaseline, "", 0.032);
@@ -240,7 +240,7 @@ TEST(Report, RunsWithOtherArgumentsAreNoBaseline) {
   EXPECT_EQ(report_of(tuned_client(), {other})["baseline_kind"], "control");
 }
 
-TEST(Report, WithoutAMeasuredBaselineThereIsNoSpeedup) {
+TEST(Report, SpeedupIsNullWithoutMeasuredBaseline) {
   ClientView client = tuned_client();
   client.session->own_steps = SampleSet();
   Json report = report_of(client);
@@ -251,7 +251,7 @@ TEST(Report, WithoutAMeasuredBaselineThereIsNoSpeedup) {
   EXPECT_TRUE(report["speedup"].is_null());
 }
 
-TEST(Report, APlanThatChangesNoWidthGainsNothingByWidths) {
+TEST(Report, PlanWithOwnWidthsHasNoWidthSpeedup) {
   ClientView client = tuned_client();
   client.session->own_widths_in_force = true;
   Json report = report_of(client);
@@ -264,7 +264,7 @@ TEST(Report, APlanThatChangesNoWidthGainsNothingByWidths) {
   EXPECT_NEAR(report["parts"]["launch_plan"].get<double>(), 16.0, 0.1);
 }
 
-TEST(Report, AnObservedRunHasNothingTuned) {
+TEST(Report, ObservedRunHasNoTunedSteps) {
   ClientView client = tuned_client();
   client.hello.mode = OPTILE_MODE_OBSERVE;
   const Json report = report_of(client);
@@ -273,13 +273,13 @@ TEST(Report, AnObservedRunHasNothingTuned) {
 }
 
 // F33.
-TEST(Report, WithoutCountersItSaysSoAndHasItsTimes) {
+TEST(Report, ReportsStepTimesWithoutCounters) {
   const Json report = report_of(tuned_client());
   EXPECT_EQ(report["counters"], "none");
   EXPECT_FALSE(report["step_seconds"]["tuned"].is_null());
 }
 
-TEST(Report, SaysWhatWasLost) {
+TEST(Report, ListsFallbacksAndStoreError) {
   ClientView client = tuned_client();
   client.header->fallbacks = OPTILE_FALLBACK_BRIDGE_MISSING | OPTILE_FALLBACK_USER_BINDING;
   client.counters.dropped = 12;
@@ -301,7 +301,7 @@ TEST(Report, BlasIsNamedByItsPath) {
   EXPECT_EQ(blas_name(header), "reference");
 }
 
-TEST(Report, WhatIsSteeredBesideTheFirstBlasIsNamedAsFarAsItIsTold) {
+TEST(Report, NamesBlasLibrariesBesideFirst) {
   ClientHeader header;
   EXPECT_TRUE(blas_beside(header).empty());
   header.blas_beside = 3;
@@ -312,7 +312,7 @@ TEST(Report, WhatIsSteeredBesideTheFirstBlasIsNamedAsFarAsItIsTold) {
   EXPECT_EQ(blas_beside(header), header.beside_names);
 }
 
-TEST(LaunchWord, FindsWholeWordsOnly) {
+TEST(LaunchWord, MatchesWholeKeysOnly) {
   EXPECT_EQ(perfmodel::launch_word("openmp=llvm wait=1ms", "wait"), "1ms");
   EXPECT_EQ(perfmodel::launch_word("openmp=llvm", "wait"), "");
   EXPECT_EQ(perfmodel::launch_word("xwait=3 wait=4", "wait"), "4");

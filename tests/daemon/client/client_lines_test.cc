@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1000 * kMillisecond;
 
-TEST(ClientLines, AFewAreWrittenAsTheyAre) {
+TEST(ClientLines, FewLinesAreWrittenUnchanged) {
   ClientLines lines;
   for (uint64_t i = 0; i < ClientLines::kBurst; ++i) {
     EXPECT_EQ(lines.note(kSecond + i, i, "client attached"), "client attached");
@@ -16,7 +16,7 @@ TEST(ClientLines, AFewAreWrittenAsTheyAre) {
   EXPECT_FALSE(lines.due(10 * kSecond));
 }
 
-TEST(ClientLines, HundredsOfShortProgramsAreALineASecond) {
+TEST(ClientLines, ManyLinesAreSummarisedOncePerSecond) {
   ClientLines lines;
   std::size_t written = 0;
   for (uint64_t ms = 0; ms < 60'000; ms += 10) {  // a hundred a second, each comes and leaves
@@ -28,7 +28,7 @@ TEST(ClientLines, HundredsOfShortProgramsAreALineASecond) {
   EXPECT_GE(written, 55u);
 }
 
-TEST(ClientLines, ASumSaysHowManyAndWhatLast) {
+TEST(ClientLines, SummaryCountsLinesAndQuotesLast) {
   ClientLines lines;
   for (uint64_t i = 0; i < ClientLines::kBurst; ++i) lines.note(0, i, "x");
   EXPECT_FALSE(lines.note(1, 7, "client 7 attached"));
@@ -38,7 +38,7 @@ TEST(ClientLines, ASumSaysHowManyAndWhatLast) {
   EXPECT_FALSE(lines.due(3 * kSecond));
 }
 
-TEST(ClientLines, WhatWaitsIsWrittenAtTheEnd) {
+TEST(ClientLines, PendingLineIsWrittenAtEnd) {
   ClientLines lines;
   for (uint64_t i = 0; i < ClientLines::kBurst; ++i) lines.note(0, i, "x");
   EXPECT_FALSE(lines.note(1, 7, "client 7 left"));

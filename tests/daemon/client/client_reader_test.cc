@@ -74,7 +74,7 @@ class ClientReaderTest : public testing::Test {
       {perfmodel::CountedEvent::kTaskClockNs}};
 };
 
-TEST_F(ClientReaderTest, NoHeaderBeforeTheClientHasWrittenOne) {
+TEST_F(ClientReaderTest, HeaderIsEmptyUntilWrittenByClient) {
   EXPECT_FALSE(reader_.header().has_value());
   regions_.begin(kAttach, 4);
   ASSERT_TRUE(reader_.header().has_value());
@@ -83,7 +83,7 @@ TEST_F(ClientReaderTest, NoHeaderBeforeTheClientHasWrittenOne) {
   EXPECT_EQ(reader_.header()->runtime_path, "/usr/lib/libgomp.so.1");
 }
 
-TEST_F(ClientReaderTest, EveryBlasThatIsSteeredHasItsName) {
+TEST_F(ClientReaderTest, ReadsNamesOfAllBlasLibraries) {
   regions_.begin(kAttach, 4);
   optile_client_header& header = regions_.client().header;
   const std::string paths("/lib/libblas.so.3\0one.so\0two\x01.so\0", 33);
@@ -103,7 +103,7 @@ TEST_F(ClientReaderTest, EveryBlasThatIsSteeredHasItsName) {
   EXPECT_LE(reader_.header()->beside_names.size(), 64U);
 }
 
-TEST_F(ClientReaderTest, BindingIsThatOfItsThread) {
+TEST_F(ClientReaderTest, ReadsBindingOfMatchingThreadOnly) {
   constexpr int kThread = 1000;
   optile_thread_binding& told = regions_.client().bindings[kThread % OPTILE_MAX_BINDINGS];
   EXPECT_EQ(reader_.binding(kThread), ThreadBinding());
@@ -117,7 +117,7 @@ TEST_F(ClientReaderTest, BindingIsThatOfItsThread) {
   EXPECT_EQ(reader_.binding(-1), ThreadBinding());
 }
 
-TEST_F(ClientReaderTest, EventsComeInTheOrderOfTheirEndsOverAllThreads) {
+TEST_F(ClientReaderTest, EventsAreOrderedByEndAcrossThreads) {
   const uint32_t a = regions_.register_op(11, "a", "");
   const uint32_t b = regions_.register_op(22, "b", "");
   regions_.write(op_event(a, kAttach + 100, 50), 0);
@@ -133,7 +133,7 @@ TEST_F(ClientReaderTest, EventsComeInTheOrderOfTheirEndsOverAllThreads) {
   EXPECT_TRUE(read().empty());
 }
 
-TEST_F(ClientReaderTest, EqualEndsKeepTheOrderOfTheRing) {
+TEST_F(ClientReaderTest, EqualEndsKeepRingOrder) {
   const uint32_t a = regions_.register_op(11, "a", "");
   regions_.write(op_event(a, kAttach + 100, 50));
   optile_event step = op_event(0, kAttach + 100, 50);
@@ -145,7 +145,7 @@ TEST_F(ClientReaderTest, EqualEndsKeepTheOrderOfTheRing) {
   EXPECT_TRUE(events[1].step.has_value());
 }
 
-TEST_F(ClientReaderTest, FieldsOfAStepAreDecoded) {
+TEST_F(ClientReaderTest, DecodesStepFields) {
   optile_event step = op_event(0, kAttach + 100, 1000);
   step.kind = OPTILE_EVENT_STEP;
   step.context = 900;
@@ -168,7 +168,7 @@ TEST_F(ClientReaderTest, FieldsOfAStepAreDecoded) {
   EXPECT_TRUE(seen.mixed);
 }
 
-TEST_F(ClientReaderTest, CountsBelongToTheOpBehindThem) {
+TEST_F(ClientReaderTest, CountsAttachToFollowingOp) {
   const uint32_t a = regions_.register_op(11, "a", "");
   regions_.write(counts_of(a, 0));
   regions_.write(op_event(a, kAttach + 100, 50));
@@ -187,7 +187,7 @@ TEST_F(ClientReaderTest, CountsBelongToTheOpBehindThem) {
   EXPECT_EQ(reader_.counters().read, 2u);
 }
 
-TEST_F(ClientReaderTest, CountsThatBelongToNoOpAreRejected) {
+TEST_F(ClientReaderTest, CountsWithoutOpAreRejected) {
   const uint32_t a = regions_.register_op(11, "a", "");
   const uint32_t b = regions_.register_op(22, "b", "");
   regions_.write(counts_of(a, 0));  // another follows
@@ -210,7 +210,7 @@ TEST_F(ClientReaderTest, CountsThatBelongToNoOpAreRejected) {
   ASSERT_EQ(read().size(), 1u);
 }
 
-TEST_F(ClientReaderTest, EveryFieldOfCountsIsChecked) {
+TEST_F(ClientReaderTest, InvalidCountsAreRejected) {
   const uint32_t a = regions_.register_op(11, "a", "");
   uint64_t wrong = 0;
   const auto send = [&](auto change) {
@@ -235,7 +235,7 @@ TEST_F(ClientReaderTest, EveryFieldOfCountsIsChecked) {
   send([](optile_event&) {});
 }
 
-TEST_F(ClientReaderTest, TheTierOfCountersIsRead) {
+TEST_F(ClientReaderTest, ReadsCounterTierAndGroups) {
   regions_.begin(kAttach, 4);
   EXPECT_EQ(reader_.header()->counter_tier, perfmodel::CounterTier::kNone);
   optile_client_header& header = regions_.client().header;
@@ -255,7 +255,7 @@ TEST_F(ClientReaderTest, TheTierOfCountersIsRead) {
   EXPECT_EQ(reader_.header()->counter_tier, perfmodel::CounterTier::kNone);
 }
 
-TEST_F(ClientReaderTest, EveryFieldIsChecked) {
+TEST_F(ClientReaderTest, InvalidEventsAreRejected) {
   const uint32_t a = regions_.register_op(11, "a", "");
   const auto send = [&](auto change) {
     optile_event event = op_event(a, kAttach + 100, 50);
@@ -294,7 +294,7 @@ TEST_F(ClientReaderTest, EveryFieldIsChecked) {
   EXPECT_EQ(read().size(), 1u);
 }
 
-TEST_F(ClientReaderTest, AFullRingIsReadWholeAndDropsAreCounted) {
+TEST_F(ClientReaderTest, FullRingIsReadAndDropsAreCounted) {
   const uint32_t a = regions_.register_op(11, "a", "");
   uint64_t dropped = 0;
   for (uint32_t i = 0; i < OPTILE_RING_EVENTS + 10; ++i) {
@@ -306,7 +306,7 @@ TEST_F(ClientReaderTest, AFullRingIsReadWholeAndDropsAreCounted) {
   EXPECT_DOUBLE_EQ(reader_.fill(), 1.0);
 }
 
-TEST_F(ClientReaderTest, AnImpossibleRingPositionIsLeftBehind) {
+TEST_F(ClientReaderTest, ImpossibleRingPositionIsSkipped) {
   const uint32_t a = regions_.register_op(11, "a", "");
   optile_store64(&regions_.client().threads[0].head, UINT64_C(1) << 60);
   EXPECT_TRUE(read().empty());
@@ -317,7 +317,7 @@ TEST_F(ClientReaderTest, AnImpossibleRingPositionIsLeftBehind) {
   EXPECT_EQ(read().size(), 1u);
 }
 
-TEST_F(ClientReaderTest, NamesAreCleanedAndRecordsWithoutKeyKeepTheirPlace) {
+TEST_F(ClientReaderTest, NamesAreSanitisedAndKeylessRecordsKeepSlot) {
   regions_.register_op(0, "nothing", "");
   regions_.register_op(5, "a\nb\"\x01", "[1]");
   optile_op_record& third = regions_.client().ops[2];
@@ -349,7 +349,7 @@ TEST_F(ClientReaderTest, TotalsAddUpOverThreads) {
   EXPECT_EQ(totals[0].min, std::chrono::nanoseconds(90));
 }
 
-TEST_F(ClientReaderTest, RandomMemoryIsReadWithoutHarm) {
+TEST_F(ClientReaderTest, RandomMemoryIsReadSafely) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -379,7 +379,7 @@ TEST_F(ClientReaderTest, RandomMemoryIsReadWithoutHarm) {
   }
 }
 
-TEST(TickClock, TakesOnlyClocksOfThisMachine) {
+TEST(TickClock, AcceptsOnlyClocksOfThisMachine) {
   const Clocks clocks = fixed_clocks();
   EXPECT_TRUE(TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, UINT64_C(1000000000), 0, clocks));
   EXPECT_FALSE(TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, 1000, 0, clocks));
@@ -404,7 +404,7 @@ TEST(TickClock, ConvertsTicks) {
   EXPECT_GT(clock->since_attach(UINT64_MAX), std::chrono::nanoseconds(0));
 }
 
-TEST(TickClock, AProgramMayRunForYears) {
+TEST(TickClock, RepresentsYearsSinceAttach) {
   const auto clock =
       TickClock::make(OPTILE_CLOCK_MONOTONIC_NS, UINT64_C(1000000000), 0, fixed_clocks());
   ASSERT_TRUE(clock);
@@ -412,7 +412,7 @@ TEST(TickClock, AProgramMayRunForYears) {
   EXPECT_EQ(clock->since_attach(static_cast<uint64_t>(three_years.count())), three_years);
 }
 
-TEST(SystemClocks, TheCounterRateIsPlausibleWhereThereIsOne) {
+TEST(SystemClocks, CounterRateIsPlausibleIfKnown) {
   const Clocks clocks = system_clocks();
   const std::optional<uint64_t> hz = clocks.counter_hz();
   if (hz && *hz != 0) {

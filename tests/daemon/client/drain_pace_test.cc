@@ -16,14 +16,14 @@ int drains_within(DrainPace& pace, Want want, DrainPace::Period time) {
   return drains;
 }
 
-TEST(DrainPace, HurriesWhereTheNextPageDependsOnEvents) {
+TEST(DrainPace, DrainsOftenWhileProfiling) {
   DrainPace pace;
   pace.on_arrival();
   EXPECT_EQ(pace.period(), DrainPace::kProfiling);
   EXPECT_EQ(drains_within(pace, Want::kProfiling, std::chrono::seconds(1)), 200);
 }
 
-TEST(DrainPace, TakesItsTimeWhereItOnlyListens) {
+TEST(DrainPace, SlowsDownWhileListening) {
   DrainPace pace;
   pace.on_arrival();
   EXPECT_LT(drains_within(pace, Want::kListening, std::chrono::seconds(10)), 230);
@@ -35,7 +35,7 @@ TEST(DrainPace, TakesItsTimeWhereItOnlyListens) {
   EXPECT_EQ(pace.period(), DrainPace::kProfiling);
 }
 
-TEST(DrainPace, ReadsFullRingsSooner) {
+TEST(DrainPace, DrainsFullRingsSooner) {
   DrainPace pace;
   drains_within(pace, Want::kListening, std::chrono::seconds(10));
   pace.on_drain(Want::kListening, 0.3);
@@ -46,7 +46,7 @@ TEST(DrainPace, ReadsFullRingsSooner) {
   EXPECT_EQ(pace.period(), DrainPace::kProfiling) << "as full as it should be";
 }
 
-TEST(DrainPace, HardlyLooksAtWhatIsTuned) {
+TEST(DrainPace, SlowsToQuietPeriodWhenTuned) {
   DrainPace pace;
   pace.on_drain(Want::kProfiling, 0);
   pace.on_drain(Want::kFigures, 0);

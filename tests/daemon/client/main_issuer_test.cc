@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(MainIssuer, TheFirstOneIsFollowedUntilAnotherIsClearlyAhead) {
+TEST(MainIssuer, FollowsFirstThreadUntilAnotherLeadsClearly) {
   MainIssuer issuer;
   EXPECT_FALSE(issuer.choose());
   EXPECT_FALSE(issuer.slot());
@@ -28,7 +28,7 @@ TEST(MainIssuer, TheFirstOneIsFollowedUntilAnotherIsClearlyAhead) {
   EXPECT_FALSE(issuer.choose());
 }
 
-TEST(MainIssuer, EqualsDoNotTakeTurns) {
+TEST(MainIssuer, KeepsThreadAmongEqualIssuers) {
   MainIssuer issuer;
   for (int i = 0; i < 10000; ++i) {
     issuer.add(static_cast<uint32_t>(i % 4), milliseconds(1 + i % 7));
@@ -37,7 +37,7 @@ TEST(MainIssuer, EqualsDoNotTakeTurns) {
   EXPECT_EQ(issuer.slot(), 0u);
 }
 
-TEST(MainIssuer, WhatWasLongAgoFades) {
+TEST(MainIssuer, OldTimesAreDiscounted) {
   MainIssuer issuer;
   for (int i = 0; i < 1000; ++i) issuer.add(0, milliseconds(100));
   issuer.choose();
@@ -49,7 +49,7 @@ TEST(MainIssuer, WhatWasLongAgoFades) {
   EXPECT_LT(batches, 40);
 }
 
-TEST(MainIssuer, ItsOpsAreItsShareOfAll) {
+TEST(MainIssuer, OpCountIsScaledByIssuerShare) {
   MainIssuer alone;
   alone.add(0, milliseconds(1));
   EXPECT_EQ(alone.ops_of_it(1000), 1000u);
@@ -62,9 +62,9 @@ TEST(MainIssuer, ItsOpsAreItsShareOfAll) {
 
 // ---- in a client -------------------------------------------------------------------------------
 
-using MainIssuerOfAClient = ControllerTest;
+using MainIssuerClientTest = ControllerTest;
 
-TEST_F(MainIssuerOfAClient, OtherThreadsOpsDoNotMixIntoItsSteps) {
+TEST_F(MainIssuerClientTest, StepsExcludeOpsOfOtherThreads) {
   Attached attached = attach(hello("r"));
   ClientRegions& regions = attached.program->regions();
   const uint32_t foreign = regions.register_op(0x77, "aten::copy", "");
@@ -94,7 +94,7 @@ TEST_F(MainIssuerOfAClient, OtherThreadsOpsDoNotMixIntoItsSteps) {
   EXPECT_EQ(regions.plan().main_issuer, 1u);
 }
 
-TEST_F(MainIssuerOfAClient, OnlyATunedProgramsThreadsShare) {
+TEST_F(MainIssuerClientTest, ThreadsShareCoresOnlyInTuneMode) {
   for (const optile_mode mode :
        {OPTILE_MODE_TUNE, OPTILE_MODE_OBSERVE, OPTILE_MODE_ADVISE, OPTILE_MODE_FREEZE}) {
     Hello who = hello("r");
@@ -111,7 +111,7 @@ TEST_F(MainIssuerOfAClient, OnlyATunedProgramsThreadsShare) {
   EXPECT_EQ(undone.program->regions().plan().shared_cores, 0u);
 }
 
-TEST_F(MainIssuerOfAClient, TheReportSaysThatTheyShare) {
+TEST_F(MainIssuerClientTest, ReportShowsCoreSharing) {
   Attached attached = attach(hello("r"));
   run(attached, 1);
   optile_client_header& header = attached.program->regions().client().header;

@@ -32,7 +32,7 @@ class PlanPageTest : public testing::Test {
   PlanPageWriter writer_;
 };
 
-TEST_F(PlanPageTest, ClientsMayRestUnderACap) {
+TEST_F(PlanPageTest, ClientsMayRestUnderWidthCap) {
   tuner::PlanDraft draft;
   draft.may_rest = true;
   writer_.publish(1, draft, {});
@@ -42,7 +42,7 @@ TEST_F(PlanPageTest, ClientsMayRestUnderACap) {
   EXPECT_EQ(page(2).own_width_cap, 3u);
 }
 
-TEST_F(PlanPageTest, SaysWhichWidthsChangeNoResult) {
+TEST_F(PlanPageTest, MarksEntriesWithSameBits) {
   tuner::PlanDraft draft;
   draft.entries = {{{7, 0}, 2, tuner::Rule::kFastest, false, {}, {}},
                    {{8, 0}, 0, tuner::Rule::kLeftAlone, true, {}, {}}};
@@ -55,7 +55,7 @@ TEST_F(PlanPageTest, SaysWhichWidthsChangeNoResult) {
   EXPECT_EQ(find(page(2), 8, 0)->flags, OPTILE_ENTRY_LEAVE);
 }
 
-TEST_F(PlanPageTest, AsksForCounters) {
+TEST_F(PlanPageTest, RequestsCounters) {
   tuner::PlanDraft draft;
   draft.record_all = true;
   draft.count = true;
@@ -63,7 +63,7 @@ TEST_F(PlanPageTest, AsksForCounters) {
   EXPECT_EQ(page(1).flags, OPTILE_PAGE_RECORD_ALL | OPTILE_PAGE_COUNT);
 }
 
-TEST_F(PlanPageTest, HoldsWhatTheDraftSays) {
+TEST_F(PlanPageTest, PublishesAllDraftFields) {
   tuner::PlanDraft draft;
   draft.record_all = true;
   draft.marker = tuner::Marker{{7, 70}, 3};
@@ -94,7 +94,7 @@ TEST_F(PlanPageTest, HoldsWhatTheDraftSays) {
   EXPECT_EQ(find(p, 8, 0)->flags, OPTILE_ENTRY_LEAVE);
 }
 
-TEST_F(PlanPageTest, MaskIsOneWordForTheShim) {
+TEST_F(PlanPageTest, PublishesHeldMaskAsSingleValue) {
   writer_.set_held_mask({0, 65, 1023});
   std::vector<uint64_t> mask(OPTILE_MASK_WORDS);
   mask[0] = 1;
@@ -107,7 +107,7 @@ TEST_F(PlanPageTest, MaskIsOneWordForTheShim) {
   EXPECT_EQ(region_->held_mask, 0u);
 }
 
-TEST_F(PlanPageTest, TheOtherPageStaysAsItWas) {
+TEST_F(PlanPageTest, PublishLeavesPreviousPageUnchanged) {
   tuner::PlanDraft draft;
   draft.entries = {{{1, 0}, 2, tuner::Rule::kFastest, false, {}}};
   writer_.publish(1, draft, {});
@@ -123,7 +123,7 @@ TEST_F(PlanPageTest, TheOtherPageStaysAsItWas) {
 }
 
 // A page has room for thousands of ops; a client with few of them takes memory for few.
-TEST(PlanPageMemory, SmallPlansTakeLittle) {
+TEST(PlanPageMemory, SmallPlansUseLittleMemory) {
   ClientMemory memory = ClientMemory::make().value();
   const ClientMemory::Descriptors files = memory.take_descriptors();
   PlanPageWriter writer(memory.plan());
@@ -142,7 +142,7 @@ TEST(PlanPageMemory, SmallPlansTakeLittle) {
   EXPECT_LE(found.st_blocks * kBlock, (2 + 2 * (2 + 5)) * kPage);
 }
 
-TEST_F(PlanPageTest, TakesHalfOfItsSlotsAndCountsTheRest) {
+TEST_F(PlanPageTest, FillsHalfOfSlotsAndCountsRest) {
   tuner::PlanDraft draft;
   for (uint64_t key = 1; key <= OPTILE_PLAN_SLOTS; ++key) {
     draft.entries.push_back({{key, 0}, 1, tuner::Rule::kFastest, false, {}});
@@ -152,7 +152,7 @@ TEST_F(PlanPageTest, TakesHalfOfItsSlotsAndCountsTheRest) {
   EXPECT_NE(find(page(1), 1, 0), nullptr);
 }
 
-TEST_F(PlanPageTest, SenselessDraftsAreCutToWhatAPageCanSay) {
+TEST_F(PlanPageTest, InvalidDraftsAreClamped) {
   tuner::PlanDraft draft;
   draft.schedule_length = 1000;
   draft.entries = {{{0, 0}, 1, tuner::Rule::kFastest, false, {}},        // key 0 is a free slot

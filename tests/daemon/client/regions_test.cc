@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-TEST(RegionReasons, InWords) {
+TEST(RegionReasons, DescribesEachReason) {
   EXPECT_EQ(region_reasons(OPTILE_REGION_TUNED), "");
   EXPECT_THAT(region_reasons(OPTILE_REGION_NOT_ASKED), HasSubstr("--regions=tune"));
   EXPECT_THAT(region_reasons(OPTILE_REGION_ENVIRONMENT), HasSubstr("you said so"));
@@ -24,7 +24,7 @@ TEST(RegionReasons, InWords) {
   EXPECT_THAT(region_reasons(0), HasSubstr("observed only"));
 }
 
-TEST(HangDetector, IsPatientWithWhatTakesLong) {
+TEST(HangDetector, ThresholdGrowsWithUsualDuration) {
   EXPECT_FALSE(hangs(milliseconds(2900), milliseconds(1)));
   EXPECT_TRUE(hangs(milliseconds(3100), milliseconds(1)));
   EXPECT_TRUE(hangs(milliseconds(3100), milliseconds(0)));
@@ -98,7 +98,7 @@ class ClientHangs : public ControllerTest {
   }
 };
 
-TEST_F(ClientHangs, ARegionThatDoesNotReturnIsLeftAloneFromThenOn) {
+TEST_F(ClientHangs, HungRegionIsLeftAloneUntilRevoked) {
   Program first = attach_region();
   first.open(now_ns_, 2);
   pass(milliseconds(2000));
@@ -121,7 +121,7 @@ TEST_F(ClientHangs, ARegionThatDoesNotReturnIsLeftAloneFromThenOn) {
 }
 
 // One width for everything is no entry: the region must have its own all the same.
-TEST_F(ClientHangs, ARegionThatHungKeepsItsWidthAlsoOnFewerCores) {
+TEST_F(ClientHangs, HungRegionKeepsOwnWidthOnFewerCores) {
   Program first = attach_region();
   first.open(now_ns_, 2);
   pass(milliseconds(3500));
@@ -138,7 +138,7 @@ TEST_F(ClientHangs, ARegionThatHungKeepsItsWidthAlsoOnFewerCores) {
 }
 
 // A client that rests looks nothing up, and whatever it opens has the lease's width.
-TEST_F(ClientHangs, AProgramWithSuchARegionDoesNotRest) {
+TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
   for (const bool hung : {false, true}) {
     StoreBatch batch;
     if (hung) {
@@ -162,7 +162,7 @@ TEST_F(ClientHangs, AProgramWithSuchARegionDoesNotRest) {
   }
 }
 
-TEST_F(ClientHangs, TimeInWhichTheProgramIsStoppedIsNoHang) {
+TEST_F(ClientHangs, TimeWhileProgramIsStoppedDoesNotCount) {
   Program program = attach_region();
   program.open(now_ns_, 2);
   pass(milliseconds(100));
@@ -178,7 +178,7 @@ TEST_F(ClientHangs, TimeInWhichTheProgramIsStoppedIsNoHang) {
 }
 
 // Among many clients it may be a while until all have been looked at.
-TEST_F(ClientHangs, WhoIsStoppedSinceTheLastLookAtEverybodyIsNoHangEither) {
+TEST_F(ClientHangs, StopBetweenBudgetRefreshesDoesNotCount) {
   Program program = attach_region();
   controller_->refresh_budgets();
   program.open(now_ns_, 2);
@@ -193,7 +193,7 @@ TEST_F(ClientHangs, WhoIsStoppedSinceTheLastLookAtEverybodyIsNoHangEither) {
 }
 
 // Both are frozen, or the machine is.
-TEST_F(ClientHangs, TimeInWhichTheDaemonDidNotLookIsNoHang) {
+TEST_F(ClientHangs, TimeBetweenDistantDrainsDoesNotCount) {
   Program program = attach_region();
   program.open(now_ns_, 2);
   pass(milliseconds(500));
@@ -204,7 +204,7 @@ TEST_F(ClientHangs, TimeInWhichTheDaemonDidNotLookIsNoHang) {
   EXPECT_TRUE(known_to_hang(program));
 }
 
-TEST_F(ClientHangs, WhatReturnsInTimeIsNoHang) {
+TEST_F(ClientHangs, RegionThatReturnsInTimeIsNoHang) {
   Program program = attach_region();
   program.open(now_ns_, 2);
   pass(milliseconds(2900));
@@ -216,7 +216,7 @@ TEST_F(ClientHangs, WhatReturnsInTimeIsNoHang) {
   EXPECT_FALSE(known_to_hang(program)) << "it began anew";
 }
 
-TEST_F(ClientHangs, ARegionIsTunedAsLongAsNothingSpeaksAgainstIt) {
+TEST_F(ClientHangs, RegionIsTunedUntilReasonForbids) {
   Program program = attach_region();
   const auto tuned = [&] {
     const ClientView view = *controller_->view(program.id);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kSecond = UINT64_C(1'000'000'000);
 
-TEST(StepRate, IsUnknownUntilASecondHasPassed) {
+TEST(StepRate, UnknownBeforeFirstFullSecond) {
   StepRate rate;
   EXPECT_TRUE(rate.is_due(kSecond));
   EXPECT_FALSE(rate.per_second());
@@ -21,7 +21,7 @@ TEST(StepRate, IsUnknownUntilASecondHasPassed) {
 }
 
 // Three steps of 0.1 ms in every 450 ms are not ten thousand steps a second.
-TEST(StepRate, CountsThePausesBetweenBursts) {
+TEST(StepRate, AveragesOverPausesBetweenBursts) {
   StepRate rate;
   uint64_t steps = 0;
   for (uint64_t burst = 0; burst < 100; ++burst) {
@@ -30,7 +30,7 @@ TEST(StepRate, CountsThePausesBetweenBursts) {
   EXPECT_NEAR(*rate.per_second(), 3 / 0.45, 0.1);
 }
 
-TEST(StepRate, ForgetsWhatIsBeforeItsWindow) {
+TEST(StepRate, ForgetsStepsBeforeWindow) {
   StepRate rate;
   for (uint64_t second = 0; second <= 30; ++second) {
     rate.note(second * kSecond, second < 20 ? 4 * second : 80 + 2 * (second - 20));
@@ -41,13 +41,13 @@ TEST(StepRate, ForgetsWhatIsBeforeItsWindow) {
   EXPECT_DOUBLE_EQ(*rate.per_second(), 2);
 }
 
-TEST(StepRate, LooksLongerWhereStepsAreLong) {
+TEST(StepRate, WidensWindowForLongSteps) {
   StepRate rate;
   for (uint64_t second = 0; second <= 80; ++second) rate.note(second * kSecond, second / 8);
   EXPECT_NEAR(*rate.per_second(), 0.125, 0.03);
 }
 
-TEST(StepRate, FallsToZeroWithAProgramThatStopped) {
+TEST(StepRate, FallsToZeroAfterProgramStops) {
   StepRate rate;
   for (uint64_t second = 0; second <= 300; ++second) {
     rate.note(second * kSecond, second < 20 ? 100 * second : 2000);
@@ -55,7 +55,7 @@ TEST(StepRate, FallsToZeroWithAProgramThatStopped) {
   EXPECT_DOUBLE_EQ(*rate.per_second(), 0);
 }
 
-TEST(StepRate, BeginsAnewWhereStepsAreCountedAnew) {
+TEST(StepRate, RestartsWhenStepCountDecreases) {
   StepRate rate;
   rate.note(0, 1000);
   rate.note(kSecond, 1);

@@ -18,7 +18,7 @@ perfmodel::OpDescription op_named(const std::string& name, const std::string& sh
   return op;
 }
 
-TEST(SameBits, WhatRoundsInOneWayOnlyAndNothingElse) {
+TEST(WidthNumerics, SameBitsForVerifiedOpsOnly) {
   EXPECT_TRUE(same_bits_at_every_width(op_named("aten::add", "[8,16] [8,16] ")));
   EXPECT_TRUE(same_bits_at_every_width(op_named("aten::where", "[8,16]Bool [8,16] [8,16] ")));
   EXPECT_TRUE(same_bits_at_every_width(op_named("aten::cat", "2 x [8,16] ")));
@@ -30,7 +30,7 @@ TEST(SameBits, WhatRoundsInOneWayOnlyAndNothingElse) {
   }
 }
 
-TEST(SameBits, OnlyWhatIsKnownToBeInSinglePrecision) {
+TEST(WidthNumerics, SameBitsForSinglePrecisionOnly) {
   for (const char* shape : {"[8,16]Double ", "[8,16] [8,16]BFloat16 ", "[8,16]not_strided ",
                             "[8,16]ComplexFloat ", "", "?", "[8,16] ?"}) {
     EXPECT_FALSE(same_bits_at_every_width(op_named("aten::add", shape))) << shape;
@@ -39,7 +39,7 @@ TEST(SameBits, OnlyWhatIsKnownToBeInSinglePrecision) {
   EXPECT_FALSE(same_bits_at_every_width(op_named("aten::add", "[1] " + cut.substr(4))));
 }
 
-TEST(SameBits, OnlyPyTorchsOwn) {
+TEST(WidthNumerics, SameBitsForTorchProbeOnly) {
   perfmodel::OpDescription op = op_named("aten::add", "[8,16] ");
   op.probe = OPTILE_PROBE_ANNOTATION;
   EXPECT_FALSE(same_bits_at_every_width(op)) << "anybody may call an op of his so";
@@ -75,7 +75,7 @@ class AsUntunedTest : public ControllerTest {
 };
 
 // aten::mm gains from width 1 to 4, aten::add loses; of the two only the latter may be changed.
-TEST_F(AsUntunedTest, OnlyWhatComputesTheSameIsTuned) {
+TEST_F(AsUntunedTest, TunesOnlyOpsWithSameBits) {
   Attached one = attach(as_untuned("one"), OPTILE_WIDTH_FRAMEWORK);
   for (int step = 0; step < 600; ++step) {
     run(one, 1);
@@ -90,7 +90,7 @@ TEST_F(AsUntunedTest, OnlyWhatComputesTheSameIsTuned) {
 }
 
 // Also where one width for everything is what the user wants.
-TEST_F(AsUntunedTest, NoUniformWidthReachesWhatIsLeftAlone) {
+TEST_F(AsUntunedTest, UniformStrategySparesOpsLeftAlone) {
   Hello who = as_untuned("uniform");
   who.strategy = OPTILE_STRATEGY_UNIFORM;
   Attached one = attach(who, OPTILE_WIDTH_FRAMEWORK);
@@ -102,7 +102,7 @@ TEST_F(AsUntunedTest, NoUniformWidthReachesWhatIsLeftAlone) {
   }
 }
 
-TEST_F(AsUntunedTest, ItsPlansAreNobodyElses) {
+TEST_F(AsUntunedTest, PlansAreNotSharedWithOtherRuns) {
   Attached first = attach(any("first"));
   ASSERT_TRUE(run_until_tuned(first, 3000));
   run(first, 50);
@@ -131,7 +131,7 @@ TEST_F(AsUntunedTest, ItsPlansAreNobodyElses) {
   EXPECT_EQ(plan.taken_back, "");
 }
 
-TEST_F(AsUntunedTest, ItsLeaseIsItsMask) {
+TEST_F(AsUntunedTest, LeaseLimitsMaskButNotWidths) {
   leases_ = true;
   make_controller();
   Attached one = attach(as_untuned("one"), OPTILE_WIDTH_FRAMEWORK);
@@ -148,7 +148,7 @@ TEST_F(AsUntunedTest, ItsLeaseIsItsMask) {
   EXPECT_NE(leases_json(*controller_).dump().find("--numerics as-untuned"), std::string::npos);
 }
 
-TEST_F(AsUntunedTest, FreezeRepeatsItsOwnPlan) {
+TEST_F(AsUntunedTest, FreezeReplaysStoredPlan) {
   Attached first = attach(as_untuned("first"));
   ASSERT_TRUE(run_until_tuned(first, 3000));
   run(first, 50);
@@ -164,7 +164,7 @@ TEST_F(AsUntunedTest, FreezeRepeatsItsOwnPlan) {
 }
 
 // A launcher around it has set the number of threads, and nobody took that out.
-TEST_F(AsUntunedTest, WhereItsWidthIsNotThatOfAnUntouchedRunThatIsSaid) {
+TEST_F(AsUntunedTest, WarnsWhenOuterLauncherSetWidth) {
   const auto told = [this](uint32_t source) {
     Attached one = attach(as_untuned("one"), source);
     run(one, 5);

@@ -42,7 +42,7 @@ class ControllerGuardTest : public ControllerTest {
   }
 };
 
-TEST_F(ControllerGuardTest, APoisonedPlanIsUndoneWithinTwentyStepsAndForgotten) {
+TEST_F(ControllerGuardTest, RollsBackSlowPlanWithinTwentyStepsAndDeletesIt) {
   tune_once();
   poison();
   Attached second = attach(hello("second"));
@@ -59,7 +59,7 @@ TEST_F(ControllerGuardTest, APoisonedPlanIsUndoneWithinTwentyStepsAndForgotten) 
   EXPECT_FALSE(stored().has_value()) << "the next run tunes anew";
 }
 
-TEST_F(ControllerGuardTest, AnEntryThatTheShimDisabledIsToldAndStored) {
+TEST_F(ControllerGuardTest, ReportsAndStoresEntryDisabledByShim) {
   Attached client = attach(hello("r"));
   ASSERT_TRUE(run_until_tuned(client, 3000));
   run(client, 20);
@@ -83,7 +83,7 @@ TEST_F(ControllerGuardTest, AnEntryThatTheShimDisabledIsToldAndStored) {
   }
 }
 
-TEST_F(ControllerGuardTest, AbsurdDisabledEntriesAreRejected) {
+TEST_F(ControllerGuardTest, InvalidDisabledEntriesAreRejected) {
   Attached client = attach(hello("r"));
   run(client, 3);
   optile_client_header& header = client.program->regions().client().header;
@@ -101,7 +101,7 @@ TEST_F(ControllerGuardTest, AbsurdDisabledEntriesAreRejected) {
   EXPECT_EQ(controller_->view(client.id)->counters.rejected, uint64_t{OPTILE_MAX_DISABLED});
 }
 
-TEST_F(ControllerGuardTest, PlansCarryWhatTheirOpsTakeAtTheOwnWidth) {
+TEST_F(ControllerGuardTest, PlanEntriesCarryBaselineTicksAtOwnWidth) {
   const auto baseline_of = [](Attached& client, uint64_t key) -> uint64_t {
     const optile_plan_region& plan = client.program->regions().plan();
     for (const optile_plan_entry& entry : plan.pages[plan.generation & 1].slots) {
@@ -118,7 +118,7 @@ TEST_F(ControllerGuardTest, PlansCarryWhatTheirOpsTakeAtTheOwnWidth) {
   EXPECT_NEAR(static_cast<double>(baseline_of(again, kAdd)), 2'000'000, 1000) << "from the store";
 }
 
-TEST_F(ControllerGuardTest, UndoneByHandNowAndInLaterRunsUntilItIsRevoked) {
+TEST_F(ControllerGuardTest, UndoHoldsInLaterRunsUntilRevoked) {
   tune_once();
   Attached client = attach(hello("r"));
   run(client, 10);
@@ -150,7 +150,7 @@ TEST_F(ControllerGuardTest, UndoneByHandNowAndInLaterRunsUntilItIsRevoked) {
   EXPECT_EQ(tuned.program->widths().at(kAdd), 1);
 }
 
-TEST_F(ControllerGuardTest, UndoOfOneOpOrOneClient) {
+TEST_F(ControllerGuardTest, UndoOfOneOpIsStoredForLaterRuns) {
   Attached client = attach(hello("r"));
   ASSERT_TRUE(run_until_tuned(client, 3000));
   run(client, 5);

@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kManySteps = 600;  // recognised long before
 
-TEST_F(ControllerTest, APageIsPublishedAsSoonAsTheClientIsThere) {
+TEST_F(ControllerTest, PublishesPlanPageOnArrival) {
   Attached attached = attach(hello("r"));
   EXPECT_EQ(attached.program->regions().plan().generation, 1u);
   EXPECT_EQ(controller_->next_drain(), std::chrono::milliseconds(5));
 }
 
-TEST_F(ControllerTest, FiguresAloneSayTheSameWidths) {
+TEST_F(ControllerTest, FiguresViewHasSameWidthsWithoutProfiles) {
   Attached attached = attach(hello("r"));
   ASSERT_TRUE(run_until_tuned(attached, 3000));
   const tuner::SessionView whole = *controller_->attached()[0].session;
@@ -35,7 +35,7 @@ TEST_F(ControllerTest, FiguresAloneSayTheSameWidths) {
   }
 }
 
-TEST_F(ControllerTest, TunesAProgramAndRemembersForTheNextRun) {
+TEST_F(ControllerTest, TunesProgramAndReplaysPlanInNextRun) {
   Attached first = attach(hello("first"));
   ASSERT_TRUE(run_until_tuned(first, 3000));
   run(first, 50);
@@ -63,7 +63,7 @@ TEST_F(ControllerTest, TunesAProgramAndRemembersForTheNextRun) {
   EXPECT_EQ(controller_->find_run("second").state, RunState::kRunning);
 }
 
-TEST_F(ControllerTest, ObservingChangesNothing) {
+TEST_F(ControllerTest, ObserveModeKeepsOwnWidths) {
   Hello who = hello("observed");
   who.mode = OPTILE_MODE_OBSERVE;
   Attached attached = attach(who);
@@ -80,7 +80,7 @@ TEST_F(ControllerTest, ObservingChangesNothing) {
   EXPECT_GT(runs[0].steps, kManySteps / 2);
 }
 
-TEST_F(ControllerTest, ABaselineRunIsTheOneThatSpeedupsAreMeasuredAgainst) {
+TEST_F(ControllerTest, ReportsSpeedupAgainstSeparateBaselineRun) {
   Hello who = hello("baseline");
   who.baseline = true;
   who.launch_plan = "";
@@ -99,7 +99,7 @@ TEST_F(ControllerTest, ABaselineRunIsTheOneThatSpeedupsAreMeasuredAgainst) {
   EXPECT_NEAR(report["speedup"].get<double>(), expected, 1e-9);
 }
 
-TEST_F(ControllerTest, FreezeWithoutAStoredPlanKeepsOwnWidths) {
+TEST_F(ControllerTest, FreezeWithoutStoredPlanKeepsOwnWidths) {
   Hello who = hello("frozen");
   who.mode = OPTILE_MODE_FREEZE;
   Attached attached = attach(who);
@@ -110,7 +110,7 @@ TEST_F(ControllerTest, FreezeWithoutAStoredPlanKeepsOwnWidths) {
   }
 }
 
-TEST_F(ControllerTest, WhatIsLeftInTheRingIsReadAtDeparture) {
+TEST_F(ControllerTest, ReadsRemainingRingSamplesAtDeparture) {
   Attached attached = attach(hello("late"));
   run(attached, 2);
   const uint64_t before = controller_->view(attached.id)->counters.read;
@@ -119,7 +119,7 @@ TEST_F(ControllerTest, WhatIsLeftInTheRingIsReadAtDeparture) {
   EXPECT_GE(controller_->find_run("late").client->counters.read, before + 3);
 }
 
-TEST_F(ControllerTest, AForeignClockIsRefusedAndSaid) {
+TEST_F(ControllerTest, RefusesUnsteadyClientClockAndReportsIt) {
   Attached attached = attach(hello("clock"));
   ClientMemory memory = ClientMemory::make().value();
   const ClientMemory::Descriptors fds = memory.take_descriptors();
@@ -134,7 +134,7 @@ TEST_F(ControllerTest, AForeignClockIsRefusedAndSaid) {
   controller_->depart(id);
 }
 
-TEST_F(ControllerTest, ClientsAreLimitedAndDepartedOnesForgottenInTheEnd) {
+TEST_F(ControllerTest, LimitsAttachedAndFinishedClients) {
   std::vector<uint64_t> ids;
   for (std::size_t i = 0; i < kMaxClients; ++i) {
     ids.push_back(controller_->arrive(hello("x"), ClientMemory::make().value()).value());
@@ -150,7 +150,7 @@ TEST_F(ControllerTest, ClientsAreLimitedAndDepartedOnesForgottenInTheEnd) {
   controller_->depart(ids.front());  // again: nothing happens
 }
 
-TEST_F(ControllerTest, ClientsWithVeryManyOpsAreForgottenSooner) {
+TEST_F(ControllerTest, LimitsFinishedClientsByTheirOps) {
   for (int i = 0; i < 8; ++i) {
     Attached attached = attach(hello("many-" + std::to_string(i)));
     ClientRegions& regions = attached.program->regions();
@@ -163,7 +163,7 @@ TEST_F(ControllerTest, ClientsWithVeryManyOpsAreForgottenSooner) {
   EXPECT_EQ(controller_->find_run("many-0").state, RunState::kUnknown);
 }
 
-TEST_F(ControllerTest, AShrunkBudgetCapsTheNextPage) {
+TEST_F(ControllerTest, ShrunkBudgetCapsNextPage) {
   Attached attached = attach(hello("shrunk"));
   run(attached, 10);
   budget_.units = {0, 1};
@@ -175,7 +175,7 @@ TEST_F(ControllerTest, AShrunkBudgetCapsTheNextPage) {
   EXPECT_EQ(plan.pages[plan.generation & 1].cpu_count, 2u);
 }
 
-TEST_F(ControllerTest, TwoProgramsShareTheCores) {
+TEST_F(ControllerTest, TwoProgramsGetDisjointMasksAndMatchingWidthCaps) {
   leases_ = true;
   make_controller();
   Attached one = attach(hello("one"));
@@ -202,7 +202,7 @@ TEST_F(ControllerTest, TwoProgramsShareTheCores) {
   EXPECT_EQ(cap(one), 0u);
 }
 
-TEST_F(ControllerTest, AWidthThatIsToBeObeyedExactlyStaysBesideOthersToo) {
+TEST_F(ControllerTest, ExactRespectKeepsUserWidthOnPartialLease) {
   leases_ = true;
   make_controller();
   Hello exact = hello("exact");
@@ -219,7 +219,7 @@ TEST_F(ControllerTest, AWidthThatIsToBeObeyedExactlyStaysBesideOthersToo) {
   EXPECT_EQ(view.session->phase, tuner::Phase::kObserving);
 }
 
-TEST_F(ControllerTest, AWordThatComesLaterIsObeyedFromThenOn) {
+TEST_F(ControllerTest, ExactRespectObeysWidthSetByProgramLater) {
   Hello exact = hello("exact");
   exact.respect = OPTILE_RESPECT_EXACT;
   Attached one = attach(exact);
@@ -238,7 +238,7 @@ TEST_F(ControllerTest, AWordThatComesLaterIsObeyedFromThenOn) {
   EXPECT_TRUE(controller_->view(next.id)->session->plan_replayed);
 }
 
-TEST_F(ControllerTest, WhatNobodySaidIsTunedAsEver) {
+TEST_F(ControllerTest, ExactRespectTunesWidthSetByFramework) {
   Hello exact = hello("exact");
   exact.respect = OPTILE_RESPECT_EXACT;
   Attached one = attach(exact, OPTILE_WIDTH_FRAMEWORK);
@@ -247,7 +247,7 @@ TEST_F(ControllerTest, WhatNobodySaidIsTunedAsEver) {
 }
 
 // F20: another control group than the daemon's, so its own budget says nothing of it.
-TEST_F(ControllerTest, ALeaseFollowsAShrinkingCpusetAndGrowsBackWithIt) {
+TEST_F(ControllerTest, LeaseFollowsChangingClientCpuset) {
   leases_ = true;
   make_controller();
   confined_ = budget_;
@@ -279,7 +279,7 @@ TEST_F(ControllerTest, ALeaseFollowsAShrinkingCpusetAndGrowsBackWithIt) {
   }
 }
 
-TEST_F(ControllerTest, AQuotaThatWasTakenAwayNoLongerBindsALease) {
+TEST_F(ControllerTest, LeaseGrowsWhenClientQuotaIsRemoved) {
   leases_ = true;
   make_controller();
   confined_ = budget_;
@@ -296,7 +296,7 @@ TEST_F(ControllerTest, AQuotaThatWasTakenAwayNoLongerBindsALease) {
   EXPECT_EQ(controller_->view(one.id)->cores, 4);
 }
 
-TEST_F(ControllerTest, ADyingProgramsCoresAreGivenAwayBeforeItIsGone) {
+TEST_F(ControllerTest, GivesAwayCoresOfDyingClientBeforeDeparture) {
   leases_ = true;
   make_controller();
   Attached one = attach(hello("one"));
@@ -309,7 +309,7 @@ TEST_F(ControllerTest, ADyingProgramsCoresAreGivenAwayBeforeItIsGone) {
   EXPECT_TRUE(masks_[one.id].empty());
 }
 
-TEST_F(ControllerTest, WhatMayNotBeChangedGetsNoLease) {
+TEST_F(ControllerTest, ObservedClientGetsNoLease) {
   leases_ = true;
   make_controller();
   Attached one = attach(hello("one"));
@@ -320,7 +320,7 @@ TEST_F(ControllerTest, WhatMayNotBeChangedGetsNoLease) {
   EXPECT_FALSE(masks_.contains(other.id));
 }
 
-TEST_F(ControllerTest, AConfinedClientGetsOnlyWhatItMayUse) {
+TEST_F(ControllerTest, ConfinedClientPageListsOnlyItsPUs) {
   confined_.units = {2, 3};
   confined_.cores = 2;
   Hello who = hello("confined");
@@ -336,7 +336,7 @@ TEST_F(ControllerTest, AConfinedClientGetsOnlyWhatItMayUse) {
   EXPECT_EQ(controller_->budget().cores, 4);
 }
 
-TEST_F(ControllerTest, CountersAreAskedForOnceTheWidthsAreSettled) {
+TEST_F(ControllerTest, RequestsCountersForSomeStepsAfterTuning) {
   Attached attached = attach(hello("counted"));
   const auto counts = [&] {
     const optile_plan_region& plan = attached.program->regions().plan();
@@ -353,7 +353,7 @@ TEST_F(ControllerTest, CountersAreAskedForOnceTheWidthsAreSettled) {
   EXPECT_FALSE(counts());
 }
 
-TEST_F(ControllerTest, WhatTheUserSwitchedOffIsNotAskedFor) {
+TEST_F(ControllerTest, RequestsNoCountersWhereUserDisabledThem) {
   Hello who = hello("off");
   who.mode = OPTILE_MODE_OBSERVE;
   ClientMemory memory = ClientMemory::make().value();
@@ -372,7 +372,7 @@ TEST_F(ControllerTest, WhatTheUserSwitchedOffIsNotAskedFor) {
   EXPECT_EQ(controller_->view(attached.id)->session->phase, tuner::Phase::kObserving);
 }
 
-TEST_F(ControllerTest, TunedClientsAreReadRarely) {
+TEST_F(ControllerTest, DrainsTunedClientsRarely) {
   Attached attached = attach(hello("calm"));
   ASSERT_TRUE(run_until_tuned(attached, 3000));
   run(attached, 5);
@@ -382,7 +382,7 @@ TEST_F(ControllerTest, TunedClientsAreReadRarely) {
 }
 
 // F8, F12: what a client leaves behind is tried again, later each time, and not forgotten.
-TEST_F(ControllerTest, AFailedWriteIsTriedAgainLaterEachTime) {
+TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   store_ = Store::open(path);
@@ -414,7 +414,7 @@ TEST_F(ControllerTest, AFailedWriteIsTriedAgainLaterEachTime) {
   EXPECT_EQ(store_->state().keeping, Store::Keeping::kOnDisk);
 }
 
-TEST_F(ControllerTest, LaunchPlansSeeOnlyRunsThatSayUnderWhichTheyRan) {
+TEST_F(ControllerTest, LaunchPlanChangeAfterSlowerRunNamesReason) {
   perfmodel::LaunchFacts facts;
   facts.blas_provider = "openblas-pthread";
   facts.budget_cores = 4;
@@ -439,7 +439,7 @@ TEST_F(ControllerTest, LaunchPlansSeeOnlyRunsThatSayUnderWhichTheyRan) {
   }
 }
 
-TEST_F(ControllerTest, WhoAsksTwiceIsStartedOnce) {
+TEST_F(ControllerTest, RetriedLaunchRequestIsRecordedOnce) {
   const ProgramKey program = {"/usr/bin/python3", "train.py", "python3 train.py"};
   const std::size_t before = controller_->pending_records();
   (void)controller_->launch({}, program);
@@ -450,7 +450,7 @@ TEST_F(ControllerTest, WhoAsksTwiceIsStartedOnce) {
   EXPECT_EQ(controller_->pending_records(), before + 3);
 }
 
-TEST_F(ControllerTest, OfSeveralProcessesOfARunTheBusiestIsReported) {
+TEST_F(ControllerTest, ReportsBusiestProcessOfRun) {
   Attached idle = attach(hello("same"));
   Attached busy = attach(hello("same"));
   run(busy, kManySteps);

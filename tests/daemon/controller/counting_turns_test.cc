@@ -23,7 +23,7 @@ std::vector<uint64_t> all_of(CountingTurns& turns, Time now) {
   return begun;
 }
 
-TEST(CountingTurns, WhoAsksAloneBeginsAtOnce) {
+TEST(CountingTurns, SingleClientBeginsAtOnce) {
   CountingTurns turns;
   EXPECT_EQ(turns.next(Time(0)), std::nullopt);
   turns.ask(7);
@@ -31,7 +31,7 @@ TEST(CountingTurns, WhoAsksAloneBeginsAtOnce) {
   EXPECT_EQ(turns.next(seconds(9)), std::nullopt);
 }
 
-TEST(CountingTurns, OfAThousandAFewBeginAndThenOneAtATimeInTheirOrder) {
+TEST(CountingTurns, ThousandClientsBeginInOrderAtLimitedRate) {
   CountingTurns turns;
   for (int again = 0; again < 3; ++again) {
     for (uint64_t client = 1; client <= 1000; ++client) turns.ask(client);
@@ -50,7 +50,7 @@ TEST(CountingTurns, OfAThousandAFewBeginAndThenOneAtATimeInTheirOrder) {
   EXPECT_EQ(all_of(turns, begin + seconds(60)).size(), std::size_t{CountingTurns::kAtOnce});
 }
 
-TEST(CountingTurns, WhoLeftTakesNobodysTurn) {
+TEST(CountingTurns, ForgottenClientsAreSkipped) {
   CountingTurns turns;
   for (uint64_t client = 1; client <= 20; ++client) turns.ask(client);
   all_of(turns, seconds(1));
@@ -61,9 +61,9 @@ TEST(CountingTurns, WhoLeftTakesNobodysTurn) {
   EXPECT_EQ(all_of(turns, seconds(9)), std::vector<uint64_t>{9});
 }
 
-using ManyThatCount = ControllerTest;
+using ControllerCountersTest = ControllerTest;
 
-TEST_F(ManyThatCount, AreAllowedToInTurns) {
+TEST_F(ControllerCountersTest, ManyClientsCountAtLimitedRate) {
   constexpr std::size_t kMany = 24;
   Hello who = hello("crowd");
   who.mode = OPTILE_MODE_OBSERVE;

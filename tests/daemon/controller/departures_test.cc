@@ -37,7 +37,7 @@ class DeparturesTest : public ControllerTest {
   }
 };
 
-TEST_F(DeparturesTest, ManyAtOnceAreWrittenTogetherAndSoon) {
+TEST_F(DeparturesTest, WritesSimultaneousDeparturesInOneBatch) {
   constexpr std::size_t kRanks = 16;
   std::vector<Attached> ranks;
   for (std::size_t i = 0; i < kRanks; ++i) ranks.push_back(that_ran("rank"));
@@ -56,21 +56,21 @@ TEST_F(DeparturesTest, ManyAtOnceAreWrittenTogetherAndSoon) {
   EXPECT_FALSE(controller_->next_write().has_value());
 }
 
-TEST_F(DeparturesTest, WhoComesNextFindsWhatWasLeft) {
+TEST_F(DeparturesTest, ArrivalWritesPendingRunOfSameProgram) {
   Attached left = that_ran("train.py");
   controller_->depart(left.id);
   ASSERT_TRUE(controller_->arrive(hello("next"), ClientMemory::make().value()).ok());
   EXPECT_EQ(runs_in_store("train.py"), 1u);
 }
 
-TEST_F(DeparturesTest, WhoIsOnlyAskedAboutIsFoundToo) {
+TEST_F(DeparturesTest, EarlierRunsIncludeRunThatHasJustEnded) {
   Attached left = that_ran("train.py");
   controller_->depart(left.id);
   EXPECT_EQ(controller_->earlier_runs(*controller_->find_run("train.py").client).size(), 1u);
 }
 
 // The store has not heard of it until then.
-TEST_F(DeparturesTest, AnUndoCountsForWhoHasJustLeft) {
+TEST_F(DeparturesTest, UndoCoversProgramThatHasJustDeparted) {
   Attached left = that_ran("train.py");
   controller_->depart(left.id);
   ASSERT_TRUE(controller_->undo({}).ok());

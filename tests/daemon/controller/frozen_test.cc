@@ -8,9 +8,9 @@
 namespace optile::daemon {
 namespace {
 
-class FrozenTest : public ControllerTest {
+class FreezeModeTest : public ControllerTest {
  protected:
-  FrozenTest() {
+  FreezeModeTest() {
     leases_ = true;
     make_controller();
   }
@@ -56,7 +56,7 @@ class FrozenTest : public ControllerTest {
   }
 };
 
-TEST_F(FrozenTest, ItsLeaseNarrowsItsMaskAndNoWidth) {
+TEST_F(FreezeModeTest, LeaseNarrowsMaskButNotWidths) {
   const std::map<uint64_t, int> learnt = learn();
   ASSERT_EQ(learnt.at(kMatmul), 4);
   ASSERT_EQ(learnt.at(kAdd), 1);
@@ -85,7 +85,7 @@ TEST_F(FrozenTest, ItsLeaseNarrowsItsMaskAndNoWidth) {
   EXPECT_EQ(again.program->widths(), learnt);
 }
 
-TEST_F(FrozenTest, ALeaseFromTheStartChangesNoWidthEither) {
+TEST_F(FreezeModeTest, PartialLeaseAtArrivalKeepsStoredWidths) {
   const std::map<uint64_t, int> learnt = learn();
   Attached other = attach(hello("other"));
   pass(1, {&other});
@@ -96,7 +96,7 @@ TEST_F(FrozenTest, ALeaseFromTheStartChangesNoWidthEither) {
   EXPECT_TRUE(controller_->view(again.id)->session->plan_replayed);
 }
 
-TEST_F(FrozenTest, NobodyWaitsForItToSettle) {
+TEST_F(FreezeModeTest, ProgressIsKnownWithinOneSecond) {
   Attached other = attach(hello("other"));
   ASSERT_TRUE(run_until_tuned(other, 400));
   Attached again = attach(frozen());
@@ -107,7 +107,7 @@ TEST_F(FrozenTest, NobodyWaitsForItToSettle) {
   EXPECT_FALSE(its["progress"].is_null()) << "what cores are worth to it is known";
 }
 
-TEST_F(FrozenTest, ARunWithFewerCoresSaysNothingOfItsLaunchPlan) {
+TEST_F(FreezeModeTest, RunOnPartialLeaseIsNotRecorded) {
   learn();
   const auto runs = [this] {
     controller_->flush(true);
@@ -131,7 +131,7 @@ TEST_F(FrozenTest, ARunWithFewerCoresSaysNothingOfItsLaunchPlan) {
   EXPECT_EQ(runs(), before + 1);
 }
 
-TEST_F(FrozenTest, WordsOfTheUserReachIt) {
+TEST_F(FreezeModeTest, PinSetsCoresAndMask) {
   learn();
   Attached again = attach(frozen());
   using Kind = Controller::LeaseCommand::Kind;
@@ -140,7 +140,7 @@ TEST_F(FrozenTest, WordsOfTheUserReachIt) {
   EXPECT_EQ(masks_[again.id], (std::vector<int>{2, 3}));
 }
 
-TEST_F(FrozenTest, OneThatIsOnlyWatchedHasNoLease) {
+TEST_F(FreezeModeTest, ObservedAndBaselineRunsHaveNoLease) {
   Hello who = hello("watched");
   who.mode = OPTILE_MODE_OBSERVE;
   const Attached watched = attach(who);

@@ -75,7 +75,7 @@ class UsersTest : public ControllerTest {
   std::unique_ptr<Api> api_;
 };
 
-TEST_F(UsersTest, APlanIsItsUsers) {
+TEST_F(UsersTest, PlansAndRunsAreKeptPerUser) {
   Attached first = attach_as(kAnna);
   ASSERT_TRUE(run_until_tuned(first, 2000));
   controller_->depart(first.id);
@@ -89,7 +89,7 @@ TEST_F(UsersTest, APlanIsItsUsers) {
   EXPECT_FALSE(controller_->earlier_runs(*controller_->view(again.id)).empty());
 }
 
-TEST_F(UsersTest, NothingIsKeptForANumberOfMany) {
+TEST_F(UsersTest, UnmappedUserHasNoStoreAndNoAccessToClients) {
   Attached client = attach_as(kMany);
   ASSERT_TRUE(run_until_tuned(client, 2000));
   controller_->depart(client.id);
@@ -101,7 +101,7 @@ TEST_F(UsersTest, NothingIsKeptForANumberOfMany) {
   EXPECT_EQ(ask(kMany, "POST", "/v1/undo", {{"all", true}}).status, 403u) << "whose would they be?";
 }
 
-TEST_F(UsersTest, WhoMayLookIntoWhat) {
+TEST_F(UsersTest, ViewsHideProgramsOfOtherUsers) {
   Attached client = attach_as(kAnna);
   ASSERT_TRUE(run_until_tuned(client, 2000));
   const std::string id = std::to_string(client.id);
@@ -125,7 +125,7 @@ TEST_F(UsersTest, WhoMayLookIntoWhat) {
   }
 }
 
-TEST_F(UsersTest, WhoMayChangeWhat) {
+TEST_F(UsersTest, LeaseCommandsAreLimitedToOwnerAndRoot) {
   Attached client = attach_as(kAnna);
   const Json share = {{"client", client.id}, {"share", 2}};
   EXPECT_EQ(say(kBert, share), 403u);
@@ -135,7 +135,7 @@ TEST_F(UsersTest, WhoMayChangeWhat) {
   EXPECT_EQ(ask(kBert, "POST", "/v1/undo", {{"client", client.id}}).status, 403u);
 }
 
-TEST_F(UsersTest, AnUndoOfEverythingMeansOnesOwn) {
+TEST_F(UsersTest, UndoOfAllCoversOwnProgramsOnlyUnlessRoot) {
   for (const unsigned uid : {kAnna, kBert}) {  // programs that both stores know
     Attached client = attach_as(uid);
     ASSERT_TRUE(run_until_tuned(client, 2000));
@@ -154,7 +154,7 @@ TEST_F(UsersTest, AnUndoOfEverythingMeansOnesOwn) {
   EXPECT_TRUE(store_of(kBert)->is_undone(later)) << "root means everybody";
 }
 
-TEST_F(UsersTest, ProgramsOfOthersAreNotKnownByName) {
+TEST_F(UsersTest, UndoByNameHidesProgramsOfOtherUsers) {
   attach_as(kAnna);
   const HttpResponse answer = ask(kBert, "POST", "/v1/undo", {{"program", "train.py"}});
   EXPECT_EQ(answer.status, 404u);
@@ -162,7 +162,7 @@ TEST_F(UsersTest, ProgramsOfOthersAreNotKnownByName) {
   EXPECT_EQ(ask(kAnna, "POST", "/v1/undo", {{"program", "train.py"}}).status, 200u);
 }
 
-TEST_F(UsersTest, APinIsNoMoreThanOnesPart) {
+TEST_F(UsersTest, PinIsLimitedToEvenPartUnlessRoot) {
   Attached client = attach_as(kAnna);
   attach_as(kBert);
   EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-2"}}), 409u);
@@ -172,7 +172,7 @@ TEST_F(UsersTest, APinIsNoMoreThanOnesPart) {
   EXPECT_NE(said_.find("no longer pinned"), std::string::npos) << said_;
 }
 
-TEST_F(UsersTest, APinThatWasTakenBackCountsNoMore) {
+TEST_F(UsersTest, RevokedPinDoesNotBoundLaterRootPin) {
   Attached client = attach_as(kAnna);
   attach_as(kBert);
   EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
@@ -183,7 +183,7 @@ TEST_F(UsersTest, APinThatWasTakenBackCountsNoMore) {
   EXPECT_EQ(said_.find("no longer pinned"), std::string::npos) << said_;
 }
 
-TEST_F(UsersTest, AWordOfRootAboutSomethingElseFreesNoPin) {
+TEST_F(UsersTest, RootShareKeepsBoundOfUserPin) {
   Attached client = attach_as(kAnna);
   attach_as(kBert);
   EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
@@ -192,7 +192,7 @@ TEST_F(UsersTest, AWordOfRootAboutSomethingElseFreesNoPin) {
   EXPECT_NE(said_.find("no longer pinned"), std::string::npos) << said_;
 }
 
-TEST_F(UsersTest, WhatCannotBeSeenHasNoLeaseAndSaysSo) {
+TEST_F(UsersTest, ClientInOtherPidNamespaceHasNoLease) {
   Hello who = hello("run");
   who.uid = kAnna;
   who.unseen = "its process is in another pid namespace than the daemon";
@@ -209,7 +209,7 @@ TEST_F(UsersTest, WhatCannotBeSeenHasNoLeaseAndSaysSo) {
 }
 
 // mpirun, taskset or a cpuset.
-TEST_F(UsersTest, WhereItWasBoundToItStays) {
+TEST_F(UsersTest, BoundClientKeepsItsCore) {
   confined_ = budget_;
   confined_.units = {3};
   confined_.cores = 1;
@@ -224,7 +224,7 @@ TEST_F(UsersTest, WhereItWasBoundToItStays) {
   EXPECT_FALSE(masks_[free.id].empty());
 }
 
-TEST_F(UsersTest, WhereItWasBoundToItStaysWhenTheDaemonHasMore) {
+TEST_F(UsersTest, BoundClientKeepsItsCoresWhenBudgetGrows) {
   const perfmodel::Budget all = budget_;
   budget_.units = {2, 3};
   budget_.cores = 2;
@@ -241,7 +241,7 @@ TEST_F(UsersTest, WhereItWasBoundToItStaysWhenTheDaemonHasMore) {
   }
 }
 
-TEST_F(UsersTest, OneUsersStormLeavesPlacesForOthers) {
+TEST_F(UsersTest, ClientLimitPerUserLeavesRoomForOthers) {
   Hello who = hello("storm");
   who.uid = kAnna;
   who.mode = OPTILE_MODE_OBSERVE;

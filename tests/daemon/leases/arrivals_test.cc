@@ -43,7 +43,7 @@ struct Scaling {
   double progress(int cores) const { return fastest(kCores) / fastest(cores); }
 };
 
-class ArrivalsTest : public CompanyTest {
+class ArrivalsTest : public SimulatedProgramsTest {
  protected:
   using Division = std::array<int, 3>;
   struct Outcome {
@@ -146,7 +146,7 @@ class ArrivalsTest : public CompanyTest {
   std::vector<Scaling> scalings_;
 };
 
-TEST_F(ArrivalsTest, CoresAreDividedAsWellAsTheyCanBeWithinTwentySteps) {
+TEST_F(ArrivalsTest, DivisionIsNearOptimalWithinTwentySteps) {
   const std::vector<Outcome> outcomes = arrivals([](const auto& uniform) {
     return Scaling{uniform(0.05, 0.4), uniform(0.02, 0.5), 0, 0};
   });
@@ -160,7 +160,7 @@ TEST_F(ArrivalsTest, CoresAreDividedAsWellAsTheyCanBeWithinTwentySteps) {
 
 // Curves that no law of a serial and a parallel part describes: threads that cost something, and
 // work in a few parts, whose curves are steps.
-TEST_F(ArrivalsTest, AlsoWhereCurvesHaveAnEndOrSteps) {
+TEST_F(ArrivalsTest, DivisionIsNearOptimalForIrregularCurves) {
   const std::vector<Outcome> outcomes = arrivals([](const auto& uniform) {
     const int parts = uniform(0, 1) < 0.5 ? 0 : static_cast<int>(uniform(4, 40));
     return Scaling{uniform(0.05, 0.4), uniform(0.02, 0.5), uniform(0, 0.01), parts};

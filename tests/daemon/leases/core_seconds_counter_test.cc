@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(CoreSecondsCounter, IsOfTheCoresThatWereLentAtTheTime) {
+TEST(CoreSecondsCounter, IntegratesLentCoresOverTime) {
   CoreSecondsCounter lent;
   EXPECT_EQ(lent.seconds(milliseconds(5000)), 0);
   lent.note(2, milliseconds(10000));

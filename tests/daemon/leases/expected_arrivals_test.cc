@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 constexpr unsigned kUser = 1000;
 constexpr unsigned kAnother = 1001;
 
-TEST(ExpectedArrivalsTest, WhoAskedIsExpectedUntilItComes) {
+TEST(ExpectedArrivalsTest, CountsShareUntilProgramArrives) {
   ExpectedArrivals expected;
   EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(0)), 0);
   expected.expect({"a", kUser}, 1, milliseconds(0));
@@ -21,7 +21,7 @@ TEST(ExpectedArrivalsTest, WhoAskedIsExpectedUntilItComes) {
   EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(40)), 2);
 }
 
-TEST(ExpectedArrivalsTest, NobodyRunsBesideItself) {
+TEST(ExpectedArrivalsTest, ShareBesideExcludesProgramItself) {
   ExpectedArrivals expected;
   expected.expect({"a", kUser}, 2, milliseconds(0));
   EXPECT_DOUBLE_EQ(expected.share_beside({"a", kUser}, milliseconds(1)), 0);
@@ -33,7 +33,7 @@ TEST(ExpectedArrivalsTest, NobodyRunsBesideItself) {
 }
 
 // Its first question was heard and the answer came too late, so it asks as if it never had.
-TEST(ExpectedArrivalsTest, ALauncherThatAsksTwiceIsOne) {
+TEST(ExpectedArrivalsTest, RepeatedRequestOfOneLauncherCountsOnce) {
   ExpectedArrivals expected;
   expected.expect({"a", kUser, 7}, 1, milliseconds(0));
   EXPECT_DOUBLE_EQ(expected.share_beside({"a", kUser, 7}, milliseconds(1)), 0);
@@ -47,13 +47,13 @@ TEST(ExpectedArrivalsTest, ALauncherThatAsksTwiceIsOne) {
   EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(8)), 0) << "a child of the other";
 }
 
-TEST(ExpectedArrivalsTest, ButNotForEver) {
+TEST(ExpectedArrivalsTest, ExpectationExpires) {
   ExpectedArrivals expected;
   expected.expect({"a", kUser}, 1, milliseconds(0));
   EXPECT_DOUBLE_EQ(expected.share(kUser, ExpectedArrivals::kPatience + milliseconds(1)), 0);
 }
 
-TEST(ExpectedArrivalsTest, NobodyTakesFromOthersByAsking) {
+TEST(ExpectedArrivalsTest, RequestsOfOneUserDoNotAffectAnother) {
   ExpectedArrivals expected;
   expected.expect({"a", kUser}, 1, milliseconds(0));
   for (int i = 0; i < 5000; ++i) expected.expect({"b", kAnother}, 1000, milliseconds(1));
@@ -62,7 +62,7 @@ TEST(ExpectedArrivalsTest, NobodyTakesFromOthersByAsking) {
   EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(4)), 1);
 }
 
-TEST(ExpectedArrivalsTest, AStormIsBounded) {
+TEST(ExpectedArrivalsTest, LimitsExpectedArrivalsPerUser) {
   ExpectedArrivals expected;
   for (int i = 0; i < 5000; ++i) expected.expect({"a", kUser}, 1, milliseconds(1));
   EXPECT_DOUBLE_EQ(expected.share(kUser, milliseconds(2)),

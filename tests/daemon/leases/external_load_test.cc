@@ -49,7 +49,7 @@ struct Counts {
   }
 };
 
-TEST(ExternalLoad, IsWhatTheClientsDidNotUse) {
+TEST(ExternalLoad, IsBusyTimeMinusClientTime) {
   Counts counts(4);
   counts.client(7, 3).client(8, 5);
   const LoadReading before = counts.reading;
@@ -61,7 +61,7 @@ TEST(ExternalLoad, IsWhatTheClientsDidNotUse) {
   EXPECT_TRUE(load->by_unit.empty());
 }
 
-TEST(ExternalLoad, UnitsThatNoClientUsesTellTheirOwn) {
+TEST(ExternalLoad, IsGivenPerUnitWhereNoClientRuns) {
   Counts counts(4);
   counts.client(7, 0);
   const LoadReading before = counts.reading;
@@ -73,7 +73,7 @@ TEST(ExternalLoad, UnitsThatNoClientUsesTellTheirOwn) {
   EXPECT_NEAR(load->cores, 1.25, 1e-9);
 }
 
-TEST(ExternalLoad, CountsOnlyTheUnitsOfTheBudget) {
+TEST(ExternalLoad, CountsOnlyUnitsOfBudget) {
   Counts counts(4);
   const LoadReading before = counts.reading;
   counts.pass({1, 1, 1, 0});
@@ -81,7 +81,7 @@ TEST(ExternalLoad, CountsOnlyTheUnitsOfTheBudget) {
 }
 
 // Its masks came during the second, or were lifted; and a launcher has none.
-TEST(ExternalLoad, WorkOfAClientsOwnRunIsNoLoadWhereNoClientMayRun) {
+TEST(ExternalLoad, ExcludesWorkOfOwnRunOnUnitsNoClientMayUse) {
   Counts counts(2);
   counts.client(7, 3).relative(8, 2);
   const LoadReading before = counts.reading;
@@ -92,7 +92,7 @@ TEST(ExternalLoad, WorkOfAClientsOwnRunIsNoLoadWhereNoClientMayRun) {
 }
 
 // A second rank that loads its libraries while the first is attached already.
-TEST(ExternalLoad, WorkOfAClientsOwnRunIsNoLoad) {
+TEST(ExternalLoad, ExcludesRelativesBeforeAndAfterTheyAttach) {
   Counts counts(2);
   counts.client(7, 3).relative(8, 2);
   LoadReading before = counts.reading;
@@ -108,7 +108,7 @@ TEST(ExternalLoad, WorkOfAClientsOwnRunIsNoLoad) {
   EXPECT_NEAR(load->cores, 0, 1e-9);
 }
 
-TEST(ExternalLoad, RelativesMayComeAndGo) {
+TEST(ExternalLoad, HandlesRelativesThatAppearAndDisappear) {
   Counts counts(2);
   counts.client(7, 3).relative(8, 2);
   LoadReading before = counts.reading;
@@ -121,7 +121,7 @@ TEST(ExternalLoad, RelativesMayComeAndGo) {
   EXPECT_NEAR(load->cores, 0.75, 1e-9);
 }
 
-TEST(ExternalLoad, StolenTimeIsToldApart) {
+TEST(ExternalLoad, ReportsStolenTimeSeparately) {
   Counts counts(2);
   const LoadReading before = counts.reading;
   counts.pass({0.5, 0.5}, 0.25);
@@ -130,7 +130,7 @@ TEST(ExternalLoad, StolenTimeIsToldApart) {
   EXPECT_NEAR(load->stolen, 0.5, 1e-9);
 }
 
-TEST(ExternalLoad, SaysNothingWhereNothingCanBeSaid) {
+TEST(ExternalLoad, IsUnknownForInconsistentReadings) {
   Counts counts(2);
   counts.client(7, 1);
   counts.reading.at_ticks = 1000;
@@ -151,7 +151,7 @@ TEST(ExternalLoad, SaysNothingWhereNothingCanBeSaid) {
   EXPECT_FALSE(external_load_between({}, {}, {0, 1}, {}).has_value());
 }
 
-TEST(ExternalLoad, WhoWasStartedSinceIsNoneOfIt) {
+TEST(ExternalLoad, ExcludesClientStartedBetweenReadings) {
   Counts counts(2);
   counts.client(7, 1);
   counts.reading.at_ticks = 10;
@@ -169,7 +169,7 @@ TEST(ExternalLoad, IsNeverNegative) {
   EXPECT_GE(external_load_between(before, counts.reading, {0, 1}, {0, 1})->cores, 0);
 }
 
-TEST(ExternalCores, FollowSomethingThatStays) {
+TEST(ExternalCores, FollowsSteadyLoad) {
   ExternalCores cores;
   ExternalLoad load;
   load.cores = 2;
@@ -180,7 +180,7 @@ TEST(ExternalCores, FollowSomethingThatStays) {
   EXPECT_EQ(cores.cores(), 0);
 }
 
-TEST(ExternalCores, BelieveTheFirstFigureOnceASecondConfirmsIt) {
+TEST(ExternalCores, AdoptsFirstSampleOnceConfirmed) {
   for (const auto& [busy, left] : {std::pair(0.6, 0), {0.8, 1}, {1.6, 1}, {1.9, 2}}) {
     ExternalCores cores;
     ExternalLoad load;
@@ -194,7 +194,7 @@ TEST(ExternalCores, BelieveTheFirstFigureOnceASecondConfirmsIt) {
 }
 
 // In either of the first two figures a job's own start may be counted.
-TEST(ExternalCores, BelieveTheSmallerOfTheFirstTwoFigures) {
+TEST(ExternalCores, AdoptsSmallerOfFirstTwoSamples) {
   for (const auto& [first, second] : {std::pair(1.6, 0.1), {0.1, 1.6}, {1.9, 0.6}}) {
     ExternalCores cores;
     ExternalLoad load;
@@ -206,7 +206,7 @@ TEST(ExternalCores, BelieveTheSmallerOfTheFirstTwoFigures) {
   }
 }
 
-TEST(ExternalCores, AShortBurstChangesNothing) {
+TEST(ExternalCores, IgnoresShortBurst) {
   ExternalCores cores;
   ExternalLoad load;
   EXPECT_EQ(cores.feed(load, seconds(1)), 0);
@@ -217,7 +217,7 @@ TEST(ExternalCores, AShortBurstChangesNothing) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(cores.feed(load, seconds(1)), 0);
 }
 
-TEST(ExternalCores, DoNotFlap) {
+TEST(ExternalCores, StaysStableNearRoundingBoundary) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -273,7 +273,7 @@ TEST_F(LoadReadingTest, ReadsUnitsAndClients) {
   EXPECT_EQ(reading.processes.at(7).start_ticks, 99u);
 }
 
-TEST_F(LoadReadingTest, ReadsTheRelativesOfClients) {
+TEST_F(LoadReadingTest, ReadsRelativesOfClients) {
   const uint64_t now = read({}).at_ticks;
   const auto process = [&](int pid, int parent, const std::string& run, uint64_t age = 0) {
     const std::string folder = "proc/" + std::to_string(pid);
@@ -300,13 +300,13 @@ TEST_F(LoadReadingTest, ReadsTheRelativesOfClients) {
   EXPECT_TRUE(read({10}).relatives.empty()) << "it carries no run's id";
 }
 
-TEST_F(LoadReadingTest, NothingToReadIsNothing) {
+TEST_F(LoadReadingTest, MissingFilesGiveEmptyReading) {
   const LoadReading reading = read({7});
   EXPECT_TRUE(reading.units.empty());
   EXPECT_TRUE(reading.processes.empty());
 }
 
-TEST(LoadReadingForReal, ThisMachineAndThisProcess) {
+TEST(LoadReading, ReadsHostUnitsAndOwnProcess) {
   const LoadReading reading = read_load({"/", {getpid()}});
   EXPECT_FALSE(reading.units.empty());
   ASSERT_EQ(reading.processes.count(getpid()), 1u);

@@ -37,14 +37,14 @@ class IdleDetectorTest : public testing::Test {
   bool gone_ = false;
 };
 
-TEST_F(IdleDetectorTest, WhoBeginsOpsWorksAndIsNotAsked) {
+TEST_F(IdleDetectorTest, SkipsBusyTimeReadsWhileOpsBegin) {
   EXPECT_EQ(pass(milliseconds(1000), true, 1), 0);
   EXPECT_FALSE(watch_.waiting());
   EXPECT_EQ(asked_, 0);
 }
 
 // Somebody else waits, so that everybody is looked at twice as often.
-TEST_F(IdleDetectorTest, WhoWorksIsAskedNoMoreOftenForThat) {
+TEST_F(IdleDetectorTest, LimitsBusyTimeReadsAtFasterLooks) {
   const auto busy = [this]() -> std::optional<milliseconds> {
     ++asked_;
     return now_;
@@ -57,12 +57,12 @@ TEST_F(IdleDetectorTest, WhoWorksIsAskedNoMoreOftenForThat) {
   EXPECT_GE(asked_, 45);
 }
 
-TEST_F(IdleDetectorTest, ALongOpIsWork) {
+TEST_F(IdleDetectorTest, LongBusyOpIsNotWaiting) {
   EXPECT_EQ(pass(milliseconds(5000), false, 1), 0);
   EXPECT_FALSE(watch_.waiting());
 }
 
-TEST_F(IdleDetectorTest, QuietWithoutWorkIsWaitingSoon) {
+TEST_F(IdleDetectorTest, QuietClientIsSoonWaiting) {
   pass(milliseconds(500), true, 4);
   EXPECT_EQ(pass(milliseconds(120), false, 0), 1);
   EXPECT_TRUE(watch_.waiting());
@@ -71,7 +71,7 @@ TEST_F(IdleDetectorTest, QuietWithoutWorkIsWaitingSoon) {
   EXPECT_TRUE(watch_.waiting());
 }
 
-TEST_F(IdleDetectorTest, AnOpOrWorkEndsItAtTheNextLooks) {
+TEST_F(IdleDetectorTest, OpOrProcessorTimeEndsWaiting) {
   pass(milliseconds(500), true, 4);
   pass(milliseconds(600), false, 0);
   ASSERT_TRUE(watch_.waiting());
@@ -83,7 +83,7 @@ TEST_F(IdleDetectorTest, AnOpOrWorkEndsItAtTheNextLooks) {
   EXPECT_FALSE(watch_.waiting());
 }
 
-TEST_F(IdleDetectorTest, ShortPausesAreNotWorthIt) {
+TEST_F(IdleDetectorTest, IgnoresMostRepeatedShortPauses) {
   int changes = 0;
   for (int i = 0; i < 100; ++i) {
     changes += pass(milliseconds(50), true, 4);
@@ -98,7 +98,7 @@ TEST_F(IdleDetectorTest, ShortPausesAreNotWorthIt) {
   }
 }
 
-TEST_F(IdleDetectorTest, LongPausesAreSeenAgainAfterManyShortOnes) {
+TEST_F(IdleDetectorTest, DetectsLongPausesAfterManyShortOnes) {
   for (int i = 0; i < 100; ++i) {
     // A little longer each time than the patience that the ones before have led to.
     for (const int pause : {100, 150, 200, 260, 290}) {
@@ -117,7 +117,7 @@ TEST_F(IdleDetectorTest, LongPausesAreSeenAgainAfterManyShortOnes) {
   }
 }
 
-TEST_F(IdleDetectorTest, OneThatCannotBeAskedWorks) {
+TEST_F(IdleDetectorTest, UnknownBusyTimeCountsAsWorking) {
   gone_ = true;
   EXPECT_EQ(pass(milliseconds(1000), false, 0), 0);
 }

@@ -5,7 +5,7 @@
 namespace optile::daemon {
 namespace {
 
-TEST(LeaseHistory, TheOldestIsForgotten) {
+TEST(LeaseHistory, DropsOldestEventsBeyondLimit) {
   LeaseHistory history;
   for (int64_t i = 0; i < 100; ++i) history.note({i, 1, "change " + std::to_string(i)});
   ASSERT_EQ(history.newest_first().size(), kMaxLeaseEvents);
@@ -13,7 +13,7 @@ TEST(LeaseHistory, TheOldestIsForgotten) {
   EXPECT_EQ(history.newest_first().back().text, "change 68");
 }
 
-TEST(LeaseHistory, LoansPushNothingElseOut) {
+TEST(LeaseHistory, LoansDoNotDisplaceOtherEvents) {
   LeaseHistory history;
   history.note({1, 1, "arrived"});
   for (int64_t i = 0; i < 100; ++i) history.note({i, 2, "lent " + std::to_string(i), true});

@@ -10,14 +10,14 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1000 * kMillisecond;
 
-TEST(LeaseMoves, AMoveInAQuietSecondIsWrittenAtOnce) {
+TEST(LeaseMoves, WritesMoveAtOnceAfterQuietSecond) {
   LeaseMoves moves;
   EXPECT_EQ(moves.note(5 * kSecond, 1, "client 1 arrived"), "lease: client 1 arrived");
   EXPECT_FALSE(moves.due(7 * kSecond));
   EXPECT_EQ(moves.note(8 * kSecond, 1, "client 1 left"), "lease: client 1 left");
 }
 
-TEST(LeaseMoves, WhatFollowsWithinTheSecondIsSummedUp) {
+TEST(LeaseMoves, SumsUpMovesWithinOneSecond) {
   LeaseMoves moves;
   EXPECT_TRUE(moves.note(0, 1, "a"));
   EXPECT_FALSE(moves.note(10 * kMillisecond, 2, "b"));
@@ -29,7 +29,7 @@ TEST(LeaseMoves, WhatFollowsWithinTheSecondIsSummedUp) {
 }
 
 // Forty programs that pause ten times a second each: 800 moves a second.
-TEST(LeaseMoves, NeverMoreThanOneLineASecond) {
+TEST(LeaseMoves, WritesAtMostOneLinePerSecond) {
   LeaseMoves moves;
   std::vector<uint64_t> written;
   constexpr int kMoves = 800 * 60;

@@ -268,7 +268,7 @@ class LeaseRestarts : public ::testing::TestWithParam<const char*> {
   static constexpr uint64_t kSeeds = test::kSanitized ? 5 : 100;
 };
 
-TEST_P(LeaseRestarts, NoCoreIsLostAndNoneGrantedTwice) {
+TEST_P(LeaseRestarts, LosesNoCoreAndGrantsNoneTwice) {
   Seen sum;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(std::string(GetParam()) + ", seed " + std::to_string(seed));

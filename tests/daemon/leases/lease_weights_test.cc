@@ -16,7 +16,7 @@ LeaseParty party(uint64_t client, unsigned uid, const std::string& job = "", dou
   return made;
 }
 
-TEST(LeaseWeights, AShareIsAWeightWhereThereIsOneUser) {
+TEST(LeaseWeights, ShareIsWeightForSingleUser) {
   const auto weights = lease_weights({party(1, kAnna), party(2, kAnna, "", 3)}, false);
   EXPECT_EQ(weights.at(1).weight, 1);
   EXPECT_EQ(weights.at(2).weight, 3);
@@ -24,7 +24,7 @@ TEST(LeaseWeights, AShareIsAWeightWhereThereIsOneUser) {
   EXPECT_EQ(weights.at(1).ranks, 1);
 }
 
-TEST(LeaseWeights, RanksOfAJobCountAsOne) {
+TEST(LeaseWeights, RanksDivideWeightOfTheirJob) {
   const auto weights =
       lease_weights({party(1, kAnna, "mpi"), party(2, kAnna, "mpi"), party(3, kAnna, "mpi"),
                      party(4, kAnna, "mpi"), party(5, kAnna)},
@@ -37,13 +37,13 @@ TEST(LeaseWeights, RanksOfAJobCountAsOne) {
   EXPECT_EQ(weights.at(5).weight, 1);
 }
 
-TEST(LeaseWeights, AJobIsOfOneUser) {
+TEST(LeaseWeights, EqualJobIdsOfTwoUsersAreSeparateJobs) {
   const auto weights = lease_weights({party(1, kAnna, "1"), party(2, kBert, "1")}, false);
   EXPECT_EQ(weights.at(1).ranks, 1);
   EXPECT_EQ(weights.at(2).weight, 1);
 }
 
-TEST(LeaseWeights, UsersCountTheSame) {
+TEST(LeaseWeights, UsersHaveEqualTotalWeight) {
   const auto weights = lease_weights({party(1, kAnna, "", 1000), party(2, kAnna, "", 1000),
                                       party(3, kAnna, "", 2000), party(4, kBert)},
                                      true);
@@ -54,7 +54,7 @@ TEST(LeaseWeights, UsersCountTheSame) {
 }
 
 // What runs in the background takes nothing from its user's other programs.
-TEST(LeaseWeights, BatchProgramsCountAmongThemselves) {
+TEST(LeaseWeights, BatchProgramsAreWeightedSeparately) {
   LeaseParty batch = party(2, kAnna);
   batch.priority = sched::Priority::kBatch;
   const auto weights = lease_weights({party(1, kAnna), batch, party(3, kBert)}, true);
@@ -63,7 +63,7 @@ TEST(LeaseWeights, BatchProgramsCountAmongThemselves) {
   EXPECT_EQ(weights.at(1).part, 0.5);
 }
 
-TEST(LeaseWeights, StayWithinWhatALeaseTableTakes) {
+TEST(LeaseWeights, StaysAtOrAboveLeaseTableMinimum) {
   std::vector<LeaseParty> many;
   for (uint64_t i = 1; i <= 200; ++i) many.push_back(party(i, kAnna, "job", 0.001));
   for (const auto& [client, weight] : lease_weights(many, false)) EXPECT_EQ(weight.weight, 0.001);

@@ -11,9 +11,9 @@ namespace {
 
 // ---- after the daemon was killed ---------------------------------------------------------------
 
-class LeasesOfTheNextDaemon : public LeasesTest {
+class LeasesAfterRestartTest : public LeasesTest {
  protected:
-  LeasesOfTheNextDaemon()
+  LeasesAfterRestartTest()
       : next_(machine_, whole_budget(machine_),
               {[this](uint64_t client, int, const std::vector<int>& units) {
                  masks_[client] = {units.begin(), units.end()};
@@ -44,7 +44,7 @@ class LeasesOfTheNextDaemon : public LeasesTest {
   Leases next_;
 };
 
-TEST_F(LeasesOfTheNextDaemon, WhoIsBackFirstLeavesTheOthersTheirCores) {
+TEST_F(LeasesAfterRestartTest, FirstReturningClientLeavesOthersTheirCores) {
   before_ = {{101, {2, 3}}, {102, {0, 1}}};
   comes(1, kStart + seconds(1));
   EXPECT_EQ(masks_[1], (std::set<int>{2, 3})) << "the other one runs on the rest";
@@ -59,7 +59,7 @@ TEST_F(LeasesOfTheNextDaemon, WhoIsBackFirstLeavesTheOthersTheirCores) {
   EXPECT_TRUE(masks_[2].empty()) << "it is alone";
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhoNeverComesBackIsNotWaitedForForEver) {
+TEST_F(LeasesAfterRestartTest, ReservationExpiresForMissingClient) {
   before_ = {{101, {2, 3}}, {102, {0, 1}}};
   comes(1, kStart + seconds(1));
   a_second_later(kStart + RestartReservations::kLongest - milliseconds(1));
@@ -69,7 +69,7 @@ TEST_F(LeasesOfTheNextDaemon, WhoNeverComesBackIsNotWaitedForForEver) {
   EXPECT_TRUE(masks_[1].empty());
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhoHasEndedMeanwhileIsNotWaitedFor) {
+TEST_F(LeasesAfterRestartTest, ReservationEndsWithItsProcess) {
   before_ = {{101, {2, 3}}, {102, {0, 1}}};
   comes(1, kStart + seconds(1));
   before_ = {{101, {2, 3}}};
@@ -77,7 +77,7 @@ TEST_F(LeasesOfTheNextDaemon, WhoHasEndedMeanwhileIsNotWaitedFor) {
   EXPECT_EQ(cores(1), 4);
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhoIsNewGetsWhatIsLeft) {
+TEST_F(LeasesAfterRestartTest, NewClientGetsUnreservedCores) {
   before_ = {{101, {3}}, {102, {0, 1}}};
   comes(7, kStart + seconds(1));
   EXPECT_EQ(masks_[7], std::set<int>{2});
@@ -86,13 +86,13 @@ TEST_F(LeasesOfTheNextDaemon, WhoIsNewGetsWhatIsLeft) {
   EXPECT_TRUE(masks_[7].contains(2) != masks_[1].contains(2));
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhoHadACoreInTurnsIsBackOnIt) {
+TEST_F(LeasesAfterRestartTest, TimeSharedClientReturnsToItsCore) {
   before_ = {{101, {1}}, {102, {1}}, {103, {0, 2, 3}}};
   comes(2, kStart + seconds(1));
   EXPECT_EQ(masks_[2], std::set<int>{1});
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhatWasLentWaitsForItsOwner) {
+TEST_F(LeasesAfterRestartTest, LentCoresAreReservedForTheirLender) {
   before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
   comes(1, kStart + seconds(1));
   EXPECT_EQ(masks_[1], (std::set<int>{0, 1}));
@@ -101,13 +101,13 @@ TEST_F(LeasesOfTheNextDaemon, WhatWasLentWaitsForItsOwner) {
   EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhoLentEverythingIsBackOnItsOwn) {
+TEST_F(LeasesAfterRestartTest, LenderReturnsToItsCoresBeforeBorrower) {
   before_ = {{101, {0, 1, 2, 3}}, {102, {2, 3}}};
   comes(2, kStart + seconds(1));
   EXPECT_EQ(masks_[2], (std::set<int>{2, 3}));
 }
 
-TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
+TEST_F(LeasesAfterRestartTest, NewClientHasNoLeaseWhileAllCoresAreReserved) {
   before_ = {{101, {2, 3}}, {102, {0, 1}}};
   comes(7, kStart + seconds(1));
   EXPECT_FALSE(masks_.contains(7));
@@ -118,7 +118,7 @@ TEST_F(LeasesOfTheNextDaemon, WhereEverythingIsTakenANewOneHasNoLeaseYet) {
 }
 
 // Each of them is looked up in /proc then.
-TEST_F(LeasesOfTheNextDaemon, ManyWhoComeBackTogetherAreReadOnce) {
+TEST_F(LeasesAfterRestartTest, ReadsHeldProcessesOnceForManyReattaches) {
   for (int pid = 101; pid <= 300; ++pid) before_.push_back({pid, {pid % 4}});
   for (uint64_t client = 1; client <= 199; ++client) {
     next_.arrive(client, static_cast<int>(client) + 100, 4);

@@ -9,14 +9,14 @@
 namespace optile::daemon {
 namespace {
 
-TEST_F(LeasesTest, WhoIsAloneIsLeftAlone) {
+TEST_F(LeasesTest, SingleClientIsNotConfined) {
   arrive(1);
   decide(kStart);
   EXPECT_EQ(cores(1), 4);
   EXPECT_TRUE(masks_[1].empty());
 }
 
-TEST_F(LeasesTest, ASecondOneGetsItsPartAtOnceAndGivesItBack) {
+TEST_F(LeasesTest, SecondClientGetsHalfAtOnceAndReturnsItOnLeave) {
   arrive(1);
   decide(kStart);
   arrive(2);
@@ -33,7 +33,7 @@ TEST_F(LeasesTest, ASecondOneGetsItsPartAtOnceAndGivesItBack) {
   EXPECT_TRUE(masks_[1].empty());
 }
 
-TEST_F(LeasesTest, CoresGoWhereTheyAreWorthMost) {
+TEST_F(LeasesTest, CoresGoToClientThatScales) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -44,7 +44,7 @@ TEST_F(LeasesTest, CoresGoWhereTheyAreWorthMost) {
   EXPECT_EQ(cores(2), 1);
 }
 
-TEST_F(LeasesTest, WhoIsLeftAloneGetsEverythingWhateverItsCurveSays) {
+TEST_F(LeasesTest, RemainingClientGetsAllCoresDespiteFlatCurve) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -65,7 +65,7 @@ TEST_F(LeasesTest, WhoIsLeftAloneGetsEverythingWhateverItsCurveSays) {
   EXPECT_EQ(cores(3), 3);
 }
 
-TEST_F(LeasesTest, NoCoreMovesWhileSomebodySearchesButNotForEver) {
+TEST_F(LeasesTest, SearchDelaysMovesForUpToOneMinute) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -77,7 +77,7 @@ TEST_F(LeasesTest, NoCoreMovesWhileSomebodySearchesButNotForEver) {
   EXPECT_EQ(cores(1), 3);
 }
 
-TEST_F(LeasesTest, WhoWaitsInItsSearchKeepsNobodyFromAnything) {
+TEST_F(LeasesTest, IdleClientsSearchDelaysNothing) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -92,7 +92,7 @@ TEST_F(LeasesTest, WhoWaitsInItsSearchKeepsNobodyFromAnything) {
   EXPECT_EQ(masks_[2].size(), 4u) << "everything: what the other lends, too";
 }
 
-TEST_F(LeasesTest, ProgressIsPredictedUntilBothOfItsSidesAreMeasured) {
+TEST_F(LeasesTest, ProgressIsPredictedUntilBothSidesAreMeasured) {
   arrive(1);
   decide(kStart);
   EXPECT_FALSE(leases_.progress(1));
@@ -112,7 +112,7 @@ TEST_F(LeasesTest, ProgressIsPredictedUntilBothOfItsSidesAreMeasured) {
   EXPECT_TRUE(leases_.progress(1)->measured);
 }
 
-TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
+TEST_F(LeasesTest, MeasuredStepOverridesPredictedOne) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -131,7 +131,7 @@ TEST_F(LeasesTest, AMeasuredStepCountsForMoreThanAPredictedOne) {
 }
 
 // Of two that come together one is known first.
-TEST_F(LeasesTest, WhatANewcomerHoldsIsNotTakenUntilItIsKnown) {
+TEST_F(LeasesTest, NewcomerWithUnknownDemandKeepsCoresForLimitedTime) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -149,7 +149,7 @@ TEST_F(LeasesTest, WhatANewcomerHoldsIsNotTakenUntilItIsKnown) {
   EXPECT_EQ(cores(3), 1) << "what it does not hold yet is not taken from others for it";
 }
 
-TEST_F(LeasesTest, OfAnotherStepNothingIsMeasuredYet) {
+TEST_F(LeasesTest, StepChangeDropsMeasurements) {
   arrive(1);
   decide(kStart);
   leases_.set_current_step(1, 1);
@@ -167,7 +167,7 @@ TEST_F(LeasesTest, OfAnotherStepNothingIsMeasuredYet) {
   EXPECT_NEAR(leases_.curve(1)[2], 1.0, 1e-9);
 }
 
-TEST_F(LeasesTest, WordsOfTheUserWaitForNobodysSearch) {
+TEST_F(LeasesTest, UserCommandsApplyDuringSearch) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -183,7 +183,7 @@ TEST_F(LeasesTest, WordsOfTheUserWaitForNobodysSearch) {
   EXPECT_EQ(leases_.view()[1].weight, 100);
 }
 
-TEST_F(LeasesTest, APausedLeaseStaysWhenTheOtherLeaves) {
+TEST_F(LeasesTest, PausedLeaseKeepsItsCoresWhenOtherLeaves) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -197,7 +197,7 @@ TEST_F(LeasesTest, APausedLeaseStaysWhenTheOtherLeaves) {
   EXPECT_EQ(cores(1), 4);
 }
 
-TEST_F(LeasesTest, WhoIsDetachedGetsItsMasksBackAndIsForgotten) {
+TEST_F(LeasesTest, DetachLiftsMaskAndDropsClient) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -211,7 +211,7 @@ TEST_F(LeasesTest, WhoIsDetachedGetsItsMasksBackAndIsForgotten) {
   EXPECT_EQ(leases_.detach(1).error().kind, base::ErrorKind::kNotFound);
 }
 
-TEST_F(LeasesTest, WhatOthersKeepBusyIsLeftToThem) {
+TEST_F(LeasesTest, LeavesCoresToSteadyExternalLoad) {
   arrive(1);
   milliseconds now = kStart;
   second_with(0, now);
@@ -229,7 +229,7 @@ TEST_F(LeasesTest, WhatOthersKeepBusyIsLeftToThem) {
   EXPECT_EQ(cores(1), 4);
 }
 
-TEST_F(LeasesTest, WhatIsBusyBeforeAProgramComesIsKnownWhenItHasCome) {
+TEST_F(LeasesTest, ExternalLoadIsKnownTwoSamplesAfterExpectedLaunch) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[101] = {5, 40};  // the launcher, which becomes the program
@@ -250,7 +250,7 @@ TEST_F(LeasesTest, WhatIsBusyBeforeAProgramComesIsKnownWhenItHasCome) {
 }
 
 // What starts the workers never attaches.
-TEST_F(LeasesTest, ALauncherThatBecameAClientsParentIsNoLoad) {
+TEST_F(LeasesTest, LauncherThatIsParentOfClientIsNotLoad) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[55] = {3, 40};
@@ -267,7 +267,7 @@ TEST_F(LeasesTest, ALauncherThatBecameAClientsParentIsNoLoad) {
   EXPECT_EQ(leases_.left_to_others(), 0);
 }
 
-TEST_F(LeasesTest, AJobsOwnStartIsNoLoadThatStays) {
+TEST_F(LeasesTest, StartOfJobLeavesNoLoad) {
   milliseconds now = kStart;
   leases_.expect_launch(now, 0);
   arrive(1);
@@ -278,7 +278,7 @@ TEST_F(LeasesTest, AJobsOwnStartIsNoLoadThatStays) {
 }
 
 // Somebody is measured already, so that is known at once of who comes.
-TEST_F(LeasesTest, WhatWasMeasuredBeforeHoldsForWhoComesLater) {
+TEST_F(LeasesTest, MeasuredLoadAppliesToLaterClients) {
   milliseconds now = kStart;
   arrive(1);
   for (int i = 0; i < 20; ++i) second_with(2, now);
@@ -289,7 +289,7 @@ TEST_F(LeasesTest, WhatWasMeasuredBeforeHoldsForWhoComesLater) {
   EXPECT_EQ(cores(1) + cores(2), 2);
 }
 
-TEST_F(LeasesTest, APinIsNotCutByStrayLoad) {
+TEST_F(LeasesTest, PinKeepsCoresUnderExternalLoad) {
   milliseconds now = kStart;
   arrive(1);
   decide(now);
@@ -302,7 +302,7 @@ TEST_F(LeasesTest, APinIsNotCutByStrayLoad) {
   EXPECT_EQ(cores(1), 2);
 }
 
-TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
+TEST_F(LeasesTest, LauncherThatNeverAttachesCountsAsLoad) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[55] = {3, 40};
@@ -317,7 +317,7 @@ TEST_F(LeasesTest, ALauncherThatStaysIsNoClient) {
   EXPECT_EQ(leases_.left_to_others(), 1);
 }
 
-TEST_F(LeasesTest, OthersThatAreAboutToComeAreNoLoad) {
+TEST_F(LeasesTest, ExpectedClientsAreNotLoad) {
   milliseconds now = kStart;
   leases_.expect_launch(now, 0);
   arrive(1);
@@ -337,7 +337,7 @@ TEST_F(LeasesTest, OthersThatAreAboutToComeAreNoLoad) {
 }
 
 // A script that starts one short program after the other.
-TEST_F(LeasesTest, OneThatCameAndLeftSinceWasNoLoad) {
+TEST_F(LeasesTest, ShortLivedClientsAreNotLoad) {
   milliseconds now = kStart;
   for (uint64_t run = 1; run <= 4; ++run) {
     load_.at_ticks += 10;
@@ -353,7 +353,7 @@ TEST_F(LeasesTest, OneThatCameAndLeftSinceWasNoLoad) {
   }
 }
 
-TEST_F(LeasesTest, WhoOnlySaysThatItWillComeHoldsNothingUpForGood) {
+TEST_F(LeasesTest, ExpectedClientDelaysLoadForLimitedTime) {
   milliseconds now = kStart;
   load_.at_ticks = 7;
   load_.processes[101] = {5, 0};
@@ -369,7 +369,7 @@ TEST_F(LeasesTest, WhoOnlySaysThatItWillComeHoldsNothingUpForGood) {
   EXPECT_EQ(leases_.left_to_others(), 2);
 }
 
-TEST_F(LeasesTest, OfWhatOthersLeaveEachHasItsOwnCores) {
+TEST_F(LeasesTest, ClientsGetDisjointCoresBesideExternalLoad) {
   arrive(1);
   arrive(2);
   milliseconds now = kStart;
@@ -380,7 +380,7 @@ TEST_F(LeasesTest, OfWhatOthersLeaveEachHasItsOwnCores) {
   EXPECT_EQ(masks_[2].size(), 1u);
 }
 
-TEST_F(LeasesTest, APinHoldsAlsoWhereNobodyElseIsAttached) {
+TEST_F(LeasesTest, PinConfinesSingleClient) {
   arrive(1);
   decide(kStart);
   ASSERT_TRUE(leases_.pin(1, {1, 2}).ok());
@@ -388,7 +388,7 @@ TEST_F(LeasesTest, APinHoldsAlsoWhereNobodyElseIsAttached) {
   EXPECT_EQ(masks_[1], (std::set<int>{1, 2}));
 }
 
-TEST_F(LeasesTest, CoresThatPassOnInSeveralStepsAreToldOfOnce) {
+TEST_F(LeasesTest, ReportsEachClientOncePerDecision) {
   for (uint64_t client = 1; client <= 3; ++client) arrive(client);
   decide(kStart);
   for (uint64_t client = 1; client <= 3; ++client) scales(client);
@@ -412,7 +412,7 @@ TEST_F(LeasesTest, CoresThatPassOnInSeveralStepsAreToldOfOnce) {
 
 // ---- many --------------------------------------------------------------------------------------
 
-TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
+TEST_F(LeasesTest, MoreClientsThanCoresTimeShareCores) {
   in_turns_ = true;
   for (uint64_t client = 1; client <= 6; ++client) arrive(client);
   std::vector<Leases::Granted> granted = leases_.decide(kStart);
@@ -423,7 +423,7 @@ TEST_F(LeasesTest, MoreProgramsThanCoresTakeTurns) {
 // ---- jobs, users and bindings ------------------------------------------------------------------
 
 // By the sum of their progress one rank would get three cores; but ranks wait for the slowest.
-TEST_F(LeasesTest, RanksOfAJobGetEqualParts) {
+TEST_F(LeasesTest, RanksOfJobGetEqualParts) {
   for (uint64_t rank = 1; rank <= 2; ++rank) {
     arrive(rank);
     leases_.set_owner(rank, 1000, "mpi", {});
@@ -434,7 +434,7 @@ TEST_F(LeasesTest, RanksOfAJobGetEqualParts) {
   EXPECT_EQ(cores(2), 2);
 }
 
-TEST_F(LeasesTest, AJobWeighsAsMuchAsAProgramAlone) {
+TEST_F(LeasesTest, JobWeighsAsMuchAsSingleProgram) {
   arrive(1);
   for (uint64_t rank = 2; rank <= 3; ++rank) {
     arrive(rank);
@@ -452,7 +452,7 @@ TEST_F(LeasesTest, AJobWeighsAsMuchAsAProgramAlone) {
   EXPECT_EQ(leases_.view()[1].weight, 4.0) << "the last rank is the job";
 }
 
-TEST_F(LeasesTest, WhoIsBoundIsHeldThereAndOthersElsewhere) {
+TEST_F(LeasesTest, BoundClientIsHeldOnItsCoreAndOthersElsewhere) {
   arrive(1);
   decide(kStart);
   EXPECT_EQ(cores(1), 4);
@@ -464,7 +464,7 @@ TEST_F(LeasesTest, WhoIsBoundIsHeldThereAndOthersElsewhere) {
   EXPECT_EQ(masks_.at(1).size(), 3u);
 }
 
-TEST_F(LeasesTest, ANewcomersPartIsByWeight) {
+TEST_F(LeasesTest, PartOfNewcomerFollowsItsWeight) {
   const auto part = [&](double share, double expected, sched::Priority priority) {
     return leases_.part_of({0, 0, "", share, priority}, expected);
   };

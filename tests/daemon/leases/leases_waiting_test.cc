@@ -9,7 +9,7 @@
 namespace optile::daemon {
 namespace {
 
-class LeasesOfWaiting : public LeasesTest {
+class IdleLeasesTest : public LeasesTest {
  protected:
   // With two cores each, from a second after kStart on.
   void two_alike() {
@@ -38,7 +38,7 @@ class LeasesOfWaiting : public LeasesTest {
   }
 };
 
-TEST_F(LeasesOfWaiting, WhoWaitsLendsAndGetsTheSameBack) {
+TEST_F(IdleLeasesTest, IdleClientLendsCoresAndReclaimsTheSame) {
   two_alike();
   const std::set<int> own = masks_[2];
   ASSERT_EQ(own.size(), 2u);
@@ -59,7 +59,7 @@ TEST_F(LeasesOfWaiting, WhoWaitsLendsAndGetsTheSameBack) {
   EXPECT_EQ(masks_[2], own);
 }
 
-TEST_F(LeasesOfWaiting, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
+TEST_F(IdleLeasesTest, OnlyWorkingClientBorrowsAllWhenItWantsMore) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -79,7 +79,7 @@ TEST_F(LeasesOfWaiting, WhoAloneWorksIsLentWhatItHasAUseForWhateverItsCurve) {
 }
 
 // A core that nobody claims is lent along with the one of the client that waits.
-TEST_F(LeasesOfWaiting, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
+TEST_F(IdleLeasesTest, OwnUnitsAreOmittedWhereUnknown) {
   arrive(1);
   arrive(2);
   arrive(3);
@@ -100,7 +100,7 @@ TEST_F(LeasesOfWaiting, WhichUnitsAreItsOwnIsSaidOnlyWhereThatIsKnown) {
   EXPECT_TRUE(granted_.at(2).own_units.empty());
 }
 
-TEST_F(LeasesOfWaiting, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
+TEST_F(IdleLeasesTest, BorrowerOwnsLentCoresOnceLenderLeaves) {
   two_alike();
   second_waits();
   ASSERT_EQ(granted_.at(1).lent, 2);
@@ -115,7 +115,7 @@ TEST_F(LeasesOfWaiting, WhatWasLentIsItsOwnOnceTheLenderIsGone) {
 }
 
 // It gains from a third core and from no fourth.
-TEST_F(LeasesOfWaiting, WhoLendsAPartKeepsItsMaskAndItsWidths) {
+TEST_F(IdleLeasesTest, PartialLenderKeepsItsMask) {
   arrive(1);
   arrive(2);
   decide(kStart);
@@ -139,7 +139,7 @@ TEST_F(LeasesOfWaiting, WhoLendsAPartKeepsItsMaskAndItsWidths) {
   EXPECT_EQ(cores(2), 2);
 }
 
-TEST_F(LeasesOfWaiting, WhoBorrowedWaitsWithItsOwnAndNoMore) {
+TEST_F(IdleLeasesTest, IdleBorrowerReturnsLentCores) {
   two_alike();
   const std::set<int> own = masks_[1];
   lent_out_ = {1, 2};
@@ -157,7 +157,7 @@ TEST_F(LeasesOfWaiting, WhoBorrowedWaitsWithItsOwnAndNoMore) {
   EXPECT_EQ(masks_[1], own) << "the same the other way round";
 }
 
-TEST_F(LeasesOfWaiting, WhatOneThatIsAwayHadIsTheOthersOwn) {
+TEST_F(IdleLeasesTest, CoresOfAwayClientAreGrantedUntilItWakes) {
   two_flat();
   const std::set<int> own = masks_[2];
   EXPECT_FALSE(leases_.away(2)) << "it does not wait";
@@ -177,7 +177,7 @@ TEST_F(LeasesOfWaiting, WhatOneThatIsAwayHadIsTheOthersOwn) {
   EXPECT_EQ(masks_[2], own);
 }
 
-TEST_F(LeasesOfWaiting, APinOfOneThatWaitsHoldsAtOnce) {
+TEST_F(IdleLeasesTest, PinOfIdleClientAppliesAtOnce) {
   two_alike();
   second_waits();
   ASSERT_TRUE(leases_.pin(2, {*masks_[2].begin()}).ok());
@@ -187,7 +187,7 @@ TEST_F(LeasesOfWaiting, APinOfOneThatWaitsHoldsAtOnce) {
 }
 
 // What it had is its own again: the others are not planned for as if they were alone.
-TEST_F(LeasesOfWaiting, APausedOneThatWaitsIsNotAway) {
+TEST_F(IdleLeasesTest, PausedIdleClientIsNotAway) {
   two_flat();
   const std::set<int> own = masks_[2];
   lent_out_ = {2};

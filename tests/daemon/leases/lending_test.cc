@@ -18,7 +18,7 @@ uint64_t scales(int width) {
   return 20 * kMs / static_cast<uint64_t>(width);
 }
 
-class LendingTest : public CompanyTest {
+class LendingTest : public SimulatedProgramsTest {
  protected:
   LendingTest() { begin(); }
 
@@ -34,7 +34,7 @@ class LendingTest : public CompanyTest {
 };
 
 // One that rests says of three steps in 65 how many ops they had: what was compared was chance.
-TEST_F(LendingTest, OpsAreCountedInThePausesThatAreCompared) {
+TEST_F(LendingTest, CountsOpsOfRestingBorrowerInComparedPauses) {
   add("works", scales);
   program(0).may_rest();
   add_one_that_waits();
@@ -50,7 +50,7 @@ TEST_F(LendingTest, OpsAreCountedInThePausesThatAreCompared) {
       << "it rests again, once that is known";
 }
 
-TEST_F(LendingTest, HowCoresWereDividedIsStillToldAfterManyPauses) {
+TEST_F(LendingTest, HistoryKeepsArrivalsAfterManyLoans) {
   add("works", scales);
   add_one_that_waits();
   run(100);
@@ -64,7 +64,7 @@ TEST_F(LendingTest, HowCoresWereDividedIsStillToldAfterManyPauses) {
   EXPECT_TRUE(std::any_of(events.begin(), events.end(), arrived)) << said_;
 }
 
-TEST_F(LendingTest, WhoGainsNothingBorrowsNoMore) {
+TEST_F(LendingTest, StopsLendingToClientWithoutGain) {
   add("works", [](int width) { return width > 2 ? 12 * kMs : scales(width); });
   add_one_that_waits();
   run(60, [this] { return is_known(); });
@@ -73,7 +73,7 @@ TEST_F(LendingTest, WhoGainsNothingBorrowsNoMore) {
 }
 
 // What the plan made narrower stays so; what it left as wide as the lease is gets the lent cores.
-TEST_F(LendingTest, SoDoesOneWhosePlanMakesSomeOpsNarrower) {
+TEST_F(LendingTest, LentCoresWidenOnlyFullWidthOps) {
   add("works", scales, [](int width) { return 2 * kMs * static_cast<uint64_t>(width); });
   add_one_that_waits();
   std::set<std::pair<int, int>> widths;
@@ -87,7 +87,7 @@ TEST_F(LendingTest, SoDoesOneWhosePlanMakesSomeOpsNarrower) {
 
 // Alone it had all four, and what it found out then is in the store: the short op is slower with
 // more than two, and best off with one, since two would need another team.
-TEST_F(LendingTest, WhatIsKnownOfSoManyCoresIsInForceMeanwhile) {
+TEST_F(LendingTest, LentCoresRestoreStoredWidthsForThatCount) {
   add("works", scales,
       [](int width) { return width == 1 ? 5 * kMs : (width == 2 ? 4 : 10) * kMs; });
   run(20);
@@ -105,7 +105,7 @@ TEST_F(LendingTest, WhatIsKnownOfSoManyCoresIsInForceMeanwhile) {
 }
 
 // It is lent cores as soon as its curve is known, and has a use for them a little later.
-TEST_F(LendingTest, WhoSettlesDuringALongWaitBorrowsFromThenOn) {
+TEST_F(LendingTest, ClientTunedDuringLongWaitBorrowsSoonAfter) {
   add("waits", scales);
   run(10);
   waits(0, 60);
@@ -122,7 +122,7 @@ TEST_F(LendingTest, WhoSettlesDuringALongWaitBorrowsFromThenOn) {
 }
 
 // A notebook that nobody uses, or a program that was stopped.
-TEST_F(LendingTest, WhatOneHasThatWaitsForLongIsTunedForByTheOther) {
+TEST_F(LendingTest, TunesForCoresOfLongIdleClient) {
   add("works", scales);
   add("waits", scales);
   run(20);

@@ -43,7 +43,7 @@ class LendingTrialsTest : public testing::Test {
   std::string said_;
 };
 
-TEST_F(LendingTrialsTest, WhoGainsGoesOnBorrowing) {
+TEST_F(LendingTrialsTest, KeepsLendingAfterGain) {
   EXPECT_TRUE(pause(130, 100)) << "the first is lent";
   EXPECT_FALSE(pause(130, 100)) << "the second is compared with it";
   for (int i = 0; i < 6; ++i) pause(130, 100);
@@ -52,7 +52,7 @@ TEST_F(LendingTrialsTest, WhoGainsGoesOnBorrowing) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(pause(130, 100)) << "known now";
 }
 
-TEST_F(LendingTrialsTest, WhoGainsNothingBorrowsNoMore) {
+TEST_F(LendingTrialsTest, StopsLendingWithoutGain) {
   for (int i = 0; i < 8; ++i) {
     EXPECT_TRUE(trials_.borrows(kWorker, own_));
     pause(102, 100);
@@ -61,7 +61,7 @@ TEST_F(LendingTrialsTest, WhoGainsNothingBorrowsNoMore) {
   EXPECT_EQ(said_, "client 2 gets 1.02 times as much done with lent cores: it borrows no more");
 }
 
-TEST_F(LendingTrialsTest, OnOtherCoresOfItsOwnItIsTriedAgain) {
+TEST_F(LendingTrialsTest, VerdictsAreKeptPerOwnCoreCount) {
   for (int i = 0; i < 8; ++i) pause(90, 100);
   ASSERT_FALSE(trials_.borrows(kWorker, own_));
   own_ = 1;
@@ -71,7 +71,7 @@ TEST_F(LendingTrialsTest, OnOtherCoresOfItsOwnItIsTriedAgain) {
   EXPECT_FALSE(trials_.borrows(kWorker, own_)) << "nothing is forgotten";
 }
 
-TEST_F(LendingTrialsTest, WhoseOwnCoresChangeInAPauseSaysNothingByIt) {
+TEST_F(LendingTrialsTest, IgnoresPausesInWhichOwnCoresChange) {
   for (int i = 0; i < 12; ++i) {
     own_ = 1;
     const bool lent = trials_.begin(kWaiter, now_, working(0));
@@ -83,27 +83,27 @@ TEST_F(LendingTrialsTest, WhoseOwnCoresChangeInAPauseSaysNothingByIt) {
   EXPECT_TRUE(trials_.borrows(kWorker, 2));
 }
 
-TEST_F(LendingTrialsTest, WhatAnEarlierRunFoundIsNotTriedAgain) {
+TEST_F(LendingTrialsTest, RecalledVerdictNeedsNoTrial) {
   trials_.recall({kWorker, 2, 1.0, false});
   EXPECT_FALSE(trials_.borrows(kWorker, 2));
   for (int i = 0; i < 9; ++i) EXPECT_TRUE(pause(130, 100)) << "nothing is held back";
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(LendingTrialsTest, ShortPausesSayNothing) {
+TEST_F(LendingTrialsTest, IgnoresShortPauses) {
   for (int i = 0; i < 50; ++i) pause(0, 100, milliseconds(200));
   EXPECT_TRUE(trials_.borrows(kWorker, own_));
   EXPECT_EQ(said_, "");
 }
 
-TEST_F(LendingTrialsTest, ALongPauseHoldsTheShortOnesAfterItBackOnlyInTurn) {
+TEST_F(LendingTrialsTest, LendsEverySecondShortPauseAfterLongOne) {
   pause(130, 100);
   int lent = 0;
   for (int i = 0; i < 10; ++i) lent += pause(130, 100, milliseconds(200)) ? 1 : 0;
   EXPECT_EQ(lent, 5);
 }
 
-TEST_F(LendingTrialsTest, NobodyIsHeldBackForLong) {
+TEST_F(LendingTrialsTest, ReleasesHeldPauseSoonerAfterManyOps) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(kWaiter, now_, working(0)));
   ASSERT_TRUE(trials_.holds_back(kWaiter));
@@ -119,19 +119,19 @@ TEST_F(LendingTrialsTest, NobodyIsHeldBackForLong) {
   EXPECT_TRUE(trials_.end(kWaiter, now_ + milliseconds(900), working(2)).empty());
 }
 
-TEST_F(LendingTrialsTest, WhatIsClearIsKnownSoon) {
+TEST_F(LendingTrialsTest, DecidesEarlyOnClearGain) {
   for (int i = 0; i < 3; ++i) pause(118, 100);
   EXPECT_EQ(said_, "") << "one pause without is not enough";
   pause(118, 100);
   EXPECT_EQ(said_, "client 2 gets 1.18 times as much done with lent cores: it borrows");
 }
 
-TEST_F(LendingTrialsTest, AClearLossIsKnownSoon) {
+TEST_F(LendingTrialsTest, DecidesEarlyOnClearLoss) {
   for (int i = 0; i < 4; ++i) pause(94, 100);
   EXPECT_EQ(said_, "client 2 gets 0.94 times as much done with lent cores: it borrows no more");
 }
 
-TEST_F(LendingTrialsTest, PausesThatOverlapTellNothingSoon) {
+TEST_F(LendingTrialsTest, OverlappingResultsDelayVerdict) {
   pause(105, 100);
   for (int i = 0; i < 6; ++i) pause(130, 100);
   EXPECT_EQ(said_, "");
@@ -139,7 +139,7 @@ TEST_F(LendingTrialsTest, PausesThatOverlapTellNothingSoon) {
   EXPECT_EQ(said_, "client 2 gets 1.30 times as much done with lent cores: it borrows");
 }
 
-TEST_F(LendingTrialsTest, FewOpsTellNothingSoon) {
+TEST_F(LendingTrialsTest, FewOpsDelayVerdict) {
   pause(19, 10);
   for (int i = 0; i < 6; ++i) pause(60, 40);
   EXPECT_EQ(said_, "");
@@ -147,7 +147,7 @@ TEST_F(LendingTrialsTest, FewOpsTellNothingSoon) {
   EXPECT_EQ(said_, "client 2 gets 1.50 times as much done with lent cores: it borrows");
 }
 
-TEST_F(LendingTrialsTest, WhoCameLaterGetsBothKindsOfPauses) {
+TEST_F(LendingTrialsTest, LaterWorkerGetsBothKindsOfPauses) {
   constexpr uint64_t kLater = 5;
   pause(130, 100);
   int lent = 0;
@@ -167,7 +167,7 @@ TEST_F(LendingTrialsTest, WhoCameLaterGetsBothKindsOfPauses) {
             "client 5 gets 1.30 times as much done with lent cores: it borrows");
 }
 
-TEST_F(LendingTrialsTest, NothingIsHeldBackForLongForWhomIsLentNothing) {
+TEST_F(LendingTrialsTest, StopsHoldingBackWhereNothingIsLent) {
   int held = 0;
   for (int i = 0; i < 40; ++i) {
     const bool lent = trials_.begin(kWaiter, now_, working(0));
@@ -182,13 +182,13 @@ TEST_F(LendingTrialsTest, NothingIsHeldBackForLongForWhomIsLentNothing) {
   EXPECT_TRUE(trials_.measures(kWorker, own_)) << "lent something after all";
 }
 
-TEST_F(LendingTrialsTest, NothingIsHeldBackForLongWherePausesTellNothing) {
+TEST_F(LendingTrialsTest, StopsHoldingBackAfterManyShortPauses) {
   int held = 0;
   for (int i = 0; i < 200; ++i) held += pause(0, 100, milliseconds(200)) ? 0 : 1;
   EXPECT_EQ(held, LendingTrials::kMostHeld);
 }
 
-TEST_F(LendingTrialsTest, WhileSeveralWaitNothingIsCompared) {
+TEST_F(LendingTrialsTest, ComparesNothingWhileSeveralClientsWait) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(3, now_, working(0)));
   EXPECT_FALSE(trials_.held_long_enough(3, now_, working(0)));
@@ -200,7 +200,7 @@ TEST_F(LendingTrialsTest, WhileSeveralWaitNothingIsCompared) {
   EXPECT_FALSE(trials_.holds_back(3)) << "once";
 }
 
-TEST_F(LendingTrialsTest, WhoWorksAgainIsHeldBackNoMore) {
+TEST_F(LendingTrialsTest, EndOfPauseClearsHoldBack) {
   pause(130, 100);
   ASSERT_FALSE(trials_.begin(3, now_, working(0)));
   EXPECT_TRUE(trials_.begin(kWaiter, now_, working(0)));
@@ -208,7 +208,7 @@ TEST_F(LendingTrialsTest, WhoWorksAgainIsHeldBackNoMore) {
   EXPECT_FALSE(trials_.holds_back(3));
 }
 
-TEST_F(LendingTrialsTest, OneThatLeftWaitsNoMore) {
+TEST_F(LendingTrialsTest, ForgottenClientIsNotWaiting) {
   pause(130, 100);
   trials_.begin(3, now_, working(0));
   trials_.forget(3);

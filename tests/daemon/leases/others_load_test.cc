@@ -40,7 +40,7 @@ class OthersLoadTest : public testing::Test {
   OthersLoadWatch watch_{[this](const std::vector<int>&) { return counts_; }};
 };
 
-TEST_F(OthersLoadTest, IsWhatOtherRunsKeepBusy) {
+TEST_F(OthersLoadTest, IsBusyTimeOfOtherRuns) {
   OthersLoad first, rank, other;
   const std::vector parties = {party(7, "a", first), party(8, "a", rank), party(9, "b", other)};
   look(parties);
@@ -62,7 +62,7 @@ TEST_F(OthersLoadTest, ProcessThatAttachedTwiceIsCountedOnce) {
   EXPECT_NEAR(second.cores(), 1, 1e-9);
 }
 
-TEST_F(OthersLoadTest, OtherMachinesOnTheHostAreOthers) {
+TEST_F(OthersLoadTest, StolenTimeCountsAsOthers) {
   OthersLoad load;
   const std::vector parties = {party(7, "a", load)};
   look(parties);
@@ -71,7 +71,7 @@ TEST_F(OthersLoadTest, OtherMachinesOnTheHostAreOthers) {
   EXPECT_NEAR(load.cores(), 0.5, 1e-9);
 }
 
-TEST_F(OthersLoadTest, HelpersOfARunAreNoOthers) {
+TEST_F(OthersLoadTest, HelpersOfRunAreNotOthers) {
   OthersLoad load;
   const std::vector parties = {party(7, "a", load)};
   counts_.helpers[17] = {1, 0};
@@ -83,7 +83,7 @@ TEST_F(OthersLoadTest, HelpersOfARunAreNoOthers) {
   EXPECT_EQ(load.text(2), "");
 }
 
-TEST_F(OthersLoadTest, IsAnAverageOverItsTime) {
+TEST_F(OthersLoadTest, IsAverageOverLifetime) {
   OthersLoad load;
   const std::vector parties = {party(7, "", load)};
   look(parties);
@@ -98,7 +98,7 @@ TEST_F(OthersLoadTest, IsAnAverageOverItsTime) {
   EXPECT_NE(load.text(1), "");
 }
 
-TEST_F(OthersLoadTest, WhoCameSinceWasNotThere) {
+TEST_F(OthersLoadTest, IgnoresIntervalOfArrival) {
   OthersLoad first, newcomer;
   std::vector parties = {party(7, "a", first)};
   look(parties);
@@ -111,7 +111,7 @@ TEST_F(OthersLoadTest, WhoCameSinceWasNotThere) {
   EXPECT_EQ(first.cores(), 0);
 }
 
-TEST_F(OthersLoadTest, ManyClientsAreReadMoreSeldom) {
+TEST_F(OthersLoadTest, ManyClientsAreReadLessOften) {
   EXPECT_TRUE(watch_.is_due(milliseconds(0), 1));
   OthersLoad load;
   look({party(7, "a", load)});

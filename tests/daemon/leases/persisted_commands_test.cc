@@ -41,7 +41,7 @@ class PersistedCommandsTest : public testing::Test {
   TemporaryDirectory folder_;
 };
 
-TEST_F(PersistedCommandsTest, TheNextDaemonKnowsThem) {
+TEST_F(PersistedCommandsTest, NextDaemonReadsCommands) {
   {
     PersistedCommands words(file());
     words.hear(getpid(), say(CommandKind::kShare, 3));
@@ -57,7 +57,7 @@ TEST_F(PersistedCommandsTest, TheNextDaemonKnowsThem) {
   EXPECT_EQ(all[2].kind, CommandKind::kPause);
 }
 
-TEST_F(PersistedCommandsTest, APauseIsKeptWithItsLease) {
+TEST_F(PersistedCommandsTest, PauseIsKeptWithCoresAndFraction) {
   {
     PersistedCommands words(file());
     words.hear(getpid(), {1, CommandKind::kPause, 1.0, {3}, true, 0.25});
@@ -69,7 +69,7 @@ TEST_F(PersistedCommandsTest, APauseIsKeptWithItsLease) {
 }
 
 // An administrator's pause of what its user has pinned does not let the pin go further.
-TEST_F(PersistedCommandsTest, EachWordHasTheBoundsOfWhoSaidIt) {
+TEST_F(PersistedCommandsTest, EachCommandKeepsItsBoundedFlag) {
   {
     PersistedCommands words(file());
     words.hear(getpid(), pin({1, 2}));
@@ -81,7 +81,7 @@ TEST_F(PersistedCommandsTest, EachWordHasTheBoundsOfWhoSaidIt) {
   EXPECT_FALSE(all[1].bounded);
 }
 
-TEST_F(PersistedCommandsTest, WhoIsAttachedAgainIsNotDetached) {
+TEST_F(PersistedCommandsTest, AttachRevokesDetachAndKeepsEarlierShare) {
   PersistedCommands words(file());
   words.hear(getpid(), say(CommandKind::kShare, 2));
   words.hear(getpid(), say(CommandKind::kDetach));
@@ -91,7 +91,7 @@ TEST_F(PersistedCommandsTest, WhoIsAttachedAgainIsNotDetached) {
   EXPECT_EQ(all[0].kind, CommandKind::kShare) << "what was said before";
 }
 
-TEST_F(PersistedCommandsTest, WhatIsTakenBackIsForgotten) {
+TEST_F(PersistedCommandsTest, RevokedCommandsAreForgottenAndFileRemoved) {
   PersistedCommands words(file());
   words.hear(getpid(), pin({1, 2}));
   EXPECT_TRUE(words.of(getpid()).at(0).bounded);
@@ -103,7 +103,7 @@ TEST_F(PersistedCommandsTest, WhatIsTakenBackIsForgotten) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(PersistedCommandsTest, WhoIsDetachedStaysSo) {
+TEST_F(PersistedCommandsTest, DetachSuppressesEarlierPin) {
   PersistedCommands words(file());
   words.hear(getpid(), pin({1}));
   words.hear(getpid(), say(CommandKind::kDetach));
@@ -112,7 +112,7 @@ TEST_F(PersistedCommandsTest, WhoIsDetachedStaysSo) {
   EXPECT_EQ(all[0].kind, CommandKind::kDetach);
 }
 
-TEST_F(PersistedCommandsTest, AnotherProcessOfTheSameNumberIsMeantByNothing) {
+TEST_F(PersistedCommandsTest, ReusedPidHasNoCommands) {
   PersistedCommands(file()).hear(getpid(), pin({1}));
   std::string text = text_in(file());
   const std::string start = std::to_string(start_of_process(getpid()).value());
@@ -125,7 +125,7 @@ TEST_F(PersistedCommandsTest, AnotherProcessOfTheSameNumberIsMeantByNothing) {
   EXPECT_EQ(text_in(file()).find("\"start_ticks\":1,"), std::string::npos) << "it is gone";
 }
 
-TEST_F(PersistedCommandsTest, AFileThatIsNotOursSaysNothing) {
+TEST_F(PersistedCommandsTest, MalformedOrForeignFileIsIgnored) {
   for (const char* text : {"", "[", "{}", "[1]", "[{\"pid\":\"x\"}]", "[{}]"}) {
     write(file(), text);
     EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty()) << text;
@@ -135,7 +135,7 @@ TEST_F(PersistedCommandsTest, AFileThatIsNotOursSaysNothing) {
   EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty());
 }
 
-TEST_F(PersistedCommandsTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
+TEST_F(PersistedCommandsTest, FileOfAnotherDaemonIsNotWritten) {
   PersistedCommands words(file(), [] { return false; });
   write(file(), "another's");
   words.hear(getpid(), pin({1}));
@@ -144,9 +144,9 @@ TEST_F(PersistedCommandsTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
   EXPECT_EQ(text_in(file()), "another's");
 }
 
-class WordsOutliveTheDaemon : public ControllerTest {
+class PersistedCommandsRestartTest : public ControllerTest {
  protected:
-  WordsOutliveTheDaemon() {
+  PersistedCommandsRestartTest() {
     leases_ = true;
     make_controller();
   }
@@ -161,7 +161,7 @@ class WordsOutliveTheDaemon : public ControllerTest {
   }
 };
 
-TEST_F(WordsOutliveTheDaemon, APinHoldsUnderTheNextOne) {
+TEST_F(PersistedCommandsRestartTest, PinHoldsAfterRestart) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   ASSERT_EQ(pinned(before.id), std::vector<int>{2});
@@ -172,7 +172,7 @@ TEST_F(WordsOutliveTheDaemon, APinHoldsUnderTheNextOne) {
             std::string::npos);
 }
 
-TEST_F(WordsOutliveTheDaemon, APauseKeepsTheCoresThatItHad) {
+TEST_F(PersistedCommandsRestartTest, PauseKeepsItsCoresAfterRestart) {
   Hello another = hello("s");
   another.pid = getppid();
   const Attached first = attach(here("r"));
@@ -191,7 +191,7 @@ TEST_F(WordsOutliveTheDaemon, APauseKeepsTheCoresThatItHad) {
   EXPECT_EQ(lease(other.id).size(), 2u);
 }
 
-TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
+TEST_F(PersistedCommandsRestartTest, ReportsPinThatCannotBeKept) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   make_controller();
@@ -207,7 +207,7 @@ TEST_F(WordsOutliveTheDaemon, WhatCannotBeKeptIsSaid) {
   }));
 }
 
-TEST_F(WordsOutliveTheDaemon, APinHoldsThoughItLeavesNothingForOthers) {
+TEST_F(PersistedCommandsRestartTest, PinOfAllCoresHoldsBesideOtherClient) {
   Hello another = hello("s");
   another.pid = getppid();
   const std::vector<int> all = {0, 1, 2, 3};
@@ -224,7 +224,7 @@ TEST_F(WordsOutliveTheDaemon, APinHoldsThoughItLeavesNothingForOthers) {
 }
 
 // One with a pin that stood before its detachment, which another one's stands against now.
-class WordsThatAreNotKept : public WordsOutliveTheDaemon {
+class PendingCommands : public PersistedCommandsRestartTest {
  protected:
   void attach_both(const std::vector<int>& of_other) {
     first_ = attach(here("r"));
@@ -246,7 +246,7 @@ class WordsThatAreNotKept : public WordsOutliveTheDaemon {
   Attached other_;
 };
 
-TEST_F(WordsThatAreNotKept, AreTriedAgain) {
+TEST_F(PendingCommands, ApplyOnceConflictEnds) {
   attach_both({2, 3});
   const std::string told = controller_->unkept(first_.id)[0];
   EXPECT_NE(told.find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
@@ -258,7 +258,7 @@ TEST_F(WordsThatAreNotKept, AreTriedAgain) {
   EXPECT_TRUE(controller_->unkept(first_.id).empty());
 }
 
-TEST_F(WordsThatAreNotKept, AreNotOnceTheyAreTakenBack) {
+TEST_F(PendingCommands, AreDroppedWhenRevoked) {
   attach_both({2});
   change({first_.id, CommandKind::kUnpin, 1.0, {}, false});
   EXPECT_TRUE(controller_->unkept(first_.id).empty());
@@ -266,7 +266,7 @@ TEST_F(WordsThatAreNotKept, AreNotOnceTheyAreTakenBack) {
   EXPECT_TRUE(pinned(first_.id).empty());
 }
 
-TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
+TEST_F(PersistedCommandsRestartTest, DetachedClientHasNoLeaseUntilAttached) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kDetach, 1.0, {}, false}).ok());
   make_controller();
@@ -279,7 +279,7 @@ TEST_F(WordsOutliveTheDaemon, WhoWasDetachedHasNoLease) {
   EXPECT_TRUE(controller_->leases()->has(again.id));
 }
 
-TEST_F(WordsOutliveTheDaemon, ADetachmentIsTakenBackWithWhatWasSaidBefore) {
+TEST_F(PersistedCommandsRestartTest, AttachRestoresPinFromBeforeDetach) {
   const Attached one = attach(here("r"));
   EXPECT_FALSE(controller_->change_lease({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kPin, 1.0, {1, 2}, false}).ok());

@@ -22,14 +22,14 @@ int moves_within(RebalanceBackoff& pace, Milliseconds time) {
   return moves;
 }
 
-TEST(RebalanceBackoff, MeasurementsThatKeepSwingingMoveCoresLessAndLessOften) {
+TEST(RebalanceBackoff, DoublesIntervalWhileMeasurementsSwing) {
   RebalanceBackoff pace;
   EXPECT_EQ(moves_within(pace, 60s), 5) << "after 0, 2, 6, 14, 30 seconds";
   RebalanceBackoff longer;
   EXPECT_EQ(moves_within(longer, 3600s), 61);
 }
 
-TEST(RebalanceBackoff, NewsCountAtOnceAndBeginAnew) {
+TEST(RebalanceBackoff, NewsDivideAtOnceAndResetInterval) {
   RebalanceBackoff pace;
   moves_within(pace, 60s);
   const Milliseconds now = kStart + 60s;
@@ -40,7 +40,7 @@ TEST(RebalanceBackoff, NewsCountAtOnceAndBeginAnew) {
   EXPECT_EQ(pace.turn(now + 1s, false), Turn::kDivides);
 }
 
-TEST(RebalanceBackoff, LoansWaitForNothingAndDivideNothing) {
+TEST(RebalanceBackoff, LoansAreMadeAtOnceWithoutDividing) {
   RebalanceBackoff pace;
   pace.news();
   pace.turn(kStart, false);
@@ -50,7 +50,7 @@ TEST(RebalanceBackoff, LoansWaitForNothingAndDivideNothing) {
   EXPECT_EQ(pace.turn(kStart + 1s, true), Turn::kNothing);
 }
 
-TEST(RebalanceBackoff, ASearchIsWaitedForButNotForEver) {
+TEST(RebalanceBackoff, SearchDelaysDivisionForUpToOneMinute) {
   RebalanceBackoff pace;
   EXPECT_EQ(pace.turn(kStart, true), Turn::kDivides) << "nothing was granted yet";
   pace.moved(kStart);

@@ -21,7 +21,7 @@ class RegionThroughputTest : public testing::Test {
   uint64_t regions_ = 0;
 };
 
-TEST_F(RegionThroughputTest, AFewLooksMakeAPace) {
+TEST_F(RegionThroughputTest, NeedsSeveralLooksToMeasure) {
   run(4, 100, 3);
   EXPECT_FALSE(pace_.measured(4));
   EXPECT_EQ(pace_.predicted(4, 4), (std::vector<double>{4, 2, 2, 1})) << "no more than its shape";
@@ -30,7 +30,7 @@ TEST_F(RegionThroughputTest, AFewLooksMakeAPace) {
   EXPECT_EQ(pace_.predicted(4, 4), (std::vector<double>{0.04, 0.02, 0.02, 0.01}));
 }
 
-TEST_F(RegionThroughputTest, EachNumberOfCoresHasItsOwn) {
+TEST_F(RegionThroughputTest, MeasuresEachCoreCountSeparately) {
   run(4, 100, 5);
   run(2, 10, 5);
   EXPECT_DOUBLE_EQ(pace_.measured(4).value(), 0.01);
@@ -38,7 +38,7 @@ TEST_F(RegionThroughputTest, EachNumberOfCoresHasItsOwn) {
   EXPECT_DOUBLE_EQ(pace_.predicted(4, 4)[3], 0.05) << "from where it runs now";
 }
 
-TEST_F(RegionThroughputTest, WhoTurnsToSomethingElseIsMeasuredAnew) {
+TEST_F(RegionThroughputTest, LargeRateChangeDropsMeasurements) {
   run(4, 100, 9);
   run(2, 60, 9);
   ASSERT_TRUE(pace_.measured(4));
@@ -51,7 +51,7 @@ TEST_F(RegionThroughputTest, WhoTurnsToSomethingElseIsMeasuredAnew) {
   EXPECT_FALSE(pace_.measured(4)) << "of what it did before";
 }
 
-TEST(RegionThroughput, LongRegionsThatFallIntoThisLookOrTheNextAreNoTurn) {
+TEST(RegionThroughput, LongRegionsAreNoPhaseChange) {
   for (int tenths = 1; tenths <= 12; ++tenths) {
     RegionThroughput pace;
     for (int second = 1; second < 100; ++second) {
@@ -61,7 +61,7 @@ TEST(RegionThroughput, LongRegionsThatFallIntoThisLookOrTheNextAreNoTurn) {
   }
 }
 
-TEST_F(RegionThroughputTest, AFewSlowLooksAreNoTurn) {
+TEST_F(RegionThroughputTest, FewSlowLooksAreNoPhaseChange) {
   for (int i = 0; i < 9; ++i) {
     run(4, 100, 3);
     run(4, 30, 2);
@@ -69,19 +69,19 @@ TEST_F(RegionThroughputTest, AFewSlowLooksAreNoTurn) {
   EXPECT_EQ(pace_.turns(), 0u);
 }
 
-TEST_F(RegionThroughputTest, WhoTurnsAgainAndAgainIsMeasuredAsOne) {
+TEST_F(RegionThroughputTest, RepeatedPhaseChangesAreLimited) {
   for (int i = 0; i < 20; ++i) run(4, i % 2 == 0 ? 100 : 30, 12);
   EXPECT_EQ(pace_.turns(), RegionThroughput::kMostTurns);
 }
 
-TEST_F(RegionThroughputTest, ItIsInSecondsAlsoWhereNothingIsMeasuredYet) {
+TEST_F(RegionThroughputTest, PredictsSecondsFromOtherMeasuredCoreCount) {
   run(4, 100, 5);
   run(2, 10, 2);
   ASSERT_FALSE(pace_.measured(2));
   EXPECT_EQ(pace_.predicted(4, 4), (std::vector<double>{0.04, 0.02, 0.02, 0.01}));
 }
 
-TEST_F(RegionThroughputTest, WhatCannotBeCountedIsNoPace) {
+TEST_F(RegionThroughputTest, IgnoresLooksWithUnknownCores) {
   run(4, 100, 5);
   run(0, 5000, 9);
   run(4, 100, 5);
@@ -90,7 +90,7 @@ TEST_F(RegionThroughputTest, WhatCannotBeCountedIsNoPace) {
   EXPECT_DOUBLE_EQ(pace_.predicted(4, 4)[3], 0.01);
 }
 
-TEST_F(RegionThroughputTest, APauseAndAHurryAreNoPace) {
+TEST_F(RegionThroughputTest, IgnoresPausesAndShortBursts) {
   run(4, 100, 6);
   run(4, 0, 20);
   run(4, 5000, 1);

@@ -58,7 +58,7 @@ class TeamsTest : public ControllerTest {
   }
 };
 
-TEST_F(TeamsTest, ATeamWiderThanItsCoresDoesNotSpin) {
+TEST_F(TeamsTest, CapsSpinningOfTeamWiderThanItsCores) {
   Sweeps first = attach_sweeps(4);
   pass(2, {{&first, 100}});
   EXPECT_EQ(first.wait_cap(), 0u) << "alone it waits as it wants";
@@ -76,7 +76,7 @@ TEST_F(TeamsTest, ATeamWiderThanItsCoresDoesNotSpin) {
   EXPECT_TRUE(sharing_json(*controller_->view(first.id))["wait_cap_ms"].is_null());
 }
 
-TEST_F(TeamsTest, ATeamThatNothingNarrowsSaysWhy) {
+TEST_F(TeamsTest, ReportsWhyTeamIsNotNarrowed) {
   Sweeps first = attach_sweeps(4);
   pass(2, {{&first, 100}});
   EXPECT_TRUE(leases_json(*controller_)["clients"][0]["team"].is_null()) << "it has four cores";
@@ -97,7 +97,7 @@ TEST_F(TeamsTest, ATeamThatNothingNarrowsSaysWhy) {
   EXPECT_EQ(team(), "null");
 }
 
-TEST_F(TeamsTest, AFractionOfACoreIsSaidAsSuch) {
+TEST_F(TeamsTest, WideTeamTextNamesFractionOfCore) {
   const Sweeps first = attach_sweeps(4);
   const ClientView view = *controller_->view(first.id);
   EXPECT_NE(wide_team_text(view, 0.5).find("4 threads on 0.5 of a core"), std::string::npos);
@@ -106,7 +106,7 @@ TEST_F(TeamsTest, AFractionOfACoreIsSaidAsSuch) {
   EXPECT_EQ(wide_team_text(view, 0), "") << "it has no lease";
 }
 
-TEST_F(TeamsTest, WhatAThirdCoreIsWorthIsMeasured) {
+TEST_F(TeamsTest, MeasuresProgressByRegionThroughput) {
   Sweeps first = attach_sweeps(4);
   pass(8, {{&first, 100}});
   Sweeps second = attach_sweeps(2);
@@ -119,7 +119,7 @@ TEST_F(TeamsTest, WhatAThirdCoreIsWorthIsMeasured) {
   EXPECT_NEAR(progress->value, 0.5, 1e-6);
 }
 
-TEST_F(TeamsTest, WhoStartsBesideOthersStartsWithItsPart) {
+TEST_F(TeamsTest, LaunchWidthIsPartBesideOthers) {
   perfmodel::LaunchFacts facts;
   facts.uses_openmp = true;
   const Arrival program = {"/bin/sweeps", 0};
@@ -167,7 +167,7 @@ class LentCoresTest : public TeamsTest {
   }
 };
 
-TEST_F(LentCoresTest, WhatTheyGainIsKnownInTheNextRun) {
+TEST_F(LentCoresTest, LendingVerdictIsRecalledForOneWeek) {
   Sweeps worker = attach_sweeps(4);
   Sweeps waiter = attach_sweeps(4);
   pass(8, {{&worker, 1000}, {&waiter, 1000}});
@@ -194,7 +194,7 @@ TEST_F(LentCoresTest, WhatTheyGainIsKnownInTheNextRun) {
 }
 
 // Nobody looks any more where there is nobody to lend to.
-TEST_F(LentCoresTest, WhoWaitsWhenItsLastNeighbourGoesGetsEverything) {
+TEST_F(LentCoresTest, IdleClientGetsAllCoresWhenLastOtherLeaves) {
   Sweeps worker = attach_sweeps(4);
   Sweeps waiter = attach_sweeps(4);
   pass(8, {{&worker, 1000}, {&waiter, 1000}});
@@ -214,7 +214,7 @@ TEST_F(LentCoresTest, WhoWaitsWhenItsLastNeighbourGoesGetsEverything) {
   EXPECT_EQ(masks_[worker.id].size(), 4u) << "every core";
 }
 
-TEST_F(LentCoresTest, SoDoesOneWhoseNeighbourIsDetached) {
+TEST_F(LentCoresTest, IdleClientGetsAllCoresWhenOtherIsDetached) {
   Sweeps worker = attach_sweeps(4);
   Sweeps waiter = attach_sweeps(4);
   pass(8, {{&worker, 1000}, {&waiter, 1000}});
@@ -226,7 +226,7 @@ TEST_F(LentCoresTest, SoDoesOneWhoseNeighbourIsDetached) {
   EXPECT_TRUE(masks_[waiter.id].empty()) << "every core";
 }
 
-TEST_F(LentCoresTest, WhatIsHeldBackIsLentAsSoonAsASecondOneWaits) {
+TEST_F(LentCoresTest, HeldCoresAreLentOnceSecondClientWaits) {
   Sweeps worker = attach_sweeps(4);
   Sweeps first = attach_sweeps(4);
   Sweeps second = attach_sweeps(4);
@@ -279,7 +279,7 @@ class TimeSharingTeamsTest : public TeamsTest {
   std::map<int, int64_t> runnable_ns_;
 };
 
-TEST_F(TimeSharingTeamsTest, WideTeamIsNotConfinedBesideProgramOfLittleDemand) {
+TEST_F(TimeSharingTeamsTest, WideTeamIsNotConfinedBesideLowDemandProgram) {
   Sweeps busy = attach_thread(1, 4);
   looks(20, {{1, 1}}, {&busy});
   Sweeps newcomer = attach_thread(2, 4);
@@ -298,7 +298,7 @@ TEST_F(TimeSharingTeamsTest, WideTeamIsNotConfinedBesideProgramOfLittleDemand) {
               testing::HasSubstr("it wants a processor for 1.0 % of the time, since "));
 }
 
-TEST_F(TimeSharingTeamsTest, BusyTeamsAreDivided) {
+TEST_F(TimeSharingTeamsTest, BusyTeamsGetDisjointLeases) {
   Sweeps first = attach_thread(1, 4);
   looks(20, {{1, 1}}, {&first});
   Sweeps second = attach_thread(2, 4);
@@ -309,7 +309,7 @@ TEST_F(TimeSharingTeamsTest, BusyTeamsAreDivided) {
   EXPECT_EQ(masks_[second.id].size(), 2u);
 }
 
-TEST_F(TimeSharingTeamsTest, ProgramIsToldWhenItsLeaseIsTakenBack) {
+TEST_F(TimeSharingTeamsTest, ReportsLeaseTakenBack) {
   Sweeps first = attach_thread(1, 4);
   looks(40, {{1, 1}}, {&first});
   Sweeps second = attach_thread(2, 1);
@@ -320,7 +320,7 @@ TEST_F(TimeSharingTeamsTest, ProgramIsToldWhenItsLeaseIsTakenBack) {
   EXPECT_THAT(fallback_texts(*view), testing::Contains(testing::HasSubstr("lease taken back: ")));
 }
 
-TEST_F(TeamsTest, InTurnsNobodySpinsForLong) {
+TEST_F(TeamsTest, CapsSpinningOnTimeSharedCore) {
   Sweeps first = attach_sweeps(1);
   pass(2, {{&first, 100}});
   ASSERT_EQ(first.wait_cap(), 0u) << "alone it waits as it wants";
@@ -335,7 +335,7 @@ TEST_F(TeamsTest, InTurnsNobodySpinsForLong) {
   EXPECT_EQ(first.wait_cap(), 0u) << "its core is its own";
 }
 
-TEST_F(TeamsTest, WhatItDoesInTurnsSaysNothingOfAWholeCore) {
+TEST_F(TeamsTest, TimeSharedThroughputIsNotCountedForWholeCore) {
   Sweeps first = attach_sweeps(4);
   pass(8, {{&first, 100}});
   std::vector<Sweeps> others;

@@ -69,7 +69,7 @@ class TimeSharingTest : public testing::Test {
   int cores_ = 2;
 };
 
-TEST_F(TimeSharingTest, LooksMoreRarelyAtMorePrograms) {
+TEST_F(TimeSharingTest, LooksLessOftenAtMorePrograms) {
   EXPECT_TRUE(sharing_.is_due(now_, 1));
   pass(TimeSharing::kEvery);
   EXPECT_FALSE(sharing_.is_due(now_ + milliseconds(249), 16));
@@ -83,7 +83,7 @@ TEST_F(TimeSharingTest, LooksMoreRarelyAtMorePrograms) {
   EXPECT_FALSE(sharing_.is_due(now_, 17)) << "a thousand arrivals are not a thousand looks";
 }
 
-TEST_F(TimeSharingTest, TellsThousandProgramsApartThoughItLooksRarely) {
+TEST_F(TimeSharingTest, SeparatesThousandProgramsByDemandAtRareLooks) {
   every_ = TimeSharing::kRarely;
   cores_ = 600;
   for (uint64_t id = 1; id <= 1000; ++id) come(id, 0, id % 2 == 0 ? 1 : 0.01);
@@ -93,13 +93,13 @@ TEST_F(TimeSharingTest, TellsThousandProgramsApartThoughItLooksRarely) {
   }
 }
 
-TEST_F(TimeSharingTest, ProgramAloneMayHaveLeaseWhateverItsDemand) {
+TEST_F(TimeSharingTest, SingleProgramMayHaveLeaseDespiteLowDemand) {
   come(1, 2, 0.01);
   pass(milliseconds(5000));
   EXPECT_FALSE(sharing_.reason(1));
 }
 
-TEST_F(TimeSharingTest, ProgramOfLittleDemandHoldsNoCore) {
+TEST_F(TimeSharingTest, LowDemandProgramHoldsNoCore) {
   come(1, 0, 1);
   come(2, 0, 0.01, 3);
   const auto texts = pass(milliseconds(2500));
@@ -111,7 +111,7 @@ TEST_F(TimeSharingTest, ProgramOfLittleDemandHoldsNoCore) {
   EXPECT_FALSE(sharing_.reason(2)) << "it works by now";
 }
 
-TEST_F(TimeSharingTest, ProgramThatWaitsForLongLendsItsCoresInstead) {
+TEST_F(TimeSharingTest, IdleProgramKeepsLeaseToLend) {
   come(1, 0, 1);
   come(2, 0, 0, 0);
   pass(milliseconds(5000));
@@ -133,7 +133,7 @@ TEST_F(TimeSharingTest, WideTeamSharesTimeUntilBothAreBusy) {
   EXPECT_FALSE(sharing_.reason(2));
 }
 
-TEST_F(TimeSharingTest, FixedTeamThatWaitsHasLeaseToLend) {
+TEST_F(TimeSharingTest, IdleFixedTeamHasLeaseToLend) {
   come(1, 2, 0, 0);
   come(2, 2, 0, 0);
   pass(milliseconds(500));
@@ -162,7 +162,7 @@ TEST_F(TimeSharingTest, ProgramHeldByUserKeepsItsLease) {
   EXPECT_FALSE(sharing_.reason(1));
 }
 
-class SlowOnLease : public TimeSharingTest {
+class SlowLeaseTest : public TimeSharingTest {
  protected:
   // Alone 1000 steps a second; then on one core of two beside a busy one.
   void begin(double pace_on_lease) {
@@ -175,7 +175,7 @@ class SlowOnLease : public TimeSharingTest {
   }
 };
 
-TEST_F(SlowOnLease, LeaseIsTakenBackWithinASecond) {
+TEST_F(SlowLeaseTest, LeaseIsTakenBackWithinOneSecond) {
   begin(20);
   const auto texts = pass(milliseconds(1000));
   EXPECT_EQ(sharing_.reason(1), Reason::kSlowOnLease);
@@ -190,13 +190,13 @@ TEST_F(SlowOnLease, LeaseIsTakenBackWithinASecond) {
   EXPECT_FALSE(sharing_.reason(1)) << "others are beside it: that is another matter";
 }
 
-TEST_F(SlowOnLease, LeaseIsKeptAtThePredictedPace) {
+TEST_F(SlowLeaseTest, LeaseIsKeptNearPredictedSpeed) {
   begin(450);
   pass(milliseconds(10000));
   EXPECT_FALSE(sharing_.reason(1));
 }
 
-TEST_F(SlowOnLease, LeaseIsGivenAgainWhereSharingIsNoBetter) {
+TEST_F(SlowLeaseTest, LeaseReturnsForGoodWhereSharingIsNoFaster) {
   begin(20);
   pass(milliseconds(1000));
   ASSERT_EQ(sharing_.reason(1), Reason::kSlowOnLease);
@@ -208,7 +208,7 @@ TEST_F(SlowOnLease, LeaseIsGivenAgainWhereSharingIsNoBetter) {
   EXPECT_FALSE(sharing_.reason(1)) << "that is known by now";
 }
 
-TEST_F(SlowOnLease, SharingIsTriedAgainAfterARetry) {
+TEST_F(SlowLeaseTest, LeaseIsRetriedAfterFirstRetryInterval) {
   begin(20);
   pass(milliseconds(1000));
   programs_[1].party.leased = 0;
@@ -287,7 +287,7 @@ using Pair = std::tuple<int, int, double>;  // the program's team, the neighbour
 
 class FairShareTest : public testing::TestWithParam<Pair> {};
 
-TEST_P(FairShareTest, EachOfTwoGetsItsShareOnManyCores) {
+TEST_P(FairShareTest, EachOfTwoKeepsItsUnleasedThroughput) {
   const auto& [team, neighbours_team, demand] = GetParam();
   const FairShareModel model({{team, 1}, {neighbours_team, demand}});
   const std::size_t count = model.programs().size();

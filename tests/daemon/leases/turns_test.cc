@@ -13,7 +13,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-TEST(BudgetTurns, EverybodysComesOnceASecond) {
+TEST(BudgetTurns, CoversEveryClientOncePerSecond) {
   for (const std::size_t clients : {0u, 1u, 16u, 17u, 100u, 1000u, 1280u}) {
     const std::size_t turns = std::max<std::size_t>(1, (clients + 15) / 16);
     const nanoseconds round = budget_turns_every(clients) * turns;
@@ -24,7 +24,7 @@ TEST(BudgetTurns, EverybodysComesOnceASecond) {
   EXPECT_EQ(budget_turns_every(17), milliseconds(500));
 }
 
-TEST(RebalanceRateLimiter, ShortOnesAreMadeAtOnceAndLongOnesTakeAFifthOfTheTime) {
+TEST(RebalanceRateLimiter, PausesFourTimesAsLongAsDecisionTook) {
   RebalanceRateLimiter pace;
   nanoseconds now = milliseconds(10);
   EXPECT_EQ(pace.wait(now), nanoseconds(0));
@@ -38,7 +38,7 @@ TEST(RebalanceRateLimiter, ShortOnesAreMadeAtOnceAndLongOnesTakeAFifthOfTheTime)
   EXPECT_EQ(pace.wait(now + milliseconds(400)), RebalanceRateLimiter::kLongestPause);
 }
 
-class TurnsTest : public ControllerTest {
+class BudgetRefreshTest : public ControllerTest {
  protected:
   static constexpr int kFirstPid = 1000;
   static constexpr int kMany = 40;
@@ -62,12 +62,12 @@ class TurnsTest : public ControllerTest {
   std::vector<Attached> programs_;
 };
 
-TEST_F(TurnsTest, AFewAreReadTogether) {
+TEST_F(BudgetRefreshTest, FewBudgetsAreReadTogether) {
   come(16);
   for (int round = 0; round < 2; ++round) EXPECT_EQ(turn().size(), 17u) << "and the daemon's own";
 }
 
-TEST_F(TurnsTest, ManyAreReadInTurnsAndEverybodyOnceARound) {
+TEST_F(BudgetRefreshTest, ManyBudgetsAreReadInBatchesOncePerRound) {
   come(kMany);
   for (int round = 0; round < 2; ++round) {
     std::vector<int> read;
@@ -81,7 +81,7 @@ TEST_F(TurnsTest, ManyAreReadInTurnsAndEverybodyOnceARound) {
   }
 }
 
-TEST_F(TurnsTest, WhoComesAndGoesMeanwhileIsSkippedOrFollows) {
+TEST_F(BudgetRefreshTest, SkipsDepartedAndAppendsNewClients) {
   come(kMany);
   turn();
   // Those who were read, those who are next, the last one of all; and a newcomer.
@@ -102,7 +102,7 @@ TEST_F(TurnsTest, WhoComesAndGoesMeanwhileIsSkippedOrFollows) {
   EXPECT_EQ(turn(), std::vector<int>{0});
 }
 
-TEST_F(TurnsTest, ASmallerBudgetHasReachedEverybodyAfterARound) {
+TEST_F(BudgetRefreshTest, SmallerBudgetReachesAllClientsWithinRound) {
   come(kMany);
   for (Attached& one : programs_) one.program->run_step();
   controller_->drain();
@@ -115,7 +115,7 @@ TEST_F(TurnsTest, ASmallerBudgetHasReachedEverybodyAfterARound) {
   for (const Attached& one : programs_) EXPECT_EQ(cores(one), 2);
 }
 
-TEST_F(TurnsTest, LeasesFollowTheMachinesBudgetOnceARound) {
+TEST_F(BudgetRefreshTest, LeasesFollowMachineBudgetOncePerRound) {
   leases_ = true;
   make_controller();
   come(kMany);
@@ -127,7 +127,7 @@ TEST_F(TurnsTest, LeasesFollowTheMachinesBudgetOnceARound) {
   EXPECT_EQ(controller_->leases()->table().budget().cores, 2);
 }
 
-TEST_F(TurnsTest, MasksAreSetAgainInTurnsToo) {
+TEST_F(BudgetRefreshTest, MasksAreSetAgainAtRefresh) {
   leases_ = true;
   make_controller();
   come(2);
@@ -140,7 +140,7 @@ TEST_F(TurnsTest, MasksAreSetAgainInTurnsToo) {
 }
 
 // However many come or go before it is read again, it looks once whether its plan still holds.
-TEST_F(TurnsTest, WhoIsThereHearsOfOthersWhenItIsRead) {
+TEST_F(BudgetRefreshTest, ArrivalsAndDeparturesTriggerControlSteps) {
   Attached there = attach(hello("there"));
   ASSERT_TRUE(run_until_tuned(there, 3000));
   run(there, 40);

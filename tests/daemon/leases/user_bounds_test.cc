@@ -34,19 +34,19 @@ class UserBoundsTest : public testing::Test {
   UserBounds bounds_;
 };
 
-TEST(EvenPart, IsNeverNothing) {
+TEST(EvenPart, IsAtLeastOneCore) {
   EXPECT_EQ(even_part(4, 1), 4u);
   EXPECT_EQ(even_part(4, 3), 1u);
   EXPECT_EQ(even_part(4, 9), 1u);
   EXPECT_EQ(even_part(0, 0), 1u);
 }
 
-TEST_F(UserBoundsTest, WhoIsAloneMayHoldEverything) {
+TEST_F(UserBoundsTest, SingleUserMayPinAllCores) {
   arrive(1, kAnna);
   EXPECT_TRUE(bounds_.check(leases_, 1, 4).ok());
 }
 
-TEST_F(UserBoundsTest, AllThatAUserHoldsCounts) {
+TEST_F(UserBoundsTest, AllPinsOfUserCountAgainstItsPart) {
   arrive(1, kAnna);
   arrive(2, kAnna);
   arrive(3, kBert);
@@ -59,7 +59,7 @@ TEST_F(UserBoundsTest, AllThatAUserHoldsCounts) {
   EXPECT_TRUE(bounds_.check(leases_, 3, 2).ok()) << "what others hold is theirs";
 }
 
-TEST_F(UserBoundsTest, WhatIsTooMuchOnceOthersHaveComeIsTakenBack) {
+TEST_F(UserBoundsTest, NewestPinIsTakenBackWhenAnotherUserArrives) {
   arrive(1, kAnna);
   arrive(2, kAnna);
   pin(1, {0, 1});
@@ -71,7 +71,7 @@ TEST_F(UserBoundsTest, WhatIsTooMuchOnceOthersHaveComeIsTakenBack) {
   EXPECT_TRUE(bounds_.beyond(leases_).empty());
 }
 
-TEST_F(UserBoundsTest, LoadOfOthersTakesNoPinBack) {
+TEST_F(UserBoundsTest, ExternalLoadTakesNoPinBack) {
   arrive(1, kAnna);
   arrive(2, kBert);
   pin(1, {0, 1});

@@ -94,7 +94,7 @@ std::size_t count_of(const std::vector<ExposedSample>& samples, const std::strin
   return count;
 }
 
-TEST_F(DaemonMetricsTest, TellsAboutTheDaemonWithoutClients) {
+TEST_F(DaemonMetricsTest, ReportsDaemonWithoutClients) {
   refused_ = 3;
   const std::vector<ExposedSample> first = scrape();
   EXPECT_EQ(value_of(first, "optile_build_info", {{"version", "1.2.3"}}), 1);
@@ -108,7 +108,7 @@ TEST_F(DaemonMetricsTest, TellsAboutTheDaemonWithoutClients) {
   EXPECT_EQ(value_of(scrape(), "optile_scrapes_total"), 2);
 }
 
-TEST_F(DaemonMetricsTest, AClientComesAndGoes) {
+TEST_F(DaemonMetricsTest, ClientSeriesFollowAttachAndDepart) {
   const uint64_t id = attach("train.py", {"aten::mm", "aten::add"});
   std::vector<ExposedSample> samples = scrape();
   EXPECT_EQ(value_of(samples, "optile_clients", {{"phase", "recognising"}}), 1);
@@ -131,7 +131,7 @@ TEST_F(DaemonMetricsTest, AClientComesAndGoes) {
   EXPECT_EQ(count_of(samples, "optile_op_seconds_total"), 0u);
 }
 
-TEST_F(DaemonMetricsTest, AnybodysPageNamesNobody) {
+TEST_F(DaemonMetricsTest, WithheldNamesAppearNowhere) {
   const uint64_t first = attach("secret.py", {"aten::mm", "region secret+0x10"});
   attach("hidden.py", {"aten::mm"});
   const auto page = [this] {
@@ -180,7 +180,7 @@ TEST_F(DaemonMetricsTest, LeasesAreCounted) {
   EXPECT_EQ(count_of(samples, "optile_client_leased_cores"), 1u);
 }
 
-TEST_F(DaemonMetricsTest, HowFairlyCoresAreDividedCanBeSeen) {
+TEST_F(DaemonMetricsTest, ReportsLeaseWeightsAndClaims) {
   attach("a", {});
   const uint64_t second = attach("b", {});
   ASSERT_TRUE(
@@ -194,7 +194,7 @@ TEST_F(DaemonMetricsTest, HowFairlyCoresAreDividedCanBeSeen) {
   EXPECT_EQ(value_of(samples, "optile_lease_lent_core_seconds_total"), 0);
 }
 
-TEST_F(DaemonMetricsTest, PlacesAreUsedAgain) {
+TEST_F(DaemonMetricsTest, ReusesClientLabelsOfDepartedClients) {
   const uint64_t first = attach("a", {});
   attach("b", {});
   scrape();
@@ -208,7 +208,7 @@ TEST_F(DaemonMetricsTest, PlacesAreUsedAgain) {
   }
 }
 
-TEST_F(DaemonMetricsTest, FullHouseStaysWithinTheCap) {
+TEST_F(DaemonMetricsTest, MaximumClientsStayWithinSeriesLimit) {
   for (std::size_t i = 0; i < kMaxClients; ++i) {
     std::vector<std::string> ops;
     for (int k = 0; k < 40; ++k) ops.push_back("op" + std::to_string(i % 7 * 40 + unsigned(k)));
@@ -230,7 +230,7 @@ TEST_F(DaemonMetricsTest, FullHouseStaysWithinTheCap) {
   EXPECT_NEAR(op_seconds, 40.0 * kMaxClients, 1e-6);
 }
 
-TEST_F(DaemonMetricsTest, HostileNamesCannotBreakAScrape) {
+TEST_F(DaemonMetricsTest, HostileNamesDoNotBreakScrape) {
   const std::vector<std::string> hostile = {"bad \xff\xfe utf-8",
                                             "quote\"quote",
                                             "back\\slash",
@@ -255,7 +255,7 @@ TEST_F(DaemonMetricsTest, NodeExporterGetsNoProcessMetrics) {
   EXPECT_NE(metrics_->page().find("process_"), std::string::npos);
 }
 
-TEST_F(DaemonMetricsTest, SpeedupsAreTheReportsOwn) {
+TEST_F(DaemonMetricsTest, ReportsSpeedupsWithBoundsAndSteps) {
   ClientView client;
   client.hello.program = "train.py";
   client.session = tuner::SessionView();
@@ -289,7 +289,7 @@ TEST_F(DaemonMetricsTest, SpeedupsAreTheReportsOwn) {
   EXPECT_EQ(count_of(read, "optile_client_step_seconds"), 3u);  // no uniform width was compared
 }
 
-TEST_F(DaemonMetricsTest, TheGuardsWorkIsTold) {
+TEST_F(DaemonMetricsTest, ReportsGuardControlsAndRollbacks) {
   ClientView client;
   client.hello.program = "train.py";
   client.session = tuner::SessionView();
@@ -345,7 +345,7 @@ std::string get_tcp(RunningDaemon& running, const std::string& path) {
   return ask_tcp(running, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 }
 
-TEST(MetricsOfADaemon, AreOnTheUnixSocket) {
+TEST(MetricsOutlets, UnixSocketServesMetrics) {
   const TemporaryDirectory directory;
   RunningDaemon running(test_config(directory));
   const Answer answer = running.get("/metrics");
@@ -356,7 +356,7 @@ TEST(MetricsOfADaemon, AreOnTheUnixSocket) {
   EXPECT_TRUE(running.daemon().metrics_target().empty());
 }
 
-TEST(MetricsOfADaemon, TcpServesMetricsAndNothingElse) {
+TEST(MetricsOutlets, TcpServesOnlyMetrics) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   config.metrics.listen = "127.0.0.1:0";
@@ -376,7 +376,7 @@ TEST(MetricsOfADaemon, TcpServesMetricsAndNothingElse) {
   EXPECT_NE(post.find("Allow: GET"), std::string::npos);
 }
 
-TEST(MetricsOfADaemon, ProgramsAreNamedToWhoIsKnownOnly) {
+TEST(MetricsOutlets, TcpNamesProgramsOnlyWhenEnabled) {
   for (const bool told : {false, true}) {
     const TemporaryDirectory directory;
     Config config = test_config(directory);
@@ -394,7 +394,7 @@ TEST(MetricsOfADaemon, ProgramsAreNamedToWhoIsKnownOnly) {
   }
 }
 
-TEST(MetricsOfADaemon, FilesComeAndGoWithIt) {
+TEST(MetricsOutlets, WritesFilesAndRemovesDiscoveryAtStop) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   config.metrics = {"127.0.0.1:0", directory / "targets.json", directory / "optile.prom"};
@@ -422,7 +422,7 @@ TEST(MetricsOfADaemon, FilesComeAndGoWithIt) {
   EXPECT_EQ(clients_in_file("optile_clients_attached_total"), 1);
 }
 
-TEST(MetricsOfADaemon, AnOptionThatCannotBeSatisfiedIsAnErrorAtTheStart) {
+TEST(MetricsOutlets, UnwritableDiscoveryPathIsStartupError) {
   const TemporaryDirectory directory;
   Config config = test_config(directory);
   config.metrics.listen = "127.0.0.1:0";

@@ -11,7 +11,7 @@
 namespace optile::daemon {
 namespace {
 
-TEST(MetricCatalogue, NamesAreUniqueAndSayTheirUnit) {
+TEST(MetricCatalogue, NamesAreUniqueAndContainUnit) {
   std::set<std::string> names;
   for (const MetricEntry& entry : metric_catalogue()) {
     const std::string name = entry.name;
@@ -26,7 +26,7 @@ TEST(MetricCatalogue, NamesAreUniqueAndSayTheirUnit) {
   }
 }
 
-TEST(LabelText, KeepsWhatIsGoodAndReplacesWhatIsNot) {
+TEST(LabelText, KeepsValidAndReplacesInvalidCharacters) {
   EXPECT_EQ(label_text("aten::mm"), "aten::mm");
   EXPECT_EQ(label_text(""), "unknown");
   EXPECT_EQ(label_text("a\nb\x7f"), "a?b?");
@@ -41,7 +41,7 @@ TEST(LabelText, KeepsWhatIsGoodAndReplacesWhatIsNot) {
   EXPECT_EQ(label_text(std::string("a\0b", 3)), "a?b");
 }
 
-TEST(LabelText, IsShortAndCutBetweenCharacters) {
+TEST(LabelText, TruncatesBetweenCharacters) {
   EXPECT_EQ(label_text(std::string(kMaxLabelBytes, 'x')), std::string(kMaxLabelBytes, 'x'));
   const std::string cut = label_text(std::string(10000, 'x'));
   EXPECT_EQ(cut.size(), kMaxLabelBytes);
@@ -56,7 +56,7 @@ TEST(LabelText, IsShortAndCutBetweenCharacters) {
   }
 }
 
-TEST(LabelText, AnyBytesGiveUtf8) {
+TEST(LabelText, ArbitraryBytesGiveValidUtf8) {
   std::mt19937 random(20261121);
   for (int round = 0; round < 20000; ++round) {
     std::string bytes(random() % 200, '\0');
@@ -79,7 +79,7 @@ TEST(Exposition, HostileLabelsAreEscaped) {
   EXPECT_EQ(read[0].value, 1.5);
 }
 
-TEST(Exposition, TheLeastImportantFamiliesGoFirstAndWhole) {
+TEST(Exposition, DropsLeastImportantFamiliesWhole) {
   std::vector<MetricSample> samples;
   for (int i = 0; i < 10; ++i) {
     const std::string client = std::to_string(i);

@@ -37,7 +37,7 @@ double seconds_of_row(const OpLedger& ledger, const std::string& op) {
   return -1;
 }
 
-TEST(OpLedger, AddsUpOverTheClientsOfAProgram) {
+TEST(OpLedger, AddsUpClientsOfSameProgram) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a"), client_of(2, "a"), client_of(3, "b")};
   set_op(clients[0], 7, "mm", 10, 100);
@@ -53,7 +53,7 @@ TEST(OpLedger, AddsUpOverTheClientsOfAProgram) {
   EXPECT_EQ(ledger.folded(), 0u);
 }
 
-TEST(OpLedger, AClientThatLeavesTakesNothingBack) {
+TEST(OpLedger, KeepsCountsOfDepartedClient) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a"), client_of(2, "a")};
   set_op(clients[0], 7, "mm", 10, 1);
@@ -74,7 +74,7 @@ TEST(OpLedger, AClientThatLeavesTakesNothingBack) {
   EXPECT_TRUE(ledger.rows().empty());
 }
 
-TEST(OpLedger, WhatFallsOrIsRubbishNeverLowersACounter) {
+TEST(OpLedger, CountersNeverDecrease) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a")};
   set_op(clients[0], 7, "mm", 10, 100);
@@ -87,7 +87,7 @@ TEST(OpLedger, WhatFallsOrIsRubbishNeverLowersACounter) {
   EXPECT_EQ(seconds_of_row(ledger, "mm"), 11);
 }
 
-TEST(OpLedger, TheLongestHaveRowsAndOtherOnlyRises) {
+TEST(OpLedger, LongestOpsHaveRowsAndOtherOnlyRises) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a")};
   const int ops = 80;
@@ -113,7 +113,7 @@ TEST(OpLedger, TheLongestHaveRowsAndOtherOnlyRises) {
   EXPECT_EQ(ledger.rows().back().executions, executions + 7);
 }
 
-TEST(OpLedger, MoreOpsThanCanBeToldApartAreOther) {
+TEST(OpLedger, OpsOverLimitCountAsOther) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a")};
   const uint64_t ops = kMaxOpsKnown + 10;
@@ -127,7 +127,7 @@ TEST(OpLedger, MoreOpsThanCanBeToldApartAreOther) {
   EXPECT_EQ(ledger.rows().size(), kMaxOpRows + 1);
 }
 
-TEST(OpLedger, NamesThatAreOneAsLabelsAreOneRow) {
+TEST(OpLedger, NamesWithEqualLabelsShareRow) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a")};
   set_op(clients[0], 1, "bad\xff", 1, 1);
@@ -140,7 +140,7 @@ TEST(OpLedger, NamesThatAreOneAsLabelsAreOneRow) {
   EXPECT_EQ(ledger.rows()[1].seconds, 3);
 }
 
-TEST(OpLedger, TellsTheWidestPlace) {
+TEST(OpLedger, ReportsMaximumWidthOverContexts) {
   OpLedger ledger;
   std::vector<ClientView> clients = {client_of(1, "a")};
   set_op(clients[0], 7, "mm", 10, 100);

@@ -32,7 +32,7 @@ std::size_t files_in(const TemporaryDirectory& directory) {
   return count;
 }
 
-TEST(ProcessMetrics, ReadsTheKernelsLine) {
+TEST(ProcessMetrics, ParsesProcStatLine) {
   const std::string line =
       "7 (evil) name) S 1 7 7 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 3 0 1000 8192000 300 "
       "18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0\n";
@@ -48,7 +48,7 @@ TEST(ProcessMetrics, ReadsTheKernelsLine) {
   EXPECT_FALSE(parse_process("", "", {100, 4096}));
 }
 
-TEST(ProcessMetrics, OursAreThere) {
+TEST(ProcessMetrics, ReportsOwnProcess) {
   std::vector<MetricSample> samples;
   add_process_samples(samples);
   EXPECT_EQ(samples.size(), 7u);
@@ -57,7 +57,7 @@ TEST(ProcessMetrics, OursAreThere) {
   }
 }
 
-TEST(Loopback, TakesThisMachineOnly) {
+TEST(Loopback, AcceptsLoopbackAddressesOnly) {
   EXPECT_EQ(parse_loopback("127.0.0.1:9464").value().port, 9464);
   EXPECT_EQ(parse_loopback("localhost:0").value().port, 0);
   EXPECT_TRUE(parse_loopback("[::1]:80").value().v6);
@@ -73,7 +73,7 @@ TEST(Loopback, TakesThisMachineOnly) {
   }
 }
 
-TEST(Loopback, TellsThePortThatItGot) {
+TEST(Loopback, ReportsAssignedPort) {
   const auto listener = listen_on_loopback({false, 0});
   ASSERT_TRUE(listener.ok()) << listener.message();
   const auto again = parse_loopback(listener.value().target);
@@ -82,7 +82,7 @@ TEST(Loopback, TellsThePortThatItGot) {
   EXPECT_FALSE(listen_on_loopback(again.value()).ok());  // taken
 }
 
-TEST(PublishedFile, ReplacesAsAWhole) {
+TEST(PublishedFile, ReplacesFileAtomically) {
   const TemporaryDirectory directory;
   const std::string path = directory / "a.prom";
   const mode_t before = umask(077);
@@ -103,7 +103,7 @@ TEST(PublishedFile, ReplacesAsAWhole) {
   EXPECT_EQ(status.st_mode & 0777, 0600u) << "who is held where is nobody else's business";
 }
 
-TEST(PublishedFile, AFailureLeavesTheOldFileAndNothingElse) {
+TEST(PublishedFile, FailureLeavesNoTemporaryFile) {
   const TemporaryDirectory directory;
   EXPECT_FALSE(publish_file(directory / "missing/a.prom", "x", kForEverybody).ok());
   std::filesystem::create_directory(directory / "a.prom");
@@ -111,14 +111,14 @@ TEST(PublishedFile, AFailureLeavesTheOldFileAndNothingElse) {
   EXPECT_EQ(files_in(directory), 1u);
 }
 
-TEST(Discovery, IsWhatPrometheusReads) {
+TEST(Discovery, TextHasPrometheusFormat) {
   const nlohmann::json json = nlohmann::json::parse(discovery_text("127.0.0.1:9464"));
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["targets"], nlohmann::json::array({"127.0.0.1:9464"}));
   EXPECT_TRUE(json[0]["labels"].is_object());
 }
 
-TEST(MetricsOptions, AreCheckedBeforeAnythingStarts) {
+TEST(MetricsOptions, InvalidCombinationsAreRejected) {
   const TemporaryDirectory directory;
   Config config;
   config.socket = directory / "d.sock";

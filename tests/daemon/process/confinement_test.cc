@@ -64,7 +64,7 @@ class ConfinementTest : public testing::Test {
   std::unique_ptr<Log> log_;
 };
 
-TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
+TEST_F(ConfinementTest, ConfinesProcessAndRestoresMaskOnRelease) {
   Confinement confinement(file(), *log_);
   confinement.confine(1, child_, {all_.front()});
   EXPECT_EQ(mask_of(child_), std::vector<int>{all_.front()});
@@ -74,7 +74,7 @@ TEST_F(ConfinementTest, HoldsAProcessAndGivesItsMaskBack) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(ConfinementTest, TellsMasksBeforeTheyAreSet) {
+TEST_F(ConfinementTest, ReportsMasksBeforeSettingThem) {
   ThreadMasks::Kernel kernel = ThreadMasks::system_kernel();
   std::vector<std::vector<int>> told;
   kernel.set = [&, set = kernel.set](int tid, const UnitSet& units) {
@@ -102,7 +102,7 @@ TEST_F(ConfinementTest, TellsMasksBeforeTheyAreSet) {
   EXPECT_EQ(told.back(), std::vector<int>());
 }
 
-TEST_F(ConfinementTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
+TEST_F(ConfinementTest, LeavesFileOfAnotherDaemonUnchanged) {
   bool ours = true;
   Confinement confinement(file(), *log_, {}, ThreadMasks::system_kernel(), [&] { return ours; });
   confinement.confine(1, child_, {all_.front()});
@@ -117,7 +117,7 @@ TEST_F(ConfinementTest, AFileThatIsAnotherDaemonsByNowIsLeftAlone) {
 }
 
 // As while a runtime in the program looks at the machine, unit by unit.
-TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
+TEST_F(ConfinementTest, IgnoresTransientMaskAtFirstConfine) {
   Confinement confinement(file(), *log_);
   confinement.came_with(child_, all_);
   bind({all_.front()});
@@ -130,7 +130,7 @@ TEST_F(ConfinementTest, AMaskOfAMomentIsNotWhatAProgramCameWith) {
 }
 
 // One that is in a bound region when its mask is given back puts the old one back when it leaves.
-TEST_F(ConfinementTest, WhatABoundRegionPutsBackIsGivenBackAgain) {
+TEST_F(ConfinementTest, ReleasesAgainAfterBoundRegionRestoresOldMask) {
   const std::vector<int> first = {all_.front()};
   Confinement confinement(file(), *log_);
   confinement.confine(1, child_, first);
@@ -149,7 +149,7 @@ TEST_F(ConfinementTest, WhatABoundRegionPutsBackIsGivenBackAgain) {
   EXPECT_EQ(mask_of(child_), first) << "by now it is";
 }
 
-TEST_F(ConfinementTest, ManyAreWrittenDownTogether) {
+TEST_F(ConfinementTest, DeferredConfinementsShareOneWrite) {
   std::vector<std::function<void()>> later;
   Confinement confinement(file(), *log_,
                           [&](std::function<void()> call) { later.push_back(std::move(call)); });
@@ -172,7 +172,7 @@ TEST_F(ConfinementTest, ManyAreWrittenDownTogether) {
 }
 
 // A daemon may be killed after each of its steps.
-TEST_F(ConfinementTest, WhatIsSetIsWrittenDownBefore) {
+TEST_F(ConfinementTest, WritesMaskToFileBeforeSet) {
   ThreadMasks::Kernel kernel = ThreadMasks::system_kernel();
   const auto set = kernel.set;
   int wish = 0;
@@ -198,7 +198,7 @@ TEST_F(ConfinementTest, WhatIsSetIsWrittenDownBefore) {
 }
 
 // It had written down another mask and was killed before it set that.
-TEST_F(ConfinementTest, AMaskThatWasStillToBeReplacedIsOurs) {
+TEST_F(ConfinementTest, RecognisesMaskFromInterruptedChange) {
   {
     Confinement killed(file(), *log_);
     killed.confine(1, child_, {all_.front()});
@@ -215,7 +215,7 @@ TEST_F(ConfinementTest, AMaskThatWasStillToBeReplacedIsOurs) {
   EXPECT_EQ(mask_of(child_), all_);
 }
 
-TEST_F(ConfinementTest, TheNextDaemonKnowsWhereTheyAreStill) {
+TEST_F(ConfinementTest, ReportsProcessesHeldByPreviousDaemon) {
   {
     Confinement killed(file(), *log_);
     killed.confine(1, child_, {all_.front()});
@@ -239,7 +239,7 @@ TEST_F(ConfinementTest, TheNextDaemonKnowsWhereTheyAreStill) {
 }
 
 // Of a client that is not held yet, too.
-TEST_F(ConfinementTest, WhatACpusetMadeOfItIsNoWishOfTheProgram) {
+TEST_F(ConfinementTest, MaskChangedByCpusetIsNotUserBinding) {
   Confinement confinement(file(), *log_);
   confinement.came_with(child_, all_);
   cpu_set_t left;
@@ -254,7 +254,7 @@ TEST_F(ConfinementTest, WhatACpusetMadeOfItIsNoWishOfTheProgram) {
 }
 
 // Two daemons are killed before the program has come back.
-TEST_F(ConfinementTest, WhoHasNotComeBackIsStillWrittenDown) {
+TEST_F(ConfinementTest, KeepsRecordsOfProcessesNotYetReattached) {
   {
     Confinement killed(file(), *log_);
     killed.confine(1, child_, {all_.front()});
@@ -273,7 +273,7 @@ TEST_F(ConfinementTest, WhoHasNotComeBackIsStillWrittenDown) {
   EXPECT_EQ(Confinement(file(), *log_).original_of(another), std::nullopt) << "nobody's any more";
 }
 
-TEST_F(ConfinementTest, TheNextDaemonKnowsWhatTheKilledOneDid) {
+TEST_F(ConfinementTest, NextDaemonKnowsOriginalMaskOfHeldProcess) {
   {
     Confinement killed(file(), *log_);
     killed.confine(1, child_, {all_.front()});
@@ -288,7 +288,7 @@ TEST_F(ConfinementTest, TheNextDaemonKnowsWhatTheKilledOneDid) {
   EXPECT_EQ(next.original_of(child_), std::nullopt);
 }
 
-TEST_F(ConfinementTest, WhoIsAloneUnderTheNextDaemonGetsItsMaskBack) {
+TEST_F(ConfinementTest, NextDaemonRestoresMaskOfSoleProcess) {
   {
     Confinement killed(file(), *log_);
     killed.confine(1, child_, {all_.front()});
@@ -298,7 +298,7 @@ TEST_F(ConfinementTest, WhoIsAloneUnderTheNextDaemonGetsItsMaskBack) {
   EXPECT_EQ(mask_of(child_), all_);
 }
 
-TEST_F(ConfinementTest, AFileThatIsNotOursSaysNothing) {
+TEST_F(ConfinementTest, IgnoresMalformedFile) {
   std::ofstream(file()) << R"([{"pid": 1, "start_ticks": "soon"}])";
   EXPECT_EQ(Confinement(file(), *log_).original_of(1), std::nullopt);
   std::ofstream(file()) << "no JSON";

@@ -81,7 +81,7 @@ class ExitMonitorTest : public ::testing::Test {
 };
 
 // Who may not be real-time stays as it was; who may is so from a death until it has been acted on.
-TEST_F(ExitMonitorTest, TheDaemonsThreadIsUrgentWhileItActsOnADeath) {
+TEST_F(ExitMonitorTest, DaemonThreadIsRealTimeUntilExitIsHandled) {
   std::thread trial([] {
     const bool may = set_realtime();
     EXPECT_EQ(sched_getscheduler(0), may ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER);
@@ -106,7 +106,7 @@ TEST_F(ExitMonitorTest, TheDaemonsThreadIsUrgentWhileItActsOnADeath) {
 }
 
 // What an administrator gave the daemon (chrt, nice, Nice= of a unit) stays.
-TEST(SchedPolicy, APolicyThatWasGivenIsLeftAlone) {
+TEST(SchedPolicy, ExistingBatchPolicyIsKept) {
   std::thread([] {
     const sched_param none{};
     ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
@@ -119,7 +119,7 @@ TEST(SchedPolicy, APolicyThatWasGivenIsLeftAlone) {
   }).join();
 }
 
-TEST(SchedPolicy, UrgencyKeepsTheNiceness) {
+TEST(SchedPolicy, RealTimePolicyKeepsNiceness) {
   std::thread([] {
     const auto thread = static_cast<id_t>(gettid());
     const int nicer = std::min(getpriority(PRIO_PROCESS, thread) + 1, 19);
@@ -132,7 +132,7 @@ TEST(SchedPolicy, UrgencyKeepsTheNiceness) {
   }).join();
 }
 
-TEST_F(ExitMonitorTest, AMarkedWordOfAnEndingProcessIsToldOnce) {
+TEST_F(ExitMonitorTest, ReportsExitingProcessOnce) {
   Word word, other;
   word.value = kHeld;
   std::atomic<int> looks = 0;
@@ -148,7 +148,7 @@ TEST_F(ExitMonitorTest, AMarkedWordOfAnEndingProcessIsToldOnce) {
   EXPECT_EQ(looks, 1);
 }
 
-TEST_F(ExitMonitorTest, WhatHappenedBeforeItWasAddedCounts) {
+TEST_F(ExitMonitorTest, ReportsExitThatPrecededAdd) {
   Word word;
   word.value = kLoose;
   const WatchedUntilHere watched{watch_};
@@ -156,7 +156,7 @@ TEST_F(ExitMonitorTest, WhatHappenedBeforeItWasAddedCounts) {
   EXPECT_EQ(wait(), std::vector<uint64_t>{7});
 }
 
-TEST_F(ExitMonitorTest, AThreadThatEndsAloneIsNoDeathAndTheNextOwnerIsWatched) {
+TEST_F(ExitMonitorTest, WatchesNextOwnerAfterThreadExits) {
   Word word;
   std::atomic<int> looks = 0;
   std::atomic<bool> ends = false;
@@ -176,7 +176,7 @@ TEST_F(ExitMonitorTest, AThreadThatEndsAloneIsNoDeathAndTheNextOwnerIsWatched) {
   EXPECT_EQ(wait(), std::vector<uint64_t>{7});
 }
 
-TEST_F(ExitMonitorTest, AProcessThatEndsALittleLaterIsToldWithoutAnotherWake) {
+TEST_F(ExitMonitorTest, ReportsDelayedExitWithoutAnotherWake) {
   Word word;
   word.value = kHeld;
   std::atomic<int> looks = 0;
@@ -187,7 +187,7 @@ TEST_F(ExitMonitorTest, AProcessThatEndsALittleLaterIsToldWithoutAnotherWake) {
   EXPECT_EQ(looks, 4);
 }
 
-TEST_F(ExitMonitorTest, ARemovedOneIsNotToldAndItsWordNotRead) {
+TEST_F(ExitMonitorTest, DoesNotReadMemoryOfRemovedClient) {
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   auto* mapped = static_cast<uint32_t*>(page);
@@ -204,7 +204,7 @@ TEST_F(ExitMonitorTest, ARemovedOneIsNotToldAndItsWordNotRead) {
   watch_->remove(9);  // never there
 }
 
-TEST_F(ExitMonitorTest, MoreWordsThanOneCallTakesAreWatchedToo) {
+TEST_F(ExitMonitorTest, SpreadsMaximumClientsOverSeveralThreads) {
   std::vector<Word> words(kMaxClients);
   const WatchedUntilHere watched{watch_};
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -227,7 +227,7 @@ TEST_F(ExitMonitorTest, MoreWordsThanOneCallTakesAreWatchedToo) {
   EXPECT_EQ(told, expected);
 }
 
-TEST_F(ExitMonitorTest, AClientThatKeepsWakingUsIsLeftToTheBackstop) {
+TEST_F(ExitMonitorTest, StopsCheckingClientThatWakesConstantly) {
   Word noisy, quiet;
   noisy.value = quiet.value = kHeld;
   std::atomic<int> looks = 0;
@@ -280,9 +280,9 @@ struct Talk {
   }
 };
 
-class RealDeathTest : public ::testing::Test {
+class ClientExitTest : public ::testing::Test {
  protected:
-  RealDeathTest() : running_(test_config(directory_)) {}
+  ClientExitTest() : running_(test_config(directory_)) {}
   void SetUp() override {
     if (!ExitMonitor::make().ok()) GTEST_SKIP() << ExitMonitor::make().message();
   }
@@ -338,7 +338,7 @@ class RealDeathTest : public ::testing::Test {
 using Words = std::vector<std::string>;
 
 // F2: half a gigabyte in small pages takes its time to go, and only then does the socket hang up.
-TEST_F(RealDeathTest, AKilledClientIsDyingBeforeItsConnectionHangsUp) {
+TEST_F(ClientExitTest, KilledClientIsDyingBeforeHangUp) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
     constexpr std::size_t kBytes = std::size_t{512} << 20;
@@ -363,7 +363,7 @@ TEST_F(RealDeathTest, AKilledClientIsDyingBeforeItsConnectionHangsUp) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(RealDeathTest, ManyThreadsOfWhichAnotherOneAttached) {
+TEST_F(ClientExitTest, DetectsKillOfClientAttachedByWorkerThread) {
   const pid_t child = client([this](optile_client_region& region) {
     std::array<std::thread, 8> pool;
     for (std::thread& one : pool) {
@@ -385,7 +385,7 @@ TEST_F(RealDeathTest, ManyThreadsOfWhichAnotherOneAttached) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(RealDeathTest, TheAttachingThreadEndsAndAnotherOneTakesOver) {
+TEST_F(ClientExitTest, AnotherThreadTakesOverAfterAttachingThreadExits) {
   const pid_t child = client([this](optile_client_region& region) {
     std::thread([&] { preload::hold_life(&region); }).join();
     if (!preload::life_is_loose(&region)) _exit(1);
@@ -415,7 +415,7 @@ TEST_F(RealDeathTest, TheAttachingThreadEndsAndAnotherOneTakesOver) {
 }
 
 // Its process goes on without it.
-TEST_F(RealDeathTest, AMainThreadThatEndsAloneIsNoDeath) {
+TEST_F(ClientExitTest, ClientSurvivesMainThreadExit) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
     std::thread([this, &region] {
@@ -436,7 +436,7 @@ TEST_F(RealDeathTest, AMainThreadThatEndsAloneIsNoDeath) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(RealDeathTest, AForkedChildDoesNotOwnIt) {
+TEST_F(ClientExitTest, ForkedChildDoesNotAffectParent) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
     const pid_t own_child = fork();
@@ -455,7 +455,7 @@ TEST_F(RealDeathTest, AForkedChildDoesNotOwnIt) {
   EXPECT_TRUE(serve_until_left());
 }
 
-TEST_F(RealDeathTest, WhoExecutesAnotherProgramGivesItUp) {
+TEST_F(ClientExitTest, ExecDetachesClient) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
     Talk::say(talk_.to_test[1]);
@@ -473,7 +473,7 @@ TEST_F(RealDeathTest, WhoExecutesAnotherProgramGivesItUp) {
 }
 
 // F17.
-TEST_F(RealDeathTest, AStoppedClientIsSeenAsStopped) {
+TEST_F(ClientExitTest, StoppedClientIsReportedStopped) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
     Talk::say(talk_.to_test[1]);
@@ -497,7 +497,7 @@ TEST_F(RealDeathTest, AStoppedClientIsSeenAsStopped) {
 }
 
 // As `docker pause` does it: its threads look asleep.
-TEST_F(RealDeathTest, AFrozenClientIsSeenAsStopped) {
+TEST_F(ClientExitTest, FrozenClientIsReportedStopped) {
   const FrozenGroup group;
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
@@ -523,7 +523,7 @@ TEST_F(RealDeathTest, AFrozenClientIsSeenAsStopped) {
 }
 
 // F4: killed and started again while the dead one is still going.
-TEST_F(RealDeathTest, KilledAndStartedAgainManyTimes) {
+TEST_F(ClientExitTest, HandlesRepeatedKillAndRestart) {
   for (int round = 0; round < 50; ++round) {
     const pid_t child = client([this](optile_client_region& region) {
       preload::hold_life(&region);

@@ -22,7 +22,7 @@ class FrozenProcess : public testing::Test {
   TemporaryDirectory root_;
 };
 
-TEST_F(FrozenProcess, ByVersionOne) {
+TEST_F(FrozenProcess, DetectsCgroupV1Freezer) {
   write("proc/77/cgroup", "4:memory:/other\n6:freezer:/docker/abc\n");
   write("sys/fs/cgroup/freezer/other/freezer.state", "FROZEN\n");
   write("sys/fs/cgroup/freezer/docker/abc/freezer.state", "THAWED\n");
@@ -33,7 +33,7 @@ TEST_F(FrozenProcess, ByVersionOne) {
   EXPECT_TRUE(frozen());
 }
 
-TEST_F(FrozenProcess, ByVersionTwo) {
+TEST_F(FrozenProcess, DetectsCgroupV2Freeze) {
   write("proc/77/cgroup", "0::/user.slice/job.scope\n");
   write("sys/fs/cgroup/user.slice/job.scope/cgroup.freeze", "0\n");
   write("sys/fs/cgroup/user.slice/job.scope/cgroup.events", "populated 1\nfrozen 0\n");
@@ -45,7 +45,7 @@ TEST_F(FrozenProcess, ByVersionTwo) {
   EXPECT_TRUE(frozen()) << "some thread is still in the kernel";
 }
 
-TEST_F(FrozenProcess, WhatCannotBeReadIsNotFrozen) {
+TEST_F(FrozenProcess, UnreadableStateIsNotFrozen) {
   EXPECT_FALSE(frozen());
   write("proc/77/cgroup", "0::/\n6:freezer:/\n");
   EXPECT_FALSE(frozen());

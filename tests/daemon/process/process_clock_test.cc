@@ -16,7 +16,7 @@ void use_processor(milliseconds time) {
   while (*process_cpu_time(getpid()) < until) continue;
 }
 
-TEST(ProcessClock, GoesOnWithTheWorkOfAnyThread) {
+TEST(ProcessClock, CountsCpuTimeOfAllThreads) {
   const auto before = process_cpu_time(getpid());
   ASSERT_TRUE(before);
   use_processor(milliseconds(30));
@@ -26,7 +26,7 @@ TEST(ProcessClock, GoesOnWithTheWorkOfAnyThread) {
   EXPECT_GE(*process_cpu_time(getpid()) - *between, milliseconds(30)) << "also of one that ended";
 }
 
-TEST(ProcessClock, OfAnotherProcessAndOfNone) {
+TEST(ProcessClock, ReadsAnotherProcessUntilReaped) {
   const pid_t child = fork();
   if (child == 0) {
     pause();

@@ -59,7 +59,7 @@ class Waiting {
   pid_t pid_ = 0;
 };
 
-TEST(Relatives, WhatAnotherThreadStartedIsOne) {
+TEST(Relatives, FindsProcessStartedByAnotherThread) {
   const Waiting client("one-run");
   std::promise<int> started;
   std::promise<void> done;
@@ -130,7 +130,7 @@ class RunProcessesTest : public ::testing::Test {
 };
 
 // Ray's: a program starts daemons, one of these starts the workers, which attach.
-TEST_F(RunProcessesTest, FindsTheWholeTreeBelowTheTopmost) {
+TEST_F(RunProcessesTest, FindsWholeTreeOfRun) {
   start(1, 0, "A=1 ");
   start(10, 1, "A=1 ");                     // a shell
   start(11, 10, "A=1 OPTILE_RUN_ID=one ");  // the program
@@ -149,7 +149,7 @@ TEST_F(RunProcessesTest, FindsTheWholeTreeBelowTheTopmost) {
   EXPECT_THAT(find({}), IsEmpty());
 }
 
-TEST_F(RunProcessesTest, FindsThoseWhoseParentHasEnded) {
+TEST_F(RunProcessesTest, FindsProcessesWhoseParentHasEnded) {
   start(1, 0, "A=1 ");
   start(10, 1, "A=1 ");
   start(11, 10, "OPTILE_RUN_ID=one ");
@@ -162,7 +162,7 @@ TEST_F(RunProcessesTest, FindsThoseWhoseParentHasEnded) {
 }
 
 // A title is written over the environment.
-TEST_F(RunProcessesTest, WhoShowsNoEnvironmentIsOfItsParentsRun) {
+TEST_F(RunProcessesTest, ProcessWithoutEnvironmentInheritsParentRun) {
   start(1, 0, "A=1 ");
   start(11, 1, "OPTILE_RUN_ID=one ");
   start(12, 11, "");
@@ -174,7 +174,7 @@ TEST_F(RunProcessesTest, WhoShowsNoEnvironmentIsOfItsParentsRun) {
 }
 
 // The launcher gives the program its environment when it executes it.
-TEST_F(RunProcessesTest, EnvironmentIsReadAnewForAnotherProgram) {
+TEST_F(RunProcessesTest, EnvironmentIsReadAgainAfterExec) {
   start(1, 0, "A=1 ");
   start(11, 1, "A=1 ", 7000);
   start(12, 11, "OPTILE_RUN_ID=one ", 7000);
@@ -185,7 +185,7 @@ TEST_F(RunProcessesTest, EnvironmentIsReadAnewForAnotherProgram) {
   EXPECT_THAT(find({12}), ElementsAre(11));
 }
 
-TEST_F(RunProcessesTest, LooksOnlyWhereTheKernelHasStartedSomething) {
+TEST_F(RunProcessesTest, ScansOnlyAfterNewForks) {
   start(1, 0, "A=1 ");
   start(11, 1, "OPTILE_RUN_ID=one ");
   for (int look = 0; look < 3; ++look) EXPECT_THAT(find({11}, 500), IsEmpty());
@@ -196,7 +196,7 @@ TEST_F(RunProcessesTest, LooksOnlyWhereTheKernelHasStartedSomething) {
   EXPECT_THAT(find({11}, 501), ElementsAre(12, 13)) << "it may have executed its program since";
 }
 
-TEST_F(RunProcessesTest, ReadsNoMoreThanItsBoundInALook) {
+TEST_F(RunProcessesTest, LimitsEnvironmentsReadPerScan) {
   start(1, 0, "A=1 ");
   start(11, 1, "OPTILE_RUN_ID=one ");
   constexpr int kChildren = 100;

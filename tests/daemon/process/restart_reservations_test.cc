@@ -46,7 +46,7 @@ std::set<int> kept(const std::vector<HeldProcess>& held, const std::set<int>& at
   return left;
 }
 
-TEST(RestartReservations, WhoComesAfterTheOtherLeavesWhatALookAtAllWould) {
+TEST(RestartReservations, IncrementalUpdatesMatchFullRecomputation) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -69,7 +69,7 @@ TEST(RestartReservations, WhoComesAfterTheOtherLeavesWhatALookAtAllWould) {
   }
 }
 
-TEST(RestartReservations, AStrangerChangesNothing) {
+TEST(RestartReservations, UnknownProcessChangesNothing) {
   RestartReservations returning(
       [] {
         return std::vector<HeldProcess>{{101, {0, 1}}};

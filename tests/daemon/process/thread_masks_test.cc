@@ -104,7 +104,7 @@ class ThreadMasksTest : public ::testing::Test {
 
 using Units = std::vector<int>;
 
-TEST_F(ThreadMasksTest, EveryThreadIsConfinedMovedOnAndReleased) {
+TEST_F(ThreadMasksTest, ConfinesMovesAndReleasesEveryThread) {
   add_thread(501, {0, 1, 2, 3});
   add_thread(502, {0, 1, 2, 3});
   ThreadMasks masks = this->masks();
@@ -120,7 +120,7 @@ TEST_F(ThreadMasksTest, EveryThreadIsConfinedMovedOnAndReleased) {
   for (const int tid : {kPid, 501, 502, 503}) EXPECT_EQ(mask(tid), (Units{0, 1, 2, 3})) << tid;
 }
 
-TEST_F(ThreadMasksTest, WhatIsConfinedAlreadyCostsNoCall) {
+TEST_F(ThreadMasksTest, SkipsThreadsAlreadyConfined) {
   ThreadMasks masks = this->masks();
   confined(masks, {1});
   const int before = sets_;
@@ -128,7 +128,7 @@ TEST_F(ThreadMasksTest, WhatIsConfinedAlreadyCostsNoCall) {
   EXPECT_EQ(sets_, before);
 }
 
-TEST_F(ThreadMasksTest, PassesGoOnUntilNoThreadIsNew) {
+TEST_F(ThreadMasksTest, RepeatsPassesUntilNoNewThreads) {
   // Every thread that is moved has just made another one, which has the old mask: five times.
   on_set_ = [this](int) {
     const int tid = 501 + static_cast<int>(masks_.size()) - 1;
@@ -141,7 +141,7 @@ TEST_F(ThreadMasksTest, PassesGoOnUntilNoThreadIsNew) {
   for (const auto& [tid, units] : masks_) EXPECT_EQ(os_indices(units), Units{0}) << tid;
 }
 
-TEST_F(ThreadMasksTest, AProcessThatMakesThreadsForeverIsNotWaitedFor) {
+TEST_F(ThreadMasksTest, GivesUpOnEndlessThreadCreation) {
   on_set_ = [this](int) { add_thread(501 + static_cast<int>(masks_.size()), {0, 1, 2, 3}); };
   ThreadMasks masks = this->masks();
   EXPECT_FALSE(confined(masks, {0}).settled);
@@ -150,7 +150,7 @@ TEST_F(ThreadMasksTest, AProcessThatMakesThreadsForeverIsNotWaitedFor) {
 }
 
 // Each pass over so many takes the daemon's only thread for a while.
-TEST_F(ThreadMasksTest, MoreThreadsThanOnePassLooksAtTakeNoMorePasses) {
+TEST_F(ThreadMasksTest, MakesOnlyOnePassAtThreadLimit) {
   constexpr std::size_t kAll = ThreadMasks::kMaxThreads;
   for (int tid = 501; masks_.size() < kAll; ++tid) add_thread(tid, {0, 1, 2, 3});
   ThreadMasks masks = this->masks();
@@ -162,7 +162,7 @@ TEST_F(ThreadMasksTest, MoreThreadsThanOnePassLooksAtTakeNoMorePasses) {
   EXPECT_FALSE(again.settled) << "there may be more of them";
 }
 
-TEST_F(ThreadMasksTest, AThreadThatItsUserPlacedIsNeverTouched) {
+TEST_F(ThreadMasksTest, LeavesUserBoundThreadAlone) {
   add_thread(501, {3});
   ThreadMasks masks = this->masks();
   const MaskOutcome away = confined(masks, {0, 1});
@@ -180,7 +180,7 @@ TEST_F(ThreadMasksTest, AThreadThatItsUserPlacedIsNeverTouched) {
 }
 
 // Between the look at its mask and the call that sets another one.
-TEST_F(ThreadMasksTest, BindingBeforeOurMaskIsPutBack) {
+TEST_F(ThreadMasksTest, RestoresBindingOverwrittenBySet) {
   add_thread(501, {0, 1, 2, 3});
   before_set_ = [this](int tid) {
     if (tid == 501 && bindings_[tid].count == 0) bind(tid, {3});
@@ -191,7 +191,7 @@ TEST_F(ThreadMasksTest, BindingBeforeOurMaskIsPutBack) {
   EXPECT_EQ(mask(kPid), (Units{0, 1}));
 }
 
-TEST_F(ThreadMasksTest, BindingAfterTheLookIsLeftAlone) {
+TEST_F(ThreadMasksTest, SkipsThreadBoundAfterMaskWasRead) {
   add_thread(501, {0, 1, 2, 3});
   // At the second read: the first one is at the look.
   on_read_binding_ = [this](int tid) {
@@ -203,7 +203,7 @@ TEST_F(ThreadMasksTest, BindingAfterTheLookIsLeftAlone) {
   EXPECT_EQ(mask(501), Units{3});
 }
 
-TEST_F(ThreadMasksTest, ThreadIsNotMovedWhileItsProgramBindsIt) {
+TEST_F(ThreadMasksTest, DoesNotMoveThreadDuringBinding) {
   add_thread(501, {0, 1, 2, 3});
   tell_binding(501, {3});
   ThreadMasks masks = this->masks();
@@ -214,7 +214,7 @@ TEST_F(ThreadMasksTest, ThreadIsNotMovedWhileItsProgramBindsIt) {
   EXPECT_EQ(mask(501), Units{3});
 }
 
-TEST_F(ThreadMasksTest, BindingToTheUnitsOfALeaseStays) {
+TEST_F(ThreadMasksTest, BindingToLeasedPUsIsKept) {
   add_thread(501, {0, 1, 2, 3});
   ThreadMasks masks = this->masks();
   confined(masks, {0, 1});
@@ -225,7 +225,7 @@ TEST_F(ThreadMasksTest, BindingToTheUnitsOfALeaseStays) {
   EXPECT_EQ(mask(501), (Units{0, 1}));
 }
 
-TEST_F(ThreadMasksTest, EarlierBindingThatNoLongerHoldsDoesNotKeepAThread) {
+TEST_F(ThreadMasksTest, StaleBindingDoesNotHoldThread) {
   add_thread(501, {0, 1, 2, 3});
   bind(501, {3});
   masks_[501] = unit_set({0, 1, 2, 3});  // another thread has its number by now
@@ -234,7 +234,7 @@ TEST_F(ThreadMasksTest, EarlierBindingThatNoLongerHoldsDoesNotKeepAThread) {
   EXPECT_EQ(mask(501), (Units{0, 1}));
 }
 
-TEST_F(ThreadMasksTest, BindingToAllThatItCameWithIsNoPlace) {
+TEST_F(ThreadMasksTest, BindingToWholeOriginalMaskIsIgnored) {
   add_thread(501, {0, 1, 2, 3});
   before_set_ = [this](int tid) {
     if (tid == 501 && bindings_[tid].count == 0) bind(tid, {0, 1, 2, 3});
@@ -244,7 +244,7 @@ TEST_F(ThreadMasksTest, BindingToAllThatItCameWithIsNoPlace) {
   EXPECT_EQ(mask(501), (Units{0, 1}));
 }
 
-TEST_F(ThreadMasksTest, AUserWhoPlacesTheWholeProcessAfterUsIsObeyed) {
+TEST_F(ThreadMasksTest, ObeysLaterUserMaskOfWholeProcess) {
   add_thread(501, {0, 1, 2, 3});
   ThreadMasks masks = this->masks();
   confined(masks, {0, 1});
@@ -254,7 +254,7 @@ TEST_F(ThreadMasksTest, AUserWhoPlacesTheWholeProcessAfterUsIsObeyed) {
   for (const int tid : {kPid, 501}) EXPECT_EQ(mask(tid), (Units{1, 2})) << tid;
 }
 
-TEST_F(ThreadMasksTest, ABoundMainThreadIsNotTakenForTheOriginal) {
+TEST_F(ThreadMasksTest, MaskOfBoundMainThreadIsNotOriginal) {
   masks_[kPid] = unit_set({0});  // OMP_PROC_BIND=close, after the first region
   add_thread(501, {1});
   add_thread(502, {2});
@@ -265,7 +265,7 @@ TEST_F(ThreadMasksTest, ABoundMainThreadIsNotTakenForTheOriginal) {
   EXPECT_EQ(sets_, 0);
 }
 
-TEST_F(ThreadMasksTest, UnitsThatTheProcessWasNotAllowedAreRefusedUntouched) {
+TEST_F(ThreadMasksTest, RejectsPUsOutsideOriginalMask) {
   masks_[kPid] = unit_set({0, 1});
   ThreadMasks masks = this->masks();
   EXPECT_EQ(masks.confine(unit_set({1, 2})).error().kind, base::ErrorKind::kInvalid);
@@ -274,7 +274,7 @@ TEST_F(ThreadMasksTest, UnitsThatTheProcessWasNotAllowedAreRefusedUntouched) {
 }
 
 // F20.
-TEST_F(ThreadMasksTest, AMaskThatTheKernelClipsIsReportedAndTakenBack) {
+TEST_F(ThreadMasksTest, ReportsAndRestoresClippedMask) {
   ThreadMasks masks = this->masks();
   cpuset_ = unit_set({0, 2});
   const MaskOutcome clipped = confined(masks, {0, 1});
@@ -287,7 +287,7 @@ TEST_F(ThreadMasksTest, AMaskThatTheKernelClipsIsReportedAndTakenBack) {
 }
 
 // Kernels since 6.2 clip each mask, and older ones give each thread the whole cpuset.
-TEST_F(ThreadMasksTest, WhatALaterCpusetMakesOfOurMasksIsOurs) {
+TEST_F(ThreadMasksTest, RecognisesOwnMasksChangedByCpuset) {
   for (const bool clips : {true, false}) {
     add_thread(kPid, {0, 1, 2, 3});
     add_thread(501, {0, 1, 2, 3});
@@ -312,7 +312,7 @@ TEST_F(ThreadMasksTest, WhatALaterCpusetMakesOfOurMasksIsOurs) {
 }
 
 // What it came with is known, and its cpuset shrank before it was first confined.
-TEST_F(ThreadMasksTest, WhatACpusetMadeOfTheOriginalIsOurs) {
+TEST_F(ThreadMasksTest, RecognisesOriginalMaskClippedByCpuset) {
   ThreadMasks masks = this->masks();
   masks.resume(unit_set({0, 1, 2, 3}), {});
   cpuset_ = unit_set({0, 1, 2});
@@ -322,7 +322,7 @@ TEST_F(ThreadMasksTest, WhatACpusetMadeOfTheOriginalIsOurs) {
   EXPECT_EQ(mask(kPid), (std::vector<int>{0, 1}));
 }
 
-TEST_F(ThreadMasksTest, AThreadThatMayNotBeTouchedIsCounted) {
+TEST_F(ThreadMasksTest, CountsThreadsRefusedByKernel) {
   add_thread(501, {0, 1, 2, 3});
   denied_.insert(501);
   ThreadMasks masks = this->masks();
@@ -333,7 +333,7 @@ TEST_F(ThreadMasksTest, AThreadThatMayNotBeTouchedIsCounted) {
 }
 
 // F5.
-TEST_F(ThreadMasksTest, AnotherProcessWithThatPidIsNotTouched) {
+TEST_F(ThreadMasksTest, LeavesProcessWithReusedPidAlone) {
   ThreadMasks masks = this->masks();
   confined(masks, {0, 1});
   fs::remove_all(proc() / std::to_string(kPid));
@@ -345,7 +345,7 @@ TEST_F(ThreadMasksTest, AnotherProcessWithThatPidIsNotTouched) {
   EXPECT_EQ(mask(kPid), (Units{0, 1}));
 }
 
-TEST_F(ThreadMasksTest, ThreadsThatEndMeanwhileAreLeftOut) {
+TEST_F(ThreadMasksTest, SkipsThreadsThatEndDuringPass) {
   add_thread(501, {0, 1, 2, 3});
   add_thread(502, {0, 1, 2, 3});
   masks_.erase(502);  // listed, but gone
@@ -356,7 +356,7 @@ TEST_F(ThreadMasksTest, ThreadsThatEndMeanwhileAreLeftOut) {
   EXPECT_TRUE(confined(masks, {0}).holds());
 }
 
-TEST_F(ThreadMasksTest, TheWordOfAnEarlierDaemonIsKept) {
+TEST_F(ThreadMasksTest, ResumesMasksOfPreviousDaemon) {
   masks_[kPid] = unit_set({0});  // confined by a daemon that was killed
   ThreadMasks masks = this->masks();
   masks.resume(unit_set({0, 1, 2, 3}), unit_set({0}));
@@ -366,7 +366,7 @@ TEST_F(ThreadMasksTest, TheWordOfAnEarlierDaemonIsKept) {
   EXPECT_EQ(mask(kPid), (Units{0, 1, 2, 3}));
 }
 
-TEST(ProcessStat, NamesMayHoldAnything) {
+TEST(ProcessStat, ParsesAnyNameAndRejectsMalformedLines) {
   const std::string rest = " T 1 1 1 0 -1 4 0 0 0 0 5 7 0 0 20 0 1 0 99 0 0 0 0 0 0 0 0 256 0 0";
   for (const char* name : {"a", "a) b (c", ") R 9 9", ""}) {
     const auto stat = parse_process_stat("12 (" + std::string(name) + ")" + rest);
@@ -384,7 +384,7 @@ TEST(ProcessStat, NamesMayHoldAnything) {
   }
 }
 
-TEST(ProcessEntry, TellsAStoppedAndAnEndedProcess) {
+TEST(ProcessEntry, DistinguishesStoppedAndEndedProcess) {
   const pid_t child = fork();
   if (child == 0) {
     pause();
@@ -440,7 +440,7 @@ std::vector<int> allowed_units() {
   for (;;) pause();
 }
 
-TEST(ThreadMasksForReal, AProcessWithAPoolAndAPinnedThread) {
+TEST(ThreadMasksOnRealProcess, ConfinesPoolAroundPinnedThread) {
   const std::vector<int> allowed = allowed_units();
   if (allowed.size() < 2) GTEST_SKIP() << "needs two processing units";
   const int first = allowed.front();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr CurveSubject kAbout{0xabc, 4};
 
-TEST(EarlierCurve, LawsStandBetweenItsPointsAndOnePointIsNone) {
+TEST(EarlierCurve, InterpolatesFromTwoOrMorePoints) {
   const EarlierCurve curve{kAbout, 0, {{1, 1.0, true, 0}, {2, 0.6, true, 0}, {4, 0.4, true, 0}}};
   const std::vector<double> seconds = seconds_by_cores(curve, 8);
   ASSERT_EQ(seconds.size(), 8u);
@@ -30,7 +30,7 @@ TEST(EarlierCurve, LawsStandBetweenItsPointsAndOnePointIsNone) {
   EXPECT_TRUE(seconds_by_cores({}, 8).empty());
 }
 
-TEST(EarlierCurve, ThePaceIsThatOfWhatBothMeasured) {
+TEST(EarlierCurve, PaceComparesCommonPoints) {
   const std::vector<double> earlier = {1.0, 0.6, 0.5};
   EXPECT_DOUBLE_EQ(pace_against(earlier, {}), 1.0);
   EXPECT_NEAR(pace_against(earlier, {{2, 0.9}}), 1.5, 1e-9);
@@ -38,7 +38,7 @@ TEST(EarlierCurve, ThePaceIsThatOfWhatBothMeasured) {
   EXPECT_DOUBLE_EQ(pace_against(earlier, {{7, 0.1}}), 1.0) << "nothing to compare with";
 }
 
-TEST(EarlierCurve, WhatOpsPromiseIsCorrectedByWholeSteps) {
+TEST(EarlierCurve, WholeStepTimesCorrectPredictedCurve) {
   const std::vector<double> promised = {8, 4, 8.0 / 3, 2, 1.6, 8.0 / 6, 8.0 / 7, 1};
   EXPECT_EQ(through(promised, {}), promised);
   EXPECT_EQ(through({}, {{2, 4.0}}), std::vector<double>());
@@ -56,7 +56,7 @@ TEST(EarlierCurve, WhatOpsPromiseIsCorrectedByWholeSteps) {
   EXPECT_NEAR(faster[7], 0.5, 1e-9) << "as promised, since the law would be better than ideal";
 }
 
-TEST(EarlierCurve, WhatIsKeptIsMeasuredNowOrEarlierOrSaysSo) {
+TEST(EarlierCurve, KeptPointsAreMarkedMeasuredOrPredicted) {
   const EarlierCurve earlier{
       kAbout, 0, {{1, 1.0, true, 50}, {2, 0.7, false, 50}, {4, 1, true, 50}}};
   const std::vector<double> seconds = {1.1, 0.6, 0.5, 0.4, 0.39, 0.38, 0.37};
@@ -74,7 +74,7 @@ CurveRecord record(const std::string& arguments, std::vector<CurvePoint> points)
           100};
 }
 
-TEST(StoreCurves, TheLatestOfAProgramIsFoundWithItsYoungPoints) {
+TEST(StoreCurves, FindsLatestCurveWithRecentPoints) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   const CurveRecord first = record("a", {{1, 2.0, true, 10}, {2, 1.0, false, 20}});
   StoreBatch batch;
@@ -97,7 +97,7 @@ TEST(StoreCurves, TheLatestOfAProgramIsFoundWithItsYoungPoints) {
   EXPECT_EQ(store->find_curve(first.conditions, 0), batch.curves[0].curve);
 }
 
-TEST(StoreCurves, ThatOfTheSameLaunchPlanComesFirst) {
+TEST(StoreCurves, PrefersCurveOfSameLaunchPlan) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   CurveRecord other = record("a", {{1, 3.0, true, 70}, {2, 2.0, true, 70}});
   other.conditions.launch_plan = "openmp=llvm wait=1ms";
@@ -109,7 +109,7 @@ TEST(StoreCurves, ThatOfTheSameLaunchPlanComesFirst) {
   EXPECT_EQ(store->find_curve(batch.curves[0].conditions, 30)->points[1].seconds, 2.0);
 }
 
-TEST(EarlierCurve, WhatWasMeasuredUnderAnotherPlanCompletesItAtItsPace) {
+TEST(EarlierCurve, PointsOfAnotherPlanCompleteCurveAtOwnPace) {
   const EarlierCurve guessed{kAbout, 0, {{1, 2.0, true, 50}, {2, 1.1, false, 50}}};
   const EarlierCurve other{
       kAbout, 0, {{1, 1.0, false, 10}, {2, 0.8, true, 10}, {8, 0.5, true, 20}}};
@@ -125,7 +125,7 @@ TEST(EarlierCurve, WhatWasMeasuredUnderAnotherPlanCompletesItAtItsPace) {
   EXPECT_EQ(completed(guessed, another), guessed);
 }
 
-TEST(StoreCurves, ThoseOfLaunchPlansThatScaleAlikeCount) {
+TEST(StoreCurves, CombinesCurvesOfEquivalentLaunchPlans) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   CurveRecord alone = record("a", {{1, 1.0, false, 10}, {8, 0.5, true, 10}});
   alone.conditions.launch_plan = "openmp=keep wait=keep blas=keep";
@@ -144,7 +144,7 @@ TEST(StoreCurves, ThoseOfLaunchPlansThatScaleAlikeCount) {
   EXPECT_EQ(store->find_curve(other, 0)->points.size(), 2u) << "of one of them";
 }
 
-TEST(StoreCurves, AStoreOfAnOlderDaemonGetsTheTable) {
+TEST(StoreCurves, AddsTableToOlderStore) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   StoreBatch batch;
@@ -159,7 +159,7 @@ TEST(StoreCurves, AStoreOfAnOlderDaemonGetsTheTable) {
 }
 
 // Two programs on four cores of which one hardly scales, so that 3 + 1 is best.
-class ProgramsThatComeAgain : public CompanyTest {
+class EarlierCurveLeasesTest : public SimulatedProgramsTest {
  protected:
   static constexpr uint64_t kOps = 80;  // as a real step has; one of a few is taken for a loop
 
@@ -194,7 +194,7 @@ class ProgramsThatComeAgain : public CompanyTest {
   }
 };
 
-TEST_F(ProgramsThatComeAgain, FindTheirCoresAsTheyArriveAndKeepThem) {
+TEST_F(EarlierCurveLeasesTest, ReturningProgramsGetEarlierCoresOnArrival) {
   both_come();
   run(60);
   ASSERT_EQ(cores(0), 3) << said_;
@@ -211,7 +211,7 @@ TEST_F(ProgramsThatComeAgain, FindTheirCoresAsTheyArriveAndKeepThem) {
   EXPECT_EQ(lines_with("lease: client"), 3u) << "as they came: " << said_;
 }
 
-TEST_F(ProgramsThatComeAgain, AreMeasuredAnewWhereTheyDoSomethingElse) {
+TEST_F(EarlierCurveLeasesTest, ProgramsWithDifferentOpsAreMeasuredAgain) {
   both_come();
   run(60);
   all_leave();
@@ -230,7 +230,7 @@ TEST_F(ProgramsThatComeAgain, AreMeasuredAnewWhereTheyDoSomethingElse) {
   EXPECT_EQ(cores(0), 1) << "what was learned last counts: " << said_;
 }
 
-TEST_F(ProgramsThatComeAgain, AreKnownByRunsAlone) {
+TEST_F(EarlierCurveLeasesTest, CurvesOfSoloRunsDivideCores) {
   for (const uint64_t name : {0u, 1u}) {
     begin();
     come(name, name == 0u ? 0.05 : 0.6);
@@ -242,7 +242,7 @@ TEST_F(ProgramsThatComeAgain, AreKnownByRunsAlone) {
 }
 
 // As with OMP_NUM_THREADS=3.
-TEST_F(ProgramsThatComeAgain, GetNoCoresThatTheyHaveNoThreadsFor) {
+TEST_F(EarlierCurveLeasesTest, ProgramGetsNoMoreCoresThanThreads) {
   describe("pack:1 l3:4 core:4 pu:1");
   begin();
   come(0, 0.05);
@@ -256,7 +256,7 @@ TEST_F(ProgramsThatComeAgain, GetNoCoresThatTheyHaveNoThreadsFor) {
   EXPECT_EQ(said_, before) << "and none is tried";
 }
 
-TEST_F(ProgramsThatComeAgain, NotAfterAWeek) {
+TEST_F(EarlierCurveLeasesTest, CurvesExpireAfterOneWeek) {
   both_come();
   run(60);
   all_leave();

@@ -35,7 +35,7 @@ class StoreBatchesTest : public testing::Test {
   StoreBatches batches_{[this] { return now_ns_; }};
 };
 
-TEST_F(StoreBatchesTest, WhoeverComesAndGoesDoesNotPutOffTheNextTry) {
+TEST_F(StoreBatchesTest, FrequentFlushesDoNotDelayRetry) {
   for (int i = 0; i < 5; ++i) {
     something_happens();
     batches_.flush(true);
@@ -45,7 +45,7 @@ TEST_F(StoreBatchesTest, WhoeverComesAndGoesDoesNotPutOffTheNextTry) {
   EXPECT_LE(wait(), milliseconds(6001));
 }
 
-TEST_F(StoreBatchesTest, TheLongerItLastsTheRarerItIsTriedUpToAMinute) {
+TEST_F(StoreBatchesTest, RetryIntervalGrowsUpToOneMinute) {
   something_happens();
   batches_.flush(true);
   milliseconds last(0);
@@ -66,7 +66,7 @@ TEST_F(StoreBatchesTest, TheLongerItLastsTheRarerItIsTriedUpToAMinute) {
   EXPECT_EQ(store_->state().keeping, Store::Keeping::kOnDisk);
 }
 
-TEST_F(StoreBatchesTest, WhatIsDueIsWrittenBeforeSomebodyReads) {
+TEST_F(StoreBatchesTest, WritesDueBatchBeforeRead) {
   ASSERT_TRUE(holder_->run("ROLLBACK").ok());
   batches_.flush(true);
   something_happens();
@@ -80,7 +80,7 @@ TEST_F(StoreBatchesTest, WhatIsDueIsWrittenBeforeSomebodyReads) {
 }
 
 // By how long it has lasted, and not by how many have left meanwhile.
-TEST_F(StoreBatchesTest, WhatIsDueDoesNotMakeTheNextTryLater) {
+TEST_F(StoreBatchesTest, DueWritesDoNotDelayRetry) {
   for (int i = 0; i < 5; ++i) {
     something_happens();
     batches_.is_due_soon(store_.get());

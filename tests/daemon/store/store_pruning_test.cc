@@ -57,7 +57,7 @@ int steps_of_a_write(Store& store) {
   return steps_seen;
 }
 
-TEST(StorePruning, AWriteCostsTheSameHoweverManyProgramsAreKept) {
+TEST(StorePruning, WriteCostIsIndependentOfProgramCount) {
   const CountedSteps counted;
   const int of_few = steps_of_a_write(*store_of_programs(2));
   EXPECT_GT(of_few, 0);
@@ -69,7 +69,7 @@ int64_t runs_in(const std::string& path) {
   return as_integer(opened.database->query("SELECT count(*) FROM runs").value()[0][0]);
 }
 
-TEST(StorePruning, WhatIsTooMuchInAFileGoesWhenItIsOpened) {
+TEST(StorePruning, OpeningPrunesExcessRuns) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{}, {run_of(0, 1)}, {}}).ok());
@@ -86,7 +86,7 @@ TEST(StorePruning, WhatIsTooMuchInAFileGoesWhenItIsOpened) {
   EXPECT_EQ(runs_in(path), kRunsKept);
 }
 
-TEST(StorePruning, TheOldestProgramsGo) {
+TEST(StorePruning, OldestProgramsAreRemoved) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);

@@ -38,7 +38,7 @@ class SharedStore : public testing::Test {
   std::unique_ptr<Store> second_;
 };
 
-TEST_F(SharedStore, BothWriteAndEachFindsWhatTheOtherWrote) {
+TEST_F(SharedStore, StoresReadEachOthersWrites) {
   for (int64_t i = 0; i < 50; ++i) {
     ASSERT_TRUE(first_->write(one_run(made_run("a.py", 2 * i))).ok());
     ASSERT_TRUE(second_->write(one_run(made_run("a.py", 2 * i + 1))).ok());
@@ -49,7 +49,7 @@ TEST_F(SharedStore, BothWriteAndEachFindsWhatTheOtherWrote) {
   }
 }
 
-TEST_F(SharedStore, AWordOfTheUserToOneIsHeardByTheOther) {
+TEST_F(SharedStore, UndoIsVisibleToOtherStore) {
   ASSERT_TRUE(first_->write(one_run(made_run("a.py", 1))).ok());
   StoreBatch batch;
   UndoRecord undo;
@@ -61,7 +61,7 @@ TEST_F(SharedStore, AWordOfTheUserToOneIsHeardByTheOther) {
 }
 
 // One that writes for long keeps the other waiting for 50 ms, and then nothing of it is lost.
-TEST_F(SharedStore, WhatFindsTheFileBusyIsWrittenLater) {
+TEST_F(SharedStore, WriteToBusyFileIsRetriedLater) {
   ASSERT_TRUE(first_->write(one_run(made_run("a.py", 1))).ok());
   sqlite3* busy = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &busy), SQLITE_OK);

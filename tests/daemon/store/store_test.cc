@@ -61,7 +61,7 @@ RunRecord run(RunKind kind, const std::string& launch_plan, double seconds, int6
   return record;
 }
 
-TEST(Store, GivesBackWhatWasWrittenAlsoAfterReopening) {
+TEST(Store, ReadsBackWrittenDataAfterReopening) {
   const TemporaryDirectory directory;
   const std::string path = directory / "deep/er/store.db";
   {
@@ -94,7 +94,7 @@ TEST(Store, GivesBackWhatWasWrittenAlsoAfterReopening) {
   ASSERT_EQ(stat(path.c_str(), &file), 0);
 }
 
-TEST(Store, SameArgumentsComeFirstThenTheSameProgram) {
+TEST(Store, FindPlanPrefersSameArguments) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   SettledRecord other = settled(conditions("train --epochs 9"), 1);
   other.when += 1000;
@@ -121,7 +121,7 @@ TEST(Store, SameArgumentsComeFirstThenTheSameProgram) {
   EXPECT_TRUE(store->find_plan(elsewhere, 4).has_value());
 }
 
-TEST(Store, ANewPlanReplacesTheOldOne) {
+TEST(Store, NewPlanReplacesOldPlan) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   ASSERT_TRUE(store->write({{settled(conditions(), 2, 5)}, {}, {}}).ok());
   ASSERT_TRUE(store->write({{settled(conditions(), 3, 1)}, {}, {}}).ok());
@@ -130,7 +130,7 @@ TEST(Store, ANewPlanReplacesTheOldOne) {
   EXPECT_EQ(found->plan.entries[0].width, 3);
 }
 
-TEST(Store, RunsOfAProgramNewestFirstWhateverItsExecutable) {
+TEST(Store, FindsRunsNewestFirstForAnyExecutable) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   ASSERT_TRUE(store
                   ->write({{},
@@ -150,7 +150,7 @@ TEST(Store, RunsOfAProgramNewestFirstWhateverItsExecutable) {
   EXPECT_TRUE(store->find_runs(asked).empty());
 }
 
-TEST(Store, RunsAreKeptWithWhatTheirTimesAreWorth) {
+TEST(Store, KeepsUntouchedFlagAndDisturbanceOfRuns) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   RunRecord observed = run(RunKind::kObserve, "openmp=keep", 0.5, 100);
   observed.untouched = true;
@@ -166,7 +166,7 @@ TEST(Store, RunsAreKeptWithWhatTheirTimesAreWorth) {
   EXPECT_EQ(runs[1].disturbed, "");
 }
 
-TEST(Store, OldRunsGo) {
+TEST(Store, PrunesOldRuns) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   StoreBatch batch;
   for (int i = 0; i < 300; ++i) batch.runs.push_back(run(RunKind::kTune, "x", 1, i));
@@ -176,7 +176,7 @@ TEST(Store, OldRunsGo) {
   EXPECT_EQ(runs.front().when, 299);
 }
 
-TEST(Store, OldProfilesGo) {
+TEST(Store, PrunesOldProfiles) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   StoreBatch batch;
   for (int i = 0; i < 10; ++i) {
@@ -196,7 +196,7 @@ TEST(Store, OldProfilesGo) {
   EXPECT_TRUE(store->find_plan(conditions(), 4));
 }
 
-TEST(Store, OldLaunchPlansGoButNoWordOfTheUser) {
+TEST(Store, PruningLaunchPlansKeepsUndo) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{settled(conditions(), 2)}, {}, {}}).ok());
@@ -214,14 +214,14 @@ TEST(Store, OldLaunchPlansGoButNoWordOfTheUser) {
   EXPECT_EQ(as_integer(rows.value()[0][0]), 64);
 }
 
-TEST(Store, NumbersThatAreNoneDoNotSpoilABatch) {
+TEST(Store, NanDoesNotFailBatch) {
   const std::unique_ptr<Store> store = Store::open(":memory:");
   ASSERT_TRUE(store->write({{}, {run(RunKind::kTune, "x", std::nan(""), 1)}, {}}).ok());
   EXPECT_DOUBLE_EQ(store->find_runs(conditions())[0].step_seconds, 0);
 }
 
 // F10.
-TEST(Store, ADamagedFileIsPutAsideAndANewOneBegun) {
+TEST(Store, DamagedFileIsSetAsideAndReplaced) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   std::ofstream(path) << std::string(5000, 'x');
@@ -237,7 +237,7 @@ TEST(Store, ADamagedFileIsPutAsideAndANewOneBegun) {
 }
 
 // F10.
-TEST(Store, FlippedBytesNeverCrashAndNeverServeAnotherPlan) {
+TEST(Store, CorruptedBytesNeverCrashOrAlterPlans) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -268,7 +268,7 @@ TEST(Store, FlippedBytesNeverCrashAndNeverServeAnotherPlan) {
   }
 }
 
-TEST(Store, AWidthThatSomebodyChangedInTheFileIsNotServed) {
+TEST(Store, TamperedPlanIsNotServed) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{settled(conditions(), 2, 4)}, {}, {}}).ok());
@@ -283,7 +283,7 @@ TEST(Store, AWidthThatSomebodyChangedInTheFileIsNotServed) {
   }
 }
 
-TEST(Store, SomebodyElsesDatabaseIsNotTouched) {
+TEST(Store, ForeignDatabaseIsLeftUntouched) {
   const TemporaryDirectory directory;
   const std::string path = directory / "other.db";
   const Database::Identity foreign = {0x12345678, 3, "CREATE TABLE theirs (x INTEGER)"};
@@ -296,7 +296,7 @@ TEST(Store, SomebodyElsesDatabaseIsNotTouched) {
   EXPECT_NE(Database::open(path, foreign).database, nullptr);
 }
 
-TEST(Store, AStoreOfANewerVersionIsNotTouched) {
+TEST(Store, KeepsInMemoryWhenFileHasNewerVersion) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const Database::Identity newer = {0x6f70746c, 99, "CREATE TABLE later (x INTEGER)"};
@@ -304,7 +304,7 @@ TEST(Store, AStoreOfANewerVersionIsNotTouched) {
   EXPECT_EQ(Store::open(path)->state().keeping, Store::Keeping::kInMemory);
 }
 
-TEST(Store, WhereNothingCanBeWrittenItKeepsInMemoryAndSaysWhy) {
+TEST(Store, KeepsInMemoryWhenPathIsUnwritable) {
   const TemporaryDirectory directory;
   std::ofstream(directory / "file") << "not a folder";
   for (const std::string& path : {directory / "file/store.db", directory.path(), std::string()}) {
@@ -318,7 +318,7 @@ TEST(Store, WhereNothingCanBeWrittenItKeepsInMemoryAndSaysWhy) {
   }
 }
 
-TEST(Store, AFailingWriteIsToldAndComesBack) {
+TEST(Store, RecoversAfterWriteFailsOnLockedFile) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);
@@ -335,7 +335,7 @@ TEST(Store, AFailingWriteIsToldAndComesBack) {
 }
 
 // F8, F12.
-TEST(Store, WhileTheDiskIsFullItServesFromMemoryAndCatchesUpAfterwards) {
+TEST(Store, KeepsWritesInMemoryWhileDiskIsFull) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);
@@ -366,7 +366,7 @@ TEST(Store, WhileTheDiskIsFullItServesFromMemoryAndCatchesUpAfterwards) {
 }
 
 // F8, F9.
-TEST(Store, AFileThatCouldNotBeMadeAtTheStartIsMadeLater) {
+TEST(Store, CreatesFileLaterIfDiskWasFullAtOpen) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   std::unique_ptr<Store> store;
@@ -383,7 +383,7 @@ TEST(Store, AFileThatCouldNotBeMadeAtTheStartIsMadeLater) {
 }
 
 // F8: as much is kept as a person would want back, not more.
-TEST(Store, WhatWaitsForTheDiskIsLimited) {
+TEST(Store, KeepsNewestRunAfterManyFailedWrites) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
   {
@@ -397,7 +397,7 @@ TEST(Store, WhatWaitsForTheDiskIsLimited) {
 }
 
 // F12: what somebody took back is not served from the file that still has it.
-TEST(Store, AnUndoCountsBeforeItCanBeWritten) {
+TEST(Store, UndoTakesEffectBeforeWrite) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
   ASSERT_TRUE(store->write({{settled(conditions(), 2)}, {}, {}}).ok());
@@ -423,7 +423,7 @@ TEST(Store, AnUndoCountsBeforeItCanBeWritten) {
 }
 
 // F12: a plan that lost stays lost, and one that was found afterwards stays found.
-TEST(Store, WhatWaitsIsWrittenInItsOrder) {
+TEST(Store, PendingBatchesAreWrittenInOrder) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
   StoreBatch forgotten;
@@ -448,7 +448,7 @@ TEST(Store, WhatWaitsIsWrittenInItsOrder) {
 
 // F11: the journal ends wherever the last write was cut off, as after a kill in the middle of a
 // commit or a lost page: what is found is one whole batch, and never a later one than was written.
-TEST(Store, AJournalCutAnywhereLeavesWholeBatches) {
+TEST(Store, TruncatedJournalLeavesWholeBatches) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);
@@ -481,7 +481,7 @@ TEST(Store, AJournalCutAnywhereLeavesWholeBatches) {
 }
 
 // F11. Killed at any moment: what was acknowledged is there, and what is there is whole.
-TEST(Store, BatchesSurviveAKill) {
+TEST(Store, AcknowledgedBatchesSurviveKill) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);

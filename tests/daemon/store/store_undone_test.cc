@@ -31,9 +31,9 @@ StoreBatch word(const std::string& program, bool revoke = false) {
   return batch;
 }
 
-class StoreUndone : public testing::Test {
+class StoreUndoTest : public testing::Test {
  protected:
-  StoreUndone() {
+  StoreUndoTest() {
     StoreBatch known;
     known.runs.push_back({});
     known.runs.back().conditions = conditions_of("train.py", "--seed 0");
@@ -53,7 +53,7 @@ class StoreUndone : public testing::Test {
   std::string path_ = directory_ / "store.db";
 };
 
-TEST_F(StoreUndone, OutlivesAnyNumberOfOtherArguments) {
+TEST_F(StoreUndoTest, OutlivesRunsWithOtherArguments) {
   write(word("train.py"));
   write(runs_of_many("train.py"));
   EXPECT_EQ(count("programs"), 512);
@@ -62,19 +62,19 @@ TEST_F(StoreUndone, OutlivesAnyNumberOfOtherArguments) {
   EXPECT_FALSE(is_undone("train.py"));
 }
 
-TEST_F(StoreUndone, OutlivesAnyNumberOfOtherPrograms) {
+TEST_F(StoreUndoTest, OutlivesRunsOfOtherPrograms) {
   write(word(""));  // of every program that is known
   write(runs_of_many("other.py"));
   EXPECT_TRUE(is_undone("train.py"));
   EXPECT_FALSE(is_undone("other.py"));
 }
 
-TEST_F(StoreUndone, AProgramThatIsNamedNeedNotBeKnownYet) {
+TEST_F(StoreUndoTest, AppliesToNamedProgramNotYetKnown) {
   write(word("soon.py"));
   EXPECT_TRUE(is_undone("soon.py"));
 }
 
-TEST_F(StoreUndone, WordsOfAnOlderStoreAreTakenOver) {
+TEST_F(StoreUndoTest, MigratesUndoOfOlderStore) {
   ASSERT_TRUE(Database::open(path_, kAsOlderOnes)
                   .database
                   ->run("INSERT INTO launch_plans (program_id, machine, text, reasons, last_used) "
@@ -86,7 +86,7 @@ TEST_F(StoreUndone, WordsOfAnOlderStoreAreTakenOver) {
   EXPECT_FALSE(is_undone("train.py"));
 }
 
-TEST_F(StoreUndone, OfVeryManyTheOldestGo) {
+TEST_F(StoreUndoTest, PrunesOldestUndos) {
   write({});
   ASSERT_TRUE(Database::open(path_, kAsOlderOnes)
                   .database

@@ -27,13 +27,13 @@ class KeptEntriesTest : public testing::Test {
   std::vector<int> numbers_;
 };
 
-TEST_F(KeptEntriesTest, EachIsHandedOnInItsOrder) {
+TEST_F(KeptEntriesTest, EntriesAreReadInOrder) {
   write("[3, 1, 2]");
   EXPECT_TRUE(read());
   EXPECT_EQ(numbers_, (std::vector<int>{3, 1, 2}));
 }
 
-TEST_F(KeptEntriesTest, WhatIsNoArrayHasNone) {
+TEST_F(KeptEntriesTest, MissingOrMalformedFileHasNoEntries) {
   EXPECT_TRUE(read()) << "no file";
   for (const char* text : {"", "{", "{\"a\": 1}", "7", "[1, 2"}) {
     write(text);
@@ -42,12 +42,12 @@ TEST_F(KeptEntriesTest, WhatIsNoArrayHasNone) {
   }
 }
 
-TEST_F(KeptEntriesTest, OneThatIsNotOursSpoilsAll) {
+TEST_F(KeptEntriesTest, OneInvalidEntryFailsWholeRead) {
   write(R"([1, "two", 3])");
   EXPECT_FALSE(read());
 }
 
-TEST_F(KeptEntriesTest, ALinkIsNoFileOfOurs) {
+TEST_F(KeptEntriesTest, SymlinkIsIgnored) {
   std::ofstream(folder_ / "other.json") << "[1]";
   std::filesystem::create_symlink(folder_ / "other.json", file_);
   EXPECT_TRUE(read());

@@ -37,7 +37,7 @@ Rights system_rights(std::optional<unsigned> unmapped = std::nullopt) {
   return Rights(settings);
 }
 
-TEST(Rights, OfOneUser) {
+TEST(Rights, UserDaemonAdmitsOwnerAndRootOnly) {
   Rights::Settings settings;
   settings.own_uid = kAnna;
   const Rights rights(settings);
@@ -48,7 +48,7 @@ TEST(Rights, OfOneUser) {
   EXPECT_TRUE(rights.may(peer(kAnna), kBert)) << "whoever got in may everything";
 }
 
-TEST(Rights, OfSeveralUsers) {
+TEST(Rights, SystemDaemonGrantsUsersOnlyTheirOwn) {
   const Rights rights = system_rights();
   EXPECT_TRUE(rights.may_connect(peer(kAnna)));
   EXPECT_TRUE(rights.may_connect(peer(kBert)));
@@ -59,7 +59,7 @@ TEST(Rights, OfSeveralUsers) {
   EXPECT_FALSE(rights.may(Peer(), 0)) << "no credentials are not root's";
 }
 
-TEST(Rights, OfAdmins) {
+TEST(Rights, AdminsMayControlAllUsers) {
   const Rights rights = system_rights();
   EXPECT_TRUE(rights.may_all(peer(0)));
   EXPECT_TRUE(rights.may_all(peer(kDaemon)));
@@ -72,7 +72,7 @@ TEST(Rights, OfAdmins) {
 }
 
 // Two people may stand behind it.
-TEST(Rights, ANumberThatStandsForManyOwnsNothing) {
+TEST(Rights, UnmappedUidOwnsNothing) {
   const Rights rights = system_rights(kNobody);
   EXPECT_TRUE(rights.may_connect(peer(kNobody)));
   EXPECT_FALSE(rights.may(peer(kNobody), kNobody));
@@ -81,14 +81,14 @@ TEST(Rights, ANumberThatStandsForManyOwnsNothing) {
   EXPECT_TRUE(system_rights().may(peer(kNobody), kNobody)) << "where it is a user like others";
 }
 
-TEST(Rights, WhichNumberStandsForMany) {
+TEST(Rights, UnmappedUidIsDerivedFromUidMap) {
   EXPECT_EQ(unmapped_uid("         0          0 4294967295\n", "65534\n"), std::nullopt);
   EXPECT_EQ(unmapped_uid("0 1000 1\n", "65534\n"), kNobody);
   EXPECT_EQ(unmapped_uid("0 1000 1\n1 100000 65536\n", "4711\n"), 4711u);
   EXPECT_EQ(unmapped_uid("", ""), kNobody) << "nothing can be read: nobody is believed";
 }
 
-TEST(Rights, ThePeerIsWhoTheKernelSays) {
+TEST(Rights, PeerCredentialsComeFromKernel) {
   std::array<int, 2> pair;
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
   const base::UniqueFd one(pair[0]), other(pair[1]);
@@ -102,7 +102,7 @@ TEST(Rights, ThePeerIsWhoTheKernelSays) {
   EXPECT_FALSE(peer_of(-1).known);
 }
 
-TEST(Stores, OneForEachUser) {
+TEST(Stores, SystemDaemonHasOneStorePerUser) {
   const TemporaryDirectory directory;
   Stores stores(directory.path(), system_rights(kNobody));
   Store* const of_anna = stores.of(kAnna);
@@ -127,7 +127,7 @@ TEST(Stores, OneForEachUser) {
   EXPECT_FALSE(stores.of(kBert)->is_undone(conditions));
 }
 
-TEST(Stores, OfOneUserThereIsOneFile) {
+TEST(Stores, UserDaemonHasSingleStore) {
   const TemporaryDirectory directory;
   Stores stores(directory / "store.db", Rights());
   ASSERT_NE(stores.of(0), nullptr);

@@ -83,7 +83,7 @@ class AttachTest : public testing::Test {
   RunningDaemon running_;
 };
 
-TEST_F(AttachTest, AClientIsServedUntilItHangsUp) {
+TEST_F(AttachTest, ServesClientUntilHangUp) {
   FakeConnection connection(attach_socket());
   ClientRegions regions = running_.attach(connection, make_hello("train"));
   ASSERT_TRUE(regions.valid());
@@ -101,7 +101,7 @@ TEST_F(AttachTest, AClientIsServedUntilItHangsUp) {
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));
 }
 
-TEST_F(AttachTest, ThePidComesFromTheSocket) {
+TEST_F(AttachTest, PidComesFromSocketCredentials) {
   FakeConnection connection(attach_socket());
   ClientRegions regions = running_.attach(connection, make_hello("train"));
   const nlohmann::json status = running_.get("/v1/status").json();
@@ -109,14 +109,14 @@ TEST_F(AttachTest, ThePidComesFromTheSocket) {
   EXPECT_EQ(status["clients"][0]["pid"], getpid());  // the hello said 4711
 }
 
-TEST_F(AttachTest, DescriptorsThatArePassedAreSealed) {
+TEST_F(AttachTest, DescriptorsPassedToClientAreSealed) {
   FakeConnection connection(attach_socket());
   ClientRegions regions = running_.attach(connection, make_hello("train"));
   EXPECT_EQ(ftruncate(connection.plan_fd(), 0), -1);
   EXPECT_EQ(ftruncate(connection.client_fd(), 0), -1);
 }
 
-TEST_F(AttachTest, AMalformedFrameCostsOnlyItsOwnConnection) {
+TEST_F(AttachTest, MalformedFrameClosesOnlyItsConnection) {
   FakeConnection good(attach_socket());
   ClientRegions regions = running_.attach(good, make_hello("good"));
   const unsigned seed = std::random_device{}();
@@ -135,7 +135,7 @@ TEST_F(AttachTest, AMalformedFrameCostsOnlyItsOwnConnection) {
   EXPECT_EQ(clients(), 1u);
 }
 
-TEST_F(AttachTest, AnotherVersionIsRefusedWithAReason) {
+TEST_F(AttachTest, OtherAbiVersionIsRefusedWithReason) {
   FakeConnection connection(attach_socket());
   optile_hello hello = make_hello("old");
   hello.header.abi_version = OPTILE_ABI_VERSION + 1;
@@ -144,7 +144,7 @@ TEST_F(AttachTest, AnotherVersionIsRefusedWithAReason) {
   EXPECT_NE(connection.reason().find("version"), std::string::npos);
 }
 
-TEST_F(AttachTest, TalkingAfterTheWelcomeEndsTheConnection) {
+TEST_F(AttachTest, FrameAfterWelcomeClosesConnection) {
   FakeConnection connection(attach_socket());
   const optile_hello hello = make_hello("chatty");
   ClientRegions regions = running_.attach(connection, hello);
@@ -153,7 +153,7 @@ TEST_F(AttachTest, TalkingAfterTheWelcomeEndsTheConnection) {
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));
 }
 
-TEST_F(AttachTest, PassedDescriptorsAreClosedNotKept) {
+TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   FakeConnection connection(attach_socket());
@@ -178,14 +178,14 @@ TEST_F(AttachTest, PassedDescriptorsAreClosedNotKept) {
   close(ends[0]);
 }
 
-TEST_F(AttachTest, WhoeverNeverSaysHelloIsClosed) {
+TEST_F(AttachTest, ConnectionWithoutHelloIsClosed) {
   FakeConnection silent(attach_socket());
   ASSERT_TRUE(silent.connected());
   EXPECT_EQ(hear(silent), Heard::kHangUp);
   EXPECT_EQ(clients(), 0u);
 }
 
-TEST_F(AttachTest, AKilledClientIsNoticedThoughItsChildHoldsTheConnection) {
+TEST_F(AttachTest, KilledClientIsNoticedDespiteForkedChild) {
   int told[2];
   ASSERT_EQ(pipe2(told, 0), 0);
   const std::string path = attach_socket();
@@ -215,7 +215,7 @@ TEST_F(AttachTest, AKilledClientIsNoticedThoughItsChildHoldsTheConnection) {
   close(told[1]);
 }
 
-TEST_F(AttachTest, RandomRegionsLeaveTheDaemonUp) {
+TEST_F(AttachTest, RandomClientMemoryDoesNotStopDaemon) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -256,7 +256,7 @@ TEST_F(AttachTest, RandomRegionsLeaveTheDaemonUp) {
   }
 }
 
-TEST_F(AttachTest, WithoutDescriptorsItShedsAndDoesNotSpin) {
+TEST_F(AttachTest, ShedsConnectionsWithoutFreeDescriptors) {
   FakeConnection waiting(attach_socket());  // in the backlog
   ASSERT_TRUE(waiting.connected());
   rlimit before{};
@@ -274,7 +274,7 @@ TEST_F(AttachTest, WithoutDescriptorsItShedsAndDoesNotSpin) {
   EXPECT_TRUE(running_.attach(next, make_hello("next")).valid());
 }
 
-TEST_F(AttachTest, WhomTheKernelWillNotWatchIsToldNo) {
+TEST_F(AttachTest, RefusesConnectionThatEpollCannotWatch) {
   FakeConnection served(attach_socket());
   ASSERT_TRUE(running_.attach(served, make_hello("train")).valid());
   refused_watches = 1;
@@ -288,7 +288,7 @@ TEST_F(AttachTest, WhomTheKernelWillNotWatchIsToldNo) {
 }
 
 // Its own connection is watched, its process is not: the hang-up tells that it has left.
-TEST_F(AttachTest, WhoseProcessCannotBeWatchedIsServed) {
+TEST_F(AttachTest, ServesClientWhoseProcessCannotBeWatched) {
   FakeConnection connection(attach_socket());
   const optile_hello hello = make_hello("train");
   ASSERT_TRUE(connection.say(&hello, sizeof hello));
@@ -305,7 +305,7 @@ constexpr std::size_t kThousand = 1000;
 
 // F13. Each as the shim does: it connects without waiting, and tries again at a later op boundary
 // where it was turned away.
-TEST_F(AttachTest, AThousandAtOnceAreAllServed) {
+TEST_F(AttachTest, ServesThousandSimultaneousClients) {
   FakeConnection first(attach_socket());
   ClientRegions regions = running_.attach(first, make_hello("first"));
   const optile_hello hello = make_hello("storm");
@@ -339,7 +339,7 @@ TEST_F(AttachTest, AThousandAtOnceAreAllServed) {
 
 // F13. All have said hello before the daemon looks for the first time: nobody is turned away, and
 // nobody has to come again.
-TEST_F(AttachTest, AThousandThatWaitAreAllServed) {
+TEST_F(AttachTest, ServesThousandClientsQueuedAtStart) {
   const optile_hello hello = make_hello("storm");
   std::vector<std::unique_ptr<FakeConnection>> all;
   while (all.size() < kThousand) {
@@ -356,13 +356,13 @@ TEST_F(AttachTest, AThousandThatWaitAreAllServed) {
   EXPECT_EQ(clients(), kThousand);
 }
 
-class FewPlaces : public AttachTest {
+class ClientLimitTest : public AttachTest {
  protected:
-  FewPlaces() : AttachTest(256) {}
+  ClientLimitTest() : AttachTest(256) {}
 };
 
 // F13.
-TEST_F(FewPlaces, AThousandAtOnceAreServedOrToldNo) {
+TEST_F(ClientLimitTest, ServesUpToLimitAndTurnsAwayOthers) {
   std::vector<std::unique_ptr<FakeConnection>> all;
   const optile_hello hello = make_hello("storm");
   std::size_t welcome = 0, refused = 0, closed = 0;

@@ -22,7 +22,7 @@ class ClientMemoryTest : public testing::Test {
   ClientMemory::Descriptors fds_;
 };
 
-TEST_F(ClientMemoryTest, NobodyCanChangeItsSize) {
+TEST_F(ClientMemoryTest, RegionsCannotBeResized) {
   for (const int fd : {fds_.plan.get(), fds_.client.get()}) {
     EXPECT_EQ(ftruncate(fd, 0), -1);
     EXPECT_EQ(errno, EPERM);
@@ -33,7 +33,7 @@ TEST_F(ClientMemoryTest, NobodyCanChangeItsSize) {
   }
 }
 
-TEST_F(ClientMemoryTest, ThePlanCannotBeMappedForWriting) {
+TEST_F(ClientMemoryTest, PlanCannotBeMappedForWriting) {
   void* mapped = mmap(nullptr, sizeof(optile_plan_region), PROT_READ | PROT_WRITE, MAP_SHARED,
                       fds_.plan.get(), 0);
   EXPECT_EQ(mapped, MAP_FAILED);
@@ -48,7 +48,7 @@ TEST_F(ClientMemoryTest, ThePlanCannotBeMappedForWriting) {
   munmap(readable, sizeof(optile_plan_region));
 }
 
-TEST_F(ClientMemoryTest, WhatOneSideWritesTheOtherSees) {
+TEST_F(ClientMemoryTest, SidesSeeEachOthersWrites) {
   ClientRegions regions(fds_.plan.get(), fds_.client.get());
   ASSERT_TRUE(regions.valid());
   regions.begin(1, 4);
@@ -65,7 +65,7 @@ blkcnt_t blocks_of(const base::UniqueFd& fd) {
   return found.st_blocks * 512;
 }
 
-TEST(ClientMemoryPages, AreAllThereWhereTheMachinePromisesNoMoreThanItHas) {
+TEST(ClientMemoryPages, AllocatedAtOnceUnderStrictOvercommit) {
   using Pages = ClientMemory::Pages;
   auto late = ClientMemory::make(Pages::kWhenWritten).value().take_descriptors();
   EXPECT_EQ(blocks_of(late.plan), 0);
@@ -87,7 +87,7 @@ TEST(ClientMemoryPages, AreAllThereWhereTheMachinePromisesNoMoreThanItHas) {
   EXPECT_EQ(ClientMemory::fitting_pages(folder / "missing"), Pages::kWhenWritten);
 }
 
-TEST_F(ClientMemoryTest, MappingsOutliveTheDescriptors) {
+TEST_F(ClientMemoryTest, MappingsOutliveDescriptors) {
   fds_.plan.reset();
   fds_.client.reset();
   EXPECT_EQ(memory_.client()->header.magic, 0u);

@@ -12,7 +12,7 @@
 namespace optile::daemon {
 namespace {
 
-TEST(Hello, CarriesWhoTheClientIs) {
+TEST(Hello, CarriesProgramModeAndStrategy) {
   optile_hello raw = make_hello("train");
   raw.mode = OPTILE_MODE_OBSERVE;
   raw.strategy = OPTILE_STRATEGY_2;
@@ -28,7 +28,7 @@ TEST(Hello, CarriesWhoTheClientIs) {
   EXPECT_EQ(hello.value().priority, OPTILE_PRIORITY_NORMAL);
 }
 
-TEST(Hello, CarriesItsShareAndPriority) {
+TEST(Hello, CarriesShareAndPriority) {
   optile_hello raw = make_hello("train");
   raw.share_milli = 2500;
   raw.priority = OPTILE_PRIORITY_BATCH;
@@ -38,7 +38,7 @@ TEST(Hello, CarriesItsShareAndPriority) {
   EXPECT_EQ(hello.value().priority, OPTILE_PRIORITY_BATCH);
 }
 
-TEST(Hello, HowFarTheUsersWordBinds) {
+TEST(Hello, ParsesRespectAndUserWidthSources) {
   optile_hello raw = make_hello("train");
   EXPECT_EQ(parse_hello(&raw, sizeof raw).value().respect, OPTILE_RESPECT_CAP);
   raw.respect = OPTILE_RESPECT_EXACT;
@@ -52,7 +52,7 @@ TEST(Hello, HowFarTheUsersWordBinds) {
   }
 }
 
-TEST(Hello, WhatTheUserSaidOfNumbersOfThreads) {
+TEST(Hello, ListsThreadCountVariablesOfPools) {
   optile_hello raw = make_hello("train");
   EXPECT_TRUE(words_on_pools(parse_hello(&raw, sizeof raw).value()).empty());
   raw.goto_num_threads = 5;
@@ -68,7 +68,7 @@ TEST(Hello, WhatTheUserSaidOfNumbersOfThreads) {
   EXPECT_EQ(words[0]["name"], "OPENBLAS_NUM_THREADS");
 }
 
-TEST(Hello, WhichWordIsTheProgramsOwnWidth) {
+TEST(Hello, FindsVariableThatSetsOwnWidth) {
   optile_hello raw = make_hello("train");
   raw.omp_num_threads = 4;
   ClientHeader header;
@@ -89,7 +89,7 @@ TEST(Hello, WhichWordIsTheProgramsOwnWidth) {
   EXPECT_EQ(word(OPTILE_WIDTH_ENVIRONMENT), "MKL_NUM_THREADS");
 }
 
-TEST(Hello, WhatHasToComputeAsUntouchedHasPlansOfItsOwn) {
+TEST(Hello, AsUntunedHasSeparateStoredPlans) {
   optile_hello raw = make_hello("train");
   std::strcpy(raw.launch_plan, "openmp=keep wait=1ms blas=keep");
   Hello hello = parse_hello(&raw, sizeof raw).value();
@@ -103,7 +103,7 @@ TEST(Hello, WhatHasToComputeAsUntouchedHasPlansOfItsOwn) {
   EXPECT_EQ(kept_under(hello), "openmp=keep wait=1ms blas=keep numerics=as-untuned");
 }
 
-TEST(Hello, WrongFramesAreRefusedWithAReason) {
+TEST(Hello, MalformedFramesAreRefusedWithReason) {
   const optile_hello good = make_hello("train");
   const auto refused = [&](auto change) {
     optile_hello raw = good;
@@ -127,7 +127,7 @@ TEST(Hello, WrongFramesAreRefusedWithAReason) {
   EXPECT_FALSE(parse_hello(&good, 0).ok());
 }
 
-TEST(Hello, TextsAreCutAndCleaned) {
+TEST(Hello, TextsAreTruncatedAndSanitised) {
   optile_hello raw = make_hello("train");
   std::memset(raw.program, 'x', sizeof raw.program);  // no end
   std::strcpy(raw.executable, "a\nb\x1b[31m\xff");
@@ -137,7 +137,7 @@ TEST(Hello, TextsAreCutAndCleaned) {
   EXPECT_EQ(hello.value().executable, "a?b?[31m?");
 }
 
-TEST(Hello, RandomFramesNeverPassAsAnythingButWhatTheySay) {
+TEST(Hello, RandomFramesAreRejected) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);

@@ -29,32 +29,32 @@ class PeerProcessesTest : public testing::Test {
   PeerProcesses proc_;
 };
 
-TEST_F(PeerProcessesTest, SeenAndItsUsers) {
+TEST_F(PeerProcessesTest, AcceptsVisibleProcessOfItsUser) {
   EXPECT_EQ(obstacle(4711, 1000), "");
   EXPECT_EQ(obstacle(4711, 1001), "") << "one of its numbers is enough";
 }
 
-TEST_F(PeerProcessesTest, InAnotherNamespace) {
+TEST_F(PeerProcessesTest, RejectsProcessInAnotherPidNamespace) {
   EXPECT_NE(obstacle(0, 1000).find("another pid namespace"), std::string::npos);
 }
 
 // A connection outlives the process that made it; its pid may be anybody's by now.
-TEST_F(PeerProcessesTest, AnotherUsers) {
+TEST_F(PeerProcessesTest, RejectsProcessOfAnotherUser) {
   EXPECT_NE(obstacle(4711, 7).find("not of the user"), std::string::npos);
 }
 
-TEST_F(PeerProcessesTest, NotToBeSeen) {
+TEST_F(PeerProcessesTest, RejectsInvisibleProcess) {
   EXPECT_NE(obstacle(4712, 1000).find("may not see"), std::string::npos);
 }
 
-TEST_F(PeerProcessesTest, TheProcOfAnotherNamespace) {
+TEST_F(PeerProcessesTest, RejectsProcOfAnotherNamespace) {
   std::filesystem::remove(directory_ / "self");
   EXPECT_NE(obstacle(4711, 1000).find("shows another"), std::string::npos);
   std::filesystem::create_symlink("1", directory_ / "self");
   EXPECT_NE(obstacle(4711, 1000).find("shows another"), std::string::npos);
 }
 
-TEST(PeerProcesses, OfThisMachine) {
+TEST(PeerProcesses, AcceptsOwnProcess) {
   Hello hello;
   hello.pid = getpid();
   hello.uid = geteuid();

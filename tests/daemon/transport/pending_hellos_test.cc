@@ -16,14 +16,14 @@ std::size_t add_all(PendingHellos& pending, unsigned uid) {
   return added;
 }
 
-TEST(PendingHellos, AStormOfAThousandFindsRoom) {
+TEST(PendingHellos, AdmitsThousandAtOnce) {
   PendingHellos pending(kPlenty, false);
   EXPECT_EQ(add_all(pending, kAnna), PendingHellos::kMost);
   EXPECT_GE(PendingHellos::kMost, 1000u);
   EXPECT_EQ(pending.count(), PendingHellos::kMost);
 }
 
-TEST(PendingHellos, LeavesTheDescriptorsThatClientsNeed) {
+TEST(PendingHellos, LimitIsFractionOfDescriptorLimit) {
   EXPECT_EQ(PendingHellos(1024, false).most(), 256u);
   EXPECT_EQ(PendingHellos(4096, false).most(), 1024u);
   EXPECT_EQ(PendingHellos(0, false).most(), PendingHellos::kFewest);
@@ -38,12 +38,12 @@ TEST(PendingHellos, OneUserLeavesRoomForOthers) {
   EXPECT_TRUE(pending.add(kBert)) << "whoever comes first";
 }
 
-TEST(PendingHellos, RootHasNoLimitOfItsOwn) {
+TEST(PendingHellos, RootHasNoPerUserLimit) {
   PendingHellos pending(1024, true);
   EXPECT_EQ(add_all(pending, kRoot), pending.most());
 }
 
-TEST(PendingHellos, WhoWasNeverThereDoesNotLeave) {
+TEST(PendingHellos, RemovingUnknownUserChangesNothing) {
   PendingHellos pending(1024, true);
   EXPECT_TRUE(pending.add(kAnna));
   pending.remove(kBert);

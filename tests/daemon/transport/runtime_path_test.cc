@@ -11,7 +11,7 @@ namespace {
 
 using daemon::TemporaryDirectory;
 
-TEST(RuntimePath, PrefersTheWordThenTheSessionsFolderThenTemporary) {
+TEST(RuntimePath, PrefersVariableThenSessionThenTemporaryDirectory) {
   const TemporaryDirectory directory;
   RuntimeEnvironment environment;
   environment.uid = geteuid();
@@ -28,7 +28,7 @@ TEST(RuntimePath, PrefersTheWordThenTheSessionsFolderThenTemporary) {
   EXPECT_EQ(default_socket_path(environment), "/else/where.sock");
 }
 
-TEST(RuntimePath, MakesAPrivateFolderAndRefusesAnyOther) {
+TEST(RuntimePath, CreatesPrivateDirectoryAndRejectsOthers) {
   const TemporaryDirectory directory;
   const std::string path = directory / "optile";
   ASSERT_TRUE(ensure_private_directory(path).ok());
@@ -43,7 +43,7 @@ TEST(RuntimePath, MakesAPrivateFolderAndRefusesAnyOther) {
   EXPECT_FALSE(ensure_private_directory(directory / "no/parent").ok());
 }
 
-TEST(RuntimePath, LongPathsAreRefusedWithTheirLength) {
+TEST(RuntimePath, RejectsLongPathsWithTheirLength) {
   EXPECT_TRUE(check_socket_path(std::string(100, 'x'), 7).ok());
   const Status status = check_socket_path(std::string(101, 'x'), 7);
   ASSERT_FALSE(status.ok());
@@ -51,7 +51,7 @@ TEST(RuntimePath, LongPathsAreRefusedWithTheirLength) {
   EXPECT_FALSE(check_socket_path("", 7).ok());
 }
 
-TEST(RuntimePath, ParentDirectory) {
+TEST(RuntimePath, FindsParentDirectory) {
   EXPECT_EQ(parent_directory("/a/b"), "/a");
   EXPECT_EQ(parent_directory("/a"), "/");
   EXPECT_EQ(parent_directory("a"), ".");

@@ -13,7 +13,7 @@ tuner::OpView op_at(int width) {
   return op;
 }
 
-TEST(ClientSummary, SaysHowItRunsNow) {
+TEST(ClientSummary, ReportsWidthsStepTimesAndTrials) {
   ClientView client;
   client.session = tuner::SessionView();
   client.session->phase = tuner::Phase::kTuned;
@@ -33,7 +33,7 @@ TEST(ClientSummary, SaysHowItRunsNow) {
   EXPECT_EQ(json["trials"], Json({{"ops", 5}, {"widths", {1, 2}}}));
 }
 
-TEST(ClientSummary, SaysNothingOfWhatIsNotKnown) {
+TEST(ClientSummary, UnknownValuesAreNull) {
   const Json json = client_summary(ClientView());
   EXPECT_EQ(json["phase"], "attaching");
   EXPECT_TRUE(json["widths"].is_null());
@@ -41,7 +41,7 @@ TEST(ClientSummary, SaysNothingOfWhatIsNotKnown) {
 }
 
 // A program of regions that are only watched: nobody asked for its width, and nothing was sampled.
-TEST(OpRow, OpsThatAreOnlyWatchedHaveTheirWidthAndTime) {
+TEST(OpRow, ObservedOpsHaveRegionWidthAndTime) {
   ClientView client;
   client.session = tuner::SessionView();
   tuner::OpView op = op_at(0);
@@ -64,7 +64,7 @@ TEST(OpRow, OpsThatAreOnlyWatchedHaveTheirWidthAndTime) {
   EXPECT_EQ(client_summary(client)["widths"], Json({{"least", 2}, {"most", 2}}));
 }
 
-TEST(ClientSummary, StepsASecondAreThoseThatWereCounted) {
+TEST(ClientSummary, ReportsMeasuredStepRate) {
   ClientView client;
   EXPECT_TRUE(client_summary(client)["steps_per_second"].is_null());
   client.session = tuner::SessionView();
@@ -73,7 +73,7 @@ TEST(ClientSummary, StepsASecondAreThoseThatWereCounted) {
   EXPECT_DOUBLE_EQ(client_summary(client)["steps_per_second"].get<double>(), 6.6);
 }
 
-TEST(OpReason, APrimitiveInsideAnotherLibraryIsObservedOnly) {
+TEST(OpReason, PrimitiveInsideAnotherLibraryIsObservedOnly) {
   ClientView client;
   client.session = tuner::SessionView();
   client.session->own_width = 4;
@@ -87,7 +87,7 @@ TEST(OpReason, APrimitiveInsideAnotherLibraryIsObservedOnly) {
 
 // An op that runs at the program's own width because nobody may change it was compared with
 // nothing.
-TEST(OpReason, WhereNothingIsChangedThatIsWhy) {
+TEST(OpReason, ExplainsWhyNothingIsChanged) {
   ClientView client;
   client.session = tuner::SessionView();
   client.session->own_width = 4;
@@ -121,7 +121,7 @@ TEST(OpReason, WhereNothingIsChangedThatIsWhy) {
 }
 
 // The user did ask for tuned regions, so that is not why they are left alone.
-TEST(OpReason, ARegionInAModeThatChangesNothing) {
+TEST(OpReason, ObserveModeOverridesRegionReason) {
   ClientView client;
   client.session = tuner::SessionView();
   tuner::OpView op = op_at(0);

@@ -59,13 +59,13 @@ class BudgetTest : public ::testing::Test {
   Machine machine_;
 };
 
-TEST_F(BudgetTest, NothingLimits) {
+TEST_F(BudgetTest, GrantsAllCoresWithoutLimits) {
   EXPECT_EQ(budget().cores, 8);
   EXPECT_EQ(budget().units.size(), 16u);
   EXPECT_EQ(budget().limited_by, "");
 }
 
-TEST_F(BudgetTest, GrantedCoresWithoutATopology) {
+TEST_F(BudgetTest, CountsGrantedCoresWithoutTopologyFiles) {
   EXPECT_EQ(read_granted_cores({root_.string(), 0}), 16);  // no file names a sibling
   write("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,8\n");
   EXPECT_EQ(read_granted_cores({root_.string(), 0}), 15);
@@ -73,13 +73,13 @@ TEST_F(BudgetTest, GrantedCoresWithoutATopology) {
   EXPECT_EQ(read_granted_cores({root_.string(), 0}), 16);
 }
 
-TEST_F(BudgetTest, ACpusetCountsWholeCoresOnce) {
+TEST_F(BudgetTest, CpusetCountsEachCoreOnce) {
   allow("0-3,8");
   EXPECT_EQ(budget().cores, 3);  // cores 0, 1 (two units each) and 4 (one unit)
   EXPECT_EQ(budget().limited_by, "cpuset");
 }
 
-TEST_F(BudgetTest, TheSmallestQuotaOnTheWayUpBinds) {
+TEST_F(BudgetTest, SmallestQuotaOfAncestorsApplies) {
   write("proc/self/cgroup", "0::/pod/container\n");
   write("sys/fs/cgroup/pod/container/cpu.max", "max 100000\n");
   write("sys/fs/cgroup/pod/cpu.max", "250000 100000\n");
@@ -88,7 +88,7 @@ TEST_F(BudgetTest, TheSmallestQuotaOnTheWayUpBinds) {
   EXPECT_EQ(budget().limited_by, "quota");
 }
 
-TEST_F(BudgetTest, VersionOneQuotaInsideAContainer) {
+TEST_F(BudgetTest, ReadsCgroupV1QuotaInsideContainer) {
   // The path that /proc names does not exist below the mount there.
   write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc\n");
   write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
@@ -96,13 +96,13 @@ TEST_F(BudgetTest, VersionOneQuotaInsideAContainer) {
   EXPECT_EQ(budget().cores, 4);
 }
 
-TEST_F(BudgetTest, AQuotaBelowOneCoreStillGrantsOne) {
+TEST_F(BudgetTest, QuotaBelowOneCoreGrantsOne) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.max", "20000 100000\n");
   EXPECT_EQ(budget().cores, 1);
 }
 
-TEST_F(BudgetTest, AQuotaThatNoMachineCouldUseUpIsNone) {
+TEST_F(BudgetTest, IgnoresInvalidQuotas) {
   write("proc/self/cgroup", "0::/\n");
   for (const char* quota : {"1e300 1", "inf 1", "nan 1", "1 nan", "1 0", "-5 100000"}) {
     write("sys/fs/cgroup/cpu.max", quota);
@@ -113,7 +113,7 @@ TEST_F(BudgetTest, AQuotaThatNoMachineCouldUseUpIsNone) {
 
 // A node with 192 processing units whose pod has a limit of eight cores: nothing in the pod's own
 // folders limits, and its threads may run anywhere.
-TEST_F(BudgetTest, APodOfEightCoresOnANodeOf192Units) {
+TEST_F(BudgetTest, ReadsPodLimitOfEightCoresOn192PuNode) {
   machine_ = make_machine_source("pack:2 l3:4 core:12 pu:2")->read().value();
   ASSERT_EQ(machine_.units.size(), 192u);
   write("sys/devices/system/cpu/online", "0-191\n");
@@ -128,7 +128,7 @@ TEST_F(BudgetTest, APodOfEightCoresOnANodeOf192Units) {
   EXPECT_EQ(budget().limited_by, "quota");
 }
 
-TEST_F(BudgetTest, VersionOneQuotaOfTwoAndAHalfCoresAboveTheProcess) {
+TEST_F(BudgetTest, ReadsCgroupV1QuotaOfParentGroup) {
   write("proc/self/cgroup", "7:cpuset:/pod/container\n4:cpu,cpuacct:/pod/container\n");
   write("sys/fs/cgroup/cpu,cpuacct/pod/container/cpu.cfs_quota_us", "-1\n");
   write("sys/fs/cgroup/cpu,cpuacct/pod/container/cpu.cfs_period_us", "100000\n");
@@ -138,7 +138,7 @@ TEST_F(BudgetTest, VersionOneQuotaOfTwoAndAHalfCoresAboveTheProcess) {
   EXPECT_EQ(budget().cores, 3);
 }
 
-TEST_F(BudgetTest, ACpusetShrinksAndGrowsBack) {
+TEST_F(BudgetTest, FollowsCpusetThatShrinksAndGrows) {
   write("proc/self/cgroup", "0::/pod/container\n");
   write("sys/fs/cgroup/pod/cpuset.cpus.effective", "0-15\n");
   EXPECT_EQ(budget().cpuset.size(), 16u);
@@ -154,7 +154,7 @@ TEST_F(BudgetTest, ACpusetShrinksAndGrowsBack) {
 }
 
 // A mask is not the cpuset: whoever set the mask can widen it again.
-TEST_F(BudgetTest, TheCpusetIsKnownUnderANarrowMask) {
+TEST_F(BudgetTest, ReadsCpusetUnderNarrowerMask) {
   allow("2-3");
   write("proc/self/cgroup", "3:cpuset:/docker/abc\n");
   write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n");  // a container's own root
@@ -163,7 +163,7 @@ TEST_F(BudgetTest, TheCpusetIsKnownUnderANarrowMask) {
 }
 
 // Whoever reads it has another group, another mask and another quota.
-TEST_F(BudgetTest, WhatAProcessCameWithReplacesItsMaskAndNothingElse) {
+TEST_F(BudgetTest, InitialMaskReplacesCurrentMaskOnly) {
   allow("0-1");
   write("proc/self/cgroup", "0::/system.slice/optiled.service\n");
   write("sys/fs/cgroup/system.slice/optiled.service/cpu.max", "100000 100000\n");
@@ -177,25 +177,25 @@ TEST_F(BudgetTest, WhatAProcessCameWithReplacesItsMaskAndNothingElse) {
   EXPECT_EQ(client.cores, 3);
 }
 
-TEST_F(BudgetTest, ACpusetCutsWhatAProcessCameWith) {
+TEST_F(BudgetTest, CpusetLimitsInitialMask) {
   write("sys/fs/cgroup/docker/abc/cpuset.cpus.effective", "2-5\n");
   EXPECT_EQ(held({0, 1, 2, 3}).units, (std::vector<int>{2, 3}));
   EXPECT_EQ(held({0, 1}).units, (std::vector<int>{2, 3, 4, 5})) << "as the kernel does";
   EXPECT_EQ(held({0, 1}).limited_by, "cpuset");
 }
 
-TEST_F(BudgetTest, WithoutACpusetThereIsNoWordOnIt) {
+TEST_F(BudgetTest, CpusetIsEmptyWithoutCpusetFiles) {
   write("proc/self/cgroup", "0::/user.slice\n");
   EXPECT_TRUE(budget().cpuset.empty());
 }
 
-TEST_F(BudgetTest, OfflineUnitsAreNotCounted) {
+TEST_F(BudgetTest, ExcludesOfflinePus) {
   write("sys/devices/system/cpu/online", "0-7\n");
   EXPECT_EQ(budget().cores, 4);
   EXPECT_EQ(budget().limited_by, "online");
 }
 
-TEST_F(BudgetTest, WhatCannotBeReadDoesNotLimit) {
+TEST_F(BudgetTest, UnreadableFilesDoNotLimit) {
   fs::remove_all(root_ / "proc");
   fs::remove_all(root_ / "sys");
   EXPECT_EQ(read_budget(machine_, {root_.string(), 0}).cores, 8);

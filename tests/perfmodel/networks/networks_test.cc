@@ -47,7 +47,7 @@ std::map<std::string, int> counts(const std::vector<FrameworkOp>& ops) {
   return found;
 }
 
-TEST(Networks, Resnet50IsThePublishedOne) {
+TEST(Networks, Resnet50MatchesPublishedOperationsAndParameters) {
   // He et al. 2015, table 1: 3.8e9 multiply-adds with the stride in the first 1x1; 4.1e9 with the
   // stride in the 3x3, as everybody builds it since. 25.6 million parameters.
   networks::Resnet50 published;
@@ -60,7 +60,7 @@ TEST(Networks, Resnet50IsThePublishedOne) {
   EXPECT_NEAR(parameters(tape), 25.557e6, 0.001e6);
 }
 
-TEST(Networks, Resnet50ScalesWithTheImage) {
+TEST(Networks, Resnet50ScalesWithImageSize) {
   // The same network at 32 pixels behind the stem for small images: 8 x 8 positions more in every
   // layer than 224 / 32 leaves, which is 1.3e9 multiply-adds.
   EXPECT_NEAR(forward_gmacs(networks::resnet50(), 64), 1.30, 0.01);
@@ -69,7 +69,7 @@ TEST(Networks, Resnet50ScalesWithTheImage) {
   EXPECT_NEAR(forward_gmacs(networks::resnet50(twice), 64), 5.19, 0.02);
 }
 
-TEST(Networks, InceptionV3IsThePublishedOne) {
+TEST(Networks, InceptionV3MatchesPublishedOperationsAndParameters) {
   // Szegedy et al. 2015: 5e9 multiply-adds rounded; 5.7e9 counted since. 23.8 million parameters
   // and 3.4 million in the auxiliary head.
   const Tape tape = networks::inception_v3();
@@ -77,7 +77,7 @@ TEST(Networks, InceptionV3IsThePublishedOne) {
   EXPECT_NEAR(parameters(tape), 27.16e6, 0.05e6);
 }
 
-TEST(Networks, LstmIsTheSmallOneOfThePennTreebank) {
+TEST(Networks, LstmMatchesSmallPennTreebankModel) {
   // 10,000 * 200 twice, two layers of (400 * 800 + 800), and the biases of the words.
   EXPECT_DOUBLE_EQ(parameters(networks::lstm()), 2 * 10000 * 200 + 2 * (400 * 800 + 800) + 10000);
   const auto ops = network_ops("lstm");
@@ -89,7 +89,7 @@ TEST(Networks, LstmIsTheSmallOneOfThePennTreebank) {
   EXPECT_EQ(found.at("SparseSoftmaxCross"), 1);
 }
 
-TEST(Networks, DcganTrainsTheGeneratorTwice) {
+TEST(Networks, DcganTrainsGeneratorTwice) {
   const auto ops = network_ops("dcgan");
   ASSERT_TRUE(ops.ok());
   const auto found = counts(ops.value());
@@ -100,7 +100,7 @@ TEST(Networks, DcganTrainsTheGeneratorTwice) {
   EXPECT_GT(found.at("ApplyAdam"), 3 * 8);
 }
 
-TEST(Networks, ConvolutionsOfResnet50AndInceptionV3AreAllThere) {
+TEST(Networks, Resnet50AndInceptionV3HaveAllConvolutions) {
   const auto resnet = network_ops("resnet50");
   const auto inception = network_ops("inception_v3");
   ASSERT_TRUE(resnet.ok() && inception.ok());
@@ -124,7 +124,7 @@ class EveryNetwork : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(EveryNetwork, InputsComeBeforeTheirReaders) {
+TEST_P(EveryNetwork, InputsPrecedeTheirReaders) {
   const auto all = ops();
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::set<int> seen;
@@ -159,7 +159,7 @@ TEST_P(EveryNetwork, BackwardMirrorsForward) {
   EXPECT_GT(mirrored, 10);
 }
 
-TEST_P(EveryNetwork, EveryOpIsNeeded) {
+TEST_P(EveryNetwork, HasNoUnusedOps) {
   const auto all = ops();
   std::vector<bool> read(all.size(), false);
   for (const FrameworkOp& op : all) {
@@ -173,7 +173,7 @@ TEST_P(EveryNetwork, EveryOpIsNeeded) {
   }
 }
 
-TEST_P(EveryNetwork, GraphFitsTheMachineAndEveryOpWithWorkHasAFit) {
+TEST_P(EveryNetwork, GraphFitsMachineAndWorkingOpsHaveFits) {
   const Machine machine = knl();
   const auto graph = network_graph(GetParam(), machine);
   ASSERT_TRUE(graph.ok()) << graph.message();
@@ -187,7 +187,7 @@ TEST_P(EveryNetwork, GraphFitsTheMachineAndEveryOpWithWorkHasAFit) {
   }
 }
 
-TEST_P(EveryNetwork, TheFittedOpsTakeWhatTableVIsays) {
+TEST_P(EveryNetwork, FittedOpsMatchTableSix) {
   const auto graph = network_graph(GetParam(), knl());
   ASSERT_TRUE(graph.ok()) << graph.message();
   std::map<std::string, double> seconds;
@@ -208,7 +208,7 @@ TEST_P(EveryNetwork, TheFittedOpsTakeWhatTableVIsays) {
 INSTANTIATE_TEST_SUITE_P(Paper, EveryNetwork,
                          testing::Values("resnet50", "dcgan", "inception_v3", "lstm"));
 
-TEST(Networks, AnUnknownNameIsAnErrorThatNamesThoseThereAre) {
+TEST(Networks, UnknownNameErrorListsNetworks) {
   const auto graph = network_graph("resnet51", knl());
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().kind, base::ErrorKind::kNotFound);
@@ -216,7 +216,7 @@ TEST(Networks, AnUnknownNameIsAnErrorThatNamesThoseThereAre) {
   EXPECT_NE(graph.message().find("inception_v3"), std::string::npos);
 }
 
-TEST(Networks, ConversionsAppearOnlyWhereLayoutsMeet) {
+TEST(Networks, InsertsConversionsOnlyBetweenLayouts) {
   Tape tape;
   const NodeId images = tape.input({2, 8, 8, 3});
   const NodeId conv = tape.op("Conv2D", {images}, {2, 8, 8, 4}, 1);

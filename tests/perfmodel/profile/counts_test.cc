@@ -21,7 +21,7 @@ CountedExecution execution(int width, Nanoseconds duration) {
   return one;
 }
 
-TEST(Counts, MeansAndRatiosOfWhatWasCountedTogether) {
+TEST(Counts, ComputesMeansAndRatios) {
   Counts counts;
   CountedExecution one = execution(4, microseconds(100));
   counts.add(one);
@@ -38,7 +38,7 @@ TEST(Counts, MeansAndRatiosOfWhatWasCountedTogether) {
   EXPECT_FALSE(op->ratio(CountedEvent::kCycles, CountedEvent::kMigrations).has_value());
 }
 
-TEST(Counts, GroupsThatTakeTurnsHaveTheirOwnNumberOfExecutions) {
+TEST(Counts, MultiplexedGroupsAverageOverOwnExecutions) {
   Counts counts;
   CountedExecution one = execution(4, microseconds(100));
   counts.add(one);
@@ -51,7 +51,7 @@ TEST(Counts, GroupsThatTakeTurnsHaveTheirOwnNumberOfExecutions) {
   EXPECT_EQ(op->mean(CountedEvent::kCycles), 1000.0);
 }
 
-TEST(Counts, ShortExecutionsAreOnlyNumbered) {
+TEST(Counts, ShortExecutionsAreExcludedFromMeans) {
   Counts counts;
   counts.add(execution(4, kLeastCounted - Nanoseconds(1)));
   CountedExecution many = execution(4, 10 * kLeastCounted);
@@ -73,7 +73,7 @@ TEST(Counts, BusyCoresAreTaskClockOverTime) {
   EXPECT_DOUBLE_EQ(*counts.find(kOp, 4)->busy_cores(), 3.5);
 }
 
-TEST(Counts, AnotherWidthStandsInForOneThatWasNeverCounted) {
+TEST(Counts, FallsBackToMostCountedWidth) {
   Counts counts;
   EXPECT_EQ(counts.find(kOp, 4), nullptr);
   counts.add(execution(1, microseconds(100)));
@@ -84,7 +84,7 @@ TEST(Counts, AnotherWidthStandsInForOneThatWasNeverCounted) {
   EXPECT_EQ(counts.find(kOp + 1, 1), nullptr);
 }
 
-TEST(Counts, AnOpHasOnlySoManyWidths) {
+TEST(Counts, LimitsWidthsPerOp) {
   Counts counts;
   const int most = static_cast<int>(Counts::kMostWidths);
   for (int width = 1; width <= 1000; ++width) counts.add(execution(width, microseconds(100)));
@@ -94,7 +94,7 @@ TEST(Counts, AnOpHasOnlySoManyWidths) {
   EXPECT_EQ(counts.find(kOp, 1000)->executions(), 2u) << "the width that was counted most";
 }
 
-TEST(Counts, EventsThatNobodyKnowsAreLeftOut) {
+TEST(Counts, IgnoresUnknownEvents) {
   Counts counts;
   CountedExecution one = execution(4, microseconds(100));
   one.events = {static_cast<CountedEvent>(200), CountedEvent::kNothing};

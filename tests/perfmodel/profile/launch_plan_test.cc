@@ -19,7 +19,7 @@ LaunchFacts two_pools() {
   return facts;
 }
 
-TEST(LaunchPlan, TwoSpinningPoolsAreSeparated) {
+TEST(LaunchPlan, PreloadsLibompForTwoSpinningPools) {
   const LaunchPlan plan = choose_launch_plan(two_pools(), {});
   EXPECT_TRUE(plan.preload_libomp);
   EXPECT_EQ(plan.environment.at("KMP_BLOCKTIME"), "1");
@@ -27,7 +27,7 @@ TEST(LaunchPlan, TwoSpinningPoolsAreSeparated) {
   EXPECT_FALSE(plan.reasons.empty());
 }
 
-TEST(LaunchPlan, APoolWithoutOpenMpBesideItFollowsItsOps) {
+TEST(LaunchPlan, BlasPoolWithoutOpenMpFollowsItsOps) {
   LaunchFacts facts = two_pools();
   facts.uses_openmp = false;
   const LaunchPlan plan = choose_launch_plan(facts, {});
@@ -37,7 +37,7 @@ TEST(LaunchPlan, APoolWithoutOpenMpBesideItFollowsItsOps) {
   EXPECT_FALSE(choose_launch_plan(facts, {}).blas_follows);
 }
 
-TEST(LaunchPlan, APoolThatComesLaterFollowsUnlessTheUserKeepsOrSizesIt) {
+TEST(LaunchPlan, LaterBlasPoolFollowsUnlessUserKeepsOrSizesIt) {
   LaunchFacts facts = two_pools();
   EXPECT_TRUE(blas_pools_follow(facts, choose_launch_plan(facts, {})));
   LaunchPlan lost;
@@ -59,7 +59,7 @@ TEST(LaunchPlan, APoolThatComesLaterFollowsUnlessTheUserKeepsOrSizesIt) {
   }
 }
 
-TEST(LaunchPlan, TheUsersWordsBind) {
+TEST(LaunchPlan, RespectsUserEnvironment) {
   LaunchFacts facts = two_pools();
   facts.user_environment = {{"OMP_WAIT_POLICY", "active"}, {"OPENBLAS_NUM_THREADS", "2"}};
   const LaunchPlan plan = choose_launch_plan(facts, {});
@@ -67,7 +67,7 @@ TEST(LaunchPlan, TheUsersWordsBind) {
   EXPECT_FALSE(plan.blas_follows);
 }
 
-TEST(LaunchPlan, BesideOthersLibgompSleepsSoonWhereNothingCanTellItLater) {
+TEST(LaunchPlan, ShortensLibgompSpinningBesideOtherClients) {
   LaunchFacts facts = two_pools();
   facts.blas_provider = "none";
   facts.libomp_suitable = false;
@@ -82,7 +82,7 @@ TEST(LaunchPlan, BesideOthersLibgompSleepsSoonWhereNothingCanTellItLater) {
   EXPECT_FALSE(choose_launch_plan(facts, {}).wait_follows);
 }
 
-TEST(LaunchPlan, BesideOthersAFixedTeamGetsTheRuntimeThatCanBeToldLater) {
+TEST(LaunchPlan, PreloadsLibompForFixedTeamBesideOtherClients) {
   LaunchFacts facts = two_pools();
   facts.blas_provider = "none";
   facts.beside_others = true;
@@ -100,7 +100,7 @@ TEST(LaunchPlan, BesideOthersAFixedTeamGetsTheRuntimeThatCanBeToldLater) {
   EXPECT_EQ(choose_launch_plan(facts, {}).environment.at("KMP_BLOCKTIME"), "1");
 }
 
-TEST(LaunchPlan, WordsThatBindThreadsKeepTheRuntime) {
+TEST(LaunchPlan, KeepsRuntimeWhenEnvironmentBindsThreads) {
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, std::string>>{{"OMP_PROC_BIND", "close"},
                                                         {"OMP_PROC_BIND", "TRUE"},
@@ -124,7 +124,7 @@ TEST(LaunchPlan, WordsThatBindThreadsKeepTheRuntime) {
   }
 }
 
-TEST(LaunchPlan, BesideOthersTwoPoolsUnderLibgompSleepSoonToo) {
+TEST(LaunchPlan, ShortensSpinningOfTwoPoolsBesideOtherClients) {
   LaunchFacts facts = two_pools();
   facts.libomp_suitable = false;
   EXPECT_FALSE(choose_launch_plan(facts, {}).environment.contains("GOMP_SPINCOUNT"));
@@ -132,7 +132,7 @@ TEST(LaunchPlan, BesideOthersTwoPoolsUnderLibgompSleepSoonToo) {
   EXPECT_TRUE(choose_launch_plan(facts, {}).environment.contains("GOMP_SPINCOUNT"));
 }
 
-TEST(LaunchPlan, KeepMeansKeep) {
+TEST(LaunchPlan, KeepChoicesLeaveEverythingUnchanged) {
   LaunchFacts facts = two_pools();
   facts.openmp = OpenmpChoice::kKeep;
   facts.wait = WaitChoice::kKeep;
@@ -149,7 +149,7 @@ LaunchFacts renewing() {
   return facts;
 }
 
-TEST(LaunchPlan, WhoTakesBlocksAnewInEachStepKeepsThem) {
+TEST(LaunchPlan, RetainsHeapOfProgramThatRenewsBlocks) {
   const LaunchPlan plan = choose_launch_plan(renewing(), {});
   EXPECT_EQ(plan.text, "openmp=keep wait=keep blas=keep heap=256MiB");
   EXPECT_EQ(plan.environment.at("MALLOC_MMAP_THRESHOLD_"), std::to_string(32 << 20));
@@ -159,7 +159,7 @@ TEST(LaunchPlan, WhoTakesBlocksAnewInEachStepKeepsThem) {
       << "nothing is known of this one";
 }
 
-TEST(LaunchPlan, AMallocThatTheUserSetUpStaysAsItIs) {
+TEST(LaunchPlan, KeepsMallocSetUpByUser) {
   LaunchFacts facts = renewing();
   facts.sets_up_malloc = true;
   const LaunchPlan plan = choose_launch_plan(facts, {});
@@ -171,7 +171,7 @@ TEST(LaunchPlan, AMallocThatTheUserSetUpStaysAsItIs) {
   EXPECT_EQ(choose_launch_plan(kept, {}).text, "openmp=keep wait=keep blas=keep");
 }
 
-TEST(LaunchPlan, AHeapThatLostIsGivenBack) {
+TEST(LaunchPlan, RevertsHeapSettingThatWasSlower) {
   const std::string held = "openmp=keep wait=keep blas=keep heap=256MiB";
   const std::string kept = "openmp=keep wait=keep blas=keep";
   const LaunchPlan plan =
@@ -183,7 +183,7 @@ TEST(LaunchPlan, AHeapThatLostIsGivenBack) {
             held);
 }
 
-TEST(LaunchPlan, LibompOnlyWhereEveryEntryPointIsThere) {
+TEST(LaunchPlan, KeepsRuntimeWhenLibompLacksEntryPoint) {
   LaunchFacts facts = two_pools();
   facts.libomp_suitable = false;
   facts.libomp_obstacle = "libx.so needs GOMP_teams4, which libomp lacks";
@@ -192,7 +192,7 @@ TEST(LaunchPlan, LibompOnlyWhereEveryEntryPointIsThere) {
   EXPECT_NE(plan.reasons.front().find("GOMP_teams4"), std::string::npos);
 }
 
-TEST(LaunchPlan, AnUnknownProgramKeepsItsRuntime) {
+TEST(LaunchPlan, KeepsRuntimeUnlessOpenMpIsUsedOrRequested) {
   LaunchFacts facts = two_pools();
   facts.uses_openmp = false;
   const LaunchPlan plan = choose_launch_plan(facts, {});
@@ -202,7 +202,7 @@ TEST(LaunchPlan, AnUnknownProgramKeepsItsRuntime) {
   EXPECT_TRUE(choose_launch_plan(facts, {}).preload_libomp) << "asked for";
 }
 
-TEST(LaunchPlan, OpsThatAreResizedAllTheTimeGetTheRuntimeThatResizesCheaply) {
+TEST(LaunchPlan, PreloadsLibompForProgramThatResizesTeams) {
   LaunchFacts facts = two_pools();
   facts.blas_provider = "reference";
   facts.resizes_teams = true;
@@ -211,7 +211,7 @@ TEST(LaunchPlan, OpsThatAreResizedAllTheTimeGetTheRuntimeThatResizesCheaply) {
   EXPECT_FALSE(plan.blas_follows);
 }
 
-TEST(LaunchPlan, APlanThatLostAgainstTheUntouchedRunIsTakenBack) {
+TEST(LaunchPlan, RevertsPlanSlowerThanUntouchedRun) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan kept =
       choose_launch_plan(two_pools(), {{"", 1.0, 0.02, 30, false}, {ours, 1.3, 0.02, 30, true}});
@@ -226,7 +226,7 @@ TEST(LaunchPlan, APlanThatLostAgainstTheUntouchedRunIsTakenBack) {
 constexpr const char* kActive = "openmp=llvm wait=active blas=follow";
 
 // Newest first.
-TEST(LaunchPlan, AFasterPlanThatWasMeasuredIsUsed) {
+TEST(LaunchPlan, UsesFasterMeasuredPlan) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan plan = choose_launch_plan(
       two_pools(), {{kActive, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
@@ -236,7 +236,7 @@ TEST(LaunchPlan, AFasterPlanThatWasMeasuredIsUsed) {
 }
 
 // Believed once, whatever made it look good; its next run tells the truth.
-TEST(LaunchPlan, AWrongPlanIsTakenBackByTheNextRunAndItsLossIsSaid) {
+TEST(LaunchPlan, RevertsWrongPlanAndReportsLoss) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan plan = choose_launch_plan(two_pools(), {{kActive, 4.0, 0.02, 30, true},
                                                            {kActive, 0.1, 0.02, 30, true},
@@ -247,7 +247,7 @@ TEST(LaunchPlan, AWrongPlanIsTakenBackByTheNextRunAndItsLossIsSaid) {
   EXPECT_NE(plan.reasons.back().find("300 % more"), std::string::npos);
 }
 
-TEST(LaunchPlan, WhatTheUserSaidIsNotOverruledByAFasterRun) {
+TEST(LaunchPlan, FasterRunDoesNotOverrideUserChoice) {
   LaunchFacts facts = two_pools();
   facts.wait = WaitChoice::kPassive;
   const std::string ours = choose_launch_plan(facts, {}).text;
@@ -261,7 +261,7 @@ TEST(LaunchPlan, WhatTheUserSaidIsNotOverruledByAFasterRun) {
                    .preload_libomp);
 }
 
-TEST(LaunchPlan, ASmallDifferenceChangesNoPlan) {
+TEST(LaunchPlan, IgnoresSmallDifferences) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan plan = choose_launch_plan(
       two_pools(), {{kActive, 0.97, 0.01, 30, true}, {ours, 1.0, 0.01, 30, true}});
@@ -269,14 +269,14 @@ TEST(LaunchPlan, ASmallDifferenceChangesNoPlan) {
   EXPECT_TRUE(plan.taken_back.empty());
 }
 
-TEST(LaunchPlan, RunsOfTooFewStepsSayNothing) {
+TEST(LaunchPlan, IgnoresRunsOfTooFewSteps) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan plan =
       choose_launch_plan(two_pools(), {{kActive, 0.1, 0, 2, true}, {ours, 1.0, 0.01, 30, true}});
   EXPECT_EQ(plan.text, ours);
 }
 
-TEST(LaunchPlan, NamesThatMeanNothingChangeNothing) {
+TEST(LaunchPlan, IgnoresUnknownPlanNames) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   for (const char* text : {"undone", "openmp=", "openmp=llvm wait=9 blas=x", "\n"}) {
     const LaunchPlan plan =

@@ -5,7 +5,7 @@
 namespace optile::perfmodel {
 namespace {
 
-TEST(SampleSet, RobustAgainstOneOutlier) {
+TEST(SampleSet, MedianIsRobustAgainstOneOutlier) {
   SampleSet set;
   for (int i = 0; i < 9; ++i) set.add(Nanoseconds(100 + i));
   set.add(Nanoseconds(1'000'000));
@@ -16,14 +16,14 @@ TEST(SampleSet, RobustAgainstOneOutlier) {
   EXPECT_LT(set.median_error(), Nanoseconds(10));
 }
 
-TEST(SampleSet, TooFewSamplesHaveNoBound) {
+TEST(SampleSet, MedianErrorIsUnboundedForTwoSamples) {
   SampleSet set;
   set.add(Nanoseconds(1));
   set.add(Nanoseconds(1));
   EXPECT_EQ(set.median_error(), Nanoseconds::max());
 }
 
-TEST(SampleSet, TheMeansIntervalCoversSamplesOfTwoKinds) {
+TEST(SampleSet, MeanErrorMatchesStudentIntervalOfBimodalSamples) {
   SampleSet set;
   for (int i = 0; i < 10; ++i) set.add(Nanoseconds(i % 2 == 0 ? 100 : 300));
   // Standard deviation 105.4, over the root of ten, times Student's 2.262, over 200.
@@ -31,7 +31,7 @@ TEST(SampleSet, TheMeansIntervalCoversSamplesOfTwoKinds) {
   EXPECT_EQ(relative_mean_error(SampleSet()), 0);
 }
 
-TEST(SampleSet, KeepsTheLatest) {
+TEST(SampleSet, KeepsLatestSamples) {
   SampleSet set;
   for (int i = 0; i < 64; ++i) set.add(Nanoseconds(10));
   for (int i = 0; i < 64; ++i) set.add(Nanoseconds(20));
@@ -40,7 +40,7 @@ TEST(SampleSet, KeepsTheLatest) {
   EXPECT_EQ(set.min(), Nanoseconds(10));
 }
 
-TEST(Profile, IsByCase) {
+TEST(Profile, SeparatesSamplesByConfiguration) {
   Profile profile;
   profile.record({2, Binding::kCompact}, Nanoseconds(5));
   profile.record({2, Binding::kSpread}, Nanoseconds(7));

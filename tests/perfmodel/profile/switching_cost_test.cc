@@ -5,7 +5,7 @@
 namespace optile::perfmodel {
 namespace {
 
-TEST(SwitchingCost, WidthOneAndNoChangeAreFree) {
+TEST(SwitchingCost, IsZeroForWidthOneAndUnchangedWidth) {
   const SwitchingCost cost(Runtime::kLibgomp);
   EXPECT_EQ(cost.between(4, 4), Nanoseconds(0));
   EXPECT_EQ(cost.between(1, 4), Nanoseconds(0));
@@ -13,7 +13,7 @@ TEST(SwitchingCost, WidthOneAndNoChangeAreFree) {
   EXPECT_GT(cost.between(4, 2), Nanoseconds(0));
 }
 
-TEST(SwitchingCost, MeasurementReplacesThePrior) {
+TEST(SwitchingCost, MeasurementReplacesPrior) {
   SwitchingCost cost(Runtime::kLlvm);
   EXPECT_FALSE(cost.measured());
   cost.learn(Nanoseconds(10'000), 10);

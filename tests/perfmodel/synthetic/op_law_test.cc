@@ -23,7 +23,7 @@ int minima(const OpLaw& law, const Machine& machine) {
   return found;
 }
 
-TEST(OpLaw, ConvexHasItsMinimumWhereWorkAndOverheadBalance) {
+TEST(OpLaw, ConvexMinimumBalancesWorkAndOverhead) {
   const Machine machine = knl();
   for (const int best : {2, 10, 26, 44, 67}) {
     OpLaw law;
@@ -35,7 +35,7 @@ TEST(OpLaw, ConvexHasItsMinimumWhereWorkAndOverheadBalance) {
   }
 }
 
-TEST(OpLaw, FlatGainsNothingBeyondItsKnee) {
+TEST(OpLaw, FlatGainsNothingBeyondKnee) {
   OpLaw law{CurveFamily::kFlat, 1e-4, 8e-3, 0, 0.25, 0};
   const Machine machine = knl();
   const double at_knee = law_seconds(law, machine, {17, Binding::kSpread});
@@ -43,7 +43,7 @@ TEST(OpLaw, FlatGainsNothingBeyondItsKnee) {
   EXPECT_GT(law_seconds(law, machine, {16, Binding::kSpread}), at_knee);
 }
 
-TEST(OpLaw, SawToothMakesHalfFilledTilesDearer) {
+TEST(OpLaw, SawToothPenalisesHalfFilledTiles) {
   OpLaw law{CurveFamily::kSawTooth, 0, 60e-3, 20e-6, 0.4, 0};
   const Machine machine = knl();
   const double odd = law_seconds(law, machine, {41, Binding::kMixed});
@@ -51,7 +51,7 @@ TEST(OpLaw, SawToothMakesHalfFilledTilesDearer) {
   EXPECT_GT(odd, law_seconds(law, machine, {42, Binding::kCompact}));
 }
 
-TEST(OpLaw, CliffStandsAtTheSocketAndNowhereElse) {
+TEST(OpLaw, CliffOccursOnlyAtSocketBoundary) {
   OpLaw law{CurveFamily::kCliff, 1e-3, 200e-3, 0, 0.5, 0};
   Machine two = read("pack:2 l3:2 core:8 pu:1");
   two.packages = 2;
@@ -64,7 +64,7 @@ TEST(OpLaw, CliffStandsAtTheSocketAndNowhereElse) {
   EXPECT_LT(law_seconds(law, one, {17, Binding::kCompact}), before);
 }
 
-TEST(OpLaw, TwoMinimaHasTwo) {
+TEST(OpLaw, TwoMinimaLawsHaveTwoMinima) {
   for (const NamedLaw& named : standard_laws()) {
     if (named.law.family == CurveFamily::kTwoMinima) {
       EXPECT_EQ(minima(named.law, knl()), 2) << named.name;
@@ -72,7 +72,7 @@ TEST(OpLaw, TwoMinimaHasTwo) {
   }
 }
 
-TEST(OpLaw, CrowdingStartsWithTheLastCores) {
+TEST(OpLaw, CrowdingSlowsOnlyLastCores) {
   OpLaw law;
   law.serial = 1;
   law.crowding = 0.1;
@@ -81,13 +81,13 @@ TEST(OpLaw, CrowdingStartsWithTheLastCores) {
   EXPECT_DOUBLE_EQ(law_seconds(law, machine, {67, Binding::kMixed}), 1.1);
 }
 
-TEST(OpLaw, CasesThatTheMachineDoesNotAdmitNeverEnd) {
+TEST(OpLaw, InadmissibleConfigurationsTakeInfiniteTime) {
   EXPECT_EQ(law_seconds({}, knl(), {40, Binding::kSpread}), kInfinity);
   EXPECT_EQ(law_seconds({}, knl(), {69, Binding::kCompact}), kInfinity);
   EXPECT_EQ(law_seconds({}, knl(), {3, Binding::kCompact}), kInfinity);
 }
 
-TEST(OpLaw, StandardLawsHaveEveryFamilyAndATimeInEveryCase) {
+TEST(OpLaw, StandardLawsCoverEveryFamilyAndConfiguration) {
   std::set<CurveFamily> families;
   std::set<std::string> names;
   for (const NamedLaw& named : standard_laws()) {
@@ -102,7 +102,7 @@ TEST(OpLaw, StandardLawsHaveEveryFamilyAndATimeInEveryCase) {
   EXPECT_EQ(families.size(), 5U);
 }
 
-TEST(OpLaw, StandardNoiseIsAsRoughAsItsNameSays) {
+TEST(OpLaw, StandardNoiseLevelsIncrease) {
   double before = -1;
   for (const NamedNoise& named : standard_noise()) {
     double away = 0;

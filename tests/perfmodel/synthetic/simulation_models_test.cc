@@ -12,7 +12,7 @@
 namespace optile::perfmodel {
 namespace {
 
-TEST(BuiltInMachines, AreWhatTheirNamesSay) {
+TEST(BuiltInMachines, HaveExpectedTopology) {
   struct Expected {
     const char* name;
     std::size_t cores, tiles, units;
@@ -40,7 +40,7 @@ TEST(BuiltInMachines, AreWhatTheirNamesSay) {
   EXPECT_EQ(built_in_machine_names().size(), 5u);
 }
 
-TEST(CaseSpace, TheCasesOfThePaper) {
+TEST(CaseSpace, MatchesPaperOnKnightsLanding) {
   const CaseSpace knl = case_space(built_in_machine("knl").value());
   EXPECT_EQ(knl, (CaseSpace{68, 34, true}));
   int spread = 0;
@@ -58,7 +58,7 @@ TEST(CaseSpace, TheCasesOfThePaper) {
   EXPECT_FALSE(knl.admits({45, Binding::kCompact}));
 }
 
-TEST(CaseSpace, EveryWidthOfEveryMachineHasACase) {
+TEST(CaseSpace, CoversEveryWidthOfEveryMachine) {
   for (const char* name : {"knl", "epyc-2x96", "xeon-snc", "grace-144", "hybrid", "core:4 pu:1",
                            "l2:6 core:1 pu:1", "core:1 pu:1"}) {
     const CaseSpace space = case_space(make_machine_source(name)->read().value());
@@ -70,7 +70,7 @@ TEST(CaseSpace, EveryWidthOfEveryMachineHasACase) {
   }
 }
 
-TEST(ConfigurationTimes, KnowsItsBest) {
+TEST(ConfigurationTimes, FindsBestConfiguration) {
   ConfigurationTimes times;
   EXPECT_EQ(times.best().width, 0);
   times.set({4, Binding::kCompact}, 2.0);
@@ -83,7 +83,7 @@ TEST(ConfigurationTimes, KnowsItsBest) {
   EXPECT_EQ(times.at({-1, Binding::kSpread}), kInfinity);
 }
 
-TEST(Interference, NothingHappensToAnOpAlone) {
+TEST(Interference, DoesNotSlowOpThatRunsAlone) {
   const Interference model;
   Presence op;
   op.memory_share = 1;
@@ -116,12 +116,12 @@ TEST(Interference, GrowsWithEveryCause) {
   EXPECT_DOUBLE_EQ(none.slowdown(crossing, 5.0), 1.0);
 }
 
-TEST(MemoryDraw, IsFullAtTheFastestCase) {
+TEST(MemoryDraw, IsFullAtFastestConfiguration) {
   EXPECT_DOUBLE_EQ(memory_draw(0.6, 2.0, 2.0), 0.6);
   EXPECT_DOUBLE_EQ(memory_draw(0.6, 2.0, 8.0), 0.15);
 }
 
-TEST(Noise, HasItsSpreadAndIsTheSameForTheSameRun) {
+TEST(Noise, HasGivenSpreadAndIsDeterministic) {
   const Noise noise{42, 0.1, 0, 1};
   double sum = 0;
   double squares = 0;
@@ -138,7 +138,7 @@ TEST(Noise, HasItsSpreadAndIsTheSameForTheSameRun) {
   EXPECT_EQ(Noise{}.factor(1, 1), 1.0);
 }
 
-TEST(Noise, DisturbsAsOftenAsItSays) {
+TEST(Noise, ProducesOutliersAtGivenRate) {
   const Noise noise{1, 0, 0.05, 4.0};
   int disturbed = 0;
   for (std::uint64_t i = 0; i < 20000; ++i) disturbed += noise.factor(0, i) > 3.9;

@@ -50,7 +50,7 @@ double number(const std::string& cell) {
   return value;
 }
 
-TEST(StandardLaws, AreThoseOfTheDocument) {
+TEST(StandardLaws, MatchDocumentation) {
   const std::vector<Row> rows = table_below("### Standard laws");
   const std::vector<NamedLaw>& laws = standard_laws();
   ASSERT_EQ(rows.size(), laws.size());
@@ -68,7 +68,7 @@ TEST(StandardLaws, AreThoseOfTheDocument) {
   }
 }
 
-TEST(StandardNoise, IsThatOfTheDocument) {
+TEST(StandardNoise, MatchesDocumentation) {
   const std::vector<Row> rows = table_below("### Standard noise");
   const std::vector<NamedNoise>& models = standard_noise();
   ASSERT_EQ(rows.size(), models.size());

@@ -34,12 +34,12 @@ std::string refused(const StepGraph& graph) {
   return status.ok() ? "nothing was refused" : status.message();
 }
 
-TEST(StepGraph, AGoodOneIsAccepted) {
+TEST(StepGraph, AcceptsValidGraph) {
   EXPECT_TRUE(check_step_graph(chain(), kPairOfTiles).ok());
   EXPECT_EQ(topological_order(chain()), (std::vector<int>{0, 1, 2}));
 }
 
-TEST(StepGraph, WhatIsWrongIsNamedWithItsPlace) {
+TEST(StepGraph, RejectsInvalidFieldWithItsPath) {
   StepGraph graph = chain();
   graph.nodes[2].instance = 7;
   EXPECT_THAT(refused(graph), HasSubstr("nodes[2].instance: there is no instance 7"));
@@ -73,7 +73,7 @@ TEST(StepGraph, WhatIsWrongIsNamedWithItsPlace) {
   EXPECT_THAT(refused(StepGraph{}), HasSubstr("at least one op"));
 }
 
-TEST(StepGraph, ACycleIsNamedByItsNodes) {
+TEST(StepGraph, ReportsNodesOfCycle) {
   StepGraph graph = chain();
   graph.nodes = {{0, {}}, {1, {0, 3}}, {0, {1}}, {1, {2}}, {0, {3}}};
   const std::string message = refused(graph);
@@ -85,7 +85,7 @@ TEST(StepGraph, ACycleIsNamedByItsNodes) {
   EXPECT_THAT(refused(graph), HasSubstr("nodes[0]: a cycle of 1 nodes: 0 (MatMul) -> 0"));
 }
 
-TEST(StepGraphFile, ComesBackAsItWasWritten) {
+TEST(StepGraphFile, RoundTripsThroughText) {
   const StepGraph graph = chain();
   const auto read = parse_step_graph(step_graph_text(graph));
   ASSERT_TRUE(read.ok()) << read.message();
@@ -96,7 +96,7 @@ TEST(StepGraphFile, ComesBackAsItWasWritten) {
   EXPECT_EQ(read.value().nodes[2].inputs, graph.nodes[2].inputs);
 }
 
-TEST(StepGraphFile, EveryPrefixIsAnErrorWithItsPosition) {
+TEST(StepGraphFile, EveryPrefixFailsWithLineNumber) {
   const std::string text = step_graph_text(chain());
   for (std::size_t length = 0; length + 1 < text.size(); ++length) {
     const auto read = parse_step_graph(text.substr(0, length));
@@ -105,7 +105,7 @@ TEST(StepGraphFile, EveryPrefixIsAnErrorWithItsPosition) {
   }
 }
 
-TEST(StepGraphFile, IsReadStrictly) {
+TEST(StepGraphFile, RejectsUnknownMissingAndMistypedFields) {
   const auto message = [](const std::string& text) { return parse_step_graph(text).message(); };
   const std::string head = R"({"format": "optile step graph", "version": 1, )";
   const std::string times = R"("times": {"spread": [1]})";
@@ -131,7 +131,7 @@ TEST(StepGraphFile, IsReadStrictly) {
   EXPECT_THAT(message(head + "} x"), HasSubstr("line 1"));
 }
 
-TEST(StepGraphFile, AbsurdFilesAreRefused) {
+TEST(StepGraphFile, RejectsOversizedAndDeeplyNestedFiles) {
   EXPECT_THAT(parse_step_graph(std::string(1 << 20, '[')).message(), HasSubstr("deep"));
   EXPECT_THAT(parse_step_graph(std::string(kMaxStepGraphBytes + 1, ' ')).message(),
               HasSubstr("larger than 32 MiB"));

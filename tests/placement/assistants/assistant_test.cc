@@ -25,7 +25,7 @@ AssistantNode node(AssistantNodeId id, double demand, std::int64_t bytes) {
   return {id, Resource::kCompute, demand, bytes, 0};
 }
 
-TEST(Assistant, OffersTheSmallestStateThatFitsHalfTheImbalance) {
+TEST(Assistant, OffersSmallestNodeWithinHalfImbalance) {
   LocalOutBoxes boxes;
   Assistant loaded(0, rule(), {node(1, 0.3, 1), node(2, 0.2, 50), node(3, 0.1, 20)});
   for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
@@ -38,7 +38,7 @@ TEST(Assistant, OffersTheSmallestStateThatFitsHalfTheImbalance) {
   EXPECT_EQ(offers[0].node, 3U);  // node 1 is smaller but exceeds (1 - 0.5) / 2
 }
 
-TEST(Assistant, ABusyMomentIsNoReason) {
+TEST(Assistant, OffersNothingWithoutConsecutiveBusySamples) {
   LocalOutBoxes boxes;
   Assistant loaded(0, rule(), {node(1, 0.1, 1)});
   for (std::uint64_t epoch = 1; epoch <= 20; ++epoch) {
@@ -47,7 +47,7 @@ TEST(Assistant, ABusyMomentIsNoReason) {
   EXPECT_TRUE(boxes.offers(Resource::kCompute).empty());
 }
 
-TEST(Assistant, WithdrawsWhenItIsCalmAgain) {
+TEST(Assistant, WithdrawsOfferWhenLoadDrops) {
   LocalOutBoxes boxes;
   Assistant loaded(0, rule(1), {node(1, 0.1, 1)});
   loaded.end_step(1, compute(1), boxes);
@@ -56,7 +56,7 @@ TEST(Assistant, WithdrawsWhenItIsCalmAgain) {
   EXPECT_TRUE(boxes.offers(Resource::kCompute).empty());
 }
 
-TEST(Assistant, AdmissionLooksAtMemoryAndAtTheRoomThatIsLeft) {
+TEST(Assistant, ClaimsOfferOnlyWithFreeMemoryAndCapacity) {
   for (const auto& [use, free_bytes, taken] : std::vector<std::tuple<double, std::int64_t, bool>>{
            {0.4, kPlenty, true}, {0.4, 9, false}, {0.6, kPlenty, false}}) {
     LocalOutBoxes boxes;
@@ -67,7 +67,7 @@ TEST(Assistant, AdmissionLooksAtMemoryAndAtTheRoomThatIsLeft) {
   }
 }
 
-TEST(Assistant, OfSeveralClaimsOneSucceedsAndBothSidesChangeAtTheSameEpoch) {
+TEST(Assistant, OneClaimWinsAndNodeMovesAtEpochBoundary) {
   LocalOutBoxes boxes;
   Assistant owner(0, rule(1), {node(7, 0.2, 10)});
   Assistant first(1, rule(1), {});
@@ -86,7 +86,7 @@ TEST(Assistant, OfSeveralClaimsOneSucceedsAndBothSidesChangeAtTheSameEpoch) {
   EXPECT_TRUE(boxes.handovers(1).empty());
 }
 
-TEST(Assistant, OtherResourcesAreOtherOutBoxes) {
+TEST(Assistant, PostsOffersByResource) {
   LocalOutBoxes boxes;
   AssistantRule network;
   network.resource = Resource::kNetwork;
@@ -155,7 +155,7 @@ class Cluster {
   std::size_t count_ = 0;
 };
 
-TEST(Assistant, NothingSwingsForTenThousandStepsOfChangingInterference) {
+TEST(Assistant, NodesDoNotOscillateUnderChangingInterference) {
   constexpr std::uint64_t kSteps = 10'000;
   constexpr std::uint64_t kPhase = 1'000;
   for (std::uint64_t seed : {1U, 2U, 3U}) {

@@ -147,7 +147,7 @@ TEST(TensorMoves, CountEveryElementOfLinesAndVolumes) {
   expect_counted(volume.take(), 4, 2);
 }
 
-TEST(WaysToSplit, AreAllProductsThatDivideTheDevices) {
+TEST(WaysToSplit, ListAllDegreesThatDivideDevices) {
   const auto graph = published_network("vgg16", 512);
   ASSERT_TRUE(graph.ok());
   for (const int devices : {1, 2, 4, 6, 16}) {
@@ -174,7 +174,7 @@ const Layer& first_dense(const LayerGraph& graph) {
   return graph.layers.front();
 }
 
-TEST(Synchronised, EveryCopyButTheServersMovesTwice) {
+TEST(Synchronised, CountsTwoMovesPerCopyExceptServer) {
   const auto graph = published_network("vgg16", 32 * 16);
   ASSERT_TRUE(graph.ok());
   const Layer& dense = first_dense(graph.value());
@@ -190,7 +190,7 @@ TEST(Synchronised, EveryCopyButTheServersMovesTwice) {
 
 // Figure 2 of the paper: VGG-16's first dense layer in two halves, by samples or by channels. The
 // paper says 12 times fewer bytes; of shapes alone it is 64 times, for 32 samples a device.
-TEST(Synchronised, HalvesOfTheFirstDenseLayerMoveFewerBytesByChannels) {
+TEST(Synchronised, ChannelSplitOfDenseLayerMovesFewerBytes) {
   const auto graph = published_network("vgg16", 64);
   ASSERT_TRUE(graph.ok());
   const Layer& dense = first_dense(graph.value());
@@ -205,7 +205,7 @@ TEST(Synchronised, HalvesOfTheFirstDenseLayerMoveFewerBytesByChannels) {
             std::int64_t{2} * 4 * 64 * 25088);
 }
 
-TEST(ComputeSeconds, AreOperationsOverTheRateOfTheLargestPart) {
+TEST(ComputeSeconds, FollowOperationsOfLargestPart) {
   TrainingSetting setting = setting_of(4, 4);
   setting.operations = 1e9;
   setting.memory_bandwidth = 1e30;
@@ -218,7 +218,7 @@ TEST(ComputeSeconds, AreOperationsOverTheRateOfTheLargestPart) {
   EXPECT_DOUBLE_EQ(compute_seconds(graph.layers[0], {1, 1, 3, 1, 1}, setting), all * 3 / 8);
 }
 
-TEST(ComputeSeconds, AreBytesOverTheRateOfMemoryWhereThatIsLonger) {
+TEST(ComputeSeconds, FollowMemoryBandwidthWhereSlower) {
   TrainingSetting setting = setting_of(4, 4);
   setting.operations = 1e30;
   setting.memory_bandwidth = 1e9;

@@ -37,7 +37,7 @@ const Layer& named(const LayerGraph& graph, const std::string& name) {
 }
 
 // The numbers of parameters are those that the papers and frameworks give for these networks.
-TEST(PublishedNetworks, HaveTheirLayersAndParameters) {
+TEST(PublishedNetworks, HavePublishedLayerAndParameterCounts) {
   const LayerGraph lenet = network("lenet5");
   EXPECT_EQ(lenet.layers.size(), 6U + 1U);
   EXPECT_EQ(parameters_of(lenet), 431080);
@@ -49,7 +49,7 @@ TEST(PublishedNetworks, HaveTheirLayersAndParameters) {
   EXPECT_EQ(parameters_of(vgg), 138357544);
 }
 
-TEST(PublishedNetworks, InceptionHasItsModules) {
+TEST(PublishedNetworks, InceptionHasPublishedModules) {
   const LayerGraph graph = network("inception_v3");
   std::map<LayerKind, int> kinds = kinds_of(graph);
   EXPECT_EQ(kinds[LayerKind::kConvolution], 94);
@@ -64,7 +64,7 @@ TEST(PublishedNetworks, InceptionHasItsModules) {
   EXPECT_NEAR(static_cast<double>(parameters_of(graph)), 23.8e6, 0.1e6);
 }
 
-TEST(PublishedNetworks, LayersFollowWhatTheyRead) {
+TEST(PublishedNetworks, LayersFollowTheirInputs) {
   for (const std::string& name : published_networks()) {
     for (const LayerEdge& edge : network(name).edges) EXPECT_LT(edge.first, edge.second) << name;
   }
@@ -73,7 +73,7 @@ TEST(PublishedNetworks, LayersFollowWhatTheyRead) {
   EXPECT_FALSE(published_network("vgg16", 0).ok());
 }
 
-TEST(Parts, CoverTheExtentAndDifferByOneAtMost) {
+TEST(Parts, CoverExtentAndDifferByAtMostOne) {
   for (std::int64_t extent = 1; extent <= 30; ++extent) {
     for (std::int64_t parts = 1; parts <= extent; ++parts) {
       std::int64_t end = 0;

@@ -47,7 +47,7 @@ double brute_force(const LayerStrategies& strategies) {
   }
 }
 
-TEST(LayerStrategies, EliminationFindsWhatBruteForceFinds) {
+TEST(LayerStrategies, EliminationMatchesBruteForce) {
   for (const std::int64_t channels : {2, 6, 40}) {
     TrainingSetting setting;
     setting.devices = 2;
@@ -69,7 +69,7 @@ TEST(LayerStrategies, EliminationFindsWhatBruteForceFinds) {
   }
 }
 
-TEST(LayerStrategies, TheProblemCostsWhatTheEstimateSays) {
+TEST(LayerStrategies, ProblemCostMatchesEstimate) {
   for (const std::string& network : published_networks()) {
     const LayerStrategies strategies = made(network, 4);
     for (const auto parallelism : {UsualParallelism::kNone, UsualParallelism::kData,
@@ -81,7 +81,7 @@ TEST(LayerStrategies, TheProblemCostsWhatTheEstimateSays) {
   }
 }
 
-TEST(LayerStrategies, UsualChoicesSplitWhatTheySay) {
+TEST(LayerStrategies, UsualParallelismSplitsExpectedDimensions) {
   const LayerStrategies strategies = made("lenet5", 16);
   const StrategyChoice data = usual(strategies, UsualParallelism::kData);
   const StrategyChoice model = usual(strategies, UsualParallelism::kModel);
@@ -103,7 +103,7 @@ TEST(LayerStrategies, UsualChoicesSplitWhatTheySay) {
   EXPECT_EQ(estimate(strategies, usual(strategies, UsualParallelism::kNone)).moved.bytes(), 0);
 }
 
-TEST(LayerStrategies, TheOptimumIsAtMostAnyUsualChoice) {
+TEST(LayerStrategies, OptimumIsNoWorseThanUsualParallelism) {
   for (const std::string& network : published_networks()) {
     for (const int devices : {1, 4, 8}) {
       if (network == "inception_v3" && devices > 4) continue;  // sanitizers make it slow
@@ -143,7 +143,7 @@ Degrees published(const Layer& layer) {
   return last_block ? Degrees{1, 1, 2, 2, 1} : Degrees{4, 1, 1, 1, 1};
 }
 
-TEST(LayerStrategies, ThePublishedStrategyOfVgg16IsWithinAFewPercentOfTheOptimum) {
+TEST(LayerStrategies, PublishedVgg16StrategyIsWithinFivePercentOfOptimum) {
   const LayerStrategies strategies = made("vgg16", 4);
   StrategyChoice choice;
   for (std::size_t i = 0; i < strategies.ways.size(); ++i) {
@@ -159,7 +159,7 @@ TEST(LayerStrategies, ThePublishedStrategyOfVgg16IsWithinAFewPercentOfTheOptimum
 }
 
 // Another solver for the same problem.
-TEST(LayerStrategies, TheSolverAgreesOnTheOptimum) {
+TEST(LayerStrategies, SolverAgreesOnOptimum) {
   for (const std::string& network : published_networks()) {
     const LayerStrategies strategies = made(network, 4);
     Budget budget({.evaluations = 50});
@@ -170,7 +170,7 @@ TEST(LayerStrategies, TheSolverAgreesOnTheOptimum) {
   }
 }
 
-TEST(LayerStrategies, SettingsOutOfRangeAreErrors) {
+TEST(LayerStrategies, RejectsSettingsOutOfRange) {
   TrainingSetting setting;
   setting.devices = kMostTrainingDevices + 1;
   EXPECT_THAT(strategies_of({}, setting).message(), ::testing::HasSubstr("1 to 64 devices"));

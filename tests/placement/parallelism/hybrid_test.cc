@@ -20,7 +20,7 @@ ParallelismProblem big_lstm() {
   return problem;
 }
 
-TEST(Parallelism, InceptionOn64Devices) {
+TEST(Parallelism, AdvisesHybridForInceptionOn64Devices) {
   const auto advice = advise(inception(), 64);
   ASSERT_TRUE(advice.ok()) << advice.message();
   ASSERT_EQ(advice.value().choices.size(), 2U);
@@ -29,14 +29,14 @@ TEST(Parallelism, InceptionOn64Devices) {
 }
 
 // 26.5 % more at 256 devices follow from a ratio of epochs of 1.878.
-TEST(Parallelism, InceptionOn256Devices) {
+TEST(Parallelism, PredictsGainForInceptionOn256Devices) {
   const auto advice = advise(inception(), 256);
   ASSERT_TRUE(advice.ok());
   EXPECT_NEAR(*advice.value().choices[1].over_data_parallel, 1.32 / 2 * 1.878, 1e-9);
   EXPECT_NEAR(1.32 / 2 * 23 / 12, 1.265, 1e-3);
 }
 
-TEST(Parallelism, BigLstmOn32DevicesAndWhereDataParallelismFails) {
+TEST(Parallelism, AdvisesHybridWhereBigLstmDoesNotConverge) {
   const auto advice = advise(big_lstm(), 32);
   ASSERT_TRUE(advice.ok());
   EXPECT_NEAR(*advice.value().choices[1].over_data_parallel, 1.22 * 3.2 / 2, 1e-9);
@@ -49,7 +49,7 @@ TEST(Parallelism, BigLstmOn32DevicesAndWhereDataParallelismFails) {
   EXPECT_EQ(more.value().best, 1U);
 }
 
-TEST(Parallelism, TheConditionAndTheGainSayTheSame) {
+TEST(Parallelism, NeededSpeedupAgreesWithGain) {
   ParallelismProblem problem = inception();
   problem.ring = {0.2, 1e8, 1e9, 1e-5};
   for (const double speedup : {1.0, 1.2, 1.6, 2.0}) {
@@ -64,14 +64,14 @@ TEST(Parallelism, TheConditionAndTheGainSayTheSame) {
   }
 }
 
-TEST(Parallelism, TheRingCostsWhatItMoves) {
+TEST(Parallelism, RingEfficiencyFollowsBytesMoved) {
   // 4 replicas move 2 * 3 / 4 of 1 GB at 10 GB/s: 0.15 s beside a step of 0.15 s.
   EXPECT_NEAR(scaling_efficiency({0.15, 1e9, 1e10, 0}, 4), 0.5, 1e-12);
   EXPECT_EQ(scaling_efficiency({0.15, 1e9, 1e10, 0}, 1), 1);
   EXPECT_EQ(scaling_efficiency({}, 64), 1);
 }
 
-TEST(Parallelism, NothingIsGuessedBeyondWhatIsKnown) {
+TEST(Parallelism, RejectsExtrapolationAndInvalidInput) {
   EXPECT_FALSE(advise(inception(), 512).ok());
   EXPECT_FALSE(advise(big_lstm(), 48).ok());
   const auto between = advise(inception(), 96);

@@ -9,7 +9,7 @@
 namespace optile::placement::policy {
 namespace {
 
-TEST(Groups, KeepTimesAndAreFew) {
+TEST(Groups, PreserveTotalTimeWithinGroupLimit) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Graph graph = random_graph({200, 0.02, 10}, seed);
     const Cluster cluster = Cluster::uniform(2, 1, 1e9);
@@ -30,7 +30,7 @@ TEST(Groups, KeepTimesAndAreFew) {
   }
 }
 
-TEST(Groups, NeverPutTogetherWhatNoDeviceRuns) {
+TEST(Groups, KeepUnrunnableNodesSeparate) {
   std::vector<Node> nodes(40);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].accelerator_ms = nodes[i].cpu_ms = 1;

@@ -23,7 +23,7 @@ TEST(Learning, DrawsByProbability) {
   EXPECT_EQ(likeliest_of(logs, 0), 1);
 }
 
-TEST(Learning, GradientIsThatOfTheLossItNames) {
+TEST(Learning, PolicyGradientMatchesFiniteDifferences) {
   const Matrix logs = logs_of({0.2, 0.7, 0.1});
   const double advantage = 1.5;
   const double price = 0.3;
@@ -43,7 +43,7 @@ TEST(Learning, GradientIsThatOfTheLossItNames) {
   }
 }
 
-TEST(Learning, BaselineFollowsWhatIsUsual) {
+TEST(Learning, BaselineNormalisesAndClampsAdvantage) {
   RunningBaseline baseline;
   EXPECT_EQ(baseline.advantage(10), 0);
   EXPECT_EQ(baseline.advantage(12), 0);

@@ -11,7 +11,7 @@
 namespace optile::placement::policy {
 namespace {
 
-TEST(Placeto, LearnsFromStepsAndFromTheEnd) {
+TEST(Placeto, LearnsFromStepAndFinalRewards) {
   const Graph graph = chain_with_one_large_node();
   const Cluster cluster = roomy_and_fast();
   for (const auto& [rewards, evaluations] :

@@ -45,7 +45,7 @@ double by_chance(const Graph& graph, const Cluster& cluster, std::uint64_t seed)
 
 class Policies : public testing::TestWithParam<std::string> {};
 
-TEST_P(Policies, BeatsAsManyRandomPlacements) {
+TEST_P(Policies, BeatsRandomPlacementsAtEqualEvaluations) {
   const Graph graph = chain_with_one_large_node();
   const Cluster cluster = roomy_and_fast();
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
@@ -59,7 +59,7 @@ TEST_P(Policies, BeatsAsManyRandomPlacements) {
   }
 }
 
-TEST_P(Policies, IsTheSameFromOneSeed) {
+TEST_P(Policies, IsDeterministicFromSeed) {
   const Graph graph = random_graph({30, 0.1, 0}, 2);
   const Cluster cluster = Cluster::uniform(2, 1, 1e9);
   const Answer first = placed(graph, cluster, GetParam(), 5, kFew);
@@ -67,7 +67,7 @@ TEST_P(Policies, IsTheSameFromOneSeed) {
   EXPECT_EQ(first.evaluations, kFew);
 }
 
-TEST_P(Policies, RespectsMemoryAndDevicesThatCannotRunANode) {
+TEST_P(Policies, RespectsMemoryAndDeviceSupport) {
   std::vector<Node> nodes(12);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].accelerator_ms = 1;
@@ -84,7 +84,7 @@ TEST_P(Policies, RespectsMemoryAndDevicesThatCannotRunANode) {
   EXPECT_EQ(answer.assignment[5], 2);
 }
 
-TEST_P(Policies, PlacesAGraphOfOneNode) {
+TEST_P(Policies, PlacesSingleNodeGraph) {
   std::vector<Node> nodes(1);
   nodes[0].accelerator_ms = nodes[0].cpu_ms = 2;
   const Answer answer =

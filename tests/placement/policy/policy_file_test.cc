@@ -23,7 +23,7 @@ std::string refusal_of(const std::string& text) {
   return read.ok() ? "" : read.message();
 }
 
-TEST(PolicyFile, BringsBackEveryValue) {
+TEST(PolicyFile, RestoresEveryParameter) {
   for (const std::string& method : policy_names()) {
     const auto policy = make_policy(method, 3, 11);
     const auto read = read_policy(policy_text(saved_policy(method, 3, *policy)));
@@ -42,7 +42,7 @@ TEST(PolicyFile, BringsBackEveryValue) {
   }
 }
 
-TEST(PolicyFile, RefusesOtherVersionsMethodsAndShapes) {
+TEST(PolicyFile, RejectsOtherVersionsMethodsAndShapes) {
   json file = json::parse(text_of("placeto"));
   file["optile_policy"] = 2;
   EXPECT_THAT(refusal_of(file.dump()), HasSubstr("version 2"));
@@ -65,7 +65,7 @@ TEST(PolicyFile, RefusesOtherVersionsMethodsAndShapes) {
   EXPECT_THAT(refusal_of(policy_text(other)), HasSubstr("not those of gdp"));
 }
 
-TEST(PolicyFile, RefusesWhatWasChangedOrCut) {
+TEST(PolicyFile, RejectsChangedOrTruncatedFiles) {
   const std::string whole = text_of("placeto");
   json file = json::parse(whole);
   file["matrices"][0]["values"][3] = 0.125;

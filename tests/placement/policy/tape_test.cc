@@ -66,7 +66,7 @@ void expect_true_gradients(const char* what, int rows, int columns, const Networ
   EXPECT_GT(largest, 1e-3) << what;
 }
 
-TEST(Tape, GradientsOfProductsAndSums) {
+TEST(Tape, GradientsOfProductsAndSumsMatchFiniteDifferences) {
   using Var = Tape::Var;
   expect_true_gradients("product", 4, 2, [](Tape& t, Var a, Var b) { return t.product(a, b); });
   expect_true_gradients("product_transposed", 5, 4,
@@ -79,7 +79,7 @@ TEST(Tape, GradientsOfProductsAndSums) {
   expect_true_gradients("scaled", 1, 1, [](Tape& t, Var a, Var) { return t.scaled(a, -1.5); });
 }
 
-TEST(Tape, GradientsOfFunctions) {
+TEST(Tape, GradientsOfFunctionsMatchFiniteDifferences) {
   using Var = Tape::Var;
   expect_true_gradients("tanh", 1, 1, [](Tape& t, Var a, Var) { return t.tanh(a); });
   expect_true_gradients("sigmoid", 1, 1, [](Tape& t, Var a, Var) { return t.sigmoid(a); });
@@ -88,7 +88,7 @@ TEST(Tape, GradientsOfFunctions) {
   expect_true_gradients("log_softmax", 1, 1, [](Tape& t, Var a, Var) { return t.log_softmax(a); });
 }
 
-TEST(Tape, GradientsOfPieces) {
+TEST(Tape, GradientsOfSlicesAndMeansMatchFiniteDifferences) {
   using Var = Tape::Var;
   expect_true_gradients("beside", 3, 2, [](Tape& t, Var a, Var b) { return t.beside(a, b); });
   expect_true_gradients("above", 2, 4, [](Tape& t, Var a, Var b) { return t.above(a, b); });
@@ -105,7 +105,7 @@ TEST(Tape, GradientsOfPieces) {
   expect_true_gradients("maximum", 1, 1, [&](Tape& t, Var a, Var) { return t.maximum(a, lists); });
 }
 
-TEST(Tape, GradientsOfANetworkThatUsesThingsTwice) {
+TEST(Tape, GradientsOfSharedInputsMatchFiniteDifferences) {
   expect_true_gradients("network", 4, 4, [](Tape& t, Tape::Var a, Tape::Var b) {
     const Tape::Var hidden = t.tanh(t.product(a, b));
     const Tape::Var scores = t.softmax(t.product_transposed(hidden, a));
@@ -123,7 +123,7 @@ TEST(Tape, SoftmaxOfLargeNumbersIsFinite) {
   EXPECT_EQ(std::exp(logs(0, 1)), 0);
 }
 
-TEST(Parameters, StepsGoDownAndStopAtWhatIsNotFinite) {
+TEST(Parameters, StepDescendsAndSkipsNonFiniteGradients) {
   Parameters parameters;
   const int x = parameters.add_constant("x", 1, 2, 3);
   for (int i = 0; i < 2000; ++i) {

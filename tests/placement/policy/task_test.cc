@@ -8,7 +8,7 @@
 namespace optile::placement::policy {
 namespace {
 
-TEST(Task, CountsAndKeepsTheBestThatWasAskedFor) {
+TEST(Task, CountsEvaluationsAndKeepsBest) {
   const Graph graph = random_graph({10, 0.3, 0}, 4);
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   Task task(graph, cluster, {}, 64);
@@ -35,7 +35,7 @@ TEST(Task, CountsAndKeepsTheBestThatWasAskedFor) {
   EXPECT_NEAR(evaluate_step(graph, cluster, {}, task.best()).cost, least, 1e-9);
 }
 
-TEST(Task, MemoryBeyondTheCapsCostsAndIsNotTheBest) {
+TEST(Task, PenalisesMemoryBeyondCapacity) {
   std::vector<Node> nodes(2);
   for (Node& node : nodes) {
     node.accelerator_ms = node.cpu_ms = 1;
@@ -53,7 +53,7 @@ TEST(Task, MemoryBeyondTheCapsCostsAndIsNotTheBest) {
   EXPECT_EQ(task.best(), (std::vector<DeviceId>{0, 1}));
 }
 
-TEST(Task, RulesOutDevicesThatCannotRunAGroup) {
+TEST(Task, MasksDevicesThatCannotRunGroup) {
   std::vector<Node> nodes(2);
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 1;
   nodes[1].runs_on_accelerator = false;

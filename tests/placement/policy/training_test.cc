@@ -28,7 +28,7 @@ Answer placed(const Graph& graph, const Cluster& cluster, const Request& request
   return answer.ok() ? answer.value() : Answer();
 }
 
-TEST(Training, PlacesAGraphThatItHasNotSeen) {
+TEST(Training, PlacesUnseenGraph) {
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   std::deque<Graph> graphs;
   std::vector<Example> examples;
@@ -60,7 +60,7 @@ TEST(Training, PlacesAGraphThatItHasNotSeen) {
   EXPECT_GT(placed(unseen, cluster, request).cost, zero_shot);
 }
 
-TEST(Training, IsTheSameFromOneSeedAndGoesOn) {
+TEST(Training, IsDeterministicAndContinuesFromPolicy) {
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   const Graph graph = two_chains(5, 2);
   const std::vector<Example> examples = {{"chains", graph, cluster}};
@@ -78,7 +78,7 @@ TEST(Training, IsTheSameFromOneSeedAndGoesOn) {
   }
 }
 
-TEST(Training, RefusesWhatDoesNotFitTogether) {
+TEST(Training, RejectsMismatchedExamplesAndPolicies) {
   const Cluster two = Cluster::uniform(2, 0, 1e9);
   const Cluster three = Cluster::uniform(3, 0, 1e9);
   const Graph graph = two_chains(3, 2);

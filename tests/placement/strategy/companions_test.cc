@@ -34,7 +34,7 @@ Core core_of(const StrategyProblem& problem) {
   return core;
 }
 
-TEST(CommonChoice, HasWhatBothSearchesFound) {
+TEST(CommonChoice, CombinesImprovementsOfBothSearches) {
   const StrategyProblem problem = two_nodes(10);
   const Core core = core_of(problem);
   PricedSearch one(problem, core, {0, 0}, {0}, 1);
@@ -52,7 +52,7 @@ TEST(CommonChoice, HasWhatBothSearchesFound) {
   EXPECT_EQ(one.best_values(), (Values{1, 1}));
 }
 
-TEST(CommonChoice, HasTheCheaperWhereMemoryIsShortForBoth) {
+TEST(CommonChoice, KeepsCheaperChoiceWhenMemoryIsShort) {
   const StrategyProblem problem = two_nodes(5);
   const Core core = core_of(problem);
   for (const bool cheaper_first : {true, false}) {
@@ -72,7 +72,7 @@ TEST(CommonChoice, HasTheCheaperWhereMemoryIsShortForBoth) {
   }
 }
 
-TEST(CommonChoice, NeverMakesASearchWorse) {
+TEST(CommonChoice, ExchangeNeverWorsensSearch) {
   const StrategyProblem problem = random_problem(
       {.nodes = 120, .edges = 260, .most_strategies = 5, .forbid = false, .limit = 0.3}, 5);
   const auto core = make_core(problem);

@@ -18,7 +18,7 @@ using testing::naive_cost;
 using testing::random_problem;
 using testing::Shape;
 
-TEST(CostScale, LosesNothingBelow51Bits) {
+TEST(CostScale, IsExactUpTo51Bits) {
   std::mt19937_64 random(1);
   for (int bits = 1; bits <= 51; ++bits) {
     const CostScale scale((Total{1} << bits) - 1);
@@ -31,7 +31,7 @@ TEST(CostScale, LosesNothingBelow51Bits) {
   }
 }
 
-TEST(CostScale, IsNeverMoreThanTheCost) {
+TEST(CostScale, RoundsDownBeyond51Bits) {
   std::mt19937_64 random(2);
   for (int bits = 52; bits <= 86; ++bits) {
     const CostScale scale(Total{1} << bits);
@@ -66,7 +66,7 @@ Shape huge(std::uint64_t seed) {
   return shape;
 }
 
-TEST(Core, OfHugeCostsIsNeverDearer) {
+TEST(Core, CostIsLowerBoundForHugeCosts) {
   int compared = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const StrategyProblem problem = random_problem(huge(seed), seed);
@@ -91,7 +91,7 @@ TEST(Core, OfHugeCostsIsNeverDearer) {
   EXPECT_GT(compared, 1000);
 }
 
-TEST(DualBound, OfHugeCostsIsNeverAboveTheOptimum) {
+TEST(DualBound, StaysBelowOptimumForHugeCosts) {
   int tight = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Shape shape = huge(seed);
@@ -122,7 +122,7 @@ TEST(DualBound, OfHugeCostsIsNeverAboveTheOptimum) {
   EXPECT_GT(tight, 100);
 }
 
-TEST(Solver, SolvesProblemsOfHugeCosts) {
+TEST(Solver, SolvesProblemsWithHugeCosts) {
   int feasible = 0;
   int proven = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {

@@ -10,7 +10,7 @@
 namespace optile::placement {
 namespace {
 
-TEST(UsageProfile, AgreesWithANaiveOne) {
+TEST(UsageProfile, MatchesNaiveProfile) {
   std::mt19937_64 random(5);
   for (std::uint32_t count : {1U, 2U, 5U, 16U, 37U}) {
     UsageProfile profile(count);
@@ -31,7 +31,7 @@ TEST(UsageProfile, AgreesWithANaiveOne) {
   }
 }
 
-TEST(UsageProfile, ThePeakIsAmongTheMoments) {
+TEST(UsageProfile, PeakMatchesNaivePeak) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const StrategyProblem problem = testing::random_problem({.nodes = 12, .times = 9}, seed);
     const StrategyChoice choice(problem.nodes.size(), 0);
@@ -39,7 +39,7 @@ TEST(UsageProfile, ThePeakIsAmongTheMoments) {
   }
 }
 
-TEST(StrategyState, EveryMoveAgreesWithTheDefinition) {
+TEST(StrategyState, MovesMatchNaiveCostAndPeak) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const StrategyProblem problem =
         testing::random_problem({.nodes = 10, .edges = 20, .limit = 0.4}, seed);

@@ -33,7 +33,7 @@ std::string message_of(const std::string& text) {
   return problem.ok() ? "it was read" : problem.message();
 }
 
-TEST(IopddlReader, ReadsEverything) {
+TEST(IopddlReader, ReadsNodesEdgesAndLimit) {
   const auto read = read_iopddl(kSmall);
   ASSERT_TRUE(read.ok()) << read.message();
   const StrategyProblem& problem = read.value();
@@ -52,14 +52,14 @@ TEST(IopddlReader, ReadsEverything) {
   EXPECT_EQ(problem.tables[edge.table].at(1, 0), 7);
 }
 
-TEST(IopddlReader, TheLimitMayBeMissing) {
+TEST(IopddlReader, AcceptsMissingUsageLimit) {
   const auto read = read_iopddl(changed(",\n \"usage_limit\": 5", ""));
   ASSERT_TRUE(read.ok()) << read.message();
   EXPECT_FALSE(read.value().usage_limit.has_value());
 }
 
 // The format's numbers have 64 bits; sums have more.
-TEST(IopddlReader, ReadsTheGreatestNumbers) {
+TEST(IopddlReader, ReadsGreatest64BitNumbers) {
   constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
   std::string text = changed("[15, 20], [7]", "[999999999999999999, 9223372036854775807], [7]");
   text.replace(text.find("[3, 1]"), 6, "[9223372036854775807, 9223372036854775806]");
@@ -72,7 +72,7 @@ TEST(IopddlReader, ReadsTheGreatestNumbers) {
   EXPECT_EQ(problem.usage_limit, kGreatest);
 }
 
-TEST(IopddlReader, EqualTablesAreKeptOnce) {
+TEST(IopddlReader, DeduplicatesEqualCostTables) {
   const auto read = read_iopddl(changed("[[0, 1], [2, 0]], \"costs\": [[1, 2], [5, 6, 7, 8]]",
                                         "[[0, 1], [0, 1]], \"costs\": [[1, 2], [1, 2]]"));
   ASSERT_TRUE(read.ok()) << read.message();
@@ -80,7 +80,7 @@ TEST(IopddlReader, EqualTablesAreKeptOnce) {
   EXPECT_EQ(read.value().tables.size(), 1U);
 }
 
-TEST(IopddlReader, ErrorsHaveAPosition) {
+TEST(IopddlReader, ReportsPositionOfErrors) {
   EXPECT_EQ(message_of(changed("[15, 20]", "[15, 2.5]")),
             "line 3, column 28: costs, usages and times are whole numbers");
   EXPECT_THAT(message_of(changed("[15, 20]", "[15 20]")), HasSubstr("line 3, column 26"));
@@ -95,14 +95,14 @@ TEST(IopddlReader, ErrorsHaveAPosition) {
   EXPECT_THAT(message_of(std::string(kSmall) + "x"), HasSubstr("something follows the problem"));
 }
 
-TEST(IopddlReader, NothingIsReadFromATruncatedText) {
+TEST(IopddlReader, RejectsTruncatedText) {
   const std::string text = kSmall;
   for (std::size_t length = 0; length < text.size(); ++length) {
     EXPECT_FALSE(read_iopddl(text.substr(0, length)).ok()) << length;
   }
 }
 
-TEST(IopddlReader, PartsHaveToFitTogether) {
+TEST(IopddlReader, RejectsInconsistentNodesAndEdges) {
   EXPECT_THAT(message_of(changed("[[1, 2], [5, 6, 7, 8]]", "[[1, 2], [5, 6, 7]]")),
               HasSubstr("edge 1 has 3 costs for 2 by 2 strategies"));
   EXPECT_THAT(message_of(changed("[2, 0]]", "[3, 0]]")), HasSubstr("edge 1 names a node"));
@@ -118,7 +118,7 @@ TEST(IopddlReader, PartsHaveToFitTogether) {
   EXPECT_THAT(message_of(changed("[2, 5]", "[5, 2]")), HasSubstr("node 1 ends before it begins"));
 }
 
-TEST(IopddlReader, KnowsItsFormat) {
+TEST(IopddlReader, RecognisesItsFormat) {
   EXPECT_TRUE(looks_like_iopddl(kSmall));
   EXPECT_FALSE(looks_like_iopddl("{\"nodes\": []}"));
   EXPECT_FALSE(looks_like_iopddl("node1 -- x"));

@@ -42,7 +42,7 @@ std::vector<std::uint16_t> greediest(const Core& core, const std::vector<std::ui
   return values;
 }
 
-TEST(MemoryShares, WhoeverTakesAllOfThemKeepsTheLimit) {
+TEST(MemoryShares, UsingFullSharesKeepsLimit) {
   int divided = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto core =
@@ -73,7 +73,7 @@ TEST(MemoryShares, WhoeverTakesAllOfThemKeepsTheLimit) {
   EXPECT_GT(divided, 1000);
 }
 
-TEST(MemoryShares, NobodyCompetesWhereNothingHasAPrice) {
+TEST(MemoryShares, HasNoCompetitorsAtZeroPrices) {
   const auto core = make_core(random_problem({.forbid = false, .limit = 0.3}, 3));
   ASSERT_TRUE(core.ok());
   std::mt19937_64 random(1);
@@ -149,7 +149,7 @@ Cost knapsack(const StrategyProblem& problem) {
   return best.back();
 }
 
-TEST(Solver, DividesWhatPricesCannot) {
+TEST(Solver, ApproachesOptimumOfKnapsackProblems) {
   int exact = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const StrategyProblem problem = stars(seed);
@@ -169,7 +169,7 @@ TEST(Solver, DividesWhatPricesCannot) {
 
 // With time alone several searches run at once. The clock goes on by being looked at, so that they
 // get as much done on any machine.
-TEST(Solver, CompanionsDivideToo) {
+TEST(Solver, ParallelSearchesReachKnapsackOptimum) {
   int exact = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const StrategyProblem problem = stars(seed);

@@ -13,7 +13,7 @@ using testing::brute_force;
 using testing::naive_cost;
 using testing::random_problem;
 
-TEST(NodeEdgeElimination, FindsTheOptimumOfSmallProblems) {
+TEST(NodeEdgeElimination, FindsOptimumOfSmallProblems) {
   int feasible = 0;
   int eliminated = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -53,7 +53,7 @@ StrategyProblem chain(std::uint32_t nodes, std::uint64_t seed) {
   return problem;
 }
 
-TEST(NodeEdgeElimination, LeavesTwoNodesOfAChain) {
+TEST(NodeEdgeElimination, ReducesChainToTwoNodes) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const StrategyProblem problem = chain(8, seed);
     Budget budget;
@@ -64,7 +64,7 @@ TEST(NodeEdgeElimination, LeavesTwoNodesOfAChain) {
   }
 }
 
-TEST(NodeEdgeElimination, SaysWhatItCannotDo) {
+TEST(NodeEdgeElimination, RejectsDenseLimitedOrCancelledProblems) {
   StrategyProblem crowded =
       random_problem({.nodes = 40, .edges = 200, .most_strategies = 6, .forbid = false}, 2);
   Budget budget;
@@ -79,7 +79,7 @@ TEST(NodeEdgeElimination, SaysWhatItCannotDo) {
               ::testing::HasSubstr("the time was over"));
 }
 
-TEST(NodeEdgeElimination, IsAMethodWhoseAnswerIsProven) {
+TEST(NodeEdgeElimination, OptcnnMethodProvesItsAnswer) {
   const StrategyProblem problem = chain(30, 7);
   Budget budget;
   const auto answer = solve_strategy(problem, {.method = "optcnn"}, budget);

@@ -9,7 +9,7 @@ namespace optile::placement {
 namespace {
 
 // A published problem of 816 nodes whose optimum was proven elsewhere too.
-TEST(PublishedProblem, IsSolvedAndProven) {
+TEST(PublishedProblem, IsSolvedToProvenOptimum) {
   const auto text = read_whole_file(OPTILE_PLACEMENT_DATA "/iopddl_b.json.gz");
   ASSERT_TRUE(text.ok()) << text.message();
   ASSERT_TRUE(looks_like_iopddl(text.value()));

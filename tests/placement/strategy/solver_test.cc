@@ -34,7 +34,7 @@ StrategyProblem of_core(const StrategyProblem& problem, const Core& core) {
   return left;
 }
 
-TEST(Core, HasTheOptimumOfTheProblem) {
+TEST(Core, PreservesOptimum) {
   int reduced = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     const StrategyProblem problem =
@@ -51,7 +51,7 @@ TEST(Core, HasTheOptimumOfTheProblem) {
   EXPECT_GT(reduced, 20);
 }
 
-TEST(Core, CostsAreThoseOfTheProblem) {
+TEST(Core, CostMatchesOriginalProblem) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const StrategyProblem problem = random_problem({.edges = 14}, seed);
     const auto core = make_core(problem);
@@ -77,7 +77,7 @@ Elimination::NodeCosts costs_of(const Core& core) {
   return costs;
 }
 
-TEST(Elimination, IsExactWhereNothingIsHeld) {
+TEST(Elimination, IsExactWithoutHeldNodes) {
   int compared = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const StrategyProblem problem =
@@ -96,7 +96,7 @@ TEST(Elimination, IsExactWhereNothingIsHeld) {
   EXPECT_GT(compared, 50);
 }
 
-TEST(Elimination, AWindowNeverGetsWorseAndTouchesNothingElse) {
+TEST(Elimination, WindowNeverWorsensAndKeepsOtherNodes) {
   const StrategyProblem problem =
       random_problem({.nodes = 60, .edges = 150, .most_strategies = 5, .forbid = false}, 3);
   const auto core = make_core(problem);
@@ -124,7 +124,7 @@ TEST(Elimination, AWindowNeverGetsWorseAndTouchesNothingElse) {
   EXPECT_TRUE(held);
 }
 
-TEST(DualBound, IsNeverAboveTheOptimumWhateverThePrices) {
+TEST(DualBound, StaysBelowOptimumForAnyPrices) {
   int tight = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     const StrategyProblem problem = random_problem({.limit = seed % 3 == 0 ? 0.0 : 0.5}, seed);
@@ -172,7 +172,7 @@ TEST(DualBound, IsTightOnTrees) {
   }
 }
 
-TEST(Solver, FindsTheOptimumOfSmallProblems) {
+TEST(Solver, FindsOptimumOfSmallProblems) {
   int feasible = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const StrategyProblem problem =
@@ -195,7 +195,7 @@ TEST(Solver, FindsTheOptimumOfSmallProblems) {
   EXPECT_GT(feasible, 25);
 }
 
-TEST(Solver, EliminationAloneIsProven) {
+TEST(Solver, EliminationMethodProvesItsAnswer) {
   const StrategyProblem problem =
       random_problem({.nodes = 40, .edges = 55, .most_strategies = 6, .forbid = false}, 8);
   Budget budget;
@@ -204,7 +204,7 @@ TEST(Solver, EliminationAloneIsProven) {
   EXPECT_EQ(answer.value().cost, answer.value().lower_bound);
 }
 
-TEST(Solver, TheSameSeedAndEvaluationsGiveTheSameAnswer) {
+TEST(Solver, IsDeterministicForSeedAndEvaluations) {
   const StrategyProblem problem = random_problem(
       {.nodes = 40, .edges = 90, .most_strategies = 5, .forbid = false, .limit = 0.3}, 4);
   std::vector<std::vector<std::int32_t>> answers;
@@ -218,7 +218,7 @@ TEST(Solver, TheSameSeedAndEvaluationsGiveTheSameAnswer) {
   EXPECT_EQ(answers[0], answers[1]);
 }
 
-TEST(Solver, SaysWhatCannotBe) {
+TEST(Solver, RejectsInfeasibleProblemsAndUnknownMethods) {
   StrategyProblem problem = random_problem({.nodes = 3, .edges = 2, .forbid = false}, 1);
   for (StrategyNode& node : problem.nodes) {
     node.live = {0, 1};

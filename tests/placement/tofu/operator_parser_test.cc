@@ -12,7 +12,7 @@ std::string refusal(const std::string& text) {
   return parsed.ok() ? "accepted" : parsed.message();
 }
 
-TEST(TofuParserTest, ReadsThePapersExample) {
+TEST(TofuParserTest, ReadsPaperExample) {
   const auto parsed = parse_operator(
       "conv1d(data, filters)[b, co, x] =\n"
       "  Sum(ci, dx: data[b, ci, x+dx]*filters[ci, co, dx])");
@@ -41,7 +41,7 @@ TEST(TofuParserTest, ReadsShiftsAndExtents) {
   EXPECT_EQ(shift.constant, -1);
 }
 
-TEST(TofuParserTest, SaysWhatIsWrongAndWhere) {
+TEST(TofuParserTest, ReportsPositionOfErrors) {
   EXPECT_EQ(refusal(""), "line 1, column 1: expected the name of the operator");
   EXPECT_EQ(refusal("f(a)[i] = a[j]"), "line 1, column 13: no index is called j");
   EXPECT_EQ(refusal("f(a)[i] =\n  b[i]"), "line 2, column 3: no input is called b");
@@ -74,7 +74,7 @@ TEST(TofuParserTest, SaysWhatIsWrongAndWhere) {
             "line 1, column 15: the index d has no values");
 }
 
-TEST(TofuParserTest, DeepAndLongTextsAreRefusedWithoutHarm) {
+TEST(TofuParserTest, RejectsDeepAndLongTexts) {
   const std::string head = "f(a)[i] = ";
   EXPECT_NE(refusal(head + std::string(100000, '(')), "accepted");
   EXPECT_NE(refusal(head + std::string(1000, '(') + "a[i]" + std::string(1000, ')')), "accepted");
@@ -86,7 +86,7 @@ TEST(TofuParserTest, DeepAndLongTextsAreRefusedWithoutHarm) {
   EXPECT_NE(refusal(std::string("f(a)[i] = a[i]\0", 15)), "accepted");
 }
 
-TEST(TofuParserTest, EveryPrefixIsRefused) {
+TEST(TofuParserTest, RejectsEveryPrefix) {
   const std::string text = "f(a, b)[i] = Sum(k: a[2 * i + k, k] * tanh(b[k / 2]))";
   ASSERT_EQ(refusal(text), "accepted");
   for (std::size_t length = 0; length < text.size(); ++length) {

@@ -63,7 +63,7 @@ void expect_traced_bytes(const OperatorGraph& graph, int workers) {
   EXPECT_EQ(found.value().bytes_moved, static_cast<double>(moved * graph.element_bytes));
 }
 
-TEST(TofuPartitionTest, BytesAreThoseThatTracingCounts) {
+TEST(TofuPartitionTest, MovedBytesMatchTracing) {
   for (const int workers : {2, 4, 8}) expect_traced_bytes(perceptron(8, 16, 8), workers);
   expect_traced_bytes(perceptron(2, 4, 6), 8);  // runs out of even extents
   expect_traced_bytes(unrolled_lstm({2, 3, 4, 4}), 4);
@@ -115,7 +115,7 @@ double least_by_trying_all(const OperatorGraph& graph) {
   }
 }
 
-TEST(TofuPartitionTest, OneHalvingIsTheBestOfAll) {
+TEST(TofuPartitionTest, SingleHalvingMatchesBruteForce) {
   for (const auto& [batch, in, middle] :
        {std::array<std::int64_t, 3>{2, 4, 8}, {8, 4, 2}, {16, 2, 2}}) {
     const OperatorGraph graph = perceptron(batch, in, middle);
@@ -126,7 +126,7 @@ TEST(TofuPartitionTest, OneHalvingIsTheBestOfAll) {
   EXPECT_EQ(partition(lstm, 2).value().bytes_moved, least_by_trying_all(lstm));
 }
 
-TEST(TofuPartitionTest, WeightsStayWhereTheSamplesAreFew) {
+TEST(TofuPartitionTest, SplitsWeightsWhenBatchIsSmall) {
   // Two samples and large weights: replicas would exchange 2 * 2 * 64 * 64 gradients.
   const OperatorGraph graph = perceptron(2, 64, 64);
   const Partition found = partition(graph, 2).value();
@@ -135,7 +135,7 @@ TEST(TofuPartitionTest, WeightsStayWhereTheSamplesAreFew) {
   EXPECT_EQ(found.parameter_bytes_per_worker, parameter_bytes(graph) / 2);
 }
 
-TEST(TofuPartitionTest, CoarseningFollowsThePaper) {
+TEST(TofuPartitionTest, CoarseningMatchesPaper) {
   const OperatorGraph graph = perceptron(4, 4, 4);
   const CoarseGraph coarse = coarsened(graph);
   // x, y with what the loss ties to it (x again), h with a and their gradients, and the weights.
@@ -149,14 +149,14 @@ TEST(TofuPartitionTest, CoarseningFollowsThePaper) {
   EXPECT_EQ(coarsened(unrolled).example.size(), coarsened(shorter).example.size());
 }
 
-TEST(TofuPartitionTest, ThePapersNetworksAreAsLargeAsItSays) {
+TEST(TofuPartitionTest, PaperNetworksReachPublishedOperatorCounts) {
   EXPECT_GE(wide_resnet({}).operators.size(), 1500U);
   EXPECT_GE(unrolled_lstm({}).operators.size(), 3000U);
   EXPECT_TRUE(checked_extents(wide_resnet({})).ok());
   EXPECT_TRUE(checked_extents(unrolled_lstm({})).ok());
 }
 
-TEST(TofuPartitionTest, WhatItCannotSplitIsRefused) {
+TEST(TofuPartitionTest, RejectsBadWorkerCountsAndInvalidGraphs) {
   const OperatorGraph graph = perceptron(2, 4, 4);
   for (const int workers : {-2, 0, 3, 6, 128}) EXPECT_FALSE(partition(graph, workers).ok());
   EXPECT_EQ(partition(graph, 1).value().bytes_moved, 0);

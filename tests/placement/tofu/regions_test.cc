@@ -144,7 +144,7 @@ class Checked {
   Tensor whole_;
 };
 
-TEST(TofuRegionsTest, AreWhatTracingTouchesAndThePartsMakeTheWhole) {
+TEST(TofuRegionsTest, RegionsMatchTracingAndPartsRebuildOutput) {
   EXPECT_GE(kPlain.size() + kReducing.size(), 30U);
   for (const auto* cases : {&kPlain, &kReducing}) {
     for (const Case& one : *cases)
@@ -152,7 +152,7 @@ TEST(TofuRegionsTest, AreWhatTracingTouchesAndThePartsMakeTheWhole) {
   }
 }
 
-TEST(TofuRegionsTest, ElevenOperatorsAndMoreAreSplitAlongAReduction) {
+TEST(TofuRegionsTest, ReducingOperatorsSplitAlongReductionIndex) {
   EXPECT_GE(kReducing.size(), 11U);
   for (const Case& one : kReducing) {
     const Operator op = parse_operator(one.text).value();
@@ -164,7 +164,7 @@ TEST(TofuRegionsTest, ElevenOperatorsAndMoreAreSplitAlongAReduction) {
   }
 }
 
-TEST(TofuRegionsTest, AnIntervalIsAffineInTheExtents) {
+TEST(TofuRegionsTest, IntervalsAreAffineInExtents) {
   const Operator op = parse_operator("s(a)[i] = a[i + 2]").value();
   const auto reads = reads_of(op, {{1, 2}});
   EXPECT_EQ(text_of(reads[0].along[0].first, op), "(|i| + 4) / 2");
@@ -177,14 +177,14 @@ TEST(TofuRegionsTest, AnIntervalIsAffineInTheExtents) {
   EXPECT_EQ(first[0].along[0].last.at({10}), 6);
 }
 
-TEST(TofuRegionsTest, ElementWiseIsWhatReadsWhereItWrites) {
+TEST(TofuRegionsTest, ElementWiseOperatorsReadAtOutputIndices) {
   EXPECT_TRUE(element_wise(parse_operator(kPlain[1].text).value()));
   EXPECT_FALSE(element_wise(parse_operator(kPlain[3].text).value()));
   EXPECT_FALSE(element_wise(parse_operator(kPlain[4].text).value()));
   EXPECT_FALSE(element_wise(parse_operator(kReducing[0].text).value()));
 }
 
-TEST(TofuRegionsTest, ShapesThatContradictEachOtherAreRefused) {
+TEST(TofuRegionsTest, RejectsContradictoryShapes) {
   const Operator op = parse_operator(kReducing[0].text).value();
   const auto clash = extents_of(op, {4, 6}, {{4, 8}, {7, 6}});
   ASSERT_FALSE(clash.ok());

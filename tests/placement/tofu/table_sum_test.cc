@@ -39,7 +39,7 @@ double brute_force(const TableSum& problem) {
   }
 }
 
-TEST(TableSumTest, IsTheSmallestThereIs) {
+TEST(TableSumTest, SmallestSumMatchesBruteForce) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
     const TableSum problem = random_sum(random, 2 + static_cast<int>(seed % 6), 8);
@@ -50,7 +50,7 @@ TEST(TableSumTest, IsTheSmallestThereIs) {
   }
 }
 
-TEST(TableSumTest, WithoutRoomItSaysThatItIsNotExact) {
+TEST(TableSumTest, ReportsInexactSumWithoutRoom) {
   int held = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     std::mt19937_64 random(seed);
@@ -65,7 +65,7 @@ TEST(TableSumTest, WithoutRoomItSaysThatItIsNotExact) {
   EXPECT_GT(held, 0);
 }
 
-TEST(TableSumTest, VariablesThatNoTableHasTakeTheirFirstValue) {
+TEST(TableSumTest, FreeVariablesTakeTheirFirstValue) {
   const SmallestSum found = smallest_sum({{3, 2}, {{{1}, {4, 1}}}});
   EXPECT_EQ(found.values, (std::vector<int>{0, 1}));
   EXPECT_EQ(found.sum, 1);

@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kCores = 4;
 constexpr int kSettling = 32;  // ops after which a mean has settled
 
-TEST(FairPart, PartsAddUpToTheCoresAndNobodyIsWithout) {
+TEST(FairPart, PartsAddUpToCoresWithAtLeastOneEach) {
   for (uint32_t cores = 1; cores <= 17; ++cores) {
     for (uint32_t sharers = 1; sharers <= 20; ++sharers) {
       uint32_t sum = 0;
@@ -32,13 +32,13 @@ TEST(FairPart, PartsAddUpToTheCoresAndNobodyIsWithout) {
   EXPECT_EQ(fair_part(kCores, 1, 0), kCores);
 }
 
-TEST(Company, WhoIsNeverInsideWithOthersSharesWithNobody) {
+TEST(SharerCount, IsOneForThreadNeverBesideOthers) {
   IssuerPart part;
   for (int i = 0; i < 1000; ++i) note_company(&part, 0);
   EXPECT_EQ(part.sharers, 1u);
 }
 
-TEST(Company, OthersCountOnceTheyAreMostlyThere) {
+TEST(SharerCount, CountsOthersWhileMostlyPresent) {
   for (const uint32_t others : {1u, 2u, 5u, 40u}) {
     IssuerPart part;
     for (int i = 0; i < 2 * kSettling; ++i) note_company(&part, others * kOneOther);
@@ -49,13 +49,13 @@ TEST(Company, OthersCountOnceTheyAreMostlyThere) {
 }
 
 // A thread that loads data beside the one that computes.
-TEST(Company, WhoIsThereForATenthDoesNotHalveTheOther) {
+TEST(SharerCount, IgnoresThreadPresentForOneTenth) {
   IssuerPart part;
   for (int i = 0; i < 1000; ++i) note_company(&part, i % 3 == 0 ? kOneOther * 3 / 10 : 0);
   EXPECT_EQ(part.sharers, 1u);
 }
 
-TEST(Company, BetweenTheThresholdsItStaysAsItWas) {
+TEST(SharerCount, StaysUnchangedBetweenThresholds) {
   IssuerPart part;
   for (int i = 0; i < kSettling; ++i) note_company(&part, kOneOther * 4 / 10);
   EXPECT_EQ(part.sharers, 1u);
@@ -65,7 +65,7 @@ TEST(Company, BetweenTheThresholdsItStaysAsItWas) {
   EXPECT_EQ(part.sharers, 2u);
 }
 
-TEST(Limit, NarrowsAtOnceAndWidensWithPatience) {
+TEST(IssuerLimit, NarrowsAtOnceAndWidensWithPatience) {
   IssuerPart part;
   EXPECT_EQ(settle_limit(&part, 8), 8u);
   EXPECT_EQ(settle_limit(&part, 3), 3u);
@@ -73,7 +73,7 @@ TEST(Limit, NarrowsAtOnceAndWidensWithPatience) {
   EXPECT_EQ(settle_limit(&part, 8), 8u);
 }
 
-TEST(Limit, ATeamOfOneIsNoChange) {
+TEST(IssuerLimit, LimitOfOneIsNotRemembered) {
   IssuerPart part;
   EXPECT_EQ(settle_limit(&part, 4), 4u);
   EXPECT_EQ(settle_limit(&part, 1), 1u);
@@ -90,7 +90,7 @@ bool leave(uint32_t slot, IssuerPart* part) {
   return leave_op(slot, part, 100);
 }
 
-TEST(Word, WhoComesSecondTakesWhatIsLeft) {
+TEST(IssuerShare, SecondThreadTakesRemainingCores) {
   IssuerPart first;
   IssuerPart second;
   EXPECT_EQ(enter(0, &first, 3, kCores), 3u);
@@ -102,7 +102,7 @@ TEST(Word, WhoComesSecondTakesWhatIsLeft) {
   EXPECT_GE(most_in_ops(), 2u);
 }
 
-TEST(Word, WhatMayNotBeNarrowedCountsAllTheSame) {
+TEST(IssuerShare, ExemptOpsStillCountAgainstCores) {
   IssuerPart first;
   IssuerPart second;
   EXPECT_EQ(enter(0, &first, 4, 0), 4u);
@@ -114,7 +114,7 @@ TEST(Word, WhatMayNotBeNarrowedCountsAllTheSame) {
   leave(2, &third);
 }
 
-TEST(Word, NeverWiderThanAsked) {
+TEST(IssuerShare, NeverExceedsRequestedWidth) {
   IssuerPart part;
   EXPECT_EQ(enter(0, &part, 2, 64), 2u);
   leave(0, &part);
@@ -122,7 +122,7 @@ TEST(Word, NeverWiderThanAsked) {
   leave(0, &part);
 }
 
-TEST(Word, AThreadThatIsForgottenGivesItsPartBack) {
+TEST(IssuerShare, ForgottenThreadReturnsItsCores) {
   IssuerPart dead;
   IssuerPart other;
   enter(5, &dead, 4, kCores);
@@ -134,7 +134,7 @@ TEST(Word, AThreadThatIsForgottenGivesItsPartBack) {
   EXPECT_FALSE(leave(1, &other));
 }
 
-TEST(Word, AnOpWithoutItsEndIsReplacedByTheNext) {
+TEST(IssuerShare, UnendedOpIsReplacedByNextOp) {
   IssuerPart part;
   IssuerPart other;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(enter(3, &part, 4, kCores), 4u);
@@ -143,14 +143,14 @@ TEST(Word, AnOpWithoutItsEndIsReplacedByTheNext) {
   leave(1, &other);
 }
 
-TEST(Word, ThreadsBeyondItsBitsAreLeftAlone) {
+TEST(IssuerShare, ThreadsBeyondSlotLimitAreNotNarrowed) {
   IssuerPart part;
   EXPECT_EQ(enter(kMostIssuing, &part, 4, 1), 4u);
   EXPECT_FALSE(leave(kMostIssuing, &part));
 }
 
 // An op of 100 beside two that are there for 60 and for 20 of it, one of them in two pieces.
-TEST(Word, CompanyIsTheMeanOverTheOp) {
+TEST(IssuerShare, AveragesOtherThreadsOverOpDuration) {
   IssuerPart mine;
   IssuerPart second;
   IssuerPart third;
@@ -199,7 +199,7 @@ void share_in_rounds(uint32_t threads, uint32_t cores) {
   EXPECT_EQ(wrong, 0u) << threads << " threads on " << cores << " cores";
 }
 
-TEST(Word, TogetherTheyUseAllCoresAndNoMore) {
+TEST(IssuerShare, SimultaneousOpsSettleWithinCores) {
   share_in_rounds(2, 4);
   share_in_rounds(3, 4);
   share_in_rounds(4, 4);
@@ -208,7 +208,7 @@ TEST(Word, TogetherTheyUseAllCoresAndNoMore) {
 }
 
 // Whatever the order: more than one thread is taken only where it is free.
-TEST(Word, InAnyOrderOnlyFloorsGoBeyondTheCores) {
+TEST(IssuerShare, ExceedsCoresOnlyByOneThreadPerOp) {
   constexpr uint32_t kThreads = 6;
   std::atomic<int> in_force{0};
   std::atomic<uint32_t> wrong{0};

@@ -14,13 +14,13 @@ bool is_crowd(uint32_t runnable, uint32_t processors) {
   return RunqueuePressure{runnable, processors}.is_one();
 }
 
-TEST(RunqueuePressure, IsReadOutOfTheKernelsWords) {
+TEST(RunqueuePressure, ReadsRunnableCountFromLoadavg) {
   EXPECT_EQ(runnable_in("0.75 2.59 2.14 3/102 23418\n"), 3U);
   EXPECT_EQ(runnable_in("412.75 52.59 2.14 1024/2102 23418\n"), 1024U);
   EXPECT_EQ(runnable_in("0.00 0.00 0.00 99999999999999/1 1"), 0U) << "what cannot be";
 }
 
-TEST(RunqueuePressure, WhatIsNotUnderstoodIsNone) {
+TEST(RunqueuePressure, MalformedLoadavgReadsAsZero) {
   for (const char* text : {"", " ", "0.75", "0.75 2.59 2.14", "0.75 2.59 2.14 ", "a b c d/e",
                            "0.75 2.59 2.14 3", "0.75 2.59 2.14 /5"}) {
     EXPECT_EQ(runnable_in(text), 0U) << text;
@@ -28,7 +28,7 @@ TEST(RunqueuePressure, WhatIsNotUnderstoodIsNone) {
   }
 }
 
-TEST(RunqueuePressure, ProcessorsAreCountedOutOfTheKernelsWords) {
+TEST(RunqueuePressure, CountsProcessorsInCpuList) {
   EXPECT_EQ(processors_in("0-1\n"), 2U);
   EXPECT_EQ(processors_in("0\n"), 1U);
   EXPECT_EQ(processors_in("0-3,8,10-11\n"), 7U);
@@ -38,7 +38,7 @@ TEST(RunqueuePressure, ProcessorsAreCountedOutOfTheKernelsWords) {
   }
 }
 
-TEST(RunqueuePressure, AFewThreadsAProcessorAreNone) {
+TEST(RunqueuePressure, BeginsAboveEightThreadsPerProcessor) {
   EXPECT_FALSE(is_crowd(1, 1));
   EXPECT_FALSE(is_crowd(4 * 64, 64));
   EXPECT_FALSE(is_crowd(8 * 2, 2));
@@ -48,7 +48,7 @@ TEST(RunqueuePressure, AFewThreadsAProcessorAreNone) {
 }
 
 // Whoever comes alone could be attached at once; a thousand take half a second.
-TEST(RunqueuePressure, ComesWithinTheTimeThatAllOfItNeed) {
+TEST(RunqueuePressure, SpreadsDelayOverTimeAllThreadsNeed) {
   for (const uint32_t runnable : {1U, 17U, 100U, 1000U, 2000U, 5000U, 1000000U}) {
     const uint64_t all =
         std::min(runnable * RunqueuePressure::kTurnNs, RunqueuePressure::kLongestNs);

@@ -33,7 +33,7 @@ void order_units(optile_plan_page& page, int first, int second) {
   page.compact_order[1] = static_cast<uint16_t>(second);
 }
 
-TEST_F(TeamBinding, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
+TEST_F(TeamBinding, BindsTeamInPlanOrderAndFreesMasterAfter) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -58,7 +58,7 @@ TEST_F(TeamBinding, ATeamFollowsTheOrderAndItsMasterIsFreeOutside) {
 }
 
 // Before it was bound, and after.
-TEST_F(TeamBinding, AWorkerThatItsProgramPlacedStaysThere) {
+TEST_F(TeamBinding, KeepsWorkerPlacedByProgram) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -94,7 +94,7 @@ TEST_F(TeamBinding, AWorkerThatItsProgramPlacedStaysThere) {
 }
 
 // What a team of a worker's own makes has the worker's mask, which is ours.
-TEST_F(TeamBinding, WhoMayHaveInheritedAMaskOfOursIsNotPlaced) {
+TEST_F(TeamBinding, RebindsWorkerWithInheritedMask) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -116,7 +116,7 @@ TEST_F(TeamBinding, WhoMayHaveInheritedAMaskOfOursIsNotPlaced) {
 }
 
 // It may be left by a jump, and no mask of ours stays behind then.
-TEST_F(TeamBinding, ATeamOfOneIsLeftWhereItIs) {
+TEST_F(TeamBinding, LeavesTeamOfOneUnbound) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: nothing to bind to";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -134,7 +134,7 @@ TEST_F(TeamBinding, ATeamOfOneIsLeftWhereItIs) {
   });
 }
 
-TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
+TEST_F(TeamBinding, FreesMasterIntoItsCurrentLease) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -160,7 +160,7 @@ TEST_F(TeamBinding, AMasterIsFreeInTheLeaseThatItHasNow) {
 }
 
 // At any moment of a step, also while its region runs: the daemon's word is not taken back.
-TEST_F(TeamBinding, AMasterThatIsMovedInTheMiddleOfAStepStaysThere) {
+TEST_F(TeamBinding, KeepsMasterMovedDuringStep) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -182,7 +182,7 @@ TEST_F(TeamBinding, AMasterThatIsMovedInTheMiddleOfAStepStaysThere) {
   });
 }
 
-TEST_F(TeamBinding, AnOrderThatIsEarlierThanItsLeaseWaitsForIt) {
+TEST_F(TeamBinding, DefersOrderUntilItsLeaseArrives) {
   if (own_mask().size() < 2) GTEST_SKIP() << "one processing unit: no lease can move";
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -199,7 +199,7 @@ TEST_F(TeamBinding, AnOrderThatIsEarlierThanItsLeaseWaitsForIt) {
   });
 }
 
-TEST_F(TeamBinding, AUnitThatStaysOutsideTheProgramsMaskEndsBinding) {
+TEST_F(TeamBinding, EndsWhenPuStaysOutsideProgramMask) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
@@ -215,7 +215,7 @@ TEST_F(TeamBinding, AUnitThatStaysOutsideTheProgramsMaskEndsBinding) {
   });
 }
 
-TEST_F(TeamBinding, AUsersBindingIsLeftAlone) {
+TEST_F(TeamBinding, LeavesTeamAloneWhenUserSetsProcBind) {
   setenv("OMP_PROC_BIND", "false", 1);
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
@@ -228,7 +228,7 @@ TEST_F(TeamBinding, AUsersBindingIsLeftAlone) {
   unsetenv("OMP_PROC_BIND");
 }
 
-TEST_F(TeamBinding, ReductionsOfTasksStayRightUnderABinding) {
+TEST_F(TeamBinding, TaskReductionStaysCorrectWhenBound) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);

@@ -21,7 +21,7 @@ void let_it_be_steered(const char* word) {
 
 using WaitPolicy = OpBoundary;
 
-TEST_F(WaitPolicy, IsShortenedAndComesBack) {
+TEST_F(WaitPolicy, ShortensBlockTimeAndRestoresIt) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");
     attach(daemon);
@@ -40,7 +40,7 @@ TEST_F(WaitPolicy, IsShortenedAndComesBack) {
   });
 }
 
-TEST_F(WaitPolicy, AlsoWhereWidthsAreThoseOfAStoredPlan) {
+TEST_F(WaitPolicy, ShortensBlockTimeInFreezeMode) {
   in_child([](test::FakeDaemon& daemon) {
     setenv("OPTILE_MODE", "freeze", 1);
     let_it_be_steered("auto");
@@ -51,7 +51,7 @@ TEST_F(WaitPolicy, AlsoWhereWidthsAreThoseOfAStoredPlan) {
   });
 }
 
-TEST_F(WaitPolicy, NotWhereTheProgramIsOnlyWatched) {
+TEST_F(WaitPolicy, KeepsBlockTimeInObserveMode) {
   in_child([](test::FakeDaemon& daemon) {
     setenv("OPTILE_MODE", "observe", 1);
     let_it_be_steered("auto");
@@ -63,7 +63,7 @@ TEST_F(WaitPolicy, NotWhereTheProgramIsOnlyWatched) {
 }
 
 // Another manager of threads has come, or the program turned out to be one's baseline.
-TEST_F(WaitPolicy, IsGivenBackOnceTheShimOnlyWatches) {
+TEST_F(WaitPolicy, RestoresBlockTimeOnSwitchToObserve) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");
     attach(daemon);
@@ -77,7 +77,7 @@ TEST_F(WaitPolicy, IsGivenBackOnceTheShimOnlyWatches) {
   });
 }
 
-TEST_F(WaitPolicy, IsNeverMadeLonger) {
+TEST_F(WaitPolicy, NeverLengthensBlockTime) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");
     attach(daemon);
@@ -91,7 +91,7 @@ TEST_F(WaitPolicy, IsNeverMadeLonger) {
   });
 }
 
-TEST_F(WaitPolicy, WhatTheProgramSetsMeanwhileIsItsOwn) {
+TEST_F(WaitPolicy, KeepsBlockTimeSetByProgramMeanwhile) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");
     attach(daemon);
@@ -104,7 +104,7 @@ TEST_F(WaitPolicy, WhatTheProgramSetsMeanwhileIsItsOwn) {
   });
 }
 
-TEST_F(WaitPolicy, TheUsersWordBinds) {
+TEST_F(WaitPolicy, KeepsBlockTimeWhenUserSetsWaitKeep) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("keep");
     attach(daemon);
@@ -115,7 +115,7 @@ TEST_F(WaitPolicy, TheUsersWordBinds) {
   });
 }
 
-TEST_F(WaitPolicy, AnAbsurdWordIsNone) {
+TEST_F(WaitPolicy, IgnoresOutOfRangeCap) {
   in_child([](test::FakeDaemon& daemon) {
     let_it_be_steered("auto");
     attach(daemon);

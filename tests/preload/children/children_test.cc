@@ -76,14 +76,14 @@ class ProgramFile : public testing::Test {
   char interpreter_[kInterpreterBytes] = "";
 };
 
-TEST_F(ProgramFile, OrdinaryAndStaticProgramsBearUs) {
+TEST_F(ProgramFile, OrdinaryAndStaticProgramsToleratePreload) {
   EXPECT_EQ(look(program_with({"libm.so.6", "libc.so.6"})), Bearing::kBears);
   EXPECT_EQ(look(program_with({})), Bearing::kBears);
   EXPECT_EQ(look(build_elf({"", false, {}, {}, {}})), Bearing::kBears);
   EXPECT_EQ(look(build_elf({"", true, {"libasan.so.8"}, {}, {}})), Bearing::kBears);
 }
 
-TEST_F(ProgramFile, WhatMustComeFirstDies) {
+TEST_F(ProgramFile, AddressSanitizerProgramsDieUnderPreload) {
   for (const char* runtime :
        {"libasan.so.8", "libasan.so.5", "libclang_rt.asan-x86_64.so", "libclang_rt.asan.so"}) {
     EXPECT_EQ(look(program_with({runtime, "libc.so.6"})), Bearing::kDies) << runtime;
@@ -95,7 +95,7 @@ TEST_F(ProgramFile, WhatMustComeFirstDies) {
   }
 }
 
-TEST_F(ProgramFile, ItIsFoundBehindManyOthers) {
+TEST_F(ProgramFile, FindsSanitizerBehindManyLibraries) {
   std::vector<std::string> needed;
   for (int i = 0; i < 300; ++i) needed.push_back("libnumber" + std::to_string(i) + ".so");
   EXPECT_EQ(look(program_with(needed)), Bearing::kBears);
@@ -103,22 +103,22 @@ TEST_F(ProgramFile, ItIsFoundBehindManyOthers) {
   EXPECT_EQ(look(program_with(needed)), Bearing::kDies);
 }
 
-TEST_F(ProgramFile, OnMuslWithOrWithoutAFolderOfItsOwn) {
+TEST_F(ProgramFile, MuslProgramsDieUnderPreload) {
   EXPECT_EQ(look(program_with({"libc.so"}, kMusl)), Bearing::kDies);
   EXPECT_EQ(look(program_with({}, "/nix/store/0123-musl-1.2.3/lib/ld.so")), Bearing::kDies);
 }
 
-TEST_F(ProgramFile, WhereAPreloadedSanitizerIsBehindUs) {
+TEST_F(ProgramFile, OnlyDynamicProgramsDieBesidePreloadedSanitizer) {
   EXPECT_EQ(look(program_with({}), true), Bearing::kDies);
   EXPECT_EQ(look(build_elf({"", false, {}, {}, {}}), true), Bearing::kBears);
 }
 
-TEST_F(ProgramFile, ThirtyTwoBitsAreToldOfAWrongLibrary) {
+TEST_F(ProgramFile, Dynamic32BitProgramsDieUnderPreload) {
   EXPECT_EQ(look(program_of_32_bits(PT_INTERP)), Bearing::kDies);
   EXPECT_EQ(look(program_of_32_bits(PT_LOAD)), Bearing::kBears);
 }
 
-TEST_F(ProgramFile, WhatIsCutOffOrNotUnderstoodIsLeftAlone) {
+TEST_F(ProgramFile, TruncatedOrForeignFilesAreLeftAlone) {
   const std::string whole = program_with({"libc.so.6", "libasan.so.8"});
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const Bearing bearing = look(whole.substr(0, length));
@@ -133,7 +133,7 @@ TEST_F(ProgramFile, WhatIsCutOffOrNotUnderstoodIsLeftAlone) {
 }
 
 // Every byte of the headers, by turns, is a large number.
-TEST_F(ProgramFile, SpoiltHeadersDoNoHarm) {
+TEST_F(ProgramFile, SurvivesCorruptHeaders) {
   const std::string whole = program_with({"libc.so.6", "libasan.so.8"});
   for (std::size_t at = 4; at < whole.size(); ++at) {
     std::string spoilt = whole;
@@ -142,7 +142,7 @@ TEST_F(ProgramFile, SpoiltHeadersDoNoHarm) {
   }
 }
 
-TEST_F(ProgramFile, TheInterpreterOfAScript) {
+TEST_F(ProgramFile, ReadsInterpreterOfScript) {
   EXPECT_EQ(interpreter_of("#!/bin/sh\n"), "/bin/sh");
   EXPECT_EQ(interpreter_of("#! \t/usr/bin/env -S python3 -u\n"), "/usr/bin/env");
   EXPECT_EQ(interpreter_of("#!/bin/sh"), "/bin/sh");
@@ -152,7 +152,7 @@ TEST_F(ProgramFile, TheInterpreterOfAScript) {
   EXPECT_EQ(interpreter_of("#!/" + std::string(250, 'x') + "\n"), "/" + std::string(250, 'x'));
 }
 
-TEST_F(ProgramFile, ScriptsAreFollowedToTheirProgram) {
+TEST_F(ProgramFile, FollowsScriptsToTheirInterpreter) {
   const std::string sanitized = file(program_with({"libasan.so.8"}), "sanitized");
   const std::string first = file("#!" + sanitized + " -e\n", "first");
   const std::string second = file("#! " + first + "\n", "second");
@@ -163,7 +163,7 @@ TEST_F(ProgramFile, ScriptsAreFollowedToTheirProgram) {
   EXPECT_FALSE(harmed(file("#!" + folder_ / "round\n", "round")));
 }
 
-TEST_F(ProgramFile, WhatIsNoPlainFileIsNotOpened) {
+TEST_F(ProgramFile, IgnoresSpecialMissingAndSetIdFiles) {
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0755), 0);
   EXPECT_FALSE(harmed(pipe));
@@ -198,7 +198,7 @@ void* look_on_own_stack(void* of_test) {
 
 // Who reports a crash starts a program from a signal's stack of 8 KiB, of which the signal has its
 // part and the C library's own search, too.
-TEST_F(ProgramFile, LittleStackIsNeeded) {
+TEST_F(ProgramFile, NeedsAtMostFourKibibytesOfStack) {
   if (test::kSanitized) GTEST_SKIP() << "a sanitizer's frames are larger";
   file(program_with({"libm.so.6", "libasan.so.8"}), "b/tool");
   const ScopedVariable path("PATH", "/usr/local/bin:/usr/bin:" + folder_ / "b");
@@ -249,7 +249,7 @@ class FileLocks : public ProgramFile {
   struct stat what_ = {};
 };
 
-TEST_F(FileLocks, OnlyThoseThatClosingWouldDrop) {
+TEST_F(FileLocks, ReportsOnlyPosixLocksOfFile) {
   EXPECT_FALSE(holds());
   ASSERT_EQ(flock(fd_, LOCK_EX), 0);
   EXPECT_FALSE(holds()) << "of the open file";
@@ -267,7 +267,7 @@ TEST_F(FileLocks, OnlyThoseThatClosingWouldDrop) {
   }
 }
 
-TEST_F(FileLocks, OfThisProcessAlone) {
+TEST_F(FileLocks, ReportsOnlyLocksOfThisProcess) {
   ASSERT_EQ(lock(fd_, F_RDLCK), 0);
   EXPECT_TRUE(holds());
   EXPECT_FALSE(in_child([this] { return holds(); })) << "it does not inherit it";
@@ -275,7 +275,7 @@ TEST_F(FileLocks, OfThisProcessAlone) {
   EXPECT_TRUE(in_child([this] { return harmed(path_); })) << "so it may look at the file";
 }
 
-TEST_F(FileLocks, AmongManyDescriptorsAndManyRanges) {
+TEST_F(FileLocks, FindsLockAmongManyDescriptorsAndRanges) {
   std::vector<int> others;
   for (int i = 0; i < 300; ++i) others.push_back(dup(STDERR_FILENO));
   const int late = fcntl(fd_, F_DUPFD_CLOEXEC, others.back() + 1);
@@ -288,7 +288,7 @@ TEST_F(FileLocks, AmongManyDescriptorsAndManyRanges) {
 }
 
 // To close any descriptor of a file drops this process's locks on it.
-TEST_F(FileLocks, WhatIsLockedStaysLocked) {
+TEST_F(FileLocks, KeepsLockByLeavingFileUnopened) {
   EXPECT_TRUE(harmed(path_));
   ASSERT_EQ(lock(fd_, F_WRLCK), 0);
   EXPECT_FALSE(harmed(path_)) << "not looked at";
@@ -301,7 +301,7 @@ TEST_F(FileLocks, WhatIsLockedStaysLocked) {
   EXPECT_TRUE(harmed(path_));
 }
 
-TEST_F(ProgramFile, ByFolderLinkAndDescriptor) {
+TEST_F(ProgramFile, FindsProgramByDirectoryLinkOrDescriptor) {
   const std::string sanitized = file(program_with({"libasan.so.8"}), "sanitized");
   ASSERT_EQ(symlink("sanitized", (folder_ / "link").c_str()), 0);
   const int folder = open(folder_.path().c_str(), O_PATH | O_CLOEXEC);
@@ -315,7 +315,7 @@ TEST_F(ProgramFile, ByFolderLinkAndDescriptor) {
   close(folder);
 }
 
-TEST_F(ProgramFile, ACommandIsSearchedForAsTheLibraryDoes) {
+TEST_F(ProgramFile, SearchesPathAsExecvpDoes) {
   write_file(folder_ / "a/tool", program_with({}), 0644);  // cannot be executed
   file(program_with({"libasan.so.8"}), "b/tool");
   file(program_with({}), "c/tool");
@@ -336,7 +336,7 @@ TEST_F(ProgramFile, ACommandIsSearchedForAsTheLibraryDoes) {
   EXPECT_TRUE(is_harmed_in_path((folder_ / "b/tool").c_str(), kList));
 }
 
-TEST_F(ProgramFile, AnEmptyFolderOfThePathIsTheCurrentOne) {
+TEST_F(ProgramFile, EmptyPathEntryMeansCurrentDirectory) {
   file(program_with({"libasan.so.8"}), "tool");
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
@@ -348,7 +348,7 @@ TEST_F(ProgramFile, AnEmptyFolderOfThePathIsTheCurrentOne) {
 }
 
 // One rule, in two readers: whom the launcher would start without us for what is in the file.
-TEST_F(ProgramFile, TheLauncherIsOfTheSameMind) {
+TEST_F(ProgramFile, AgreesWithLauncher) {
   for (const std::string& bytes :
        {program_with({"libc.so.6"}), program_with({"libasan.so.8"}), program_with({"libtsan.so.2"}),
         program_with({"libm.so.6", "libclang_rt.asan-x86_64.so"}), program_with({}, kMusl),
@@ -365,7 +365,7 @@ std::string without_us(const char* list, const char* companion = "") {
   return rest;
 }
 
-TEST(PreloadVariable, TheOthersStayInTheirOrder) {
+TEST(PreloadVariable, RemovesShimAndKeepsOrderOfOthers) {
   EXPECT_EQ(without_us("/opt/liboptile_preload.so"), "");
   EXPECT_EQ(without_us("liboptile_preload.so"), "");
   EXPECT_EQ(without_us("/opt/liboptile_preload.so:liba.so:libb.so"), "liba.so:libb.so");
@@ -378,7 +378,7 @@ TEST(PreloadVariable, TheOthersStayInTheirOrder) {
   EXPECT_EQ(without_us("/liboptile_preload.so/liba.so"), "/liboptile_preload.so/liba.so");
 }
 
-TEST(PreloadVariable, OnlyTheLaunchersOwnRuntimeGoesWithUs) {
+TEST(PreloadVariable, RemovesOnlyLaunchersRuntimeWithShim) {
   constexpr const char* kOmp = "/usr/lib/libomp.so.5";
   EXPECT_EQ(without_us("/opt/liboptile_preload.so:/usr/lib/libomp.so.5:liba.so", kOmp), "liba.so");
   EXPECT_EQ(without_us("/opt/liboptile_preload.so:/usr/lib/libomp.so.5:liba.so"),
@@ -392,7 +392,7 @@ TEST(PreloadVariable, OnlyTheLaunchersOwnRuntimeGoesWithUs) {
             "liba.so:/usr/lib/libomp.so.5");
 }
 
-TEST(PreloadVariable, IsFoundWhereWeAreNamed) {
+TEST(PreloadVariable, FindsSoleVariableNamingShim) {
   char first[] = "HOME=/root";
   char preload[] = "LD_PRELOAD=/opt/liboptile_preload.so:liba.so";
   char other[] = "LD_PRELOAD=liba.so";
@@ -417,7 +417,7 @@ TEST(PreloadVariable, IsFoundWhereWeAreNamed) {
   EXPECT_FALSE(find_shim_in(nullptr, &none));
 }
 
-TEST(PreloadVariable, AnEnvironmentIsChangedNowhereElse) {
+TEST(PreloadVariable, ReplacesOnlyItselfInEnvironment) {
   char first[] = "HOME=/root";
   char preload[] = "LD_PRELOAD=/opt/liboptile_preload.so:liba.so";
   char last[] = "LAST=";
@@ -433,7 +433,7 @@ TEST(PreloadVariable, AnEnvironmentIsChangedNowhereElse) {
   EXPECT_THAT(std::vector<char*>(after, after + 3), ElementsAre(first, last, nullptr));
 }
 
-TEST(PreloadVariable, ASanitizerBehindUsWantsOurPlace) {
+TEST(PreloadVariable, DetectsSanitizerBehindShim) {
   EXPECT_TRUE(takes_the_first_place("/opt/liboptile_preload.so:/usr/lib/libasan.so.8"));
   EXPECT_TRUE(takes_the_first_place("/opt/liboptile_preload.so liba.so libclang_rt.asan.so"));
   EXPECT_FALSE(takes_the_first_place("libasan.so.8:/opt/liboptile_preload.so"));

@@ -88,7 +88,7 @@ class StartedMasks : public OpBoundary {
 };
 constexpr int kSeveral = 255;
 
-TEST_F(StartedMasks, LeaseIsNotHandedOn) {
+TEST_F(StartedMasks, StartedProgramsDoNotInheritLease) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
@@ -106,7 +106,7 @@ TEST_F(StartedMasks, LeaseIsNotHandedOn) {
   });
 }
 
-TEST_F(StartedMasks, MaskOfNoLeaseStays) {
+TEST_F(StartedMasks, StartedProgramsInheritMaskSetFromOutside) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
@@ -119,7 +119,7 @@ TEST_F(StartedMasks, MaskOfNoLeaseStays) {
 }
 
 // Also where it is the same as the lease's by chance.
-TEST_F(StartedMasks, MaskThatTheProgramSetStays) {
+TEST_F(StartedMasks, StartedProgramsInheritMaskSetByProgram) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
@@ -142,7 +142,7 @@ const optile_thread_binding& binding_of(const FakeDaemon& daemon, int tid) {
   return daemon.client().bindings[static_cast<uint32_t>(tid) % OPTILE_MAX_BINDINGS];
 }
 
-TEST_F(StartedMasks, BindingIsToldToTheDaemon) {
+TEST_F(StartedMasks, BindingIsReportedToDaemon) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
@@ -162,7 +162,7 @@ TEST_F(StartedMasks, BindingIsToldToTheDaemon) {
   });
 }
 
-TEST_F(StartedMasks, BindingOfAnotherThreadIsToldByItsNumber) {
+TEST_F(StartedMasks, BindingOfOtherThreadIsReportedByTid) {
   in_child([](FakeDaemon& daemon) {
     static int tid = 0;
     const Mask all = own_mask();
@@ -182,7 +182,7 @@ TEST_F(StartedMasks, BindingOfAnotherThreadIsToldByItsNumber) {
   });
 }
 
-TEST_F(StartedMasks, ForkedChildKeepsTheLeaseUntilItExecutes) {
+TEST_F(StartedMasks, ForkedChildKeepsLeaseUntilExec) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);
@@ -202,7 +202,7 @@ TEST_F(StartedMasks, ForkedChildKeepsTheLeaseUntilItExecutes) {
   });
 }
 
-TEST_F(StartedMasks, LeaseThatEndsMeanwhileIsNotPutBack) {
+TEST_F(StartedMasks, EndedOrMovedLeaseIsNotRestored) {
   in_child([](FakeDaemon& daemon) {
     const Mask all = own_mask();
     attach(daemon);

@@ -47,7 +47,7 @@ void open_region() {
   { asm volatile("" ::: "memory"); }
 }
 
-TEST_F(Annotations, AnOpHasItsNameItsShapeAndItsWidth) {
+TEST_F(Annotations, OpCarriesNameShapeAndWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(width_in("attention", {8, 128}) == kOwn);
@@ -61,7 +61,7 @@ TEST_F(Annotations, AnOpHasItsNameItsShapeAndItsWidth) {
   });
 }
 
-TEST_F(Annotations, AKeyIsTheSameInEveryRun) {
+TEST_F(Annotations, KeyIsStableAcrossRuns) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("attention", {8, 128});
@@ -70,7 +70,7 @@ TEST_F(Annotations, AKeyIsTheSameInEveryRun) {
   });
 }
 
-TEST_F(Annotations, TheOutermostGetsTheWidth) {
+TEST_F(Annotations, OnlyOutermostOpGetsWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("outer");
@@ -82,7 +82,7 @@ TEST_F(Annotations, TheOutermostGetsTheWidth) {
   });
 }
 
-TEST_F(Annotations, AnExceptionPutsTheWidthBack) {
+TEST_F(Annotations, ExceptionRestoresWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("throws");
@@ -118,7 +118,7 @@ void open_region_and_jump() {
   longjmp(back, 1);
 }
 
-TEST_F(Annotations, AnOpThatIsLeftByAJumpIsClosedByTheNextOne) {
+TEST_F(Annotations, NextOpClosesOpLeftByLongjmp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("left");
@@ -130,7 +130,7 @@ TEST_F(Annotations, AnOpThatIsLeftByAJumpIsClosedByTheNextOne) {
   });
 }
 
-TEST_F(Annotations, ARegionThatIsLeftByAJumpHidesNothingBehindIt) {
+TEST_F(Annotations, RegionLeftByLongjmpHidesNoLaterOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("next");
@@ -144,7 +144,7 @@ TEST_F(Annotations, ARegionThatIsLeftByAJumpHidesNothingBehindIt) {
   });
 }
 
-TEST_F(Annotations, ARegionThatIsLeftByAJumpEndsWithItsOp) {
+TEST_F(Annotations, RegionLeftByLongjmpEndsWithItsOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("op");
@@ -168,7 +168,7 @@ TEST_F(Annotations, ARegionThatIsLeftByAJumpEndsWithItsOp) {
   });
 }
 
-TEST_F(Annotations, WorkersOfARegionAnnounceNothing) {
+TEST_F(Annotations, RegionWorkersAnnounceNoOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
 #pragma omp parallel num_threads(2)
@@ -177,7 +177,7 @@ TEST_F(Annotations, WorkersOfARegionAnnounceNothing) {
   });
 }
 
-TEST_F(Annotations, NothingIsSaidInAForkedChild) {
+TEST_F(Annotations, ForkedChildRunsOpsAtOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("parent");
@@ -189,7 +189,7 @@ TEST_F(Annotations, NothingIsSaidInAForkedChild) {
   });
 }
 
-TEST_F(Annotations, AStepIsCounted) {
+TEST_F(Annotations, CountsSteps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     for (int step = 0; step < 3; ++step) {
@@ -200,7 +200,7 @@ TEST_F(Annotations, AStepIsCounted) {
   });
 }
 
-TEST_F(Annotations, ALongShapeIsCut) {
+TEST_F(Annotations, TruncatesLongShape) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     const std::vector<int64_t> shape(100, INT64_MIN);
@@ -212,7 +212,7 @@ TEST_F(Annotations, ALongShapeIsCut) {
   });
 }
 
-TEST_F(Annotations, TheFirstRegionInsideTellsWhichRuntimeIsSteered) {
+TEST_F(Annotations, FirstRegionInOpSelectsSteeredRuntime) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(steered_runtime() == nullptr);
@@ -227,7 +227,7 @@ TEST_F(Annotations, TheFirstRegionInsideTellsWhichRuntimeIsSteered) {
   });
 }
 
-TEST_F(Annotations, WithoutARegionTheSpeakersRuntimeIsSteered) {
+TEST_F(Annotations, CallersRuntimeIsSteeredWithoutRegion) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("op");

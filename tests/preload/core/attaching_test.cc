@@ -65,7 +65,7 @@ void run_until_attached() {
   CHECK_OR_EXIT(attachment() != nullptr);
 }
 
-TEST_F(Attaching, OnlyTheFirstOpWaitsAndNotForLong) {
+TEST_F(Attaching, OnlyFirstOpWaitsAndOnlyBriefly) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(run_op(kOp) == kOwn);  // queued, and nobody answers
     CHECK_OR_EXIT(attachment() == nullptr);
@@ -81,7 +81,7 @@ TEST_F(Attaching, OnlyTheFirstOpWaitsAndNotForLong) {
   });
 }
 
-TEST_F(Attaching, WhereThereIsNobodyNothingIsWaitedFor) {
+TEST_F(Attaching, DoesNotWaitWithoutDaemon) {
   in_child([](FakeDaemon&) {
     setenv("OPTILE_SOCKET", "/nowhere/optiled.sock", 1);
     read_environment();
@@ -90,7 +90,7 @@ TEST_F(Attaching, WhereThereIsNobodyNothingIsWaitedFor) {
   });
 }
 
-TEST_F(Attaching, AFullQueueIsNotWaitedForAndTriedAgain) {
+TEST_F(Attaching, RetriesFullQueueWithoutWaiting) {
   in_child([](FakeDaemon& daemon) {
     std::vector<base::UniqueFd> queued = fill_queue(daemon);
     CHECK_OR_EXIT(!queued.empty() && errno == EAGAIN);
@@ -116,7 +116,7 @@ uint32_t crowd_here() {
          1;
 }
 
-TEST_F(Attaching, InACrowdTheFirstOpDoesNothingAndALaterOneComes) {
+TEST_F(Attaching, PutsOffFirstConnectionUnderRunqueuePressure) {
   in_child([](FakeDaemon& daemon) {
     test::say_runnable(crowd_here());
     const int next = dup(0);
@@ -131,7 +131,7 @@ TEST_F(Attaching, InACrowdTheFirstOpDoesNothingAndALaterOneComes) {
   });
 }
 
-TEST_F(Attaching, InACrowdWithoutADaemonNothingIsSaidAtTheFirstOp) {
+TEST_F(Attaching, LogsMissingDaemonLaterUnderRunqueuePressure) {
   in_child([](FakeDaemon& daemon) {
     const std::string log = daemon.folder() + "/clients.log";
     setenv("OPTILE_SOCKET", (daemon.folder() + "/nobody.sock").c_str(), 1);
@@ -144,7 +144,7 @@ TEST_F(Attaching, InACrowdWithoutADaemonNothingIsSaidAtTheFirstOp) {
   });
 }
 
-TEST_F(Attaching, WhereAFewShareAProcessorTheFirstOpWaits) {
+TEST_F(Attaching, FirstOpWaitsBelowRunqueuePressure) {
   in_child([](FakeDaemon&) {
     test::say_runnable(crowd_here() - 1);
     run_op(kOp);
@@ -153,7 +153,7 @@ TEST_F(Attaching, WhereAFewShareAProcessorTheFirstOpWaits) {
 }
 
 // A child of one that was put off is its parent's all the same: it may have left it a team.
-TEST_F(Attaching, AChildOfOneThatWasPutOffDoesNotAttach) {
+TEST_F(Attaching, ForkedChildOfDelayedClientDoesNotAttach) {
   in_child([](FakeDaemon& daemon) {
     test::say_runnable(crowd_here());
     run_op(kOp);
@@ -172,7 +172,7 @@ TEST_F(Attaching, AChildOfOneThatWasPutOffDoesNotAttach) {
 }
 
 // The system's daemon has no time for it: the user's, which takes nobody beside that, is not asked.
-TEST_F(Attaching, WhoIsTooManyForTheSystemsDaemonDoesNotGoToAnother) {
+TEST_F(Attaching, FullSystemDaemonIsNotReplacedByUserDaemon) {
   in_child([](FakeDaemon& daemon) {
     FakeDaemon systems(daemon.folder() + "/system");
     setenv("OPTILE_SOCKET_SOURCE", "launcher", 1);
@@ -185,7 +185,7 @@ TEST_F(Attaching, WhoIsTooManyForTheSystemsDaemonDoesNotGoToAnother) {
   });
 }
 
-TEST_F(Attaching, WhoIsTurnedAwayComesAgain) {
+TEST_F(Attaching, RetriesAfterRejection) {
   in_child([](FakeDaemon& daemon) {
     for (int round = 0; round < 3; ++round) {
       daemon.turn_one_away();
@@ -209,7 +209,7 @@ __attribute__((noinline)) void open_region() {
 }
 
 // While nobody listens they cost little more than a look at the clock.
-TEST_F(Attaching, RegionsAloneTryAgainToo) {
+TEST_F(Attaching, RegionsWithoutOpsRetryAttaching) {
   in_unsteered_child([](FakeDaemon& daemon) {
     daemon.turn_one_away();
     for (int i = 0; i < kManyOps && daemon.turned_away() == 0; ++i) open_region();

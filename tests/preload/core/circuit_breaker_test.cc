@@ -43,19 +43,19 @@ bool try_pairs(EntryRecord& record, uint64_t own, uint64_t under_entry) {
   return condemned;
 }
 
-TEST(CircuitBreaker, AFasterEntryIsNeverTried) {
+TEST(CircuitBreaker, KeepsFasterEntryWithoutTrial) {
   EntryRecord record = fresh(1000);
   EXPECT_FALSE(run(record, 1000, 900));
   EXPECT_EQ(stage_of(record), EntryStage::kObeyed);
 }
 
-TEST(CircuitBreaker, FivePercentAreLeftToTheDaemon) {
+TEST(CircuitBreaker, ToleratesFivePercentLoss) {
   EntryRecord record = fresh(1000);
   EXPECT_FALSE(run(record, 1000, 1050));
   EXPECT_EQ(stage_of(record), EntryStage::kObeyed);
 }
 
-TEST(CircuitBreaker, ASlowerEntryIsCondemnedByWhatIsMeasuredNow) {
+TEST(CircuitBreaker, DisablesSlowerEntryAfterPairedTrial) {
   EntryRecord record = fresh(1000);
   EXPECT_FALSE(run(record, kWindow, 1200));
   ASSERT_EQ(stage_of(record), EntryStage::kTrying);
@@ -65,7 +65,7 @@ TEST(CircuitBreaker, ASlowerEntryIsCondemnedByWhatIsMeasuredNow) {
   EXPECT_EQ(record.baseline, 1000u);
 }
 
-TEST(CircuitBreaker, AMachineThatBecameSlowCondemnsNothing) {
+TEST(CircuitBreaker, KeepsEntryWhenMachineBecameSlower) {
   EntryRecord record = fresh(1000);
   run(record, kWindow, 1500);
   ASSERT_EQ(stage_of(record), EntryStage::kTrying);
@@ -76,7 +76,7 @@ TEST(CircuitBreaker, AMachineThatBecameSlowCondemnsNothing) {
 }
 
 // Noise far above the margin, the same for both: hardly ever condemned.
-TEST(CircuitBreaker, NoiseCondemnsNothing) {
+TEST(CircuitBreaker, RarelyDisablesEntryForNoise) {
   std::mt19937_64 random(7);
   std::uniform_int_distribution<uint64_t> noisy(1000, 4000);
   int condemned = 0;
@@ -90,7 +90,7 @@ TEST(CircuitBreaker, NoiseCondemnsNothing) {
   EXPECT_LE(condemned, 2);
 }
 
-TEST(CircuitBreaker, AFewSlowExecutionsAreNoReason) {
+TEST(CircuitBreaker, IgnoresShortRunsOfSlowExecutions) {
   EntryRecord record = fresh(1000);
   for (int i = 0; i < 100; ++i) {
     run(record, 3, 5000);
@@ -99,7 +99,7 @@ TEST(CircuitBreaker, AFewSlowExecutionsAreNoReason) {
   EXPECT_EQ(stage_of(record), EntryStage::kObeyed);
 }
 
-TEST(CircuitBreaker, WhatThePlanKnowinglyCostsIsAccepted) {
+TEST(CircuitBreaker, ToleratesLossAcceptedByPlan) {
   EntryRecord record = fresh(1000);
   record.accepted_loss = 200;
   EXPECT_FALSE(run(record, 1000, 1240));
@@ -116,7 +116,7 @@ void with_baseline(optile_plan_page& page) {
 
 // Everything is slower than a baseline of one tick, the program's own width as well, so that the
 // two take turns; which of them an empty op loses to is chance, and rarely 26 of 32 times.
-TEST_F(OpBoundary, ASuspectedEntryIsTriedAtTheOwnWidthAndThenObeyedAgain) {
+TEST_F(OpBoundary, SuspectedEntryAlternatesWithOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -142,7 +142,7 @@ int run_op_that_hates_two(uint64_t key) {
   return seen;
 }
 
-TEST_F(OpBoundary, ACondemnedEntryIsNotObeyedAndTheDaemonIsTold) {
+TEST_F(OpBoundary, DisabledEntryIsIgnoredAndReported) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op_that_hates_two(kOp);
@@ -168,7 +168,7 @@ TEST_F(OpBoundary, ACondemnedEntryIsNotObeyedAndTheDaemonIsTold) {
   });
 }
 
-TEST_F(OpBoundary, FreezeKeepsItsWidthsWhateverTheyCost) {
+TEST_F(OpBoundary, FreezeModeKeepsSlowEntries) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_MODE", "freeze", 1);
     read_environment();
@@ -179,7 +179,7 @@ TEST_F(OpBoundary, FreezeKeepsItsWidthsWhateverTheyCost) {
   });
 }
 
-TEST_F(OpBoundary, AnEntryWithoutABaselineIsNotJudged) {
+TEST_F(OpBoundary, EntryWithoutBaselineIsNotJudged) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);

@@ -85,7 +85,7 @@ void share_the_cores(FakeDaemon& daemon) {
   CHECK_OR_EXIT(daemon.client().header.narrowed_ops >= kRounds - kSettled);
 }
 
-TEST_F(Issuers, ThreadsInsideOpsTogetherShareTheCores) {
+TEST_F(Issuers, SimultaneousOpsShareCores) {
   for (const auto share : {share_the_cores<2>, share_the_cores<3>, share_the_cores<4>}) {
     static void (*body)(FakeDaemon&) = nullptr;
     body = share;
@@ -111,7 +111,7 @@ TEST_F(Issuers, MoreThreadsThanCoresHaveOneEach) {
   });
 }
 
-TEST_F(Issuers, ALeaseIsWhatTheyShare) {
+TEST_F(Issuers, SimultaneousOpsShareLeasedCores) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
@@ -122,7 +122,7 @@ TEST_F(Issuers, ALeaseIsWhatTheyShare) {
   });
 }
 
-TEST_F(Issuers, ThreadsThatTakeTurnsKeepTheirWidths) {
+TEST_F(Issuers, AlternatingThreadsKeepTheirWidths) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});
@@ -146,7 +146,7 @@ TEST_F(Issuers, ThreadsThatTakeTurnsKeepTheirWidths) {
 }
 
 // Where widths may not be changed, or have to be the same in every run.
-TEST_F(Issuers, OnlyTuningShares) {
+TEST_F(Issuers, SharesCoresOnlyInTuneMode) {
   for (const char* mode : {"observe", "advise", "freeze"}) {
     setenv("OPTILE_MODE", mode, 1);
     in_child([](FakeDaemon& daemon) {
@@ -160,7 +160,7 @@ TEST_F(Issuers, OnlyTuningShares) {
   unsetenv("OPTILE_MODE");
 }
 
-TEST_F(Issuers, NobodySharesUnlessTheDaemonSaysSo) {
+TEST_F(Issuers, SharesCoresOnlyOnDaemonRequest) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});
@@ -168,7 +168,7 @@ TEST_F(Issuers, NobodySharesUnlessTheDaemonSaysSo) {
   });
 }
 
-TEST_F(Issuers, FirstExecutionsAndWhatIsLeftAloneAreNotNarrowed) {
+TEST_F(Issuers, FirstExecutionsAndLeaveEntriesAreNotNarrowed) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({{kMarker, 0, {}, OPTILE_ENTRY_LEAVE}});
@@ -178,7 +178,7 @@ TEST_F(Issuers, FirstExecutionsAndWhatIsLeftAloneAreNotNarrowed) {
   });
 }
 
-TEST_F(Issuers, APlansWidthIsABoundAsWell) {
+TEST_F(Issuers, PlanWidthBoundsSharedWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({{kOp, 1, {}, 0}});
@@ -188,7 +188,7 @@ TEST_F(Issuers, APlansWidthIsABoundAsWell) {
 }
 
 // The user's and the program's words are never exceeded, and words inside an op stay.
-TEST_F(Issuers, AWordOfTheProgramIsNeverExceeded) {
+TEST_F(Issuers, NeverExceedsWidthSetByProgram) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});
@@ -209,7 +209,7 @@ void* end_inside_an_op(void* /*argument*/) {
   pthread_exit(nullptr);
 }
 
-TEST_F(Issuers, AThreadThatEndsInsideAnOpGivesItsPartBack) {
+TEST_F(Issuers, ThreadEndingInsideOpReturnsItsCores) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});
@@ -225,7 +225,7 @@ TEST_F(Issuers, AThreadThatEndsInsideAnOpGivesItsPartBack) {
   });
 }
 
-TEST_F(Issuers, AForkInsideAnOpLeavesTheParentsCountAlone) {
+TEST_F(Issuers, ForkInsideOpKeepsParentsCount) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});
@@ -242,7 +242,7 @@ TEST_F(Issuers, AForkInsideAnOpLeavesTheParentsCountAlone) {
   });
 }
 
-TEST_F(Issuers, EventsSayWhoWasInCompany) {
+TEST_F(Issuers, EventsFlagSimultaneousOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});
@@ -258,7 +258,7 @@ TEST_F(Issuers, EventsSayWhoWasInCompany) {
   });
 }
 
-TEST_F(Issuers, OnlyTheMainIssuersStepsAreFollowed) {
+TEST_F(Issuers, FollowsStepsOfMainIssuerOnly) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kMarker);
@@ -289,7 +289,7 @@ TEST_F(Issuers, OnlyTheMainIssuersStepsAreFollowed) {
 }
 
 // By counts of real teams: what runs at the same moment fits the cores.
-TEST_F(Issuers, TeamsOfSeveralMastersAddUpToTheCores) {
+TEST_F(Issuers, TeamsOfSeveralMastersAddUpToCores) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({});

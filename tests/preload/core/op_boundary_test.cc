@@ -23,7 +23,7 @@ namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
-TEST_F(OpBoundary, WidthIsObeyedAndPutBack) {
+TEST_F(OpBoundary, AppliesPlanWidthAndRestoresOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
@@ -34,7 +34,7 @@ TEST_F(OpBoundary, WidthIsObeyedAndPutBack) {
   });
 }
 
-TEST_F(OpBoundary, FirstExecutionIsAtTheProgramsOwnWidth) {
+TEST_F(OpBoundary, FirstExecutionRunsAtOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({{kOp, 1, {}, 0}});
@@ -43,7 +43,7 @@ TEST_F(OpBoundary, FirstExecutionIsAtTheProgramsOwnWidth) {
   });
 }
 
-TEST_F(OpBoundary, FirstExecutionIsAtOwnWidthOnEveryThread) {
+TEST_F(OpBoundary, FirstExecutionOnEachThreadRunsAtOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -57,7 +57,7 @@ TEST_F(OpBoundary, FirstExecutionIsAtOwnWidthOnEveryThread) {
   });
 }
 
-TEST_F(OpBoundary, ALeaseDoesNotNarrowTheFirstExecution) {
+TEST_F(OpBoundary, LeaseDoesNotNarrowFirstExecution) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({{kOp, 0, {}, 0}}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
@@ -66,7 +66,7 @@ TEST_F(OpBoundary, ALeaseDoesNotNarrowTheFirstExecution) {
   });
 }
 
-TEST_F(OpBoundary, ALeaseDoesNotNarrowWhatIsLeftAlone) {
+TEST_F(OpBoundary, LeaseDoesNotNarrowLeaveEntries) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -76,7 +76,7 @@ TEST_F(OpBoundary, ALeaseDoesNotNarrowWhatIsLeftAlone) {
   });
 }
 
-TEST_F(OpBoundary, APageInsideAStepHasNoScheduleYet) {
+TEST_F(OpBoundary, NewPlanStartsItsScheduleAtNextStep) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -90,7 +90,7 @@ TEST_F(OpBoundary, APageInsideAStepHasNoScheduleYet) {
   });
 }
 
-TEST_F(OpBoundary, AWordFromBeforeAttachingIsReported) {
+TEST_F(OpBoundary, ReportsWidthSetByProgramBeforeAttaching) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn + 1).c_str(), 1);
     read_environment();
@@ -100,7 +100,7 @@ TEST_F(OpBoundary, AWordFromBeforeAttachingIsReported) {
   });
 }
 
-TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
+TEST_F(OpBoundary, OwnWidthSourceIsEnvironmentUntilProgramSetsIt) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     read_environment();
@@ -117,7 +117,7 @@ TEST_F(OpBoundary, TheEnvironmentsWordStaysTheEnvironments) {
 }
 
 // Of a team of four only two threads start, whatever the program reads: what is wider is no width.
-TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
+TEST_F(OpBoundary, ThreadLimitCapsOwnWidthAndKeepsThreadCount) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
@@ -137,7 +137,7 @@ TEST_F(OpBoundary, AThreadLimitIsTheWidthAndTheCountStaysTheProgramsOwn) {
   });
 }
 
-TEST_F(OpBoundary, AThreadLimitThatNothingReachesSaysNothing) {
+TEST_F(OpBoundary, ThreadLimitAboveOwnWidthIsIgnored) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
@@ -150,7 +150,7 @@ TEST_F(OpBoundary, AThreadLimitThatNothingReachesSaysNothing) {
   });
 }
 
-TEST_F(OpBoundary, WhatIsSaidOfPoolsIsTold) {
+TEST_F(OpBoundary, HelloReportsBlasPoolVariables) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(environment().steer_blas);
     setenv("GOTO_NUM_THREADS", "3", 1);
@@ -171,7 +171,7 @@ void respect_exactly(int threads) {
   read_environment();
 }
 
-TEST_F(OpBoundary, AWidthThatWasSaidIsObeyedExactly) {
+TEST_F(OpBoundary, ExactRespectKeepsEnvironmentWidth) {
   in_child([](FakeDaemon& daemon) {
     respect_exactly(kOwn);
     attach(daemon);
@@ -184,7 +184,7 @@ TEST_F(OpBoundary, AWidthThatWasSaidIsObeyedExactly) {
   });
 }
 
-TEST_F(OpBoundary, OnlyWhatKeepsItsBitsHasAWidthWhereTheyHaveToBeThoseOfAnUntouchedRun) {
+TEST_F(OpBoundary, AsUntunedNumericsSteersOnlySameBitsEntries) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_NUMERICS", "as-untuned", 1);
     setenv("OPTILE_REGIONS", "tune", 1);
@@ -204,7 +204,7 @@ TEST_F(OpBoundary, OnlyWhatKeepsItsBitsHasAWidthWhereTheyHaveToBeThoseOfAnUntouc
   });
 }
 
-TEST_F(OpBoundary, AnyNumericsIsAsEver) {
+TEST_F(OpBoundary, AnyNumericsSteersAllOps) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_NUMERICS", "any", 1);
     read_environment();
@@ -216,7 +216,7 @@ TEST_F(OpBoundary, AnyNumericsIsAsEver) {
   });
 }
 
-TEST_F(OpBoundary, TheProgramsWordIsObeyedExactlyAtOnce) {
+TEST_F(OpBoundary, ExactRespectFollowsProgramsWidthAtOnce) {
   in_child([](FakeDaemon& daemon) {
     unsetenv("OMP_NUM_THREADS");
     respect_exactly(0);
@@ -231,7 +231,7 @@ TEST_F(OpBoundary, TheProgramsWordIsObeyedExactlyAtOnce) {
   });
 }
 
-TEST_F(OpBoundary, TheLaunchersWidthIsNobodysWord) {
+TEST_F(OpBoundary, ExactRespectIgnoresLaunchersWidth) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     respect_exactly(kOwn);
@@ -243,7 +243,7 @@ TEST_F(OpBoundary, TheLaunchersWidthIsNobodysWord) {
 }
 
 // `optile run -- script`, in which there is OMP_NUM_THREADS=4 program.
-TEST_F(OpBoundary, ANumberThatWasSaidBehindTheLauncherIsAWord) {
+TEST_F(OpBoundary, ExactRespectKeepsNumberSetAfterLauncher) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher:1", 1);
     respect_exactly(kOwn);
@@ -255,7 +255,7 @@ TEST_F(OpBoundary, ANumberThatWasSaidBehindTheLauncherIsAWord) {
   });
 }
 
-TEST_F(OpBoundary, OnlyTheLauncherCanHaveIgnoredAWord) {
+TEST_F(OpBoundary, IgnoreRespectTakesEffectOnlyUnderLauncher) {
   setenv("OPTILE_RESPECT", "ignore", 1);
   setenv("OMP_NUM_THREADS", "2", 1);
   read_environment();
@@ -269,7 +269,7 @@ TEST_F(OpBoundary, OnlyTheLauncherCanHaveIgnoredAWord) {
   read_environment();
 }
 
-TEST_F(OpBoundary, AnEchoOfTheWidthInForceIsNobodysWord) {
+TEST_F(OpBoundary, EchoOfWidthInForceIsNotProgramsChoice) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     read_environment();
@@ -286,7 +286,7 @@ TEST_F(OpBoundary, AnEchoOfTheWidthInForceIsNobodysWord) {
   });
 }
 
-TEST_F(OpBoundary, AForkIsReported) {
+TEST_F(OpBoundary, ReportsFork) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     const pid_t child = fork();
@@ -296,7 +296,7 @@ TEST_F(OpBoundary, AForkIsReported) {
   });
 }
 
-TEST_F(OpBoundary, NeverWiderThanTheProgramsOwnWord) {
+TEST_F(OpBoundary, NeverExceedsProgramsOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -309,7 +309,7 @@ TEST_F(OpBoundary, NeverWiderThanTheProgramsOwnWord) {
   });
 }
 
-TEST_F(OpBoundary, WhatTheProgramSetsInsideAnOpStays) {
+TEST_F(OpBoundary, KeepsWidthSetByProgramInsideOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -323,7 +323,7 @@ TEST_F(OpBoundary, WhatTheProgramSetsInsideAnOpStays) {
   });
 }
 
-TEST_F(OpBoundary, OnlyTheOutermostOpIsSteered) {
+TEST_F(OpBoundary, SteersOnlyOutermostOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -339,7 +339,7 @@ TEST_F(OpBoundary, OnlyTheOutermostOpIsSteered) {
   });
 }
 
-TEST_F(OpBoundary, ACompositeIsLookedThroughAndItsTimeObserved) {
+TEST_F(OpBoundary, SteersOpsInsideCompositeAndObservesItsTime) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -374,7 +374,7 @@ TEST_F(OpBoundary, ACompositeIsLookedThroughAndItsTimeObserved) {
   });
 }
 
-TEST_F(OpBoundary, TimeBetweenCompositesOfARowIsObservedUntilAnOpComesBetween) {
+TEST_F(OpBoundary, TimeBetweenRowCompositesCountsUnlessOpIntervenes) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -403,7 +403,7 @@ TEST_F(OpBoundary, TimeBetweenCompositesOfARowIsObservedUntilAnOpComesBetween) {
   });
 }
 
-TEST_F(OpBoundary, LeftAloneMeansLeftAlone) {
+TEST_F(OpBoundary, LeaveEntryKeepsOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -412,7 +412,7 @@ TEST_F(OpBoundary, LeftAloneMeansLeftAlone) {
   });
 }
 
-TEST_F(OpBoundary, ScheduleIsWalkedStepByStep) {
+TEST_F(OpBoundary, FollowsScheduleStepByStep) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -443,7 +443,7 @@ TEST_F(OpBoundary, ScheduleIsWalkedStepByStep) {
 }
 
 // F16.
-TEST_F(OpBoundary, AFullRingDropsAndCounts) {
+TEST_F(OpBoundary, FullRingDropsAndCountsEvents) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.take_events();
@@ -455,7 +455,7 @@ TEST_F(OpBoundary, AFullRingDropsAndCounts) {
 }
 
 // F1.
-TEST_F(OpBoundary, AVanishedDaemonLeavesItsLastPlan) {
+TEST_F(OpBoundary, KeepsLastPlanAfterDaemonVanishes) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -466,7 +466,7 @@ TEST_F(OpBoundary, AVanishedDaemonLeavesItsLastPlan) {
   });
 }
 
-TEST_F(OpBoundary, AnotherVersionIsNotAttached) {
+TEST_F(OpBoundary, RejectsOtherAbiVersion) {
   in_child([](FakeDaemon& daemon) {
     daemon.answer_one_client(OPTILE_ABI_VERSION + 1);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
@@ -476,7 +476,7 @@ TEST_F(OpBoundary, AnotherVersionIsNotAttached) {
   });
 }
 
-TEST_F(OpBoundary, AForkedChildIsLeftAlone) {
+TEST_F(OpBoundary, ForkedChildRunsUnattachedAtOwnWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -490,7 +490,7 @@ TEST_F(OpBoundary, AForkedChildIsLeftAlone) {
   });
 }
 
-TEST_F(OpBoundary, ObserveChangesNothing) {
+TEST_F(OpBoundary, ObserveModeChangesNoWidth) {
   setenv("OPTILE_MODE", "observe", 1);
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
@@ -502,7 +502,7 @@ TEST_F(OpBoundary, ObserveChangesNothing) {
   unsetenv("OPTILE_MODE");
 }
 
-TEST_F(OpBoundary, OffNeverAttaches) {
+TEST_F(OpBoundary, OffModeNeverAttaches) {
   setenv("OPTILE_MODE", "off", 1);
   in_child([](FakeDaemon&) {
     for (int i = 0; i < 100; ++i) CHECK_OR_EXIT(run_op(kOp) == kOwn);
@@ -511,7 +511,7 @@ TEST_F(OpBoundary, OffNeverAttaches) {
   unsetenv("OPTILE_MODE");
 }
 
-TEST_F(OpBoundary, ARuntimeThatLacksWhatAnObjectNeedsIsNamed) {
+TEST_F(OpBoundary, NamesSymbolMissingInRuntime) {
   if (dlopen("libomp.so.5", RTLD_NOW | RTLD_LOCAL) == nullptr) GTEST_SKIP() << "no libomp.so.5";
   EXPECT_EQ(missing_in_runtime("libomp.so.5"), nullptr);
   ASSERT_NE(dlopen(OPTILE_TEST_NEEDS_MORE, RTLD_LAZY | RTLD_LOCAL), nullptr) << dlerror();
@@ -519,7 +519,7 @@ TEST_F(OpBoundary, ARuntimeThatLacksWhatAnObjectNeedsIsNamed) {
   EXPECT_EQ(missing_in_runtime("libgomp.so.1"), nullptr);
 }
 
-TEST_F(OpBoundary, NothingHappensInsideARegion) {
+TEST_F(OpBoundary, IgnoresOpsInsideParallelRegion) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);

@@ -82,7 +82,7 @@ std::vector<Counted> counted_ops(const std::vector<optile_event>& events) {
   return found;
 }
 
-TEST_F(OpCounters, CountsComeBeforeTheirOpFromTheThreadsThatWorkedOnIt) {
+TEST_F(OpCounters, WritesCountsEventBeforeItsOp) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);
@@ -100,7 +100,7 @@ TEST_F(OpCounters, CountsComeBeforeTheirOpFromTheThreadsThatWorkedOnIt) {
   });
 }
 
-TEST_F(OpCounters, WorkersAddTheirPartsOfTheRegions) {
+TEST_F(OpCounters, AddsCountsOfRegionWorkers) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);
@@ -122,7 +122,7 @@ TEST_F(OpCounters, WorkersAddTheirPartsOfTheRegions) {
   });
 }
 
-TEST_F(OpCounters, TheGroupOfAStepIsItsNumber) {
+TEST_F(OpCounters, StepNumberSelectsCounterGroup) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);
@@ -133,7 +133,7 @@ TEST_F(OpCounters, TheGroupOfAStepIsItsNumber) {
   });
 }
 
-TEST_F(OpCounters, SaysWhatIsCounted) {
+TEST_F(OpCounters, ReportsTierGroupsAndEvents) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(header_of(daemon).counter_tier == OPTILE_COUNTERS_NONE);
@@ -146,7 +146,7 @@ TEST_F(OpCounters, SaysWhatIsCounted) {
   });
 }
 
-TEST_F(OpCounters, NothingIsOpenedUntilAPageAsks) {
+TEST_F(OpCounters, OpensCountersOnlyOnRequest) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({}, kMarker, [](auto& page) { page.flags = OPTILE_PAGE_RECORD_ALL; });
@@ -161,7 +161,7 @@ TEST_F(OpCounters, NothingIsOpenedUntilAPageAsks) {
   });
 }
 
-TEST_F(OpCounters, EverythingIsGivenBackWhenThePageIsTakenBack) {
+TEST_F(OpCounters, ReleasesCountersWhenRequestEnds) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);
@@ -192,7 +192,7 @@ TEST_F(OpCounters, ScheduledStepsAreNotCounted) {
   });
 }
 
-TEST_F(OpCounters, APageThatNobodyTakesBackCountsForSoManySteps) {
+TEST_F(OpCounters, StopsCountingAfterStepLimit) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);
@@ -202,7 +202,7 @@ TEST_F(OpCounters, APageThatNobodyTakesBackCountsForSoManySteps) {
   });
 }
 
-TEST_F(OpCounters, AReadThatFailsEndsTheCounting) {
+TEST_F(OpCounters, FailedReadEndsCounting) {
   setenv("OPTILE_FAKE_COUNTERS", "read later", 1);
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
@@ -214,7 +214,7 @@ TEST_F(OpCounters, AReadThatFailsEndsTheCounting) {
   });
 }
 
-TEST_F(OpCounters, CountersThatCannotBeFollowedAreNotAskedAgain) {
+TEST_F(OpCounters, FailedFollowIsReportedAsNoCounters) {
   setenv("OPTILE_FAKE_COUNTERS", "follow", 1);
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
@@ -225,7 +225,7 @@ TEST_F(OpCounters, CountersThatCannotBeFollowedAreNotAskedAgain) {
   });
 }
 
-TEST_F(OpCounters, WhereNothingCanBeCountedTheReasonIsTold) {
+TEST_F(OpCounters, ReportsErrnoWhenNothingCanBeCounted) {
   setenv("OPTILE_FAKE_COUNTERS", "find", 1);
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
@@ -237,7 +237,7 @@ TEST_F(OpCounters, WhereNothingCanBeCountedTheReasonIsTold) {
   });
 }
 
-TEST_F(OpCounters, ALibraryThatOthersCanWriteToIsNotOpened) {
+TEST_F(OpCounters, RejectsLibraryWritableByOthers) {
   char folder[] = "/tmp/optile-counters-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string copy = std::string(folder) + "/" + OPTILE_COUNTERS_LIBRARY;
@@ -256,7 +256,7 @@ TEST_F(OpCounters, ALibraryThatOthersCanWriteToIsNotOpened) {
   rmdir(folder);
 }
 
-TEST_F(OpCounters, TheUserSwitchesThemOff) {
+TEST_F(OpCounters, UserCanDisableCounters) {
   setenv("OPTILE_COUNTERS", "off", 1);
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
@@ -269,7 +269,7 @@ TEST_F(OpCounters, TheUserSwitchesThemOff) {
   });
 }
 
-TEST_F(OpCounters, TheUserAllowsTheKernelsEventsOnly) {
+TEST_F(OpCounters, UserCanLimitCountersToSoftware) {
   setenv("OPTILE_COUNTERS", "software", 1);
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
@@ -279,7 +279,7 @@ TEST_F(OpCounters, TheUserAllowsTheKernelsEventsOnly) {
   });
 }
 
-TEST_F(OpCounters, AnOpWithoutRoomForItsCountsIsWrittenAlone) {
+TEST_F(OpCounters, WritesOpWithoutCountsWhenRingIsNearlyFull) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);
@@ -300,7 +300,7 @@ TEST_F(OpCounters, AnOpWithoutRoomForItsCountsIsWrittenAlone) {
   });
 }
 
-TEST_F(OpCounters, AThreadThatIsToBeCancelledGetsThroughAnOpThatIsCounted) {
+TEST_F(OpCounters, CountedOpIsNoCancellationPoint) {
   in_child([](test::FakeDaemon& daemon) {
     attach(daemon);
     ask_for_counts(daemon);

@@ -39,7 +39,7 @@ uint32_t steps_begun(const FakeDaemon& daemon) {
   return optile_load32(&daemon.client().header.steps);
 }
 
-class Rest : public OpBoundary {
+class ProbeRest : public OpBoundary {
  protected:
   static void start(FakeDaemon& daemon, uint32_t flags) {
     offer_rest(listen);
@@ -48,7 +48,7 @@ class Rest : public OpBoundary {
   }
 };
 
-TEST_F(Rest, NothingRestsUnlessThePlanAllowsIt) {
+TEST_F(ProbeRest, BeginsOnlyWhenPlanAllowsIt) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
     run_steps(100);
@@ -57,7 +57,7 @@ TEST_F(Rest, NothingRestsUnlessThePlanAllowsIt) {
   });
 }
 
-TEST_F(Rest, MostStepsAreLeftOutAndEveryOneIsCounted) {
+TEST_F(ProbeRest, SkipsMostStepsButCountsAll) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     int heard = 0;
@@ -82,7 +82,7 @@ TEST_F(Rest, MostStepsAreLeftOutAndEveryOneIsCounted) {
   });
 }
 
-TEST_F(Rest, ANewPlanEndsARestBetweenTwoSteps) {
+TEST_F(ProbeRest, NewPlanEndsRestAtStepBoundary) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     run_steps(10);
@@ -99,7 +99,7 @@ TEST_F(Rest, ANewPlanEndsARestBetweenTwoSteps) {
   });
 }
 
-TEST_F(Rest, TheMarkerIsMetAgainInItsContext) {
+TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
   in_child([](FakeDaemon& daemon) {
     offer_rest(listen);
     attach(daemon);
@@ -125,7 +125,7 @@ void publish_cap(FakeDaemon& daemon, uint32_t cap) {
   });
 }
 
-TEST_F(Rest, ACapStaysInPlaceWhileNobodyListens) {
+TEST_F(ProbeRest, KeepsCapInPlaceDuringRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
     publish_cap(daemon, 2);
@@ -147,7 +147,7 @@ TEST_F(Rest, ACapStaysInPlaceWhileNobodyListens) {
   });
 }
 
-TEST_F(Rest, NoCapIsLeftInPlaceBesideRegionsOfTheProgram) {
+TEST_F(ProbeRest, DoesNotBeginWithCapBesideProgramsRegions) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
     note_own_region();
@@ -158,7 +158,7 @@ TEST_F(Rest, NoCapIsLeftInPlaceBesideRegionsOfTheProgram) {
 }
 
 // As Dynamo, which compiles anew where the number of threads is not the one that it compiled at.
-TEST_F(Rest, NoCapIsLeftInPlaceWhereAFrameworkComparesTheCount) {
+TEST_F(ProbeRest, DoesNotBeginWithCapWhenFrameworkReadsCount) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
     const optile_op_identity look = {1, OPTILE_OP_COMPOSITE | OPTILE_OP_READS_COUNT,
@@ -179,7 +179,7 @@ TEST_F(Rest, NoCapIsLeftInPlaceWhereAFrameworkComparesTheCount) {
   });
 }
 
-TEST_F(Rest, WithoutLandmarksNothingRests) {
+TEST_F(ProbeRest, DoesNotBeginWithoutLandmarks) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     for (int i = 0; i < 100; ++i) {
@@ -190,7 +190,7 @@ TEST_F(Rest, WithoutLandmarksNothingRests) {
   });
 }
 
-TEST_F(Rest, LandmarksThatComeIrregularlyAreNotCountedBy) {
+TEST_F(ProbeRest, DoesNotBeginWithIrregularLandmarks) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     for (int i = 0; i < 100; ++i) {
@@ -202,7 +202,7 @@ TEST_F(Rest, LandmarksThatComeIrregularlyAreNotCountedBy) {
   });
 }
 
-TEST_F(Rest, SeveralIssuingThreadsNeverRest) {
+TEST_F(ProbeRest, DoesNotBeginWithSeveralIssuingThreads) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     std::thread other([] { run_op(kOp); });
@@ -234,7 +234,7 @@ void check_that_another_thread_wakes(void (*meanwhile)()) {
 }
 
 // The thread that rested has its cap until its own next op, where its count is its own again.
-TEST_F(Rest, AThreadThatTakesOverEndsARestThatLastsTooLong) {
+TEST_F(ProbeRest, OtherThreadsLandmarkEndsOverdueRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
     daemon.end_rests_at_once();
@@ -247,7 +247,7 @@ TEST_F(Rest, AThreadThatTakesOverEndsARestThatLastsTooLong) {
   });
 }
 
-TEST_F(Rest, SoDoesOneThatOpensRegionsOnly) {
+TEST_F(ProbeRest, OtherThreadsRegionEndsOverdueRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
     daemon.end_rests_at_once();
@@ -258,7 +258,7 @@ TEST_F(Rest, SoDoesOneThatOpensRegionsOnly) {
   });
 }
 
-TEST_F(Rest, ARestThatMayGoOnIsNotEndedByAnotherThread) {
+TEST_F(ProbeRest, OtherThreadDoesNotEndRestBeforeItIsOverdue) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     fall_silent();
@@ -274,7 +274,7 @@ TEST_F(Rest, ARestThatMayGoOnIsNotEndedByAnotherThread) {
   });
 }
 
-TEST_F(Rest, AForkedChildWakesNobody) {
+TEST_F(ProbeRest, ForkedChildDoesNotEndRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, OPTILE_PAGE_MAY_REST);
     run_steps(10);

@@ -96,7 +96,7 @@ void wait_for_another_thread() {
   for (int fd : {question[0], answer[0], answer[1]}) close(fd);
 }
 
-TEST(Counters, TheKernelsEventsAreCountedWhateverIsGranted) {
+TEST(Counters, CountsSoftwareEventsAtAnyPermission) {
   EXPECT_EQ(0, status_of([] {
               const optile_counters_found found = found_up_to(OPTILE_COUNTERS_SOFTWARE);
               CHECK_OR_EXIT(found.tier == OPTILE_COUNTERS_SOFTWARE && found.groups == 1);
@@ -117,7 +117,7 @@ TEST(Counters, TheKernelsEventsAreCountedWhateverIsGranted) {
             }));
 }
 
-TEST(Counters, AThreadCountsItselfOnly) {
+TEST(Counters, CountsCallingThreadOnly) {
   EXPECT_EQ(0, status_of([] {
               const optile_counters_found found = found_up_to(OPTILE_COUNTERS_SOFTWARE);
               CHECK_OR_EXIT(counters().follow(0) == 0);
@@ -133,7 +133,7 @@ TEST(Counters, AThreadCountsItselfOnly) {
             }));
 }
 
-TEST(Counters, WhatAThreadOpenedIsClosedWhenItLeavesOrEnds) {
+TEST(Counters, ClosesDescriptorsWhenThreadLeavesOrEnds) {
   EXPECT_EQ(0, status_of([] {
               found_up_to(OPTILE_COUNTERS_SOFTWARE);
               CHECK_OR_EXIT(perf_descriptors().empty());
@@ -153,7 +153,7 @@ void exit_without_perf() {
   if (perf_descriptors().empty()) std::_Exit(kNotHere);
 }
 
-TEST(Counters, ChildrenDoNotInheritDescriptors) {
+TEST(Counters, DescriptorsAreCloseOnExec) {
   const int status = status_of([] {
     found_up_to(OPTILE_COUNTERS_SOFTWARE);
     CHECK_OR_EXIT(counters().follow(0) == 0);
@@ -164,7 +164,7 @@ TEST(Counters, ChildrenDoNotInheritDescriptors) {
   EXPECT_EQ(0, status);
 }
 
-TEST(Counters, NumbersThatTheProgramTookOverAreNeitherReadNorClosed) {
+TEST(Counters, NeitherReadsNorClosesReusedDescriptors) {
   const int status = status_of([] {
     found_up_to(OPTILE_COUNTERS_SOFTWARE);
     CHECK_OR_EXIT(counters().follow(0) == 0);
@@ -185,7 +185,7 @@ TEST(Counters, NumbersThatTheProgramTookOverAreNeitherReadNorClosed) {
   EXPECT_EQ(0, status);
 }
 
-TEST(Counters, AForkedChildDoesNotStopItsParentsEvents) {
+TEST(Counters, ForkedChildDoesNotStopParentsEvents) {
   const int status = status_of([] {
     const optile_counters_found found = found_up_to(OPTILE_COUNTERS_SOFTWARE);
     CHECK_OR_EXIT(counters().follow(0) == 0);
@@ -203,7 +203,7 @@ TEST(Counters, AForkedChildDoesNotStopItsParentsEvents) {
   EXPECT_EQ(0, status);
 }
 
-TEST(Counters, NothingIsPrinted) {
+TEST(Counters, PrintsNothing) {
   EXPECT_EQ(0, status_of([] {
               int ends[2];
               CHECK_OR_EXIT(pipe2(ends, O_NONBLOCK) == 0);
@@ -216,7 +216,7 @@ TEST(Counters, NothingIsPrinted) {
             }));
 }
 
-TEST(Counters, HardwareEventsComeInGroupsWithCyclesAndInstructions) {
+TEST(Counters, HardwareGroupsIncludeCyclesAndInstructions) {
   const int status = status_of([] {
     const optile_counters_found found = found_up_to(OPTILE_COUNTERS_HARDWARE);
     if (found.tier != OPTILE_COUNTERS_HARDWARE) {

@@ -19,12 +19,12 @@ uint64_t waited(uint64_t connecting, uint64_t late) {
   return now - kBegin;
 }
 
-TEST(FirstWait, EndsWhenItHasLastedForAsLongAsItMay) {
+TEST(FirstWait, EndsAtItsTimeLimit) {
   EXPECT_EQ(waited(0, 0), FirstWait::kMostNs);
   EXPECT_LE(waited(300000, 60000), FirstWait::kMostNs + kMs);
 }
 
-TEST(FirstWait, WhatConnectingTookCounts) {
+TEST(FirstWait, CountsTimeSpentConnecting) {
   FirstWait wait(kBegin);
   EXPECT_EQ(wait.next_ms(kBegin + 3 * kMs), 4);
   EXPECT_EQ(wait.next_ms(kBegin + 7 * kMs), 4);
@@ -34,13 +34,13 @@ TEST(FirstWait, WhatConnectingTookCounts) {
   EXPECT_EQ(wait.next_ms(kBegin + 20 * kMs), 0);
 }
 
-TEST(FirstWait, ASliceThatTakesTwiceAsLongIsTheLast) {
+TEST(FirstWait, EndsAfterLateSlice) {
   EXPECT_EQ(waited(0, FirstWait::kLateNs + 1), FirstWait::kSliceNs + FirstWait::kLateNs + 1);
   EXPECT_EQ(waited(FirstWait::kLateNs + 1, 0), FirstWait::kLateNs + 1) << "connecting is one";
 }
 
 // Whatever a slice takes: the wait is over one slice's lateness after its most, never more.
-TEST(FirstWait, NeverMuchLongerThanASliceIsLate) {
+TEST(FirstWait, OverrunsByAtMostOneLateSlice) {
   for (uint64_t late = 0; late < 40 * kMs; late += 70000) {
     EXPECT_LE(waited(0, late), FirstWait::kMostNs + kMs + late) << late;
     if (late <= FirstWait::kLateNs) continue;
@@ -49,7 +49,7 @@ TEST(FirstWait, NeverMuchLongerThanASliceIsLate) {
 }
 
 // Signals interrupt slices.
-TEST(FirstWait, InterruptionsNeitherProlongNorEndIt) {
+TEST(FirstWait, InterruptionsNeitherProlongNorEndWait) {
   FirstWait wait(kBegin);
   int slices = 0;
   uint64_t now = kBegin;
@@ -58,7 +58,7 @@ TEST(FirstWait, InterruptionsNeitherProlongNorEndIt) {
   EXPECT_EQ(now - kBegin, FirstWait::kMostNs);
 }
 
-TEST(FirstWait, OnceItIsOverItStaysOver) {
+TEST(FirstWait, StaysOverOnceEnded) {
   FirstWait wait(kBegin);
   EXPECT_EQ(wait.next_ms(kBegin + FirstWait::kLateNs + 1), 0);
   EXPECT_EQ(wait.next_ms(kBegin), 0);

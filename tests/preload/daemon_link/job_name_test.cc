@@ -37,20 +37,20 @@ std::string job_of(const std::map<std::string, std::string>& environment) {
   return job;
 }
 
-TEST(JobName, OfAProgramByItself) {
+TEST(JobName, IsEmptyForSingleProcess) {
   EXPECT_EQ(job_of({}), "");
   EXPECT_EQ(job_of({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}), "");
   EXPECT_EQ(job_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_ID", "7"}}), "");
 }
 
-TEST(JobName, SaidByTheUser) {
+TEST(JobName, UserVariableTakesPrecedence) {
   EXPECT_EQ(
       job_of(
           {{"OPTILE_JOB", "mine"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
       "mine");
 }
 
-TEST(JobName, OfOpenMpi) {
+TEST(JobName, ReadsOpenMpiJob) {
   EXPECT_EQ(job_of({{"OMPI_COMM_WORLD_RANK", "1"},
                     {"OMPI_COMM_WORLD_SIZE", "4"},
                     {"PMIX_NAMESPACE", "3054895105"},
@@ -62,7 +62,7 @@ TEST(JobName, OfOpenMpi) {
             "openmpi:99");
 }
 
-TEST(JobName, OfSlurm) {
+TEST(JobName, ReadsSlurmJobAndStep) {
   EXPECT_EQ(job_of({{"SLURM_PROCID", "3"},
                     {"SLURM_STEP_NUM_TASKS", "8"},
                     {"SLURM_JOB_ID", "4242"},
@@ -75,14 +75,14 @@ TEST(JobName, OfSlurm) {
             "slurm:4242.0");
 }
 
-TEST(JobName, OfOtherLaunchers) {
+TEST(JobName, ReadsPmiAndPmixJobs) {
   EXPECT_EQ(job_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_PORT", "node:4000"}}),
             "pmi:node:4000");
   EXPECT_EQ(job_of({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "prte.5"}}), "pmix:prte.5");
   EXPECT_EQ(job_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).rfind("pmi:session-", 0), 0u);
 }
 
-TEST(JobName, IsCutAtItsEnd) {
+TEST(JobName, TruncatesLongName) {
   EXPECT_EQ(job_of({{"OPTILE_JOB", std::string(100, 'x')}}), std::string(47, 'x'));
 }
 

@@ -27,7 +27,7 @@ bool held_by_this_thread(const FakeDaemon& daemon) {
 
 using LifeWord = OpBoundary;
 
-TEST_F(LifeWord, TheAttachingThreadHoldsItAndTheKernelWillWakeUs) {
+TEST_F(LifeWord, IsHeldByAttachingThreadWithWaitersBit) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(held_by_this_thread(daemon));
@@ -37,7 +37,7 @@ TEST_F(LifeWord, TheAttachingThreadHoldsItAndTheKernelWillWakeUs) {
   });
 }
 
-TEST_F(LifeWord, TheNextOpOfAnotherThreadTakesItOver) {
+TEST_F(LifeWord, NextOpTakesOverAfterOwnerEnds) {
   in_child([](FakeDaemon& daemon) {
     std::thread([&] { attach(daemon); }).join();
     CHECK_OR_EXIT(word_of(daemon) == (FUTEX_WAITERS | FUTEX_OWNER_DIED));
@@ -54,7 +54,7 @@ TEST_F(LifeWord, TheNextOpOfAnotherThreadTakesItOver) {
   });
 }
 
-TEST_F(LifeWord, OfManyThreadsOneTakesItOver) {
+TEST_F(LifeWord, OneOfSeveralThreadsTakesOver) {
   in_child([](FakeDaemon& daemon) {
     std::thread([&] { attach(daemon); }).join();
     for (int round = 0; round < 20; ++round) {
@@ -76,7 +76,7 @@ TEST_F(LifeWord, OfManyThreadsOneTakesItOver) {
   });
 }
 
-TEST_F(LifeWord, AForkedChildNeitherHoldsNorTakesIt) {
+TEST_F(LifeWord, ForkedChildNeitherHoldsNorTakesOver) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     const pid_t child = fork();
@@ -91,7 +91,7 @@ TEST_F(LifeWord, AForkedChildNeitherHoldsNorTakesIt) {
 }
 
 // The program's own robust mutexes share the thread's list with ours.
-TEST_F(LifeWord, TheProgramsOwnRobustMutexesWorkAsBefore) {
+TEST_F(LifeWord, ProgramsRobustMutexesStillWork) {
   in_child([](FakeDaemon& daemon) {
     pthread_mutexattr_t robust;
     pthread_mutexattr_init(&robust);

@@ -14,7 +14,7 @@ void load_manager() {
   CHECK_OR_EXIT(dlopen(OPTILE_TEST_FAKE_MANAGER, RTLD_NOW | RTLD_LOCAL) != nullptr);
 }
 
-TEST_F(OpBoundary, WithoutAnotherManagerNothingIsGivenUp) {
+TEST_F(OpBoundary, TunesWithoutOtherThreadManager) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(!stepped_aside());
@@ -22,7 +22,7 @@ TEST_F(OpBoundary, WithoutAnotherManagerNothingIsGivenUp) {
   });
 }
 
-TEST_F(OpBoundary, BesideAnotherManagerItOnlyWatches) {
+TEST_F(OpBoundary, OnlyObservesBesideOtherThreadManager) {
   in_child([](FakeDaemon& daemon) {
     load_manager();
     attach(daemon);
@@ -35,7 +35,7 @@ TEST_F(OpBoundary, BesideAnotherManagerItOnlyWatches) {
   });
 }
 
-TEST_F(OpBoundary, WhoComesLaterIsNoticedAndTheDaemonIsTold) {
+TEST_F(OpBoundary, LaterThreadManagerStopsSteeringAndIsReported) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -59,7 +59,7 @@ void attach_anew(FakeDaemon& daemon) {
   daemon.wait_for_client();
 }
 
-TEST_F(OpBoundary, TheLastAttachmentTellsOfAnotherManagerToo) {
+TEST_F(OpBoundary, LastAttachmentReportsOtherThreadManager) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 1; i < kMaxAttachments; ++i) attach_anew(daemon);
@@ -76,7 +76,7 @@ TEST_F(OpBoundary, TheLastAttachmentTellsOfAnotherManagerToo) {
 }
 
 // There is no daemon any more that it would attach to: it runs on with what it was told.
-TEST_F(OpBoundary, AfterTheLastAttachmentThePlanStays) {
+TEST_F(OpBoundary, KeepsPlanAfterLastAttachmentEnds) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 1; i < kMaxAttachments; ++i) attach_anew(daemon);

@@ -9,7 +9,7 @@
 namespace optile::preload {
 namespace {
 
-TEST(RuntimeSearch, WhoeverNeedsOpenmpHasTheOneThatItWasLoadedWith) {
+TEST(RuntimeSearch, FindsRuntimeLoadedWithLibrary) {
   ASSERT_NE(dlopen(OPTILE_TEST_ANOTHER_RUNTIME, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   void* loader = dlopen(OPTILE_TEST_LINKED_WITH_A_RUNTIME, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(loader, nullptr) << dlerror();
@@ -26,7 +26,7 @@ TEST(RuntimeSearch, WhoeverNeedsOpenmpHasTheOneThatItWasLoadedWith) {
 }
 
 // Its threads are its own: the count of a runtime that others brought says nothing of them.
-TEST(RuntimeSearch, WhoeverNeedsNoOpenmpHasNone) {
+TEST(RuntimeSearch, LibraryWithoutOpenMpHasNoRuntime) {
   ASSERT_NE(dlopen(OPTILE_TEST_ANOTHER_RUNTIME, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
   OpenmpRuntime runtime;
   resolve_runtime(dlsym(RTLD_DEFAULT, "fake_blas"), &runtime);
@@ -34,7 +34,7 @@ TEST(RuntimeSearch, WhoeverNeedsNoOpenmpHasNone) {
   EXPECT_STREQ(runtime.path, "");
 }
 
-TEST(RuntimeSearch, ObjectsAreKnownByTheirAddresses) {
+TEST(RuntimeSearch, FindsObjectByAddress) {
   const void* blas = dlsym(RTLD_DEFAULT, "fake_blas");
   const auto* own = reinterpret_cast<const void*>(&resolve_for);
   EXPECT_NE(std::string(object_of(blas)).find("libfake_blas.so"), std::string::npos);
@@ -44,7 +44,7 @@ TEST(RuntimeSearch, ObjectsAreKnownByTheirAddresses) {
   EXPECT_STREQ(object_of(nullptr), "");
 }
 
-TEST(RuntimeSearch, WhatLiesInTheSameObjectIsOurs) {
+TEST(RuntimeSearch, RecognisesAddressesInOwnObject) {
   EXPECT_TRUE(is_ours(reinterpret_cast<const void*>(&resolve_for)));
   EXPECT_TRUE(is_ours(kInParallel));
   EXPECT_FALSE(is_ours(dlsym(RTLD_DEFAULT, "fake_blas")));

@@ -31,7 +31,7 @@ std::vector<const void*> drawn(size_t count) {
   return addresses;
 }
 
-TEST(PerAddress, WhatFallsOnOnePlaceIsAskedForOnceAllTheSame) {
+TEST(PerAddress, AsksOnceDespiteCollisions) {
   PerAddress<Answer, 64> answers;
   const std::vector<const void*> addresses = drawn(16);
   int asked = 0;
@@ -48,7 +48,7 @@ TEST(PerAddress, WhatFallsOnOnePlaceIsAskedForOnceAllTheSame) {
   EXPECT_EQ(asked, 16);
 }
 
-TEST(PerAddress, NothingIsAnAnswerToo) {
+TEST(PerAddress, CachesNullAnswers) {
   PerAddress<const void*, 8> answers;
   int asked = 0;
   const auto nothing = [&asked](const void*) -> const void* {
@@ -59,7 +59,7 @@ TEST(PerAddress, NothingIsAnAnswerToo) {
   EXPECT_EQ(asked, 1);
 }
 
-TEST(PerAddress, AFullTableStillAnswersRight) {
+TEST(PerAddress, FullTableStillAnswersCorrectly) {
   PerAddress<uintptr_t, 8> answers;
   const std::vector<const void*> addresses = drawn(100);
   int asked = 0;
@@ -75,7 +75,7 @@ TEST(PerAddress, AFullTableStillAnswersRight) {
   EXPECT_EQ(asked, 100 + 92);
 }
 
-TEST(PerAddress, ThreadsThatAskTogetherAllGetTheAnswer) {
+TEST(PerAddress, ConcurrentThreadsGetCorrectAnswers) {
   PerAddress<Answer, 64> answers;
   const std::vector<const void*> addresses = drawn(24);
   std::vector<int> wrong(4, 0);
@@ -97,7 +97,7 @@ TEST(PerAddress, ThreadsThatAskTogetherAllGetTheAnswer) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-TEST(PerAddress, WhatWasKnownBeforeAnUnloadingIsAskedForAgain) {
+TEST(PerAddress, AsksAgainAfterUnloading) {
   PerAddress<uintptr_t, 64> answers;
   const std::vector<const void*> addresses = drawn(16);
   uintptr_t now = 1;

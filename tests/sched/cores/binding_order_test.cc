@@ -16,19 +16,19 @@ using perfmodel::Binding;
 using perfmodel::Budget;
 using perfmodel::Machine;
 
-TEST(BindingOrder, CompactFillsTilesSpreadVisitsThemFirst) {
+TEST(BindingOrder, CompactFillsTilesAndSpreadAlternatesThem) {
   const Machine m = machine("pack:1 l2:2 core:2 pu:1");
   EXPECT_EQ(binding_order(m, whole(m), Binding::kCompact), (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(binding_order(m, whole(m), Binding::kSpread), (std::vector<int>{0, 2, 1, 3}));
 }
 
-TEST(BindingOrder, HardwareThreadsOfACoreComeLast) {
+TEST(BindingOrder, PlacesSecondHardwareThreadsLast) {
   const Machine m = machine("pack:1 l2:2 core:2 pu:2");
   EXPECT_EQ(binding_order(m, whole(m), Binding::kCompact),
             (std::vector<int>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 
-TEST(BindingOrder, NeverLeavesTheBudget) {
+TEST(BindingOrder, ListsEachPuOfBudgetOnce) {
   const Machine m = machine("pack:1 l2:34 core:2 pu:4");
   Budget budget = whole(m);
   budget.units = {4, 5, 8, 9, 100};
@@ -40,7 +40,7 @@ TEST(BindingOrder, NeverLeavesTheBudget) {
   }
 }
 
-TEST(AdmittedWidths, KnightsLandingAsInThePaper) {
+TEST(AdmittedWidths, MatchPaperOnKnightsLanding) {
   const Machine m = machine("pack:1 l2:34 core:2 pu:4");
   const std::vector<int> spread = admitted_widths(m, whole(m), Binding::kSpread);
   const std::vector<int> compact = admitted_widths(m, whole(m), Binding::kCompact);
@@ -52,14 +52,14 @@ TEST(AdmittedWidths, KnightsLandingAsInThePaper) {
   EXPECT_TRUE(admitted_widths(m, whole(m), Binding::kNone).empty());
 }
 
-TEST(AdmittedWidths, WithoutTilesBindingMakesNoDifference) {
+TEST(AdmittedWidths, AreOnlyUnboundOnSingleTile) {
   const Machine m = machine("pack:1 l3:1 core:4 pu:1");
   EXPECT_TRUE(admitted_widths(m, whole(m), Binding::kSpread).empty());
   EXPECT_TRUE(admitted_widths(m, whole(m), Binding::kCompact).empty());
   EXPECT_EQ(admitted_widths(m, whole(m), Binding::kNone), (std::vector<int>{1, 2, 3, 4}));
 }
 
-TEST(AdmittedWidths, TheQuotaIsTheUpperEnd) {
+TEST(AdmittedWidths, WidestEqualsQuota) {
   const Machine m = machine("pack:1 l3:1 core:8 pu:1");
   Budget budget = whole(m);
   budget.cores = 3;

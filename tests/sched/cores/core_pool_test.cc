@@ -31,7 +31,7 @@ std::set<int> nodes_of(const CoreMap& map, const CoreSet& cores) {
   return nodes;
 }
 
-TEST(CorePool, BindingsTakeTheirShapes) {
+TEST(CorePool, PlacesTeamsByBinding) {
   const CoreMap map = map_of("knl");
   CorePool pool(map);
   EXPECT_EQ(tiles_of(map, pool.take({10, Binding::kCompact})).size(), 5u);
@@ -42,7 +42,7 @@ TEST(CorePool, BindingsTakeTheirShapes) {
   EXPECT_EQ(pool.idle(), 68 - 27);
 }
 
-TEST(CorePool, SpreadPrefersTilesThatNobodyUses) {
+TEST(CorePool, SpreadPrefersUnusedTiles) {
   const CoreMap map = map_of("l2:4 core:2 pu:1");
   CorePool pool(map);
   const CoreSet first = pool.take({2, Binding::kSpread});
@@ -52,7 +52,7 @@ TEST(CorePool, SpreadPrefersTilesThatNobodyUses) {
   EXPECT_TRUE(pool.fits({4, Binding::kSpread}));
 }
 
-TEST(CorePool, StaysWithinOneNodeWhereThatCanBe) {
+TEST(CorePool, KeepsTeamWithinOneNumaNodeWherePossible) {
   const CoreMap map = map_of("epyc-2x96");
   CorePool pool(map);
   for (int i = 0; i < 6; ++i) {
@@ -62,7 +62,7 @@ TEST(CorePool, StaysWithinOneNodeWhereThatCanBe) {
   EXPECT_EQ(pool.take({12, Binding::kCompact}).count(), 12);
 }
 
-TEST(CorePool, FillsTilesThatWouldOtherwiseBeSplit) {
+TEST(CorePool, FillsPartlyUsedTileBeforeSplittingAnother) {
   const CoreMap map = map_of("epyc-2x96");
   CorePool pool(map);
   const CoreSet five = pool.take({5, Binding::kCompact});
@@ -126,7 +126,7 @@ class PlainPool {
 };
 
 // Tiles of one size and of many, some of them across two words of a set; one node and several.
-TEST(CorePool, CompactTakesWhatTheRuleSays) {
+TEST(CorePool, CompactMatchesReferencePlacement) {
   for (const char* machine : {"knl", "epyc-2x96", "xeon-snc", "grace-144", "hybrid",
                               "numa:2 l3:3 core:5 pu:2", "pack:2 numa:1 l3:24 core:8 pu:2"}) {
     SCOPED_TRACE(machine);
@@ -161,7 +161,7 @@ TEST(CorePool, CompactTakesWhatTheRuleSays) {
 }
 
 // Whatever was taken and given back, fits() and take() agree and no core is with two.
-TEST(CorePool, FitsIsWhatTakeCanDo) {
+TEST(CorePool, FitsAgreesWithTake) {
   for (const char* machine : {"knl", "epyc-2x96", "xeon-snc", "hybrid", "core:4 pu:1"}) {
     const CoreMap map = map_of(machine);
     const std::vector<Configuration> cases = map.space.all();
@@ -191,7 +191,7 @@ TEST(CorePool, FitsIsWhatTakeCanDo) {
   }
 }
 
-TEST(CoreMap, DisallowedCoresAreNotThere) {
+TEST(CoreMap, ExcludesDisallowedCores) {
   perfmodel::Machine machine = perfmodel::built_in_machine("knl").value();
   for (const int unit : machine.cores[3].units) {
     machine.units[static_cast<std::size_t>(unit)].allowed = false;

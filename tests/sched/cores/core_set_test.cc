@@ -23,7 +23,7 @@ int members_within(const std::set<int>& set, int first, int count) {
       std::distance(set.lower_bound(first), set.lower_bound(first + std::max(count, 0))));
 }
 
-TEST(CoreSet, RangesAreTheirSlots) {
+TEST(CoreSet, RangeOperationsMatchStdSet) {
   std::mt19937 random(1);
   CoreSet bits;
   std::set<int> plain;
@@ -50,7 +50,7 @@ TEST(CoreSet, RangesAreTheirSlots) {
   }
 }
 
-TEST(CoreSet, FullAndEmpty) {
+TEST(CoreSet, HandlesFullAndEmptySets) {
   CoreSet set;
   EXPECT_EQ(set.next(0), -1);
   set.add_range(0, kMaxCores);
@@ -94,7 +94,7 @@ class CoreSetPair : public ::testing::Test {
   std::mt19937 random_{3};
 };
 
-TEST_F(CoreSetPair, OperationsAreThoseOfSets) {
+TEST_F(CoreSetPair, SetAlgebraMatchesStdSet) {
   for (int i = 0; i < 500; ++i) {
     CoreSet a, b;
     std::set<int> x, y, both, either, rest;
@@ -129,7 +129,7 @@ TEST_F(CoreSetPair, OperationsAreThoseOfSets) {
   }
 }
 
-TEST_F(CoreSetPair, MembersMove) {
+TEST_F(CoreSetPair, MoveOperationsMatchStdSet) {
   for (int i = 0; i < 1000; ++i) {
     CoreSet from, to;
     std::set<int> x, y;
@@ -149,7 +149,7 @@ TEST_F(CoreSetPair, MembersMove) {
   }
 }
 
-TEST_F(CoreSetPair, GroupsAreVisitedOnceInEveryWord) {
+TEST_F(CoreSetPair, EachGroupVisitsGroupsOncePerMachineWord) {
   // Groups of five: every few of them lie across two words.
   constexpr int kGroup = 5;
   constexpr int kWord = CoreSet::kWordSlots;
@@ -180,7 +180,7 @@ TEST_F(CoreSetPair, GroupsAreVisitedOnceInEveryWord) {
   }
 }
 
-TEST(CoreSet, AVisitEndsWhenItIsToldTo) {
+TEST(CoreSet, EachWhileStopsWhenCallbackReturnsFalse) {
   CoreSet set;
   for (const int slot : {3, 70, 71, 700}) set.add(slot);
   std::vector<int> seen;
@@ -191,7 +191,7 @@ TEST(CoreSet, AVisitEndsWhenItIsToldTo) {
   EXPECT_EQ(seen, (std::vector<int>{3, 70, 71}));
 }
 
-TEST(LoadLevels, CountWhoHoldsASlot) {
+TEST(LoadLevels, CountHoldersOfEachSlot) {
   std::mt19937 random(2);
   LoadLevels levels;
   std::vector<CoreSet> held;
@@ -222,7 +222,7 @@ TEST(LoadLevels, CountWhoHoldsASlot) {
   }
 }
 
-TEST(LaneTable, TakesTheFirstOfTheWidthElseTheLastFree) {
+TEST(LaneTable, PrefersFirstFreeLaneOfWidthElseLastFreeLane) {
   const perfmodel::SwitchingCost cost;
   LaneTable lanes;
   for (const int width : {4, 8, 4, 2}) (void)lanes.take(width, cost);

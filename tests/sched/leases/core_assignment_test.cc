@@ -51,14 +51,14 @@ std::vector<int> counts(Random& random, int clients, int cores) {
   return made;
 }
 
-TEST(CoreAssignment, WholeTilesFirst) {
+TEST(CoreAssignment, AssignsWholeTilesFirst) {
   const Machine m = machine(machines::kPairs);
   const Cores usable = budget_cores(m, whole(m));
   const auto grants = assign_cores(m, usable, {{1, 3, {}}, {2, 4, {}}, {3, 1, {}}});
   EXPECT_EQ(cores_of(grants), (std::vector<Cores>{{4, 5, 6}, {0, 1, 2, 3}, {7}}));
 }
 
-TEST(CoreAssignment, OnOneNumaNodeWhereItFits) {
+TEST(CoreAssignment, KeepsLeaseOnOneNumaNodeWhereItFits) {
   const Machine m = machine(machines::kChiplets);
   ASSERT_EQ(m.numa_nodes, 2);
   const auto grants =
@@ -73,7 +73,7 @@ TEST(CoreAssignment, OnOneNumaNodeWhereItFits) {
   }
 }
 
-TEST(CoreAssignment, WhoShrinksKeepsASubsetWhoGrowsASuperset) {
+TEST(CoreAssignment, ShrinkingKeepsSubsetAndGrowingKeepsSuperset) {
   const Machine m = machine(machines::kPairs);
   const Cores usable = budget_cores(m, whole(m));
   const auto grants = assign_cores(m, usable, {{1, 3, {0, 1, 2, 3, 4, 5}}, {2, 8, {6, 7, 8, 9}}});
@@ -82,20 +82,20 @@ TEST(CoreAssignment, WhoShrinksKeepsASubsetWhoGrowsASuperset) {
   EXPECT_EQ(broken_tiles(m, usable, grants[1].cores), 0);
 }
 
-TEST(CoreAssignment, ABrokenTileIsGivenUpFirst) {
+TEST(CoreAssignment, GivesUpBrokenTileFirst) {
   const Machine m = machine(machines::kPairs);
   const auto grants = assign_cores(m, budget_cores(m, whole(m)), {{1, 4, {0, 2, 3, 4, 5}}});
   EXPECT_EQ(grants[0].cores, (Cores{2, 3, 4, 5}));
 }
 
-TEST(CoreAssignment, ASingleCoreIsExchangedSoThatNobodySharesTwoTiles) {
+TEST(CoreAssignment, ExchangesSingleCoreToFreeWholeTile) {
   const Machine m = machine("pack:1 l2:2 core:2 pu:1");
   const auto grants = assign_cores(m, {0, 1, 2, 3}, {{1, 1, {0, 1}}, {2, 1, {2, 3}}, {3, 2, {}}});
   EXPECT_EQ(broken_tiles(m, {0, 1, 2, 3}, grants[2].cores), 0);
   EXPECT_EQ(grants[0].cores.size() + grants[1].cores.size(), 2u);
 }
 
-TEST(CoreAssignment, DisjointInsideTheBudgetAndAsManyAsWished) {
+TEST(CoreAssignment, GrantsAreDisjointWithinBudgetAndOfRequestedSize) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -127,7 +127,7 @@ TEST(CoreAssignment, DisjointInsideTheBudgetAndAsManyAsWished) {
 // Sizes that are whole tiles break none at all. Of newcomers of any size nobody has two broken
 // tiles where there is a tile for each rest (that is not so everywhere: rests of 5, 5 and 6 cores
 // have no place on two tiles of 8, and one node is worth more than whole tiles on two).
-TEST(CoreAssignment, TilesStayWhole) {
+TEST(CoreAssignment, KeepsTilesWhole) {
   for (const char* description :
        {machines::kPairs, machines::kChiplets, "pack:1 l3:12 core:8 pu:2"}) {
     const Machine m = machine(description);
@@ -159,7 +159,7 @@ TEST(CoreAssignment, TilesStayWhole) {
 
 // Without tiles nothing but the counts moves a core; with them the exchanges for whole tiles stay
 // few, and hardly anybody is left with two broken ones.
-TEST(CoreAssignment, AsFewMovesAsPossible) {
+TEST(CoreAssignment, MovesFewMoreCoresThanNeeded) {
   int needed_in_all = 0;
   int moved_in_all = 0;
   int leases = 0;
@@ -208,7 +208,7 @@ TEST(CoreAssignment, AsFewMovesAsPossible) {
   EXPECT_LE(twice_broken, leases / 20);
 }
 
-TEST(CoreAssignment, AllHardwareThreadsOfACoreGoTogetherAsFarAsTheBudgetHasThem) {
+TEST(CoreAssignment, GrantsAllHardwareThreadsOfCoreWithinBudget) {
   const Machine m = machine("pack:1 l3:1 core:4 pu:2");
   Budget budget = whole(m);
   EXPECT_EQ(units_of(m, budget, {1, 3}), (Cores{2, 3, 6, 7}));
@@ -217,7 +217,7 @@ TEST(CoreAssignment, AllHardwareThreadsOfACoreGoTogetherAsFarAsTheBudgetHasThem)
   EXPECT_EQ(units_of(m, budget, {0, 1, 3}), (Cores{0, 1, 2, 7}));
 }
 
-TEST(CoreAssignment, ThisMachine) {
+TEST(CoreAssignment, AssignsAllCoresOfHost) {
   const Machine m = machine("host");
   const Cores usable = budget_cores(m, whole(m));
   const auto grants =
@@ -228,13 +228,13 @@ TEST(CoreAssignment, ThisMachine) {
   EXPECT_EQ(all, usable);
 }
 
-TEST(CoreAssignment, MoreWishedThanThereIsAndHeldCoresThatAreNone) {
+TEST(CoreAssignment, ToleratesExcessDemandAndInvalidHeldCores) {
   const Machine m = machine(machines::kOneTile);
   const auto grants = assign_cores(m, {1, 2}, {{1, 2, {0, 99, -4, 2}}, {2, 2, {2}}});
   EXPECT_EQ(cores_of(grants), (std::vector<Cores>{{2}, {1}}));
 }
 
-TEST(Turns, FillEveryCoreByWeightAndStayWhereTheyAre) {
+TEST(TimeShares, FillEveryCoreAndRarelyMove) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -266,14 +266,14 @@ TEST(Turns, FillEveryCoreByWeightAndStayWhereTheyAre) {
   }
 }
 
-TEST(Turns, EqualWeightsGetEqualTurns) {
+TEST(TimeShares, AreEqualForEqualWeights) {
   const auto grants =
       assign_turns({{0, 1.0}, {5, 1.0}}, {{1, 1, -1}, {2, 1, -1}, {3, 1, -1}, {4, 1, 7}});
   for (const TurnGrant& grant : grants) EXPECT_DOUBLE_EQ(grant.fraction, 0.5);
   EXPECT_TRUE(assign_turns({}, {{1, 1, -1}}).empty());
 }
 
-TEST(Turns, WhoIsBoundTakesTurnsOnlyThere) {
+TEST(TimeShares, StayOnCoresClientIsBoundTo) {
   std::vector<TurnWish> wishes = {{1, 1, -1}, {2, 1, -1}, {3, 1, 0}, {4, 1, -1}};
   for (TurnWish& wish : wishes) wish.bound = {5};
   wishes[0].bound = {};

@@ -41,7 +41,7 @@ double worth_of(const std::vector<KnapsackRow>& rows, const std::vector<int>& co
   return sum;
 }
 
-TEST(CoreKnapsack, IsExactOnAnyCurves) {
+TEST(CoreKnapsack, IsExactOnRandomCurves) {
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(seed);
     curves::Random random(seed);
@@ -81,7 +81,7 @@ Shortfall with_operations(uint64_t most_operations) {
   return shortfall;
 }
 
-TEST(CoreKnapsack, WithoutOperationsToSpareItStaysNearAndWithinItsBound) {
+TEST(CoreKnapsack, StaysNearOptimumWithFewOperations) {
   const Shortfall none = with_operations(0);
   EXPECT_GT(none.inexact, 50);
   EXPECT_GE(none.worst, 0.85);
@@ -90,7 +90,7 @@ TEST(CoreKnapsack, WithoutOperationsToSpareItStaysNearAndWithinItsBound) {
   EXPECT_GE(few.worst, 0.9);
 }
 
-TEST(CoreKnapsack, LargeProblemsStayWithinOnePercentOfTheirBound) {
+TEST(CoreKnapsack, LargeProblemsStayWithinOnePercentOfBound) {
   constexpr uint64_t kMost = 2'000'000;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
@@ -104,13 +104,13 @@ TEST(CoreKnapsack, LargeProblemsStayWithinOnePercentOfTheirBound) {
   }
 }
 
-TEST(CoreKnapsack, NothingToDivide) {
+TEST(CoreKnapsack, HandlesNoRowsAndNoSpareCores) {
   EXPECT_TRUE(choose_cores({}, 4, kPlenty).cores.empty());
   const KnapsackChoice choice = choose_cores({{2, {0.5}}, {1, {0.1, 0.2}}}, 3, kPlenty);
   EXPECT_EQ(choice.cores, (std::vector<int>{2, 1}));
 }
 
-TEST(CoreKnapsack, MoreThanEnoughForEverybody) {
+TEST(CoreKnapsack, GivesEachRowItsBestWhenCoresAbound) {
   const KnapsackChoice choice = choose_cores({{1, {0.1, 0.5, 0.4}}, {1, {0.2, 0.3}}}, 100, kPlenty);
   EXPECT_EQ(choice.cores, (std::vector<int>{2, 2}));
   EXPECT_TRUE(choice.exact);

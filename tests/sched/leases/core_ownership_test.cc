@@ -8,7 +8,7 @@ namespace optile::sched {
 namespace {
 
 // Turns of one core come and go in another order than they came, many times.
-TEST(CoreOwnership, FractionsLeaveNothingBehind) {
+TEST(CoreOwnership, ReturnedFractionsLeaveExactlyZeroUsed) {
   constexpr ClientId kClients = 1000;
   constexpr int kRounds = 20;
   CoreOwnership ledger(1);

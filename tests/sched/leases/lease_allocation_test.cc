@@ -66,7 +66,7 @@ TEST(LeaseAllocation, WithinOnePercentOfBruteForce) {
   }
 }
 
-TEST(LeaseAllocation, SumsFloorsAndFractionsHoldForAnyInput) {
+TEST(LeaseAllocation, RespectsBudgetAndLimitsForRandomInput) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -104,7 +104,7 @@ TEST(LeaseAllocation, SumsFloorsAndFractionsHoldForAnyInput) {
   }
 }
 
-TEST(LeaseAllocation, TheOrderOfTheDemandsDecidesNothing) {
+TEST(LeaseAllocation, IsIndependentOfDemandOrder) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -115,7 +115,7 @@ TEST(LeaseAllocation, TheOrderOfTheDemandsDecidesNothing) {
   }
 }
 
-TEST(LeaseAllocation, MoreWeightNeverMeansFewerCores) {
+TEST(LeaseAllocation, GreaterWeightNeverGetsFewerCores) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -134,7 +134,7 @@ TEST(LeaseAllocation, MoreWeightNeverMeansFewerCores) {
   }
 }
 
-TEST(LeaseAllocation, ConstantInputChangesNothing) {
+TEST(LeaseAllocation, KeepsAllocationForUnchangedInput) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -155,7 +155,7 @@ TEST(LeaseAllocation, ConstantInputChangesNothing) {
   }
 }
 
-TEST(LeaseAllocation, ASmallGainMovesNobody) {
+TEST(LeaseAllocation, KeepsAllocationWhenGainIsTooSmall) {
   AllocationProblem problem;
   problem.cores = 4;
   problem.demands = {demand(1, {0.5, 0.80, 0.90, 1.0}), demand(2, {0.5, 0.80, 0.90, 1.0})};
@@ -171,7 +171,7 @@ TEST(LeaseAllocation, ASmallGainMovesNobody) {
 }
 
 // What one client gains is not drowned by the progress of many others.
-TEST(LeaseAllocation, AmongManyClientsOneIsHeard) {
+TEST(LeaseAllocation, GrantsCoreToOneGainingClientAmongMany) {
   AllocationProblem problem;
   problem.cores = 64;
   for (ClientId id = 1; id <= 32; ++id) problem.demands.push_back(demand(id, {0.9, 1.0}));
@@ -183,7 +183,7 @@ TEST(LeaseAllocation, AmongManyClientsOneIsHeard) {
   EXPECT_EQ(std::count(cores.begin(), cores.end(), 1), 1);
 }
 
-TEST(LeaseAllocation, TheMeasuredPairsGetTheirBestSplits) {
+TEST(LeaseAllocation, SplitsMeasuredPairsOptimally) {
   // A convolutional network that scales beside a recurrent one that does not.
   AllocationProblem problem;
   problem.cores = 4;
@@ -193,7 +193,7 @@ TEST(LeaseAllocation, TheMeasuredPairsGetTheirBestSplits) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
 }
 
-TEST(LeaseAllocation, BatchGetsWhatNobodyElseGainsFrom) {
+TEST(LeaseAllocation, BatchGetsCoresNormalClientsGainNothingFrom) {
   AllocationProblem problem;
   problem.cores = 8;
   problem.demands = {demand(1, {0.3, 0.6, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0}),
@@ -205,7 +205,7 @@ TEST(LeaseAllocation, BatchGetsWhatNobodyElseGainsFrom) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{7, 1}));
 }
 
-TEST(LeaseAllocation, BatchTakesWhatNormalClientsHoldForNothing) {
+TEST(LeaseAllocation, BatchTakesUselessCoresHeldByNormalClients) {
   AllocationProblem problem;
   problem.cores = 8;
   const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
@@ -218,7 +218,7 @@ TEST(LeaseAllocation, BatchTakesWhatNormalClientsHoldForNothing) {
 
 // What may be taken from normal clients is counted from the best that they could have, not from
 // what was left to them the last time.
-TEST(LeaseAllocation, DividingAgainTakesNoMoreFromNormalClients) {
+TEST(LeaseAllocation, RepeatedAllocationTakesNoMoreFromNormalClients) {
   AllocationProblem problem;
   problem.cores = 64;
   std::vector<double> flattening;
@@ -242,7 +242,7 @@ TEST(LeaseAllocation, DividingAgainTakesNoMoreFromNormalClients) {
   }
 }
 
-TEST(LeaseAllocation, ANewcomerWithoutACurveGetsItsFloorAndWhatIsFree) {
+TEST(LeaseAllocation, ClientWithoutCurveGetsFloorAndFreeCores) {
   AllocationProblem problem;
   problem.cores = 4;
   problem.demands = {demand(1, {})};
@@ -251,7 +251,7 @@ TEST(LeaseAllocation, ANewcomerWithoutACurveGetsItsFloorAndWhatIsFree) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{1, 3}));
 }
 
-TEST(LeaseAllocation, WhatAWaitingClientHoldsIsLentAndComesBack) {
+TEST(LeaseAllocation, LendsCoresOfWaitingClientAndReturnsThem) {
   AllocationProblem problem;
   problem.cores = 4;
   const std::vector<double> curve = {0.4, 0.7, 0.9, 1.0};
@@ -266,7 +266,7 @@ TEST(LeaseAllocation, WhatAWaitingClientHoldsIsLentAndComesBack) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
 }
 
-TEST(LeaseAllocation, ClaimsStayWhileOnlyWhoWaitsChanges) {
+TEST(LeaseAllocation, KeepsClaimsWhileClientsWaitAndWake) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -291,7 +291,7 @@ TEST(LeaseAllocation, ClaimsStayWhileOnlyWhoWaitsChanges) {
   }
 }
 
-TEST(LeaseAllocation, ClaimsThatCannotStayAreMadeAnew) {
+TEST(LeaseAllocation, RecomputesClaimsThatNoLongerHold) {
   AllocationProblem before;
   before.cores = 4;
   const std::vector<double> curve = {0.4, 0.7, 0.9, 1.0};
@@ -316,7 +316,7 @@ TEST(LeaseAllocation, ClaimsThatCannotStayAreMadeAnew) {
   EXPECT_EQ(allocate(problem).shares[0].claim, 1) << "more than it can use";
 }
 
-TEST(LeaseAllocation, WhoIsKnownToGainNothingByBorrowingIsLentNothing) {
+TEST(LeaseAllocation, LendsNothingToClientThatBorrowsNothing) {
   AllocationProblem problem;
   problem.cores = 6;
   const std::vector<double> curve = {0.4, 0.7, 0.85, 0.95, 0.98, 1.0};
@@ -333,7 +333,7 @@ TEST(LeaseAllocation, WhoIsKnownToGainNothingByBorrowingIsLentNothing) {
   EXPECT_EQ(allocate(problem).shares[1].cores, 2) << "it gives back what it has";
 }
 
-TEST(LeaseAllocation, NobodyBorrowsWhatItGainsNothingFrom) {
+TEST(LeaseAllocation, LendsNothingWhereCurveShowsNoGain) {
   AllocationProblem problem;
   problem.cores = 4;
   problem.demands = {demand(1, {0.6, 1.0}), demand(2, {0.4, 1.0})};
@@ -343,7 +343,7 @@ TEST(LeaseAllocation, NobodyBorrowsWhatItGainsNothingFrom) {
 }
 
 // A curve that was measured beside others may be wrong.
-TEST(LeaseAllocation, WhoAloneWorksAndCouldUseMoreBorrowsEverythingWhateverItsCurve) {
+TEST(LeaseAllocation, LendsEverythingToOnlyActiveClientDespiteFlatCurve) {
   AllocationProblem problem;
   problem.cores = 4;
   const std::vector<double> flat = {0.999, 0.999, 1.0, 1.0};
@@ -367,7 +367,7 @@ TEST(LeaseAllocation, WhoAloneWorksAndCouldUseMoreBorrowsEverythingWhateverItsCu
   EXPECT_EQ(cores_of(allocate(problem)), claims_of(allocate(problem))) << "two work: by curves";
 }
 
-TEST(LeaseAllocation, MoreClientsThanCoresTakeTurnsByWeight) {
+TEST(LeaseAllocation, MoreClientsThanCoresGetTimeSharesByWeight) {
   AllocationProblem problem;
   problem.cores = 2;
   for (ClientId id = 1; id <= 4; ++id) problem.demands.push_back(demand(id, {1.0}));
@@ -378,7 +378,7 @@ TEST(LeaseAllocation, MoreClientsThanCoresTakeTurnsByWeight) {
   EXPECT_DOUBLE_EQ(allocation.shares[1].fraction, 0.4);
 }
 
-TEST(LeaseAllocation, NonsenseInWeightsAndCurvesDoesNoHarm) {
+TEST(LeaseAllocation, ToleratesInvalidWeightsAndCurves) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   AllocationProblem problem;
@@ -398,7 +398,7 @@ TEST(LeaseAllocation, NonsenseInWeightsAndCurvesDoesNoHarm) {
 // 64 clients on 384 cores: two or three passes over the rising parts of the curves and a little
 // dynamic programming. The plain dynamic program over all of it takes 64 × 384² / 2 = 4.7 million
 // steps.
-TEST(LeaseAllocation, FewOperationsForManyClientsOnALargeMachine) {
+TEST(LeaseAllocation, NeedsFewOperationsFor64ClientsOn384Cores) {
   uint64_t most = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);

@@ -381,7 +381,7 @@ class LeaseSimulation : public ::testing::TestWithParam<std::tuple<const char*, 
   static constexpr uint64_t kSeedsOfBlock = test::kSanitized ? 10 : 50;
 };
 
-TEST_P(LeaseSimulation, NoCoreIsLostAndNoneGrantedTwice) {
+TEST_P(LeaseSimulation, LosesNoCoreAndGrantsNoneTwice) {
   const auto [description, block] = GetParam();
   const perfmodel::Machine machine = machines::machine(description);
   const int ticks = machine.cores.size() > 100 ? 30 : 60;

@@ -7,7 +7,7 @@
 namespace optile::sched {
 namespace {
 
-TEST_F(LeaseTableTest, TheFirstClientGetsEverythingAtOnce) {
+TEST_F(LeaseTableTest, FirstClientGetsAllCores) {
   arrive(1);
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
@@ -15,7 +15,7 @@ TEST_F(LeaseTableTest, TheFirstClientGetsEverythingAtOnce) {
   EXPECT_EQ(sent[0].reason, "client 1 from no core to 4 cores: client 1 arrived");
 }
 
-TEST_F(LeaseTableTest, ALeaseGrowsOnlyOnceTheCoresWereGivenUp) {
+TEST_F(LeaseTableTest, GrantsCoresOnlyAfterHolderConfirms) {
   arrive(1, kConcave);
   settle();
   arrive(2, kConcave);
@@ -35,7 +35,7 @@ TEST_F(LeaseTableTest, ALeaseGrowsOnlyOnceTheCoresWereGivenUp) {
 }
 
 // Others that are planned meanwhile find none of what it may still be using.
-TEST_F(LeaseTableTest, CoresThatPausedClientConfirmsToHaveGivenUpAreDivided) {
+TEST_F(LeaseTableTest, GrantsCoresPausedClientConfirmedReleasing) {
   arrive(1);
   settle();
   ASSERT_TRUE(table_->pause(1).ok());
@@ -57,7 +57,7 @@ TEST_F(LeaseTableTest, CoresThatPausedClientConfirmsToHaveGivenUpAreDivided) {
 }
 
 // Of those that are bound to the same cores, too.
-TEST_F(LeaseTableTest, WhoIsAwayTakesNoPartOfWhereItIsBound) {
+TEST_F(LeaseTableTest, AwayClientHasNoShareOfItsBoundCores) {
   for (ClientId id = 1; id <= 2; ++id) {
     arrive(id, kConcave);
     ASSERT_TRUE(table_->bound(id, {0, 1}).ok());
@@ -70,7 +70,7 @@ TEST_F(LeaseTableTest, WhoIsAwayTakesNoPartOfWhereItIsBound) {
   EXPECT_EQ(cores(1).size(), 2u);
 }
 
-TEST_F(LeaseTableTest, TheCoresOfAClientThatIsGoneAreFreeAtOnce) {
+TEST_F(LeaseTableTest, LeaveFreesCoresAtOnce) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -81,7 +81,7 @@ TEST_F(LeaseTableTest, TheCoresOfAClientThatIsGoneAreFreeAtOnce) {
   EXPECT_FALSE(table_->leave(1).ok());
 }
 
-TEST_F(LeaseTableTest, ConstantDemandsChangeNothingInAThousandTicks) {
+TEST_F(LeaseTableTest, ConstantDemandsCauseNoChangesInThousandTicks) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     curves::Random random(seed);
@@ -102,7 +102,7 @@ TEST_F(LeaseTableTest, ConstantDemandsChangeNothingInAThousandTicks) {
   }
 }
 
-TEST_F(LeaseTableTest, AWaitingClientLendsItsCoresAndTakesTheSameBack) {
+TEST_F(LeaseTableTest, WaitingClientLendsCoresAndReclaimsSameOnWake) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -127,7 +127,7 @@ TEST_F(LeaseTableTest, AWaitingClientLendsItsCoresAndTakesTheSameBack) {
   EXPECT_TRUE(view(2).lends.empty());
 }
 
-TEST_F(LeaseTableTest, OnceItIsAwakeItsFormerCoresAreLikeAnyOther) {
+TEST_F(LeaseTableTest, WokenClientLosesPreferenceForLentCores) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -144,7 +144,7 @@ TEST_F(LeaseTableTest, OnceItIsAwakeItsFormerCoresAreLikeAnyOther) {
   EXPECT_EQ(cores(2), (Cores{0, 1}));
 }
 
-TEST_F(LeaseTableTest, MoreClientsThanCoresTakeTurns) {
+TEST_F(LeaseTableTest, MoreClientsThanCoresGetTimeShares) {
   for (ClientId id = 1; id <= 8; ++id) arrive(id, kLinear);
   settle();
   double sum = 0;
@@ -160,7 +160,7 @@ TEST_F(LeaseTableTest, MoreClientsThanCoresTakeTurns) {
   EXPECT_DOUBLE_EQ(table_->held_cores(), 4.0);
 }
 
-TEST_F(LeaseTableTest, AClientThatDoesNotAnswerKeepsItsCoresUntilItIsGone) {
+TEST_F(LeaseTableTest, UnresponsiveClientKeepsCoresUntilItLeaves) {
   arrive(1, kConcave);
   settle();
   arrive(2, kConcave);
@@ -176,7 +176,7 @@ TEST_F(LeaseTableTest, AClientThatDoesNotAnswerKeepsItsCoresUntilItIsGone) {
   EXPECT_EQ(cores(2).size(), 4u);
 }
 
-TEST_F(LeaseTableTest, ALateClientThatAnswersIsPlannedForAgain) {
+TEST_F(LeaseTableTest, LateClientIsPlannedAgainAfterConfirming) {
   arrive(1, kConcave);
   settle();
   arrive(2, kConcave);
@@ -191,7 +191,7 @@ TEST_F(LeaseTableTest, ALateClientThatAnswersIsPlannedForAgain) {
   EXPECT_EQ(cores(2).size(), 2u);
 }
 
-TEST_F(LeaseTableTest, NothingMoreIsKeptForAClientThatDoesNotAnswer) {
+TEST_F(LeaseTableTest, LateClientLosesCoresNotYetGranted) {
   use("pack:1 l3:1 core:8 pu:1");
   const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
   for (ClientId id = 1; id <= 3; ++id) arrive(id, linear);
@@ -208,7 +208,7 @@ TEST_F(LeaseTableTest, NothingMoreIsKeptForAClientThatDoesNotAnswer) {
   EXPECT_EQ(view(1).target, view(1).granted);
 }
 
-TEST_F(LeaseTableTest, ARevokedClientHasNothingUntilItAnswers) {
+TEST_F(LeaseTableTest, RevokedClientHoldsNoCoreUntilItConfirms) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -228,7 +228,7 @@ TEST_F(LeaseTableTest, ARevokedClientHasNothingUntilItAnswers) {
   EXPECT_EQ(cores(1).size(), 2u);
 }
 
-TEST_F(LeaseTableTest, APinBinds) {
+TEST_F(LeaseTableTest, PinnedClientHoldsExactlyItsCoresUntilUnpinned) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -248,7 +248,7 @@ TEST_F(LeaseTableTest, APinBinds) {
   EXPECT_EQ(cores(1).size(), 2u);
 }
 
-TEST_F(LeaseTableTest, PinsThatCannotBeAreRefused) {
+TEST_F(LeaseTableTest, RejectsInvalidPins) {
   arrive(1);
   arrive(2);
   EXPECT_FALSE(table_->pin(1, {}).ok());
@@ -260,7 +260,7 @@ TEST_F(LeaseTableTest, PinsThatCannotBeAreRefused) {
   EXPECT_FALSE(table_->pin(9, {2}).ok());
 }
 
-TEST_F(LeaseTableTest, APinThatHeldBeforeMayLeaveNothingForOthers) {
+TEST_F(LeaseTableTest, RestoredPinMayTakeAllCores) {
   arrive(1);
   arrive(2);
   const Cores all = {0, 1, 2, 3};
@@ -276,7 +276,7 @@ TEST_F(LeaseTableTest, APinThatHeldBeforeMayLeaveNothingForOthers) {
   EXPECT_TRUE(table_->pin(1, {0, 1}, true).ok()) << "a quota has shrunk since";
 }
 
-TEST_F(LeaseTableTest, TwoSingleCoresChangePlaces) {
+TEST_F(LeaseTableTest, PinSwapsTwoSingleCoreLeases) {
   use("pack:1 l3:1 core:2 pu:1");
   arrive(1, {1.0});
   arrive(2, {1.0});
@@ -289,7 +289,7 @@ TEST_F(LeaseTableTest, TwoSingleCoresChangePlaces) {
   EXPECT_EQ(table_->counters().emptied, 1u);
 }
 
-TEST_F(LeaseTableTest, APausedClientStaysAsItIs) {
+TEST_F(LeaseTableTest, PausedClientKeepsItsLease) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -305,7 +305,7 @@ TEST_F(LeaseTableTest, APausedClientStaysAsItIs) {
   EXPECT_EQ(cores(2).size(), 3u);
 }
 
-TEST_F(LeaseTableTest, AnEarlierPauseComesWithItsLease) {
+TEST_F(LeaseTableTest, RestoredPauseKeepsStoredLease) {
   arrive(1, kConcave);
   ASSERT_TRUE(table_->pause(1, {{1, 2}}).ok());
   settle();
@@ -319,7 +319,7 @@ TEST_F(LeaseTableTest, AnEarlierPauseComesWithItsLease) {
   EXPECT_EQ(cores(2), (Cores{3})) << "also where it has another one meanwhile";
 }
 
-TEST_F(LeaseTableTest, OfAnEarlierPauseCountsWhatNoOtherWordHas) {
+TEST_F(LeaseTableTest, RestoredPauseSkipsPinnedAndPausedCores) {
   arrive(1);
   arrive(2);
   arrive(3);
@@ -332,7 +332,7 @@ TEST_F(LeaseTableTest, OfAnEarlierPauseCountsWhatNoOtherWordHas) {
   EXPECT_EQ(cores(3), (Cores{2}));
 }
 
-TEST_F(LeaseTableTest, AnEarlierPauseInTurnsKeepsItsPart) {
+TEST_F(LeaseTableTest, RestoredPauseKeepsTimeShare) {
   for (ClientId id = 1; id <= 2; ++id) {
     arrive(id);
     ASSERT_TRUE(table_->pause(id, {{2}, 0.5}).ok());
@@ -346,7 +346,7 @@ TEST_F(LeaseTableTest, AnEarlierPauseInTurnsKeepsItsPart) {
   EXPECT_EQ(cores(3), (Cores{0, 1, 3}));
 }
 
-TEST_F(LeaseTableTest, APinTakesAllOfItsCoresFromWhoIsPaused) {
+TEST_F(LeaseTableTest, PinTakesCoresFromPausedClient) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   arrive(3, kLinear);
@@ -358,7 +358,7 @@ TEST_F(LeaseTableTest, APinTakesAllOfItsCoresFromWhoIsPaused) {
   EXPECT_EQ(cores(1), (Cores{0, 1, 2}));
 }
 
-TEST_F(LeaseTableTest, LoadOfOthersTakesNothingFromWhatTheUserSaid) {
+TEST_F(LeaseTableTest, ExternalLoadLeavesPinsAndPausesUntouched) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   arrive(3, kLinear);
@@ -383,7 +383,7 @@ TEST_F(LeaseTableTest, LoadOfOthersTakesNothingFromWhatTheUserSaid) {
   EXPECT_EQ(cores(3), (Cores{1, 2, 3}));
 }
 
-TEST_F(LeaseTableTest, APinOfTheOnlyOneMayHaveAllThatTheBudgetGrants) {
+TEST_F(LeaseTableTest, PinIsLimitedByQuotaButNotByExternalLoad) {
   arrive(1);
   perfmodel::Budget budget = table_->budget();
   budget.cores = 1;
@@ -393,7 +393,7 @@ TEST_F(LeaseTableTest, APinOfTheOnlyOneMayHaveAllThatTheBudgetGrants) {
   EXPECT_NE(table_->pin(1, {0, 1}).message().find("grants 1 core at a time"), std::string::npos);
 }
 
-TEST_F(LeaseTableTest, ADetachedClientGivesEverythingBackAndIsForgotten) {
+TEST_F(LeaseTableTest, DetachedClientReturnsCoresAndIsRemoved) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -409,7 +409,7 @@ TEST_F(LeaseTableTest, ADetachedClientGivesEverythingBackAndIsForgotten) {
   EXPECT_EQ(cores(2).size(), 4u);
 }
 
-TEST_F(LeaseTableTest, AShareMovesCores) {
+TEST_F(LeaseTableTest, ShareMovesCoresAndRejectsInvalidValues) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();
@@ -421,7 +421,7 @@ TEST_F(LeaseTableTest, AShareMovesCores) {
   EXPECT_FALSE(table_->share(1, 1e9).ok());
 }
 
-TEST_F(LeaseTableTest, ASmallerBudgetTakesCoresBackAndALargerOneGivesThem) {
+TEST_F(LeaseTableTest, BudgetChangesShrinkAndGrowLeases) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();
@@ -442,7 +442,7 @@ TEST_F(LeaseTableTest, ASmallerBudgetTakesCoresBackAndALargerOneGivesThem) {
   EXPECT_DOUBLE_EQ(table_->held_cores(), 4.0);
 }
 
-TEST_F(LeaseTableTest, WrongCallsAreErrorsAndChangeNothing) {
+TEST_F(LeaseTableTest, InvalidCallsFailWithoutEffect) {
   arrive(1, kLinear);
   EXPECT_FALSE(table_->arrive(1, 1.0, Priority::kNormal).ok());
   EXPECT_FALSE(table_->arrive(2, 0.0, Priority::kNormal).ok());
@@ -457,7 +457,7 @@ TEST_F(LeaseTableTest, WrongCallsAreErrorsAndChangeNothing) {
 
 // ---- bound by whoever started them --------------------------------------------------------------
 
-TEST_F(LeaseTableTest, WhoIsBoundIsPlannedThereAndOthersElsewhere) {
+TEST_F(LeaseTableTest, BoundClientsGetTheirCoresAndOthersMakeRoom) {
   arrive(1, kLinear);
   settle();
   arrive(2, kLinear);
@@ -474,7 +474,7 @@ TEST_F(LeaseTableTest, WhoIsBoundIsPlannedThereAndOthersElsewhere) {
   EXPECT_FALSE(view(1).bound);
 }
 
-TEST_F(LeaseTableTest, APinLiesWithinWhatAClientIsBoundTo) {
+TEST_F(LeaseTableTest, RejectsPinOutsideBoundCores) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   ASSERT_TRUE(table_->bound(1, {1, 2}).ok());
@@ -484,7 +484,7 @@ TEST_F(LeaseTableTest, APinLiesWithinWhatAClientIsBoundTo) {
   EXPECT_EQ(cores(1), Cores{2});
 }
 
-TEST_F(LeaseTableTest, RanksThatAreBoundEachStayOnTheirs) {
+TEST_F(LeaseTableTest, BoundRanksStayOnTheirCores) {
   for (ClientId id = 1; id <= 4; ++id) {
     arrive(id, kConcave);
     ASSERT_TRUE(table_->bound(id, {static_cast<int>(4 - id)}).ok());
@@ -493,7 +493,7 @@ TEST_F(LeaseTableTest, RanksThatAreBoundEachStayOnTheirs) {
   for (ClientId id = 1; id <= 4; ++id) EXPECT_EQ(cores(id), Cores{static_cast<int>(4 - id)});
 }
 
-TEST_F(LeaseTableTest, BoundInTurns) {
+TEST_F(LeaseTableTest, ClientsBoundToOneCoreGetEqualTimeShares) {
   for (ClientId id = 1; id <= 6; ++id) {
     arrive(id);
     if (id <= 3) {
@@ -507,7 +507,7 @@ TEST_F(LeaseTableTest, BoundInTurns) {
   }
 }
 
-TEST_F(LeaseTableTest, WhereNothingIsLeftABoundClientHasNoLease) {
+TEST_F(LeaseTableTest, BoundClientHasNoLeaseWhenItsCoresArePinned) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   ASSERT_TRUE(table_->pin(1, {0}).ok());
@@ -517,7 +517,7 @@ TEST_F(LeaseTableTest, WhereNothingIsLeftABoundClientHasNoLease) {
   EXPECT_TRUE(cores(2).empty());
 }
 
-TEST_F(LeaseTableTest, AWeightThatFollowsFromOthersIsNoWordOfTheUser) {
+TEST_F(LeaseTableTest, SetWeightIsNotReportedAsUserCommand) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();

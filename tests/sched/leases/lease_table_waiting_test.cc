@@ -9,7 +9,7 @@ namespace optile::sched {
 namespace {
 
 // Else the one that lent would wake and find no core.
-TEST_F(LeaseTableTest, APausedBorrowerKeepsWhatIsItsOwn) {
+TEST_F(LeaseTableTest, PausedBorrowerKeepsOwnCoresAndReturnsLent) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -29,7 +29,7 @@ TEST_F(LeaseTableTest, APausedBorrowerKeepsWhatIsItsOwn) {
 }
 
 // Claims stay where only who waits has changed, and only there.
-TEST_F(LeaseTableTest, AWaitHidesNoNewMeasurements) {
+TEST_F(LeaseTableTest, ClaimsFollowNewInputsWhileClientsWait) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -54,7 +54,7 @@ TEST_F(LeaseTableTest, AWaitHidesNoNewMeasurements) {
 }
 
 // A word from before it had a core holds for the first that it gets.
-TEST_F(LeaseTableTest, WhoIsPausedWithoutACoreBorrowsNone) {
+TEST_F(LeaseTableTest, ClientPausedWithoutCoreBorrowsNothing) {
   arrive(1, kConcave);
   settle();
   ASSERT_TRUE(table_->wait(1).ok());
@@ -69,7 +69,7 @@ TEST_F(LeaseTableTest, WhoIsPausedWithoutACoreBorrowsNone) {
 }
 
 // It has the first choice of cores only among those that it can use; what it lent is not its own.
-TEST_F(LeaseTableTest, WhoIsBoundGivesTheVeryCoresBackThatItWasLent) {
+TEST_F(LeaseTableTest, BoundBorrowerReturnsSameCores) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -86,7 +86,7 @@ TEST_F(LeaseTableTest, WhoIsBoundGivesTheVeryCoresBackThatItWasLent) {
   EXPECT_EQ(cores(1), before);
 }
 
-TEST_F(LeaseTableTest, APausedLenderHasItsOwnAtOnce) {
+TEST_F(LeaseTableTest, PauseReturnsLentCoresToWaitingClient) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -105,7 +105,7 @@ TEST_F(LeaseTableTest, APausedLenderHasItsOwnAtOnce) {
 
 // ---- away ------------------------------------------------------------------------------------
 
-TEST_F(LeaseTableTest, WhoIsAwayHasNoClaimAndComesBackToTheSameCores) {
+TEST_F(LeaseTableTest, AwayClientHasNoClaimAndRegainsSameCores) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   arrive(3, {1, 1, 1, 1});
@@ -132,7 +132,7 @@ TEST_F(LeaseTableTest, WhoIsAwayHasNoClaimAndComesBackToTheSameCores) {
 }
 
 // A division that no longer is the best by a little, but was held, is held again.
-TEST_F(LeaseTableTest, WhoComesBackFindsTheDivisionThatWasHeld) {
+TEST_F(LeaseTableTest, ReturnOfAwayClientRestoresPreviousDivision) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -150,7 +150,7 @@ TEST_F(LeaseTableTest, WhoComesBackFindsTheDivisionThatWasHeld) {
   EXPECT_EQ(cores(2), own);
 }
 
-TEST_F(LeaseTableTest, WhoCameWhileOneWasAwayMakesRoomForIt) {
+TEST_F(LeaseTableTest, NewcomerMakesRoomForReturningClient) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -170,7 +170,7 @@ TEST_F(LeaseTableTest, WhoCameWhileOneWasAwayMakesRoomForIt) {
 }
 
 // What it had itself while the other was away is not its own any more.
-TEST_F(LeaseTableTest, WhoWaitsWhenOneComesBackLendsWhatIsItsOwn) {
+TEST_F(LeaseTableTest, WaitingClientLendsOnlyOwnCoresToReturningClient) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
@@ -192,7 +192,7 @@ TEST_F(LeaseTableTest, WhoWaitsWhenOneComesBackLendsWhatIsItsOwn) {
   EXPECT_EQ(cores(2), second);
 }
 
-TEST_F(LeaseTableTest, APauseOfOneThatIsAwayIsForWhatItHad) {
+TEST_F(LeaseTableTest, PauseOfAwayClientRestoresItsCores) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();

@@ -27,7 +27,7 @@ std::vector<std::string> networks_for(const std::string& machine) {
 
 class AutoOnMachine : public testing::TestWithParam<std::string> {};
 
-TEST_P(AutoOnMachine, IsNeverBelowTheRecommendationTheOptimumAndThePaper) {
+TEST_P(AutoOnMachine, IsNotSlowerThanRecommendationManualAndPaper) {
   const std::string& name = GetParam();
   if (test::kSanitized && name != "hybrid") GTEST_SKIP() << "takes minutes under a sanitizer";
   const auto machine = perfmodel::built_in_machine(name);

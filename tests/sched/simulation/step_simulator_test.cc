@@ -16,7 +16,7 @@ constexpr double kSame = kSameSeconds;
 
 class EveryStrategy : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryStrategy, KeepsTheLawsOnRandomGraphs) {
+TEST_P(EveryStrategy, ProducesValidSchedulesOnRandomGraphs) {
   const StepConditions conditions;
   for (const std::string machine : {"knl", "epyc-2x96", "xeon-snc", "hybrid", "core:4 pu:1"}) {
     const CoreMap map = map_of(machine);
@@ -35,7 +35,7 @@ TEST_P(EveryStrategy, KeepsTheLawsOnRandomGraphs) {
   }
 }
 
-TEST_P(EveryStrategy, IsTheSameFromTheSameSeed) {
+TEST_P(EveryStrategy, IsDeterministicForSameSeed) {
   const CoreMap map = map_of("knl");
   const StepGraph graph = random_graph(map, 300, 7);
   const StepOutline outline = make_step_outline(graph, map);
@@ -54,7 +54,7 @@ TEST_P(EveryStrategy, IsTheSameFromTheSameSeed) {
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, testing::ValuesIn(fixed_strategy_names()));
 
 // Two ops that would each use all of the memory: beside each other both take twice as long.
-TEST(StepSimulator, OpsThatShareTheMemorySlowEachOtherDown) {
+TEST(StepSimulator, SlowsOpsThatShareMemoryBandwidth) {
   const CoreMap map = map_of("l2:4 core:1 pu:1");
   StepGraph graph;
   graph.instances = {instance("copy", times_by_width(map, [](int) { return 1.0; }), 1.0)};
@@ -69,7 +69,7 @@ TEST(StepSimulator, OpsThatShareTheMemorySlowEachOtherDown) {
   EXPECT_NEAR(simulate_steps(outline, conditions, 0, &behind).value().seconds, 2.0, kSame);
 }
 
-TEST(StepSimulator, WorkOfOneCoreIsDividedByItsHardwareThreads) {
+TEST(StepSimulator, DividesCoreThroughputAmongHardwareThreads) {
   const StepConditions conditions;
   const double gain = conditions.interference.two_threads_gain;
   const std::pair<const char*, double> machines[] = {{"l2:2 core:1 pu:2", 2.0 / gain},
@@ -87,7 +87,7 @@ TEST(StepSimulator, WorkOfOneCoreIsDividedByItsHardwareThreads) {
   }
 }
 
-TEST(StepSimulator, AChangeOfWidthIsPaidByTheLaneThatMakesIt) {
+TEST(StepSimulator, ChargesWidthChangeToItsLane) {
   const CoreMap map = map_of("l2:4 core:1 pu:1");
   StepGraph graph;
   graph.instances = {
@@ -104,7 +104,7 @@ TEST(StepSimulator, AChangeOfWidthIsPaidByTheLaneThatMakesIt) {
   EXPECT_NEAR(first.value().seconds, 0.25 + 0.25 + 0.25 + 2 * 0.010, kSame);
 }
 
-TEST(StepSimulator, SlowCoresHoldTheirTeamUp) {
+TEST(StepSimulator, TeamRunsAtSpeedOfSlowestCore) {
   const CoreMap map = map_of("hybrid");
   StepGraph graph;
   graph.instances = {instance("op", times_by_width(map, [](int w) { return 8.0 / w; }))};
@@ -134,7 +134,7 @@ class Careless : public StepStrategy {
   Launch launch_;
 };
 
-TEST(StepSimulator, NoticesAStrategyThatBreaksItsContract) {
+TEST(StepSimulator, RejectsStrategyThatBreaksItsContract) {
   const CoreMap map = map_of("l2:4 core:1 pu:1");
   const StepGraph graph = random_graph(map, 8, 3);
   const StepOutline outline = make_step_outline(graph, map);
@@ -174,7 +174,7 @@ TEST(StepStudy, ManualIsTheBestUniformSetting) {
   EXPECT_LE(study.value().manual.seconds, study.value().recommendation_seconds);
 }
 
-TEST(StepStudy, AnUnknownStrategyIsToldWhatThereIs) {
+TEST(StepStudy, UnknownStrategyErrorListsStrategies) {
   const CoreMap map = map_of("l2:2 core:2 pu:2");
   const StepGraph graph = random_graph(map, 10, 5);
   const auto study = study_step(make_step_outline(graph, map), {}, "s99");

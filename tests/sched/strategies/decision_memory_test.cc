@@ -12,7 +12,7 @@
 namespace optile::sched {
 namespace {
 
-TEST(DecisionMemory, IsAMapThatForgetsAtOnce) {
+TEST(DecisionMemory, MatchesStdMapAcrossForgetAll) {
   constexpr std::size_t kMost = 500;
   std::mt19937_64 random(9);
   DecisionMemory<int> memory(kMost);
@@ -41,7 +41,7 @@ TEST(DecisionMemory, IsAMapThatForgetsAtOnce) {
   EXPECT_GT(largest, 300u);
 }
 
-TEST(DecisionMemory, RemembersNoMoreThanItMay) {
+TEST(DecisionMemory, KeepsAtMostItsCapacity) {
   DecisionMemory<int> memory(3);
   for (std::uint64_t i = 0; i < 10; ++i) memory.remember(i * 64, 1);
   EXPECT_EQ(memory.size(), 3u);

@@ -11,7 +11,7 @@
 namespace optile::sched {
 namespace {
 
-TEST(InterferenceMemory, CountsTheFoesThatRun) {
+TEST(InterferenceMemory, ReportsWhetherKnownInterferingOpRuns) {
   constexpr int kInstances = 12;
   std::mt19937 random(5);
   const auto any = [&] { return static_cast<int>(random() % kInstances); };

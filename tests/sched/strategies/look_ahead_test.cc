@@ -99,7 +99,7 @@ class BruteForce {
 
 // The bound: on one hundred random steps of five ops on four cores, at most a fifth over the
 // optimum, and three percent on average. What was reached when the bound was set, not a theorem.
-TEST(Auto, IsNearTheOptimumOnSmallGraphs) {
+TEST(Auto, IsNearOptimumOnSmallGraphs) {
   const CoreMap map = map_of("l3:1 core:4 pu:1");
   StepConditions conditions = ideal();
   // Several threads on a core would be another kind of schedule than those that are tried.
@@ -122,7 +122,7 @@ TEST(Auto, IsNearTheOptimumOnSmallGraphs) {
   EXPECT_LE(sum / 100, 0.03);
 }
 
-TEST(Auto, IsNeverSlowerThanWhatItRehearsed) {
+TEST(Auto, IsNotSlowerThanFixedStrategies) {
   for (const char* machine : {"knl", "hybrid", "core:4 pu:1"}) {
     const CoreMap map = map_of(machine);
     const StepGraph graph = random_graph(map, 60, 9);
@@ -138,7 +138,7 @@ TEST(Auto, IsNeverSlowerThanWhatItRehearsed) {
   }
 }
 
-TEST(LookAhead, KeepsTheLawsOnRandomGraphs) {
+TEST(LookAhead, ProducesValidSchedulesOnRandomGraphs) {
   const StepConditions conditions;
   for (const std::string machine : {"knl", "epyc-2x96", "xeon-snc", "hybrid", "core:4 pu:1"}) {
     const CoreMap map = map_of(machine);
@@ -156,7 +156,7 @@ TEST(LookAhead, KeepsTheLawsOnRandomGraphs) {
   }
 }
 
-TEST(LookAhead, TheCriticalPathGoesFirst) {
+TEST(LookAhead, StartsCriticalPathFirst) {
   const CoreMap map = map_of("l3:1 core:4 pu:1");
   StepGraph graph;
   graph.instances = {instance("op", times_by_width(map, [](int) { return 1.0; }))};
@@ -173,7 +173,7 @@ TEST(LookAhead, TheCriticalPathGoesFirst) {
 }
 
 // Two ops that would each use all of the memory: beside each other they gain nothing.
-TEST(LookAhead, KeepsToTheMemoryThatItMayDraw) {
+TEST(LookAhead, LimitsCorunningOpsByMemoryDraw) {
   const CoreMap map = map_of("l3:1 core:4 pu:1");
   StepGraph graph;
   graph.instances = {instance("copy", times_by_width(map, [](int) { return 1.0; }), 0.9)};
@@ -192,7 +192,7 @@ TEST(LookAhead, KeepsToTheMemoryThatItMayDraw) {
 }
 
 // The wide op waits 0.2 s for its four cores rather than taking 4 s on one.
-TEST(LookAhead, WaitsForCoresWhereThatEndsSooner) {
+TEST(LookAhead, WaitsForMoreCoresWhenThatEndsSooner) {
   const CoreMap map = map_of("l3:1 core:4 pu:1");
   StepGraph graph;
   graph.instances = {instance("short", times_by_width(map, [](int) { return 0.2; })),

@@ -60,7 +60,7 @@ class Packing : public testing::Test {
   std::optional<PackingStrategy> strategy_;
 };
 
-TEST_F(Packing, AFreeMachineTakesTheSlowestReadyOpAtItsPlan) {
+TEST_F(Packing, StartsSlowestReadyOpAtPlannedWidthOnIdleMachine) {
   begin({with_times(map_, "short", {{68, 1.0}}), with_times(map_, "long", {{68, 3.0}})}, {0, 1});
   const auto launches = decide(0);
   ASSERT_EQ(launches.size(), 1u);
@@ -70,7 +70,7 @@ TEST_F(Packing, AFreeMachineTakesTheSlowestReadyOpAtItsPlan) {
 
 // III-D: 20 cores are idle and what runs needs 1.9 s more: 18 threads for 1.5 s before 20 for 1.3
 // s.
-TEST_F(Packing, LeavesMoreCoresToOthers) {
+TEST_F(Packing, PrefersNarrowestWidthThatEndsInTime) {
   begin({with_times(map_, "holder", {{48, 2.0}}),
          with_times(map_, "op", {{20, 1.3}, {18, 1.5}, {19, 1.6}})},
         {0, 1});
@@ -82,7 +82,7 @@ TEST_F(Packing, LeavesMoreCoresToOthers) {
   EXPECT_FALSE(launches[0].cores.overlaps(launches[1].cores));
 }
 
-TEST_F(Packing, NothingOutlastsWhatRuns) {
+TEST_F(Packing, RejectsWidthThatOutlastsRunningOps) {
   begin({with_times(map_, "holder", {{48, 1.4}}),
          with_times(map_, "op", {{20, 1.3}, {18, 1.5}, {19, 1.6}})},
         {0, 1});
@@ -91,7 +91,7 @@ TEST_F(Packing, NothingOutlastsWhatRuns) {
   EXPECT_EQ(launches[1].which.width, 20);  // 18 would fit as well, and end later
 }
 
-TEST_F(Packing, WaitsWhenEveryCandidateOutlasts) {
+TEST_F(Packing, WaitsWhenEveryCandidateOutlastsRunningOps) {
   begin({with_times(map_, "holder", {{48, 1.0}}), with_times(map_, "other", {{20, 0.9}})},
         {0, 1, 1}, {}, 2);
   auto launches = decide(0);
@@ -106,7 +106,7 @@ TEST_F(Packing, WaitsWhenEveryCandidateOutlasts) {
 }
 
 // The plan is that of the op's slowest instance: 30. A candidate of 27 is more than two away.
-TEST_F(Packing, ACandidateTooFarFromThePlanIsReplacedByIt) {
+TEST_F(Packing, UsesPlannedWidthWhenCandidateIsTooFarOff) {
   const auto op_instances = [this](int small_width) {
     return std::vector<OpInstance>{with_times(map_, "holder", {{30, 50.0}}),
                                    with_times(map_, "op", {{30, 5.0}}),
@@ -123,14 +123,14 @@ TEST_F(Packing, ACandidateTooFarFromThePlanIsReplacedByIt) {
   EXPECT_EQ(launches[1].which.width, 28);
 }
 
-TEST_F(Packing, APlanThatDoesNotFitMakesTheOpWait) {
+TEST_F(Packing, WaitsWhenPlannedWidthDoesNotFit) {
   begin({with_times(map_, "holder", {{48, 50.0}}), with_times(map_, "op", {{30, 5.0}}),
          with_times(map_, "op", {{10, 1.0}, {30, 2.0}})},
         {0, 2});
   EXPECT_EQ(decide(0).size(), 1u);  // 10 is too far from the plan, and 30 cores are not idle
 }
 
-TEST_F(Packing, HardwareThreadsTakeTheShortestSerialOpWhenOneOpHoldsAllCores) {
+TEST_F(Packing, RunsShortestSerialOpOnSiblingsWhenAllCoresAreHeld) {
   std::vector<OpInstance> instances = {with_times(map_, "holder", {{68, 50.0}}),
                                        with_times(map_, "a", {{1, 3.0}, {4, 1.0}}),
                                        with_times(map_, "b", {{1, 2.0}, {4, 1.5}})};
@@ -145,7 +145,7 @@ TEST_F(Packing, HardwareThreadsTakeTheShortestSerialOpWhenOneOpHoldsAllCores) {
   EXPECT_EQ(launches[1].which.width, 4);
 }
 
-TEST_F(Packing, APairThatWasSlowIsNotRunSideBySideAgain) {
+TEST_F(Packing, DoesNotCorunPairThatInterfered) {
   begin({with_times(map_, "holder", {{48, 2.0}}), with_times(map_, "op", {{20, 1.0}})}, {0, 1});
   ASSERT_EQ(decide(0).size(), 2u);
   strategy_->on_finished(1, 1.4);  // forty percent: within what a good pair loses
@@ -159,7 +159,7 @@ TEST_F(Packing, APairThatWasSlowIsNotRunSideBySideAgain) {
   EXPECT_EQ(decide(0).size(), 1u);
 }
 
-TEST_F(Packing, DecisionsAreRememberedFromStepToStep) {
+TEST_F(Packing, ReusesDecisionsOfPreviousStep) {
   begin({with_times(map_, "holder", {{30, 3.0}}), with_times(map_, "op", {{10, 1.0}, {8, 1.1}})},
         {0, 1, 1, 1, 1, 1});
   const auto one_step = [this] {
@@ -180,7 +180,7 @@ TEST_F(Packing, DecisionsAreRememberedFromStepToStep) {
 }
 
 // The order in which a decision looks at them is its own affair.
-TEST_F(Packing, OfEqualCandidatesTheOpThatIsReadyLongerWins) {
+TEST_F(Packing, PrefersOpReadyLongestAmongEqualCandidates) {
   // Both have a case of width 12 that takes a second; the other case of the younger is narrower,
   // but outlasts the holder.
   begin({with_times(map_, "holder", {{56, 2.0}}), with_times(map_, "older", {{12, 1.0}, {14, 1.1}}),
@@ -192,7 +192,7 @@ TEST_F(Packing, OfEqualCandidatesTheOpThatIsReadyLongerWins) {
 }
 
 // What a decision costs, counted instead of timed.
-TEST_F(Packing, ADecisionLooksOnceAtEachReadyOp) {
+TEST_F(Packing, WeighsEachReadyOpAtMostOnce) {
   std::vector<OpInstance> instances = {with_times(map_, "holder", {{30, 300.0}})};
   for (int i = 0; i < 500; ++i) {
     instances.push_back(with_times(map_, "op" + std::to_string(i), {{40, 1.0 + i}}));

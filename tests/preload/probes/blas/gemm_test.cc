@@ -64,7 +64,7 @@ int multiply_in_fortran(int rows, int columns, int inner, const char* left_op = 
   return fake_blas()->omp_threads_seen;
 }
 
-TEST_F(Gemm, AProductHasItsNameItsSizesAndItsWidth) {
+TEST_F(Gemm, ProductIsOpWithNameShapeAndWidth) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(multiply(100, 200, 300) == kOwn);
@@ -80,7 +80,7 @@ TEST_F(Gemm, AProductHasItsNameItsSizesAndItsWidth) {
   });
 }
 
-TEST_F(Gemm, AKeyIsTheSameInEveryRunAndLanguage) {
+TEST_F(Gemm, KeyIsStableAcrossRunsAndLanguages) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100, 200, 300, kColumnMajor);
@@ -92,7 +92,7 @@ TEST_F(Gemm, AKeyIsTheSameInEveryRunAndLanguage) {
   });
 }
 
-TEST_F(Gemm, OperationsArePartOfTheShape) {
+TEST_F(Gemm, TransposeFlagsArePartOfShape) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100, 200, 300, kRowMajor, kTransposed);
@@ -103,7 +103,7 @@ TEST_F(Gemm, OperationsArePartOfTheShape) {
   });
 }
 
-TEST_F(Gemm, WhatIsSmallOrMakesNoSenseIsNoOp) {
+TEST_F(Gemm, SmallOrInvalidProductsAreNoOps) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     const uint32_t before = daemon.client().header.registry_count;
@@ -116,7 +116,7 @@ TEST_F(Gemm, WhatIsSmallOrMakesNoSenseIsNoOp) {
   });
 }
 
-TEST_F(Gemm, InsideAnOpItIsPartOfThat) {
+TEST_F(Gemm, ProductInsideOpBelongsToOuterOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -131,7 +131,7 @@ TEST_F(Gemm, InsideAnOpItIsPartOfThat) {
   });
 }
 
-TEST_F(Gemm, AProductThatCallsAnotherIsOneOp) {
+TEST_F(Gemm, ProductCallingAnotherIsOneOp) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100, 200, 300);
@@ -148,7 +148,7 @@ TEST_F(Gemm, AProductThatCallsAnotherIsOneOp) {
   });
 }
 
-TEST_F(Gemm, WorkersOfARegionBeginNoOps) {
+TEST_F(Gemm, RegionWorkersBeginNoOps) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
 #pragma omp parallel num_threads(2)
@@ -161,7 +161,7 @@ TEST_F(Gemm, WorkersOfARegionBeginNoOps) {
   });
 }
 
-TEST_F(Gemm, AForkedChildMultipliesAlone) {
+TEST_F(Gemm, ForkedChildMultipliesAtOwnWidth) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100, 200, 300);
@@ -174,7 +174,7 @@ TEST_F(Gemm, AForkedChildMultipliesAlone) {
   });
 }
 
-TEST_F(Gemm, ALibraryThatDoesNotFollowIsOnlyObserved) {
+TEST_F(Gemm, UnsteerableLibraryIsOnlyObserved) {
   in_unsteered_child([](FakeDaemon& daemon) {
     fake_blas()->parallel = 0;
     attach(daemon);
@@ -191,7 +191,7 @@ TEST_F(Gemm, ALibraryThatDoesNotFollowIsOnlyObserved) {
   });
 }
 
-TEST_F(Gemm, OffMeansOff) {
+TEST_F(Gemm, OffModeNeitherAttachesNorSteers) {
   in_unsteered_child([](FakeDaemon& /*daemon*/) {
     setenv("OPTILE_MODE", "off", 1);
     read_environment();
@@ -200,7 +200,7 @@ TEST_F(Gemm, OffMeansOff) {
   });
 }
 
-TEST_F(Gemm, AFrameworkThatComesLaterDecides) {
+TEST_F(Gemm, LaterFrameworkChoosesSteeredRuntime) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100, 200, 300);
@@ -219,7 +219,7 @@ TEST_F(Gemm, AFrameworkThatComesLaterDecides) {
   });
 }
 
-TEST_F(Gemm, AWidthThatIsHeldLeavesThePoolOfSeveralThreadsAlone) {
+TEST_F(Gemm, HeldWidthSkipsPoolWithSeveralIssuers) {
   in_unsteered_child([](FakeDaemon& daemon) {
     fake_blas()->parallel = 1;
     fake_blas()->pool = kOwn;
@@ -245,7 +245,7 @@ void listen(int on) {
 
 // The thread that rested is gone, or has other things to do; the next one's products may not stay
 // narrow with it.
-TEST_F(Gemm, WhoeverEndsAnotherThreadsRestGivesThePoolBack) {
+TEST_F(Gemm, EndingOtherThreadsRestRestoresPool) {
   in_unsteered_child([](FakeDaemon& daemon) {
     fake_blas()->parallel = 1;
     fake_blas()->pool = kOwn;
@@ -268,7 +268,7 @@ TEST_F(Gemm, WhoeverEndsAnotherThreadsRestGivesThePoolBack) {
   });
 }
 
-TEST_F(Gemm, ComplexAndSinglePrecisionToo) {
+TEST_F(Gemm, ComplexAndSinglePrecisionProductsAreOps) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     const float alpha[2] = {5.0F, 0.0F};
@@ -290,7 +290,7 @@ extern "C" void sgemm_(const char* left_op, const char* right_op, const int* row
                        const int* left_stride, const float* right, const int* right_stride,
                        const float* beta, float* product, const int* product_stride);
 
-TEST(PlainGemmTest, StandsInWhereThereIsNoLibrary) {
+TEST(PlainGemmTest, ComputesProductWithoutBlasLibrary) {
   const int rows = 2;
   const int columns = 2;
   const int inner = 3;
@@ -306,7 +306,7 @@ TEST(PlainGemmTest, StandsInWhereThereIsNoLibrary) {
   EXPECT_EQ(product[3], 2 * 8 + 1);
 }
 
-TEST_F(Gemm, ACopyWithThreadsOfItsOwnFollowsBesideOneOnOpenMp) {
+TEST_F(Gemm, PooledCopyFollowsBesideOpenMpCopy) {
   // What every runtime starts with, however many cores there are.
   setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
   in_unsteered_child([](FakeDaemon& daemon) {
@@ -327,7 +327,7 @@ TEST_F(Gemm, ACopyWithThreadsOfItsOwnFollowsBesideOneOnOpenMp) {
   unsetenv("OMP_NUM_THREADS");
 }
 
-TEST(PlainGemmTest, TransposesConjugatesAndForgetsWhatWasThere) {
+TEST(PlainGemmTest, TransposesConjugatesAndOverwritesAtZeroBeta) {
   const double nothing = std::nan("");
   double product[] = {nothing};
   const double a[] = {1, 2, 3};

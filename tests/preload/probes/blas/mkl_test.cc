@@ -53,7 +53,7 @@ void attach(FakeDaemon& daemon) {
   test::attach_by_products(daemon, multiply);
 }
 
-TEST_F(Mkl, TheCountFollowsTheOpAndComesBack) {
+TEST_F(Mkl, AppliesOpWidthAndRestoresCount) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(multiply(100) == kOwn);
@@ -71,7 +71,7 @@ TEST_F(Mkl, TheCountFollowsTheOpAndComesBack) {
   });
 }
 
-TEST_F(Mkl, WhatTheProgramSetForTheThreadBindsAndComesBack) {
+TEST_F(Mkl, ThreadLocalCountCapsWidthAndIsRestored) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -83,7 +83,7 @@ TEST_F(Mkl, WhatTheProgramSetForTheThreadBindsAndComesBack) {
   });
 }
 
-TEST_F(Mkl, WhatIsSetInsideStays) {
+TEST_F(Mkl, KeepsCountSetInsideProduct) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -94,7 +94,7 @@ TEST_F(Mkl, WhatIsSetInsideStays) {
   });
 }
 
-TEST_F(Mkl, ALeaseBindsIt) {
+TEST_F(Mkl, LeaseCapsWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -103,7 +103,7 @@ TEST_F(Mkl, ALeaseBindsIt) {
   });
 }
 
-TEST_F(Mkl, EachThreadHasItsOwn) {
+TEST_F(Mkl, EachThreadHasItsOwnCount) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -121,7 +121,7 @@ TEST_F(Mkl, EachThreadHasItsOwn) {
   });
 }
 
-TEST_F(Mkl, TheUsersWordLeavesItAlone) {
+TEST_F(Mkl, KeepSettingLeavesCountAlone) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_BLAS", "keep", 1);
     read_environment();
@@ -132,7 +132,7 @@ TEST_F(Mkl, TheUsersWordLeavesItAlone) {
   });
 }
 
-TEST_F(Mkl, OnThreadsThatDoNotFollowItIsObserved) {
+TEST_F(Mkl, OnlyObservesMklOnTbb) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(dlopen(OPTILE_TEST_MKL_ON_TBB, RTLD_NOW) != nullptr);
     attach(daemon);

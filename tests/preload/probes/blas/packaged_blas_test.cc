@@ -82,7 +82,7 @@ const optile_op_record* latest(const FakeDaemon& daemon, const std::string& shap
   return found;
 }
 
-TEST_F(PackagedBlas, NumpysProductsAreOpsAndFollow) {
+TEST_F(PackagedBlas, NumpyProductsAreSteeredOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     CHECK_OR_EXIT(with_numpys(100) == kOwn);
@@ -99,7 +99,7 @@ TEST_F(PackagedBlas, NumpysProductsAreOpsAndFollow) {
   });
 }
 
-TEST_F(PackagedBlas, FortransNameIsTheSameOp) {
+TEST_F(PackagedBlas, FortranNameIsSameOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     // Fortran's matrices lie column after column.
@@ -112,7 +112,7 @@ TEST_F(PackagedBlas, FortransNameIsTheSameOp) {
   });
 }
 
-TEST_F(PackagedBlas, LongSizesAreWhole) {
+TEST_F(PackagedBlas, Keeps64BitSizes) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     with_numpys(int64_t{1} << 33);
@@ -120,7 +120,7 @@ TEST_F(PackagedBlas, LongSizesAreWhole) {
   });
 }
 
-TEST_F(PackagedBlas, AKeyIsTheSameInEveryRun) {
+TEST_F(PackagedBlas, KeyIsStableAcrossRuns) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     with_numpys(100);
@@ -136,7 +136,7 @@ bool is_steerable(const optile_event& event) {
   return (event.flags & OPTILE_EVENT_STEERABLE) != 0;
 }
 
-TEST_F(PackagedBlas, EachCopyIsSteeredFromItsOwnOps) {
+TEST_F(PackagedBlas, EachCopyIsSteeredByItsOwnOps) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_scipys(99); });
     CHECK_OR_EXIT(with_scipys(100) == kOwn);
@@ -163,7 +163,7 @@ TEST_F(PackagedBlas, EachCopyIsSteeredFromItsOwnOps) {
   });
 }
 
-TEST_F(PackagedBlas, ALeaseBindsEachCopy) {
+TEST_F(PackagedBlas, LeaseCapsEachCopy) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     with_numpys(100);
@@ -176,7 +176,7 @@ TEST_F(PackagedBlas, ALeaseBindsEachCopy) {
   });
 }
 
-TEST_F(PackagedBlas, CopiesWithOtherCountsAreNobodysWord) {
+TEST_F(PackagedBlas, InitialCountOfOtherCopyIsNotProgramsChoice) {
   in_child([](FakeDaemon& daemon) {
     fake_pool_of_scipy()->count = 3;
     attach(daemon, [] { return with_numpys(99); });
@@ -197,7 +197,7 @@ TEST_F(PackagedBlas, CopiesWithOtherCountsAreNobodysWord) {
   });
 }
 
-TEST_F(PackagedBlas, WithTwoIssuingThreadsAllCopiesAreLeftAlone) {
+TEST_F(PackagedBlas, LeavesAllCopiesAloneWithTwoIssuers) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     with_numpys(100);
@@ -221,7 +221,7 @@ TEST_F(PackagedBlas, WithTwoIssuingThreadsAllCopiesAreLeftAlone) {
   });
 }
 
-TEST_F(PackagedBlas, AForkInAProductOfTheOtherCopyAsksItNothing) {
+TEST_F(PackagedBlas, ChildForkedInsideProductAsksCopyNothing) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
     with_numpys(100);
@@ -243,7 +243,7 @@ TEST_F(PackagedBlas, AForkInAProductOfTheOtherCopyAsksItNothing) {
   });
 }
 
-TEST_F(PackagedBlas, TheUsersWordBindsEachCopy) {
+TEST_F(PackagedBlas, KeepSettingLeavesCopiesAlone) {
   setenv("OPTILE_BLAS", "keep", 1);
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return with_numpys(99); });
@@ -258,7 +258,7 @@ TEST_F(PackagedBlas, TheUsersWordBindsEachCopy) {
   unsetenv("OPTILE_BLAS");
 }
 
-TEST_F(PackagedBlas, TheNamesThatNumpyHadBefore) {
+TEST_F(PackagedBlas, SteersOldNumpySymbolNames) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon, [] { return multiply(cblas_dgemm64_, fake_pool_of_old_numpy(), int64_t{99}); });
     multiply_in_fortran(dgemm_64_, fake_pool_of_old_numpy(), int64_t{100});

@@ -23,7 +23,7 @@ using test::record_all;
 
 constexpr int kOwn = 4;
 
-class PoolAlone : public ::testing::Test {
+class OpenBlasPool : public ::testing::Test {
  protected:
   static void in_child(void (*body)(FakeDaemon&)) {
     test::run_beside_daemon([body](FakeDaemon& daemon) {
@@ -44,7 +44,7 @@ void attach(FakeDaemon& daemon) {
   test::attach_by_products(daemon, multiply);
 }
 
-TEST_F(PoolAlone, TheCountFollowsTheOpAndComesBack) {
+TEST_F(OpenBlasPool, AppliesOpWidthAndRestoresCount) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(multiply(100) == kOwn);
@@ -62,7 +62,7 @@ TEST_F(PoolAlone, TheCountFollowsTheOpAndComesBack) {
   });
 }
 
-TEST_F(PoolAlone, NeverWiderThanItsOwnCount) {
+TEST_F(OpenBlasPool, NeverExceedsItsOwnCount) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -73,7 +73,7 @@ TEST_F(PoolAlone, NeverWiderThanItsOwnCount) {
   });
 }
 
-TEST_F(PoolAlone, WhatIsSetInsideStays) {
+TEST_F(OpenBlasPool, KeepsCountSetInsideProduct) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -87,7 +87,7 @@ TEST_F(PoolAlone, WhatIsSetInsideStays) {
   });
 }
 
-TEST_F(PoolAlone, ALeaseBindsIt) {
+TEST_F(OpenBlasPool, LeaseCapsWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -97,7 +97,7 @@ TEST_F(PoolAlone, ALeaseBindsIt) {
   });
 }
 
-TEST_F(PoolAlone, WithTwoIssuingThreadsItIsLeftAlone) {
+TEST_F(OpenBlasPool, IsLeftAloneWithTwoIssuers) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -114,7 +114,7 @@ TEST_F(PoolAlone, WithTwoIssuingThreadsItIsLeftAlone) {
 }
 
 // While another thread's product is narrowed, and before multiplying itself.
-TEST_F(PoolAlone, WhatASecondThreadSetsStays) {
+TEST_F(OpenBlasPool, KeepsCountSetBySecondThread) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
@@ -145,7 +145,7 @@ void* end_in_a_product(void* of_test) {
   return nullptr;
 }
 
-TEST_F(PoolAlone, AThreadThatEndsInAProductGivesItBack) {
+TEST_F(OpenBlasPool, ThreadEndingInProductRestoresCount) {
   in_child([](FakeDaemon& daemon) {
     pthread_t thread = {};
     CHECK_OR_EXIT(pthread_create(&thread, nullptr, end_in_a_product, &daemon) == 0);
@@ -154,7 +154,7 @@ TEST_F(PoolAlone, AThreadThatEndsInAProductGivesItBack) {
   });
 }
 
-TEST_F(PoolAlone, TheUsersWordLeavesItAlone) {
+TEST_F(OpenBlasPool, KeepSettingLeavesCountAlone) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_BLAS", "keep", 1);
     read_environment();

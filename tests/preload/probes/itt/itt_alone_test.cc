@@ -8,7 +8,7 @@
 
 namespace {
 
-TEST(IttAlone, WithoutAShimACopyIsAsWithoutACollector) {
+TEST(IttCollector, ListensToNothingWithoutShim) {
   ASSERT_EQ(setenv("INTEL_LIBITTNOTIFY64", OPTILE_TEST_COLLECTOR, 1), 0);
   void* opened = dlopen(OPTILE_TEST_ITT_1, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(opened, nullptr);

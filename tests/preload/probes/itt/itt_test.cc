@@ -77,7 +77,7 @@ class Itt : public OpBoundary {
   }
 };
 
-TEST_F(Itt, APrimitiveIsAnOpWithKindSizesAndCount) {
+TEST_F(Itt, PrimitiveIsOpWithKindSizesAndCount) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 0; i < 3; ++i) {
@@ -94,7 +94,7 @@ TEST_F(Itt, APrimitiveIsAnOpWithKindSizesAndCount) {
   });
 }
 
-TEST_F(Itt, ItNeverGetsAWidth) {
+TEST_F(Itt, PrimitiveNeverGetsWidth) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     execute(onednn(), "reorder", kReorder);
@@ -107,7 +107,7 @@ TEST_F(Itt, ItNeverGetsAWidth) {
   });
 }
 
-TEST_F(Itt, InsideAnOpItIsPartOfThat) {
+TEST_F(Itt, PrimitiveInsideOpIsRecordedAsNested) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({}, 0, record_nested);
@@ -125,7 +125,7 @@ TEST_F(Itt, InsideAnOpItIsPartOfThat) {
   });
 }
 
-TEST_F(Itt, InsideAnOpItIsNothingWhereNobodyAsks) {
+TEST_F(Itt, PrimitiveInsideOpIsIgnoredUnlessRequested) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     const uint32_t known = daemon.client().header.registry_count;
@@ -138,7 +138,7 @@ TEST_F(Itt, InsideAnOpItIsNothingWhereNobodyAsks) {
   });
 }
 
-TEST_F(Itt, ItsRegionsArePartOfIt) {
+TEST_F(Itt, RegionsOfPrimitiveAreNoOps) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     execute(onednn(), "reorder", kReorder, [] {
@@ -153,7 +153,7 @@ TEST_F(Itt, ItsRegionsArePartOfIt) {
   });
 }
 
-TEST_F(Itt, OneThatSaysNoMoreIsKnownByItsKind) {
+TEST_F(Itt, PrimitiveWithoutInfoIsNamedByKind) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 0; i < 3; ++i) execute(onednn(), "pooling", nullptr);
@@ -167,7 +167,7 @@ TEST_F(Itt, OneThatSaysNoMoreIsKnownByItsKind) {
   });
 }
 
-TEST_F(Itt, ADomainThatIsAskedForLaterIsListenedToAsWell) {
+TEST_F(Itt, ListensToDomainsRequestedLater) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     onednn().range("first");  // opens the collector
@@ -178,7 +178,7 @@ TEST_F(Itt, ADomainThatIsAskedForLaterIsListenedToAsWell) {
   });
 }
 
-TEST_F(Itt, RangesOfOthersCallNothing) {
+TEST_F(Itt, IgnoresRangesOfOtherDomains) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     const uint32_t known = daemon.client().header.registry_count;
@@ -190,7 +190,7 @@ TEST_F(Itt, RangesOfOthersCallNothing) {
   });
 }
 
-TEST_F(Itt, AForgottenEndHidesNothing) {
+TEST_F(Itt, MissingEndHidesNoLaterPrimitive) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     onednn().run(1, "reorder", kReorder, nothing, 0);
@@ -219,7 +219,7 @@ __attribute__((noinline)) void create_without_an_end(volatile char* from) {
   *from = deep[0];
 }
 
-TEST_F(Itt, WhatAForgottenEndLeftOpenIsClosedByARegionFurtherUp) {
+TEST_F(Itt, RegionFurtherUpStackClosesUnendedPrimitive) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     char byte = 0;
@@ -232,7 +232,7 @@ TEST_F(Itt, WhatAForgottenEndLeftOpenIsClosedByARegionFurtherUp) {
   });
 }
 
-TEST_F(Itt, WorkersIssueNone) {
+TEST_F(Itt, RegionWorkersIssueNoPrimitives) {
   with_collector_unsteered([](FakeDaemon& daemon) {
     attach(daemon);
     execute(onednn(), "reorder", kReorder);
@@ -248,7 +248,7 @@ TEST_F(Itt, WorkersIssueNone) {
   });
 }
 
-TEST_F(Itt, RuntimesThatKnowOfCollectorsAreLeftAlone) {
+TEST_F(Itt, LeavesTbbCopyAlone) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     onednn().groups = 0x1414;  // oneTBB's
@@ -258,7 +258,7 @@ TEST_F(Itt, RuntimesThatKnowOfCollectorsAreLeftAlone) {
   });
 }
 
-TEST_F(Itt, ACopyOfAnotherLayoutIsNotTouched) {
+TEST_F(Itt, LeavesCopyOfUnknownLayoutUntouched) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     onednn().build = 20101001;
@@ -267,7 +267,7 @@ TEST_F(Itt, ACopyOfAnotherLayoutIsNotTouched) {
   });
 }
 
-TEST_F(Itt, ACopyWhoseCallsAreSeenByNameIsNotListenedTo) {
+TEST_F(Itt, IgnoresCopyOfDynamicallyLinkedOneDnn) {
   with_collector([](FakeDaemon& daemon) {
     attach(daemon);
     fake_itt& dynamic = library(OPTILE_TEST_ITT_DYNAMIC);
@@ -276,7 +276,7 @@ TEST_F(Itt, ACopyWhoseCallsAreSeenByNameIsNotListenedTo) {
   });
 }
 
-TEST_F(Itt, NothingHappensInAForkedChildOrWithoutADaemon) {
+TEST_F(Itt, IgnoresPrimitivesInForkedChildOrWithoutDaemon) {
   with_collector([](FakeDaemon& daemon) {
     execute(onednn(), "reorder", kReorder);
     CHECK_OR_EXIT(attachment() == nullptr);
@@ -294,7 +294,7 @@ TEST_F(Itt, NothingHappensInAForkedChildOrWithoutADaemon) {
   });
 }
 
-TEST_F(Itt, NobodyIsAskedForWhereTheShimIsOff) {
+TEST_F(Itt, OffModeNeverAttaches) {
   with_collector([](FakeDaemon& daemon) {
     setenv("OPTILE_MODE", "off", 1);
     read_environment();
@@ -304,7 +304,7 @@ TEST_F(Itt, NobodyIsAskedForWhereTheShimIsOff) {
   });
 }
 
-TEST_F(Itt, AFileThatIsMissingIsAsNone) {
+TEST_F(Itt, MissingCollectorLibraryIsIgnored) {
   setenv("INTEL_LIBITTNOTIFY64", "/nowhere/liboptile_itt.so", 1);
   in_child([](FakeDaemon& daemon) {
     attach(daemon);

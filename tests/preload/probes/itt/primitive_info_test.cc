@@ -30,7 +30,7 @@ std::string replaced(std::string line, const std::string& from, const std::strin
   return line.replace(line.find(from), from.size(), to);
 }
 
-TEST(PrimitiveInfo, IsToldByKindDirectionSizesTypeAndImplementation) {
+TEST(PrimitiveInfo, DescribesKindDirectionSizesTypeAndImplementation) {
   char name[OPTILE_NAME_BYTES];
   char shape[OPTILE_SHAPE_BYTES];
   describe_primitive(read(kConvolution), "", name, shape);
@@ -43,12 +43,12 @@ TEST(PrimitiveInfo, IsToldByKindDirectionSizesTypeAndImplementation) {
   EXPECT_TRUE(is_backward(read(replaced(kConvolution, "forward_training", "backward_weights"))));
 }
 
-TEST(PrimitiveInfo, HowItIsComputedIsNoPartOfTheKey) {
+TEST(PrimitiveInfo, KeyIgnoresImplementationAndMemoryFormat) {
   EXPECT_EQ(key_of(kConvolution), key_of(replaced(kConvolution, "jit:avx512_core", "jit:avx2")));
   EXPECT_EQ(key_of(kConvolution), key_of(replaced(kConvolution, "Acdb16a", "Acdb8a")));
 }
 
-TEST(PrimitiveInfo, WhatIsComputedIs) {
+TEST(PrimitiveInfo, KeyDependsOnKindSizesTypesAndAlgorithm) {
   for (const auto& [from, to] :
        {std::pair("convolution", "deconvolution"), std::pair("forward_training", "backward_data"),
         std::pair("mb2", "mb4"), std::pair("src:f32", "src:bf16"), std::pair("dst:f32", "dst:bf16"),
@@ -58,7 +58,7 @@ TEST(PrimitiveInfo, WhatIsComputedIs) {
   }
 }
 
-TEST(PrimitiveInfo, AnythingElseIsNone) {
+TEST(PrimitiveInfo, RejectsMalformedLines) {
   PrimitiveInfo info;
   for (const std::string line : {"", "cpu", "cpu,,jit,undef,src,attr,alg,8", "a,b,c,d,e,f,g"}) {
     EXPECT_FALSE(read_primitive_info(line.c_str(), &info)) << line;
@@ -71,7 +71,7 @@ TEST(PrimitiveInfo, AnythingElseIsNone) {
   EXPECT_STREQ(name, "sum");
 }
 
-TEST(PrimitiveInfo, WhatDoesNotFitIsCut) {
+TEST(PrimitiveInfo, TruncatesLongShape) {
   char name[OPTILE_NAME_BYTES];
   char shape[OPTILE_SHAPE_BYTES];
   describe_primitive(read(kReorder + std::string(500, '8')), "", name, shape);

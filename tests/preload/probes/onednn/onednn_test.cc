@@ -102,7 +102,7 @@ class OneDnn : public OpBoundary {
   static void record_all(optile_plan_page& page) { page.flags = OPTILE_PAGE_RECORD_ALL; }
 };
 
-TEST_F(OneDnn, APrimitiveIsAnOpWithItsKindItsShapesAndItsImplementation) {
+TEST_F(OneDnn, PrimitiveIsOpWithKindShapesAndImplementation) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     step();
@@ -117,7 +117,7 @@ TEST_F(OneDnn, APrimitiveIsAnOpWithItsKindItsShapesAndItsImplementation) {
   });
 }
 
-TEST_F(OneDnn, TheImplementationIsNoPartOfTheKey) {
+TEST_F(OneDnn, KeyIgnoresImplementation) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     step();
@@ -129,7 +129,7 @@ TEST_F(OneDnn, TheImplementationIsNoPartOfTheKey) {
 }
 
 // Room that was made for fewer threads than come is overrun.
-TEST_F(OneDnn, ItIsDescribedForAsManyThreadsAsEverCome) {
+TEST_F(OneDnn, DescribesAtOwnWidthAndExecutesAtPlanWidth) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 0; i < 12; ++i) execute(create(describe_eltwise()));
@@ -155,7 +155,7 @@ TEST_F(OneDnn, ItIsDescribedForAsManyThreadsAsEverCome) {
 }
 
 #if OPTILE_TEST_ONEDNN_VERSION == 3
-TEST_F(OneDnn, AllWordsAndRealNumbersOfADescriptionArrive) {
+TEST_F(OneDnn, ForwardsAllDescriptorArguments) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     const void* descriptor = nullptr;
@@ -172,7 +172,7 @@ TEST_F(OneDnn, AllWordsAndRealNumbersOfADescriptionArrive) {
 }
 #endif
 
-TEST_F(OneDnn, WhatIsDescribedOnceKeepsItsThreadsAndIsThenOnlyObserved) {
+TEST_F(OneDnn, PrimitiveDescribedOnceIsOnlyObserved) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     const void* primitive = create(describe_convolution(kImages));
@@ -187,7 +187,7 @@ TEST_F(OneDnn, WhatIsDescribedOnceKeepsItsThreadsAndIsThenOnlyObserved) {
   });
 }
 
-TEST_F(OneDnn, WhatWasMadeBeforeAnybodyListenedIsKnownAllTheSame) {
+TEST_F(OneDnn, PrimitiveCreatedBeforeAttachIsKnown) {
   in_unsteered_child([](FakeDaemon& daemon) {
     const void* primitive = create(describe_convolution(kImages));
     attach(daemon);
@@ -196,7 +196,7 @@ TEST_F(OneDnn, WhatWasMadeBeforeAnybodyListenedIsKnownAllTheSame) {
   });
 }
 
-TEST_F(OneDnn, AnAddressThatIsUsedAgainIsAnotherPrimitive) {
+TEST_F(OneDnn, ReusedAddressIsAnotherPrimitive) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     // The fake library's storage goes round.
@@ -213,7 +213,7 @@ TEST_F(OneDnn, AnAddressThatIsUsedAgainIsAnotherPrimitive) {
   });
 }
 
-TEST_F(OneDnn, OnAnotherRuntimeThanOpenMpItIsOnlyObserved) {
+TEST_F(OneDnn, OnlyObservesOnTbbRuntime) {
   in_unsteered_child([](FakeDaemon& daemon) {
     fake_onednn()->cpu_runtime = 4;  // TBB
     attach(daemon);
@@ -226,7 +226,7 @@ TEST_F(OneDnn, OnAnotherRuntimeThanOpenMpItIsOnlyObserved) {
   });
 }
 
-TEST_F(OneDnn, InsideAnOpItIsPartOfThat) {
+TEST_F(OneDnn, PrimitiveInsideOpBelongsToOuterOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -241,7 +241,7 @@ TEST_F(OneDnn, InsideAnOpItIsPartOfThat) {
   });
 }
 
-TEST_F(OneDnn, AForkedChildIsLeftAlone) {
+TEST_F(OneDnn, ForkedChildIsLeftAlone) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 0; i < 4; ++i) step();

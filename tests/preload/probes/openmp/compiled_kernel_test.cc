@@ -14,13 +14,13 @@ bool is_kernel(const std::string& path) {
   return is_kernel_path(path.c_str());
 }
 
-TEST(CompiledKernel, IsCalledByItsHashInAFolderThatRepeatsTheHead) {
+TEST(CompiledKernel, IsRecognisedByInductorHashPath) {
   EXPECT_TRUE(is_kernel("/tmp/torchinductor_me/to/c" + kDigits + ".main.so"));
   EXPECT_TRUE(is_kernel("/cache/to/c" + kDigits + ".so"));
   EXPECT_TRUE(is_kernel("/to/c" + kDigits + ".so"));
 }
 
-TEST(CompiledKernel, AnyOtherLibraryIsNone) {
+TEST(CompiledKernel, RejectsOtherPaths) {
   EXPECT_FALSE(is_kernel("/cache/ab/c" + kDigits + ".main.so"));
   EXPECT_FALSE(is_kernel("/cache/xto/c" + kDigits + ".main.so"));
   EXPECT_FALSE(is_kernel("/cache/to/d" + kDigits + ".main.so"));

@@ -18,7 +18,7 @@
 namespace optile::preload {
 namespace {
 
-TEST(RegionRules, AnObjectIsNamedByItsFileName) {
+TEST(RegionRules, MatchesObjectsByFileName) {
   EXPECT_TRUE(names_object("prog", "/usr/local/bin/prog"));
   EXPECT_TRUE(names_object("libfoo.so", "/usr/lib/libfoo.so.1.2"));
   EXPECT_TRUE(names_object("libfoo,prog", "libfoo.so"));
@@ -30,14 +30,14 @@ TEST(RegionRules, AnObjectIsNamedByItsFileName) {
   EXPECT_FALSE(names_object("", "/usr/bin/prog"));
 }
 
-TEST(RegionRules, LibrariesThatPresizeAreKnown) {
+TEST(RegionRules, KnowsLibrariesThatPresizeTeams) {
   EXPECT_TRUE(presizes_its_teams("/usr/lib/x86_64-linux-gnu/libopenblas.so.0"));
   EXPECT_TRUE(presizes_its_teams("libdnnl.so.2"));
   EXPECT_FALSE(presizes_its_teams("/usr/bin/prog"));
   EXPECT_FALSE(presizes_its_teams("/opt/libdnnl/bin/prog"));
 }
 
-TEST(RegionRules, WhatOpensATeamIsKnownByItsName) {
+TEST(RegionRules, RecognisesSymbolsThatOpenRegions) {
   EXPECT_TRUE(opens_a_region("GOMP_parallel"));
   EXPECT_TRUE(opens_a_region("GOMP_parallel_loop_guided_start"));
   EXPECT_TRUE(opens_a_region("__kmpc_fork_call_if"));
@@ -48,7 +48,7 @@ TEST(RegionRules, WhatOpensATeamIsKnownByItsName) {
 
 // A program may build it anew and load it again, maybe to the same place: what was known of that
 // place ends with it.
-TEST(RegionRules, AnObjectWhoseRegionIsKnownCanBeUnloaded) {
+TEST(RegionRules, ObjectWithKnownRegionCanBeUnloaded) {
   const auto is_loaded = [] {
     void* object = dlopen(OPTILE_TEST_GOES_PAST, RTLD_NOLOAD | RTLD_LAZY);
     if (object != nullptr) dlclose(object);
@@ -89,7 +89,7 @@ struct Asked {
 };
 
 // This program asks for the number of threads, and so it says in its tables.
-TEST(RegionRules, WhatAnObjectNeedsStandsInItsTables) {
+TEST(RegionRules, FindsImportedSymbolsOfObject) {
   Asked asked = {reinterpret_cast<const void*>(&names_object), false, omp_get_max_threads() == 0};
   dl_iterate_phdr(
       [](dl_phdr_info* object, size_t, void* to) {
@@ -109,7 +109,7 @@ TEST(RegionRules, WhatAnObjectNeedsStandsInItsTables) {
   EXPECT_TRUE(asked.asks);
 }
 
-class Sequence : public ::testing::Test {
+class RegionSequenceTest : public ::testing::Test {
  protected:
   void pass(std::initializer_list<int> order) {
     for (const int which : order) {
@@ -133,7 +133,7 @@ class Sequence : public ::testing::Test {
   int wrong_ = 0;
 };
 
-TEST_F(Sequence, WhatFollowedTwiceIsExpected) {
+TEST_F(RegionSequenceTest, ExpectsRepeatedOrder) {
   for (int i = 0; i < 12; ++i) pass({0, 1});
   right_ = 0;
   for (int i = 0; i < 10; ++i) pass({0, 1});
@@ -141,13 +141,13 @@ TEST_F(Sequence, WhatFollowedTwiceIsExpected) {
   EXPECT_EQ(wrong_, 0);
 }
 
-TEST_F(Sequence, NothingIsExpectedAtFirst) {
+TEST_F(RegionSequenceTest, ExpectsNothingAtFirst) {
   pass({0, 1, 2});
   EXPECT_EQ(right_, 0);
   EXPECT_EQ(wrong_, 0);
 }
 
-TEST_F(Sequence, AfterALongLoopOnlyItsEndIsAMiss) {
+TEST_F(RegionSequenceTest, MissesOnlyEndOfLongLoop) {
   const auto loop = [this] {
     for (int i = 0; i < 30; ++i) pass({0});
     pass({1});
@@ -159,7 +159,7 @@ TEST_F(Sequence, AfterALongLoopOnlyItsEndIsAMiss) {
   EXPECT_EQ(right_, 5 * 30);
 }
 
-TEST_F(Sequence, AnotherOrderIsLearnt) {
+TEST_F(RegionSequenceTest, LearnsChangedOrder) {
   for (int i = 0; i < 12; ++i) pass({0, 1});
   for (int i = 0; i < 12; ++i) pass({0, 2});
   right_ = wrong_ = 0;
@@ -168,7 +168,7 @@ TEST_F(Sequence, AnotherOrderIsLearnt) {
   EXPECT_EQ(wrong_, 0);
 }
 
-TEST_F(Sequence, WhatIsNoRegionIsNeverExpected) {
+TEST_F(RegionSequenceTest, NeverExpectsNonRegion) {
   for (int i = 0; i < 12; ++i) pass({0, -1});
   right_ = wrong_ = 0;
   for (int i = 0; i < 5; ++i) pass({0, -1});
@@ -176,7 +176,7 @@ TEST_F(Sequence, WhatIsNoRegionIsNeverExpected) {
   EXPECT_EQ(wrong_, 0);
 }
 
-TEST_F(Sequence, ItForgets) {
+TEST_F(RegionSequenceTest, ForgetsLearntOrder) {
   for (int i = 0; i < 12; ++i) pass({0, 1});
   sequence_->forget();
   right_ = 0;

@@ -105,7 +105,7 @@ constexpr const char* kObserve = "observe";
 constexpr const char* kTune = "tune";
 constexpr const char* kAnother = "tune:libanother.so,prog";
 
-TEST_F(TunedRegions, TheExpectedRegionRunsAtItsWidthAndTheCountIsItsOwnBefore) {
+TEST_F(TunedRegions, SetsWidthOfExpectedRegionBeforehand) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_TUNED);
@@ -124,7 +124,7 @@ TEST_F(TunedRegions, TheExpectedRegionRunsAtItsWidthAndTheCountIsItsOwnBefore) {
   });
 }
 
-TEST_F(TunedRegions, AClauseOfARegionThatWasSerialIsNotTheNextOnes) {
+TEST_F(TunedRegions, ClauseOfSerialRegionDoesNotCarryOver) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     static int here = 0;
     __kmpc_push_num_threads(&here, 0, 2);
@@ -139,7 +139,7 @@ TEST_F(TunedRegions, AClauseOfARegionThatWasSerialIsNotTheNextOnes) {
   });
 }
 
-TEST_F(TunedRegions, AFrameworkThatComesLaterDecides) {
+TEST_F(TunedRegions, LaterFrameworkChoosesSteeredRuntime) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     const OpenmpRuntime* of_region = steered_runtime();
@@ -158,7 +158,7 @@ TEST_F(TunedRegions, AFrameworkThatComesLaterDecides) {
   });
 }
 
-TEST_F(TunedRegions, AnotherRegionThanTheExpectedOneRunsAtTheProgramsOwnWidth) {
+TEST_F(TunedRegions, UnexpectedRegionRunsAtOwnWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -168,7 +168,7 @@ TEST_F(TunedRegions, AnotherRegionThanTheExpectedOneRunsAtTheProgramsOwnWidth) {
   });
 }
 
-TEST_F(TunedRegions, AnOpBetweenRegionsFindsTheProgramsOwnWidth) {
+TEST_F(TunedRegions, OpBetweenRegionsSeesOwnWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -202,7 +202,7 @@ __attribute__((noinline)) int team_around_library() {
   return size - 3;
 }
 
-TEST_F(TunedRegions, ALibrarysOpBetweenRegionsIsPartOfTheirSequence) {
+TEST_F(TunedRegions, LibraryOpBetweenRegionsJoinsSequence) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     for (int i = 0; i < 12; ++i) {
       team_of_first();
@@ -222,7 +222,7 @@ TEST_F(TunedRegions, ALibrarysOpBetweenRegionsIsPartOfTheirSequence) {
   });
 }
 
-TEST_F(TunedRegions, ACallIntoALibraryInsideARegionIsNoOpAndChangesNothing) {
+TEST_F(TunedRegions, LibraryCallInsideRegionChangesNothing) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     for (int i = 0; i < 12; ++i) {
       team_of_first();
@@ -239,7 +239,7 @@ TEST_F(TunedRegions, ACallIntoALibraryInsideARegionIsNoOpAndChangesNothing) {
   });
 }
 
-TEST_F(TunedRegions, TheUsersExactNumberBindsEvenWhereAnotherWasInForce) {
+TEST_F(TunedRegions, ExactRespectReplacesWidthInForce) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -257,7 +257,7 @@ TEST_F(TunedRegions, TheUsersExactNumberBindsEvenWhereAnotherWasInForce) {
   });
 }
 
-TEST_F(TunedRegions, WhatWasInForceIsTakenBackWhereNothingMayBeTunedAnyMore) {
+TEST_F(TunedRegions, RestoresOwnWidthOnSwitchToObserve) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -270,7 +270,7 @@ TEST_F(TunedRegions, WhatWasInForceIsTakenBackWhereNothingMayBeTunedAnyMore) {
   });
 }
 
-TEST_F(TunedRegions, WhatTheProgramSetsStaysAndEndsTuning) {
+TEST_F(TunedRegions, WidthSetByProgramStaysAndEndsTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -286,7 +286,7 @@ TEST_F(TunedRegions, WhatTheProgramSetsStaysAndEndsTuning) {
   });
 }
 
-TEST_F(TunedRegions, AClauseIsNeverTouched) {
+TEST_F(TunedRegions, NumThreadsClauseIsNeverChanged) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     for (int i = 0; i < 12; ++i) {
       team_of_first();
@@ -302,7 +302,7 @@ TEST_F(TunedRegions, AClauseIsNeverTouched) {
   });
 }
 
-TEST_F(TunedRegions, RegionsInsideRegionsEndTuning) {
+TEST_F(TunedRegions, NestedRegionsEndTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}});
@@ -339,7 +339,7 @@ int team_of_old_loop() {
   return size;
 }
 
-TEST_F(TunedRegions, RegionsOfOldCompilersRunAtTheProgramsOwnWidth) {
+TEST_F(TunedRegions, OldGccRegionsRunAtOwnWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -363,7 +363,7 @@ void conditional_task(int* /*thread*/, int* /*bound*/, ...) {
   ++run_at_all;
 }
 
-TEST_F(TunedRegions, AConditionThatIsTrueMakesNoOtherRegionOfIt) {
+TEST_F(TunedRegions, IfClauseDoesNotSplitRegion) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     static int here = 0;
     __kmpc_fork_call_if(&here, 0, conditional_task, 1, nullptr);
@@ -381,7 +381,7 @@ void task_of_teams(int* /*thread*/, int* /*bound*/, ...) {
   most_inside = omp_get_max_threads();
 }
 
-TEST_F(TunedRegions, SeveralTeamsAtOnceEndTuning) {
+TEST_F(TunedRegions, TeamsConstructEndsTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     static int here = 0;
     learn();
@@ -397,7 +397,7 @@ TEST_F(TunedRegions, SeveralTeamsAtOnceEndTuning) {
 }
 
 // Where nobody knows when it comes, nobody's count may be left in force.
-TEST_F(TunedRegions, ARegionThatIsOpenedPastTheShimEndsTuning) {
+TEST_F(TunedRegions, RegionBypassingShimEndsTuning) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -418,7 +418,7 @@ TEST_F(TunedRegions, ARegionThatIsOpenedPastTheShimEndsTuning) {
   });
 }
 
-TEST_F(TunedRegions, EveryThreadHasItsOwnSequenceAndMeetsARegionAtItsOwnWidthFirst) {
+TEST_F(TunedRegions, EachThreadHasItsOwnSequence) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 2, {}, 0}});
@@ -433,7 +433,7 @@ TEST_F(TunedRegions, EveryThreadHasItsOwnSequenceAndMeetsARegionAtItsOwnWidthFir
   });
 }
 
-TEST_F(TunedRegions, AChildThatIsForkedMeanwhileHasNothingOfOurs) {
+TEST_F(TunedRegions, ForkedChildRunsRegionsWithOneThread) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 2, {}, 0}});
@@ -463,19 +463,19 @@ void expect_left_alone(FakeDaemon& daemon, uint64_t reasons) {
   }
 }
 
-TEST_F(TunedRegions, TheyAreObservedUnlessSomebodyAsks) {
+TEST_F(TunedRegions, AreOnlyObservedUnlessTuningIsRequested) {
   in_child(kObserve,
            [](FakeDaemon& daemon) { expect_left_alone(daemon, OPTILE_REGION_NOT_ASKED); });
 }
 
-TEST_F(TunedRegions, OnlyObjectsThatWereNamedWhereSomeWere) {
+TEST_F(TunedRegions, ObjectsNotListedAreLeftAlone) {
   in_child(kAnother,
            [](FakeDaemon& daemon) { expect_left_alone(daemon, OPTILE_REGION_NOT_LISTED); });
 }
 
 // As this program does, whose tests ask and set all the time, and in which the shim's own variables
 // of each thread lie.
-TEST_F(TunedRegions, AnObjectThatAsksOrSetsOrKeepsDataPerThreadIsLeftAlone) {
+TEST_F(TunedRegions, ObjectsUsingOmpCallsOrTlsAreLeftAlone) {
   in_child(kTune, [](FakeDaemon& daemon) {
     expect_left_alone(daemon, OPTILE_REGION_ASKS | OPTILE_REGION_SETS | OPTILE_REGION_PER_THREAD);
   });

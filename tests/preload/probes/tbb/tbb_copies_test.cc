@@ -29,7 +29,7 @@ class TbbCopies : public ::testing::Test {
                                              Library(OPTILE_TEST_GIVES_2)};
 };
 
-TEST_F(TbbCopies, OneCallReachesEach) {
+TEST_F(TbbCopies, EachLibraryReachesItsOwnCopy) {
   for (const char* name : {"give", "give_to_slot"}) {
     for (int round = 0; round < 2; ++round) {
       for (const Library& library : libraries_) {

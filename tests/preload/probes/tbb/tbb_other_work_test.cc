@@ -14,7 +14,7 @@
 namespace optile::preload {
 namespace {
 
-TEST_F(Tbb, WithOtherWorkOfOneTbbsItIsObserved) {
+TEST_F(Tbb, TaskGroupWorkEndsSteering) {
   in_child([](FakeDaemon& daemon) {
     loop();
     daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
@@ -31,7 +31,7 @@ TEST_F(Tbb, WithOtherWorkOfOneTbbsItIsObserved) {
 }
 
 // Whoever gives a task may wait for it by a word of its own, which no thread but another one sets.
-TEST_F(Tbb, ATaskThatIsGivenIsOtherWorkAlsoBeforeAnybodyWaits) {
+TEST_F(Tbb, SpawnedTaskEndsSteeringBeforeWait) {
   in_child([](FakeDaemon& daemon) {
     loop();
     daemon.publish({{key_of_loop(daemon), 1, {}, 0}}, 0, record_all);
@@ -46,7 +46,7 @@ TEST_F(Tbb, ATaskThatIsGivenIsOtherWorkAlsoBeforeAnybodyWaits) {
   });
 }
 
-TEST_F(Tbb, ATaskThatIsGivenInATaskIsNoOtherWork) {
+TEST_F(Tbb, TaskSpawnedInsideTaskKeepsSteering) {
   in_child([](FakeDaemon& daemon) {
     const auto giving = [] {
       std::atomic<size_t> allowed{0};
@@ -68,7 +68,7 @@ __attribute__((noinline)) void wait_for_group() {
   group.wait();
 }
 
-TEST_F(Tbb, WaitingForWorkThatWasGivenBeforeIsAnOp) {
+TEST_F(Tbb, WaitForSpawnedWorkIsOp) {
   in_child([](FakeDaemon& daemon) {
     const uint32_t before = known(daemon);
     for (int i = 0; i < 3; ++i) wait_for_group();
@@ -111,7 +111,7 @@ __attribute__((noinline)) int pieces_through_a_pipeline() {
   return taken;
 }
 
-TEST_F(Tbb, APipelineIsAnOp) {
+TEST_F(Tbb, PipelineIsOp) {
   in_child([](FakeDaemon& daemon) {
     const uint32_t before = known(daemon);
     for (int round = 0; round < 2; ++round) {
@@ -122,7 +122,7 @@ TEST_F(Tbb, APipelineIsAnOp) {
   });
 }
 
-TEST_F(Tbb, AWaitThatAnExceptionLeavesIsOver) {
+TEST_F(Tbb, WaitLeftByExceptionIsClosed) {
   in_child([](FakeDaemon& daemon) {
     daemon.publish({}, 0, record_all);
     for (int i = 0; i < 3; ++i) {
@@ -144,7 +144,7 @@ TEST_F(Tbb, AWaitThatAnExceptionLeavesIsOver) {
 }
 
 // It gives its functions as tasks before it waits: those are of the algorithm.
-TEST_F(Tbb, InvokingFunctionsIsAnAlgorithm) {
+TEST_F(Tbb, ParallelInvokeIsSteeredAlgorithm) {
   in_child([](FakeDaemon& daemon) {
     const auto invoke = [] {
       std::atomic<size_t> allowed{0};
@@ -169,7 +169,7 @@ TEST_F(Tbb, InvokingFunctionsIsAnAlgorithm) {
 
 // Whatever comes first of a task that is given and an algorithm that begins: where both are over,
 // nothing of ours is in force.
-TEST_F(Tbb, ATaskThatIsGivenWhileAnAlgorithmBeginsHasAllThreads) {
+TEST_F(Tbb, TaskSpawnedAsAlgorithmBeginsGetsFullWidth) {
   for (int trial = 0; trial < 40; ++trial) {
     in_child([](FakeDaemon& daemon) {
       daemon.publish({{key_of_loop(daemon), 1, {}, 0}}, 0, record_all);

@@ -6,7 +6,7 @@
 namespace optile::preload {
 namespace {
 
-TEST(TbbTask, AlgorithmsHaveNames) {
+TEST(TbbTask, NamesAlgorithmByType) {
   EXPECT_STREQ(tbb_algorithm("N3tbb6detail2d19start_forINS1_13blocked_rangeImEEZ4mainEUlRKS4_E_"
                              "KNS1_16auto_partitionerEEE"),
                "parallel_for");
@@ -25,7 +25,7 @@ class Unlike {
   virtual ~Unlike() = default;
 };
 
-TEST(TbbTask, AKeyIsOfTheTypeAndNotOfTheObject) {
+TEST(TbbTask, KeyDependsOnTypeNotObject) {
   const Unlike one;
   const Unlike two;
   EXPECT_EQ(tbb_task(&one).key, tbb_task(&two).key);

@@ -14,7 +14,7 @@
 namespace optile::preload {
 namespace {
 
-TEST_F(Tbb, AnAlgorithmHasItsNameAndItsPlace) {
+TEST_F(Tbb, AlgorithmIsOpWithNameAndCallSite) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(known(daemon) == 1);
     CHECK_OR_EXIT(std::string(latest(daemon).name) == "parallel_for");
@@ -33,7 +33,7 @@ TEST_F(Tbb, AnAlgorithmHasItsNameAndItsPlace) {
   });
 }
 
-TEST_F(Tbb, WhatTasksCallIsPartOfTheOp) {
+TEST_F(Tbb, AlgorithmsInsideTasksBelongToOuterOp) {
   in_child([](FakeDaemon& daemon) {
     const uint32_t before = known(daemon);
     oneapi::tbb::parallel_for(0, kPieces, [](int) { loop(); });
@@ -49,7 +49,7 @@ TEST_F(Tbb, WhatTasksCallIsPartOfTheOp) {
   });
 }
 
-TEST_F(Tbb, AnOpThatAnExceptionLeavesIsOver) {
+TEST_F(Tbb, OpLeftByExceptionIsClosed) {
   in_child([](FakeDaemon& daemon) {
     loop();
     daemon.publish({}, 0, [](optile_plan_page& page) {
@@ -73,7 +73,7 @@ TEST_F(Tbb, AnOpThatAnExceptionLeavesIsOver) {
   });
 }
 
-TEST_F(Tbb, AnExceptionOutOfAGroupOfTheProgramsOwn) {
+TEST_F(Tbb, ExceptionInProgramsContextClosesOp) {
   in_child([](FakeDaemon& daemon) {
     loop();
     daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
@@ -94,7 +94,7 @@ TEST_F(Tbb, AnExceptionOutOfAGroupOfTheProgramsOwn) {
   });
 }
 
-TEST_F(Tbb, WhereTasksHaveOpsThoseAreTheOps) {
+TEST_F(Tbb, OpsInsideTasksReplaceAlgorithmOps) {
   in_child([](FakeDaemon& daemon) {
     const optile_op_identity identity = {0x77, 0, OPTILE_PROBE_BLAS,
                                          [](const void*, char* name, char* shape) {
@@ -128,7 +128,7 @@ TEST_F(Tbb, WhereTasksHaveOpsThoseAreTheOps) {
   });
 }
 
-TEST_F(Tbb, TheWidthIsWhatOneTbbAllows) {
+TEST_F(Tbb, WidthLimitsAllowedParallelism) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(loop() == kOwn);
     daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
@@ -157,7 +157,7 @@ void check_observed(FakeDaemon& daemon) {
   CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) == 0);
 }
 
-TEST_F(Tbb, ItIsObservedUnlessTheUserAsksForMore) {
+TEST_F(Tbb, OnlyObservesUnlessTuningIsRequested) {
   in_child(check_observed, nullptr);
   in_child(check_observed, "tune:libothers.so");
   in_child(
@@ -168,7 +168,7 @@ TEST_F(Tbb, ItIsObservedUnlessTheUserAsksForMore) {
       "tune:libothers.so,preload_tbb_test");
 }
 
-TEST_F(Tbb, TheProgramReadsItsOwnNumber) {
+TEST_F(Tbb, ProgramReadsItsOwnLimit) {
   in_child([](FakeDaemon& daemon) {
     daemon.publish({{key_of_loop(daemon), 2, {}, 0}});
     CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2 && read_by_program() == kOwn);
@@ -179,7 +179,7 @@ TEST_F(Tbb, TheProgramReadsItsOwnNumber) {
   });
 }
 
-TEST_F(Tbb, NoMoreThreadsWorkThanTheWidthSays) {
+TEST_F(Tbb, WorkingThreadsNeverExceedWidth) {
   in_child([](FakeDaemon& daemon) {
     const auto threads = [] {
       oneapi::tbb::enumerable_thread_specific<int> seen;
@@ -201,7 +201,7 @@ TEST_F(Tbb, NoMoreThreadsWorkThanTheWidthSays) {
   });
 }
 
-TEST_F(Tbb, TheProgramsOwnControlBinds) {
+TEST_F(Tbb, ProgramsGlobalControlCapsWidth) {
   in_child([](FakeDaemon& daemon) {
     loop();
     daemon.publish({{key_of_loop(daemon), 3, {}, 0}});
@@ -217,7 +217,7 @@ TEST_F(Tbb, TheProgramsOwnControlBinds) {
   });
 }
 
-TEST_F(Tbb, WithTwoIssuingThreadsItIsObserved) {
+TEST_F(Tbb, OnlyObservesWithTwoIssuers) {
   in_child([](FakeDaemon& daemon) {
     daemon.publish({{key_of_loop(daemon), 2, {}, 0}}, 0, record_all);
     CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
@@ -238,7 +238,7 @@ void cap_at_two(optile_plan_page& page) {
   page.own_width_cap = 2;
 }
 
-TEST_F(Tbb, ALeaseBindsItAndGivesBackWhatItTook) {
+TEST_F(Tbb, LeaseCapsWidthAndRestoresIt) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(loop() == kOwn);
     daemon.publish({{key_of_loop(daemon), 3, {}, 0}}, 0, cap_at_two);
@@ -251,7 +251,7 @@ TEST_F(Tbb, ALeaseBindsItAndGivesBackWhatItTook) {
   });
 }
 
-TEST_F(Tbb, ALeaseBindsOnlyWhereTheUserAsksForWidths) {
+TEST_F(Tbb, LeaseIsIgnoredUnlessTuningIsRequested) {
   in_child(
       [](FakeDaemon& daemon) {
         loop();
@@ -261,7 +261,7 @@ TEST_F(Tbb, ALeaseBindsOnlyWhereTheUserAsksForWidths) {
       nullptr);
 }
 
-TEST_F(Tbb, ALeaseBindsTwoIssuingThreadsTogether) {
+TEST_F(Tbb, LeaseCapsTwoIssuersTogether) {
   in_child([](FakeDaemon& daemon) {
     // A thread's first execution is at the program's own width.
     const auto loop_elsewhere = [](size_t allowed) {
@@ -301,7 +301,7 @@ uint64_t shown_width(const FakeDaemon& daemon) {
   return width;
 }
 
-TEST_F(Tbb, TheDaemonSeesWhatMightNeverReturn) {
+TEST_F(Tbb, ReportsNarrowedOpWhileItRuns) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(shown_width(daemon) == 0);
     const uint64_t key = latest_key(daemon);
@@ -315,7 +315,7 @@ TEST_F(Tbb, TheDaemonSeesWhatMightNeverReturn) {
   });
 }
 
-TEST_F(Tbb, AnAlgorithmThatAnExceptionLeavesHasReturned) {
+TEST_F(Tbb, ExceptionClearsReportedOpenOp) {
   in_child([](FakeDaemon& daemon) {
     const auto throw_in_loop = [] {
       try {
@@ -332,7 +332,7 @@ TEST_F(Tbb, AnAlgorithmThatAnExceptionLeavesHasReturned) {
   });
 }
 
-TEST_F(Tbb, InAnArenaOfAnotherSizeItIsAnotherOp) {
+TEST_F(Tbb, ArenaSizeDistinguishesOps) {
   in_child([](FakeDaemon& daemon) {
     const uint32_t before = known(daemon);
     for (const int size : {3, 5, 3, 5}) {
@@ -348,7 +348,7 @@ TEST_F(Tbb, InAnArenaOfAnotherSizeItIsAnotherOp) {
   });
 }
 
-TEST_F(Tbb, WhatIsSteeredLaterFindsItAsItWas) {
+TEST_F(Tbb, SteeringOpenMpRestoresTbbLimit) {
   in_child([](FakeDaemon& daemon) {
     daemon.publish({{key_of_loop(daemon), 2, {}, 0}});
     CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);

@@ -84,7 +84,7 @@ std::vector<PlannedOp> every_op_at(const FakeDaemon& daemon, uint16_t width) {
   return plan;
 }
 
-TEST(Torch, OpsAreSeenSteeredAndPutBack) {
+TEST(Torch, OpsAreRecordedSteeredAndRestored) {
   const daemon::TemporaryDirectory folder;
   FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
@@ -124,7 +124,7 @@ TEST(Torch, OpsAreSeenSteeredAndPutBack) {
   EXPECT_EQ(daemon.client().header.own_width_source, uint32_t{OPTILE_WIDTH_ENVIRONMENT});
 }
 
-TEST(Torch, RegionsOfCompiledKernelsAreOpsWithWidths) {
+TEST(Torch, CompiledKernelRegionsAreSteeredOps) {
   const daemon::TemporaryDirectory folder;
   FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
@@ -200,7 +200,7 @@ void add_up(const std::vector<std::vector<Execution>>& threads, int* most, int* 
   }
 }
 
-TEST(Torch, OpsOfSeveralThreadsShareTheCores) {
+TEST(Torch, OpsOfSeveralThreadsShareCores) {
   const daemon::TemporaryDirectory folder;
   FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
@@ -226,7 +226,7 @@ TEST(Torch, OpsOfSeveralThreadsShareTheCores) {
   EXPECT_GT(daemon.client().header.narrowed_ops, 0u);
 }
 
-TEST(Torch, OpsOfThreadsThatTakeTurnsKeepTheirWidths) {
+TEST(Torch, OpsOfAlternatingThreadsKeepTheirWidths) {
   const daemon::TemporaryDirectory folder;
   FakeDaemon daemon(folder.path());
   daemon.answer_one_client();
