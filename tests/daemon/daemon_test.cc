@@ -38,6 +38,7 @@ TEST(Daemon, SocketsArePrivateAndRemovedAtExit) {
 }
 
 // F35.
+// fault: F35
 TEST(Daemon, SecondInstanceLeavesFirstRunning) {
   const TemporaryDirectory directory;
   RunningDaemon running(test_config(directory));
@@ -80,6 +81,7 @@ struct DaemonWithClient {
 };
 
 // F50.
+// fault: F50
 TEST(Daemon, ReplacedDaemonRemovesOnlyOwnSockets) {
   const TemporaryDirectory directory;
   RunningDaemon first(test_config(directory));
@@ -90,6 +92,7 @@ TEST(Daemon, ReplacedDaemonRemovesOnlyOwnSockets) {
   EXPECT_EQ(access(attach_path(second.config()).c_str(), F_OK), 0);
 }
 
+// fault: F50
 TEST(Daemon, ReplacedDaemonReleasesClientsAndExits) {
   DaemonWithClient with_client;
   RunningDaemon& first = with_client.running;
@@ -102,6 +105,7 @@ TEST(Daemon, ReplacedDaemonReleasesClientsAndExits) {
   EXPECT_TRUE(second.attach(again, make_hello("train")).valid());
 }
 
+// fault: F50
 TEST(Daemon, DeletedSocketsLeaveOnlyExistingClientsServed) {
   DaemonWithClient with_client;
   RunningDaemon& running = with_client.running;
@@ -125,6 +129,7 @@ TEST(Daemon, DeletedSocketsLeaveOnlyExistingClientsServed) {
 }
 
 // So that whoever comes starts another one.
+// fault: F50
 TEST(Daemon, RemovesApiSocketAfterAttachSocketIsDeleted) {
   DaemonWithClient with_client;
   RunningDaemon& running = with_client.running;
@@ -136,6 +141,7 @@ TEST(Daemon, RemovesApiSocketAfterAttachSocketIsDeleted) {
 }
 
 // As by what cleans /tmp, which leaves sockets that are in use.
+// fault: F50
 TEST(Daemon, ReacquiresDeletedLockFile) {
   const TemporaryDirectory directory;
   RunningDaemon running(test_config(directory));
@@ -183,6 +189,7 @@ TEST(Daemon, ClientHeldByPreviousDaemonKeepsOriginalBudget) {
 }
 
 // F36.
+// fault: F36
 TEST(Daemon, StaleSocketsAreReplaced) {
   const TemporaryDirectory directory;
   const Config config = test_config(directory);
@@ -333,6 +340,7 @@ TEST_F(OptiledTest, ExitsCleanlyOnSignals) {
 }
 
 // F35, F36.
+// fault: F35
 TEST_F(OptiledTest, SecondInstanceExitsAndKilledOneIsReplaced) {
   const pid_t first = spawn(serve_arguments());
   ASSERT_TRUE(wait_for_socket());

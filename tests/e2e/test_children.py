@@ -79,21 +79,21 @@ class ChildrenWithoutUs(ChildrenTest):
         self.assertEqual(0, untouched.code, untouched)
         self.assertEqual(count, untouched.stdout.count("LD_PRELOAD (none)"), untouched)
 
-    def test_by_a_shell(self):
+    def test_by_a_shell(self):  # fault: F47
         for child in HARMED:
             self.assert_all_run(["sh", "-c", child])
             self.assert_all_run(["sh", "-c", f"{child}; {child} | cat; (exec {child})"], 3)
             self.assert_all_run(["bash", "-c", f"env {child}; nice {child}; echo | xargs {child}"],
                                 3)
 
-    def test_by_make(self):
+    def test_by_make(self):  # fault: F47
         self.assertIsNotNone(shutil.which("make"), "Debian's make is missing")
         makefile = self.space.dir / "Makefile"
         for child in HARMED:
             makefile.write_text(MAKEFILE.format(program=child, itself=makefile))
             self.assert_all_run(["make", "-s", "-f", makefile], 3)
 
-    def test_by_pythons_subprocess(self):
+    def test_by_pythons_subprocess(self):  # fault: F47
         for child in HARMED:
             script = self.script("wrapper", f"#!{child}\n")
             self.assert_all_run([PYTHON, "-c", BY_SUBPROCESS, child, script], 5)
@@ -116,7 +116,7 @@ class ChildrenWithoutUs(ChildrenTest):
         self.assertIn(f"LD_PRELOAD {PRELOAD},", kept.stdout, kept)
 
     @unittest.skipUnless(MUSL.exists(), "musl-gcc was not there when this was built")
-    def test_musl(self):
+    def test_musl(self):  # fault: F47
         told = self.space.preloaded([STARTS, "execv", MUSL])
         self.assertIn("LD_PRELOAD (none)", told.stdout, told)
 
@@ -128,7 +128,7 @@ class ChildrenWithoutUs(ChildrenTest):
         plain = self.space.launched([STARTS, "execv_openmp", PLAIN], "--openmp", "llvm")
         self.assertRegex(plain.stdout, f"LD_PRELOAD {PRELOAD}:/[^:]*/libomp.so.5,")
 
-    def test_other_preloads_stay_in_their_order(self):
+    def test_other_preloads_stay_in_their_order(self):  # fault: F47
         env = {"LD_PRELOAD": "libm.so.6 libdl.so.2:librt.so.1",
                "ASAN_OPTIONS": "verify_asan_link_order=0"}
         for way in ("execv", "execve", "posix_spawn"):
@@ -156,7 +156,7 @@ class ChildrenWithoutUs(ChildrenTest):
 class WaysToStart(ChildrenTest):
     """Every function of the C library that starts a program."""
 
-    def test_children_that_would_die(self):
+    def test_children_that_would_die(self):  # fault: F47
         for child in HARMED:
             for way in WAYS:
                 with self.subTest(way=way, child=child.name):
@@ -182,7 +182,7 @@ class WaysToStart(ChildrenTest):
                     got.stdout)
                 self.assertEqual("", got.stderr)
 
-    def test_what_cannot_be_started(self):
+    def test_what_cannot_be_started(self):  # fault: F47
         refused = self.space.dir / "refused"
         refused.write_bytes(SANITIZED.read_bytes())
         nothing = self.script("nothing", "")

@@ -50,8 +50,7 @@ class DaemonGone(FaultTest):
         finished.stdout = (before + finished.stdout).replace("paused\n", "")
         return finished
 
-    def test_killed(self):
-        """F1."""
+    def test_killed(self):  # fault: F1
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
         self.assert_same_run(untouched, self.interrupted("observe", daemon.kill))
@@ -63,8 +62,7 @@ class DaemonGone(FaultTest):
         self.assertEqual("", finished.stderr)
         self.assertIn("step 120 loss", finished.stdout)
 
-    def test_killed_and_started_again(self):
-        """F1."""
+    def test_killed_and_started_again(self):  # fault: F1
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
 
@@ -75,8 +73,8 @@ class DaemonGone(FaultTest):
         self.assert_same_run(untouched, self.interrupted("observe", replace))
         self.assertEqual(0, self.interrupted("tune", lambda: None).code)
 
-    def test_attaches_to_the_next_daemon(self):
-        """F1: by itself, at an op boundary."""
+    def test_attaches_to_the_next_daemon(self):  # fault: F1
+        """By itself, at an op boundary."""
         self.space.start_daemon().kill()
         daemon = self.space.start_daemon()
         program = self.space.popen(self.space.launcher(
@@ -91,8 +89,8 @@ class DaemonGone(FaultTest):
         wait_until(lambda: attached() == [program.pid], "the program to attach again")
         self.assertIsNone(program.poll())
 
-    def test_stopped_daemon_drops_and_counts(self):
-        """F16: what no longer fits into the ring is counted, and the program does not notice."""
+    def test_stopped_daemon_drops_and_counts(self):  # fault: F16
+        """What no longer fits into the ring is counted, and the program does not notice."""
         arguments = ("--steps", "400")
         untouched = self.untouched(*arguments)
         daemon = self.space.start_daemon()
@@ -118,8 +116,8 @@ class DaemonGone(FaultTest):
         finished.stdout = (output + finished.stdout).replace("paused\n", "")
         self.assert_same_run(untouched, finished)
 
-    def test_stopped(self):
-        """F16: a daemon that is there and never answers."""
+    def test_stopped(self):  # fault: F16
+        """A daemon that is there and never answers."""
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
         stopped = self.interrupted("observe", lambda: daemon.process.send_signal(signal.SIGSTOP))
@@ -152,8 +150,7 @@ class DaemonGone(FaultTest):
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(0, self.space.launched([*TRAINER, "--steps", "20"], env=self.env).code)
 
-    def test_stale_socket(self):
-        """F36."""
+    def test_stale_socket(self):  # fault: F36
         untouched = self.untouched("--steps", "20")
         self.space.start_daemon().kill()
         self.assertTrue(self.space.socket.exists())
@@ -183,8 +180,8 @@ class ClientGone(FaultTest):
                  if " client 1 " in line]
         return [word for word in words if word in ("is dying", "left")]
 
-    def test_killed(self):
-        """F2: the daemon knows before the program's memory is gone and the connection with it."""
+    def test_killed(self):  # fault: F2
+        """The daemon knows before the program's memory is gone and the connection with it."""
         self.space.start_daemon()
         program = self.paused_client("--resident-mb", "500")
         self.assertEqual([], self.said_of_clients())
@@ -193,8 +190,7 @@ class ClientGone(FaultTest):
         wait_until(lambda: "left" in self.said_of_clients(), "the program to be forgotten")
         self.assertEqual(["is dying", "left"], self.said_of_clients())
 
-    def test_stopped(self):
-        """F17."""
+    def test_stopped(self):  # fault: F17
         self.space.start_daemon()
         program = self.paused_client()
         program.send_signal(signal.SIGSTOP)
@@ -205,8 +201,7 @@ class ClientGone(FaultTest):
 
 
 class TwoDaemons(FaultTest):
-    def test_second_refuses_and_touches_nothing(self):
-        """F35."""
+    def test_second_refuses_and_touches_nothing(self):  # fault: F35
         daemon = self.space.start_daemon()
         sockets = [self.space.socket, pathlib.Path(f"{self.space.socket}{ATTACH_SUFFIX}")]
         before = [path.stat() for path in sockets]
@@ -508,8 +503,7 @@ class NotAllowed(FaultTest):
         self.assert_runs_with_message(untouched, finished, "store")
         self.assertFalse(self.space.store.exists())
 
-    def test_daemon_with_an_unwritable_store(self):
-        """F9."""
+    def test_daemon_with_an_unwritable_store(self):  # fault: F9
         store = self.unwritable_folder() / "store.db"
         daemon = self.space.start_daemon(store=store, wrap=without_privileges)
         finished = self.space.launched([*TRAINER, "--steps", "60"], env=self.env)
@@ -523,8 +517,7 @@ class NotAllowed(FaultTest):
         self.space.store = self.space.dir / "plain" / "store.db"
         self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "store")
 
-    def test_damaged_store(self):
-        """F10."""
+    def test_damaged_store(self):  # fault: F10
         untouched = self.untouched("--steps", "20")
         self.space.store.write_bytes(os.urandom(20000))
         self.assert_same_run(untouched, self.train_observed("--steps", "20"))
@@ -557,8 +550,8 @@ class NotAllowed(FaultTest):
                 "--steps", "20"]
         self.assert_same_run(untouched, self.space.run(line, env))
 
-    def test_no_store_anywhere(self):
-        """F9: neither a home nor a state folder that can be written."""
+    def test_no_store_anywhere(self):  # fault: F9
+        """Neither a home nor a state folder that can be written."""
         untouched = self.untouched("--steps", "20")
         home = self.unwritable_folder()
         env = {**self.env, "OMP_NUM_THREADS": "2", "HOME": str(home), "XDG_DATA_HOME": str(home),

@@ -20,7 +20,7 @@ class ForkedChildren(ProgramTest):
     def run_tuned(self, *options):
         return self.space.launched([PROGRAMS / "fork_with_team"], *options, env=TWO_THREADS)
 
-    def test_a_child_does_not_wait_for_its_parents_team(self):
+    def test_a_child_does_not_wait_for_its_parents_team(self):  # fault: F43
         for options in ((), ("--openmp", "llvm"), ("--mode", "freeze")):
             with self.subTest(options):
                 finished = self.run_tuned(*options)
@@ -34,7 +34,7 @@ class ForkedChildren(ProgramTest):
         finished = self.space.preloaded([PROGRAMS / "fork_with_team"], TWO_THREADS)
         self.assertEqual(0, finished.code, finished)
 
-    def test_who_is_only_observed_is_left_as_it_is(self):
+    def test_who_is_only_observed_is_left_as_it_is(self):  # fault: F43
         command = [PROGRAMS / "fork_with_team", "bare"]
         untouched = self.space.untouched(command, TWO_THREADS)
         self.assertEqual("the child hung\n", untouched.stdout, untouched)
@@ -44,10 +44,10 @@ class ForkedChildren(ProgramTest):
 
 
 class OtherWaysToBeginAndEnd(ProgramTest):
-    def test_vfork_spawn_system_and_exec(self):
+    def test_vfork_spawn_system_and_exec(self):  # fault: F44
         self.assert_unharmed([PROGRAMS / "spawns"], TWO_THREADS)
 
-    def test_regions_left_by_a_jump(self):
+    def test_regions_left_by_a_jump(self):  # fault: F44
         self.assert_unharmed([PROGRAMS / "jumps"], TWO_THREADS)
 
     def test_threads_cancelled_inside_ops(self):
@@ -55,7 +55,7 @@ class OtherWaysToBeginAndEnd(ProgramTest):
         # It is not given LLVM's runtime, which would abort, not even when asked to.
         self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING, ("--openmp", "llvm"))
 
-    def test_pools_of_workers(self):
+    def test_pools_of_workers(self):  # fault: F43
         for provider in ("openblas-pthread", "openblas-openmp"):
             with self.subTest(provider):
                 env = {**blas(provider), **TWO_THREADS}
@@ -169,7 +169,7 @@ class WordsAboutPlaces(ProgramTest):
             "KMP_AFFINITY": "compact", "LD_PRELOAD": str(runtime), **SLEEPING})
 
     @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to be kept out of")
-    def test_taskset(self):
+    def test_taskset(self):  # fault: F45
         unit = str(max(os.sched_getaffinity(0)))
         for words in (SLEEPING, PASSIVE):
             with self.subTest(words):

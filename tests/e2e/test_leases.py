@@ -181,8 +181,8 @@ class LeasesBetweenPrograms(LeaseTest):
         wait_until(lambda: not self.space.get("/v1/leases")["clients"], "no lease to be left")
         self.assertEqual(0, self.space.get("/v1/leases")["held_cores"])
 
-    def test_a_second_daemon_where_the_folder_was_removed(self):
-        """F50: as logind does at a logout. The programs change over to the next daemon, and the
+    def test_a_second_daemon_where_the_folder_was_removed(self):  # fault: F50
+        """As logind does at a logout. The programs change over to the next daemon, and the
         first one leaves its files alone."""
         one, other = self.start(), self.start()
         self.wait_until_apart(one, other)
@@ -263,7 +263,7 @@ class WordsAboutLeases(LeaseTest):
         self.assertIn(f"client {self.id_of(pinned)}, by hand: pinned to cores {core}", log)
         self.assertIn(f"client {self.id_of(pinned)}, by hand: not pinned any more", log)
 
-    def test_what_was_said_outlives_the_daemon(self):
+    def test_what_was_said_outlives_the_daemon(self):  # fault: F1
         pinned, other = self.start(), self.start()
         core = self.lease_of(other)["cores"][0]
         self.say("pin", self.id_of(pinned), str(core))

@@ -89,7 +89,7 @@ class DifficultHosts(ProgramTest):
     def test_more_masters_than_slots(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "many_masters"])
 
-    def test_signals_and_closed_descriptors(self):
+    def test_signals_and_closed_descriptors(self):  # fault: F44
         self.assert_unharmed_at_any_width([PROGRAMS / "hostile_host"])
 
     def test_few_descriptors(self):
@@ -110,29 +110,29 @@ class Plugins(ProgramTest):
         self.assert_unharmed_at_any_width([PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
                                            PROGRAMS / "plugin_copy.so", 2])
 
-    def test_built_anew_and_loaded_again(self):
+    def test_built_anew_and_loaded_again(self):  # fault: F48
         for scope in ("local", "global"):
             with self.subTest(scope):
                 self.assert_unharmed_at_any_width([
                     PROGRAMS / "reloading_host", PROGRAMS / "answering_plugin_2.so",
                     PROGRAMS / "answering_plugin_3.so", scope])
 
-    def test_with_a_blas_of_its_own_loaded_again(self):
+    def test_with_a_blas_of_its_own_loaded_again(self):  # fault: F48
         for scope in ("local", "global"):
             with self.subTest(scope):
                 self.assert_unharmed([
                     PROGRAMS / "reloading_host", PROGRAMS / "multiplying_plugin_2.so",
                     PROGRAMS / "multiplying_plugin_3.so", scope])
 
-    def test_regions_of_a_thread_that_a_constructor_waits_for(self):
+    def test_regions_of_a_thread_that_a_constructor_waits_for(self):  # fault: F48
         self.assert_unharmed_at_any_width([PROGRAMS / "loading_host",
                                            PROGRAMS / "starting_plugin.so"])
 
-    def test_known_regions_on_a_thread_that_a_constructor_waits_for(self):
+    def test_known_regions_on_a_thread_that_a_constructor_waits_for(self):  # fault: F48
         self.assert_unharmed_at_any_width([PROGRAMS / "waiting_host", PROGRAMS / "plugin_first.so",
                                            PROGRAMS / "waiting_plugin.so"])
 
-    def test_algorithms_of_onetbb_that_a_constructor_waits_for(self):
+    def test_algorithms_of_onetbb_that_a_constructor_waits_for(self):  # fault: F48
         self.assert_unharmed([PROGRAMS / "loading_host", PROGRAMS / "starting_tbb_plugin.so"])
 
     def test_deeply_bound(self):

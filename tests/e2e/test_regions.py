@@ -150,7 +150,7 @@ class HangingRegions(RegionTest):
                 return client["phase"], " ".join(client["fallbacks"])
         return "", ""
 
-    def test_a_hang_is_remembered(self):
+    def test_a_hang_is_remembered(self):  # fault: F46
         hanging = self.start()
         harness.wait_until(lambda: "did not return at width" in self.running()[1],
                            "the daemon to notice that a region hangs")

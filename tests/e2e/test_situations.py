@@ -50,7 +50,7 @@ class NumberOfThreads(Situation):
         self.assert_holds("fixed_team", SLEEPING, *RUNTIMES, (*RUNTIMES[0], "--regions=tune"),
                           at_once=False)
 
-    def test_what_threads_keep_outlives_narrower_products(self):
+    def test_what_threads_keep_outlives_narrower_products(self):  # fault: F51
         """E3SM-Project/E3SM#5319, 3343/edge#13: a narrower team of libgomp's ends threads, and
         with them what the next region would find there."""
         self.assert_holds("data_of_team", FOUR_SLEEPING, *RUNTIMES)

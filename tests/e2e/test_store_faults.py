@@ -61,9 +61,9 @@ class StoreFault(EndToEndTest):
 
 
 class WriteFails(StoreFault):
-    """F12: the file is open, and no write to it succeeds any more."""
+    """The file is open, and no write to it succeeds any more."""
 
-    def test_write_fails_and_comes_back(self):
+    def test_write_fails_and_comes_back(self):  # fault: F12
         self.daemon = self.space.start_daemon()
         pid = self.daemon.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
@@ -110,7 +110,7 @@ class OwnDisk(StoreFault):
                 (self.space.dir / f"copy.db{ending}").write_bytes(file.read())
         return self.space.dir / "copy.db"
 
-    def test_full_disk(self):
+    def test_full_disk(self):  # fault: F8
         """F8, while running: the second run is served from memory."""
         self.start("size=1m")
         self.fill()
@@ -120,16 +120,15 @@ class OwnDisk(StoreFault):
         os.unlink(self.inside("filler"))
         self.assert_caught_up(self.copy_of_store)
 
-    def test_disk_full_at_the_start(self):
-        """F8: not even the empty store fits."""
+    def test_disk_full_at_the_start(self):  # fault: F8
+        """Not even the empty store fits."""
         self.start("size=8k")
         self.train(SHORT)
         self.assert_told("in_memory")
         self.mount_again("size=1m")
         self.assert_caught_up(self.copy_of_store)
 
-    def test_read_only_file_system(self):
-        """F9."""
+    def test_read_only_file_system(self):  # fault: F9
         self.start("size=1m,ro")
         self.train(SHORT)
         self.assert_told("in_memory")

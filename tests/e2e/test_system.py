@@ -42,7 +42,7 @@ class SeveralUsers(SystemTest):
         self.assertEqual(0, answer.code, answer)
         return {str(one["id"]): one for one in json.loads(answer.stdout)["clients"]}
 
-    def test_who_sees_what(self):
+    def test_who_sees_what(self):  # fault: F39
         seen = self.leases_for(ANNA)
         self.assertEqual(self.anna.pid, seen[self.of_anna]["pid"])
         self.assertEqual(str(self.rank), seen[self.of_anna]["program"])
@@ -57,7 +57,7 @@ class SeveralUsers(SystemTest):
             self.assertEqual(self.anna.pid,
                              self.leases_for(uid, groups=groups)[self.of_anna]["pid"])
 
-    def test_who_may_say_what(self):
+    def test_who_may_say_what(self):  # fault: F39
         for words in (("share", self.of_bert, "5"), ("pin", self.of_bert, "0"),
                       ("pause", self.of_bert), ("detach", self.of_bert),
                       ("undo", "--client", self.of_bert), ("ops", "--client", self.of_bert),
@@ -75,7 +75,7 @@ class SeveralUsers(SystemTest):
         self.assertIn("all users", metrics.stderr)
 
     @unittest.skipIf(usable_cpus() < 4, "an even part of so few cores is one")
-    def test_nobody_holds_more_than_his_part(self):
+    def test_nobody_holds_more_than_his_part(self):  # fault: F40
         cores = len(self.space_machine_cores())
         most = cores // 2
         for pinned, code in ((f"0-{most}", 1), (f"0-{most - 1}", 0)):
@@ -130,7 +130,7 @@ class SeveralUsers(SystemTest):
 
 @needs_root
 class HandingOver(SystemTest):
-    def test_a_users_daemon_takes_no_new_programs(self):
+    def test_a_users_daemon_takes_no_new_programs(self):  # fault: F41
         before = self.start_rank(ANNA)
         own = self.home(ANNA) / "optile" / "optiled.sock"
         wait_until(lambda: harness.get(own, "/v1/status")[1]["clients"], "the first to attach")
@@ -160,7 +160,7 @@ class HandingOver(SystemTest):
         second = self.run_as(ANNA, self.bin / "optiled", "--foreground")
         self.assertEqual(3, second.code, second)
 
-    def test_a_second_system_daemon_steps_back(self):
+    def test_a_second_system_daemon_steps_back(self):  # fault: F41
         self.start_system_daemon("--group", USERS)
         second = self.space.run([self.bin / "optiled", "--system", "--socket", self.socket])
         self.assertEqual(3, second.code, second)
@@ -234,7 +234,7 @@ class Namespaces(SystemTest):
                                    for mask in masks(other.pid)), "the other to be held")
             self.assertFalse(set(lease["units"]) & set(self.lease_of(other)["units"]))
 
-    def test_a_daemon_in_a_container_says_whom_it_cannot_hold(self):
+    def test_a_daemon_in_a_container_says_whom_it_cannot_hold(self):  # fault: F37
         words = unshare("-Urpmf", "--mount-proc")
         self.start_system_daemon(wrap=lambda command: [*words, *command])
         before = os.sched_getaffinity(0)
@@ -251,7 +251,7 @@ class Namespaces(SystemTest):
             self.assertEqual(0, finish(program, "x\n").code)
         wait_until(lambda: not self.leases()["unleased"], "both to be gone")
 
-    def test_a_daemon_with_the_proc_of_another_namespace(self):
+    def test_a_daemon_with_the_proc_of_another_namespace(self):  # fault: F37
         words = unshare("-pf")
         self.start_system_daemon(wrap=lambda command: [*words, *command])
         program = self.start_rank(0, groups=(), env={"OPTILE_SOCKET": str(self.socket)})
@@ -373,7 +373,7 @@ class Storms(SystemTest):
     def test_256_at_once(self):
         self.check_storm(256, (ANNA, BERT))
 
-    def test_a_storm_of_one_user_leaves_room_for_others(self):
+    def test_a_storm_of_one_user_leaves_room_for_others(self):  # fault: F40
         self.start_system_daemon("--group", USERS, "--max-clients", 240)
         started = self.start_storm(200)
         wait_until(lambda: (self.poke(started), "of this user" in self.log())[1],

@@ -38,6 +38,7 @@ bool is_open(int fd) {
 }
 
 // The daemon has not answered yet, and the number of our connection is the program's by now.
+// fault: F44
 TEST_F(DifficultHost, ShimDoesNotReadProgramsReusedDescriptor) {
   in_child([](FakeDaemon& daemon) {
     const int ours = next_descriptor();
@@ -61,6 +62,7 @@ TEST_F(DifficultHost, ShimDoesNotReadProgramsReusedDescriptor) {
 }
 
 // What it prints is lost for it then, and may not come to the daemon.
+// fault: F44
 TEST_F(DifficultHost, ClosedStandardDescriptorsStayFree) {
   in_child([](FakeDaemon& daemon) {
     for (int fd = 0; fd < 3; ++fd) close(fd);
@@ -76,6 +78,7 @@ TEST_F(DifficultHost, ClosedStandardDescriptorsStayFree) {
 }
 
 // An op is no point where a thread is cancelled: it may be in the middle of something.
+// fault: F44
 TEST_F(DifficultHost, OpIsNoCancellationPoint) {
   in_child([](FakeDaemon& daemon) {
     cancel_a_thread([] { run_op(kOp); });  // connects, and waits in vain
@@ -87,6 +90,7 @@ TEST_F(DifficultHost, OpIsNoCancellationPoint) {
   });
 }
 
+// fault: F44
 TEST_F(DifficultHost, OpWithoutDaemonIsNoCancellationPoint) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_SOCKET", (daemon.folder() + "/nobody").c_str(), 1);
@@ -139,6 +143,7 @@ void check_child(pid_t child) {
   CHECK_OR_EXIT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+// fault: F44
 TEST_F(DifficultHost, ChildOfRawCloneRunsUnattached) {
   in_child([](FakeDaemon& daemon) {
     const int ours = next_descriptor();
@@ -158,6 +163,7 @@ TEST_F(DifficultHost, ChildOfRawCloneRunsUnattached) {
   });
 }
 
+// fault: F44
 TEST_F(DifficultHost, ChildOfRawCloneDoesNotTakeParentsWelcome) {
   in_child([](FakeDaemon& daemon) {
     run_op(kOp);

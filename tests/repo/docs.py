@@ -204,37 +204,26 @@ def column_problems(name: str, text: str) -> List[Problem]:
 
 # --- faults ---------------------------------------------------------------------------------
 
-_TEST_NAME = re.compile(r"`(?:(test_\w+)\.)?(\w+)\.(\w+)`")
-_FUZZ_NAMES = re.compile(r"fuzz targets? ((?:`\w+`(?:, )?)+)")
+_FAULT_TAG = re.compile(r"(?://|#) fault: (F\d+(?:, F\d+)*)\s*$", re.MULTILINE)
 
 
 def fault_problems(root: pathlib.Path, name: str) -> List[Problem]:
-    """Tests and fuzz targets that the table of faults names and that do not exist."""
-    targets = tree.read(root, "tests/fuzz/CMakeLists.txt")
-    sources = "".join(
-        tree.read(root, one)
-        for one in tree.with_suffix(tree.files(root), ".cc")
-        if one.startswith("tests/")
-    )
-    found = []
-    for number, line in enumerate(tree.read(root, name).splitlines(), 1):
-        if not re.match(r"\| F\d+ ", line):
+    """Faults of the table that no test is tagged with (`fault: F13` in a comment), and tags with
+    what the table does not have."""
+    lines = tree.read(root, name).splitlines()
+    rows = {line.split(" ")[1]: at for at, line in enumerate(lines, 1) if line.startswith("| F")}
+    found, held = [], set()
+    for one in tree.with_suffix(tree.files(root), ".cc", ".py", ".txt"):
+        if not one.startswith("tests/") or one.startswith("tests/repo/"):
             continue
-        named = _TEST_NAME.findall(line.rsplit("|", 2)[1])
-        fuzzed = [one for part in _FUZZ_NAMES.findall(line) for one in re.findall(r"\w+", part)]
-        if not named and not fuzzed:
+        text = tree.read(root, one)
+        for match in _FAULT_TAG.finditer(text):
+            for fault in match[1].split(", "):
+                held.add(fault)
+                if fault not in rows:
+                    number = text.count("\n", 0, match.start()) + 1
+                    found.append(Problem(one, number, f"{name} has no fault {fault}"))
+    for fault, number in rows.items():
+        if fault not in held:
             found.append(Problem(name, number, "no test holds this"))
-        for module, suite, test in named:
-            if module:
-                path = root / "tests/e2e" / f"{module}.py"
-                text = path.read_text(encoding="utf-8") if path.exists() else ""
-                _, _, body = text.partition(f"class {suite}(")
-                exists = f"def {test}(" in re.split(r"\nclass ", body)[0]
-            else:
-                exists = bool(re.search(rf"TEST(?:_F)?\({suite}, {test}\)", sources))
-            if not exists:
-                found.append(Problem(name, number, f"there is no test {suite}.{test}"))
-        for target in fuzzed:
-            if f"optile_add_fuzz_target({target} " not in targets:
-                found.append(Problem(name, number, f"there is no fuzz target {target}"))
     return found

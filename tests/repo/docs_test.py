@@ -127,29 +127,23 @@ class Checking(unittest.TestCase):
             found, ["the link to c.md leads nowhere", "a.md has no heading #three"]
         )
 
-    def test_a_test_that_is_not_there(self) -> None:
+    def test_a_fault_without_a_test_and_a_tag_without_a_fault(self) -> None:
         with tempfile.TemporaryDirectory(prefix="optile-docs-") as folder:
             root = pathlib.Path(folder)
             for name, text in {
-                "tests/fuzz/CMakeLists.txt": "optile_add_fuzz_target(one ROUNDS 1)\n",
-                "tests/a_test.cc": "TEST(Suite, There) {}\n",
-                "tests/e2e/test_a.py": "class A(X):\n    def test_b(self):\n"
-                "class B(X):\n    def test_c(self):\n",
-                "faults.md": "| F1 | x | y | `Suite.There`, `test_a.A.test_b`, "
-                "fuzz target `one` |\n"
-                "| F2 | x | y | `Suite.Gone`, `test_a.A.test_c`, fuzz targets `one`, `two` |\n"
-                "| F3 | x | y | |\n",
+                "tests/fuzz/CMakeLists.txt": "# fault: F4\noptile_add_fuzz_target(one ROUNDS 1)\n",
+                "tests/a_test.cc": "// fault: F1, F9\nTEST(Suite, There) {}\n",
+                "tests/e2e/test_a.py": "    def test_b(self):  # fault: F2\n",
+                "faults.md": "".join(f"| F{one} | x | y | z |\n" for one in (1, 2, 3, 4)),
             }.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text, encoding="utf-8")
-            found = [one.text for one in docs.fault_problems(root, "faults.md")]
+            found = [str(one) for one in docs.fault_problems(root, "faults.md")]
         self.assertEqual(
             found,
             [
-                "there is no test Suite.Gone",
-                "there is no test A.test_c",
-                "there is no fuzz target two",
-                "no test holds this",
+                "tests/a_test.cc:1: faults.md has no fault F9",
+                "faults.md:3: no test holds this",
             ],
         )
 

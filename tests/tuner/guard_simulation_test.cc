@@ -192,6 +192,7 @@ class Process {
   bool over_ = false;
 };
 
+// fault: F42
 TEST(GuardSimulation, RemovesPlanWorseThanOwnWidthsWithinBound) {
   Worst worst;
   const int count = seeds();

@@ -14,6 +14,7 @@ SimulatedClientOptions in_company(double share) {
   return options;
 }
 
+// fault: F27
 TEST(SessionWithConcurrentIssuers, RunsNoSearchAndChangesNoWidth) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), in_company(1));

@@ -491,6 +491,7 @@ TEST_F(ApiTest, UnknownPathsMethodsAndBytesAreRejected) {
 
 // F16: somebody asks and asks and never reads an answer. The daemon stops taking its questions,
 // keeps one answer for it, and serves the others.
+// fault: F16
 TEST_F(ApiTest, NonReadingClientIsThrottled) {
   const base::UniqueFd stuck(connect_stream(running_.config().socket));
   ASSERT_TRUE(stuck.valid());

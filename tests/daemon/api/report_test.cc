@@ -273,6 +273,7 @@ TEST(Report, ObservedRunHasNoTunedSteps) {
 }
 
 // F33.
+// fault: F33
 TEST(Report, ReportsStepTimesWithoutCounters) {
   const Json report = report_of(tuned_client());
   EXPECT_EQ(report["counters"], "none");

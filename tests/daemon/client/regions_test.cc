@@ -98,6 +98,7 @@ class ClientHangs : public ControllerTest {
   }
 };
 
+// fault: F46
 TEST_F(ClientHangs, HungRegionIsLeftAloneUntilRevoked) {
   Program first = attach_region();
   first.open(now_ns_, 2);
@@ -162,6 +163,7 @@ TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
   }
 }
 
+// fault: F46
 TEST_F(ClientHangs, TimeWhileProgramIsStoppedDoesNotCount) {
   Program program = attach_region();
   program.open(now_ns_, 2);
@@ -193,6 +195,7 @@ TEST_F(ClientHangs, StopBetweenBudgetRefreshesDoesNotCount) {
 }
 
 // Both are frozen, or the machine is.
+// fault: F46
 TEST_F(ClientHangs, TimeBetweenDistantDrainsDoesNotCount) {
   Program program = attach_region();
   program.open(now_ns_, 2);

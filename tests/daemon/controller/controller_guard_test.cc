@@ -42,6 +42,7 @@ class ControllerGuardTest : public ControllerTest {
   }
 };
 
+// fault: F42
 TEST_F(ControllerGuardTest, RollsBackSlowPlanWithinTwentyStepsAndDeletesIt) {
   tune_once();
   poison();

@@ -150,6 +150,7 @@ TEST_F(ControllerTest, LimitsAttachedAndFinishedClients) {
   controller_->depart(ids.front());  // again: nothing happens
 }
 
+// fault: F14
 TEST_F(ControllerTest, LimitsFinishedClientsByTheirOps) {
   for (int i = 0; i < 8; ++i) {
     Attached attached = attach(hello("many-" + std::to_string(i)));
@@ -382,6 +383,7 @@ TEST_F(ControllerTest, DrainsTunedClientsRarely) {
 }
 
 // F8, F12: what a client leaves behind is tried again, later each time, and not forgotten.
+// fault: F12
 TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";

@@ -31,6 +31,7 @@ TEST(CountingTurns, SingleClientBeginsAtOnce) {
   EXPECT_EQ(turns.next(seconds(9)), std::nullopt);
 }
 
+// fault: F13
 TEST(CountingTurns, ThousandClientsBeginInOrderAtLimitedRate) {
   CountingTurns turns;
   for (int again = 0; again < 3; ++again) {
@@ -63,6 +64,7 @@ TEST(CountingTurns, ForgottenClientsAreSkipped) {
 
 using ControllerCountersTest = ControllerTest;
 
+// fault: F13
 TEST_F(ControllerCountersTest, ManyClientsCountAtLimitedRate) {
   constexpr std::size_t kMany = 24;
   Hello who = hello("crowd");

@@ -130,6 +130,7 @@ TEST(ExternalLoad, ReportsStolenTimeSeparately) {
   EXPECT_NEAR(load->stolen, 0.5, 1e-9);
 }
 
+// fault: F5
 TEST(ExternalLoad, IsUnknownForInconsistentReadings) {
   Counts counts(2);
   counts.client(7, 1);

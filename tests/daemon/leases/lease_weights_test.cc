@@ -43,6 +43,7 @@ TEST(LeaseWeights, EqualJobIdsOfTwoUsersAreSeparateJobs) {
   EXPECT_EQ(weights.at(2).weight, 1);
 }
 
+// fault: F40
 TEST(LeaseWeights, UsersHaveEqualTotalWeight) {
   const auto weights = lease_weights({party(1, kAnna, "", 1000), party(2, kAnna, "", 1000),
                                       party(3, kAnna, "", 2000), party(4, kBert)},

@@ -135,6 +135,7 @@ TEST_F(PersistedCommandsTest, MalformedOrForeignFileIsIgnored) {
   EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty());
 }
 
+// fault: F50
 TEST_F(PersistedCommandsTest, FileOfAnotherDaemonIsNotWritten) {
   PersistedCommands words(file(), [] { return false; });
   write(file(), "another's");
@@ -161,6 +162,7 @@ class PersistedCommandsRestartTest : public ControllerTest {
   }
 };
 
+// fault: F1
 TEST_F(PersistedCommandsRestartTest, PinHoldsAfterRestart) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
@@ -207,6 +209,7 @@ TEST_F(PersistedCommandsRestartTest, ReportsPinThatCannotBeKept) {
   }));
 }
 
+// fault: F1
 TEST_F(PersistedCommandsRestartTest, PinOfAllCoresHoldsBesideOtherClient) {
   Hello another = hello("s");
   another.pid = getppid();
@@ -246,6 +249,7 @@ class PendingCommands : public PersistedCommandsRestartTest {
   Attached other_;
 };
 
+// fault: F1
 TEST_F(PendingCommands, ApplyOnceConflictEnds) {
   attach_both({2, 3});
   const std::string told = controller_->unkept(first_.id)[0];

@@ -67,6 +67,7 @@ TEST_F(BudgetRefreshTest, FewBudgetsAreReadTogether) {
   for (int round = 0; round < 2; ++round) EXPECT_EQ(turn().size(), 17u) << "and the daemon's own";
 }
 
+// fault: F13
 TEST_F(BudgetRefreshTest, ManyBudgetsAreReadInBatchesOncePerRound) {
   come(kMany);
   for (int round = 0; round < 2; ++round) {

@@ -59,6 +59,7 @@ TEST_F(UserBoundsTest, AllPinsOfUserCountAgainstItsPart) {
   EXPECT_TRUE(bounds_.check(leases_, 3, 2).ok()) << "what others hold is theirs";
 }
 
+// fault: F40
 TEST_F(UserBoundsTest, NewestPinIsTakenBackWhenAnotherUserArrives) {
   arrive(1, kAnna);
   arrive(2, kAnna);

@@ -102,6 +102,7 @@ TEST_F(ConfinementTest, ReportsMasksBeforeSettingThem) {
   EXPECT_EQ(told.back(), std::vector<int>());
 }
 
+// fault: F50
 TEST_F(ConfinementTest, LeavesFileOfAnotherDaemonUnchanged) {
   bool ours = true;
   Confinement confinement(file(), *log_, {}, ThreadMasks::system_kernel(), [&] { return ours; });
@@ -172,6 +173,7 @@ TEST_F(ConfinementTest, DeferredConfinementsShareOneWrite) {
 }
 
 // A daemon may be killed after each of its steps.
+// fault: F1
 TEST_F(ConfinementTest, WritesMaskToFileBeforeSet) {
   ThreadMasks::Kernel kernel = ThreadMasks::system_kernel();
   const auto set = kernel.set;
@@ -198,6 +200,7 @@ TEST_F(ConfinementTest, WritesMaskToFileBeforeSet) {
 }
 
 // It had written down another mask and was killed before it set that.
+// fault: F1
 TEST_F(ConfinementTest, RecognisesMaskFromInterruptedChange) {
   {
     Confinement killed(file(), *log_);
@@ -254,6 +257,7 @@ TEST_F(ConfinementTest, MaskChangedByCpusetIsNotUserBinding) {
 }
 
 // Two daemons are killed before the program has come back.
+// fault: F1
 TEST_F(ConfinementTest, KeepsRecordsOfProcessesNotYetReattached) {
   {
     Confinement killed(file(), *log_);

@@ -204,6 +204,7 @@ TEST_F(ExitMonitorTest, DoesNotReadMemoryOfRemovedClient) {
   watch_->remove(9);  // never there
 }
 
+// fault: F2
 TEST_F(ExitMonitorTest, SpreadsMaximumClientsOverSeveralThreads) {
   std::vector<Word> words(kMaxClients);
   const WatchedUntilHere watched{watch_};
@@ -338,6 +339,7 @@ class ClientExitTest : public ::testing::Test {
 using Words = std::vector<std::string>;
 
 // F2: half a gigabyte in small pages takes its time to go, and only then does the socket hang up.
+// fault: F2
 TEST_F(ClientExitTest, KilledClientIsDyingBeforeHangUp) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
@@ -363,6 +365,7 @@ TEST_F(ClientExitTest, KilledClientIsDyingBeforeHangUp) {
   waitpid(child, nullptr, 0);
 }
 
+// fault: F2
 TEST_F(ClientExitTest, DetectsKillOfClientAttachedByWorkerThread) {
   const pid_t child = client([this](optile_client_region& region) {
     std::array<std::thread, 8> pool;
@@ -385,6 +388,7 @@ TEST_F(ClientExitTest, DetectsKillOfClientAttachedByWorkerThread) {
   waitpid(child, nullptr, 0);
 }
 
+// fault: F2
 TEST_F(ClientExitTest, AnotherThreadTakesOverAfterAttachingThreadExits) {
   const pid_t child = client([this](optile_client_region& region) {
     std::thread([&] { preload::hold_life(&region); }).join();
@@ -415,6 +419,7 @@ TEST_F(ClientExitTest, AnotherThreadTakesOverAfterAttachingThreadExits) {
 }
 
 // Its process goes on without it.
+// fault: F2
 TEST_F(ClientExitTest, ClientSurvivesMainThreadExit) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
@@ -473,6 +478,7 @@ TEST_F(ClientExitTest, ExecDetachesClient) {
 }
 
 // F17.
+// fault: F17
 TEST_F(ClientExitTest, StoppedClientIsReportedStopped) {
   const pid_t child = client([this](optile_client_region& region) {
     preload::hold_life(&region);
@@ -497,6 +503,7 @@ TEST_F(ClientExitTest, StoppedClientIsReportedStopped) {
 }
 
 // As `docker pause` does it: its threads look asleep.
+// fault: F17
 TEST_F(ClientExitTest, FrozenClientIsReportedStopped) {
   const FrozenGroup group;
   const pid_t child = client([this](optile_client_region& region) {
@@ -523,6 +530,7 @@ TEST_F(ClientExitTest, FrozenClientIsReportedStopped) {
 }
 
 // F4: killed and started again while the dead one is still going.
+// fault: F4
 TEST_F(ClientExitTest, HandlesRepeatedKillAndRestart) {
   for (int round = 0; round < 50; ++round) {
     const pid_t child = client([this](optile_client_region& region) {

@@ -274,6 +274,7 @@ TEST_F(ThreadMasksTest, RejectsPUsOutsideOriginalMask) {
 }
 
 // F20.
+// fault: F20
 TEST_F(ThreadMasksTest, ReportsAndRestoresClippedMask) {
   ThreadMasks masks = this->masks();
   cpuset_ = unit_set({0, 2});
@@ -333,6 +334,7 @@ TEST_F(ThreadMasksTest, CountsThreadsRefusedByKernel) {
 }
 
 // F5.
+// fault: F5
 TEST_F(ThreadMasksTest, LeavesProcessWithReusedPidAlone) {
   ThreadMasks masks = this->masks();
   confined(masks, {0, 1});
@@ -384,6 +386,7 @@ TEST(ProcessStat, ParsesAnyNameAndRejectsMalformedLines) {
   }
 }
 
+// fault: F5
 TEST(ProcessEntry, DistinguishesStoppedAndEndedProcess) {
   const pid_t child = fork();
   if (child == 0) {

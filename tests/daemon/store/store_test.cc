@@ -221,6 +221,7 @@ TEST(Store, NanDoesNotFailBatch) {
 }
 
 // F10.
+// fault: F10
 TEST(Store, DamagedFileIsSetAsideAndReplaced) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
@@ -237,6 +238,7 @@ TEST(Store, DamagedFileIsSetAsideAndReplaced) {
 }
 
 // F10.
+// fault: F10
 TEST(Store, CorruptedBytesNeverCrashOrAlterPlans) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -268,6 +270,7 @@ TEST(Store, CorruptedBytesNeverCrashOrAlterPlans) {
   }
 }
 
+// fault: F10
 TEST(Store, TamperedPlanIsNotServed) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
@@ -304,6 +307,7 @@ TEST(Store, KeepsInMemoryWhenFileHasNewerVersion) {
   EXPECT_EQ(Store::open(path)->state().keeping, Store::Keeping::kInMemory);
 }
 
+// fault: F9
 TEST(Store, KeepsInMemoryWhenPathIsUnwritable) {
   const TemporaryDirectory directory;
   std::ofstream(directory / "file") << "not a folder";
@@ -335,6 +339,7 @@ TEST(Store, RecoversAfterWriteFailsOnLockedFile) {
 }
 
 // F8, F12.
+// fault: F8
 TEST(Store, KeepsWritesInMemoryWhileDiskIsFull) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
@@ -366,6 +371,7 @@ TEST(Store, KeepsWritesInMemoryWhileDiskIsFull) {
 }
 
 // F8, F9.
+// fault: F8
 TEST(Store, CreatesFileLaterIfDiskWasFullAtOpen) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
@@ -383,6 +389,7 @@ TEST(Store, CreatesFileLaterIfDiskWasFullAtOpen) {
 }
 
 // F8: as much is kept as a person would want back, not more.
+// fault: F8
 TEST(Store, KeepsNewestRunAfterManyFailedWrites) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
@@ -397,6 +404,7 @@ TEST(Store, KeepsNewestRunAfterManyFailedWrites) {
 }
 
 // F12: what somebody took back is not served from the file that still has it.
+// fault: F12
 TEST(Store, UndoTakesEffectBeforeWrite) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
@@ -423,6 +431,7 @@ TEST(Store, UndoTakesEffectBeforeWrite) {
 }
 
 // F12: a plan that lost stays lost, and one that was found afterwards stays found.
+// fault: F12
 TEST(Store, PendingBatchesAreWrittenInOrder) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = Store::open(directory / "store.db");
@@ -448,6 +457,7 @@ TEST(Store, PendingBatchesAreWrittenInOrder) {
 
 // F11: the journal ends wherever the last write was cut off, as after a kill in the middle of a
 // commit or a lost page: what is found is one whole batch, and never a later one than was written.
+// fault: F11
 TEST(Store, TruncatedJournalLeavesWholeBatches) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
@@ -481,6 +491,7 @@ TEST(Store, TruncatedJournalLeavesWholeBatches) {
 }
 
 // F11. Killed at any moment: what was acknowledged is there, and what is there is whole.
+// fault: F11
 TEST(Store, AcknowledgedBatchesSurviveKill) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -178,6 +178,7 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
   close(ends[0]);
 }
 
+// fault: F15
 TEST_F(AttachTest, ConnectionWithoutHelloIsClosed) {
   FakeConnection silent(attach_socket());
   ASSERT_TRUE(silent.connected());
@@ -256,6 +257,7 @@ TEST_F(AttachTest, RandomClientMemoryDoesNotStopDaemon) {
   }
 }
 
+// fault: F13
 TEST_F(AttachTest, ShedsConnectionsWithoutFreeDescriptors) {
   FakeConnection waiting(attach_socket());  // in the backlog
   ASSERT_TRUE(waiting.connected());
@@ -305,6 +307,7 @@ constexpr std::size_t kThousand = 1000;
 
 // F13. Each as the shim does: it connects without waiting, and tries again at a later op boundary
 // where it was turned away.
+// fault: F13
 TEST_F(AttachTest, ServesThousandSimultaneousClients) {
   FakeConnection first(attach_socket());
   ClientRegions regions = running_.attach(first, make_hello("first"));
@@ -339,6 +342,7 @@ TEST_F(AttachTest, ServesThousandSimultaneousClients) {
 
 // F13. All have said hello before the daemon looks for the first time: nobody is turned away, and
 // nobody has to come again.
+// fault: F13
 TEST_F(AttachTest, ServesThousandClientsQueuedAtStart) {
   const optile_hello hello = make_hello("storm");
   std::vector<std::unique_ptr<FakeConnection>> all;
@@ -362,6 +366,7 @@ class ClientLimitTest : public AttachTest {
 };
 
 // F13.
+// fault: F13
 TEST_F(ClientLimitTest, ServesUpToLimitAndTurnsAwayOthers) {
   std::vector<std::unique_ptr<FakeConnection>> all;
   const optile_hello hello = make_hello("storm");

@@ -65,6 +65,7 @@ blkcnt_t blocks_of(const base::UniqueFd& fd) {
   return found.st_blocks * 512;
 }
 
+// fault: F49
 TEST(ClientMemoryPages, AllocatedAtOnceUnderStrictOvercommit) {
   using Pages = ClientMemory::Pages;
   auto late = ClientMemory::make(Pages::kWhenWritten).value().take_descriptors();

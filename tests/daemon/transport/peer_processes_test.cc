@@ -34,11 +34,13 @@ TEST_F(PeerProcessesTest, AcceptsVisibleProcessOfItsUser) {
   EXPECT_EQ(obstacle(4711, 1001), "") << "one of its numbers is enough";
 }
 
+// fault: F37
 TEST_F(PeerProcessesTest, RejectsProcessInAnotherPidNamespace) {
   EXPECT_NE(obstacle(0, 1000).find("another pid namespace"), std::string::npos);
 }
 
 // A connection outlives the process that made it; its pid may be anybody's by now.
+// fault: F38
 TEST_F(PeerProcessesTest, RejectsProcessOfAnotherUser) {
   EXPECT_NE(obstacle(4711, 7).find("not of the user"), std::string::npos);
 }
@@ -47,6 +49,7 @@ TEST_F(PeerProcessesTest, RejectsInvisibleProcess) {
   EXPECT_NE(obstacle(4712, 1000).find("may not see"), std::string::npos);
 }
 
+// fault: F37
 TEST_F(PeerProcessesTest, RejectsProcOfAnotherNamespace) {
   std::filesystem::remove(directory_ / "self");
   EXPECT_NE(obstacle(4711, 1000).find("shows another"), std::string::npos);

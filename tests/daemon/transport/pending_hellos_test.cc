@@ -29,6 +29,7 @@ TEST(PendingHellos, LimitIsFractionOfDescriptorLimit) {
   EXPECT_EQ(PendingHellos(0, false).most(), PendingHellos::kFewest);
 }
 
+// fault: F13
 TEST(PendingHellos, OneUserLeavesRoomForOthers) {
   PendingHellos pending(1024, true);
   EXPECT_EQ(add_all(pending, kAnna), 192u);

@@ -208,6 +208,7 @@ TEST(IssuerShare, SimultaneousOpsSettleWithinCores) {
 }
 
 // Whatever the order: more than one thread is taken only where it is free.
+// fault: F27
 TEST(IssuerShare, ExceedsCoresOnlyByOneThreadPerOp) {
   constexpr uint32_t kThreads = 6;
   std::atomic<int> in_force{0};

@@ -38,6 +38,7 @@ TEST(RunqueuePressure, CountsProcessorsInCpuList) {
   }
 }
 
+// fault: F13
 TEST(RunqueuePressure, BeginsAboveEightThreadsPerProcessor) {
   EXPECT_FALSE(is_crowd(1, 1));
   EXPECT_FALSE(is_crowd(4 * 64, 64));
@@ -48,6 +49,7 @@ TEST(RunqueuePressure, BeginsAboveEightThreadsPerProcessor) {
 }
 
 // Whoever comes alone could be attached at once; a thousand take half a second.
+// fault: F13
 TEST(RunqueuePressure, SpreadsDelayOverTimeAllThreadsNeed) {
   for (const uint32_t runnable : {1U, 17U, 100U, 1000U, 2000U, 5000U, 1000000U}) {
     const uint64_t all =

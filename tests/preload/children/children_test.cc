@@ -198,6 +198,7 @@ void* look_on_own_stack(void* of_test) {
 
 // Who reports a crash starts a program from a signal's stack of 8 KiB, of which the signal has its
 // part and the C library's own search, too.
+// fault: F47
 TEST_F(ProgramFile, NeedsAtMostFourKibibytesOfStack) {
   if (test::kSanitized) GTEST_SKIP() << "a sanitizer's frames are larger";
   file(program_with({"libm.so.6", "libasan.so.8"}), "b/tool");
@@ -267,6 +268,7 @@ TEST_F(FileLocks, ReportsOnlyPosixLocksOfFile) {
   }
 }
 
+// fault: F47
 TEST_F(FileLocks, ReportsOnlyLocksOfThisProcess) {
   ASSERT_EQ(lock(fd_, F_RDLCK), 0);
   EXPECT_TRUE(holds());
@@ -288,6 +290,7 @@ TEST_F(FileLocks, FindsLockAmongManyDescriptorsAndRanges) {
 }
 
 // To close any descriptor of a file drops this process's locks on it.
+// fault: F47
 TEST_F(FileLocks, KeepsLockByLeavingFileUnopened) {
   EXPECT_TRUE(harmed(path_));
   ASSERT_EQ(lock(fd_, F_WRLCK), 0);
@@ -348,6 +351,7 @@ TEST_F(ProgramFile, EmptyPathEntryMeansCurrentDirectory) {
 }
 
 // One rule, in two readers: whom the launcher would start without us for what is in the file.
+// fault: F47
 TEST_F(ProgramFile, AgreesWithLauncher) {
   for (const std::string& bytes :
        {program_with({"libc.so.6"}), program_with({"libasan.so.8"}), program_with({"libtsan.so.2"}),
@@ -365,6 +369,7 @@ std::string without_us(const char* list, const char* companion = "") {
   return rest;
 }
 
+// fault: F47
 TEST(PreloadVariable, RemovesShimAndKeepsOrderOfOthers) {
   EXPECT_EQ(without_us("/opt/liboptile_preload.so"), "");
   EXPECT_EQ(without_us("liboptile_preload.so"), "");

@@ -130,6 +130,7 @@ TEST_F(Annotations, NextOpClosesOpLeftByLongjmp) {
   });
 }
 
+// fault: F44
 TEST_F(Annotations, RegionLeftByLongjmpHidesNoLaterOp) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);

@@ -65,6 +65,7 @@ void run_until_attached() {
   CHECK_OR_EXIT(attachment() != nullptr);
 }
 
+// fault: F13
 TEST_F(Attaching, OnlyFirstOpWaitsAndOnlyBriefly) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(run_op(kOp) == kOwn);  // queued, and nobody answers
@@ -90,6 +91,7 @@ TEST_F(Attaching, DoesNotWaitWithoutDaemon) {
   });
 }
 
+// fault: F13
 TEST_F(Attaching, RetriesFullQueueWithoutWaiting) {
   in_child([](FakeDaemon& daemon) {
     std::vector<base::UniqueFd> queued = fill_queue(daemon);
@@ -116,6 +118,7 @@ uint32_t crowd_here() {
          1;
 }
 
+// fault: F13
 TEST_F(Attaching, PutsOffFirstConnectionUnderRunqueuePressure) {
   in_child([](FakeDaemon& daemon) {
     test::say_runnable(crowd_here());
@@ -131,6 +134,7 @@ TEST_F(Attaching, PutsOffFirstConnectionUnderRunqueuePressure) {
   });
 }
 
+// fault: F13
 TEST_F(Attaching, LogsMissingDaemonLaterUnderRunqueuePressure) {
   in_child([](FakeDaemon& daemon) {
     const std::string log = daemon.folder() + "/clients.log";
@@ -144,6 +148,7 @@ TEST_F(Attaching, LogsMissingDaemonLaterUnderRunqueuePressure) {
   });
 }
 
+// fault: F13
 TEST_F(Attaching, FirstOpWaitsBelowRunqueuePressure) {
   in_child([](FakeDaemon&) {
     test::say_runnable(crowd_here() - 1);
@@ -185,6 +190,7 @@ TEST_F(Attaching, FullSystemDaemonIsNotReplacedByUserDaemon) {
   });
 }
 
+// fault: F13
 TEST_F(Attaching, RetriesAfterRejection) {
   in_child([](FakeDaemon& daemon) {
     for (int round = 0; round < 3; ++round) {

@@ -55,6 +55,7 @@ TEST(CircuitBreaker, ToleratesFivePercentLoss) {
   EXPECT_EQ(stage_of(record), EntryStage::kObeyed);
 }
 
+// fault: F42
 TEST(CircuitBreaker, DisablesSlowerEntryAfterPairedTrial) {
   EntryRecord record = fresh(1000);
   EXPECT_FALSE(run(record, kWindow, 1200));
@@ -142,6 +143,7 @@ int run_op_that_hates_two(uint64_t key) {
   return seen;
 }
 
+// fault: F42
 TEST_F(OpBoundary, DisabledEntryIsIgnoredAndReported) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);

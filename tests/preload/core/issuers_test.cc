@@ -85,6 +85,7 @@ void share_the_cores(FakeDaemon& daemon) {
   CHECK_OR_EXIT(daemon.client().header.narrowed_ops >= kRounds - kSettled);
 }
 
+// fault: F27
 TEST_F(Issuers, SimultaneousOpsShareCores) {
   for (const auto share : {share_the_cores<2>, share_the_cores<3>, share_the_cores<4>}) {
     static void (*body)(FakeDaemon&) = nullptr;
@@ -122,6 +123,7 @@ TEST_F(Issuers, SimultaneousOpsShareLeasedCores) {
   });
 }
 
+// fault: F27
 TEST_F(Issuers, AlternatingThreadsKeepTheirWidths) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
@@ -209,6 +211,7 @@ void* end_inside_an_op(void* /*argument*/) {
   pthread_exit(nullptr);
 }
 
+// fault: F27
 TEST_F(Issuers, ThreadEndingInsideOpReturnsItsCores) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);

@@ -40,6 +40,7 @@ TEST(FirstWait, EndsAfterLateSlice) {
 }
 
 // Whatever a slice takes: the wait is over one slice's lateness after its most, never more.
+// fault: F13
 TEST(FirstWait, OverrunsByAtMostOneLateSlice) {
   for (uint64_t late = 0; late < 40 * kMs; late += 70000) {
     EXPECT_LE(waited(0, late), FirstWait::kMostNs + kMs + late) << late;

@@ -37,6 +37,7 @@ TEST_F(LifeWord, IsHeldByAttachingThreadWithWaitersBit) {
   });
 }
 
+// fault: F2
 TEST_F(LifeWord, NextOpTakesOverAfterOwnerEnds) {
   in_child([](FakeDaemon& daemon) {
     std::thread([&] { attach(daemon); }).join();

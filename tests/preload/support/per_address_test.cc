@@ -97,6 +97,7 @@ TEST(PerAddress, ConcurrentThreadsGetCorrectAnswers) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
+// fault: F48
 TEST(PerAddress, AsksAgainAfterUnloading) {
   PerAddress<uintptr_t, 64> answers;
   const std::vector<const void*> addresses = drawn(16);

@@ -301,6 +301,7 @@ uint64_t shown_width(const FakeDaemon& daemon) {
   return width;
 }
 
+// fault: F46
 TEST_F(Tbb, ReportsNarrowedOpWhileItRuns) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(shown_width(daemon) == 0);
