@@ -53,7 +53,7 @@ class Waiting {
  private:
   bool shows_environment() const {
     const std::string path = "/proc/" + std::to_string(pid_) + "/environ";
-    return base::read_text_file(path).value_or("gone") != "";
+    return !base::read_text_file(path).value_or("gone").empty();
   }
 
   pid_t pid_ = 0;

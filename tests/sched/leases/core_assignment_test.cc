@@ -20,10 +20,10 @@ using machines::whole;
 using perfmodel::Budget;
 using perfmodel::Machine;
 
-using Cores = std::vector<int>;
+using CoreList = std::vector<int>;
 
-std::vector<Cores> cores_of(const std::vector<CoreGrant>& grants) {
-  std::vector<Cores> cores;
+std::vector<CoreList> cores_of(const std::vector<CoreGrant>& grants) {
+  std::vector<CoreList> cores;
   for (const CoreGrant& grant : grants) cores.push_back(grant.cores);
   return cores;
 }
@@ -36,7 +36,7 @@ std::vector<CoreWish> holding(const std::vector<CoreGrant>& grants) {
   return wishes;
 }
 
-bool within(const Cores& some, const Cores& all) {
+bool within(const CoreList& some, const CoreList& all) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
@@ -53,9 +53,9 @@ std::vector<int> counts(Random& random, int clients, int cores) {
 
 TEST(CoreAssignment, AssignsWholeTilesFirst) {
   const Machine m = machine(machines::kPairs);
-  const Cores usable = budget_cores(m, whole(m));
+  const CoreList usable = budget_cores(m, whole(m));
   const auto grants = assign_cores(m, usable, {{1, 3, {}}, {2, 4, {}}, {3, 1, {}}});
-  EXPECT_EQ(cores_of(grants), (std::vector<Cores>{{4, 5, 6}, {0, 1, 2, 3}, {7}}));
+  EXPECT_EQ(cores_of(grants), (std::vector<CoreList>{{4, 5, 6}, {0, 1, 2, 3}, {7}}));
 }
 
 TEST(CoreAssignment, KeepsLeaseOnOneNumaNodeWhereItFits) {
@@ -75,9 +75,9 @@ TEST(CoreAssignment, KeepsLeaseOnOneNumaNodeWhereItFits) {
 
 TEST(CoreAssignment, ShrinkingKeepsSubsetAndGrowingKeepsSuperset) {
   const Machine m = machine(machines::kPairs);
-  const Cores usable = budget_cores(m, whole(m));
+  const CoreList usable = budget_cores(m, whole(m));
   const auto grants = assign_cores(m, usable, {{1, 3, {0, 1, 2, 3, 4, 5}}, {2, 8, {6, 7, 8, 9}}});
-  EXPECT_EQ(grants[0].cores, (Cores{0, 1, 2}));
+  EXPECT_EQ(grants[0].cores, (CoreList{0, 1, 2}));
   EXPECT_TRUE(within({6, 7, 8, 9}, grants[1].cores));
   EXPECT_EQ(broken_tiles(m, usable, grants[1].cores), 0);
 }
@@ -85,7 +85,7 @@ TEST(CoreAssignment, ShrinkingKeepsSubsetAndGrowingKeepsSuperset) {
 TEST(CoreAssignment, GivesUpBrokenTileFirst) {
   const Machine m = machine(machines::kPairs);
   const auto grants = assign_cores(m, budget_cores(m, whole(m)), {{1, 4, {0, 2, 3, 4, 5}}});
-  EXPECT_EQ(grants[0].cores, (Cores{2, 3, 4, 5}));
+  EXPECT_EQ(grants[0].cores, (CoreList{2, 3, 4, 5}));
 }
 
 TEST(CoreAssignment, ExchangesSingleCoreToFreeWholeTile) {
@@ -101,7 +101,7 @@ TEST(CoreAssignment, GrantsAreDisjointWithinBudgetAndOfRequestedSize) {
     Random random(seed);
     const char* const descriptions[] = {machines::kPairs, machines::kChiplets, machines::kOneTile};
     const Machine m = machine(descriptions[seed % 3]);
-    Cores usable = budget_cores(m, whole(m));
+    CoreList usable = budget_cores(m, whole(m));
     std::shuffle(usable.begin(), usable.end(), random);
     usable.resize(static_cast<std::size_t>(integer(random, 1, static_cast<int>(usable.size()))));
     std::sort(usable.begin(), usable.end());
@@ -131,7 +131,7 @@ TEST(CoreAssignment, KeepsTilesWhole) {
   for (const char* description :
        {machines::kPairs, machines::kChiplets, "pack:1 l3:12 core:8 pu:2"}) {
     const Machine m = machine(description);
-    const Cores usable = budget_cores(m, whole(m));
+    const CoreList usable = budget_cores(m, whole(m));
     const int tile = static_cast<int>(m.tiles[0].cores.size());
     for (uint64_t seed = 1; seed <= 100; ++seed) {
       SCOPED_TRACE(std::string(description) + " seed " + std::to_string(seed));
@@ -167,7 +167,7 @@ TEST(CoreAssignment, MovesFewMoreCoresThanNeeded) {
   for (const char* description :
        {"pack:1 l3:1 core:48 pu:1", machines::kPairs, machines::kChiplets}) {
     const Machine m = machine(description);
-    const Cores usable = budget_cores(m, whole(m));
+    const CoreList usable = budget_cores(m, whole(m));
     const bool tiled = m.tiles.size() > 1;
     for (uint64_t seed = 1; seed <= 60; ++seed) {
       SCOPED_TRACE(std::string(description) + " seed " + std::to_string(seed));
@@ -184,7 +184,7 @@ TEST(CoreAssignment, MovesFewMoreCoresThanNeeded) {
         const auto grants = assign_cores(m, usable, wishes);
         int moved = 0;
         for (std::size_t i = 0; i < grants.size(); ++i) {
-          Cores fresh;
+          CoreList fresh;
           std::set_difference(grants[i].cores.begin(), grants[i].cores.end(),
                               wishes[i].held.begin(), wishes[i].held.end(),
                               std::back_inserter(fresh));
@@ -211,18 +211,18 @@ TEST(CoreAssignment, MovesFewMoreCoresThanNeeded) {
 TEST(CoreAssignment, GrantsAllHardwareThreadsOfCoreWithinBudget) {
   const Machine m = machine("pack:1 l3:1 core:4 pu:2");
   Budget budget = whole(m);
-  EXPECT_EQ(units_of(m, budget, {1, 3}), (Cores{2, 3, 6, 7}));
+  EXPECT_EQ(units_of(m, budget, {1, 3}), (CoreList{2, 3, 6, 7}));
   budget.units = {0, 1, 2, 7};
-  EXPECT_EQ(budget_cores(m, budget), (Cores{0, 1, 3}));
-  EXPECT_EQ(units_of(m, budget, {0, 1, 3}), (Cores{0, 1, 2, 7}));
+  EXPECT_EQ(budget_cores(m, budget), (CoreList{0, 1, 3}));
+  EXPECT_EQ(units_of(m, budget, {0, 1, 3}), (CoreList{0, 1, 2, 7}));
 }
 
 TEST(CoreAssignment, AssignsAllCoresOfHost) {
   const Machine m = machine("host");
-  const Cores usable = budget_cores(m, whole(m));
+  const CoreList usable = budget_cores(m, whole(m));
   const auto grants =
       assign_cores(m, usable, {{1, 1, {}}, {2, static_cast<int>(usable.size()) - 1, {}}});
-  Cores all = grants[0].cores;
+  CoreList all = grants[0].cores;
   all.insert(all.end(), grants[1].cores.begin(), grants[1].cores.end());
   std::sort(all.begin(), all.end());
   EXPECT_EQ(all, usable);
@@ -231,7 +231,7 @@ TEST(CoreAssignment, AssignsAllCoresOfHost) {
 TEST(CoreAssignment, ToleratesExcessDemandAndInvalidHeldCores) {
   const Machine m = machine(machines::kOneTile);
   const auto grants = assign_cores(m, {1, 2}, {{1, 2, {0, 99, -4, 2}}, {2, 2, {2}}});
-  EXPECT_EQ(cores_of(grants), (std::vector<Cores>{{2}, {1}}));
+  EXPECT_EQ(cores_of(grants), (std::vector<CoreList>{{2}, {1}}));
 }
 
 TEST(TimeShares, FillEveryCoreAndRarelyMove) {
