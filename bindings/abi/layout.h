@@ -164,7 +164,7 @@ typedef struct optile_plan_region {
   uint64_t shared_cores; /* that ops of several threads at once share; 0 = each as if alone */
   uint64_t main_issuer;  /* slot whose steps are followed, plus 1; 0 = every thread's */
   uint64_t wait_cap;     /* idle OpenMP threads spin for less than so many ms; 0 = no word on it */
-  uint64_t own_cores;    /* 0; nobody reads it */
+  uint64_t reserved;     /* 0; the pages begin at a cache line */
   uint64_t held_mask;    /* optile_mask_word() of its threads' masks under a lease; 0 = no mask */
   optile_plan_page pages[2];
 } optile_plan_region;

@@ -151,10 +151,6 @@ LoadReading LoadReader::read(const std::vector<int>& pids) {
   return reading;
 }
 
-LoadReading read_load(const LoadSources& sources) {
-  return LoadReader(sources.root).read(sources.pids);
-}
-
 std::optional<ExternalLoad> external_load_between(const LoadReading& before,
                                                   const LoadReading& after,
                                                   const std::vector<int>& units,

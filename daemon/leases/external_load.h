@@ -39,23 +39,17 @@ struct LoadReading {
   std::map<int, Process> helpers;    // likewise, started longer ago
 };
 
-struct LoadSources {
-  std::string root = "/";  // holds proc/
-  std::vector<int> pids;   // of the attached clients
-};
-
 // Keeps what it has found of the clients' runs.
 class LoadReader {
  public:
+  // `root` holds proc/.
   explicit LoadReader(std::string root) : root_(std::move(root)), run_processes_(root_) {}
-  LoadReading read(const std::vector<int>& pids);
+  LoadReading read(const std::vector<int>& pids);  // of the attached clients
 
  private:
   std::string root_;
   RunProcesses run_processes_;
 };
-
-LoadReading read_load(const LoadSources& sources);  // once
 
 // Cores that were busy on average between two readings; 1.0 is one processing unit all the time.
 struct ExternalLoad {

@@ -72,7 +72,7 @@ std::string layout() {  // NOLINT(readability-function-size): a line for each fi
   FIELD(optile_plan_region, tails);
   FIELD(optile_plan_region, main_issuer);
   FIELD(optile_plan_region, wait_cap);
-  FIELD(optile_plan_region, own_cores);
+  FIELD(optile_plan_region, reserved);
   FIELD(optile_plan_region, held_mask);
   FIELD(optile_plan_region, pages);
   SIZE(optile_event);

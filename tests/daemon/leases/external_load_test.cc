@@ -245,7 +245,7 @@ class LoadReadingTest : public ::testing::Test {
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
-  LoadReading read(std::vector<int> pids) { return read_load({directory_ / "root", pids}); }
+  LoadReading read(std::vector<int> pids) { return LoadReader(directory_ / "root").read(pids); }
 
   TemporaryDirectory directory_;
 };
@@ -308,7 +308,7 @@ TEST_F(LoadReadingTest, MissingFilesGiveEmptyReading) {
 }
 
 TEST(LoadReading, ReadsHostUnitsAndOwnProcess) {
-  const LoadReading reading = read_load({"/", {getpid()}});
+  const LoadReading reading = LoadReader("/").read({getpid()});
   EXPECT_FALSE(reading.units.empty());
   ASSERT_EQ(reading.processes.count(getpid()), 1u);
   EXPECT_GT(reading.processes.at(getpid()).start_ticks, 0u);
