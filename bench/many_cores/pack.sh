@@ -25,21 +25,28 @@ tree=$(mktemp -d)
 trap 'rm -rf -- "$tree"' EXIT
 pack=$tree/optile-many-cores
 mkdir -p "$pack"/build/{bin,lib,deps} "$pack/bench"
-cp -- "$build"/bin/optile "$build"/bin/optiled "$pack/build/bin"
+cp -- "$build"/bin/optile{,d,-tool} "$pack/build/bin"
 cp -- "$build"/lib/liboptile_{preload,torch_bridge,counters,itt}.so "$pack/build/lib"
 strip --strip-debug "$pack"/build/bin/* "$pack"/build/lib/*
 
-# The C library comes from the machine; everything else travels.
+# The C library comes from the machine; everything else travels. What is linked statically needs
+# nothing, and patchelf would break it.
+linked=()
+for file in "$pack"/build/bin/* "$pack/build/lib/liboptile_counters.so"; do
+  if readelf -d "$file" | grep -q NEEDED; then linked+=("$file"); fi
+done
 needed() {
   ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     grep -Ev '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so'
 }
 while IFS= read -r library; do
   cp -L -- "$library" "$pack/build/deps"
-done < <(needed "$pack"/build/bin/* "$pack/build/lib/liboptile_counters.so")
-patchelf --force-rpath --set-rpath "\$ORIGIN/../deps" "$pack"/build/bin/* \
-  "$pack/build/lib/liboptile_counters.so"
+done < <(needed "${linked[@]}")
+patchelf --force-rpath --set-rpath "\$ORIGIN/../deps" "${linked[@]}"
 patchelf --force-rpath --set-rpath "\$ORIGIN" "$pack"/build/deps/*
+for file in "$pack"/build/bin/*; do
+  "$file" --version >/dev/null || { echo "pack.sh: the packed $file does not start" >&2 && exit 1; }
+done
 
 cp -r -- "$root"/bench/*.py "$root/bench/workloads" "$root/bench/many_cores" "$pack/bench"
 find "$pack/bench" -name __pycache__ -prune -exec rm -rf {} +

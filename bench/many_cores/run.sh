@@ -1,10 +1,18 @@
 #!/bin/sh
-# One measurement of a machine with many cores: bench/many_cores/run.sh [--python FILE]
-# [--seconds N | --quick] [--out FOLDER]. Needs Python 3.9 or later and its PyTorch, nothing of
-# Debian's and no network; works in a built checkout and in what pack.sh made of one.
+# One measurement of a machine with many cores:
+#   bench/many_cores/run.sh [--python FILE] [--seconds N | --quick] [--out FOLDER]
+#   bench/many_cores/run.sh everyday [--python FILE] [--seconds N] [--out FOLDER] [PROGRAM]...
+# Needs Python 3.9 or later and its PyTorch, nothing of Debian's and no network; works in a built
+# checkout and in what pack.sh made of one.
 set -eu
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 root=$(cd -- "$here/../.." && pwd)
+
+script=measure.py
+if [ "${1:-}" = everyday ]; then
+  script=everyday.py
+  shift
+fi
 
 # The first Python of PATH that has PyTorch, unless one is named.
 python=
@@ -32,4 +40,4 @@ if [ -d "$root/bridges" ]; then
     [ -e "$target" ] || install -m 600 -- "$file" "$target"
   done
 fi
-exec "$python" "$here/measure.py" "$@"
+exec "$python" "$here/$script" "$@"
