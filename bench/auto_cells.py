@@ -3,9 +3,9 @@
 
     bench/auto_cells.py BUILD/bin/optile [--noise SIGMA --seed N]
 
-Prints a table for docs/simulator.md: a cell says how many times as long the step takes under the
-recommendation, under the paper's four strategies and under the best uniform setting. Simulated, so
-that it is the same on every machine; some minutes. Fails where a cell is below 1.
+Prints a table for docs/results/simulator.md: a cell says how many times as long the step takes
+under the recommendation, under the paper's four strategies and under the best uniform setting.
+Simulated, so that it is the same on every machine; some minutes. Fails where a cell is below 1.
 """
 
 from __future__ import annotations

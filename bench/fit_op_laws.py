@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Fits the op laws of the four networks to the paper's Tables II and VI, and to nothing else.
 
-Writes perfmodel/networks/fitted_laws.cc. docs/curves.md explains the law and every choice here.
+Writes perfmodel/networks/fitted_laws.cc; docs/results/curves.md explains law and choices.
 The other tables and figures of the paper are predicted from the result (bench/paper_figures.py);
 no number of theirs may occur in this file.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What optile costs on this machine: docs/overhead.md is made by this.
+"""What optile costs on this machine: docs/results/overhead.md is made by this.
 
-    bench/overhead.py --write docs/overhead.md
+    bench/overhead.py --write docs/results/overhead.md
 
 It takes about six minutes and wants a machine that does nothing else. Every figure is a median with
 an interval that holds 95 % of resampled medians; differences are taken inside each round.
@@ -309,10 +309,10 @@ def document(sections: Sequence[Tuple[str, str, Sequence[str]]], load: float) ->
     lines = [
         "# What optile costs",
         "",
-        "Made by `bench/overhead.py --write docs/overhead.md`; do not edit. Figures are of one "
-        "machine",
-        "and one day: medians with the interval that holds 95 % of resampled medians. Goals are "
-        "what",
+        "Made by `bench/overhead.py --write docs/results/overhead.md`; do not edit. Figures are "
+        "of one",
+        "machine and one day: medians with the interval that holds 95 % of resampled medians. "
+        "Goals are what",
         "optile sets itself.",
         "",
         f"{machine['model']}, {machine['usable_cores']} cores, Linux {machine['kernel']}, "

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds what the simulator predicts against what the paper printed: makes docs/fit.md.
+"""Holds what the simulator predicts against what the paper printed: makes docs/results/fit.md.
 
 The laws behind it are fitted to the paper's Tables II and VI (bench/fit_op_laws.py); everything
 else here is a prediction. The numbers of the paper in this file go into no model.
@@ -16,7 +16,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENT = ROOT / "docs" / "fit.md"
+DOCUMENT = ROOT / "docs" / "results" / "fit.md"
 NETWORKS = ("resnet50", "dcgan", "inception_v3", "lstm")
 
 # Figure 3: gains of each stage over the one before, and of all over the recommendation.
@@ -434,7 +434,7 @@ def document(worlds: Mapping[str, Any]) -> str:
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tool", type=pathlib.Path, help="predictions of a build")
-    parser.add_argument("--write", action="store_true", help="write docs/fit.md")
+    parser.add_argument("--write", action="store_true", help="write docs/results/fit.md")
     options = parser.parse_args(arguments)
     text = document(predicted(options.tool))
     if options.write:

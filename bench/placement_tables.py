@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The tables of docs/placement.md, each with the command that makes it.
+"""The tables of docs/results/placement.md, each with the command that makes it.
 
 FOLDER holds the published graphs as their repositories do: dnn-partitioning and pipedream. Tables
 by evaluations come out the same on any machine; those by time say so.
@@ -91,7 +91,7 @@ def made(table: Table, data: pathlib.Path, optile: pathlib.Path, seconds: float)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="the tables of docs/placement.md")
+    parser = argparse.ArgumentParser(description="the tables of docs/results/placement.md")
     parser.add_argument("folder", type=pathlib.Path, help="with dnn-partitioning and pipedream")
     parser.add_argument("--table", action="append", choices=sorted(TABLES), help="all unless said")
     parser.add_argument("--seconds", type=float, default=5, help="of tables by time")

@@ -2,7 +2,7 @@
 
     /usr/bin/python3 bench/width_numerics.py measure --out debian.json
     /path/to/wheel/bin/python3 bench/width_numerics.py measure --out wheel.json
-    bench/width_numerics.py table debian.json wheel.json --write docs/numerics.md
+    bench/width_numerics.py table debian.json wheel.json --write docs/results/numerics.md
 
 `measure` runs each op at several shapes with 1, 2, 3, … OpenMP threads, forward and backward, from
 the same inputs, and compares everything that it computes bit for bit with what one thread computed.

@@ -1,4 +1,4 @@
-"""The table of docs/numerics.md, out of what bench/width_numerics.py measured."""
+"""The table of docs/results/numerics.md, out of what bench/width_numerics.py measured."""
 import pathlib
 
 

@@ -24,8 +24,9 @@ install(FILES bindings/annotate/optile/annotate.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/optile")
 install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
-install(FILES docs/man/optile.1 docs/man/optile-run.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-install(FILES docs/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")
+install(FILES docs/reference/man/optile.1 docs/reference/man/optile-run.1
+        DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(FILES docs/reference/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")
 
 # The units name the daemon by its path, which is that of /usr in the repository.
 foreach(unit optiled.service user/optiled.service)

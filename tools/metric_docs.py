@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Writes docs/metrics.md from the catalogue that optiled prints: metric_docs.py OPTILED > FILE."""
+"""Writes docs/reference/metrics.md from the catalogue that optiled prints.
+
+    tools/metric_docs.py BUILD/bin/optiled > docs/reference/metrics.md
+"""
 
 import json
 import subprocess
@@ -9,7 +12,7 @@ from typing import Dict, List
 HEAD = """# Metrics
 
 Made by `tools/metric_docs.py` from the catalogue in `daemon/metrics/metric_catalogue.cc`; a test
-compares. How to collect them and what to look at: [deploy](../deploy/README.md).
+compares. How to collect them and what to look at: [deploy](../../deploy/README.md).
 
 Nothing here costs anything until somebody asks: a page is a snapshot of that moment. It has at most
 5,000 series. Where there would be more, whole families are left out, from the end of these tables;

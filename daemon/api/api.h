@@ -1,5 +1,6 @@
 // The routes of the API: which request is answered by what. Pure but for what it asks the
-// controller; knows no socket. docs/openapi.yaml describes the same routes, which a test holds.
+// controller; knows no socket. docs/reference/openapi.yaml describes the same routes, which a test
+// holds.
 #pragma once
 
 #include <cstdint>

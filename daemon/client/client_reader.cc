@@ -13,7 +13,7 @@ constexpr uint16_t kMaxWidth = 8192;  // wider than any machine of today
 constexpr uint32_t kMostBeside = 64;  // more copies than anybody keeps
 constexpr perfmodel::Nanoseconds kLongestExecution = std::chrono::hours(24);
 // What PyTorch and the shim take for an outermost op and the three inside it once somebody listens,
-// as measured in steps of an LSTM (docs/overhead.md); most of it is PyTorch's own.
+// as measured in steps of an LSTM (docs/results/overhead.md); most of it is PyTorch's own.
 constexpr perfmodel::Nanoseconds kTorchListens{4000};
 constexpr uint64_t kMostCounted = uint64_t{1} << 56;  // two years of nanoseconds, or cycles
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |

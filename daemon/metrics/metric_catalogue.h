@@ -1,6 +1,6 @@
-// Every metric there is, in one table: what /metrics shows, what docs/metrics.md lists, and what
-// dashboards and rules may use. The order is the order of importance: when the cap on series is
-// met, the last families go first. Pure; any thread.
+// Every metric there is, in one table: what /metrics shows, what docs/reference/metrics.md lists,
+// and what dashboards and rules may use. The order is the order of importance: when the cap on
+// series is met, the last families go first. Pure; any thread.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // What a request of the API may hold: parameters and members by name, each of one kind, and nothing
-// beside them. docs/openapi.yaml says the same. Pure; any thread.
+// beside them. docs/reference/openapi.yaml says the same. Pure; any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What was fitted to the paper's Tables II and VI: for each network and op the cost of a unit of
 // work, the share that no width shortens, and how the best width grows with an instance's time. The
-// values are written by bench/fit_op_laws.py; docs/curves.md explains them. Constants; any thread.
+// values are written by bench/fit_op_laws.py; docs/results/curves.md explains them. Constants; any
+// thread.
 #pragma once
 
 #include <span>

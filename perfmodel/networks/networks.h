@@ -14,8 +14,8 @@ namespace optile::perfmodel {
 std::vector<std::string> network_names();  // in the order in which they are listed to a user
 
 // The step of this network with its times on this machine: curves fitted to the paper's Tables II
-// and VI (docs/curves.md), on other machines as if their cores were those of `knl`. An unknown
-// name: kNotFound, and the message lists those there are.
+// and VI (docs/results/curves.md), on other machines as if their cores were those of `knl`. An
+// unknown name: kNotFound, and the message lists those there are.
 base::Result<StepGraph> network_graph(const std::string& name, const Machine& machine);
 
 // The ops of its step at the paper's batch and image size, as network_graph() sees them.

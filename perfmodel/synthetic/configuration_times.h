@@ -11,9 +11,10 @@ namespace optile::perfmodel {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Which cases a machine has, from its allowed cores (III-C of the paper, as docs/simulator.md puts
-// it): spread 1 … tiles; compact 2 … cores, even where every tile is a pair; mixed the odd widths
-// from 3 where every tile is a pair. Together they cover every width from 1 to the cores.
+// Which cases a machine has, from its allowed cores (III-C of the paper, as
+// docs/results/simulator.md puts it): spread 1 … tiles; compact 2 … cores, even where every tile is
+// a pair; mixed the odd widths from 3 where every tile is a pair. Together they cover every width
+// from 1 to the cores.
 struct CaseSpace {
   int cores = 1;
   int tiles = 1;

@@ -1,5 +1,5 @@
 // What ops that run at the same time cost each other. Pure; any thread. The numbers are a model of
-// a machine, not measurements of one: docs/simulator.md says where each comes from.
+// a machine, not measurements of one: docs/results/simulator.md says where each comes from.
 #pragma once
 
 #include <span>

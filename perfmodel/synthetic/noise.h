@@ -1,6 +1,6 @@
 // How runs of one op differ from each other, for simulations: the same op in the same step gets the
 // same draw whatever else happens, so that two strategies are compared under one weather. Pure; any
-// thread. The models are fixed in docs/simulator.md.
+// thread. The models are fixed in docs/results/simulator.md.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Laws that say what an op costs in every case of a machine, for simulations and for scoring
-// searches against known answers. docs/curves.md has the formulas and the fixed standard laws.
-// Plain values; any thread.
+// searches against known answers. docs/results/curves.md has the formulas and the fixed standard
+// laws. Plain values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct NamedNoise {
   std::string name;
   Noise noise;  // its seed is whoever scores'
 };
-// The fixed sets that docs/curves.md lists.
+// The fixed sets that docs/results/curves.md lists.
 const std::vector<NamedLaw>& standard_laws();
 const std::vector<NamedNoise>& standard_noise();
 

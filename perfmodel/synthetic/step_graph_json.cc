@@ -194,7 +194,7 @@ base::Result<StepGraph> graph_from(const Json& json) {
   // Else what is said of a file of another kind is only its first field.
   if (json.is_object() && json.value("format", Json()) != kFormat) {
     return invalid("format", "\"" + std::string(kFormat) +
-                                 "\" is expected; docs/simulator.md has such a file");
+                                 "\" is expected; docs/results/simulator.md has such a file");
   }
   const Fields fields(json, "");
   base::Status status = fields.only({"format", "version", "name", "machine", "instances", "nodes"});

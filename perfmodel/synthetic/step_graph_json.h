@@ -1,5 +1,5 @@
-// Step graphs as files. The format is in docs/simulator.md; unknown fields, fields that occur twice
-// and anything after the end are errors. Any thread.
+// Step graphs as files. The format is in docs/results/simulator.md; unknown fields, fields that
+// occur twice and anything after the end are errors. Any thread.
 #pragma once
 
 #include <string>

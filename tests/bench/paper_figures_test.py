@@ -1,4 +1,4 @@
-"""docs/fit.md says what the simulator says now, digit for digit, and how good that is."""
+"""docs/results/fit.md says what the simulator says now, digit for digit, and how good that is."""
 
 import os
 import pathlib

@@ -21,7 +21,7 @@ RULES = "deploy/prometheus/optile.rules.yml"
 CONSOLE = "deploy/prometheus/consoles/optile.html"
 DASHBOARD = "deploy/grafana/dashboard.json"
 ASKING = (RULES, "deploy/prometheus/optile.rules.test.yml", CONSOLE, DASHBOARD,
-          "deploy/README.md", "docs/metrics.md")
+          "deploy/README.md", "docs/reference/metrics.md")
 
 sys.path.insert(0, str(ROOT / "tools"))
 import metric_docs  # noqa: E402  (found by the line above)
@@ -51,9 +51,9 @@ class Catalogue(unittest.TestCase):
 
     def test_the_document_is_what_the_catalogue_says(self) -> None:
         self.assertEqual(
-            expressions.read(ROOT, "docs/metrics.md"),
+            expressions.read(ROOT, "docs/reference/metrics.md"),
             metric_docs.document(list(self.metrics.values())),
-            "make it again: tools/metric_docs.py BUILD/bin/optiled > docs/metrics.md")
+            "make it again: tools/metric_docs.py BUILD/bin/optiled > docs/reference/metrics.md")
 
     def test_only_metrics_that_exist_are_asked_for(self) -> None:
         for name in ASKING:

@@ -1,5 +1,5 @@
-"""The API against its own description: schemathesis asks the daemon whatever docs/openapi.yaml
-allows, and what it does not allow, and compares the answers with it.
+"""The API against its own description: schemathesis asks the daemon whatever
+docs/reference/openapi.yaml allows, and what it does not allow, and compares the answers with it.
 
 Needs a Python with schemathesis, named by OPTILE_SCHEMATHESIS_PYTHON; `./dev test` makes one.
 """
@@ -13,7 +13,7 @@ import unittest
 from harness import SCRIPTS, SOURCE, PYTHON, EndToEndTest, wait_until
 
 SCHEMATHESIS_PYTHON = os.environ.get("OPTILE_SCHEMATHESIS_PYTHON", "")
-DESCRIPTION = SOURCE.parent / "docs" / "openapi.yaml"
+DESCRIPTION = SOURCE.parent / "docs" / "reference" / "openapi.yaml"
 SEED = "33"
 EXAMPLES = "20"  # of each route, beside those that follow from the description alone
 

@@ -1,7 +1,7 @@
 """Real programs of Debian's packages and from pip: bare and under `optile run` they end the same
 way and say the same, and what optile saw of each is written down. By itself
 
-    python3 test_compatibility.py --write ../../docs/compatibility.md
+    python3 test_compatibility.py --write ../../docs/guide/compatibility.md
 
 makes the document; as a test the programs are only run and compared. With
 
@@ -26,14 +26,15 @@ LONG = 4 * harness.DEADLINE
 BY_HAND = "\n## Launchers and bindings\n"  # this section and all behind it
 INTRODUCTION = """# What optile sees of real programs
 
-Made by `tests/e2e/test_compatibility.py --write docs/compatibility.md`, which runs every program
-bare and under `optile run`, with two threads that do not spin; do not edit the table. In this run
-{same} of {all} ended with the same exit code and the same output. *Observed* is the share of the
-program's repeated steps that lay inside ops, *steerable* the share whose width optile could set; a
-dash says that no step repeated long enough to tell. They are of one run on a machine with other
-work; of several processes it is the one that spent the most time in steps. *Run on libomp*:
-optile's launch plan put LLVM's runtime in its place. Debian 12 has no program that is linked with
-LLVM's runtime, so clang compiles two of libraries that people build into theirs.
+Made by `tests/e2e/test_compatibility.py --write docs/guide/compatibility.md`, which runs every
+program bare and under `optile run`, with two threads that do not spin; do not edit the table. In
+this run {same} of {all} ended with the same exit code and the same output. *Observed* is the
+share of the program's repeated steps that lay inside ops, *steerable* the share whose width
+optile could set; a dash says that no step repeated long enough to tell. They are of one run on a
+machine with other work; of several processes it is the one that spent the most time in steps.
+*Run on libomp*: optile's launch plan put LLVM's runtime in its place. Debian 12 has no program
+that is linked with LLVM's runtime, so clang compiles two of libraries that people build into
+theirs.
 
 | package | what it did | runtime | loaded | same | observed | steerable | why not more |
 |---|---|---|---|---|---|---|---|

@@ -9,7 +9,7 @@ import unittest
 
 SHIM = ""
 OLDEST_GLIBC = (2, 17)
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "building.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "building.md"
 
 EXPORTED = {
     "GOMP_parallel",

@@ -38,7 +38,7 @@ def documents(root: pathlib.Path) -> List[str]:
     return [
         name
         for name in tree.files(root)
-        if name.endswith(".md") or name.startswith("docs/man/")
+        if name.endswith(".md") or name.startswith("docs/reference/man/")
     ]
 
 

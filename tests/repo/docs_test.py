@@ -45,27 +45,28 @@ class Documents(unittest.TestCase):
         self.assert_none(found)
 
     def test_every_command_has_its_place_in_the_manual(self) -> None:
-        pages = [name for name in docs.documents(ROOT) if name.startswith("docs/man/")]
+        pages = [name for name in docs.documents(ROOT) if name.startswith("docs/reference/man/")]
         commands = optile()
         if commands is None:
             self.skipTest(NO_PROGRAM)
         manual = "".join(tree.read(ROOT, name) for name in pages).replace("\\-", "-")
         missing = [name for name in commands.flags if name and name not in manual]
         self.assertEqual(missing, [])
-        sections = docs.man_sections(tree.read(ROOT, "docs/man/optile.1"))
+        sections = docs.man_sections(tree.read(ROOT, "docs/reference/man/optile.1"))
         for name in filter(None, commands.flags):
             self.assertRegex(sections["SYNOPSIS"], rf"(?m)^\.B (optile )?{name}\b", name)
             self.assertRegex(sections["COMMANDS"], rf"(?m)^\.B {name}\b", name)
 
     def test_glossary(self) -> None:
-        terms = docs.glossary_terms(tree.read(ROOT, "docs/glossary.md"))
+        terms = docs.glossary_terms(tree.read(ROOT, "docs/reference/glossary.md"))
         self.assertGreater(len(terms), 20)
         self.assertEqual(len(terms), len(set(map(str.lower, terms))))
         self.assertEqual(terms, sorted(terms, key=str.lower))
 
     def test_every_fault_has_its_tests(self) -> None:
-        self.assert_none(docs.fault_problems(ROOT, "docs/faults.md"))
-        rows = [one for one in tree.read(ROOT, "docs/faults.md").splitlines() if "| F" in one]
+        table = "docs/reference/faults.md"
+        self.assert_none(docs.fault_problems(ROOT, table))
+        rows = [one for one in tree.read(ROOT, table).splitlines() if "| F" in one]
         self.assertGreater(len(rows), 10)
 
     def test_changelog_has_an_unreleased_section(self) -> None:
@@ -84,6 +85,13 @@ class Documents(unittest.TestCase):
     def test_every_folder_of_code_says_what_it_is_for(self) -> None:
         for name in ROOT.glob("*/CMakeLists.txt"):
             self.assertTrue((name.parent / "README.md").exists(), f"{name.parent.name}/README.md")
+
+    def test_every_folder_of_documents_lists_its_documents(self) -> None:
+        for folder in ("guide", "reference", "design", "results"):
+            index = tree.read(ROOT, f"docs/{folder}/README.md")
+            for path in (ROOT / "docs" / folder).glob("*"):
+                if path.is_file() and path.name != "README.md":
+                    self.assertIn(f"({path.name})", index, folder)
 
 
 class Checking(unittest.TestCase):
@@ -110,7 +118,8 @@ class Checking(unittest.TestCase):
         )
         self.assertEqual(self.texts("use `--fast`"), ["no command knows --fast"])
         self.assertEqual(
-            self.texts("\\fB\\-\\-fast\\fR\n", "docs/man/x.1"), ["no command knows --fast"]
+            self.texts("\\fB\\-\\-fast\\fR\n", "docs/reference/man/x.1"),
+            ["no command knows --fast"],
         )
 
     def test_what_exists_passes(self) -> None:

@@ -1,7 +1,7 @@
 """Words that were replaced by the field's: names with them may not come back.
 
-Each stands beside the word for it, which docs/glossary.md defines where hwloc, OpenMP, DLB or
-oneTBB do not.
+Each stands beside the word for it, which docs/reference/glossary.md defines where hwloc, OpenMP,
+DLB or oneTBB do not.
 """
 
 from __future__ import annotations

@@ -509,9 +509,10 @@ TEST_F(ApiTest, NonReadingClientIsThrottled) {
   EXPECT_EQ(running_.get("/v1/status").status, 200);
 }
 
-// The properties of a schema of docs/openapi.yaml, which is laid out with two spaces a level.
+// The properties of a schema of docs/reference/openapi.yaml, which is laid out with two spaces a
+// level.
 std::set<std::string> described_fields(const std::string& schema) {
-  std::ifstream file(OPTILE_SOURCE_DIR "/docs/openapi.yaml");
+  std::ifstream file(OPTILE_SOURCE_DIR "/docs/reference/openapi.yaml");
   std::set<std::string> fields;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
@@ -556,7 +557,7 @@ TEST_F(ApiTest, EveryFieldIsDocumented) {
 }
 
 TEST(OpenApi, DescribesExactlyExistingRoutes) {
-  std::ifstream file(OPTILE_SOURCE_DIR "/docs/openapi.yaml");
+  std::ifstream file(OPTILE_SOURCE_DIR "/docs/reference/openapi.yaml");
   ASSERT_TRUE(file.is_open());
   std::set<std::string> described;
   std::string path;

@@ -1,5 +1,5 @@
-// docs/curves.md lists the standard laws and noise: others score against what is written there, so
-// the tables and the code have to be the same.
+// docs/results/curves.md lists the standard laws and noise: others score against what is written
+// there, so the tables and the code have to be the same.
 #include <gtest/gtest.h>
 
 #include <cstddef>

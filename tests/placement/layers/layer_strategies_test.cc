@@ -119,8 +119,8 @@ TEST(LayerStrategies, OptimumIsNoWorseThanUsualParallelism) {
   }
 }
 
-// What comes out of the model as it is fixed in docs/design/0021; docs/placement.md says where the
-// paper's measured answer differs.
+// What comes out of the model as it is fixed in docs/design/0021; docs/results/placement.md says
+// where the paper's measured answer differs.
 TEST(LayerStrategies, Vgg16OnFourDevicesSplitsSamplesThenChannels) {
   const LayerStrategies strategies = made("vgg16", 4);
   const StrategyChoice choice = optimum_of(strategies);
