@@ -22,12 +22,12 @@ def op(name, per_step, **median_ms):
     return {"id": name, "name": name, "own_width": 4, "per_step": per_step, "curve": curve}
 
 
-class Graph(unittest.TestCase):
-    def test_widths_between_measured_ones_lie_on_a_line(self):
+class MeasuredGraph(unittest.TestCase):
+    def test_interpolates_between_measured_widths(self):
         self.assertEqual(against_life.completed({1: 4.0, 3: 2.0}, 4), [4.0, 3.0, 2.0, 2.0])
         self.assertEqual(against_life.completed({2: 5.0}, 3), [5.0, 5.0, 5.0])
 
-    def test_runs_follow_each_other_and_the_rest_is_kept(self):
+    def test_orders_runs_and_keeps_rest(self):
         ops = [op("a", 2, w1=4, w4=1), op("b", 1, w4=3), op("left out", 1, w1=1)]
         graph = against_life.step_graph(ops, 0.010, 4)
         self.assertEqual([one["op"] for one in graph["instances"]], ["a", "b", "rest"])
@@ -45,7 +45,7 @@ class Graph(unittest.TestCase):
         self.assertAlmostEqual(rest["spread"][0], 5e-3)
         self.assertAlmostEqual(rest["compact"][3], 5e-3)
 
-    def test_nothing_measured_is_an_error(self):
+    def test_refuses_step_without_measurements(self):
         with self.assertRaises(against_life.RunError):
             against_life.step_graph([op("a", 1, w2=1)], 0.01, 4)
 
@@ -55,7 +55,7 @@ class Verdict(unittest.TestCase):
         measured = ratios.Ratio(1.0, low, high, 15)
         return against_life.Comparison("2 threads", simulated, measured).agrees()
 
-    def test_within_ten_percent_or_the_interval(self):
+    def test_accepts_ten_percent_or_interval(self):
         self.assertTrue(self.agrees(1.09, 0.99, 1.01))
         self.assertFalse(self.agrees(1.11, 0.99, 1.01))
         self.assertFalse(self.agrees(0.89, 0.95, 1.01))
@@ -71,7 +71,7 @@ def report(step, **seconds):
 
 
 class ObservedCurves(unittest.TestCase):
-    def test_each_width_has_the_geometric_mean_of_its_rounds(self):
+    def test_have_geometric_mean_of_rounds(self):
         found = observed_curves.explanations(
             {
                 4: [report(0.1, a=0.004), report(0.1, a=0.001), report(0.1, a=0.002)],
@@ -85,7 +85,7 @@ class ObservedCurves(unittest.TestCase):
         graph = against_life.step_graph(found, 0.1, 4)
         self.assertEqual([one["op"] for one in graph["instances"]], ["a", "rest"])
 
-    def test_what_a_step_takes_beyond_its_ops_is_a_stretch_and_a_rest(self):
+    def test_split_time_beyond_ops_into_stretch_and_rest(self):
         sums = {1: 0.100, 2: 0.060, 4: 0.040}
         over = observed_curves.beyond(sums, {width: 1.2 * x + 0.01 for width, x in sums.items()})
         self.assertAlmostEqual(over.stretch, 1.2)
@@ -98,7 +98,7 @@ class ObservedCurves(unittest.TestCase):
         self.assertEqual(steep.rest, 0.0)
         self.assertAlmostEqual(steep.stretch, 0.028 / 0.0152)
 
-    def test_ops_are_summed_and_stretched_by_width(self):
+    def test_sum_and_stretch_ops_by_width(self):
         found = observed_curves.explanations(
             {2: [report(0.1, a=0.003, b=0.001)], 1: [report(0.1, a=0.005)]}
         )
@@ -106,7 +106,7 @@ class ObservedCurves(unittest.TestCase):
         longer = observed_curves.stretched(found, 1.5)
         self.assertAlmostEqual(observed_curves.summed(longer, 2), 2 * 0.004 * 1.5)
 
-    def test_a_step_that_was_never_recognised_is_an_error(self):
+    def test_refuse_unrecognised_step(self):
         self.assertAlmostEqual(
             observed_curves.step_seconds([report(0.1), report(None), report(0.4)]), 0.2
         )

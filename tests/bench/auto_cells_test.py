@@ -22,24 +22,24 @@ def simulated(machine, network, strategy):
 
 
 class Cells(unittest.TestCase):
-    def test_a_cell_is_how_much_longer_the_others_take(self):
+    def test_give_time_relative_to_auto(self):
         one = auto_cells.cell("knl", "lstm", simulated)
         self.assertEqual((one.recommendation, one.paper, one.manual), (4.0, 1.5, 1.0))
         self.assertEqual(one.chosen, "look-ahead")
         self.assertEqual(one.least(), 1.0)
 
-    def test_the_mean_of_a_machine_is_that_of_ratios(self):
+    def test_give_mean_of_ratios_per_machine(self):
         cells = [auto_cells.cell("knl", network, simulated) for network in ("lstm", "dcgan")]
         self.assertEqual(
             auto_cells.table(cells)[-1], "| `knl` | mean | 2.000 | 1.500 | 1.000 | |"
         )
         self.assertEqual(auto_cells.below_one(cells), [])
 
-    def test_what_is_below_one_is_named(self):
+    def test_list_values_below_one(self):
         low = auto_cells.Cell("knl", "lstm", 1.2, 0.98, 1.1, "manual")
         self.assertEqual(auto_cells.below_one([low]), [low])
 
-    def test_the_program_answers_as_the_script_expects(self):
+    def test_match_output_of_simulate(self):
         simulate = auto_cells.runner(BUILD / "bin" / "optile", ["--seed", "1"])
         one = auto_cells.cell("hybrid", "dcgan", simulate)
         self.assertGreaterEqual(one.least(), 1 - auto_cells.ROUNDING)

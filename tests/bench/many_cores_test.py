@@ -33,16 +33,16 @@ SEEN = [
 
 
 class Predictions(unittest.TestCase):
-    def test_a_perfect_choice_loses_nothing(self):
+    def test_lose_nothing_by_best_choice(self):
         told = [{"id": "a", "width": 2, "curve": []}, {"id": "b", "width": 4, "curve": []}]
         self.assertEqual(predictions.compare(told, SEEN)["loss"], 1.0)
 
-    def test_a_wrong_width_costs_what_it_takes_there(self):
+    def test_charge_time_of_wrong_width(self):
         told = [{"id": "a", "width": 4, "curve": []}, {"id": "b", "width": 4, "curve": []}]
         found = predictions.compare(told, SEEN)
         self.assertEqual((found["ops"], found["loss"]), (2, (36 + 24) / (24 + 24)))
 
-    def test_points_that_were_sampled_and_predicted_are_told_apart(self):
+    def test_separate_sampled_and_predicted_points(self):
         told = [{"id": "a", "width": 2, "curve": curve(sampled_2=8.8, interpolated_1=15.0)},
                 {"id": "b", "width": 4, "curve": curve(sampled_4=24.0, extrapolated_1=40.0)}]
         found = predictions.compare(told, SEEN)
@@ -50,7 +50,7 @@ class Predictions(unittest.TestCase):
         self.assertAlmostEqual(found["sampled"]["median"], 0.05)
         self.assertEqual(found["predicted"], {"count": 2, "median": 0.5, "ninth_of_ten": 0.5})
 
-    def test_what_was_not_seen_counts_nowhere(self):
+    def test_exclude_unseen_ops(self):
         told = [{"id": "c", "width": 1, "curve": curve(interpolated_1=1.0)}]
         found = predictions.compare(told, SEEN)
         self.assertEqual((found["ops"], found["loss"], found["predicted"]["count"]), (0, None, 0))
@@ -58,18 +58,18 @@ class Predictions(unittest.TestCase):
 
 
 class Splits(unittest.TestCase):
-    def test_programs_lie_side_by_side(self):
+    def test_are_contiguous(self):
         self.assertEqual(steered.adjoining([0, 2, 4, 6], (1, 3)), [[0], [2, 4, 6]])
 
 
-    def test_a_neighbour_moves_one_core(self):
+    def test_have_neighbours_one_core_apart(self):
         known = together.splits(5, 3)
         found = steered.neighbours((1, 1, 3), known)
         self.assertEqual(found, [(1, 2, 2), (2, 1, 2)])
 
 
 class Sweep(unittest.TestCase):
-    def test_the_best_of_many_is_found_in_half_the_time(self):
+    def test_finds_best_in_half_the_time(self):
         bench = mock.Mock(units=list(range(16)))
         now, split, tried = 0.0, (), []
 
@@ -112,12 +112,12 @@ RESULT = {
 
 
 class Tables(unittest.TestCase):
-    def test_each_figure_has_its_interval_and_number(self):
+    def test_give_interval_and_number_of_figures(self):
         text = "\n".join(tables.lines(RESULT))
         self.assertIn("| lstm | 2: 9.1, 1: 6 | 9 | 2 | 1.052 [0.990, 1.100] | 5 | 1.06 |", text)
         self.assertIn("| 1.200 (1+1) | 1 of 1 | 1.260 | 1.052 [0.990, 1.100] | 5 |", text)
 
-    def test_what_is_missing_is_said(self):
+    def test_list_missing_figures(self):
         text = "\n".join(tables.lines(RESULT))
         self.assertIn("- predicted widths: a window\n", text)
         self.assertIn("- threads bound: no time was left", text)

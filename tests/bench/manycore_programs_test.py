@@ -25,27 +25,27 @@ def recorded(instances, order):
         return programs.recorded_program(file)
 
 
-class Laws(unittest.TestCase):
+class OpLaws(unittest.TestCase):
     def seconds(self, *by_width):
         law = programs.law_of("op", [1e9 * one for one in by_width])
         return [round(law.seconds(width, 0), 6) for width in (1, 2, 4)]
 
-    def test_go_through_what_was_seen(self):
+    def test_pass_through_measurements(self):
         self.assertEqual(self.seconds(0.010, 0.006), [0.010, 0.006, 0.004])
         self.assertEqual(self.seconds(0.010, 0.010), [0.010, 0.010, 0.010])
 
-    def test_cost_by_thread_what_more_threads_lose(self):
+    def test_charge_loss_per_thread(self):
         self.assertEqual(self.seconds(0.010, 0.011), [0.010, 0.011, 0.013])
 
-    def test_never_promise_more_than_threads(self):
+    def test_have_at_most_linear_speedup(self):
         self.assertEqual(self.seconds(0.010, 0.004), [0.010, 0.005, 0.0025])
 
-    def test_of_one_width_say_nothing_of_others(self):
+    def test_are_flat_for_single_width(self):
         self.assertEqual(self.seconds(0.010), [0.010, 0.010, 0.010])
 
 
 class Steps(unittest.TestCase):
-    def test_keep_what_each_op_takes_and_what_passes_outside(self):
+    def test_keep_time_inside_and_outside_ops(self):
         program = recorded(
             [
                 instance("conv", 0.008, 0.004, shape="1x1"),
@@ -65,13 +65,13 @@ class Steps(unittest.TestCase):
         ):  # fmt: skip
             self.assertAlmostEqual(seconds[name], expected, places=6)
 
-    def test_gather_short_executions(self):
+    def test_merge_short_executions(self):
         program = recorded([instance("conv", 0.001, 0.0005, shape="1x1")], [0] * 8)
         convs = [op for op in program.ops if op.name]
         self.assertEqual([op.name for op in convs], ["conv 1x1"] * 2)
         self.assertAlmostEqual(convs[0].seconds(1, 0), 0.004)
 
-    def test_at_best_are_as_wide_as_pays(self):
+    def test_have_best_width_by_law(self):
         program = programs.Program("p", [programs.Op("a", 0, 8_000_000, 0, 2_000_000)])
         self.assertEqual(programs.at_best(program, 8, 0)[1], 2)
 

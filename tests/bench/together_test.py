@@ -23,12 +23,12 @@ def calibrated(workload, provider, cores):
     return Launch(f"{workload.title} on {len(cores)}", {}, blas=provider), made
 
 
-class Together(unittest.TestCase):
-    def test_each_split_gives_all_cores_away(self):
+class Splits(unittest.TestCase):
+    def test_give_all_cores(self):
         self.assertEqual(together.splits(4, 2), [(1, 3), (2, 2), (3, 1)])
         self.assertEqual(together.splits(3, 3), [(1, 1, 1)])
 
-    def test_a_program_is_compared_with_itself_alone_at_its_best(self):
+    def test_compare_program_with_its_best_time_alone(self):
         programs = [Workload("lstm"), Workload("lstm", 2)]
         with mock.patch.object(together, "calibrate", calibrated):
             ways, alone, chosen = together.ways_by_hand(programs, "reference", 3)
@@ -38,7 +38,7 @@ class Together(unittest.TestCase):
         self.assertEqual(ways[0].starts[1].prefix, ("taskset", "-c", "1,2"))
         self.assertEqual(chosen["lstm:2 on 2"]["steps_a_second"], 8.0)
 
-    def test_programs_are_named_with_their_batch(self):
+    def test_name_programs_with_their_batch(self):
         self.assertEqual(workload_run.program_words("resnet50:2"), ("resnet50", 2))
         self.assertEqual(workload_run.program_words("resnet50"), ("resnet50", None))
         for wrong in ("resnet51", "resnet50:", "resnet50:0", "resnet50:x", "jacobi:2"):

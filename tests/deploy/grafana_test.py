@@ -52,17 +52,17 @@ class Dashboard(unittest.TestCase):
         return run(["/usr/bin/mypy", "--strict", "--python-executable", self.python,
                     "--cache-dir", HERE / "mypy", script])
 
-    def test_the_file_is_what_the_script_makes(self) -> None:
+    def test_matches_generator(self) -> None:
         made = run([self.python, SCRIPT])
         self.assertEqual(made.returncode, 0, made.stderr)
         committed = (SCRIPT.parent / "dashboard.json").read_text(encoding="utf-8")
         self.assertEqual(committed, made.stdout, "make it again, as dashboard.py says")
 
-    def test_types(self) -> None:
+    def test_has_valid_field_types(self) -> None:
         done = self.types(SCRIPT)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_a_wrong_type_is_noticed(self) -> None:
+    def test_fails_validation_with_wrong_type(self) -> None:
         right = SCRIPT.read_text(encoding="utf-8")
         wrong = right.replace(".height(8)", '.height("8")')
         self.assertNotEqual(wrong, right)

@@ -41,7 +41,7 @@ def parse_problem(*asked: str) -> str:
     return done.stdout if done.returncode else ""
 
 
-class Catalogue(unittest.TestCase):
+class MetricCatalogue(unittest.TestCase):
     metrics: Dict[str, Dict] = {}
 
     @classmethod
@@ -49,20 +49,20 @@ class Catalogue(unittest.TestCase):
         listed = metric_docs.catalogue(str(OPTILED))
         cls.metrics = {metric["name"]: metric for metric in listed}
 
-    def test_the_document_is_what_the_catalogue_says(self) -> None:
+    def test_matches_document(self) -> None:
         self.assertEqual(
             expressions.read(ROOT, "docs/reference/metrics.md"),
             metric_docs.document(list(self.metrics.values())),
             "make it again: tools/metric_docs.py BUILD/bin/optiled > docs/reference/metrics.md")
 
-    def test_only_metrics_that_exist_are_asked_for(self) -> None:
+    def test_covers_metrics_of_expressions(self) -> None:
         for name in ASKING:
             asked = expressions.metrics_in(expressions.read(ROOT, name))
             self.assertEqual(asked - set(self.metrics), set(), name)
         asked = expressions.metrics_in(expressions.read(ROOT, DASHBOARD))
         self.assertGreater(len(asked), 10)
 
-    def test_only_labels_that_exist_are_asked_for(self) -> None:
+    def test_covers_labels_of_expressions(self) -> None:
         for name in ASKING:
             text = expressions.read(ROOT, name)
             if name == DASHBOARD:
@@ -71,14 +71,14 @@ class Catalogue(unittest.TestCase):
                 text = "\n".join(expressions.of_console(text))
             self.assertEqual(list(expressions.label_problems(text, self.metrics)), [], name)
 
-    def test_only_recorded_rules_are_asked_for(self) -> None:
+    def test_covers_recorded_rules_of_expressions(self) -> None:
         recorded = set(re.findall(r"^ +- record: (\S+)$", expressions.read(ROOT, RULES), re.M))
         self.assertGreater(len(recorded), 3)
         for name in ASKING:
             asked = expressions.recorded_in(expressions.read(ROOT, name))
             self.assertEqual(asked - recorded, set(), name)
 
-    def test_the_checks_see_what_they_are_for(self) -> None:
+    def test_is_enforced_for_planted_mistakes(self) -> None:
         text = 'rate(optile_nothing{program="x"}[1m]) + optile_clients{kind="x"} + a:optile_b:c'
         self.assertEqual(expressions.metrics_in(text) - set(self.metrics), {"optile_nothing"})
         self.assertIn("optile_clients has no label kind",
@@ -92,46 +92,46 @@ class Promtool(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
 
-    def test_rules(self) -> None:
+    def test_accepts_rules(self) -> None:
         self.assertIn("SUCCESS", self.assert_passes("check", "rules", "optile.rules.yml"))
 
-    def test_rules_do_what_their_tests_say(self) -> None:
+    def test_passes_tests_of_rules(self) -> None:
         self.assertIn("SUCCESS", self.assert_passes("test", "rules", "optile.rules.test.yml"))
 
-    def test_every_rule_has_a_test(self) -> None:
+    def test_tests_every_rule(self) -> None:
         rules = expressions.read(ROOT, RULES)
         tests = expressions.read(ROOT, "deploy/prometheus/optile.rules.test.yml")
         alerts = re.findall(r"^ +- alert: (\S+)$", rules, re.M)
         self.assertGreater(len(alerts), 5)
         self.assertEqual([one for one in alerts if f"alertname: {one}\n" not in tests], [])
 
-    def test_the_example_of_a_configuration(self) -> None:
+    def test_accepts_example_configuration(self) -> None:
         self.assert_passes("check", "config", "prometheus.yml")
 
-    def test_every_expression_of_the_dashboard_parses(self) -> None:
+    def test_parses_dashboard_expressions(self) -> None:
         asked = expressions.of_dashboard(expressions.read(ROOT, DASHBOARD))
         self.assertGreater(len(asked), 15)
         self.assertEqual(parse_problem(*asked), "")
 
-    def test_every_expression_of_the_console_parses(self) -> None:
+    def test_parses_console_expressions(self) -> None:
         text = expressions.read(ROOT, CONSOLE)
         asked = expressions.of_console(text)
         # None was overlooked: each "query" of the template and each chart is one.
         self.assertEqual(len(asked), len(re.findall(r"\bquery\b", text)) + text.count("data-expr"))
         self.assertEqual(parse_problem(*asked), "")
 
-    def test_an_expression_that_is_none_is_noticed(self) -> None:
+    def test_refuses_invalid_expression(self) -> None:
         self.assertNotEqual(parse_problem("optile_clients", "rate(optile_clients)"), "")
         self.assertNotEqual(parse_problem("sum by (program optile_clients)"), "")
 
 
-class Dashboard(unittest.TestCase):
-    def test_the_first_row_asks_whether_it_helps(self) -> None:
+class DashboardLayout(unittest.TestCase):
+    def test_begins_with_speedup_row(self) -> None:
         panels = json.loads(expressions.read(ROOT, DASHBOARD))["panels"]
         self.assertEqual((panels[0]["type"], panels[0]["title"]), ("row", "Is it helping?"))
         self.assertIn("optile_client_speedup_ratio", panels[1]["targets"][0]["expr"])
 
-    def test_panels_do_not_overlap(self) -> None:
+    def test_has_no_overlapping_panels(self) -> None:
         taken = set()
         for panel in json.loads(expressions.read(ROOT, DASHBOARD))["panels"]:
             at = panel["gridPos"]

@@ -24,7 +24,7 @@ def analyze(*words: str) -> "subprocess.CompletedProcess[str]":
 
 
 @unittest.skipIf(shutil.which("systemd-analyze") is None, "systemd-analyze is not installed")
-class Units(unittest.TestCase):
+class SystemdUnits(unittest.TestCase):
     def setUp(self) -> None:
         holder = tempfile.TemporaryDirectory(prefix="optile-units-")
         self.addCleanup(holder.cleanup)
@@ -39,23 +39,23 @@ class Units(unittest.TestCase):
         copy.write_text(text, encoding="utf-8")
         return str(copy)
 
-    def test_are_understood(self) -> None:
+    def test_pass_systemd_analyze(self) -> None:
         for name, scope in (("optiled.service", "--system"), ("user/optiled.service", "--user")):
             done = analyze("verify", "--man=no", scope, self.unit(name))
             said = [line for line in done.stdout.splitlines() if "optiled.service" in line]
             self.assertEqual([], said, name)
 
-    def test_a_mistake_would_be_seen(self) -> None:
+    def test_fail_systemd_analyze_with_mistake(self) -> None:
         wrong = self.unit("optiled.service", ("Type=notify", "Type=notify\nProtectSytem=yes"))
         done = analyze("verify", "--man=no", "--system", wrong)
         self.assertIn("ProtectSytem", done.stdout)
 
-    def test_what_the_system_daemon_could_do(self) -> None:
+    def test_limit_exposure_of_system_daemon(self) -> None:
         done = analyze("security", "--offline=yes", f"--threshold={MOST_EXPOSED}",
                        self.unit("optiled.service"))
         self.assertEqual(0, done.returncode, done.stdout)
 
-    def test_its_system_calls_are_allowed(self) -> None:
+    def test_allow_needed_system_calls(self) -> None:
         """Those that somebody might think it could do without."""
         text = (UNITS / "optiled.service").read_text(encoding="utf-8")
         self.assertIn("SystemCallFilter=@system-service\n", text)
@@ -82,7 +82,7 @@ class Units(unittest.TestCase):
 
 
 class Installation(unittest.TestCase):
-    def test_everything_goes_where_it_is_looked_for(self) -> None:
+    def test_places_every_file(self) -> None:
         with tempfile.TemporaryDirectory(prefix="optile-install-") as prefix:
             done = subprocess.run(["cmake", "--install", str(OPTILED.parent.parent), "--prefix",
                                    prefix], text=True, timeout=100, check=False,

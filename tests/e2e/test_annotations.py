@@ -48,17 +48,17 @@ class AnnotatedC(AnnotatedTest):
         self.assertGreater(report["coverage"]["steered"], 0.3, report["coverage"])
         return untouched, finished
 
-    def test_ops_are_known_and_steered(self):
+    def test_lists_and_steers_annotated_ops(self):
         untouched, finished = self.check("annotated")
         self.assertEqual({"relax": {2}, "shift": {2}}, self.widths(untouched))
         if usable_cpus() > 1:
             tried = self.widths(finished)
             self.assertTrue(any(found == {1, 2} for found in tried.values()), tried)
 
-    def test_linked_to_a_fixed_place(self):
+    def test_steers_ops_of_non_pie_program(self):
         self.check("annotated_no_pie")
 
-    def test_without_a_daemon(self):
+    def test_runs_untouched_without_daemon(self):
         self.space._daemons[-1].stop()
         command = [PROGRAMS / "annotated", 20]
         env = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
@@ -70,7 +70,7 @@ class AnnotatedPython(AnnotatedTest):
     def environment(self):
         return {**blas("openblas-openmp"), "PYTHONPATH": str(MODULE)}
 
-    def test_ops_are_known_and_steered(self):
+    def test_lists_and_steers_annotated_ops(self):
         command = [PYTHON, SCRIPTS / "annotated.py", "--steps", PYTHON_STEPS]
         env = self.environment()
         bare = self.space.untouched([*command, "--without"], env)
@@ -82,7 +82,7 @@ class AnnotatedPython(AnnotatedTest):
         self.assertEqual("20x48x48", ops["small products"]["shape"])
         self.assertGreater(report["coverage"]["steered"], 0.3, report["coverage"])
 
-    def test_nothing_that_is_said_raises(self):
+    def test_never_raises_in_program(self):
         script = self.space.dir / "odd.py"
         script.write_text(
             "import optile\n"
@@ -103,7 +103,7 @@ class AnnotatedPython(AnnotatedTest):
                          self.space.launched([PYTHON, script], env=env)):
             self.assertEqual((0, "'mine'\n"), (finished.code, finished.stdout), finished)
 
-    def test_forked_workers(self):
+    def test_runs_forked_workers(self):
         script = self.space.dir / "workers.py"
         script.write_text(
             "import multiprocessing, optile\n"

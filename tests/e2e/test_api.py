@@ -56,7 +56,7 @@ class Relay(socketserver.ThreadingTCPServer):
                      "no schemathesis: OPTILE_SCHEMATHESIS_PYTHON is not set; ./dev test makes one "
                      "and runs this")
 class ApiDescription(EndToEndTest):
-    def test_answers_are_as_described(self):
+    def test_matches_answers_of_daemon(self):
         self.space.start_daemon()
         # Somebody to ask about: attached from here to the end.
         program = self.space.popen(self.space.launcher(

@@ -69,7 +69,7 @@ def pairwise(*factors):
 
 @unittest.skipIf(usable_cpus() < 2, "one core: every thread may run on the same")
 class BoundThreads(EndToEndTest):
-    def test_as_many_and_in_the_same_places_as_without_us(self):
+    def test_keep_number_and_affinity_of_untouched_run(self):
         self.space.start_daemon()
         factors = (programs(), words(), NUMBERS, MODES, RUNS)
         rows = list(itertools.product(*factors)) if WHOLE else pairwise(*factors)
@@ -86,7 +86,7 @@ class BoundThreads(EndToEndTest):
                     self.assertEqual((0, bare[key].stdout), (finished.code, finished.stdout),
                                      finished)
 
-    def test_runtime_that_is_opened_once_the_program_has_bound_threads(self):
+    def test_keep_number_where_runtime_loads_after_binding(self):
         # OpenBLAS brings a libgomp along, which binds the main thread as it is opened.
         blas_file = library_folder() / "openblas-openmp" / "libopenblas.so.0"
         script = ("import ctypes, os; os.environ['OMP_PROC_BIND'] = 'TRUE'; "
@@ -96,7 +96,7 @@ class BoundThreads(EndToEndTest):
         finished = self.space.launched([PYTHON, "-c", script], "--openmp", "llvm")
         self.assertEqual(untouched.stdout, finished.stdout, finished)
 
-    def test_another_number_is_not_asked_for_in_their_place(self):
+    def test_keep_launcher_number_where_nothing_is_bound(self):
         # A word that binds nothing leaves the number of threads to the launcher.
         for word in ({"OMP_PROC_BIND": "false"}, {"KMP_AFFINITY": "none"}):
             with self.subTest(word):

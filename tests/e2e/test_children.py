@@ -71,7 +71,7 @@ class ChildrenTest(harness.EndToEndTest):
         return path
 
 
-class ChildrenWithoutUs(ChildrenTest):
+class PreloadIncompatibleChildren(ChildrenTest):
     """By the programs that people start others with."""
 
     def assert_all_run(self, command, count=1, env=None):
@@ -79,36 +79,36 @@ class ChildrenWithoutUs(ChildrenTest):
         self.assertEqual(0, untouched.code, untouched)
         self.assertEqual(count, untouched.stdout.count("LD_PRELOAD (none)"), untouched)
 
-    def test_by_a_shell(self):  # fault: F47
+    def test_run_untouched_from_shell(self):  # fault: F47
         for child in HARMED:
             self.assert_all_run(["sh", "-c", child])
             self.assert_all_run(["sh", "-c", f"{child}; {child} | cat; (exec {child})"], 3)
             self.assert_all_run(["bash", "-c", f"env {child}; nice {child}; echo | xargs {child}"],
                                 3)
 
-    def test_by_make(self):  # fault: F47
+    def test_run_untouched_from_make(self):  # fault: F47
         self.assertIsNotNone(shutil.which("make"), "Debian's make is missing")
         makefile = self.space.dir / "Makefile"
         for child in HARMED:
             makefile.write_text(MAKEFILE.format(program=child, itself=makefile))
             self.assert_all_run(["make", "-s", "-f", makefile], 3)
 
-    def test_by_pythons_subprocess(self):  # fault: F47
+    def test_run_untouched_from_python_subprocess(self):  # fault: F47
         for child in HARMED:
             script = self.script("wrapper", f"#!{child}\n")
             self.assert_all_run([PYTHON, "-c", BY_SUBPROCESS, child, script], 5)
 
-    def test_by_pythons_spawn_and_fork(self):
+    def test_run_untouched_from_python_multiprocessing(self):
         for child in HARMED:
             self.assert_all_run([PYTHON, "-c", BY_SPAWN, child], 3)
 
-    def test_by_its_name_in_the_path(self):
+    def test_run_untouched_from_path_search(self):
         env = {"PATH": f"/nowhere:{PROGRAMS}:{os.environ['PATH']}"}
         for child in HARMED:
             self.assert_all_run(["env", child.name], env=env)
             self.assert_all_run([STARTS, "posix_spawnp", child.name], env=env)
 
-    def test_by_a_static_program_in_between(self):
+    def test_run_untouched_behind_static_program(self):
         # It is not reached itself and hands on what it has; what that starts is seen again.
         between = PROGRAMS / "static_starts"
         self.assert_all_run(["sh", "-c", f"{between} execv /bin/sh -c {SANITIZED}"])
@@ -116,11 +116,11 @@ class ChildrenWithoutUs(ChildrenTest):
         self.assertIn(f"LD_PRELOAD {PRELOAD},", kept.stdout, kept)
 
     @unittest.skipUnless(MUSL.exists(), "musl-gcc was not there when this was built")
-    def test_musl(self):  # fault: F47
+    def test_run_untouched_with_musl(self):  # fault: F47
         told = self.space.preloaded([STARTS, "execv", MUSL])
         self.assertIn("LD_PRELOAD (none)", told.stdout, told)
 
-    def test_llvms_runtime_goes_with_us(self):
+    def test_lose_preloaded_llvm_runtime_with_shim(self):
         command = [STARTS, "execv_openmp", SANITIZED]
         finished = self.space.launched(command, "--openmp", "llvm")
         self.assertEqual(0, finished.code, finished)
@@ -128,7 +128,7 @@ class ChildrenWithoutUs(ChildrenTest):
         plain = self.space.launched([STARTS, "execv_openmp", PLAIN], "--openmp", "llvm")
         self.assertRegex(plain.stdout, f"LD_PRELOAD {PRELOAD}:/[^:]*/libomp.so.5,")
 
-    def test_other_preloads_stay_in_their_order(self):  # fault: F47
+    def test_keep_other_preloads_in_order(self):  # fault: F47
         env = {"LD_PRELOAD": "libm.so.6 libdl.so.2:librt.so.1",
                "ASAN_OPTIONS": "verify_asan_link_order=0"}
         for way in ("execv", "execve", "posix_spawn"):
@@ -140,7 +140,7 @@ class ChildrenWithoutUs(ChildrenTest):
                        "OPTILE_SOCKET": str(self.space.socket)}
             self.assert_same_run(untouched, self.space.run(command, between))
 
-    def test_a_sanitizer_that_the_user_preloads(self):
+    def test_keep_sanitizer_preloaded_by_user(self):
         library = re.search(r"=> (\S*libasan\S*)", self.space.untouched(["ldd", SANITIZED]).stdout)
         env = {"LD_PRELOAD": library[1], "ASAN_OPTIONS": "detect_leaks=0"}
         untouched = self.space.untouched([PLAIN], env)
@@ -153,10 +153,10 @@ class ChildrenWithoutUs(ChildrenTest):
             ["sh", "-c", behind], env={"ASAN_OPTIONS": "detect_leaks=0"}))
 
 
-class WaysToStart(ChildrenTest):
+class ExecFunctions(ChildrenTest):
     """Every function of the C library that starts a program."""
 
-    def test_children_that_would_die(self):  # fault: F47
+    def test_start_incompatible_children_untouched(self):  # fault: F47
         for child in HARMED:
             for way in WAYS:
                 with self.subTest(way=way, child=child.name):
@@ -164,13 +164,13 @@ class WaysToStart(ChildrenTest):
                     self.assertEqual(0, untouched.code, untouched)
                     self.assertIn("LD_PRELOAD (none)", untouched.stdout)
 
-    def test_their_words_and_ends(self):
+    def test_pass_arguments_and_exit_codes(self):
         for way in ("execv", "execve", "execvp", "execvpe", "posix_spawn", "posix_spawnp"):
             with self.subTest(way):
                 self.assert_as_untouched([STARTS, way, SANITIZED, "", "two words", "$HOME"])
                 self.assertEqual(7, self.assert_as_untouched([STARTS, way, SANITIZED, "7"]).code)
 
-    def test_children_that_bear_us_keep_us(self):
+    def test_keep_shim_in_compatible_children(self):
         kept = {"LD_PRELOAD": f"libm.so.6:{PRELOAD} libdl.so.2"}
         for way in WAYS:
             with self.subTest(way):
@@ -182,7 +182,7 @@ class WaysToStart(ChildrenTest):
                     got.stdout)
                 self.assertEqual("", got.stderr)
 
-    def test_what_cannot_be_started(self):  # fault: F47
+    def test_report_errors_of_untouched_run(self):  # fault: F47
         refused = self.space.dir / "refused"
         refused.write_bytes(SANITIZED.read_bytes())
         nothing = self.script("nothing", "")
@@ -195,7 +195,7 @@ class WaysToStart(ChildrenTest):
                 with self.subTest(way=way, target=str(target)):
                     self.assert_as_untouched([STARTS, way, target])
 
-    def test_scripts(self):
+    def test_start_scripts_untouched(self):
         scripts = [self.script("with-a-line", f"#!{SANITIZED} 3\n"),
                    self.script("through-env", f"#!/usr/bin/env {SANITIZED}\n"),
                    self.script("without-a-line", f"{SANITIZED} $1\n"),
@@ -205,7 +205,7 @@ class WaysToStart(ChildrenTest):
                 with self.subTest(way=way, script=script.name):
                     self.assert_as_untouched([STARTS, way, script])
 
-    def test_an_environment_that_is_too_large_is_handed_on(self):
+    def test_pass_oversized_environment_unchanged(self):
         env = {f"VARIABLE_{i}": "x" for i in range(9000)}
         finished = self.space.preloaded([STARTS, "execv", PLAIN], env)
         self.assertEqual(0, finished.code, finished)

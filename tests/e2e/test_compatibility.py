@@ -102,8 +102,8 @@ class Outcome:
         return "| " + " | ".join(cells) + " |\n"
 
 
-class Compatibility(EndToEndTest):
-    def test_every_program_runs_as_without_optile(self):
+class PackagedPrograms(EndToEndTest):
+    def test_end_as_untouched(self):
         self.space.start_daemon()
         self.assertGreaterEqual(len(PROGRAMS), 20)
         for program in (one for one in PROGRAMS if not one.long):
@@ -112,7 +112,7 @@ class Compatibility(EndToEndTest):
                 self.assertEqual(0, outcome.bare.code, outcome.bare)
                 self.assert_same_run(outcome.bare, outcome.launched)
 
-    def test_every_repeat_is_compared(self):
+    def test_report_repeat_with_other_output(self):
         self.space.start_daemon()
         counter = self.space.dir / "counter"
         # Says another word in its third run: the second of the launched ones.

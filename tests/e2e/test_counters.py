@@ -5,7 +5,7 @@ from harness import PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest, blas, without_pri
 TRAINER = [PYTHON, SCRIPTS / "train_small.py", "--steps", "150"]
 
 
-class Counters(EndToEndTest):
+class OpCounters(EndToEndTest):
     def reported(self, *options, wrap=list):
         path = self.space.dir / f"report{len(list(self.space.dir.glob('report*.json')))}.json"
         command = self.space.launcher("--mode", "observe", "--report", path, *options,
@@ -27,7 +27,7 @@ class Counters(EndToEndTest):
             self.assertGreater(counts["per_execution"][event], 0, counts)
         return counted
 
-    def test_ops_are_counted(self):
+    def test_count_every_op(self):
         self.space.start_daemon()
         report = self.reported()
         self.check_counted(report)
@@ -35,17 +35,17 @@ class Counters(EndToEndTest):
         self.assertEqual(report["counters"], explained["explanations"][0]["counters"])
         self.assertIn("counters", self.space.ask("explain", "aten::").stdout)
 
-    def test_also_without_any_permission(self):
+    def test_count_without_permission(self):
         self.space.start_daemon()
         self.check_counted(self.reported(wrap=without_privileges))
 
-    def test_off_is_off(self):
+    def test_read_nothing_when_off(self):
         self.space.start_daemon()
         report = self.reported("--counters", "off")
         self.assertEqual("none", report["counters"])
         self.assertIn("--counters off", report["counter_reason"])
         self.assertFalse([op for op in report["ops"] if op["counts"]])
 
-    def test_the_kernels_only(self):
+    def test_use_kernel_accounting_when_asked(self):
         self.space.start_daemon()
         self.assertEqual("software", self.reported("--counters", "software")["counters"])

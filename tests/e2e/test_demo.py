@@ -14,7 +14,7 @@ for i in itertools.count(1):
 FAILS = "import sys\nprint('step 1/9')\nsys.exit('no data')\n"
 
 
-class Demo(EndToEndTest):
+class DemoCommand(EndToEndTest):
     def run_demo(self, *programs):
         words = []
         for name, text in programs:
@@ -25,7 +25,7 @@ class Demo(EndToEndTest):
         return self.space.run([PYTHON, SOURCE / "tools" / "demo.py", "--quick", "--scale", "0.02",
                                "--build", BUILD, "--results", self.results, *words])
 
-    def test_from_the_first_line_to_the_last_screen(self):
+    def test_prints_summary_screen(self):
         finished = self.run_demo(("first", STEPS), ("second", STEPS))
         self.assertEqual(0, finished.code, finished)
         lines = finished.stdout.splitlines()
@@ -39,7 +39,7 @@ class Demo(EndToEndTest):
         self.assertGreater(figures["survivors"]["second"], 0)
         self.assertTrue((self.results / "side-by-side-optile-second.log").exists())
 
-    def test_a_training_that_fails_is_named_with_its_log(self):
+    def test_names_failed_training_with_its_log(self):
         finished = self.run_demo(("first", STEPS), ("second", FAILS))
         self.assertEqual(1, finished.code, finished)
         log = self.results / "side-by-side-untouched-second.log"

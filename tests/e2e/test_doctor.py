@@ -6,7 +6,7 @@ import os
 from harness import OPTILE, PROGRAMS, PYTHON, EndToEndTest, without_privileges
 
 
-class Doctor(EndToEndTest):
+class DoctorCommand(EndToEndTest):
     def examine(self, *words, env=None, wrap=list):
         command = [str(OPTILE), "doctor", "--json", "--socket", str(self.space.socket), *words]
         answer = self.space.run(wrap(command), env)
@@ -18,7 +18,7 @@ class Doctor(EndToEndTest):
     def levels(self, found, subject):
         return {one["level"] for one in found["findings"] if one["subject"] == subject}
 
-    def test_nothing_is_in_the_way_and_nothing_is_started(self):
+    def test_finds_no_problem_and_starts_nothing(self):
         found = self.examine()
         self.assertEqual(0, found["problems"], found)
         for subject in ("machine", "budget", "counters", "installation", "daemon", "store"):
@@ -26,31 +26,31 @@ class Doctor(EndToEndTest):
         self.assertEqual([], self.space.daemon_pids())
         self.assertEqual([], list((self.space.dir / "state").iterdir()))
 
-    def test_a_running_daemon_is_found(self):
+    def test_finds_running_daemon(self):
         self.space.start_daemon()
         found = self.examine()
         self.assertEqual({"ok"}, self.levels(found, "daemon"))
         self.assertEqual(0, found["problems"], found)
 
-    def test_a_program_is_looked_at_and_not_started(self):
+    def test_examines_program_without_starting_it(self):
         witness = self.space.dir / "started"
         found = self.examine("--", PYTHON, "-c", f"open({str(witness)!r}, 'w')")
         self.assertEqual({"ok"}, self.levels(found, "program"), found)
         self.assertEqual({"ok"}, self.levels(found, "PyTorch"), found)
         self.assertFalse(witness.exists())
 
-    def test_problems_change_the_exit_code(self):
+    def test_exits_with_1_on_problem(self):
         found = self.examine("--", self.space.dir / "nothing-here")
         self.assertEqual({"problem"}, self.levels(found, "program"), found)
         found = self.examine("--", PROGRAMS / "static_buffers")
         self.assertEqual({"problem"}, self.levels(found, "program"), found)
 
-    def test_words_of_the_user(self):
+    def test_reports_environment_of_user(self):
         found = self.examine(env={"OMP_NUM_THREADS": "2", "OMP_PROC_BIND": "true"})
         self.assertEqual({"note"}, self.levels(found, "environment"))
         self.assertEqual(0, found["problems"], found)
 
-    def test_a_folder_that_cannot_be_written(self):
+    def test_reports_unwritable_socket_folder(self):
         os.chmod(self.space.dir, 0o500)
         try:
             found = self.examine(wrap=without_privileges)
@@ -58,7 +58,7 @@ class Doctor(EndToEndTest):
             os.chmod(self.space.dir, 0o700)
         self.assertEqual({"problem"}, self.levels(found, "daemon"), found)
 
-    def test_lines_for_people(self):
+    def test_prints_text_report(self):
         answer = self.space.run([OPTILE, "doctor", "--socket", self.space.socket])
         self.assertEqual(0, answer.code, answer)
         self.assertIn("nothing is in the way", answer.stdout)

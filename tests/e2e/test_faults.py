@@ -37,7 +37,7 @@ class FaultTest(EndToEndTest):
         return self.space.run(wrap(line), {**self.env, "OMP_NUM_THREADS": "2"})
 
 
-class DaemonGone(FaultTest):
+class DaemonLoss(FaultTest):
     def interrupted(self, mode, act):
         """The trainer's end, with `act` done in the middle of it."""
         program = self.space.popen(
@@ -50,19 +50,19 @@ class DaemonGone(FaultTest):
         finished.stdout = (before + finished.stdout).replace("paused\n", "")
         return finished
 
-    def test_killed(self):  # fault: F1
+    def test_leaves_program_running_after_kill(self):  # fault: F1
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
         self.assert_same_run(untouched, self.interrupted("observe", daemon.kill))
 
-    def test_killed_while_tuning(self):
+    def test_leaves_tuned_program_running_after_kill(self):
         daemon = self.space.start_daemon()
         finished = self.interrupted("tune", daemon.kill)
         self.assertEqual(0, finished.code, finished)
         self.assertEqual("", finished.stderr)
         self.assertIn("step 120 loss", finished.stdout)
 
-    def test_killed_and_started_again(self):  # fault: F1
+    def test_leaves_program_running_across_restart(self):  # fault: F1
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
 
@@ -73,7 +73,7 @@ class DaemonGone(FaultTest):
         self.assert_same_run(untouched, self.interrupted("observe", replace))
         self.assertEqual(0, self.interrupted("tune", lambda: None).code)
 
-    def test_attaches_to_the_next_daemon(self):  # fault: F1
+    def test_attaches_program_to_next_daemon(self):  # fault: F1
         """By itself, at an op boundary."""
         self.space.start_daemon().kill()
         daemon = self.space.start_daemon()
@@ -89,7 +89,7 @@ class DaemonGone(FaultTest):
         wait_until(lambda: attached() == [program.pid], "the program to attach again")
         self.assertIsNone(program.poll())
 
-    def test_stopped_daemon_drops_and_counts(self):  # fault: F16
+    def test_counts_dropped_events_while_stopped(self):  # fault: F16
         """What no longer fits into the ring is counted, and the program does not notice."""
         arguments = ("--steps", "400")
         untouched = self.untouched(*arguments)
@@ -116,7 +116,7 @@ class DaemonGone(FaultTest):
         finished.stdout = (output + finished.stdout).replace("paused\n", "")
         self.assert_same_run(untouched, finished)
 
-    def test_stopped(self):  # fault: F16
+    def test_leaves_program_running_while_stopped(self):  # fault: F16
         """A daemon that is there and never answers."""
         untouched = self.untouched("--steps", "120")
         daemon = self.space.start_daemon()
@@ -126,7 +126,7 @@ class DaemonGone(FaultTest):
         self.assert_same_run(untouched, self.train_observed("--steps", "120"))
         daemon.process.send_signal(signal.SIGCONT)
 
-    def test_killed_before_the_report(self):
+    def test_yields_report_or_message(self):
         daemon = self.space.start_daemon()
         path = self.space.dir / "report.json"
         program = self.space.popen(
@@ -139,7 +139,7 @@ class DaemonGone(FaultTest):
         # Either a report that says what is missing, or a message that there is none.
         self.assertTrue(path.exists() or "report" in finished.stderr, finished)
 
-    def test_client_killed(self):
+    def test_survives_killed_client(self):
         daemon = self.space.start_daemon()
         program = self.space.popen(self.space.launcher(
             command=[*TRAINER, "--steps", "40", "--pause-at", "30"]), self.env)
@@ -150,7 +150,7 @@ class DaemonGone(FaultTest):
         self.assertIsNone(daemon.process.poll())
         self.assertEqual(0, self.space.launched([*TRAINER, "--steps", "20"], env=self.env).code)
 
-    def test_stale_socket(self):  # fault: F36
+    def test_replaces_stale_socket(self):  # fault: F36
         untouched = self.untouched("--steps", "20")
         self.space.start_daemon().kill()
         self.assertTrue(self.space.socket.exists())
@@ -162,7 +162,7 @@ class DaemonGone(FaultTest):
         wait_until(lambda: connectable(self.space.socket, socket.SOCK_STREAM), "a new daemon")
 
 
-class ClientGone(FaultTest):
+class ClientLoss(FaultTest):
     def paused_client(self, *arguments):
         """A program between two steps, attached."""
         program = self.space.popen(self.space.launcher(
@@ -180,7 +180,7 @@ class ClientGone(FaultTest):
                  if " client 1 " in line]
         return [word for word in words if word in ("is dying", "left")]
 
-    def test_killed(self):  # fault: F2
+    def test_lists_killed_client_as_dying(self):  # fault: F2
         """The daemon knows before the program's memory is gone and the connection with it."""
         self.space.start_daemon()
         program = self.paused_client("--resident-mb", "500")
@@ -190,7 +190,7 @@ class ClientGone(FaultTest):
         wait_until(lambda: "left" in self.said_of_clients(), "the program to be forgotten")
         self.assertEqual(["is dying", "left"], self.said_of_clients())
 
-    def test_stopped(self):  # fault: F17
+    def test_lists_stopped_client_as_stopped(self):  # fault: F17
         self.space.start_daemon()
         program = self.paused_client()
         program.send_signal(signal.SIGSTOP)
@@ -200,8 +200,8 @@ class ClientGone(FaultTest):
         self.assertEqual(0, finish(program, "\n").code)
 
 
-class TwoDaemons(FaultTest):
-    def test_second_refuses_and_touches_nothing(self):  # fault: F35
+class SecondDaemon(FaultTest):
+    def test_exits_and_touches_nothing(self):  # fault: F35
         daemon = self.space.start_daemon()
         sockets = [self.space.socket, pathlib.Path(f"{self.space.socket}{ATTACH_SUFFIX}")]
         before = [path.stat() for path in sockets]
@@ -214,11 +214,11 @@ class TwoDaemons(FaultTest):
         self.assertFalse(other_store.exists())
         self.assertEqual(daemon.process.pid, daemon.status()["pid"])
 
-    def test_successor_after_a_kill(self):
+    def test_starts_after_kill_of_first(self):
         self.space.start_daemon().kill()
         self.assertTrue(self.space.start_daemon().status()["pid"])
 
-    def test_two_launchers_at_once(self):
+    def test_starts_once_for_two_launchers(self):
         for _ in range(3):
             programs = [self.space.popen(self.space.launcher(
                 command=[*TRAINER, "--steps", "20"]), self.env) for _ in range(2)]
@@ -232,7 +232,7 @@ class TwoDaemons(FaultTest):
             os.kill(pid, signal.SIGKILL)
             wait_until(lambda: not self.space.daemon_pids(), "the daemon to be gone")
 
-    def test_many_launchers_at_once(self):
+    def test_starts_once_for_many_launchers(self):
         programs = [self.space.popen(self.space.launcher(command=["sh", "-c", "exit 4"]))
                     for _ in range(12)]
         self.assertEqual([4] * 12, [finish(program).code for program in programs])
@@ -342,7 +342,7 @@ def answer_hangup(peer, _is_attach):
     peer.close()
 
 
-class StartedTogether(FaultTest):
+class LaunchQuestion(FaultTest):
     """A program whose teams nothing resizes asks how to start."""
 
     def launches(self, width_when_announced, *options):
@@ -370,34 +370,34 @@ class StartedTogether(FaultTest):
         self.assertEqual([False] + [True] * (len(asked) - 1),
                          ['"uses_openmp":true' in one for one in asked], asked)
 
-    def test_who_finds_others_starts_with_its_part(self):
+    def test_starts_program_with_its_part_beside_others(self):
         asked, line = self.launches(1)
         self.assert_announced(asked)
         self.assertEqual(2, len(asked), asked)
         self.assertIn("threads 1 ", line)
 
-    def test_who_would_start_alone_asks_again(self):
+    def test_repeats_question_when_alone(self):
         asked, line = self.launches(0)
         self.assert_announced(asked)
         # Not where the look alone took as long as it would wait for others.
         self.assertIn(len(asked), (2, 3), asked)
         self.assertIn(f"threads {usable_cpus()} ", line)
 
-    def test_who_has_a_width_of_its_own_does_not(self):
+    def test_is_asked_once_with_own_width(self):
         self.env["OMP_NUM_THREADS"] = "2"
         asked, line = self.launches(0)
         self.assert_announced(asked)
         self.assertEqual(2, len(asked), asked)
         self.assertIn("threads 2 ", line)
 
-    def test_who_is_only_watched_is_nobodys_company(self):
+    def test_announces_no_start_in_observe_mode(self):
         asked, line = self.launches(1, "--mode", "observe")
         self.assertEqual(1, len(asked), asked)
         self.assertIn('"starts":false', asked[0])
         self.assertIn(f"threads {usable_cpus()} ", line)
 
 
-class WrongDaemons(FaultTest):
+class FaultyDaemon(FaultTest):
     """Somebody else answers at the sockets; the program cannot tell."""
 
     def assert_untouched_by(self, answer):
@@ -413,28 +413,28 @@ class WrongDaemons(FaultTest):
                                      {**self.env, "OMP_NUM_THREADS": "2"})
         self.assert_same_run(untouched, tuned)
 
-    def test_other_version(self):
+    def test_leaves_program_untouched_on_version_mismatch(self):
         self.assert_untouched_by(answer_other_version)
 
-    def test_refusal(self):
+    def test_leaves_program_untouched_on_refusal(self):
         self.assert_untouched_by(answer_refusal)
 
-    def test_garbage(self):
+    def test_leaves_program_untouched_on_garbage(self):
         self.assert_untouched_by(answer_garbage)
 
-    def test_welcome_without_descriptors(self):
+    def test_leaves_program_untouched_without_descriptors(self):
         self.assert_untouched_by(answer_without_descriptors)
 
-    def test_memory_smaller_than_told(self):
+    def test_leaves_program_untouched_on_short_memory(self):
         self.assert_untouched_by(answer_tiny_memory)
 
-    def test_silence(self):
+    def test_leaves_program_untouched_on_silence(self):
         self.assert_untouched_by(answer_nothing)
 
-    def test_hangup(self):
+    def test_leaves_program_untouched_on_hangup(self):
         self.assert_untouched_by(answer_hangup)
 
-    def test_daemon_survives_wrong_clients(self):
+    def test_survives_malformed_clients(self):
         daemon = self.space.start_daemon()
         whole_hello = frame_header(HELLO, HELLO_BYTES)
         frames = [b"", b"x", b"\xff" * 100, frame_header(HELLO, 16),
@@ -467,7 +467,7 @@ class WrongDaemons(FaultTest):
         self.assertEqual([], daemon.status()["clients"])
 
 
-class NotAllowed(FaultTest):
+class DeniedAccess(FaultTest):
     """The program runs, and the message says what is lost."""
 
     def assert_runs_with_message(self, untouched, finished, *words):
@@ -475,7 +475,7 @@ class NotAllowed(FaultTest):
         for word in words:
             self.assertIn(word, finished.stderr)
 
-    def test_socket_without_permission(self):
+    def test_leaves_program_untouched_without_socket_permission(self):
         untouched = self.untouched("--steps", "20")
         self.space.start_daemon()
         for path in (self.space.socket, pathlib.Path(f"{self.space.socket}{ATTACH_SUFFIX}")):
@@ -496,14 +496,14 @@ class NotAllowed(FaultTest):
         folder.chmod(0o500)
         return folder
 
-    def test_unwritable_store(self):
+    def test_starts_program_with_unwritable_store(self):
         untouched = self.untouched("--steps", "20")
         self.space.store = self.unwritable_folder() / "store.db"
         finished = self.train_observed("--steps", "20", wrap=without_privileges)
         self.assert_runs_with_message(untouched, finished, "store")
         self.assertFalse(self.space.store.exists())
 
-    def test_daemon_with_an_unwritable_store(self):  # fault: F9
+    def test_starts_daemon_with_unwritable_store(self):  # fault: F9
         store = self.unwritable_folder() / "store.db"
         daemon = self.space.start_daemon(store=store, wrap=without_privileges)
         finished = self.space.launched([*TRAINER, "--steps", "60"], env=self.env)
@@ -511,37 +511,37 @@ class NotAllowed(FaultTest):
         self.assertIn("store", str(daemon.status()))
         self.assertIn("store", self.space.ask("status").stdout)
 
-    def test_store_is_a_folder_of_a_file(self):
+    def test_starts_program_with_store_below_a_file(self):
         untouched = self.untouched("--steps", "20")
         (self.space.dir / "plain").write_text("")
         self.space.store = self.space.dir / "plain" / "store.db"
         self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "store")
 
-    def test_damaged_store(self):  # fault: F10
+    def test_renames_damaged_store(self):  # fault: F10
         untouched = self.untouched("--steps", "20")
         self.space.store.write_bytes(os.urandom(20000))
         self.assert_same_run(untouched, self.train_observed("--steps", "20"))
         self.assertTrue(self.space.ask_json("status")["pid"])
 
-    def test_unwritable_socket_folder(self):
+    def test_starts_program_with_unwritable_socket_folder(self):
         untouched = self.untouched("--steps", "20")
         self.space.socket = self.unwritable_folder() / "optiled.sock"
         self.assert_runs_with_message(
             untouched, self.train_observed("--steps", "20", wrap=without_privileges), "optile")
 
-    def test_socket_path_too_long(self):
+    def test_starts_program_with_oversized_socket_path(self):
         untouched = self.untouched("--steps", "20")
         self.space.socket = self.space.dir / ("long" * 40) / "optiled.sock"
         self.assert_runs_with_message(untouched, self.train_observed("--steps", "20"), "optile",
                                       "bytes", "--socket")
 
-    def test_report_that_cannot_be_written(self):
+    def test_keeps_exit_code_with_unwritable_report(self):
         path = self.space.dir / "nowhere" / "report.json"
         untouched = self.untouched("--steps", "20")
         finished = self.train_observed("--steps", "20", options=("--report", path))
         self.assert_runs_with_message(untouched, finished, str(path), "it is tried again when")
 
-    def test_no_runtime_folder(self):
+    def test_starts_program_without_runtime_folder(self):
         """XDG_RUNTIME_DIR is often set and missing; nothing is named on the command line."""
         untouched = self.untouched("--steps", "20")
         env = {**self.env, "OMP_NUM_THREADS": "2",
@@ -550,7 +550,7 @@ class NotAllowed(FaultTest):
                 "--steps", "20"]
         self.assert_same_run(untouched, self.space.run(line, env))
 
-    def test_no_store_anywhere(self):  # fault: F9
+    def test_starts_program_without_any_store(self):  # fault: F9
         """Neither a home nor a state folder that can be written."""
         untouched = self.untouched("--steps", "20")
         home = self.unwritable_folder()
@@ -561,8 +561,8 @@ class NotAllowed(FaultTest):
         self.assert_runs_with_message(untouched, self.space.run(line, env), "store")
 
 
-class Leftovers(FaultTest):
-    def test_nothing_is_left_in_shared_memory_or_tmp(self):
+class Footprint(FaultTest):
+    def test_leaves_no_shared_memory_or_temporary_files(self):
         def traces():
             return {path for folder in ("/dev/shm", "/tmp", self.space.dir / "tmp")
                     for path in pathlib.Path(folder).glob("*ptile*")
@@ -573,12 +573,12 @@ class Leftovers(FaultTest):
         self.space.launched([*TRAINER, "--steps", "20"], env=self.env)
         self.assertEqual(set(), traces() - before)
 
-    def test_store_and_folders_are_private(self):
+    def test_keeps_store_and_folders_private(self):
         self.space.launched([*TRAINER, "--steps", "20"], env=self.env)
         wait_until(self.space.store.exists, "the store")
         self.assertEqual(0, stat.S_IMODE(self.space.store.stat().st_mode) & 0o077)
 
-    def test_same_threads_as_untouched(self):
+    def test_adds_no_threads_to_program(self):
         """No helper thread lives in the program."""
         script = "import os, torch; torch.ones(9).sum(); print(len(os.listdir('/proc/self/task')))"
         env = {**self.env, "OMP_NUM_THREADS": "2"}

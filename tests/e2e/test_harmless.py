@@ -14,27 +14,27 @@ PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 SLEEPING = {**PASSIVE, **TWO_THREADS}
 
 
-class ForkedChildren(ProgramTest):
+class ForkedChild(ProgramTest):
     """A region in a forked child, where its parent had a team: GCC's runtime hangs there."""
 
     def run_tuned(self, *options):
         return self.space.launched([PROGRAMS / "fork_with_team"], *options, env=TWO_THREADS)
 
-    def test_a_child_does_not_wait_for_its_parents_team(self):  # fault: F43
+    def test_starts_with_one_thread_beside_parent_team(self):  # fault: F43
         for options in ((), ("--openmp", "llvm"), ("--mode", "freeze")):
             with self.subTest(options):
                 finished = self.run_tuned(*options)
                 self.assertEqual((0, "fork with a team: 5 children, 0 failures\n"),
                                  (finished.code, finished.stdout), finished)
 
-    def test_where_there_is_no_team_a_child_keeps_its_width(self):
+    def test_keeps_width_without_parent_team(self):
         self.assert_unharmed([PROGRAMS / "fork_without_team"], TWO_THREADS)
 
-    def test_without_a_daemon(self):
+    def test_ends_as_untouched_without_daemon(self):
         finished = self.space.preloaded([PROGRAMS / "fork_with_team"], TWO_THREADS)
         self.assertEqual(0, finished.code, finished)
 
-    def test_who_is_only_observed_is_left_as_it_is(self):  # fault: F43
+    def test_stays_untouched_in_observe_mode(self):  # fault: F43
         command = [PROGRAMS / "fork_with_team", "bare"]
         untouched = self.space.untouched(command, TWO_THREADS)
         self.assertEqual("the child hung\n", untouched.stdout, untouched)
@@ -43,19 +43,19 @@ class ForkedChildren(ProgramTest):
                                                                 env=TWO_THREADS))
 
 
-class OtherWaysToBeginAndEnd(ProgramTest):
-    def test_vfork_spawn_system_and_exec(self):  # fault: F44
+class ProcessLifecycle(ProgramTest):
+    def test_supports_vfork_spawn_system_and_exec(self):  # fault: F44
         self.assert_unharmed([PROGRAMS / "spawns"], TWO_THREADS)
 
-    def test_regions_left_by_a_jump(self):  # fault: F44
+    def test_supports_longjmp_out_of_regions(self):  # fault: F44
         self.assert_unharmed([PROGRAMS / "jumps"], TWO_THREADS)
 
-    def test_threads_cancelled_inside_ops(self):
+    def test_supports_thread_cancellation_inside_ops(self):
         self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING)
         # It is not given LLVM's runtime, which would abort, not even when asked to.
         self.assert_unharmed([PROGRAMS / "cancelled_ops"], SLEEPING, ("--openmp", "llvm"))
 
-    def test_pools_of_workers(self):  # fault: F43
+    def test_supports_worker_pools(self):  # fault: F43
         for provider in ("openblas-pthread", "openblas-openmp"):
             with self.subTest(provider):
                 env = {**blas(provider), **TWO_THREADS}
@@ -68,7 +68,7 @@ class OtherWaysToBeginAndEnd(ProgramTest):
                 finished = self.space.launched(command, env=env)
                 self.assertEqual((0, expected), (finished.code, finished.stdout), finished)
 
-    def test_children_that_open_no_region_never_attach(self):
+    def test_never_attaches_children_without_regions(self):
         self.space.start_daemon()
         finished = self.space.launched(
             ["sh", "-c", f"for i in 1 2 3; do /bin/true; done; {PYTHON} -c pass; "
@@ -78,7 +78,7 @@ class OtherWaysToBeginAndEnd(ProgramTest):
         self.assertRegex(metrics.stdout, r"(?m)^optile_clients_attached_total 1$", metrics)
 
 
-class Scarcity(ProgramTest):
+class ResourceLimits(ProgramTest):
     """What runs out of descriptors or address space runs on without us, and is attached once it has
     them again."""
 
@@ -107,17 +107,17 @@ class Scarcity(ProgramTest):
     def clients(self):
         return self.space.get("/v1/status")["clients"]
 
-    def test_descriptors(self):
+    def test_detach_program_until_descriptors_return(self):
         self.check("descriptors")
 
-    def test_address_space(self):
+    def test_detach_program_until_address_space_returns(self):
         self.check("memory")
 
 
-class OtherManagers(ProgramTest):
+class OtherThreadManager(ProgramTest):
     """Who manages the program's threads already is left to it."""
 
-    def test_it_is_only_observed(self):
+    def test_reduces_mode_to_observe(self):
         manager = harness.BUILD / "tests" / "fake_manager" / "libdlb.so"
         env = {"LD_PRELOAD": str(manager), **SLEEPING}
         command = [PROGRAMS / "annotated", "300"]
@@ -137,24 +137,24 @@ class OtherManagers(ProgramTest):
             command, {**env, "LD_PRELOAD": f"{harness.PRELOAD}:{manager}"}))
 
 
-class WordsAboutPlaces(ProgramTest):
+class AffinitySettings(ProgramTest):
     """What the user says about where threads run is where they run."""
 
-    def test_places_of_the_runtime(self):
+    def test_keep_places_of_runtime(self):
         last = max(os.sched_getaffinity(0))
         for word in ({"OMP_PROC_BIND": "true"}, {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"},
                      {"GOMP_CPU_AFFINITY": f"{last}"}):
             with self.subTest(word):
                 self.assert_unharmed([PROGRAMS / "masks"], {**word, **SLEEPING})
 
-    def test_no_number_of_threads_is_said_with_them(self):
+    def test_keep_places_with_default_number_of_threads(self):
         # A linked runtime has bound the main thread to one place by the time that the shim starts.
         for word in ({"OMP_PROC_BIND": "spread"}, {"OMP_PLACES": "cores"},
                      {"GOMP_CPU_AFFINITY": "0-1"}):
             with self.subTest(word):
                 self.assert_unharmed([PROGRAMS / "masks"], {**word, **PASSIVE})
 
-    def test_the_main_thread_is_bound_behind_the_launcher(self):
+    def test_keep_places_set_behind_launcher(self):
         # Nobody has heard of the binding when the number of threads is chosen.
         finished = self.space.launched(
             ["env", "OMP_PROC_BIND=spread", PROGRAMS / "masks"], env=PASSIVE)
@@ -162,14 +162,14 @@ class WordsAboutPlaces(ProgramTest):
                                          {"OMP_PROC_BIND": "spread", **PASSIVE})
         self.assert_same_run(untouched, finished)
 
-    def test_affinity_of_llvms_runtime(self):
+    def test_keep_kmp_affinity(self):
         runtime = harness.library_folder() / "libomp.so.5"
         self.assertTrue(runtime.exists(), f"{runtime} is missing: install Debian's libomp5-14")
         self.assert_unharmed([PROGRAMS / "masks"], {
             "KMP_AFFINITY": "compact", "LD_PRELOAD": str(runtime), **SLEEPING})
 
     @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to be kept out of")
-    def test_taskset(self):  # fault: F45
+    def test_keep_taskset_mask(self):  # fault: F45
         unit = str(max(os.sched_getaffinity(0)))
         for words in (SLEEPING, PASSIVE):
             with self.subTest(words):

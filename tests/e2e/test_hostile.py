@@ -109,7 +109,7 @@ class HostileClients(EndToEndTest):
                     peer.shutdown(socket.SHUT_WR)
                     peer.recv(4096)
 
-    def test_random_bytes_on_both_sockets(self):  # fault: F14
+    def test_send_random_bytes_on_both_sockets(self):  # fault: F14
         self.assert_flat(self.send_random, warm_up=2, rounds=4)
 
     def hold_half_open(self):
@@ -127,10 +127,10 @@ class HostileClients(EndToEndTest):
                     half.sendall(b"GET /v1/status HTTP/1.1\r\nHost:")
             self.assert_undisturbed()
 
-    def test_half_open_connections(self):  # fault: F15
+    def test_hold_half_open_connections(self):  # fault: F15
         self.assert_flat(self.hold_half_open, warm_up=1, rounds=2)
 
-    def test_every_http_connection_taken(self):  # fault: F15
+    def test_take_every_http_connection(self):  # fault: F15
         """The daemon gives a silent one up by itself: later questions are answered."""
         with contextlib.ExitStack() as held:
             for _ in range(HALF_OPEN):
@@ -167,7 +167,7 @@ class HostileClients(EndToEndTest):
             self.assertLess(served, 256)
             self.assert_undisturbed()
 
-    def test_connection_storm(self):  # fault: F13
+    def test_open_connections_in_a_storm(self):  # fault: F13
         self.assert_flat(self.storm, warm_up=1, rounds=2)
 
     def write_nonsense(self):
@@ -203,7 +203,7 @@ class HostileClients(EndToEndTest):
             self.assertEqual(200, code, target)
             json.dumps(body).encode("utf-8")
 
-    def test_nonsense_in_shared_memory(self):  # fault: F14
+    def test_write_garbage_to_shared_memory(self):  # fault: F14
         # The daemon remembers those that left, up to a number of ops that four of these reach.
         self.assert_flat(self.write_nonsense, warm_up=6, rounds=4)
 

@@ -27,7 +27,7 @@ class IssuingThreads(EndToEndTest):
         self.assertEqual(0, report["events_dropped"], report)
         return report["sharing"]
 
-    def test_they_share_and_compute_the_same(self):
+    def test_share_cores_and_keep_output(self):
         for threads in (2, 4):
             sharing = self.sharing("--threads", str(threads), options=("--openmp", "keep"))
             self.assertEqual(threads, sharing["issuing_threads"], sharing)
@@ -35,18 +35,18 @@ class IssuingThreads(EndToEndTest):
             self.assertGreater(sharing["most_in_ops"], 1, sharing)
             self.assertGreater(sharing["narrowed_ops"], 0, sharing)
 
-    def test_turns_are_no_company(self):
+    def test_keep_full_width_when_taking_turns(self):
         sharing = self.sharing("--threads", "2", "--turns")
         self.assertEqual(1, sharing["most_in_ops"], sharing)
         self.assertEqual(0, sharing["narrowed_ops"], sharing)
 
-    def test_only_tuning_shares(self):
+    def test_share_only_in_tune_mode(self):
         for mode in ("observe", "advise", "freeze"):
             sharing = self.sharing("--threads", "2", options=("--mode", mode))
             self.assertIsNone(sharing["shared_cores"], sharing)
             self.assertEqual(0, sharing["narrowed_ops"], sharing)
 
-    def test_a_client_says_so(self):
+    def test_are_counted_in_client_details(self):
         self.sharing("--threads", "2")
         latest = harness.get(self.space.socket, "/v1/clients")[1]["clients"][-1]
         details = harness.get(self.space.socket, f"/v1/clients/{latest['id']}")[1]

@@ -107,7 +107,7 @@ class TeamsUnderLeases(LeaseTest):
         wait_until(lambda: self.lease_of(process) or self.gone(process), "a lease")
         return process
 
-    def test_spinning_follows_the_lease(self):
+    def test_spin_as_long_as_lease_allows(self):
         cores = len(self.whole)
         first = self.sweep("--openmp", "llvm")
         read_until(first, f"threads {cores} spin 1")
@@ -117,7 +117,7 @@ class TeamsUnderLeases(LeaseTest):
         second.kill()
         read_until(first, f"threads {cores} spin 1")
 
-    def test_team_of_libgomp_keeps_every_core_beside_an_almost_idle_program(self):
+    def test_keep_every_core_beside_almost_idle_program(self):
         first = self.sweep("--openmp", "keep")
         read_until(first, f"threads {len(self.whole)} spin -1")
         second = self.space.popen(
@@ -133,7 +133,7 @@ class TeamsUnderLeases(LeaseTest):
         unleased = self.space.get("/v1/leases")["unleased"]
         return next((one["reason"] for one in unleased if one["pid"] == process.pid), None)
 
-    def test_what_the_user_said_stays(self):
+    def test_keep_settings_of_user(self):
         self.env["KMP_BLOCKTIME"] = "7"
         self.env["OMP_NUM_THREADS"] = str(len(self.whole))
         as_said = f"threads {len(self.whole)} spin 7"
@@ -147,8 +147,8 @@ class TeamsUnderLeases(LeaseTest):
             self.assertEqual("", process.stdout.read())
 
 
-class LeasesBetweenPrograms(LeaseTest):
-    def test_cores_are_divided_and_come_back(self):
+class LeaseDivision(LeaseTest):
+    def test_returns_cores_of_ended_program(self):
         ending = self.start(arguments=("--steps", "100", "--pause-at", "90"))
         staying = self.start()
         read_until(ending, "paused")
@@ -160,7 +160,7 @@ class LeasesBetweenPrograms(LeaseTest):
         left = self.space.get("/v1/leases")["clients"]
         self.assertEqual([staying.pid], [one["pid"] for one in left])
 
-    def test_who_waits_lends_its_cores_and_gets_them_back(self):
+    def test_lends_cores_of_waiting_program(self):
         waiting = self.start(arguments=("--steps", FOREVER, "--pause-at", "90"))
         working = self.start()
         read_until(waiting, "paused")
@@ -172,7 +172,7 @@ class LeasesBetweenPrograms(LeaseTest):
         self.wait_until_apart(waiting, working)
         self.assertEqual(0, self.space.get("/v1/leases")["lent_cores"])
 
-    def test_a_killed_program_leaves_nothing_behind(self):
+    def test_returns_cores_of_killed_program(self):
         killed, staying = self.start(), self.start()
         self.wait_until_apart(killed, staying)
         killed.send_signal(signal.SIGKILL)
@@ -181,7 +181,7 @@ class LeasesBetweenPrograms(LeaseTest):
         wait_until(lambda: not self.space.get("/v1/leases")["clients"], "no lease to be left")
         self.assertEqual(0, self.space.get("/v1/leases")["held_cores"])
 
-    def test_a_second_daemon_where_the_folder_was_removed(self):  # fault: F50
+    def test_survives_removal_of_socket_folder(self):  # fault: F50
         """As logind does at a logout. The programs change over to the next daemon, and the
         first one leaves its files alone."""
         one, other = self.start(), self.start()
@@ -194,16 +194,16 @@ class LeasesBetweenPrograms(LeaseTest):
         self.wait_until_apart(one, other)
         self.assertEqual(second.process.pid, second.status()["pid"])
 
-    def test_what_is_said_at_the_start(self):
+    def test_applies_share_and_priority_of_launch(self):
         process = self.start("--share", "2.5", "--priority", "batch")
         lease = self.lease_of(process)
         self.assertEqual((2.5, "batch"), (lease["share"], lease["priority"]))
 
 
-class LeasesBesideOthers(LeaseTest):
+class ExternalLoad(LeaseTest):
     daemon_options = ("--external-load", "yield")
 
-    def test_what_others_keep_busy_is_left_to_them(self):
+    def test_reduces_lease_by_busy_cores(self):
         training = self.start()
         for _ in self.whole:
             self.space.popen([PYTHON, "-c", "while True: pass"])
@@ -226,7 +226,7 @@ class StartedPrograms(LeaseTest):
         self.assertEqual(lease, found.pop("fork"), "the program's own work")
         return all(mask == self.whole for mask in found.values())
 
-    def test_they_start_with_the_mask_that_their_parent_came_with(self):
+    def test_start_with_original_mask_of_parent(self):
         # LLVM's runtime gives a forked child the mask that its parent began with, optile or not.
         process = self.space.popen(
             self.space.launcher("--openmp", "keep",
@@ -245,8 +245,8 @@ class StartedPrograms(LeaseTest):
             self.assertEqual({way: {unit} for way in found}, found)
 
 
-class WordsAboutLeases(LeaseTest):
-    def test_pin_and_unpin(self):
+class LeaseCommands(LeaseTest):
+    def test_pin_and_unpin_cores(self):
         pinned, other = self.start(), self.start()
         core = self.lease_of(other)["cores"][0]  # it has to come from the other one
         said = self.say("pin", self.id_of(pinned), str(core))
@@ -263,7 +263,7 @@ class WordsAboutLeases(LeaseTest):
         self.assertIn(f"client {self.id_of(pinned)}, by hand: pinned to cores {core}", log)
         self.assertIn(f"client {self.id_of(pinned)}, by hand: not pinned any more", log)
 
-    def test_what_was_said_outlives_the_daemon(self):  # fault: F1
+    def test_survive_restart_of_daemon(self):  # fault: F1
         pinned, other = self.start(), self.start()
         core = self.lease_of(other)["cores"][0]
         self.say("pin", self.id_of(pinned), str(core))
@@ -276,7 +276,7 @@ class WordsAboutLeases(LeaseTest):
         self.wait_for_masks(pinned, self.units_of_core(core))
         self.wait_until_apart(pinned, other)
 
-    def test_detach(self):
+    def test_detach_and_attach(self):
         detached, other = self.start(), self.start()
         self.wait_until_apart(detached, other)
         number = self.id_of(detached)

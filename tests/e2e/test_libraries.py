@@ -68,17 +68,17 @@ class BlasOps(LibraryTest):
         self.assertIn("224x224x224", explained.stdout)
         return report
 
-    def test_openblas_on_openmp(self):
+    def test_are_steered_in_openblas_on_openmp(self):
         self.check_steered("blas_steps", "openblas-openmp")
 
-    def test_openblas_with_threads_of_its_own(self):
+    def test_are_steered_in_openblas_with_own_threads(self):
         # No OpenMP in the process: the products alone let it attach.
         self.check_steered("blas_steps", "openblas-pthread")
 
-    def test_both_pools(self):
+    def test_are_steered_in_both_pools(self):
         self.check_steered("blas_steps_openmp", "openblas-pthread")
 
-    def test_a_library_that_does_not_follow(self):
+    def test_are_observed_where_library_ignores_width(self):
         report = self.compared([PROGRAMS / "blas_steps"], STEPS // 4, (),
                                {**blas("blis-openmp"), **TWO_THREADS, "BLIS_NUM_THREADS": "2"})
         self.assertLessEqual({SQUARE, THIN}, self.ops(report))
@@ -86,7 +86,7 @@ class BlasOps(LibraryTest):
         self.assertEqual({"observed only: its width cannot be set from outside"},
                          {op["reason"] for op in report["ops"] if op["name"] == "dgemm"})
 
-    def test_products_inside_regions_are_no_ops(self):
+    def test_exclude_products_inside_regions(self):
         for provider in ("openblas-openmp", "openblas-pthread"):
             with self.subTest(provider):
                 report = self.compared([PROGRAMS / "blas_steps_openmp"], STEPS // 4, ["region"],
@@ -94,7 +94,7 @@ class BlasOps(LibraryTest):
                 self.assertTrue(report["ops"], report)
                 self.assertFalse({SQUARE, THIN} & self.ops(report), report["ops"])
 
-    def test_a_library_that_was_opened_locally(self):
+    def test_are_steered_in_locally_opened_library(self):
         # Python opens its extensions, and what they need, out of everybody's reach.
         script = work("float((numbers @ numbers).sum())")
         for provider in ("openblas-openmp", "openblas-pthread"):
@@ -119,13 +119,13 @@ class PackagedBlasOps(LibraryTest):
         self.assertEqual("openblas", report["blas"])
         self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
 
-    def test_numpys(self):
+    def test_are_steered_in_numpy_wheel(self):
         self.check("(numbers @ numbers)")
 
-    def test_scipys(self):
+    def test_are_steered_in_scipy_wheel(self):
         self.check("scipy.linalg.blas.dgemm(1.0, numbers, numbers)", "import scipy.linalg.blas")
 
-    def test_both(self):
+    def test_are_steered_in_numpy_and_scipy_wheels(self):
         """Each copy follows its own products."""
         script = work("float((numbers @ numbers)[0, 0]) + "
                       "float(scipy.linalg.blas.dgemm(1.0, fewer, fewer)[0, 0])",
@@ -152,13 +152,13 @@ class OneDnnOps(LibraryTest):
         self.assertGreater(report["coverage"]["observed"], 0.3, report["coverage"])
         return report, shapes
 
-    def test_primitives_that_are_made_in_each_step(self):
+    def test_are_steered_when_created_each_step(self):
         report, shapes = self.check()
         self.assertIn("describe convolution", shapes)
         self.assertIn("create matmul", shapes)
         self.assertGreater(report["coverage"]["steered"], 0.1, report["coverage"])
 
-    def test_primitives_that_are_made_once(self):
+    def test_are_steered_when_created_once(self):
         self.check("once")
 
 
@@ -173,36 +173,36 @@ class TbbOps(LibraryTest):
             self.assertRegex(op["shape"], rf"^tbb_steps\+0x[0-9a-f]+{behind}$")
         return report
 
-    def test_algorithms_are_observed(self):
+    def test_are_observed_by_default(self):
         report = self.check(options=())
         self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
         self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
 
-    def test_algorithms_are_steered_where_that_is_asked_for(self):
+    def test_are_steered_on_request(self):
         report = self.check()
         self.assertEqual(2, len(report["ops"]), report["ops"])
         self.assertGreater(report["steps"], STEPS / 2, report)
         self.assertGreater(report["coverage"]["steered"], 0.5, report["coverage"])
         self.assertEqual([], report["fallbacks"])
 
-    def test_what_tasks_call_is_part_of_the_op(self):
+    def test_include_calls_made_by_tasks(self):
         self.assertEqual(2, len(self.check("nested")["ops"]))
 
-    def test_exceptions_pass(self):
+    def test_pass_exceptions(self):
         self.check("throws")
 
-    def test_in_an_arena(self):
+    def test_run_in_arena(self):
         self.check("arena", behind="" if usable_cpus() == 3 else ", arena of 3")
 
-    def test_work_that_was_given_before_it_is_waited_for(self):
+    def test_include_work_spawned_before_wait(self):
         report = self.check("given", names=("oneTBB wait", "parallel_pipeline"))
         self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
         self.assertEqual(0, report["coverage"]["steered"], report["coverage"])
 
-    def test_beside_a_control_of_its_own(self):
+    def test_respect_global_control_of_program(self):
         self.check("own")
 
-    def test_on_several_threads(self):
+    def test_run_on_several_threads(self):
         self.check("twice")
 
 

@@ -40,7 +40,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Metrics(harness.EndToEndTest):
+class MetricsScrape(harness.EndToEndTest):
     def setUp(self):
         super().setUp()
         self.env = harness.blas(harness.QUICK_BLAS)
@@ -64,7 +64,7 @@ class Metrics(harness.EndToEndTest):
         read_until(program, "paused")
         return program
 
-    def test_a_scrape_while_a_program_runs(self):
+    def test_matches_running_program(self):
         self.assertEqual("", lint(fetch(self.target, "/metrics")[1]))
         program = self.paused_program()
         page = harness.wait_until(self._page_with_ops, "the program's ops on the page")
@@ -96,7 +96,7 @@ class Metrics(harness.EndToEndTest):
         self.assertEqual(200, status)
         return page if "optile_op_seconds_total{" in page else None
 
-    def test_the_console_of_a_real_prometheus(self):
+    def test_feeds_prometheus_console(self):
         program = self.paused_program()
         port = free_port()
         self._start_prometheus(port)
@@ -134,8 +134,8 @@ class Metrics(harness.EndToEndTest):
             stdout=subprocess.DEVNULL, stderr=(folder / "log").open("w"))
 
 
-class MetricsOptions(harness.EndToEndTest):
-    def test_the_network_is_refused(self):
+class MetricsListener(harness.EndToEndTest):
+    def test_refuses_network_address(self):
         for address in ("0.0.0.0:9464", "[::]:0", f"{os.uname().nodename}:9464"):
             done = self.space.run([harness.OPTILED, "--socket", self.space.socket,
                                    "--metrics-listen", address])

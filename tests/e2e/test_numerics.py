@@ -13,7 +13,7 @@ AS_UNTUNED = ("--numerics", "as-untuned")
 WIDE = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
 
 
-class Numerics(EndToEndTest):
+class AsUntunedNumerics(EndToEndTest):
     def setUp(self):
         super().setUp()
         self.env = blas(QUICK_BLAS)
@@ -28,7 +28,7 @@ class Numerics(EndToEndTest):
         self.assertEqual(0, finished.code, finished)
         return finished, self.report(path)
 
-    def test_the_launch_is_that_of_an_untouched_run(self):
+    def test_keep_launch_of_untouched_run(self):
         for model in ("convolutions", "lstm"):
             command = self.command(model, 30)
             with self.subTest(model):
@@ -41,14 +41,14 @@ class Numerics(EndToEndTest):
             self.assertIn(f"threads {usable_cpus()}\n", tuned.stdout)
             self.assertNotIn(f"threads {usable_cpus()}\n", untouched.stdout)
 
-    def test_inside_another_launcher(self):
+    def test_hold_inside_another_launcher(self):
         command = self.command("convolutions", 20)
         untouched = self.space.untouched(command, self.env)
         inner = self.space.launcher(*AS_UNTUNED, command=command)
         self.assert_same_run(untouched,
                              self.space.launched(inner, "--openmp", "keep", env=self.env))
 
-    def test_bits_are_the_same_while_widths_are_changed(self):
+    def test_keep_bits_while_widths_change(self):
         env = {**self.env, **WIDE}
         for model in ("convolutions", "lstm"):
             with self.subTest(model):
@@ -75,12 +75,12 @@ class Numerics(EndToEndTest):
         changed = any(op["width"] != 4 for op in tuned)
         self.assertTrue(report["sampled_steps"] > 0 or changed or report["plan_replayed"], report)
 
-    def test_explain_says_why(self):
+    def test_are_explained(self):
         self.reported(self.command("convolutions", 60), *AS_UNTUNED, env={**self.env, **WIDE})
         told = self.space.ask("explain", "aten::conv2d")
         self.assertIn("left alone: numerics", told.stdout, told)
 
-    def test_freeze_repeats_itself_where_the_program_does(self):
+    def test_repeat_bits_in_freeze_mode(self):
         env = {**self.env, **WIDE}
         for model in ("convolutions", "lstm"):
             with self.subTest(model):

@@ -32,7 +32,7 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(0, ended.code, ended)
         return json.loads(ended.stdout)
 
-    def test_a_graph_is_placed(self):
+    def test_place_graph(self):
         found = self.answer("place", "--graph", str(DATA / "bert24_inference.json"),
                             "--method", "auto", "--evaluations", "200000")
         self.assertTrue(found["feasible"], found)
@@ -40,7 +40,7 @@ class PlacementCommands(EndToEndTest):
         self.assertLess(max(found["assignment"]), len(found["load"]), found["load"])
         self.assertGreaterEqual(found["cost"], found["lower_bound"])
 
-    def test_a_changed_graph_moves_little(self):
+    def test_move_little_of_changed_graph(self):
         nodes = [{"name": f"n{i}", "accelerator_ms": 1 + i % 3, "output_bytes": 1e5}
                  for i in range(60)]
         edges = [{"source": i, "target": i + 1} for i in range(59)]
@@ -62,7 +62,7 @@ class PlacementCommands(EndToEndTest):
         self.assertLessEqual(moved, 6)
         self.assertTrue(after["feasible"], after)
 
-    def test_a_placement_is_drawn(self):
+    def test_draw_placement(self):
         dot, trace = self.space.dir / "placement.dot", self.space.dir / "trace.json"
         graph = DATA / "bert24_inference.json"
         found = self.answer("place", "--graph", str(graph), "--objective", "step", "--method",
@@ -78,14 +78,14 @@ class PlacementCommands(EndToEndTest):
         self.assertGreater(len(placed), 20)  # the others take no time
         self.assertLessEqual(placed.items(), dict(enumerate(found["assignment"])).items())
 
-    def test_what_has_no_drawing_is_refused(self):
+    def test_refuse_drawing_of_unsupported_objective(self):
         for words in (("--objective", "strategy", "--graph", str(DATA / "iopddl_b.json.gz"),
                        "--dot"),
                       ("--graph", str(DATA / "bert24_inference.json"), "--trace")):
             ended = self.space.run([str(OPTILE), "place", *words, str(self.space.dir / "file")])
             self.assertEqual(125, ended.code, ended)
 
-    def test_what_cannot_be_written_is_refused_before_the_search(self):
+    def test_refuse_unwritable_output_before_search(self):
         nowhere = str(self.space.dir / "none" / "file")
         graph = str(DATA / "bert24_inference.json")
         for words in (("place", "--graph", graph, "--method", "local", "--time-limit", "1h",
@@ -98,7 +98,7 @@ class PlacementCommands(EndToEndTest):
             self.assertEqual("", ended.stdout, words)
             self.assertIn(f"{nowhere} cannot be written: No such file", ended.stderr)
 
-    def test_a_bound_is_raised(self):
+    def test_raise_bound(self):
         words = ("place", "--graph", str(DATA / "bert24_inference.json"), "--method", "block")
         before = self.answer(*words)
         after = self.answer(*words, "--bound-time", "2s")
@@ -110,7 +110,7 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(125, refused.code, refused)
         self.assertIn("leave out --bound-time", refused.stderr)
 
-    def test_a_pytorch_model_is_exported_and_placed(self):
+    def test_place_exported_pytorch_model(self):
         (self.space.dir / "small_model.py").write_text(
             "import torch\n"
             "def build():\n"
@@ -131,7 +131,7 @@ class PlacementCommands(EndToEndTest):
             # Both calls of the one layer stay together.
             self.assertEqual(found["assignment"][1], found["assignment"][3], found)
 
-    def test_exporting_leaves_a_model_in_training_as_it_was(self):
+    def test_keep_training_model_unchanged_by_export(self):
         ended = self.space.run([PYTHON, str(SCRIPTS / "torch_exported.py")],
                                {"PYTHONPATH": str(EXPORT)})
         self.assertEqual(0, ended.code, ended)
@@ -141,7 +141,7 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(2, lines.count("exported, changed: nothing"), ended)
         self.assertEqual(4, len(lines), ended)
 
-    def test_a_pytorch_trace_is_placed(self):
+    def test_place_pytorch_trace(self):
         script = self.space.dir / "traced.py"
         trace = self.space.dir / "trace.json"
         script.write_text(TRACED, encoding="utf-8")
@@ -151,7 +151,7 @@ class PlacementCommands(EndToEndTest):
         self.assertTrue(any("mm" in name for name in found["nodes"]), found["nodes"])
         self.assertTrue(found["feasible"], found)
 
-    def test_a_step_graph_is_placed(self):
+    def test_place_step_graph(self):
         graph = self.space.dir / "step.json"
         graph.write_text(json.dumps({
             "format": "optile step graph", "version": 1,
@@ -163,7 +163,7 @@ class PlacementCommands(EndToEndTest):
                             "1000")
         self.assertLess(found["cost"], 600)
 
-    def test_a_pipeline_over_links_fills_its_devices(self):
+    def test_fill_devices_of_pipeline_over_links(self):
         nodes = [{"name": f"n{i}", "accelerator_ms": 4, "output_bytes": 4e6} for i in range(8)]
         links = [{"from": i, "to": 4, "bytes_per_second": 1e9} for i in range(4)]
         graph = self.space.dir / "graph.json"
@@ -179,12 +179,12 @@ class PlacementCommands(EndToEndTest):
         self.assertLessEqual(found["cost"], 8 + 3 * (1 + 0.5) + 1e-6)
         self.assertGreaterEqual(found["cost"], 8)
 
-    def test_strategies_are_chosen(self):
+    def test_choose_strategies(self):
         found = self.answer("place", "--graph", str(DATA / "iopddl_b.json.gz"), "--objective",
                             "strategy", "--time-limit", "30s")
         self.assertEqual(0, found["gap"], found["cost"])
 
-    def test_a_network_is_split(self):
+    def test_split_network(self):
         found = self.answer("split", "--network", "rnn-10", "--workers", "4")
         self.assertEqual(4, found["workers"], found)
         named = self.answer("place", "--network", "rnn-10", "--objective", "strategy", "--method",
@@ -195,12 +195,12 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(125, refused.code, refused)
         self.assertIn("optile split", refused.stderr)
 
-    def test_parallelism_is_advised(self):
+    def test_advise_parallelism(self):
         found = self.answer("parallelism", "--devices", "64", "--epochs", "32:4,64:none",
                             "--speedup", "2:1.5")
         self.assertEqual(64, found[0]["devices"], found)
 
-    def test_a_policy_is_trained_saved_and_used(self):
+    def test_train_save_and_apply_policy(self):
         policy = self.space.dir / "policy.json"
         words = ["--method", "rnn", "--objective", "step", "--devices", "2", "--cpus", "0",
                  "--memory", "100"]
@@ -225,14 +225,14 @@ class PlacementCommands(EndToEndTest):
         self.assertEqual(125, ended.code, ended)
         self.assertIn(str(policy), ended.stderr)
 
-    def test_what_is_no_graph(self):
+    def test_refuse_invalid_graph(self):
         text = self.space.dir / "graph.json"
         text.write_text("{", encoding="utf-8")
         ended = self.space.run([str(OPTILE), "place", "--graph", str(text)])
         self.assertEqual(125, ended.code, ended)
         self.assertIn(str(text), ended.stderr)
 
-    def test_an_answer_that_cannot_be_written_is_a_failure(self):
+    def test_fail_when_answer_cannot_be_written(self):
         for words in (["split", "--network", "rnn-10", "--json"], ["--help"],
                       ["simulate", "--machine", "knl", "--graph", "dcgan", "--strategy", "paper"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
@@ -241,7 +241,7 @@ class PlacementCommands(EndToEndTest):
             self.assertEqual(125, ended.returncode, words)
             self.assertIn("cannot be written to standard output", ended.stderr)
 
-    def test_half_an_installation(self):
+    def test_report_missing_program_of_installation(self):
         alone = self.space.dir / "optile"
         shutil.copy(OPTILE, alone)
         for missing in ("optile-tool", "optile-place"):
@@ -250,7 +250,7 @@ class PlacementCommands(EndToEndTest):
             self.assertIn(str(self.space.dir / missing), ended.stderr)
             shutil.copy(OPTILE.parent / "optile-tool", self.space.dir)
 
-    def test_launching_loads_no_solver(self):
+    def test_load_no_solver_when_launching(self):
         # A BLAS would start as many threads as there are cores with every `optile run`.
         loaded = subprocess.run([str(OPTILE)], check=True, capture_output=True, text=True,
                                 env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}).stdout

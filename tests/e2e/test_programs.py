@@ -31,21 +31,21 @@ class ProgramTest(EndToEndTest):
 
 
 class OneDnnPrograms(ProgramTest):
-    def test_convolution_weights(self):
+    def test_keep_convolution_weights(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "onednn_convolution_weights"])
 
-    def test_matmul(self):
+    def test_keep_matmul_results(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "onednn_matmul"])
 
 
 class BlasPrograms(ProgramTest):
-    def test_openblas_openmp(self):
+    def test_run_on_openblas_openmp(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "blas_sgemm"], blas("openblas-openmp"))
 
-    def test_openblas_pthread(self):
+    def test_run_on_openblas_pthread(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "blas_sgemm"], blas("openblas-pthread"))
 
-    def test_blis(self):
+    def test_run_on_blis(self):
         # BLIS heeds a variable of its own, and does without it where only OMP_NUM_THREADS is set.
         self.assert_unharmed([PROGRAMS / "blas_sgemm"],
                              {**blas("blis-openmp"), **A_TEAM_FOR_BLIS,
@@ -53,7 +53,7 @@ class BlasPrograms(ProgramTest):
         self.assert_unharmed_at_any_width([PROGRAMS / "blas_sgemm"], blas("blis-openmp"),
                                           A_TEAM_FOR_BLIS)
 
-    def test_two_masters(self):
+    def test_run_on_two_primary_threads(self):
         for provider, team in (("openblas-openmp", FOUR_THREADS),
                                ("openblas-pthread", FOUR_THREADS),
                                ("blis-openmp", A_TEAM_FOR_BLIS)):
@@ -63,22 +63,22 @@ class BlasPrograms(ProgramTest):
 
 
 class OpenMpPrograms(ProgramTest):
-    def test_buffers_sized_by_the_maximum(self):
+    def test_keep_buffers_sized_by_max_threads(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "buffers_by_maximum"])
 
-    def test_own_width(self):
+    def test_keep_own_width(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "own_width"])
 
-    def test_num_threads_clauses(self):
+    def test_keep_num_threads_clauses(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "clauses"])
 
-    def test_every_construct(self):
+    def test_run_every_construct(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "constructs"])
 
-    def test_exceptions(self):
+    def test_pass_exceptions(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "exceptions"])
 
-    def test_dynamic_teams(self):
+    def test_keep_dynamic_teams(self):
         self.assert_unharmed([PROGRAMS / "constructs"], {"OMP_DYNAMIC": "true", **FOUR_THREADS})
 
 
@@ -86,56 +86,56 @@ class DifficultHosts(ProgramTest):
     def test_fork_without_exec(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "fork_without_exec"])
 
-    def test_more_masters_than_slots(self):
+    def test_run_more_primary_threads_than_slots(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "many_masters"])
 
-    def test_signals_and_closed_descriptors(self):  # fault: F44
+    def test_handle_signals_and_close_descriptors(self):  # fault: F44
         self.assert_unharmed_at_any_width([PROGRAMS / "hostile_host"])
 
-    def test_few_descriptors(self):
+    def test_run_with_few_descriptors(self):
         self.assert_unharmed(["sh", "-c", f"ulimit -n 6; exec {PROGRAMS / 'constructs'}"])
 
-    def test_little_address_space(self):
+    def test_run_with_little_address_space(self):
         self.assert_unharmed(["sh", "-c", f"ulimit -v 200000; exec {PROGRAMS / 'own_width'}"])
 
 
 class Plugins(ProgramTest):
     """Hosts that open what uses OpenMP with RTLD_LOCAL, out of the reach of RTLD_NEXT."""
 
-    def test_one_copy(self):
+    def test_run_with_one_runtime(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
                                            PROGRAMS / "plugin_second.so", 1])
 
-    def test_two_copies(self):
+    def test_run_with_two_copies_of_runtime(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
                                            PROGRAMS / "plugin_copy.so", 2])
 
-    def test_built_anew_and_loaded_again(self):  # fault: F48
+    def test_reload_after_rebuild(self):  # fault: F48
         for scope in ("local", "global"):
             with self.subTest(scope):
                 self.assert_unharmed_at_any_width([
                     PROGRAMS / "reloading_host", PROGRAMS / "answering_plugin_2.so",
                     PROGRAMS / "answering_plugin_3.so", scope])
 
-    def test_with_a_blas_of_its_own_loaded_again(self):  # fault: F48
+    def test_reload_with_own_blas(self):  # fault: F48
         for scope in ("local", "global"):
             with self.subTest(scope):
                 self.assert_unharmed([
                     PROGRAMS / "reloading_host", PROGRAMS / "multiplying_plugin_2.so",
                     PROGRAMS / "multiplying_plugin_3.so", scope])
 
-    def test_regions_of_a_thread_that_a_constructor_waits_for(self):  # fault: F48
+    def test_open_regions_on_thread_joined_by_constructor(self):  # fault: F48
         self.assert_unharmed_at_any_width([PROGRAMS / "loading_host",
                                            PROGRAMS / "starting_plugin.so"])
 
-    def test_known_regions_on_a_thread_that_a_constructor_waits_for(self):  # fault: F48
+    def test_open_known_regions_on_thread_joined_by_constructor(self):  # fault: F48
         self.assert_unharmed_at_any_width([PROGRAMS / "waiting_host", PROGRAMS / "plugin_first.so",
                                            PROGRAMS / "waiting_plugin.so"])
 
-    def test_algorithms_of_onetbb_that_a_constructor_waits_for(self):  # fault: F48
+    def test_run_onetbb_algorithms_joined_by_constructor(self):  # fault: F48
         self.assert_unharmed([PROGRAMS / "loading_host", PROGRAMS / "starting_tbb_plugin.so"])
 
-    def test_deeply_bound(self):
+    def test_load_with_deepbind(self):
         """Their regions go past the shim: nothing is claimed about them."""
         command = [PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
                    PROGRAMS / "plugin_copy.so", 2]
@@ -152,22 +152,22 @@ class LlvmRuntime(ProgramTest):
         self.assert_unharmed([PROGRAMS / name], {**(env or {}), **(team or FOUR_THREADS)},
                              ("--openmp", "llvm"))
 
-    def test_onednn(self):
+    def test_runs_onednn_programs(self):
         self.assert_unharmed_on_llvm("onednn_convolution_weights")
         self.assert_unharmed_on_llvm("onednn_matmul")
 
-    def test_blas(self):
+    def test_runs_blas_programs(self):
         for provider, team in (("openblas-openmp", FOUR_THREADS), ("blis-openmp", A_TEAM_FOR_BLIS)):
             with self.subTest(provider):
                 self.assert_unharmed_on_llvm("blas_sgemm", blas(provider), team)
 
-    def test_programs(self):
+    def test_runs_openmp_programs(self):
         for name in ("buffers_by_maximum", "own_width", "clauses", "constructs", "exceptions",
                      "fork_without_exec", "many_masters"):
             with self.subTest(name):
                 self.assert_unharmed_on_llvm(name)
 
-    def test_wait_policies(self):
+    def test_runs_with_wait_policies(self):
         for policy in ("active", "passive"):
             with self.subTest(policy):
                 self.assert_unharmed([PROGRAMS / "constructs"], FOUR_THREADS, ("--wait", policy))
@@ -176,30 +176,30 @@ class LlvmRuntime(ProgramTest):
 class UnusualBinaries(ProgramTest):
     """What a preload cannot enter, or must not, runs as if nobody had asked."""
 
-    def test_statically_linked(self):
+    def test_run_statically_linked(self):
         self.assert_unharmed([PROGRAMS / "static_buffers"], FOUR_THREADS)
 
-    def test_with_a_runtime_of_its_own(self):
+    def test_run_with_static_runtime(self):
         command = [PROGRAMS / "own_runtime"]
         self.assert_unharmed(command, FOUR_THREADS)
         told = self.space.launched(command, env=FOUR_THREADS).stderr
         self.assertIn("cannot be seen: an OpenMP runtime is linked into it statically", told)
 
-    def test_address_sanitizer(self):
+    def test_run_with_address_sanitizer(self):
         # The bare preload is the user's own doing there; the launcher has to look first.
         command = [PROGRAMS / "sanitized_buffers"]
         untouched = self.space.untouched(command, FOUR_THREADS)
         self.assertEqual(0, untouched.code, untouched)
         self.assert_same_run(untouched, self.space.launched(command, env=FOUR_THREADS))
 
-    def test_script_of_an_interpreter(self):
+    def test_run_as_interpreter_script(self):
         script = self.space.dir / "script.sh"
         script.write_text(f'#!/bin/sh\necho "$0 has $# arguments: $*"\nexec '
                           f"{PROGRAMS / 'constructs'}\n")
         script.chmod(0o700)
         self.assert_unharmed([script, "one two", "", "--mode", "--", "off"], FOUR_THREADS)
 
-    def test_pipeline(self):
+    def test_run_in_pipeline(self):
         self.assert_unharmed(
             ["sh", "-c", "printf 'a\\nb\\n' | tr a-z A-Z | sort -r | tee /dev/null"])
 
@@ -243,28 +243,28 @@ class ForcedWidths(unittest.TestCase):
             with self.subTest(what):
                 self.assert_noticed(what, command, env)
 
-    def test_convolution_weights(self):
+    def test_keep_convolution_weights(self):
         self.check([PROGRAMS / "onednn_convolution_weights"], "shrink", "halve")
 
-    def test_matmul(self):
+    def test_keep_matmul_results(self):
         self.check([PROGRAMS / "onednn_matmul"], "shrink", "halve")
 
-    def test_openblas_openmp(self):
+    def test_keep_openblas_openmp_results(self):
         self.check([PROGRAMS / "blas_sgemm"], "halve", env=blas("openblas-openmp"))
 
-    def test_blis(self):
+    def test_keep_blis_results(self):
         self.check([PROGRAMS / "blas_sgemm"], "halve", env=blas("blis-openmp"))
 
-    def test_buffers(self):
+    def test_keep_buffers_sized_by_max_threads(self):
         self.check([PROGRAMS / "buffers_by_maximum"], "shrink", "halve", "widen")
 
-    def test_clauses(self):
+    def test_keep_num_threads_clauses(self):
         self.check([PROGRAMS / "clauses"], "shrink", "widen")
 
-    def test_own_width(self):
+    def test_keep_own_width(self):
         self.check([PROGRAMS / "own_width"], "shrink", "widen")
 
-    def test_two_copies(self):
+    def test_keep_two_copies_of_runtime(self):
         # The fixture itself knows one copy only, so the clean run is the one without it.
         command = [PROGRAMS / "plugin_host", PROGRAMS / "plugin_first.so",
                    PROGRAMS / "plugin_copy.so", "2"]

@@ -56,38 +56,38 @@ class TunedRegions(RegionTest):
         for region in self.launch("two_regions", *options):
             self.assert_changes(region)
 
-    def test_widths_change_and_nothing_else(self):
+    def test_change_only_widths(self):
         self.assert_widths_change("--regions=tune", "--openmp", "keep")
 
-    def test_on_llvms_runtime(self):
+    def test_change_only_widths_on_llvm_runtime(self):
         self.assert_widths_change("--regions=tune", "--openmp", "llvm")
 
-    def test_objects_by_name(self):
+    def test_are_selected_by_object_name(self):
         self.assert_widths_change("--regions=tune:libother.so,two_regions", "--openmp", "keep")
 
-    def test_llvms_own_entry_points(self):
+    def test_include_kmpc_entry_points(self):
         tuned, with_clause = self.launch("llvm_regions", "--regions=tune")
         self.assert_changes(tuned)
         self.assertEqual({2: STEPS}, with_clause)
 
 
 @unittest.skipIf(harness.usable_cpus() < 2, "one core has one width")
-class RegionsOfPlugins(RegionTest):
+class PluginRegions(RegionTest):
     def command(self, name, file):
         return super().command(name, file) + [PROGRAMS / "team_plugin.so"]
 
-    def test_bound_at_their_first_call(self):
+    def test_are_tuned_when_lazily_bound(self):
         for region in self.launch("two_regions", "--regions=tune", "--openmp", "keep")[:2]:
             self.assertGreater(len(region), 1, region)
 
-    def test_opened_past_the_shim(self):
+    def test_are_tuned_when_opened_past_shim(self):
         deep = {"TWO_REGIONS_DEEP": "1"}
         for region in self.launch("two_regions", "--regions=tune", "--openmp", "keep", env=deep):
             self.assertEqual(1, len(region), region)
         self.assert_reason("may open regions that are not seen")
 
 
-class RegionsLeftAlone(RegionTest):
+class UntunedRegions(RegionTest):
     steps = STEPS // 2  # nothing is searched
 
     def assert_left(self, *options, words, env=None):
@@ -95,22 +95,22 @@ class RegionsLeftAlone(RegionTest):
             self.assertEqual(1, len(region), region)
         self.assert_reason(words)
 
-    def test_observed_unless_said(self):
+    def test_are_observed_by_default(self):
         self.assert_left(words="--regions=tune")
 
-    def test_in_a_mode_that_changes_nothing(self):
+    def test_are_observed_outside_tune_mode(self):
         self.assert_left("--regions=tune", "--mode", "observe",
                          words="nothing is changed in this mode (--mode observe)")
 
-    def test_what_the_user_said_binds(self):
+    def test_respect_cap_of_user(self):
         self.assert_left("--regions=tune", words="you said so: OMP_NUM_THREADS",
                          env={"OMP_NUM_THREADS": "2"})
 
-    def test_what_the_user_wants_exactly(self):
+    def test_respect_exact_width_of_user(self):
         self.assert_left("--regions=tune", "--respect", "exact", words="you said so: exactly",
                          env={"OMP_NUM_THREADS": "2"})
 
-    def test_objects_that_were_not_named(self):
+    def test_exclude_other_objects(self):
         self.assert_left("--regions=tune:libother.so", words="not among those of --regions=tune:")
 
     def assert_program_is_left(self, name, steps, words):
@@ -119,11 +119,11 @@ class RegionsLeftAlone(RegionTest):
         self.assert_same_run(self.space.untouched(command, SLEEPING), finished)
         self.assert_reason(words)
 
-    def test_programs_that_size_by_the_count(self):
+    def test_exclude_programs_sized_by_thread_count(self):
         self.assert_program_is_left("buffers_by_maximum", 50000,
                                     "may size by the number of threads")
 
-    def test_programs_that_keep_data_of_each_thread(self):
+    def test_exclude_programs_with_threadprivate_data(self):
         self.assert_program_is_left("sums_per_thread", 20000, "may keep data of each thread")
 
 
@@ -150,7 +150,7 @@ class HangingRegions(RegionTest):
                 return client["phase"], " ".join(client["fallbacks"])
         return "", ""
 
-    def test_a_hang_is_remembered(self):  # fault: F46
+    def test_stay_excluded_in_later_runs(self):  # fault: F46
         hanging = self.start()
         harness.wait_until(lambda: "did not return at width" in self.running()[1],
                            "the daemon to notice that a region hangs")

@@ -42,7 +42,7 @@ class NumberOfThreads(Situation):
             self.assertGreater(report["steps"], STEPS / 4, report)
             self.assertGreater(report["coverage"]["steered"], 0, report["coverage"])
 
-    def test_it_is_the_same_in_all_regions(self):
+    def test_is_constant_across_regions(self):
         """cp2k/dbcsr#705 and #217 abort where it changes; openMVG/openMVG#2438 writes behind its
         buffers where it grows."""
         self.assert_holds("fixed_team", FOUR_SLEEPING, *RUNTIMES)
@@ -50,7 +50,7 @@ class NumberOfThreads(Situation):
         self.assert_holds("fixed_team", SLEEPING, *RUNTIMES, (*RUNTIMES[0], "--regions=tune"),
                           at_once=False)
 
-    def test_what_threads_keep_outlives_narrower_products(self):  # fault: F51
+    def test_preserves_threadprivate_data_across_narrow_products(self):  # fault: F51
         """E3SM-Project/E3SM#5319, 3343/edge#13: a narrower team of libgomp's ends threads, and
         with them what the next region would find there."""
         self.assert_holds("data_of_team", FOUR_SLEEPING, *RUNTIMES)
@@ -77,14 +77,14 @@ if __name__ == "__main__":
 """
 
 
-class OwnPlaces(Situation):
-    def test_threads_that_the_program_binds_stay(self):
+class OwnBinding(Situation):
+    def test_keeps_threads_bound_by_program(self):
         """As ONNX Runtime does (ROCm/AMDMIGraphX#4496); a lease must not move them."""
         command = [PROGRAMS / "binds_itself", REGIONS]
         for _ in self.assert_as_untouched(command, SLEEPING, *RUNTIMES):
             pass
 
-    def test_workers_keep_the_places_they_take(self):
+    def test_keeps_workers_bound_by_themselves(self):
         """pytorch/pytorch#28389, #102269 and ContinuumIO/anaconda-issues#12022: workers begin
         where their parent may run, and stay where they put themselves."""
         script = self.space.dir / "workers.py"

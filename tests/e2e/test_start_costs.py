@@ -23,7 +23,7 @@ class StartCosts(EndToEndTest):
         self.assertEqual(0, counted.code, counted)
         return tuple(map(int, counted.stdout.split()[-2:]))
 
-    def test_a_program_without_anything_to_tune(self):
+    def test_are_bounded_for_untunable_program(self):
         self.space.start_daemon()
         true = shutil.which("true")
         _, alone = self.counts(true, [true])
@@ -31,7 +31,7 @@ class StartCosts(EndToEndTest):
         self.assertLess(before, MOST_OF_LAUNCHER)
         self.assertLess(together - before - alone, MOST_OF_SHIM)
 
-    def test_an_interpreter(self):
+    def test_are_bounded_for_interpreter(self):
         self.space.start_daemon()
         command = [PYTHON, "-I", "-c", "pass"]
         program = self.space.untouched([PYTHON, "-c", "import os; print(os.readlink('/proc/self/"
@@ -64,7 +64,7 @@ class RunningCosts(EndToEndTest):
         steps, read = seen[0] - before[0], seen[1] - before[1]
         return steps >= 1000 and read < 1.5 * steps
 
-    def test_a_program_of_which_nothing_can_be_steered(self):
+    def test_are_bounded_for_unsteerable_program(self):
         program = self.run_on()
         self.seen = None
         wait_until(self.rests, "events to be told no more", deadline=60)
@@ -73,7 +73,7 @@ class RunningCosts(EndToEndTest):
         self.assertNotIn("liboptile_counters", maps)
         self.assertIn("only watched", self.client()["decision"])
 
-    def test_its_counters_for_who_asks(self):
+    def test_include_counters_on_request(self):
         program = self.run_on("--counters", "software")
         maps = pathlib.Path(f"/proc/{program.pid}/maps")
         wait_until(lambda: "liboptile_counters" in maps.read_text(), "counters to be read")

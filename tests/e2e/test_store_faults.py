@@ -60,10 +60,10 @@ class StoreFault(EndToEndTest):
         return 0
 
 
-class WriteFails(StoreFault):
+class WriteFailure(StoreFault):
     """The file is open, and no write to it succeeds any more."""
 
-    def test_write_fails_and_comes_back(self):  # fault: F12
+    def test_is_retried_until_store_recovers(self):  # fault: F12
         self.daemon = self.space.start_daemon()
         pid = self.daemon.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
@@ -74,7 +74,7 @@ class WriteFails(StoreFault):
         self.assert_caught_up(lambda: self.space.store)
 
 
-class OwnDisk(StoreFault):
+class FaultyDisk(StoreFault):
     """The daemon has a small disk to itself, in a mount namespace of its own."""
 
     def start(self, options):
@@ -110,7 +110,7 @@ class OwnDisk(StoreFault):
                 (self.space.dir / f"copy.db{ending}").write_bytes(file.read())
         return self.space.dir / "copy.db"
 
-    def test_full_disk(self):  # fault: F8
+    def test_keeps_results_in_memory_when_full(self):  # fault: F8
         """F8, while running: the second run is served from memory."""
         self.start("size=1m")
         self.fill()
@@ -120,7 +120,7 @@ class OwnDisk(StoreFault):
         os.unlink(self.inside("filler"))
         self.assert_caught_up(self.copy_of_store)
 
-    def test_disk_full_at_the_start(self):  # fault: F8
+    def test_keeps_results_in_memory_when_full_at_start(self):  # fault: F8
         """Not even the empty store fits."""
         self.start("size=8k")
         self.train(SHORT)
@@ -128,7 +128,7 @@ class OwnDisk(StoreFault):
         self.mount_again("size=1m")
         self.assert_caught_up(self.copy_of_store)
 
-    def test_read_only_file_system(self):  # fault: F9
+    def test_keeps_results_in_memory_when_read_only(self):  # fault: F9
         self.start("size=1m,ro")
         self.train(SHORT)
         self.assert_told("in_memory")

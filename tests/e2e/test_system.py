@@ -42,7 +42,7 @@ class SeveralUsers(SystemTest):
         self.assertEqual(0, answer.code, answer)
         return {str(one["id"]): one for one in json.loads(answer.stdout)["clients"]}
 
-    def test_who_sees_what(self):  # fault: F39
+    def test_see_only_own_programs(self):  # fault: F39
         seen = self.leases_for(ANNA)
         self.assertEqual(self.anna.pid, seen[self.of_anna]["pid"])
         self.assertEqual(str(self.rank), seen[self.of_anna]["program"])
@@ -57,7 +57,7 @@ class SeveralUsers(SystemTest):
             self.assertEqual(self.anna.pid,
                              self.leases_for(uid, groups=groups)[self.of_anna]["pid"])
 
-    def test_who_may_say_what(self):  # fault: F39
+    def test_command_only_own_programs(self):  # fault: F39
         for words in (("share", self.of_bert, "5"), ("pin", self.of_bert, "0"),
                       ("pause", self.of_bert), ("detach", self.of_bert),
                       ("undo", "--client", self.of_bert), ("ops", "--client", self.of_bert),
@@ -75,7 +75,7 @@ class SeveralUsers(SystemTest):
         self.assertIn("all users", metrics.stderr)
 
     @unittest.skipIf(usable_cpus() < 4, "an even part of so few cores is one")
-    def test_nobody_holds_more_than_his_part(self):  # fault: F40
+    def test_hold_no_more_than_even_part(self):  # fault: F40
         cores = len(self.space_machine_cores())
         most = cores // 2
         for pinned, code in ((f"0-{most}", 1), (f"0-{most - 1}", 0)):
@@ -92,13 +92,13 @@ class SeveralUsers(SystemTest):
         _, machine = harness.get(self.socket, "/v1/machine")
         return [core for tile in machine["tiles"] for core in tile["cores"]]
 
-    def test_a_share_counts_among_a_users_own_programs(self):
+    def test_apply_shares_among_own_programs(self):
         self.assertEqual(0, self.ask_as(ANNA, "share", self.of_anna, "100").code)
         leases = self.leases_for(0, groups=())
         self.assertEqual(100, leases[self.of_anna]["share"])
         self.assertEqual(leases[self.of_anna]["weight"], leases[self.of_bert]["weight"])
 
-    def test_undo_is_for_ones_own(self):
+    def test_undo_only_own_programs(self):
         undone = self.ask_as(ANNA, "undo", "--all", "--json")
         self.assertEqual(0, undone.code, undone)
         self.assertEqual([self.anna.pid],
@@ -109,7 +109,7 @@ class SeveralUsers(SystemTest):
             self.assertEqual(0, store.stat().st_mode & 0o077, store)
 
     @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to divide")
-    def test_both_are_held_to_their_cores(self):
+    def test_are_confined_to_their_cores(self):
         def apart():
             first, second = self.lease_of(self.anna), self.lease_of(self.bert)
             self.assertFalse(set(first["units"]) & set(second["units"]), (first, second))
@@ -118,7 +118,7 @@ class SeveralUsers(SystemTest):
                        for mask in masks(process.pid))
         wait_until(apart, "both users' threads to be held to their leases")
 
-    def test_who_is_not_in_the_group_has_a_daemon_of_his_own(self):
+    def test_use_own_daemon_outside_group(self):
         program = self.start_rank(STRANGER, groups=())
         self.assertNotIn(program.pid, [one["pid"] for one in self.leases()["clients"]])
         finished = finish(program)
@@ -129,8 +129,8 @@ class SeveralUsers(SystemTest):
 
 
 @needs_root
-class HandingOver(SystemTest):
-    def test_a_users_daemon_takes_no_new_programs(self):  # fault: F41
+class DaemonHandover(SystemTest):
+    def test_stops_admission_of_user_daemon(self):  # fault: F41
         before = self.start_rank(ANNA)
         own = self.home(ANNA) / "optile" / "optiled.sock"
         wait_until(lambda: harness.get(own, "/v1/status")[1]["clients"], "the first to attach")
@@ -160,12 +160,12 @@ class HandingOver(SystemTest):
         second = self.run_as(ANNA, self.bin / "optiled", "--foreground")
         self.assertEqual(3, second.code, second)
 
-    def test_a_second_system_daemon_steps_back(self):  # fault: F41
+    def test_refuses_second_system_daemon(self):  # fault: F41
         self.start_system_daemon("--group", USERS)
         second = self.space.run([self.bin / "optiled", "--system", "--socket", self.socket])
         self.assertEqual(3, second.code, second)
 
-    def test_its_groups_have_to_exist(self):
+    def test_requires_existing_groups(self):
         wrong = self.space.run([self.bin / "optiled", "--system", "--socket", self.socket,
                                 "--group", "no-such-group-here"])
         self.assertEqual(2, wrong.code, wrong)
@@ -175,7 +175,7 @@ class HandingOver(SystemTest):
 
 
 @needs_root
-class AnAccountOfItsOwn(SystemTest):
+class UnprivilegedAccount(SystemTest):
     """As the unit of systemd starts it: no root, one capability."""
 
     def as_account(self, *capabilities):
@@ -194,7 +194,7 @@ class AnAccountOfItsOwn(SystemTest):
         return programs
 
     @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to divide")
-    def test_holds_the_programs_of_all_users(self):
+    def test_confines_programs_of_all_users(self):
         self.start_system_daemon("--group", USERS, wrap=self.as_account("sys_nice"))
         one, other = self.start_two()
         def held(program):
@@ -207,7 +207,7 @@ class AnAccountOfItsOwn(SystemTest):
         wait_until(lambda: self.lease_of(one) is None, "the killed one to be gone")
 
     @unittest.skipIf(usable_cpus() < 2, "one core: there is nothing to divide")
-    def test_without_the_capability_it_says_so(self):
+    def test_reports_missing_capability(self):
         self.start_system_daemon("--group", USERS, wrap=self.as_account())
         for program in self.start_two():
             self.assertEqual(0, finish(program).code)
@@ -222,7 +222,7 @@ class Namespaces(SystemTest):
                                   wrap=lambda command: [*words, *command])
         return process, descendants(process.pid)[-1]
 
-    def test_a_program_in_a_container_is_held_like_any_other(self):
+    def test_confine_program_in_container(self):
         self.start_system_daemon("--group", USERS)
         other = self.start_rank(ANNA)
         _, pid = self.inner_rank(unshare("-Urpmf", "--mount-proc"))
@@ -234,7 +234,7 @@ class Namespaces(SystemTest):
                                    for mask in masks(other.pid)), "the other to be held")
             self.assertFalse(set(lease["units"]) & set(self.lease_of(other)["units"]))
 
-    def test_a_daemon_in_a_container_says_whom_it_cannot_hold(self):  # fault: F37
+    def test_report_programs_outside_container_of_daemon(self):  # fault: F37
         words = unshare("-Urpmf", "--mount-proc")
         self.start_system_daemon(wrap=lambda command: [*words, *command])
         before = os.sched_getaffinity(0)
@@ -251,14 +251,14 @@ class Namespaces(SystemTest):
             self.assertEqual(0, finish(program, "x\n").code)
         wait_until(lambda: not self.leases()["unleased"], "both to be gone")
 
-    def test_a_daemon_with_the_proc_of_another_namespace(self):  # fault: F37
+    def test_report_foreign_proc_of_daemon(self):  # fault: F37
         words = unshare("-pf")
         self.start_system_daemon(wrap=lambda command: [*words, *command])
         program = self.start_rank(0, groups=(), env={"OPTILE_SOCKET": str(self.socket)})
         wait_until(lambda: self.leases()["unleased"], "it to attach")
         self.assertEqual(0, finish(program).code)
 
-    def test_a_user_without_a_number_owns_nothing(self):
+    def test_give_unmapped_user_no_rights(self):
         words = unshare("-Urf")
         self.start_system_daemon("--group", "0", wrap=lambda command: [*words, *command])
         os.chmod(self.socket, 0o666)
@@ -287,7 +287,7 @@ class Jobs(SystemTest):
                                            wrap=lambda command, rank=rank: wrap(rank, command)))
         return started
 
-    def test_ranks_count_as_one(self):
+    def test_count_ranks_as_one(self):
         """As under `mpirun -n 4 optile run -- PROGRAM`."""
         ranks = self.start_job(4)
         alone = self.start_rank(ANNA)
@@ -295,14 +295,14 @@ class Jobs(SystemTest):
         self.assertEqual(4 * [weights[0]], weights)
         self.assertAlmostEqual(self.wait_for_lease(alone)["weight"], sum(weights))
 
-    def test_a_job_by_name(self):
+    def test_group_programs_by_name(self):
         ranks = self.start_job(2, env={}, options=("--job", "mine"))
         alone = self.start_rank(ANNA)
         weights = [self.wait_for_lease(one)["weight"] for one in (*ranks, alone)]
         self.assertAlmostEqual(weights[2], weights[0] + weights[1])
         self.assertEqual(weights[0], weights[1])
 
-    def test_one_launcher_for_all_of_them(self):
+    def test_group_programs_of_one_launcher(self):
         """As under `optile run -- mpirun -n 2 PROGRAM`."""
         script = self.space.dir / "fake_mpirun"
         script.write_text("#!/bin/sh\n"
@@ -319,7 +319,7 @@ class Jobs(SystemTest):
         self.assertEqual(0, finish(process).code)
 
     @unittest.skipIf(usable_cpus() < 2, "one core: nothing can be bound to a part")
-    def test_where_the_launcher_bound_a_rank_it_stays(self):
+    def test_keep_ranks_bound_by_launcher(self):
         units = sorted(os.sched_getaffinity(0))
         ranks = self.start_job(2, wrap=lambda rank, command: ["taskset", "-c", str(units[rank]),
                                                               *command])
@@ -334,7 +334,7 @@ class Jobs(SystemTest):
 
 
 @needs_root
-class Storms(SystemTest):
+class ConnectionStorms(SystemTest):
     """Many programs that come at once."""
 
     def start_storm(self, count, users=(ANNA,)):
@@ -366,14 +366,14 @@ class Storms(SystemTest):
         for process in started:
             self.assertEqual(0, finish(process).code)
 
-    def test_64_at_once(self):
+    def test_serve_64_programs(self):
         self.check_storm(64)
 
     @unittest.skipIf(usable_cpus() < 4, "256 processes at once on so few processors")
-    def test_256_at_once(self):
+    def test_serve_256_programs(self):
         self.check_storm(256, (ANNA, BERT))
 
-    def test_a_storm_of_one_user_leaves_room_for_others(self):  # fault: F40
+    def test_leave_places_for_other_users(self):  # fault: F40
         self.start_system_daemon("--group", USERS, "--max-clients", 240)
         started = self.start_storm(200)
         wait_until(lambda: (self.poke(started), "of this user" in self.log())[1],
@@ -383,7 +383,7 @@ class Storms(SystemTest):
         for process in started:
             self.assertEqual(0, finish(process).code)
 
-    def test_questions_of_many_leave_room_for_root(self):
+    def test_leave_connections_for_root(self):
         """Three users ask and never read; root's question is answered, not the next user's."""
         self.start_system_daemon("--group", USERS)
         for uid in (ANNA, BERT, STRANGER):
@@ -396,8 +396,8 @@ class Storms(SystemTest):
 
 
 @needs_root
-class AsAService(SystemTest):
-    def test_tells_the_service_manager(self):
+class ServiceManager(SystemTest):
+    def test_is_notified(self):
         told = self.space.dir / "notify.sock"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             manager.bind(str(told))

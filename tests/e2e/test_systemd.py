@@ -27,7 +27,7 @@ def unified_groups():
 
 @system_space.needs_root
 @unittest.skipIf(not os.access("/lib/systemd/systemd", os.X_OK), "systemd is not installed")
-class UnderSystemd(unittest.TestCase):
+class SystemdUnit(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="optile-systemd-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -136,7 +136,7 @@ class UnderSystemd(unittest.TestCase):
         return all(len(set(one)) == 1 for one in masks) and masks[0][0] != masks[1][0]
 
     # ---- the tests
-    def test_users_programs_are_held_and_outlive_the_daemon(self):
+    def test_confines_programs_that_outlive_daemon(self):
         programs = [self.start(ANNA), self.start(BERT)]
         held = lambda: self.both_held(programs)
         wait_until(held, "both programs to be held to their leases")

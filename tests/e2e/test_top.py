@@ -30,7 +30,7 @@ class TopTest(LeaseTest):
 
 
 class TopOnce(TopTest):
-    def test_two_programs_under_leases(self):
+    def test_prints_two_programs_under_leases(self):
         one, other = self.start("--share", "2"), self.start("--priority", "batch")
         self.wait_until_apart(one, other)
         wait_until(lambda: all(client["steps"] > 3
@@ -54,7 +54,7 @@ class TopOnce(TopTest):
             letter = rows[str(process.pid)].split()[0]
             self.assertEqual(len(self.lease_of(process)["cores"]), cells.count(letter), text)
 
-    def test_without_a_daemon(self):
+    def test_fails_without_daemon(self):
         answer = self.space.run([OPTILE, "top", "--once", "--socket", self.space.dir / "none"])
         self.assertEqual((1, ""), (answer.code, answer.stdout))
         self.assertIn("no daemon answers on", answer.stderr)
@@ -64,14 +64,14 @@ class TopOnce(TopTest):
         self.assertEqual(1, terminal.end())
         self.assertIn("no daemon answers on", terminal.screen.text())
 
-    def test_no_terminal_is_once(self):
+    def test_is_default_without_terminal(self):
         answer = self.space.run(self.top())
         self.assertEqual(0, answer.code, answer)
         self.assertIn("no clients: start one with optile run", answer.stdout)
         into_a_pipe = self.space.popen(self.top(), {"LC_ALL": "C"})
         self.assertEqual(answer.stdout, finish(into_a_pipe).stdout)
 
-    def test_hostile_names_are_harmless(self):
+    def test_escapes_hostile_names(self):
         self.attach(HOSTILE_NAME)
         for locale in ("C", "C.UTF-8"):
             answer = self.space.run(self.top("--once"), {"LC_ALL": locale})
@@ -80,8 +80,8 @@ class TopOnce(TopTest):
             self.assertTrue(all(c == "\n" or c.isprintable() for c in answer.stdout))
 
 
-class TopOnATerminal(TopTest):
-    def test_words_about_a_lease(self):
+class TopScreen(TopTest):
+    def test_sends_lease_commands(self):
         program = self.start()
         number = self.id_of(program)
         top = self.on_terminal()
@@ -115,7 +115,7 @@ class TopOnATerminal(TopTest):
         self.assertEqual(0, top.end())
         self.assertTrue(top.is_as_before())
 
-    def test_a_refusal_is_in_the_bottom_line(self):
+    def test_shows_refusal_in_bottom_line(self):
         self.start()
         top = self.on_terminal()
         top.wait_for("> A")
@@ -127,7 +127,7 @@ class TopOnATerminal(TopTest):
         top.press("j")
         top.wait_for("q quit", gone=("share has to be",))
 
-    def test_explains_the_selected_client(self):
+    def test_explains_selected_client(self):
         program = self.start()
         wait_until(lambda: self.space.get("/v1/ops")["ops"], "ops")
         top = self.on_terminal()
@@ -141,7 +141,7 @@ class TopOnATerminal(TopTest):
         top.press("q")
         top.wait_for("> A")
 
-    def test_a_daemon_that_vanishes_is_found_again(self):
+    def test_reconnects_to_restarted_daemon(self):
         self.attach(b"first-program")
         top = self.on_terminal("--interval", "0.1")
         top.wait_for("first-program")
@@ -158,7 +158,7 @@ class TopOnATerminal(TopTest):
         top.press("q")
         self.assertEqual(0, top.end())
 
-    def test_the_terminal_is_as_before_however_it_ends(self):
+    def test_restores_terminal_at_any_end(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV):
             with self.subTest(number):
                 top = self.on_terminal()
@@ -172,7 +172,7 @@ class TopOnATerminal(TopTest):
                 self.assertEqual(-number, top.end())
                 self.assertTrue(top.is_as_before())
 
-    def test_sizes(self):
+    def test_fits_terminal_sizes(self):
         self.attach(HOSTILE_NAME)
         top = self.on_terminal("--interval", "0.1", rows=5, columns=20)
         top.wait_for("optiled", "> A", "q quit")
@@ -185,7 +185,7 @@ class TopOnATerminal(TopTest):
         self.assertEqual(0, top.end())
         self.assertTrue(top.is_as_before())
 
-    def test_without_colour_and_without_utf8(self):
+    def test_draws_without_colour_and_utf8(self):
         self.attach(HOSTILE_NAME)
         cases = ({"NO_COLOR": "1"}, {"LC_ALL": "C"}, {"TERM": "vt100"}, {})
         colours = []
@@ -197,7 +197,7 @@ class TopOnATerminal(TopTest):
             colours.append(top.screen.colours > 0)
         self.assertEqual([False, True, False, True], colours)
 
-    def test_a_terminal_that_cannot_move_its_cursor(self):
+    def test_prints_once_on_dumb_terminal(self):
         for name in ("dumb", "no-such-terminal"):
             top = self.on_terminal(env={"TERM": name})
             self.assertEqual(0, top.end())

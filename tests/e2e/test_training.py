@@ -53,8 +53,8 @@ class TrainingTest(EndToEndTest):
         return self.reported([*TRAINER, *arguments], *options, env=env)
 
 
-class FirstAndSecondRun(TrainingTest):
-    def test_tunes_then_replays(self):
+class PlanReplay(TrainingTest):
+    def test_repeats_plan_of_tuned_run(self):
         untouched = self.space.untouched([*TRAINER, "--steps", STEPS], self.env)
         first_run, first = self.train()
         self.check_first(first)
@@ -117,7 +117,7 @@ class FirstAndSecondRun(TrainingTest):
             for word in ("curve", "samples", "width", "runner_up", "provenance", "user"):
                 self.assertIn(word, names)
 
-    def test_one_line_per_op_for_people(self):
+    def test_prints_status_and_ops(self):
         self.train()
         for words in (["status"], ["ops"]):
             answer = self.space.ask(*words)
@@ -125,7 +125,7 @@ class FirstAndSecondRun(TrainingTest):
             self.assertTrue(answer.stdout.strip())
         self.assertIn("conv", self.space.ask("ops").stdout)
 
-    def test_plan_outlives_the_daemon(self):
+    def test_survives_restart_of_daemon(self):
         self.train()
         self.space._daemons[-1].stop()
         self.space.start_daemon()
@@ -133,12 +133,12 @@ class FirstAndSecondRun(TrainingTest):
         self.assertTrue(report["plan_replayed"], report)
         self.assertEqual(0, report["sampled_steps"])
 
-    def test_other_program_is_not_replayed(self):
+    def test_excludes_other_program(self):
         self.train()
         _, report = self.reported([PYTHON, SCRIPTS / "torch_widths.py"])
         self.assertFalse(report["plan_replayed"], report)
 
-    def test_paper_search_and_strategies(self):
+    def test_supports_every_search_and_strategy(self):
         for options in (("--search", "paper"), ("--strategy", "1"), ("--strategy", "2"),
                         ("--strategy", "uniform")):
             with self.subTest(options):
@@ -147,14 +147,14 @@ class FirstAndSecondRun(TrainingTest):
 
 
 class Baseline(TrainingTest):
-    def test_speedup_needs_a_measured_baseline(self):
+    def test_is_required_for_speedup(self):
         _, report = self.train()
         if report["baseline_kind"] == "control":
             self.assertGreater(report["speedup"], 0)
         else:
             self.assertIsNone(report["speedup"], report)
 
-    def test_separate_run(self):
+    def test_is_taken_from_separate_run(self):
         line = self.space.launcher(command=[*TRAINER, "--steps", STEPS], verb="baseline")
         baseline = self.space.run(line, self.env)
         untouched = self.space.untouched([*TRAINER, "--steps", STEPS], self.env)
@@ -167,17 +167,17 @@ class Baseline(TrainingTest):
             report["speedup"],
             report["step_seconds"]["baseline"] / report["step_seconds"]["tuned"], delta=0.02)
 
-    def test_summary(self):
+    def test_is_summarised_on_standard_error(self):
         finished = self.space.launched([*TRAINER, "--steps", STEPS], "--summary", env=self.env)
         self.assertEqual(0, finished.code)
         self.assertNotIn("speedup", finished.stdout)
         self.assertTrue(finished.stderr.strip())
 
 
-class Untouched(TrainingTest):
+class UntunedModes(TrainingTest):
     """Modes that promise the program's own results keep them to the last bit."""
 
-    def test_same_output(self):
+    def test_keep_output(self):
         for threads in (1, max(1, usable_cpus() // 2)):
             env = {**self.env, "OMP_NUM_THREADS": str(threads)}
             command = [*TRAINER, "--steps", "60", "--exit-code", "3"]
@@ -191,7 +191,7 @@ class Untouched(TrainingTest):
                 self.assert_same_run(untouched, self.space.preloaded(
                     command, {**env, "OPTILE_MODE": "observe"}))
 
-    def test_what_the_users_profiler_sees(self):
+    def test_keep_trace_of_user_profiler(self):
         command = [PYTHON, SCRIPTS / "torch_profiled.py"]
         untouched = self.space.untouched(command, self.env)
         self.assertGreater(len(untouched.stdout.splitlines()), 50)
@@ -200,7 +200,7 @@ class Untouched(TrainingTest):
                 self.assert_same_run(untouched,
                                      self.space.launched(command, "--mode", mode, env=self.env))
 
-    def test_advise_says_afterwards_what_it_would_do(self):
+    def test_print_advice_afterwards(self):
         finished = self.space.launched([*TRAINER, "--steps", "60"], "--mode", "advise",
                                        env=self.env)
         advice = finished.stderr[finished.stderr.index("optile: advice for"):]
@@ -213,7 +213,7 @@ class Untouched(TrainingTest):
         self.assertTrue(lines, advice)
         self.assertEqual(0, self.space.untouched(["sh", "-eu", "-c", "\n".join(lines)]).code)
 
-    def test_observe_changes_no_width(self):
+    def test_change_no_width_in_observe(self):
         _, report = self.train("--mode", "observe")
         self.assertEqual(0, report["sampled_steps"], report)
         self.assertGreater(report["coverage"]["observed"], 0)
@@ -221,13 +221,13 @@ class Untouched(TrainingTest):
         self.assertIn("nothing is changed in this mode (--mode observe)",
                       self.space.ask("explain", op["id"]).stdout)
 
-    def test_resting_loses_count_of_no_step(self):
+    def test_count_every_step_while_resting(self):
         steps = 300
         _, report = self.train("--mode", "observe", arguments=("--steps", str(steps)))
         self.assertGreater(report["unwatched_steps"], steps / 3, report)
         self.assertTrue(steps - 3 <= report["steps"] <= steps + 1, report["steps"])
 
-    def test_freeze_repeats_itself(self):
+    def test_repeat_output_in_freeze(self):
         self.train()
         command = [*TRAINER, "--steps", "60"]
         once = self.space.launched(command, "--mode", "freeze", env=self.env)
@@ -235,7 +235,7 @@ class Untouched(TrainingTest):
         self.assertEqual(0, once.code, once)
         self.assert_same_run(once, again)
 
-    def test_traceback_is_the_programs(self):
+    def test_keep_traceback_of_program(self):
         command = [PYTHON, "-c", "import torch; torch.ones(2, 3) @ torch.ones(2, 3)"]
         untouched = self.space.untouched(command, self.env)
         launched = self.space.launched(command, env=self.env)
@@ -243,10 +243,10 @@ class Untouched(TrainingTest):
         self.assertEqual(untouched.stderr, launched.stderr)
 
 
-class BehindAWrapper(TrainingTest):
+class WrapperScript(TrainingTest):
     """`python` is a shell script that becomes the real one, as those of version managers are."""
 
-    def test_it_is_as_without_one(self):
+    def test_is_looked_through(self):
         wrapper = self.space.dir / "python"
         wrapper.write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n', encoding="utf-8")
         wrapper.chmod(0o755)
@@ -260,8 +260,8 @@ class BehindAWrapper(TrainingTest):
         self.assertTrue(again["plan_replayed"], again)
 
 
-class Undo(TrainingTest):
-    def test_it_lasts_for_later_runs_until_it_is_revoked(self):
+class UndoCommand(TrainingTest):
+    def test_holds_until_revoked(self):
         self.train()
         nothing = self.space.ask("undo")
         self.assertEqual((125, ""), (nothing.code, nothing.stdout), nothing)
@@ -278,7 +278,7 @@ class Undo(TrainingTest):
         _, report = self.train(arguments=("--steps", "60"))
         self.assertFalse(any("undone by hand" in text for text in report["fallbacks"]), report)
 
-    def test_what_is_not_there_cannot_be_undone(self):
+    def test_refuses_unknown_subjects(self):
         answer = self.space.ask("undo", "--op", "aten::nothing")
         self.assertEqual(1, answer.code)
         self.assertIn("no attached client runs such an op", answer.stderr)
@@ -290,7 +290,7 @@ class Undo(TrainingTest):
             self.assertIn(why, answer.stderr, words)
 
 
-class UsersWord(TrainingTest):
+class UserSettings(TrainingTest):
     """What the user set is a cap, what PyTorch sets while it starts is not."""
 
     cap = max(1, usable_cpus() // 2)
@@ -301,21 +301,21 @@ class UsersWord(TrainingTest):
         for op in report["ops"]:
             self.assertLessEqual(op["width"], self.cap, op)
 
-    def test_environment_before_the_launcher(self):
+    def test_cap_width_from_environment(self):
         finished, report = self.train(env={"OMP_NUM_THREADS": str(self.cap)},
                                       arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         self.check_told("environment")
 
-    def test_set_num_threads(self):
+    def test_cap_width_from_set_num_threads(self):
         finished, report = self.train(
             arguments=("--steps", self.steps, "--threads", str(self.cap)))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
         self.check_told("program")
 
-    def test_exactly(self):
+    def test_fix_width_with_respect_exact(self):
         """`--respect exact`: that width for every op, and nothing is tried."""
         _, report = self.train("--respect", "exact", env={"OMP_NUM_THREADS": "2"},
                                arguments=("--steps", self.steps))
@@ -325,7 +325,7 @@ class UsersWord(TrainingTest):
         self.assertIn("you said so: exactly 2 threads (OMP_NUM_THREADS, --respect exact)",
                       self.space.ask("explain", op["id"]).stdout)
 
-    def test_ignored(self):
+    def test_are_ignored_with_respect_ignore(self):
         """`--respect ignore`: as if it were not set."""
         finished, _ = self.train("--respect", "ignore", env={"OMP_NUM_THREADS": "64"},
                                  arguments=("--steps", self.steps))
@@ -333,7 +333,7 @@ class UsersWord(TrainingTest):
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
         self.assertIn("what you set is ignored", self.space.ask("explain", op["id"]).stdout)
 
-    def test_words_on_other_pools(self):
+    def test_cap_width_from_mkl_num_threads(self):
         """PyTorch's width is what MKL_NUM_THREADS says; a BLAS pool keeps the size it is given."""
         words = {"MKL_NUM_THREADS": str(self.cap), "OPENBLAS_NUM_THREADS": "1"}
         finished, report = self.train(env=words, arguments=("--steps", self.steps))
@@ -344,7 +344,7 @@ class UsersWord(TrainingTest):
         self.assertIn(f"you said so: MKL_NUM_THREADS={self.cap}; ", text)
         self.assertIn("you said so: OPENBLAS_NUM_THREADS=1; ", text)
 
-    def test_thread_limit(self):
+    def test_cap_width_from_omp_thread_limit(self):
         finished, report = self.train(env={"OMP_THREAD_LIMIT": str(self.cap)},
                                       arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
@@ -361,20 +361,20 @@ class UsersWord(TrainingTest):
         op = as_list(self.space.get("/v1/ops"), "ops")[0]
         self.assertIn(source, str(self.space.get(f"/v1/ops/{op['id']}/explain")))
 
-    def test_pytorchs_own_start_is_no_cap(self):
+    def test_exclude_number_set_by_pytorch_start(self):
         finished, _ = self.train(arguments=("--steps", self.steps))
         self.assertIn(f"threads {usable_cpus()}\n", finished.stdout)
 
-    def test_wider_than_the_budget_is_left_alone(self):
+    def test_keep_number_above_budget(self):
         wide = usable_cpus() + 1
         finished, _ = self.train(arguments=("--steps", "60", "--threads", str(wide)))
         self.assertIn(f"threads {wide}\n", finished.stdout)
 
 
-class WidthIsBack(TrainingTest):
+class WidthRestoration(TrainingTest):
     """The thread count that a program sees is its own before and after every op."""
 
-    def test_after_every_op(self):
+    def test_follows_every_op(self):
         for arguments in ((), ("--threads", "2")):
             for mode in ("tune", "observe"):
                 with self.subTest(mode, arguments=arguments):
@@ -383,21 +383,21 @@ class WidthIsBack(TrainingTest):
                         "--mode", mode)
                     self.assertIn(" 0 surprises", finished.stdout)
 
-    def test_after_every_op_on_llvm(self):
+    def test_follows_every_op_on_llvm_runtime(self):
         finished, _ = self.reported([PYTHON, SCRIPTS / "torch_widths.py", "--steps", "150"],
                                     "--openmp", "llvm")
         self.assertIn(" 0 surprises", finished.stdout)
 
-    def test_bare_shim(self):
+    def test_follows_every_op_under_bare_shim(self):
         finished = self.space.preloaded([PYTHON, SCRIPTS / "torch_widths.py", "--steps", "150"],
                                         self.env)
         self.assertEqual(0, finished.code, finished)
 
 
-class ExactNumbers(TrainingTest):
+class NumericResults(TrainingTest):
     """The libraries' own failures, from inside PyTorch: right numbers while widths are tried."""
 
-    def test_every_blas(self):
+    def test_are_correct_with_every_blas(self):
         for provider in ("openblas-openmp", "openblas-pthread", "blis-openmp"):
             for options in ((), ("--openmp", "llvm"), ("--strategy", "1")):
                 with self.subTest(provider, options=options):
@@ -407,7 +407,7 @@ class ExactNumbers(TrainingTest):
 
 
 class AttachedClients(TrainingTest):
-    def test_clients_while_running(self):
+    def test_are_listed_while_running(self):
         program = self.space.popen(
             self.space.launcher(command=[*TRAINER, "--steps", "30", "--pause-at", "20"]), self.env)
         read_until(program, "paused")
@@ -419,7 +419,7 @@ class AttachedClients(TrainingTest):
         harness.wait_until(lambda: not self.space.ask_json("status")["clients"],
                            "the client to be gone from the status")
 
-    def test_two_at_once(self):
+    def test_are_listed_side_by_side(self):
         programs = [self.space.popen(self.space.launcher(
             command=[*TRAINER, "--steps", "30", "--pause-at", "20"]), self.env) for _ in range(2)]
         for program in programs:
@@ -429,14 +429,14 @@ class AttachedClients(TrainingTest):
         for program in programs:
             self.assertEqual(0, finish(program, "\n").code)
 
-    def test_shells_and_tools_never_attach(self):
+    def test_exclude_shells_and_tools(self):
         program = self.space.popen(self.space.launcher(
             command=["sh", "-c", "echo ready | tee /dev/null; cat"]))
         read_until(program, "ready")
         self.assertEqual([], self.space.ask_json("status")["clients"])
         self.assertEqual(0, finish(program).code)
 
-    def test_forked_workers(self):
+    def test_keep_output_of_forked_workers(self):
         """A data loader's worker processes, forked while teams exist."""
         script = self.space.dir / "loader.py"
         script.write_text(FORKING_LOADER)

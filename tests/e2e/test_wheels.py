@@ -19,20 +19,20 @@ BUILD_DEADLINE = 4 * DEADLINE
 
 @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set; ./dev test "
                                    "makes one and runs this")
-class Wheels(EndToEndTest):
+class TorchWheel(EndToEndTest):
     cache = None  # one build serves all tests
     headers = None  # and so do the headers that Inductor compiles, in its folder of TMPDIR
 
     def setUp(self):
         super().setUp()
         self.env = {}
-        if Wheels.cache:
-            self.env["XDG_CACHE_HOME"] = Wheels.cache
+        if TorchWheel.cache:
+            self.env["XDG_CACHE_HOME"] = TorchWheel.cache
 
     def have_bridge(self):
-        if Wheels.cache is None:
-            Wheels.cache = self.space.bridges()
-            self.env["XDG_CACHE_HOME"] = Wheels.cache
+        if TorchWheel.cache is None:
+            TorchWheel.cache = self.space.bridges()
+            self.env["XDG_CACHE_HOME"] = TorchWheel.cache
         self.space.start_daemon()
 
     def bridge(self, verb, *options):
@@ -47,14 +47,14 @@ class Wheels(EndToEndTest):
         self.assertEqual(0, finished.code, finished)
         return finished, self.report(path)
 
-    def test_check_says_what_to_do(self):
+    def test_is_diagnosed_by_bridge_check(self):
         self.env["XDG_CACHE_HOME"] = str(self.space.dir / "cache")
         checked = self.bridge("check")
         self.assertEqual(1, checked.code, checked)
         self.assertIn("without a bridge yet", checked.stdout)
         self.assertIn("optile bridge build", checked.stdout)
 
-    def test_ops_are_seen_and_steered(self):
+    def test_has_steered_ops(self):
         self.have_bridge()
         checked = self.bridge("check")
         self.assertEqual(0, checked.code, checked)
@@ -69,17 +69,17 @@ class Wheels(EndToEndTest):
         self.assertGreater(report["coverage"]["steered"], 0.5, report["coverage"])
         self.assertNotIn("no bridge", str(report["fallbacks"]))
 
-    def test_the_count_is_back_after_every_op(self):
+    def test_restores_width_after_every_op(self):
         self.have_bridge()
         finished, _ = self.reported("torch_widths.py", "--steps", "150")
         self.assertIn(" 0 surprises", finished.stdout)
 
-    def test_numbers_are_right(self):
+    def test_computes_correct_results(self):
         self.have_bridge()
         finished, _ = self.reported("torch_exact.py")
         self.assertIn(" 0 wrong numbers", finished.stdout)
 
-    def test_dynamos_guard_on_the_number_of_threads_never_trips(self):
+    def test_never_trips_dynamo_guard_on_thread_count(self):
         self.have_bridge()
         finished, report = self.reported("torch_compiled.py", "--steps", "5000",
                                          options=("--strategy", "1"))
@@ -87,13 +87,14 @@ class Wheels(EndToEndTest):
         self.assertTrue(report["ops"])
 
     def compiled(self, folder, *arguments, options=(), env=None):
-        if Wheels.headers is None:
-            Wheels.headers = tempfile.TemporaryDirectory()
-            self.addClassCleanup(Wheels.headers.cleanup)
+        if TorchWheel.headers is None:
+            TorchWheel.headers = tempfile.TemporaryDirectory()
+            self.addClassCleanup(TorchWheel.headers.cleanup)
         return self.reported("torch_inductor.py", *arguments, options=options, env={
-            "TMPDIR": Wheels.headers.name, "TORCHINDUCTOR_CACHE_DIR": str(folder), **(env or {})})
+            "TMPDIR": TorchWheel.headers.name, "TORCHINDUCTOR_CACHE_DIR": str(folder),
+            **(env or {})})
 
-    def test_inductors_kernels_follow_the_width(self):
+    def test_has_inductor_kernels_that_follow_width(self):
         """Compiled for another number of threads than the machine's, which is what Inductor writes
         into its kernels where nobody says otherwise."""
         self.have_bridge()
@@ -114,7 +115,7 @@ class Wheels(EndToEndTest):
             self.assertIn("CompiledFunctionBackward", names)
             self.assertGreater(report["coverage"]["observed"], 0.8, report["coverage"])
 
-    def test_inductors_kernels_are_ops_where_nothing_is_trained(self):
+    def test_has_inductor_kernels_as_ops_in_inference(self):
         """No operator of PyTorch's is around them then."""
         self.have_bridge()
         finished, report = self.compiled(self.space.dir / "forward", "mlp", "forward", "--steps",
@@ -127,7 +128,7 @@ class Wheels(EndToEndTest):
         self.assertGreater(report["coverage"]["observed"], 0.95, report["coverage"])
         self.assertGreaterEqual(report["coverage"]["steered"], 0.9, report["coverage"])
 
-    def test_exporting_leaves_a_model_in_training_as_it_was(self):
+    def test_keeps_training_model_unchanged_by_export(self):
         ended = self.space.run([WHEEL_PYTHON, SCRIPTS / "torch_exported.py"],
                                {"PYTHONPATH": str(EXPORT)}, deadline=BUILD_DEADLINE)
         self.assertEqual(0, ended.code, ended)
@@ -136,7 +137,7 @@ class Wheels(EndToEndTest):
         self.assertEqual(3, lines.count("exported, changed: nothing"), ended)
         self.assertEqual(2, lines.count("failed, changed: nothing"), ended)
 
-    def test_bits_of_an_untouched_run_while_widths_are_changed(self):
+    def test_keeps_bits_as_untuned_while_widths_change(self):
         """Without a word on threads, and with more of them than the machine may have."""
         self.have_bridge()
         wide = {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
@@ -153,7 +154,7 @@ class Wheels(EndToEndTest):
                 self.assertTrue(left, report)
                 self.assertEqual({report["own_width"]}, {op["width"] for op in left})
 
-    def test_switched_off(self):
+    def test_runs_without_bridge_when_off(self):
         self.have_bridge()
         _, report = self.reported("train_small.py", "--steps", "20",
                                   env={"OPTILE_TORCH_BRIDGE": "off"})
@@ -164,7 +165,7 @@ class Wheels(EndToEndTest):
         return {op["name"]: op for op in report["ops"]
                 if re.match(r"(create )?(convolution|reorder)\b", op["name"])}
 
-    def test_primitives_are_ops_where_pytorch_tells_nothing(self):
+    def test_has_onednn_primitives_as_ops_without_bridge(self):
         self.space.start_daemon()
         command = [WHEEL_PYTHON, SCRIPTS / "torch_primitives.py"]
         untouched = self.space.untouched(command, self.env, deadline=BUILD_DEADLINE)
@@ -183,13 +184,13 @@ class Wheels(EndToEndTest):
         self.assertIn("observed only: oneDNN", convolution["reason"])
         self.assertEqual("left_alone", convolution["rule"])
 
-    def test_primitives_are_part_of_pytorchs_ops(self):
+    def test_has_onednn_primitives_inside_its_ops(self):
         self.have_bridge()
         _, report = self.reported("torch_primitives.py")
         self.assertIn("aten::conv2d", {op["name"] for op in report["ops"]})
         self.assertEqual({}, self.primitives(report))
 
-    def test_what_the_user_says_of_tasks_stands(self):
+    def test_keeps_itt_settings_of_user(self):
         self.space.start_daemon()
         _, report = self.reported("torch_primitives.py", options=("--torch-bridge", "off"),
                                   env={"DNNL_ITT_TASK_LEVEL": "0"})

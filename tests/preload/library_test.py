@@ -155,12 +155,12 @@ def output_of(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-class Library(unittest.TestCase):
-    def test_exports_only_what_it_interposes(self) -> None:
+class ShimLibrary(unittest.TestCase):
+    def test_exports_only_interposed_symbols(self) -> None:
         lines = output_of("nm", "-D", "--defined-only", SHIM).splitlines()
         self.assertEqual({line.split()[-1].split("@")[0] for line in lines}, EXPORTED)
 
-    def test_needs_only_the_c_library(self) -> None:
+    def test_needs_only_c_library(self) -> None:
         needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-dW", SHIM))
         own = ("libc.so", "libdl.so", "libpthread.so", "ld-linux")
         self.assertTrue(all(name.startswith(own) for name in needed), needed)
@@ -168,7 +168,7 @@ class Library(unittest.TestCase):
         for name in ("libdl.so.2", "libpthread.so.0"):
             self.assertIn(name, needed)
 
-    def test_an_old_c_library_will_do(self) -> None:
+    def test_runs_on_old_c_library(self) -> None:
         wanted = re.findall(
             r"\sUND\s+(\S+)@GLIBC_([\d.]+)", output_of("readelf", "--dyn-syms", "-W", SHIM)
         )
@@ -184,14 +184,14 @@ class Library(unittest.TestCase):
         with open(DOCUMENT, encoding="utf-8") as document:
             self.assertIn(f"glibc {text}", document.read())
 
-    def test_thread_local_storage_is_small(self) -> None:
+    def test_has_small_thread_local_storage(self) -> None:
         for line in output_of("readelf", "-lW", SHIM).splitlines():
             if line.split()[:1] == ["TLS"]:
                 self.assertLessEqual(int(line.split()[5], 16), 64)
                 return
         self.fail("no TLS segment found: has the shim become something else?")
 
-    def test_has_no_executable_stack_and_no_text_relocations(self) -> None:
+    def test_has_no_executable_stack_or_text_relocations(self) -> None:
         self.assertNotIn("TEXTREL", output_of("readelf", "-dW", SHIM))
         stack = [line for line in output_of("readelf", "-lW", SHIM).splitlines() if "STACK" in line]
         self.assertTrue(stack and "E" not in stack[0].split()[6])

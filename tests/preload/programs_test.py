@@ -68,7 +68,7 @@ print(library.sum_in_a_team(10))
 """
 
 
-class Programs(unittest.TestCase):
+class PreloadedPrograms(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="optile-")
         self.addCleanup(self.folder.cleanup)
@@ -94,43 +94,43 @@ class Programs(unittest.TestCase):
         with open(self.folder.name + "/clients.log", encoding="utf-8") as log:
             return log.read()
 
-    def test_another_pytorch_is_not_joined_by_the_one_we_know(self) -> None:
+    def test_keep_their_own_pytorch(self) -> None:
         run = self.run_python(OPENS_A_FOREIGN_TORCH)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "45\n['libtorch_cpu.so']\n")
         self.assertIn("no bridge for", self.log())
 
-    def test_local_library_finds_its_own_runtime(self) -> None:
+    def test_find_runtime_of_local_library(self) -> None:
         # ctypes opens RTLD_LOCAL: libgomp is not in the global scope.
         run = self.run_python(OPENS_A_FOREIGN_TORCH)
         self.assertTrue(run.stdout.startswith("45\n"), run)
 
-    def test_nothing_is_written_to_the_programs_descriptors(self) -> None:
+    def test_keep_their_descriptors_unwritten(self) -> None:
         run = self.run_python(CLOSES_EVERYTHING)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "45\n", ""))
 
-    def test_a_local_blas_is_found_also_by_callers_that_see_none(self) -> None:
+    def test_find_local_blas_from_other_callers(self) -> None:
         run = self.run_python(MULTIPLIES)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "9.0 9.0\n201.0 201.0\n" * 2)
 
-    def test_callers_that_see_no_blas_ask_the_loader_once_each(self) -> None:
+    def test_ask_loader_for_blas_once_per_caller(self) -> None:
         run = self.run_python(TAKES_TURNS, LD_PRELOAD=f"{TWO_SITES}:{SHIM}")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "True 0\n")
 
-    def test_a_runtime_is_found_that_only_the_loader_of_a_library_is_linked_with(self) -> None:
+    def test_find_runtime_linked_by_loading_library(self) -> None:
         run = self.run_python(HAS_A_RUNTIME_BY_ITS_LOADER)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertEqual(run.stdout, "70 73 70\n")
         self.assertNotIn("no OpenMP runtime is loaded", self.log())
 
-    def test_where_no_runtime_is_loaded_a_region_has_one_thread_and_it_is_said_once(self) -> None:
+    def test_run_regions_with_one_thread_without_runtime(self) -> None:
         run = self.run_python(HAS_NO_RUNTIME)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "0 0\n", ""))
         self.assertEqual(self.log().count("no OpenMP runtime is loaded for its regions"), 1)
 
-    def test_off_is_silent(self) -> None:
+    def test_print_nothing_when_off(self) -> None:
         run = self.run_python(OPENS_A_FOREIGN_TORCH, OPTILE_MODE="off")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertFalse(os.path.exists(self.folder.name + "/clients.log"))

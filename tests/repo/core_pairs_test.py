@@ -22,28 +22,28 @@ def run(environment):
     return done.returncode, done.stdout.strip(), done.stderr
 
 
-class CorePairsTest(unittest.TestCase):
-    def test_every_core_is_in_one_pair(self):
+class CorePairs(unittest.TestCase):
+    def test_cover_every_core_once(self):
         self.assertEqual([[0]], core_pairs.pairs([0]))
         self.assertEqual([[0, 1]], core_pairs.pairs([0, 1]))
         self.assertEqual([[0, 1, 5]], core_pairs.pairs([0, 1, 5]))
         self.assertEqual([[2, 3], [6, 7]], core_pairs.pairs([2, 3, 6, 7]))
 
-    def test_the_specification_is_what_ctest_reads(self):
+    def test_match_specification_of_ctest(self):
         self.assertEqual({"version": {"major": 1, "minor": 0},
                           "local": [{"pairs": [{"id": "0_1", "slots": 1},
                                                {"id": "2_3", "slots": 1}]}]},
                          json.loads(core_pairs.specification([0, 1, 2, 3])))
 
-    def test_a_command_runs_on_its_pair(self):
+    def test_confine_command_to_its_pair(self):
         cpu = max(os.sched_getaffinity(0))
         self.assertEqual((0, f"[{cpu}]", ""), run({core_pairs.CHOSEN: f"id:{cpu},slots:1"}))
 
-    def test_without_a_choice_it_has_all(self):
+    def test_give_all_cores_without_choice(self):
         everything = str(sorted(os.sched_getaffinity(0)))
         self.assertEqual((0, everything, ""), run({}))
 
-    def test_another_choice_is_refused(self):
+    def test_refuse_unknown_choice(self):
         code, _, error = run({core_pairs.CHOSEN: "id:gpu,slots:2"})
         self.assertNotEqual(0, code)
         self.assertIn("no pair of cores", error)

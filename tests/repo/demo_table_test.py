@@ -45,51 +45,51 @@ def text(**changes):
     return "\n".join(demo_table.lines(replace(FIGURES, **changes), "/results"))
 
 
-class LastScreen(unittest.TestCase):
-    def test_fits_a_terminal(self):
+class SummaryScreen(unittest.TestCase):
+    def test_fits_terminal(self):
         shown = text().splitlines()
         self.assertLessEqual(len(shown), 25)
         self.assertLessEqual(max(map(len, shown)), 100)
 
-    def test_rates_cores_and_factors(self):
+    def test_prints_rates_cores_and_factors(self):
         self.assertRegex(text(), r"lstm +2\.82 +5\.06 +1 +killed +9\.36 +9\.72 +1\.04 \[0\.98, 1")
         self.assertRegex(text(), r"dcgan +2\.16 +3\.10 +0\.5 +5\.10 +1 +3\.91 +5\.98 +1\.53 \[1")
 
-    def test_weighted_speedup(self):
+    def test_prints_weighted_speedup(self):
         self.assertRegex(text(), r"weighted speed-up +1\.21 +2\.32\n")
         self.assertIn("optile gets 1.92 times as much done", text())
         self.assertIn("alone under optile it is 1.56", text().replace("\n  ", " "))
 
-    def test_no_gain_and_a_loss_side_by_side_are_said(self):
+    def test_reports_no_gain_and_loss_side_by_side(self):
         self.assertIn("no gain here: 1.00 times", text(tuned=FIGURES.untouched))
         half = {name: rate / 2 for name, rate in FIGURES.untouched.items()}
         self.assertIn("a loss here: 0.50 times", text(tuned=half))
 
-    def test_nothing_is_compared_with_a_training_that_made_no_step(self):
+    def test_omits_factor_of_training_without_steps(self):
         shown = text(alone={**FIGURES.alone, "lstm": 0.0})
         self.assertIn("not every training made steps", shown)
         self.assertRegex(shown, r"weighted speed-up +unknown +unknown")
 
-    def test_who_was_killed_and_what_the_others_got(self):
+    def test_names_killed_training_and_gain_of_others(self):
         self.assertIn("lstm was killed: 13 ms later the others had its cores", text())
         self.assertIn("dcgan 1.65 times as fast", text())
         self.assertIn("the daemon moved no core", text(freed_seconds=None))
 
-    def test_settings(self):
+    def test_prints_settings(self):
         self.assertIn(
             "lstm, dcgan: OpenMP runtime libomp, wait policy 1ms, 256MiB of heap kept, 1 of 3 ops",
             text(),
         )
         self.assertIn("resnet50: nothing seen of it", text())
 
-    def test_a_search_that_goes_on_is_said(self):
+    def test_reports_unfinished_search(self):
         self.assertNotIn("still", text(reports={"lstm": {**REPORT, "phase": "tuned"}}))
         shown = text(reports={"lstm": {**REPORT, "phase": "exploring"}})
         self.assertIn("1 of 3 ops narrower, still", shown)
 
 
 class Verdict(unittest.TestCase):
-    def test_each_is_named(self):
+    def test_names_every_outcome(self):
         for factor, said in (
             (Factor(1.53, 1.4, 1.6), "1.53 times as fast"),
             (Factor(1.0, 0.98, 1.03), "no gain, 1.00"),

@@ -24,16 +24,16 @@ class Documents(unittest.TestCase):
     def assert_none(self, found: List[Problem]) -> None:
         self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
 
-    def test_links(self) -> None:
+    def test_have_no_dead_links(self) -> None:
         markdown = tree.with_suffix(docs.documents(ROOT), ".md")
         self.assertIn("README.md", markdown)
         self.assert_none([one for name in markdown for one in docs.link_problems(ROOT, name)])
 
-    def test_prose_is_wrapped(self) -> None:
+    def test_wrap_prose(self) -> None:
         for name in tree.with_suffix(docs.documents(ROOT), ".md"):
             self.assert_none(docs.column_problems(name, tree.read(ROOT, name)))
 
-    def test_commands_and_flags_exist(self) -> None:
+    def test_name_only_existing_commands_and_options(self) -> None:
         commands = optile()
         if commands is None:
             self.skipTest(NO_PROGRAM)
@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
             found += docs.command_problems(name, text, docs.dev_commands(ROOT), commands)
         self.assert_none(found)
 
-    def test_every_command_has_its_place_in_the_manual(self) -> None:
+    def test_cover_every_command_in_manual(self) -> None:
         pages = [name for name in docs.documents(ROOT) if name.startswith("docs/reference/man/")]
         commands = optile()
         if commands is None:
@@ -57,22 +57,22 @@ class Documents(unittest.TestCase):
             self.assertRegex(sections["SYNOPSIS"], rf"(?m)^\.B (optile )?{name}\b", name)
             self.assertRegex(sections["COMMANDS"], rf"(?m)^\.B {name}\b", name)
 
-    def test_glossary(self) -> None:
+    def test_sort_glossary_terms_without_duplicates(self) -> None:
         terms = docs.glossary_terms(tree.read(ROOT, "docs/reference/glossary.md"))
         self.assertGreater(len(terms), 20)
         self.assertEqual(len(terms), len(set(map(str.lower, terms))))
         self.assertEqual(terms, sorted(terms, key=str.lower))
 
-    def test_every_fault_has_its_tests(self) -> None:
+    def test_name_a_test_for_every_fault(self) -> None:
         table = "docs/reference/faults.md"
         self.assert_none(docs.fault_problems(ROOT, table))
         rows = [one for one in tree.read(ROOT, table).splitlines() if "| F" in one]
         self.assertGreater(len(rows), 10)
 
-    def test_changelog_has_an_unreleased_section(self) -> None:
+    def test_have_unreleased_section_in_changelog(self) -> None:
         self.assertIn("## Unreleased\n", tree.read(ROOT, "CHANGELOG.md"))
 
-    def test_every_design_record_is_listed_and_whole(self) -> None:
+    def test_list_complete_design_records(self) -> None:
         index = tree.read(ROOT, "docs/design/README.md")
         records = sorted(path.name for path in (ROOT / "docs/design").glob("[0-9]*.md"))
         self.assertTrue(records)
@@ -82,11 +82,11 @@ class Documents(unittest.TestCase):
             for heading in ("Context", "Decision", "Alternatives", "Failure modes"):
                 self.assertIn(f"## {heading}\n", text, name)
 
-    def test_every_folder_of_code_says_what_it_is_for(self) -> None:
+    def test_have_readme_in_every_code_folder(self) -> None:
         for name in ROOT.glob("*/CMakeLists.txt"):
             self.assertTrue((name.parent / "README.md").exists(), f"{name.parent.name}/README.md")
 
-    def test_every_folder_of_documents_lists_its_documents(self) -> None:
+    def test_are_listed_by_their_folder(self) -> None:
         for folder in ("guide", "reference", "design", "results"):
             index = tree.read(ROOT, f"docs/{folder}/README.md")
             for path in (ROOT / "docs" / folder).glob("*"):
@@ -94,7 +94,7 @@ class Documents(unittest.TestCase):
                     self.assertIn(f"({path.name})", index, folder)
 
 
-class Checking(unittest.TestCase):
+class DocumentChecks(unittest.TestCase):
     """The checks see what they are for."""
 
     tools = docs.Commands({"run": frozenset({"--mode"}), "": frozenset({"--version"})})
@@ -103,16 +103,16 @@ class Checking(unittest.TestCase):
     def texts(self, text: str, name: str = "x.md") -> List[str]:
         return [one.text for one in docs.command_problems(name, text, self.dev, self.tools)]
 
-    def test_what_a_program_printed_is_no_command(self) -> None:
+    def test_ignore_printed_output(self) -> None:
         self.assertEqual(self.texts("```text\noptile gets more done\n```\n"), [])
         after = "```text\noptile gets\n```\n```\noptile gets\n```\n"
         self.assertEqual(self.texts(after), ["optile has no command gets"])
 
-    def test_unknown_command(self) -> None:
+    def test_report_unknown_command(self) -> None:
         self.assertEqual(self.texts("see `optile fly now`"), ["optile has no command fly"])
         self.assertEqual(self.texts("```\n./dev fly\n```\n"), ["./dev has no command fly"])
 
-    def test_unknown_flag(self) -> None:
+    def test_report_unknown_option(self) -> None:
         self.assertEqual(
             self.texts("`optile run --fast -- x --y`"), ["optile run does not know --fast"]
         )
@@ -122,11 +122,11 @@ class Checking(unittest.TestCase):
             ["no command knows --fast"],
         )
 
-    def test_what_exists_passes(self) -> None:
+    def test_accept_existing_commands(self) -> None:
         text = "`optile run --mode off -- x --y`, `./dev test -L unit`, `./dev format --check`"
         self.assertEqual(self.texts(text + " and `--mode off`"), [])
 
-    def test_dead_link(self) -> None:
+    def test_report_dead_link(self) -> None:
         with tempfile.TemporaryDirectory(prefix="optile-docs-") as folder:
             root = pathlib.Path(folder)
             (root / "a.md").write_text("# One `x`, two\n", encoding="utf-8")
@@ -136,7 +136,7 @@ class Checking(unittest.TestCase):
             found, ["the link to c.md leads nowhere", "a.md has no heading #three"]
         )
 
-    def test_a_fault_without_a_test_and_a_tag_without_a_fault(self) -> None:
+    def test_report_untested_fault_and_unknown_tag(self) -> None:
         with tempfile.TemporaryDirectory(prefix="optile-docs-") as folder:
             root = pathlib.Path(folder)
             for name, text in {
@@ -156,7 +156,7 @@ class Checking(unittest.TestCase):
             ],
         )
 
-    def test_wide_prose(self) -> None:
+    def test_report_wide_prose(self) -> None:
         self.assertEqual(len(docs.column_problems("x.md", "x" * 101 + "\n|" + "x" * 101)), 1)
 
 

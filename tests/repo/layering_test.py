@@ -11,17 +11,17 @@ import tree
 
 
 class Layering(unittest.TestCase):
-    def test_table_points_down(self) -> None:
+    def test_has_only_downward_edges(self) -> None:
         self.assertEqual(layering.table_problems(), [])
 
-    def test_tree_keeps_the_layers(self) -> None:
+    def test_holds_in_tree(self) -> None:
         found = layering.problems(tree.source_root())
         self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
         for folder, others in sorted(layering.edges(tree.source_root()).items()):
             print(f"{folder} includes {', '.join(sorted(others))}")
 
 
-class PlantedViolations(unittest.TestCase):
+class LayeringChecks(unittest.TestCase):
     """A copy of the tree with one wrong line each: the check must find exactly that line."""
 
     def setUp(self) -> None:
@@ -42,52 +42,52 @@ class PlantedViolations(unittest.TestCase):
         self.assertEqual(len(new), 1, f"{name}: {line} gave {new}")
         return new.pop()
 
-    def test_upwards(self) -> None:
+    def test_report_upward_include(self) -> None:
         self.assertIn(
             "perfmodel/machine must not see tuner",
             self.planted("perfmodel/machine/planted.cc", '#include "tuner/plan.h"'),
         )
 
-    def test_siblings(self) -> None:
+    def test_report_sibling_include(self) -> None:
         self.assertIn(
             "sched/leases must not see tuner",
             self.planted("sched/leases/planted.h", '#include "tuner/session.h"'),
         )
 
-    def test_the_shim_sees_only_the_libc_part_of_base(self) -> None:
+    def test_restrict_shim_to_libc_part_of_base(self) -> None:
         self.assertIn(
             "bindings/preload must not see base",
             self.planted("bindings/preload/planted.cc", '#include "base/result.h"'),
         )
 
-    def test_the_daemon_sees_only_the_abi_of_bindings(self) -> None:
+    def test_restrict_daemon_to_abi_of_bindings(self) -> None:
         self.assertIn(
             "daemon must not see bindings/preload",
             self.planted("daemon/planted.cc", '#include "bindings/preload/core/probe.h"'),
         )
 
-    def test_third_party_header_elsewhere(self) -> None:
+    def test_report_third_party_header_elsewhere(self) -> None:
         self.assertIn(
             "<hwloc.h> is for perfmodel/machine/hwloc_machine_source.cc only",
             self.planted("daemon/planted.cc", "#include <hwloc.h>"),
         )
 
-    def test_unknown_library(self) -> None:
+    def test_report_unknown_library(self) -> None:
         self.assertIn(
             "is in no table", self.planted("daemon/planted.cc", "#include <zstd.h>")
         )
 
-    def test_header_beside_its_source(self) -> None:
+    def test_accept_header_beside_its_source(self) -> None:
         self.assertIn(
             "no path from the root", self.planted("tuner/planted.cc", '#include "plan.h"')
         )
 
-    def test_folder_without_a_layer(self) -> None:
+    def test_report_folder_without_layer(self) -> None:
         self.assertIn(
             "in no layer", self.planted("newcomer/planted.cc", '#include "base/result.h"')
         )
 
-    def test_x86_outside_its_file(self) -> None:
+    def test_report_x86_outside_its_file(self) -> None:
         self.assertIn(
             "x86 is assumed", self.planted("tuner/planted.cc", "auto now = __rdtsc();")
         )

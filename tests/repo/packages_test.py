@@ -10,7 +10,7 @@ GROUPS = ("build", "run", "test", "manycore")
 NAME = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 
-class Packages(unittest.TestCase):
+class PackageList(unittest.TestCase):
     def setUp(self) -> None:
         self.root = tree.source_root()
         self.lines = [
@@ -19,17 +19,17 @@ class Packages(unittest.TestCase):
             if line and not line.startswith("#")
         ]
 
-    def test_every_line_is_a_group_and_a_package(self) -> None:
+    def test_has_group_and_package_on_every_line(self) -> None:
         for line in self.lines:
             self.assertEqual(len(line), 2, line)
             self.assertIn(line[0], GROUPS)
             self.assertTrue(NAME.fullmatch(line[1]), line)
 
-    def test_no_package_is_named_twice(self) -> None:
+    def test_has_no_duplicates(self) -> None:
         names = [line[1] for line in self.lines]
         self.assertEqual(sorted(names), sorted(set(names)))
 
-    def test_what_cmake_looks_up_is_installed(self) -> None:
+    def test_covers_cmake_dependencies(self) -> None:
         # Every find_… says in a comment which Debian package brings it.
         named = set()
         for name in tree.files(self.root):

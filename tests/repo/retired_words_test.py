@@ -9,11 +9,11 @@ import tree
 
 
 class RetiredWords(unittest.TestCase):
-    def test_none_has_come_back(self) -> None:
+    def test_are_absent_from_tree(self) -> None:
         found = retired_words.problems(tree.source_root())
         self.assertEqual([], found, "\n".join(map(str, found)))
 
-    def test_types_files_and_variables_are_seen(self) -> None:
+    def test_are_found_in_types_files_and_variables(self) -> None:
         for name, text in (
             ("daemon/one.cc", "class LeaseWord {};"),
             ("daemon/one.cc", "TEST(LeaseWordTest, Parses) {"),
@@ -23,7 +23,7 @@ class RetiredWords(unittest.TestCase):
             with self.subTest(name, text=text):
                 self.assertEqual(1, len(retired_words.problems_of(name, text)))
 
-    def test_longer_words_are_others(self) -> None:
+    def test_are_not_matched_inside_longer_words(self) -> None:
         for text in ("int lease_words_of_old;", "class LeaseWordy;", "class ReleaseWord;"):
             self.assertEqual([], retired_words.problems_of("daemon/one.cc", text), text)
 

@@ -10,15 +10,15 @@ import style
 import tree
 
 
-class Budgets(unittest.TestCase):
-    def test_tree_is_within_its_budgets(self) -> None:
+class LineBudgets(unittest.TestCase):
+    def test_hold_in_tree(self) -> None:
         root = tree.source_root()
         for kind, text in style.worst(root).items():
             print(f"longest {kind}: {text}")
         found = style.problems(root)
         self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
 
-    def test_own_budgets_are_needed(self) -> None:
+    def test_have_no_unused_exceptions(self) -> None:
         root = tree.source_root()
         for name in style.OWN_BUDGET:
             lines = len(tree.read(root, name).splitlines())
@@ -26,9 +26,9 @@ class Budgets(unittest.TestCase):
             self.assertGreater(lines, usual, f"{name} needs no budget of its own any more")
 
 
-class Measuring(unittest.TestCase):
+class StyleChecks(unittest.TestCase):
     @unittest.skipUnless(shutil.which("clang-tidy-14"), "needs clang-tidy-14")
-    def test_a_long_cxx_function_is_clang_tidys(self) -> None:
+    def test_leave_cxx_functions_to_clang_tidy(self) -> None:
         config = tree.source_root() / ".clang-tidy"
         for lines, code in ((style.FUNCTION_LINES, 0), (style.FUNCTION_LINES + 1, 1)):
             with tempfile.NamedTemporaryFile("w", suffix=".cc") as planted:
@@ -40,16 +40,16 @@ class Measuring(unittest.TestCase):
             self.assertEqual(ended.returncode, code, ended.stdout)
             self.assertEqual("[readability-function-size" in ended.stdout, code == 1)
 
-    def test_a_long_python_function_is_a_problem(self) -> None:
+    def test_report_long_python_function(self) -> None:
         body = "def f():\n" + "    g()\n" * style.FUNCTION_LINES
         (problem,) = style.file_problems("tools/planted.py", body)
         self.assertIn("def f has 71 lines", problem.text)
 
-    def test_a_long_header_is_a_problem(self) -> None:
+    def test_report_long_header(self) -> None:
         (problem,) = style.file_problems("base/planted.h", "\n" * 201)
         self.assertIn("201 lines, at most 200", problem.text)
 
-    def test_a_wide_line_is_a_problem(self) -> None:
+    def test_report_wide_line(self) -> None:
         (problem,) = style.file_problems("base/planted.h", "//" + "x" * 99 + "\n")
         self.assertIn("101 columns", problem.text)
 

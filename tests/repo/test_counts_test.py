@@ -32,17 +32,17 @@ needs two cores
 """
 
 
-class Counting(unittest.TestCase):
+class TestCounts(unittest.TestCase):
     def setUp(self) -> None:
         self.counts = test_counts.count(JUNIT)
 
-    def test_line(self) -> None:
+    def test_print_one_line(self) -> None:
         self.assertEqual(self.counts.line(), "1 passed, 2 failed, 3 skipped")
 
-    def test_a_program_that_cannot_start_is_a_failure(self) -> None:
+    def test_count_unstartable_program_as_failure(self) -> None:
         self.assertEqual(self.counts.failed, ["bad", "no.program"])
 
-    def test_skips_name_their_reason(self) -> None:
+    def test_name_reason_of_skips(self) -> None:
         self.assertEqual(
             self.counts.skipped,
             [
@@ -52,13 +52,13 @@ class Counting(unittest.TestCase):
             ],
         )
 
-    def test_what_passes_alone_is_named(self) -> None:
+    def test_name_test_that_passes_alone(self) -> None:
         again = '<testsuite><testcase name="bad" status="run"/></testsuite>'
         counts = test_counts.count(JUNIT, again)
         self.assertEqual(counts.line(), "2 passed, 1 failed, 3 skipped")
         self.assertEqual(counts.again, ["bad"])
 
-    def test_what_fails_alone_too_has_failed(self) -> None:
+    def test_count_test_that_fails_alone_as_failure(self) -> None:
         again = '<testsuite><testcase name="bad" status="fail"/></testsuite>'
         counts = test_counts.count(JUNIT, again)
         self.assertEqual(counts.failed, ["bad", "no.program"])
@@ -70,7 +70,7 @@ class Counting(unittest.TestCase):
             f"<system-out>{output}</system-out></testcase></testsuite>"
         )
 
-    def test_a_class_of_unittest_counts_its_tests(self) -> None:
+    def test_count_tests_of_unittest_class(self) -> None:
         output = (
             "test_a (m.X.test_a) ... ok\n"
             "test_b (m.X.test_b)\nWhat it is about. ... skipped 'one core only'\n"
@@ -87,15 +87,15 @@ class Counting(unittest.TestCase):
             [("e2e.X.test_b", "one core only"), ("e2e.X.test_d", "two cores only")],
         )
 
-    def test_a_class_that_ended_after_its_last_test_failed(self) -> None:
+    def test_count_class_crashing_after_last_test_as_failure(self) -> None:
         counts = self.one_case("fail", "Ran 3 tests in 0.1s\n\nOK\n")
         self.assertEqual(counts.line(), "2 passed, 1 failed, 0 skipped")
 
-    def test_a_class_cut_off_is_one_failure(self) -> None:
+    def test_count_interrupted_class_as_one_failure(self) -> None:
         counts = self.one_case("fail", "test_a (m.X.test_a) ... ok\n")
         self.assertEqual(counts.line(), "0 passed, 1 failed, 0 skipped")
 
-    def test_reason_of_pythons_unittest(self) -> None:
+    def test_read_skip_reason_of_unittest(self) -> None:
         output = "test_x (t.T.test_x) ... skipped 'needs libomp5-14'\n"
         self.assertEqual(test_counts.skip_reason(output), "needs libomp5-14")
 

@@ -7,12 +7,12 @@ import texts
 import tree
 
 
-class Texts(unittest.TestCase):
-    def test_tree_is_free_of_them(self) -> None:
+class ForbiddenTexts(unittest.TestCase):
+    def test_are_absent_from_tree(self) -> None:
         found = texts.problems(tree.source_root())
         self.assertEqual(found, [], "\n" + "\n".join(map(str, found)))
 
-    def test_planted_ones_are_found(self) -> None:
+    def test_are_found_when_planted(self) -> None:
         planted = (
             "// TO" + "DO: later",
             "see https://py" + "pi.org/project/x",
@@ -22,7 +22,7 @@ class Texts(unittest.TestCase):
         for line in planted:
             self.assertEqual(len(texts.text_problems("base/planted.h", line)), 1, line)
 
-    def test_ordinary_lines_pass(self) -> None:
+    def test_exclude_ordinary_lines(self) -> None:
         ordinary = ("/usr/bin/python3", "build/home/x", "${root}/home/x", "a todo list", "/proc/1")
         for line in ordinary:
             self.assertEqual(texts.text_problems("base/planted.h", line), [], line)

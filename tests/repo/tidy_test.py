@@ -19,7 +19,7 @@ echo "$file" >> "$ASKED"
 """
 
 
-class TidyTest(unittest.TestCase):
+class TidyCache(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -62,38 +62,38 @@ class TidyTest(unittest.TestCase):
         asked = {pathlib.Path(line).name for line in self.asked.read_text().splitlines()}
         return asked, run.returncode
 
-    def test_what_did_not_change_is_not_asked_again(self):
+    def test_skips_unchanged_sources(self):
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
         self.assertEqual((set(), 0), self.look())
 
-    def test_a_header_counts(self):
+    def test_depends_on_headers(self):
         self.look()
         (self.folder / "one.h").write_text("int one();  // another\n")
         self.assertEqual(({"one.cc"}, 0), self.look())
 
-    def test_options_count(self):
+    def test_depends_on_compiler_options(self):
         self.look()
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look("--deep"))
         self.commands("-O2")
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
 
-    def test_checks_count(self):
+    def test_depends_on_checks(self):
         self.look()
         (self.folder / ".clang-tidy").write_text("Checks: '*'\n")
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
         self.assertEqual((set(), 0), self.look())
 
-    def test_what_was_found_is_found_again(self):
+    def test_repeats_findings(self):
         (self.folder / "two.cc").write_text("int two() { return 2; }  // WRONG\n")
         self.assertEqual(({"one.cc", "two.cc"}, 1), self.look())
         self.assertEqual(({"two.cc"}, 1), self.look())
 
-    def test_without_a_cache_everything_is_asked(self):
+    def test_is_bypassed_on_request(self):
         self.env["XDG_CACHE_HOME"] = "/dev/null"
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
 
-    def test_what_is_compiled_together_is_looked_at_together(self):
+    def test_checks_unity_sources_together(self):
         self.compile_together()
         # The analyzer looks into other files than its own below such a name only.
         self.assertEqual(({"UnifiedSource-one.cc"}, 0), self.look())
@@ -102,17 +102,17 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(({"UnifiedSource-one.cc"}, 1), self.look())
         self.assertEqual(({"UnifiedSource-one.cc"}, 1), self.look())
 
-    def test_one_source_of_several_is_looked_at_alone(self):
+    def test_checks_single_source_of_unity_build(self):
         self.compile_together()
         self.files = ("two.cc",)
         self.assertEqual(({"two.cc"}, 0), self.look())
 
-    def test_what_is_not_compiled_is_left_out(self):
+    def test_excludes_sources_not_compiled(self):
         (self.folder / "three.cc").write_text("// WRONG\n")
         self.files = ("one.cc", "three.cc")
         self.assertEqual(({"one.cc"}, 0), self.look())
 
-    def test_what_does_not_compile_is_always_asked(self):
+    def test_retries_sources_that_do_not_compile(self):
         (self.folder / "one.h").unlink()
         self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
         self.assertEqual(({"one.cc"}, 0), self.look())

@@ -12,16 +12,16 @@ sys.path.insert(0, str(SOURCE / "bench"))
 import fit_op_laws  # noqa: E402
 
 
-class Fit(unittest.TestCase):
+class FittedLaws(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.fits = fit_op_laws.fit_all(BUILD / "bin" / "network_ops")
 
-    def test_the_file_in_the_tree_is_the_fit(self):
+    def test_match_source_in_tree(self):
         written = fit_op_laws.OUTPUT.read_text(encoding="utf-8")
         self.assertEqual(written, fit_op_laws.source_text(self.fits))
 
-    def test_table_vi_comes_out(self):
+    def test_reproduce_table_vi(self):
         for network, ops in fit_op_laws.TABLE_VI.items():
             found = {one.op: one for one in self.fits[network]}
             for op, (milliseconds, gain) in ops.items():
@@ -29,13 +29,13 @@ class Fit(unittest.TestCase):
                 # Widths are whole, so a gain is met to the hundredth that the table prints.
                 self.assertLess(abs(found[op].gain - gain), 0.01, f"{network} {op}")
 
-    def test_no_other_op_would_be_in_the_table(self):
+    def test_leave_no_other_op_in_table_vi(self):
         for network, ops in self.fits.items():
             fifth = min(one.seconds for one in ops if one.source == "VI")
             for one in ops:
                 self.assertLessEqual(one.seconds, fifth * 1.0001 if one.source != "VI" else 1e9)
 
-    def test_best_widths_of_table_ii_come_out(self):
+    def test_reproduce_best_widths_of_table_ii(self):
         power, factors = fit_op_laws.fitted_best_widths()
         for op, seconds, best, gain in fit_op_laws.TABLE_II:
             ours = fit_op_laws.BestWidth(factors[op], power).of(seconds * 1e-3 / (1 + gain))

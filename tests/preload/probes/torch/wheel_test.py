@@ -23,7 +23,7 @@ print(sorted(set(re.findall(r"torch-[^/ ]*$", maps, re.M))))
 """
 
 
-class Wheel(unittest.TestCase):
+class WheelBridge(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="optile-")
         self.addCleanup(folder.cleanup)
@@ -67,36 +67,36 @@ class Wheel(unittest.TestCase):
         self.assertEqual(self.loaded(**environment), "[]")
         self.assertIn(why, self.log())
 
-    def test_a_bridge_in_order_is_loaded(self) -> None:
+    def test_is_loaded_when_valid(self) -> None:
         self.put_bridge()
         self.assertEqual(self.loaded(), str([self.bridge.name]))
 
-    def test_the_cache_is_in_the_home_where_nothing_else_is_said(self) -> None:
+    def test_is_found_in_home_cache_by_default(self) -> None:
         self.put_bridge()
         (self.folder / "cache").rename(self.folder / ".cache")
         self.assertEqual(self.loaded(XDG_CACHE_HOME="", HOME=str(self.folder)),
                          str([self.bridge.name]))
 
-    def test_without_one_the_log_says_what_to_do(self) -> None:
+    def test_is_suggested_in_log_when_missing(self) -> None:
         self.assert_refused("it is not there; optile bridge build")
 
-    def test_one_for_another_version_or_release_is_not_taken(self) -> None:
+    def test_is_refused_for_other_version_or_release(self) -> None:
         self.put_bridge(f"torch-9.8.0+fake-{KEY}.so")
         self.put_bridge("torch-9.9.0+fake-0000000000000000.so")
         self.assert_refused("it is not there")
 
-    def test_a_changed_one_is_not_loaded(self) -> None:
+    def test_is_refused_when_changed(self) -> None:
         self.put_bridge()
         with self.bridge.open("ab") as file:
             file.write(b"x")
         self.assert_refused("its checksum differs")
 
-    def test_one_without_a_checksum_is_not_loaded(self) -> None:
+    def test_is_refused_without_checksum(self) -> None:
         self.put_bridge()
         pathlib.Path(f"{self.bridge}.sha256").unlink()
         self.assert_refused("its checksum is missing")
 
-    def test_one_that_others_can_write_to_is_not_loaded(self) -> None:
+    def test_is_refused_when_writable_by_others(self) -> None:
         for path, mode in ((self.bridge, 0o622), (self.bridges, 0o770)):
             with self.subTest(path.name):
                 self.bridges.chmod(0o700)
@@ -104,23 +104,23 @@ class Wheel(unittest.TestCase):
                 path.chmod(mode)
                 self.assert_refused("others may write to it")
 
-    def test_a_link_is_not_followed(self) -> None:
+    def test_is_refused_behind_symlink(self) -> None:
         self.put_bridge()
         self.bridge.rename(self.folder / "elsewhere.so")
         self.bridge.symlink_to(self.folder / "elsewhere.so")
         self.assert_refused("it is no regular file")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can give files away")
-    def test_somebody_elses_is_not_loaded(self) -> None:
+    def test_is_refused_with_other_owner(self) -> None:
         self.put_bridge()
         os.chown(self.bridge, 65534, 65534)
         self.assert_refused("it belongs to somebody else")
 
-    def test_a_version_that_would_leave_the_folder_is_none(self) -> None:
+    def test_is_refused_for_version_with_path(self) -> None:
         self.set_version("../../9")
         self.assert_refused("no bridge for")
 
-    def test_switched_off(self) -> None:
+    def test_is_not_loaded_when_off(self) -> None:
         self.put_bridge()
         self.assertEqual(self.loaded(OPTILE_TORCH_BRIDGE="off"), "[]")
         log = self.folder / "clients.log"
