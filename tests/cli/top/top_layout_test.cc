@@ -4,6 +4,7 @@
 
 #include "bindings/cli/top/client_table.h"
 #include "bindings/cli/top/shown_text.h"
+#include "tests/cli/fixtures/golden.h"
 #include "tests/cli/top/top_scene.h"
 #include "tests/sanitized.h"
 
@@ -36,24 +37,75 @@ Snapshot two_clients() {
   return seen;
 }
 
+Snapshot with_left_cores() {
+  Snapshot seen = two_clients();
+  seen.left_to_others = 1;
+  return seen;
+}
+
+Snapshot with_watched_client() {
+  Snapshot seen = two_clients();
+  seen.clients[1] = client_with(2, {});
+  seen.clients[1].leased = false;
+  seen.clients[1].mode = "observe";
+  return seen;
+}
+
+Snapshot with_time_share() {
+  Snapshot seen = two_clients();
+  seen.clients[0].cores = {2};
+  seen.clients[0].fraction = 0.25;
+  return seen;
+}
+
+TEST(PlainPicture, MatchesGoldenFile) {
+  Golden golden("top");
+  golden.add("two clients", plain_picture(scene_of(two_clients())));
+  golden.add("a core left to others", plain_picture(scene_of(with_left_cores())));
+  golden.add("a client without lease", plain_picture(scene_of(with_watched_client())));
+  golden.add("a part of a core", plain_picture(scene_of(with_time_share())));
+  golden.add("no client", plain_picture(scene_of(machine_of(1, 1, 4))));
+  Scene scene = scene_of(two_clients());
+  Interaction interaction;
+  interaction.follow(scene.seen);
+  golden.add("80 columns", plain_text(draw(scene, interaction, {80, 24})));
+  interaction.on_key('?', scene.seen);
+  golden.add("keys", plain_text(draw(scene, interaction, {80, 24})));
+  scene.unreachable = "no daemon";
+  golden.add("daemon unreachable", plain_text(draw(scene, Interaction(), {80, 24})));
+  golden.check();
+}
+
 TEST(PlainPicture, ShowsMachineClientsAndLeases) {
-  const std::string text = plain_picture(scene_of(two_clients()));
-  for (const char* part :
-       {"optiled 1.2.3  2 clients  4 of 4 cores leased, 0 lent  machine: 4 cores in 2 tiles",
-        "last lease plan: client 2 arrived", "cores   [A A] [A B]", "A client  a lent",
-        "train.py --seed 1", "tuned", "0-2", "1-4", "88% meas", "50.0", "planned widths won",
-        "exploring 12", "40% pred", "batch", "stopped,pinned,paused", "trying 5 ops at widths 1,2",
-        "A lease: client 1 arrived", "B lease: client 2 arrived",
-        "10:00:00  client 1 from 4 cores to 3 cores"}) {
+  const Snapshot seen = two_clients();
+  const std::string text = plain_picture(scene_of(seen));
+  for (const std::string& part : {std::string("optiled 1.2.3  2 clients  4 of 4 cores"),
+                                  std::string("4 cores in 2 tiles"),
+                                  seen.cause,
+                                  std::string("cores   [A A] [A B]"),
+                                  std::string("A client  a lent"),
+                                  seen.clients[0].command,
+                                  std::string("tuned"),
+                                  std::string("0-2"),
+                                  std::string("1-4"),
+                                  std::string("88% meas"),
+                                  std::string("50.0"),
+                                  seen.clients[0].decision,
+                                  std::string("exploring 12"),
+                                  std::string("40% pred"),
+                                  std::string("batch"),
+                                  std::string("stopped,pinned,paused"),
+                                  std::string("5 ops at widths 1,2"),
+                                  "A lease: " + seen.clients[0].reason,
+                                  "B lease: " + seen.clients[1].reason,
+                                  seen.recent[1].at + "  " + seen.recent[1].text}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
 TEST(PlainPicture, ShowsCoresLeftToOthers) {
-  Snapshot seen = two_clients();
-  seen.left_to_others = 1;
-  EXPECT_THAT(plain_picture(scene_of(seen)), HasSubstr("0 lent, 1 left to others  machine"));
+  EXPECT_THAT(plain_picture(scene_of(with_left_cores())), HasSubstr("0 lent, 1 left"));
 }
 
 TEST(PlainPicture, SuggestsRunWithoutClients) {
@@ -61,19 +113,13 @@ TEST(PlainPicture, SuggestsRunWithoutClients) {
 }
 
 TEST(PlainPicture, ListsClientWithoutLease) {
-  Snapshot seen = two_clients();
-  seen.clients[1] = client_with(2, {});
-  seen.clients[1].leased = false;
-  seen.clients[1].mode = "observe";
+  const Snapshot seen = with_watched_client();
   EXPECT_THAT(plain_picture(scene_of(seen)), HasSubstr("B lease: none"));
   EXPECT_EQ(state_text(seen.clients[1]), "observe");
 }
 
 TEST(ClientTable, ShowsTimeShareAsFraction) {
-  Snapshot seen = two_clients();
-  seen.clients[0].cores = {2};
-  seen.clients[0].fraction = 0.25;
-  EXPECT_THAT(plain_picture(scene_of(seen)), HasSubstr("0.25 of 2"));
+  EXPECT_THAT(plain_picture(scene_of(with_time_share())), HasSubstr("0.25 of 2"));
 }
 
 TEST(ClientTable, DropsMinorColumnsWhenNarrow) {
