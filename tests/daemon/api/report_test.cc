@@ -70,7 +70,8 @@ TEST(Report, ReportsCounterTierAndReason) {
   ClientView client = tuned_client();
   EXPECT_EQ(report_of(client)["counters"], "none");
   client.header->counter_errno = ECANCELED;
-  EXPECT_EQ(report_of(client)["counter_reason"], "switched off with --counters off");
+  const std::string off = report_of(client)["counter_reason"];
+  EXPECT_TRUE(off.ends_with(" --counters off")) << off;
   client.header->counter_tier = perfmodel::CounterTier::kSoftware;
   client.header->counter_errno = ENODEV;
   EXPECT_EQ(report_of(client)["counters"], "software");

@@ -25,11 +25,19 @@ class LendingTrialsTest : public testing::Test {
     ops_ += pace * static_cast<uint64_t>(time.count()) / 1000;
     const int cores = lent && trials_.borrows(kWorker, own_) ? 2 : 0;
     for (const LendingTrials::Verdict& known : trials_.end(kWaiter, now_, working(cores))) {
-      said_ += known.text();
+      verdicts_.push_back(known);
     }
     now_ += milliseconds(1000);
     ops_ += held_pace;
     return lent;
+  }
+
+  // One verdict came of all pauses, and it is this one.
+  void expect_verdict(double gain, bool borrows) const {
+    ASSERT_EQ(verdicts_.size(), 1u);
+    EXPECT_EQ(verdicts_[0].client, kWorker);
+    EXPECT_NEAR(verdicts_[0].gain, gain, 0.005);
+    EXPECT_EQ(verdicts_[0].borrows, borrows);
   }
 
   bool held_long_enough(milliseconds since) {
@@ -40,7 +48,7 @@ class LendingTrialsTest : public testing::Test {
   milliseconds now_{5000};
   uint64_t ops_ = 0;
   int own_ = 2;
-  std::string said_;
+  std::vector<LendingTrials::Verdict> verdicts_;
 };
 
 TEST_F(LendingTrialsTest, KeepsLendingAfterGain) {
@@ -48,8 +56,16 @@ TEST_F(LendingTrialsTest, KeepsLendingAfterGain) {
   EXPECT_FALSE(pause(130, 100)) << "the second is compared with it";
   for (int i = 0; i < 6; ++i) pause(130, 100);
   EXPECT_TRUE(trials_.borrows(kWorker, own_));
-  EXPECT_EQ(said_, "client 2 gets 1.30 times as much done with lent cores: it borrows");
+  expect_verdict(1.30, true);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(pause(130, 100)) << "known now";
+}
+
+TEST(LendingVerdict, TextNamesClientGainAndDecision) {
+  const LendingTrials::Verdict gain{2, 2, 1.3, true};
+  const LendingTrials::Verdict loss{2, 2, 1.02, false};
+  EXPECT_EQ(gain.text(), "client 2 gets 1.30 times as much done with lent cores: it borrows");
+  EXPECT_EQ(loss.text(),
+            "client 2 gets 1.02 times as much done with lent cores: it borrows no more");
 }
 
 TEST_F(LendingTrialsTest, StopsLendingWithoutGain) {
@@ -58,7 +74,7 @@ TEST_F(LendingTrialsTest, StopsLendingWithoutGain) {
     pause(102, 100);
   }
   EXPECT_FALSE(trials_.borrows(kWorker, own_));
-  EXPECT_EQ(said_, "client 2 gets 1.02 times as much done with lent cores: it borrows no more");
+  expect_verdict(1.02, false);
 }
 
 TEST_F(LendingTrialsTest, VerdictsAreKeptPerOwnCoreCount) {
@@ -87,13 +103,13 @@ TEST_F(LendingTrialsTest, RecalledVerdictNeedsNoTrial) {
   trials_.recall({kWorker, 2, 1.0, false});
   EXPECT_FALSE(trials_.borrows(kWorker, 2));
   for (int i = 0; i < 9; ++i) EXPECT_TRUE(pause(130, 100)) << "nothing is held back";
-  EXPECT_EQ(said_, "");
+  EXPECT_TRUE(verdicts_.empty());
 }
 
 TEST_F(LendingTrialsTest, IgnoresShortPauses) {
   for (int i = 0; i < 50; ++i) pause(0, 100, milliseconds(200));
   EXPECT_TRUE(trials_.borrows(kWorker, own_));
-  EXPECT_EQ(said_, "");
+  EXPECT_TRUE(verdicts_.empty());
 }
 
 TEST_F(LendingTrialsTest, LendsEverySecondShortPauseAfterLongOne) {
@@ -121,30 +137,30 @@ TEST_F(LendingTrialsTest, ReleasesHeldPauseSoonerAfterManyOps) {
 
 TEST_F(LendingTrialsTest, DecidesEarlyOnClearGain) {
   for (int i = 0; i < 3; ++i) pause(118, 100);
-  EXPECT_EQ(said_, "") << "one pause without is not enough";
+  EXPECT_TRUE(verdicts_.empty()) << "one pause without is not enough";
   pause(118, 100);
-  EXPECT_EQ(said_, "client 2 gets 1.18 times as much done with lent cores: it borrows");
+  expect_verdict(1.18, true);
 }
 
 TEST_F(LendingTrialsTest, DecidesEarlyOnClearLoss) {
   for (int i = 0; i < 4; ++i) pause(94, 100);
-  EXPECT_EQ(said_, "client 2 gets 0.94 times as much done with lent cores: it borrows no more");
+  expect_verdict(0.94, false);
 }
 
 TEST_F(LendingTrialsTest, OverlappingResultsDelayVerdict) {
   pause(105, 100);
   for (int i = 0; i < 6; ++i) pause(130, 100);
-  EXPECT_EQ(said_, "");
+  EXPECT_TRUE(verdicts_.empty());
   pause(130, 100);
-  EXPECT_EQ(said_, "client 2 gets 1.30 times as much done with lent cores: it borrows");
+  expect_verdict(1.30, true);
 }
 
 TEST_F(LendingTrialsTest, FewOpsDelayVerdict) {
   pause(19, 10);
   for (int i = 0; i < 6; ++i) pause(60, 40);
-  EXPECT_EQ(said_, "");
+  EXPECT_TRUE(verdicts_.empty());
   pause(60, 40);
-  EXPECT_EQ(said_, "client 2 gets 1.50 times as much done with lent cores: it borrows");
+  expect_verdict(1.50, true);
 }
 
 TEST_F(LendingTrialsTest, LaterWorkerGetsBothKindsOfPauses) {
@@ -159,12 +175,18 @@ TEST_F(LendingTrialsTest, LaterWorkerGetsBothKindsOfPauses) {
     lent += lends ? 1 : 0;
     now_ += milliseconds(1000);
     ops_ += lends ? 130 : 100;
-    for (const auto& known : trials_.end(kWaiter, now_, both(lends ? 1 : 0))) said_ += known.text();
+    for (const auto& known : trials_.end(kWaiter, now_, both(lends ? 1 : 0))) {
+      verdicts_.push_back(known);
+    }
   }
   EXPECT_GE(lent, 4);
-  EXPECT_EQ(said_,
-            "client 2 gets 1.30 times as much done with lent cores: it borrows"
-            "client 5 gets 1.30 times as much done with lent cores: it borrows");
+  ASSERT_EQ(verdicts_.size(), 2u);
+  EXPECT_EQ(verdicts_[0].client, kWorker);
+  EXPECT_EQ(verdicts_[1].client, kLater);
+  for (const LendingTrials::Verdict& verdict : verdicts_) {
+    EXPECT_NEAR(verdict.gain, 1.3, 0.005);
+    EXPECT_TRUE(verdict.borrows);
+  }
 }
 
 TEST_F(LendingTrialsTest, StopsHoldingBackWhereNothingIsLent) {

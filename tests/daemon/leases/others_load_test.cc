@@ -49,7 +49,7 @@ TEST_F(OthersLoadTest, IsBusyTimeOfOtherRuns) {
   EXPECT_NEAR(first.cores(), 0.75, 1e-9);
   EXPECT_NEAR(rank.cores(), 0.75, 1e-9) << "ranks of a run are not others to each other";
   EXPECT_NEAR(other.cores(), 1.25, 1e-9);
-  EXPECT_EQ(other.text(2), "others kept 1.2 of 2 cores busy on average");
+  EXPECT_NE(other.text(2).find(" 1.2 of 2 cores"), std::string::npos) << other.text(2);
 }
 
 TEST_F(OthersLoadTest, ProcessThatAttachedTwiceIsCountedOnce) {

@@ -294,8 +294,9 @@ TEST_F(TimeSharingTeamsTest, WideTeamIsNotConfinedBesideLowDemandProgram) {
   EXPECT_EQ(controller_->time_sharing_text(busy.id), "");
   const Json leases = leases_json(*controller_, {});
   ASSERT_EQ(leases["unleased"].size(), 1u);
-  EXPECT_THAT(leases["unleased"][0]["reason"].get<std::string>(),
-              testing::HasSubstr("it wants a processor for 1.0 % of the time, since "));
+  const std::string reason = leases["unleased"][0]["reason"];
+  EXPECT_EQ(reason, controller_->time_sharing_text(newcomer.id));
+  EXPECT_THAT(reason, testing::HasSubstr(" 1.0 % "));
 }
 
 TEST_F(TimeSharingTeamsTest, BusyTeamsGetDisjointLeases) {

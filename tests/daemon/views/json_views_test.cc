@@ -91,19 +91,20 @@ TEST(OpReason, ExplainsWhyNothingIsChanged) {
   ClientView client;
   client.session = tuner::SessionView();
   client.session->own_width = 4;
-  EXPECT_EQ(op_reason(client, op_at(0)), "no other width has been tried");
+  const std::string untried = op_reason(client, op_at(0));
+  EXPECT_EQ(untried, "no other width has been tried");
   tuner::OpView two = op_at(0);
   two.profile.record({4, perfmodel::Binding::kNone}, std::chrono::nanoseconds(100));
-  EXPECT_EQ(op_reason(client, two), "no other width has been tried");
+  EXPECT_EQ(op_reason(client, two), untried);
   two.profile.record({2, perfmodel::Binding::kNone}, std::chrono::nanoseconds(100));
   EXPECT_EQ(op_reason(client, two), tuner::reason_text(tuner::Rule::kOwnWidth));
   client.session->plan_replayed = true;
   const std::string compared = op_reason(client, op_at(0));
   EXPECT_EQ(compared, tuner::reason_text(tuner::Rule::kOwnWidth));
   client.hello.mode = OPTILE_MODE_OBSERVE;
-  EXPECT_EQ(op_reason(client, op_at(0)), "nothing is changed in this mode (--mode observe)");
+  EXPECT_TRUE(op_reason(client, op_at(0)).ends_with("(--mode observe)"));
   client.hello.mode = OPTILE_MODE_ADVISE;
-  EXPECT_EQ(op_reason(client, op_at(0)), "nothing is changed in this mode (--mode advise)");
+  EXPECT_TRUE(op_reason(client, op_at(0)).ends_with("(--mode advise)"));
   client.hello.baseline = true;
   EXPECT_EQ(op_reason(client, op_at(0)), "an untouched run: nothing is changed in it");
   client.hello = Hello();
@@ -130,7 +131,7 @@ TEST(OpReason, ObserveModeOverridesRegionReason) {
   client.ops[7].tuning = OPTILE_REGION_NOT_ASKED;
   EXPECT_NE(op_reason(client, op).find("--regions=tune"), std::string::npos);
   client.hello.mode = OPTILE_MODE_OBSERVE;
-  EXPECT_EQ(op_reason(client, op), "nothing is changed in this mode (--mode observe)");
+  EXPECT_TRUE(op_reason(client, op).ends_with("(--mode observe)"));
 }
 
 }  // namespace
