@@ -71,8 +71,6 @@ struct PlanDraft {
 // What is kept between runs of a program: enough to start tuned and to explain why.
 struct StoredEntry {
   perfmodel::OpPlace place;
-  std::string name;
-  std::string shape;
   int width = 0;
   Rule rule = Rule::kOwnWidth;
   double own_ns = 0;      // an execution at the program's own width; 0 = not known
@@ -101,7 +99,6 @@ struct StoredProfile {
   perfmodel::Configuration at;
   uint64_t count = 0;
   double median_ns = 0;
-  double min_ns = 0;
 };
 
 }  // namespace optile::tuner

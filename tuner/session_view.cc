@@ -275,22 +275,19 @@ std::optional<Session::Settled> Session::State::take_settled() {
     if (chosen) plan.tuned_step_seconds = seconds(candidate_steps_[i].median());
   }
   for (const OpView& op : view(Detail::kWhole).ops) {
-    const auto known = ops_.find(op.place.key);
     StoredEntry entry;
     entry.place = op.place;
-    if (known != ops_.end()) {
-      entry.name = known->second.name;
-      entry.shape = known->second.shape;
-    }
     entry.width = op.width;
     entry.rule = op.rule;
     entry.own_ns = static_cast<double>(op.own_time.count());
     entry.planned_ns = static_cast<double>(op.best_time.count());
     plan.entries.push_back(entry);
+    const auto known = ops_.find(op.place.key);
+    const bool named = known != ops_.end();
     for (const auto& [at, set] : op.profile.cases) {
-      settled.profiles.push_back({op.place.key, entry.name, entry.shape, at, set.count(),
-                                  static_cast<double>(set.median().count()),
-                                  static_cast<double>(set.min().count())});
+      settled.profiles.push_back({op.place.key, named ? known->second.name : "",
+                                  named ? known->second.shape : "", at, set.count(),
+                                  static_cast<double>(set.median().count())});
     }
   }
   return settled;

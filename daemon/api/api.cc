@@ -46,8 +46,6 @@ constexpr Member kLaunchMembers[] = {{"executable", Kind::kText},
                                      kShare,
                                      {"batch", Kind::kFlag},
                                      {"starts", Kind::kFlag},
-                                     {"announces", Kind::kFlag},
-                                     {"again", Kind::kFlag},
                                      {"announced", Kind::kFlag}};
 constexpr Member kUndoMembers[] = {{"all", Kind::kTrue},
                                    kClient,
@@ -448,10 +446,7 @@ HttpResponse Api::launch(const Call& call) {
                                          flag_at(body, "starts"),
                                          flag_at(body, "announced")});
   facts->beside_others = beside.others;
-  const perfmodel::LaunchPlan plan =
-      flag_at(body, "announces")
-          ? controller_.launch_plan(*facts, program, user)
-          : controller_.launch(*facts, program, user, flag_at(body, "again"));
+  const perfmodel::LaunchPlan plan = controller_.launch_plan(*facts, program, user);
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"wait_follows", plan.wait_follows},

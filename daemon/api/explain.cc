@@ -20,7 +20,6 @@ Json point_json(const Configuration& at, double median_ns, const char* kind) {
   return {{"width", at.width},
           {"binding", perfmodel::binding_name(at.binding)},
           {"median_ns", median_ns},
-          {"min_ns", nullptr},
           {"count", 0},
           {"kind", kind}};
 }
@@ -31,7 +30,6 @@ Json curve_of_session(const tuner::OpView& op, int cores) {
   std::vector<perfmodel::Binding> bindings;
   for (const auto& [at, samples] : op.profile.cases) {
     Json point = point_json(at, static_cast<double>(samples.median().count()), "sampled");
-    point["min_ns"] = samples.min().count();
     point["count"] = samples.count();
     curve.push_back(std::move(point));
     if (std::find(bindings.begin(), bindings.end(), at.binding) == bindings.end()) {
@@ -52,7 +50,6 @@ Json curve_of_session(const tuner::OpView& op, int cores) {
 
 Json stored_point(const FoundProfile& found) {
   Json point = point_json(found.profile.at, found.profile.median_ns, "sampled");
-  point["min_ns"] = found.profile.min_ns;
   point["count"] = found.profile.count;
   return point;
 }

@@ -11,8 +11,6 @@
 namespace optile::daemon {
 namespace {
 
-constexpr std::size_t kMaxLaunches = 256;  // between two writes; the oldest go
-
 double seconds_in_steps(const ClientView& client) {
   return client.session ? client.session->seconds_in_steps : 0;
 }
@@ -27,13 +25,6 @@ std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>
     places += meant && op.width != 0 ? 1 : 0;
   }
   return places;
-}
-
-void forget_latest(std::vector<LaunchRecord>& launches, const ProgramKey& program) {
-  const auto found = std::find_if(launches.rbegin(), launches.rend(), [&](const auto& one) {
-    return one.conditions.program == program;
-  });
-  if (found != launches.rend()) launches.erase(std::next(found).base());
 }
 
 // What everybody does beside each client.
@@ -353,24 +344,6 @@ perfmodel::LaunchPlan Controller::launch_plan(const perfmodel::LaunchFacts& fact
   }
   return store->is_undone(conditions) ? perfmodel::launch_plan_left_alone()
                                       : perfmodel::choose_launch_plan(facts, measured);
-}
-
-perfmodel::LaunchPlan Controller::launch(const perfmodel::LaunchFacts& facts,
-                                         const ProgramKey& program, unsigned uid, bool again) {
-  perfmodel::LaunchPlan plan = launch_plan(facts, program, uid);
-  Store* store = store_of(uid);
-  if (store == nullptr || program.program.empty()) return plan;
-  LaunchRecord record;
-  record.conditions.machine = machine_.fingerprint;
-  record.conditions.program = program;
-  record.conditions.launch_plan = plan.text;
-  for (const std::string& reason : plan.reasons) record.reasons += reason + "\n";
-  record.when = clocks_.unix_seconds();
-  std::vector<LaunchRecord>& launches = batches_.of(store).launches;
-  if (again) forget_latest(launches, program);
-  launches.push_back(std::move(record));
-  if (launches.size() > kMaxLaunches) launches.erase(launches.begin());
-  return plan;
 }
 
 std::optional<FoundPlan> Controller::stored_plan(const ProgramKey& program,

@@ -79,10 +79,8 @@ class Controller {
   // Why it has none for now, as half a sentence with the time; empty where it may have one.
   std::string time_sharing_text(uint64_t id) const;
   std::vector<std::string> unkept(uint64_t id) const;  // each PendingCommand as text
-  // Only `launch` keeps what it answers; `again`: it asked a moment ago, and this is what counts.
-  perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid);
-  perfmodel::LaunchPlan launch(const perfmodel::LaunchFacts&, const ProgramKey&, unsigned uid = 0,
-                               bool again = false);
+  perfmodel::LaunchPlan launch_plan(const perfmodel::LaunchFacts&, const ProgramKey&,
+                                    unsigned uid = 0);
   LaunchBeside launch_beside(const perfmodel::LaunchFacts&, const Newcomer&);
   std::optional<bool> was_steered(const ProgramKey& program, unsigned uid);
   std::optional<FoundPlan> stored_plan(  // that an earlier run found under that launch plan

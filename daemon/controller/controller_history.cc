@@ -22,7 +22,7 @@ void Controller::recall_lending(uint64_t id) {
   const int64_t since = clocks_.unix_seconds() - kLendingBelieved.count();
   for (const LendingRecord& record :
        store->find_lending(machine_.fingerprint, program_text(hello), since)) {
-    leases_->lending().recall({id, record.own_cores, record.gain, record.borrows});
+    leases_->lending().recall(id, record.own_cores, record.borrows);
   }
 }
 

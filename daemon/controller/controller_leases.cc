@@ -326,7 +326,7 @@ void Controller::detect_idle() {
       const Hello& hello = clients_.at(verdict.client).client->hello();
       Store* store = store_of(hello.uid);
       batches_.of(store).lending.push_back({machine_.fingerprint, program_text(hello),
-                                            verdict.own_cores, verdict.gain, verdict.borrows,
+                                            verdict.own_cores, verdict.borrows,
                                             clocks_.unix_seconds()});
       batches_.is_due(store);
     }

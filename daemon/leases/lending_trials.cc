@@ -116,8 +116,8 @@ bool LendingTrials::measures(uint64_t client, int own_cores) const {
   return found != records_.end() && found->second.undecided();
 }
 
-void LendingTrials::recall(const Verdict& verdict) {
-  records_[{verdict.client, verdict.own_cores}].borrows = verdict.borrows;
+void LendingTrials::recall(uint64_t client, int own_cores, bool borrows) {
+  records_[{client, own_cores}].borrows = borrows;
 }
 
 bool LendingTrials::borrows(uint64_t client, int own_cores) const {

@@ -74,7 +74,7 @@ class LendingTrials {
   // better.
   bool borrows(uint64_t client, int own_cores) const;
   // Of an earlier run of its program.
-  void recall(const Verdict& verdict);
+  void recall(uint64_t client, int own_cores, bool borrows);
   void forget(uint64_t client);
 
  private:

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <string>
 
 #include "base/hash.h"
 
@@ -16,7 +15,6 @@ class Sum {
   void add(int number) { add(static_cast<uint64_t>(number)); }
   // As the store keeps it.
   void add(double number) { add(std::bit_cast<uint64_t>(std::isfinite(number) ? number : 0.0)); }
-  void add(const std::string& text) { sum_ = base::hash_bytes(text.data(), text.size(), sum_); }
   uint64_t value() const { return sum_ == 0 ? 1 : sum_; }
 
  private:
@@ -40,8 +38,6 @@ uint64_t plan_checksum(const tuner::StoredPlan& plan) {
   for (const auto& [place, entry] : entries) {
     sum.add(place.key);
     sum.add(place.context);
-    sum.add(entry->name);
-    sum.add(entry->shape);
     sum.add(entry->width);
     sum.add(static_cast<int>(entry->rule));
   }

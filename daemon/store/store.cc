@@ -29,13 +29,12 @@ using base::Result;
 using base::Status;
 
 constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 constexpr int kOldestVersion = 1;
 
 // Limits of what is written in each case; the oldest go first.
 constexpr int64_t kMaxProfilesPerProgram = 32768;  // widths of ops
-constexpr int64_t kMaxLaunchPlansPerProgram = 64;
-constexpr std::size_t kMaxUnsaved = 256;  // batches, while nothing can be written
+constexpr std::size_t kMaxUnsaved = 256;           // batches, while nothing can be written
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE programs (
@@ -53,23 +52,17 @@ CREATE TABLE plans (
   UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, own_width)) STRICT;
 CREATE TABLE plan_entries (
   plan_id INTEGER NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
-  key INTEGER NOT NULL, context INTEGER NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL,
-  width INTEGER NOT NULL, rule INTEGER NOT NULL,
+  key INTEGER NOT NULL, context INTEGER NOT NULL, width INTEGER NOT NULL, rule INTEGER NOT NULL,
   PRIMARY KEY (plan_id, key, context)) STRICT, WITHOUT ROWID;
 CREATE TABLE profiles (
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
   machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
   key INTEGER NOT NULL, width INTEGER NOT NULL, binding INTEGER NOT NULL,
   name TEXT NOT NULL, shape TEXT NOT NULL, samples INTEGER NOT NULL,
-  median_ns REAL NOT NULL, min_ns REAL NOT NULL, made_at INTEGER NOT NULL,
+  median_ns REAL NOT NULL, made_at INTEGER NOT NULL,
   PRIMARY KEY (program_id, machine, launch_plan, runtime, key, width, binding))
   STRICT, WITHOUT ROWID;
 CREATE INDEX profiles_by_key ON profiles (machine, key);
-CREATE INDEX profiles_by_name ON profiles (machine, name);
-CREATE TABLE launch_plans (
-  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
-  machine TEXT NOT NULL, text TEXT NOT NULL, reasons TEXT NOT NULL, last_used INTEGER NOT NULL,
-  PRIMARY KEY (program_id, machine, text)) STRICT, WITHOUT ROWID;
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
@@ -80,13 +73,26 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
+// What older versions kept and nobody read. Their plans have sums over columns that are gone, and
+// what lent cores gain is believed for a week only: both are found anew.
+constexpr const char* kUpgrade = R"sql(
+DROP TABLE IF EXISTS overlaps;
+DROP TABLE IF EXISTS divisions;
+DROP TABLE IF EXISTS lending;
+DROP TABLE launch_plans;
+DELETE FROM plans;
+ALTER TABLE plan_entries DROP COLUMN name;
+ALTER TABLE plan_entries DROP COLUMN shape;
+DROP INDEX IF EXISTS profiles_by_name;
+ALTER TABLE profiles DROP COLUMN min_ns;
+)sql";
+
 Database::Identity identity() {
   static const std::string additions =
       std::string(kLendingSchema) + kHangSchema + kUndoneSchema + kCurveSchema + kRunDetailsSchema;
-  // Verdicts of trials that there are no more.
-  static const char* const upgrade =
-      "DROP TABLE IF EXISTS overlaps; DROP TABLE IF EXISTS divisions";
-  return {kApplicationId, kSchemaVersion, kSchema, additions.c_str(), kOldestVersion, upgrade};
+  static const std::string upgrade = std::string(kUndoneSchema) + kUndoneUpgrade + kUpgrade;
+  return {kApplicationId,    kSchemaVersion, kSchema,
+          additions.c_str(), kOldestVersion, upgrade.c_str()};
 }
 
 // Whether what was forgotten under `forgotten` is what is looked for under `wanted`.
@@ -151,24 +157,23 @@ Status write_settled(Database& database, const SettledRecord& record, Programs& 
   const int64_t plan_id = database.last_row_id();
   // No op has key 0.
   std::vector<tuner::StoredEntry> entries = plan.entries;
-  entries.push_back({{0, plan_checksum(plan)}, "sum", "", 0, tuner::Rule::kOwnWidth});
+  entries.push_back({{0, plan_checksum(plan)}});
   for (const tuner::StoredEntry& entry : entries) {
     status = database.run(
-        "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, name, shape, width, rule) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        {plan_id, word(entry.place.key), word(entry.place.context), entry.name, entry.shape,
-         int64_t{entry.width}, int64_t{static_cast<int>(entry.rule)}});
+        "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, width, rule) "
+        "VALUES (?1, ?2, ?3, ?4, ?5)",
+        {plan_id, word(entry.place.key), word(entry.place.context), int64_t{entry.width},
+         int64_t{static_cast<int>(entry.rule)}});
     if (!status.ok()) return status;
   }
   for (const tuner::StoredProfile& profile : record.settled.profiles) {
     status = database.run(
         "INSERT OR REPLACE INTO profiles (program_id, machine, launch_plan, runtime, key, width, "
-        "binding, name, shape, samples, median_ns, min_ns, made_at) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        "binding, name, shape, samples, median_ns, made_at) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         {program.value(), at.machine, at.launch_plan, int64_t{at.runtime}, word(profile.key),
          int64_t{profile.at.width}, int64_t{static_cast<int>(profile.at.binding)}, profile.name,
-         profile.shape, word(profile.count), finite(profile.median_ns), finite(profile.min_ns),
-         record.when});
+         profile.shape, word(profile.count), finite(profile.median_ns), record.when});
     if (!status.ok()) return status;
   }
   // Only of this program, since looking at all of them would cost more than writing.
@@ -193,22 +198,6 @@ Status write_run(Database& database, const RunRecord& record, Programs& written)
   return status.ok() ? write_run_details(database, database.last_row_id(), record) : status;
 }
 
-Status write_launch(Database& database, const LaunchRecord& record, Programs& written) {
-  const Conditions& at = record.conditions;
-  const Result<int64_t> program = program_id(database, at, record.when, written);
-  if (!program.ok()) return program.status();
-  Status status = database.run(
-      "INSERT OR REPLACE INTO launch_plans (program_id, machine, text, reasons, last_used) "
-      "VALUES (?1, ?2, ?3, ?4, ?5)",
-      {program.value(), at.machine, at.launch_plan, record.reasons, record.when});
-  if (!status.ok()) return status;
-  return database.run(
-      "DELETE FROM launch_plans WHERE program_id = ?1 AND last_used < "
-      "(SELECT last_used FROM launch_plans WHERE program_id = ?1 "
-      "ORDER BY last_used DESC LIMIT 1 OFFSET ?2)",
-      {program.value(), kMaxLaunchPlansPerProgram - 1});
-}
-
 Status write_batch(Database& database, const StoreBatch& batch) {
   if (Status begun = database.run("BEGIN IMMEDIATE"); !begun.ok()) return begun;
   const auto write_all = [&]() -> Status {
@@ -224,9 +213,6 @@ Status write_batch(Database& database, const StoreBatch& batch) {
     }
     for (const RunRecord& record : batch.runs) {
       if (Status status = write_run(database, record, written); !status.ok()) return status;
-    }
-    for (const LaunchRecord& record : batch.launches) {
-      if (Status status = write_launch(database, record, written); !status.ok()) return status;
     }
     for (const LendingRecord& record : batch.lending) {
       if (Status status = write_lending(database, record); !status.ok()) return status;
@@ -255,18 +241,6 @@ Status write_batch(Database& database, const StoreBatch& batch) {
 }
 
 }  // namespace
-
-const char* run_kind_name(RunKind kind) {
-  switch (kind) {
-    case RunKind::kBaseline:
-      return "baseline";
-    case RunKind::kObserve:
-      return "observe";
-    case RunKind::kTune:
-      return "tune";
-  }
-  return "unknown";
-}
 
 std::unique_ptr<Store> Store::open(const std::string& path) {
   std::unique_ptr<Store> store(new Store);

@@ -1,4 +1,4 @@
-// What is kept between runs: plans, profiles, launch plans and how long steps took. Owned by the
+// What is kept between runs: plans, profiles and how long steps took. Owned by the
 // daemon, used from its one thread. Opening never fails: what cannot be kept on disk is kept in
 // memory, and state() says why.
 #pragma once

@@ -47,7 +47,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
   uint64_t sum = 0;
   for (const Row& entry : rows(
            database,
-           "SELECT entry.key, entry.context, entry.name, entry.shape, entry.width, rule, "
+           "SELECT entry.key, entry.context, entry.width, rule, "
            "own.median_ns, planned.median_ns FROM plan_entries AS entry JOIN plans ON plans.id = "
            "plan_id "
            "LEFT JOIN profiles AS own ON own.program_id = plans.program_id "
@@ -65,12 +65,10 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
       continue;
     }
     result.plan.entries.push_back({{unsigned_word(entry[0]), unsigned_word(entry[1])},
-                                   as_text(entry[2]),
-                                   as_text(entry[3]),
-                                   small(entry[4], kWidestStored),
-                                   static_cast<tuner::Rule>(small(entry[5], kLastRule)),
-                                   seconds(entry[6]),
-                                   seconds(entry[7])});
+                                   small(entry[2], kWidestStored),
+                                   static_cast<tuner::Rule>(small(entry[3], kLastRule)),
+                                   seconds(entry[4]),
+                                   seconds(entry[5])});
   }
   // Whatever is wrong with it, it is not the plan that was stored.
   if (sum != plan_checksum(result.plan)) return std::nullopt;
@@ -133,14 +131,13 @@ std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std:
                                                   uint64_t key, const std::string& name_prefix,
                                                   int limit) {
   std::vector<FoundProfile> profiles;
-  for (const Row& row :
-       rows(database,
-            "SELECT key, name, shape, width, binding, samples, median_ns, min_ns, made_at, program "
-            "FROM profiles JOIN programs ON programs.id = program_id "
-            "WHERE machine = ?1 AND ((?2 <> 0 AND key = ?2) OR "
-            "(?2 = 0 AND substr(name, 1, length(?3)) = ?3)) "
-            "ORDER BY made_at DESC, program_id, key, binding, width LIMIT ?4",
-            {machine, word(key), name_prefix, int64_t{limit}})) {
+  const std::string about = key != 0 ? "key = ?2" : "substr(name, 1, length(?2)) = ?2";
+  const std::string sql =
+      "SELECT key, name, shape, width, binding, samples, median_ns, made_at, program "
+      "FROM profiles JOIN programs ON programs.id = program_id WHERE machine = ?1 AND " +
+      about + " ORDER BY made_at DESC, program_id, key, binding, width LIMIT ?3";
+  const Value wanted = key != 0 ? Value(word(key)) : Value(name_prefix);
+  for (const Row& row : rows(database, sql, {machine, wanted, int64_t{limit}})) {
     FoundProfile found;
     found.profile.key = unsigned_word(row[0]);
     found.profile.name = as_text(row[1]);
@@ -149,9 +146,8 @@ std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std:
                         static_cast<Binding>(small(row[4], kLastBinding))};
     found.profile.count = unsigned_word(row[5]);
     found.profile.median_ns = seconds(row[6]);
-    found.profile.min_ns = seconds(row[7]);
-    found.when = as_integer(row[8]);
-    found.program = as_text(row[9]);
+    found.when = as_integer(row[7]);
+    found.program = as_text(row[8]);
     profiles.push_back(std::move(found));
   }
   return profiles;

@@ -38,7 +38,6 @@ struct SettledRecord {
 };
 
 enum class RunKind { kBaseline = 0, kObserve = 1, kTune = 2 };
-const char* run_kind_name(RunKind kind);
 
 struct RunRecord {
   Conditions conditions;
@@ -54,12 +53,6 @@ struct RunRecord {
   StepSketch step{};        // what those steps consist of
 };
 
-struct LaunchRecord {
-  Conditions conditions;  // launch_plan is the text
-  std::string reasons;
-  int64_t when = 0;
-};
-
 // A program that somebody wants left alone, or no longer.
 struct UndoRecord {
   Conditions conditions;  // machine, and the program's name; "" = every program that is known
@@ -72,7 +65,6 @@ struct LendingRecord {
   std::string machine;
   std::string program;  // program_text()
   int own_cores = 0;
-  double gain = 1;
   bool borrows = true;
   int64_t when = 0;
 };
@@ -98,7 +90,6 @@ struct HangRecord {
 struct StoreBatch {
   std::vector<SettledRecord> settled;
   std::vector<RunRecord> runs;
-  std::vector<LaunchRecord> launches;
   std::vector<Conditions> forgotten{};  // plans that lost
   std::vector<UndoRecord> undone{};
   std::vector<LendingRecord> lending{};
@@ -106,8 +97,8 @@ struct StoreBatch {
   std::vector<CurveRecord> curves{};
 
   std::size_t size() const {
-    return forgotten.size() + undone.size() + settled.size() + runs.size() + launches.size() +
-           lending.size() + hangs.size() + curves.size();
+    return forgotten.size() + undone.size() + settled.size() + runs.size() + lending.size() +
+           hangs.size() + curves.size();
   }
   bool empty() const { return size() == 0; }
 };

@@ -19,16 +19,17 @@ base::Status write_revoked(Database& database, const UndoRecord& record) {
 
 }  // namespace
 
-// Older stores kept it in the place of a launch plan's text, where it was forgotten with the
-// arguments of the program.
 const char* const kUndoneSchema = R"sql(
 CREATE TABLE IF NOT EXISTS undone (
   machine TEXT NOT NULL, program TEXT NOT NULL, made_at INTEGER NOT NULL,
   PRIMARY KEY (machine, program)) STRICT, WITHOUT ROWID;
+)sql";
+
+// The oldest stores kept it in the place of a launch plan's text.
+const char* const kUndoneUpgrade = R"sql(
 INSERT OR IGNORE INTO undone (machine, program, made_at)
   SELECT machine, program, max(last_used) FROM launch_plans
   JOIN programs ON programs.id = program_id WHERE text = 'undone' GROUP BY machine, program;
-DELETE FROM launch_plans WHERE text = 'undone';
 )sql";
 
 base::Status write_undone(Database& database, const UndoRecord& record) {

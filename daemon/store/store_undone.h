@@ -8,8 +8,10 @@
 
 namespace optile::daemon {
 
-// Made in stores of any version that lack it; takes over the words that older ones kept.
+// Made in stores of any version that lack it.
 extern const char* const kUndoneSchema;
+// Takes over what stores before version 3 kept elsewhere.
+extern const char* const kUndoneUpgrade;
 
 // Whether that word is about this program.
 inline bool same_program(const UndoRecord& record, const Conditions& conditions) {

@@ -9,7 +9,7 @@ namespace optile::daemon {
 namespace {
 
 LendingRecord lending(int own_cores, bool borrows, int64_t when) {
-  return {"a machine", "a", own_cores, borrows ? 1.2 : 1.01, borrows, when};
+  return {"a machine", "a", own_cores, borrows, when};
 }
 
 TEST(StoreLending, RecentVerdictsAreFoundAndReplaced) {
@@ -28,7 +28,6 @@ TEST(StoreLending, RecentVerdictsAreFoundAndReplaced) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].own_cores, 2);
   EXPECT_FALSE(found[0].borrows);
-  EXPECT_DOUBLE_EQ(found[0].gain, 1.01);
   EXPECT_EQ(found[0].when, 3000);
 }
 
@@ -38,38 +37,13 @@ TEST(StoreLending, AddsTableToOlderStore) {
   StoreBatch batch;
   batch.lending = {lending(2, true, 1000)};
   ASSERT_TRUE(Store::open(path)->write(batch).ok());
-  const Database::Identity same = {0x6f70746c, 2, ""};
+  const Database::Identity same = {0x6f70746c, 3, ""};
   ASSERT_TRUE(Database::open(path, same).database->run("DROP TABLE lending").ok());
   const std::unique_ptr<Store> store = Store::open(path);
   EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);
   EXPECT_TRUE(store->find_lending("a machine", "a", 500).empty());
   ASSERT_TRUE(store->write(batch).ok());
   EXPECT_EQ(store->find_lending("a machine", "a", 500).size(), 1u);
-}
-
-TEST(StoreVersions, UpgradeFromVersionOneDropsObsoleteTables) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "store.db";
-  StoreBatch batch;
-  batch.lending = {lending(2, true, 1000)};
-  ASSERT_TRUE(Store::open(path)->write(batch).ok());
-  const Database::Identity same = {0x6f70746c, 2, ""};
-  {
-    const std::unique_ptr<Database> older = Database::open(path, same).database;
-    ASSERT_TRUE(older->run("CREATE TABLE overlaps (guest TEXT NOT NULL)").ok());
-    ASSERT_TRUE(older->run("INSERT INTO overlaps (guest) VALUES ('a')").ok());
-    ASSERT_TRUE(older->run("CREATE TABLE divisions (giver TEXT NOT NULL)").ok());
-    ASSERT_TRUE(older->run("PRAGMA user_version = 1").ok());
-  }
-  const std::unique_ptr<Store> store = Store::open(path);
-  EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk) << store->state().message;
-  EXPECT_EQ(store->find_lending("a machine", "a", 500).size(), 1u);
-  const std::unique_ptr<Database> upgraded = Database::open(path, same).database;
-  ASSERT_TRUE(upgraded) << "it has the version of today";
-  const auto left =
-      upgraded->query("SELECT count(*) FROM sqlite_schema WHERE name IN ('overlaps', 'divisions')");
-  ASSERT_TRUE(left.ok());
-  EXPECT_EQ(as_integer(left.value()[0][0]), 0);
 }
 
 // Callers take each record over the one before it.

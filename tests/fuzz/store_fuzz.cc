@@ -30,16 +30,15 @@ StoreBatch batch(int width) {
   settled.settled.plan.own_width = 4;
   settled.settled.plan.step_fingerprint = 99;
   for (uint64_t key = 1; key < 20; ++key) {
-    settled.settled.plan.entries.push_back(
-        {{key, 3}, "aten::mm", "[8,8]", width, optile::tuner::Rule::kPlanned});
-    settled.settled.profiles.push_back({key, "aten::mm", "[8,8]", {2, {}}, 12, 1500, 1400});
+    settled.settled.plan.entries.push_back({{key, 3}, width, optile::tuner::Rule::kPlanned});
+    settled.settled.profiles.push_back({key, "aten::mm", "[8,8]", {2, {}}, 12, 1500});
   }
   RunRecord run;
   run.conditions = conditions();
   run.steps = 30;
   run.step_seconds = 0.5;
   run.when = 1700000000;
-  return {{settled}, {run}, {{conditions(), "why", 1700000000}}};
+  return {{settled}, {run}};
 }
 
 // In shared memory: nothing here is about the disk.
@@ -100,13 +99,12 @@ void spoil_rows(const std::string& path, Bytes& bytes) {
                                              "runs SET finished_at",
                                              "runs SET runtime",
                                              "plans SET runtime",
-                                             "programs SET last_seen",
-                                             "launch_plans SET last_used"};
+                                             "programs SET last_seen"};
   static constexpr const char* kReals[] = {"plans SET own_step_seconds", "runs SET step_seconds",
                                            "runs SET spread", "profiles SET median_ns"};
-  static constexpr const char* kTexts[] = {"plan_entries SET name", "profiles SET name",
+  static constexpr const char* kTexts[] = {"profiles SET shape", "profiles SET name",
                                            "runs SET launch_plan", "programs SET executable"};
-  const Database::Opened opened = Database::open(path, {0x6f70746c, 2, ""});
+  const Database::Opened opened = Database::open(path, {0x6f70746c, 3, ""});
   if (opened.database == nullptr) return;
   for (int i = 0; i < kMaxChanges && !bytes.empty(); ++i) {
     const auto which = bytes.take<uint8_t>();

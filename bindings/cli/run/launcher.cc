@@ -155,11 +155,9 @@ DaemonsPlan read_plan(const Json& json) {
   return read;
 }
 
-// What has been asked about this start so far.
-enum class Asked { kNothing, kAnnounces, kAnnounced, kAgain };
-
+// `announced`: it has been said before that it starts.
 std::string launch_question(const Options& options, const TargetProgram& target,
-                            const perfmodel::LaunchFacts& facts, Asked asked) {
+                            const perfmodel::LaunchFacts& facts, bool announced) {
   std::error_code ignored;
   Json body = {{"executable", std::filesystem::canonical(target.executable, ignored).string()},
                {"program", target.script},
@@ -171,9 +169,7 @@ std::string launch_question(const Options& options, const TargetProgram& target,
                {"budget_cores", facts.budget_cores},
                {"batch", options.priority == "batch"},
                {"starts", !options.changes_nothing()},
-               {"announces", asked == Asked::kAnnounces},
-               {"announced", asked == Asked::kAnnounced || asked == Asked::kAgain},
-               {"again", asked == Asked::kAgain},
+               {"announced", announced},
                {"user_environment", facts.user_environment},
                {"blas_provider", facts.blas_provider},
                {"uses_openmp", facts.uses_openmp},
@@ -198,9 +194,9 @@ std::optional<DaemonsPlan> plan_of_answer(const base::Result<HttpAnswer>& answer
 // The daemon knows how earlier runs of this program went; without it the rules alone decide.
 std::optional<DaemonsPlan> plan_from_daemon(const Options& options, const std::string& socket,
                                             const TargetProgram& target,
-                                            const perfmodel::LaunchFacts& facts, Asked asked) {
+                                            const perfmodel::LaunchFacts& facts, bool announced) {
   return plan_of_answer(ask_daemon(socket, "POST", "/v1/launch",
-                                   launch_question(options, target, facts, asked),
+                                   launch_question(options, target, facts, announced),
                                    answer_patience(options)));
 }
 
@@ -211,8 +207,7 @@ class Announcement {
  public:
   Announcement(const Options& options, const std::string& socket, const TargetProgram& target)
       : patience_(answer_patience(options)),
-        said_(socket, "POST", "/v1/launch", launch_question(options, target, {}, Asked::kAnnounces),
-              patience_),
+        said_(socket, "POST", "/v1/launch", launch_question(options, target, {}, false), patience_),
         at_(Clock::now()) {}
 
   // When it was said, if it was heard.
@@ -230,8 +225,7 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
                                               const TargetProgram& target,
                                               const perfmodel::LaunchFacts& facts,
                                               std::optional<Clock::time_point> announced) {
-  auto plan = plan_from_daemon(options, socket, target, facts,
-                               announced ? Asked::kAnnounced : Asked::kNothing);
+  auto plan = plan_from_daemon(options, socket, target, facts, announced.has_value());
   const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams && !facts.marks_ops &&
                                options.narrows() &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
@@ -239,7 +233,7 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
   const auto left = kCompany - (Clock::now() - *announced);
   if (left <= left.zero()) return plan;
   std::this_thread::sleep_for(std::min<Clock::duration>(left, answer_patience(options)));
-  auto later = plan_from_daemon(options, socket, target, facts, Asked::kAgain);
+  auto later = plan_from_daemon(options, socket, target, facts, true);
   return later ? later : plan;
 }
 
@@ -380,7 +374,7 @@ void give_advice(const Options& options, const TargetProgram& target,
       facts_of(tuned, target, now, torch_folder_of(target, now), decision.budget_cores);
   AdviceFacts facts;
   const std::optional<DaemonsPlan> plan =
-      plan_from_daemon(tuned, decision.socket, target, launch, Asked::kNothing);
+      plan_from_daemon(tuned, decision.socket, target, launch, false);
   facts.plan = plan ? plan->plan : perfmodel::choose_launch_plan(launch, {});
   facts.as_untuned = options.as_untuned();
   // Of runs whose results might be any.

@@ -146,8 +146,8 @@ TEST_F(ApiTest, ExplainsUnattachedOpsFromStore) {
   record.conditions.machine = running_.daemon().controller().machine().fingerprint;
   record.conditions.program = {"/usr/bin/python3", "train.py", ""};
   record.when = 1700000000;
-  record.settled.profiles = {{0x77, "aten::bmm", "[3]", {1, perfmodel::Binding::kNone}, 9, 50, 40},
-                             {0x77, "aten::bmm", "[3]", {2, perfmodel::Binding::kNone}, 8, 30, 20}};
+  record.settled.profiles = {{0x77, "aten::bmm", "[3]", {1, perfmodel::Binding::kNone}, 9, 50},
+                             {0x77, "aten::bmm", "[3]", {2, perfmodel::Binding::kNone}, 8, 30}};
   ASSERT_TRUE(running_.daemon().controller().store().write({{record}, {}, {}}).ok());
   const nlohmann::json json = running_.get("/v1/ops/aten::bmm/explain").json();
   ASSERT_EQ(json["explanations"].size(), 1u);
@@ -200,26 +200,6 @@ TEST_F(ApiTest, LaunchReturnsPlanAndRejectsInvalidBodies) {
             "openmp=keep wait=keep blas=keep");
   EXPECT_EQ(running_.post("/v1/launch", R"({"program":7})").status, 400);
   EXPECT_EQ(running_.post("/v1/launch", R"({"arguments":[1,{}]})").status, 400);
-}
-
-// Nothing is known of the program yet, so what the rules make of that was nobody's plan.
-TEST_F(ApiTest, AnnouncementRecordsNoPlan) {
-  const auto pending = [this] { return running_.daemon().controller().pending_records(); };
-  const std::size_t before = pending();
-  const Answer announced =
-      running_.post("/v1/launch", R"({"program":"train.py","starts":true,"announces":true})");
-  EXPECT_EQ(announced.status, 200);
-  EXPECT_FALSE(announced.json()["text"].get<std::string>().empty());
-  EXPECT_EQ(pending(), before);
-  running_.post("/v1/launch", R"({"program":"train.py","starts":true,"announced":true})");
-  EXPECT_EQ(pending(), before + 1);
-  running_.post("/v1/launch", R"({"program":"train.py","starts":true,"announced":true})");
-  EXPECT_EQ(pending(), before + 2) << "another one of that name";
-  running_.post("/v1/launch",
-                R"({"program":"train.py","starts":true,"announced":true,"again":true})");
-  EXPECT_EQ(pending(), before + 2);
-  EXPECT_EQ(running_.post("/v1/launch", "{}").status, 200);
-  EXPECT_EQ(pending(), before + 2) << "a program without a name is none";
 }
 
 // What a refusal says; "" where it was none, or of another kind.

@@ -126,7 +126,7 @@ TEST_F(AsUntunedTest, PlansAreNotSharedWithOtherRuns) {
   perfmodel::LaunchFacts facts;
   const Hello who = any("fourth");
   const perfmodel::LaunchPlan plan =
-      controller_->launch(facts, {who.executable, who.program, who.arguments}, who.uid, false);
+      controller_->launch_plan(facts, {who.executable, who.program, who.arguments}, who.uid);
   EXPECT_EQ(plan.text.find("numerics"), std::string::npos) << plan.text;
   EXPECT_EQ(plan.taken_back, "");
 }

@@ -137,7 +137,7 @@ TEST_F(ControllerGuardTest, UndoHoldsInLaterRunsUntilRevoked) {
   EXPECT_EQ(later.program->widths().at(kAdd), 4);
   EXPECT_EQ(controller_->view(later.id)->session->sampled_steps, 0u);
   EXPECT_TRUE(controller_->view(later.id)->left_alone);
-  const perfmodel::LaunchPlan plan = controller_->launch({}, conditions().program);
+  const perfmodel::LaunchPlan plan = controller_->launch_plan({}, conditions().program);
   EXPECT_EQ(plan.text, perfmodel::launch_plan_left_alone().text);
   controller_->depart(later.id);
 

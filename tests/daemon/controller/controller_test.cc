@@ -389,7 +389,7 @@ TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
   const std::string path = directory / "store.db";
   store_ = Store::open(path);
   make_controller();
-  const Database::Opened holder = Database::open(path, {0x6f70746c, 2, ""});
+  const Database::Opened holder = Database::open(path, {0x6f70746c, 3, ""});
   ASSERT_NE(holder.database, nullptr);
   ASSERT_TRUE(holder.database->run("BEGIN IMMEDIATE").ok());
   Attached attached = attach(hello("a"));
@@ -421,7 +421,7 @@ TEST_F(ControllerTest, LaunchPlanChangeAfterSlowerRunNamesReason) {
   facts.blas_provider = "openblas-pthread";
   facts.budget_cores = 4;
   const ProgramKey program = {"/usr/bin/python3", "train.py", "python3 train.py"};
-  const perfmodel::LaunchPlan before = controller_->launch(facts, program);
+  const perfmodel::LaunchPlan before = controller_->launch_plan(facts, program);
   EXPECT_FALSE(before.text.empty());
   StoreBatch batch;
   RunRecord untouched;
@@ -435,21 +435,10 @@ TEST_F(ControllerTest, LaunchPlanChangeAfterSlowerRunNamesReason) {
   ours.step_seconds = 0.3;  // three times slower than untouched
   batch.runs = {untouched, ours};
   ASSERT_TRUE(store_->write(batch).ok());
-  const perfmodel::LaunchPlan after = controller_->launch(facts, program);
+  const perfmodel::LaunchPlan after = controller_->launch_plan(facts, program);
   if (before.text != after.text) {
     EXPECT_NE(after.reasons.back().find("taken back"), std::string::npos);
   }
-}
-
-TEST_F(ControllerTest, RetriedLaunchRequestIsRecordedOnce) {
-  const ProgramKey program = {"/usr/bin/python3", "train.py", "python3 train.py"};
-  const std::size_t before = controller_->pending_records();
-  (void)controller_->launch({}, program);
-  (void)controller_->launch({}, {"/bin/other", "other", "other"});
-  (void)controller_->launch({}, program, 0, true);
-  EXPECT_EQ(controller_->pending_records(), before + 2);
-  (void)controller_->launch({}, program);
-  EXPECT_EQ(controller_->pending_records(), before + 3);
 }
 
 TEST_F(ControllerTest, ReportsBusiestProcessOfRun) {

@@ -100,7 +100,7 @@ TEST_F(LendingTrialsTest, IgnoresPausesInWhichOwnCoresChange) {
 }
 
 TEST_F(LendingTrialsTest, RecalledVerdictNeedsNoTrial) {
-  trials_.recall({kWorker, 2, 1.0, false});
+  trials_.recall(kWorker, 2, false);
   EXPECT_FALSE(trials_.borrows(kWorker, 2));
   for (int i = 0; i < 9; ++i) EXPECT_TRUE(pause(130, 100)) << "nothing is held back";
   EXPECT_TRUE(verdicts_.empty());

@@ -8,7 +8,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr int kMoreThanAreKept = 600;  // programs, by their arguments
-const Database::Identity kAsOlderOnes = {0x6f70746c, 2, ""};
+const Database::Identity kAsOlderOnes = {0x6f70746c, 3, ""};
 
 Conditions conditions_of(const std::string& program, const std::string& arguments = "") {
   return {"a machine", {"/usr/bin/python3", program, arguments}, "openmp=llvm", 2};
@@ -72,18 +72,6 @@ TEST_F(StoreUndoTest, OutlivesRunsOfOtherPrograms) {
 TEST_F(StoreUndoTest, AppliesToNamedProgramNotYetKnown) {
   write(word("soon.py"));
   EXPECT_TRUE(is_undone("soon.py"));
-}
-
-TEST_F(StoreUndoTest, MigratesUndoOfOlderStore) {
-  ASSERT_TRUE(Database::open(path_, kAsOlderOnes)
-                  .database
-                  ->run("INSERT INTO launch_plans (program_id, machine, text, reasons, last_used) "
-                        "SELECT id, 'a machine', 'undone', '', 1000 FROM programs")
-                  .ok());
-  EXPECT_TRUE(is_undone("train.py"));
-  EXPECT_EQ(count("launch_plans"), 0);
-  write(word("train.py", true));
-  EXPECT_FALSE(is_undone("train.py"));
 }
 
 TEST_F(StoreUndoTest, PrunesOldestUndos) {

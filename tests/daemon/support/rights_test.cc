@@ -118,7 +118,8 @@ TEST(Stores, SystemDaemonHasOneStorePerUser) {
   conditions.program.program = "train";
   for (Store* store : {of_anna, stores.of(kBert)}) {
     StoreBatch known;
-    known.launches.push_back({conditions, "", 1});
+    known.runs.push_back({});
+    known.runs.back().conditions = conditions;
     ASSERT_TRUE(store->write(known).ok());
   }
   StoreBatch batch;
