@@ -11,13 +11,9 @@
 
 #include "base/runtime_path.h"
 #include "daemon/store/plan_checksum.h"
-#include "daemon/store/store_curves.h"
 #include "daemon/store/store_file.h"
-#include "daemon/store/store_hangs.h"
-#include "daemon/store/store_lending.h"
 #include "daemon/store/store_pruning.h"
-#include "daemon/store/store_run_details.h"
-#include "daemon/store/store_undone.h"
+#include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 
 namespace optile::daemon {
@@ -35,6 +31,8 @@ constexpr int kOldestVersion = 1;
 // Limits of what is written in each case; the oldest go first.
 constexpr int64_t kMaxProfilesPerProgram = 32768;  // widths of ops
 constexpr std::size_t kMaxUnsaved = 256;           // batches, while nothing can be written
+
+constexpr std::monostate kNewId{};  // the database chooses it
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE programs (
@@ -130,47 +128,27 @@ Status write_settled(Database& database, const SettledRecord& record, Programs& 
   const tuner::StoredPlan& plan = record.settled.plan;
   const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
-  const Row identity_of_plan = {program.value(),
-                                at.machine,
-                                at.launch_plan,
-                                int64_t{at.runtime},
-                                word(plan.step_fingerprint),
-                                int64_t{plan.own_width}};
-  Status status = database.run(
-      "DELETE FROM plans WHERE program_id = ?1 AND machine = ?2 AND launch_plan = ?3 AND "
-      "runtime = ?4 AND step_fingerprint = ?5 AND own_width = ?6",
-      identity_of_plan);
-  if (!status.ok()) return status;
-  Row values = identity_of_plan;
-  for (const Value& value :
-       Row{int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
-           word(plan.marker.place.context), int64_t{plan.marker.ops}, finite(plan.own_step_seconds),
-           finite(plan.tuned_step_seconds), record.when}) {
-    values.push_back(value);
-  }
-  status = database.run(
-      "INSERT INTO plans (program_id, machine, launch_plan, runtime, step_fingerprint, own_width, "
-      "binding, marker_key, marker_context, marker_ops, own_step_seconds, tuned_step_seconds, "
-      "made_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-      values);
+  Status status =
+      put_row(database, "plans",
+              {kNewId, program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
+               word(plan.step_fingerprint), int64_t{plan.own_width},
+               int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
+               word(plan.marker.place.context), int64_t{plan.marker.ops},
+               finite(plan.own_step_seconds), finite(plan.tuned_step_seconds), record.when});
   if (!status.ok()) return status;
   const int64_t plan_id = database.last_row_id();
   // No op has key 0.
   std::vector<tuner::StoredEntry> entries = plan.entries;
   entries.push_back({{0, plan_checksum(plan)}});
   for (const tuner::StoredEntry& entry : entries) {
-    status = database.run(
-        "INSERT OR REPLACE INTO plan_entries (plan_id, key, context, width, rule) "
-        "VALUES (?1, ?2, ?3, ?4, ?5)",
-        {plan_id, word(entry.place.key), word(entry.place.context), int64_t{entry.width},
-         int64_t{static_cast<int>(entry.rule)}});
+    status = put_row(database, "plan_entries",
+                     {plan_id, word(entry.place.key), word(entry.place.context),
+                      int64_t{entry.width}, int64_t{static_cast<int>(entry.rule)}});
     if (!status.ok()) return status;
   }
   for (const tuner::StoredProfile& profile : record.settled.profiles) {
-    status = database.run(
-        "INSERT OR REPLACE INTO profiles (program_id, machine, launch_plan, runtime, key, width, "
-        "binding, name, shape, samples, median_ns, made_at) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    status = put_row(
+        database, "profiles",
         {program.value(), at.machine, at.launch_plan, int64_t{at.runtime}, word(profile.key),
          int64_t{profile.at.width}, int64_t{static_cast<int>(profile.at.binding)}, profile.name,
          profile.shape, word(profile.count), finite(profile.median_ns), record.when});
@@ -187,14 +165,12 @@ Status write_run(Database& database, const RunRecord& record, Programs& written)
   const Conditions& at = record.conditions;
   const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
-  const Status status = database.run(
-      "INSERT INTO runs (program_id, machine, launch_plan, runtime, kind, steps, step_seconds, "
-      "spread, own_steps, own_step_seconds, finished_at) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-      {program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
-       int64_t{static_cast<int>(record.kind)}, int64_t{record.steps}, finite(record.step_seconds),
-       finite(record.spread), int64_t{record.own_steps}, finite(record.own_step_seconds),
-       record.when});
+  const Status status =
+      put_row(database, "runs",
+              {kNewId, program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
+               int64_t{static_cast<int>(record.kind)}, int64_t{record.steps},
+               finite(record.step_seconds), finite(record.spread), int64_t{record.own_steps},
+               finite(record.own_step_seconds), record.when});
   return status.ok() ? write_run_details(database, database.last_row_id(), record) : status;
 }
 

@@ -1,10 +1,9 @@
-#include "daemon/store/store_curves.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 #include "perfmodel/profile/launch_plan.h"
 
@@ -56,14 +55,11 @@ base::Status write_curve(Database& database, int64_t program, const CurveRecord&
   int64_t points = 0;
   for (const CurvePoint& point : record.curve.points) {
     if (!status.ok() || ++points > kMaxCurvePoints) break;
-    status = database.run(
-        "INSERT OR REPLACE INTO curves (program_id, machine, launch_plan, cores, "
-        "step_fingerprint, own_width, steered, seconds, measured, made_at) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        {program, at.machine, at.launch_plan, int64_t{point.cores},
-         word(record.curve.about.step_fingerprint), int64_t{record.curve.about.own_width},
-         finite(record.curve.steered), finite(point.seconds), int64_t{point.measured ? 1 : 0},
-         point.when});
+    status = put_row(database, "curves",
+                     {program, at.machine, at.launch_plan, int64_t{point.cores},
+                      word(record.curve.about.step_fingerprint),
+                      int64_t{record.curve.about.own_width}, finite(record.curve.steered),
+                      finite(point.seconds), int64_t{point.measured ? 1 : 0}, point.when});
   }
   return status;
 }

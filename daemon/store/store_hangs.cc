@@ -1,5 +1,4 @@
-#include "daemon/store/store_hangs.h"
-
+#include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 
 namespace optile::daemon {
@@ -18,11 +17,9 @@ CREATE TABLE IF NOT EXISTS hangs (
 )sql";
 
 base::Status write_hang(Database& database, const HangRecord& record) {
-  base::Status status = database.run(
-      "INSERT OR REPLACE INTO hangs (machine, program, key, name, width, made_at) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-      {record.machine, record.program, word(record.key), record.name, int64_t{record.width},
-       record.when});
+  base::Status status = put_row(database, "hangs",
+                                {record.machine, record.program, word(record.key), record.name,
+                                 int64_t{record.width}, record.when});
   if (!status.ok()) return status;
   return keep_newest(database, "hangs", "machine, program, key", kMaxHangs);
 }

@@ -1,5 +1,4 @@
-#include "daemon/store/store_lending.h"
-
+#include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 
 namespace optile::daemon {
@@ -18,11 +17,9 @@ CREATE TABLE IF NOT EXISTS lending (
 )sql";
 
 base::Status write_lending(Database& database, const LendingRecord& record) {
-  base::Status status = database.run(
-      "INSERT OR REPLACE INTO lending (machine, program, own_cores, borrows, made_at) "
-      "VALUES (?1, ?2, ?3, ?4, ?5)",
-      {record.machine, record.program, int64_t{record.own_cores}, int64_t{record.borrows ? 1 : 0},
-       record.when});
+  base::Status status = put_row(database, "lending",
+                                {record.machine, record.program, int64_t{record.own_cores},
+                                 int64_t{record.borrows ? 1 : 0}, record.when});
   if (!status.ok()) return status;
   return keep_newest(database, "lending", "machine, program, own_cores", kMaxLending);
 }

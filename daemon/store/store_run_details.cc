@@ -1,5 +1,4 @@
-#include "daemon/store/store_run_details.h"
-
+#include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 
 namespace optile::daemon {
@@ -12,11 +11,9 @@ CREATE TABLE IF NOT EXISTS run_details (
 )sql";
 
 base::Status write_run_details(Database& database, int64_t run, const RunRecord& record) {
-  return database.run(
-      "INSERT OR REPLACE INTO run_details (run_id, untouched, disturbed, step_ops, step_keys) "
-      "VALUES (?1, ?2, ?3, ?4, ?5)",
-      {run, int64_t{record.untouched ? 1 : 0}, record.disturbed, int64_t{record.step.ops},
-       record.step.keys_text()});
+  return put_row(database, "run_details",
+                 {run, int64_t{record.untouched ? 1 : 0}, record.disturbed,
+                  int64_t{record.step.ops}, record.step.keys_text()});
 }
 
 }  // namespace optile::daemon

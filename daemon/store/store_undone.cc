@@ -1,6 +1,4 @@
-#include "daemon/store/store_undone.h"
-
-#include "daemon/store/store_hangs.h"
+#include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 
 namespace optile::daemon {

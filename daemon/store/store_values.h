@@ -30,13 +30,16 @@ inline double seconds(const Value& value) {
   const double read = as_real(value);
   return std::isfinite(read) && read >= 0 ? read : 0;
 }
-inline double signed_share(const Value& value) {
-  const double read = as_real(value);
-  return std::isfinite(read) ? std::clamp(read, -1e3, 1e3) : 0;
-}
 // SQLite stores NaN as NULL, which the columns refuse.
 inline double finite(double number) {
   return std::isfinite(number) ? number : 0;
+}
+
+// Instead of the row with the same key. `values`: of all columns, in their order.
+inline base::Status put_row(Database& database, const std::string& table, const Row& values) {
+  std::string places = "?1";
+  for (std::size_t i = 2; i <= values.size(); ++i) places += ", ?" + std::to_string(i);
+  return database.run("INSERT OR REPLACE INTO " + table + " VALUES (" + places + ")", values);
 }
 
 // A table holds what was made last. `keys`: of its primary key.
