@@ -390,7 +390,6 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
     }
   }
   if (table_.counters().plans != plans) tell_whose_cores(granted);
-  core_seconds_counter_.note(table_.lent_cores(), now);
   keep_the_last(granted);
 }
 

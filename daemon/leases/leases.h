@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/leases/core_seconds_counter.h"
 #include "daemon/leases/external_load.h"
 #include "daemon/leases/lease_weights.h"
 #include "daemon/leases/leased_client.h"
@@ -133,11 +132,6 @@ class Leases {
   };
   std::optional<Progress> progress(uint64_t client) const;
 
-  // Cores of those that waited, over the time for which others had them; since the daemon began.
-  double lent_core_seconds(std::chrono::milliseconds now) const {
-    return core_seconds_counter_.seconds(now);
-  }
-
   std::vector<sched::LeaseView> view() const;
   const sched::LeaseTable& table() const { return table_; }
   // What the user said of a client that has a lease; its weight follows from that.
@@ -180,7 +174,6 @@ class Leases {
   bool foreseen_ = false;  // so was load_
   ExternalCores external_;
   LendingTrials lending_;
-  CoreSecondsCounter core_seconds_counter_;
 };
 
 }  // namespace optile::daemon

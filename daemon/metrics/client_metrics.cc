@@ -49,24 +49,17 @@ void add_guard(const tuner::GuardView& guard, Writer& writer) {
   const auto plans = std::count_if(guard.rollbacks.begin(), guard.rollbacks.end(),
                                    [](const auto& one) { return one.what == "plan"; });
   const auto all = static_cast<std::ptrdiff_t>(guard.rollbacks.size());
-  writer.add(Metric::kClientGuardActive, guard.active ? 1 : 0);
-  writer.add(Metric::kClientGuardVerified, guard.verified ? 1 : 0);
   writer.add(Metric::kClientRollbacksTotal, "plan", static_cast<double>(plans));
   writer.add(Metric::kClientRollbacksTotal, "op", static_cast<double>(all - plans));
-  writer.add(Metric::kClientControlStepsTotal, guard.controls);
   writer.add(Metric::kClientControlSecondsTotal, guard.control_seconds);
 }
 
 void add_session(const tuner::SessionView& session, Writer& writer) {
   writer.add(Metric::kClientStepsTotal, session.steps);
-  writer.add(Metric::kClientSampledStepsTotal, session.sampled_steps);
-  writer.add(Metric::kClientUnwatchedStepsTotal, session.unwatched_steps);
   writer.add(Metric::kClientSecondsInSteps, session.seconds_in_steps);
   writer.add(Metric::kClientSamplingLostSeconds, session.seconds_lost_to_sampling);
   writer.add(Metric::kClientCoverage, "observed", session.observed_share);
   writer.add(Metric::kClientCoverage, "steered", session.steerable_share);
-  writer.add(Metric::kClientPlanReplayed, session.plan_replayed ? 1 : 0);
-  if (session.own_width > 0) writer.add(Metric::kClientOwnWidth, session.own_width);
   const auto steered = std::count_if(session.ops.begin(), session.ops.end(), [&](const auto& op) {
     return op.width != 0 && op.width != session.own_width;
   });
@@ -108,8 +101,6 @@ void add_client_samples(const ClientView& client, const StepTimes& times, int pl
     writer.add(Metric::kClientPhase, name, phase == name ? 1.0 : 0.0);
   }
   writer.add(Metric::kClientId, static_cast<double>(client.id));
-  writer.add(Metric::kClientCores, client.cores);
-  writer.add(Metric::kClientFallbacks, static_cast<double>(fallback_texts(client).size()));
   writer.add(Metric::kClientShimSeconds, client.shim_seconds);
   const ReaderCounters& counters = client.counters;
   writer.add(Metric::kClientEventsTotal, "read", static_cast<double>(counters.read));

@@ -42,7 +42,6 @@ DaemonMetrics::DaemonMetrics(Dependencies dependencies) : dependencies_(std::mov
 
 std::string DaemonMetrics::page(Audience audience, Names names) {
   const uint64_t begin_ns = dependencies_.monotonic_ns();
-  ++pages_;
   std::vector<MetricSample> all = samples(audience, names);
   if (names == Names::kWithheld) withhold_names(all);
   const std::size_t dropped = keep_within(kMaxSeries - kOwnSeries, all);
@@ -87,42 +86,21 @@ void DaemonMetrics::add_daemon_samples(const std::vector<ClientView>& clients,
   }
   add(samples, Metric::kClientsAttachedTotal, static_cast<double>(tally.attached));
   add(samples, Metric::kClientsRefusedTotal, static_cast<double>(dependencies_.refused()));
-  add(samples, Metric::kBudgetCores, controller.budget().cores);
-  add(samples, Metric::kMachineCores, static_cast<double>(controller.machine().cores.size()));
   const std::string state = keeping_name(controller.store().state().keeping);
   for (const Store::Keeping one :
        {Store::Keeping::kOnDisk, Store::Keeping::kInMemory, Store::Keeping::kFailing}) {
     add(samples, Metric::kStoreState, keeping_name(one), state == keeping_name(one) ? 1 : 0);
   }
-  add(samples, Metric::kStoreWriteFailuresTotal,
-      static_cast<double>(controller.store().state().failed_writes));
   add(samples, Metric::kStorePendingRecords, static_cast<double>(controller.pending_records()));
-  add(samples, Metric::kScrapesTotal, static_cast<double>(pages_));
   add(samples, Metric::kScrapeSeconds, last_seconds_);
-  add(samples, Metric::kOpsFolded, static_cast<double>(ops_.folded()));
 }
 
 void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
                                       std::vector<MetricSample>& samples) const {
   const Leases* leases = dependencies_.controller->leases();
   if (leases == nullptr) return;
-  const sched::LeaseTable& table = leases->table();
-  const std::vector<sched::LeaseView> views = leases->view();
-  add(samples, Metric::kLeaseHeldCores, table.held_cores());
-  add(samples, Metric::kLeaseLentCores, table.lent_cores());
-  add(samples, Metric::kLeaseLentCoreSecondsTotal,
-      leases->lent_core_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(
-          std::chrono::nanoseconds(dependencies_.monotonic_ns()))));
-  add(samples, Metric::kLeaseUnleasedClients,
-      static_cast<double>(clients.size()) - static_cast<double>(views.size()));
-  const auto share_time = std::count_if(clients.begin(), clients.end(), [&](const auto& client) {
-    return !dependencies_.controller->time_sharing_text(client.id).empty();
-  });
-  add(samples, Metric::kLeaseTimeSharingClients, static_cast<double>(share_time));
-  add(samples, Metric::kLeaseChangesTotal, static_cast<double>(table.counters().changes));
-  add(samples, Metric::kLeaseCoresGrantedTotal,
-      static_cast<double>(table.counters().cores_granted));
-  for (const sched::LeaseView& view : views) {
+  add(samples, Metric::kLeaseHeldCores, leases->table().held_cores());
+  for (const sched::LeaseView& view : leases->view()) {
     const auto client = std::find_if(clients.begin(), clients.end(),
                                      [&](const ClientView& one) { return one.id == view.id; });
     if (client == clients.end()) continue;
@@ -139,8 +117,6 @@ void DaemonMetrics::add_lease_of_client(const sched::LeaseView& view, const std:
   };
   const double fraction = std::min(view.granted.fraction, 1.0);
   say(Metric::kClientLeasedCores, "", static_cast<double>(view.granted.cores.size()) * fraction);
-  say(Metric::kClientLeaseClaim, "", view.claim);
-  say(Metric::kClientLeaseWeight, "", view.weight);
   const auto progress = dependencies_.controller->leases()->progress(view.id);
   if (!progress || view.granted.empty()) return;
   const bool measured = progress->measured && fraction >= 1;

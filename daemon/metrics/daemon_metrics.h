@@ -62,7 +62,6 @@ class DaemonMetrics {
   std::map<std::string, std::vector<RunRecord>> earlier_;  // by program
   uint64_t earlier_as_of_ = 0;                             // writes of the store
   std::size_t lookups_ = 0;                                // for this page
-  uint64_t pages_ = 0;
   double last_seconds_ = 0;
 };
 

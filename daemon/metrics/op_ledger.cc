@@ -94,7 +94,6 @@ void OpLedger::rank() {
   }
   other_.add(unnamed_);
   all_.add(unnamed_);
-  folded_ = order.size() - rows;
   any_other_ = any_other_ || other_.executions > 0 || other_.seconds > 0;
 }
 

@@ -41,7 +41,6 @@ class OpLedger {
   std::vector<Row> rows() const;
   // The same as one row, "other", of everything since the daemon began; none where no op has run.
   std::vector<Row> all() const;
-  std::size_t folded() const { return folded_; }
 
  private:
   using Name = std::tuple<std::string, std::string, std::string, std::string>;
@@ -78,7 +77,6 @@ class OpLedger {
   Amount other_;
   Amount all_;
   bool any_other_ = false;
-  std::size_t folded_ = 0;
 };
 
 }  // namespace optile::daemon

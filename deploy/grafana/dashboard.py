@@ -137,6 +137,17 @@ def doing() -> List[Panel]:
         chart("Clients", "none",
               [(f"increase(optile_clients_attached_total{{{DAEMON}}}[1h])", "{{instance}}")],
               "Attached in the last hour.", THIRD),
+        chart("Cores of each program", "none",
+              [(f"optile_client_leased_cores{{{CLIENT}}}", NAME),
+               (f"optile_lease_held_cores{{{DAEMON}}}", "{{instance}} together")],
+              "What is leased to it; by turns it counts as a fraction.", THIRD),
+        chart("Progress of each program", "percentunit",
+              [(f"optile_client_lease_progress{{{CLIENT}}}", NAME + " {{kind}}")],
+              "Throughput with its lease over that alone: how fairly cores are divided.",
+              THIRD, (0, 1)),
+        chart("Share of a step in ops", "percentunit",
+              [(f"optile_client_coverage_ratio{{{CLIENT}}}", NAME + " {{kind}}")],
+              "Observed, and such as can be steered.", THIRD, (0, 1)),
         ops_table(),
     ]
 

@@ -32,29 +32,13 @@ std::size_t files_in(const TemporaryDirectory& directory) {
   return count;
 }
 
-TEST(ProcessMetrics, ParsesProcStatLine) {
-  const std::string line =
-      "7 (evil) name) S 1 7 7 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 3 0 1000 8192000 300 "
-      "18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0\n";
-  const auto read = parse_process(line, "cpu 1 2 3\nbtime 1700000000\nprocesses 5\n", {100, 4096});
-  ASSERT_TRUE(read.has_value());
-  EXPECT_DOUBLE_EQ(read->cpu_seconds, 3.0);
-  EXPECT_EQ(read->threads, 3);
-  EXPECT_EQ(read->virtual_bytes, 8192000);
-  EXPECT_EQ(read->resident_bytes, 300 * 4096);
-  EXPECT_DOUBLE_EQ(read->start_seconds, 1700000010);
-  EXPECT_FALSE(parse_process("7 (x) S 1 2", "btime 1\n", {100, 4096}));
-  EXPECT_FALSE(parse_process(line, "cpu 1\n", {100, 4096}));
-  EXPECT_FALSE(parse_process("", "", {100, 4096}));
-}
-
 TEST(ProcessMetrics, ReportsOwnProcess) {
   std::vector<MetricSample> samples;
   add_process_samples(samples);
-  EXPECT_EQ(samples.size(), 7u);
-  for (const MetricSample& sample : samples) {
-    EXPECT_GE(sample.value, 0) << metric_entry(sample.metric).name;
-  }
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_GT(samples[0].value, 0) << "seconds";
+  EXPECT_LT(samples[0].value, 600);
+  EXPECT_GT(samples[1].value, 1 << 20) << "bytes";
 }
 
 TEST(Loopback, AcceptsLoopbackAddressesOnly) {
