@@ -25,9 +25,7 @@ class TidyCache(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.asked = self.folder / "asked"
-        tool = self.folder / "fake-tidy"
-        tool.write_text(FAKE)
-        tool.chmod(0o755)
+        tool = self.tool("")
         (self.folder / "one.h").write_text("int one();\n")
         (self.folder / "one.cc").write_text('#include "one.h"\nint one() { return 1; }\n')
         (self.folder / "two.cc").write_text("int two() { return 2; }\n")
@@ -36,10 +34,21 @@ class TidyCache(unittest.TestCase):
         self.env = {**os.environ, "ASKED": str(self.asked), "OPTILE_CLANG_TIDY": str(tool),
                     "XDG_CACHE_HOME": str(self.folder / "cache")}
 
+    def tool(self, first):
+        path = self.folder / "fake-tidy"
+        path.write_text(FAKE.replace("\n", f"\n{first}\n", 1))
+        path.chmod(0o755)
+        return path
+
     def commands(self, option):
         (self.folder / "compile_commands.json").write_text(json.dumps([
             {"directory": str(self.folder), "file": name,
-             "command": f"ccache g++ {option} -o {name}.o -c {name}"}
+             "command": f"ccache g++ {option} -DOF={name} -o {name}.o -c {name}"}
+            for name in ("one.cc", "two.cc")]))
+
+    def same_commands(self):
+        (self.folder / "compile_commands.json").write_text(json.dumps([
+            {"directory": str(self.folder), "file": name, "command": f"g++ -o {name}.o -c {name}"}
             for name in ("one.cc", "two.cc")]))
 
     def compile_together(self):
@@ -96,16 +105,48 @@ class TidyCache(unittest.TestCase):
     def test_checks_unity_sources_together(self):
         self.compile_together()
         # The analyzer looks into other files than its own below such a name only.
-        self.assertEqual(({"UnifiedSource-one.cc"}, 0), self.look())
+        self.assertEqual(({"UnifiedSource-2-one.cc"}, 0), self.look())
         self.assertEqual((set(), 0), self.look())
         (self.folder / "two.cc").write_text("int two() { return 2; }  // WRONG\n")
-        self.assertEqual(({"UnifiedSource-one.cc"}, 1), self.look())
-        self.assertEqual(({"UnifiedSource-one.cc"}, 1), self.look())
+        self.assertEqual(({"UnifiedSource-2-one.cc"}, 1), self.look())
+        self.assertEqual(({"UnifiedSource-2-one.cc"}, 1), self.look())
 
     def test_checks_single_source_of_unity_build(self):
         self.compile_together()
         self.files = ("two.cc",)
         self.assertEqual(({"two.cc"}, 0), self.look())
+
+    def test_checks_sources_of_same_flags_together(self):
+        self.same_commands()
+        self.assertEqual(({"UnifiedSource-2-one.cc"}, 0), self.look())
+        self.assertEqual((set(), 0), self.look())
+
+    def test_checks_each_command_alone_after_finding(self):
+        self.same_commands()
+        (self.folder / "two.cc").write_text("int two() { return 2; }  // WRONG\n")
+        self.assertEqual(({"UnifiedSource-2-one.cc", "one.cc", "two.cc"}, 1), self.look())
+        self.assertEqual(({"UnifiedSource-2-one.cc", "two.cc"}, 1), self.look())
+
+    def test_ignores_finding_of_group_only(self):
+        """As where two files use a name for two things."""
+        self.same_commands()
+        self.env["OPTILE_CLANG_TIDY"] = str(self.tool("case $* in *Unified*) exit 1; esac"))
+        self.assertEqual(0, self.look()[1])
+
+    def test_groups_sources_without_common_names(self):
+        self.same_commands()
+        for text in ("struct Wanted {\n};\n", "constexpr int Wanted = 2;\n",
+                     "std::vector<int> Wanted(int a,\n                        int b) {\n}\n",
+                     "#define Wanted 1\n", "int Wanted[] = {1};\n"):
+            with self.subTest(text):
+                (self.folder / "one.cc").write_text(text)
+                (self.folder / "two.cc").write_text("class Wanted : public std::string {\n};\n")
+                self.assertNotIn("UnifiedSource-2-one.cc", self.look()[0])
+
+    def test_groups_sources_with_names_of_common_header(self):
+        self.same_commands()
+        (self.folder / "two.cc").write_text('#include "one.h"\nint two() { return one(); }\n')
+        self.assertEqual(({"UnifiedSource-2-one.cc"}, 0), self.look())
 
     def test_excludes_sources_not_compiled(self):
         (self.folder / "three.cc").write_text("// WRONG\n")
