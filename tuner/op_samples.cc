@@ -20,6 +20,19 @@ double relative_error(const perfmodel::SampleSet& set) {
 
 }  // namespace
 
+double longest_ns(const OpSamples& samples, perfmodel::Configuration at,
+                  perfmodel::Configuration own) {
+  const auto of = [&](perfmodel::Configuration known) {
+    const perfmodel::SampleSet* set = samples.profile.find(known);
+    const bool any = set != nullptr && set->count() > 0;
+    return any ? static_cast<double>(set->median().count()) * known.width / at.width : 0;
+  };
+  for (int width = at.width; width < own.width; ++width) {
+    if (const double ns = of({width, at.binding}); ns > 0) return ns;
+  }
+  return of(own);
+}
+
 std::optional<Estimate> measured(const OpSamples& samples, perfmodel::Configuration at,
                                  perfmodel::Configuration reference) {
   const perfmodel::SampleSet* set = samples.profile.find(at);

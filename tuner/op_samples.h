@@ -31,6 +31,11 @@ inline constexpr int kAskedInVain = 4;
 
 // Median of the samples; nullopt without any. With few samples the spread is not known: it is taken
 // from `reference` (the control), but never below a tenth of the time.
+// An execution takes no longer than that, as far as samples tell: what it takes at the nearest
+// wider case of the same binding, or at the program's own, as if all of it scaled. 0 = not known.
+double longest_ns(const OpSamples& samples, perfmodel::Configuration at,
+                  perfmodel::Configuration own);
+
 std::optional<Estimate> measured(const OpSamples& samples, perfmodel::Configuration at,
                                  perfmodel::Configuration reference);
 

@@ -131,7 +131,11 @@ const std::map<uint64_t, perfmodel::OpDescription>& Session::ops() const {
 void Session::State::set_runtime(perfmodel::Runtime runtime) {
   if (runtime == runtime_) return;
   runtime_ = runtime;
-  if (!cost_.measured()) cost_ = perfmodel::SwitchingCost(runtime);
+  assume_switching_cost();
+}
+
+void Session::State::assume_switching_cost() {
+  if (!cost_.measured()) cost_ = perfmodel::SwitchingCost(runtime_, own_width_);
 }
 
 void Session::State::add_op(perfmodel::OpDescription op) {
@@ -272,7 +276,7 @@ void Session::State::on_step(const StepEvent& event) {
 }
 
 void Session::State::count_step(const StepEvent& event) {
-  const double seconds = static_cast<double>(event.duration.count()) * 1e-9;
+  budget_.on_step(event.duration);
   coverage_.add(event.duration, event.observed, event.steerable);
   if (event.mixed) return;
   const auto page = pages_.find(event.plan);
@@ -293,6 +297,12 @@ void Session::State::count_step(const StepEvent& event) {
     if (planned) guard_step(event, std::nullopt);
     return;
   }
+  count_scheduled_step(event);
+}
+
+void Session::State::count_scheduled_step(const StepEvent& event) {
+  const auto page = pages_.find(event.plan);
+  const bool known = page != pages_.end();
   const int column = *event.column;
   if (!known || column < 0 || column >= static_cast<int>(page->second.columns.size())) return;
   switch (page->second.columns[static_cast<std::size_t>(column)]) {
@@ -305,9 +315,11 @@ void Session::State::count_step(const StepEvent& event) {
       [[fallthrough]];
     case Column::kTrial:
       ++sampled_steps_;
-      sampled_seconds_ += seconds;
-      break;
+      sampled_seconds_ += std::chrono::duration<double>(event.duration).count();
+      [[fallthrough]];
     case Column::kCandidate:
+      if (own_steps_.count() > 0) budget_.on_trial(event.duration, own_step());
+      break;
     case Column::kPlan:
       break;
   }
@@ -429,8 +441,7 @@ void Session::State::look_for_a_longer_step() {
   trial_controls_ = {};
   sampled_steps_ = 0;
   sampled_seconds_ = 0;
-  sampled_steps_before_ = 0;
-  sampled_seconds_before_ = 0;
+  budget_.on_bounds_changed();
   silent_before_ = false;
   decision_ = "what repeated was a loop inside the step; a longer step is looked for";
   changed();
@@ -452,8 +463,8 @@ std::optional<PlanDraft> Session::State::take_plan(uint64_t number) {
   if (taken_version_ == version_) return std::nullopt;
   taken_version_ = version_;
   PlanDraft draft = make_draft();
-  if (taken_ && draft == *taken_ && !bounds_changed_) return std::nullopt;
-  bounds_changed_ = false;
+  if (taken_ && draft == *taken_ && !page_due_) return std::nullopt;
+  page_due_ = false;
   if (!taken_ || taken_->marker != draft.marker) {
     marker_since_ = number;
     latest_step_ = 0;

@@ -24,6 +24,7 @@ constexpr int kMostTrials = 48;              // scheduled trial steps of one exp
 constexpr int kAskedForClean = 3;            // then samples with a change of width in them count
 constexpr double kFreeSeconds = 0.1;         // may be lost however short the steps are
 constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is not compared
+constexpr double kUnproven = 0.25;           // of a step: what a candidate may lose by surprise
 constexpr double kLongOps = 20;              // changes of width worth refining an op for
 
 }  // namespace
@@ -82,6 +83,9 @@ TrialOptions Session::State::trial_options() const {
     trial.controls = false;
     trial.narrow_first = true;
     trial.least_share = 0;
+  } else {
+    // Before the first step at own widths nothing can be said of a loss.
+    trial.credit_ns = own_step().count() > 0 ? budget_.credit().count() * 1e9 : -1;
   }
   return trial;
 }
@@ -91,9 +95,15 @@ void Session::State::next_trial_page() {
   trial_ops.reserve(model_->sites().size());
   for (const Site& site : model_->sites()) {
     const auto own = measured(site.samples, own_case(), own_case());
-    trial_ops.push_back({site.search.get(), own ? own->ns : 0, site.per_step});
+    trial_ops.push_back({site.search.get(), own ? own->ns : 0, site.per_step, &site.samples});
   }
   trial_ = trials_spent() ? TrialPage{} : make_trial_page(trial_ops, trial_options());
+  if (trial_.empty() && trial_.unaffordable_ns) {
+    const TrialBudget::Seconds loss(*trial_.unaffordable_ns * 1e-9);
+    trial_ =
+        make_control_page(trial_ops.size(), budget_.steps_to_earn(loss, own_step(), kPageSteps));
+  }
+  page_due_ = true;
   changed();
   if (trial_.empty()) plan_and_compare();
 }
@@ -140,11 +150,14 @@ bool Session::State::trials_spent() const {
   if (options_.search == SearchKind::kPaper) return false;
   if (trials_ >= kMostTrials) return true;
   if (own_steps_.count() == 0) return false;
-  const double own = static_cast<double>(own_steps_.median().count()) * 1e-9;
-  const uint32_t steps = sampled_steps_ - sampled_steps_before_;
-  const double lost = sampled_seconds_ - sampled_seconds_before_ - steps * own;
+  const double own = own_step().count();
   const double allowed = std::max(kFreeSeconds, own * std::max(8.0, 2.0 * options_.cores));
-  return lost > allowed * explorations_;
+  return budget_.lost().count() > allowed * explorations_;
+}
+
+// At the program's own widths; 0 = not known yet.
+TrialBudget::Seconds Session::State::own_step() const {
+  return own_steps_.count() == 0 ? TrialBudget::Seconds(0) : own_steps_.median();
 }
 
 // ---- planning ----------------------------------------------------------------------------------
@@ -278,8 +291,29 @@ Nanoseconds Session::State::listening_of_a_step() const {
   return sum;
 }
 
+// Of the comparison's next page; 0 = the program runs at its own widths until there is credit
+// again. The first page has one: what was promised of single ops may be far off.
+int Session::State::affordable_blocks() const {
+  if (comparison_->blocks() == 0) return budget_.credit() < kUnproven * own_step() ? 0 : 1;
+  TrialBudget::Seconds loss{0};
+  for (const perfmodel::SampleSet& steps : candidate_steps_) {
+    if (steps.count() > 0)
+      loss += std::max<TrialBudget::Seconds>(TrialBudget::Seconds(0), steps.median() - own_step());
+  }
+  if (loss * kPageSteps <= budget_.credit()) return kPageSteps;
+  return std::max(0, static_cast<int>(budget_.credit() / loss));
+}
+
 void Session::State::next_comparison_page() {
-  comparison_page_ = comparison_->next_page();
+  const bool bounded = options_.search != SearchKind::kPaper;
+  const int blocks = bounded ? affordable_blocks() : kPageSteps;
+  if (blocks > 0) {
+    comparison_page_ = comparison_->next_page(blocks);
+  } else {
+    comparison_page_.assign(
+        at(budget_.steps_to_earn(kUnproven * own_step(), own_step(), kPageSteps)), 0);
+  }
+  page_due_ = true;
   changed();
 }
 

@@ -150,6 +150,7 @@ void Session::State::set_own_width(int width, bool bounded) {
     recogniser_.restart();
   }
   own_width_ = width;
+  assume_switching_cost();
   bounded_ = bounded;
   changed();
   if (!options_.may_change_widths || model_ == nullptr) return;
@@ -174,8 +175,8 @@ void Session::State::set_cases(std::vector<Configuration> cases, int cores) {
 
 void Session::State::set_bounds(std::vector<Configuration> cases, int cores, int own_width,
                                 const std::optional<StoredPlan>& stored) {
-  bounds_changed_ = bounds_changed_ || cases != options_.cases || cores != options_.cores;
-  if (bounds_changed_) changed();
+  page_due_ = page_due_ || cases != options_.cases || cores != options_.cores;
+  if (page_due_) changed();
   if (own_width == own_width_) {
     set_cases(std::move(cases), cores);
     return;
@@ -193,8 +194,7 @@ void Session::State::set_bounds(std::vector<Configuration> cases, int cores, int
   control_steps_ = {};
   uniform_steps_ = {};
   tuned_steps_ = {};
-  sampled_steps_before_ = sampled_steps_;
-  sampled_seconds_before_ = sampled_seconds_;
+  budget_.on_bounds_changed();
   if (undone_ != nullptr || replay_under(stored)) return;
   replay_.reset();
   replay_verified_ = false;
@@ -204,7 +204,7 @@ void Session::State::set_bounds(std::vector<Configuration> cases, int cores, int
 }
 
 void Session::State::on_page_bounds_changed() {
-  bounds_changed_ = true;
+  page_due_ = true;
   changed();
 }
 

@@ -23,6 +23,7 @@
 #include "tuner/step_comparison.h"
 #include "tuner/step_curve.h"
 #include "tuner/step_model.h"
+#include "tuner/trial_budget.h"
 #include "tuner/trial_schedule.h"
 #include "tuner/width_planner.h"
 
@@ -85,12 +86,14 @@ class Session::State {
   using Page = SessionPage;
 
   // session.cc
+  void assume_switching_cost();
   void company_changed();
   void watch_sequence(const OpEvent& event);
   void take_sample(const OpEvent& event);
   bool holds_a_change(const OpEvent& event) const;
   void note_page_progress(uint64_t plan, std::optional<int> column, bool step_ended);
   void count_step(const StepEvent& event);
+  void count_scheduled_step(const StepEvent& event);
   void watch_for_another_step(const StepEvent& event);
   void rest_if_unsteered(bool rested);
   bool is_silent() const;
@@ -144,6 +147,8 @@ class Session::State {
   void close_trial_page();
   void accept_changes(Site& site);
   bool trials_spent() const;
+  TrialBudget::Seconds own_step() const;
+  int affordable_blocks() const;
   TrialOptions trial_options() const;
   std::vector<perfmodel::Configuration> usable_cases() const;
   std::unique_ptr<Search> make_search(const Site& site) const;
@@ -186,10 +191,11 @@ class Session::State {
   uint64_t number_ = 0;                       // of the latest page taken; 0 = none
   uint64_t version_ = 1, taken_version_ = 0;  // of what a draft is made from
   std::optional<PlanDraft> taken_;
-  bool bounds_changed_ = false;  // the page differs even where the draft does not
+  bool page_due_ = false;  // also where the draft is the one before: its schedule runs again
   bool column_seen_ = false, lent_ = false, after_odd_ = false;
   std::optional<StoredPlan> lent_plan_;  // in force while cores are lent
   // Exploring.
+  TrialBudget budget_;
   TrialPage trial_;
   int trials_ = 0, explorations_ = 0, steps_without_column_ = 0;  // scheduled trials; of the page
   // Comparing.
@@ -228,8 +234,8 @@ class Session::State {
   uint32_t steps_begun_ = 0, declared_steps_ = 0;  // the latter by the program itself, if any
   uint64_t samples_ = 0;
   uint32_t observed_steps_ = 0, counted_steps_ = 0;          // in observe mode; with counters read
-  uint32_t sampled_steps_ = 0, sampled_steps_before_ = 0;    // the present bounds: those ran
-  double sampled_seconds_ = 0, sampled_seconds_before_ = 0;  // on other cores than own steps
+  uint32_t sampled_steps_ = 0;
+  double sampled_seconds_ = 0;
   Coverage coverage_;
   perfmodel::SampleSet own_steps_, control_steps_, uniform_steps_, tuned_steps_, trial_controls_;
   std::string decision_;

@@ -24,7 +24,7 @@ constexpr double kTouchFactor = 1.2;  // and caches
 StatisticalSearch::StatisticalSearch(const OpSamples& samples, StatisticalOptions options)
     : samples_(samples), options_(std::move(options)) {
   if (options_.cores <= kFewCores) {
-    for (const Configuration& at : options_.admitted) cases_[at] = SessionSummary::kOpen;
+    for (const Configuration& at : options_.admitted) cases_[at] = CaseState::kOpen;
   } else {
     grow();
   }
@@ -35,45 +35,44 @@ void StatisticalSearch::review() {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
   if (!own) return;
   const Estimate lead = fastest(*own);
-  for (auto& [at, session_summary] : cases_) {
-    if (session_summary == SessionSummary::kOpen || session_summary == SessionSummary::kDone) {
-      session_summary = judge(at, *own, lead);
+  for (auto& [at, state] : cases_) {
+    if (state == CaseState::kOpen || state == CaseState::kDone) {
+      state = judge(at, *own, lead);
     }
   }
   close_last(*own);
-  const bool open = std::any_of(cases_.begin(), cases_.end(), [](const auto& entry) {
-    return entry.second == SessionSummary::kOpen;
-  });
+  const bool open = std::any_of(cases_.begin(), cases_.end(),
+                                [](const auto& entry) { return entry.second == CaseState::kOpen; });
   if (!open && options_.cores > kFewCores) grow();
 }
 
 // One case left, and settled better than the control: more samples would not change anything.
 void StatisticalSearch::close_last(const Estimate& own) {
   const auto alive = [](const auto& entry) {
-    return entry.second == SessionSummary::kOpen || entry.second == SessionSummary::kDone;
+    return entry.second == CaseState::kOpen || entry.second == CaseState::kDone;
   };
   if (std::count_if(cases_.begin(), cases_.end(), alive) != 1) return;
-  auto& [at, session_summary] = *std::find_if(cases_.begin(), cases_.end(), alive);
+  auto& [at, state] = *std::find_if(cases_.begin(), cases_.end(), alive);
   const std::optional<Estimate> seen = measured(samples_, at, options_.own);
-  if (seen && settled_better(*seen, own)) session_summary = SessionSummary::kDone;
+  if (seen && settled_better(*seen, own)) state = CaseState::kDone;
 }
 
-StatisticalSearch::SessionSummary StatisticalSearch::judge(Configuration at, const Estimate& own,
-                                                           const Estimate& lead) const {
+StatisticalSearch::CaseState StatisticalSearch::judge(Configuration at, const Estimate& own,
+                                                      const Estimate& lead) const {
   const std::optional<Estimate> seen = measured(samples_, at, options_.own);
   if (!seen || seen->samples < 3) return judge_few(at, own);
   const double error = error_of_difference(*seen, lead);
   if (seen->ns - lead.ns > kSettled * error) {
-    return seen->ns > kFarSlower * own.ns ? SessionSummary::kHopeless : SessionSummary::kWorse;
+    return seen->ns > kFarSlower * own.ns ? CaseState::kHopeless : CaseState::kWorse;
   }
   const double most_gain = own.ns - seen->ns + kSettled * error_of_difference(*seen, own);
-  if (most_gain < options_.least_gain * own.ns) return SessionSummary::kWorse;
-  return seen->samples >= kEnough ? SessionSummary::kDone : SessionSummary::kOpen;
+  if (most_gain < options_.least_gain * own.ns) return CaseState::kWorse;
+  return seen->samples >= kEnough ? CaseState::kDone : CaseState::kOpen;
 }
 
 // Too few samples for statistics: only a clear loss ends a case.
-StatisticalSearch::SessionSummary StatisticalSearch::judge_few(Configuration at,
-                                                               const Estimate& own) const {
+StatisticalSearch::CaseState StatisticalSearch::judge_few(Configuration at,
+                                                          const Estimate& own) const {
   const perfmodel::SampleSet* set = samples_.profile.find(at);
   // What one control execution may be off; the estimate's error is that of their median.
   const double off = own.error_ns * std::sqrt(static_cast<double>(std::min<std::size_t>(
@@ -83,12 +82,12 @@ StatisticalSearch::SessionSummary StatisticalSearch::judge_few(Configuration at,
     if (touched != samples_.touched.end()) {
       const auto ns = static_cast<double>(touched->second.count());
       if (ns > kTouchExtra + kTouchFactor * kFarSlower * own.ns + 3 * off) {
-        return SessionSummary::kHopeless;
+        return CaseState::kHopeless;
       }
     }
     const auto asked = samples_.asked.find(at);
     const bool in_vain = asked != samples_.asked.end() && asked->second >= kAskedInVain;
-    return in_vain ? SessionSummary::kHopeless : SessionSummary::kOpen;
+    return in_vain ? CaseState::kHopeless : CaseState::kOpen;
   }
   // The first touch is an execution too: one that was hit by something else is not held against
   // the case when the touch was fast.
@@ -96,16 +95,16 @@ StatisticalSearch::SessionSummary StatisticalSearch::judge_few(Configuration at,
   if (const auto touched = samples_.touched.find(at); touched != samples_.touched.end()) {
     least = std::min(least, static_cast<double>(touched->second.count()));
   }
-  if (least > kFarSlower * own.ns + 3 * off) return SessionSummary::kHopeless;
-  if (set->count() >= 2 && least > kSlower * own.ns + 3 * off) return SessionSummary::kWorse;
-  return SessionSummary::kOpen;
+  if (least > kFarSlower * own.ns + 3 * off) return CaseState::kHopeless;
+  if (set->count() >= 2 && least > kSlower * own.ns + 3 * off) return CaseState::kWorse;
+  return CaseState::kOpen;
 }
 
 // The fastest case that has been seen often enough to eliminate others.
 Estimate StatisticalSearch::fastest(const Estimate& own) const {
   Estimate lead = own;
-  for (const auto& [at, session_summary] : cases_) {
-    if (session_summary == SessionSummary::kHopeless) continue;
+  for (const auto& [at, state] : cases_) {
+    if (state == CaseState::kHopeless) continue;
     const std::optional<Estimate> seen = measured(samples_, at, options_.own);
     if (seen && seen->samples >= 3 && seen->ns < lead.ns) lead = *seen;
   }
@@ -120,8 +119,8 @@ bool StatisticalSearch::settled_better(const Estimate& candidate, const Estimate
 std::vector<Wish> StatisticalSearch::wishes() const {
   const std::optional<Estimate> own = measured(samples_, options_.own, options_.own);
   std::vector<Wish> wishes;
-  for (const auto& [at, session_summary] : cases_) {
-    if (session_summary != SessionSummary::kOpen) continue;
+  for (const auto& [at, state] : cases_) {
+    if (state != CaseState::kOpen) continue;
     const std::optional<Estimate> seen = measured(samples_, at, options_.own);
     if (!own || !seen) {
       // A first touch, or one counted run behind a touch that promised nothing.
@@ -143,9 +142,8 @@ bool StatisticalSearch::tolerates(Configuration at, double slack_ns) const {
   if (known == cases_.end()) {
     if (options_.cores <= kFewCores) return false;
     // Narrower than a hopeless width is hopeless.
-    for (const auto& [other, session_summary] : cases_) {
-      if (session_summary == SessionSummary::kHopeless && other.binding == at.binding &&
-          other.width >= at.width) {
+    for (const auto& [other, state] : cases_) {
+      if (state == CaseState::kHopeless && other.binding == at.binding && other.width >= at.width) {
         return false;
       }
     }
@@ -158,7 +156,7 @@ bool StatisticalSearch::tolerates(Configuration at, double slack_ns) const {
   if (touched != samples_.touched.end() && rest.samples > 0) {
     return static_cast<double>(touched->second.count()) - rest.ns <= slack_ns;
   }
-  return known == cases_.end() || known->second != SessionSummary::kHopeless;
+  return known == cases_.end() || known->second != CaseState::kHopeless;
 }
 
 Configuration StatisticalSearch::best() const {
@@ -166,8 +164,8 @@ Configuration StatisticalSearch::best() const {
   Configuration best = options_.own;
   if (!own) return best;
   double best_ns = own->ns;
-  for (const auto& [at, session_summary] : cases_) {
-    if (session_summary == SessionSummary::kHopeless) continue;
+  for (const auto& [at, state] : cases_) {
+    if (state == CaseState::kHopeless) continue;
     const std::optional<Estimate> seen = measured(samples_, at, options_.own);
     if (!seen || seen->ns >= best_ns || !settled_better(*seen, *own)) continue;
     best = at;
@@ -201,7 +199,7 @@ std::vector<int> StatisticalSearch::widths_of(Binding binding) const {
 
 bool StatisticalSearch::try_case(Configuration at) {
   if (at == options_.own || cases_.contains(at)) return false;
-  cases_[at] = SessionSummary::kOpen;
+  cases_[at] = CaseState::kOpen;
   return true;
 }
 
@@ -211,9 +209,9 @@ bool StatisticalSearch::grow_coarse(Binding binding) {
   const std::vector<int> widths = widths_of(binding);
   if (widths.empty()) return false;
   int narrowest = 0;
-  for (const auto& [at, session_summary] : cases_) {
+  for (const auto& [at, state] : cases_) {
     if (at.binding != binding) continue;
-    if (session_summary == SessionSummary::kHopeless) return false;
+    if (state == CaseState::kHopeless) return false;
     narrowest = narrowest == 0 ? at.width : std::min(narrowest, at.width);
   }
   int added = 0;
@@ -236,7 +234,7 @@ bool StatisticalSearch::refine() {
   Configuration best = options_.own;
   double best_ns = own->ns;
   std::vector<std::pair<Configuration, double>> seen = {{options_.own, own->ns}};
-  for (const auto& [at, session_summary] : cases_) {
+  for (const auto& [at, state] : cases_) {
     const std::optional<Estimate> estimate = measured(samples_, at, options_.own);
     if (!estimate) continue;
     seen.push_back({at, estimate->ns});

@@ -40,16 +40,15 @@ class StatisticalSearch final : public Search {
   Rule rule() const override;
 
  private:
-  enum class SessionSummary {
+  enum class CaseState {
     kOpen,
     kDone,      // sampled enough, and not settled worse
     kWorse,     // settled worse than another case, or not worth it
     kHopeless,  // far worse, or not to be had: never run again
   };
 
-  SessionSummary judge(perfmodel::Configuration at, const Estimate& own,
-                       const Estimate& fastest) const;
-  SessionSummary judge_few(perfmodel::Configuration at, const Estimate& own) const;
+  CaseState judge(perfmodel::Configuration at, const Estimate& own, const Estimate& fastest) const;
+  CaseState judge_few(perfmodel::Configuration at, const Estimate& own) const;
   void close_last(const Estimate& own);
   Estimate fastest(const Estimate& own) const;
   bool settled_better(const Estimate& candidate, const Estimate& own) const;
@@ -61,7 +60,7 @@ class StatisticalSearch final : public Search {
 
   const OpSamples& samples_;
   StatisticalOptions options_;
-  std::map<perfmodel::Configuration, SessionSummary> cases_;
+  std::map<perfmodel::Configuration, CaseState> cases_;
   int refinements_ = 0;
 };
 

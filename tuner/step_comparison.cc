@@ -18,6 +18,9 @@ using base::at;
 constexpr double kSettledDifference = 2.3;
 constexpr double kClearGain = 0.03;
 constexpr std::size_t kFewestBlocks = 5;
+// A candidate that is so much slower in each of the first blocks is not looked at any longer.
+constexpr double kMuchSlower = 1.25;
+constexpr std::size_t kFewestMuchSlower = 3;
 
 }  // namespace
 
@@ -49,13 +52,13 @@ StepComparison::StepComparison(ComparisonOptions options)
   if (options_.candidates < 2) decided_ = true;
 }
 
-std::vector<int> StepComparison::next_page() {
+std::vector<int> StepComparison::next_page(int most_blocks) {
   page_.clear();
   times_.clear();
   std::vector<int> order(at(options_.candidates));
   std::iota(order.begin(), order.end(), 0);
   const int room = std::min(kPageSteps - 1, options_.most_steps - steps_);
-  for (int blocks = room / options_.candidates; blocks > 0; --blocks) {
+  for (int blocks = std::min(most_blocks, room / options_.candidates); blocks > 0; --blocks) {
     std::shuffle(order.begin(), order.end(), random_);
     if (page_.empty()) page_.push_back(order.front());
     page_.insert(page_.end(), order.begin(), order.end());
@@ -112,6 +115,10 @@ bool StepComparison::settled_faster(int from, int to) const {
 
 bool StepComparison::hopeless(int from, int to) const {
   if (settled_faster(to, from)) return true;
+  const std::vector<double> ratios = log_ratios(from, to);
+  const bool far_slower = std::all_of(ratios.begin(), ratios.end(),
+                                      [](double ratio) { return ratio < -std::log(kMuchSlower); });
+  if (far_slower && ratios.size() >= kFewestMuchSlower) return true;
   return blocks_.size() >= 10 && gain(from, to) < options_.least_gain;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <vector>
@@ -38,8 +39,9 @@ class StepComparison {
   explicit StepComparison(ComparisonOptions options);
 
   // The candidate of every scheduled step of the next page, at most 16; a page begins with a step
-  // that does not count (caches and threads of the first candidate after a pause).
-  std::vector<int> next_page();
+  // that does not count (caches and threads of the first candidate after a pause). `most_blocks`
+  // runs of every candidate, at most.
+  std::vector<int> next_page(int most_blocks = std::numeric_limits<int>::max());
   // Of a step of the current page; steps that were lost are simply not recorded.
   void record(int column, perfmodel::Nanoseconds duration);
   void close_page();

@@ -32,12 +32,12 @@ class PageBuilder {
     while (static_cast<int>(page_.bindings.size()) < kPageSteps) {
       const std::optional<Configuration> next = most_wanted();
       if (!next) break;
-      add_trial(*next);
+      if (!add_trial(*next)) break;
       // At once again where it is wanted again: behind a step of another width the first op pays
       // for the change, behind one of the same width none does.
-      if (static_cast<int>(page_.bindings.size()) < kPageSteps && wanted_runs(*next) > 0) {
-        add_trial(*next);
-      }
+      const bool again =
+          static_cast<int>(page_.bindings.size()) < kPageSteps && wanted_runs(*next) > 0;
+      if (again && !add_trial(*next)) break;
       const bool room = static_cast<int>(page_.bindings.size()) < kPageSteps;
       if (options_.controls && ++since_control == kCasesPerControl && room) {
         add_control();
@@ -105,22 +105,54 @@ class PageBuilder {
     return options_.narrow_first ? a.width < b.width : a.width > b.width;
   }
 
-  void add_trial(Configuration at) {
+  // False where the credit is not enough for it.
+  bool add_trial(Configuration at) {
+    const auto before = open_;
+    std::vector<int> widths;
+    for (std::size_t i = 0; i < ops_.size(); ++i) widths.push_back(width_for(i, at));
+    const double loss = loss_of(widths, at.binding);
+    if (lost_ns_ + loss > options_.credit_ns) {
+      page_.unaffordable_ns = loss;
+      open_ = before;
+      return false;
+    }
+    lost_ns_ += loss;
     page_.bindings.push_back(at.binding);
     page_.control.push_back(false);
-    for (std::size_t i = 0; i < ops_.size(); ++i) page_.widths[i].push_back(width_for(i, at));
+    for (std::size_t i = 0; i < ops_.size(); ++i) page_.widths[i].push_back(widths[i]);
+    return true;
+  }
+
+  // At worst: an op that scales, as far as it is not known better, and a change of width before
+  // and behind each op that stands alone.
+  double loss_of(const std::vector<int>& widths, Binding binding) const {
+    double loss = 0;
+    int at_own = 0;
+    int elsewhere = 0;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const TrialOp& op = ops_[i];
+      (widths[i] == 0 ? at_own : elsewhere) += op.per_step;
+      if (widths[i] == 0 || op.samples == nullptr) continue;
+      const double ns = longest_ns(*op.samples, {widths[i], binding}, options_.own);
+      loss += std::max(0.0, ns - op.own_ns) * op.per_step;
+    }
+    return loss + 2 * options_.switching_ns * std::min(at_own, elsewhere);
   }
 
   int width_for(std::size_t op, Configuration at) {
     const Search* search = ops_[op].search;
     if (search == nullptr) return 0;
     auto& wishes = open_[op];
-    if (const auto wish = wishes.find(at); wish != wishes.end() && wish->second > 0) {
+    const auto wish = wishes.find(at);
+    if (wish != wishes.end() && wish->second > 0) {
       --wish->second;
       return at.width;
     }
-    if (search->tolerates(at, kRideChanges * options_.switching_ns)) return at.width;
-    if (ops_[op].own_ns >= kLongOp * options_.switching_ns && !options_.narrow_first) {
+    // A long op that this page has run at a case nobody knows yet waits for what comes of it.
+    const bool is_long = ops_[op].own_ns >= kLongOp * options_.switching_ns;
+    const bool served = wish != wishes.end() && is_long;
+    if (!served && search->tolerates(at, kRideChanges * options_.switching_ns)) return at.width;
+    if (is_long && !options_.narrow_first) {
       for (auto& [other, runs] : wishes) {
         if (other.binding != at.binding || runs <= 0) continue;
         --runs;
@@ -142,9 +174,18 @@ class PageBuilder {
   const TrialOptions& options_;
   std::vector<std::map<Configuration, int>> open_;  // per op: runs outstanding
   TrialPage page_;
+  double lost_ns_ = 0;  // at worst, by the trials so far
 };
 
 }  // namespace
+
+TrialPage make_control_page(std::size_t ops, int steps) {
+  TrialPage page;
+  page.bindings.assign(static_cast<std::size_t>(steps), Binding::kNone);
+  page.control.assign(static_cast<std::size_t>(steps), true);
+  page.widths.assign(ops, std::vector<int>(static_cast<std::size_t>(steps), 0));
+  return page;
+}
 
 TrialPage make_trial_page(const std::vector<TrialOp>& ops, const TrialOptions& options) {
   return PageBuilder(ops, options).build();

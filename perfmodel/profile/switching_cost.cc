@@ -7,8 +7,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Priors for one change, seen on small machines: libgomp re-creates threads (37-54 us for a pair
-// of changes), LLVM's runtime wakes parked ones (4-6 us). Only a start: learn() replaces them.
+// Priors for one change, seen with teams of four: libgomp re-creates threads (37-54 us for a pair
+// of changes), LLVM's runtime wakes parked ones (4-6 us). Both do it thread by thread, so a wider
+// team takes as much more. Only a start: learn() replaces them.
+constexpr int kSeenTeam = 4;
+
 Nanoseconds prior(Runtime runtime) {
   switch (runtime) {
     case Runtime::kLlvm:
@@ -34,7 +37,8 @@ const char* runtime_name(Runtime runtime) {
   return "unknown";
 }
 
-SwitchingCost::SwitchingCost(Runtime runtime) : typical_(prior(runtime)) {}
+SwitchingCost::SwitchingCost(Runtime runtime, int team)
+    : typical_(prior(runtime) * std::max(kSeenTeam, team) / kSeenTeam) {}
 
 Nanoseconds SwitchingCost::between(int from, int to) const {
   return from == to || from == 1 || to == 1 ? Nanoseconds(0) : typical_;

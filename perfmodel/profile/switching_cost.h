@@ -1,6 +1,6 @@
 // What changing the width between two neighbouring ops costs. libgomp destroys and re-creates
 // threads when a team shrinks and grows again, LLVM's runtime parks them; width 1 is free in both.
-// Starts from a prior per runtime and is corrected by whole steps that were measured with many
+// Starts from a prior by runtime and team and is corrected by whole steps that were measured with many
 // changes. Owned by one tuner session; one thread.
 #pragma once
 
@@ -16,7 +16,8 @@ const char* runtime_name(Runtime runtime);
 
 class SwitchingCost {
  public:
-  explicit SwitchingCost(Runtime runtime = Runtime::kUnknown);
+  // `team`: threads of the widest one. Of fewer than four the prior is that of four.
+  explicit SwitchingCost(Runtime runtime = Runtime::kUnknown, int team = 4);
 
   // Of one change, master's view; zero when from == to or either is 1.
   Nanoseconds between(int from, int to) const;
