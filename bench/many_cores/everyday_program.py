@@ -14,12 +14,13 @@ def training_on_gpu() -> Callable[[], Any]:
     """A ResNet-18 on the GPU, fed by eight worker processes that augment on CPUs."""
     import torch
     import torchvision
+    from torchvision.transforms import v2
 
     class Images(torch.utils.data.Dataset):  # type: ignore[misc]
-        augment = torchvision.transforms.v2.Compose([
-            torchvision.transforms.v2.RandomResizedCrop(160),
-            torchvision.transforms.v2.RandomHorizontalFlip(),
-            torchvision.transforms.v2.GaussianBlur(5),
+        augment = v2.Compose([
+            v2.RandomResizedCrop(160),
+            v2.RandomHorizontalFlip(),
+            v2.GaussianBlur(5),
         ])  # fmt: skip
 
         def __len__(self) -> int:

@@ -18,15 +18,13 @@ import together
 import workload_run
 from private_daemon import PrivateDaemon
 from steered import (
-    Program, Steered, adjoining, confine_all, neighbours, wait_until_ready, window,
+    Program, Steered, adjoining, confine_all, neighbours, paused, wait_until_ready, window,
 )  # fmt: skip
 from workload_run import progress
 
 Json = Dict[str, Any]
 Split = Tuple[int, ...]
 
-# What a start takes, importing PyTorch; only for dividing time.
-START_SECONDS = 4.0
 SHORTEST_WINDOW = 0.4
 FEWEST_WINDOWS, MOST_WINDOWS = 3, 12
 CANDIDATES = 3  # splits that are measured again
@@ -42,6 +40,7 @@ class Bench:
     private: pathlib.Path  # of sockets, whose paths must be short
     units: Sequence[int]
     env: Mapping[str, str]
+    start_seconds: float = 4.0  # importing PyTorch and the first step, as measured there
     uniform: Dict[Program, Dict[int, float]] = field(default_factory=dict)  # steps/s by width
 
     def best_width(self, program: Program) -> int:
@@ -108,29 +107,28 @@ def learn(daemon: PrivateDaemon, running: Sequence[Steered], seconds: float) -> 
 def single(bench: Bench, program: Program, seconds: float) -> Json:
     """Every uniform width by hand, the best of them before and after optile's windows."""
     widths = settings.counts(len(bench.units))
-    busy = max(seconds - 3 * START_SECONDS, 6.0)
-    with bench.running([program]) as running:
-        own = recommended(bench, running, busy * 0.08)[0]
+    busy = max(seconds - 2 * bench.start_seconds, 6.0)
+    with bench.running([program]) as by_hand:
+        own = recommended(bench, by_hand, busy * 0.08)[0]
         rates = {}
         for width in widths:
-            confine_all(running, [bench.units[:width]])
-            rates[width] = window(running, max(SHORTEST_WINDOW, busy * 0.3 / len(widths)))[0]
+            confine_all(by_hand, [bench.units[:width]])
+            rates[width] = window(by_hand, max(SHORTEST_WINDOW, busy * 0.3 / len(widths)))[0]
         bench.uniform[program] = rates
         best = bench.best_width(program)
         count = count_of_windows(busy * 0.15)
-        confine_all(running, [bench.units[:best]])
-        before = [window(running, busy * 0.12 / count)[0] for _ in range(count)]
-    with bench.daemon(f"single-{program.name}") as daemon:
-        with bench.running([program], daemon.prefix([]), steered=False) as running:
-            settled = learn(daemon, running, busy * 0.25)
-            tuned = [window(running, busy * 0.2 / count)[0] for _ in range(count)]
-        report = workload_run.load(daemon.report)
-    with bench.running([program]) as running:
-        confine_all(running, [bench.units[:best]])
-        after = [window(running, busy * 0.12 / count)[0] for _ in range(count)]
-    by_hand = [ratios.geometric_mean([a, b]) for a, b in zip(before, after)]
+        confine_all(by_hand, [bench.units[:best]])
+        before = [window(by_hand, busy * 0.12 / count)[0] for _ in range(count)]
+        with paused(by_hand), bench.daemon(f"single-{program.name}") as daemon:
+            with bench.running([program], daemon.prefix([]), steered=False) as running:
+                settled = learn(daemon, running, busy * 0.25)
+                tuned = [window(running, busy * 0.2 / count)[0] for _ in range(count)]
+            report = workload_run.load(daemon.report)
+        window(by_hand, min(SHORTEST_WINDOW, busy * 0.05))
+        after = [window(by_hand, busy * 0.12 / count)[0] for _ in range(count)]
+    uniform = [ratios.geometric_mean([a, b]) for a, b in zip(before, after)]
     # Throughputs, so the other way round than seconds.
-    ratio = ratios.times_as_fast(tuned, by_hand)
+    ratio = ratios.times_as_fast(tuned, uniform)
     progress(f"{program.name}: {ratio} of the best uniform width, {best}")
     return {
         "program": program.name, "batch": program.batch, "recommended": own, "by_width": rates,
@@ -185,26 +183,27 @@ def several(bench: Bench, programs: Sequence[Program], seconds: float) -> Json:
     full = [bench.best_rate(program) for program in programs]
     splits = together.splits(len(bench.units), len(programs))
     name = "-".join(program.name for program in programs)
-    busy = max(seconds - 3 * START_SECONDS * len(programs) / 2, 10.0)
+    busy = max(seconds - 2 * bench.start_seconds, 10.0)
     count = count_of_windows(busy * 0.1)
-    with bench.running(programs) as running:
-        tried = sweep(bench, running, splits, full, busy * 0.35)
+    with bench.running(programs) as by_hand:
+        tried = sweep(bench, by_hand, splits, full, busy * 0.35)
         best = sorted(tried, key=lambda split: -tried[split])[:CANDIDATES]
-        again = windows_of_splits(bench, running, best, full, count, busy * 0.2)
-        own = weighted(recommended(bench, running, busy * 0.05), full)
-    chosen = max(again, key=lambda split: ratios.geometric_mean(again[split]))
-    with bench.daemon(f"several-{len(programs)}") as daemon:
-        with bench.running(programs, daemon.prefix([], report=False), steered=False) as running:
-            window(running, busy * 0.15)
-            made = [window(running, max(SHORTEST_WINDOW, busy * 0.15 / count))
-                    for _ in range(count)]  # fmt: skip
-            leases = [(one["program"], one["cores"], one["fraction"])
-                      for one in daemon.get("/v1/leases")["clients"]]  # fmt: skip
-    with bench.running(programs) as running:
-        after = windows_of_splits(bench, running, [chosen], full, count, busy * 0.1)[chosen]
-    by_hand = [ratios.geometric_mean([a, b]) for a, b in zip(again[chosen], after)]
+        again = windows_of_splits(bench, by_hand, best, full, count, busy * 0.2)
+        own = weighted(recommended(bench, by_hand, busy * 0.05), full)
+        chosen = max(again, key=lambda split: ratios.geometric_mean(again[split]))
+        with paused(by_hand), bench.daemon(f"several-{len(programs)}") as daemon:
+            prefix = daemon.prefix([], report=False)
+            with bench.running(programs, prefix, steered=False) as running:
+                window(running, busy * 0.15)
+                made = [window(running, max(SHORTEST_WINDOW, busy * 0.15 / count))
+                        for _ in range(count)]  # fmt: skip
+                leases = [(one["program"], one["cores"], one["fraction"])
+                          for one in daemon.get("/v1/leases")["clients"]]  # fmt: skip
+        window(by_hand, min(SHORTEST_WINDOW, busy * 0.05))
+        after = windows_of_splits(bench, by_hand, [chosen], full, count, busy * 0.1)[chosen]
+    split = [ratios.geometric_mean([a, b]) for a, b in zip(again[chosen], after)]
     tuned = [weighted(one, full) for one in made]
-    ratio = ratios.times_as_fast(tuned, by_hand)
+    ratio = ratios.times_as_fast(tuned, split)
     progress(f"{name}: {ratio} of the best split, {'+'.join(map(str, chosen))}")
     return {
         "programs": [program.name for program in programs], "alone": full, "recommended": own,
@@ -212,7 +211,7 @@ def several(bench: Bench, programs: Sequence[Program], seconds: float) -> Json:
         "best_split": "+".join(map(str, chosen)), "leases": leases,
         "windows": {"split_before": again[chosen], "optile": tuned, "split_after": after},
         "shares": [[mine / most for mine, most in zip(one, full)] for one in made],
-        "optile": ratios.geometric_mean(tuned), "split": ratios.geometric_mean(by_hand),
+        "optile": ratios.geometric_mean(tuned), "split": ratios.geometric_mean(split),
         "optile_to_best_split": ratio.as_json(),
     }  # fmt: skip
 
@@ -223,7 +222,7 @@ def several(bench: Bench, programs: Sequence[Program], seconds: float) -> Json:
 def accuracy(bench: Bench, program: Program, seconds: float) -> Json:
     """The curves of a tuned run against runs at uniform widths that are only observed."""
     widths = settings.counts(len(bench.units))
-    busy = max(seconds - (len(widths) + 1) * START_SECONDS, 2.0 * (len(widths) + 1))
+    busy = max(seconds - (len(widths) + 1) * bench.start_seconds, 2.0 * (len(widths) + 1))
     each = busy / (len(widths) + 3)
     with bench.daemon("predictions") as daemon:
         with bench.running([program], daemon.prefix([]), steered=False) as running:
@@ -258,7 +257,7 @@ BOUND: Mapping[str, Mapping[str, str]] = {
 def binding(bench: Bench, program: Program, seconds: float) -> Json:
     """Untouched and under optile, with the words that bind threads and without."""
     ways = [(name, tuned) for name in BOUND for tuned in (False, True)]
-    each = max(1.0, (seconds - len(ways) * START_SECONDS) / len(ways))
+    each = max(1.0, (seconds - len(ways) * bench.start_seconds) / len(ways))
     until = time.monotonic() + seconds
     found: Dict[str, List[float]] = {}
     with bench.daemon("binding") as daemon:

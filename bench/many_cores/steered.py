@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import pathlib
+import signal
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import blas_provider
 import together
@@ -83,6 +86,13 @@ class Steered:
     def confined_since(self, words: str) -> Optional[float]:
         return self._confined.get(words)
 
+    def pause(self) -> None:
+        """Until resume() it keeps its memory and takes no core."""
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.killpg(self._process.pid, signal.SIGCONT)
+
     def end(self) -> None:
         """The launcher hands SIGTERM on, waits for the program and writes its report."""
         try:
@@ -115,6 +125,18 @@ def wait_until(
         if time.monotonic() > limit:
             raise TooSlow(f"{what} of {', '.join(one.program.name for one in running)}")
         time.sleep(LOOK_SECONDS)
+
+
+@contextlib.contextmanager
+def paused(running: Sequence[Steered]) -> Iterator[None]:
+    """Others may use the machine meanwhile: cheaper than another start."""
+    for one in running:
+        one.pause()
+    try:
+        yield
+    finally:
+        for one in running:
+            one.resume()
 
 
 def wait_until_ready(running: Sequence[Steered]) -> None:
