@@ -99,8 +99,7 @@ class UntunedRegions(RegionTest):
         self.assert_left(words="--regions=tune")
 
     def test_are_observed_outside_tune_mode(self):
-        self.assert_left("--regions=tune", "--mode", "observe",
-                         words="nothing is changed in this mode (--mode observe)")
+        self.assert_left("--regions=tune", "--mode", "observe", words="(--mode observe)")
 
     def test_respect_cap_of_user(self):
         self.assert_left("--regions=tune", words="you said so: OMP_NUM_THREADS",
@@ -111,7 +110,7 @@ class UntunedRegions(RegionTest):
                          env={"OMP_NUM_THREADS": "2"})
 
     def test_exclude_other_objects(self):
-        self.assert_left("--regions=tune:libother.so", words="not among those of --regions=tune:")
+        self.assert_left("--regions=tune:libother.so", words="--regions=tune:")
 
     def assert_program_is_left(self, name, steps, words):
         command = [PROGRAMS / name, steps]
