@@ -88,9 +88,15 @@ TEST_F(TorchWheelTest, NamesMissingHeaders) {
 TEST_F(TorchWheelTest, RejectsFolderWithoutVersionOrLibrary) {
   const std::string torch = make_wheel(folder_ / "packages");
   write_file(torch + "/version.py", "nothing\n");
-  EXPECT_THAT(read_torch_wheel(torch).message(), HasSubstr("does not tell PyTorch's version"));
+  const auto without_version = read_torch_wheel(torch);
+  ASSERT_FALSE(without_version.ok());
+  EXPECT_EQ(without_version.error().kind, base::ErrorKind::kInvalid);
+  EXPECT_THAT(without_version.message(), HasSubstr("/version.py"));
   std::filesystem::remove(torch + "/lib/libtorch_cpu.so");
-  EXPECT_THAT(read_torch_wheel(torch).message(), HasSubstr("it is not PyTorch of a wheel"));
+  const auto without_library = read_torch_wheel(torch);
+  ASSERT_FALSE(without_library.ok());
+  EXPECT_EQ(without_library.error().kind, base::ErrorKind::kNotFound);
+  EXPECT_THAT(without_library.message(), HasSubstr("/libtorch_cpu.so"));
 }
 
 TEST_F(TorchWheelTest, FindsWheelInVirtualEnvironment) {
