@@ -23,7 +23,7 @@
 
 #include "base/cpu_counter.h"
 #include "base/unique_fd.h"
-#include "bindings/preload/daemon_link/life_word.h"
+#include "bindings/preload/shared_memory/life_word.h"
 #include "daemon/process/exit_monitor.h"
 #include "daemon/process/process_entry.h"
 #include "daemon/process/sched_policy.h"

@@ -20,7 +20,7 @@
 
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 #include "tests/daemon/fixtures/temporary_directory.h"
 #include "tests/preload/fakes/fake_daemon.h"

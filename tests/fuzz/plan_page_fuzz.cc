@@ -4,7 +4,7 @@
 #include <memory>
 #include <random>
 
-#include "bindings/preload/core/plan_reader.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

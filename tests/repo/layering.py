@@ -29,6 +29,22 @@ def _sees(*names: str) -> FrozenSet[str]:
     return frozenset(names)
 
 
+def _preload(*rooms: str) -> Tuple[str, ...]:
+    return tuple(f"bindings/preload/{room}" for room in rooms)
+
+
+PROBES = "bindings/preload/probes"
+
+
+def probe_folders(root: pathlib.Path) -> List[str]:
+    return sorted(f"{PROBES}/{one.name}" for one in (root / PROBES).iterdir() if one.is_dir())
+
+
+LIBC_BASE = _sees(
+    "base/bridge_file.h", "base/cpu_counter.h", "base/hash.h", "base/launched_width.h",
+    "base/local_ranks.h", "base/other_managers.h", "base/preload_limits.h",
+)  # fmt: skip
+
 # Folder -> its layer and what it sees besides itself. Siblings are blind to each other.
 FOLDERS: Mapping[str, Folder] = {
     "base": Folder(0),
@@ -53,14 +69,41 @@ FOLDERS: Mapping[str, Folder] = {
                  "sched/strategies")
     ),
     "placement": Folder(4, _sees("base", "perfmodel/synthetic")),
-    # Lives in other people's programs: of `base` only what needs nothing but libc.
-    "bindings/preload": Folder(
-        2,
-        _sees("bindings/abi", "bindings/annotate"),
-        _sees("base/bridge_file.h", "base/cpu_counter.h", "base/hash.h", "base/other_managers.h",
-              "base/launched_width.h", "base/local_ranks.h", "base/preload_limits.h",
-              "base/sha256.h"),
+    # The shim lives in other people's programs: of `base` only what needs nothing but libc.
+    "bindings/preload/counters": Folder(1, _sees("bindings/abi")),
+    "bindings/preload/support": Folder(1, _sees("bindings/abi"), LIBC_BASE),
+    "bindings/preload/shared_memory": Folder(2, _sees("bindings/abi", *_preload("support"))),
+    "bindings/preload/runtimes": Folder(
+        3, _sees("bindings/abi", *_preload("support", "shared_memory")), LIBC_BASE
     ),
+    "bindings/preload/children": Folder(
+        4, _sees("bindings/abi", *_preload("support", "shared_memory", "runtimes")), LIBC_BASE
+    ),
+    "bindings/preload/actuators": Folder(
+        4, _sees("bindings/abi", *_preload("support", "shared_memory", "runtimes")), LIBC_BASE
+    ),
+    "bindings/preload/core": Folder(
+        5,
+        _sees("bindings/abi", "bindings/annotate",
+              *_preload("support", "shared_memory", "runtimes", "actuators", "counters")),
+        LIBC_BASE,
+    ),
+    "bindings/preload/daemon_link": Folder(
+        6,
+        _sees("bindings/abi",
+              *_preload("support", "shared_memory", "runtimes", "actuators", "children", "core")),
+        LIBC_BASE,
+    ),
+    # A probe is a folder, which sees neither another one nor who connects to the daemon.
+    **{
+        folder: Folder(
+            6,
+            _sees("bindings/abi",
+                  *_preload("support", "shared_memory", "runtimes", "actuators", "core")),
+            LIBC_BASE,
+        )
+        for folder in probe_folders(tree.source_root())
+    },
     "daemon/support": Folder(7, _sees("base", "tuner")),
     "daemon/transport": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
     "daemon/process": Folder(8, _sees("base", "bindings/abi", "daemon/support")),

@@ -2,6 +2,7 @@
 """The layers hold, and the check would see it if they did not."""
 
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
@@ -21,24 +22,36 @@ class Layering(unittest.TestCase):
             print(f"{folder} includes {', '.join(sorted(others))}")
 
 
+class ProbeFolders(unittest.TestCase):
+    def test_match_names_in_build(self) -> None:
+        root = tree.source_root()
+        text = (root / "bindings/preload/CMakeLists.txt").read_text(encoding="utf-8")
+        named = re.search(r"foreach\(probe ([^)]*)\)", text)
+        assert named is not None
+        folders = [folder.rsplit("/", 1)[1] for folder in layering.probe_folders(root)]
+        self.assertEqual(named[1].split(), folders)
+
+
 class LayeringChecks(unittest.TestCase):
     """A copy of the tree with one wrong line each: the check must find exactly that line."""
 
-    def setUp(self) -> None:
+    @classmethod
+    def setUpClass(cls) -> None:
         holder = tempfile.TemporaryDirectory(prefix="optile-layering-")
-        self.addCleanup(holder.cleanup)
-        self.root = pathlib.Path(holder.name)
+        cls.addClassCleanup(holder.cleanup)
+        cls.root = pathlib.Path(holder.name)
         source = tree.source_root()
         for name in tree.with_suffix(tree.files(source), *tree.CXX_SUFFIXES):
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, self.root / name)
-        self.before = set(map(str, layering.problems(self.root)))
+            (cls.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, cls.root / name)
+        cls.before = set(map(str, layering.problems(cls.root)))
 
     def planted(self, name: str, line: str) -> str:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(line + "\n", encoding="utf-8")
         new = set(map(str, layering.problems(self.root))) - self.before
+        path.unlink()
         self.assertEqual(len(new), 1, f"{name}: {line} gave {new}")
         return new.pop()
 
@@ -56,8 +69,26 @@ class LayeringChecks(unittest.TestCase):
 
     def test_restrict_shim_to_libc_part_of_base(self) -> None:
         self.assertIn(
-            "bindings/preload must not see base",
-            self.planted("bindings/preload/planted.cc", '#include "base/result.h"'),
+            "bindings/preload/core must not see base",
+            self.planted("bindings/preload/core/planted.cc", '#include "base/result.h"'),
+        )
+
+    def test_hide_probes_from_core(self) -> None:
+        self.assertIn(
+            "bindings/preload/core must not see bindings/preload/probes/tbb",
+            self.planted(
+                "bindings/preload/core/planted.cc",
+                '#include "bindings/preload/probes/tbb/tbb_scope.h"',
+            ),
+        )
+
+    def test_hide_probes_from_other_probes(self) -> None:
+        self.assertIn(
+            "bindings/preload/probes/tbb must not see bindings/preload/probes/openmp",
+            self.planted(
+                "bindings/preload/probes/tbb/planted.cc",
+                '#include "bindings/preload/probes/openmp/region_rules.h"',
+            ),
         )
 
     def test_restrict_daemon_to_abi_of_bindings(self) -> None:

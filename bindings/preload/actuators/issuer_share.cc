@@ -1,6 +1,9 @@
 #include "bindings/preload/actuators/issuer_share.h"
 
 namespace optile::preload {
+
+uint32_t issuing_ever = 0;
+
 namespace {
 
 // The low bits are the sum of the widths in force, the others say who is inside.

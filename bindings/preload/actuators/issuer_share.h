@@ -57,6 +57,16 @@ bool leave_op(uint32_t slot, IssuerPart* part, uint64_t now);
 // inside.
 void forget_issuer(uint32_t slot, IssuerPart* part);
 
+// Threads that have issued ops so far. Asked several times in each op, hence in the open.
+extern uint32_t issuing_ever;  // NOLINT(bugprone-dynamic-static-initializers): 0 from the start
+inline uint32_t issuing_threads_so_far() {
+  return __atomic_load_n(&issuing_ever, __ATOMIC_RELAXED);
+}
+// True once a second thread has issued ops.
+inline bool several_threads_issue() {
+  return issuing_threads_so_far() > 1;
+}
+
 // Threads inside ops at the same moment, at most so far.
 uint32_t most_in_ops();
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "bindings/preload/core/issuing_thread.h"
-#include "bindings/preload/core/op_counters.h"
+#include "bindings/preload/actuators/issuer_share.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/host_log.h"
 
@@ -155,20 +155,6 @@ void follow_order(int thread, PrimaryThreadMask* master) {
   }
 }
 
-void follow_binding(const OpenmpRuntime& runtime, PrimaryThreadMask* master) {
-  const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
-  const int thread = runtime.get_thread_num();
-  if (thread == 0) {
-    // A team of one has nobody to stand beside, and may be left by a jump: what the thread makes
-    // from then on would inherit the mask.
-    if (runtime.get_num_threads() > 1) follow_order(thread, master);
-  } else if (my_epoch != now || my_thread != thread) {
-    my_epoch = now;
-    my_thread = thread;
-    follow_order(thread, master);
-  }
-}
-
 // Nobody else said where they run, and none was refused.
 bool may_place_teams() {
   if (environment().user_binding) {
@@ -210,26 +196,26 @@ void masks_may_be_inherited() {
   __atomic_store_n(&inherited, true, __ATOMIC_RELAXED);
 }
 
-bool trampoline_needed() {
+bool teams_were_bound() {
   return __atomic_load_n(&epoch, __ATOMIC_RELAXED) != 0;
 }
 
-void run_trampoline(void* trampoline) {
-  const auto* wrapped = static_cast<const Trampoline*>(trampoline);
-  if (wrapped->runtime != nullptr) follow_binding(*wrapped->runtime, wrapped->master);
-  if (wrapped->counts == nullptr) {
-    wrapped->function(wrapped->data);
-    return;
+void follow_binding(const OpenmpRuntime& runtime, PrimaryThreadMask* master) {
+  const uint32_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+  const int thread = runtime.get_thread_num();
+  if (thread == 0) {
+    // A team of one has nobody to stand beside, and may be left by a jump: what the thread makes
+    // from then on would inherit the mask.
+    if (runtime.get_num_threads() > 1) follow_order(thread, master);
+  } else if (my_epoch != now || my_thread != thread) {
+    my_epoch = now;
+    my_thread = thread;
+    follow_order(thread, master);
   }
-  uint64_t begin[OPTILE_GROUP_EVENTS];
-  const bool counted = begin_part(*wrapped->counts, begin);
-  wrapped->function(wrapped->data);
-  if (counted) end_part(*wrapped->counts, begin);
 }
 
-void leave_trampoline(const Trampoline& trampoline) {
-  PrimaryThreadMask* master = trampoline.master;
-  if (master == nullptr || !master->is_ours) return;
+void put_mask_back(PrimaryThreadMask* master) {
+  if (!master->is_ours) return;
   master->is_ours = false;
   const int kept_errno = errno;
   cpu_set_t now;

@@ -26,7 +26,7 @@ BlockTime block_time_of(const void* caller) {
 }
 
 // Never longer than the program has it, and what somebody set meanwhile is its own from then on.
-void set_cap(IssuingThread& thread, const BlockTime& block_time, uint64_t cap) {
+void set_cap(SteeredThread& thread, const BlockTime& block_time, uint64_t cap) {
   const int now = block_time.get();
   const bool ours = thread.wait_cap != 0 && now == thread.set_blocktime;
   const int own = ours ? thread.own_blocktime : now;
@@ -38,7 +38,7 @@ void set_cap(IssuingThread& thread, const BlockTime& block_time, uint64_t cap) {
 
 }  // namespace
 
-void follow_wait_cap(IssuingThread& thread, const Attachment& attached, const void* caller) {
+void follow_wait_cap(SteeredThread& thread, const Attachment& attached, const void* caller) {
   // Where somebody else manages threads by now, what the program had is given back.
   const uint64_t cap = may_steer() ? optile_load64(&attached.plan->wait_cap) : 0;
   if (cap == thread.wait_cap || cap > kLongestCap) return;

@@ -6,13 +6,13 @@
 // On the issuing thread, outside regions.
 #pragma once
 
-#include "bindings/preload/core/issuing_thread.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/actuators/steered_thread.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 
 // Follows the daemon's word (optile_plan_region.wait_cap). `caller`: of a region outside any op;
 // null: the steered runtime is meant. Two loads where nothing changed.
-void follow_wait_cap(IssuingThread& thread, const Attachment& attached, const void* caller);
+void follow_wait_cap(SteeredThread& thread, const Attachment& attached, const void* caller);
 
 }  // namespace optile::preload

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "bindings/preload/actuators/team_data.h"
-#include "bindings/preload/core/user_word.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/actuators/user_word.h"
+#include "bindings/preload/runtimes/team_data.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 
 namespace optile::preload {
@@ -129,7 +129,7 @@ void leave_pools() {
   add_fallback(OPTILE_FALLBACK_BLAS_SHARED);
 }
 
-void apply_pool(IssuingThread& thread, const Steered& steered, int width) {
+void apply_pool(SteeredThread& thread, const Steered& steered, int width) {
   thread.blas_own = 0;
   if (!pool_follows(steered)) return;
   if (several_threads_issue()) {
@@ -145,7 +145,7 @@ void apply_pool(IssuingThread& thread, const Steered& steered, int width) {
 }
 
 // While one thread issues ops there is nobody to share with.
-int share_cores(IssuingThread& thread, int width, uint32_t cores, uint64_t now) {
+int share_cores(SteeredThread& thread, int width, uint32_t cores, uint64_t now) {
   thread.narrowed = false;
   if (!several_threads_issue()) return width;
   const auto wide = static_cast<uint32_t>(width > 0 ? width : 0);
@@ -168,7 +168,7 @@ void publish_width_of(const Steered& steered, int own) {
 
 // OpenBLAS with threads of its own and no OpenMP beside it: its count is the op's width. It belongs
 // to the process, so with several issuing threads it stays as it is.
-void apply_pool_alone(IssuingThread& thread, const Steered& steered, const WantedWidth& wanted,
+void apply_pool_alone(SteeredThread& thread, const Steered& steered, const WantedWidth& wanted,
                       uint64_t now) {
   const int own = steered.pool.get_num_threads();
   if (thread.own_width != 0) note_own_width(own, thread.own_width);
@@ -186,7 +186,7 @@ bool knob_follows(const CountKnob& knob) {
 }
 
 // No op has a width of its own any more; the cores that the process may use bound it all the same.
-void cap_process(IssuingThread& thread, const CountKnob& knob, uint32_t cap) {
+void cap_process(SteeredThread& thread, const CountKnob& knob, uint32_t cap) {
   const int own = knob.get();
   const bool binds = cap != 0 && static_cast<int>(cap) < own;
   knob.set(binds ? static_cast<int>(cap) : 0);
@@ -196,7 +196,7 @@ void cap_process(IssuingThread& thread, const CountKnob& knob, uint32_t cap) {
 }
 
 // The library's own count.
-void apply_knob(IssuingThread& thread, const CountKnob& knob, const WantedWidth& wanted,
+void apply_knob(SteeredThread& thread, const CountKnob& knob, const WantedWidth& wanted,
                 uint64_t now) {
   if (!knob_follows(knob)) {
     leave_width(thread, now);
@@ -218,14 +218,14 @@ void apply_knob(IssuingThread& thread, const CountKnob& knob, const WantedWidth&
   }
 }
 
-void restore_knob(IssuingThread& thread, const CountKnob& knob) {
+void restore_knob(SteeredThread& thread, const CountKnob& knob) {
   const int there = knob.set(thread.knob_own);
   // Another count was set inside the op by the program, and stays.
   if (there != thread.knob_set) knob.set(there);
   thread.knob_set = 0;
 }
 
-void apply_runtime(IssuingThread& thread, const Steered& steered, const WantedWidth& wanted,
+void apply_runtime(SteeredThread& thread, const Steered& steered, const WantedWidth& wanted,
                    uint64_t now) {
   const int count = steered.runtime.get_max_threads();
   const int own = within_limit(count);
@@ -244,7 +244,7 @@ void apply_runtime(IssuingThread& thread, const Steered& steered, const WantedWi
   apply_pool(thread, steered, effective);
 }
 
-void apply_to(IssuingThread& thread, const Steered* steered, const WantedWidth& wanted,
+void apply_to(SteeredThread& thread, const Steered* steered, const WantedWidth& wanted,
               uint64_t now) {
   thread.steered = steered;
   if (steered != nullptr && steered->knob.usable()) {
@@ -362,7 +362,7 @@ bool knob_is_steered_by(const void* setter) {
          reinterpret_cast<const void*>(steered->knob.set) == setter;
 }
 
-bool width_could_be_set(const IssuingThread& thread) {
+bool width_could_be_set(const SteeredThread& thread) {
   const auto* steered = static_cast<const Steered*>(thread.steered);
   if (steered == nullptr) return false;
   if (steered->knob.usable()) return knob_follows(steered->knob);
@@ -385,7 +385,7 @@ void publish_own_width(int width) {
   }
 }
 
-void leave_width(IssuingThread& thread, uint64_t now) {
+void leave_width(SteeredThread& thread, uint64_t now) {
   thread.steered = nullptr;
   thread.actuated = false;
   thread.blas_own = 0;
@@ -394,7 +394,7 @@ void leave_width(IssuingThread& thread, uint64_t now) {
   if (several_threads_issue()) enter_op(thread.slot, &thread.part, 0, 0, now);
 }
 
-void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now) {
+void apply_width(SteeredThread& thread, const WantedWidth& wanted, uint64_t now) {
   thread.actuated = false;
   thread.narrowed = false;
   thread.blas_own = 0;
@@ -412,7 +412,7 @@ void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now)
   if (attached != nullptr && in_use() != nullptr) publish_choice(*attached, *in_use());
 }
 
-void give_pool_back(IssuingThread& thread) {
+void give_pool_back(SteeredThread& thread) {
   const auto* steered = static_cast<const Steered*>(thread.steered);
   if (thread.blas_own != 0 && steered != nullptr) {
     widen_pool(*steered, thread.blas_set, thread.blas_own);
@@ -420,7 +420,7 @@ void give_pool_back(IssuingThread& thread) {
   thread.blas_own = 0;
 }
 
-void restore_width(IssuingThread& thread) {
+void restore_width(SteeredThread& thread) {
   const auto* steered = static_cast<const Steered*>(thread.steered);
   if (thread.actuated) {
     thread.actuated = false;

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "bindings/preload/actuators/count_knob.h"
-#include "bindings/preload/core/issuing_thread.h"
-#include "bindings/preload/probes/blas/blas_pool.h"
+#include "bindings/preload/actuators/steered_thread.h"
+#include "bindings/preload/runtimes/blas_pool.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 
 namespace optile::preload {
@@ -35,11 +35,11 @@ bool knob_is_steered_by(const void* setter);
 // something else, the copy's own. Any thread; slow for a copy that is new.
 struct WidthOfCopy {
   bool follows = false;
-  void* steers = nullptr;  // for IssuingThread::steers
+  void* steers = nullptr;  // for SteeredThread::steers
 };
 WidthOfCopy width_of_copy(const void* inside, const void* setter, bool openmp);
 // Whether apply_width() could have set another width in the op that is open.
-bool width_could_be_set(const IssuingThread& thread);
+bool width_could_be_set(const SteeredThread& thread);
 
 // True on a thread that runs inside a parallel region of the steered runtime: hands off.
 bool inside_region();
@@ -51,12 +51,12 @@ struct WantedWidth {
   uint32_t cores = 0;  // that threads which are inside ops at the same time share
 };
 // From here on, at `now`, the thread counts as inside an op, until leave_op() of issuer_share.h.
-void apply_width(IssuingThread& thread, const WantedWidth& wanted, uint64_t now);
+void apply_width(SteeredThread& thread, const WantedWidth& wanted, uint64_t now);
 // The same for an op whose width is nobody's here: nothing is set.
-void leave_width(IssuingThread& thread, uint64_t now);
-void restore_width(IssuingThread& thread);
+void leave_width(SteeredThread& thread, uint64_t now);
+void restore_width(SteeredThread& thread);
 // What of it belongs to the whole process: also from another thread, once this one has ended.
-void give_pool_back(IssuingThread& thread);
+void give_pool_back(SteeredThread& thread);
 
 // While nobody listens to ops, what was capped stays so between them: a program that asks for its
 // count then reads the cap. What was set, to be put back; nothing where the cap does not bind.

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bindings/abi/mask_word.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 namespace {

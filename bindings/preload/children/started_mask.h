@@ -10,7 +10,7 @@
 #include <sched.h>
 
 #include "bindings/abi/layout.h"
-#include "bindings/preload/actuators/start_mask.h"
+#include "bindings/preload/support/start_mask.h"
 
 namespace optile::preload {
 

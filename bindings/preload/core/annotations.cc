@@ -9,9 +9,9 @@
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/callers.h"
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/daemon_link/attachment.h"
 #include "bindings/preload/runtimes/framework_watch.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 
 namespace optile::preload {

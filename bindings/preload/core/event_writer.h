@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bindings/preload/core/issuing_thread.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 

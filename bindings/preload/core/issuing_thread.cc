@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include "bindings/preload/actuators/width_actuator.h"
-#include "bindings/preload/daemon_link/attachment.h"
-#include "bindings/preload/probes/tbb/tbb_scope.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/support/probe_hooks.h"
 
 namespace optile::preload {
 
-uint32_t claimed_ever = 0;
 constinit thread_local IssuingThread* issuing_here = nullptr;
 
 namespace {
@@ -58,9 +57,12 @@ IssuingThread* claim() {
     fresh.slot = i;
     fresh.tid = tid;
     threads[i] = fresh;
+    for (const ProbeHooks* probe : registered_probes()) {
+      if (probe->thread_comes != nullptr) probe->thread_comes(i);
+    }
     if (ends_are_told) pthread_setspecific(end_of_thread, &threads[i]);
     if (i >= OPTILE_MAX_THREADS) add_fallback(OPTILE_FALLBACK_THREADS_FULL);
-    if (__atomic_add_fetch(&claimed_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();
+    if (__atomic_add_fetch(&issuing_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();
     return &threads[i];
   }
   add_fallback(OPTILE_FALLBACK_THREADS_FULL);
@@ -72,7 +74,6 @@ IssuingThread* claim() {
 IssuingThread* issuing_thread() {
   if (issuing_here == nullptr && !turned_away) {
     const int kept_errno = errno;
-    note_issuer_in_task();
     issuing_here = claim();
     turned_away = issuing_here == nullptr;
     errno = kept_errno;

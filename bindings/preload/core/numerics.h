@@ -3,7 +3,7 @@
 // that are known to compute the same at each. Any thread.
 #pragma once
 
-#include "bindings/preload/core/plan_reader.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
 #include "bindings/preload/support/environment.h"
 
 namespace optile::preload {

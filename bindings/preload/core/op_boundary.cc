@@ -1,6 +1,7 @@
 #include "bindings/preload/core/op_boundary.h"
 
 #include "bindings/preload/actuators/team_binding.h"
+#include "bindings/preload/actuators/user_word.h"
 #include "bindings/preload/actuators/wait_policy.h"
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/circuit_breaker.h"
@@ -8,13 +9,11 @@
 #include "bindings/preload/core/numerics.h"
 #include "bindings/preload/core/op_counters.h"
 #include "bindings/preload/core/op_registry.h"
-#include "bindings/preload/core/plan_reader.h"
 #include "bindings/preload/core/rest.h"
-#include "bindings/preload/core/user_word.h"
-#include "bindings/preload/daemon_link/attachment.h"
-#include "bindings/preload/daemon_link/life_word.h"
-#include "bindings/preload/probes/openmp/region_width.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/shared_memory/life_word.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/shim_clock.h"
 
@@ -187,38 +186,48 @@ bool marks_step(const PlanView& plan, uint64_t key, uint64_t context) {
          __atomic_load_n(&declared_steps, __ATOMIC_RELAXED) == 0;
 }
 
+// Whether the width of a region is tuned, where that is news.
+void tell_tuning(const PresetWidth& preset, uint32_t op_id) {
+  if (preset.tuning == 0) return;
+  if (preset.told != nullptr) {
+    if (optile_load64(preset.told) == preset.tuning) return;
+    optile_store64(preset.told, preset.tuning);
+  }
+  note_tuning(op_id, preset.tuning);
+}
+
 // The program's own region, at the width that was set for it, or that nobody touches.
 void begin_region(IssuingThread& thread, const Attachment& attached, OpenOp* op, uint64_t now) {
   publish_runtime_in_use(attached);
   note_own_region();
-  const RegionWidths& widths = thread.region_widths;
+  const PresetWidth& preset = thread.preset;
   leave_width(thread, now);
-  thread.effective_width = widths.width;
-  op->judged = widths.open_judged;
-  tell_tuning(thread, op->op_id);
-  if (widths.width == 0) return;
-  thread.own_width = widths.own;
-  publish_own_width(widths.own);
-  if (widths.expected) op->flags |= OPTILE_EVENT_STEERABLE;
-  if (widths.width == widths.own) {
+  thread.effective_width = preset.width;
+  op->judged = preset.judged;
+  tell_tuning(preset, op->op_id);
+  if (preset.width == 0) return;
+  thread.own_width = preset.own;
+  publish_own_width(preset.own);
+  if (preset.expected) op->flags |= OPTILE_EVENT_STEERABLE;
+  if (preset.width == preset.own) {
     op->flags |= OPTILE_EVENT_OWN_WIDTH;
   } else {
-    show_open(attached, thread, op->key, widths.width, now);
-    thread.region_widths.shown = true;
+    show_open(attached, thread, op->key, preset.width, now);
+    thread.is_shown = true;
   }
 }
 
-// An algorithm of oneTBB's is code of the program's own, and may hang like a region.
-void show_algorithm(IssuingThread& thread, const Attachment& attached, uint64_t key, uint64_t now) {
+// Of an op that may hang like a region.
+void show_narrowed(IssuingThread& thread, const Attachment& attached, uint64_t key, uint64_t now) {
   if (thread.effective_width <= 0 || thread.effective_width >= thread.own_width) return;
   show_open(attached, thread, key, thread.effective_width, now);
-  thread.region_widths.shown = true;
+  thread.is_shown = true;
 }
 
 // Cheap where nothing was shown.
 void end_region(IssuingThread& thread, const Attachment& attached) {
-  if (!thread.region_widths.shown) return;
-  thread.region_widths.shown = false;
+  if (!thread.is_shown) return;
+  thread.is_shown = false;
   show_closed(attached, thread);
 }
 
@@ -237,7 +246,7 @@ void begin_width(IssuingThread& thread, const Attachment& attached,
   }
   follow_wait_cap(thread, attached, nullptr);
   apply_width(thread, wanted, now);
-  if (identity.probe == OPTILE_PROBE_TBB) show_algorithm(thread, attached, op->key, now);
+  if ((identity.flags & OPTILE_OP_MAY_HANG) != 0) show_narrowed(thread, attached, op->key, now);
   if (width_could_be_set(thread)) op->flags |= OPTILE_EVENT_STEERABLE;
   if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
 }
@@ -250,7 +259,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   if (life_is_loose(attached->client)) take_over_life(attached->client);
   settle_after_rest(thread);
   op->region = (identity.flags & OPTILE_OP_REGION) != 0 ? 1 : 0;
-  if (op->region == 0) interrupt_regions(thread);
+  if (op->region == 0 && thread.withdraw != nullptr) thread.withdraw(thread);
   op->op_id = op_id_of(identity);
   if (op->op_id == kNoOp) {
     __atomic_fetch_add(&attached->client->header.unseen_ops, 1, __ATOMIC_RELAXED);
@@ -414,7 +423,7 @@ void close_what_was_left(IssuingThread& thread, const void* storage, const void*
   thread.region_depth = 0;
   thread.outermost = nullptr;
   thread.awaits_runtime = false;
-  thread.tbb_context = nullptr;
+  thread.waits_for = nullptr;
   thread.depth = 0;
 }
 

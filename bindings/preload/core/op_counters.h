@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "bindings/preload/core/issuing_thread.h"
-#include "bindings/preload/core/plan_reader.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
 
 namespace optile::preload {
 

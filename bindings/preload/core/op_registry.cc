@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 namespace {

@@ -36,6 +36,10 @@ extern "C" {
  * so the program's own has to be in force there, also while its probe rests. */
 #define OPTILE_OP_READS_COUNT 2048u
 
+/* It runs code of the program's own, which may hang at a width that is not: the daemon sees it open
+ * for as long as it has one of ours. */
+#define OPTILE_OP_MAY_HANG 4096u
+
 /* Who an op is. `describe` is called at most once per key, when the key is registered. */
 typedef struct optile_op_identity {
   uint64_t key;   /* of name, shapes, types and direction; never 0 */

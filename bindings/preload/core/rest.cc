@@ -2,7 +2,7 @@
 
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/numerics.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/shim_clock.h"
 
 namespace optile::preload {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "bindings/preload/core/issuing_thread.h"
-#include "bindings/preload/core/plan_reader.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
 
 namespace optile::preload {
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bindings/preload/actuators/start_mask.h"
-#include "bindings/preload/runtimes/other_manager.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/own_descriptor.h"
+#include "bindings/preload/support/start_mask.h"
+#include "bindings/preload/support/stepped_aside.h"
 #include "optile_version.h"
 
 namespace optile::preload {

@@ -4,12 +4,8 @@
 #include <link.h>
 #include <string.h>
 
-#include "bindings/preload/actuators/width_actuator.h"
-#include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/daemon_link/attachment.h"
-#include "bindings/preload/daemon_link/torch_bridge_file.h"
 #include "bindings/preload/runtimes/object_base.h"
-#include "bindings/preload/runtimes/runtime_resolver.h"
+#include "bindings/preload/runtimes/object_place.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/per_address.h"
 #include "bindings/preload/support/uncancelled.h"
@@ -17,42 +13,65 @@
 namespace optile::preload {
 namespace {
 
-constexpr const char* kCore = "libtorch_cpu.so";
-
 int started = 0;  // 0 = not noticed, 1 = being opened or failed, 2 = at work
 
-// Where the core lay when an object first computed; most are somebody else's. Regions come by the
+// Where a core lay when an object first computed; most are somebody else's. Regions come by the
 // thousand, and walking the linker's list takes a lock.
 PerAddress<const void*, 1024> cores_seen;
 
-int find_core(dl_phdr_info* object, size_t /*size*/, void* found) {
-  if (strncmp(file_name(object->dlpi_name), kCore, strlen(kCore)) != 0) return 0;
+bool is_core_of(const ProbeHooks& framework, const char* path) {
+  const char* name = framework.framework;
+  return name != nullptr && strncmp(file_name(path), name, strlen(name)) == 0;
+}
+
+const ProbeHooks* framework_of(const char* path) {
+  for (const ProbeHooks* probe : registered_probes()) {
+    if (is_core_of(*probe, path)) return probe;
+  }
+  return nullptr;
+}
+
+struct CoreSearch {
+  const ProbeHooks* framework;  // null: any
+  const void* core;
+};
+
+int find_core(dl_phdr_info* object, size_t /*size*/, void* to) {
+  auto* search = static_cast<CoreSearch*>(to);
+  const bool fits = search->framework == nullptr
+                        ? framework_of(object->dlpi_name) != nullptr
+                        : is_core_of(*search->framework, object->dlpi_name);
+  if (!fits) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
     const ElfW(Addr) start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
     // The linker gives addresses as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-    *static_cast<const void**>(found) = reinterpret_cast<const void*>(start);
+    search->core = reinterpret_cast<const void*>(start);
     return 1;
   }
   return 0;
 }
 
-// An address inside the framework's core: the caller's own, or, when somebody else computes for
-// the first time, wherever the core has been loaded meanwhile. Null when there is none.
+const void* loaded_core(const ProbeHooks* framework) {
+  CoreSearch search = {framework, nullptr};
+  dl_iterate_phdr(find_core, &search);
+  return search.core;
+}
+
+// An address inside a framework's core: the caller's own, or, when somebody else computes for the
+// first time, wherever a core has been loaded meanwhile. Null when there is none.
 const void* look_for_core(const void* caller) {
-  return is_framework_core(caller) ? caller : framework_core();
+  return framework_of(library_of(caller)) != nullptr ? caller : loaded_core(nullptr);
 }
 
 }  // namespace
 
-bool is_framework_core(const void* caller) {
-  return strncmp(file_name(library_of(caller)), kCore, strlen(kCore)) == 0;
+bool is_framework_core(const ProbeHooks& framework, const void* caller) {
+  return is_core_of(framework, library_of(caller));
 }
 
-const void* framework_core() {
-  const void* core = nullptr;
-  dl_iterate_phdr(find_core, &core);
-  return core;
+const void* framework_core(const ProbeHooks& framework) {
+  return loaded_core(&framework);
 }
 
 bool framework_probe_active() {
@@ -71,11 +90,9 @@ void notice_framework(const void* caller) {
   }
   const Uncancelled uncancelled;
   const int kept_errno = errno;
-  choose_steered_runtime(core);
-  if (open_torch_bridge(core)) {
+  const ProbeHooks* framework = framework_of(object_of(core));
+  if (framework != nullptr && framework->framework_comes(core)) {
     __atomic_store_n(&started, 2, __ATOMIC_RELEASE);
-  } else if (environment().torch_bridge) {
-    add_fallback(OPTILE_FALLBACK_BRIDGE_MISSING);
   }
   errno = kept_errno;
 }

@@ -94,4 +94,19 @@ const char* library_of(const void* address) {
   return look_for(address).place.path;
 }
 
+bool names_object(const char* objects, const char* path) {
+  const char* name = file_name(path);
+  while (*objects != '\0') {
+    const char* comma = strchr(objects, ',');
+    const size_t length = comma == nullptr ? strlen(objects) : static_cast<size_t>(comma - objects);
+    if (length > 0 && strncmp(name, objects, length) == 0 &&
+        (name[length] == '\0' || name[length] == '.')) {
+      return true;
+    }
+    if (comma == nullptr) return false;
+    objects = comma + 1;
+  }
+  return false;
+}
+
 }  // namespace optile::preload

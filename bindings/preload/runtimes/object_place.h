@@ -28,4 +28,8 @@ inline const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
+// Whether the file name of `path` is one of the comma-separated `objects`, each with or without
+// what follows a dot in it: "libfoo.so" names libfoo.so.1 too. Pure.
+bool names_object(const char* objects, const char* path);
+
 }  // namespace optile::preload

@@ -7,11 +7,11 @@
 #include "base/other_managers.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/support/host_log.h"
+#include "bindings/preload/support/stepped_aside.h"
 
 namespace optile::preload {
 namespace {
 
-int aside = 0;
 unsigned long long objects_seen = 0;  // that were ever loaded, at the last look
 
 struct Look {
@@ -33,17 +33,13 @@ int look_at(dl_phdr_info* object, size_t /*size*/, void* to) {
 
 }  // namespace
 
-bool stepped_aside() {
-  return __atomic_load_n(&aside, __ATOMIC_RELAXED) != 0;
-}
-
 bool notice_other_manager() {
   if (stepped_aside()) return false;
   Look look;
   dl_iterate_phdr(look_at, &look);
   objects_seen = look.objects;
   if (look.found[0] == '\0') return false;
-  __atomic_store_n(&aside, 1, __ATOMIC_RELAXED);
+  step_aside();
   log_line("it says how many threads there are and where; optile only watches", look.found);
   return true;
 }

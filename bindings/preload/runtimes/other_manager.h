@@ -5,9 +5,6 @@
 
 namespace optile::preload {
 
-// One is loaded, or was at some time. Cheap, any thread.
-bool stepped_aside();
-
 // Looks at what is loaded, where something was since the last time. True where one is found for the
 // first time. Takes the linker's lock; by the thread that maintains the attachment.
 bool notice_other_manager();

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "bindings/preload/actuators/team_data.h"
-#include "bindings/preload/daemon_link/unloading.h"
 #include "bindings/preload/runtimes/library_function.h"
 #include "bindings/preload/runtimes/object_base.h"
 #include "bindings/preload/runtimes/object_imports.h"
 #include "bindings/preload/runtimes/runtime_at_start.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/runtimes/team_data.h"
+#include "bindings/preload/support/unloading.h"
 
 // Where the object that this is linked into begins and ends; the linker's.
 extern "C" {

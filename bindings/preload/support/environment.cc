@@ -9,11 +9,10 @@
 
 #include "base/bridge_file.h"
 #include "base/preload_limits.h"
-#include "bindings/preload/actuators/start_mask.h"
-#include "bindings/preload/actuators/told_width.h"
-#include "bindings/preload/daemon_link/job_name.h"
-#include "bindings/preload/runtimes/other_manager.h"
-#include "bindings/preload/runtimes/runtime_at_start.h"
+#include "bindings/preload/support/job_name.h"
+#include "bindings/preload/support/start_mask.h"
+#include "bindings/preload/support/stepped_aside.h"
+#include "bindings/preload/support/told_width.h"
 
 namespace optile::preload {
 namespace {
@@ -229,10 +228,8 @@ bool may_steer() {
          (current.mode == OPTILE_MODE_TUNE || current.mode == OPTILE_MODE_FREEZE);
 }
 
-__attribute__((constructor)) static void start() {
-  find_runtime_at_start();
-  tell_width_to_runtimes();
-  read_environment();
+bool regions_are_tuned() {
+  return current.tune_regions && may_steer();
 }
 
 }  // namespace optile::preload

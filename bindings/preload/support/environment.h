@@ -57,4 +57,8 @@ uint32_t usable_units();
 // True where widths may be changed at all.
 bool may_steer();
 
+// Whether any region of the program's own may be tuned: the user asked for it, and widths may be
+// changed.
+bool regions_are_tuned();
+
 }  // namespace optile::preload

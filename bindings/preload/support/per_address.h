@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "bindings/preload/daemon_link/unloading.h"
+#include "bindings/preload/support/unloading.h"
 
 namespace optile::preload {
 

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "base/text_file.h"
-#include "bindings/preload/daemon_link/life_word.h"
+#include "bindings/preload/shared_memory/life_word.h"
 #include "daemon/process/process_entry.h"
 #include "daemon/process/sched_policy.h"
 #include "tests/daemon/fixtures/frozen_group.h"

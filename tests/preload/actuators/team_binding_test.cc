@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "tests/preload/fixtures/boundary_fixture.h"
 #include "tests/preload/fixtures/thread_mask.h"
 

@@ -13,8 +13,8 @@
 
 #include "base/unique_fd.h"
 #include "bindings/abi/layout.h"
-#include "bindings/preload/actuators/runqueue_pressure.h"
 #include "bindings/preload/daemon_link/first_wait.h"
+#include "bindings/preload/daemon_link/runqueue_pressure.h"
 #include "tests/preload/fakes/fake_load.h"
 #include "tests/preload/fixtures/boundary_fixture.h"
 

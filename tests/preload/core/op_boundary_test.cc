@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bindings/preload/actuators/width_actuator.h"
-#include "bindings/preload/daemon_link/attachment.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/shim_clock.h"
 #include "tests/preload/fixtures/boundary_fixture.h"

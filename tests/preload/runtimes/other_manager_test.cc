@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "bindings/preload/support/stepped_aside.h"
 #include "tests/preload/fixtures/boundary_fixture.h"
 
 namespace optile::preload {

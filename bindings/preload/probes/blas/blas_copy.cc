@@ -1,8 +1,8 @@
 #include "bindings/preload/probes/blas/blas_copy.h"
 
 #include "bindings/preload/actuators/width_actuator.h"
-#include "bindings/preload/probes/blas/blas_pool.h"
 #include "bindings/preload/probes/blas/mkl_threads.h"
+#include "bindings/preload/runtimes/blas_pool.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/support/per_address.h"
 

@@ -8,9 +8,10 @@
 #include "bindings/preload/core/issuing_thread.h"
 #include "bindings/preload/core/library_op.h"
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/daemon_link/attachment.h"
 #include "bindings/preload/probes/itt/primitive_info.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
+#include "bindings/preload/support/probe_hooks.h"
 
 namespace optile::preload {
 namespace {
@@ -18,6 +19,28 @@ namespace {
 // Further up the stack than any frame of oneDNN's between where it says that a primitive begins and
 // where it executes it, and as near as may be to whoever called oneDNN.
 constexpr uintptr_t kFramesOfBeginning = 4096;
+
+// What is open on a thread.
+struct OpenPrimitive {
+  const void* domain = nullptr;   // null: nothing is
+  const char* kind = nullptr;     // while its info is awaited
+  bool awaits_info = false;       // what it is comes next: no op yet
+  uint32_t depth = 0;             // of the thread, with this one in it; 0: it is the outermost
+  const void* left_by = nullptr;  // as the outermost's storage: further up, it has been left
+  optile_open_op op = {};
+};
+OpenPrimitive primitives[kMostIssuing];  // by slot
+
+OpenPrimitive& primitive_of(const IssuingThread& thread) {
+  return primitives[thread.slot];
+}
+
+void forget_primitive(uint32_t slot) {
+  primitives[slot] = {};
+}
+
+constexpr ProbeHooks kHooks = {.thread_comes = forget_primitive};
+OPTILE_REGISTER_PROBE(kHooks);
 
 struct Said {
   const char* verb;
@@ -58,7 +81,7 @@ optile_op_identity identity_of(const Said& said, uint32_t flags) {
 
 // The end of the one before was forgotten.
 void forget_unended(IssuingThread& thread) {
-  OpenPrimitive& open = thread.primitive;
+  OpenPrimitive& open = primitive_of(thread);
   if (open.domain == nullptr) return;
   open.domain = nullptr;
   const bool outermost = !open.awaits_info && open.depth == 0 && thread.outermost == open.left_by;
@@ -66,7 +89,7 @@ void forget_unended(IssuingThread& thread) {
 }
 
 void begin_op(IssuingThread& thread, const Said& said, uint32_t flags) {
-  OpenPrimitive& open = thread.primitive;
+  OpenPrimitive& open = primitive_of(thread);
   open.awaits_info = false;
   const optile_op_identity identity = identity_of(said, flags | OPTILE_OP_FIXED);
   op_begin(&identity, &open.op);
@@ -79,7 +102,7 @@ void begin_op(IssuingThread& thread, const Said& said, uint32_t flags) {
 
 void begin_nested(IssuingThread& thread, const itt::Domain* domain, const char* kind) {
   if (nested_wanted() == 0) return;
-  OpenPrimitive& open = thread.primitive;
+  OpenPrimitive& open = primitive_of(thread);
   const Said said = {verb_of(domain), kind, nullptr};
   const optile_op_identity identity = identity_of(said, OPTILE_OP_NESTED);
   op_begin(&identity, &open.op);
@@ -93,7 +116,7 @@ void begin_outermost(const itt::Domain* domain, const char* kind, const void* ca
   if (!library_op_may_begin(caller)) return;
   IssuingThread* thread = issuing_thread();
   if (thread == nullptr) return;
-  OpenPrimitive& open = thread->primitive;
+  OpenPrimitive& open = primitive_of(*thread);
   open.domain = domain;
   open.kind = kind;
   open.depth = 0;
@@ -125,20 +148,21 @@ void primitive_begins(itt::Domain* domain, const char* kind, const void* caller,
 
 void primitive_is(itt::Domain* domain, const char* info) {
   IssuingThread* thread = known_issuing_thread();
-  if (thread == nullptr || thread->primitive.domain != domain) return;
-  if (!thread->primitive.awaits_info) return;
+  if (thread == nullptr || primitive_of(*thread).domain != domain) return;
+  if (!primitive_of(*thread).awaits_info) return;
   const int kept_errno = errno;
   PrimitiveInfo read;
   const bool readable = read_primitive_info(info, &read);
   const uint32_t flags = readable && is_backward(read) ? uint32_t{OPTILE_OP_BACKWARD} : 0U;
-  begin_op(*thread, {verb_of(domain), thread->primitive.kind, readable ? &read : nullptr}, flags);
+  begin_op(*thread, {verb_of(domain), primitive_of(*thread).kind, readable ? &read : nullptr},
+           flags);
   errno = kept_errno;
 }
 
 void primitive_ends(itt::Domain* domain) {
   IssuingThread* thread = known_issuing_thread();
-  if (thread == nullptr || thread->primitive.domain != domain) return;
-  OpenPrimitive& open = thread->primitive;
+  if (thread == nullptr || primitive_of(*thread).domain != domain) return;
+  OpenPrimitive& open = primitive_of(*thread);
   open.domain = nullptr;
   if (open.awaits_info) {
     // An older oneDNN: from now on the kind has to do.

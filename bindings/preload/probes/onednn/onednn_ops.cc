@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 namespace {

@@ -4,9 +4,10 @@
 
 #include "base/hash.h"
 #include "bindings/abi/layout.h"
-#include "bindings/preload/daemon_link/unloading.h"
 #include "bindings/preload/probes/openmp/region_rules.h"
 #include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/support/environment.h"
+#include "bindings/preload/support/unloading.h"
 
 namespace optile::preload {
 namespace {

@@ -9,13 +9,13 @@
 #include "bindings/preload/core/op_boundary.h"
 #include "bindings/preload/core/op_counters.h"
 #include "bindings/preload/core/rest.h"
-#include "bindings/preload/daemon_link/attachment.h"
-#include "bindings/preload/daemon_link/forked_child.h"
 #include "bindings/preload/probes/openmp/compiled_kernel.h"
+#include "bindings/preload/probes/openmp/forked_child.h"
 #include "bindings/preload/probes/openmp/known_regions.h"
 #include "bindings/preload/probes/openmp/region_rules.h"
 #include "bindings/preload/probes/openmp/region_width.h"
 #include "bindings/preload/runtimes/framework_watch.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/shim_clock.h"
 
@@ -66,8 +66,8 @@ void publish_region_width(const IssuingThread& thread, const void* caller) {
   const Attachment* attached = attachment();
   auto* const most = reinterpret_cast<int (*)()>(resolve_cached(caller, kGetMaxThreads));
   if (attached == nullptr || most == nullptr) return;
-  const bool tuned = thread.region_widths.width != 0;
-  const int width = tuned ? thread.region_widths.own : most();
+  const bool tuned = thread.preset.width != 0;
+  const int width = tuned ? thread.preset.own : most();
   if (width > 0) {
     optile_store32(&attached->client->header.region_width, static_cast<uint32_t>(width));
   }
@@ -84,7 +84,7 @@ RegionScope::RegionScope(void (*body)(void*), void* data, unsigned threads, bool
   IssuingThread* thread = known_issuing_thread();
   if (thread != nullptr) {
     wrap(*thread, function, reductions);
-  } else if (trampoline_needed()) {
+  } else if (teams_were_bound()) {
     masks_may_be_inherited();  // a worker's own team
   }
 }
@@ -111,7 +111,7 @@ void RegionScope::enter(const void* caller, unsigned threads) {
     if (thread->awaits_runtime) region_in_op(*thread, caller);
     if (thread->region_depth++ == 0 && thread->times_regions) begin_ = ticks();
     thread_ = thread;
-    if (regions_are_tuned() && thread->region_widths.open != nullptr) note_nested_region();
+    if (regions_are_tuned() && is_in_known_region(*thread)) note_nested_region();
   } else if (framework_probe_active()) {
     if (thread != nullptr) interrupt_regions(*thread);
     if (is_compiled_kernel(caller) && !is_worker(caller)) observe_kernel(caller, clause);
@@ -128,7 +128,7 @@ void unfollowed_team_begins(const void* function, bool one_of_several) {
   if (environment().off || is_forked_child()) return;
   note_team(function);
   IssuingThread* thread = known_issuing_thread();
-  const bool in_region = thread != nullptr && thread->region_widths.open != nullptr;
+  const bool in_region = thread != nullptr && is_in_known_region(*thread);
   if (regions_are_tuned() && (one_of_several || in_region || is_worker(function))) {
     note_nested_region();
   }
@@ -138,7 +138,7 @@ void unfollowed_team_begins(const void* function, bool one_of_several) {
 
 // Teams inside teams, and those of threads that issue no ops, are left where they are.
 void RegionScope::wrap(IssuingThread& thread, const void* caller, bool reductions) {
-  const bool binds = trampoline_needed();
+  const bool binds = teams_were_bound();
   const bool counts = counters_in_use();
   if (!binds && !counts) return;
   const bool inside = inside_region();

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#include "bindings/preload/actuators/team_binding.h"
 #include "bindings/preload/core/issuing_thread.h"
 #include "bindings/preload/core/probe.h"
+#include "bindings/preload/probes/openmp/trampoline.h"
 
 namespace optile::preload {
 

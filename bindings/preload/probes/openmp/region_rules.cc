@@ -3,20 +3,15 @@
 #include <link.h>
 #include <string.h>
 
-#include "bindings/preload/actuators/team_data.h"
-#include "bindings/preload/core/user_word.h"
+#include "bindings/preload/actuators/user_word.h"
 #include "bindings/preload/runtimes/object_imports.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/runtimes/team_data.h"
 #include "bindings/preload/support/environment.h"
 
 namespace optile::preload {
 namespace {
-
-// Some of them ask as well, and some ask through other names.
-constexpr const char* kPresizing[] = {"libdnnl",  "libopenblas",  "libblis",
-                                      "libmkl_",  "libatlas",     "libarmpl",
-                                      "libtorch", "libflexiblas", "libonnxruntime"};
 
 uint32_t nested = 0;
 // What the latest look at all objects said, and how many had come and gone by then; 0 = no look.
@@ -136,36 +131,9 @@ int count_objects(dl_phdr_info* object, size_t /*size*/, void* to) {
 
 }  // namespace
 
-bool regions_are_tuned() {
-  return environment().tune_regions && may_steer();
-}
-
-bool names_object(const char* objects, const char* path) {
-  const char* name = file_name(path);
-  while (*objects != '\0') {
-    const char* comma = strchr(objects, ',');
-    const size_t length = comma == nullptr ? strlen(objects) : static_cast<size_t>(comma - objects);
-    if (length > 0 && strncmp(name, objects, length) == 0 &&
-        (name[length] == '\0' || name[length] == '.')) {
-      return true;
-    }
-    if (comma == nullptr) return false;
-    objects = comma + 1;
-  }
-  return false;
-}
-
 bool opens_a_region(const char* symbol) {
   if (strncmp(symbol, "__kmpc_fork_", 12) == 0) return true;
   return strncmp(symbol, "GOMP_parallel", 13) == 0 && strcmp(symbol, "GOMP_parallel_end") != 0;
-}
-
-bool presizes_its_teams(const char* path) {
-  const char* name = file_name(path);
-  for (const char* known : kPresizing) {
-    if (strncmp(name, known, strlen(known)) == 0) return true;
-  }
-  return false;
 }
 
 uint32_t reasons_of_object(const void* function) {

@@ -13,9 +13,6 @@
 
 namespace optile::preload {
 
-// Whether any region may be tuned at all: the user asked for it, and widths may be changed.
-bool regions_are_tuned();
-
 // Reasons that lie in the object which holds `function`. Slow: once for each region.
 uint32_t reasons_of_object(const void* function);
 
@@ -32,12 +29,7 @@ void note_new_region();
 
 // ---- pure --------------------------------------------------------------------------------------
 
-// Whether the file name of `path` is one of the comma-separated `objects`, each with or without
-// what follows a dot in it: "libfoo.so" names libfoo.so.1 too.
-bool names_object(const char* objects, const char* path);
 // Whether a function of this name opens a team.
 bool opens_a_region(const char* symbol);
-// A library that is known to fix its teams before it opens them.
-bool presizes_its_teams(const char* path);
 
 }  // namespace optile::preload

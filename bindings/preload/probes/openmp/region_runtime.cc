@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "bindings/preload/actuators/team_data.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/runtimes/team_data.h"
 #include "bindings/preload/support/host_log.h"
 
 namespace optile::preload {

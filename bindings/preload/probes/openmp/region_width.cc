@@ -1,23 +1,40 @@
 #include "bindings/preload/probes/openmp/region_width.h"
 
+#include "bindings/preload/actuators/user_word.h"
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/core/op_registry.h"
-#include "bindings/preload/core/user_word.h"
-#include "bindings/preload/daemon_link/attachment.h"
 #include "bindings/preload/probes/openmp/region_rules.h"
 #include "bindings/preload/probes/openmp/region_sequence.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/support/environment.h"
 
 namespace optile::preload {
 namespace {
+
+struct RegionWidths {
+  bool remembers = false;         // which region follows which, of this thread
+  int own = 0;                    // the program's count, as last found; 0 = not known
+  int set = 0;                    // ours, in force until the next region ends; 0 = the program's is
+  const void* runtime = nullptr;  // whose count `set` is, opaque
+  KnownRegion* next = nullptr;    // for whom; null: nobody is expected
+  uint64_t next_context = 0;
+  uint32_t next_judged = 0;
+  KnownRegion* open = nullptr;
+};
+RegionWidths widths_of_slots[kMostIssuing];
+
+RegionWidths& widths_of(const IssuingThread& thread) {
+  return widths_of_slots[thread.slot];
+}
 
 RegionSequence sequences[kMostIssuing];  // by slot
 
 RegionSequence& sequence_of(IssuingThread& thread) {
   RegionSequence& sequence = sequences[thread.slot];
   // Slots are used again, and what a thread has not met itself it may not be given a width for.
-  if (!thread.region_widths.remembers) sequence.forget();
-  thread.region_widths.remembers = true;
+  RegionWidths& widths = widths_of(thread);
+  if (!widths.remembers) sequence.forget();
+  widths.remembers = true;
   return sequence;
 }
 
@@ -84,14 +101,20 @@ int wanted_for(IssuingThread& thread, const KnownRegion& next, int own, uint32_t
   return own;
 }
 
-}  // namespace
+// Whether the open region is tuned, or why not, for its op's record.
+void put_tuning(PresetWidth& preset, KnownRegion* region) {
+  if (region == nullptr) {
+    if (regions_are_tuned()) preset.tuning = OPTILE_REGION_UNKNOWN;
+    return;
+  }
+  const uint32_t reasons = reasons_of(*region) | reasons_of_process();
+  preset.tuning = reasons == 0 ? uint64_t{OPTILE_REGION_TUNED} : reasons;
+  preset.told = &region->told;
+}
 
-void region_begins(IssuingThread& thread, KnownRegion* region, const void* caller, bool clause) {
-  RegionWidths& widths = thread.region_widths;
-  widths.open = region;
-  widths.width = 0;
-  widths.expected = false;
-  widths.open_judged = 0;
+void put_width(IssuingThread& thread, KnownRegion* region, const void* caller, bool clause) {
+  RegionWidths& widths = widths_of(thread);
+  PresetWidth& preset = thread.preset;
   if (is_stale(widths)) leave_in_force(widths);
   if (!regions_are_tuned()) return;
   sequence_of(thread).met(thread.context, region);
@@ -104,15 +127,26 @@ void region_begins(IssuingThread& thread, KnownRegion* region, const void* calle
   find_count(*runtime, widths);
   // What was just found may have been the program's word.
   const bool tuned = may && (reasons_of(*region) | reasons_of_process()) == 0;
-  widths.expected = tuned && next == region && widths.next_context == thread.context;
-  if (!widths.expected) take_back(*runtime, widths);
+  preset.expected = tuned && next == region && widths.next_context == thread.context;
+  if (!preset.expected) take_back(*runtime, widths);
   if (!tuned) return;
-  widths.width = widths.set != 0 ? widths.set : widths.own;
-  if (widths.expected) widths.open_judged = widths.next_judged;
+  preset.width = widths.set != 0 ? widths.set : widths.own;
+  preset.own = widths.own;
+  if (preset.expected) preset.judged = widths.next_judged;
+}
+
+}  // namespace
+
+void region_begins(IssuingThread& thread, KnownRegion* region, const void* caller, bool clause) {
+  widths_of(thread).open = region;
+  thread.withdraw = interrupt_regions;
+  thread.preset = {};
+  put_width(thread, region, caller, clause);
+  put_tuning(thread.preset, region);
 }
 
 void region_ended(IssuingThread& thread) {
-  RegionWidths& widths = thread.region_widths;
+  RegionWidths& widths = widths_of(thread);
   const OpenmpRuntime* runtime = steered_runtime();
   widths.open = nullptr;
   if (is_forked_child()) return;
@@ -129,28 +163,25 @@ void region_ended(IssuingThread& thread) {
   widths.next = next;
   widths.next_context = thread.context;
   widths.next_judged = judged;
+  thread.withdraw = interrupt_regions;
 }
 
-void tell_tuning(const IssuingThread& thread, uint32_t op_id) {
-  if (thread.region_widths.open == nullptr) {
-    if (regions_are_tuned()) note_tuning(op_id, OPTILE_REGION_UNKNOWN);
-    return;
-  }
-  KnownRegion& region = *thread.region_widths.open;
-  const uint32_t reasons = reasons_of(region) | reasons_of_process();
-  const uint64_t tuning = reasons == 0 ? uint64_t{OPTILE_REGION_TUNED} : reasons;
-  if (optile_load64(&region.told) == tuning) return;
-  optile_store64(&region.told, tuning);
-  note_tuning(op_id, tuning);
+bool is_in_known_region(const IssuingThread& thread) {
+  return widths_of(thread).open != nullptr;
 }
 
 void interrupt_regions(IssuingThread& thread) {
-  RegionWidths& widths = thread.region_widths;
+  thread.withdraw = nullptr;
+  RegionWidths& widths = widths_of(thread);
   widths.open = nullptr;
   if (widths.next == nullptr && widths.set == 0) return;
   if (widths.next != nullptr) sequence_of(thread).met(widths.next_context, nullptr);
   widths.next = nullptr;
   leave_in_force(widths);
+}
+
+void forget_region_widths(uint32_t slot) {
+  widths_of_slots[slot] = {};
 }
 
 }  // namespace optile::preload

@@ -18,9 +18,11 @@ namespace optile::preload {
 void region_begins(IssuingThread& thread, KnownRegion* region, const void* caller, bool clause);
 // It has ended, and so has its op.
 void region_ended(IssuingThread& thread);
-// Whether the open region is tuned, or why not, for its op's record.
-void tell_tuning(const IssuingThread& thread, uint32_t op_id);
+// Whether a region that is known is open on the thread.
+bool is_in_known_region(const IssuingThread& thread);
 // Something else than a region of the program's own begins.
 void interrupt_regions(IssuingThread& thread);
+// Nothing is in force, and nothing expected, for the thread that has this slot.
+void forget_region_widths(uint32_t slot);
 
 }  // namespace optile::preload

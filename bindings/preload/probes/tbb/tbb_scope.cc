@@ -4,9 +4,10 @@
 
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/op_boundary.h"
-#include "bindings/preload/probes/openmp/region_rules.h"
 #include "bindings/preload/probes/tbb/tbb_copy.h"
 #include "bindings/preload/probes/tbb/tbb_tasks.h"
+#include "bindings/preload/support/environment.h"
+#include "bindings/preload/support/probe_hooks.h"
 
 namespace optile::preload {
 namespace {
@@ -41,10 +42,21 @@ void allow_all() {
 // The thread waits for a group, and yet is in no task: what it waited for has been left.
 void close_left_op(const void* frame) {
   IssuingThread* thread = known_issuing_thread();
-  if (thread == nullptr || thread->tbb_context == nullptr || inside_tbb_task()) return;
-  thread->tbb_context = nullptr;
+  if (thread == nullptr || thread->waits_for == nullptr || inside_tbb_task()) return;
+  thread->waits_for = nullptr;
   close_what_was_left(*thread, thread->outermost, frame);
 }
+
+// Where a thread issues its first op inside a task, the tasks have ops of their own, which tell
+// more; oneTBB's are none from then on.
+void note_issuer_in_task(uint32_t /*slot*/) {
+  if (!is_set(tasks_have_ops) && inside_tbb_task()) {
+    __atomic_store_n(&tasks_have_ops, 1, __ATOMIC_RELAXED);
+  }
+}
+
+constexpr ProbeHooks kHooks = {.thread_comes = note_issuer_in_task};
+OPTILE_REGISTER_PROBE(kHooks);
 
 }  // namespace
 
@@ -72,32 +84,27 @@ bool TbbScope::may_begin(const void* caller, const void* entry) {
 
 void TbbScope::begin(TbbTask who, bool fixed, const void* context) {
   put_into_arena(&who, arena_size());
-  const uint32_t flags = fixed ? OPTILE_OP_FIXED : 0;
+  // An algorithm is code of the program's own.
+  const uint32_t flags = fixed ? OPTILE_OP_FIXED : OPTILE_OP_MAY_HANG;
   op_.begin({who.key, flags, OPTILE_PROBE_TBB, describe_tbb_task, &who});
   // One of the two sees the other: who gives other work, our count; or we, that there is some.
   if (!fixed && __atomic_load_n(&other_work, __ATOMIC_SEQ_CST) != 0) allow_all();
   IssuingThread* thread = known_issuing_thread();
   if (thread == nullptr || thread->depth == 0) return;
-  thread->tbb_context = context;
+  thread->waits_for = context;
   open_ = true;
 }
 
 TbbScope::~TbbScope() {
   IssuingThread* thread = open_ ? known_issuing_thread() : nullptr;
-  if (thread != nullptr) thread->tbb_context = nullptr;
+  if (thread != nullptr) thread->waits_for = nullptr;
 }
 
 void tbb_context_ends(const void* context) {
   IssuingThread* thread = known_issuing_thread();
-  if (thread == nullptr || thread->tbb_context != context) return;
-  thread->tbb_context = nullptr;
+  if (thread == nullptr || thread->waits_for != context) return;
+  thread->waits_for = nullptr;
   close_what_was_left(*thread, thread->outermost, __builtin_frame_address(0));
-}
-
-void note_issuer_in_task() {
-  if (!is_set(tasks_have_ops) && inside_tbb_task()) {
-    __atomic_store_n(&tasks_have_ops, 1, __ATOMIC_RELAXED);
-  }
 }
 
 void note_given_tbb_task(const void* task, const void* entry) {

@@ -33,10 +33,6 @@ class TbbScope {
 // op that waits for this one has been left.
 void tbb_context_ends(const void* context);
 
-// The calling thread is about to issue ops for the first time. Where it does so inside a task, the
-// tasks have ops of their own, which tell more; oneTBB's are none from then on.
-void note_issuer_in_task();
-
 // Work is given to oneTBB by another way than an algorithm, and may go on beside ops: how many
 // threads there are is not theirs alone.
 void note_other_tbb_work();

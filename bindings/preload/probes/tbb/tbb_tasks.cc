@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "bindings/preload/probes/openmp/region_rules.h"
 #include "bindings/preload/probes/tbb/tbb_functions.h"
 #include "bindings/preload/runtimes/object_place.h"
 #include "bindings/preload/support/environment.h"

@@ -9,33 +9,15 @@
 #include <cstdlib>
 #include <memory>
 
-#include "bindings/preload/daemon_link/unloading.h"
 #include "bindings/preload/probes/openmp/known_regions.h"
 #include "bindings/preload/probes/openmp/region_sequence.h"
 #include "bindings/preload/probes/tbb/tbb_tasks.h"
 #include "bindings/preload/runtimes/object_imports.h"
+#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/support/unloading.h"
 
 namespace optile::preload {
 namespace {
-
-TEST(RegionRules, MatchesObjectsByFileName) {
-  EXPECT_TRUE(names_object("prog", "/usr/local/bin/prog"));
-  EXPECT_TRUE(names_object("libfoo.so", "/usr/lib/libfoo.so.1.2"));
-  EXPECT_TRUE(names_object("libfoo,prog", "libfoo.so"));
-  EXPECT_TRUE(names_object("prog,libfoo.so", "./libfoo.so"));
-  EXPECT_FALSE(names_object("prog", "/usr/bin/program"));
-  EXPECT_FALSE(names_object("libfoo.so", "/usr/lib/libfoo_mp.so"));
-  EXPECT_FALSE(names_object("libfoo.so.2", "/usr/lib/libfoo.so.1"));
-  EXPECT_FALSE(names_object(",", "/usr/bin/prog"));
-  EXPECT_FALSE(names_object("", "/usr/bin/prog"));
-}
-
-TEST(RegionRules, KnowsLibrariesThatPresizeTeams) {
-  EXPECT_TRUE(presizes_its_teams("/usr/lib/x86_64-linux-gnu/libopenblas.so.0"));
-  EXPECT_TRUE(presizes_its_teams("libdnnl.so.2"));
-  EXPECT_FALSE(presizes_its_teams("/usr/bin/prog"));
-  EXPECT_FALSE(presizes_its_teams("/opt/libdnnl/bin/prog"));
-}
 
 TEST(RegionRules, RecognisesSymbolsThatOpenRegions) {
   EXPECT_TRUE(opens_a_region("GOMP_parallel"));

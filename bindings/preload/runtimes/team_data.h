@@ -20,4 +20,7 @@ bool team_keeps_data();
 // (optile_runtime).
 int width_that_keeps_team(uint32_t kind, int width, int own);
 
+// A library that is known to fix its teams before it opens them. Pure.
+bool presizes_its_teams(const char* path);
+
 }  // namespace optile::preload

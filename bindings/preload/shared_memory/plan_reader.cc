@@ -1,4 +1,4 @@
-#include "bindings/preload/core/plan_reader.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
 
 namespace optile::preload {
 namespace {

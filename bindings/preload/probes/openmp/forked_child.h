@@ -10,8 +10,7 @@ namespace optile::preload {
 // A region opens on this thread; `caller` as RegionScope has it. Asks the linker once a thread.
 void note_team(const void* caller);
 
-// In the child, on the thread that forked; asks nobody, since the linker's lock may be held by a
-// thread that is no more.
+// In the child, on the thread that forked; asks nobody (probe_hooks.h).
 void settle_forked_child();
 
 }  // namespace optile::preload

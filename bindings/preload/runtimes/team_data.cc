@@ -1,14 +1,20 @@
-#include "bindings/preload/actuators/team_data.h"
+#include "bindings/preload/runtimes/team_data.h"
 
 #include <link.h>
+#include <string.h>
 
 #include "bindings/abi/layout.h"
-#include "bindings/preload/probes/openmp/region_rules.h"
 #include "bindings/preload/runtimes/object_imports.h"
+#include "bindings/preload/runtimes/object_place.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 
 namespace optile::preload {
 namespace {
+
+// Some of them ask as well, and some ask through other names.
+constexpr const char* kPresizing[] = {"libdnnl",  "libopenblas",  "libblis",
+                                      "libmkl_",  "libatlas",     "libarmpl",
+                                      "libtorch", "libflexiblas", "libonnxruntime"};
 
 bool found = false;
 
@@ -39,6 +45,14 @@ bool team_keeps_data() {
 int width_that_keeps_team(uint32_t kind, int width, int own) {
   const bool ends_threads = width > 1 && width < own && kind == OPTILE_RUNTIME_LIBGOMP;
   return ends_threads && team_keeps_data() ? own : width;
+}
+
+bool presizes_its_teams(const char* path) {
+  const char* name = file_name(path);
+  for (const char* known : kPresizing) {
+    if (strncmp(name, known, strlen(known)) == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace optile::preload

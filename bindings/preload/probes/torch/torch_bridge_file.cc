@@ -1,4 +1,4 @@
-#include "bindings/preload/daemon_link/torch_bridge_file.h"
+#include "bindings/preload/probes/torch/torch_bridge_file.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

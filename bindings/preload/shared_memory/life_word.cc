@@ -1,4 +1,4 @@
-#include "bindings/preload/daemon_link/life_word.h"
+#include "bindings/preload/shared_memory/life_word.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -17,7 +17,12 @@ void learn_told_width();
 // The variable as it is set; null where it is not.
 char* set_variable(const char* name);
 
-// Before main, where the environment is read: runtimes that do not ask by getenv get it too.
-void tell_width_to_runtimes();
+// Whether it has to stand in the environment all the same.
+bool is_width_to_be_put();
+// What stands there counts as this process's part from then on, for its children too.
+void put_width();
+// A number that a script says is its user's, for what it starts too: a rank of a torchrun that was
+// started with it could not tell it from torchrun's own.
+void note_width_is_said();
 
 }  // namespace optile::preload

@@ -1,4 +1,4 @@
-#include "bindings/preload/probes/blas/blas_pool.h"
+#include "bindings/preload/runtimes/blas_pool.h"
 
 #include <limits.h>
 #include <stdio.h>

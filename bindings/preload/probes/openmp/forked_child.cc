@@ -1,8 +1,9 @@
-#include "bindings/preload/daemon_link/forked_child.h"
+#include "bindings/preload/probes/openmp/forked_child.h"
 
 #include <errno.h>
 
 #include "bindings/preload/core/issuing_thread.h"
+#include "bindings/preload/probes/openmp/region_width.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 #include "bindings/preload/support/environment.h"
@@ -35,7 +36,8 @@ void settle_forked_child() {
   // The op that is open, if any, ends in the child too, where its width is nothing to go back to.
   if (thread != nullptr) {
     thread->actuated = false;
-    thread->region_widths = {};
+    forget_region_widths(thread->slot);
+    thread->withdraw = nullptr;
   }
   set_width(1);
 }

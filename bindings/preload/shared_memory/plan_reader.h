@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "bindings/preload/daemon_link/attachment.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 

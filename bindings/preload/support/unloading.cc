@@ -1,4 +1,4 @@
-#include "bindings/preload/daemon_link/unloading.h"
+#include "bindings/preload/support/unloading.h"
 
 #include <dlfcn.h>
 #include <link.h>

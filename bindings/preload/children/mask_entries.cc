@@ -1,5 +1,5 @@
-#include "bindings/preload/actuators/start_mask.h"
-
+// The functions by which threads get masks: what the program sets itself is told to the daemon
+// before the call, and the mask that it began with is learned before the first.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include "bindings/preload/runtimes/runtime_at_start.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/support/start_mask.h"
 
 namespace optile::preload {
 namespace {
@@ -20,9 +21,6 @@ namespace {
 using SetAffinityFn = int (*)(pthread_t, size_t, const cpu_set_t*);
 using SetProcessAffinityFn = int (*)(pid_t, size_t, const cpu_set_t*);
 
-// Written while libraries are set up, by the one thread that there is.
-UnitMask mask;
-bool learned = false;
 SetAffinityFn next_function = nullptr;
 SetProcessAffinityFn next_of_processes = nullptr;
 
@@ -53,28 +51,12 @@ bool is_of_unused_libgomp(const void* caller) {
 }
 
 // So that a forked child need not ask the dynamic linker.
-__attribute__((constructor)) void note_start() {
-  start_mask();
+__attribute__((constructor)) void find_next_functions() {
   __atomic_store_n(&next_function, find_next(), __ATOMIC_RELEASE);
   __atomic_store_n(&next_of_processes, find_next_of_processes(), __ATOMIC_RELEASE);
 }
 
 }  // namespace
-
-uint32_t UnitMask::count() const {
-  uint32_t units = 0;
-  for (const uint64_t word : words) units += static_cast<uint32_t>(__builtin_popcountll(word));
-  return units;
-}
-
-const UnitMask& start_mask() {
-  if (__atomic_load_n(&learned, __ATOMIC_ACQUIRE)) return mask;
-  const int kept_errno = errno;
-  if (syscall(SYS_sched_getaffinity, 0, sizeof mask.words, mask.words) < 0) mask = UnitMask{};
-  errno = kept_errno;
-  __atomic_store_n(&learned, true, __ATOMIC_RELEASE);
-  return mask;
-}
 
 }  // namespace optile::preload
 

@@ -1,6 +1,6 @@
 // Who holds the life word, seen through the whole shim: attaching, ops on several threads, forks.
 // What the daemon makes of it is in tests/daemon/process/exit_monitor_test.cc.
-#include "bindings/preload/daemon_link/life_word.h"
+#include "bindings/preload/shared_memory/life_word.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "bindings/preload/actuators/runqueue_pressure.h"
+#include "bindings/preload/daemon_link/runqueue_pressure.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
-#include "bindings/preload/actuators/told_width.h"
+#include "bindings/preload/support/told_width.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,7 @@
 
 #include "base/launched_width.h"
 #include "base/local_ranks.h"
-#include "bindings/preload/actuators/start_mask.h"
-#include "bindings/preload/runtimes/object_imports.h"
-#include "bindings/preload/runtimes/runtime_at_start.h"
-#include "bindings/preload/runtimes/runtime_resolver.h"
-#include "bindings/preload/runtimes/runtimes_in_use.h"
+#include "bindings/preload/support/start_mask.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared
 
@@ -23,8 +18,6 @@ namespace {
 
 constexpr char kNumThreads[] = "OMP_NUM_THREADS";
 constexpr char kWidthSource[] = "OPTILE_OWN_WIDTH_SOURCE";
-
-constexpr const char* kRuntimes[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
 
 using GetenvFn = char* (*)(const char*);
 GetenvFn next_getenv = nullptr;
@@ -66,28 +59,6 @@ uint32_t part_of(const base::LaunchedWidth& launched) {
   return at_most(static_cast<uint32_t>(strtoul(granted, nullptr, 10)), part);
 }
 
-bool is_linked_with_openmp() {
-  const auto needs = [](dl_phdr_info* object, size_t, void*) -> int {
-    for (const char* name : kRuntimes) {
-      if (needs_object(*object, name)) return 1;
-    }
-    return 0;
-  };
-  return dl_iterate_phdr(needs, nullptr) != 0;
-}
-
-// What stands there counts as this process's part from now on, for its children too.
-void put_width() {
-  char source[sizeof base::kExportedWidth + 32 + sizeof(utsname::nodename)];
-  const base::LaunchedWidth launched = base::read_launched_width(set_variable(kWidthSource));
-  const uint32_t ranks = base::local_ranks(set_variable);
-  const char* at = launched.host[0] == '\0' ? "" : "@";
-  snprintf(source, sizeof source, "%s%u/%u%s%s", base::kExportedWidth, width, ranks, at,
-           launched.host);
-  setenv(kWidthSource, source, 1);
-  setenv(kNumThreads, text, 1);
-}
-
 // So that nobody need ask the dynamic linker any more.
 __attribute__((constructor)) void find_next() {
   __atomic_store_n(&next_getenv, reinterpret_cast<GetenvFn>(dlsym(RTLD_NEXT, "getenv")),
@@ -119,30 +90,26 @@ uint32_t told_width() {
   return width;
 }
 
-void tell_width_to_runtimes() {
-  // A number that a script says is its user's, for what it starts too: a rank of a torchrun that
-  // was started with it could not tell it from torchrun's own.
-  const bool is_said = told_width() == 0 && set_variable(kNumThreads) != nullptr;
+bool is_width_to_be_put() {
+  return is_put;
+}
+
+void note_width_is_said() {
   const char* source = set_variable(kWidthSource);
-  if (is_said && source != nullptr && base::read_launched_width(source).width != 0) {
+  if (source != nullptr && base::read_launched_width(source).width != 0) {
     setenv(kWidthSource, "environment", 1);
   }
-  if (told_width() == 0) return;
-  void* set_width = found_at_start(kSetNumThreads);
-  const uint32_t kind =
-      set_width == nullptr ? uint32_t{OPTILE_RUNTIME_UNKNOWN} : runtime_kind(object_of(set_width));
-  // LLVM's looks through the environment itself, when it is first used. A Python that it was only
-  // preloaded for has others ask.
-  if (is_put || (kind == OPTILE_RUNTIME_LLVM && is_linked_with_openmp())) {
-    put_width();
-    return;
-  }
-  if (set_variable(kNumThreads) != nullptr) unsetenv(kNumThreads);
-  // A later one than GCC 12's has looked through the environment as well, and found nothing there.
-  const auto read_width = reinterpret_cast<int (*)()>(found_at_start(kGetMaxThreads));
-  if (kind != OPTILE_RUNTIME_LIBGOMP || read_width == nullptr) return;
-  const int most = static_cast<int>(width);
-  if (read_width() > most) reinterpret_cast<void (*)(int)>(set_width)(most);
+}
+
+void put_width() {
+  char source[sizeof base::kExportedWidth + 32 + sizeof(utsname::nodename)];
+  const base::LaunchedWidth launched = base::read_launched_width(set_variable(kWidthSource));
+  const uint32_t ranks = base::local_ranks(set_variable);
+  const char* at = launched.host[0] == '\0' ? "" : "@";
+  snprintf(source, sizeof source, "%s%u/%u%s%s", base::kExportedWidth, width, ranks, at,
+           launched.host);
+  setenv(kWidthSource, source, 1);
+  setenv(kNumThreads, text, 1);
 }
 
 }  // namespace optile::preload

@@ -1,8 +1,7 @@
-#include "bindings/preload/core/user_word.h"
+#include "bindings/preload/actuators/user_word.h"
 
-#include "bindings/preload/daemon_link/attachment.h"
 #include "bindings/preload/runtimes/framework_watch.h"
-#include "bindings/preload/runtimes/runtime_resolver.h"
+#include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 
 namespace optile::preload {
@@ -66,23 +65,3 @@ void note_word_of_program() {
 }
 
 }  // namespace optile::preload
-
-// at::set_num_threads(int)
-extern "C" void _ZN2at15set_num_threadsEi(int width) {
-  using namespace optile::preload;
-  const void* caller = __builtin_return_address(0);
-  constexpr const char* kName = "_ZN2at15set_num_threadsEi";
-  auto* real = reinterpret_cast<void (*)(int)>(resolve_cached(caller, kName));
-  if (real == nullptr) {
-    // Called through a tail call out of an object that knows nothing of PyTorch.
-    real = reinterpret_cast<void (*)(int)>(resolve_for(framework_core(), kName));
-  }
-  if (real == nullptr) return;
-  const bool ours = environment().off || is_forked_child() || is_framework_core(caller);
-  // PyTorch throws at a count below one, so nothing of ours may wait behind the call.
-  if (!ours && width > 0) {
-    notice_framework(framework_core());
-    note_source(OPTILE_WIDTH_PROGRAM);
-  }
-  real(width);
-}

@@ -1,5 +1,5 @@
 // What is a crowd, and when each of it comes.
-#include "bindings/preload/actuators/runqueue_pressure.h"
+#include "bindings/preload/daemon_link/runqueue_pressure.h"
 
 #include <gtest/gtest.h>
 

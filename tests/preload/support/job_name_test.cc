@@ -1,4 +1,4 @@
-#include "bindings/preload/daemon_link/job_name.h"
+#include "bindings/preload/support/job_name.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
-#include "bindings/preload/daemon_link/attachment.h"
-
+// The client's side of the line to the daemon: connecting, mapping the two shared regions, noticing
+// that the daemon is gone, re-attaching. Called at op boundaries only; there is no thread of ours.
+// The first one waits for a moment (FirstWait), or, in a RunqueuePressure, leaves it to a later
+// one; no other one waits.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,15 +15,15 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "bindings/preload/actuators/runqueue_pressure.h"
+#include "bindings/preload/actuators/user_word.h"
 #include "bindings/preload/children/started_mask.h"
 #include "bindings/preload/core/op_registry.h"
-#include "bindings/preload/core/user_word.h"
 #include "bindings/preload/daemon_link/first_wait.h"
-#include "bindings/preload/daemon_link/forked_child.h"
 #include "bindings/preload/daemon_link/hello.h"
-#include "bindings/preload/daemon_link/life_word.h"
+#include "bindings/preload/daemon_link/runqueue_pressure.h"
 #include "bindings/preload/runtimes/other_manager.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/shared_memory/life_word.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/host_log.h"
 #include "bindings/preload/support/own_descriptor.h"
@@ -65,11 +67,8 @@ struct Line {
 
 Line line;
 Attachment attachments[kMaxAttachments];
-uint64_t due_ticks = 0;
 uint64_t ticks_per_ns_q16 = 0;  // ticks per nanosecond, times 65536; 0 = not known yet
-uint32_t fallbacks = 0;
 int busy = 0;
-int forked = 0;
 
 uint64_t to_ticks(uint64_t ns) {
   if (!counter_is_used()) return ns;
@@ -78,7 +77,7 @@ uint64_t to_ticks(uint64_t ns) {
 }
 
 void due_in(uint64_t ns) {
-  __atomic_store_n(&due_ticks, ticks() + to_ticks(ns), __ATOMIC_RELAXED);
+  __atomic_store_n(&attaching_due, ticks() + to_ticks(ns), __ATOMIC_RELAXED);
 }
 
 bool fd_is_ours() {
@@ -278,7 +277,7 @@ void fill_client_header(optile_client_region* client) {
   header.ticks_per_second = ticks_per_second();
   header.attach_ticks = ticks();
   header.own_width_source = own_width_source();
-  header.fallbacks = __atomic_load_n(&fallbacks, __ATOMIC_RELAXED);
+  header.fallbacks = fallbacks_so_far();
   // Nobody needs to ask for what was switched off.
   if (environment().highest_counters == OPTILE_COUNTERS_NONE) header.counter_errno = ECANCELED;
   header.abi_version = OPTILE_ABI_VERSION;
@@ -313,17 +312,6 @@ bool adopt_regions(const Received& got) {
 
 void after_fork_in_parent() {
   if (attachment() != nullptr) add_fallback(OPTILE_FALLBACK_FORKED);
-}
-
-void after_fork_in_child() {
-  __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&own_words().ours, UINT64_C(0), __ATOMIC_RELAXED);
-  __atomic_store_n(&own_words().attached, static_cast<const Attachment*>(nullptr),
-                   __ATOMIC_RELEASE);
-  // The daemon takes the hang-up of the connection as the parent's death: give up our copy.
-  drop_line();
-  __atomic_store_n(&due_ticks, UINT64_MAX, __ATOMIC_RELAXED);
-  settle_forked_child();
 }
 
 // The number is somebody else's by now: nothing of theirs is read, or closed.
@@ -376,7 +364,7 @@ void wait_for_welcome(FirstWait wait) {
 // connects or says anything; each comes back at a later boundary, at a moment of its own.
 bool meet_the_first() {
   line.met = true;
-  pthread_atfork(note_mask_for_child, after_fork_in_parent, after_fork_in_child);
+  pthread_atfork(note_mask_for_child, after_fork_in_parent, note_forked_child);
   const RunqueuePressure crowd = runqueue_pressure_now(usable_units());
   if (!crowd.is_one()) return false;
   due_in(crowd.put_off_ns(some_number()));
@@ -422,29 +410,7 @@ void check_liveness() {
   due_in(kLivenessNs);
 }
 
-__attribute__((constructor)) void note_start() {
-  read_both_clocks(&line.start_ticks, &line.start_ns);
-}
-
-}  // namespace
-
-const Attachment* attachment() {
-  return __atomic_load_n(&own_words().attached, __ATOMIC_ACQUIRE);
-}
-
-bool is_forked_child() {
-  if (__atomic_load_n(&own_words().ours, __ATOMIC_RELAXED) != 0) return false;
-  // Made past the C library's fork, where no handler ran.
-  if (__atomic_load_n(&forked, __ATOMIC_RELAXED) == 0) after_fork_in_child();
-  return true;
-}
-
-bool attaching_is_due(uint64_t now) {
-  return now >= __atomic_load_n(&due_ticks, __ATOMIC_RELAXED);
-}
-
-void maintain_attachment(uint64_t now) {
-  if (!attaching_is_due(now) || is_forked_child()) return;
+void maintain() {
   const Uncancelled uncancelled;
   if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
   const int kept_errno = errno;
@@ -459,17 +425,21 @@ void maintain_attachment(uint64_t now) {
       check_liveness();
       break;
     case Stage::kGaveUp:
-      __atomic_store_n(&due_ticks, UINT64_MAX, __ATOMIC_RELAXED);
+      __atomic_store_n(&attaching_due, UINT64_MAX, __ATOMIC_RELAXED);
       break;
   }
   errno = kept_errno;
   __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
-void add_fallback(uint32_t fallback) {
-  const uint32_t all = __atomic_or_fetch(&fallbacks, fallback, __ATOMIC_RELAXED);
-  const Attachment* attached = attachment();
-  if (attached != nullptr) optile_store32(&attached->client->header.fallbacks, all);
+// The daemon takes the hang-up of a connection as the parent's death: a forked child gives up its
+// copy.
+constexpr DaemonLink kLink = {maintain, drop_line};
+
+__attribute__((constructor)) void note_start() {
+  read_both_clocks(&line.start_ticks, &line.start_ns);
+  use_daemon_link(kLink);
 }
 
+}  // namespace
 }  // namespace optile::preload
