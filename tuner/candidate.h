@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "perfmodel/profile/configuration.h"
 #include "tuner/width_planner.h"
@@ -16,5 +17,14 @@ struct Candidate {
   WidthPlan plan;
   int uniform_width = 0;  // kUniform only
 };
+
+// Is `width` one that an op of the program's own width may have? Own width 0: not known.
+bool fits(int width, int own_width);
+// Does an op run otherwise than by itself?
+bool changes_something(const Candidate& candidate, int own_width);
+// The one width below the program's own at which every op runs; 0 = there is none.
+int common_width(const Candidate& candidate, int own_width);
+// For people.
+std::string describe(const Candidate& candidate);
 
 }  // namespace optile::tuner

@@ -27,6 +27,12 @@ constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is 
 constexpr double kUnproven = 0.25;           // of a step: what a candidate may lose by surprise
 constexpr double kLongOps = 20;              // changes of width worth refining an op for
 
+std::vector<Binding> bindings_of(const std::vector<Configuration>& cases) {
+  std::set<Binding> all;
+  for (const Configuration& admitted : cases) all.insert(admitted.binding);
+  return {all.begin(), all.end()};
+}
+
 }  // namespace
 
 // ---- exploring ---------------------------------------------------------------------------------
@@ -162,12 +168,6 @@ TrialBudget::Seconds Session::State::own_step() const {
 
 // ---- planning ----------------------------------------------------------------------------------
 
-std::vector<Binding> Session::State::bindings() const {
-  std::set<Binding> all;
-  for (const Configuration& admitted : options_.cases) all.insert(admitted.binding);
-  return {all.begin(), all.end()};
-}
-
 PlannerProblem Session::State::problem_for(Binding binding) const {
   PlannerProblem problem;
   problem.own_width = own_width_;
@@ -211,7 +211,7 @@ Candidate Session::State::own_candidate() const {
 
 Candidate Session::State::uniform_candidate() const {
   Candidate best = own_candidate();
-  for (Binding binding : bindings()) {
+  for (Binding binding : bindings_of(options_.cases)) {
     WidthPlan plan = plan_uniform(problem_for(binding));
     if (plan.total_ns() >= best.plan.total_ns()) continue;
     int width = own_width_;
@@ -225,7 +225,7 @@ Candidate Session::State::uniform_candidate() const {
 
 Candidate Session::State::planned_candidate() const {
   std::optional<Candidate> best;
-  for (Binding binding : bindings()) {
+  for (Binding binding : bindings_of(options_.cases)) {
     WidthPlan plan = plan_widths(problem_for(binding), options_.strategy);
     if (best && plan.total_ns() >= best->plan.total_ns()) continue;
     best = {Candidate::Kind::kPlanned, binding, std::move(plan), 0};
@@ -273,7 +273,8 @@ void Session::State::begin_comparison(std::vector<Candidate> candidates) {
   comparison.seed = options_.seed + (replanned_ ? 1 : 0);
   const Nanoseconds listening = listening_of_a_step();
   for (const Candidate& candidate : candidates_) {
-    const bool rests = !changes_something(candidate) || common_width(candidate) != 0;
+    const bool rests =
+        !changes_something(candidate, own_width_) || common_width(candidate, own_width_) != 0;
     comparison.saves.push_back(rests ? listening : Nanoseconds(0));
   }
   comparison_ = std::make_unique<StepComparison>(comparison);
@@ -340,18 +341,6 @@ void Session::State::close_comparison_page() {
         describe(chosen).c_str(), 100 * comparison_->gain(0, winner), comparison_->blocks());
   }
   settle(chosen, text);
-}
-
-std::string Session::State::describe(const Candidate& candidate) const {
-  switch (candidate.kind) {
-    case Candidate::Kind::kOwn:
-      return "own widths";
-    case Candidate::Kind::kUniform:
-      return "one width of " + std::to_string(candidate.uniform_width) + " for the whole step";
-    case Candidate::Kind::kPlanned:
-      return "a width per op";
-  }
-  return "";
 }
 
 // What a step of the planned candidate took beyond what its ops explain is the changes' doing.

@@ -37,7 +37,7 @@ void Session::State::guard_settled() {
       promised = median;
     }
   }
-  if (changes_something(in_force_)) {
+  if (changes_something(in_force_, own_width_)) {
     guard_.begin(promised, own, options_.seed);
   } else {
     guard_.watch();

@@ -42,10 +42,6 @@ bool steers_as_now(const StoredPlan& plan, const Descriptions& ops) {
   return !(all_left && may_now);
 }
 
-bool fits(int width, int own_width) {
-  return width > 0 && (own_width == 0 || width < own_width);
-}
-
 }  // namespace
 
 Session::State::State(SessionOptions options) : options_(std::move(options)) {
@@ -342,25 +338,10 @@ bool Session::State::heard_enough() const {
   return phase_ == Phase::kObserving && own_steps_.count() >= kHeardSteps;
 }
 
-bool Session::State::changes_something(const Candidate& candidate) const {
-  return candidate.binding != perfmodel::Binding::kNone ||
-         std::any_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
-                     [&](int width) { return width != own_width_; });
-}
-
-// The one width below the program's own at which every op runs; 0 = there is none.
-int Session::State::common_width(const Candidate& candidate) const {
-  if (candidate.binding != perfmodel::Binding::kNone || candidate.plan.widths.empty()) return 0;
-  const int width = candidate.plan.widths.front();
-  const bool same = std::all_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
-                                [&](int one) { return one == width; });
-  return same && fits(width, own_width_) ? width : 0;
-}
-
 // The same of the plan that is in force, where nothing but that width stands in the page.
 int Session::State::width_in_force() const {
   if (!guard_page_.empty() || watching_) return 0;
-  if (!replay_) return phase_ == Phase::kTuned ? common_width(in_force_) : 0;
+  if (!replay_) return phase_ == Phase::kTuned ? common_width(in_force_, own_width_) : 0;
   if (replay_->binding != perfmodel::Binding::kNone || replay_->entries.empty()) return 0;
   const int width = replay_->entries.front().width;
   const bool same = std::all_of(replay_->entries.begin(), replay_->entries.end(),

@@ -153,20 +153,16 @@ class Session::State {
   std::vector<perfmodel::Configuration> usable_cases() const;
   std::unique_ptr<Search> make_search(const Site& site) const;
   PlannerProblem problem_for(perfmodel::Binding binding) const;
-  std::vector<perfmodel::Binding> bindings() const;
   Candidate own_candidate() const;
   Candidate uniform_candidate() const;
   Candidate planned_candidate() const;
   void plan_and_compare();
   void begin_comparison(std::vector<Candidate> candidates);
   perfmodel::Nanoseconds listening_of_a_step() const;
-  bool changes_something(const Candidate& candidate) const;
-  int common_width(const Candidate& candidate) const;
   void next_comparison_page();
   void close_comparison_page();
   bool replan();
   void learn_switching_cost(std::size_t planned);
-  std::string describe(const Candidate& candidate) const;
 
   perfmodel::Configuration own_case() const { return {own_width_, perfmodel::Binding::kNone}; }
 
@@ -222,7 +218,6 @@ class Session::State {
   mutable OpsCurve ops_curve_;                    // as last computed
   double even_ops_ = 0, odd_ops_ = 0;             // fading; see step_is_a_loop()
   int loops_found_ = 0, returns_ = 0;             // the latter: even steps right after odd ones
-
   // Totals.
   uint32_t steps_ = 0, steps_found_ = 0;  // the latter: that were others than the one before
   bool count_markers_ = true;             // a step counts when it begins, until step events come
@@ -233,7 +228,7 @@ class Session::State {
   bool may_have_rested_ = false;  // the client, since that event
   uint32_t steps_begun_ = 0, declared_steps_ = 0;  // the latter by the program itself, if any
   uint64_t samples_ = 0;
-  uint32_t observed_steps_ = 0, counted_steps_ = 0;          // in observe mode; with counters read
+  uint32_t observed_steps_ = 0, counted_steps_ = 0;  // in observe mode; with counters read
   uint32_t sampled_steps_ = 0;
   double sampled_seconds_ = 0;
   Coverage coverage_;

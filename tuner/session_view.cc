@@ -179,7 +179,7 @@ SessionSummary Session::State::session_summary() const {
   session_summary.own_widths_in_force =
       replay_ ? replay_->binding == perfmodel::Binding::kNone &&
                     std::all_of(replay_->entries.begin(), replay_->entries.end(), own)
-              : !changes_something(in_force_);
+              : !changes_something(in_force_, own_width_);
   session_summary.has_use_for_more = heard_enough() && has_wide_ops();
   return session_summary;
 }

@@ -1,7 +1,7 @@
 // What changing the width between two neighbouring ops costs. libgomp destroys and re-creates
 // threads when a team shrinks and grows again, LLVM's runtime parks them; width 1 is free in both.
-// Starts from a prior by runtime and team and is corrected by whole steps that were measured with many
-// changes. Owned by one tuner session; one thread.
+// Starts from a prior by runtime and team and is corrected by whole steps that were measured with
+// many changes. Owned by one tuner session; one thread.
 #pragma once
 
 #include <cstdint>
