@@ -14,12 +14,14 @@ add_library(optile_one_thread OBJECT "${CMAKE_SOURCE_DIR}/tests/one_thread.cc")
 target_link_libraries(optile_one_thread PRIVATE optile_flags)
 
 # optile_add_test(NAME SOURCES a.cc ... [LIBS lib ...] [LABELS label ...] [TIMEOUT seconds]
-#                 [DEFINITIONS name=value ...] [ONE_THREAD])
+#                 [DEFINITIONS name=value ...] [ONE_THREAD] [SIMULATION])
 # One GoogleTest program. Each of its tests is a CTest test called NAME.Suite.Test, so that a
 # skipped one is counted and names its reason. The labels choose where it runs. ONE_THREAD: it
-# starts none and is held to that; ThreadSanitizer's suite goes without it.
+# starts none and is held to that; ThreadSanitizer's suite goes without it. SIMULATION: it computes
+# for long itself, so it is optimised under the sanitizers too.
 function(optile_add_test name)
-  cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT" "SOURCES;LIBS;LABELS;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD;SIMULATION" "TIMEOUT" "SOURCES;LIBS;LABELS;DEFINITIONS"
+                        ${ARGN})
   if(ARG_ONE_THREAD AND OPTILE_SANITIZE STREQUAL "thread")
     return()
   endif()
@@ -29,7 +31,10 @@ function(optile_add_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} optile_flags optile_sanitize
-                        optile_quick_sanitize GTest::gtest GTest::gmock GTest::gtest_main)
+                        GTest::gtest GTest::gmock GTest::gtest_main)
+  if(NOT ARG_SIMULATION)
+    target_link_libraries(${name} PRIVATE optile_quick_sanitize)
+  endif()
   if(ARG_ONE_THREAD)
     target_link_libraries(${name} PRIVATE optile_one_thread)
   endif()
