@@ -122,24 +122,16 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
     json["provenance"] = {{"source", when == 0 ? "none" : "store"},
                           {"made_at", when == 0 ? Json(nullptr) : Json(iso_time(when))}};
   }
-  json["chosen"] = {{"width", json["width"]},
-                    {"binding", perfmodel::binding_name(session.binding)},
-                    {"time_ns", op.best_time.count()},
-                    {"own_time_ns", op.own_time.count()}};
   json["counters"] = perfmodel::counter_tier_name(header.counter_tier);
   json["counter_reason"] = text_or_null(counter_reason(header));
-  json["sharing"] = sharing_json(client);
   json["switching_cost"] = {{"ns", session.switching_cost.count()},
                             {"measured", session.switching_cost_measured}};
-  json["user"] = {
-      {"own_width", header.own_width},
-      {"source", width_source_name(header.own_width_source)},
-      {"respect", respect_name(client.hello.respect)},
-      {"binds", is_users_word(header.own_width_source)},
-      {"word", text_or_null(binding_word(client.hello, header))},
-      {"pools", words_on_pools(client.hello)},
-      {"omp_num_threads",
-       client.hello.omp_num_threads == 0 ? Json(nullptr) : Json(client.hello.omp_num_threads)}};
+  json["user"] = {{"own_width", header.own_width},
+                  {"source", width_source_name(header.own_width_source)},
+                  {"respect", respect_name(client.hello.respect)},
+                  {"binds", is_users_word(header.own_width_source)},
+                  {"word", text_or_null(binding_word(client.hello, header))},
+                  {"pools", words_on_pools(client.hello)}};
   json["held"] = text_or_null(why_not_held(controller, client));
   json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
   json["cap"] = client.own_width_cap == 0 ? Json(own_width_of(client)) : Json(client.own_width_cap);
@@ -183,7 +175,6 @@ std::optional<Json> from_store(Controller& controller, Store* store, const OpSel
                  {"program", rows.front().program},
                  {"state", "stored"},
                  {"curve", curve_of_store(rows)},
-                 {"chosen", nullptr},
                  {"runner_up", nullptr},
                  {"sentence", "measured in an earlier run; no program that runs it is attached"}};
     json["provenance"] = {{"source", "store"}, {"made_at", iso_time(rows.front().when)}};

@@ -105,11 +105,6 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
   return {{"cores", view.granted.cores},
           {"units", units(view.granted.cores)},
           {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
-          {"target",
-           {{"cores", view.target.cores},
-            {"units", units(view.target.cores)},
-            {"fraction", view.target.empty() ? 0.0 : view.target.fraction}}},
-          {"claim", view.claim},
           {"borrowed", view.borrowed},
           {"lends", view.lends},
           {"progress", progress_json(view, *controller.leases())},
@@ -173,15 +168,11 @@ Json leases_json(const Controller& controller,
     one["team"] = text_or_null(wide_team_text(client, held));
     clients.push_back(std::move(one));
   }
-  const sched::LeaseCounters counters =
-      leases == nullptr ? sched::LeaseCounters() : leases->table().counters();
   return {{"budget", budget_json(controller.budget())},
           {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
           {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
           {"cause", leases == nullptr ? "" : leases->table().cause()},
-          {"changes", counters.changes},
-          {"cores_granted", counters.cores_granted},
           {"recent", recent_json(controller.lease_history())},
           {"clients", std::move(clients)},
           {"unleased", std::move(unleased)}};

@@ -1,6 +1,5 @@
 #include "daemon/api/report.h"
 
-#include <cmath>
 #include <optional>
 
 #include "daemon/views/step_times.h"
@@ -46,28 +45,16 @@ Json no_factors() {
   return factors;
 }
 
-Json parts_of(const Json& factors) {
-  Json parts;
-  for (const auto& [name, factor] : factors.items()) {
-    if (name != "speedup") parts[name] = value_of(factor);
-  }
-  return parts;
-}
-
 void add_times(Json& json, const ClientView& client, const std::vector<RunRecord>& earlier) {
   const StepTimes times = step_times(client, earlier);
   const bool separate = times.untouched.has_value();
   const std::optional<StepTime> baseline = separate ? times.untouched : times.own;
-  const std::optional<StepTime>& after = separate ? times.present : times.tuned;
   json["step_seconds"] = {{"baseline", number(baseline)},
                           {"tuned", number(times.tuned)},
                           {"present", number(times.present)}};
   json["baseline_kind"] = !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
-  json["speedup_spread"] =
-      baseline && after ? Json(std::hypot(baseline->spread, after->spread)) : Json(nullptr);
   json["factors"] = factors_of(client, times, earlier);
   json["speedup"] = value_of(json["factors"]["speedup"]);
-  json["parts"] = parts_of(json["factors"]);
   json["disturbed"] = disturbances(times);
   json["incomparable"] = text_or_null(times.incomparable);
 }
@@ -111,14 +98,12 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
       {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}, {"present", nullptr}}},
       {"baseline_kind", nullptr},
       {"speedup", nullptr},
-      {"speedup_spread", nullptr},
       {"overhead_ratio", nullptr},
       {"ops", Json::array()},
   };
   const std::string wait = perfmodel::launch_word(client.hello.launch_plan, "wait");
   json["wait_policy"] = wait.empty() || wait == "keep" ? "default" : wait;
   json["factors"] = no_factors();
-  json["parts"] = parts_of(json["factors"]);
   json["disturbed"] = Json::array();
   json["incomparable"] = nullptr;
   std::vector<std::string> fallbacks = fallback_texts(client);

@@ -96,30 +96,6 @@ perfmodel::Runtime runtime_of(uint32_t word) {
 
 }  // namespace
 
-const char* rejection_name(Rejection why) {
-  switch (why) {
-    case Rejection::kRing:
-      return "ring";
-    case Rejection::kRecord:
-      return "record";
-    case Rejection::kWidth:
-      return "width";
-    case Rejection::kTime:
-      return "time";
-    case Rejection::kPlan:
-      return "plan";
-    case Rejection::kColumn:
-      return "column";
-    case Rejection::kOp:
-      return "op";
-    case Rejection::kKind:
-      return "kind";
-    case Rejection::kCounts:
-      return "counts";
-  }
-  return "unknown";
-}
-
 void ClientReader::reject(Rejection why) {
   ++counters_.rejected;
   ++counters_.rejected_by[static_cast<std::size_t>(why)];
@@ -149,14 +125,9 @@ std::optional<ClientHeader> ClientReader::header() const {
   header.ticks_per_second = copy.ticks_per_second;
   header.attach_ticks = copy.attach_ticks;
   header.runtime = runtime_of(runtime);
-  if (header.runtime != perfmodel::Runtime::kUnknown) {
-    header.runtime_path = clean_text(copy.runtime_path, sizeof copy.runtime_path);
-  }
   header.blas_ready = blas_ready;
   if (blas_ready) read_blas(copy, header);
-  header.blas_threads = std::min<uint32_t>(copy.blas_threads, kMaxWidth);
   header.progress = copy.progress;
-  header.adopted_generation = copy.adopted_generation;
   header.registry_count = std::min<uint32_t>(copy.registry_count, OPTILE_MAX_OPS);
   header.fallbacks = copy.fallbacks;
   header.own_width = static_cast<int>(std::min<uint32_t>(copy.own_width, kMaxWidth));

@@ -23,14 +23,11 @@ struct ClientHeader {
   uint64_t ticks_per_second = 0;
   uint64_t attach_ticks = 0;
   perfmodel::Runtime runtime = perfmodel::Runtime::kUnknown;
-  std::string runtime_path;
   bool blas_ready = false;
   std::string blas_path;
   uint32_t blas_beside = 0;               // steered beside that one
   std::vector<std::string> beside_names;  // their file names, as far as they are told
-  uint32_t blas_threads = 0;
   uint64_t progress = 0;
-  uint64_t adopted_generation = 0;
   uint32_t registry_count = 0;
   uint32_t fallbacks = 0;
   int own_width = 0;
@@ -52,7 +49,6 @@ struct ClientHeader {
 // Why something a client wrote was not used.
 enum class Rejection { kRing, kRecord, kWidth, kTime, kPlan, kColumn, kOp, kKind, kCounts };
 inline constexpr std::size_t kRejections = 9;
-const char* rejection_name(Rejection why);
 
 struct ReaderCounters {
   uint64_t read = 0;      // events taken

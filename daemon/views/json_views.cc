@@ -323,38 +323,10 @@ Json stranger(const ClientView& client) {
 Json client_details(const ClientView& client) {
   Json json = client_summary(client);
   const ClientHeader header = client.header.value_or(ClientHeader());
-  json["openmp_runtime_path"] = header.runtime_path;
-  json["blas_path"] = header.blas_path;
-  json["blas_threads"] = header.blas_threads;
   json["ops_begun"] = header.progress;
-  json["adopted_generation"] = header.adopted_generation;
-  json["annotated_steps"] = header.annotations;
-  json["own_width_cap"] = client.own_width_cap;
   json["sharing"] = sharing_json(client);
-  Json rejected = Json::object();
-  for (std::size_t i = 0; i < kRejections; ++i) {
-    if (client.counters.rejected_by[i] == 0) continue;
-    rejected[rejection_name(static_cast<Rejection>(i))] = client.counters.rejected_by[i];
-  }
-  json["events_rejected_by"] = std::move(rejected);
-  if (!client.session) return json;
-  const tuner::SessionView& session = *client.session;
-  json["guard"] = guard_json(session.guard);
-  json["step_samples"] = {{"own", session.own_steps.count()},
-                          {"uniform", session.uniform_steps.count()},
-                          {"tuned", session.tuned_steps.count()}};
-  json["uniform_width"] = session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width);
-  json["binding"] = perfmodel::binding_name(session.binding);
-  json["coverage"] = {{"observed", session.observed_share}, {"steered", session.steerable_share}};
-  json["switching_cost"] = {{"ns", session.switching_cost.count()},
-                            {"measured", session.switching_cost_measured}};
-  if (session.marker) {
-    const auto found = client.ops.find(session.marker->place.key);
-    json["step_marker"] = {{"op", op_id(session.marker->place)},
-                           {"name", found == client.ops.end() ? "" : found->second.name},
-                           {"ops", session.marker->ops}};
-  } else {
-    json["step_marker"] = nullptr;
+  if (client.session) {
+    json["step_samples"] = {{"tuned", client.session->tuned_steps.count()}};
   }
   return json;
 }
@@ -420,7 +392,6 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
   row["direction"] = known && described->second.backward ? "backward" : "forward";
   const auto totals = client.totals.find(op.place.key);
   row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
-  row["total_seconds"] = totals == client.totals.end() ? 0 : seconds_of(totals->second.time);
   row["counts"] = counts_json(client, op.place.key, width);
   return row;
 }
@@ -445,11 +416,7 @@ Json guard_json(const tuner::GuardView& guard) {
                          {"reason", one.reason},
                          {"loss_seconds", one.loss_seconds}});
   }
-  return {{"active", guard.active},
-          {"verified", guard.verified},
-          {"controls", guard.controls},
-          {"control_seconds", guard.control_seconds},
-          {"rollbacks", std::move(rollbacks)}};
+  return {{"rollbacks", std::move(rollbacks)}};
 }
 
 Json text_or_null(const std::string& text) {
@@ -536,13 +503,9 @@ Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget&
     }
     tiles.push_back({{"numa_node", tile.numa_node}, {"cores", std::move(cores)}});
   }
-  const ConfigurationSpace set = make_configuration_space(machine, budget);
-  Json cases = Json::array();
-  for (const perfmodel::Configuration& one : set.cases) cases.push_back(case_json(one));
-  Json json = {{"machine", machine_summary(machine)}, {"tiles", std::move(tiles)},
-               {"budget", budget_json(budget)},       {"cases", std::move(cases)},
-               {"compact_order", set.compact_order},  {"spread_order", set.spread_order}};
-  return json;
+  return {{"machine", machine_summary(machine)},
+          {"tiles", std::move(tiles)},
+          {"budget", budget_json(budget)}};
 }
 
 }  // namespace optile::daemon

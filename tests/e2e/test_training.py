@@ -9,7 +9,7 @@ from harness import (PYTHON, SCRIPTS, QUICK_BLAS, EndToEndTest, blas, finish, re
                      usable_cpus)
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
-REPORT_KEYS = {"steps", "step_seconds", "baseline_kind", "speedup", "parts", "samples",
+REPORT_KEYS = {"steps", "step_seconds", "baseline_kind", "speedup", "factors", "samples",
                "sampled_steps", "overhead_ratio", "coverage", "plan_replayed", "ops", "counters",
                "blas", "openmp_runtime", "wait_policy", "fallbacks"}
 # Long enough for a search over a handful of widths to come to its end.

@@ -94,10 +94,12 @@ void print_ops(const Json& answer) {
   });
   std::printf("%-34s %6s  %5s %5s  %s\n", "op id", "share", "width", "own", "op: why");
   for (const Json& op : ops) {
-    std::printf("%-34s %5.1f%%  %5s %5s  %s %s: %s\n", text_of(op, "id").c_str(),
+    const bool backward = text_of(op, "direction") == "backward";
+    std::printf("%-34s %5.1f%%  %5s %5s  %s %s%s: %s\n", text_of(op, "id").c_str(),
                 100 * number_of(op, "share"), text_of(op, "width", "-").c_str(),
                 text_of(op, "own_width", "-").c_str(), text_of(op, "name").c_str(),
-                text_of(op, "shape").c_str(), text_of(op, "reason").c_str());
+                text_of(op, "shape").c_str(), backward ? " backward" : "",
+                text_of(op, "reason").c_str());
   }
 }
 

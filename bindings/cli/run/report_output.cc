@@ -41,7 +41,6 @@ Json empty_report(const LaunchDecision& decision) {
           {"baseline_kind", nullptr},
           {"speedup", nullptr},
           {"factors", Json::object()},
-          {"parts", Json::object()},
           {"disturbed", Json::array()},
           {"incomparable", nullptr},
           {"samples", 0},

@@ -51,7 +51,7 @@ TEST_F(ReportOutputTest, UnattachedRunReportHasEveryField) {
   EXPECT_EQ(report["state"], "unknown");
   EXPECT_EQ(report["run_id"], "r1");
   for (const char* field :
-       {"steps", "step_seconds", "baseline_kind", "speedup", "parts", "samples", "sampled_steps",
+       {"steps", "step_seconds", "baseline_kind", "speedup", "factors", "samples", "sampled_steps",
         "overhead_ratio", "coverage", "plan_replayed", "ops", "counters", "blas", "blas_beside",
         "openmp_runtime", "wait_policy", "fallbacks"}) {
     EXPECT_TRUE(report.contains(field)) << field;

@@ -22,7 +22,6 @@ Json untuned() {
           {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}}},
           {"baseline_kind", nullptr},
           {"speedup", nullptr},
-          {"parts", {{"launch_plan", nullptr}, {"uniform_width", nullptr}}},
           {"coverage", {{"observed", 0.981}, {"steered", 0.943}}},
           {"sampled_steps", 0},
           {"plan_replayed", false},
@@ -49,7 +48,6 @@ Json tuned() {
   report["step_seconds"] = {{"baseline", 0.2}, {"tuned", 0.05}};
   report["baseline_kind"] = "separate_run";
   report["speedup"] = 4.0;
-  report["parts"] = {{"launch_plan", 2.5}, {"blas_pool", nullptr}, {"width_per_op", 1.25}};
   report["factors"] = {{"speedup", factor(4, 3.8, 4.2, 20, 50)},
                        {"launch_plan", factor(2.5, 0.9, 4.1, 20, 5)},
                        {"blas_pool", nullptr},

@@ -100,7 +100,7 @@ TEST_F(ApiTest, OpsAreListedAndExplained) {
     const Answer answer = running_.get("/v1/ops/" + id + "/explain");
     ASSERT_EQ(answer.status, 200) << id;
     const nlohmann::json first = answer.json()["explanations"][0];
-    for (const char* key : {"curve", "chosen", "runner_up", "provenance", "reason", "sentence",
+    for (const char* key : {"curve", "runner_up", "provenance", "reason", "sentence",
                             "switching_cost", "user", "cap"}) {
       EXPECT_TRUE(first.contains(key)) << key;
     }
@@ -156,11 +156,9 @@ TEST_F(ApiTest, ExplainsUnattachedOpsFromStore) {
   EXPECT_EQ(json["explanations"][0]["curve"].size(), 2u);
 }
 
-TEST_F(ApiTest, MachineDescribesCoresAndOrder) {
+TEST_F(ApiTest, MachineDescribesCores) {
   const nlohmann::json json = running_.get("/v1/machine").json();
   EXPECT_EQ(json["machine"]["cores"], 4);
-  EXPECT_EQ(json["compact_order"].size(), 4u);
-  EXPECT_FALSE(json["cases"].empty());
 }
 
 TEST_F(ApiTest, ReportStateFollowsRun) {
@@ -342,7 +340,6 @@ TEST_F(ApiTest, LeasesAreListed) {
   EXPECT_EQ(lease["program"], "train");
   EXPECT_EQ(lease["cores"], nlohmann::json({0, 1, 2, 3}));
   EXPECT_EQ(lease["units"].size(), 4u);
-  EXPECT_EQ(lease["target"]["cores"], lease["cores"]);
   EXPECT_EQ(lease["share"], 3);
   EXPECT_EQ(lease["priority"], "batch");
   EXPECT_EQ(lease["fraction"], 1);
@@ -350,7 +347,6 @@ TEST_F(ApiTest, LeasesAreListed) {
     EXPECT_EQ(lease[key], false) << key;
   EXPECT_FALSE(lease["reason"].get<std::string>().empty());
   EXPECT_EQ(json["held_cores"], 4);
-  EXPECT_GE(json["changes"], 1);
   EXPECT_TRUE(json["unleased"].empty());
   EXPECT_EQ(json["cause"], "client 1 arrived");
   EXPECT_TRUE(lease["lends"].empty());
