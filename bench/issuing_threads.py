@@ -3,7 +3,7 @@
 by hand, and under optile, interleaved.
 
     issuing_threads.py --threads 2 --threads 4 --kind convolution --rounds 8
-    issuing_threads.py --variable OMP_WAIT_POLICY=passive --options '--openmp keep --wait keep'
+    issuing_threads.py --variable OMP_WAIT_POLICY=passive --options '--launch keep'
 
 The second form leaves the launch plan out of it: what remains is the sharing.
 

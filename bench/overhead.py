@@ -287,8 +287,7 @@ def same_threads() -> Dict[str, str]:
 
 def listened_share(daemon: PrivateDaemon, environment: Mapping[str, str]) -> float:
     """Of the later steps of a long run; the first ones are all listened to."""
-    prefix = daemon.prefix(["--openmp", "keep", "--wait", "keep", "--blas", "keep",
-                            "--heap", "keep", "--mode", "observe"])  # fmt: skip
+    prefix = daemon.prefix(["--launch", "keep", "--mode", "observe"])
     counts: List[Tuple[int, int]] = []
     for steps in REST_STEPS:
         progress(f"  {steps} steps, observed")

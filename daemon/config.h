@@ -8,7 +8,6 @@
 #include "base/result.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/support/client_limits.h"
-#include "daemon/support/log.h"
 
 namespace optile::daemon {
 
@@ -19,7 +18,6 @@ struct Config {
   std::string socket;  // HTTP; the attach socket lies beside it
   std::string store;   // file, or ":memory:"
   std::string machine = "host";
-  Log::Level log_level = Log::Level::kInfo;
   std::string log;                    // "" = none
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;

@@ -109,7 +109,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
     return http.status();
   }
   sockets_.emplace_back(config_.socket);
-  log_ = std::make_unique<Log>(config_.log, config_.foreground, config_.log_level);
+  log_ = std::make_unique<Log>(config_.log, config_.foreground);
   const auto later = [this](std::function<void()> call) {
     boost::asio::post(io_, std::move(call));
   };
@@ -313,13 +313,11 @@ void Daemon::drain_within(std::chrono::milliseconds wait) {
 }
 
 void Daemon::log_move(uint64_t client, const std::string& text) {
-  if (log_->level() == Log::Level::kDebug) return log_->debug("lease: " + text);
   if (const auto line = moves_.note(clocks_.monotonic_ns(), client, text)) log_->say(*line);
 }
 
 void Daemon::log_client(uint64_t client, const std::string& text) {
   const std::string line = "client " + std::to_string(client) + " " + text;
-  if (log_->level() == Log::Level::kDebug) return log_->debug(line);
   if (const auto due = client_lines_.note(clocks_.monotonic_ns(), client, line)) log_->say(*due);
 }
 

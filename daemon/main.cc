@@ -22,7 +22,6 @@ namespace {
 using optile::daemon::Config;
 using optile::daemon::Daemon;
 using optile::daemon::ExternalLoadPolicy;
-using optile::daemon::Log;
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -103,14 +102,6 @@ void add_metrics(CLI::App& app, Config& config) {
 void add_log(CLI::App& app, Config& config) {
   app.add_option("--log", config.log, "Log file; by default beside the socket")
       ->option_text("FILE");
-  app.add_option("--log-level", config.log_level,
-                 "debug: every move of a lease too; info (default): those summed up; warning")
-      ->option_text("LEVEL")
-      ->envname("OPTILE_LOG_LEVEL")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Log::Level>{{"debug", Log::Level::kDebug},
-                                            {"info", Log::Level::kInfo},
-                                            {"warning", Log::Level::kWarning}}));
 }
 
 }  // namespace
@@ -124,8 +115,6 @@ int main(int argc, char** argv) {
       ->option_text("PATH");
   app.add_option("--store", config.store, "Where what was learned is kept; :memory: for nowhere")
       ->option_text("FILE");
-  app.add_option("--machine", config.machine, "host, or an hwloc synthetic description")
-      ->option_text("MACHINE");
   app.add_option("--idle-exit", idle_exit_seconds, "End after so long without clients; 0 = never")
       ->option_text("SECONDS")
       ->check(CLI::Range(0L, 31536000L));

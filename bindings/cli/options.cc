@@ -123,7 +123,6 @@ Verbs add_bridge(CLI::App& app, Options& options) {
                      "Only when nobody else wants the processor")
           ->group("");
     }
-    if (verb == Verb::kBridgeCheck) command->add_flag("--json", options.json, "Print JSON");
   }
   return verbs;
 }

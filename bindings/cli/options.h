@@ -44,6 +44,7 @@ enum class Verb {
 struct Options {
   Verb verb = Verb::kStatus;
   std::string mode = "tune";
+  std::string launch = "auto";  // or "keep": all four below that are not chosen by name
   std::string openmp = "auto";
   std::string wait = "auto";
   std::string blas = "auto";
@@ -63,7 +64,7 @@ struct Options {
   int patience_ms = 30;  // that a program's start may wait for the daemon, each time it is asked
   std::string socket;    // empty = the default
   std::string store;     // empty = the default; only for a daemon that is started
-  std::string machine;   // likewise; of simulate: what is simulated, empty = this machine
+  std::string machine;   // of simulate: what is simulated, empty = this machine
   bool json = false;
   std::string client;           // of ops, explain, undo and the words about a lease: number, name
   std::string cores;            // of pin
@@ -88,10 +89,9 @@ struct Options {
   Bridge bridge;
   // What was typed about the launch, before modes that change nothing turned it into "keep".
   struct LaunchWords {
+    std::string launch = "auto";
     std::string openmp = "auto";
-    std::string wait = "auto";
     std::string blas = "auto";
-    std::string heap = "auto";
   };
   LaunchWords typed;
   PlaceOptions place;
@@ -119,7 +119,9 @@ struct Parsed {
   std::string text;
 };
 
-// In modes that promise to change nothing: choices about the launch that nobody made.
+// "keep" for choices about the launch that nobody made.
+void keep_launch(Options& options);
+// The same where that was asked for, and in modes that promise to change nothing.
 void keep_what_was_not_chosen(Options& options);
 // With `--numerics as-untuned`: those that might change a result.
 void keep_bits(Options& options);

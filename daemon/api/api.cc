@@ -151,11 +151,8 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
                                               {{"auto", OpenmpChoice::kAuto},
                                                {"keep", OpenmpChoice::kKeep},
                                                {"llvm", OpenmpChoice::kLlvm}});
-  const auto wait = choice_at<WaitChoice>(body, "wait",
-                                          {{"auto", WaitChoice::kAuto},
-                                           {"keep", WaitChoice::kKeep},
-                                           {"active", WaitChoice::kActive},
-                                           {"passive", WaitChoice::kPassive}});
+  const auto wait = choice_at<WaitChoice>(
+      body, "wait", {{"auto", WaitChoice::kAuto}, {"keep", WaitChoice::kKeep}});
   const auto blas = choice_at<BlasChoice>(
       body, "blas", {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
   const auto heap = choice_at<HeapChoice>(

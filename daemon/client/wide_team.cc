@@ -30,10 +30,12 @@ std::string wide_team_text(const ClientView& client, double cores) {
         "run with --regions=tune";
   }
   const bool followed = client.header && client.header->wait_changes > 0;
-  text += followed && client.wait_cap_ms
-              ? "; idle ones do not spin meanwhile"
-              : "; how idle ones wait cannot be changed either: started with --wait passive, or "
-                "beside other programs, they do not spin for long";
+  text +=
+      followed && client.wait_cap_ms
+          ? "; idle ones do not spin meanwhile"
+          : "; how idle ones wait cannot be changed either: started with OMP_WAIT_POLICY=passive, "
+            "or "
+            "beside other programs, they do not spin for long";
   return text;
 }
 

@@ -25,18 +25,15 @@ bool may_be_ours(const std::string& path) {
 
 class Log::Sinks {
  public:
-  Sinks(std::vector<spdlog::sink_ptr> sinks, Level level)
+  explicit Sinks(std::vector<spdlog::sink_ptr> sinks)
       : logger("optiled", sinks.begin(), sinks.end()) {
     logger.set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-    logger.set_level(level == Level::kDebug  ? spdlog::level::debug
-                     : level == Level::kInfo ? spdlog::level::info
-                                             : spdlog::level::warn);
-    logger.flush_on(spdlog::level::debug);
+    logger.flush_on(spdlog::level::info);
   }
   spdlog::logger logger;
 };
 
-Log::Log(const std::string& path, bool to_terminal, Level level) : level_(level) {
+Log::Log(const std::string& path, bool to_terminal) {
   std::vector<spdlog::sink_ptr> sinks;
   if (to_terminal) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_st>());
   std::string why;
@@ -50,15 +47,12 @@ Log::Log(const std::string& path, bool to_terminal, Level level) : level_(level)
       why = error.what();
     }
   }
-  sinks_ = std::make_unique<Sinks>(std::move(sinks), level);
+  sinks_ = std::make_unique<Sinks>(std::move(sinks));
   if (!why.empty()) warn(why);
 }
 
 Log::~Log() = default;
 
-void Log::debug(const std::string& text) {
-  sinks_->logger.debug("{}", text);
-}
 void Log::say(const std::string& text) {
   sinks_->logger.info("{}", text);
 }

@@ -9,24 +9,18 @@ namespace optile::daemon {
 
 class Log {
  public:
-  // Lines of this importance and above are written.
-  enum class Level { kDebug, kInfo, kWarning };
-
   // An empty path, or a file that cannot be ours (a link, somebody else's), means no file.
-  Log(const std::string& path, bool to_terminal, Level level = Level::kInfo);
+  Log(const std::string& path, bool to_terminal);
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
   // Text of peers has to be cleaned before (clean_text).
-  void debug(const std::string& text);
   void say(const std::string& text);
   void warn(const std::string& text);
-  Level level() const { return level_; }
 
  private:
   class Sinks;
-  Level level_;
   std::unique_ptr<Sinks> sinks_;
 };
 

@@ -102,20 +102,7 @@ class Chooser {
       because("wait policy kept: you set it");
       return;
     }
-    switch (facts_.wait) {
-      case WaitChoice::kKeep:
-        return;
-      case WaitChoice::kActive:
-        set("OMP_WAIT_POLICY", "active");
-        wait_ = "active";
-        return;
-      case WaitChoice::kPassive:
-        set("OMP_WAIT_POLICY", "passive");
-        wait_ = "passive";
-        return;
-      case WaitChoice::kAuto:
-        break;
-    }
+    if (facts_.wait == WaitChoice::kKeep) return;
     plan_.wait_follows = true;
     if (plan_.preload_libomp && fixed_team_beside_others() && !two_spinning_pools()) {
       because("idle OpenMP threads spin as they do untouched while its cores are its own");
@@ -202,15 +189,11 @@ bool settled_faster(const MeasuredLaunchPlan& than, const MeasuredLaunchPlan& ru
 // The plan with that text, where facts and the user's words still allow it.
 std::optional<LaunchPlan> plan_named(LaunchFacts facts, const std::string& text) {
   const bool any_runtime = facts.openmp == OpenmpChoice::kAuto;
-  const bool any_wait = facts.wait == WaitChoice::kAuto;
   if (any_runtime) {
     facts.openmp =
         launch_word(text, "openmp") == "llvm" ? OpenmpChoice::kLlvm : OpenmpChoice::kKeep;
   }
-  const std::string wait = launch_word(text, "wait");
-  if (any_wait && wait == "keep") facts.wait = WaitChoice::kKeep;
-  if (any_wait && wait == "active") facts.wait = WaitChoice::kActive;
-  if (any_wait && wait == "passive") facts.wait = WaitChoice::kPassive;
+  if (launch_word(text, "wait") == "keep") facts.wait = WaitChoice::kKeep;
   if (facts.blas == BlasChoice::kAuto && launch_word(text, "blas") == "keep") {
     facts.blas = BlasChoice::kKeep;
   }

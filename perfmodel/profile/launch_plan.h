@@ -13,7 +13,7 @@
 namespace optile::perfmodel {
 
 enum class OpenmpChoice { kAuto, kKeep, kLlvm };
-enum class WaitChoice { kAuto, kKeep, kActive, kPassive };
+enum class WaitChoice { kAuto, kKeep };
 enum class BlasChoice { kAuto, kKeep };
 enum class HeapChoice { kAuto, kKeep };
 

@@ -41,22 +41,23 @@ TEST(Options, RunHasDefaults) {
   EXPECT_EQ(options.search, "auto");
   EXPECT_EQ(options.strategy, "auto");
   EXPECT_FALSE(options.summary);
-  for (const std::string& text : {options.report, options.socket, options.store, options.machine}) {
+  for (const std::string& text : {options.report, options.socket, options.store}) {
     EXPECT_EQ(text, "");
   }
   EXPECT_THAT(options.command, ElementsAre("train"));
 }
 
 TEST(Options, ParsesFlagsOfRun) {
-  const Options options = parsed(
-      {"run",         "--mode",   "freeze",   "--openmp",  "llvm",       "--wait", "passive",
-       "--blas",      "keep",     "--search", "paper",     "--strategy", "2",      "--socket",
-       "s.sock",      "--report", "r.json",   "--summary", "--store",    "s.db",   "--machine",
-       "core:4 pu:1", "--",       "python3",  "train.py",  "--epochs",   "3"});
+  const Options options =
+      parsed({"run",     "--mode",   "freeze",   "--openmp",  "llvm",       "--launch", "keep",
+              "--blas",  "keep",     "--search", "paper",     "--strategy", "2",        "--socket",
+              "s.sock",  "--report", "r.json",   "--summary", "--store",    "s.db",     "--",
+              "python3", "train.py", "--epochs", "3"});
   EXPECT_EQ(options.mode, "freeze");
   EXPECT_FALSE(options.narrows()) << "the same widths in every run";
   EXPECT_EQ(options.openmp, "llvm");
-  EXPECT_EQ(options.wait, "passive");
+  EXPECT_EQ(options.wait, "keep");
+  EXPECT_EQ(options.heap, "keep");
   EXPECT_EQ(options.blas, "keep");
   EXPECT_EQ(options.search, "paper");
   EXPECT_EQ(options.strategy, "2");
@@ -64,7 +65,6 @@ TEST(Options, ParsesFlagsOfRun) {
   EXPECT_EQ(options.report, "r.json");
   EXPECT_TRUE(options.summary);
   EXPECT_EQ(options.store, "s.db");
-  EXPECT_EQ(options.machine, "core:4 pu:1");
   EXPECT_THAT(options.command, ElementsAre("python3", "train.py", "--epochs", "3"));
 }
 
@@ -106,19 +106,18 @@ TEST(Options, AsUntunedNumericsRejectContradictingFlags) {
 }
 
 TEST(Options, ParsesFlagsOfBaseline) {
-  const Options options = parsed({"baseline", "--socket", "s", "--report", "r", "--summary",
-                                  "--store", "d", "--machine", "m", "--", "train"});
+  const Options options = parsed(
+      {"baseline", "--socket", "s", "--report", "r", "--summary", "--store", "d", "--", "train"});
   EXPECT_EQ(options.verb, Verb::kBaseline);
   EXPECT_EQ(options.socket, "s");
   EXPECT_EQ(options.report, "r");
   EXPECT_TRUE(options.summary);
   EXPECT_EQ(options.store, "d");
-  EXPECT_EQ(options.machine, "m");
 }
 
 TEST(Options, BaselineRejectsTuningFlags) {
-  for (const char* flag : {"--mode", "--openmp", "--wait", "--blas", "--heap", "--search",
-                           "--strategy", "--counters", "--respect", "--numerics"}) {
+  for (const char* flag : {"--mode", "--launch", "--openmp", "--blas", "--search", "--strategy",
+                           "--counters", "--respect", "--numerics"}) {
     EXPECT_THAT(refused({"baseline", flag, "keep", "--", "train"}), HasSubstr(flag));
   }
 }
@@ -147,9 +146,8 @@ struct Choice {
 TEST(Options, AcceptsOnlyListedChoices) {
   const std::vector<Choice> choices = {{"--mode", {"observe", "advise", "tune", "freeze", "off"}},
                                        {"--openmp", {"auto", "keep", "llvm"}},
-                                       {"--wait", {"auto", "keep", "active", "passive"}},
+                                       {"--launch", {"auto", "keep"}},
                                        {"--blas", {"auto", "keep"}},
-                                       {"--heap", {"auto", "keep"}},
                                        {"--search", {"paper", "auto"}},
                                        {"--strategy", {"1", "2", "uniform", "auto"}},
                                        {"--counters", {"auto", "software", "off"}},
@@ -188,6 +186,17 @@ TEST(Options, ObserveAndAdviseKeepLaunchSettings) {
     EXPECT_EQ(options.blas, "auto");
     EXPECT_EQ(options.heap, "auto");
   }
+}
+
+TEST(Options, LaunchKeepLeavesEverythingAsItWas) {
+  const Options options = parsed({"run", "--launch", "keep", "--", "x"});
+  EXPECT_FALSE(options.changes_nothing()) << "widths are tuned";
+  for (const std::string& choice : {options.openmp, options.wait, options.blas, options.heap}) {
+    EXPECT_EQ(choice, "keep");
+  }
+  const Options asked = parsed({"run", "--launch", "keep", "--openmp", "llvm", "--", "x"});
+  EXPECT_EQ(asked.openmp, "llvm") << "it was asked for by name";
+  EXPECT_EQ(asked.blas, "keep");
 }
 
 TEST(Options, UndoParsesTargetAndRejectsConflicts) {

@@ -34,7 +34,7 @@ class ExitCode(EndToEndTest):
         self.assert_refused([OPTILE, "baseline", "--no-such-flag", "--", "true"], "--no-such-flag")
 
     def test_is_125_for_invalid_value(self):
-        for option, value in (("--mode", "faster"), ("--openmp", "gcc"), ("--wait", "later"),
+        for option, value in (("--mode", "faster"), ("--openmp", "gcc"), ("--launch", "later"),
                               ("--blas", "mkl"), ("--search", "luck"), ("--strategy", "7")):
             with self.subTest(option):
                 # What can be chosen is part of the message.
@@ -224,7 +224,7 @@ class LaunchEnvironment(EndToEndTest):
         tells = [PYTHON, "-c", "import os\nfor word in os.environ.items(): print('='.join(word))"]
         kept = {"MALLOC_TRIM_THRESHOLD_": str(256 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
         self.assertEqual(kept, self.heap_words(tells))
-        self.assertEqual({}, self.heap_words(tells, "--heap", "keep"))
+        self.assertEqual({}, self.heap_words(tells, "--launch", "keep"))
         self.assertEqual({}, self.heap_words(tells, "--mode", "observe"))
         self.assertEqual({"MALLOC_ARENA_MAX": "1"},
                          self.heap_words(tells, env={"MALLOC_ARENA_MAX": "1"}))

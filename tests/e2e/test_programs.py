@@ -167,11 +167,6 @@ class LlvmRuntime(ProgramTest):
             with self.subTest(name):
                 self.assert_unharmed_on_llvm(name)
 
-    def test_runs_with_wait_policies(self):
-        for policy in ("active", "passive"):
-            with self.subTest(policy):
-                self.assert_unharmed([PROGRAMS / "constructs"], FOUR_THREADS, ("--wait", policy))
-
 
 class UnusualBinaries(ProgramTest):
     """What a preload cannot enter, or must not, runs as if nobody had asked."""

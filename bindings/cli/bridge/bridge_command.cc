@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "bindings/cli/bridge/bridge_build.h"
 #include "bindings/cli/bridge/bridge_state.h"
@@ -19,7 +18,6 @@ namespace {
 
 using base::Error;
 using base::ErrorKind;
-using Json = nlohmann::json;
 
 constexpr const char* kWhereIsTorch =
     "import importlib.util as u; s = u.find_spec('torch'); "
@@ -54,26 +52,11 @@ base::Result<std::string> torch_folder(const Options::Bridge& wanted) {
                    "PyTorch's folder, with --torch"};
 }
 
-Json as_json(const BridgeState& state) {
-  const bool there = state.fault == base::BridgeFault::kNone;
-  const std::string advice = bridge_advice(state);
-  return {{"torch", state.wheel.version},
-          {"torch_folder", state.wheel.folder},
-          {"bridge", state.folder.empty() ? Json(nullptr) : Json(state.folder + "/" + state.name)},
-          {"usable", there},
-          {"found", bridge_finding(state)},
-          {"advice", advice.empty() ? Json(nullptr) : Json(advice)}};
-}
-
-int check(const TorchWheel& wheel, bool json) {
+int check(const TorchWheel& wheel) {
   const BridgeState state = look_at_bridge(wheel);
   const std::string advice = bridge_advice(state);
-  if (json) {
-    std::cout << as_json(state).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-  } else {
-    std::cout << bridge_finding(state) << "\n";
-    if (!advice.empty()) std::cout << "-> " << advice << "\n";
-  }
+  std::cout << bridge_finding(state) << "\n";
+  if (!advice.empty()) std::cout << "-> " << advice << "\n";
   return state.fault == base::BridgeFault::kNone ? 0 : 1;
 }
 
@@ -100,7 +83,7 @@ int bridge(const Options& options) try {
     return 1;
   }
   return options.verb == Verb::kBridgeBuild ? build(wheel.value(), options.bridge.background)
-                                            : check(wheel.value(), options.json);
+                                            : check(wheel.value());
 } catch (const std::exception& error) {  // a library's surprise, memory
   std::cerr << "optile: " << error.what() << "\n";
   return 1;

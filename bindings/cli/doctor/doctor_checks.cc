@@ -28,9 +28,9 @@ constexpr KnownWord kWords[] = {
     {"OMP_PLACES", "masks are left alone", "unset it to let optile bind teams"},
     {"GOMP_CPU_AFFINITY", "masks are left alone", "unset it to let optile bind teams"},
     {"KMP_AFFINITY", "masks are left alone", "unset it to let optile bind teams"},
-    {"OMP_WAIT_POLICY", "how idle threads wait stays your choice", "unset it, and --wait decides"},
-    {"GOMP_SPINCOUNT", "how idle threads wait stays your choice", "unset it, and --wait decides"},
-    {"KMP_BLOCKTIME", "how idle threads wait stays your choice", "unset it, and --wait decides"},
+    {"OMP_WAIT_POLICY", "how idle threads wait stays your choice", "unset it, and optile chooses"},
+    {"GOMP_SPINCOUNT", "how idle threads wait stays your choice", "unset it, and optile chooses"},
+    {"KMP_BLOCKTIME", "how idle threads wait stays your choice", "unset it, and optile chooses"},
     {"OPENBLAS_NUM_THREADS", "the BLAS pool never goes wider",
      "unset it, and the pool follows the width of its op"},
     {"GOTO_NUM_THREADS", "the BLAS pool never goes wider",
@@ -72,7 +72,7 @@ void check_blas(const ProgramObjects& objects, Findings& findings) {
   } else if (blas == "openblas-pthread" && objects.uses_openmp) {
     add(findings, Level::kNote, "BLAS",
         "openblas-pthread: a pool of its own beside OpenMP's, and both spin",
-        "optile run handles it (--blas auto, --wait auto); libopenblas0-openmp has one pool");
+        "optile run handles it; libopenblas0-openmp has one pool");
   } else {
     add(findings, Level::kOk, "BLAS", blas == "none" ? "none in sight" : blas);
   }

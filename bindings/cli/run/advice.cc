@@ -45,10 +45,9 @@ std::string launch_flags(const AdviceFacts& facts) {
   const auto add = [&](const char* name, const std::string& typed) {
     if (typed != "auto") flags += std::string(" ") + name + " " + typed;
   };
+  add("--launch", facts.typed.launch);
   add("--openmp", facts.typed.openmp);
-  add("--wait", facts.typed.wait);
   add("--blas", facts.typed.blas);
-  add("--heap", facts.typed.heap);
   if (facts.as_untuned) flags += " --numerics as-untuned";
   return flags;
 }

@@ -22,17 +22,13 @@ constexpr std::chrono::milliseconds kLook = std::chrono::milliseconds(2);
 constexpr const char* kIdleSeconds = "600";
 
 std::vector<std::string> daemon_command(const DaemonPaths& paths) {
-  std::vector<std::string> command = {own_folder() + "/optiled",
-                                      "--socket",
-                                      paths.socket,
-                                      "--store",
-                                      paths.store,
-                                      "--idle-exit",
-                                      kIdleSeconds};
-  if (!paths.machine.empty()) {
-    command.insert(command.end(), {"--machine", paths.machine});
-  }
-  return command;
+  return {own_folder() + "/optiled",
+          "--socket",
+          paths.socket,
+          "--store",
+          paths.store,
+          "--idle-exit",
+          kIdleSeconds};
 }
 
 base::Status start_daemon(const DaemonPaths& paths) {

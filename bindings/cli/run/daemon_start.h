@@ -11,7 +11,6 @@ namespace optile::cli {
 struct DaemonPaths {
   std::string socket;
   std::string store;
-  std::string machine;  // empty = the host
   bool system = false;  // the machine's: never started here
 };
 

@@ -79,10 +79,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   facts.openmp = options.openmp == "llvm"   ? OpenmpChoice::kLlvm
                  : options.openmp == "keep" ? OpenmpChoice::kKeep
                                             : OpenmpChoice::kAuto;
-  facts.wait = options.wait == "active"    ? WaitChoice::kActive
-               : options.wait == "passive" ? WaitChoice::kPassive
-               : options.wait == "keep"    ? WaitChoice::kKeep
-                                           : WaitChoice::kAuto;
+  facts.wait = options.wait == "keep" ? WaitChoice::kKeep : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.heap = options.heap == "keep" ? HeapChoice::kKeep : HeapChoice::kAuto;
   facts.user_environment = user_words(now);
@@ -341,7 +338,7 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   if (choice.system) make_place_for_log();
   const std::string store = absolute(options.store.empty() ? default_store_path() : options.store);
   const base::Status daemon =
-      ensure_daemon({socket, store, options.machine, choice.system}, daemon_patience(options));
+      ensure_daemon({socket, store, choice.system}, daemon_patience(options));
   if (!daemon.ok()) lost(daemon.message() + "; the program runs untuned");
   Prepared prepared;
   prepared.decision = decide(options, target, now, socket, daemon.ok());
@@ -365,9 +362,9 @@ void give_advice(const Options& options, const TargetProgram& target,
   const Json report = Json::parse(report_of(decision), nullptr, false);
   Options tuned = options;
   tuned.openmp = options.typed.openmp;
-  tuned.wait = options.typed.wait;
   tuned.blas = options.typed.blas;
-  tuned.heap = options.typed.heap;
+  tuned.wait = tuned.heap = "auto";
+  if (tuned.launch == "keep") keep_launch(tuned);
   keep_bits(tuned);
   const Variables now = environment_now();
   const perfmodel::LaunchFacts launch =

@@ -25,9 +25,6 @@ void add_outputs(CLI::App* app, Options& options) {
       ->check(from_to(1, 60000, "has to be from 1 to 60000 milliseconds"))
       ->capture_default_str()
       ->type_name("MS");
-  app->add_option("--machine", options.machine,
-                  "Machine description for a daemon that is started here (for trying things out)")
-      ->type_name("MACHINE");
   app->prefix_command();
 }
 
@@ -101,14 +98,14 @@ CLI::App* add_run(CLI::App& app, Options& options) {
       app.add_subcommand("run", "Run a program and tune it: optile run [OPTIONS] -- CMD");
   choose(run, "--mode", options.mode, "How far optile may go",
          {"observe", "advise", "tune", "freeze", "off"});
+  choose(
+      run, "--launch", options.launch,
+      "Whether anything may be chosen before the start: the OpenMP runtime, how its idle threads "
+      "wait, how many threads BLAS has, what malloc keeps",
+      {"auto", "keep"});
   choose(run, "--openmp", options.openmp, "OpenMP runtime: keep the program's, or LLVM's",
          {"auto", "keep", "llvm"});
-  choose(run, "--wait", options.wait, "How idle OpenMP threads wait",
-         {"auto", "keep", "active", "passive"});
   choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
-         {"auto", "keep"});
-  choose(run, "--heap", options.heap,
-         "Whether malloc may keep memory for the next step that it would give back",
          {"auto", "keep"});
   add_torch_bridge(run, options);
   choose(run, "--respect", options.respect,
@@ -193,10 +190,14 @@ base::Status check_numerics(const Options& options) {
   return {};
 }
 
-void keep_what_was_not_chosen(Options& options) {
+void keep_launch(Options& options) {
   for (std::string* choice : {&options.openmp, &options.wait, &options.blas, &options.heap}) {
-    if (options.changes_nothing() && *choice == "auto") *choice = "keep";
+    if (*choice == "auto") *choice = "keep";
   }
+}
+
+void keep_what_was_not_chosen(Options& options) {
+  if (options.changes_nothing() || options.launch == "keep") keep_launch(options);
 }
 
 void keep_bits(Options& options) {
@@ -207,7 +208,7 @@ void keep_bits(Options& options) {
 }
 
 void take_launch_words(Options& options) {
-  options.typed = {options.openmp, options.wait, options.blas, options.heap};
+  options.typed = {options.launch, options.openmp, options.blas};
   keep_what_was_not_chosen(options);
   keep_bits(options);
 }

@@ -88,7 +88,7 @@ TEST_F(TeamsTest, ReportsWhyTeamIsNotNarrowed) {
   };
   EXPECT_TRUE(says("keep 4 threads on " + std::to_string(cores_of(first.id)) + " cores")) << team();
   EXPECT_TRUE(says("--regions=tune")) << team();
-  EXPECT_TRUE(says("--wait passive")) << "no runtime follows the cap: " << team();
+  EXPECT_TRUE(says("OMP_WAIT_POLICY=passive")) << "no runtime follows the cap: " << team();
   first.regions.client().header.wait_changes = 1;
   EXPECT_TRUE(says("do not spin meanwhile")) << team();
   EXPECT_TRUE(leases_json(*controller_)["clients"][1]["team"].is_null());

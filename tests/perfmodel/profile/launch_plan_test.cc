@@ -223,40 +223,42 @@ TEST(LaunchPlan, RevertsPlanSlowerThanUntouchedRun) {
   EXPECT_TRUE(stays.preload_libomp);  // within the spreads: not settled
 }
 
-constexpr const char* kActive = "openmp=llvm wait=active blas=follow";
+constexpr const char* kOther = "openmp=llvm wait=keep blas=follow";
 
 // Newest first.
 TEST(LaunchPlan, UsesFasterMeasuredPlan) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
-  const LaunchPlan plan = choose_launch_plan(
-      two_pools(), {{kActive, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
-  EXPECT_EQ(plan.text, kActive);
-  EXPECT_EQ(plan.environment.at("OMP_WAIT_POLICY"), "active");
+  const LaunchPlan plan =
+      choose_launch_plan(two_pools(), {{kOther, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
+  EXPECT_EQ(plan.text, kOther);
+  EXPECT_FALSE(plan.environment.contains("KMP_BLOCKTIME"));
   EXPECT_TRUE(plan.taken_back.empty()) << "the rule's plan was not the latest";
 }
 
 // Believed once, whatever made it look good; its next run tells the truth.
 TEST(LaunchPlan, RevertsWrongPlanAndReportsLoss) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
-  const LaunchPlan plan = choose_launch_plan(two_pools(), {{kActive, 4.0, 0.02, 30, true},
-                                                           {kActive, 0.1, 0.02, 30, true},
-                                                           {ours, 1.0, 0.02, 30, true}});
+  const LaunchPlan plan = choose_launch_plan(
+      two_pools(),
+      {{kOther, 4.0, 0.02, 30, true}, {kOther, 0.1, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
   EXPECT_EQ(plan.text, ours);
-  EXPECT_EQ(plan.taken_back, kActive);
+  EXPECT_EQ(plan.taken_back, kOther);
   EXPECT_NEAR(plan.loss_seconds, 3.0, 1e-9);
   EXPECT_NE(plan.reasons.back().find("300 % more"), std::string::npos);
 }
 
 TEST(LaunchPlan, FasterRunDoesNotOverrideUserChoice) {
   LaunchFacts facts = two_pools();
-  facts.wait = WaitChoice::kPassive;
+  const std::string by_rule = choose_launch_plan(facts, {}).text;
+  facts.wait = WaitChoice::kKeep;
   const std::string ours = choose_launch_plan(facts, {}).text;
+  ASSERT_NE(ours, by_rule);
   const LaunchPlan plan =
-      choose_launch_plan(facts, {{kActive, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
+      choose_launch_plan(facts, {{by_rule, 0.7, 0.02, 30, true}, {ours, 1.0, 0.02, 30, true}});
   EXPECT_EQ(plan.text, ours);
   facts = two_pools();
   facts.libomp_suitable = false;
-  EXPECT_FALSE(choose_launch_plan(facts, {{kActive, 0.7, 0.02, 30, true},
+  EXPECT_FALSE(choose_launch_plan(facts, {{kOther, 0.7, 0.02, 30, true},
                                           {"openmp=keep wait=keep blas=follow", 1, 0.02, 30, true}})
                    .preload_libomp);
 }
@@ -264,7 +266,7 @@ TEST(LaunchPlan, FasterRunDoesNotOverrideUserChoice) {
 TEST(LaunchPlan, IgnoresSmallDifferences) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan plan = choose_launch_plan(
-      two_pools(), {{kActive, 0.97, 0.01, 30, true}, {ours, 1.0, 0.01, 30, true}});
+      two_pools(), {{kOther, 0.97, 0.01, 30, true}, {ours, 1.0, 0.01, 30, true}});
   EXPECT_EQ(plan.text, ours);
   EXPECT_TRUE(plan.taken_back.empty());
 }
@@ -272,7 +274,7 @@ TEST(LaunchPlan, IgnoresSmallDifferences) {
 TEST(LaunchPlan, IgnoresRunsOfTooFewSteps) {
   const std::string ours = choose_launch_plan(two_pools(), {}).text;
   const LaunchPlan plan =
-      choose_launch_plan(two_pools(), {{kActive, 0.1, 0, 2, true}, {ours, 1.0, 0.01, 30, true}});
+      choose_launch_plan(two_pools(), {{kOther, 0.1, 0, 2, true}, {ours, 1.0, 0.01, 30, true}});
   EXPECT_EQ(plan.text, ours);
 }
 
