@@ -57,18 +57,10 @@ void improve_bound(const Graph& graph, const Cluster& cluster, const Request& re
   limits.seconds = request.bound_seconds;
   limits.cancelled = request.limits.cancelled;
   Budget budget(limits);
-  const auto improved = [&](double bound) {
-    if (!request.progress) return;
-    Progress at;
-    at.seconds = budget.seconds();
-    at.cost = answer.cost;
-    at.lower_bound = bound;
-    request.progress(at);
-  };
   if (request.objective == Objective::kLoad) {
     const Units units = Units::of(graph, cluster);
     const CoveringBound found =
-        covering_bound({units, cluster}, answer.lower_bound, answer.cost, improved, budget);
+        covering_bound({units, cluster}, answer.lower_bound, answer.cost, budget);
     take_bound(found.bound, answer);
   } else if (request.objective == Objective::kLatency) {
     take_bound(latency_program_bound(
@@ -76,9 +68,8 @@ void improve_bound(const Graph& graph, const Cluster& cluster, const Request& re
                    answer.feasible ? answer.cost : std::numeric_limits<double>::infinity(), budget),
                answer);
   } else {
-    Request quiet = request;
-    quiet.progress = nullptr;
-    take_bound(by_program(graph, cluster, setting_of(request), quiet, budget).lower_bound, answer);
+    take_bound(by_program(graph, cluster, setting_of(request), request, budget).lower_bound,
+               answer);
   }
   answer.bound_seconds = budget.seconds();
 }

@@ -9,7 +9,7 @@ namespace optile::placement {
 base::Status can_improve_bound(const Cluster& cluster, const Request& request);
 
 // Spends `request.bound_seconds` on a larger `answer.lower_bound`, or less where it is proven that
-// nothing is cheaper or where more time would not help. Tells `request.progress` of better ones.
+// nothing is cheaper or where more time would not help.
 void improve_bound(const Graph& graph, const Cluster& cluster, const Request& request,
                    Answer& answer);
 

@@ -2,7 +2,6 @@
 // strategies have a call of their own.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,22 +22,12 @@ enum class Objective { kLoad, kLatency, kStep };
 // How transfers take time in a step (spec 2, E2): (a), (b) and (c).
 enum class StepLinks { kBus, kEdge, kRouted };
 
-// What is known while a method runs. Called from the threads that search, one at a time.
-struct Progress {
-  double seconds = 0;
-  double cost = 0;
-  std::uint64_t evaluations = 0;
-  double lower_bound = 0;  // while that is improved; `seconds` then count from there on
-};
-
 struct Request {
   Objective objective = Objective::kLoad;
   std::string method = "auto";
   Limits limits;
   double bound_seconds = 0;  // after the method, to improve the bound
   std::uint64_t seed = 1;
-  double imbalance = 0.1;              // of refine, METIS and Scotch, as a fraction of a share
-  bool refine_as_printed = false;      // the paper's rules; else the potential that falls
   StepLinks links = StepLinks::kEdge;  // of the objective `step`
   double op_ms = 0;                    // added to each node's time in a step
   // A step's batch goes through in so many equal parts, one after the other (spec 2, E2 d).
@@ -50,8 +39,7 @@ struct Request {
   std::uint64_t most_moved = 0;
   // Of learned methods: one that was trained before; null: they learn on this graph alone.
   std::shared_ptr<const policy::SavedPolicy> policy;
-  bool fine_tune = false;                         // whether they learn on from it
-  std::function<void(const Progress&)> progress;  // may be empty
+  bool fine_tune = false;  // whether they learn on from it
 };
 
 // The methods of an objective, `auto` first.

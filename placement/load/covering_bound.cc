@@ -134,12 +134,10 @@ struct Cover {
 
 class Solver {
  public:
-  Solver(const LoadProblem& problem, double known, double cost,
-         const std::function<void(double)>& improved, Budget& budget)
+  Solver(const LoadProblem& problem, double known, double cost, Budget& budget)
       : units_(problem.units),
         kinds_(kinds_of(problem)),
         plan_(problem.units, states_for(problem.units, kinds_.size())),
-        improved_(improved),
         budget_(budget),
         low_(known),
         cost_(cost),
@@ -301,7 +299,6 @@ class Solver {
     }
     if (good <= low_) return;
     low_ = std::min(good * kSafe, cost_);
-    if (improved_) improved_(low_);
   }
 
   void add_covers(double load) {
@@ -391,7 +388,6 @@ class Solver {
   const Units& units_;
   std::vector<Kind> kinds_;
   FittingPlan plan_;
-  const std::function<void(double)>& improved_;
   Budget& budget_;
   double low_;
   double cost_;
@@ -414,11 +410,11 @@ class Solver {
 }  // namespace
 
 CoveringBound covering_bound(const LoadProblem& problem, double known, double cost,
-                             const std::function<void(double)>& improved, Budget& budget) {
+                             Budget& budget) {
   if (!(known < cost)) return {known, true};
   const double size = static_cast<double>(problem.units.size()) * problem.cluster.size();
   if (size > kMostUnits) return {known, true};
-  return Solver(problem, known, cost, improved, budget).run();
+  return Solver(problem, known, cost, budget).run();
 }
 
 }  // namespace optile::placement

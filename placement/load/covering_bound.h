@@ -8,8 +8,6 @@
 // devices, too, which is not kept as a hard limit but paid for (a Lagrangian relaxation again).
 #pragma once
 
-#include <functional>
-
 #include "placement/budget.h"
 #include "placement/load/load_state.h"
 
@@ -20,10 +18,8 @@ struct CoveringBound {
   bool complete = false;  // more time would not help
 };
 
-// `known` is a bound, `cost` that of a feasible placement, both above 0 and finite. `improved` is
-// told of each better bound, from this thread; it may be empty. Uses one thread, and up to about
-// 500 MB. Of more than a million units times devices it gives `known`.
-CoveringBound covering_bound(const LoadProblem& problem, double known, double cost,
-                             const std::function<void(double)>& improved, Budget& budget);
+// `known` is a bound, `cost` that of a feasible placement, both above 0 and finite. Uses one
+// thread, and up to about 500 MB. Of more than a million units times devices it gives `known`.
+CoveringBound covering_bound(const LoadProblem& problem, double known, double cost, Budget& budget);
 
 }  // namespace optile::placement

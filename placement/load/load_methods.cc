@@ -20,7 +20,8 @@ constexpr int kLongestChain = 4000;
 
 base::Result<std::vector<DeviceId>> expert_of(const Units& units, const Request& request) {
   if (request.expert.empty()) {
-    return invalid("the method expert needs a published split: --expert FILE");
+    return invalid(
+        "the method expert needs a published split: in the graph, or by compare --experts DIR");
   }
   if (request.expert.size() != units.of_node().size()) {
     return invalid("the split has another number of nodes than the graph");
@@ -72,17 +73,14 @@ base::Result<std::vector<DeviceId>> partition_by_name(const Graph& graph, const 
   if (name == "expert") return expert_of(units, request);
   if (name == "random") return at_random(units, cluster, request.seed);
   if (name == "block") return in_blocks(units, cluster, unit_order(graph, units));
-  if (name == "metis") return by_metis(units, cluster, request.seed, request.imbalance);
-  if (name == "scotch") return by_scotch(units, cluster, request.seed, request.imbalance);
+  if (name == "metis") return by_metis(units, cluster, request.seed);
+  if (name == "scotch") return by_scotch(units, cluster, request.seed);
   if (name == "pipedream") {
     return chain_cut(units, cluster, unit_order(graph, units), kLongestChain, budget);
   }
   if (name == "refine") {
-    RefineOptions options;
-    options.printed = request.refine_as_printed;
-    options.epsilon = request.imbalance;
     const UnitAssignment start = in_blocks(units, cluster, unit_order(graph, units));
-    return refine(units, cluster, start, options, budget).assignment;
+    return refine(units, cluster, start, RefineOptions(), budget).assignment;
   }
   return base::Error{base::ErrorKind::kNotFound, "there is no method " + name};
 }

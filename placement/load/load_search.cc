@@ -47,8 +47,7 @@ std::vector<Candidate> starts_of(const Graph& graph, const LoadProblem& problem,
     add(chain_cut(units, problem.cluster, order, kLongestExactChain, budget));
   }
   for (const auto& partition : {by_metis, by_scotch}) {
-    base::Result<UnitAssignment> parts =
-        partition(units, problem.cluster, request.seed, request.imbalance);
+    base::Result<UnitAssignment> parts = partition(units, problem.cluster, request.seed);
     if (parts.ok()) add(std::move(parts).value());
   }
   std::sort(starts.begin(), starts.end());
@@ -82,7 +81,7 @@ struct Searched {
 
 // Runs the chains, each on a thread of its own, and returns their ends in the same order.
 std::vector<Candidate> run_chains(const Searched& searched, const std::vector<Chain>& chains,
-                                  double time, BestSoFar& best, Budget& budget) {
+                                  double time, Budget& budget) {
   std::vector<Candidate> ends(chains.size());
   std::vector<Budget> budgets;
   for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -95,7 +94,6 @@ std::vector<Candidate> run_chains(const Searched& searched, const std::vector<Ch
                               chains[i].seed);
       annealing.run(chains[i].cooling, budgets[i]);
       ends[i] = {annealing.best(), 0, 0};
-      if (annealing.found()) best.report(annealing.best_cost(), budgets[i].evaluations());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -107,17 +105,6 @@ std::vector<Candidate> run_chains(const Searched& searched, const std::vector<Ch
   }
   return ends;
 }
-
-}  // namespace
-
-void BestSoFar::report(double cost, std::uint64_t evaluations) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (cost >= cost_) return;
-  cost_ = cost;
-  if (request_.progress) request_.progress({budget_.seconds(), cost, evaluations});
-}
-
-namespace {
 
 using Coolings = LoadCooling[kRounds][kChains];
 
@@ -136,8 +123,6 @@ constexpr Coolings kClose = {
 
 std::vector<DeviceId> anneal(const Searched& searched, std::vector<Candidate> pool,
                              const Coolings& coolings, const Request& request, Budget& budget) {
-  BestSoFar best(request, budget);
-  if (pool.front().excess <= 0) best.report(pool.front().cost, budget.evaluations());
   const auto pick = [&](std::size_t i) { return pool[std::min(i, pool.size() - 1)].assignment; };
   const double parts[kRounds] = {0.4, 0.9, 0.95};
   for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
@@ -147,7 +132,7 @@ std::vector<DeviceId> anneal(const Searched& searched, std::vector<Candidate> po
       chains.push_back({pick(from), coolings[round][i],
                         request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i)});
     }
-    for (Candidate& end : run_chains(searched, chains, parts[round], best, budget)) {
+    for (Candidate& end : run_chains(searched, chains, parts[round], budget)) {
       pool.push_back(std::move(end));
     }
     std::stable_sort(pool.begin(), pool.end());

@@ -1,8 +1,6 @@
 // `auto` for E1: starts from several methods, annealing on several threads, a polish.
 #pragma once
 
-#include <limits>
-#include <mutex>
 #include <vector>
 
 #include "placement/load/load_state.h"
@@ -18,19 +16,5 @@ std::vector<DeviceId> search_load(const Graph& graph, const LoadProblem& problem
 // Descents from random starts, the best of `starts`.
 std::vector<DeviceId> descents(const LoadProblem& problem, int starts, std::uint64_t seed,
                                Budget& budget);
-
-// The best of a search so far, to which several threads report.
-class BestSoFar {
- public:
-  BestSoFar(const Request& request, const Budget& budget) : request_(request), budget_(budget) {}
-  // Of a feasible candidate.
-  void report(double cost, std::uint64_t evaluations);
-
- private:
-  const Request& request_;
-  const Budget& budget_;
-  std::mutex mutex_;
-  double cost_ = std::numeric_limits<double>::infinity();
-};
 
 }  // namespace optile::placement

@@ -53,7 +53,7 @@ MetisAdjacency metis_adjacency(const Units& units) {
 }  // namespace
 
 base::Result<UnitAssignment> by_metis(const Units& units, const Cluster& cluster,
-                                      std::uint64_t seed, double imbalance) {
+                                      std::uint64_t seed) {
   const std::vector<DeviceId> devices = working_devices(cluster);
   UnitAssignment assignment(static_cast<std::size_t>(units.size()), devices.front());
   auto parts = static_cast<idx_t>(devices.size());
@@ -82,7 +82,8 @@ base::Result<UnitAssignment> by_metis(const Units& units, const Cluster& cluster
     shares.push_back(1.0F / static_cast<real_t>(parts));
   }
   // Memory may lie unevenly: it has caps, not shares.
-  real_t balance[2] = {static_cast<real_t>(1 + imbalance), static_cast<real_t>(1 + 4 * imbalance)};
+  real_t balance[2] = {static_cast<real_t>(1 + kTolerance),
+                       static_cast<real_t>(1 + 4 * kTolerance)};
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);

@@ -37,10 +37,13 @@ UnitAssignment in_blocks(const Units& units, const Cluster& cluster,
 UnitAssignment chain_cut(const Units& units, const Cluster& cluster,
                          const std::vector<UnitId>& order, int most, Budget& budget);
 
+// By how much devices may miss their shares of the time, as a fraction: of refine, METIS, Scotch.
+inline constexpr double kTolerance = 0.1;
+
 // METIS with two constraints (time, memory), and Scotch's mapping onto a weighted complete graph.
 base::Result<UnitAssignment> by_metis(const Units& units, const Cluster& cluster,
-                                      std::uint64_t seed, double imbalance);
+                                      std::uint64_t seed);
 base::Result<UnitAssignment> by_scotch(const Units& units, const Cluster& cluster,
-                                       std::uint64_t seed, double imbalance);
+                                       std::uint64_t seed);
 
 }  // namespace optile::placement

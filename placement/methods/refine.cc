@@ -87,7 +87,7 @@ class Refinement {
       moved = false;
       for (UnitId unit = 0; unit < units_.size(); ++unit) {
         budget.count();
-        const DeviceId to = options_.printed ? printed_move(unit) : safe_move(unit);
+        const DeviceId to = better_place(unit);
         if (to == at_[index(unit)]) continue;
         place(unit, to);
         moved = true;
@@ -117,44 +117,6 @@ class Refinement {
     memory_[index(from)] -= units_.memory(unit);
     memory_[index(to)] += units_.memory(unit);
     at_[index(unit)] = to;
-  }
-  // D of the paper: bytes that would arrive from other devices minus those from p itself.
-  double arriving(UnitId unit, DeviceId p) const {
-    double sum = 0;
-    for (const int net : units_.read(unit)) {
-      const Net& one = units_.nets()[index(net)];
-      sum += at_[index(one.producer)] == p ? -one.bytes : one.bytes;
-    }
-    return sum;
-  }
-  DeviceId printed_move(UnitId unit) const {
-    const DeviceId q = at_[index(unit)];
-    const double c = work(unit);
-    DeviceId r = q;
-    double least = arriving(unit, q);
-    for (const DeviceId p : working_) {
-      const double d = arriving(unit, p);
-      if (d >= least) continue;
-      least = d;
-      r = p;
-    }
-    const double may_miss_q = options_.epsilon * share_[index(q)];
-    const bool leaves_enough = share_[index(q)] - (load_[index(q)] - c) <= may_miss_q;
-    if (r != q && leaves_enough && fits(unit, r) &&
-        load_[index(r)] + c <= share_[index(r)] * (1 + options_.epsilon)) {
-      return r;
-    }
-    if (load_[index(q)] - c <= share_[index(q)]) return q;
-    DeviceId balanced = q;
-    least = std::numeric_limits<double>::infinity();
-    for (const DeviceId p : working_) {
-      if (p == q || load_[index(p)] + c >= share_[index(p)] || !fits(unit, p)) continue;
-      const double d = arriving(unit, p);
-      if (d >= least) continue;
-      least = d;
-      balanced = p;
-    }
-    return balanced;
   }
   // Beyond epsilon of a share, of both devices together.
   double violation(DeviceId a, double load_a, DeviceId b, double load_b) const {
@@ -189,7 +151,7 @@ class Refinement {
     for (const int net : units_.read(unit)) add(net);
     return sum;
   }
-  DeviceId safe_move(UnitId unit) const {
+  DeviceId better_place(UnitId unit) const {
     const DeviceId q = at_[index(unit)];
     const double c = work(unit);
     const double price = kImbalancePrice * std::max(bytes_, 1.0);

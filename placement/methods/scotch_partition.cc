@@ -62,7 +62,7 @@ ScotchAdjacency scotch_adjacency(const Units& units, DeviceId device) {
 }  // namespace
 
 base::Result<UnitAssignment> by_scotch(const Units& units, const Cluster& cluster,
-                                       std::uint64_t seed, double imbalance) {
+                                       std::uint64_t seed) {
   // Scotch draws from one generator of the process.
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -92,7 +92,7 @@ base::Result<UnitAssignment> by_scotch(const Units& units, const Cluster& cluste
                         rows.targets.data(), rows.weights.data()) == 0 &&
       SCOTCH_archCmpltw(&target, static_cast<SCOTCH_Num>(speeds.size()), speeds.data()) == 0 &&
       SCOTCH_stratGraphMapBuild(&strategy, SCOTCH_STRATQUALITY,
-                                static_cast<SCOTCH_Num>(speeds.size()), imbalance) == 0 &&
+                                static_cast<SCOTCH_Num>(speeds.size()), kTolerance) == 0 &&
       SCOTCH_graphMap(&graph, &target, &strategy, found.data()) == 0;
   SCOTCH_stratExit(&strategy);
   SCOTCH_archExit(&target);

@@ -22,20 +22,6 @@ base::Status check(const ParallelismProblem& problem, int devices) {
     const bool good = count > 1 && std::isfinite(speedup) && speedup > 0;
     if (!good) return invalid("a model's speed-up is above 0, on at least 2 devices");
   }
-  for (const auto& [count, share] : problem.efficiency) {
-    const bool good = count >= 1 && share > 0 && share <= 1;
-    if (!good) return invalid("a scaling efficiency is above 0 and at most 1");
-  }
-  const RingAllReduce& ring = problem.ring;
-  for (const double one :
-       {ring.step_seconds, ring.gradient_bytes, ring.bytes_per_second, ring.latency_seconds}) {
-    if (!std::isfinite(one) || one < 0) {
-      return invalid("a step's time, gradients, bandwidth and latency are finite and from 0 on");
-    }
-  }
-  if (ring.gradient_bytes > 0 && (ring.bytes_per_second <= 0 || ring.step_seconds <= 0)) {
-    return invalid("an all-reduce needs a bandwidth and the time of a step");
-  }
   return {};
 }
 
@@ -59,23 +45,7 @@ base::Result<std::optional<double>> epochs_at(const ParallelismProblem& problem,
   return std::optional<double>(*below->second * std::pow(*above->second / *below->second, part));
 }
 
-double efficiency_at(const ParallelismProblem& problem, int replicas) {
-  const auto known = problem.efficiency.find(replicas);
-  return known != problem.efficiency.end() ? known->second
-                                           : scaling_efficiency(problem.ring, replicas);
-}
-
 }  // namespace
-
-double scaling_efficiency(const RingAllReduce& ring, int replicas) {
-  if (replicas <= 1 || ring.step_seconds <= 0) return 1;
-  const double others = replicas - 1;
-  double seconds = 2 * others * ring.latency_seconds;
-  if (ring.gradient_bytes > 0) {
-    seconds += 2 * others / replicas * ring.gradient_bytes / ring.bytes_per_second;
-  }
-  return ring.step_seconds / (ring.step_seconds + seconds);
-}
 
 base::Result<ParallelismAdvice> advise(const ParallelismProblem& problem, int devices) {
   if (auto status = check(problem, devices); !status.ok()) return status.error();
@@ -96,12 +66,10 @@ base::Result<ParallelismAdvice> advise(const ParallelismProblem& problem, int de
     if (!epochs.ok()) return epochs.error();
     choice.converges = epochs.value().has_value();
     if (choice.converges) {
-      const double share = efficiency_at(problem, choice.replicas);
       // Samples a second of all replicas, over epochs: 1 / C but for a constant.
-      const double rate = choice.replicas * share * speedup / *epochs.value();
+      const double rate = choice.replicas * speedup / *epochs.value();
       if (all.value()) {
-        const double whole = efficiency_at(problem, devices);
-        choice.needed_speedup = split * (whole / share) * (*epochs.value() / *all.value());
+        choice.needed_speedup = split * (*epochs.value() / *all.value());
         choice.over_data_parallel = speedup / *choice.needed_speedup;
       }
       if (rate > best) {

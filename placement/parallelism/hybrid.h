@@ -1,6 +1,7 @@
 // Data or model parallelism (Pal et al., section 3): the time to converge is C = T * S * E, and on
 // D devices each model may be split over M of them with N = D / M replicas. Against D replicas the
-// split wins where SU^M > M * (SE_MN / SE_N) * (E_N / E_MN) (equation 6). Pure.
+// split wins where SU^M > M * (SE_MN / SE_N) * (E_N / E_MN) (equation 6); as there, replicas scale
+// without loss: SE is 1. Pure.
 #pragma once
 
 #include <map>
@@ -11,18 +12,6 @@
 
 namespace optile::placement {
 
-// A ring all-reduce that does not overlap the step: each replica sends and receives
-// 2 (N - 1) / N of the gradients in 2 (N - 1) messages.
-struct RingAllReduce {
-  double step_seconds = 0;      // of one replica, without communication
-  double gradient_bytes = 0;    // 0: communication costs nothing, as the paper takes it
-  double bytes_per_second = 0;  // of a link, one way
-  double latency_seconds = 0;
-};
-
-// SE_N: the throughput of N replicas over N times that of one.
-double scaling_efficiency(const RingAllReduce& ring, int replicas);
-
 struct ParallelismProblem {
   // E: epochs to converge by the number of replicas (whose batch grows with it); nullopt says that
   // it does not converge. Any unit, since only ratios count.
@@ -30,9 +19,6 @@ struct ParallelismProblem {
   // SU^M: how much faster M devices run one replica's step than one; of our placement or pipeline,
   // or measured. 1 needs no entry.
   std::map<int, double> model_speedup;
-  // SE_N where it is known; the ring's value elsewhere.
-  std::map<int, double> efficiency;
-  RingAllReduce ring;
 };
 
 struct ParallelismChoice {

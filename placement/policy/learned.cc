@@ -56,7 +56,6 @@ base::Result<std::vector<DeviceId>> by_policy(const Graph& graph, const Cluster&
   if (!policy.ok()) return policy.error();
   Task task(graph, cluster, setting, policy.value()->most_groups());
   Random random(request.seed + 1);
-  double told = std::numeric_limits<double>::infinity();
   const bool learns = saved == nullptr || request.fine_tune;
   for (bool first = true; !budget.spent_now(); first = false) {
     if (first && saved != nullptr) {
@@ -65,10 +64,6 @@ base::Result<std::vector<DeviceId>> by_policy(const Graph& graph, const Cluster&
       policy.value()->learn(task, budget.used(), random, budget);
     } else {
       policy.value()->answer(task, true, random, budget);
-    }
-    if (request.progress && task.best_cost() < told) {
-      told = task.best_cost();
-      request.progress({budget.seconds(), told, budget.evaluations()});
     }
   }
   return task.best();

@@ -61,7 +61,6 @@ base::Result<Trained> train(const std::vector<Example>& examples, const Training
       if (budget.spent_now()) break;
       policy.value()->learn(*tasks[i], budget.used(), random, budget);
     }
-    if (request.progress) request.progress({budget.evaluations(), mean_cost_of(tasks)});
   }
   return Trained{saved_policy(request.method, devices, *policy.value()), budget.evaluations(),
                  budget.seconds(), mean_cost_of(tasks)};

@@ -1,7 +1,6 @@
 // Training of a policy on many graphs, so that it places others it has not seen. Of one thread.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,12 +19,6 @@ struct Example {
   const Cluster& cluster;
 };
 
-struct TrainingProgress {
-  std::uint64_t evaluations = 0;
-  // The mean, over the examples, of the best cost so far over that of one device.
-  double mean_cost = 0;
-};
-
 struct TrainingRequest {
   std::string method;
   StepSetting setting;
@@ -33,14 +26,13 @@ struct TrainingRequest {
   std::uint64_t seed = 1;
   // What to go on from; null: a fresh policy.
   std::shared_ptr<const SavedPolicy> policy;
-  std::function<void(const TrainingProgress&)> progress;  // after each round; may be empty
 };
 
 struct Trained {
   SavedPolicy policy;
   std::uint64_t evaluations = 0;
   double seconds = 0;
-  double mean_cost = 0;  // as above
+  double mean_cost = 0;  // over the examples, of the best cost over that of one device
 };
 
 // Goes round the examples, each time in another order, until the limits are reached. kInvalid for

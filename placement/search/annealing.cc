@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <thread>
 
 #include "placement/methods/partitioners.h"
@@ -33,7 +32,7 @@ class Chain {
     }
   }
 
-  Candidate run(const Cooling& cooling, Budget& budget, const std::function<void(double)>& better) {
+  Candidate run(const Cooling& cooling, Budget& budget) {
     Score now = model_.score(at_);
     model_.keep();
     budget.count();
@@ -65,10 +64,7 @@ class Chain {
         model_.keep();
         moved_ += more_moved_;
         const Candidate reached{{}, score};
-        if (reached < best) {
-          best = {at_, score};
-          if (score.excess <= 0) better(score.cost);
-        }
+        if (reached < best) best = {at_, score};
         continue;
       }
       for (auto& [unit, device] : moves_) std::swap(at(unit), device);
@@ -167,20 +163,11 @@ class Chain {
 Candidate search(const SearchSpace& space, const CostModelMaker& make,
                  const std::vector<std::vector<DeviceId>>& starts, const Request& request,
                  Budget& budget) {
-  std::mutex mutex;
-  double best = std::numeric_limits<double>::infinity();
-  const auto better = [&](double cost) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (cost >= best) return;
-    best = cost;
-    if (request.progress) request.progress({budget.seconds(), cost, budget.evaluations()});
-  };
   std::vector<Candidate> pool;
   const std::unique_ptr<CostModel> model = make();
   for (const auto& start : starts) {
     pool.push_back({start, model->score(start)});
     budget.count();
-    if (pool.back().score.excess <= 0) better(pool.back().score.cost);
   }
   std::stable_sort(pool.begin(), pool.end());
   const Cooling coolings[kRounds][kChains] = {
@@ -204,7 +191,7 @@ Candidate search(const SearchSpace& space, const CostModelMaker& make,
         Chain chain(space, *mine, pool[std::min(from, pool.size() - 1)].assignment,
                     request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i));
         const auto index = static_cast<std::size_t>(i);
-        ends[index] = chain.run(coolings[round][i], budgets[index], better);
+        ends[index] = chain.run(coolings[round][i], budgets[index]);
       });
     }
     for (std::thread& thread : threads) thread.join();

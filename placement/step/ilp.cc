@@ -105,7 +105,6 @@ class Solver {
         budget_(budget),
         kinds_(kinds_of(cluster)),
         stretches_(stretches_of(graph)) {
-    request_.progress = nullptr;
     for (const Stretch& stretch : stretches_) {
       Piece& piece = pieces_.emplace_back(stretch, cluster);
       for (DeviceId a = stretch.has_source ? 0 : -1; a < (stretch.has_source ? devices() : 0);
@@ -316,10 +315,7 @@ IlpFound by_program(const Graph& graph, const Cluster& cluster, const StepSettin
     Candidate candidate{std::move(assignment), {}};
     candidate.score = model->score(candidate.assignment);
     budget.count();
-    if (best && !(candidate < *best)) return;
-    best = std::move(candidate);
-    if (!request.progress || best->score.excess > 0) return;
-    request.progress({budget.seconds(), best->score.cost, budget.evaluations()});
+    if (!best || candidate < *best) best = std::move(candidate);
   };
   offer(on_one_device(units, cluster));
   for (const bool earliest_first : {false, true}) {

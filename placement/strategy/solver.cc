@@ -141,13 +141,6 @@ class Solver {
   // By a bound of the core.
   void raise_bound(double bound) { bound_ = std::max(bound_, core_->scale.at_least(bound)); }
 
-  void report() const {
-    if (!request_.progress) return;
-    const double cost =
-        best_.empty() ? std::numeric_limits<double>::infinity() : static_cast<double>(best_cost_);
-    request_.progress({budget_.seconds(), cost, rounded_down(bound_), budget_.evaluations()});
-  }
-
   double target(const PriceAscent& ascent) const {
     if (!best_.empty()) return core_->scale.nearest(best_cost_);
     return std::max(1.0, ascent.bound() * 1.15);
@@ -161,7 +154,6 @@ class Solver {
       if (ascent.sweeps() % kDecodeEvery != 0) continue;
       budget_.count();
       consider(core_->original_choice(ascent.settled().decode()));
-      report();
     }
   }
 
@@ -197,7 +189,6 @@ class Solver {
       search.pass(budget_);
       if (!search.found() && i % kMendEvery == kMendEvery / 2) search.mend(budget_);
       take(search);
-      report();
       if (!budget_.limits_time() && !budget_.limits_evaluations() && i > kUnlimitedPasses) break;
     }
     while (search.found() && !over(shares.search)) polish(search);
@@ -216,7 +207,6 @@ class Solver {
       ascent.step(target(ascent));
       raise_bound(ascent.bound());
       ++sweeps;
-      if (sweeps % kDecodeEvery == 0) report();
     }
     while (search.found() && !over(1)) polish(search);
   }
@@ -233,7 +223,6 @@ class Solver {
     search.polish(budget_);
     if (companions_ && together()) companions_->exchange(search);
     take(search);
-    report();
   }
 
   base::Result<Answer> answer() const {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,20 +14,11 @@
 
 namespace optile::placement {
 
-// What is known so far; from the thread that solves.
-struct StrategyProgress {
-  double seconds = 0;
-  double cost = 0;  // infinite while nothing feasible is known
-  double lower_bound = 0;
-  std::uint64_t evaluations = 0;
-};
-
 struct StrategyRequest {
   // `auto`: all of it. `elimination`: exact or an error. `bound`: as auto, but most of the time
   // goes into the bound. `optcnn`: node and edge elimination, exact or an error.
   std::string method = "auto";
   std::uint64_t seed = 1;
-  std::function<void(const StrategyProgress&)> progress = nullptr;  // may be empty
 };
 
 std::vector<std::string> strategy_methods();

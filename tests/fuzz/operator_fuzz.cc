@@ -1,5 +1,6 @@
-// Descriptions of operators, as `optile split --describe` reads them. Whatever is said must hold
-// for extents of any size, and for small ones hold all that the operator touches when it is run.
+// Descriptions of operators, as the networks of `optile split` have them. Whatever is said must
+// hold for extents of any size, and for small ones hold all that the operator touches when it is
+// run.
 #include <algorithm>
 #include <string>
 

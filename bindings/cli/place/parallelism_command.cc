@@ -59,11 +59,6 @@ base::Result<ParallelismProblem> problem_of(const ParallelismOptions& options) {
   if (auto status = fill(options.speedups, false, problem.model_speedup); !status.ok()) {
     return status.error();
   }
-  if (auto status = fill(options.efficiency, false, problem.efficiency); !status.ok()) {
-    return status.error();
-  }
-  problem.ring = {options.step_ms / 1e3, options.gradient_mb * 1e6, options.bandwidth_gb * 1e9,
-                  options.latency_us / 1e6};
   return problem;
 }
 

@@ -12,13 +12,8 @@ namespace optile::cli {
 
 struct ParallelismOptions {
   std::vector<int> devices;
-  std::vector<std::string> epochs;      // REPLICAS:EPOCHS, or REPLICAS:none
-  std::vector<std::string> speedups;    // DEVICES:TIMES
-  std::vector<std::string> efficiency;  // REPLICAS:SHARE
-  double step_ms = 0;
-  double gradient_mb = 0;
-  double bandwidth_gb = 0;
-  double latency_us = 0;
+  std::vector<std::string> epochs;    // REPLICAS:EPOCHS, or REPLICAS:none
+  std::vector<std::string> speedups;  // DEVICES:TIMES
   bool json = false;
 };
 

@@ -25,19 +25,6 @@ CLI::App* add_parallelism(CLI::App& app, ParallelismOptions& options) {
       ->required()
       ->delimiter(',')
       ->type_name("M:X,...");
-  command
-      ->add_option("--efficiency", options.efficiency,
-                   "Scaling efficiency by the number of replicas; else from the all-reduce, or 1")
-      ->delimiter(',')
-      ->type_name("N:S,...");
-  command->add_option("--step-ms", options.step_ms, "Time of a step without communication")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--gradient-mb", options.gradient_mb, "Gradients to reduce, in MB (10^6)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--bandwidth", options.bandwidth_gb, "Of a link, in GB a second")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--latency", options.latency_us, "Of a message, in microseconds")
-      ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", options.json, "Print the answer as JSON");
   return command;
 }

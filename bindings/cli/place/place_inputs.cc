@@ -154,19 +154,8 @@ base::Result<placement::Request> request_of(const PlaceOptions& options, const M
   request.op_ms = options.op_us / 1e3;
   request.method = options.method;
   request.seed = options.seed;
-  request.imbalance = options.imbalance;
-  request.refine_as_printed = options.rules == "printed";
   request.limits = search_limits(options, interrupted);
   if (!options.bound_time.empty()) request.bound_seconds = parse_duration(options.bound_time);
-  if (options.progress) {
-    request.progress = [](const placement::Progress& at) {
-      if (at.lower_bound > 0) {
-        std::fprintf(stderr, "optile: %8.2f s  bound %12.6g ms\n", at.seconds, at.lower_bound);
-      } else {
-        std::fprintf(stderr, "optile: %8.2f s  %12.6g ms\n", at.seconds, at.cost);
-      }
-    };
-  }
   request.fine_tune = options.fine_tune;
   if (!options.policy.empty()) {
     base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy = policy_of(options);

@@ -101,13 +101,6 @@ void add_search_options(CLI::App* app, PlaceOptions& options,
   app->add_option("--seed", options.seed, "Of all random choices")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app->add_option("--imbalance", options.imbalance,
-                  "By how much devices may miss their shares (refine, metis, scotch)")
-      ->check(at_least(0.001, 10, "has to be from 0.001 to 10"))
-      ->capture_default_str();
-  app->add_option("--rules", options.rules, "Of refine: the paper's, or those that end")
-      ->check(CLI::IsMember({"printed", "safe"}))
-      ->capture_default_str();
 }
 
 // A published network comes with devices and links of its own.
@@ -182,8 +175,6 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
       ->excludes(place->get_option("--train"));
   place->add_option("--method", options.method, "Which method searches; an unknown one lists all")
       ->capture_default_str();
-  place->add_option("--expert", options.expert, "A published split, for --method expert")
-      ->type_name("FILE");
   CLI::Option* from =
       place
           ->add_option("--from", options.from,
@@ -202,7 +193,6 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
       ->needs(from);
   add_drawing_options(place, options);
   place->add_flag("--json", options.json, "Print the whole answer as JSON");
-  place->add_flag("--progress", options.progress, "Tell of each better answer on stderr");
   place->callback([&options] {
     if (options.graph.empty() && options.network.empty() && options.train.empty()) {
       throw CLI::RequiredError("--graph FILE, --network NAME or --train DIR");

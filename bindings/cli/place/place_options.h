@@ -30,19 +30,16 @@ struct PlaceOptions {
   std::uint64_t evaluations = 0;
   std::string bound_time;  // for the bound, after the method
   std::uint64_t seed = 1;
-  double imbalance = 0.1;
-  std::string rules = "safe";  // of refine
-  std::string expert;          // file
-  std::string from;            // file of an earlier answer, from which few nodes may move
-  std::string moves = "5%";    // how many: of all nodes, or a number
-  std::string policy;          // file of a learned method
-  bool fine_tune = false;      // whether it learns on
-  std::string train;           // folder of graphs to learn from, in place of a graph
-  std::string save;            // file for what was learned
-  std::string dot;             // file for the placement as Graphviz reads it
-  std::string trace;           // file for what happens when, as Chrome's trace events
+  std::string expert;        // file
+  std::string from;          // file of an earlier answer, from which few nodes may move
+  std::string moves = "5%";  // how many: of all nodes, or a number
+  std::string policy;        // file of a learned method
+  bool fine_tune = false;    // whether it learns on
+  std::string train;         // folder of graphs to learn from, in place of a graph
+  std::string save;          // file for what was learned
+  std::string dot;           // file for the placement as Graphviz reads it
+  std::string trace;         // file for what happens when, as Chrome's trace events
   bool json = false;
-  bool progress = false;
 };
 
 // Of `optile compare`, which takes the rest of PlaceOptions too.

@@ -11,7 +11,6 @@
 #include "base/at.h"
 #include "bindings/cli/place/refusal.h"
 #include "placement/tofu/networks.h"
-#include "placement/tofu/operator_parser.h"
 #include "placement/tofu/partition.h"
 
 namespace optile::cli {
@@ -102,13 +101,9 @@ void print_network(const tofu::OperatorGraph& graph, const tofu::Partition& foun
 
 int split_network(const SplitOptions& options) {
   const bool resnet = options.network == "wresnet-152";
-  if (options.width != 0 && !resnet) return refuse("--width is of wresnet-152");
-  if (options.hidden != 0 && resnet) return refuse("--hidden is of rnn-10");
   tofu::WideResnet wide;
   tofu::UnrolledLstm unrolled;
   if (options.batch != 0) wide.batch = unrolled.batch = options.batch;
-  if (options.width != 0) wide.width = options.width;
-  if (options.hidden != 0) unrolled.hidden = options.hidden;
   const tofu::OperatorGraph graph =
       resnet ? tofu::wide_resnet(wide) : tofu::unrolled_lstm(unrolled);
   const auto begin = std::chrono::steady_clock::now();
@@ -123,85 +118,9 @@ int split_network(const SplitOptions& options) {
   return 0;
 }
 
-const char* name_of(tofu::Reducer reducer) {
-  switch (reducer) {
-    case tofu::Reducer::kSum:
-      return "Sum";
-    case tofu::Reducer::kMax:
-      return "Max";
-    case tofu::Reducer::kMin:
-      return "Min";
-    case tofu::Reducer::kProd:
-      return "Prod";
-  }
-  return "";
-}
-
-Json half_json(const tofu::Operator& op, int index, std::int64_t part) {
-  tofu::Pieces pieces(op.indices.size());
-  pieces[at(index)] = {part, 2};
-  Json reads = Json::array();
-  for (const tofu::Read& read : tofu::reads_of(op, pieces)) {
-    Json first = Json::array();
-    Json last = Json::array();
-    for (const tofu::Interval& interval : read.along) {
-      first.push_back(tofu::text_of(interval.first, op));
-      last.push_back(tofu::text_of(interval.last, op));
-    }
-    reads.push_back({{"input", op.inputs[at(read.input)]}, {"first", first}, {"last", last}});
-  }
-  return reads;
-}
-
-void print_half(const Json& reads, const char* which) {
-  for (const Json& read : reads) {
-    std::string along;
-    for (std::size_t i = 0; i < read["first"].size(); ++i) {
-      along += (i == 0 ? "" : ", ") + read["first"][i].get<std::string>() + " .. " +
-               read["last"][i].get<std::string>();
-    }
-    std::printf("    %-6s reads %s[%s]\n", which, read["input"].get<std::string>().c_str(),
-                along.c_str());
-    which = "";
-  }
-}
-
-int describe(const SplitOptions& options) {
-  const auto parsed = tofu::parse_operator(options.describe);
-  if (!parsed.ok()) return refuse("the operator's text, " + parsed.message());
-  const tofu::Operator& op = parsed.value();
-  Json splits = Json::array();
-  for (const int index : tofu::splits_of(op)) {
-    const bool reduced = op.indices[at(index)].reduced;
-    const char* joined = reduced ? name_of(op.body.reducer) : "concatenate";
-    splits.push_back({{"along", op.indices[at(index)].name},
-                      {"joined_by", joined},
-                      {"halves", {half_json(op, index, 0), half_json(op, index, 1)}}});
-  }
-  if (options.json) {
-    std::cout << Json{{"operator", op.name},
-                      {"element_wise", tofu::element_wise(op)},
-                      {"splits", splits}}
-                     .dump()
-              << "\n";
-    return 0;
-  }
-  std::printf("%s%s; |i| is the extent of i, and what lies outside an input is not read\n",
-              op.name.c_str(), tofu::element_wise(op) ? " (element-wise)" : "");
-  for (const Json& split : splits) {
-    std::printf("  along %s, joined by %s\n", split["along"].get<std::string>().c_str(),
-                split["joined_by"].get<std::string>().c_str());
-    print_half(split["halves"][0], "half 1");
-    print_half(split["halves"][1], "half 2");
-  }
-  return 0;
-}
-
 }  // namespace
 
 int split_operators(const SplitOptions& options) {
-  if (!options.describe.empty()) return describe(options);
-  if (options.network.empty()) return refuse("split: --network or --describe is required");
   return split_network(options);
 }
 

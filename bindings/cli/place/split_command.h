@@ -1,4 +1,4 @@
-// `optile split`: how single operators and whole models of them are split over workers, by Tofu.
+// `optile split`: how the operators of a model are split over workers, by Tofu.
 #pragma once
 
 #include <string>
@@ -10,18 +10,15 @@ class App;
 namespace optile::cli {
 
 struct SplitOptions {
-  std::string describe;  // the text of one operator; empty: a network
   std::string network;
   int workers = 8;
-  int batch = 0;   // 0: the network's own
-  int width = 0;   // of wresnet-152
-  int hidden = 0;  // of rnn-10
+  int batch = 0;  // of place; 0: the network's own
   bool json = false;
 };
 
 CLI::App* add_split(CLI::App& app, SplitOptions& options);
 
-// The exit code: 0, or 125 where the text or the options are wrong.
+// The exit code: 0, or 125 where the options are wrong.
 int split_operators(const SplitOptions& options);
 
 }  // namespace optile::cli

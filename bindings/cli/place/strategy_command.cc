@@ -20,9 +20,6 @@ using placement::Answer;
 using placement::StrategyProblem;
 using Json = nlohmann::json;
 
-// Progress is told this often, and with each better answer.
-constexpr double kTellEvery = 2;
-
 std::string json_of(const Answer& answer, const StrategyProblem& problem) {
   Json json = answer_fields(answer, "strategy");
   json["memory"] = answer.memory;
@@ -53,17 +50,6 @@ void print_table(const Answer& answer, const StrategyProblem& problem) {
   if (!answer.feasible) std::printf("  NOT FEASIBLE: %s\n", answer.violation.c_str());
 }
 
-void tell_progress(placement::StrategyRequest& request) {
-  request.progress = [last_cost = 0.0,
-                      last = -kTellEvery](const placement::StrategyProgress& at) mutable {
-    if (at.cost == last_cost && at.seconds < last + kTellEvery) return;
-    last = at.seconds;
-    last_cost = at.cost;
-    std::fprintf(stderr, "optile: %8.2f s  %18.0f  bound %18.0f\n", at.seconds, at.cost,
-                 at.lower_bound);
-  };
-}
-
 }  // namespace
 
 int place_strategies(const PlaceOptions& options, const std::string& text,
@@ -73,7 +59,6 @@ int place_strategies(const PlaceOptions& options, const std::string& text,
   placement::StrategyRequest request;
   request.method = options.method;
   request.seed = options.seed;
-  if (options.progress) tell_progress(request);
   placement::Budget budget(search_limits(options, interrupted));
   const base::Result<Answer> answer = placement::solve_strategy(problem.value(), request, budget);
   if (!answer.ok()) return refuse(options.graph + ": " + answer.message());

@@ -82,12 +82,6 @@ int train_policy(const PlaceOptions& options) {
     if (!policy.ok()) return refuse(policy.message());
     request.policy = std::move(policy).value();
   }
-  if (options.progress) {
-    request.progress = [](const placement::policy::TrainingProgress& at) {
-      std::fprintf(stderr, "optile: %10llu evaluations  best %.4f of one device, on average\n",
-                   static_cast<unsigned long long>(at.evaluations), at.mean_cost);
-    };
-  }
   const base::Result<placement::policy::Trained> trained =
       placement::policy::train(graphs.examples, request);
   if (!trained.ok()) return refuse(trained.message());
