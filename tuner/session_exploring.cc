@@ -22,7 +22,6 @@ using base::at;
 
 constexpr int kMostTrials = 48;              // scheduled trial steps of one exploration (`auto`)
 constexpr int kAskedForClean = 3;            // then samples with a change of width in them count
-constexpr double kFreeSeconds = 0.1;         // may be lost however short the steps are
 constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is not compared
 constexpr double kUnproven = 0.25;           // of a step: what a candidate may lose by surprise
 constexpr double kLongOps = 20;              // changes of width worth refining an op for
@@ -156,9 +155,8 @@ bool Session::State::trials_spent() const {
   if (options_.search == SearchKind::kPaper) return false;
   if (trials_ >= kMostTrials) return true;
   if (own_steps_.count() == 0) return false;
-  const double own = own_step().count();
-  const double allowed = std::max(kFreeSeconds, own * std::max(8.0, 2.0 * options_.cores));
-  return budget_.lost().count() > allowed * explorations_;
+  const TrialBudget::Seconds steps = own_step() * std::max(8.0, 2.0 * options_.cores);
+  return budget_.lost() > std::max(TrialBudget::kFree, steps) * explorations_;
 }
 
 // At the program's own widths; 0 = not known yet.

@@ -8,7 +8,6 @@ namespace {
 
 using Seconds = TrialBudget::Seconds;
 
-constexpr Seconds kFree{0.1};    // a program that short has nothing to win either
 constexpr double kShare = 0.03;  // of the time that the program has run
 constexpr int kStepsToKnowOwn = 3;
 

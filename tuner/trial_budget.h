@@ -11,6 +11,8 @@ namespace optile::tuner {
 class TrialBudget {
  public:
   using Seconds = std::chrono::duration<double>;
+  // May be lost however short the program and its steps are.
+  static constexpr Seconds kFree{0.1};
 
   // The program made a step, at whatever widths.
   void on_step(Seconds duration) { ran_ += duration; }

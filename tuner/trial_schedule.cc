@@ -105,15 +105,13 @@ class PageBuilder {
     return options_.narrow_first ? a.width < b.width : a.width > b.width;
   }
 
-  // False where the credit is not enough for it.
+  // False where the credit is not enough for it; the page ends there.
   bool add_trial(Configuration at) {
-    const auto before = open_;
     std::vector<int> widths;
     for (std::size_t i = 0; i < ops_.size(); ++i) widths.push_back(width_for(i, at));
     const double loss = loss_of(widths, at.binding);
     if (lost_ns_ + loss > options_.credit_ns) {
       page_.unaffordable_ns = loss;
-      open_ = before;
       return false;
     }
     lost_ns_ += loss;

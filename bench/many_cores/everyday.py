@@ -10,7 +10,6 @@ packages or GPU are missing are named. Plans are kept from run to run, as a user
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import subprocess
 import sys
@@ -21,20 +20,24 @@ from typing import Any, Dict, List, Optional, Sequence
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import blas_provider  # noqa: E402
 import ratios  # noqa: E402
 import settings  # noqa: E402
+import tables  # noqa: E402
 import workload_run  # noqa: E402
 from everyday_program import PROGRAMS  # noqa: E402
 from private_daemon import PrivateDaemon  # noqa: E402
 from workload_run import progress  # noqa: E402
 
 LIMIT_SECONDS = 60.0
+# Of the report of a run: what tells why it was slower.
+REPORTED = ("phase", "decision", "steps", "sampled_steps", "launch_plan", "own_width", "fallbacks")
 Json = Dict[str, Any]
 
 
 def run_once(name: str, prefix: Sequence[str], python: str, limit: float) -> Json:
     """The seconds of the program's work and of all of it, or what kept it from working."""
-    env = {word: value for word, value in os.environ.items() if not word.startswith("OPTILE_")}
+    env = settings.clean_environment(blas_provider.WITHIN_PYTORCH)
     begin = time.monotonic()
     try:
         done = subprocess.run(
@@ -55,7 +58,7 @@ def measure(names: List[str], python: str, build: pathlib.Path, until: float) ->
     took: Dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as folder:
         with PrivateDaemon(build, pathlib.Path(folder), "everyday") as daemon:
-            prefix = daemon.prefix([], report=False)
+            prefix = daemon.prefix([])
             rounds = 0
             while any("failed" not in found[name] for name in names):
                 for name in [one for one in names if "failed" not in found[one]]:
@@ -74,6 +77,8 @@ def measure(names: List[str], python: str, build: pathlib.Path, until: float) ->
                         found[name]["failed"] = "; ".join(failed)
                         progress(f"{name}: {found[name]['failed']}")
                         continue
+                    report = workload_run.load(daemon.report)
+                    made["optile"]["report"] = {word: report.get(word) for word in REPORTED}
                     for way, one in made.items():
                         found[name][way].append(one)
                     progress(f"{name}: {made['bare']['work']:.2f} s bare, "
@@ -90,15 +95,7 @@ def ratio_of(found: Json, what: str) -> Optional[ratios.Ratio]:
 
 
 def lines(result: Json) -> List[str]:
-    machine = result["machine"]
-    out = [
-        f"{machine['usable_cores']} cores ({machine['physical_cores']} physical), "
-        f"{machine['model']}, kernel {machine['kernel']}; {machine['utc']}",
-        "",
-        "| program | seconds of work, bare | optile: work | with its start | n |",
-        "|---|---|---|---|---|",
-    ]
-    missing = []
+    rows, missing = [], []
     for name, found in result["programs"].items():
         work, whole = ratio_of(found, "work"), ratio_of(found, "whole")
         if "failed" in found:
@@ -106,8 +103,12 @@ def lines(result: Json) -> List[str]:
         if work is None or whole is None:
             continue
         bare = ratios.geometric_mean([one["work"] for one in found["bare"]])
-        out.append(f"| {name} | {bare:.2f} | {work} | {whole} | {work.rounds} |")
-    return out + ([""] + missing if missing else [])
+        rows.append([name, f"{bare:.2f}", str(work), str(whole), str(work.rounds)])
+    header = ("program", "seconds of work, bare", "optile: work", "with its start", "n")
+    return [
+        tables.machine_words(result["machine"]) + "; " + result["machine"]["utc"], "",
+        *tables.table(header, rows), *([""] if missing else []), *missing,
+    ]  # fmt: skip
 
 
 def main(arguments: List[str]) -> int:

@@ -18,7 +18,7 @@ def _number(value: Optional[float]) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
@@ -34,7 +34,7 @@ def singles(found: Sequence[Json]) -> List[str]:
         ])  # fmt: skip
     header = ("program", "steps/s by width", "as recommended", "best width", "optile to best width",
               "n", "to recommended", "settled")  # fmt: skip
-    return ["### Alone, against the best uniform width", "", *_table(header, rows)]
+    return ["### Alone, against the best uniform width", "", *table(header, rows)]
 
 
 def several(found: Sequence[Json]) -> List[str]:
@@ -48,7 +48,7 @@ def several(found: Sequence[Json]) -> List[str]:
         ])  # fmt: skip
     header = ("programs", "as recommended", "best split", "splits tried", "optile",
               "optile to best split", "n")  # fmt: skip
-    return ["### Several at once, weighted speed-up", "", *_table(header, rows)]
+    return ["### Several at once, weighted speed-up", "", *table(header, rows)]
 
 
 def accuracies(found: Sequence[Json]) -> List[str]:
@@ -63,19 +63,24 @@ def bindings(found: Sequence[Json]) -> List[str]:
         rows = [[way, f"{ratios.geometric_mean(rates):.3g}", str(len(rates))]
                 for way, rates in one["windows"].items()]  # fmt: skip
         lines += [f"{one['program']}, {one['threads']} threads", ""]
-        lines += _table(("way", "steps/s", "n"), rows)
+        lines += table(("way", "steps/s", "n"), rows)
     return lines
 
 
 PARTS = {"single": singles, "several": several, "accuracy": accuracies, "binding": bindings}
 
 
+def machine_words(machine: Mapping[str, Any]) -> str:
+    return (
+        f"{machine['usable_cores']} cores ({machine['physical_cores']} physical), "
+        f"{machine['model']}, kernel {machine['kernel']}"
+    )
+
+
 def lines(result: Mapping[str, Any]) -> List[str]:
     machine = result["machine"]
     out = [
-        f"{machine['usable_cores']} cores ({machine['physical_cores']} physical), "
-        f"{machine['model']}, kernel {machine['kernel']}; PyTorch {result['torch']}; "
-        f"{result['bridge']}; {machine['utc']}",
+        f"{machine_words(machine)}; PyTorch {result['torch']}; {result['bridge']}; {machine['utc']}"
     ]
     for kind, made in PARTS.items():
         found = [one for one in result["parts"] if one["kind"] == kind and "failed" not in one]
