@@ -1,4 +1,4 @@
-// The number of threads that the launcher found for what it starts, as OPTILE_OWN_WIDTH_SOURCE
+// The number of threads that the launcher found for what it starts, as OPTILE_DEFAULT_WIDTH_SOURCE
 // carries it: "launcher:16", "launcher:16/4@node7". It is not in OMP_NUM_THREADS, since scripts,
 // launchers of ranks and pools of workers take what they find there for a user's word, and leave
 // their own defaults out. The shim tells it to the libraries that ask; where it had to put it into

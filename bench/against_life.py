@@ -8,8 +8,8 @@ many times as fast each is as all cores.
 
     against_life.py lstm --blas openblas-openmp --build build --json life.json
 
---graph keeps that step graph, which bench/manycore.py plays on more processors; --observe-only ends
-with it.
+--graph keeps that step graph, which bench/emulated_machine.py plays on more processors;
+--observe-only ends with it.
 
 The strategies run as `optile run --strategy 1` and `2`, each a second run that replays its plan.
 """
@@ -74,7 +74,7 @@ def step_graph(explanations: Sequence[Mapping[str, Any]], step_seconds: float, c
     in_ops = 0.0
     for one in explanations:
         times = oracle.measured_times(one)
-        own, count = int(one.get("own_width") or 0), int(one.get("per_step") or 0)
+        own, count = int(one.get("default_width") or 0), int(one.get("per_step") or 0)
         if own not in times or count < 1:
             continue
         index, in_ops = len(instances), in_ops + count * times[own]
@@ -82,15 +82,16 @@ def step_graph(explanations: Sequence[Mapping[str, Any]], step_seconds: float, c
         if one.get("shape"):
             instance["shape"] = str(one["shape"])
         if len(times) == 1:
-            instance.update({"tunable": False, "own_width": min(own, cores)})
+            instance.update({"tunable": False, "default_width": min(own, cores)})
         instance["times"] = by_binding(completed(times, cores))
         instances.append(instance)
         places += [((run + 0.5) / count, index) for run in range(count)]
     if not instances:
-        raise RunError("no op was measured at its own width: give the first run more time")
+        raise RunError("no op was measured at its default width: give the first run more time")
     left = step_seconds - in_ops
     if left > 0:
-        rest = {"op": REST, "tunable": False, "own_width": 1, "times": by_binding([left] * cores)}
+        rest = {"op": REST, "tunable": False, "default_width": 1,
+                "times": by_binding([left] * cores)}
         instances.append(rest)
         places.append((1.0, len(instances) - 1))
     nodes: List[Json] = []

@@ -46,7 +46,7 @@ def explanations(reports: Mapping[int, Sequence[Mapping[str, Any]]]) -> List[Jso
                         found.setdefault(op["id"], op)
     return [
         {
-            "id": key, "name": op["name"], "shape": op.get("shape"), "own_width": widest,
+            "id": key, "name": op["name"], "shape": op.get("shape"), "default_width": widest,
             "per_step": op["per_step"],
             "curve": [
                 {"kind": "sampled", "width": width, "count": len(times),
@@ -88,7 +88,7 @@ def summed(explained: Sequence[Mapping[str, Any]], width: int) -> float:
     total = 0.0
     for one in explained:
         times = {int(point["width"]): float(point["median_ns"]) for point in one["curve"]}
-        total += int(one["per_step"]) * times.get(width, times[int(one["own_width"])]) * 1e-9
+        total += int(one["per_step"]) * times.get(width, times[int(one["default_width"])]) * 1e-9
     return total
 
 

@@ -1,7 +1,7 @@
 """What a perfect choice of width per op would allow, from the curves of a first run. Pure.
 
-Sums over the ops of a step: at the program's own width, at the best single width, and with each op
-at the width that measured best. The last is an upper bound and not a goal: the best of several
+Sums over the ops of a step: at the program's default width, at the best single width, and with each
+op at the width that measured best. The last is an upper bound and not a goal: the best of several
 noisy medians is too good to be true, and changing the width between ops costs something.
 """
 
@@ -67,11 +67,11 @@ def _at(times: Mapping[int, float], width: int, own: int) -> float:
 def compute(
     explanations: Sequence[Mapping[str, Any]], step_seconds: Optional[float]
 ) -> Optional[Oracle]:
-    """None where no op has a curve that contains its own width."""
+    """None where no op has a curve that contains its default width."""
     rows: List[Dict[str, Any]] = []
     for one in explanations:
         times = measured_times(one)
-        own = int(one.get("own_width") or 0)
+        own = int(one.get("default_width") or 0)
         if own in times:
             rows.append({"times": times, "own": own, "count": int(one.get("per_step") or 0)})
     if not rows:
@@ -98,12 +98,12 @@ def compute(
 
 def lines(oracle: Optional[Oracle]) -> List[str]:
     if oracle is None:
-        return ["per-op oracle: no op was measured at its own width and another one"]
+        return ["per-op oracle: no op was measured at its default width and another one"]
     return [
         f"per-op oracle over {oracle.ops} ops, {oracle.curves} of them with curves:",
-        f"  own widths {oracle.own_seconds * 1e3:.4g} ms, width {oracle.uniform_width} for all "
+        f"  default widths {oracle.own_seconds * 1e3:.4g} ms, width {oracle.uniform_width} for all "
         f"{oracle.uniform_seconds * 1e3:.4g} ms, each op's best "
         f"{oracle.best_seconds * 1e3:.4g} ms, and {oracle.rest_seconds * 1e3:.4g} ms in no op",
-        f"  a whole step at most {oracle.times_over_own():.3f} times as fast as at own widths, "
+        f"  a whole step at most {oracle.times_over_own():.3f} times as fast as at default widths, "
         f"{oracle.times_over_uniform():.3f} times as at the best single width",
     ]

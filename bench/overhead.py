@@ -46,9 +46,9 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 # Of the table of costs: what it is, the case, what it is compared with, and the goal.
 CASES: Sequence[Tuple[str, str, Optional[str], str]] = (
-    ("an op at the program's own width", "op at its own width", None, ""),
-    ("setting and restoring a width", "op at another width", "op at its own width", "150"),
-    ("recording an event", "op with its event recorded", "op at its own width", ""),
+    ("an op at the program's default width", "op at its default width", None, ""),
+    ("setting and restoring a width", "op at another width", "op at its default width", "150"),
+    ("recording an event", "op with its event recorded", "op at its default width", ""),
     ("reading counters, {tier}", "op with counters read", "op with its event recorded", ""),
     ("a region inside an op", "region inside an op", "region of the runtime alone", "30"),
     ("a region outside any op", "region outside any op", "region of the runtime alone", ""),
@@ -344,8 +344,8 @@ def main(arguments: List[str]) -> int:
                 ("Starting a program", "What the launcher adds, with a daemon that is there.",
                  start_rows(build, daemon)),
                 ("The daemon", "One client, PyTorch's LSTM language model.", daemon_rows(daemon)),
-                ("A step", "Pairs of steps in one process, every op at the program's own width: "
-                 "what is left is the price\nof being there. A plan that changes widths is "
+                ("A step", "Pairs of steps in one process, every op at the program's default "
+                 "width: what is left is the price\nof being there. A plan that changes widths is "
                  "listened to in every step, and has to gain more\nthan that to be chosen.",
                  step_rows(build, daemon)),
             ]  # fmt: skip

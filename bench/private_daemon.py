@@ -58,7 +58,7 @@ class Preparation:
 
     def as_json(self) -> Dict[str, Any]:
         names = ("phase", "decision", "steps", "sampled_steps", "samples", "launch_plan",
-                 "uniform_width", "own_width", "overhead_ratio", "fallbacks")  # fmt: skip
+                 "uniform_width", "default_width", "overhead_ratio", "fallbacks")  # fmt: skip
         chosen = {name: self.report.get(name) for name in names}
         return {"settled": self.settled, "seconds": self.seconds, **chosen}
 

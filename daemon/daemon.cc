@@ -144,8 +144,9 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   open_exit_monitor();
   attach_ = std::make_unique<AttachServer>(
       io_, std::move(attach).value(), rights_,
-      AttachServer::Handlers{[this](Hello hello) { return arrive(std::move(hello)); },
-                             [this](uint64_t client) { depart(client); }},
+      AttachServer::Handlers{
+          [this](AttachRequest attach_request) { return arrive(std::move(attach_request)); },
+          [this](uint64_t client) { depart(client); }},
       *log_);
   http_ = std::make_unique<HttpServer>(
       io_,
@@ -214,7 +215,7 @@ void Daemon::stop() {
   io_.stop();
 }
 
-Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
+Result<AttachServer::Admission> Daemon::arrive(AttachRequest attach_request) {
   if (const std::string system = taken_over_by(config_); !system.empty()) {
     return base::Error{base::ErrorKind::kUnavailable,
                        "this user's daemon takes no new programs: the system daemon at " + system +
@@ -224,20 +225,21 @@ Result<AttachServer::Admission> Daemon::arrive(Hello hello) {
     return base::Error{base::ErrorKind::kUnavailable,
                        "this daemon is no longer the one at " + config_.socket};
   }
-  hello.unseen = peers_.obstacle(hello);
-  if (!hello.unseen.empty()) hello.pid = 0;
+  attach_request.unseen = peers_.obstacle(attach_request);
+  if (!attach_request.unseen.empty()) attach_request.pid = 0;
   Result<ClientMemory> memory = ClientMemory::make();
   if (!memory.ok()) return memory.error();
   AttachServer::Admission admission;
   admission.descriptors = memory.value().take_descriptors();
-  const std::string who =
-      hello.program + " (pid " + std::to_string(hello.pid) + ", " + mode_name(hello.mode) + ")";
-  const int pid = hello.pid;
-  confinement_->came_with(pid, hello.units);
-  const std::string unseen = hello.unseen;
+  const std::string who = attach_request.program + " (pid " + std::to_string(attach_request.pid) +
+                          ", " + mode_name(attach_request.mode) + ")";
+  const int pid = attach_request.pid;
+  confinement_->came_with(pid, attach_request.units);
+  const std::string unseen = attach_request.unseen;
   // Stays mapped there until the client departs.
-  const uint32_t* life = optile_life_word(&memory.value().client()->header);
-  const Result<uint64_t> id = controller_->arrive(std::move(hello), std::move(memory).value());
+  const uint32_t* life = optile_liveness_futex(&memory.value().client()->header);
+  const Result<uint64_t> id =
+      controller_->arrive(std::move(attach_request), std::move(memory).value());
   if (!id.ok()) return id.error();
   admission.client = id.value();
   log_client(admission.client, "attached: " + who);

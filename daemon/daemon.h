@@ -63,7 +63,7 @@ class Daemon {
   base::Status open(std::optional<InstanceLock> lock);
   base::Status open_metrics();
   std::function<Store*(unsigned uid)> store_of_user();
-  base::Result<AttachServer::Admission> arrive(Hello hello);
+  base::Result<AttachServer::Admission> arrive(AttachRequest attach_request);
   void depart(uint64_t client);
   void open_exit_monitor();
   void watch_life(uint64_t client, const uint32_t* word, int pid);

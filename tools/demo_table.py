@@ -177,7 +177,7 @@ def verdict(factor: Optional[Factor]) -> str:
 
 def changed_ops(report: Mapping[str, Any]) -> List[Mapping[str, Any]]:
     """The ops that run at another width than the program's own."""
-    return [op for op in report.get("ops") or [] if op["width"] != op["own_width"]]
+    return [op for op in report.get("ops") or [] if op["width"] != op["default_width"]]
 
 
 def settings_text(report: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-// What a session compares with the program's own widths. Plain value.
+// What a session compares with the program's default widths. Plain value.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct Candidate {
   int uniform_width = 0;  // kUniform only
 };
 
-// Is `width` one that an op of the program's own width may have? Own width 0: not known.
-bool fits(int width, int own_width);
+// Is `width` one that an op of the program's default width may have? Own width 0: not known.
+bool fits(int width, int default_width);
 // Does an op run otherwise than by itself?
-bool changes_something(const Candidate& candidate, int own_width);
+bool changes_something(const Candidate& candidate, int default_width);
 // The one width below the program's own at which every op runs; 0 = there is none.
-int common_width(const Candidate& candidate, int own_width);
+int common_width(const Candidate& candidate, int default_width);
 // For people.
 std::string describe(const Candidate& candidate);
 

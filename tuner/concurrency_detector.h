@@ -8,14 +8,14 @@ namespace optile::tuner {
 class ConcurrencyDetector {
  public:
   // An op that was followed.
-  void on_op(bool in_company) { add(in_company, 1.0 / 64); }
-  // A whole step, most of which was in company or not; once widths are settled no op is told.
-  void on_step(bool in_company) { add(in_company, 1.0 / 4); }
+  void on_op(bool overlapped) { add(overlapped, 1.0 / 64); }
+  // A whole step, most of which was overlapped or not; once widths are settled no op is told.
+  void on_step(bool overlapped) { add(overlapped, 1.0 / 4); }
   bool usual() const { return usual_; }
 
  private:
-  void add(bool in_company, double weight) {
-    share_ += ((in_company ? 1.0 : 0.0) - share_) * weight;
+  void add(bool overlapped, double weight) {
+    share_ += ((overlapped ? 1.0 : 0.0) - share_) * weight;
     if (share_ > 0.5) usual_ = true;
     if (share_ < 0.1) usual_ = false;
   }

@@ -96,7 +96,7 @@ Configuration HillClimb::best() const {
 }
 
 Rule HillClimb::rule() const {
-  return best() == own_ ? Rule::kOwnWidth : Rule::kHillClimb;
+  return best() == own_ ? Rule::kDefaultWidth : Rule::kHillClimb;
 }
 
 }  // namespace optile::tuner

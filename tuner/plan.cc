@@ -4,7 +4,7 @@ namespace optile::tuner {
 
 const char* reason_text(Rule rule) {
   switch (rule) {
-    case Rule::kOwnWidth:
+    case Rule::kDefaultWidth:
       return "no other width was faster by a settled margin";
     case Rule::kHillClimb:
       return "the hill climb stopped here: the next width was slower";
@@ -19,7 +19,7 @@ const char* reason_text(Rule rule) {
     case Rule::kUserCap:
       return "a faster width exists, but the program or its user set a lower limit";
     case Rule::kRolledBack:
-      return "rolled back: slower than the program's own width";
+      return "rolled back: slower than the program's default width";
     case Rule::kUndone:
       return "undone by hand";
     case Rule::kLeftAlone:

@@ -182,7 +182,8 @@ void RegressionDetector::judge_control() {
   suspect("a control step was faster than the plan");
   stage_ = Stage::kComparing;
   ComparisonOptions options;
-  options.candidates = 2;  // the plan stays unless the program's own widths are settled as faster
+  options.candidates =
+      2;  // the plan stays unless the program's default widths are settled as faster
   options.most_steps = kVerifyingSteps;
   options.least_gain = 0.01;
   options.seed = seed_ + controls_;
@@ -208,10 +209,11 @@ void RegressionDetector::lose(double plan, double own) {
   own_ = own;
   loss_ = std::max(0.0, plan - own);
   char text[256];
-  std::snprintf(text, sizeof text,
-                "the plan was %.0f %% slower than the program's own widths (%.4g against %.4g s a "
-                "step); looked at because %s",
-                100 * (plan / own - 1), plan, own, suspicion_.c_str());
+  std::snprintf(
+      text, sizeof text,
+      "the plan was %.0f %% slower than the program's default widths (%.4g against %.4g s a "
+      "step); looked at because %s",
+      100 * (plan / own - 1), plan, own, suspicion_.c_str());
   reason_ = text;
 }
 

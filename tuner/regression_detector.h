@@ -1,10 +1,11 @@
-// Holds a plan in force to its word: whole steps at the program's own widths (controls) among those
-// under the plan, at a bounded price, and a verdict when the plan loses. Pure; owned by a session.
+// Holds a plan in force to its word: whole steps at the program's default widths (controls) among
+// those under the plan, at a bounded price, and a verdict when the plan loses. Pure; owned by a
+// session.
 //
 // The price: controls take at most kControlShare of the time spent in steps, whatever they show.
-// Only suspicion may run more of them, since then the program's own widths are likely the faster
-// ones: a step far from what the plan promised, a lasting change of level, or somebody's word that
-// the surroundings have changed.
+// Only suspicion may run more of them, since then the program's default widths are likely the
+// faster ones: a step far from what the plan promised, a lasting change of level, or somebody's
+// word that the surroundings have changed.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ inline constexpr double kControlShare = 0.002;
 class RegressionDetector {
  public:
   // A plan is in force from now on. `promised`: seconds of its step when it was settled; 0 = not
-  // known. `own`: at the program's own widths. `seed`: of the order of steps.
+  // known. `own`: at the program's default widths. `seed`: of the order of steps.
   void begin(double promised, double own, uint64_t seed);
   // No width is changed: only the level of the steps is watched.
   void watch();
@@ -39,8 +40,8 @@ class RegressionDetector {
   // Programs that come and go all the time are heard once in a while.
   void on_surroundings_changed();
 
-  // The scheduled steps of the next page: true = at the program's own widths. Empty: none is due.
-  // Stays the same until page_ended().
+  // The scheduled steps of the next page: true = at the program's default widths. Empty: none is
+  // due. Stays the same until page_ended().
   const std::vector<bool>& page();
   void on_page_step(int column, double seconds);
   void page_ended();
@@ -52,7 +53,7 @@ class RegressionDetector {
   const std::string& reason() const { return reason_; }
   // Seconds a step that the lost plan was slower.
   double loss() const { return loss_; }
-  // Since the latest begin() the plan was found no slower than the program's own widths.
+  // Since the latest begin() the plan was found no slower than the program's default widths.
   bool verified() const { return verified_; }
   // The level of the steps changed for good since the plan began, as a ratio; 1 = no.
   double level() const { return level_; }

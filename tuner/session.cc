@@ -50,8 +50,8 @@ Session::~Session() = default;
 void Session::set_runtime(perfmodel::Runtime runtime) {
   state_->set_runtime(runtime);
 }
-void Session::set_own_width(int width, bool bounded) {
-  state_->set_own_width(width, bounded);
+void Session::set_default_width(int width, bool bounded) {
+  state_->set_default_width(width, bounded);
 }
 void Session::add_op(perfmodel::OpDescription op) {
   state_->add_op(std::move(op));
@@ -74,9 +74,9 @@ void Session::on_declared_steps(uint32_t steps) {
 void Session::set_cases(std::vector<Configuration> cases, int cores) {
   state_->set_cases(std::move(cases), cores);
 }
-void Session::set_bounds(std::vector<Configuration> cases, int cores, int own_width,
+void Session::set_bounds(std::vector<Configuration> cases, int cores, int default_width,
                          const std::optional<StoredPlan>& stored) {
-  state_->set_bounds(std::move(cases), cores, own_width, stored);
+  state_->set_bounds(std::move(cases), cores, default_width, stored);
 }
 void Session::on_page_bounds_changed() {
   state_->on_page_bounds_changed();
@@ -88,8 +88,8 @@ void Session::on_surroundings_changed() {
   state_->on_surroundings_changed();
 }
 void Session::on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
-                                perfmodel::Nanoseconds at_own_width) {
-  state_->on_entry_disabled(place, under_entry, at_own_width);
+                                perfmodel::Nanoseconds at_default_width) {
+  state_->on_entry_disabled(place, under_entry, at_default_width);
 }
 void Session::undo(uint64_t key) {
   state_->undo(key);
@@ -102,7 +102,7 @@ void Session::allow_counting() {
   state_->allow_counting();
 }
 void Session::leave_to_user() {
-  state_->undo(0, "every op runs at the program's own width: you said so");
+  state_->undo(0, "every op runs at the program's default width: you said so");
 }
 bool Session::take_forgotten() {
   return state_->take_forgotten();
@@ -135,7 +135,7 @@ void Session::State::set_runtime(perfmodel::Runtime runtime) {
 }
 
 void Session::State::assume_switching_cost() {
-  if (!cost_.measured()) cost_ = perfmodel::SwitchingCost(runtime_, own_width_);
+  if (!cost_.measured()) cost_ = perfmodel::SwitchingCost(runtime_, default_width_);
 }
 
 void Session::State::add_op(perfmodel::OpDescription op) {
@@ -156,14 +156,15 @@ void Session::State::add_op(perfmodel::OpDescription op) {
 }
 
 void Session::State::on_op(const OpEvent& event) {
-  if (own_width_ == 0 && event.own_width && event.width > 0) set_own_width(event.width, bounded_);
+  if (default_width_ == 0 && event.default_width && event.width > 0)
+    set_default_width(event.width, bounded_);
   note_page_progress(event.plan, event.column, false);
   if (count_markers_ && model_ && model_->marker().is(event.place)) ++steps_;
-  const bool was_usual = company_.usual();
-  company_.on_op(event.in_company);
-  if (company_.usual() != was_usual) company_changed();
+  const bool was_usual = concurrency_.usual();
+  concurrency_.on_op(event.overlapped);
+  if (concurrency_.usual() != was_usual) co_runners_changed();
   const bool rested = rests_unsteered();
-  if (own_width_ == 0) ++unsteered_ops_;
+  if (default_width_ == 0) ++unsteered_ops_;
   watch_sequence(event);
   rest_if_unsteered(rested);
   take_sample(event);
@@ -171,9 +172,9 @@ void Session::State::on_op(const OpEvent& event) {
 
 // While other threads compute as well no width can be told from another. What was settled before
 // stays in force, as a bound; the guard looks at steps that the thread has for itself.
-void Session::State::company_changed() {
+void Session::State::co_runners_changed() {
   if (model_ == nullptr || !options_.may_change_widths) return;
-  if (!company_.usual()) {
+  if (!concurrency_.usual()) {
     if (phase_ == Phase::kTuned && decision_ == kSharedText) restart_exploring();
   } else if (phase_ == Phase::kExploring || phase_ == Phase::kComparing) {
     settle(own_candidate(), kSharedText);
@@ -204,7 +205,7 @@ void Session::State::watch_sequence(const OpEvent& event) {
   if (model_ == nullptr && recogniser_.observed() > kMostUnrecognised) {
     gave_up_ = true;
     recogniser_.restart();
-    decision_ = "no repeating step was found, so every op runs at the program's own width";
+    decision_ = "no repeating step was found, so every op runs at the program's default width";
     changed();
   }
 }
@@ -212,7 +213,7 @@ void Session::State::watch_sequence(const OpEvent& event) {
 void Session::State::take_sample(const OpEvent& event) {
   const auto page = pages_.find(event.plan);
   if (page != pages_.end() && page->second.counts) return;
-  const bool alone = model_ != nullptr && !event.in_company;
+  const bool alone = model_ != nullptr && !event.overlapped;
   Site* site = alone ? model_->find(event.place) : nullptr;
   if (site != nullptr) ++(event.steerable ? site->steerable_seen : site->unsteerable_seen);
   if (site != nullptr && event.width > 0) {
@@ -261,9 +262,9 @@ void Session::State::on_step(const StepEvent& event) {
     look_for_a_longer_step();
     return;
   }
-  const bool was_usual = company_.usual();
-  company_.on_step(event.in_company);
-  if (company_.usual() != was_usual) company_changed();
+  const bool was_usual = concurrency_.usual();
+  concurrency_.on_step(event.overlapped);
+  if (concurrency_.usual() != was_usual) co_runners_changed();
   const bool rested = rests_unsteered();
   count_step(event);
   rest_if_unsteered(rested);
@@ -324,7 +325,7 @@ void Session::State::count_scheduled_step(const StepEvent& event) {
       break;
   }
   if (event.plan == number_ && !guard_page_.empty()) guard_step(event, column);
-  if (event.in_company) return;
+  if (event.overlapped) return;
   if (event.plan != number_ || phase_ != Phase::kComparing || comparison_ == nullptr) return;
   comparison_->record(column, event.duration);
   if (column >= 1 && column < static_cast<int>(comparison_page_.size())) {

@@ -2,10 +2,10 @@
 // steps, keep what won. Pure: events in, plans out; no clock, no descriptor, no randomness but the
 // seed. Owned by the daemon's controller (or a test, or a simulation), used from its one thread.
 //
-// Phases: kRecognising (the program's own widths, every op recorded; step 0 is never sampled) →
+// Phases: kRecognising (the program's default widths, every op recorded; step 0 is never sampled) →
 // kExploring (scheduled steps in which ops run trial cases) → kComparing (whole steps: program's
-// own widths, best uniform width, planned widths, interleaved) → kTuned. A session with a stored
-// plan that fits goes from kRecognising straight to kTuned and samples nothing.
+// default widths, best uniform width, planned widths, interleaved) → kTuned. A session with a
+// stored plan that fits goes from kRecognising straight to kTuned and samples nothing.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +54,9 @@ struct OpEvent {
   int width = 0;  // in force
   perfmodel::Binding binding = perfmodel::Binding::kNone;
   bool first_touch = false;
-  bool own_width = false;  // ran at the program's own width
+  bool default_width = false;  // ran at the program's default width
   bool steerable = true;
-  bool in_company = false;    // other threads were inside ops meanwhile: no sample
+  bool overlapped = false;    // other threads were inside ops meanwhile: no sample
   std::optional<int> column;  // of the schedule
   uint64_t plan = 0;          // sequence number of the PlanDraft in force; 0 = none
 };
@@ -69,7 +69,7 @@ struct StepEvent {
   uint32_t ops = 0;
   uint32_t width_changes = 0;
   bool mixed = false;       // the plan changed inside
-  bool in_company = false;  // most of it
+  bool overlapped = false;  // most of it
   std::optional<int> column;
   uint64_t plan = 0;
 };
@@ -84,7 +84,7 @@ class Session {
   // The steered runtime, once the client knows it; before the first step at the latest.
   void set_runtime(perfmodel::Runtime runtime);
   // As the client last saw it; a lower one is a cap from then on. `bounded`: by a lease or budget.
-  void set_own_width(int width, bool bounded = false);
+  void set_default_width(int width, bool bounded = false);
   void add_op(perfmodel::OpDescription op);
   // In the order of their ends. Events may be missing (dropped), never repeated.
   void on_op(const OpEvent& event);
@@ -100,10 +100,11 @@ class Session {
   void on_declared_steps(uint32_t steps);
   // Budget changed: other cases, another C. Curves are kept.
   void set_cases(std::vector<perfmodel::Configuration> cases, int cores);
-  // A lease or a budget bounds the program: the same, and its own width is at most `own_width` from
-  // now on. `stored`: what is known for that width, in force at once where the step is the same. A
-  // stored plan for more cores stays as far as it fits. Otherwise whole steps are compared anew.
-  void set_bounds(std::vector<perfmodel::Configuration> cases, int cores, int own_width,
+  // A lease or a budget bounds the program: the same, and its default width is at most
+  // `default_width` from now on. `stored`: what is known for that width, in force at once where the
+  // step is the same. A stored plan for more cores stays as far as it fits. Otherwise whole steps
+  // are compared anew.
+  void set_bounds(std::vector<perfmodel::Configuration> cases, int cores, int default_width,
                   const std::optional<StoredPlan>& stored = std::nullopt);
   // What the caller adds to a page changed: the next take_plan() has one.
   void on_page_bounds_changed();
@@ -113,13 +114,13 @@ class Session {
   void set_lent(bool lent, std::optional<StoredPlan> known = std::nullopt);
   // A neighbour came or left: what the plan was made under may not hold any more.
   void on_surroundings_changed();
-  // The client stopped obeying an entry: it was slower than the program's own width afterwards.
+  // The client stopped obeying an entry: it was slower than the program's default width afterwards.
   void on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
-                         perfmodel::Nanoseconds at_own_width);
-  // By hand: the program's own widths for the rest of the run; `key` 0 = of every op.
+                         perfmodel::Nanoseconds at_default_width);
+  // By hand: the program's default widths for the rest of the run; `key` 0 = of every op.
   void undo(uint64_t key);
-  // The user wants the program's own width and no other: the same, for every op, without a word to
-  // the store that the plan was wrong.
+  // The user wants the program's default width and no other: the same, for every op, without a word
+  // to the store that the plan was wrong.
   void leave_to_user();
   // Counters would be read now, were it allowed: allow_counting(), once and for all of them.
   bool asks_to_count() const;

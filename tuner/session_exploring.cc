@@ -36,12 +36,12 @@ std::vector<Binding> bindings_of(const std::vector<Configuration>& cases) {
 
 // ---- exploring ---------------------------------------------------------------------------------
 
-// Cases below the program's own width. The full width is tried only under another binding.
+// Cases below the program's default width. The full width is tried only under another binding.
 std::vector<Configuration> Session::State::usable_cases() const {
   std::vector<Configuration> usable;
   for (const Configuration& admitted : options_.cases) {
-    if (admitted.width < own_width_ ||
-        (admitted.width == own_width_ && admitted.binding != Binding::kNone)) {
+    if (admitted.width < default_width_ ||
+        (admitted.width == default_width_ && admitted.binding != Binding::kNone)) {
       usable.push_back(admitted);
     }
   }
@@ -49,7 +49,7 @@ std::vector<Configuration> Session::State::usable_cases() const {
 }
 
 std::unique_ptr<Search> Session::State::make_search(const Site& site) const {
-  const int cores = std::min(options_.cores, own_width_);
+  const int cores = std::min(options_.cores, default_width_);
   if (options_.search == SearchKind::kPaper) {
     std::vector<Configuration> admitted = usable_cases();
     const bool unbound =
@@ -89,7 +89,7 @@ TrialOptions Session::State::trial_options() const {
     trial.narrow_first = true;
     trial.least_share = 0;
   } else {
-    // Before the first step at own widths nothing can be said of a loss.
+    // Before the first step at default widths nothing can be said of a loss.
     trial.credit_ns = own_step().count() > 0 ? budget_.credit().count() * 1e9 : -1;
   }
   return trial;
@@ -159,7 +159,7 @@ bool Session::State::trials_spent() const {
   return budget_.lost() > std::max(TrialBudget::kFree, steps) * explorations_;
 }
 
-// At the program's own widths; 0 = not known yet.
+// At the program's default widths; 0 = not known yet.
 TrialBudget::Seconds Session::State::own_step() const {
   return own_steps_.count() == 0 ? TrialBudget::Seconds(0) : own_steps_.median();
 }
@@ -168,7 +168,7 @@ TrialBudget::Seconds Session::State::own_step() const {
 
 PlannerProblem Session::State::problem_for(Binding binding) const {
   PlannerProblem problem;
-  problem.own_width = own_width_;
+  problem.default_width = default_width_;
   problem.cost = cost_;
   problem.one_team = runtime_ != perfmodel::Runtime::kLlvm;
   problem.order = model_->order();
@@ -212,9 +212,9 @@ Candidate Session::State::uniform_candidate() const {
   for (Binding binding : bindings_of(options_.cases)) {
     WidthPlan plan = plan_uniform(problem_for(binding));
     if (plan.total_ns() >= best.plan.total_ns()) continue;
-    int width = own_width_;
+    int width = default_width_;
     for (int one : plan.widths) {
-      if (one != own_width_) width = one;
+      if (one != default_width_) width = one;
     }
     best = {Candidate::Kind::kUniform, binding, std::move(plan), width};
   }
@@ -236,7 +236,8 @@ void Session::State::plan_and_compare() {
   const Candidate own = own_candidate();
   const Candidate uniform = uniform_candidate();
   const Candidate planned = planned_candidate();
-  uniform_width_ = uniform.kind == Candidate::Kind::kUniform ? uniform.uniform_width : own_width_;
+  uniform_width_ =
+      uniform.kind == Candidate::Kind::kUniform ? uniform.uniform_width : default_width_;
   const auto same = [](const Candidate& a, const Candidate& b) {
     return a.plan.widths == b.plan.widths && a.binding == b.binding;
   };
@@ -253,7 +254,7 @@ void Session::State::plan_and_compare() {
     candidates.push_back(planned);
   }
   if (candidates.size() == 1) {
-    settle(own, "no other width promised a settled gain, so the program's own widths stay");
+    settle(own, "no other width promised a settled gain, so the program's default widths stay");
     return;
   }
   begin_comparison(std::move(candidates));
@@ -271,8 +272,8 @@ void Session::State::begin_comparison(std::vector<Candidate> candidates) {
   comparison.seed = options_.seed + (replanned_ ? 1 : 0);
   const Nanoseconds listening = listening_of_a_step();
   for (const Candidate& candidate : candidates_) {
-    const bool rests =
-        !changes_something(candidate, own_width_) || common_width(candidate, own_width_) != 0;
+    const bool rests = !changes_something(candidate, default_width_) ||
+                       common_width(candidate, default_width_) != 0;
     comparison.saves.push_back(rests ? listening : Nanoseconds(0));
   }
   comparison_ = std::make_unique<StepComparison>(comparison);
@@ -290,7 +291,7 @@ Nanoseconds Session::State::listening_of_a_step() const {
   return sum;
 }
 
-// Of the comparison's next page; 0 = the program runs at its own widths until there is credit
+// Of the comparison's next page; 0 = the program runs at its default widths until there is credit
 // again. The first page has one: what was promised of single ops may be far off.
 int Session::State::affordable_blocks() const {
   if (comparison_->blocks() == 0) return budget_.credit() < kUnproven * own_step() ? 0 : 1;
@@ -328,15 +329,17 @@ void Session::State::close_comparison_page() {
   char text[200];
   if (winner == 0) {
     const int last = static_cast<int>(candidates_.size()) - 1;
-    std::snprintf(text, sizeof text,
-                  "the program's own widths stay: %s was %+.1f %% and not settled as faster in %zu "
-                  "comparisons",
-                  describe(candidates_[at(last)]).c_str(), 100 * comparison_->gain(0, last),
-                  comparison_->blocks());
-  } else {
     std::snprintf(
-        text, sizeof text, "%s won: %+.1f %% against the program's own widths in %zu comparisons",
-        describe(chosen).c_str(), 100 * comparison_->gain(0, winner), comparison_->blocks());
+        text, sizeof text,
+        "the program's default widths stay: %s was %+.1f %% and not settled as faster in %zu "
+        "comparisons",
+        describe(candidates_[at(last)]).c_str(), 100 * comparison_->gain(0, last),
+        comparison_->blocks());
+  } else {
+    std::snprintf(text, sizeof text,
+                  "%s won: %+.1f %% against the program's default widths in %zu comparisons",
+                  describe(chosen).c_str(), 100 * comparison_->gain(0, winner),
+                  comparison_->blocks());
   }
   settle(chosen, text);
 }

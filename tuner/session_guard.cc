@@ -37,7 +37,7 @@ void Session::State::guard_settled() {
       promised = median;
     }
   }
-  if (changes_something(in_force_, own_width_)) {
+  if (changes_something(in_force_, default_width_)) {
     guard_.begin(promised, own, options_.seed);
   } else {
     guard_.watch();
@@ -69,7 +69,7 @@ void Session::State::guard_replay() {
 
 // Every whole step under the plan, and those of the guard's own pages.
 void Session::State::guard_step(const StepEvent& event, std::optional<int> column) {
-  if (!options_.guard || event.in_company) return;
+  if (!options_.guard || event.overlapped) return;
   const double step = seconds(event.duration);
   if (column) {
     guard_.on_page_step(*column, step);
@@ -85,7 +85,7 @@ void Session::State::guard_step(const StepEvent& event, std::optional<int> colum
 
 void Session::State::next_guard_page() {
   const bool in_force = replay_.has_value() || phase_ == Phase::kTuned;
-  if (!in_force || watching_ || lent_ || company_.usual()) return;
+  if (!in_force || watching_ || lent_ || concurrency_.usual()) return;
   guard_page_ = guard_.page();
   if (!guard_page_.empty()) changed();
 }
@@ -153,7 +153,8 @@ void Session::State::on_surroundings_changed() {
 
 // ---- single entries ----------------------------------------------------------------------------
 
-// The op at that place, or wherever its key occurs, runs at the program's own width from now on.
+// The op at that place, or wherever its key occurs, runs at the program's default width from now
+// on.
 bool Session::State::leave_entry(const OpPlace& place, Rule rule) {
   bool left = false;
   const auto meant = [&](const OpPlace& one) {
@@ -169,8 +170,8 @@ bool Session::State::leave_entry(const OpPlace& place, Rule rule) {
   }
   if (model_ == nullptr || phase_ != Phase::kTuned) return left;
   for (std::size_t i = 0; i < in_force_.plan.widths.size(); ++i) {
-    if (!meant(model_->sites()[i].place) || in_force_.plan.widths[i] == own_width_) continue;
-    in_force_.plan.widths[i] = own_width_;
+    if (!meant(model_->sites()[i].place) || in_force_.plan.widths[i] == default_width_) continue;
+    in_force_.plan.widths[i] = default_width_;
     in_force_.plan.rules[i] = rule;
     left = true;
   }
@@ -178,17 +179,17 @@ bool Session::State::leave_entry(const OpPlace& place, Rule rule) {
 }
 
 void Session::State::on_entry_disabled(const OpPlace& place, Nanoseconds under_entry,
-                                       Nanoseconds at_own_width) {
+                                       Nanoseconds at_default_width) {
   if (!leave_entry(place, Rule::kRolledBack)) return;
   Rollback rollback;
   rollback.step = steps_;
   const auto known = ops_.find(place.key);
   rollback.what = known == ops_.end() ? "op" : known->second.name;
-  rollback.loss_seconds = std::max(0.0, seconds(under_entry) - seconds(at_own_width));
+  rollback.loss_seconds = std::max(0.0, seconds(under_entry) - seconds(at_default_width));
   char text[160];
   std::snprintf(text, sizeof text,
-                "slower under its entry than at the program's own width: %.4g against %.4g s",
-                seconds(under_entry), seconds(at_own_width));
+                "slower under its entry than at the program's default width: %.4g against %.4g s",
+                seconds(under_entry), seconds(at_default_width));
   rollback.reason = text;
   if (rollbacks_.size() < kMostRemembered) rollbacks_.push_back(std::move(rollback));
   settled_ready_ = model_ != nullptr;

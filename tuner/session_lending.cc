@@ -10,7 +10,7 @@ void Session::State::set_lent(bool lent, std::optional<StoredPlan> known) {
   std::optional<StoredPlan> plan =
       lent && known && serves(*known) ? std::move(known) : std::nullopt;
   const bool same_plan = plan.has_value() == lent_plan_.has_value() &&
-                         (!plan || plan->own_width == lent_plan_->own_width);
+                         (!plan || plan->default_width == lent_plan_->default_width);
   if (same_plan && lent == lent_) return;
   lent_ = lent;
   lent_plan_ = std::move(plan);
@@ -23,7 +23,7 @@ void Session::State::set_lent(bool lent, std::optional<StoredPlan> known) {
 // It is about the present step, and sets nothing but widths.
 bool Session::State::serves(const StoredPlan& plan) const {
   return model_ != nullptr && undone_ == nullptr && options_.may_change_widths &&
-         plan.own_width > own_width_ && plan.binding == perfmodel::Binding::kNone &&
+         plan.default_width > default_width_ && plan.binding == perfmodel::Binding::kNone &&
          model_->fingerprint() == plan.step_fingerprint &&
          model_->marker().place == plan.marker.place;
 }
@@ -36,7 +36,7 @@ void Session::State::add_lent_entries(PlanDraft& draft) const {
     const bool observed = known != ops_.end() && known->second.observed_only();
     if (entry.rule == Rule::kLeftAlone || observed) {
       draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
-    } else if (entry.width > 0 && entry.width < lent_plan_->own_width &&
+    } else if (entry.width > 0 && entry.width < lent_plan_->default_width &&
                !undone_ops_.contains(entry.place.key)) {
       draft.entries.push_back({entry.place, entry.width, Rule::kReplayed, false, {}, {}});
     }
@@ -52,7 +52,7 @@ bool Session::State::has_wide_ops() const {
   if (in_force_.binding != perfmodel::Binding::kNone) return false;
   if (in_force_.plan.widths.empty()) return true;
   return std::any_of(in_force_.plan.widths.begin(), in_force_.plan.widths.end(),
-                     [this](int width) { return width >= own_width_; });
+                     [this](int width) { return width >= default_width_; });
 }
 
 }  // namespace optile::tuner

@@ -11,7 +11,7 @@ namespace optile::tuner {
 enum class PageColumn : uint8_t { kControl, kTrial, kUniform, kCandidate, kPlan };
 
 struct SessionPage {
-  bool base_is_plan = false;  // outside of the schedule: the plan in force, else own widths
+  bool base_is_plan = false;  // outside of the schedule: the plan in force, else default widths
   bool counts = false;        // every step pays for counters
   bool lent = false;          // steps may be wider than the bounds
   std::vector<PageColumn> columns;

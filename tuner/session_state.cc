@@ -62,12 +62,12 @@ void Session::State::begin_replay() {
 bool Session::State::replay_fits() const {
   return replay_ && model_->fingerprint() == replay_->step_fingerprint &&
          model_->marker().place == replay_->marker.place && steers_as_now(*replay_, ops_) &&
-         (own_width_ == 0 || own_width_ == replay_->own_width || replay_clipped());
+         (default_width_ == 0 || default_width_ == replay_->default_width || replay_clipped());
 }
 
 // It was made for more cores than the program may use now.
 bool Session::State::replay_clipped() const {
-  return replay_ && bounded_ && own_width_ > 0 && own_width_ < replay_->own_width;
+  return replay_ && bounded_ && default_width_ > 0 && default_width_ < replay_->default_width;
 }
 
 void Session::State::step_found() {
@@ -112,7 +112,7 @@ void Session::State::step_found() {
   replay_verified_ = false;
   end_guard();
   explorations_ = 0;
-  if (own_width_ <= 0) return;
+  if (default_width_ <= 0) return;
   if (rollbacks_.empty() && undone_ == nullptr) {
     start_tuning();
   } else {
@@ -139,19 +139,19 @@ void Session::State::count_steps_so_far() {
   count_markers_ = true;
 }
 
-void Session::State::set_own_width(int width, bool bounded) {
-  if (width <= 0 || width == own_width_) return;
+void Session::State::set_default_width(int width, bool bounded) {
+  if (width <= 0 || width == default_width_) return;
   if (rests_unsteered()) {
     watching_ = false;
     recogniser_.restart();
   }
-  own_width_ = width;
+  default_width_ = width;
   assume_switching_cost();
   bounded_ = bounded;
   changed();
   if (!options_.may_change_widths || model_ == nullptr) return;
   if (replay_) {
-    if (own_width_ == replay_->own_width || replay_clipped()) return;
+    if (default_width_ == replay_->default_width || replay_clipped()) return;
     replay_.reset();
     replay_verified_ = false;
   }
@@ -164,26 +164,26 @@ void Session::State::set_cases(std::vector<Configuration> cases, int cores) {
   options_.cases = std::move(cases);
   options_.cores = cores;
   on_surroundings_changed();
-  if (!options_.may_change_widths || model_ == nullptr || own_width_ == 0 || replay_) return;
+  if (!options_.may_change_widths || model_ == nullptr || default_width_ == 0 || replay_) return;
   end_guard();
   restart_exploring();
 }
 
-void Session::State::set_bounds(std::vector<Configuration> cases, int cores, int own_width,
+void Session::State::set_bounds(std::vector<Configuration> cases, int cores, int default_width,
                                 const std::optional<StoredPlan>& stored) {
   page_due_ = page_due_ || cases != options_.cases || cores != options_.cores;
   if (page_due_) changed();
-  if (own_width == own_width_) {
+  if (default_width == default_width_) {
     set_cases(std::move(cases), cores);
     return;
   }
   options_.cases = std::move(cases);
   options_.cores = cores;
-  own_width_ = own_width;
+  default_width_ = default_width;
   bounded_ = true;
   lent_plan_.reset();  // it was for as many cores as the former ones and those lent
   changed();
-  if (!options_.may_change_widths || model_ == nullptr || own_width_ <= 0) return;
+  if (!options_.may_change_widths || model_ == nullptr || default_width_ <= 0) return;
   end_guard();
   // Steps at other widths: no measure for the present ones.
   own_steps_ = {};
@@ -204,10 +204,10 @@ void Session::State::on_page_bounds_changed() {
   changed();
 }
 
-// A stored plan that serves for the present own width comes into force, or stays.
+// A stored plan that serves for the present default width comes into force, or stays.
 bool Session::State::replay_under(const std::optional<StoredPlan>& stored) {
   std::optional<StoredPlan> before = std::exchange(replay_, stored);
-  const bool exact = replay_fits() && replay_->own_width == own_width_;
+  const bool exact = replay_fits() && replay_->default_width == default_width_;
   if (!exact) replay_ = std::move(before);
   if (!replay_fits()) return false;
   replay_verified_ = true;
@@ -237,7 +237,7 @@ void Session::State::restart_exploring() {
 }
 
 void Session::State::start_tuning() {
-  if (company_.usual()) {
+  if (concurrency_.usual()) {
     settle(own_candidate(), kSharedText);
     settled_ready_ = false;
     return;
@@ -313,7 +313,8 @@ bool Session::State::has_use_for_counts() const {
     return tuned_steps_.count() >= kHeardSteps &&
            (options_.counts_in_any_case || steers_something());
   }
-  return options_.counts_in_any_case && phase_ == Phase::kRecognising && model_ && own_width_ == 0;
+  return options_.counts_in_any_case && phase_ == Phase::kRecognising && model_ &&
+         default_width_ == 0;
 }
 
 // Some op of the step could run at another width than the program's own.
@@ -327,7 +328,7 @@ bool Session::State::steers_something() const {
 // Nothing met so far has a width that can be set, and enough of it was heard. What an op's own
 // width is the client tells by itself, as soon as there is one.
 bool Session::State::rests_unsteered() const {
-  if (phase_ != Phase::kRecognising || own_width_ != 0) return false;
+  if (phase_ != Phase::kRecognising || default_width_ != 0) return false;
   return unsteered_ops_ >= kMostUnsteered || (model_ && own_steps_.count() >= kHeardSteps);
 }
 
@@ -341,12 +342,12 @@ bool Session::State::heard_enough() const {
 // The same of the plan that is in force, where nothing but that width stands in the page.
 int Session::State::width_in_force() const {
   if (!guard_page_.empty() || watching_) return 0;
-  if (!replay_) return phase_ == Phase::kTuned ? common_width(in_force_, own_width_) : 0;
+  if (!replay_) return phase_ == Phase::kTuned ? common_width(in_force_, default_width_) : 0;
   if (replay_->binding != perfmodel::Binding::kNone || replay_->entries.empty()) return 0;
   const int width = replay_->entries.front().width;
   const bool same = std::all_of(replay_->entries.begin(), replay_->entries.end(),
                                 [&](const StoredEntry& entry) { return entry.width == width; });
-  return same && replay_verified_ && fits(width, own_width_) ? width : 0;
+  return same && replay_verified_ && fits(width, default_width_) ? width : 0;
 }
 
 // With one width for all, or everything at the program's own, there is nothing to do at an op.
@@ -384,7 +385,7 @@ PlanDraft Session::State::make_draft() const {
   if (lent_plan_ && phase_ == Phase::kTuned) {
     add_lent_entries(draft);
   } else if (const int width = heard_enough() ? width_in_force() : 0; width != 0) {
-    draft.own_width_cap = width;
+    draft.default_width_cap = width;
   } else {
     add_entries(draft);
   }
@@ -406,7 +407,7 @@ void Session::State::add_planned_entries(PlanDraft& draft) const {
     for (const StoredEntry& entry : replay_->entries) {
       if (entry.rule == Rule::kLeftAlone || observed_only(ops_, entry.place.key)) {
         draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
-      } else if (fits(entry.width, own_width_)) {
+      } else if (fits(entry.width, default_width_)) {
         draft.entries.push_back({entry.place,
                                  entry.width,
                                  Rule::kReplayed,
@@ -429,7 +430,7 @@ void Session::State::add_planned_entries(PlanDraft& draft) const {
       draft.entries.push_back(std::move(entry));
       continue;
     }
-    const auto clipped = [&](int width) { return fits(width, own_width_) ? width : 0; };
+    const auto clipped = [&](int width) { return fits(width, default_width_) ? width : 0; };
     if (phase_ == Phase::kExploring && !trial_.empty()) {
       for (int width : trial_.widths[i]) entry.schedule.push_back(clipped(width));
     } else if (phase_ == Phase::kComparing) {

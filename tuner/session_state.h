@@ -33,7 +33,7 @@ namespace optile::tuner {
 inline constexpr uint64_t kHeardSteps = 12;
 
 inline constexpr const char* kUndoneText =
-    "undone by hand: every op runs at the program's own width";
+    "undone by hand: every op runs at the program's default width";
 inline constexpr const char* kSharedText =
     "several threads issue ops at the same time and share the cores: no widths are searched";
 
@@ -43,9 +43,9 @@ class Session::State {
 
   // session.cc
   void set_runtime(perfmodel::Runtime runtime);
-  void set_own_width(int width, bool bounded);
+  void set_default_width(int width, bool bounded);
   void set_cases(std::vector<perfmodel::Configuration> cases, int cores);
-  void set_bounds(std::vector<perfmodel::Configuration> cases, int cores, int own_width,
+  void set_bounds(std::vector<perfmodel::Configuration> cases, int cores, int default_width,
                   const std::optional<StoredPlan>& stored);
   void on_page_bounds_changed();
   void add_op(perfmodel::OpDescription op);
@@ -66,7 +66,7 @@ class Session::State {
   // session_guard.cc
   void on_surroundings_changed();
   void on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
-                         perfmodel::Nanoseconds at_own_width);
+                         perfmodel::Nanoseconds at_default_width);
   void undo(uint64_t key, const char* said = nullptr);
   bool take_forgotten();
 
@@ -87,7 +87,7 @@ class Session::State {
 
   // session.cc
   void assume_switching_cost();
-  void company_changed();
+  void co_runners_changed();
   void watch_sequence(const OpEvent& event);
   void take_sample(const OpEvent& event);
   bool holds_a_change(const OpEvent& event) const;
@@ -164,20 +164,20 @@ class Session::State {
   bool replan();
   void learn_switching_cost(std::size_t planned);
 
-  perfmodel::Configuration own_case() const { return {own_width_, perfmodel::Binding::kNone}; }
+  perfmodel::Configuration own_case() const { return {default_width_, perfmodel::Binding::kNone}; }
 
   SessionOptions options_;
   std::map<uint64_t, perfmodel::OpDescription> ops_;
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   perfmodel::SwitchingCost cost_;
-  int own_width_ = 0;     // 0 = not known yet
-  bool bounded_ = false;  // from outside: the program's is wider
+  int default_width_ = 0;  // 0 = not known yet
+  bool bounded_ = false;   // from outside: the program's is wider
   Phase phase_ = Phase::kRecognising;
   PeriodDetector recogniser_;
   bool gave_up_ = false;        // no step found in kMostUnrecognised ops
   uint64_t unsteered_ops_ = 0;  // heard while nothing had a width that can be set
   std::unique_ptr<StepModel> model_;
-  ConcurrencyDetector company_;
+  ConcurrencyDetector concurrency_;
   // Replay of a stored plan.
   std::optional<StoredPlan> replay_;  // in force, verified or not
   bool replay_verified_ = false;
@@ -203,7 +203,7 @@ class Session::State {
   // Tuned.
   Candidate in_force_;
   RegressionDetector guard_;
-  std::vector<bool> guard_page_;  // scheduled steps of the present page: true = own widths
+  std::vector<bool> guard_page_;  // scheduled steps of the present page: true = default widths
   std::vector<Rollback> rollbacks_;
   bool forget_ = false;           // the stored plan
   const char* undone_ = nullptr;  // for the rest of the run: why, for people

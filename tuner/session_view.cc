@@ -40,7 +40,7 @@ void add_evidence(const OpSamples& samples, Configuration own, bool bounded,
   op.own_time = median_at(samples, own);
   find_runner_up(samples, planned, op);
   const std::optional<perfmodel::CurvePoint> best = op.curve.best();
-  if (op.rule == Rule::kOwnWidth && !bounded && best && own.width > 0 &&
+  if (op.rule == Rule::kDefaultWidth && !bounded && best && own.width > 0 &&
       best->at.width > own.width) {
     op.rule = Rule::kUserCap;
   }
@@ -86,7 +86,7 @@ std::string no_step_yet(uint64_t steps, Nanoseconds least_repeating) {
 constexpr const char* kUnsteeredText =
     "no repeating step was found, and nothing that was seen has a width that can be set";
 
-// While the program's own width is not known: nothing asked for it, or nothing has begun yet.
+// While the program's default width is not known: nothing asked for it, or nothing has begun yet.
 std::string nothing_to_search(std::size_t ops) {
   return "a step of " + std::to_string(ops) + (ops == 1 ? " op" : " ops") +
          " is known; none of them has a width that can be set, so they are only watched";
@@ -105,15 +105,15 @@ SessionView Session::State::view(Detail detail) const {
   view.sampled_steps = sampled_steps_;
   view.samples = samples_;
   view.plan_replayed = replay_verified_;
-  view.own_width = own_width_;
+  view.default_width = default_width_;
   if (phase_ == Phase::kTuned) view.binding = replay_ ? replay_->binding : in_force_.binding;
   if (model_) view.marker = model_->marker();
   view.decision = decision_;
   if (decision_.empty() && phase_ == Phase::kRecognising) {
     view.decision = model_ == nullptr && rests_unsteered() ? kUnsteeredText
-                    : model_ == nullptr ? no_step_yet(view.steps, options_.least_repeating)
-                    : own_width_ == 0   ? nothing_to_search(model_->sites().size())
-                                        : "";
+                    : model_ == nullptr   ? no_step_yet(view.steps, options_.least_repeating)
+                    : default_width_ == 0 ? nothing_to_search(model_->sites().size())
+                                          : "";
   }
   view.own_steps = own_steps_;
   view.control_steps = control_steps_;
@@ -144,26 +144,26 @@ SessionView Session::State::view(Detail detail) const {
     OpView op;
     op.place = site.place;
     op.per_step = site.per_step;
-    op.rule = site.leave || cannot_be_set(site) ? Rule::kLeftAlone : Rule::kOwnWidth;
+    op.rule = site.leave || cannot_be_set(site) ? Rule::kLeftAlone : Rule::kDefaultWidth;
     if (const auto entry = stored.find(site.place); entry != stored.end()) {
       op.width = width_of(*entry->second);
       op.rule = op.width != 0 ? Rule::kReplayed : entry->second->rule;
     } else if (phase_ == Phase::kTuned && i < in_force_.plan.widths.size()) {
       const int width = in_force_.plan.widths[i];
-      op.width = width < own_width_ ? width : 0;
+      op.width = width < default_width_ ? width : 0;
       op.rule = in_force_.plan.rules[i];
     }
     if (detail == Detail::kWhole)
       add_evidence(site.samples, own_case(), bounded_, view.binding, op);
     view.ops.push_back(std::move(op));
   }
-  view.own_widths_in_force = session_summary().own_widths_in_force;
+  view.default_widths_in_force = session_summary().default_widths_in_force;
   return view;
 }
 
-// As it runs: one that is not below the present own width is left out of pages.
+// As it runs: one that is not below the present default width is left out of pages.
 int Session::State::width_of(const StoredEntry& entry) const {
-  return own_width_ > 0 && entry.width >= own_width_ ? 0 : entry.width;
+  return default_width_ > 0 && entry.width >= default_width_ ? 0 : entry.width;
 }
 
 SessionSummary Session::State::session_summary() const {
@@ -176,10 +176,10 @@ SessionSummary Session::State::session_summary() const {
   session_summary.steps_here = tuned_steps_.count() + own_steps_.count();
   if (phase_ != Phase::kTuned) return session_summary;
   const auto own = [this](const StoredEntry& entry) { return width_of(entry) == 0; };
-  session_summary.own_widths_in_force =
+  session_summary.default_widths_in_force =
       replay_ ? replay_->binding == perfmodel::Binding::kNone &&
                     std::all_of(replay_->entries.begin(), replay_->entries.end(), own)
-              : !changes_something(in_force_, own_width_);
+              : !changes_something(in_force_, default_width_);
   session_summary.has_use_for_more = heard_enough() && has_wide_ops();
   return session_summary;
 }
@@ -210,16 +210,16 @@ std::vector<double> Session::State::ops_by_cores(int most) const {
   std::vector<CurveOp> ops;
   for (std::size_t i = 0; i < estimates.size(); ++i) {
     const Site& site = model_->sites()[i];
-    // The first execution runs at the program's own width, also on the few cores of a lease: beyond
-    // the present width only samples count.
+    // The first execution runs at the program's default width, also on the few cores of a lease:
+    // beyond the present width only samples count.
     std::erase_if(estimates[i], [&](const WidthEstimate& one) {
-      return one.width > own_width_ &&
+      return one.width > default_width_ &&
              site.samples.profile.find({one.width, perfmodel::Binding::kNone}) == nullptr;
     });
     add_known_times(site.place.key, site.samples.profile, known_times_, estimates[i]);
     std::vector<WidthEstimate> touched;
     for (const auto& [at, time] : site.samples.touched) {
-      if (at.binding == perfmodel::Binding::kNone && at.width < own_width_) {
+      if (at.binding == perfmodel::Binding::kNone && at.width < default_width_) {
         touched.push_back({at.width, static_cast<double>(time.count()), 0});
       }
     }
@@ -229,17 +229,17 @@ std::vector<double> Session::State::ops_by_cores(int most) const {
 }
 
 std::vector<double> Session::State::step_seconds_by_cores(int most) const {
-  if (model_ == nullptr || own_width_ <= 0 || most <= 0 || company_.usual()) return {};
+  if (model_ == nullptr || default_width_ <= 0 || most <= 0 || concurrency_.usual()) return {};
   const bool same = ops_curve_.model == model_.get() && ops_curve_.phase == phase_ &&
-                    ops_curve_.own_width == own_width_ &&
+                    ops_curve_.default_width == default_width_ &&
                     ops_curve_.seconds.size() == static_cast<std::size_t>(most);
   if (!same || samples_ - ops_curve_.samples > ops_curve_.samples / 4) {
-    ops_curve_ = {model_.get(), phase_, samples_, own_width_, ops_by_cores(most)};
+    ops_curve_ = {model_.get(), phase_, samples_, default_width_, ops_by_cores(most)};
   }
   std::vector<double> curve = ops_curve_.seconds;
   const perfmodel::SampleSet& steps = tuned_steps_.count() > 0 ? tuned_steps_ : own_steps_;
   const double measured = seconds(steps.median());
-  const double ops = curve[static_cast<std::size_t>(std::min(own_width_, most)) - 1];
+  const double ops = curve[static_cast<std::size_t>(std::min(default_width_, most)) - 1];
   if (measured >= ops) {
     if (ops <= 0) return {};
     // What passes outside ops stays as it is. Where a search found nothing to try, few ops were
@@ -260,7 +260,7 @@ std::optional<Session::Settled> Session::State::take_settled() {
   Settled settled;
   StoredPlan& plan = settled.plan;
   plan.step_fingerprint = model_->fingerprint();
-  plan.own_width = own_width_;
+  plan.default_width = default_width_;
   plan.binding = in_force_.binding;
   plan.marker = model_->marker();
   plan.own_step_seconds =

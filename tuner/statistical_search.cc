@@ -175,7 +175,7 @@ Configuration StatisticalSearch::best() const {
 }
 
 Rule StatisticalSearch::rule() const {
-  return best() == options_.own ? Rule::kOwnWidth : Rule::kFastest;
+  return best() == options_.own ? Rule::kDefaultWidth : Rule::kFastest;
 }
 
 // ---- more than kFewCores cores -----------------------------------------------------------------
@@ -203,8 +203,8 @@ bool StatisticalSearch::try_case(Configuration at) {
   return true;
 }
 
-// Two more halvings of the own width, unless the narrowest tried one is hopeless. The own width
-// itself is a case only under a binding; without one it is the control.
+// Two more halvings of the default width, unless the narrowest tried one is hopeless. The default
+// width itself is a case only under a binding; without one it is the control.
 bool StatisticalSearch::grow_coarse(Binding binding) {
   const std::vector<int> widths = widths_of(binding);
   if (widths.empty()) return false;

@@ -3,9 +3,10 @@
 // kEnough samples. First touches are no samples, but one that is far slower than the program's own
 // width even after an allowance ends a case without a second run.
 //
-// Up to kFewCores cores every admitted width is tried. Above, halves of the own width downwards,
-// one binding after another, until a width is hopeless (narrower ones are then hopeless too); then
-// widths around the best, proposed by a fitted law and by halving, at most kRefinements times.
+// Up to kFewCores cores every admitted width is tried. Above, halves of the default width
+// downwards, one binding after another, until a width is hopeless (narrower ones are then hopeless
+// too); then widths around the best, proposed by a fitted law and by halving, at most kRefinements
+// times.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Whole steps decide: candidates (the program's own widths, the best uniform width, the planned
+// Whole steps decide: candidates (the program's default widths, the best uniform width, the planned
 // widths) run interleaved in scheduled steps, every block holds each of them once in random order.
 // Compared are ratios within a block, so that a slow minute hits all alike; the test is a signed
 // rank test on their logarithms, looked at after every page, with a bounded number of steps.

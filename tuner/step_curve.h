@@ -16,7 +16,7 @@ struct OpsCurve {
   const void* model = nullptr;
   Phase phase = Phase::kRecognising;
   uint64_t samples = 0;
-  int own_width = 0;
+  int default_width = 0;
   std::vector<double> seconds;
 };
 

@@ -1,7 +1,7 @@
 // What searching may cost a program at any moment of its run: a small free amount, and a share of
 // the time that it has run so far. Steps at other widths than its own, in trials and comparisons,
-// are paid from it; while it is overdrawn the program runs at its own widths. So a short run loses
-// as little, in relation, as a long one. Pure, one thread; owned by a session.
+// are paid from it; while it is overdrawn the program runs at its default widths. So a short run
+// loses as little, in relation, as a long one. Pure, one thread; owned by a session.
 #pragma once
 
 #include <chrono>

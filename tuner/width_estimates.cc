@@ -18,7 +18,7 @@ constexpr double kExtrapolatedError = 0.25;  // beyond them, and for first touch
 constexpr std::size_t kFewSamples = 3;       // fewer show no spread
 constexpr double kAgree = 2.0;               // standard errors
 
-// Ratio to the own width over all places of a key.
+// Ratio to the default width over all places of a key.
 struct Shared {
   double time = 0;
   double own = 0;
@@ -52,7 +52,7 @@ std::optional<WidthEstimate> guessed(const OpSamples& samples, const perfmodel::
   return samples.profile.cases.empty() ? first_touch(samples, at) : std::nullopt;
 }
 
-std::optional<Estimate> at_own_width(const OpSamples& samples, const EstimateOptions& options) {
+std::optional<Estimate> at_default_width(const OpSamples& samples, const EstimateOptions& options) {
   const Configuration bound{options.own.width, options.binding};
   const std::optional<Estimate> estimate = measured(samples, bound, options.own);
   return estimate ? estimate : measured(samples, options.own, options.own);
@@ -64,7 +64,7 @@ std::map<uint64_t, SharedByWidth> share(const std::vector<EstimateSource>& sourc
                                         const EstimateOptions& options) {
   std::map<uint64_t, SharedByWidth> by_key;
   for (const EstimateSource& source : sources) {
-    const std::optional<Estimate> own = at_own_width(*source.samples, options);
+    const std::optional<Estimate> own = at_default_width(*source.samples, options);
     if (!own) continue;
     for (int width : options.widths) {
       const auto seen = measured(*source.samples, {width, options.binding}, options.own);
@@ -85,7 +85,7 @@ Shared shared_at(const SharedByWidth& by_width, int width) {
   return found == by_width.end() ? Shared{} : found->second;
 }
 
-// The place's own measurement, or its own-width time scaled by the key's ratio when both agree.
+// The place's own measurement, or its default-width time scaled by the key's ratio when both agree.
 WidthEstimate combine(int width, const Estimate& seen, const Estimate& own, const Shared& shared) {
   const WidthEstimate alone{width, seen.ns, seen.error_ns};
   if (shared.own <= 0) return alone;
@@ -114,7 +114,7 @@ std::vector<std::vector<WidthEstimate>> estimate_widths(const std::vector<Estima
   for (const EstimateSource& source : sources) {
     std::vector<WidthEstimate> estimates;
     const perfmodel::Curve curve(source.samples->profile);
-    const std::optional<Estimate> own = at_own_width(*source.samples, options);
+    const std::optional<Estimate> own = at_default_width(*source.samples, options);
     const auto of_key = shared.find(source.key);
     for (int width : options.widths) {
       if (width == options.own.width) continue;

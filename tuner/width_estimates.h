@@ -26,7 +26,7 @@ struct EstimateOptions {
   bool predict = true;
 };
 
-// Element i: the estimates of source i, ascending by width; the own width is always among them
+// Element i: the estimates of source i, ascending by width; the default width is always among them
 // where anything was sampled at it. Widths nothing is known of are left out.
 std::vector<std::vector<WidthEstimate>> estimate_widths(const std::vector<EstimateSource>& sources,
                                                         const EstimateOptions& options);

@@ -37,10 +37,10 @@ double time_of(const PlannedOp& op, int width) {
 }
 
 std::vector<int> every_width(const PlannerProblem& problem) {
-  std::set<int> widths = {problem.own_width};
+  std::set<int> widths = {problem.default_width};
   for (const PlannedOp& op : problem.ops) {
     for (const WidthEstimate& estimate : op.widths) {
-      if (estimate.width <= problem.own_width) widths.insert(estimate.width);
+      if (estimate.width <= problem.default_width) widths.insert(estimate.width);
     }
   }
   return {widths.begin(), widths.end()};
@@ -48,7 +48,7 @@ std::vector<int> every_width(const PlannerProblem& problem) {
 
 // Where an op has no estimate for the uniform width it stays at its own.
 int uniform_width_of(const PlannerProblem& problem, const PlannedOp& op, int width) {
-  return op.leave || find(op, width) == nullptr ? problem.own_width : width;
+  return op.leave || find(op, width) == nullptr ? problem.default_width : width;
 }
 
 // Ops that nothing is known of at that width, and that hardly matter, are taken for no faster and
@@ -57,7 +57,7 @@ PlannerProblem with_small_ones_at(PlannerProblem problem, int width) {
   std::vector<double> step(problem.ops.size(), 0);
   double all = 0;
   for (int op : problem.order) {
-    const double ns = time_of(problem.ops[at(op)], problem.own_width);
+    const double ns = time_of(problem.ops[at(op)], problem.default_width);
     if (ns >= kUnknown) continue;
     step[at(op)] += ns;
     all += ns;
@@ -69,7 +69,7 @@ PlannerProblem with_small_ones_at(PlannerProblem problem, int width) {
   if (unknown > kSmallShare * all) return problem;
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
     PlannedOp& op = problem.ops[i];
-    const WidthEstimate* own = find(op, problem.own_width);
+    const WidthEstimate* own = find(op, problem.default_width);
     if (own == nullptr || find(op, width) != nullptr) continue;
     op.widths.push_back({width, own->ns, own->ns});
   }
@@ -120,8 +120,8 @@ class Path {
   // Width 1 needs no team, so it is open to an op whatever the team around it.
   std::pair<int, double> cheaper(int op, int team) const {
     if (problem_.ops[at(op)].leave) {
-      const double here = team == problem_.own_width ? 0 : 2 * change_to_own(team);
-      return {problem_.own_width, doubted(op, problem_.own_width) + here};
+      const double here = team == problem_.default_width ? 0 : 2 * change_to_own(team);
+      return {problem_.default_width, doubted(op, problem_.default_width) + here};
     }
     const double with_team = doubted(op, team);
     const double alone = doubted(op, 1);
@@ -129,7 +129,7 @@ class Path {
   }
 
   double change_to_own(int team) const {
-    return static_cast<double>(problem_.cost.between(team, problem_.own_width).count());
+    return static_cast<double>(problem_.cost.between(team, problem_.default_width).count());
   }
 
   double doubted(int op, int width) const {
@@ -186,10 +186,10 @@ std::vector<int> team_widths(const PlannerProblem& problem, int base) {
     if (best->width > 1) worth[best->width] += best->ns * count[i];
   }
   worth[base] = std::numeric_limits<double>::max();
-  worth[problem.own_width] = std::numeric_limits<double>::max();
+  worth[problem.default_width] = std::numeric_limits<double>::max();
   std::vector<std::pair<double, int>> ranked;
   for (const auto& [width, ns] : worth) {
-    if (width <= problem.own_width) ranked.push_back({ns, width});
+    if (width <= problem.default_width) ranked.push_back({ns, width});
   }
   std::sort(ranked.rbegin(), ranked.rend());
   if (ranked.size() > kMostTeams) ranked.resize(kMostTeams);
@@ -321,23 +321,25 @@ WidthPlan evaluate(const PlannerProblem& problem, std::vector<int> widths, Rule 
   }
   plan.rules.reserve(widths.size());
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    const bool own = widths[i] == problem.own_width;
-    plan.rules.push_back(problem.ops[i].leave ? Rule::kLeftAlone : own ? Rule::kOwnWidth : rule);
+    const bool own = widths[i] == problem.default_width;
+    plan.rules.push_back(problem.ops[i].leave ? Rule::kLeftAlone
+                         : own                ? Rule::kDefaultWidth
+                                              : rule);
   }
   plan.widths = std::move(widths);
   return plan;
 }
 
 WidthPlan plan_own(const PlannerProblem& problem) {
-  return evaluate(problem, std::vector<int>(problem.ops.size(), problem.own_width),
-                  Rule::kOwnWidth);
+  return evaluate(problem, std::vector<int>(problem.ops.size(), problem.default_width),
+                  Rule::kDefaultWidth);
 }
 
 WidthPlan plan_uniform(const PlannerProblem& problem) {
   const WidthPlan own = plan_own(problem);
   std::optional<WidthPlan> best;
   for (int width : every_width(problem)) {
-    if (width == problem.own_width) continue;
+    if (width == problem.default_width) continue;
     WidthPlan plan = uniform_at(problem, width);
     if (!best || plan.total_ns() < best->total_ns()) best = std::move(plan);
   }
@@ -348,8 +350,8 @@ WidthPlan plan_uniform(const PlannerProblem& problem) {
 WidthPlan plan_each_best(const PlannerProblem& problem) {
   std::vector<int> widths;
   for (const PlannedOp& op : problem.ops) {
-    const bool own = op.leave || op.best_width <= 0 || op.best_width > problem.own_width;
-    widths.push_back(own ? problem.own_width : op.best_width);
+    const bool own = op.leave || op.best_width <= 0 || op.best_width > problem.default_width;
+    widths.push_back(own ? problem.default_width : op.best_width);
   }
   WidthPlan plan = evaluate(problem, std::move(widths), Rule::kFastest);
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
@@ -364,8 +366,8 @@ WidthPlan plan_one_per_name(const PlannerProblem& problem) {
     const PlannedOp& op = problem.ops[i];
     if (op.leave) continue;
     const auto [found, fresh] = slowest.emplace(op.name, i);
-    const double known = time_of(problem.ops[found->second], problem.own_width);
-    if (!fresh && time_of(op, problem.own_width) > known) found->second = i;
+    const double known = time_of(problem.ops[found->second], problem.default_width);
+    if (!fresh && time_of(op, problem.default_width) > known) found->second = i;
   }
   PlannerProblem of_name = problem;
   for (PlannedOp& op : of_name.ops) {
@@ -379,9 +381,9 @@ WidthPlan plan_one_per_name(const PlannerProblem& problem) {
 
 WidthPlan plan_shortest_path(const PlannerProblem& problem) {
   const WidthPlan base = plan_uniform(problem);
-  int base_team = problem.own_width;
+  int base_team = problem.default_width;
   for (int width : base.widths) {
-    if (width > 1 && width != problem.own_width) base_team = width;
+    if (width > 1 && width != problem.default_width) base_team = width;
   }
   const std::vector<int> teams = team_widths(problem, base_team);
   WidthPlan best = base;
@@ -399,8 +401,8 @@ WidthPlan plan_shortest_path(const PlannerProblem& problem) {
   }
   for (std::size_t i = 0; i < best.rules.size(); ++i) {
     const PlannedOp& op = problem.ops[i];
-    if (best.widths[i] == problem.own_width || op.leave) continue;
-    const bool fastest = best.widths[i] == op.best_width && op.best_rule != Rule::kOwnWidth;
+    if (best.widths[i] == problem.default_width || op.leave) continue;
+    const bool fastest = best.widths[i] == op.best_width && op.best_rule != Rule::kDefaultWidth;
     best.rules[i] = fastest ? op.best_rule : Rule::kPlanned;
   }
   return best;

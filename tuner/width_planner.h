@@ -4,7 +4,7 @@
 // path's limit for free changes, one width for all its limit for dear ones.
 //
 // A change of width is one between teams: width 1 needs no team and is free on the way in and out.
-// Never wider than the own width; a width other than the base is kept only where its gain is
+// Never wider than the default width; a width other than the base is kept only where its gain is
 // settled. Pure.
 #pragma once
 
@@ -25,16 +25,16 @@ struct WidthEstimate {
 
 struct PlannedOp {
   std::string name;                   // the op, for strategy 2
-  std::vector<WidthEstimate> widths;  // ascending; the own width is among them unless unknown
-  bool leave = false;                 // stays at the own width
-  int best_width = 0;                 // what its search found; 0 = the own width
-  Rule best_rule = Rule::kOwnWidth;
+  std::vector<WidthEstimate> widths;  // ascending; the default width is among them unless unknown
+  bool leave = false;                 // stays at the default width
+  int best_width = 0;                 // what its search found; 0 = the default width
+  Rule best_rule = Rule::kDefaultWidth;
 };
 
 struct PlannerProblem {
   std::vector<PlannedOp> ops;
   std::vector<int> order;  // the step: indices into ops
-  int own_width = 1;
+  int default_width = 1;
   perfmodel::SwitchingCost cost;
   bool one_team = false;  // a runtime that destroys surplus threads: 1 and one other width
 };

@@ -1,7 +1,7 @@
 // From SIGKILL to the moment that the daemon can act, by the three ways that there are: the life
 // word (ExitMonitor, the descriptor that the event loop waits for), the process descriptor and the
-// hang-up of a socket. Each repeat is a client of its own, which holds its life word as the shim
-// does and has touched so much memory, in small pages.
+// hang-up of a socket. Each repeat is a client of its own, which holds its liveness futex as the
+// shim does and has touched so much memory, in small pages.
 //
 // kill_latency [REPEATS [THREADS]]: a table for the listed sizes. Gates nothing.
 #include <poll.h>
@@ -23,7 +23,7 @@
 
 #include "base/cpu_counter.h"
 #include "base/unique_fd.h"
-#include "bindings/preload/shared_memory/life_word.h"
+#include "bindings/preload/shared_memory/liveness_futex.h"
 #include "daemon/process/exit_monitor.h"
 #include "daemon/process/process_entry.h"
 #include "daemon/process/sched_policy.h"
@@ -79,7 +79,7 @@ bool one_repeat(daemon::ExitMonitor& watch, uint64_t id, std::size_t mb, int thr
   const UniqueFd socket(pair[0]);
   const auto process =
       std::make_shared<daemon::ProcessEntry>(daemon::ProcessEntry::open(client).value());
-  watch.add({id, optile_life_word(&memory.value().client()->header),
+  watch.add({id, optile_liveness_futex(&memory.value().client()->header),
              [process] { return process->ends(); }});
   char byte = 0;
   if (read(socket.get(), &byte, 1) != 1) return false;
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   daemon::shorten_time_slices();  // as the daemon's one thread does
   std::printf("%d repeats, %d threads a client; microseconds after the kill\n", repeats, threads);
   std::printf(
-      "| resident MB | life word p50 | p99 | most | pidfd p50 | p99 | hang-up p50 | p99 |\n");
+      "| resident MB | liveness futex p50 | p99 | most | pidfd p50 | p99 | hang-up p50 | p99 |\n");
   std::printf("|---|---|---|---|---|---|---|---|\n");
   uint64_t id = 0;
   for (const std::size_t mb : kSizesMb) {

@@ -31,7 +31,8 @@ from workload_run import progress  # noqa: E402
 
 LIMIT_SECONDS = 60.0
 # Of the report of a run: what tells why it was slower.
-REPORTED = ("phase", "decision", "steps", "sampled_steps", "launch_plan", "own_width", "fallbacks")
+REPORTED = ("phase", "decision", "steps", "sampled_steps", "launch_plan", "default_width",
+            "fallbacks")
 Json = Dict[str, Any]
 
 

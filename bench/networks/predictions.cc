@@ -149,8 +149,8 @@ void print_ops(const sched::StepOutline& outline) {
   for (std::size_t node = 0; node < outline.graph->nodes.size(); ++node) {
     const auto& instance =
         outline.graph->instances[static_cast<std::size_t>(outline.graph->nodes[node].instance)];
-    const int width =
-        instance.tunable || instance.own_width == 0 ? outline.map->cores : instance.own_width;
+    const int width = instance.tunable || instance.default_width == 0 ? outline.map->cores
+                                                                      : instance.default_width;
     seconds[instance.op] += sched::timed_width(instance.times, width, *outline.map).seconds;
     const auto& plan = outline.of_node(static_cast<int>(node)).per_op;
     widest += static_cast<int>(plan.which.width == outline.map->cores);

@@ -87,7 +87,7 @@ std::vector<Case> all_cases() {
   static const Region bare = bare_region();
   const auto tuned = [](FakeDaemon& daemon) { publish(daemon, 0, 0); };
   return {
-      {"op at its own width", tuned, ops},
+      {"op at its default width", tuned, ops},
       {"op at another width", [](FakeDaemon& daemon) { publish(daemon, 2, 0); }, ops},
       {"op with its event recorded",
        [](FakeDaemon& daemon) { publish(daemon, 0, OPTILE_PAGE_RECORD_ALL); }, ops},

@@ -1,7 +1,7 @@
 /* What is said on the attach socket: a Unix SOCK_SEQPACKET socket, one frame a packet, fixed sizes.
- * The client says hello and gets a welcome with two descriptors (SCM_RIGHTS: plan region, client
- * region, in this order) or a refusal; from then on all traffic goes through shared memory and the
- * connection only tells each side that the other is alive. C11 and C++20.
+ * The client says attach request and gets an attach reply with two descriptors (SCM_RIGHTS: plan
+ * region, client region, in this order) or a refusal; from then on all traffic goes through shared
+ * memory and the connection only tells each side that the other is alive. C11 and C++20.
  *
  * The peer's credentials come from the socket (SO_PEERCRED), never from a frame. Texts are
  * NUL-terminated inside their field; a frame whose size, magic or version is off is refused. */
@@ -17,8 +17,8 @@ extern "C" {
 #define OPTILE_ATTACH_SUFFIX ".attach"
 
 enum optile_frame_kind {
-  OPTILE_FRAME_HELLO = 1,
-  OPTILE_FRAME_WELCOME = 2,
+  OPTILE_FRAME_ATTACH_REQUEST = 1,
+  OPTILE_FRAME_ATTACH_REPLY = 2,
   OPTILE_FRAME_REFUSED = 3
 };
 
@@ -30,17 +30,17 @@ typedef struct optile_frame_header {
   uint32_t reserved;
 } optile_frame_header;
 
-typedef struct optile_hello {
+typedef struct optile_attach_request {
   optile_frame_header header;
-  int32_t pid;                  /* for display; identity is the connection */
-  uint32_t own_width_source;    /* optile_width_source, as far as the environment tells */
-  uint32_t omp_num_threads;     /* OMP_NUM_THREADS as the program sees it; 0 = unset */
-  uint8_t mode;                 /* optile_mode */
-  uint8_t search;               /* optile_search */
-  uint8_t strategy;             /* optile_strategy */
-  uint8_t baseline;             /* 1: `optile baseline`, an untouched run to be recorded as such */
-  uint32_t numerics_as_untuned; /* 1: `--numerics as-untuned`; 0: any */
-  uint32_t counters_by_name;    /* 1: `--counters hardware` or `software`; 0: auto, off */
+  int32_t pid;                   /* for display; identity is the connection */
+  uint32_t default_width_source; /* optile_width_source, as far as the environment tells */
+  uint32_t omp_num_threads;      /* OMP_NUM_THREADS as the program sees it; 0 = unset */
+  uint8_t mode;                  /* optile_mode */
+  uint8_t search;                /* optile_search */
+  uint8_t strategy;              /* optile_strategy */
+  uint8_t baseline;              /* 1: `optile baseline`, an untouched run to be recorded as such */
+  uint32_t numerics_as_untuned;  /* 1: `--numerics as-untuned`; 0: any */
+  uint32_t counters_by_name;     /* 1: `--counters hardware` or `software`; 0: auto, off */
   char run_id[40];       /* from OPTILE_RUN_ID: ties the client to its launcher; may be empty */
   char executable[256];  /* /proc/self/exe */
   char program[256];     /* what is run: the executable, or an interpreter's script */
@@ -60,18 +60,18 @@ typedef struct optile_hello {
   uint16_t goto_num_threads;
   uint16_t mkl_num_threads;
   uint16_t blis_num_threads;
-} optile_hello;
-OPTILE_STATIC_ASSERT(sizeof(optile_hello) ==
+} optile_attach_request;
+OPTILE_STATIC_ASSERT(sizeof(optile_attach_request) ==
                          16 + 24 + 40 + 256 + 256 + 512 + 256 + 32 + 64 + OPTILE_MAX_CPUS / 8,
-                     "hello layout");
+                     "attach request layout");
 
-typedef struct optile_welcome {
+typedef struct optile_attach_reply {
   optile_frame_header header;
   uint64_t client_id;
   uint64_t plan_region_bytes;
   uint64_t client_region_bytes;
   uint64_t reserved[4];
-} optile_welcome;
+} optile_attach_reply;
 
 typedef struct optile_refused {
   optile_frame_header header;

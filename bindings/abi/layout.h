@@ -127,7 +127,7 @@ typedef struct optile_plan_entry {
   uint16_t flags;         /* optile_entry_flag */
   uint32_t accepted_loss; /* thousandths of the baseline that the plan knowingly costs this op */
   uint16_t schedule[OPTILE_MAX_SCHEDULE]; /* width in the i-th scheduled step */
-  uint64_t baseline_ticks; /* an execution at the program's own width; 0 = not known */
+  uint64_t baseline_ticks; /* an execution at the program's default width; 0 = not known */
 } optile_plan_entry;
 OPTILE_STATIC_ASSERT(sizeof(optile_plan_entry) == 64, "plan entry layout");
 
@@ -143,12 +143,12 @@ typedef struct optile_plan_page {
   uint64_t generation;
   uint32_t flags; /* optile_page_flag */
   uint32_t entry_count;
-  uint64_t marker_key;      /* the op that starts a step; 0 = steps not known yet */
-  uint64_t marker_context;  /* 0 = in any context */
-  uint32_t schedule_length; /* scheduled steps, begun at the first marker after adoption */
-  uint32_t binding;         /* optile_binding in force when no scheduled step is running */
-  uint32_t cpu_count;       /* valid entries of each order */
-  uint32_t own_width_cap;   /* lease or budget: own width is at most this; 0 = no cap */
+  uint64_t marker_key;        /* the op that starts a step; 0 = steps not known yet */
+  uint64_t marker_context;    /* 0 = in any context */
+  uint32_t schedule_length;   /* scheduled steps, begun at the first marker after adoption */
+  uint32_t binding;           /* optile_binding in force when no scheduled step is running */
+  uint32_t cpu_count;         /* valid entries of each order */
+  uint32_t default_width_cap; /* lease or budget: default width is at most this; 0 = no cap */
   uint8_t schedule_binding[OPTILE_MAX_SCHEDULE];
   uint16_t compact_order[OPTILE_MAX_CPUS]; /* processing unit of the i-th thread */
   uint16_t spread_order[OPTILE_MAX_CPUS];
@@ -195,9 +195,9 @@ enum optile_event_flag {
   OPTILE_EVENT_FIRST_TOUCH = 1,      /* first execution of this op at this width: not a sample */
   OPTILE_EVENT_SCHEDULED = 2,        /* `column` of the schedule was in force */
   OPTILE_EVENT_MIXED_GENERATION = 4, /* the plan changed inside this step: not a sample */
-  OPTILE_EVENT_OWN_WIDTH = 8,        /* ran at the program's own width */
+  OPTILE_EVENT_DEFAULT_WIDTH = 8,    /* ran at the program's default width */
   OPTILE_EVENT_STEERABLE = 16,       /* an actuator could have set the width */
-  OPTILE_EVENT_IN_COMPANY = 32       /* OP: others were in ops too: not a sample. STEP: mostly so */
+  OPTILE_EVENT_OVERLAPPED = 32       /* OP: others were in ops too: not a sample. STEP: mostly so */
 };
 typedef struct optile_event {
   uint64_t begin_ticks;
@@ -225,7 +225,7 @@ typedef struct optile_aggregate {
   uint64_t squares;      /* sum of (ticks / 256)^2, wrapping */
   uint64_t region_ticks; /* of executions whose event was recorded */
   uint64_t regions;
-  uint64_t own_width_count;
+  uint64_t default_width_count;
   uint64_t reserved;
 } optile_aggregate;
 OPTILE_STATIC_ASSERT(sizeof(optile_aggregate) == 64, "aggregate layout");
@@ -243,12 +243,12 @@ typedef struct optile_thread_slot {
 } optile_thread_slot;
 
 /* An entry that the shim no longer obeys, because the op was slower under it than at the program's
- * own width, now and on this machine. Complete once `key` is set. */
+ * default width, now and on this machine. Complete once `key` is set. */
 typedef struct optile_disabled_entry {
   uint64_t key; /* 0 = not complete */
   uint64_t context;
   uint64_t entry_ticks; /* mean of an execution under the entry */
-  uint64_t own_ticks;   /* and at the program's own width afterwards */
+  uint64_t own_ticks;   /* and at the program's default width afterwards */
   uint32_t generation_low;
   uint16_t width; /* that the entry asked for */
   uint16_t reserved;
@@ -279,8 +279,8 @@ enum optile_fallback {
   OPTILE_FALLBACK_BLAS_SHARED = 256,        /* several issuing threads: BLAS pool left alone */
   OPTILE_FALLBACK_FORKED = 512,             /* a forked child: untouched */
   OPTILE_FALLBACK_NO_COUNTERS = 1024,       /* PAPI or the kernel refused: time only */
-  OPTILE_FALLBACK_ENTRY_DISABLED = 2048,    /* an entry lost against own widths: see `disabled` */
-  OPTILE_FALLBACK_OTHER_MANAGER = 4096      /* DLB or the like is loaded: observed only */
+  OPTILE_FALLBACK_ENTRY_DISABLED = 2048, /* an entry lost against default widths: see `disabled` */
+  OPTILE_FALLBACK_OTHER_MANAGER = 4096   /* DLB or the like is loaded: observed only */
 };
 
 typedef struct optile_client_header {
@@ -291,17 +291,17 @@ typedef struct optile_client_header {
   uint64_t attach_ticks;
   uint64_t progress; /* ops begun, all threads: a stopped client does not count on */
   uint64_t adopted_generation;
-  uint32_t registry_count;   /* valid records in `ops` */
-  uint32_t fallbacks;        /* optile_fallback */
-  uint32_t own_width;        /* program's own width as last seen at depth 0; 0 = not known yet */
-  uint32_t own_width_source; /* optile_width_source */
-  uint32_t blas_threads;     /* the pool's own count; 0 = no steerable pool */
-  uint32_t steps;            /* steps begun since attach, those that no probe watched included */
-  uint64_t unseen_ops;       /* begun but not recorded: registry or thread limit, reentrancy */
-  uint64_t shim_ticks;       /* time spent inside the shim while recording events (sampled) */
-  uint64_t annotations;      /* optile_step() calls */
-  char runtime_path[256];    /* valid when runtime != 0 */
-  char blas_path[256];       /* valid when blas_ready != 0; empty = none; then see blas_beside */
+  uint32_t registry_count; /* valid records in `ops` */
+  uint32_t fallbacks;      /* optile_fallback */
+  uint32_t default_width;  /* program's default width as last seen at depth 0; 0 = not known yet */
+  uint32_t default_width_source; /* optile_width_source */
+  uint32_t blas_threads;         /* the pool's own count; 0 = no steerable pool */
+  uint32_t steps;         /* steps begun since attach, those that no probe watched included */
+  uint64_t unseen_ops;    /* begun but not recorded: registry or thread limit, reentrancy */
+  uint64_t shim_ticks;    /* time spent inside the shim while recording events (sampled) */
+  uint64_t annotations;   /* optile_step() calls */
+  char runtime_path[256]; /* valid when runtime != 0 */
+  char blas_path[256];    /* valid when blas_ready != 0; empty = none; then see blas_beside */
   uint32_t blas_ready;
   uint32_t counter_tier;   /* optile_counter_tier; set after the groups below */
   uint32_t counter_groups; /* that the steps take turns in */
@@ -309,7 +309,7 @@ typedef struct optile_client_header {
   uint8_t counter_events[OPTILE_COUNTER_GROUPS][OPTILE_GROUP_EVENTS]; /* optile_counter_event */
   uint64_t disabled_count; /* ever; number i is disabled[i % OPTILE_MAX_DISABLED] */
   optile_disabled_entry disabled[OPTILE_MAX_DISABLED];
-  uint64_t life[OPTILE_LIFE_WORDS]; /* a robust mutex; optile_life_word() is what is watched */
+  uint64_t life[OPTILE_LIFE_WORDS]; /* a robust mutex; optile_liveness_futex() is what is watched */
   uint64_t narrowed_ops;            /* begun narrower than alone, since threads share the cores */
   uint32_t issuing_threads;         /* that issued ops, ended ones included */
   uint32_t most_in_ops;             /* at the same moment */
@@ -324,7 +324,7 @@ typedef struct optile_client_header {
  * kernel's (robust futexes, set_robust_list(2)). When the owner ends in whatever way, the kernel
  * sets FUTEX_OWNER_DIED in it and wakes who waits, before it takes the memory apart. 0 = nobody has
  * owned it yet. For liveness only: no data is guarded by it and the daemon never writes it. */
-static inline const uint32_t* optile_life_word(const optile_client_header* header) {
+static inline const uint32_t* optile_liveness_futex(const optile_client_header* header) {
   return (const uint32_t*)(const void*)header->life;
 }
 

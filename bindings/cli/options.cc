@@ -220,7 +220,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* machine = app.add_subcommand("machine", "Cores, tiles and what the kernel grants");
   CLI::App* undo = app.add_subcommand(
       "undo",
-      "Back to programs' own widths, now and in later runs: --program, --client, --op, --all");
+      "Back to programs' default widths, now and in later runs: --program, --client, --op, --all");
   const Verbs leases = add_leases(app, options);
   CLI::App* metrics =
       app.add_subcommand("metrics", "The daemon's metrics, as Prometheus reads them");

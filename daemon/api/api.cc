@@ -15,7 +15,7 @@
 namespace optile::daemon {
 namespace {
 
-constexpr std::size_t kMaxArguments = 511;  // as much as a hello can hold
+constexpr std::size_t kMaxArguments = 511;  // as much as an attach request can hold
 constexpr std::size_t kMaxProgram = 255;
 constexpr const char* kNoSuchClient = "there is no such client; see /v1/clients";
 constexpr std::size_t kMaxEnvironmentWords = 64;
@@ -192,13 +192,13 @@ Json stored_json(const std::optional<FoundPlan>& found) {
   for (const tuner::StoredEntry& entry : plan.entries) {
     if (entry.rule == tuner::Rule::kLeftAlone) continue;
     if (entry.width != 0) ++changed;
-    const int width = entry.width == 0 ? plan.own_width : entry.width;
+    const int width = entry.width == 0 ? plan.default_width : entry.width;
     if (uniform == 0) uniform = width;
     one_width = one_width && width == uniform;
   }
   return {{"uniform_width", one_width && uniform > 0 ? Json(uniform) : Json(nullptr)},
           {"changed_ops", changed},
-          {"own_width", plan.own_width},
+          {"default_width", plan.default_width},
           {"own_step_seconds", plan.own_step_seconds},
           {"tuned_step_seconds", plan.tuned_step_seconds}};
 }
@@ -295,7 +295,7 @@ HttpResponse Api::answer_by(const Route& route, std::string parameter, const Htt
 // ---- who may see what ------------------------------------------------------------------------
 
 bool Api::may_see(const Call& call, const ClientView& client) const {
-  return facts_.rights.may(call.peer, client.hello.uid);
+  return facts_.rights.may(call.peer, client.attach_request.uid);
 }
 
 // Attached ones by id, then the remembered ones, newest first.
@@ -389,8 +389,8 @@ HttpResponse Api::ops(const Call& call) {
   Json clients = Json::array();
   for (const ClientView& view : views) {
     clients.push_back({{"id", view.id},
-                       {"pid", view.hello.pid},
-                       {"program", view.hello.program},
+                       {"pid", view.attach_request.pid},
+                       {"program", view.attach_request.program},
                        {"state", client_state(view)}});
     if (!view.session) continue;
     for (const tuner::OpView& op : view.session->ops) rows.push_back(op_row(view, op));
@@ -461,8 +461,8 @@ std::set<std::string> Api::programs_known_to(const Call& call) const {
   std::set<std::string> names;
   std::set<Store*> stores = {controller_.store_to_read(call.peer.uid)};
   for (const ClientView& view : seen_by(call)) {
-    names.insert(view.hello.program);
-    stores.insert(controller_.store_to_read(view.hello.uid));
+    names.insert(view.attach_request.program);
+    stores.insert(controller_.store_to_read(view.attach_request.uid));
   }
   for (Store* store : stores) {
     if (store != nullptr) names.merge(store->programs(controller_.machine().fingerprint));
@@ -513,11 +513,11 @@ HttpResponse Api::undo(const Call& call) {
   Json clients = Json::array();
   for (const ClientView& view : undone.value().clients) {
     clients.push_back({{"id", view.id},
-                       {"pid", view.hello.pid},
-                       {"program", view.hello.program},
-                       {"launch_plan", view.hello.launch_plan}});
+                       {"pid", view.attach_request.pid},
+                       {"program", view.attach_request.program},
+                       {"launch_plan", view.attach_request.launch_plan}});
   }
-  const std::string program = named ? named->hello.program : request.program;
+  const std::string program = named ? named->attach_request.program : request.program;
   return ok({{"clients", std::move(clients)},
              {"program", text_or_null(program)},
              {"ops", undone.value().ops},

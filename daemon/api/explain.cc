@@ -6,7 +6,7 @@
 
 #include "daemon/client/op_selection.h"
 #include "daemon/client/wide_team.h"
-#include "daemon/views/user_words.h"
+#include "daemon/views/thread_limits.h"
 
 namespace optile::daemon {
 namespace {
@@ -64,12 +64,12 @@ Json curve_of_store(const std::vector<FoundProfile>& profiles) {
 }
 
 std::string sentence(const ClientView& client, const tuner::OpView& op) {
-  const int width = op.width == 0 ? own_width_of(client) : op.width;
+  const int width = op.width == 0 ? default_width_of(client) : op.width;
   std::string text =
       (width > 0 ? "width " + std::to_string(width) + ": " : "") + op_reason(client, op);
   const ClientHeader header = client.header.value_or(ClientHeader());
-  if (is_users_word(header.own_width_source) && !client.said_exactly) {
-    text += "; you said so: at most " + std::to_string(header.own_width);
+  if (is_users_word(header.default_width_source) && !client.is_fixed_by_user) {
+    text += "; you said so: at most " + std::to_string(header.default_width);
   }
   if (op.runner_up) text += "; runner-up is width " + std::to_string(op.runner_up->width);
   if (header.issuing_threads > 1 && client.shared_cores > 0) {
@@ -88,8 +88,8 @@ std::vector<FoundProfile> profiles_in(Store* store, Controller& controller, uint
 
 // Why none of its cores are its own; empty where a lease says which are.
 std::string why_not_held(const Controller& controller, const ClientView& client) {
-  if (!client.hello.unseen.empty()) {
-    return "not held to cores: " + client.hello.unseen +
+  if (!client.attach_request.unseen.empty()) {
+    return "not held to cores: " + client.attach_request.unseen +
            "; its widths are tuned, and it counts as load of others";
   }
   const std::string shares_time = controller.time_sharing_text(client.id);
@@ -107,15 +107,15 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   Json json = op_row(client, op);
   const tuner::SessionView& session = *client.session;
   const ClientHeader header = client.header.value_or(ClientHeader());
-  json["program"] = client.hello.program;
+  json["program"] = client.attach_request.program;
   json["state"] = client_state(client);
   json["sentence"] = sentence(client, op);
   json["decision"] = session.decision;
   json["curve"] = curve_of_session(op, client.cores);
   json["provenance"] = {{"source", "this_run"}, {"made_at", iso_time(client.attached_at)}};
   if (json["curve"].empty()) {
-    const std::vector<FoundProfile> profiles =
-        profiles_in(controller.store_to_read(client.hello.uid), controller, op.place.key, "");
+    const std::vector<FoundProfile> profiles = profiles_in(
+        controller.store_to_read(client.attach_request.uid), controller, op.place.key, "");
     json["curve"] = curve_of_store(profiles);
     const int64_t when =
         client.stored ? client.stored->when : (profiles.empty() ? 0 : profiles.front().when);
@@ -126,15 +126,16 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   json["counter_reason"] = text_or_null(counter_reason(header));
   json["switching_cost"] = {{"ns", session.switching_cost.count()},
                             {"measured", session.switching_cost_measured}};
-  json["user"] = {{"own_width", header.own_width},
-                  {"source", width_source_name(header.own_width_source)},
-                  {"respect", respect_name(client.hello.respect)},
-                  {"binds", is_users_word(header.own_width_source)},
-                  {"word", text_or_null(binding_word(client.hello, header))},
-                  {"pools", words_on_pools(client.hello)}};
+  json["user"] = {{"default_width", header.default_width},
+                  {"source", width_source_name(header.default_width_source)},
+                  {"respect", respect_name(client.attach_request.respect)},
+                  {"binds", is_users_word(header.default_width_source)},
+                  {"word", text_or_null(limiting_variable(client.attach_request, header))},
+                  {"pools", pool_limits(client.attach_request)}};
   json["held"] = text_or_null(why_not_held(controller, client));
   json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
-  json["cap"] = client.own_width_cap == 0 ? Json(own_width_of(client)) : Json(client.own_width_cap);
+  json["cap"] = client.default_width_cap == 0 ? Json(default_width_of(client))
+                                              : Json(client.default_width_cap);
   return json;
 }
 

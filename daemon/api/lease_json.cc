@@ -123,12 +123,12 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
 
 // Why an attached client has no lease, as half a sentence; in the order of what weighs most.
 std::string no_lease_reason(const ClientView& client, const Controller& controller) {
-  if (!client.hello.unseen.empty()) {
-    return client.hello.unseen +
+  if (!client.attach_request.unseen.empty()) {
+    return client.attach_request.unseen +
            ": its widths are tuned, its threads cannot be held to cores, and "
            "it counts as load of others";
   }
-  if (!may_have_lease(client.hello)) return "it is only watched";
+  if (!may_have_lease(client.attach_request)) return "it is only watched";
   const std::string shares_time = controller.time_sharing_text(client.id);
   if (!shares_time.empty()) return "it shares the cores by time: " + shares_time;
   return controller.is_detached(client.id) ? "it was detached; optile attach takes that back"
@@ -139,7 +139,9 @@ Json named(const ClientView& client, bool may_be_seen) {
   if (!may_be_seen) {
     return {{"id", client.id}, {"pid", nullptr}, {"program", "another user's program"}};
   }
-  return {{"id", client.id}, {"pid", client.hello.pid}, {"program", client.hello.program}};
+  return {{"id", client.id},
+          {"pid", client.attach_request.pid},
+          {"program", client.attach_request.program}};
 }
 
 }  // namespace
@@ -157,7 +159,7 @@ Json leases_json(const Controller& controller,
       return each.id == client.id;
     });
     if (view == views.end()) {
-      one["mode"] = mode_name(client.hello.mode);
+      one["mode"] = mode_name(client.attach_request.mode);
       one["detached"] = controller.is_detached(client.id);
       one["reason"] = no_lease_reason(client, controller);
       unleased.push_back(std::move(one));

@@ -36,13 +36,13 @@ tuner::Strategy strategy_of(optile_strategy strategy) {
   return tuner::Strategy::kAuto;
 }
 
-// Steps at the program's own width are controls and no trials.
-Trials trials_of(const tuner::PlanDraft& draft, int own_width) {
+// Steps at the program's default width are controls and no trials.
+Trials trials_of(const tuner::PlanDraft& draft, int default_width) {
   Trials trials;
   for (const tuner::PlanEntry& entry : draft.entries) {
     bool tried = false;
     for (const int width : entry.schedule) {
-      if (width == 0 || width == own_width) continue;
+      if (width == 0 || width == default_width) continue;
       trials.widths.insert(width);
       tried = true;
     }
@@ -53,10 +53,10 @@ Trials trials_of(const tuner::PlanDraft& draft, int own_width) {
 
 }  // namespace
 
-Client::Client(uint64_t id, Hello hello, ClientMemory memory, ConfigurationSpace cases,
-               Dependencies dependencies)
+Client::Client(uint64_t id, AttachRequest attach_request, ClientMemory memory,
+               ConfigurationSpace cases, Dependencies dependencies)
     : id_(id),
-      hello_(std::move(hello)),
+      attach_request_(std::move(attach_request)),
       memory_(std::move(memory)),
       cases_(std::move(cases)),
       cores_at_attach_(cases_.cores),
@@ -65,7 +65,7 @@ Client::Client(uint64_t id, Hello hello, ClientMemory memory, ConfigurationSpace
       attached_at_(dependencies_.clocks->unix_seconds()),
       reader_(memory_.client()),
       writer_(memory_.plan()),
-      own_width_source_(hello_.own_width_source) {}
+      default_width_source_(attach_request_.default_width_source) {}
 
 std::optional<tuner::Session::Settled> Client::drain() {
   reader_.mark();
@@ -91,29 +91,31 @@ bool Client::start(const ClientHeader& header) {
     return false;
   }
   tuner::SessionOptions options;
-  options.search =
-      hello_.search == OPTILE_SEARCH_PAPER ? tuner::SearchKind::kPaper : tuner::SearchKind::kAuto;
-  options.strategy = strategy_of(hello_.strategy);
+  options.search = attach_request_.search == OPTILE_SEARCH_PAPER ? tuner::SearchKind::kPaper
+                                                                 : tuner::SearchKind::kAuto;
+  options.strategy = strategy_of(attach_request_.strategy);
   options.cases = admitted(header.fallbacks);
   options.cores = cases_.cores;
   options.seed = id_;
   options.least_repeating = kLeastRepeating;
-  const bool tunes = hello_.mode == OPTILE_MODE_TUNE || hello_.mode == OPTILE_MODE_FREEZE;
-  own_width_source_ = header.own_width_source;
+  const bool tunes =
+      attach_request_.mode == OPTILE_MODE_TUNE || attach_request_.mode == OPTILE_MODE_FREEZE;
+  default_width_source_ = header.default_width_source;
   options.may_change_widths =
-      tunes && !hello_.baseline && !dependencies_.left_alone && !said_exactly();
-  options.guard = hello_.mode == OPTILE_MODE_TUNE;
+      tunes && !attach_request_.baseline && !dependencies_.left_alone && !is_fixed_by_user();
+  options.guard = attach_request_.mode == OPTILE_MODE_TUNE;
   if (options.may_change_widths && dependencies_.find_plan) {
-    stored_ = dependencies_.find_plan(static_cast<int>(header.runtime), bounded(header.own_width));
+    stored_ =
+        dependencies_.find_plan(static_cast<int>(header.runtime), bounded(header.default_width));
     if (stored_) options.stored = stored_->plan;
   }
   // The same widths in every run: without a plan to repeat, those are the program's own.
-  if (hello_.mode == OPTILE_MODE_FREEZE && !stored_) options.may_change_widths = false;
+  if (attach_request_.mode == OPTILE_MODE_FREEZE && !stored_) options.may_change_widths = false;
   // An untouched run stays one, and what the user switched off is not asked for.
-  const bool counts = !hello_.baseline && header.counter_errno != ECANCELED;
+  const bool counts = !attach_request_.baseline && header.counter_errno != ECANCELED;
   options.counted_steps = counts ? kCountedSteps : 0;
   options.counting_waits = true;
-  options.counts_in_any_case = hello_.counters_by_name;
+  options.counts_in_any_case = attach_request_.counters_by_name;
   fallbacks_ = header.fallbacks;
   session_ = std::make_unique<tuner::Session>(std::move(options));
   for (const HangRecord& hang : dependencies_.hangs) hangs_[hang.key] = hang;
@@ -121,7 +123,7 @@ bool Client::start(const ClientHeader& header) {
 }
 
 const std::vector<perfmodel::Configuration>& Client::admitted(uint32_t fallbacks) const {
-  return (fallbacks & kNoMasks) != 0 || hello_.as_untuned ? cases_.unbound : cases_.cases;
+  return (fallbacks & kNoMasks) != 0 || attach_request_.as_untuned ? cases_.unbound : cases_.cases;
 }
 
 // What the header says may have changed since the last drain.
@@ -130,13 +132,13 @@ void Client::follow(const ClientHeader& header) {
     runtime_ = header.runtime;
     session_->set_runtime(runtime_);
   }
-  const bool free_so_far = !said_exactly();
-  own_width_source_ = header.own_width_source;
-  if (free_so_far && said_exactly()) session_->leave_to_user();
-  if (header.own_width != own_width_ && header.own_width > 0) {
-    own_width_ = header.own_width;
-    told_width_ = bounded(own_width_);
-    session_->set_own_width(told_width_, told_width_ < own_width_);
+  const bool free_so_far = !is_fixed_by_user();
+  default_width_source_ = header.default_width_source;
+  if (free_so_far && is_fixed_by_user()) session_->leave_to_user();
+  if (header.default_width != default_width_ && header.default_width > 0) {
+    default_width_ = header.default_width;
+    launched_width_ = bounded(default_width_);
+    session_->set_default_width(launched_width_, launched_width_ < default_width_);
   }
   if (((header.fallbacks ^ fallbacks_) & kNoMasks) != 0) {
     session_->set_cases(admitted(header.fallbacks), cases_.cores);
@@ -145,7 +147,7 @@ void Client::follow(const ClientHeader& header) {
   region_width_ = header.region_width;
   for (perfmodel::OpDescription& op : reader_.new_ops()) {
     // A stored plan may have a width for it, which was left out while nobody knew what it is.
-    if (hello_.as_untuned) session_->on_page_bounds_changed();
+    if (attach_request_.as_untuned) session_->on_page_bounds_changed();
     has_ops_ = has_ops_ || !op.region;
     op.left_alone = op.left_alone || is_left_alone(op);
     tunes_regions_ = tunes_regions_ || (op.region && !op.observed_only());
@@ -153,7 +155,7 @@ void Client::follow(const ClientHeader& header) {
   }
   follow_regions();
   for (const DisabledEntry& entry : reader_.new_disabled(*clock_)) {
-    session_->on_entry_disabled(entry.place, entry.under_entry, entry.at_own_width);
+    session_->on_entry_disabled(entry.place, entry.under_entry, entry.at_default_width);
   }
 }
 
@@ -169,7 +171,7 @@ void Client::follow_regions() {
 }
 
 bool Client::is_left_alone(const perfmodel::OpDescription& op) const {
-  return hangs_.contains(op.key) || (hello_.as_untuned && !same_bits_at_every_width(op));
+  return hangs_.contains(op.key) || (attach_request_.as_untuned && !same_bits_at_every_width(op));
 }
 
 bool Client::tunes_a_region() const {
@@ -237,7 +239,7 @@ void Client::look_for_hangs() {
 
 void Client::leave_hung(perfmodel::OpDescription op, int width) {
   HangRecord hang;
-  hang.program = hello_.program;
+  hang.program = attach_request_.program;
   hang.key = op.key;
   hang.name = op.name;
   hang.width = width;
@@ -268,8 +270,8 @@ void Client::leave_hung_regions(tuner::PlanDraft& draft) const {
 // Whatever the plan says: what may compute other bits has no entry with a width, and an entry that
 // is for every op has no cap.
 void Client::keep_bits(tuner::PlanDraft& draft) const {
-  if (!hello_.as_untuned) return;
-  draft.own_width_cap = 0;
+  if (!attach_request_.as_untuned) return;
+  draft.default_width_cap = 0;
   const auto& known = session_->ops();
   std::erase_if(draft.entries, [&](const tuner::PlanEntry& entry) {
     const auto op = known.find(entry.place.key);
@@ -283,27 +285,27 @@ void Client::publish() {
   if (!draft) return;
   leave_hung_regions(*draft);
   keep_bits(*draft);
-  if (hello_.mode == OPTILE_MODE_FREEZE && draft->schedule_length > 0) {
+  if (attach_request_.mode == OPTILE_MODE_FREEZE && draft->schedule_length > 0) {
     trials_withheld_ = true;
     return;
   }
   // What more cores are worth to it is told by its ops.
   if (heard_ || (keeps_widths() && cores_ < cores_at_attach_)) draft->may_rest = false;
   may_rest_ = draft->may_rest;
-  plan_cap_ = draft->own_width_cap;
+  plan_cap_ = draft->default_width_cap;
   PageSurroundings surroundings{cases_.compact_order, cases_.spread_order, 0,
                                 clock_->ticks_per_ns()};
-  surroundings.own_width_cap = page_cap();
-  surroundings.same_bits = hello_.as_untuned;
-  if (draft->own_width_cap > 0 &&
-      (surroundings.own_width_cap == 0 || draft->own_width_cap < surroundings.own_width_cap)) {
-    surroundings.own_width_cap = draft->own_width_cap;
+  surroundings.default_width_cap = page_cap();
+  surroundings.same_bits = attach_request_.as_untuned;
+  if (draft->default_width_cap > 0 && (surroundings.default_width_cap == 0 ||
+                                       draft->default_width_cap < surroundings.default_width_cap)) {
+    surroundings.default_width_cap = draft->default_width_cap;
   }
   was_bound_ = was_bound_ || draft->binding != perfmodel::Binding::kNone ||
                std::any_of(draft->schedule_binding.begin(), draft->schedule_binding.end(),
                            [](auto binding) { return binding != perfmodel::Binding::kNone; });
   entries_left_out_ = writer_.publish(number, *draft, surroundings);
-  trials_in_force_ = trials_of(*draft, bounded(own_width_));
+  trials_in_force_ = trials_of(*draft, bounded(default_width_));
   schedule_lengths_.push_back(static_cast<uint8_t>(
       std::clamp(draft->schedule_length, 0, static_cast<int>(OPTILE_MAX_SCHEDULE))));
   // Counting is to be over after a few steps, as a schedule is.
@@ -331,7 +333,7 @@ void Client::allow_counting() {
 
 void Client::set_cases(ConfigurationSpace cases) {
   cores_ = cases.cores;
-  if (hello_.mode == OPTILE_MODE_FREEZE || hello_.as_untuned) {
+  if (attach_request_.mode == OPTILE_MODE_FREEZE || attach_request_.as_untuned) {
     narrowed_ = narrowed_ || cores_ < cores_at_attach_;
     cases_.compact_order = std::move(cases.compact_order);
     cases_.spread_order = std::move(cases.spread_order);
@@ -344,23 +346,23 @@ void Client::set_cases(ConfigurationSpace cases) {
   narrowed_ = narrowed_ || has_fewer_cores();
   if (session_ == nullptr) return;
   std::optional<tuner::StoredPlan> stored;
-  const int width = bounded(own_width_);
+  const int width = bounded(default_width_);
   // Only another width looks for another plan; leases change often.
-  if (dependencies_.find_plan && own_width_ > 0 && width != told_width_) {
+  if (dependencies_.find_plan && default_width_ > 0 && width != launched_width_) {
     std::optional<FoundPlan> found = dependencies_.find_plan(static_cast<int>(runtime_), width);
-    if (found && found->same_arguments && found->plan.own_width == width) {
+    if (found && found->same_arguments && found->plan.default_width == width) {
       stored = std::move(found->plan);
     }
   }
-  told_width_ = width;
+  launched_width_ = width;
   session_->set_bounds(admitted(fallbacks_), cases_.cores, width, stored);
   publish();
 }
 
 int Client::fixed_team() const {
   if (!keeps_widths()) return has_ops_ || tunes_regions_ ? 0 : region_width_;
-  if (own_width_ == 0) return region_width_;
-  return plan_cap_ == 0 ? own_width_ : std::min(own_width_, plan_cap_);
+  if (default_width_ == 0) return region_width_;
+  return plan_cap_ == 0 ? default_width_ : std::min(default_width_, plan_cap_);
 }
 
 int Client::widest_team() const {
@@ -375,44 +377,44 @@ int Client::widest_team() const {
   return regions.count() > 0 && regions >= all / kGoodPart ? region_width_ : 0;
 }
 
-bool Client::said_exactly() const {
-  return hello_.respect == OPTILE_RESPECT_EXACT && is_users_word(own_width_source_);
+bool Client::is_fixed_by_user() const {
+  return attach_request_.respect == OPTILE_RESPECT_EXACT && is_users_word(default_width_source_);
 }
 
 // Than it came with.
 bool Client::has_fewer_cores() const {
-  return hello_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_;
+  return attach_request_.mode == OPTILE_MODE_TUNE && cases_.cores < cores_at_attach_;
 }
 
 // Budget or lease; what the program came with bounds it no further.
-int Client::own_width_cap() const {
-  return has_fewer_cores() && !said_exactly() && !hello_.as_untuned ? cases_.cores : 0;
+int Client::default_width_cap() const {
+  return has_fewer_cores() && !is_fixed_by_user() && !attach_request_.as_untuned ? cases_.cores : 0;
 }
 
 // What the program's own threads may use together, as long as anything may be changed at all.
 int Client::shared_cores() const {
-  const bool shared =
-      hello_.mode == OPTILE_MODE_TUNE && !hello_.baseline && !dependencies_.left_alone && !undone_;
-  return shared && !said_exactly() && !hello_.as_untuned ? cases_.cores : 0;
+  const bool shared = attach_request_.mode == OPTILE_MODE_TUNE && !attach_request_.baseline &&
+                      !dependencies_.left_alone && !undone_;
+  return shared && !is_fixed_by_user() && !attach_request_.as_untuned ? cases_.cores : 0;
 }
 
-int Client::bounded(int own_width) const {
-  const int cap = own_width_cap();
-  return cap == 0 ? own_width : std::min(own_width, cap);
+int Client::bounded(int default_width) const {
+  const int cap = default_width_cap();
+  return cap == 0 ? default_width : std::min(default_width, cap);
 }
 
 int Client::page_cap() const {
-  const int cap = own_width_cap();
+  const int cap = default_width_cap();
   return cap == 0 || cap + lent_ >= cores_at_attach_ ? 0 : cap + lent_;
 }
 
 void Client::set_lent(int cores) {
   if (cores == std::exchange(lent_, cores) || session_ == nullptr) return;
-  const int width = own_width_cap() + lent_;
+  const int width = default_width_cap() + lent_;
   std::optional<FoundPlan> found;
-  if (lent_ > 0 && own_width_cap() > 0 && dependencies_.find_plan && width <= own_width_) {
+  if (lent_ > 0 && default_width_cap() > 0 && dependencies_.find_plan && width <= default_width_) {
     found = dependencies_.find_plan(static_cast<int>(runtime_), width);
-    if (found && !(found->same_arguments && found->plan.own_width == width)) found.reset();
+    if (found && !(found->same_arguments && found->plan.default_width == width)) found.reset();
   }
   session_->set_lent(lent_ > 0, found ? std::optional(std::move(found->plan)) : std::nullopt);
   session_->on_page_bounds_changed();
@@ -433,7 +435,7 @@ std::vector<double> Client::step_seconds_by_cores(int most) const {
   if (session_ == nullptr) return {};
   std::vector<double> seconds = session_->step_seconds_by_cores(most);
   // Laws know nothing of how many threads there are.
-  const auto used = static_cast<std::size_t>(std::max(0, own_width_));
+  const auto used = static_cast<std::size_t>(std::max(0, default_width_));
   if (used > 0 && used < seconds.size()) {
     std::fill(seconds.begin() + static_cast<std::ptrdiff_t>(used), seconds.end(),
               seconds[used - 1]);
@@ -452,8 +454,9 @@ DrainPace::Want Client::wanted_events() const {
 
 Conditions Client::conditions() const {
   Conditions conditions;
-  conditions.program = {hello_.executable, hello_.program, hello_.arguments};
-  conditions.launch_plan = hello_.baseline ? "" : kept_under(hello_);
+  conditions.program = {attach_request_.executable, attach_request_.program,
+                        attach_request_.arguments};
+  conditions.launch_plan = attach_request_.baseline ? "" : kept_under(attach_request_);
   conditions.runtime = static_cast<int>(runtime_);
   return conditions;
 }
@@ -464,10 +467,11 @@ std::optional<RunRecord> Client::run_record() const {
   const tuner::SessionView seen = session_->view();
   RunRecord run;
   run.conditions = conditions();
-  run.kind = hello_.baseline ? RunKind::kBaseline : RunKind::kTune;
-  const bool tuned = seen.tuned_steps.count() > 0 && !hello_.baseline &&
-                     hello_.mode != OPTILE_MODE_OBSERVE && hello_.mode != OPTILE_MODE_ADVISE;
-  if (!hello_.baseline && !tuned) run.kind = RunKind::kObserve;
+  run.kind = attach_request_.baseline ? RunKind::kBaseline : RunKind::kTune;
+  const bool tuned = seen.tuned_steps.count() > 0 && !attach_request_.baseline &&
+                     attach_request_.mode != OPTILE_MODE_OBSERVE &&
+                     attach_request_.mode != OPTILE_MODE_ADVISE;
+  if (!attach_request_.baseline && !tuned) run.kind = RunKind::kObserve;
   const perfmodel::SampleSet& steps = tuned ? seen.tuned_steps : seen.own_steps;
   if (steps.count() == 0) return std::nullopt;
   run.steps = static_cast<int>(steps.count());
@@ -476,8 +480,9 @@ std::optional<RunRecord> Client::run_record() const {
   run.own_steps = static_cast<int>(seen.own_steps.count());
   run.own_step_seconds = perfmodel::seconds_of(seen.own_steps.mean());
   run.untouched =
-      hello_.baseline || (!acts(hello_) && perfmodel::keeps_everything(hello_.launch_plan));
-  run.disturbed = others_load_.text(cores_at_attach_);
+      attach_request_.baseline ||
+      (!acts(attach_request_) && perfmodel::keeps_everything(attach_request_.launch_plan));
+  run.disturbed = co_runner_load_.text(cores_at_attach_);
   run.step = StepSketch::of(seen);
   return run;
 }
@@ -485,7 +490,7 @@ std::optional<RunRecord> Client::run_record() const {
 ClientView Client::view(tuner::Detail detail) const {
   ClientView view;
   view.id = id_;
-  view.hello = hello_;
+  view.attach_request = attach_request_;
   view.dying = dying_;
   view.stopped = stopped_;
   view.attached_at = attached_at_;
@@ -499,8 +504,8 @@ ClientView Client::view(tuner::Detail detail) const {
   view.trials_withheld = trials_withheld_;
   view.slow_leases = slow_leases_;
   view.latest_slow_lease = latest_slow_lease_;
-  view.said_exactly = said_exactly();
-  view.own_width_cap = own_width_cap();
+  view.is_fixed_by_user = is_fixed_by_user();
+  view.default_width_cap = default_width_cap();
   view.fixed_team = fixed_team();
   view.cores = cores_;
   view.shared_cores = shared_cores();
@@ -509,7 +514,7 @@ ClientView Client::view(tuner::Detail detail) const {
   view.counts = counts_;
   view.hangs = hangs_;
   view.steps_per_second = step_rate_.per_second();
-  view.others_load = others_load_.text(cores_at_attach_);
+  view.co_runner_load = co_runner_load_.text(cores_at_attach_);
   if (session_ != nullptr) {
     view.session = session_->view(detail);
     view.ops = session_->ops();

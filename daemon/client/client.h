@@ -21,10 +21,10 @@
 #include "daemon/client/plan_page_writer.h"
 #include "daemon/client/step_rate.h"
 #include "daemon/client/tick_clock.h"
-#include "daemon/leases/others_load.h"
+#include "daemon/leases/co_runner_load.h"
 #include "daemon/store/store.h"
+#include "daemon/transport/attach_request.h"
 #include "daemon/transport/client_memory.h"
-#include "daemon/transport/hello.h"
 #include "tuner/session.h"
 
 namespace optile::daemon {
@@ -33,14 +33,14 @@ class Client {
  public:
   struct Dependencies {
     const Clocks* clocks = nullptr;
-    // Plan of an earlier run under this runtime and own width (0 = not known yet).
-    std::function<std::optional<FoundPlan>(int runtime, int own_width)> find_plan;
+    // Plan of an earlier run under this runtime and default width (0 = not known yet).
+    std::function<std::optional<FoundPlan>(int runtime, int default_width)> find_plan;
     bool left_alone = false;                // by hand, in an earlier run
     std::vector<HangRecord> hangs = {};     // of regions of this program, in earlier runs
     std::function<bool()> is_stopped = {};  // its process, at this moment; may be empty
   };
 
-  Client(uint64_t id, Hello hello, ClientMemory memory, ConfigurationSpace cases,
+  Client(uint64_t id, AttachRequest attach_request, ClientMemory memory, ConfigurationSpace cases,
          Dependencies dependencies);
 
   // Reads what is there, publishes what follows from it. Returns the settled plan, once.
@@ -59,7 +59,7 @@ class Client {
   // Budget or lease changed. One that repeats its plan keeps all of its widths; only the units that
   // its threads are bound to follow.
   void set_cases(ConfigurationSpace cases);
-  // So many cores more for a while, which others do not use: for what runs at its own width.
+  // So many cores more for a while, which others do not use: for what runs at its default width.
   // Nothing is tuned for them.
   void set_lent(int cores);
   int lent() const { return lent_; }
@@ -71,11 +71,14 @@ class Client {
   std::vector<int> issuing_threads(std::size_t most) const { return reader_.issuing_threads(most); }
   uint32_t steps() const { return reader_.steps(); }  // begun so far, as the client tells
   tuner::SessionSummary session_summary() const;
-  int own_width() const { return own_width_; }  // the program's, whatever bounds it; 0 = not known
+  int default_width() const {
+    return default_width_;
+  }  // the program's, whatever bounds it; 0 = not known
   // The user wants one width and no other, those of a stored plan again, or the bits of an
   // untouched run.
   bool keeps_widths() const {
-    return said_exactly() || hello_.as_untuned || hello_.mode == OPTILE_MODE_FREEZE;
+    return is_fixed_by_user() || attach_request_.as_untuned ||
+           attach_request_.mode == OPTILE_MODE_FREEZE;
   }
   // Threads of its regions where those are all that it has, or of its widest ops where it keeps its
   // widths: no lease changes their number. 0 = none seen, or it has ops or regions that are
@@ -117,10 +120,10 @@ class Client {
   Conditions conditions() const;
   // The run as the store keeps it; nullopt where no whole step was seen, or some with fewer cores.
   std::optional<RunRecord> run_record() const;
-  OthersLoad& others_load() { return others_load_; }
+  CoRunnerLoad& co_runner_load() { return co_runner_load_; }
   ClientView view(tuner::Detail detail = tuner::Detail::kWhole) const;
   uint64_t id() const { return id_; }
-  const Hello& hello() const { return hello_; }
+  const AttachRequest& attach_request() const { return attach_request_; }
 
  private:
   bool start(const ClientHeader& header);
@@ -134,16 +137,16 @@ class Client {
   void keep_bits(tuner::PlanDraft& draft) const;
   bool tunes_a_region() const;
   void publish();
-  bool said_exactly() const;
+  bool is_fixed_by_user() const;
   bool has_fewer_cores() const;
-  int own_width_cap() const;  // 0 = none
+  int default_width_cap() const;  // 0 = none
   int shared_cores() const;
-  int bounded(int own_width) const;
+  int bounded(int default_width) const;
   int page_cap() const;  // the same with what is lent
   const std::vector<perfmodel::Configuration>& admitted(uint32_t fallbacks) const;
 
   uint64_t id_;
-  Hello hello_;
+  AttachRequest attach_request_;
   ClientMemory memory_;
   ConfigurationSpace cases_;
   int cores_at_attach_;
@@ -167,8 +170,8 @@ class Client {
   bool may_rest_ = false;                                        // by the page in force
   int plan_cap_ = 0;  // the plan's one width for every op; 0 = it has several, or none
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
-  int own_width_ = 0, told_width_ = 0;  // the latter: the session, as its own
-  uint32_t own_width_source_;
+  int default_width_ = 0, launched_width_ = 0;  // the latter: the session, as its own
+  uint32_t default_width_source_;
   uint32_t fallbacks_ = 0;
   perfmodel::Counts counts_;
   bool dying_ = false, stopped_ = false, found_stopped_ = false, heard_ = false;
@@ -183,7 +186,7 @@ class Client {
   uint64_t progress_looked_at_ = 0, slow_leases_ = 0;
   StepRate step_rate_;
   std::string latest_slow_lease_;
-  OthersLoad others_load_;
+  CoRunnerLoad co_runner_load_;
 };
 
 }  // namespace optile::daemon

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "daemon/transport/hello.h"
+#include "daemon/transport/attach_request.h"
 
 namespace optile::daemon {
 namespace {
@@ -17,8 +17,8 @@ constexpr perfmodel::Nanoseconds kLongestExecution = std::chrono::hours(24);
 constexpr perfmodel::Nanoseconds kTorchListens{4000};
 constexpr uint64_t kMostCounted = uint64_t{1} << 56;  // two years of nanoseconds, or cycles
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
-                                      OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_OWN_WIDTH |
-                                      OPTILE_EVENT_STEERABLE | OPTILE_EVENT_IN_COMPANY;
+                                      OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_DEFAULT_WIDTH |
+                                      OPTILE_EVENT_STEERABLE | OPTILE_EVENT_OVERLAPPED;
 
 // A copy of a shared struct, word by word.
 template <typename T>
@@ -130,9 +130,9 @@ std::optional<ClientHeader> ClientReader::header() const {
   header.progress = copy.progress;
   header.registry_count = std::min<uint32_t>(copy.registry_count, OPTILE_MAX_OPS);
   header.fallbacks = copy.fallbacks;
-  header.own_width = static_cast<int>(std::min<uint32_t>(copy.own_width, kMaxWidth));
-  header.own_width_source =
-      std::min<uint32_t>(copy.own_width_source, uint32_t{OPTILE_WIDTH_PROGRAM});
+  header.default_width = static_cast<int>(std::min<uint32_t>(copy.default_width, kMaxWidth));
+  header.default_width_source =
+      std::min<uint32_t>(copy.default_width_source, uint32_t{OPTILE_WIDTH_PROGRAM});
   header.steps = copy.steps;
   header.unseen_ops = copy.unseen_ops;
   header.shim_ticks = copy.shim_ticks;
@@ -340,9 +340,9 @@ ClientEvent ClientReader::decode(const optile_event& raw, const Context& context
     op.width = raw.width;
     op.binding = static_cast<perfmodel::Binding>(raw.binding);
     op.first_touch = (raw.flags & OPTILE_EVENT_FIRST_TOUCH) != 0;
-    op.own_width = (raw.flags & OPTILE_EVENT_OWN_WIDTH) != 0;
+    op.default_width = (raw.flags & OPTILE_EVENT_DEFAULT_WIDTH) != 0;
     op.steerable = (raw.flags & OPTILE_EVENT_STEERABLE) != 0;
-    op.in_company = (raw.flags & OPTILE_EVENT_IN_COMPANY) != 0;
+    op.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
     op.column = column;
     op.plan = plan;
     event.op = op;
@@ -357,7 +357,7 @@ ClientEvent ClientReader::decode(const optile_event& raw, const Context& context
   step.ops = raw.regions;
   step.width_changes = raw.width_changes;
   step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
-  step.in_company = (raw.flags & OPTILE_EVENT_IN_COMPANY) != 0;
+  step.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
   step.column = column;
   step.plan = plan;
   event.step = step;
@@ -418,7 +418,7 @@ std::vector<OpTotals> ClientReader::totals(const TickClock& clock) const {
       total.count += count;
       total.time = std::min(total.time + clock.duration(optile_load64(&shared.ticks)),
                             perfmodel::Nanoseconds(std::chrono::hours(24 * 365)));
-      total.own_width_count += optile_load64(&shared.own_width_count);
+      total.default_width_count += optile_load64(&shared.default_width_count);
       const perfmodel::Nanoseconds least = clock.duration(optile_load64(&shared.min_ticks));
       if (total.min.count() == 0 || (least.count() != 0 && least < total.min)) total.min = least;
     }

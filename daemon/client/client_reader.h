@@ -30,8 +30,8 @@ struct ClientHeader {
   uint64_t progress = 0;
   uint32_t registry_count = 0;
   uint32_t fallbacks = 0;
-  int own_width = 0;
-  uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
+  int default_width = 0;
+  uint32_t default_width_source = OPTILE_WIDTH_DEFAULT;
   uint32_t steps = 0;
   uint64_t unseen_ops = 0;
   uint64_t shim_ticks = 0;
@@ -62,7 +62,7 @@ struct DisabledEntry {
   perfmodel::OpPlace place;
   int width = 0;  // that the entry asked for
   perfmodel::Nanoseconds under_entry{0};
-  perfmodel::Nanoseconds at_own_width{0};
+  perfmodel::Nanoseconds at_default_width{0};
 };
 
 // A region that is open at another width than the program's own.
@@ -77,7 +77,7 @@ struct OpTotals {
   uint64_t count = 0;
   perfmodel::Nanoseconds time{0};
   perfmodel::Nanoseconds min{0};
-  uint64_t own_width_count = 0;
+  uint64_t default_width_count = 0;
 };
 
 // In the order of their ends: exactly one of `op` and `step` is set.

@@ -10,7 +10,7 @@
 #include "daemon/client/client_reader.h"
 #include "daemon/client/main_issuer.h"
 #include "daemon/store/store.h"
-#include "daemon/transport/hello.h"
+#include "daemon/transport/attach_request.h"
 #include "tuner/session.h"
 
 namespace optile::daemon {
@@ -23,7 +23,7 @@ struct Trials {
 
 struct ClientView {
   uint64_t id = 0;
-  Hello hello;
+  AttachRequest attach_request;
   bool finished = false;
   bool dying = false;    // its process ends; what it still has in its rings is read at its hang-up
   bool stopped = false;  // its process is stopped and begins no ops
@@ -34,10 +34,10 @@ struct ClientView {
   ReaderCounters counters;
   uint64_t generation = 0;  // of the plan page in force
   std::size_t entries_left_out = 0;
-  bool left_alone = false;       // undone by hand in an earlier run
-  bool trials_withheld = false;  // freeze mode, and the stored plan did not fit
-  bool said_exactly = false;     // the user set the width and wants no other (--respect exact)
-  int own_width_cap = 0;
+  bool left_alone = false;        // undone by hand in an earlier run
+  bool trials_withheld = false;   // freeze mode, and the stored plan did not fit
+  bool is_fixed_by_user = false;  // the user set the width and wants no other (--respect exact)
+  int default_width_cap = 0;
   int fixed_team = 0;  // Client::fixed_team()
   int cores = 1;
   int shared_cores = 0;  // that its issuing threads share; 0 = each runs as if alone
@@ -54,7 +54,7 @@ struct ClientView {
   uint64_t slow_leases = 0;
   std::string latest_slow_lease;
   double shim_seconds = 0;
-  std::string others_load;                 // that it ran beside, as a sentence; empty: little
+  std::string co_runner_load;              // that it ran beside, as a sentence; empty: little
   std::optional<double> steps_per_second;  // over the last seconds, pauses included
   perfmodel::Counts counts;                // what was counted in ops; the tier is in the header
 };

@@ -74,7 +74,7 @@ void fill_orders(optile_plan_page& page, const PageSurroundings& surroundings) {
     page.compact_order[i] = static_cast<uint16_t>(surroundings.compact_order[i]);
     page.spread_order[i] = static_cast<uint16_t>(surroundings.spread_order[i]);
   }
-  page.own_width_cap = static_cast<uint32_t>(std::max(0, surroundings.own_width_cap));
+  page.default_width_cap = static_cast<uint32_t>(std::max(0, surroundings.default_width_cap));
 }
 
 }  // namespace

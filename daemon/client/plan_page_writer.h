@@ -19,9 +19,9 @@ namespace optile::daemon {
 struct PageSurroundings {
   std::vector<int> compact_order;  // os index of the i-th thread's processing unit
   std::vector<int> spread_order;
-  int own_width_cap = 0;    // 0 = none
-  double ticks_per_ns = 0;  // of the client's clock; 0: no baselines are written
-  bool same_bits = false;   // every width of the draft is one that changes no result
+  int default_width_cap = 0;  // 0 = none
+  double ticks_per_ns = 0;    // of the client's clock; 0: no baselines are written
+  bool same_bits = false;     // every width of the draft is one that changes no result
 };
 
 class PlanPageWriter {

@@ -18,11 +18,11 @@ std::string wide_team_text(const ClientView& client, double cores) {
   if (cores <= 0 || client.fixed_team <= cores) return "";
   std::string text = "its teams keep " + std::to_string(client.fixed_team) + " threads on " +
                      cores_text(cores) + ": ";
-  if (client.said_exactly) {
+  if (client.is_fixed_by_user) {
     text += "you said so (--respect exact)";
-  } else if (client.hello.as_untuned) {
+  } else if (client.attach_request.as_untuned) {
     text += "it computes what an untouched run does (--numerics as-untuned)";
-  } else if (client.hello.mode == OPTILE_MODE_FREEZE) {
+  } else if (client.attach_request.mode == OPTILE_MODE_FREEZE) {
     text += "its widths are the same in every run (--mode freeze)";
   } else {
     text +=

@@ -28,15 +28,15 @@ std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>
 }
 
 // What everybody does beside each client.
-void look_at_others(OthersLoadWatch& watch, std::map<uint64_t, ClientPlace>& clients,
+void look_at_others(CoRunnerLoadWatch& watch, std::map<uint64_t, ClientPlace>& clients,
                     const std::vector<int>& units, std::chrono::milliseconds now) {
   if (!watch.is_due(now, clients.size())) return;
-  std::vector<OthersLoadWatch::Party> parties;
+  std::vector<CoRunnerLoadWatch::Party> parties;
   for (auto& [id, place] : clients) {
-    const Hello& hello = place.client->hello();
+    const AttachRequest& attach_request = place.client->attach_request();
     const std::vector<int>& its = place.at_attach.units;
-    parties.push_back(
-        {hello.pid, hello.run_id, its.empty() ? units : its, &place.client->others_load()});
+    parties.push_back({attach_request.pid, attach_request.run_id, its.empty() ? units : its,
+                       &place.client->co_runner_load()});
   }
   watch.look(now, parties);
 }
@@ -52,7 +52,7 @@ Controller::Controller(Dependencies dependencies)
       is_stopped_(std::move(dependencies.is_stopped)),
       budget_(read_budget_(0)),
       bound_within_(budget_.units),
-      others_load_(dependencies.read_load),
+      co_runner_load_(dependencies.read_load),
       words_(dependencies.words),
       max_clients_(dependencies.max_clients),
       batches_(clocks_.monotonic_ns) {
@@ -72,50 +72,51 @@ Controller::Controller(Dependencies dependencies)
   }
 }
 
-base::Status Controller::room_for(const Hello& hello) const {
+base::Status Controller::room_for(const AttachRequest& attach_request) const {
   const auto full = [](const std::string& who, std::size_t most) {
     return base::Error{base::ErrorKind::kUnavailable, "the daemon already serves " +
                                                           std::to_string(most) + " programs" + who +
                                                           "; this one runs untuned"};
   };
   if (clients_.size() >= max_clients_) return full("", max_clients_);
-  if (!store_of_ || hello.uid == 0) return {};
+  if (!store_of_ || attach_request.uid == 0) return {};
   const std::size_t most = client_limit_per_user(max_clients_);
-  if (client_census_.of_user(hello.uid) >= most) return full(" of this user", most);
+  if (client_census_.of_user(attach_request.uid) >= most) return full(" of this user", most);
   return {};
 }
 
-base::Result<uint64_t> Controller::arrive(Hello hello, ClientMemory memory) {
-  if (base::Status room = room_for(hello); !room.ok()) return room.error();
+base::Result<uint64_t> Controller::arrive(AttachRequest attach_request, ClientMemory memory) {
+  if (base::Status room = room_for(attach_request); !room.ok()) return room.error();
   const uint64_t id = ++last_id_;
   Client::Dependencies dependencies;
   dependencies.clocks = &clocks_;
-  if (is_stopped_) dependencies.is_stopped = [this, pid = hello.pid] { return is_stopped_(pid); };
+  if (is_stopped_)
+    dependencies.is_stopped = [this, pid = attach_request.pid] { return is_stopped_(pid); };
   Conditions wanted;
   wanted.machine = machine_.fingerprint;
-  wanted.program = {hello.executable, hello.program, hello.arguments};
-  wanted.launch_plan = kept_under(hello);
-  if (Store* store = store_to_read(hello.uid); store != nullptr) {
-    dependencies.find_plan = [store, wanted](int runtime, int own_width) {
+  wanted.program = {attach_request.executable, attach_request.program, attach_request.arguments};
+  wanted.launch_plan = kept_under(attach_request);
+  if (Store* store = store_to_read(attach_request.uid); store != nullptr) {
+    dependencies.find_plan = [store, wanted](int runtime, int default_width) {
       Conditions conditions = wanted;
       conditions.runtime = runtime;
-      return store->find_plan(conditions, own_width);
+      return store->find_plan(conditions, default_width);
     };
     dependencies.left_alone = store->is_undone(wanted);
-    dependencies.hangs = store->find_hangs(wanted.machine, hello.program);
+    dependencies.hangs = store->find_hangs(wanted.machine, attach_request.program);
   }
   Place place;
-  const Arrival arrival = {hello.executable, hello.uid, hello.pid};
-  place.at_attach = budget_at_start(hello);
+  const Arrival arrival = {attach_request.executable, attach_request.uid, attach_request.pid};
+  place.at_attach = budget_at_start(attach_request);
   place.now = place.at_attach;
-  place.client = std::make_unique<Client>(id, std::move(hello), std::move(memory),
+  place.client = std::make_unique<Client>(id, std::move(attach_request), std::move(memory),
                                           make_configuration_space(machine_, place.now),
                                           std::move(dependencies));
   client_census_.came(arrival.user);
   place.heard = client_census_.changes();
   clients_.emplace(id, std::move(place));
   expected_.came(arrival, since_start());
-  look_at_others(others_load_, clients_, budget_.units, since_start());
+  look_at_others(co_runner_load_, clients_, budget_.units, since_start());
   lease_to(id);
   recall_lending(id);
   drain_pace_.on_arrival();
@@ -127,8 +128,8 @@ void Controller::depart(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   Client& client = *found->second.client;
-  Store* const store = store_of(client.hello().uid);
-  look_at_others(others_load_, clients_, budget_.units, since_start());
+  Store* const store = store_of(client.attach_request().uid);
+  look_at_others(co_runner_load_, clients_, budget_.units, since_start());
   follow(client);
   if (std::optional<RunRecord> run = client.run_record()) {
     run->conditions = on_this_machine(std::move(run->conditions));
@@ -140,7 +141,7 @@ void Controller::depart(uint64_t id) {
   view.stopped = false;
   view.steps_per_second.reset();
   view.finished_at = clocks_.unix_seconds();
-  client_census_.left(client.hello().uid);
+  client_census_.left(client.attach_request().uid);
   counting_.forget(id);
   keep_curve(id);
   clients_.erase(found);
@@ -155,7 +156,7 @@ void Controller::dying(uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   found->second.client->set_dying();
-  look_at_others(others_load_, clients_, budget_.units, since_start());
+  look_at_others(co_runner_load_, clients_, budget_.units, since_start());
   keep_curve(id);
   if (leases_) leases_->leave(id);
   decide_leases_soon();
@@ -203,14 +204,14 @@ void Controller::refresh_budgets() {
   }
   if (next != clients_.end()) return;
   budget_read_ = 0;
-  look_at_others(others_load_, clients_, budget_.units, since_start());
+  look_at_others(co_runner_load_, clients_, budget_.units, since_start());
   if (!leases_) return;
   // What part of ours somebody is bound to is another part once ours has changed.
   if (std::exchange(bound_within_, budget_.units) != budget_.units) {
     for (const auto& [id, place] : clients_) bind(id, place);
   }
   leases_->set_budget(budget_, since_start(), expected_.someone(since_start()));
-  for (auto& [id, place] : clients_) tell_company(place);
+  for (auto& [id, place] : clients_) publish_co_runners(place);
   publish_demands();
   look_for_time_sharing();  // of who is alone too: its pace is what a lease is judged by
   decide_leases();
@@ -223,7 +224,7 @@ void Controller::bind(uint64_t id, const Place& place) {
 }
 
 void Controller::refresh_budget(uint64_t id, Place& place) {
-  const int pid = place.client->hello().pid;
+  const int pid = place.client->attach_request().pid;
   place.client->set_process_stopped(is_stopped_ && is_stopped_(pid));
   perfmodel::Budget now = budget_now(place);
   if (now != place.now) {
@@ -240,7 +241,7 @@ void Controller::refresh_budget(uint64_t id, Place& place) {
 void Controller::follow(Client& client) {
   std::optional<tuner::Session::Settled> settled = client.drain();
   if (client.take_forgotten()) {
-    Store* store = store_of(client.hello().uid);
+    Store* store = store_of(client.attach_request().uid);
     batches_.write_due(store);  // within a batch it would go before a plan that was found earlier
     batches_.of(store).forgotten.push_back(on_this_machine(client.conditions()));
     batches_.is_due(store);
@@ -250,9 +251,9 @@ void Controller::follow(Client& client) {
   for (HangRecord& hang : client.take_hangs()) {
     say_("client " + std::to_string(client.id()) + " (" + hang.program + "): " + hang.name +
          " does not return at width " + std::to_string(hang.width) +
-         "; it keeps the program's own width from now on");
+         "; it keeps the program's default width from now on");
     hang.machine = machine_.fingerprint;
-    Store* store = store_of(client.hello().uid);
+    Store* store = store_of(client.attach_request().uid);
     batches_.of(store).hangs.push_back(std::move(hang));
     batches_.is_due(store);
   }
@@ -263,7 +264,7 @@ void Controller::settle(const Client& client, tuner::Session::Settled settled) {
   record.conditions = on_this_machine(client.conditions());
   record.settled = std::move(settled);
   record.when = clocks_.unix_seconds();
-  Store* store = store_of(client.hello().uid);
+  Store* store = store_of(client.attach_request().uid);
   batches_.of(store).settled.push_back(std::move(record));
   batches_.is_due(store);
 }
@@ -271,17 +272,17 @@ void Controller::settle(const Client& client, tuner::Session::Settled settled) {
 base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
   Undone undone;
   const auto program_is_meant = [&](const ClientView& view) {
-    return request.program.empty() || view.hello.program == request.program;
+    return request.program.empty() || view.attach_request.program == request.program;
   };
   bool known = false;
   std::set<Store*> stores = {store_of(request.asked_by)};
   for (auto& [id, place] : clients_) {
     if (request.client != 0 && request.client != id) continue;
-    if (request.user && *request.user != place.client->hello().uid) continue;
+    if (request.user && *request.user != place.client->attach_request().uid) continue;
     const ClientView before = place.client->view();
     if (!program_is_meant(before)) continue;
     known = true;
-    stores.insert(store_of(place.client->hello().uid));
+    stores.insert(store_of(place.client->attach_request().uid));
     if (request.revoke) continue;
     const std::vector<uint64_t> keys = request.op.empty()
                                            ? std::vector<uint64_t>{0}
@@ -307,10 +308,12 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
   record.revoke = request.revoke;
   record.when = clocks_.unix_seconds();
   if (request.client != 0) {
-    record.conditions.program.program = clients_.at(request.client).client->hello().program;
+    record.conditions.program.program =
+        clients_.at(request.client).client->attach_request().program;
   }
   // A client that is named is its user's alone.
-  if (request.client != 0) stores = {store_of(clients_.at(request.client).client->hello().uid)};
+  if (request.client != 0)
+    stores = {store_of(clients_.at(request.client).client->attach_request().uid)};
   flush(true);  // within a batch it would go before what programs have left
   for (Store* store : stores) batches_.of(store).undone.push_back(record);
   flush(true);
@@ -383,11 +386,11 @@ Controller::Run Controller::find_run(const std::string& run_id,
                                      std::optional<unsigned> user) const {
   Run run;
   if (run_id.empty()) return run;
-  const auto is_meant = [&](const Hello& hello) {
-    return hello.run_id == run_id && (!user || hello.uid == *user);
+  const auto is_meant = [&](const AttachRequest& attach_request) {
+    return attach_request.run_id == run_id && (!user || attach_request.uid == *user);
   };
   for (const auto& [id, place] : clients_) {
-    if (!is_meant(place.client->hello())) continue;
+    if (!is_meant(place.client->attach_request())) continue;
     run.state = RunState::kRunning;
     ClientView view = place.client->view();
     if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) {
@@ -395,7 +398,7 @@ Controller::Run Controller::find_run(const std::string& run_id,
     }
   }
   for (const ClientView& view : finished_) {
-    if (!is_meant(view.hello)) continue;
+    if (!is_meant(view.attach_request)) continue;
     if (run.state == RunState::kUnknown) run.state = RunState::kFinished;
     if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) run.client = view;
   }
@@ -405,8 +408,9 @@ Controller::Run Controller::find_run(const std::string& run_id,
 std::vector<RunRecord> Controller::earlier_runs(const ClientView& client) {
   Conditions conditions;
   conditions.machine = machine_.fingerprint;
-  conditions.program = {client.hello.executable, client.hello.program, client.hello.arguments};
-  Store* store = store_to_read(client.hello.uid);
+  conditions.program = {client.attach_request.executable, client.attach_request.program,
+                        client.attach_request.arguments};
+  Store* store = store_to_read(client.attach_request.uid);
   return store == nullptr ? std::vector<RunRecord>() : store->find_runs(conditions);
 }
 

@@ -42,7 +42,7 @@ class Controller {
   explicit Controller(Dependencies dependencies);
 
   // Id of the new client; kUnavailable when full. Its budget is read from its pid (0 = ours).
-  base::Result<uint64_t> arrive(Hello hello, ClientMemory memory);
+  base::Result<uint64_t> arrive(AttachRequest attach_request, ClientMemory memory);
   // Its connection is gone: what is left in its memory is read, then it is only remembered.
   void depart(uint64_t id);
   // Its process is ending; the connection will be gone when its memory is. Until then it is listed
@@ -117,7 +117,7 @@ class Controller {
   void bind(uint64_t id, const Place& place);
   void refresh_budget(uint64_t id, Place& place);
   perfmodel::Budget budget_now(const Place& place) const;
-  perfmodel::Budget budget_at_start(const Hello& hello) const;
+  perfmodel::Budget budget_at_start(const AttachRequest& attach_request) const;
   perfmodel::Budget leased(const Place& place) const;
   std::optional<std::vector<int>> binding_at_start(const perfmodel::Budget& at_attach) const;
   void lease_to(uint64_t id);
@@ -137,7 +137,7 @@ class Controller {
   void place_newcomers();
   void tell_demand_of_team(uint64_t id, Place& place);
   std::optional<uint32_t> wait_cap(const Place& place) const;
-  void tell_company(Place& place) const;
+  void publish_co_runners(Place& place) const;
   void decide_leases();
   bool end_lonely_wait();
   void decide_leases_soon();
@@ -149,7 +149,7 @@ class Controller {
   void recall_curve(uint64_t id);
   void keep_curve(uint64_t id);
   std::chrono::milliseconds since_start() const;
-  base::Status room_for(const Hello& hello) const;
+  base::Status room_for(const AttachRequest& attach_request) const;
   void remember(ClientView view);
   void settle(const Client& client, tuner::Session::Settled settled);
   void follow(Client& client);
@@ -171,7 +171,7 @@ class Controller {
   uint64_t last_id_ = 0, attached_ = 0;
   std::map<uint64_t, Place> clients_;
   ClientCensus client_census_;
-  OthersLoadWatch others_load_;
+  CoRunnerLoadWatch co_runner_load_;
   CountingTurns counting_;
   uint64_t budget_read_ = 0;  // of whom last in this round
   std::optional<Leases> leases_;

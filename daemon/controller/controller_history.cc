@@ -16,12 +16,12 @@ constexpr double kMostlySteered = 0.8;                            // of its step
 // What earlier runs of it gained from lent cores.
 void Controller::recall_lending(uint64_t id) {
   if (!leases_ || !leases_->has(id)) return;
-  const Hello& hello = clients_.at(id).client->hello();
-  Store* store = store_of(hello.uid);
+  const AttachRequest& attach_request = clients_.at(id).client->attach_request();
+  Store* store = store_of(attach_request.uid);
   if (store == nullptr) return;
   const int64_t since = clocks_.unix_seconds() - kLendingBelieved.count();
   for (const LendingRecord& record :
-       store->find_lending(machine_.fingerprint, program_text(hello), since)) {
+       store->find_lending(machine_.fingerprint, program_text(attach_request), since)) {
     leases_->lending().recall(id, record.own_cores, record.borrows);
   }
 }
@@ -29,7 +29,7 @@ void Controller::recall_lending(uint64_t id) {
 // What earlier runs of it took with so many cores.
 void Controller::recall_curve(uint64_t id) {
   const Client& client = *clients_.at(id).client;
-  Store* store = store_of(client.hello().uid);
+  Store* store = store_of(client.attach_request().uid);
   if (store == nullptr || client.keeps_widths()) return;
   const int64_t since = clocks_.unix_seconds() - kCurveBelieved.count();
   std::optional<EarlierCurve> curve =
@@ -46,7 +46,7 @@ void Controller::keep_curve(uint64_t id) {
   const Client& client = *clients_.at(id).client;
   const ClientView view = client.view(tuner::Detail::kFigures);
   curve->steered = view.session ? view.session->steerable_share : 0;
-  Store* store = store_of(client.hello().uid);
+  Store* store = store_of(client.attach_request().uid);
   batches_.of(store).curves.push_back(
       {on_this_machine(client.conditions()), std::move(*curve), now});
   batches_.is_due_soon(store);

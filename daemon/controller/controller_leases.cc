@@ -112,15 +112,15 @@ std::optional<std::vector<int>> Controller::binding_at_start(
 void Controller::lease_to(uint64_t id) {
   if (!leases_) return;
   const Place& place = clients_.at(id);
-  const Hello& hello = place.client->hello();
-  if (!may_have_lease(hello)) return;
-  const bool batch = hello.priority == OPTILE_PRIORITY_BATCH;
+  const AttachRequest& attach_request = place.client->attach_request();
+  if (!may_have_lease(attach_request)) return;
+  const bool batch = attach_request.priority == OPTILE_PRIORITY_BATCH;
   // What cannot be held is load like any other, and so is one that runs where we have no core.
   const std::optional<std::vector<int>> bound_to = binding_at_start(place.at_attach);
-  if (!hello.unseen.empty() || !bound_to) return;
-  leases_->arrive(id, hello.pid, place.at_attach.cores, hello.share,
+  if (!attach_request.unseen.empty() || !bound_to) return;
+  leases_->arrive(id, attach_request.pid, place.at_attach.cores, attach_request.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
-  leases_->set_owner(id, hello.uid, hello.job, *bound_to);
+  leases_->set_owner(id, attach_request.uid, attach_request.job, *bound_to);
   recall_curve(id);
   // The first lease is cut from what others leave, where that was foreseen.
   if (!leases_->knows_load()) {
@@ -197,7 +197,7 @@ void Controller::tell_demand(uint64_t id, const Place& place) {
   const double measured =
       settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
   leases_->set_current_step(id, seen.step_number,
-                            {seen.step_fingerprint, place.client->own_width()});
+                            {seen.step_fingerprint, place.client->default_width()});
   leases_->demand(
       id,
       known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
@@ -279,7 +279,7 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   if (!granted.reason.empty()) tell_of_move(granted.client, granted.reason, its_own_stays);
   if (its_own_stays && (granted.lent != 0 || place.lease->lent != 0)) {
     place.lease->lent = granted.lent;
-    tell_company(place);
+    publish_co_runners(place);
     return;
   }
   if (granted.last) {
@@ -290,12 +290,12 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
     place.lease = std::move(granted);
   }
   place.client->set_cases(make_configuration_space(machine_, leased(place)));
-  tell_company(place);
+  publish_co_runners(place);
 }
 
 // What others do with their cores and with its own. Lent cores are for ops that the plan leaves as
 // wide as they may be; a search is about so many cores and no more.
-void Controller::tell_company(Place& place) const {
+void Controller::publish_co_runners(Place& place) const {
   place.client->set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;
   place.client->set_lent(lent > 0 && place.client->session_summary().has_use_for_more ? lent : 0);
@@ -323,9 +323,9 @@ void Controller::detect_idle() {
   const auto tell = [this](const std::vector<LendingTrials::Verdict>& known) {
     for (const LendingTrials::Verdict& verdict : known) {
       log_lease(verdict.client, verdict.text());
-      const Hello& hello = clients_.at(verdict.client).client->hello();
-      Store* store = store_of(hello.uid);
-      batches_.of(store).lending.push_back({machine_.fingerprint, program_text(hello),
+      const AttachRequest& attach_request = clients_.at(verdict.client).client->attach_request();
+      Store* store = store_of(attach_request.uid);
+      batches_.of(store).lending.push_back({machine_.fingerprint, program_text(attach_request),
                                             verdict.own_cores, verdict.borrows,
                                             clocks_.unix_seconds()});
       batches_.is_due(store);
@@ -334,7 +334,7 @@ void Controller::detect_idle() {
   bool changed = false;
   for (auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
-    const int pid = place.client->hello().pid;
+    const int pid = place.client->attach_request().pid;
     const milliseconds now = since_start();
     const bool news =
         place.waiting.look(now, place.client->progress(), [this, pid] { return busy_time_(pid); });
@@ -356,7 +356,7 @@ void Controller::detect_idle() {
   if (changed) decide_leases();
   // Who settles during a long wait borrows from then on.
   for (auto& [id, place] : clients_) {
-    if (place.lease && (changed || place.lease->lent > 0)) tell_company(place);
+    if (place.lease && (changed || place.lease->lent > 0)) publish_co_runners(place);
   }
   place_newcomers();
 }
@@ -485,7 +485,7 @@ void Controller::keep(const LeaseCommand& word) {
     kept.cores = lease.cores;
     kept.fraction = lease.fraction;
   }
-  words_->hear(clients_.at(word.client).client->hello().pid, kept);
+  words_->hear(clients_.at(word.client).client->attach_request().pid, kept);
 }
 
 // Of one that has left already nothing is to be told.
@@ -504,7 +504,7 @@ void Controller::reapply(uint64_t id) {
   if (words_ == nullptr) return;
   Place& place = clients_.at(id);
   place.unkept.clear();
-  for (LeaseCommand& word : words_->of(place.client->hello().pid)) {
+  for (LeaseCommand& word : words_->of(place.client->attach_request().pid)) {
     word.client = id;
     word.again = true;
     const base::Status done = carry_out(word);
@@ -538,16 +538,16 @@ std::vector<std::string> Controller::unkept(uint64_t id) const {
 
 // A runtime that looks at the machine binds its thread to one unit after the other, just when the
 // program attaches: what it came with counts then.
-perfmodel::Budget Controller::budget_at_start(const Hello& hello) const {
-  perfmodel::Budget now = read_budget_(hello.pid);
-  const perfmodel::Budget came_with = sched::within(machine_, budget_, hello.units);
+perfmodel::Budget Controller::budget_at_start(const AttachRequest& attach_request) const {
+  perfmodel::Budget now = read_budget_(attach_request.pid);
+  const perfmodel::Budget came_with = sched::within(machine_, budget_, attach_request.units);
   const bool has_them = std::includes(now.units.begin(), now.units.end(), came_with.units.begin(),
                                       came_with.units.end());
   return has_them ? now : under_quota(came_with, now.quota_cores);
 }
 
 perfmodel::Budget Controller::budget_now(const Place& place) const {
-  perfmodel::Budget now = read_budget_(place.client->hello().pid);
+  perfmodel::Budget now = read_budget_(place.client->attach_request().pid);
   // Masks that we set ourselves are no budget; what its cpuset leaves of what it came with is.
   if (!place.client->was_bound() && !place.lease) return now;
   perfmodel::Budget its = place.at_attach;

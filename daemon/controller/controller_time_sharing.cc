@@ -43,11 +43,11 @@ std::vector<TimeSharing::Party> Controller::sharing_parties() const {
     const Client& client = *place.client;
     TimeSharing::Party party;
     party.client = id;
-    party.runnable = demand_(client.hello().pid, client.issuing_threads(kMostThreads));
+    party.runnable = demand_(client.attach_request().pid, client.issuing_threads(kMostThreads));
     party.work = {client.steps(), client.progress()};
     party.rests = client.may_rest();
     party.team = client.widest_team();
-    party.weight = leases_->has(id) ? leases_->party(id).share : client.hello().share;
+    party.weight = leases_->has(id) ? leases_->party(id).share : client.attach_request().share;
     if (place.lease && place.lease->whole() && place.lease->cores < place.at_attach.cores) {
       party.leased = place.lease->cores;
       party.predicted =
@@ -93,13 +93,13 @@ void Controller::share_time(const TimeSharing::Change& change) {
   }
   place.shared_time = {change.text, unix_now, leases_->learned(change.client, unix_now)};
   leases_->leave(change.client, "shares the cores by time");
-  leases_->confine_again(change.client, place.client->hello().pid);
+  leases_->confine_again(change.client, place.client->attach_request().pid);
   place.waiting = {};
   place.pace = {};
   place.lease.reset();
   place.now = budget_now(place);
   place.client->set_cases(make_configuration_space(machine_, leased(place)));
-  tell_company(place);
+  publish_co_runners(place);
   if (change.reason == TimeSharing::Reason::kSlowOnLease) {
     place.client->note_slow_lease(change.text + ", since " + time_of_day(unix_now));
   }

@@ -8,8 +8,8 @@
 
 namespace optile::daemon {
 
-// By hand: the programs' own widths, for the attached clients that are meant until they end, and
-// for later runs of their programs until it is revoked.
+// By hand: the programs' default widths, for the attached clients that are meant until they end,
+// and for later runs of their programs until it is revoked.
 struct UndoRequest {
   uint64_t client = 0;  // 0 = every one
   std::string program;  // "" = every one

@@ -15,7 +15,7 @@ namespace {
 class Writer {
  public:
   Writer(const ClientView& client, int place, std::vector<MetricSample>& samples)
-      : program_(label_text(client.hello.program)),
+      : program_(label_text(client.attach_request.program)),
         place_(std::to_string(place)),
         samples_(samples) {}
 
@@ -61,7 +61,7 @@ void add_session(const tuner::SessionView& session, Writer& writer) {
   writer.add(Metric::kClientCoverage, "observed", session.observed_share);
   writer.add(Metric::kClientCoverage, "steered", session.steerable_share);
   const auto steered = std::count_if(session.ops.begin(), session.ops.end(), [&](const auto& op) {
-    return op.width != 0 && op.width != session.own_width;
+    return op.width != 0 && op.width != session.default_width;
   });
   writer.add(Metric::kClientOps, static_cast<double>(session.ops.size()));
   writer.add(Metric::kClientSteeredOps, static_cast<double>(steered));

@@ -104,7 +104,7 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
     const auto client = std::find_if(clients.begin(), clients.end(),
                                      [&](const ClientView& one) { return one.id == view.id; });
     if (client == clients.end()) continue;
-    add_lease_of_client(view, label_text(client->hello.program), samples);
+    add_lease_of_client(view, label_text(client->attach_request.program), samples);
   }
 }
 
@@ -158,8 +158,9 @@ void DaemonMetrics::assign_places(const std::vector<ClientView>& clients) {
 
 const std::vector<RunRecord>& DaemonMetrics::earlier_runs(const ClientView& client) {
   static const std::vector<RunRecord> nothing;
-  std::string program = client.hello.executable;
-  for (const std::string* part : {&client.hello.program, &client.hello.arguments}) {
+  std::string program = client.attach_request.executable;
+  for (const std::string* part :
+       {&client.attach_request.program, &client.attach_request.arguments}) {
     program.append(1, '\0').append(*part);
   }
   const auto found = earlier_.find(program);

@@ -68,7 +68,7 @@ constexpr std::array<MetricEntry, kMetrics> kCatalogue = {{
      "1 where something makes the ratio worth less, such as others that kept cores busy; the "
      "report says what."},
     {Metric::kClientStepSeconds, "optile_client_step_seconds", kGauge, "seconds", kOfClientAndKind,
-     "Mean time of a step: at the program's own widths (own), at the best single width "
+     "Mean time of a step: at the program's default widths (own), at the best single width "
      "(uniform), under the plan in force (tuned), of an untouched run (baseline)."},
     {Metric::kClientStepsTotal, "optile_client_steps_total", kCounter, "", kOfClient,
      "Whole steps, unwatched ones included."},
@@ -100,7 +100,7 @@ constexpr std::array<MetricEntry, kMetrics> kCatalogue = {{
      kCounter,
      "",
      {"program", "client", "what"},
-     "What lost against the program's own widths and was taken back: a whole plan, or an op."},
+     "What lost against the program's default widths and was taken back: a whole plan, or an op."},
     {Metric::kClientSlowLeasesTotal, "optile_client_slow_leases_total", kCounter, "", kOfClient,
      "Leases that were taken back: the program was far slower on them than predicted."},
     {Metric::kClientControlSecondsTotal, "optile_client_control_seconds_total", kCounter, "seconds",

@@ -36,7 +36,8 @@ void OpLedger::update(const std::vector<ClientView>& attached,
 OpLedger::Op* OpLedger::find(const ClientView& client, uint64_t key) {
   const auto described = client.ops.find(key);
   const bool known = described != client.ops.end();
-  Name name{label_text(client.hello.program), label_text(known ? described->second.name : ""),
+  Name name{label_text(client.attach_request.program),
+            label_text(known ? described->second.name : ""),
             known ? label_text(described->second.shape) : "unknown",
             known && described->second.backward ? "backward" : "forward"};
   auto found = ops_.find(name);
@@ -69,7 +70,7 @@ void OpLedger::take(const ClientView& client) {
   for (const tuner::OpView& view : client.session->ops) {
     const auto met = seen.ops.find(view.place.key);
     if (met == seen.ops.end() || met->second.op == nullptr) continue;
-    const int width = view.width == 0 ? client.session->own_width : view.width;
+    const int width = view.width == 0 ? client.session->default_width : view.width;
     met->second.op->width = std::max(met->second.op->width, width);
   }
 }

@@ -9,12 +9,12 @@
 
 namespace optile::daemon {
 
-// Of which step, and at which own width of the program, something was measured.
+// Of which step, and at which default width of the program, something was measured.
 struct CurveSubject {
   uint64_t step_fingerprint = 0;  // 0 = not known yet
-  int own_width = 0;              // 0 = not known yet
+  int default_width = 0;          // 0 = not known yet
 
-  bool known() const { return step_fingerprint != 0 && own_width > 0; }
+  bool known() const { return step_fingerprint != 0 && default_width > 0; }
   bool operator==(const CurveSubject&) const = default;
 };
 

@@ -26,7 +26,7 @@ class Sum {
 uint64_t plan_checksum(const tuner::StoredPlan& plan) {
   Sum sum;
   sum.add(plan.step_fingerprint);
-  sum.add(plan.own_width);
+  sum.add(plan.default_width);
   sum.add(static_cast<int>(plan.binding));
   sum.add(plan.marker.place.key);
   sum.add(plan.marker.place.context);

@@ -44,10 +44,10 @@ CREATE TABLE plans (
   id INTEGER PRIMARY KEY,
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
   machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
-  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, binding INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, default_width INTEGER NOT NULL, binding INTEGER NOT NULL,
   marker_key INTEGER NOT NULL, marker_context INTEGER NOT NULL, marker_ops INTEGER NOT NULL,
   own_step_seconds REAL NOT NULL, tuned_step_seconds REAL NOT NULL, made_at INTEGER NOT NULL,
-  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, own_width)) STRICT;
+  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, default_width)) STRICT;
 CREATE TABLE plan_entries (
   plan_id INTEGER NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
   key INTEGER NOT NULL, context INTEGER NOT NULL, width INTEGER NOT NULL, rule INTEGER NOT NULL,
@@ -131,7 +131,7 @@ Status write_settled(Database& database, const SettledRecord& record, Programs& 
   Status status =
       put_row(database, "plans",
               {kNewId, program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
-               word(plan.step_fingerprint), int64_t{plan.own_width},
+               word(plan.step_fingerprint), int64_t{plan.default_width},
                int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
                word(plan.marker.place.context), int64_t{plan.marker.ops},
                finite(plan.own_step_seconds), finite(plan.tuned_step_seconds), record.when});
@@ -337,10 +337,10 @@ void Store::leave_damaged() {
 }
 
 // What could not be written yet is the newest, but the same arguments come first.
-std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int own_width) {
-  std::optional<FoundPlan> found = find_plan_in(memory_.get(), conditions, own_width);
+std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int default_width) {
+  std::optional<FoundPlan> found = find_plan_in(memory_.get(), conditions, default_width);
   if ((!found || !found->same_arguments) && !file_is_outdated(conditions)) {
-    std::optional<FoundPlan> older = find_plan_in(file_.get(), conditions, own_width);
+    std::optional<FoundPlan> older = find_plan_in(file_.get(), conditions, default_width);
     if (!found || (older && older->same_arguments)) found = std::move(older);
   }
   if (damaged_) found.reset();  // half of it may be missing

@@ -39,9 +39,9 @@ class Store {
   bool unsaved() const { return !unsaved_.empty(); }
   std::size_t unsaved_records() const;
 
-  // Plan made under these conditions: same arguments first, then same program; `own_width` (0 = not
-  // known) decides between several.
-  std::optional<FoundPlan> find_plan(const Conditions& conditions, int own_width);
+  // Plan made under these conditions: same arguments first, then same program; `default_width` (0 =
+  // not known) decides between several.
+  std::optional<FoundPlan> find_plan(const Conditions& conditions, int default_width);
   // Somebody asked for this program to be left alone.
   bool is_undone(const Conditions& conditions);
   // That have run on this machine, or about which there is a word of the user.
@@ -74,7 +74,7 @@ class Store {
   // Of two rows about the same the first counts: it waits to be written.
   std::vector<Row> waiting_and_kept_rows(const std::string& sql, const Row& values);
   std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& conditions,
-                                        int own_width);
+                                        int default_width);
   std::vector<RunRecord> find_runs_in(Database* database, const Conditions& conditions);
   std::vector<FoundProfile> find_profiles_in(Database* database, const std::string& machine,
                                              uint64_t key, const std::string& name_prefix,

@@ -42,7 +42,7 @@ const char* const kCurveSchema = R"sql(
 CREATE TABLE IF NOT EXISTS curves (
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
   machine TEXT NOT NULL, launch_plan TEXT NOT NULL, cores INTEGER NOT NULL,
-  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, steered REAL NOT NULL,
+  step_fingerprint INTEGER NOT NULL, default_width INTEGER NOT NULL, steered REAL NOT NULL,
   seconds REAL NOT NULL, measured INTEGER NOT NULL, made_at INTEGER NOT NULL,
   PRIMARY KEY (program_id, machine, launch_plan, cores)) STRICT, WITHOUT ROWID;
 )sql";
@@ -58,7 +58,7 @@ base::Status write_curve(Database& database, int64_t program, const CurveRecord&
     status = put_row(database, "curves",
                      {program, at.machine, at.launch_plan, int64_t{point.cores},
                       word(record.curve.about.step_fingerprint),
-                      int64_t{record.curve.about.own_width}, finite(record.curve.steered),
+                      int64_t{record.curve.about.default_width}, finite(record.curve.steered),
                       finite(point.seconds), int64_t{point.measured ? 1 : 0}, point.when});
   }
   return status;
@@ -74,7 +74,8 @@ std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int6
       "FROM curves JOIN programs ON programs.id = program_id "
       "WHERE executable = ?1 AND program = ?2 AND arguments = ?3 AND machine = ?4 "
       "AND curves.made_at >= ?5) "
-      "SELECT cores, step_fingerprint, own_width, seconds, measured, made_at, steered, launch_plan "
+      "SELECT cores, step_fingerprint, default_width, seconds, measured, made_at, steered, "
+      "launch_plan "
       "FROM known ORDER BY launch_plan = ?6 DESC, last DESC, launch_plan, cores LIMIT ?7";
   // What waits to be written replaces what is in the file, launch plan by launch plan.
   std::vector<PlansCurve> found = curves_of(rows(memory_.get(), sql, values));

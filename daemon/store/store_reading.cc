@@ -19,24 +19,25 @@ constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
 }  // namespace
 
 std::optional<FoundPlan> Store::find_plan_in(Database* database, const Conditions& conditions,
-                                             int own_width) {
+                                             int default_width) {
   const ProgramKey& program = conditions.program;
-  const std::vector<Row> found = rows(
-      database,
-      "SELECT plans.id, step_fingerprint, own_width, binding, marker_key, marker_context, "
-      "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
-      "FROM plans JOIN programs ON programs.id = program_id "
-      "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
-      "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
-      "ORDER BY same DESC, (runtime = ?6) DESC, (own_width = ?7) DESC, made_at DESC, plans.id DESC "
-      "LIMIT 1",
-      {program.executable, program.program, program.arguments, conditions.machine,
-       conditions.launch_plan, int64_t{conditions.runtime}, int64_t{own_width}});
+  const std::vector<Row> found =
+      rows(database,
+           "SELECT plans.id, step_fingerprint, default_width, binding, marker_key, marker_context, "
+           "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
+           "FROM plans JOIN programs ON programs.id = program_id "
+           "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
+           "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
+           "ORDER BY same DESC, (runtime = ?6) DESC, (default_width = ?7) DESC, made_at DESC, "
+           "plans.id DESC "
+           "LIMIT 1",
+           {program.executable, program.program, program.arguments, conditions.machine,
+            conditions.launch_plan, int64_t{conditions.runtime}, int64_t{default_width}});
   if (found.empty()) return std::nullopt;
   const Row& row = found[0];
   FoundPlan result;
   result.plan.step_fingerprint = unsigned_word(row[1]);
-  result.plan.own_width = small(row[2], kWidestStored);
+  result.plan.default_width = small(row[2], kWidestStored);
   result.plan.binding = static_cast<Binding>(small(row[3], kLastBinding));
   result.plan.marker.place = {unsigned_word(row[4]), unsigned_word(row[5])};
   result.plan.marker.ops = small(row[6], kMaxCount);
@@ -53,7 +54,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
            "LEFT JOIN profiles AS own ON own.program_id = plans.program_id "
            "AND own.machine = plans.machine AND own.launch_plan = plans.launch_plan "
            "AND own.runtime = plans.runtime AND own.key = entry.key "
-           "AND own.width = plans.own_width AND own.binding = ?3 "
+           "AND own.width = plans.default_width AND own.binding = ?3 "
            "LEFT JOIN profiles AS planned ON planned.program_id = plans.program_id "
            "AND planned.machine = plans.machine AND planned.launch_plan = plans.launch_plan "
            "AND planned.runtime = plans.runtime AND planned.key = entry.key "

@@ -45,7 +45,7 @@ struct RunRecord {
   int steps = 0;
   double step_seconds = 0;  // mean: tuned steps of a tuned run, all of any other
   double spread = 0;        // half-width of a 95 % interval, as a share of step_seconds
-  int own_steps = 0;        // at the program's own widths, in the same run
+  int own_steps = 0;        // at the program's default widths, in the same run
   double own_step_seconds = 0;
   int64_t when = 0;
   bool untouched = false;   // neither a width was changed nor anything chosen before the start

@@ -22,7 +22,7 @@ using base::UniqueFd;
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-constexpr int kAcceptsPerWake = 64;  // most have said hello by then and are served at once
+constexpr int kAcceptsPerWake = 64;  // most have said attach request by then and are served at once
 constexpr std::size_t kMaxForeignDescriptors = 8;
 
 std::size_t most_descriptors() {
@@ -69,15 +69,16 @@ ssize_t receive_packet(int fd, void* buffer, std::size_t size) {
   return received;
 }
 
-bool send_welcome(int fd, uint64_t client, const ClientMemory::Descriptors& descriptors) {
-  optile_welcome welcome{};
-  welcome.header = {OPTILE_ABI_MAGIC, OPTILE_ABI_VERSION, OPTILE_FRAME_WELCOME, sizeof welcome, 0};
-  welcome.client_id = client;
-  welcome.plan_region_bytes = sizeof(optile_plan_region);
-  welcome.client_region_bytes = sizeof(optile_client_region);
+bool send_attach_reply(int fd, uint64_t client, const ClientMemory::Descriptors& descriptors) {
+  optile_attach_reply attach_reply{};
+  attach_reply.header = {OPTILE_ABI_MAGIC, OPTILE_ABI_VERSION, OPTILE_FRAME_ATTACH_REPLY,
+                         sizeof attach_reply, 0};
+  attach_reply.client_id = client;
+  attach_reply.plan_region_bytes = sizeof(optile_plan_region);
+  attach_reply.client_region_bytes = sizeof(optile_client_region);
   const std::array<int, 2> fds = {descriptors.plan.get(), descriptors.client.get()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fds)> control{};
-  iovec part{&welcome, sizeof welcome};
+  iovec part{&attach_reply, sizeof attach_reply};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -88,7 +89,7 @@ bool send_welcome(int fd, uint64_t client, const ClientMemory::Descriptors& desc
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof fds);
   std::memcpy(CMSG_DATA(header), fds.data(), sizeof fds);
-  return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof welcome;
+  return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof attach_reply;
 }
 
 void send_refusal(int fd, const std::string& reason) {
@@ -121,7 +122,7 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
     static_cast<void>(fd.release());
     readable();
     if (left_ || client_) return;
-    deadline_.expires_after(kHelloDeadline);
+    deadline_.expires_after(kAttachRequestDeadline);
     deadline_.async_wait([self](const error_code& error) {
       if (!error && !self->client_) self->leave();
     });
@@ -152,26 +153,27 @@ class AttachServer::Connection : public std::enable_shared_from_this<Connection>
   }
 
   void readable() {
-    // One byte more than a hello, so that a longer packet is seen as such.
-    std::array<char, sizeof(optile_hello) + 1> frame;
+    // One byte more than an attach request, so that a longer packet is seen as such.
+    std::array<char, sizeof(optile_attach_request) + 1> frame;
     const ssize_t size = receive_packet(socket_.native_handle(), frame.data(), frame.size());
     if (size == -EAGAIN || size == -EINTR) return wait();
     if (size <= 0 || client_) return leave();  // hang-up, or talk where silence was agreed
-    base::Result<Hello> hello = parse_hello(frame.data(), static_cast<std::size_t>(size));
-    if (!hello.ok()) return refuse(socket_.native_handle(), hello.message());
-    greet(std::move(hello).value());
+    base::Result<AttachRequest> attach_request =
+        parse_attach_request(frame.data(), static_cast<std::size_t>(size));
+    if (!attach_request.ok()) return refuse(socket_.native_handle(), attach_request.message());
+    greet(std::move(attach_request).value());
   }
 
-  void greet(Hello hello) {
-    hello.pid = peer_.pid;  // what it says of itself may be a pid of somebody else here
-    hello.uid = peer_.uid;
-    base::Result<Admission> admission = server_.handlers_.arrive(std::move(hello));
+  void greet(AttachRequest attach_request) {
+    attach_request.pid = peer_.pid;  // what it says of itself may be a pid of somebody else here
+    attach_request.uid = peer_.uid;
+    base::Result<Admission> admission = server_.handlers_.arrive(std::move(attach_request));
     if (!admission.ok()) return refuse(socket_.native_handle(), admission.message());
     error_code ignored;
     deadline_.cancel(ignored);
     client_ = admission.value().client;
     server_.pending_.remove(peer_.uid);
-    if (!send_welcome(socket_.native_handle(), *client_, admission.value().descriptors)) {
+    if (!send_attach_reply(socket_.native_handle(), *client_, admission.value().descriptors)) {
       return leave();
     }
     watch_process();

@@ -19,14 +19,15 @@
 #include "base/unique_fd.h"
 #include "daemon/support/log.h"
 #include "daemon/support/rights.h"
+#include "daemon/transport/attach_request.h"
 #include "daemon/transport/client_memory.h"
-#include "daemon/transport/hello.h"
-#include "daemon/transport/pending_hellos.h"
+#include "daemon/transport/pending_handshakes.h"
 
 namespace optile::daemon {
 
-// For connections that have not said hello yet; beyond PendingHellos they are closed at once.
-inline constexpr std::chrono::milliseconds kHelloDeadline{1000};
+// For connections that have not said attach request yet; beyond PendingHandshakes they are closed
+// at once.
+inline constexpr std::chrono::milliseconds kAttachRequestDeadline{1000};
 
 class AttachServer {
  public:
@@ -35,7 +36,7 @@ class AttachServer {
     ClientMemory::Descriptors descriptors;
   };
   struct Handlers {
-    std::function<base::Result<Admission>(Hello)> arrive;
+    std::function<base::Result<Admission>(AttachRequest)> arrive;
     std::function<void(uint64_t client)> depart;
   };
 
@@ -68,7 +69,7 @@ class AttachServer {
   Handlers handlers_;
   Log& log_;
   std::set<std::shared_ptr<Connection>> connections_;
-  PendingHellos pending_;
+  PendingHandshakes pending_;
   uint64_t refused_ = 0;
   bool stopped_ = false;
 };

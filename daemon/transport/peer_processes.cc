@@ -33,12 +33,14 @@ bool belongs_to(const std::string& status, unsigned uid) {
 
 }  // namespace
 
-std::string PeerProcesses::obstacle(const Hello& hello) const {
-  if (hello.pid <= 0) return "its process is in another pid namespace than the daemon";
+std::string PeerProcesses::obstacle(const AttachRequest& attach_request) const {
+  if (attach_request.pid <= 0) return "its process is in another pid namespace than the daemon";
   if (!is_our_proc(proc_)) return "the daemon's " + proc_ + " shows another pid namespace";
-  const auto status = base::read_text_file(proc_ + "/" + std::to_string(hello.pid) + "/status");
+  const auto status =
+      base::read_text_file(proc_ + "/" + std::to_string(attach_request.pid) + "/status");
   if (!status) return "the daemon may not see its process in " + proc_;
-  if (!belongs_to(*status, hello.uid)) return "its process is not of the user that connected";
+  if (!belongs_to(*status, attach_request.uid))
+    return "its process is not of the user that connected";
   return "";
 }
 

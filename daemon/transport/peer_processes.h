@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "daemon/transport/hello.h"
+#include "daemon/transport/attach_request.h"
 
 namespace optile::daemon {
 
@@ -15,7 +15,7 @@ class PeerProcesses {
   explicit PeerProcesses(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
   // "" when its process can be seen and is its user's; else why not, as half a sentence.
-  std::string obstacle(const Hello& hello) const;
+  std::string obstacle(const AttachRequest& attach_request) const;
 
  private:
   std::string proc_;

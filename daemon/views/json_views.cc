@@ -45,14 +45,14 @@ Json case_json(const perfmodel::Configuration& at) {
 }
 
 std::string revoke_command(const ClientView& client) {
-  return "optile undo --program " + client.hello.program + " --revoke";
+  return "optile undo --program " + client.attach_request.program + " --revoke";
 }
 
 // Why none of its widths is changed at all; "" where they may be.
 std::string reason_for_all(const ClientView& client) {
-  const optile_mode mode = client.hello.mode;
+  const optile_mode mode = client.attach_request.mode;
   const uint32_t fallbacks = client.header ? client.header->fallbacks : 0;
-  if (client.hello.baseline) return "an untouched run: nothing is changed in it";
+  if (client.attach_request.baseline) return "an untouched run: nothing is changed in it";
   if ((fallbacks & OPTILE_FALLBACK_OTHER_MANAGER) != 0) {
     return "observed only: another library manages the program's threads";
   }
@@ -110,8 +110,8 @@ std::string iso_time(int64_t unix_seconds) {
 
 const char* rule_name(tuner::Rule rule) {
   switch (rule) {
-    case tuner::Rule::kOwnWidth:
-      return "own_width";
+    case tuner::Rule::kDefaultWidth:
+      return "default_width";
     case tuner::Rule::kHillClimb:
       return "hill_climb";
     case tuner::Rule::kFastest:
@@ -206,27 +206,27 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
   }
   if (client.entries_left_out != 0) {
     texts.push_back(std::to_string(client.entries_left_out) +
-                    " ops did not fit into the plan and kept their own width");
+                    " ops did not fit into the plan and kept their default width");
   }
   for (const auto& [key, hang] : client.hangs) {
     texts.push_back(hang.name + " did not return at width " + std::to_string(hang.width) +
-                    " and keeps the program's own width; " + revoke_command(client) +
+                    " and keeps the program's default width; " + revoke_command(client) +
                     " forgets that");
   }
   const bool lent_a_width =
-      client.header && client.header->own_width_source == OPTILE_WIDTH_LAUNCHER;
-  if (client.hello.as_untuned && lent_a_width) {
+      client.header && client.header->default_width_source == OPTILE_WIDTH_LAUNCHER;
+  if (client.attach_request.as_untuned && lent_a_width) {
     texts.emplace_back(
         "as-untuned: its number of threads is that of another optile run around it, which an "
         "untouched run may not have");
   }
   if (client.left_alone) {
-    texts.push_back("undone by hand: the program's own widths; " + revoke_command(client) +
+    texts.push_back("undone by hand: the program's default widths; " + revoke_command(client) +
                     " to tune it");
   }
   if (client.slow_leases > 0) texts.push_back(client.latest_slow_lease);
   if (client.trials_withheld) {
-    texts.emplace_back("freeze: the stored plan does not fit this step; own widths were kept");
+    texts.emplace_back("freeze: the stored plan does not fit this step; default widths were kept");
   }
   return texts;
 }
@@ -238,15 +238,15 @@ Json step_seconds_json(const tuner::SessionView& session) {
           {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
 }
 
-int own_width_of(const ClientView& client) {
-  const int own = client.session ? client.session->own_width : 0;
+int default_width_of(const ClientView& client) {
+  const int own = client.session ? client.session->default_width : 0;
   return own == 0 && client.header ? static_cast<int>(client.header->region_width) : own;
 }
 
 // The narrowest and the widest op of a step; null while no step is known.
 Json widths_json(const ClientView& client, const tuner::SessionView& session) {
-  const int alone = own_width_of(client);
-  const int own = client.own_width_cap > 0 ? std::min(alone, client.own_width_cap) : alone;
+  const int alone = default_width_of(client);
+  const int own = client.default_width_cap > 0 ? std::min(alone, client.default_width_cap) : alone;
   if (session.ops.empty() || own <= 0) return nullptr;
   int least = own;
   int most = 0;
@@ -266,19 +266,19 @@ Json trials_json(const Trials& trials) {
 Json client_summary(const ClientView& client) {
   Json json = {
       {"id", client.id},
-      {"pid", client.hello.pid},
+      {"pid", client.attach_request.pid},
       {"state", client_state(client)},
-      {"program", client.hello.program},
-      {"arguments", client.hello.arguments},
-      {"executable", client.hello.executable},
-      {"run_id", client.hello.run_id},
-      {"mode", mode_name(client.hello.mode)},
-      {"numerics", numerics_name(client.hello)},
-      {"search", search_name(client.hello.search)},
-      {"strategy", strategy_name(client.hello.strategy)},
-      {"baseline_run", client.hello.baseline},
-      {"launch_plan", client.hello.launch_plan},
-      {"shim_version", client.hello.version},
+      {"program", client.attach_request.program},
+      {"arguments", client.attach_request.arguments},
+      {"executable", client.attach_request.executable},
+      {"run_id", client.attach_request.run_id},
+      {"mode", mode_name(client.attach_request.mode)},
+      {"numerics", numerics_name(client.attach_request)},
+      {"search", search_name(client.attach_request.search)},
+      {"strategy", strategy_name(client.attach_request.strategy)},
+      {"baseline_run", client.attach_request.baseline},
+      {"launch_plan", client.attach_request.launch_plan},
+      {"shim_version", client.attach_request.version},
       {"attached_at", iso_time(client.attached_at)},
       {"finished_at", client.finished ? Json(iso_time(client.finished_at)) : Json(nullptr)},
       {"plan_generation", client.generation},
@@ -295,8 +295,8 @@ Json client_summary(const ClientView& client) {
       {"fallbacks", fallback_texts(client)},
   };
   const ClientHeader header = client.header.value_or(ClientHeader());
-  json["own_width"] = header.own_width == 0 ? Json(nullptr) : Json(header.own_width);
-  json["own_width_source"] = width_source_name(header.own_width_source);
+  json["default_width"] = header.default_width == 0 ? Json(nullptr) : Json(header.default_width);
+  json["default_width_source"] = width_source_name(header.default_width_source);
   static const tuner::SessionView nothing_yet;
   const tuner::SessionView& session = client.session ? *client.session : nothing_yet;
   json["step_seconds"] = step_seconds_json(session);
@@ -315,7 +315,7 @@ Json stranger(const ClientView& client) {
           {"pid", nullptr},
           {"state", client_state(client)},
           {"program", "another user's program"},
-          {"mode", mode_name(client.hello.mode)},
+          {"mode", mode_name(client.attach_request.mode)},
           {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
           {"steps", client.session ? client.session->steps : 0}};
 }
@@ -338,14 +338,14 @@ bool observed_only(const ClientView& client, const tuner::OpView& op) {
 
 std::string op_reason(const ClientView& client, const tuner::OpView& op) {
   if (std::string all = reason_for_all(client); !all.empty()) return all;
-  if (client.said_exactly) return "you said so: exactly this width (--respect exact)";
+  if (client.is_fixed_by_user) return "you said so: exactly this width (--respect exact)";
   const auto described = client.ops.find(op.place.key);
   const bool known = described != client.ops.end();
   if (known && described->second.probe == OPTILE_PROBE_ITT) {
     return "observed only: oneDNN inside another library tells of it when its number of threads is "
            "settled already";
   }
-  if (client.hello.as_untuned && !(known && same_bits_at_every_width(described->second))) {
+  if (client.attach_request.as_untuned && !(known && same_bits_at_every_width(described->second))) {
     return "left alone: numerics; its results are not known to be the same at every width "
            "(--numerics as-untuned)";
   }
@@ -356,14 +356,14 @@ std::string op_reason(const ClientView& client, const tuner::OpView& op) {
            " forgets that";
   }
   if (!region || !described->second.observed_only()) {
-    const bool untried = op.rule == tuner::Rule::kOwnWidth && !was_compared(client, op);
+    const bool untried = op.rule == tuner::Rule::kDefaultWidth && !was_compared(client, op);
     return untried ? "no other width has been tried" : tuner::reason_text(op.rule);
   }
   return region_reasons(described->second.tuning);
 }
 
 Json op_row(const ClientView& client, const tuner::OpView& op) {
-  const int own = own_width_of(client);
+  const int own = default_width_of(client);
   const int width = op.width == 0 ? own : op.width;
   const double own_seconds = seconds_of(op.own_time) * op.per_step;
   const double seconds = seconds_in_step(client, op);
@@ -372,7 +372,7 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
       {"id", op_id(op.place)},
       {"key", hex_key(op.place.key)},
       {"width", width_json(width)},
-      {"own_width", width_json(own)},
+      {"default_width", width_json(own)},
       {"per_step", op.per_step},
       {"seconds", seconds},
       {"own_seconds", op.width == 0 && own_seconds <= 0 ? seconds : own_seconds},

@@ -44,7 +44,7 @@ Json client_details(const ClientView& client);
 bool observed_only(const ClientView& client, const tuner::OpView& op);
 // Where all that a program has are regions that are only watched, nobody asked for its width: then
 // it is what they were seen to run at. 0 = not known.
-int own_width_of(const ClientView& client);
+int default_width_of(const ClientView& client);
 std::string op_reason(const ClientView& client, const tuner::OpView& op);
 Json op_row(const ClientView& client, const tuner::OpView& op);
 // How its threads that issue ops share the cores.

@@ -18,12 +18,12 @@ std::string few_steps(std::size_t steps) {
 // Of this run.
 std::vector<std::string> disturbances_now(const ClientView& client) {
   std::vector<std::string> found;
-  const int own = client.header ? client.header->own_width : 0;
-  if (client.own_width_cap > 0 && client.own_width_cap < own) {
-    found.push_back("it had " + std::to_string(client.own_width_cap) + " of " +
+  const int own = client.header ? client.header->default_width : 0;
+  if (client.default_width_cap > 0 && client.default_width_cap < own) {
+    found.push_back("it had " + std::to_string(client.default_width_cap) + " of " +
                     std::to_string(own) + " cores, beside other programs or by a budget");
   }
-  if (!client.others_load.empty()) found.push_back(client.others_load);
+  if (!client.co_runner_load.empty()) found.push_back(client.co_runner_load);
   return found;
 }
 
@@ -37,7 +37,7 @@ std::optional<StepTime> measured(const perfmodel::SampleSet& steps,
 }
 
 bool same_program(const RunRecord& run, const ClientView& client) {
-  return run.conditions.program.arguments == client.hello.arguments;
+  return run.conditions.program.arguments == client.attach_request.arguments;
 }
 
 StepTime time_of(const RunRecord& run, const char* which, double seconds, int steps) {
@@ -76,13 +76,14 @@ std::string without_blas(const std::string& launch_plan) {
   return text;
 }
 
-// At the program's own widths and on all of its cores: what fewer cores cost is no matter of plans.
+// At the program's default widths and on all of its cores: what fewer cores cost is no matter of
+// plans.
 std::optional<StepTime> own_for_launch(const ClientView& client, const StepTimes& times,
                                        const std::vector<RunRecord>& earlier) {
-  const bool in_force = client.session->own_widths_in_force && times.tuned;
+  const bool in_force = client.session->default_widths_in_force && times.tuned;
   const std::optional<StepTime>& here = in_force ? times.tuned : times.own;
-  if (here && client.own_width_cap == 0) return here;
-  return earlier_own(earlier, client, client.hello.launch_plan);
+  if (here && client.default_width_cap == 0) return here;
+  return earlier_own(earlier, client, client.attach_request.launch_plan);
 }
 
 void add_once(std::vector<std::string>& all, const std::vector<std::string>& more) {
@@ -114,14 +115,14 @@ StepTimes step_times(const ClientView& client, const std::vector<RunRecord>& ear
   times.own = measured(session.control_steps, now);
   if (!times.own) times.own = measured(session.own_steps, now);
   times.uniform = measured(session.uniform_steps, now);
-  if (acts(client.hello)) times.tuned = measured(session.tuned_steps, now);
-  // Where the plan changes no width, tuned steps are steps at the program's own widths, and the
+  if (acts(client.attach_request)) times.tuned = measured(session.tuned_steps, now);
+  // Where the plan changes no width, tuned steps are steps at the program's default widths, and the
   // undisturbed ones: the controls of the search ran among trials, watched op by op.
-  if (session.own_widths_in_force && times.tuned) {
+  if (session.default_widths_in_force && times.tuned) {
     if (times.own) times.own = times.tuned;
     times.uniform.reset();
   }
-  if (client.hello.baseline) {
+  if (client.attach_request.baseline) {
     times.untouched = times.own;
     times.own.reset();
     times.uniform.reset();
@@ -129,11 +130,11 @@ StepTimes step_times(const ClientView& client, const std::vector<RunRecord>& ear
     return times;
   }
   times.present = times.tuned;
-  if (!times.present && acts(client.hello) && session.steerable_share <= 0) {
+  if (!times.present && acts(client.attach_request) && session.steerable_share <= 0) {
     times.present = times.own;
   }
   find_untouched(earlier, client, times);
-  const std::string kept = without_blas(client.hello.launch_plan);
+  const std::string kept = without_blas(client.attach_request.launch_plan);
   if (!kept.empty()) times.without_blas = earlier_own(earlier, client, kept);
   return times;
 }
@@ -158,7 +159,7 @@ std::optional<Factor> speedup_of(const StepTimes& times) {
 
 std::optional<Factor> launch_plan_factor_of(const ClientView& client, const StepTimes& times,
                                             const std::vector<RunRecord>& earlier) {
-  if (perfmodel::keeps_everything(client.hello.launch_plan)) return std::nullopt;
+  if (perfmodel::keeps_everything(client.attach_request.launch_plan)) return std::nullopt;
   return factor_of(times.untouched, times.without_blas ? times.without_blas
                                                        : own_for_launch(client, times, earlier));
 }

@@ -25,7 +25,7 @@ struct StepTime {
 struct StepTimes {
   std::optional<StepTime> untouched;     // separate run
   std::optional<StepTime> without_blas;  // earlier run, same launch plan but for the BLAS pool
-  std::optional<StepTime> own;           // own widths, this launch plan
+  std::optional<StepTime> own;           // default widths, this launch plan
   std::optional<StepTime> uniform;
   std::optional<StepTime> tuned;
   // As this run makes its steps: tuned ones, or where it has nothing to tune its own. Not of a run
@@ -38,7 +38,7 @@ struct StepTimes {
 // The client has a session. `earlier`: runs of the same program, newest first.
 StepTimes step_times(const ClientView& client, const std::vector<RunRecord>& earlier);
 
-// Step time at the program's own widths under a launch plan, from an earlier run.
+// Step time at the program's default widths under a launch plan, from an earlier run.
 std::optional<StepTime> earlier_own(const std::vector<RunRecord>& earlier, const ClientView& client,
                                     const std::string& launch_plan);
 

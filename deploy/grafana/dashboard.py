@@ -80,7 +80,7 @@ def helping() -> List[Panel]:
         figure("Speed of an untouched run", "none", (speedup + '"separate_run"}', NAME), steps,
                "Step time of an untouched run over step time tuned; above 1 is faster. Empty "
                "until `optile baseline` has recorded the program."),
-        figure("Speed at its own widths", "none", (speedup + '"control"}', NAME), steps,
+        figure("Speed at its default widths", "none", (speedup + '"control"}', NAME), steps,
                "Control steps of the same run over tuned steps."),
         figure("Saved", "s", ("program:optile_saved_seconds:rate5m"
                               f"{{{CLIENT}}}", NAME), colours((None, "text")),
@@ -98,7 +98,7 @@ def helping() -> List[Panel]:
               "Of either side of the comparison."),
         chart("Time of a step", "s",
               [(f"optile_client_step_seconds{{{CLIENT}}}", NAME + " {{kind}}")],
-              "Mean: own widths, best single width, tuned, untouched run."),
+              "Mean: default widths, best single width, tuned, untouched run."),
     ]
 
 
@@ -125,7 +125,7 @@ def doing() -> List[Panel]:
               span=THIRD),
         chart("Taken back", "none",
               [(f"optile_client_rollbacks_total{{{CLIENT}}}", NAME + " {{what}}")],
-              "Plans and ops that lost against the program's own widths.", THIRD),
+              "Plans and ops that lost against the program's default widths.", THIRD),
         chart("Events lost", "percentunit",
               [(f"program:optile_events_lost:ratio_rate5m{{{CLIENT}}}", NAME)],
               "Dropped or rejected (recording rule).", THIRD, (0, 0.01)),

@@ -75,7 +75,7 @@ class Instances {
     }
     instance.times = law_times(law, machine_);
     instance.tunable = fit != nullptr;
-    instance.own_width = fit != nullptr ? 0 : 1;
+    instance.default_width = fit != nullptr ? 0 : 1;
     const double fastest = instance.times.at(instance.times.best());
     instance.memory_share = std::min(1.0, op.bytes / kMemoryBytesPerSecond / fastest);
     return instance;

@@ -17,7 +17,7 @@ enum class Binding : uint8_t {
 const char* binding_name(Binding binding);
 
 struct Configuration {
-  int width = 0;  // threads; 0 = the program's own width
+  int width = 0;  // threads; 0 = the program's default width
   Binding binding = Binding::kNone;
 
   auto operator<=>(const Configuration&) const = default;

@@ -26,10 +26,10 @@ base::Status check_instance(const OpInstance& instance, const std::string& place
     return invalid(place + ".memory_share",
                    std::to_string(instance.memory_share) + " is not between 0 and 1");
   }
-  if (instance.own_width < 0 || instance.own_width > kMaxOwnWidth) {
-    return invalid(place + ".own_width", std::to_string(instance.own_width) +
-                                             " is not a width from 0 to " +
-                                             std::to_string(kMaxOwnWidth));
+  if (instance.default_width < 0 || instance.default_width > kMaxDefaultWidth) {
+    return invalid(place + ".default_width", std::to_string(instance.default_width) +
+                                                 " is not a width from 0 to " +
+                                                 std::to_string(kMaxDefaultWidth));
   }
   const std::pair<const char*, const std::vector<double>*> lists[] = {
       {"spread", &instance.times.spread},

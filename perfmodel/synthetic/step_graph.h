@@ -15,9 +15,9 @@ namespace optile::perfmodel {
 struct OpInstance {
   std::string op;     // what instances of one op share: "Conv2DBackpropFilter"
   std::string shape;  // "(32,8,8,384)"
-  // Whether a strategy may choose the width. Where not, the op runs at `own_width`.
+  // Whether a strategy may choose the width. Where not, the op runs at `default_width`.
   bool tunable = true;
-  int own_width = 0;  // of an op that is not tunable; 0: the program's uniform width
+  int default_width = 0;  // of an op that is not tunable; 0: the program's uniform width
   // Share of the op's time at its fastest case in which it waits for memory, 0 … 1: how much it
   // draws of the machine's bandwidth and how much it suffers from others that draw.
   double memory_share = 0.0;
@@ -38,13 +38,13 @@ struct StepGraph {
 
 inline constexpr std::size_t kMaxStepNodes = 1U << 20;
 inline constexpr std::size_t kMaxStepInstances = 1U << 16;
-inline constexpr int kMaxOwnWidth = 4096;
+inline constexpr int kMaxDefaultWidth = 4096;
 inline constexpr double kMaxOpSeconds = 1e9;
 
 // What may be handed to a simulator: every index exists, every time is positive and no longer than
-// kMaxOpSeconds, own widths are from 0 to kMaxOwnWidth, memory shares are within 0 … 1, every
-// instance has a case for every width of the space, and no node waits for itself. The message names
-// the place as "nodes[3].inputs[0]" and a cycle by its nodes.
+// kMaxOpSeconds, default widths are from 0 to kMaxDefaultWidth, memory shares are within 0 … 1,
+// every instance has a case for every width of the space, and no node waits for itself. The message
+// names the place as "nodes[3].inputs[0]" and a cycle by its nodes.
 base::Status check_step_graph(const StepGraph& graph, const CaseSpace& space);
 
 // Nodes so that every one comes after its inputs, in the order of the graph where that is free.

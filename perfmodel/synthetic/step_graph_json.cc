@@ -139,11 +139,11 @@ base::Status read_seconds(const Fields& times, const char* key, std::vector<doub
 base::Status read_instance(const Json& json, const std::string& place, OpInstance* out) {
   const Fields fields(json, place);
   base::Status status =
-      fields.only({"op", "shape", "tunable", "own_width", "memory_share", "times"});
+      fields.only({"op", "shape", "tunable", "default_width", "memory_share", "times"});
   if (!status.ok()) return status;
   status = first_of({fields.text("op", true, &out->op), fields.text("shape", false, &out->shape),
                      fields.truth("tunable", &out->tunable),
-                     fields.whole("own_width", false, &out->own_width),
+                     fields.whole("default_width", false, &out->default_width),
                      fields.real("memory_share", &out->memory_share)});
   if (!status.ok()) return status;
   const Json* times = fields.find("times");
@@ -227,7 +227,7 @@ Json instance_json(const OpInstance& instance) {
   Json json = {{"op", instance.op}, {"shape", instance.shape}};
   if (!instance.tunable) {
     json["tunable"] = false;
-    json["own_width"] = instance.own_width;
+    json["default_width"] = instance.default_width;
   }
   json["memory_share"] = instance.memory_share;
   json["times"] = {{"spread", seconds_json(instance.times.spread)},

@@ -86,7 +86,7 @@ StepOutline make_step_outline(const StepGraph& graph, const CoreMap& map) {
     if (instance.tunable) {
       find_fastest(instance.times, cases, &one);
     } else {
-      const int own = instance.own_width == 0 ? map.cores : instance.own_width;
+      const int own = instance.default_width == 0 ? map.cores : instance.default_width;
       one.fastest[0] = timed_width(instance.times, own, map);
       one.fastest_count = 1;
     }

@@ -55,7 +55,7 @@ struct StepOutline {
 };
 
 // `graph` has passed check_step_graph() for the map's space. An op that is not tunable has one
-// case: its own width (all cores where it says none), at most the cores.
+// case: its default width (all cores where it says none), at most the cores.
 StepOutline make_step_outline(const perfmodel::StepGraph& graph, const CoreMap& map);
 
 // The fastest case of this width, or of all cores where that is fewer; with its time.

@@ -55,7 +55,7 @@ Launch UniformStrategy::launch_of(int node) {
   const perfmodel::StepGraph& graph = *outline_.graph;
   const auto& instance = graph.instances[at(graph.nodes[at(node)].instance)];
   const int width =
-      instance.tunable || instance.own_width == 0 ? setting_.intra : instance.own_width;
+      instance.tunable || instance.default_width == 0 ? setting_.intra : instance.default_width;
   const TimedCase timed = timed_width(instance.times, width, *outline_.map);
   Launch launch;
   launch.node = node;

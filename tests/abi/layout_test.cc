@@ -17,25 +17,25 @@ namespace {
 
 void add_frames(std::ostringstream& out) {
   SIZE(optile_frame_header);
-  SIZE(optile_hello);
-  FIELD(optile_hello, mode);
-  FIELD(optile_hello, run_id);
-  FIELD(optile_hello, executable);
-  FIELD(optile_hello, program);
-  FIELD(optile_hello, arguments);
-  FIELD(optile_hello, launch_plan);
-  FIELD(optile_hello, version);
-  FIELD(optile_hello, share_milli);
-  FIELD(optile_hello, priority);
-  FIELD(optile_hello, respect);
-  FIELD(optile_hello, job);
-  FIELD(optile_hello, units);
-  FIELD(optile_hello, omp_thread_limit);
-  FIELD(optile_hello, openblas_num_threads);
-  FIELD(optile_hello, goto_num_threads);
-  FIELD(optile_hello, mkl_num_threads);
-  FIELD(optile_hello, blis_num_threads);
-  SIZE(optile_welcome);
+  SIZE(optile_attach_request);
+  FIELD(optile_attach_request, mode);
+  FIELD(optile_attach_request, run_id);
+  FIELD(optile_attach_request, executable);
+  FIELD(optile_attach_request, program);
+  FIELD(optile_attach_request, arguments);
+  FIELD(optile_attach_request, launch_plan);
+  FIELD(optile_attach_request, version);
+  FIELD(optile_attach_request, share_milli);
+  FIELD(optile_attach_request, priority);
+  FIELD(optile_attach_request, respect);
+  FIELD(optile_attach_request, job);
+  FIELD(optile_attach_request, units);
+  FIELD(optile_attach_request, omp_thread_limit);
+  FIELD(optile_attach_request, openblas_num_threads);
+  FIELD(optile_attach_request, goto_num_threads);
+  FIELD(optile_attach_request, mkl_num_threads);
+  FIELD(optile_attach_request, blis_num_threads);
+  SIZE(optile_attach_reply);
   SIZE(optile_refused);
 }
 
@@ -59,7 +59,7 @@ std::string layout() {  // NOLINT(readability-function-size): a line for each fi
   FIELD(optile_plan_page, schedule_length);
   FIELD(optile_plan_page, binding);
   FIELD(optile_plan_page, cpu_count);
-  FIELD(optile_plan_page, own_width_cap);
+  FIELD(optile_plan_page, default_width_cap);
   FIELD(optile_plan_page, schedule_binding);
   FIELD(optile_plan_page, compact_order);
   FIELD(optile_plan_page, spread_order);
@@ -97,7 +97,7 @@ std::string layout() {  // NOLINT(readability-function-size): a line for each fi
   FIELD(optile_aggregate, squares);
   FIELD(optile_aggregate, region_ticks);
   FIELD(optile_aggregate, regions);
-  FIELD(optile_aggregate, own_width_count);
+  FIELD(optile_aggregate, default_width_count);
   SIZE(optile_thread_slot);
   FIELD(optile_thread_slot, head);
   FIELD(optile_thread_slot, dropped);
@@ -124,8 +124,8 @@ std::string layout() {  // NOLINT(readability-function-size): a line for each fi
   FIELD(optile_client_header, adopted_generation);
   FIELD(optile_client_header, registry_count);
   FIELD(optile_client_header, fallbacks);
-  FIELD(optile_client_header, own_width);
-  FIELD(optile_client_header, own_width_source);
+  FIELD(optile_client_header, default_width);
+  FIELD(optile_client_header, default_width_source);
   FIELD(optile_client_header, blas_threads);
   FIELD(optile_client_header, steps);
   FIELD(optile_client_header, runtime_path);
@@ -175,10 +175,10 @@ TEST(Layout, MatchesGoldenFile) {
 }
 
 TEST(Layout, SizesAgreeBetweenCAndCxx) {
-  const size_t in_cxx[] = {sizeof(optile_plan_entry),  sizeof(optile_plan_page),
-                           sizeof(optile_plan_region), sizeof(optile_event),
-                           sizeof(optile_thread_slot), sizeof(optile_client_region),
-                           sizeof(optile_hello),       sizeof(optile_welcome)};
+  const size_t in_cxx[] = {sizeof(optile_plan_entry),     sizeof(optile_plan_page),
+                           sizeof(optile_plan_region),    sizeof(optile_event),
+                           sizeof(optile_thread_slot),    sizeof(optile_client_region),
+                           sizeof(optile_attach_request), sizeof(optile_attach_reply)};
   for (size_t i = 0; i < std::size(in_cxx); ++i) EXPECT_EQ(optile_sizes_in_c[i], in_cxx[i]) << i;
 }
 

@@ -19,7 +19,7 @@ def op(name, per_step, **median_ms):
         {"kind": "sampled", "count": 5, "width": int(width[1:]), "median_ns": ms * 1e6}
         for width, ms in median_ms.items()
     ]
-    return {"id": name, "name": name, "own_width": 4, "per_step": per_step, "curve": curve}
+    return {"id": name, "name": name, "default_width": 4, "per_step": per_step, "curve": curve}
 
 
 class MeasuredGraph(unittest.TestCase):
@@ -39,7 +39,7 @@ class MeasuredGraph(unittest.TestCase):
         self.assertAlmostEqual(times["compact"][3], 1e-3)
         # One measured width is no choice.
         self.assertFalse(graph["instances"][1]["tunable"])
-        self.assertEqual(graph["instances"][1]["own_width"], 4)
+        self.assertEqual(graph["instances"][1]["default_width"], 4)
         # 10 ms less 2 * 1 ms and 3 ms, at every width.
         rest = graph["instances"][2]["times"]
         self.assertAlmostEqual(rest["spread"][0], 5e-3)
@@ -78,7 +78,7 @@ class ObservedCurves(unittest.TestCase):
                 1: [report(0.3, a=0.008, b=0.5), report(0.3, a=0.004), report(0.3, a=0.016)],
             }
         )
-        self.assertEqual([(one["id"], one["own_width"]) for one in found], [("a", 4)])
+        self.assertEqual([(one["id"], one["default_width"]) for one in found], [("a", 4)])
         times = oracle.measured_times(found[0])
         self.assertAlmostEqual(times[4], 0.002)
         self.assertAlmostEqual(times[1], 0.008)

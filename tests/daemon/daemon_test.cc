@@ -77,7 +77,7 @@ struct DaemonWithClient {
   TemporaryDirectory directory;
   RunningDaemon running{test_config(directory)};
   FakeConnection connection{attach_path(running.config())};
-  ClientRegions regions = running.attach(connection, make_hello("train"));
+  ClientRegions regions = running.attach(connection, make_attach_request("train"));
 };
 
 // F50.
@@ -102,7 +102,7 @@ TEST(Daemon, ReplacedDaemonReleasesClientsAndExits) {
   ASSERT_TRUE(first.serve_until([&] { return first.daemon().stopped(); }));
   EXPECT_EQ(with_client.connection.listen(), FakeConnection::Heard::kHangUp);
   FakeConnection again(attach_path(second.config()));
-  EXPECT_TRUE(second.attach(again, make_hello("train")).valid());
+  EXPECT_TRUE(second.attach(again, make_attach_request("train")).valid());
 }
 
 // fault: F50
@@ -111,10 +111,10 @@ TEST(Daemon, DeletedSocketsLeaveOnlyExistingClientsServed) {
   RunningDaemon& running = with_client.running;
   const Config& config = running.config();
   ASSERT_TRUE(with_client.regions.valid());
-  FakeConnection newcomer(attach_path(config));  // it waits for its welcome meanwhile
+  FakeConnection newcomer(attach_path(config));  // it waits for its attach reply meanwhile
   remove_runtime_files(config);
-  const optile_hello hello = make_hello("late");
-  ASSERT_TRUE(newcomer.say(&hello, sizeof hello));
+  const optile_attach_request attach_request = make_attach_request("late");
+  ASSERT_TRUE(newcomer.say(&attach_request, sizeof attach_request));
   FakeConnection::Heard heard = FakeConnection::Heard::kNothing;
   ASSERT_TRUE(running.serve_until([&] {
     heard = newcomer.listen();
@@ -147,7 +147,7 @@ TEST(Daemon, ReacquiresDeletedLockFile) {
   RunningDaemon running(test_config(directory));
   ASSERT_EQ(unlink(lock_path(running.config()).c_str()), 0);
   FakeConnection connection(attach_path(running.config()));
-  EXPECT_TRUE(running.attach(connection, make_hello("train")).valid());
+  EXPECT_TRUE(running.attach(connection, make_attach_request("train")).valid());
   const auto second = Daemon::start(running.config());
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second.value(), nullptr);
@@ -177,7 +177,7 @@ TEST(Daemon, ClientHeldByPreviousDaemonKeepsOriginalBudget) {
   ASSERT_EQ(sched_setaffinity(0, sizeof first, &first), 0);
   RunningDaemon running(config);
   FakeConnection connection(attach_path(config));
-  const ClientRegions regions = running.attach(connection, make_hello("held"));
+  const ClientRegions regions = running.attach(connection, make_attach_request("held"));
   sched_setaffinity(0, sizeof all, &all);
   ASSERT_TRUE(regions.valid());
   const auto machine = perfmodel::make_machine_source("host")->read();
@@ -206,7 +206,7 @@ TEST(Daemon, SleepsWithoutClients) {
   EXPECT_EQ(running.daemon().run_for(std::chrono::milliseconds(30)), 0u);
   {
     FakeConnection connection(attach_path(running.config()));
-    ClientRegions regions = running.attach(connection, make_hello("train"));
+    ClientRegions regions = running.attach(connection, make_attach_request("train"));
     EXPECT_FALSE(running.daemon().asleep());
   }
   EXPECT_TRUE(running.serve_until([&] { return running.daemon().asleep(); }));

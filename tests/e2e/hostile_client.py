@@ -33,7 +33,7 @@ def _layout():
 
 
 LAYOUT = _layout()
-HELLO_BYTES = LAYOUT["optile_hello"][0]
+ATTACH_REQUEST_BYTES = LAYOUT["optile_attach_request"][0]
 
 
 def offset(name):
@@ -43,15 +43,15 @@ def offset(name):
 OBSERVE = 1  # a mode without a lease
 
 
-def hello(run_id="hostile", pid=1, name=b"hostile", mode=0):
+def attach_request(run_id="hostile", pid=1, name=b"hostile", mode=0):
     def text(words, size):
         return words[:size - 1].ljust(size, b"\0")
 
-    frame = struct.pack("<IHHII", MAGIC, VERSION, 1, HELLO_BYTES, 0)
+    frame = struct.pack("<IHHII", MAGIC, VERSION, 1, ATTACH_REQUEST_BYTES, 0)
     frame += struct.pack("<iIIBBBBQ", pid, 0, 0, mode, 0, 0, 0, 0)
     frame += text(run_id.encode(), 40) + text(name, 256) + text(name, 256) + text(name, 512)
     frame += text(b"", 256) + text(b"0", 32)
-    return frame.ljust(HELLO_BYTES, b"\0")
+    return frame.ljust(ATTACH_REQUEST_BYTES, b"\0")
 
 
 def connect(path, kind):
@@ -66,7 +66,7 @@ class HostileClient:
 
     def __init__(self, socket_path, run_id="hostile", **words):
         self.peer = connect(f"{socket_path}{harness.ATTACH_SUFFIX}", socket.SOCK_SEQPACKET)
-        self.peer.send(hello(run_id, **words))
+        self.peer.send(attach_request(run_id, **words))
         frame, ancillary, _, _ = self.peer.recvmsg(4096, socket.CMSG_SPACE(2 * 4))
         assert ancillary, f"refused: {frame[16:]}"
         fds = array.array("i")
@@ -81,7 +81,7 @@ class HostileClient:
     def begin(self):
         """The monotonic clock, four threads of its own, libgomp."""
         self.put64("optile_client_header.ticks_per_second", 10**9)
-        self.put32("optile_client_header.own_width", 4)
+        self.put32("optile_client_header.default_width", 4)
         # The first four words: magic, version, clock, runtime.
         struct.pack_into("<IIII", self.memory, 0, MAGIC, VERSION, 0, 1)
 

@@ -14,12 +14,12 @@ import unittest
 from harness import (ATTACH_SUFFIX, OPTILE, OPTILED, PRELOAD, PROGRAMS, PYTHON, QUICK_BLAS, SCRIPTS,
                      EndToEndTest, blas, connectable, finish, read_until, usable_cpus, wait_until,
                      without_privileges)
-from hostile_client import HELLO_BYTES
+from hostile_client import ATTACH_REQUEST_BYTES
 from hostile_client import VERSION as ABI_VERSION
 
 TRAINER = [PYTHON, SCRIPTS / "train_small.py"]
 MAGIC = 0x6C697470
-HELLO, WELCOME, REFUSED = 1, 2, 3
+ATTACH_REQUEST, ATTACH_REPLY, REFUSED = 1, 2, 3
 
 
 class FaultTest(EndToEndTest):
@@ -292,8 +292,8 @@ def frame_header(kind, size, version=ABI_VERSION, magic=MAGIC):
     return struct.pack("<IHHII", magic, version, kind, size, 0)
 
 
-def welcome(version, sizes=(1 << 20, 1 << 20)):
-    return frame_header(WELCOME, 72, version) + struct.pack("<QQQ4Q", 1, *sizes, 0, 0, 0, 0)
+def attach_reply(version, sizes=(1 << 20, 1 << 20)):
+    return frame_header(ATTACH_REPLY, 72, version) + struct.pack("<QQQ4Q", 1, *sizes, 0, 0, 0, 0)
 
 
 def http_answer(body):
@@ -302,7 +302,7 @@ def http_answer(body):
 
 
 def answer_other_version(peer, is_attach):
-    peer.sendall(welcome(999) if is_attach
+    peer.sendall(attach_reply(999) if is_attach
                  else http_answer('{"version":"999.0.0","pid":1,"clients":[]}'))
 
 
@@ -316,18 +316,18 @@ def answer_garbage(peer, is_attach):
 
 
 def answer_without_descriptors(peer, is_attach):
-    peer.sendall(welcome(ABI_VERSION) if is_attach else http_answer("[]"))
+    peer.sendall(attach_reply(ABI_VERSION) if is_attach else http_answer("[]"))
 
 
 def answer_tiny_memory(peer, is_attach):
-    """A welcome whose regions are far smaller than it says: touching them would be fatal."""
+    """An attach reply whose regions are far smaller than it says: touching them would be fatal."""
     if not is_attach:
         return peer.sendall(http_answer("{}"))
     regions = [os.memfd_create("region", os.MFD_CLOEXEC) for _ in range(2)]
     try:
         for region in regions:
             os.ftruncate(region, 4096)
-        peer.sendmsg([welcome(ABI_VERSION, (1 << 26, 1 << 26))],
+        peer.sendmsg([attach_reply(ABI_VERSION, (1 << 26, 1 << 26))],
                      [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", regions))])
     finally:
         for region in regions:
@@ -383,7 +383,7 @@ class LaunchQuestion(FaultTest):
         self.assertIn(len(asked), (2, 3), asked)
         self.assertIn(f"threads {usable_cpus()} ", line)
 
-    def test_is_asked_once_with_own_width(self):
+    def test_is_asked_once_with_default_width(self):
         self.env["OMP_NUM_THREADS"] = "2"
         asked, line = self.launches(0)
         self.assert_announced(asked)
@@ -436,12 +436,12 @@ class FaultyDaemon(FaultTest):
 
     def test_survives_malformed_clients(self):
         daemon = self.space.start_daemon()
-        whole_hello = frame_header(HELLO, HELLO_BYTES)
-        frames = [b"", b"x", b"\xff" * 100, frame_header(HELLO, 16),
-                  frame_header(HELLO, HELLO_BYTES, 999),
-                  whole_hello + b"\xff" * (HELLO_BYTES - len(whole_hello)),
-                  frame_header(WELCOME, 72) + bytes(56),
-                  bytes(HELLO_BYTES), b"\xff" * 70000]
+        whole = frame_header(ATTACH_REQUEST, ATTACH_REQUEST_BYTES)
+        frames = [b"", b"x", b"\xff" * 100, frame_header(ATTACH_REQUEST, 16),
+                  frame_header(ATTACH_REQUEST, ATTACH_REQUEST_BYTES, 999),
+                  whole + b"\xff" * (ATTACH_REQUEST_BYTES - len(whole)),
+                  frame_header(ATTACH_REPLY, 72) + bytes(56),
+                  bytes(ATTACH_REQUEST_BYTES), b"\xff" * 70000]
         for frame in frames:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
                 peer.connect(f"{self.space.socket}{ATTACH_SUFFIX}")

@@ -72,7 +72,7 @@ class ProcessLifecycle(ProgramTest):
         self.space.start_daemon()
         finished = self.space.launched(
             ["sh", "-c", f"for i in 1 2 3; do /bin/true; done; {PYTHON} -c pass; "
-             f"{PROGRAMS / 'own_width'}"], env=TWO_THREADS)
+             f"{PROGRAMS / 'default_width'}"], env=TWO_THREADS)
         self.assertEqual(0, finished.code, finished)
         metrics = self.space.ask("metrics")
         self.assertRegex(metrics.stdout, r"(?m)^optile_clients_attached_total 1$", metrics)
@@ -131,7 +131,7 @@ class OtherThreadManager(ProgramTest):
         told = self.report(report)
         self.assertEqual("observe", told["mode"], told)
         self.assertIn("DLB", " ".join(told["fallbacks"]))
-        self.assertFalse([op for op in told["ops"] if op["width"] != op["own_width"]], told)
+        self.assertFalse([op for op in told["ops"] if op["width"] != op["default_width"]], told)
         # The shim alone finds it as well.
         self.assert_same_run(untouched, self.space.preloaded(
             command, {**env, "LD_PRELOAD": f"{harness.PRELOAD}:{manager}"}))

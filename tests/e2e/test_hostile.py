@@ -12,8 +12,8 @@ import unittest
 
 from harness import (ATTACH_SUFFIX, PYTHON, QUICK_BLAS, SCRIPTS, EndToEndTest, blas, get,
                      wait_until)
-from hostile_client import (HELLO_BYTES, LAYOUT, MAX_OPS, MAX_THREADS, RING_EVENTS, HostileClient,
-                            connect, hello, offset)
+from hostile_client import (ATTACH_REQUEST_BYTES, LAYOUT, MAX_OPS, MAX_THREADS, RING_EVENTS,
+                            HostileClient, attach_request, connect, offset)
 
 SEED = 20240229
 MANY_OPS = 10000
@@ -98,10 +98,11 @@ class HostileClients(EndToEndTest):
     def send_random(self):
         for number in range(40):
             size = self.random.choice(
-                (1, 16, HELLO_BYTES - 1, HELLO_BYTES, HELLO_BYTES + 1, 60000))
+                (1, 16, ATTACH_REQUEST_BYTES - 1, ATTACH_REQUEST_BYTES, ATTACH_REQUEST_BYTES + 1,
+                 60000))
             noise = self.random.randbytes(size)
             if number % 4 == 0:
-                noise = hello()[:self.random.randrange(HELLO_BYTES)] + noise
+                noise = attach_request()[:self.random.randrange(ATTACH_REQUEST_BYTES)] + noise
             for path, kind in ((self.attack_path(), socket.SOCK_SEQPACKET),
                                (self.space.socket, socket.SOCK_STREAM)):
                 with contextlib.suppress(OSError), connect(path, kind) as peer:
@@ -147,14 +148,14 @@ class HostileClients(EndToEndTest):
         self.assert_all_returned()
 
     def storm(self):
-        """All of them say hello and stay: some are served, the others told no."""
+        """All of them say attach request and stay: some are served, the others told no."""
         served = 0
         with contextlib.ExitStack() as held:
             peers = []
             for _ in range(STORM):
                 peer = held.enter_context(connect(self.attack_path(), socket.SOCK_SEQPACKET))
                 with contextlib.suppress(OSError):  # closed before it could speak
-                    peer.send(hello())
+                    peer.send(attach_request())
                     peers.append(peer)
             for peer in peers:
                 with contextlib.suppress(OSError):

@@ -201,7 +201,7 @@ class LaunchEnvironment(EndToEndTest):
 
     def test_applies_thread_count_of_script_to_ranks(self):
         rank = ["env", "LOCAL_WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=none", "sh", "-c",
-                'echo "$OMP_NUM_THREADS $OPTILE_OWN_WIDTH_SOURCE"']
+                'echo "$OMP_NUM_THREADS $OPTILE_DEFAULT_WIDTH_SOURCE"']
         finished = self.space.launched(["env", "OMP_NUM_THREADS=1", *rank])
         self.assertEqual("1 environment\n", finished.stdout, finished)
         same = str(len(os.sched_getaffinity(0)))
@@ -210,7 +210,7 @@ class LaunchEnvironment(EndToEndTest):
 
     def test_ignores_budget_of_another_machine(self):
         finished = self.space.launched(
-            ["env", "OPTILE_OWN_WIDTH_SOURCE=launcher:2@another-machine", *self.ASKS])
+            ["env", "OPTILE_DEFAULT_WIDTH_SOURCE=launcher:2@another-machine", *self.ASKS])
         self.assertEqual("none\n", finished.stdout, finished)
 
     def heap_words(self, command, *options, env=None):

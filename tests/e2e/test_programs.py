@@ -66,8 +66,8 @@ class OpenMpPrograms(ProgramTest):
     def test_keep_buffers_sized_by_max_threads(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "buffers_by_maximum"])
 
-    def test_keep_own_width(self):
-        self.assert_unharmed_at_any_width([PROGRAMS / "own_width"])
+    def test_keep_default_width(self):
+        self.assert_unharmed_at_any_width([PROGRAMS / "default_width"])
 
     def test_keep_num_threads_clauses(self):
         self.assert_unharmed_at_any_width([PROGRAMS / "clauses"])
@@ -96,7 +96,7 @@ class DifficultHosts(ProgramTest):
         self.assert_unharmed(["sh", "-c", f"ulimit -n 6; exec {PROGRAMS / 'constructs'}"])
 
     def test_run_with_little_address_space(self):
-        self.assert_unharmed(["sh", "-c", f"ulimit -v 200000; exec {PROGRAMS / 'own_width'}"])
+        self.assert_unharmed(["sh", "-c", f"ulimit -v 200000; exec {PROGRAMS / 'default_width'}"])
 
 
 class Plugins(ProgramTest):
@@ -162,7 +162,7 @@ class LlvmRuntime(ProgramTest):
                 self.assert_unharmed_on_llvm("blas_sgemm", blas(provider), team)
 
     def test_runs_openmp_programs(self):
-        for name in ("buffers_by_maximum", "own_width", "clauses", "constructs", "exceptions",
+        for name in ("buffers_by_maximum", "default_width", "clauses", "constructs", "exceptions",
                      "fork_without_exec", "many_masters"):
             with self.subTest(name):
                 self.assert_unharmed_on_llvm(name)
@@ -256,8 +256,8 @@ class ForcedWidths(unittest.TestCase):
     def test_keep_num_threads_clauses(self):
         self.check([PROGRAMS / "clauses"], "shrink", "widen")
 
-    def test_keep_own_width(self):
-        self.check([PROGRAMS / "own_width"], "shrink", "widen")
+    def test_keep_default_width(self):
+        self.check([PROGRAMS / "default_width"], "shrink", "widen")
 
     def test_keep_two_copies_of_runtime(self):
         # The fixture itself knows one copy only, so the clean run is the one without it.

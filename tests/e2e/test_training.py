@@ -305,14 +305,14 @@ class UserSettings(TrainingTest):
                                       arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
-        self.assert_told(own_width=self.cap, source="environment", binds=True)
+        self.assert_told(default_width=self.cap, source="environment", binds=True)
 
     def test_cap_width_from_set_num_threads(self):
         finished, report = self.train(
             arguments=("--steps", self.steps, "--threads", str(self.cap)))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
-        self.assert_told(own_width=self.cap, source="program", binds=True)
+        self.assert_told(default_width=self.cap, source="program", binds=True)
 
     def test_fix_width_with_respect_exact(self):
         """`--respect exact`: that width for every op, and nothing is tried."""
@@ -320,7 +320,7 @@ class UserSettings(TrainingTest):
                                arguments=("--steps", self.steps))
         self.assertEqual({2}, {op["width"] for op in report["ops"]})
         self.assertEqual(0, report["sampled_steps"], report)
-        self.assert_told(own_width=2, source="environment", respect="exact", binds=True)
+        self.assert_told(default_width=2, source="environment", respect="exact", binds=True)
 
     def test_are_ignored_with_respect_ignore(self):
         """`--respect ignore`: as if it were not set."""
@@ -335,7 +335,7 @@ class UserSettings(TrainingTest):
         finished, report = self.train(env=words, arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
-        told = self.assert_told(own_width=self.cap, word="MKL_NUM_THREADS", respect="cap",
+        told = self.assert_told(default_width=self.cap, word="MKL_NUM_THREADS", respect="cap",
                                 binds=True)
         self.assertEqual({"MKL_NUM_THREADS": self.cap, "OPENBLAS_NUM_THREADS": 1},
                          {pool["name"]: pool["count"] for pool in told["pools"]})
@@ -345,7 +345,7 @@ class UserSettings(TrainingTest):
                                       arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
-        self.assert_told(own_width=self.cap, word="OMP_THREAD_LIMIT", respect="cap", binds=True)
+        self.assert_told(default_width=self.cap, word="OMP_THREAD_LIMIT", respect="cap", binds=True)
 
     def assert_told(self, **fields):
         """`explain` says who set the cap; tests/cli/golden/explain.txt has its text."""

@@ -152,7 +152,7 @@ class TorchWheel(EndToEndTest):
                 self.assert_same_run(untouched, same)
                 left = [op for op in report["ops"] if "left alone: numerics" in op["reason"]]
                 self.assertTrue(left, report)
-                self.assertEqual({report["own_width"]}, {op["width"] for op in left})
+                self.assertEqual({report["default_width"]}, {op["width"] for op in left})
 
     def test_runs_without_bridge_when_off(self):
         self.have_bridge()

@@ -71,13 +71,14 @@ class Hostile {
     }
     header.counter_groups = how % 6;
     header.counter_tier = how % 4;
-    optile_hello frame = optile::daemon::make_hello("hostile");
+    optile_attach_request frame = optile::daemon::make_attach_request("hostile");
     frame.mode = static_cast<uint8_t>(how % (OPTILE_MODE_OFF + 1));
     frame.strategy = static_cast<uint8_t>(how / 8 % (OPTILE_STRATEGY_UNIFORM + 1));
     frame.search = static_cast<uint8_t>(how / 64 % 2);
     frame.baseline = how / 128;
     id_ = controller_
-              .arrive(optile::daemon::parse_hello(&frame, sizeof frame).value(), std::move(memory))
+              .arrive(optile::daemon::parse_attach_request(&frame, sizeof frame).value(),
+                      std::move(memory))
               .value();
   }
 

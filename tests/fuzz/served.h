@@ -48,7 +48,9 @@ class Served {
             {&controller_, "0", [this] { return attach_.refused(); }, [this] { return now_ns_; }}),
         api_(controller_, metrics_, {1, "0", http_path(), 0}, [this] { return now_ns_; }),
         attach_(io_, daemon::listen_at(attach_path(), SOCK_SEQPACKET).value(), rights(),
-                {[this](daemon::Hello hello) { return arrive(std::move(hello)); },
+                {[this](daemon::AttachRequest attach_request) {
+                   return arrive(std::move(attach_request));
+                 },
                  [this](uint64_t client) { controller_.depart(client); }},
                 log_),
         http_(
@@ -75,12 +77,13 @@ class Served {
     settings.own_uid = geteuid();
     return daemon::Rights(settings);
   }
-  base::Result<daemon::AttachServer::Admission> arrive(daemon::Hello hello) {
+  base::Result<daemon::AttachServer::Admission> arrive(daemon::AttachRequest attach_request) {
     base::Result<daemon::ClientMemory> memory = daemon::ClientMemory::make();
     if (!memory.ok()) return memory.error();
     daemon::AttachServer::Admission admission;
     admission.descriptors = memory.value().take_descriptors();
-    base::Result<uint64_t> id = controller_.arrive(std::move(hello), std::move(memory).value());
+    base::Result<uint64_t> id =
+        controller_.arrive(std::move(attach_request), std::move(memory).value());
     if (!id.ok()) return id.error();
     admission.client = id.value();
     return admission;

@@ -27,7 +27,7 @@ StoreBatch batch(int width) {
   SettledRecord settled;
   settled.conditions = conditions();
   settled.when = 1700000000;
-  settled.settled.plan.own_width = 4;
+  settled.settled.plan.default_width = 4;
   settled.settled.plan.step_fingerprint = 99;
   for (uint64_t key = 1; key < 20; ++key) {
     settled.settled.plan.entries.push_back({{key, 3}, width, optile::tuner::Rule::kPlanned});
@@ -85,7 +85,7 @@ std::string damaged(std::string image, Bytes& bytes) {
 // Rows with hostile values, in the columns' own types.
 void spoil_rows(const std::string& path, Bytes& bytes) {
   static constexpr const char* kNumbers[] = {"plans SET step_fingerprint",
-                                             "plans SET own_width",
+                                             "plans SET default_width",
                                              "plans SET binding",
                                              "plans SET marker_ops",
                                              "plans SET made_at",
@@ -127,7 +127,8 @@ void spoil_rows(const std::string& path, Bytes& bytes) {
 void check(const std::string& path) {
   const std::unique_ptr<Store> store = Store::open(path);
   if (const std::optional<FoundPlan> found = store->find_plan(conditions(), 4)) {
-    require(found->plan.own_width >= 0 && found->plan.own_width <= 8192, "own width in range");
+    require(found->plan.default_width >= 0 && found->plan.default_width <= 8192,
+            "default width in range");
     require(found->plan.own_step_seconds >= 0, "times are numbers");
     require(found->plan.entries.size() <= 4096, "entries are limited");
     for (const optile::tuner::StoredEntry& entry : found->plan.entries) {

@@ -164,7 +164,7 @@ TEST_F(DifficultHost, ChildOfRawCloneRunsUnattached) {
 }
 
 // fault: F44
-TEST_F(DifficultHost, ChildOfRawCloneDoesNotTakeParentsWelcome) {
+TEST_F(DifficultHost, ChildOfRawCloneDoesNotTakeParentsAttachReply) {
   in_child([](FakeDaemon& daemon) {
     run_op(kOp);
     CHECK_OR_EXIT(attachment() == nullptr);

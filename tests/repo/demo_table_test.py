@@ -11,12 +11,12 @@ sys.path.insert(0, str(tree.source_root() / "tools"))
 import demo_table  # noqa: E402
 from demo_table import Factor, Figures  # noqa: E402
 
-OP = {"width": 2, "own_width": 2}
+OP = {"width": 2, "default_width": 2}
 REPORT = {
     "openmp_runtime": "libomp",
     "wait_policy": "1ms",
     "launch_plan": "openmp=llvm wait=1ms blas=follow heap=256MiB",
-    "ops": [OP, OP, {"width": 1, "own_width": 2}],
+    "ops": [OP, OP, {"width": 1, "default_width": 2}],
 }
 # Of a run on two cores.
 FIGURES = Figures(

@@ -6,7 +6,7 @@ import unittest
 
 import tree
 
-GROUPS = ("build", "run", "test", "manycore")
+GROUPS = ("build", "run", "test", "emulated_machine")
 NAME = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 

@@ -1,6 +1,6 @@
 // The controller's guard over many seeds: noise, neighbours that come and go, drift, kills, and
-// stored plans that are wrong. In none of them is a plan worse than the program's own widths for
-// longer than the bound within which it has to be detected.
+// stored plans that are wrong. In none of them is a plan worse than the program's default widths
+// for longer than the bound within which it has to be detected.
 //
 // The bound: a plan that loses shows in its own steps (far from its promise, or a lasting change of
 // their time) and is then found within kShort steps of the latest look; what only shows in a
@@ -26,7 +26,7 @@ namespace {
 constexpr int kCores = 4;
 constexpr int kSeeds = test::kSanitized ? 300 : 10000;
 constexpr int kSteps = 700;            // of one process
-constexpr double kWorse = 0.10;        // slower than the own widths by this much counts
+constexpr double kWorse = 0.10;        // slower than the default widths by this much counts
 constexpr int kShort = 60;             // steps: look, control, comparison, adoption
 constexpr double kControlEvery = 500;  // steps as long as a control, for each control
 
@@ -74,7 +74,7 @@ struct Worst {
   int steps_worse = 0;  // in a row
   uint64_t seed = 0;
   int over_bound = 0;      // seeds
-  double time_ratio = 0;   // of a process of kSteps steps against its own widths
+  double time_ratio = 0;   // of a process of kSteps steps against its default widths
   double time_ratios = 0;  // of all, summed up
   uint64_t time_seed = 0;
   int rollbacks = 0;
@@ -193,7 +193,7 @@ class Process {
 };
 
 // fault: F42
-TEST(GuardSimulation, RemovesPlanWorseThanOwnWidthsWithinBound) {
+TEST(GuardSimulation, RemovesPlanWorseThanDefaultWidthsWithinBound) {
   Worst worst;
   const int count = seeds();
   for (int seed = 1; seed <= count; ++seed) {
@@ -211,7 +211,7 @@ TEST(GuardSimulation, RemovesPlanWorseThanOwnWidthsWithinBound) {
   }
   std::printf(
       "%d seeds, %d processes, %d rollbacks; longest worse by a tenth: %d steps (seed %llu); time "
-      "against the own widths: mean %.3f, worst of %d steps %.3f (seed %llu)\n",
+      "against the default widths: mean %.3f, worst of %d steps %.3f (seed %llu)\n",
       count, worst.processes, worst.rollbacks, worst.steps_worse,
       static_cast<unsigned long long>(worst.seed), worst.time_ratios / worst.processes, kSteps,
       worst.time_ratio, static_cast<unsigned long long>(worst.time_seed));

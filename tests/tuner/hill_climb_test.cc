@@ -85,7 +85,7 @@ TEST(HillClimb, PicksWidestWhenTimeNeverRises) {
   HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
   climb_through(climb, samples, [](Configuration at) { return 8e6 / at.width; });
   EXPECT_EQ(climb.best(), (Configuration{4, Binding::kNone}));
-  EXPECT_EQ(climb.rule(), Rule::kOwnWidth);
+  EXPECT_EQ(climb.rule(), Rule::kDefaultWidth);
 }
 
 TEST(HillClimb, ClimbsBothBindingsAndPicksFasterPeak) {

@@ -6,7 +6,7 @@
 namespace optile::tuner {
 namespace {
 
-// Steps of a program whose plan and own widths take that long, until the guard has decided or
+// Steps of a program whose plan and default widths take that long, until the guard has decided or
 // `most` plan steps have passed.
 struct Drive {
   RegressionDetector& guard;
@@ -69,10 +69,10 @@ TEST(RegressionDetector, RejectsPlanFarFromPredictionWithinThreeSteps) {
   EXPECT_TRUE(guard.lost());
   EXPECT_LE(drive.plan_steps, 3);
   EXPECT_NEAR(guard.loss(), 2.9, 1e-9);
-  EXPECT_NE(guard.reason().find("slower than the program's own widths"), std::string::npos);
+  EXPECT_NE(guard.reason().find("slower than the program's default widths"), std::string::npos);
 }
 
-// Everything is slower, the plan as much as the program's own widths: the plan stays.
+// Everything is slower, the plan as much as the program's default widths: the plan stays.
 // A busy machine with a quiet moment while the first control ran.
 TEST(RegressionDetector, KeepsPlanWhenControlRanInQuietMoment) {
   RegressionDetector guard;
@@ -109,7 +109,7 @@ TEST(RegressionDetector, RejectsPlanAfterLastingSlowdown) {
   Drive drive{guard, 1.0, 1.5};
   drive.run(100);
   ASSERT_EQ(guard.controls(), 0u);
-  drive.plan = 2.0;  // a neighbour came: now the program's own widths are better
+  drive.plan = 2.0;  // a neighbour came: now the program's default widths are better
   drive.run(40);
   EXPECT_TRUE(guard.lost());
   EXPECT_GT(guard.level(), 1.9);

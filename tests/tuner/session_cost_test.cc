@@ -50,7 +50,7 @@ Cost cost_of(const Shape& shape, uint64_t seed) {
   Session session(options);
   SimulatedClientOptions client_options;
   client_options.seed = seed;
-  client_options.own_width = shape.cores;
+  client_options.default_width = shape.cores;
   client_options.runtime = perfmodel::Runtime::kLibgomp;
   client_options.change_ns = 25e3 * shape.cores;
   client_options.noise.per_op = 0.05;

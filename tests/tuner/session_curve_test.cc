@@ -29,7 +29,7 @@ TEST(SessionCurve, PredictsScalingFromNarrowLease) {
   SimulatedClient client(session, one_of_each({crowded(8 * kMs), crowded(6 * kMs)}), {});
   EXPECT_TRUE(session.step_seconds_by_cores(4).empty());
   client.run_steps(1);
-  client.set_own_width(1);
+  client.set_default_width(1);
   client.run_steps(60);
   const std::vector<double> narrow = session.step_seconds_by_cores(4);
   ASSERT_EQ(narrow.size(), 4u);
@@ -37,7 +37,7 @@ TEST(SessionCurve, PredictsScalingFromNarrowLease) {
   EXPECT_LT(narrow[3], 0.5 * narrow[0]) << "nine tenths are taken to scale";
 
   cores = 4;
-  client.set_own_width(4);
+  client.set_default_width(4);
   session.set_bounds(unbound(4), 4, 4);
   client.run_steps(200);
   const std::vector<double> wide = session.step_seconds_by_cores(4);
@@ -50,7 +50,7 @@ TEST(SessionCurve, ScalesUnsampledOpsLikeSampledOnes) {
   const auto scaling = [](int width) { return 5 * kMs / width; };
   Session session(options_for(4));
   SimulatedClientOptions narrow;
-  narrow.own_width = 1;
+  narrow.default_width = 1;
   narrow.adoption_delay = 0;
   SimulatedClient client(session, one_of_each({scaling, scaling, scaling, scaling, scaling}),
                          narrow);

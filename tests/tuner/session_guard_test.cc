@@ -112,8 +112,8 @@ TEST(SessionGuard, RollsBackPlanUnderLoadAndSearchesAgainLater) {
   client.run_steps(60);
   ASSERT_EQ(session.view().guard.rollbacks.size(), 1u);
   EXPECT_EQ(client.planned_width(1), 4);
-  // Gone again: at the program's own widths it shows as a change of level, and is searched for when
-  // a hundredth of the time allows it.
+  // Gone again: at the program's default widths it shows as a change of level, and is searched for
+  // when a hundredth of the time allows it.
   client.replace_program(steered_program());
   client.run_steps(2500);
   EXPECT_EQ(client.planned_width(1), 1);
@@ -177,7 +177,7 @@ TEST(SessionGuard, WidthsUndoneByUserStayUndone) {
   client.run_steps(3);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(client.planned_width(i), 4);
   EXPECT_TRUE(session.take_forgotten());
-  client.set_own_width(3);
+  client.set_default_width(3);
   client.run_steps(2000);
   EXPECT_EQ(session.view().phase, Phase::kTuned);
   EXPECT_TRUE(client.page()->entries.empty()) << "nothing is searched any more";

@@ -22,7 +22,7 @@ constexpr double kStepNoise = 0.05;
 const double kMeanOfNoise = std::exp((kOpNoise * kOpNoise + kStepNoise * kStepNoise) / 2);
 
 // The steps of an exploration, those of them that were trials, and what all lost, in steps at the
-// own width.
+// default width.
 struct Explored {
   int steps = 0;
   uint32_t trials = 0;
@@ -45,12 +45,12 @@ Explored explore(Session& session, SimulatedClient& client, int own) {
 void change(Session& session, SimulatedClient& client, int cores) {
   ASSERT_TRUE(client.run_until_tuned(1000));
   session.set_bounds(unbound(cores), cores, cores);
-  client.set_own_width(cores);
+  client.set_default_width(cores);
 }
 
-SimulatedClientOptions noisy(int own_width, uint64_t seed) {
+SimulatedClientOptions noisy(int default_width, uint64_t seed) {
   SimulatedClientOptions options;
-  options.own_width = own_width;
+  options.default_width = default_width;
   options.seed = seed;
   options.noise.per_op = kOpNoise;
   options.noise.per_step = kStepNoise;
@@ -142,7 +142,7 @@ class LentPlan : public testing::Test {
     EXPECT_TRUE(client_.run_until_tuned(400));
     known_ = session_.take_settled()->plan;
     session_.set_bounds(unbound(2), 2, 2);
-    client_.set_own_width(2);
+    client_.set_default_width(2);
     EXPECT_TRUE(client_.run_until_tuned(1000));
     client_.run_steps(40);
     EXPECT_EQ(width(), 0) << "as wide as it may be";
@@ -201,10 +201,10 @@ TEST_F(LentPlan, SkipsWidthsThatWereUndone) {
 TEST_F(LentPlan, EndsWhenBoundsChange) {
   lend(known_);
   StoredPlan for_three = known_;
-  for_three.own_width = 3;
+  for_three.default_width = 3;
   for (StoredEntry& entry : for_three.entries) entry.own_ns = 1e6;
   session_.set_bounds(unbound(3), 3, 3, for_three);
-  client_.set_own_width(3);
+  client_.set_default_width(3);
   client_.run_steps(4);
   ASSERT_EQ(width(), 2);
   for (const PlanEntry& entry : client_.page()->entries) {
@@ -221,7 +221,7 @@ TEST(SessionLease, HasUseForMoreCoresWhenSomeOpIsAtFullWidth) {
   EXPECT_FALSE(mixed.session_summary().has_use_for_more) << "not heard yet";
   mixed_client.run_steps(40);
   EXPECT_TRUE(mixed.session_summary().has_use_for_more);
-  EXPECT_FALSE(mixed.session_summary().own_widths_in_force);
+  EXPECT_FALSE(mixed.session_summary().default_widths_in_force);
 
   const auto narrow = [] { return table({90 * kMs, 10 * kMs, 14 * kMs, 15 * kMs}); };
   Session session(options_for(4));

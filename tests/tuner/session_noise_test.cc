@@ -135,7 +135,7 @@ TEST(SessionUnderNoise, StaysNearBestUniformWhenSwitchingIsCostly) {
 
 // One sample a width and "stop at the first rise": noise ends the climb too early or too late. The
 // comparison of whole steps still keeps the program from harm.
-TEST(SessionUnderNoise, PaperSearchIsWorseButNotSlowerThanOwnWidth) {
+TEST(SessionUnderNoise, PaperSearchIsWorseButNotSlowerThanDefaultWidth) {
   SimulatedClientOptions client;
   client.noise.per_op = 0.10;
   client.noise.heavy_share = 0.05;

@@ -7,7 +7,7 @@
 namespace optile::tuner {
 namespace {
 
-TEST(SessionRest, IsAllowedOnlyAtOwnWidths) {
+TEST(SessionRest, IsAllowedOnlyAtDefaultWidths) {
   Session wide(options_for(4));
   SimulatedClient wide_client(wide, wide_program(), {});
   ASSERT_TRUE(wide_client.run_until_tuned(400));
@@ -29,13 +29,13 @@ TEST(SessionRest, IsAllowedAtOneWidthForAllOps) {
   SimulatedClient client(session, program, {});
   ASSERT_TRUE(client.run_until_tuned(400));
   EXPECT_FALSE(client.page()->may_rest) << "before its steps were heard";
-  EXPECT_EQ(client.page()->own_width_cap, 0);
+  EXPECT_EQ(client.page()->default_width_cap, 0);
   bool rested = false;
   for (int i = 0; i < 40; ++i) {
     client.run_steps(1);
     if (!client.page()->may_rest) continue;
     rested = true;
-    EXPECT_EQ(client.page()->own_width_cap, 2);
+    EXPECT_EQ(client.page()->default_width_cap, 2);
     EXPECT_TRUE(client.page()->entries.empty());
   }
   EXPECT_TRUE(rested);

@@ -116,7 +116,7 @@ TEST(SessionStrategy, FindsBestWidthDespiteSlowFirstRuns) {
   EXPECT_LT(client.planned_step_ns(), 0.65 * client.uniform_step_ns(4));
 }
 
-TEST(SessionStrategy, PlanHasBindingAndBeatsOwnWidth) {
+TEST(SessionStrategy, PlanHasBindingAndBeatsDefaultWidth) {
   SessionOptions options = options_with(Strategy::kAuto);
   options.cores = 8;
   options.cases = {{1, Binding::kSpread},  {2, Binding::kSpread},  {3, Binding::kSpread},
@@ -129,7 +129,7 @@ TEST(SessionStrategy, PlanHasBindingAndBeatsOwnWidth) {
       {3, "c", [](int width) { return 1e6 * (8.0 / width + 0.2 * width); }, true, false}};
   program.order = {0, 1, 2};
   SimulatedClientOptions wide;
-  wide.own_width = 8;
+  wide.default_width = 8;
   Session session(options);
   SimulatedClient client(session, program, wide);
   ASSERT_TRUE(client.run_until_tuned(600));

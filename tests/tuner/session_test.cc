@@ -88,12 +88,12 @@ TEST(SessionSearch, ExplainsThatProgramRepeatsTooBriefly) {
   EXPECT_NE(view.decision.find("repeated for 3600000 ms"), std::string::npos) << view.decision;
 }
 
-TEST(SessionSearch, KeepsOwnWidthsOfScalingProgram) {
+TEST(SessionSearch, KeepsDefaultWidthsOfScalingProgram) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(8 * kMs), scaling(3 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(200));
   EXPECT_EQ(client.page()->entries.size(), 0u);
-  EXPECT_EQ(session.view().ops[0].rule, Rule::kOwnWidth);
+  EXPECT_EQ(session.view().ops[0].rule, Rule::kDefaultWidth);
 }
 
 TEST(SessionSearch, UsesUniformWidthWhenSwitchingIsCostly) {
@@ -202,12 +202,12 @@ TEST(SessionReplay, TunesDifferentProgramNormally) {
   EXPECT_EQ(client.planned_width(2), 1);
 }
 
-TEST(SessionReplay, DropsPlanOfDifferentOwnWidth) {
+TEST(SessionReplay, DropsPlanOfDifferentDefaultWidth) {
   const StoredPlan stored = tuned_once(mixed_program());
   SessionOptions options = options_for(4);
   options.stored = stored;
   SimulatedClientOptions narrow;
-  narrow.own_width = 3;
+  narrow.default_width = 3;
   Session session(options);
   SimulatedClient client(session, mixed_program(), narrow);
   ASSERT_TRUE(client.run_until_tuned(400));
@@ -227,7 +227,7 @@ TEST(SessionReplay, AppliesPlanForMoreCoresAsFarAsItFits) {
   ASSERT_EQ(client.planned_width(2), 1);
   ASSERT_EQ(client.planned_width(1), 2);
   session.set_bounds(unbound(2), 2, 2);
-  client.set_own_width(2);
+  client.set_default_width(2);
   EXPECT_EQ(session.view().phase, Phase::kTuned);
   EXPECT_TRUE(session.view().plan_replayed);
   client.run_steps(20);
@@ -246,17 +246,17 @@ TEST(SessionReplay, AppliesStoredPlanForNewWidthAtOnce) {
   client.run_steps(10);
   ASSERT_FALSE(session.view().plan_replayed);
   session.set_bounds(unbound(2), 2, 2, std::nullopt);
-  client.set_own_width(2);
+  client.set_default_width(2);
   client.run_steps(10);
   session.set_bounds(unbound(4), 4, 4, wide);
-  client.set_own_width(4);
+  client.set_default_width(4);
   EXPECT_TRUE(session.view().plan_replayed);
   client.run_steps(10);
   EXPECT_EQ(client.planned_width(2), 1);
   EXPECT_EQ(client.planned_width(1), 2);
 
   StoredPlan other = wide;
-  other.own_width = 3;
+  other.default_width = 3;
   other.step_fingerprint ^= 1;
   session.set_bounds(unbound(3), 3, 3, other);
   EXPECT_EQ(session.view().decision.find("for so many cores"), std::string::npos)
@@ -314,7 +314,7 @@ TEST(ObservingSession, ChangesNoWidths) {
   EXPECT_NEAR(view.observed_share, 0.99, 0.02);
 }
 
-TEST(SessionCaps, NextPageObeysNarrowerOwnWidth) {
+TEST(SessionCaps, NextPageObeysNarrowerDefaultWidth) {
   Session session(options_for(4));
   SimulatedProgram program = one_of_each({
       table({9 * kMs, 5 * kMs, 2 * kMs, 4 * kMs}),  // best at 3
@@ -323,7 +323,7 @@ TEST(SessionCaps, NextPageObeysNarrowerOwnWidth) {
   SimulatedClient client(session, program, {});
   ASSERT_TRUE(client.run_until_tuned(400));
   ASSERT_EQ(client.planned_width(0), 3);
-  client.set_own_width(2);
+  client.set_default_width(2);
   const std::optional<PlanDraft> next = session.take_plan(999);
   ASSERT_TRUE(next.has_value());
   for (const PlanEntry& entry : next->entries) {
@@ -336,7 +336,7 @@ TEST(SessionCaps, ReportsUserCapBelowFasterWidth) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(400));
-  client.set_own_width(2);
+  client.set_default_width(2);
   ASSERT_TRUE(client.run_until_tuned(400));
   EXPECT_EQ(session.view().ops[0].rule, Rule::kUserCap);
 }
@@ -346,26 +346,26 @@ TEST(SessionCaps, DoesNotReportLeaseAsUserCap) {
   SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(400));
   session.set_bounds(unbound(2), 2, 2);
-  client.set_own_width(2);
+  client.set_default_width(2);
   ASSERT_TRUE(client.run_until_tuned(400));
-  EXPECT_EQ(session.view().ops[0].rule, Rule::kOwnWidth);
+  EXPECT_EQ(session.view().ops[0].rule, Rule::kDefaultWidth);
 }
 
 TEST(SessionCaps, SkipsSearchForSingleThreadedProgram) {
   SimulatedClientOptions serial;
-  serial.own_width = 1;
+  serial.default_width = 1;
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), serial);
   ASSERT_TRUE(client.run_until_tuned(50));
   EXPECT_EQ(session.view().sampled_steps, 0u);
 }
 
-TEST(SessionCaps, SettlesWhenOwnWidthKeepsChanging) {
+TEST(SessionCaps, SettlesWhenDefaultWidthKeepsChanging) {
   Session session(options_for(4));
   SimulatedClient client(session, mixed_program(), {});
   for (int i = 0; i < 12; ++i) {
     client.run_steps(15);
-    client.set_own_width(i % 2 == 0 ? 3 : 4);
+    client.set_default_width(i % 2 == 0 ? 3 : 4);
   }
   ASSERT_TRUE(client.run_until_tuned(10));
 }
@@ -453,7 +453,7 @@ TEST(SessionRobustness, SettlesWhenMasksAreRefused) {
                    {4, Binding::kSpread},  {2, Binding::kCompact}, {4, Binding::kCompact},
                    {6, Binding::kCompact}, {8, Binding::kCompact}};
   SimulatedClientOptions refused;
-  refused.own_width = 8;
+  refused.default_width = 8;
   refused.masks_refused = true;
   Session session(options);
   SimulatedClient client(session, one_of_each({scaling(8 * kMs), scaling(2 * kMs, 1 * kMs)}),
@@ -534,7 +534,7 @@ TEST(SessionScaling, TunesStepsOfFiveHundredAndFiveThousandOps) {
 TEST(SessionScaling, SkipsHopelessNarrowWidthsOnThirtyTwoCores) {
   Session session(options_for(32));
   SimulatedClientOptions wide;
-  wide.own_width = 32;
+  wide.default_width = 32;
   const auto knee = [](double parallel, double overhead) {
     return [=](int width) { return parallel / width + overhead * width; };
   };

@@ -15,7 +15,7 @@ SimulatedProgram unsteered_program(std::size_t ops) {
 
 SimulatedClientOptions without_width() {
   SimulatedClientOptions options;
-  options.own_width = 0;
+  options.default_width = 0;
   return options;
 }
 
@@ -39,12 +39,12 @@ int counted_pages(const SessionOptions& options, const SimulatedClientOptions& c
   return counted;
 }
 
-// Regions outside of any op: nothing tells the program's own width.
+// Regions outside of any op: nothing tells the program's default width.
 TEST(UnsteeredSession, CountsEventsOnlyOnRequest) {
   SessionOptions options = options_for(4);
   options.counted_steps = 8;
   SimulatedClientOptions unknown;
-  unknown.own_width = 0;
+  unknown.default_width = 0;
   const auto constant = [](int /*width*/) { return kMs; };
   const SimulatedProgram program = one_of_each({constant, constant, constant});
   EXPECT_EQ(counted_pages(options, unknown, program), 0);
@@ -62,7 +62,7 @@ TEST(UnsteeredSession, CountsEventsOnlyOnRequestWhenNoWidthCanBeSet) {
   SimulatedProgram regions = mixed_program();
   for (SimulatedOp& op : regions.ops) op.region = true;
   SimulatedClientOptions narrow;
-  narrow.own_width = 1;
+  narrow.default_width = 1;
   EXPECT_EQ(counted_pages(options, {}, fixed), 0);
   EXPECT_EQ(counted_pages(options, {}, regions), 0);
   EXPECT_EQ(counted_pages(options, narrow, mixed_program()), 0) << "there is no narrower width";
@@ -94,7 +94,7 @@ TEST(UnsteeredSession, TunesSteerableOpsThatAppearLater) {
   SimulatedProgram steered = mixed_program();
   for (SimulatedOp& op : steered.ops) op.key += 500;
   client.replace_program(steered);
-  client.set_own_width(4);  // as the client tells with the first such op
+  client.set_default_width(4);  // as the client tells with the first such op
   ASSERT_TRUE(client.run_until_tuned(600));
   EXPECT_EQ(client.planned_width(1), 2);
   EXPECT_EQ(client.planned_width(2), 1);

@@ -26,7 +26,7 @@ SimulatedClient::SimulatedClient(Session& session, SimulatedProgram program,
                                  SimulatedClientOptions options)
     : session_(session), options_(options), random_(options.seed) {
   session_.set_runtime(options_.runtime);
-  session_.set_own_width(options_.own_width);
+  session_.set_default_width(options_.default_width);
   replace_program(std::move(program));
 }
 
@@ -42,9 +42,9 @@ void SimulatedClient::replace_program(SimulatedProgram program) {
   }
 }
 
-void SimulatedClient::set_own_width(int width) {
-  options_.own_width = width;
-  session_.set_own_width(width);
+void SimulatedClient::set_default_width(int width) {
+  options_.default_width = width;
+  session_.set_default_width(width);
 }
 
 void SimulatedClient::run_steps(int count) {
@@ -84,7 +84,7 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   if (starts_step) step_boundary();
   adopt_pages();
   const bool first = started_.insert(op.key).second;
-  int width = options_.own_width;
+  int width = options_.default_width;
   if (!first && op.steerable) width = width_for(place, page_ ? &*page_ : nullptr, column_);
   Binding binding = Binding::kNone;
   if (page_ && !options_.masks_refused) {
@@ -109,11 +109,11 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   event.width = width;
   event.binding = binding;
   event.first_touch = touch;
-  event.own_width = width == options_.own_width;
+  event.default_width = width == options_.default_width;
   event.steerable = op.steerable;
   std::uniform_real_distribution<double> uniform(0, 1);
-  event.in_company = options_.company > 0 && uniform(random_) < options_.company;
-  if (event.in_company) in_company_ns_ += time;
+  event.overlapped = options_.overlap > 0 && uniform(random_) < options_.overlap;
+  if (event.overlapped) overlapped_ns_ += time;
   event.column = column_;
   event.plan = page_number_;
   now_ns_ += time + kGapNs;
@@ -140,13 +140,13 @@ void SimulatedClient::step_boundary() {
     event.column = column_;
     event.plan = step_page_;
     event.mixed = step_page_ != page_number_;
-    event.in_company = 2 * in_company_ns_ > in_ops_ns_;
+    event.overlapped = 2 * overlapped_ns_ > in_ops_ns_;
     session_.on_step(event);
   }
   ++step_;
   step_begin_ns_ = now_ns_;
   step_page_ = page_number_;
-  in_ops_ns_ = steerable_ns_ = in_company_ns_ = 0;
+  in_ops_ns_ = steerable_ns_ = overlapped_ns_ = 0;
   ops_in_step_ = changes_ = 0;
   if (schedule_waits_) {
     schedule_waits_ = false;
@@ -182,10 +182,11 @@ const PlanEntry* SimulatedClient::entry_for(const OpPlace& place) const {
 
 int SimulatedClient::width_for(const OpPlace& place, const PlanDraft* page,
                                std::optional<int> column) const {
-  if (page == nullptr) return options_.own_width;
+  if (page == nullptr) return options_.default_width;
   const PlanEntry* entry = entry_for(place);
-  const int own = page->own_width_cap == 0 ? options_.own_width
-                                           : std::min(page->own_width_cap, options_.own_width);
+  const int own = page->default_width_cap == 0
+                      ? options_.default_width
+                      : std::min(page->default_width_cap, options_.default_width);
   if (entry == nullptr || entry->leave) return own;
   int width = entry->width;
   if (column && !entry->schedule.empty()) {
@@ -230,7 +231,7 @@ int SimulatedClient::planned_width(std::size_t op_in_order) const {
     context = optile_next_context(context, program_.ops[index].key);
   }
   const SimulatedOp& op = program_.ops[static_cast<std::size_t>(program_.order[op_in_order])];
-  if (!op.steerable) return options_.own_width;
+  if (!op.steerable) return options_.default_width;
   return width_for({op.key, context}, page_ ? &*page_ : nullptr, std::nullopt);
 }
 
@@ -256,7 +257,7 @@ double SimulatedClient::uniform_step_ns(int width) const {
   double total = 0;
   for (int index : program_.order) {
     const SimulatedOp& op = program_.ops[static_cast<std::size_t>(index)];
-    total += op.ns(op.steerable ? width : options_.own_width);
+    total += op.ns(op.steerable ? width : options_.default_width);
   }
   return total;
 }

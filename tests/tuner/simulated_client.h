@@ -1,6 +1,6 @@
 // A simulated program under a simulated shim, one step after another, driving a Session: op curves,
 // seeded noise, the price of changing a team, and the shim's rules (first execution of every key at
-// the program's own width, never wider, a schedule begins at the first marker after adoption,
+// the program's default width, never wider, a schedule begins at the first marker after adoption,
 // events only while they are asked for). No clock: the same seed gives the same run.
 #pragma once
 
@@ -44,13 +44,13 @@ struct SimulatedNoise {
 };
 
 struct SimulatedClientOptions {
-  int own_width = 4;
+  int default_width = 4;
   perfmodel::Runtime runtime = perfmodel::Runtime::kLlvm;
   double change_ns = 0;        // of one change of team, paid by the op that needs it
   double first_touch_ns = 0;   // extra time of the first execution at a width
   int adoption_delay = 1;      // whole steps between publishing a page and obeying it
   double drop = 0;             // share of op and step events that are lost
-  double company = 0;          // share of ops during which other threads are inside ops
+  double overlap = 0;          // share of ops during which other threads are inside ops
   bool masks_refused = false;  // a binding is asked for and not in force
   SimulatedNoise noise;
   uint64_t seed = 1;
@@ -65,8 +65,8 @@ class SimulatedClient {
   bool run_until_tuned(int most);
   void run_sequence(const std::vector<int>& order);  // ops that are no whole step
   void replace_program(SimulatedProgram program);
-  void set_own_width(int width);
-  void set_company(double share) { options_.company = share; }
+  void set_default_width(int width);
+  void set_overlapped(double share) { options_.overlap = share; }
 
   // Noiseless time of a step: under the page in force outside of schedules, and at one width.
   double planned_step_ns() const;
@@ -120,7 +120,7 @@ class SimulatedClient {
   double steerable_ns_ = 0;
   uint32_t ops_in_step_ = 0;
   uint32_t changes_ = 0;
-  double in_company_ns_ = 0;
+  double overlapped_ns_ = 0;
   double step_factor_ = 1;
   uint64_t op_events_ = 0;
   uint64_t progress_ = 0;

@@ -73,11 +73,11 @@ TEST(StatisticalSearch, FindsBestWidthOfEachCurveShape) {
   EXPECT_EQ(Bench(8, table({9, 8, 7, 6, 7, 8, 7, 5})).search(), threads(8));
 }
 
-TEST(StatisticalSearch, KeepsOwnWidthOnFlatCurve) {
+TEST(StatisticalSearch, KeepsDefaultWidthOnFlatCurve) {
   EXPECT_EQ(Bench(4, table({10, 10, 10, 10})).search(), threads(4));
 }
 
-TEST(StatisticalSearch, RarelyLeavesOwnWidthUnderNoise) {
+TEST(StatisticalSearch, RarelyLeavesDefaultWidthUnderNoise) {
   int wrong = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Bench bench(4, table({13, 11, 10.3, 10}));
@@ -128,7 +128,7 @@ TEST(StatisticalSearch, GivesUpUnavailableConfiguration) {
   samples.asked[threads(2)] = kAskedInVain;
   search.review();
   EXPECT_TRUE(search.wishes().empty());
-  EXPECT_EQ(search.rule(), Rule::kOwnWidth);
+  EXPECT_EQ(search.rule(), Rule::kDefaultWidth);
 }
 
 TEST(StatisticalSearch, HalvesThenRefinesOnManyCores) {

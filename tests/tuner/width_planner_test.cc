@@ -34,7 +34,7 @@ PlannerProblem problem_of(std::vector<PlannedOp> ops, double change_ms) {
   PlannerProblem problem;
   problem.ops = std::move(ops);
   for (std::size_t i = 0; i < problem.ops.size(); ++i) problem.order.push_back(static_cast<int>(i));
-  problem.own_width = 4;
+  problem.default_width = 4;
   problem.cost = perfmodel::SwitchingCost(perfmodel::Runtime::kLlvm);
   problem.cost.learn(Nanoseconds(static_cast<int64_t>(change_ms * kMs)), 1);
   return problem;
@@ -92,14 +92,14 @@ TEST(WidthPlanner, OneTeamRuntimeGetsWidthOneAndOneOther) {
   EXPECT_EQ(plan_shortest_path(problem).widths.back(), 1);
 }
 
-TEST(WidthPlanner, KeepsOwnWidthWhenGainIsWithinNoise) {
+TEST(WidthPlanner, KeepsDefaultWidthWhenGainIsWithinNoise) {
   std::vector<PlannedOp> ops = {planned_op({9, 4.6, 4.8, 5})};
   for (WidthEstimate& one : ops[0].widths) one.error_ns = 0.1 * one.ns;
   ops[0].best_width = 0;
   ops.push_back(planned_op({40, 20, 14, 10}));
   const WidthPlan plan = plan_shortest_path(problem_of(ops, 0));
   EXPECT_EQ(plan.widths, (std::vector<int>{4, 4}));
-  EXPECT_EQ(plan.rules[0], Rule::kOwnWidth);
+  EXPECT_EQ(plan.rules[0], Rule::kDefaultWidth);
 }
 
 TEST(WidthPlanner, StrategyTwoUsesWidthOfSlowestInstance) {
@@ -111,7 +111,7 @@ TEST(WidthPlanner, StrategyTwoUsesWidthOfSlowestInstance) {
   EXPECT_EQ(plan_widths(problem, Strategy::kTwo).widths, (std::vector<int>{3, 3, 2}));
 }
 
-TEST(WidthPlanner, KeepsExcludedOpsAtOwnWidth) {
+TEST(WidthPlanner, KeepsExcludedOpsAtDefaultWidth) {
   std::vector<PlannedOp> ops = varied();
   ops[1].leave = true;
   for (Strategy strategy : {Strategy::kAuto, Strategy::kOne, Strategy::kTwo, Strategy::kUniform}) {
@@ -121,16 +121,16 @@ TEST(WidthPlanner, KeepsExcludedOpsAtOwnWidth) {
   }
 }
 
-TEST(WidthPlanner, NeverExceedsOwnWidth) {
+TEST(WidthPlanner, NeverExceedsDefaultWidth) {
   PlannerProblem problem = problem_of(varied(), 0);
-  problem.own_width = 2;
+  problem.default_width = 2;
   for (PlannedOp& op : problem.ops) op.best_width = op.best_width > 2 ? 0 : op.best_width;
   for (Strategy strategy : {Strategy::kAuto, Strategy::kOne, Strategy::kTwo, Strategy::kUniform}) {
     for (int width : plan_widths(problem, strategy).widths) EXPECT_LE(width, 2);
   }
 }
 
-TEST(WidthPlanner, KeepsUnmeasuredOpAtOwnWidth) {
+TEST(WidthPlanner, KeepsUnmeasuredOpAtDefaultWidth) {
   PlannerProblem problem = problem_of({planned_op({9, 4, 5, 8}), PlannedOp{}}, 0);
   EXPECT_EQ(plan_shortest_path(problem).widths[0], 2);
   EXPECT_EQ(plan_shortest_path(problem).widths[1], 4);
@@ -179,7 +179,7 @@ TEST(WidthPlanner, IsNotWorseThanUniformForFiveThousandOps) {
     ops.push_back(op);
   }
   PlannerProblem problem = problem_of(ops, 0.5);
-  problem.own_width = 64;
+  problem.default_width = 64;
   problem.order.clear();
   for (int i = 0; i < 5000; ++i) problem.order.push_back(static_cast<int>(random() % 500));
   const WidthPlan plan = plan_shortest_path(problem);

@@ -22,7 +22,7 @@ constexpr const char* kTasksElsewhere =
     "primitives of a oneDNN that another library holds stay unseen";
 constexpr const char* kListenToTasks = "unset it, and optile run listens to them";
 constexpr KnownWord kWords[] = {
-    {"OMP_NUM_THREADS", "it is the program's own width, and no op goes wider",
+    {"OMP_NUM_THREADS", "it is the program's default width, and no op goes wider",
      "unset it, and widths up to the budget are tried"},
     {"OMP_PROC_BIND", "masks are left alone", "unset it to let optile bind teams"},
     {"OMP_PLACES", "masks are left alone", "unset it to let optile bind teams"},

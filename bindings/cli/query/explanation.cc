@@ -62,11 +62,11 @@ void add_counts(std::string& text, const Json& op) {
 
 // What bounds the width: the user's own word, or where the number comes from otherwise.
 std::string users_word(const Json& user, const std::string& cap) {
-  const std::string width = text_of(user, "own_width");
+  const std::string width = text_of(user, "default_width");
   const std::string source = text_of(user, "source");
   const std::string respect = text_of(user, "respect");
   if (!user.value("binds", false)) {
-    return "  own width " + width + ", set by " + source + "; never wider than " + cap +
+    return "  default width " + width + ", set by " + source + "; never wider than " + cap +
            (respect == "ignore" ? "; what you set is ignored (--respect ignore)\n" : "\n");
   }
   const std::string where =

@@ -97,7 +97,7 @@ void print_ops(const Json& answer) {
     const bool backward = text_of(op, "direction") == "backward";
     std::printf("%-34s %5.1f%%  %5s %5s  %s %s%s: %s\n", text_of(op, "id").c_str(),
                 100 * number_of(op, "share"), text_of(op, "width", "-").c_str(),
-                text_of(op, "own_width", "-").c_str(), text_of(op, "name").c_str(),
+                text_of(op, "default_width", "-").c_str(), text_of(op, "name").c_str(),
                 text_of(op, "shape").c_str(), backward ? " backward" : "",
                 text_of(op, "reason").c_str());
   }
@@ -137,7 +137,7 @@ void print_undone(const Options& options, const Json& answer) {
   }
   const Json clients = list_of(answer, "clients");
   for (const Json& client : clients) {
-    std::printf("client %s  pid %s  %s: %s at the program's own width again\n",
+    std::printf("client %s  pid %s  %s: %s at the program's default width again\n",
                 text_of(client, "id").c_str(), text_of(client, "pid").c_str(),
                 text_of(client, "program").c_str(),
                 options.op.empty() ? "every op is" : "the op is");

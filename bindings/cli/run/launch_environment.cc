@@ -29,7 +29,7 @@ constexpr std::array<const char*, 5> kTaskWords = {"INTEL_LIBITTNOTIFY64", "INTE
                                                    "ONEDNN_ITT_TASK_LEVEL"};
 
 constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
-constexpr const char* kWidthSource = "OPTILE_OWN_WIDTH_SOURCE";
+constexpr const char* kWidthSource = "OPTILE_DEFAULT_WIDTH_SOURCE";
 
 std::string preload_list(const LaunchDecision& decision, const std::string& before) {
   std::string list = decision.shim;
@@ -47,7 +47,7 @@ void listen_to_tasks(const LaunchDecision& decision, const Variables& now, Varia
   (*set)["DNNL_ITT_TASK_LEVEL"] = "1";
 }
 
-// To start with: what the kernel or the company of others leaves, and the user allows.
+// To start with: what the kernel or co-runners leave, and the user allows.
 int width_at_start(const LaunchDecision& decision, const Variables& now) {
   int width = decision.budget_cores;
   if (decision.width > 0) width = std::min(width, decision.width);
@@ -62,7 +62,7 @@ bool is_lent(const Variables& now) {
                                  said == now.end() ? nullptr : said->second.c_str());
 }
 
-// For the shim, which tells it to libraries that ask for OMP_NUM_THREADS (told_width.h).
+// For the shim, which tells it to libraries that ask for OMP_NUM_THREADS (launched_width.h).
 std::string launched_width(const LaunchDecision& decision, const Variables& now) {
   std::string text = base::kLaunchedWidth + std::to_string(width_at_start(decision, now));
   const uint32_t ranks = base::local_ranks([&now](const char* name) {
@@ -91,7 +91,7 @@ Variables environment_now() {
   return now;
 }
 
-Variables user_words(const Variables& now) {
+Variables thread_limits(const Variables& now) {
   Variables words;
   for (const auto& [name, value] : now) {
     for (const std::string_view prefix : kThreadWords) {

@@ -38,9 +38,9 @@ Variables environment_now();
 std::string value_of(const Variables& now, const std::string& name);
 
 // The words of `now` that say something about threads, and so bind us.
-Variables user_words(const Variables& now);
+Variables thread_limits(const Variables& now);
 
-// Whether one of those words bounds the program's own width.
+// Whether one of those words bounds the program's default width.
 bool says_a_width(const Variables& words);
 
 // Whether the user sets up glibc's malloc, or preloads another one.

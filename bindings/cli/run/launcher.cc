@@ -39,8 +39,8 @@ using Clock = std::chrono::steady_clock;
 // The daemon runs already then, so what it has to say comes at once or is not worth waiting for.
 constexpr double kAnswerShare = 2.0 / 3;
 // What is started together is announced within milliseconds. A program whose teams nothing resizes
-// keeps for good the width that it starts with, so it waits that long for company.
-constexpr milliseconds kCompany{30};
+// keeps for good the width that it starts with, so it waits that long for co-runners.
+constexpr milliseconds kCoRunners{30};
 
 milliseconds daemon_patience(const Options& options) {
   return milliseconds(options.patience_ms);
@@ -82,7 +82,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   facts.wait = options.wait == "keep" ? WaitChoice::kKeep : WaitChoice::kAuto;
   facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
   facts.heap = options.heap == "keep" ? HeapChoice::kKeep : HeapChoice::kAuto;
-  facts.user_environment = user_words(now);
+  facts.user_environment = thread_limits(now);
   facts.sets_up_malloc = sets_up_malloc(now);
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), libraries_of_torch(torch_folder));
   const ProgramObjects objects = look_at_objects(target, search, torch_folder);
@@ -227,7 +227,7 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
                                options.narrows() &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
   if (!plan || plan->width > 0 || !keeps_its_width || !announced) return plan;
-  const auto left = kCompany - (Clock::now() - *announced);
+  const auto left = kCoRunners - (Clock::now() - *announced);
   if (left <= left.zero()) return plan;
   std::this_thread::sleep_for(std::min<Clock::duration>(left, answer_patience(options)));
   auto later = plan_from_daemon(options, socket, target, facts, true);

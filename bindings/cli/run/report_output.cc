@@ -129,8 +129,9 @@ void add_steps(const Json& report, const std::string& command, std::string& out)
   // Controls run under the launch plan, which an untouched run does not have.
   const bool control = report.value("baseline_kind", Json()) == "control";
   if (baseline.is_number()) {
-    out += (control ? "  own widths     " : "  untouched      ") + milliseconds_a_step(baseline) +
-           "  (" + (control ? "control steps inside this run" : "a run of its own") + ")\n";
+    out += (control ? "  default widths     " : "  untouched      ") +
+           milliseconds_a_step(baseline) + "  (" +
+           (control ? "control steps inside this run" : "a run of its own") + ")\n";
   }
   if (tuned.is_number()) {
     out += "  tuned          " + milliseconds_a_step(tuned) + "\n";
@@ -168,7 +169,7 @@ void add_ops(const Json& report, std::string& out) {
   std::vector<Json> changed;
   const Json ops = report.value("ops", Json::array());
   for (const Json& op : ops) {
-    if (width_of(op, "width") != width_of(op, "own_width")) changed.push_back(op);
+    if (width_of(op, "width") != width_of(op, "default_width")) changed.push_back(op);
   }
   if (changed.empty()) {
     out += "  no op runs at another width than the program's own\n";

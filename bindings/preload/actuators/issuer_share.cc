@@ -63,15 +63,16 @@ uint32_t fair_part(uint32_t cores, uint32_t sharers, uint32_t before) {
   return part == 0 ? 1 : part;
 }
 
-void note_company(IssuerPart* part, uint32_t others) {
+void note_co_runners(IssuerPart* part, uint32_t others) {
   const auto now = static_cast<int32_t>(others);
-  const auto mean = static_cast<int32_t>(part->company);
+  const auto mean = static_cast<int32_t>(part->co_runners);
   // Away from zero, or the last few steps would never be taken.
   const int32_t step = (now - mean + (now > mean ? kFading - 1 : 1 - kFading)) / kFading;
-  part->company = static_cast<uint32_t>(mean + step);
+  part->co_runners = static_cast<uint32_t>(mean + step);
   // Up when another thread is there more often than not, down when it hardly is any more.
-  while (part->company > (part->sharers - 1) * kOneOther + kOneOther / 2) ++part->sharers;
-  while (part->sharers > 1 && part->company + 3 * kOneOther / 4 < (part->sharers - 1) * kOneOther) {
+  while (part->co_runners > (part->sharers - 1) * kOneOther + kOneOther / 2) ++part->sharers;
+  while (part->sharers > 1 &&
+         part->co_runners + 3 * kOneOther / 4 < (part->sharers - 1) * kOneOther) {
     --part->sharers;
   }
 }
@@ -126,9 +127,9 @@ bool leave_op(uint32_t slot, IssuerPart* part, uint64_t now) {
   const uint64_t others = spent - part->spent - whole;
   // Somebody was between its two words: that one op says nothing.
   if (others == 0) {
-    note_company(part, 0);
+    note_co_runners(part, 0);
   } else if (whole != 0 && others / kMostIssuing <= whole) {
-    note_company(part, static_cast<uint32_t>(others * kOneOther / whole));
+    note_co_runners(part, static_cast<uint32_t>(others * kOneOther / whole));
   }
   const bool was_joined = (__atomic_load_n(&shared.joined, __ATOMIC_RELAXED) & mine) != 0;
   if (was_joined) __atomic_fetch_and(&shared.joined, ~mine, __ATOMIC_RELAXED);

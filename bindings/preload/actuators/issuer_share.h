@@ -19,20 +19,20 @@ inline constexpr uint32_t kMostIssuing = 48;
 // (a libgomp team that changes its size is built anew).
 inline constexpr uint32_t kPatience = 4;
 
-// Company of one other thread, always.
+// One other thread inside, always.
 inline constexpr uint32_t kOneOther = 256;
 
-// What one issuing thread knows of its company. Written by that thread; `held` also by who takes a
-// dead one out.
+// What one issuing thread knows of its co-runners. Written by that thread; `held` also by who takes
+// a dead one out.
 struct IssuerPart {
-  uint64_t held = 0;     // what this thread added to the word; 0 = it is not inside
-  uint64_t entered = 0;  // the open op: when it began
-  uint64_t spent = 0;    // and how long all threads had been inside ops until then
-  bool joins = false;    // and whether others were inside
-  uint32_t sharers = 1;  // that its part is made for, itself included
-  uint32_t company = 0;  // others inside with its ops: a fading mean, times kOneOther
-  uint32_t limit = 0;    // the widest that it takes now; 0 = none yet
-  uint32_t spare = 0;    // ops in a row that could have had more
+  uint64_t held = 0;        // what this thread added to the word; 0 = it is not inside
+  uint64_t entered = 0;     // the open op: when it began
+  uint64_t spent = 0;       // and how long all threads had been inside ops until then
+  bool joins = false;       // and whether others were inside
+  uint32_t sharers = 1;     // that its part is made for, itself included
+  uint32_t co_runners = 0;  // others inside with its ops: a fading mean, times kOneOther
+  uint32_t limit = 0;       // the widest that it takes now; 0 = none yet
+  uint32_t spare = 0;       // ops in a row that could have had more
 };
 
 // ---- pure --------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ struct IssuerPart {
 // first ones. At least 1.
 uint32_t fair_part(uint32_t cores, uint32_t sharers, uint32_t before);
 // An op ended; so many others were inside with it, on average, times kOneOther.
-void note_company(IssuerPart* part, uint32_t others);
+void note_co_runners(IssuerPart* part, uint32_t others);
 // How wide an op may be, when `available` threads are its fair part and free.
 uint32_t settle_limit(IssuerPart* part, uint32_t available);
 

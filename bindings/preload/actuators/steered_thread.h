@@ -14,7 +14,7 @@ struct SteeredThread {
   void* steers = nullptr;         // what the op that begins is to steer; null: what is chosen
   const void* steered = nullptr;  // what apply_width() set a width of, opaque
   bool actuated = false;
-  int own_width = 0;       // as the latest op found it
+  int default_width = 0;   // as the latest op found it
   int own_of_chosen = -1;  // the same for what is chosen, while an op steers another; -1: none does
   int own_count = 0;       // what the program reads then, to be restored; more, where a limit binds
   int effective_width = 0;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "bindings/preload/actuators/user_word.h"
+#include "bindings/preload/actuators/default_width_source.h"
 #include "bindings/preload/runtimes/team_data.h"
 #include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
@@ -163,7 +163,7 @@ int bounded(const WantedWidth& wanted, int own) {
 
 // What is told of the program is that of what is chosen.
 void publish_width_of(const Steered& steered, int own) {
-  if (&steered == in_use()) publish_own_width(own);
+  if (&steered == in_use()) publish_default_width(own);
 }
 
 // OpenBLAS with threads of its own and no OpenMP beside it: its count is the op's width. It belongs
@@ -171,8 +171,8 @@ void publish_width_of(const Steered& steered, int own) {
 void apply_pool_alone(SteeredThread& thread, const Steered& steered, const WantedWidth& wanted,
                       uint64_t now) {
   const int own = steered.pool.get_num_threads();
-  if (thread.own_width != 0) note_own_width(own, thread.own_width);
-  thread.own_width = own;
+  if (thread.default_width != 0) note_default_width(own, thread.default_width);
+  thread.default_width = own;
   thread.effective_width = own;
   publish_width_of(steered, own);
   const int narrow = bounded(wanted, own);
@@ -191,7 +191,7 @@ void cap_process(SteeredThread& thread, const CountKnob& knob, uint32_t cap) {
   const bool binds = cap != 0 && static_cast<int>(cap) < own;
   knob.set(binds ? static_cast<int>(cap) : 0);
   if (!binds) return;
-  thread.own_width = own;
+  thread.default_width = own;
   thread.effective_width = static_cast<int>(cap);
 }
 
@@ -204,12 +204,12 @@ void apply_knob(SteeredThread& thread, const CountKnob& knob, const WantedWidth&
     return;
   }
   const int own = knob.get();
-  if (thread.own_width != 0) note_own_width(own, thread.own_width);
+  if (thread.default_width != 0) note_default_width(own, thread.default_width);
   const int width = share_cores(thread, bounded(wanted, own), wanted.cores, now);
   const bool narrow = width < own && width > 0;
-  thread.own_width = own;
+  thread.default_width = own;
   thread.effective_width = width;
-  publish_own_width(own);
+  publish_default_width(own);
   if (knob.of_process) {
     knob.set(narrow ? width : 0);
   } else if (narrow) {
@@ -229,12 +229,12 @@ void apply_runtime(SteeredThread& thread, const Steered& steered, const WantedWi
                    uint64_t now) {
   const int count = steered.runtime.get_max_threads();
   const int own = within_limit(count);
-  note_own_width(own, thread.own_width);
-  const WantedWidth obeyed = said_exactly() ? WantedWidth{} : wanted;
+  note_default_width(own, thread.default_width);
+  const WantedWidth obeyed = is_fixed_by_user() ? WantedWidth{} : wanted;
   const int shared = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
   const int effective = width_that_keeps_team(steered.runtime.kind, shared, own);
   if (effective == own) thread.narrowed = false;
-  thread.own_width = own;
+  thread.default_width = own;
   thread.own_count = count;
   thread.effective_width = effective;
   publish_width_of(steered, own);
@@ -248,7 +248,7 @@ void apply_to(SteeredThread& thread, const Steered* steered, const WantedWidth& 
               uint64_t now) {
   thread.steered = steered;
   if (steered != nullptr && steered->knob.usable()) {
-    apply_knob(thread, steered->knob, said_exactly() ? WantedWidth{} : wanted, now);
+    apply_knob(thread, steered->knob, is_fixed_by_user() ? WantedWidth{} : wanted, now);
   } else if (steered != nullptr && steered->runtime.usable()) {
     apply_runtime(thread, *steered, wanted, now);
   } else if (steered != nullptr && pool_follows(*steered)) {
@@ -374,12 +374,12 @@ bool inside_region() {
   return steered != nullptr && steered->in_parallel() != 0;
 }
 
-void publish_own_width(int width) {
+void publish_default_width(int width) {
   const Attachment* attached = attachment();
   const Steered* steered = in_use();
   if (attached == nullptr || steered == nullptr || width <= 0) return;
   publish_choice(*attached, *steered);
-  uint32_t* there = &attached->client->header.own_width;
+  uint32_t* there = &attached->client->header.default_width;
   if (optile_load32(there) != static_cast<uint32_t>(width)) {
     optile_store32(there, static_cast<uint32_t>(width));
   }
@@ -404,10 +404,10 @@ void apply_width(SteeredThread& thread, const WantedWidth& wanted, uint64_t now)
     return;
   }
   // Each count is compared with what the same copy had before.
-  thread.own_of_chosen = thread.own_width;
-  thread.own_width = __atomic_load_n(&copy->own_seen, __ATOMIC_RELAXED);
+  thread.own_of_chosen = thread.default_width;
+  thread.default_width = __atomic_load_n(&copy->own_seen, __ATOMIC_RELAXED);
   apply_to(thread, &copy->steered, wanted, now);
-  __atomic_store_n(&copy->own_seen, thread.own_width, __ATOMIC_RELAXED);
+  __atomic_store_n(&copy->own_seen, thread.default_width, __ATOMIC_RELAXED);
   const Attachment* attached = attachment();
   if (attached != nullptr && in_use() != nullptr) publish_choice(*attached, *in_use());
 }
@@ -432,14 +432,15 @@ void restore_width(SteeredThread& thread) {
   }
   give_pool_back(thread);
   if (thread.knob_set != 0 && steered != nullptr) restore_knob(thread, steered->knob);
-  if (thread.own_of_chosen >= 0) thread.own_width = thread.own_of_chosen;
+  if (thread.own_of_chosen >= 0) thread.default_width = thread.own_of_chosen;
   thread.own_of_chosen = -1;
 }
 
 HeldWidth hold_width(uint32_t cap) {
   HeldWidth held;
   const Steered* steered = in_use();
-  if (steered == nullptr || !steered->runtime.usable() || cap == 0 || said_exactly()) return held;
+  if (steered == nullptr || !steered->runtime.usable() || cap == 0 || is_fixed_by_user())
+    return held;
   const int own = steered->runtime.get_max_threads();
   const int most = within_limit(own);
   const int narrow = width_that_keeps_team(steered->runtime.kind, static_cast<int>(cap), most);

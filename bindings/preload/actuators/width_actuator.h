@@ -47,7 +47,7 @@ bool inside_region();
 // What the plan wants for an op: at most so many threads; 0 = no word on it.
 struct WantedWidth {
   uint32_t width = 0;
-  uint32_t cap = 0;    // bounds the own width too
+  uint32_t cap = 0;    // bounds the default width too
   uint32_t cores = 0;  // that threads which are inside ops at the same time share
 };
 // From here on, at `now`, the thread counts as inside an op, until leave_op() of issuer_share.h.
@@ -78,6 +78,6 @@ void release_pool(HeldWidth& held);
 void leave_pool();
 
 // The count is known to the daemon as the program's own.
-void publish_own_width(int width);
+void publish_default_width(int width);
 
 }  // namespace optile::preload

@@ -8,10 +8,10 @@ namespace {
 constexpr uint32_t kWindow = 32;        // executions under the entry
 constexpr uint32_t kSlowOfWindow = 28;  // of them, before the entry is suspected
 constexpr uint32_t kLongestWindow = 1U << 14;
-constexpr uint32_t kPairs = 32;        // executions at the own width, each followed by one under it
-constexpr uint32_t kSlowOfPairs = 26;  // a fair coin shows this once in 3,000 times
-constexpr uint64_t kLongest = 8;       // times the baseline: longer executions count as this
-constexpr uint64_t kMargin = 50;       // thousandths
+constexpr uint32_t kPairs = 32;  // executions at the default width, each followed by one under it
+constexpr uint32_t kSlowOfPairs = 26;    // a fair coin shows this once in 3,000 times
+constexpr uint64_t kLongest = 8;         // times the baseline: longer executions count as this
+constexpr uint64_t kMargin = 50;         // thousandths
 constexpr uint64_t kMostAccepted = 250;  // thousandths
 
 EntryRecord records[OPTILE_PLAN_SLOTS];
@@ -79,7 +79,7 @@ void publish(const Attachment& attached, const EntryRecord& record, uint32_t gen
 
 }  // namespace
 
-bool own_width_is_next(const EntryRecord& record) {
+bool default_width_is_next(const EntryRecord& record) {
   return record.calls % 2 == 0;
 }
 
@@ -92,7 +92,7 @@ bool judge_execution(EntryRecord* record, uint64_t ticks) {
     if (record->calls >= record->window) end_of_window(record);
     return false;
   }
-  if (own_width_is_next(*record)) {
+  if (default_width_is_next(*record)) {
     record->own_ticks = ticks;
     record->own_sum += cut;
   } else {
@@ -124,7 +124,7 @@ bool entry_is_obeyed(const IssuingThread& thread, const Decision& decision, uint
     return false;
   }
   const bool trying = stage == static_cast<uint32_t>(EntryStage::kTrying);
-  return !trying || judge != me || !own_width_is_next(record);
+  return !trying || judge != me || !default_width_is_next(record);
 }
 
 void judged_execution(const Attachment& attached, uint32_t judged, uint64_t ticks,

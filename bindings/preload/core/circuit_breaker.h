@@ -1,12 +1,12 @@
 // The one thing that the shim decides by itself: it stops obeying a plan entry under which its op
-// is more than 5 % slower than at the program's own width, beyond what the plan knowingly accepts
-// for the sake of its neighbours. The daemon may be stopped, or wrong.
+// is more than 5 % slower than at the program's default width, beyond what the plan knowingly
+// accepts for the sake of its neighbours. The daemon may be stopped, or wrong.
 //
 // An entry is watched in windows of executions. When nearly all of a window are slower than the
-// baseline that came with the entry, the next ones take turns: one at the program's own width, one
-// under the entry. Only what loses nearly all of these pairs, here and now, is condemned. A machine
-// that became slow for both sets a new baseline instead, and the next look comes later. Entries
-// without a baseline, scheduled steps and the freeze mode are not judged.
+// baseline that came with the entry, the next ones take turns: one at the program's default width,
+// one under the entry. Only what loses nearly all of these pairs, here and now, is condemned. A
+// machine that became slow for both sets a new baseline instead, and the next look comes later.
+// Entries without a baseline, scheduled steps and the freeze mode are not judged.
 //
 // The judgement of an entry belongs to the issuing thread that met it first; others only read its
 // stage. Nothing is allocated.
@@ -26,8 +26,8 @@ enum class EntryStage : uint32_t { kObeyed = 0, kTrying = 1, kDisabled = 2 };
 struct EntryRecord {
   uint64_t key;
   uint64_t context;
-  uint64_t baseline;    // ticks of an execution at the program's own width
-  uint64_t own_ticks;   // while trying: of the latest execution at the program's own width
+  uint64_t baseline;    // ticks of an execution at the program's default width
+  uint64_t own_ticks;   // while trying: of the latest execution at the program's default width
   uint64_t own_sum;     // and of all
   uint64_t sum;         // and of those under the entry
   uint64_t entry_mean;  // when it was tried last
@@ -40,8 +40,8 @@ struct EntryRecord {
   uint64_t accepted_loss;  // thousandths
 };
 
-// While trying: whether the next execution is one at the program's own width. Pure.
-bool own_width_is_next(const EntryRecord& record);
+// While trying: whether the next execution is one at the program's default width. Pure.
+bool default_width_is_next(const EntryRecord& record);
 // One execution that took `ticks`. True when it condemned the entry. Pure.
 bool judge_execution(EntryRecord* record, uint64_t ticks);
 

@@ -52,7 +52,7 @@ void write_op(const Attachment& attached, IssuingThread& thread, optile_event ev
   add(&total.squares, coarse * coarse);
   add(&total.region_ticks, event.region_ticks);
   add(&total.regions, event.regions);
-  if ((event.flags & OPTILE_EVENT_OWN_WIDTH) != 0) add(&total.own_width_count, 1);
+  if ((event.flags & OPTILE_EVENT_DEFAULT_WIDTH) != 0) add(&total.default_width_count, 1);
   if (!record) return;
   event.step = optile_load32(&attached.client->header.steps);
   push(attached, thread, event, counts);
@@ -68,11 +68,11 @@ void write_step(const Attachment& attached, IssuingThread& thread, const StepTot
   event.region_ticks = thread.steerable;
   event.generation_low = static_cast<uint32_t>(totals.generation);
   event.step = optile_load32(&attached.client->header.steps);
-  event.width = static_cast<uint16_t>(thread.own_width);
+  event.width = static_cast<uint16_t>(thread.default_width);
   event.regions = thread.ops;
   event.width_changes = thread.width_changes;
   if (totals.mixed) event.flags |= OPTILE_EVENT_MIXED_GENERATION;
-  if (2 * thread.in_company > thread.observed) event.flags |= OPTILE_EVENT_IN_COMPANY;
+  if (2 * thread.overlapped > thread.observed) event.flags |= OPTILE_EVENT_OVERLAPPED;
   if (totals.column >= 0) {
     event.flags |= OPTILE_EVENT_SCHEDULED;
     event.column = static_cast<uint8_t>(totals.column);

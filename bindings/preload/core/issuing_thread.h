@@ -73,7 +73,7 @@ struct IssuingThread : SteeredThread {
   uint64_t observed_before_composite = 0;
   uint64_t row_end = 0;  // end of the latest composite of a row; 0 = something else came since
   uint64_t steerable = 0;
-  uint64_t in_company = 0;  // inside ops while other threads were
+  uint64_t overlapped = 0;  // inside ops while other threads were
   uint32_t ops = 0;
   uint32_t width_changes = 0;
   uint64_t met[OPTILE_MAX_OPS / 64] = {};  // ops that this thread has run before

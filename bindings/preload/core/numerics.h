@@ -1,6 +1,6 @@
 // What a program may be told by a plan that has to compute what an untouched run does
-// (--numerics as-untuned): neither a lease nor company narrows it, and of widths only those of ops
-// that are known to compute the same at each. Any thread.
+// (--numerics as-untuned): neither a lease nor a co-runner narrows it, and of widths only those of
+// ops that are known to compute the same at each. Any thread.
 #pragma once
 
 #include "bindings/preload/shared_memory/plan_reader.h"
@@ -15,7 +15,7 @@ inline bool keeps_bits(const Decision& decision) {
 
 // What bounds every op; 0 = nothing.
 inline uint32_t cap_of(const PlanView& plan) {
-  return environment().as_untuned ? 0 : plan.own_width_cap;
+  return environment().as_untuned ? 0 : plan.default_width_cap;
 }
 
 }  // namespace optile::preload

@@ -1,7 +1,7 @@
 #include "bindings/preload/core/op_boundary.h"
 
+#include "bindings/preload/actuators/default_width_source.h"
 #include "bindings/preload/actuators/team_binding.h"
-#include "bindings/preload/actuators/user_word.h"
 #include "bindings/preload/actuators/wait_policy.h"
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/circuit_breaker.h"
@@ -12,7 +12,7 @@
 #include "bindings/preload/core/rest.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 #include "bindings/preload/shared_memory/attachment.h"
-#include "bindings/preload/shared_memory/life_word.h"
+#include "bindings/preload/shared_memory/liveness_futex.h"
 #include "bindings/preload/shared_memory/plan_reader.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/shim_clock.h"
@@ -92,7 +92,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   thread.step_begin = rest_from_step(thread, attached, plan, now) ? 0 : now;
   thread.step_generation = plan.generation;
   thread.observed = 0;
-  thread.in_company = 0;
+  thread.overlapped = 0;
   thread.steerable = 0;
   thread.ops = 0;
   thread.width_changes = 0;
@@ -137,13 +137,13 @@ WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op
   op->generation_low = static_cast<uint32_t>(plan.generation);
   op->record =
       (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0 || (decision.flags & OPTILE_ENTRY_RECORD) != 0;
-  // The first execution of everything is at the program's own width, whatever lease or budget say:
-  // what is sized then is sized for the widest team it will ever meet. On every thread anew, since
-  // buffers may be the thread's.
+  // The first execution of everything is at the program's default width, whatever lease or budget
+  // say: what is sized then is sized for the widest team it will ever meet. On every thread anew,
+  // since buffers may be the thread's.
   const bool first = meets_first(thread, op->op_id);
   if (first || op->region != 0 || (decision.flags & OPTILE_ENTRY_LEAVE) != 0) return {};
-  if (!may_steer() || said_exactly() || !keeps_bits(decision)) return {};
-  // Where every run is to have the same widths, company is no reason for others.
+  if (!may_steer() || is_fixed_by_user() || !keeps_bits(decision)) return {};
+  // Where every run is to have the same widths, co-runners are no reason for others.
   const bool shares = environment().mode == OPTILE_MODE_TUNE && !environment().as_untuned;
   const uint32_t cores = shares ? plan.shared_cores : 0;
   const uint32_t cap = cap_of(plan);
@@ -161,13 +161,13 @@ bool follows_steps_of(const IssuingThread& thread, const Attachment& attached) {
 }
 
 // The op ends: whether other threads were inside ops meanwhile.
-bool leave_company(IssuingThread& thread, uint64_t now) {
+bool end_overlap(IssuingThread& thread, uint64_t now) {
   if (!several_threads_issue()) return false;
   // A second thread came while this op was the only one that there had ever been.
   return thread.part.held == 0 || leave_op(thread.slot, &thread.part, now);
 }
 
-void tell_of_sharing(const Attachment& attached, const IssuingThread& thread) {
+void publish_issuing_threads(const Attachment& attached, const IssuingThread& thread) {
   if (!several_threads_issue()) return;
   optile_client_header& header = attached.client->header;
   const uint32_t threads = issuing_threads_so_far();
@@ -206,11 +206,11 @@ void begin_region(IssuingThread& thread, const Attachment& attached, OpenOp* op,
   op->judged = preset.judged;
   tell_tuning(preset, op->op_id);
   if (preset.width == 0) return;
-  thread.own_width = preset.own;
-  publish_own_width(preset.own);
+  thread.default_width = preset.own;
+  publish_default_width(preset.own);
   if (preset.expected) op->flags |= OPTILE_EVENT_STEERABLE;
   if (preset.width == preset.own) {
-    op->flags |= OPTILE_EVENT_OWN_WIDTH;
+    op->flags |= OPTILE_EVENT_DEFAULT_WIDTH;
   } else {
     show_open(attached, thread, op->key, preset.width, now);
     thread.is_shown = true;
@@ -219,7 +219,7 @@ void begin_region(IssuingThread& thread, const Attachment& attached, OpenOp* op,
 
 // Of an op that may hang like a region.
 void show_narrowed(IssuingThread& thread, const Attachment& attached, uint64_t key, uint64_t now) {
-  if (thread.effective_width <= 0 || thread.effective_width >= thread.own_width) return;
+  if (thread.effective_width <= 0 || thread.effective_width >= thread.default_width) return;
   show_open(attached, thread, key, thread.effective_width, now);
   thread.is_shown = true;
 }
@@ -248,7 +248,7 @@ void begin_width(IssuingThread& thread, const Attachment& attached,
   apply_width(thread, wanted, now);
   if ((identity.flags & OPTILE_OP_MAY_HANG) != 0) show_narrowed(thread, attached, op->key, now);
   if (width_could_be_set(thread)) op->flags |= OPTILE_EVENT_STEERABLE;
-  if (thread.effective_width == thread.own_width) op->flags |= OPTILE_EVENT_OWN_WIDTH;
+  if (thread.effective_width == thread.default_width) op->flags |= OPTILE_EVENT_DEFAULT_WIDTH;
 }
 
 bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, OpenOp* op) {
@@ -301,7 +301,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
 
 void end_outermost(IssuingThread& thread, const OpenOp& op) {
   const uint64_t now = ticks();
-  const bool in_company = leave_company(thread, now);
+  const bool overlapped = end_overlap(thread, now);
   optile_event counts;
   const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
@@ -319,19 +319,19 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   event.generation_low = op.generation_low;
   event.width = static_cast<uint16_t>(thread.effective_width);
   event.flags = op.flags;
-  if (in_company) event.flags |= OPTILE_EVENT_IN_COMPANY;
+  if (overlapped) event.flags |= OPTILE_EVENT_OVERLAPPED;
   event.regions = thread.regions;
   event.kind = OPTILE_EVENT_OP;
   event.column = op.column >= 0 ? static_cast<uint8_t>(op.column) : 0;
   event.binding = op.binding;
   thread.observed += event.ticks;
   if ((op.flags & OPTILE_EVENT_STEERABLE) != 0) thread.steerable += event.ticks;
-  if (in_company) thread.in_company += event.ticks;
+  if (overlapped) thread.overlapped += event.ticks;
   ++thread.ops;
-  tell_of_sharing(*attached, thread);
+  publish_issuing_threads(*attached, thread);
   // Workers that read or close counters make an op slower, and so do other threads' ops: that is no
   // fault of its width.
-  const bool says_something = !counters_in_use() && !in_company && !thread.narrowed;
+  const bool says_something = !counters_in_use() && !overlapped && !thread.narrowed;
   if (says_something) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
   counts.op_id = event.op_id;
   counts.generation_low = event.generation_low;
@@ -343,7 +343,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
 uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged) {
   *judged = 0;
   const Attachment* attached = attachment();
-  if (attached == nullptr || !may_steer() || said_exactly() || !may_show_open(thread)) return 0;
+  if (attached == nullptr || !may_steer() || is_fixed_by_user() || !may_show_open(thread)) return 0;
   const PlanView plan = current_plan(*attached);
   int column = column_of(plan, thread);
   if (marks_step(plan, key, context)) {
@@ -414,7 +414,7 @@ void close_what_was_left(IssuingThread& thread, const void* storage, const void*
   const auto here = reinterpret_cast<uintptr_t>(frame);
   if (thread.depth == 0 || open == 0) return;
   if (thread.outermost != storage && (open >= here || here - open > kDeepestStack)) return;
-  leave_company(thread, ticks());
+  end_overlap(thread, ticks());
   restore_width(thread);
   const Attachment* attached = attachment();
   if (attached != nullptr) end_region(thread, *attached);

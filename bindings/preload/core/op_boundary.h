@@ -15,7 +15,7 @@ void op_end(optile_open_op* open);
 // recorded. Should the storage lie elsewhere and this be a mistake, the op only ends early.
 void close_what_was_left(IssuingThread& thread, const void* storage, const void* frame);
 // What the plan wants for an op that is expected to begin next on this thread, in `context`; 0 =
-// the program's own width. `judged` is for judged_execution(), once it has run with that.
+// the program's default width. `judged` is for judged_execution(), once it has run with that.
 uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged);
 int at_depth_0();
 int nested_wanted();

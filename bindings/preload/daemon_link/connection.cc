@@ -15,15 +15,15 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "bindings/preload/actuators/user_word.h"
+#include "bindings/preload/actuators/default_width_source.h"
 #include "bindings/preload/children/started_mask.h"
 #include "bindings/preload/core/op_registry.h"
+#include "bindings/preload/daemon_link/attach_request.h"
 #include "bindings/preload/daemon_link/first_wait.h"
-#include "bindings/preload/daemon_link/hello.h"
 #include "bindings/preload/daemon_link/runqueue_pressure.h"
 #include "bindings/preload/runtimes/other_manager.h"
 #include "bindings/preload/shared_memory/attachment.h"
-#include "bindings/preload/shared_memory/life_word.h"
+#include "bindings/preload/shared_memory/liveness_futex.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/host_log.h"
 #include "bindings/preload/support/own_descriptor.h"
@@ -41,12 +41,12 @@ constexpr uint64_t kFirstRetryNs = kNsPerSecond / 10;
 constexpr uint64_t kCrowdedRetryNs = kNsPerSecond / 50;  // there is one, without room for us now
 constexpr uint64_t kLastRetryNs = 10 * kNsPerSecond;
 constexpr uint32_t kMostDoublings = 10;
-// A look whether the welcome has come costs one system call.
+// A look whether the attach reply has come costs one system call.
 constexpr uint64_t kFirstLookNs = kNsPerSecond / 1000;
 constexpr uint64_t kLastLookNs = 16 * kFirstLookNs;
 constexpr uint64_t kLivenessNs = kNsPerSecond;
 
-enum class Stage { kIdle, kWaitingForWelcome, kAttached, kGaveUp };
+enum class Stage { kIdle, kWaitingForAttachReply, kAttached, kGaveUp };
 enum class Reached { kNobody, kCrowd, kDaemon };
 
 // Everything below is touched only by the one thread that holds `busy`.
@@ -59,7 +59,7 @@ struct Line {
   bool met = false;       // the first op or region, which alone may wait
   uint32_t failures = 0;  // since it was attached
   uint64_t look_ns = kFirstLookNs;
-  uint64_t welcome_deadline_ns = 0;
+  uint64_t attach_reply_deadline_ns = 0;
   int used = 0;
   uint64_t start_ticks = 0;
   uint64_t start_ns = 0;
@@ -210,23 +210,24 @@ Reached connect_and_greet() {
     return Reached::kNobody;
   }
   // One thread at a time is here, on a stack that may be small.
-  static optile_hello hello;
-  fill_hello(&hello);
-  const ssize_t sent = send(line.fd, &hello, sizeof hello, MSG_NOSIGNAL);
-  return sent == static_cast<ssize_t>(sizeof hello) ? Reached::kDaemon : Reached::kNobody;
+  static optile_attach_request attach_request;
+  fill_attach_request(&attach_request);
+  const ssize_t sent = send(line.fd, &attach_request, sizeof attach_request, MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(sizeof attach_request) ? Reached::kDaemon : Reached::kNobody;
 }
 
-// The two descriptors of a welcome; -1 where there is none. Anything else that came is closed.
+// The two descriptors of an attach reply; -1 where there is none. Anything else that came is
+// closed.
 struct Received {
-  optile_welcome welcome = {};
+  optile_attach_reply attach_reply = {};
   ssize_t bytes = -1;
   int fds[2] = {-1, -1};
 };
 
-Received receive_welcome() {
+Received receive_attach_reply() {
   Received got;
   char control[CMSG_SPACE(sizeof(int) * 2)] = {};
-  iovec part = {&got.welcome, sizeof got.welcome};
+  iovec part = {&got.attach_reply, sizeof got.attach_reply};
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -245,13 +246,13 @@ Received receive_welcome() {
   return got;
 }
 
-bool welcome_is_valid(const Received& got) {
-  const optile_frame_header& header = got.welcome.header;
-  return got.bytes == static_cast<ssize_t>(sizeof(optile_welcome)) &&
+bool attach_reply_is_valid(const Received& got) {
+  const optile_frame_header& header = got.attach_reply.header;
+  return got.bytes == static_cast<ssize_t>(sizeof(optile_attach_reply)) &&
          header.magic == OPTILE_ABI_MAGIC && header.abi_version == OPTILE_ABI_VERSION &&
-         header.kind == OPTILE_FRAME_WELCOME && header.bytes == sizeof(optile_welcome) &&
-         got.welcome.plan_region_bytes == sizeof(optile_plan_region) &&
-         got.welcome.client_region_bytes == sizeof(optile_client_region) && got.fds[0] >= 0 &&
+         header.kind == OPTILE_FRAME_ATTACH_REPLY && header.bytes == sizeof(optile_attach_reply) &&
+         got.attach_reply.plan_region_bytes == sizeof(optile_plan_region) &&
+         got.attach_reply.client_region_bytes == sizeof(optile_client_region) && got.fds[0] >= 0 &&
          got.fds[1] >= 0;
 }
 
@@ -276,7 +277,7 @@ void fill_client_header(optile_client_region* client) {
   header.clock_kind = counter_is_used() ? OPTILE_CLOCK_CPU_COUNTER : OPTILE_CLOCK_MONOTONIC_NS;
   header.ticks_per_second = ticks_per_second();
   header.attach_ticks = ticks();
-  header.own_width_source = own_width_source();
+  header.default_width_source = default_width_source();
   header.fallbacks = fallbacks_so_far();
   // Nobody needs to ask for what was switched off.
   if (environment().highest_counters == OPTILE_COUNTERS_NONE) header.counter_errno = ECANCELED;
@@ -322,11 +323,11 @@ void forget_line() {
 
 void finish_attaching() {
   if (!fd_is_ours()) return forget_line();
-  Received got = receive_welcome();
+  Received got = receive_attach_reply();
   const bool nothing_yet =
       got.bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
   if (nothing_yet) {
-    if (base::monotonic_ns() > line.welcome_deadline_ns) {
+    if (base::monotonic_ns() > line.attach_reply_deadline_ns) {
       back_off("the daemon does not answer");
     } else {
       due_in(line.look_ns);
@@ -334,7 +335,7 @@ void finish_attaching() {
     }
     return;
   }
-  const bool valid = welcome_is_valid(got);
+  const bool valid = attach_reply_is_valid(got);
   const bool adopted = valid && adopt_regions(got);
   for (int fd : got.fds) {
     if (fd >= 0) close(fd);
@@ -350,12 +351,12 @@ void finish_attaching() {
   due_in(kLivenessNs);
 }
 
-void wait_for_welcome(FirstWait wait) {
-  pollfd welcome = {line.fd, POLLIN, 0};
+void wait_for_attach_reply(FirstWait wait) {
+  pollfd attach_reply = {line.fd, POLLIN, 0};
   for (;;) {
     const int slice = wait.next_ms(base::monotonic_ns());
     if (slice == 0) return;
-    const int ready = poll(&welcome, 1, slice);
+    const int ready = poll(&attach_reply, 1, slice);
     if (ready > 0 || (ready < 0 && errno != EINTR)) return;
   }
 }
@@ -384,10 +385,10 @@ void start_attaching() {
     back_off(crowded ? "the daemon's queue is full" : "no daemon on the socket", reached);
     return;
   }
-  line.stage = Stage::kWaitingForWelcome;
-  line.welcome_deadline_ns = base::monotonic_ns() + 5 * kNsPerSecond;
+  line.stage = Stage::kWaitingForAttachReply;
+  line.attach_reply_deadline_ns = base::monotonic_ns() + 5 * kNsPerSecond;
   line.look_ns = kFirstLookNs;
-  if (waits) wait_for_welcome(wait);
+  if (waits) wait_for_attach_reply(wait);
   finish_attaching();
 }
 
@@ -418,7 +419,7 @@ void maintain() {
     case Stage::kIdle:
       start_attaching();
       break;
-    case Stage::kWaitingForWelcome:
+    case Stage::kWaitingForAttachReply:
       finish_attaching();
       break;
     case Stage::kAttached:

@@ -1,10 +1,11 @@
-// How long the first op or region waits for the daemon's welcome: the one time that anybody waits
-// for the daemon. What it buys is a plan from the first op on; an idle daemon answers within about
-// a millisecond, and who has waited in vain looks again at later boundaries.
+// How long the first op or region waits for the daemon's attach reply: the one time that anybody
+// waits for the daemon. What it buys is a plan from the first op on; an idle daemon answers within
+// about a millisecond, and who has waited in vain looks again at later boundaries.
 //
 // In slices: where one takes much longer than was asked for, more wants to run than there are
-// processors, as when hundreds of programs start together. The welcome is far away then, and waking
-// up costs more than was waited, so that it ends there. The first slice is the connecting itself.
+// processors, as when hundreds of programs start together. The attach reply is far away then, and
+// waking up costs more than was waited, so that it ends there. The first slice is the connecting
+// itself.
 #pragma once
 
 #include <stdint.h>

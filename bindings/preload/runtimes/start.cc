@@ -8,7 +8,7 @@
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 #include "bindings/preload/support/environment.h"
-#include "bindings/preload/support/told_width.h"
+#include "bindings/preload/support/launched_width.h"
 
 namespace optile::preload {
 namespace {
@@ -29,7 +29,7 @@ bool is_linked_with_openmp() {
 
 // Runtimes that do not ask by getenv get it too.
 void tell_width_to_runtimes() {
-  const uint32_t width = told_width();
+  const uint32_t width = launched_width();
   if (width == 0 && set_variable(kNumThreads) != nullptr) note_width_is_said();
   if (width == 0) return;
   void* set_width = found_at_start(kSetNumThreads);

@@ -52,7 +52,7 @@ PlanView current_plan(const Attachment& attached) {
   view.marker_key = optile_load64(&view.page->marker_key);
   view.marker_context = optile_load64(&view.page->marker_context);
   view.schedule_length = optile_load32(&view.page->schedule_length);
-  view.own_width_cap = optile_load32(&view.page->own_width_cap);
+  view.default_width_cap = optile_load32(&view.page->default_width_cap);
   const uint64_t cores = optile_load64(&attached.plan->shared_cores);
   view.shared_cores = cores < UINT32_MAX ? static_cast<uint32_t>(cores) : 0;
   view.valid = optile_load64(&view.page->generation) == view.generation &&

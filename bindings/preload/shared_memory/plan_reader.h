@@ -18,7 +18,7 @@ struct PlanView {
   uint64_t marker_key = 0;
   uint64_t marker_context = 0;
   uint32_t schedule_length = 0;
-  uint32_t own_width_cap = 0;
+  uint32_t default_width_cap = 0;
   // Not of the page: in force at once.
   uint32_t shared_cores = 0;  // 0 = nobody shares
 };

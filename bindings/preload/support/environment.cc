@@ -10,9 +10,9 @@
 #include "base/bridge_file.h"
 #include "base/preload_limits.h"
 #include "bindings/preload/support/job_name.h"
+#include "bindings/preload/support/launched_width.h"
 #include "bindings/preload/support/start_mask.h"
 #include "bindings/preload/support/stepped_aside.h"
-#include "bindings/preload/support/told_width.h"
 
 namespace optile::preload {
 namespace {
@@ -153,7 +153,7 @@ void read_counts() {
 }
 
 bool width_is_launched() {
-  return current.omp_num_threads != 0 && told_width() != 0;
+  return current.omp_num_threads != 0 && launched_width() != 0;
 }
 
 // A limit that no width reaches says nothing.
@@ -187,7 +187,7 @@ const Environment& environment() {
 }
 
 void read_environment() {
-  learn_told_width();
+  read_launched_width();
   current.mode = read_mode(getenv("OPTILE_MODE"));
   current.search =
       equals(getenv("OPTILE_SEARCH"), "paper") ? OPTILE_SEARCH_PAPER : OPTILE_SEARCH_AUTO;
@@ -214,8 +214,8 @@ void read_environment() {
   const char* openmp = getenv("OPTILE_PRELOADED_OPENMP");
   copy_text(current.preloaded_openmp, openmp == nullptr ? base::kCompanionFile : openmp);
   read_job_name(current.job, sizeof current.job);
-  current.own_width_source = width_source();
-  current.respect = read_respect(getenv("OPTILE_RESPECT"), current.own_width_source);
+  current.default_width_source = width_source();
+  current.respect = read_respect(getenv("OPTILE_RESPECT"), current.default_width_source);
   read_socket_path();
   read_bridge_dir();
   current.torch_bridge = !equals(getenv("OPTILE_TORCH_BRIDGE"), "off");

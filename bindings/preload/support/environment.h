@@ -32,7 +32,7 @@ struct Environment {
   uint16_t goto_num_threads = 0;
   uint16_t mkl_num_threads = 0;
   uint16_t blis_num_threads = 0;
-  uint32_t own_width_source = OPTILE_WIDTH_DEFAULT;
+  uint32_t default_width_source = OPTILE_WIDTH_DEFAULT;
   char attach_path[108] = "";         // a Unix socket's limit
   char system_attach_path[108] = "";  // tried first; "" where the user named a socket
   bool socket_is_given = false;       // by OPTILE_SOCKET

@@ -81,7 +81,7 @@ constexpr const char* kExplained = R"({"more": 2, "explanations": [{
     "curve": [{"width": 2, "binding": "none", "median_ns": 1000, "count": 8, "kind": "sampled"}],
     "runner_up": {"width": 4}, "provenance": {"source": "this_run", "made_at": null},
     "switching_cost": {"ns": 5000, "measured": true}, "cap": 4,
-    "user": {"own_width": 4, "source": "environment"}}]})";
+    "user": {"default_width": 4, "source": "environment"}}]})";
 
 Options of_client(Verb verb, const std::string& client) {
   Options options = about(verb);
@@ -151,7 +151,8 @@ std::string explained(const char* source, const char* respect, bool binds) {
   return explanation_text(
       {{"name", "aten::mm"},
        {"cap", 3},
-       {"user", {{"own_width", 4}, {"source", source}, {"respect", respect}, {"binds", binds}}}});
+       {"user",
+        {{"default_width", 4}, {"source", source}, {"respect", respect}, {"binds", binds}}}});
 }
 
 std::string explained_limit() {
@@ -160,7 +161,7 @@ std::string explained_limit() {
   return explanation_text({{"name", "aten::mm"},
                            {"cap", 3},
                            {"user",
-                            {{"own_width", 3},
+                            {{"default_width", 3},
                              {"source", "environment"},
                              {"respect", "cap"},
                              {"binds", true},
@@ -188,9 +189,9 @@ TEST(Explanation, RepeatsUserWidthAndItsSource) {
   EXPECT_THAT(exact, HasSubstr("program, --respect exact)"));
   const std::string ignored = explained("launcher", "ignore", false);
   EXPECT_EQ(field(ignored, "you said so:"), "");
-  EXPECT_THAT(numbers_in(field(ignored, "own width")), ElementsAre(4, 3));
-  EXPECT_THAT(field(ignored, "own width"), HasSubstr("set by launcher"));
-  EXPECT_THAT(field(ignored, "own width"), testing::EndsWith("(--respect ignore)"));
+  EXPECT_THAT(numbers_in(field(ignored, "default width")), ElementsAre(4, 3));
+  EXPECT_THAT(field(ignored, "default width"), HasSubstr("set by launcher"));
+  EXPECT_THAT(field(ignored, "default width"), testing::EndsWith("(--respect ignore)"));
   EXPECT_EQ(field(explained("default", "cap", false), "you said so:"), "");
 }
 
@@ -206,9 +207,9 @@ TEST_F(QueriesTest, OpsAreSortedByShareOfStep) {
   Options options = about(Verb::kOps);
   options.client = "1";
   const Said said = ask(options, 200, R"({"ops": [
-      {"client": 1, "id": "a", "seconds": 0.001, "width": 1, "own_width": 4, "name": "small"},
-      {"client": 1, "id": "b", "seconds": 0.003, "width": 4, "own_width": 4, "name": "large"},
-      {"client": 2, "id": "c", "seconds": 9.0, "width": 4, "own_width": 4, "name": "other"}]})");
+      {"client": 1, "id": "a", "seconds": 0.001, "width": 1, "default_width": 4, "name": "small"},
+      {"client": 1, "id": "b", "seconds": 0.003, "width": 4, "default_width": 4, "name": "large"},
+      {"client": 2, "id": "c", "seconds": 9, "width": 4, "default_width": 4, "name": "other"}]})");
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(request_, StartsWith("GET /v1/ops?client=1 "));
   const std::size_t small = said.out.find("25.0%");
@@ -340,7 +341,7 @@ TEST_F(QueriesTest, ExplanationShowsCurveAndProvenance) {
         "this_run", "5.0 us (measured)", "set by environment; ", "and 2 more"}) {
     EXPECT_THAT(said.out, HasSubstr(part));
   }
-  EXPECT_THAT(numbers_in(field(said.out, "own width")), ElementsAre(4, 4));
+  EXPECT_THAT(numbers_in(field(said.out, "default width")), ElementsAre(4, 4));
 }
 
 TEST_F(QueriesTest, ReportsMalformedStatusAnswers) {

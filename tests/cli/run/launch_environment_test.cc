@@ -12,7 +12,7 @@ using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-constexpr const char* kSource = "OPTILE_OWN_WIDTH_SOURCE";
+constexpr const char* kSource = "OPTILE_DEFAULT_WIDTH_SOURCE";
 
 LaunchDecision decided() {
   LaunchDecision decision;
@@ -80,7 +80,7 @@ TEST(LaunchEnvironment, KeepsThreadVariablesOfUser) {
   const Variables set = made({}, now);
   EXPECT_THAT(set, Not(Contains(Key("KMP_BLOCKTIME"))));
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
-  EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
+  EXPECT_EQ(set.at("OPTILE_DEFAULT_WIDTH_SOURCE"), "environment");
 }
 
 TEST(LaunchEnvironment, SetsIttCollectorForOneDnn) {
@@ -154,11 +154,11 @@ TEST(LaunchEnvironment, AsUntunedNumericsSetNoWidth) {
   Variables set = launch_environment(options, decision, {});
   EXPECT_EQ(set.at("OPTILE_NUMERICS"), "as-untuned");
   for (const char* name :
-       {"OMP_NUM_THREADS", "TORCHINDUCTOR_CPP_DYNAMIC_THREADS", "OPTILE_OWN_WIDTH_SOURCE"}) {
+       {"OMP_NUM_THREADS", "TORCHINDUCTOR_CPP_DYNAMIC_THREADS", "OPTILE_DEFAULT_WIDTH_SOURCE"}) {
     EXPECT_THAT(set, Not(Contains(Key(name))));
   }
   set = launch_environment(options, decision, {{"OMP_NUM_THREADS", "5"}});
-  EXPECT_EQ(set.at("OPTILE_OWN_WIDTH_SOURCE"), "environment");
+  EXPECT_EQ(set.at("OPTILE_DEFAULT_WIDTH_SOURCE"), "environment");
   EXPECT_EQ(launch_environment({}, decision, {}).at("OPTILE_NUMERICS"), "any");
 }
 
@@ -210,7 +210,7 @@ TEST(LaunchEnvironment, WidthSourceNamesHostAndRanks) {
 TEST(LaunchEnvironment, SetsNoWidthWhenThreadsAreBound) {
   const Variables set = made(in_mode("tune"), {{"OMP_PROC_BIND", "spread"}});
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
-  EXPECT_THAT(set, Not(Contains(Key("OPTILE_OWN_WIDTH_SOURCE"))));
+  EXPECT_THAT(set, Not(Contains(Key("OPTILE_DEFAULT_WIDTH_SOURCE"))));
   EXPECT_EQ(made(in_mode("tune"), {{"OMP_PROC_BIND", "false"}}).at(kSource), "launcher:6");
 }
 
@@ -227,17 +227,17 @@ TEST(LaunchEnvironment, CapsWidthAtThreadLimit) {
 
 // A script between the two says its own number.
 TEST(LaunchEnvironment, ChangedThreadCountBelongsToUser) {
-  const Variables now = {{"OMP_NUM_THREADS", "4"}, {"OPTILE_OWN_WIDTH_SOURCE", "launcher:6"}};
+  const Variables now = {{"OMP_NUM_THREADS", "4"}, {"OPTILE_DEFAULT_WIDTH_SOURCE", "launcher:6"}};
   const Variables set = made(in_mode("tune"), now);
   EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS"))));
-  EXPECT_THAT(set, Contains(Pair("OPTILE_OWN_WIDTH_SOURCE", "environment")));
+  EXPECT_THAT(set, Contains(Pair("OPTILE_DEFAULT_WIDTH_SOURCE", "environment")));
 }
 
 TEST(LaunchEnvironment, ObserveAndAdviseSetNoWidth) {
   for (const char* mode : {"observe", "advise"}) {
     const Variables set = made(in_mode(mode), {});
     EXPECT_THAT(set, Not(Contains(Key("OMP_NUM_THREADS")))) << mode;
-    EXPECT_THAT(set, Not(Contains(Key("OPTILE_OWN_WIDTH_SOURCE")))) << mode;
+    EXPECT_THAT(set, Not(Contains(Key("OPTILE_DEFAULT_WIDTH_SOURCE")))) << mode;
     EXPECT_EQ(set.at("OPTILE_MODE"), mode);
   }
 }
@@ -298,7 +298,7 @@ TEST(UserVariables, ContainOnlyThreadSettings) {
                          {"BLIS_NUM_THREADS", "4"}, {"HOME", "/h"},
                          {"MY_OMP_THING", "x"},     {"LD_PRELOAD", "libuser.so"}};
   EXPECT_THAT(
-      user_words(now),
+      thread_limits(now),
       UnorderedElementsAre(Key("OMP_NUM_THREADS"), Key("GOMP_SPINCOUNT"), Key("KMP_AFFINITY"),
                            Key("OPENBLAS_NUM_THREADS"), Key("GOTO_NUM_THREADS"),
                            Key("MKL_NUM_THREADS"), Key("BLIS_NUM_THREADS")));

@@ -34,7 +34,7 @@ Json untuned() {
 }
 
 Json op(const char* name, int width, double seconds, int per_step) {
-  return {{"name", name},       {"width", width},       {"own_width", 4},
+  return {{"name", name},       {"width", width},       {"default_width", 4},
           {"seconds", seconds}, {"per_step", per_step}, {"reason", "why " + std::string(name)}};
 }
 
@@ -158,7 +158,8 @@ TEST(SummaryTable, UntunedRunClaimsNoSpeedup) {
   EXPECT_THAT(text, HasSubstr("train.py, 40 steps"));
   EXPECT_THAT(numbers_in(field(text, "coverage")), ElementsAre(98.1, 94.3));
   EXPECT_THAT(field(text, "BLAS"), HasSubstr(untuned()["launch_plan"].get<std::string>()));
-  for (const char* label : {"untouched", "own widths", "tuned", "under optile", "by launch plan"}) {
+  for (const char* label :
+       {"untouched", "default widths", "tuned", "under optile", "by launch plan"}) {
     EXPECT_EQ(field(text, label), "");
   }
   EXPECT_THAT(field(text, "times faster"), HasSubstr("optile baseline -- "));
@@ -209,7 +210,7 @@ TEST(SummaryTable, ShowsPresentStepTimeWithoutTunedSteps) {
 
 TEST(SummaryTable, NamesControlBaseline) {
   const Json report = with(tuned(), "baseline_kind", "control");
-  EXPECT_THAT(numbers(report, "own widths"), ElementsAre(200));
+  EXPECT_THAT(numbers(report, "default widths"), ElementsAre(200));
   EXPECT_EQ(field(table(report), "untouched"), "");
 }
 

@@ -56,7 +56,7 @@ TEST_F(WrapperScriptTest, FollowsExecWithAllArguments) {
 
 TEST_F(WrapperScriptTest, IgnoresAmbiguousScripts) {
   const std::string real = program("real");
-  EXPECT_EQ(behind("echo hello\n"), "");
+  EXPECT_EQ(behind("echo ready\n"), "");
   EXPECT_EQ(behind("exec " + real + "\n"), "") << "other arguments";
   EXPECT_EQ(behind("exec real \"$@\"\n"), "") << "by PATH, which the script may have changed";
   EXPECT_EQ(behind("exec $HOME/real \"$@\"\n"), "");

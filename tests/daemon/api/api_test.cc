@@ -26,7 +26,7 @@ struct Observed {
       : connection(attach_path(running.config())),
         clock_ns(base::monotonic_ns() /
                  2),  // its events are in the past, since the machine started
-        simulated(running.attach(connection, make_hello(program)), {},
+        simulated(running.attach(connection, make_attach_request(program)), {},
                   {{0xabc, "aten::mm", [](int width) { return 4000000u / unsigned(width); }},
                    {0xdef, "aten::add", [](int) { return 100000u; }}},
                   4, &clock_ns) {
@@ -65,7 +65,7 @@ TEST_F(ApiTest, ClientsAreListedAndFoundById) {
   EXPECT_EQ(list[0]["openmp_runtime"], "libgomp");
   EXPECT_EQ(list[0]["widths"], nlohmann::json({{"least", 4}, {"most", 4}}));
   const std::string path = "/v1/clients/" + list[0]["id"].dump();
-  EXPECT_EQ(running_.get(path).json()["own_width"], 4);
+  EXPECT_EQ(running_.get(path).json()["default_width"], 4);
   EXPECT_EQ(running_.get("/v1/clients/99").status, 404);
   EXPECT_EQ(running_.get("/v1/clients/x").status, 404);
 }
@@ -91,8 +91,8 @@ TEST_F(ApiTest, OpsAreListedAndExplained) {
   EXPECT_EQ(running_.get("/v1/ops?client=99").status, 404);
   ASSERT_FALSE(json["ops"].empty());
   const nlohmann::json& row = json["ops"][0];
-  for (const char* key : {"id", "key", "name", "shape", "width", "own_width", "per_step", "seconds",
-                          "reason", "runner_up"}) {
+  for (const char* key : {"id", "key", "name", "shape", "width", "default_width", "per_step",
+                          "seconds", "reason", "runner_up"}) {
     EXPECT_TRUE(row.contains(key)) << key;
   }
   for (const std::string& id : {row["id"].get<std::string>(), row["key"].get<std::string>(),
@@ -132,7 +132,7 @@ TEST_F(ApiTest, ClientWithoutStepsDoesNotHideEarlierOps) {
     ASSERT_TRUE(running_.serve_until(left));
   }
   FakeConnection connection(attach_path(running_.config()));
-  running_.attach(connection, make_hello("short"));
+  running_.attach(connection, make_attach_request("short"));
   connection.hang_up();
   ASSERT_TRUE(running_.serve_until(left));
   const nlohmann::json json = running_.get("/v1/ops").json();
@@ -330,10 +330,10 @@ TEST_F(ApiTest, LeasesAreListed) {
   EXPECT_EQ(none["budget"]["cores"], 4);
   EXPECT_EQ(none["held_cores"], 0);
   FakeConnection connection(attach_path(running_.config()));
-  optile_hello hello = make_hello("train");
-  hello.share_milli = 3000;
-  hello.priority = OPTILE_PRIORITY_BATCH;
-  running_.attach(connection, hello);
+  optile_attach_request attach_request = make_attach_request("train");
+  attach_request.share_milli = 3000;
+  attach_request.priority = OPTILE_PRIORITY_BATCH;
+  running_.attach(connection, attach_request);
   const nlohmann::json json = running_.get("/v1/leases").json();
   ASSERT_EQ(json["clients"].size(), 1u);
   const nlohmann::json& lease = json["clients"][0];
@@ -359,7 +359,7 @@ TEST_F(ApiTest, LeasesAreListed) {
 
 TEST_F(ApiTest, LeaseCommandsSetSharePinAndPause) {
   FakeConnection connection(attach_path(running_.config()));
-  running_.attach(connection, make_hello("train"));
+  running_.attach(connection, make_attach_request("train"));
   const auto say = [&](const std::string& words) {
     const Answer answer = running_.post("/v1/leases", R"({"client":1,)" + words + "}");
     EXPECT_EQ(answer.status, 200) << answer.body;
@@ -383,8 +383,8 @@ TEST_F(ApiTest, LeaseCommandsSetSharePinAndPause) {
 TEST_F(ApiTest, DetachedClientHasNoLease) {
   FakeConnection first(attach_path(running_.config()));
   FakeConnection second(attach_path(running_.config()));
-  running_.attach(first, make_hello("train"));
-  running_.attach(second, make_hello("infer"));
+  running_.attach(first, make_attach_request("train"));
+  running_.attach(second, make_attach_request("infer"));
   const Answer answer = running_.post("/v1/leases", R"({"client":1,"detach":true})");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const nlohmann::json json = answer.json();
@@ -409,8 +409,8 @@ TEST_F(ApiTest, DetachedClientHasNoLease) {
 TEST_F(ApiTest, InvalidLeaseCommandsAreRejectedWithReason) {
   FakeConnection first(attach_path(running_.config()));
   FakeConnection second(attach_path(running_.config()));
-  running_.attach(first, make_hello("train"));
-  running_.attach(second, make_hello("infer"));
+  running_.attach(first, make_attach_request("train"));
+  running_.attach(second, make_attach_request("infer"));
   const auto post = [&](const std::string& body) { return running_.post("/v1/leases", body); };
   for (const char* body : {"",
                            "[]",

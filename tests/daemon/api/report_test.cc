@@ -15,9 +15,9 @@ void fill(SampleSet& set, int count, int64_t ns) {
 
 ClientView tuned_client() {
   ClientView client;
-  client.hello.program = "train.py";
-  client.hello.arguments = "python3 train.py";
-  client.hello.launch_plan = "openmp=llvm wait=1ms blas=follow";
+  client.attach_request.program = "train.py";
+  client.attach_request.arguments = "python3 train.py";
+  client.attach_request.launch_plan = "openmp=llvm wait=1ms blas=follow";
   client.header = ClientHeader();
   client.header->blas_ready = true;
   client.header->blas_path = "/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3";
@@ -84,7 +84,7 @@ TEST(Report, ReportsCounterTierAndReason) {
 
 TEST(Report, OpRowsCarryCountsOfTheirWidth) {
   ClientView client = tuned_client();
-  client.session->own_width = 4;
+  client.session->default_width = 4;
   tuner::OpView op;
   op.place = {7, 0};
   op.width = 2;
@@ -144,8 +144,8 @@ TEST(Report, FactorsHaveStepCountsAndInterval) {
 TEST(Report, ListsDisturbancesOfComparison) {
   ClientView client = tuned_client();
   EXPECT_TRUE(report_of(client)["disturbed"].empty());
-  client.header->own_width = 4;
-  client.own_width_cap = 3;
+  client.header->default_width = 4;
+  client.default_width_cap = 3;
   client.session->own_steps = SampleSet();
   fill(client.session->own_steps, 4, 8000000);
   EXPECT_EQ(report_of(client)["disturbed"].size(), 2u);
@@ -191,12 +191,12 @@ TEST(Report, StepsOfDifferentOpsAreNotCompared) {
   EXPECT_TRUE(report["incomparable"].is_null());
 }
 
-TEST(Report, UntunableRunIsComparedAtOwnWidths) {
+TEST(Report, UntunableRunIsComparedAtDefaultWidths) {
   ClientView client = tuned_client();
   client.session->tuned_steps = SampleSet();
   client.session->uniform_steps = SampleSet();
   client.session->steerable_share = 0;
-  client.hello.launch_plan = "openmp=keep wait=keep blas=keep";
+  client.attach_request.launch_plan = "openmp=keep wait=keep blas=keep";
   Json report = report_of(client, {earlier_run(RunKind::kBaseline, "", 0.032)});
   EXPECT_NEAR(report["speedup"].get<double>(), 4.0, 0.01);
   EXPECT_TRUE(report["step_seconds"]["tuned"].is_null());
@@ -210,22 +210,22 @@ TEST(Report, UntunableRunIsComparedAtOwnWidths) {
 TEST(Report, LaunchPlanPartExcludesCostOfFewerCores) {
   ClientView client = tuned_client();
   client.session->tuned_steps = SampleSet();
-  client.own_width_cap = 1;
+  client.default_width_cap = 1;
   const RunRecord before = earlier_run(RunKind::kBaseline, "", 0.032);
   EXPECT_TRUE(report_of(client, {before})["factors"]["launch_plan"].is_null());
-  const RunRecord alone = earlier_run(RunKind::kTune, client.hello.launch_plan, 0.016);
+  const RunRecord alone = earlier_run(RunKind::kTune, client.attach_request.launch_plan, 0.016);
   EXPECT_NEAR(report_of(client, {alone, before})["factors"]["launch_plan"]["value"].get<double>(),
               2.0, 0.01);
 }
 
 TEST(Report, FactorsListDisturbancesOfBothRuns) {
   ClientView client = tuned_client();
-  client.others_load = "others kept 1.3 of 2 cores busy on average";
+  client.co_runner_load = "others kept 1.3 of 2 cores busy on average";
   RunRecord before = earlier_run(RunKind::kBaseline, "", 0.032);
   Json report = report_of(client, {before});
-  EXPECT_EQ(report["factors"]["speedup"]["disturbed"], Json({client.others_load}));
-  EXPECT_EQ(report["disturbed"], Json({client.others_load}));
-  client.others_load.clear();
+  EXPECT_EQ(report["factors"]["speedup"]["disturbed"], Json({client.co_runner_load}));
+  EXPECT_EQ(report["disturbed"], Json({client.co_runner_load}));
+  client.co_runner_load.clear();
   before.disturbed = "others kept 0.4 of 2 cores busy on average";
   report = report_of(client, {before});
   EXPECT_EQ(report["factors"]["speedup"]["disturbed"],
@@ -250,9 +250,9 @@ TEST(Report, SpeedupIsNullWithoutMeasuredBaseline) {
   EXPECT_TRUE(report["speedup"].is_null());
 }
 
-TEST(Report, PlanWithOwnWidthsHasNoWidthSpeedup) {
+TEST(Report, PlanWithDefaultWidthsHasNoWidthSpeedup) {
   ClientView client = tuned_client();
-  client.session->own_widths_in_force = true;
+  client.session->default_widths_in_force = true;
   Json report = report_of(client);
   EXPECT_EQ(report["baseline_kind"], "control");
   EXPECT_EQ(report["speedup"], 1.0);
@@ -265,7 +265,7 @@ TEST(Report, PlanWithOwnWidthsHasNoWidthSpeedup) {
 
 TEST(Report, ObservedRunHasNoTunedSteps) {
   ClientView client = tuned_client();
-  client.hello.mode = OPTILE_MODE_OBSERVE;
+  client.attach_request.mode = OPTILE_MODE_OBSERVE;
   const Json report = report_of(client);
   EXPECT_TRUE(report["step_seconds"]["tuned"].is_null());
   EXPECT_TRUE(report["speedup"].is_null());

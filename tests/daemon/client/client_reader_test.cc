@@ -78,7 +78,7 @@ TEST_F(ClientReaderTest, HeaderIsEmptyUntilWrittenByClient) {
   EXPECT_FALSE(reader_.header().has_value());
   regions_.begin(kAttach, 4);
   ASSERT_TRUE(reader_.header().has_value());
-  EXPECT_EQ(reader_.header()->own_width, 4);
+  EXPECT_EQ(reader_.header()->default_width, 4);
   EXPECT_EQ(reader_.header()->runtime, perfmodel::Runtime::kLibgomp);
 }
 

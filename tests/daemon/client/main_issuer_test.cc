@@ -65,7 +65,7 @@ TEST(MainIssuer, OpCountIsScaledByIssuerShare) {
 using MainIssuerClientTest = ControllerTest;
 
 TEST_F(MainIssuerClientTest, StepsExcludeOpsOfOtherThreads) {
-  Attached attached = attach(hello("r"));
+  Attached attached = attach(attach_request("r"));
   ClientRegions& regions = attached.program->regions();
   const uint32_t foreign = regions.register_op(0x77, "aten::copy", "");
   uint64_t mixture = 1;
@@ -97,14 +97,14 @@ TEST_F(MainIssuerClientTest, StepsExcludeOpsOfOtherThreads) {
 TEST_F(MainIssuerClientTest, ThreadsShareCoresOnlyInTuneMode) {
   for (const optile_mode mode :
        {OPTILE_MODE_TUNE, OPTILE_MODE_OBSERVE, OPTILE_MODE_ADVISE, OPTILE_MODE_FREEZE}) {
-    Hello who = hello("r");
+    AttachRequest who = attach_request("r");
     who.mode = mode;
     Attached attached = attach(who);
     run(attached, 1);
     EXPECT_EQ(attached.program->regions().plan().shared_cores, mode == OPTILE_MODE_TUNE ? 4u : 0u);
     controller_->depart(attached.id);
   }
-  Attached undone = attach(hello("undone"));
+  Attached undone = attach(attach_request("undone"));
   run(undone, 1);
   ASSERT_EQ(undone.program->regions().plan().shared_cores, 4u);
   ASSERT_TRUE(controller_->undo({}).ok());
@@ -112,7 +112,7 @@ TEST_F(MainIssuerClientTest, ThreadsShareCoresOnlyInTuneMode) {
 }
 
 TEST_F(MainIssuerClientTest, ReportShowsCoreSharing) {
-  Attached attached = attach(hello("r"));
+  Attached attached = attach(attach_request("r"));
   run(attached, 1);
   optile_client_header& header = attached.program->regions().client().header;
   header.issuing_threads = 4;

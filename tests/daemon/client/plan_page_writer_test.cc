@@ -39,7 +39,7 @@ TEST_F(PlanPageTest, ClientsMayRestUnderWidthCap) {
   EXPECT_EQ(page(1).flags, OPTILE_PAGE_MAY_REST);
   writer_.publish(2, draft, {{}, {}, 3});
   EXPECT_EQ(page(2).flags, OPTILE_PAGE_MAY_REST);
-  EXPECT_EQ(page(2).own_width_cap, 3u);
+  EXPECT_EQ(page(2).default_width_cap, 3u);
 }
 
 TEST_F(PlanPageTest, MarksEntriesWithSameBits) {
@@ -85,7 +85,7 @@ TEST_F(PlanPageTest, PublishesAllDraftFields) {
   EXPECT_EQ(p.schedule_binding[1], OPTILE_BINDING_SPREAD);
   EXPECT_EQ(p.cpu_count, 3u);
   EXPECT_EQ(p.spread_order[1], 2u);
-  EXPECT_EQ(p.own_width_cap, 3u);
+  EXPECT_EQ(p.default_width_cap, 3u);
   EXPECT_EQ(p.entry_count, 3u);
   ASSERT_NE(find(p, 7, 70), nullptr);
   EXPECT_EQ(find(p, 7, 70)->schedule[2], 4u);
@@ -161,7 +161,7 @@ TEST_F(PlanPageTest, InvalidDraftsAreClamped) {
   EXPECT_EQ(writer_.publish(1, draft, {std::vector<int>(5000), std::vector<int>(5000), -4}), 2u);
   EXPECT_EQ(page(1).schedule_length, OPTILE_MAX_SCHEDULE);
   EXPECT_EQ(page(1).cpu_count, OPTILE_MAX_CPUS);
-  EXPECT_EQ(page(1).own_width_cap, 0u);
+  EXPECT_EQ(page(1).default_width_cap, 0u);
   EXPECT_EQ(find(page(1), 5, 0)->width, 0u);
 }
 

@@ -78,7 +78,7 @@ class ClientHangs : public ControllerTest {
     optile_store32(&slot.tid, 100);
     slot.aggregates[program.op].count = 1000;
     slot.aggregates[program.op].ticks = UINT64_C(1000) * 1000000;  // a millisecond each
-    program.id = controller_->arrive(hello("sweeps"), std::move(memory)).value();
+    program.id = controller_->arrive(attach_request("sweeps"), std::move(memory)).value();
     controller_->drain();
     return program;
   }
@@ -122,7 +122,7 @@ TEST_F(ClientHangs, HungRegionIsLeftAloneUntilRevoked) {
 }
 
 // One width for everything is no entry: the region must have its own all the same.
-TEST_F(ClientHangs, HungRegionKeepsOwnWidthOnFewerCores) {
+TEST_F(ClientHangs, HungRegionKeepsDefaultWidthOnFewerCores) {
   Program first = attach_region();
   first.open(now_ns_, 2);
   pass(milliseconds(3500));
@@ -134,7 +134,7 @@ TEST_F(ClientHangs, HungRegionKeepsOwnWidthOnFewerCores) {
   controller_->refresh_budgets();
   pass(milliseconds(10));
   const optile_plan_region& plan = later.regions.plan();
-  ASSERT_EQ(plan.pages[plan.generation & 1].own_width_cap, 2U);
+  ASSERT_EQ(plan.pages[plan.generation & 1].default_width_cap, 2U);
   EXPECT_TRUE(is_left(later));
 }
 
@@ -147,7 +147,8 @@ TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
     }
     ASSERT_TRUE(store_->write(batch).ok());
     const std::vector<SimulatedProgram::Op> scaling(1, training_step().front());
-    Attached attached = attach(hello(hung ? "with" : "without"), OPTILE_WIDTH_LAUNCHER, scaling);
+    Attached attached =
+        attach(attach_request(hung ? "with" : "without"), OPTILE_WIDTH_LAUNCHER, scaling);
     budget_.cores = 2;
     budget_.units = {0, 1};
     controller_->refresh_budgets();
@@ -155,7 +156,7 @@ TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
     run(attached, 60);
     const optile_plan_region& plan = attached.program->regions().plan();
     const optile_plan_page& page = plan.pages[plan.generation & 1];
-    ASSERT_EQ(page.own_width_cap, 2U);
+    ASSERT_EQ(page.default_width_cap, 2U);
     EXPECT_EQ((page.flags & OPTILE_PAGE_MAY_REST) != 0, !hung);
     controller_->depart(attached.id);
     budget_ = whole_budget(four_cores());

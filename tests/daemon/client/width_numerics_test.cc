@@ -50,14 +50,14 @@ TEST(WidthNumerics, SameBitsForTorchProbeOnly) {
 
 class AsUntunedTest : public ControllerTest {
  protected:
-  Hello as_untuned(const std::string& run_id) {
-    Hello who = hello(run_id);
+  AttachRequest as_untuned(const std::string& run_id) {
+    AttachRequest who = attach_request(run_id);
     who.launch_plan = "openmp=keep wait=keep blas=keep";
     who.as_untuned = true;
     return who;
   }
-  Hello any(const std::string& run_id) {
-    Hello who = as_untuned(run_id);
+  AttachRequest any(const std::string& run_id) {
+    AttachRequest who = as_untuned(run_id);
     who.as_untuned = false;
     return who;
   }
@@ -81,7 +81,7 @@ TEST_F(AsUntunedTest, TunesOnlyOpsWithSameBits) {
     run(one, 1);
     ASSERT_EQ(one.program->widths().at(kMatmul), 4) << step;
     ASSERT_EQ(one.program->widths().at(kSoftmax), 4) << step;
-    ASSERT_EQ(page_of(one).own_width_cap, 0u) << step;
+    ASSERT_EQ(page_of(one).default_width_cap, 0u) << step;
     ASSERT_EQ(one.program->regions().plan().shared_cores, 0u) << step;
   }
   EXPECT_EQ(one.program->widths().at(kAdd), 1);
@@ -91,14 +91,14 @@ TEST_F(AsUntunedTest, TunesOnlyOpsWithSameBits) {
 
 // Also where one width for everything is what the user wants.
 TEST_F(AsUntunedTest, UniformStrategySparesOpsLeftAlone) {
-  Hello who = as_untuned("uniform");
+  AttachRequest who = as_untuned("uniform");
   who.strategy = OPTILE_STRATEGY_UNIFORM;
   Attached one = attach(who, OPTILE_WIDTH_FRAMEWORK);
   for (int step = 0; step < 600; ++step) {
     run(one, 1);
     ASSERT_EQ(one.program->widths().at(kMatmul), 4) << step;
     ASSERT_EQ(one.program->widths().at(kSoftmax), 4) << step;
-    ASSERT_EQ(page_of(one).own_width_cap, 0u) << step;
+    ASSERT_EQ(page_of(one).default_width_cap, 0u) << step;
   }
 }
 
@@ -124,7 +124,7 @@ TEST_F(AsUntunedTest, PlansAreNotSharedWithOtherRuns) {
   controller_->depart(third.id);
   // Nor are their times held against launch plans.
   perfmodel::LaunchFacts facts;
-  const Hello who = any("fourth");
+  const AttachRequest who = any("fourth");
   const perfmodel::LaunchPlan plan =
       controller_->launch_plan(facts, {who.executable, who.program, who.arguments}, who.uid);
   EXPECT_EQ(plan.text.find("numerics"), std::string::npos) << plan.text;
@@ -136,14 +136,14 @@ TEST_F(AsUntunedTest, LeaseLimitsMaskButNotWidths) {
   make_controller();
   Attached one = attach(as_untuned("one"), OPTILE_WIDTH_FRAMEWORK);
   run(one, 200);
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   run(one, 200);
   EXPECT_LT(masks_[one.id].size(), 4u) << "its cores are shared like anybody's";
   EXPECT_EQ(one.program->widths().at(kMatmul), 4);
   EXPECT_EQ(one.program->widths().at(kSoftmax), 4);
-  EXPECT_EQ(page_of(one).own_width_cap, 0u);
+  EXPECT_EQ(page_of(one).default_width_cap, 0u);
   const ClientView view = controller_->view(one.id).value();
-  EXPECT_EQ(view.own_width_cap, 0);
+  EXPECT_EQ(view.default_width_cap, 0);
   EXPECT_EQ(view.shared_cores, 0);
   EXPECT_NE(leases_json(*controller_).dump().find("--numerics as-untuned"), std::string::npos);
 }
@@ -153,7 +153,7 @@ TEST_F(AsUntunedTest, FreezeReplaysStoredPlan) {
   ASSERT_TRUE(run_until_tuned(first, 3000));
   run(first, 50);
   controller_->depart(first.id);
-  Hello who = as_untuned("again");
+  AttachRequest who = as_untuned("again");
   who.mode = OPTILE_MODE_FREEZE;
   Attached again = attach(who);
   for (int step = 0; step < 100; ++step) {

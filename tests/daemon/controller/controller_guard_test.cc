@@ -8,7 +8,7 @@ namespace {
 class ControllerGuardTest : public ControllerTest {
  protected:
   Conditions conditions() {
-    const Hello who = hello("x");
+    const AttachRequest who = attach_request("x");
     Conditions conditions;
     conditions.machine = controller_->machine().fingerprint;
     conditions.program = {who.executable, who.program, who.arguments};
@@ -18,7 +18,7 @@ class ControllerGuardTest : public ControllerTest {
   std::optional<FoundPlan> stored() { return store_->find_plan(conditions(), 4); }
 
   void tune_once() {
-    Attached first = attach(hello("first"));
+    Attached first = attach(attach_request("first"));
     ASSERT_TRUE(run_until_tuned(first, 3000));
     run(first, 20);
     controller_->depart(first.id);
@@ -46,7 +46,7 @@ class ControllerGuardTest : public ControllerTest {
 TEST_F(ControllerGuardTest, RollsBackSlowPlanWithinTwentyStepsAndDeletesIt) {
   tune_once();
   poison();
-  Attached second = attach(hello("second"));
+  Attached second = attach(attach_request("second"));
   run(second, 20);
   EXPECT_EQ(second.program->widths().at(kMatmul), 4);
   run(second, 400);  // until the step is known
@@ -61,7 +61,7 @@ TEST_F(ControllerGuardTest, RollsBackSlowPlanWithinTwentyStepsAndDeletesIt) {
 }
 
 TEST_F(ControllerGuardTest, ReportsAndStoresEntryDisabledByShim) {
-  Attached client = attach(hello("r"));
+  Attached client = attach(attach_request("r"));
   ASSERT_TRUE(run_until_tuned(client, 3000));
   run(client, 20);
   ASSERT_EQ(client.program->widths().at(kAdd), 1);
@@ -85,7 +85,7 @@ TEST_F(ControllerGuardTest, ReportsAndStoresEntryDisabledByShim) {
 }
 
 TEST_F(ControllerGuardTest, InvalidDisabledEntriesAreRejected) {
-  Attached client = attach(hello("r"));
+  Attached client = attach(attach_request("r"));
   run(client, 3);
   optile_client_header& header = client.program->regions().client().header;
   for (optile_disabled_entry& entry : header.disabled) {
@@ -102,7 +102,7 @@ TEST_F(ControllerGuardTest, InvalidDisabledEntriesAreRejected) {
   EXPECT_EQ(controller_->view(client.id)->counters.rejected, uint64_t{OPTILE_MAX_DISABLED});
 }
 
-TEST_F(ControllerGuardTest, PlanEntriesCarryBaselineTicksAtOwnWidth) {
+TEST_F(ControllerGuardTest, PlanEntriesCarryBaselineTicksAtDefaultWidth) {
   const auto baseline_of = [](Attached& client, uint64_t key) -> uint64_t {
     const optile_plan_region& plan = client.program->regions().plan();
     for (const optile_plan_entry& entry : plan.pages[plan.generation & 1].slots) {
@@ -110,18 +110,18 @@ TEST_F(ControllerGuardTest, PlanEntriesCarryBaselineTicksAtOwnWidth) {
     }
     return 0;
   };
-  Attached client = attach(hello("r"));
+  Attached client = attach(attach_request("r"));
   ASSERT_TRUE(run_until_tuned(client, 3000));
   run(client, 3);
   EXPECT_NEAR(static_cast<double>(baseline_of(client, kAdd)), 2'000'000, 1000);
   controller_->depart(client.id);
-  Attached again = attach(hello("s"));
+  Attached again = attach(attach_request("s"));
   EXPECT_NEAR(static_cast<double>(baseline_of(again, kAdd)), 2'000'000, 1000) << "from the store";
 }
 
 TEST_F(ControllerGuardTest, UndoHoldsInLaterRunsUntilRevoked) {
   tune_once();
-  Attached client = attach(hello("r"));
+  Attached client = attach(attach_request("r"));
   run(client, 10);
   ASSERT_EQ(client.program->widths().at(kAdd), 1);
   const base::Result<Controller::Undone> undone = controller_->undo({});
@@ -132,7 +132,7 @@ TEST_F(ControllerGuardTest, UndoHoldsInLaterRunsUntilRevoked) {
   EXPECT_FALSE(stored().has_value());
   controller_->depart(client.id);
 
-  Attached later = attach(hello("later"));
+  Attached later = attach(attach_request("later"));
   run(later, 400);
   EXPECT_EQ(later.program->widths().at(kAdd), 4);
   EXPECT_EQ(controller_->view(later.id)->session->sampled_steps, 0u);
@@ -145,14 +145,14 @@ TEST_F(ControllerGuardTest, UndoHoldsInLaterRunsUntilRevoked) {
   revoke.revoke = true;
   revoke.program = "train.py";
   ASSERT_TRUE(controller_->undo(revoke).ok());
-  Attached tuned = attach(hello("tuned"));
+  Attached tuned = attach(attach_request("tuned"));
   EXPECT_TRUE(run_until_tuned(tuned, 3000));
   run(tuned, 5);
   EXPECT_EQ(tuned.program->widths().at(kAdd), 1);
 }
 
 TEST_F(ControllerGuardTest, UndoOfOneOpIsStoredForLaterRuns) {
-  Attached client = attach(hello("r"));
+  Attached client = attach(attach_request("r"));
   ASSERT_TRUE(run_until_tuned(client, 3000));
   run(client, 5);
   Controller::UndoRequest request;
@@ -169,7 +169,7 @@ TEST_F(ControllerGuardTest, UndoOfOneOpIsStoredForLaterRuns) {
   EXPECT_EQ(client.program->widths().at(kAdd), 4);
   controller_->depart(client.id);
   ASSERT_TRUE(stored().has_value());
-  Attached later = attach(hello("later"));
+  Attached later = attach(attach_request("later"));
   run(later, 300);
   EXPECT_EQ(later.program->widths().at(kAdd), 4) << "remembered";
 }

@@ -13,19 +13,19 @@ namespace {
 constexpr int kManySteps = 600;  // recognised long before
 
 TEST_F(ControllerTest, PublishesPlanPageOnArrival) {
-  Attached attached = attach(hello("r"));
+  Attached attached = attach(attach_request("r"));
   EXPECT_EQ(attached.program->regions().plan().generation, 1u);
   EXPECT_EQ(controller_->next_drain(), std::chrono::milliseconds(5));
 }
 
 TEST_F(ControllerTest, FiguresViewHasSameWidthsWithoutProfiles) {
-  Attached attached = attach(hello("r"));
+  Attached attached = attach(attach_request("r"));
   ASSERT_TRUE(run_until_tuned(attached, 3000));
   const tuner::SessionView whole = *controller_->attached()[0].session;
   const tuner::SessionView figures = *controller_->attached(tuner::Detail::kFigures)[0].session;
   EXPECT_EQ(figures.steps, whole.steps);
   EXPECT_EQ(figures.tuned_steps.count(), whole.tuned_steps.count());
-  EXPECT_EQ(figures.own_widths_in_force, whole.own_widths_in_force);
+  EXPECT_EQ(figures.default_widths_in_force, whole.default_widths_in_force);
   ASSERT_EQ(figures.ops.size(), whole.ops.size());
   for (std::size_t i = 0; i < whole.ops.size(); ++i) {
     EXPECT_EQ(figures.ops[i].place, whole.ops[i].place);
@@ -36,7 +36,7 @@ TEST_F(ControllerTest, FiguresViewHasSameWidthsWithoutProfiles) {
 }
 
 TEST_F(ControllerTest, TunesProgramAndReplaysPlanInNextRun) {
-  Attached first = attach(hello("first"));
+  Attached first = attach(attach_request("first"));
   ASSERT_TRUE(run_until_tuned(first, 3000));
   run(first, 50);
   EXPECT_EQ(first.program->widths().at(kAdd), 1);
@@ -53,7 +53,7 @@ TEST_F(ControllerTest, TunesProgramAndReplaysPlanInNextRun) {
   EXPECT_GT(report["speedup"].get<double>(), 1.1);
   EXPECT_FALSE(report["plan_replayed"].get<bool>());
 
-  Attached second = attach(hello("second"));
+  Attached second = attach(attach_request("second"));
   ASSERT_TRUE(run_until_tuned(second, kManySteps));
   run(second, 20);
   EXPECT_EQ(second.program->widths().at(kAdd), 1);
@@ -63,8 +63,8 @@ TEST_F(ControllerTest, TunesProgramAndReplaysPlanInNextRun) {
   EXPECT_EQ(controller_->find_run("second").state, RunState::kRunning);
 }
 
-TEST_F(ControllerTest, ObserveModeKeepsOwnWidths) {
-  Hello who = hello("observed");
+TEST_F(ControllerTest, ObserveModeKeepsDefaultWidths) {
+  AttachRequest who = attach_request("observed");
   who.mode = OPTILE_MODE_OBSERVE;
   Attached attached = attach(who);
   for (int step = 0; step < kManySteps; ++step) {
@@ -81,13 +81,13 @@ TEST_F(ControllerTest, ObserveModeKeepsOwnWidths) {
 }
 
 TEST_F(ControllerTest, ReportsSpeedupAgainstSeparateBaselineRun) {
-  Hello who = hello("baseline");
+  AttachRequest who = attach_request("baseline");
   who.baseline = true;
   who.launch_plan = "";
   Attached baseline = attach(who);
   run(baseline, kManySteps);
   controller_->depart(baseline.id);
-  Attached tuned = attach(hello("tuned"));
+  Attached tuned = attach(attach_request("tuned"));
   ASSERT_TRUE(run_until_tuned(tuned, 3000));
   run(tuned, 50);
   controller_->depart(tuned.id);
@@ -99,8 +99,8 @@ TEST_F(ControllerTest, ReportsSpeedupAgainstSeparateBaselineRun) {
   EXPECT_NEAR(report["speedup"].get<double>(), expected, 1e-9);
 }
 
-TEST_F(ControllerTest, FreezeWithoutStoredPlanKeepsOwnWidths) {
-  Hello who = hello("frozen");
+TEST_F(ControllerTest, FreezeWithoutStoredPlanKeepsDefaultWidths) {
+  AttachRequest who = attach_request("frozen");
   who.mode = OPTILE_MODE_FREEZE;
   Attached attached = attach(who);
   for (int step = 0; step < 300; ++step) {
@@ -111,7 +111,7 @@ TEST_F(ControllerTest, FreezeWithoutStoredPlanKeepsOwnWidths) {
 }
 
 TEST_F(ControllerTest, ReadsRemainingRingSamplesAtDeparture) {
-  Attached attached = attach(hello("late"));
+  Attached attached = attach(attach_request("late"));
   run(attached, 2);
   const uint64_t before = controller_->view(attached.id)->counters.read;
   attached.program->run_step();  // nobody drains
@@ -120,13 +120,13 @@ TEST_F(ControllerTest, ReadsRemainingRingSamplesAtDeparture) {
 }
 
 TEST_F(ControllerTest, RefusesUnsteadyClientClockAndReportsIt) {
-  Attached attached = attach(hello("clock"));
+  Attached attached = attach(attach_request("clock"));
   ClientMemory memory = ClientMemory::make().value();
   const ClientMemory::Descriptors fds = memory.take_descriptors();
   ClientRegions regions(fds.plan.get(), fds.client.get());
   regions.begin(now_ns_, 4);
   regions.client().header.clock_kind = OPTILE_CLOCK_CPU_COUNTER;  // which is not steady here
-  const uint64_t id = controller_->arrive(hello("clock"), std::move(memory)).value();
+  const uint64_t id = controller_->arrive(attach_request("clock"), std::move(memory)).value();
   controller_->drain();
   const std::optional<ClientView> view = controller_->view(id);
   EXPECT_TRUE(view->clock_refused);
@@ -137,10 +137,10 @@ TEST_F(ControllerTest, RefusesUnsteadyClientClockAndReportsIt) {
 TEST_F(ControllerTest, LimitsAttachedAndFinishedClients) {
   std::vector<uint64_t> ids;
   for (std::size_t i = 0; i < kMaxClients; ++i) {
-    ids.push_back(controller_->arrive(hello("x"), ClientMemory::make().value()).value());
+    ids.push_back(controller_->arrive(attach_request("x"), ClientMemory::make().value()).value());
   }
   const base::Result<uint64_t> refused =
-      controller_->arrive(hello("y"), ClientMemory::make().value());
+      controller_->arrive(attach_request("y"), ClientMemory::make().value());
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.message().find("untuned"), std::string::npos);
   for (const uint64_t id : ids) controller_->depart(id);
@@ -153,7 +153,7 @@ TEST_F(ControllerTest, LimitsAttachedAndFinishedClients) {
 // fault: F14
 TEST_F(ControllerTest, LimitsFinishedClientsByTheirOps) {
   for (int i = 0; i < 8; ++i) {
-    Attached attached = attach(hello("many-" + std::to_string(i)));
+    Attached attached = attach(attach_request("many-" + std::to_string(i)));
     ClientRegions& regions = attached.program->regions();
     for (uint64_t key = 1; key <= OPTILE_MAX_OPS; ++key) regions.register_op(key, "op", "");
     controller_->drain();
@@ -165,24 +165,24 @@ TEST_F(ControllerTest, LimitsFinishedClientsByTheirOps) {
 }
 
 TEST_F(ControllerTest, ShrunkBudgetCapsNextPage) {
-  Attached attached = attach(hello("shrunk"));
+  Attached attached = attach(attach_request("shrunk"));
   run(attached, 10);
   budget_.units = {0, 1};
   budget_.cores = 2;
   controller_->refresh_budgets();
   run(attached, 400);
   const optile_plan_region& plan = attached.program->regions().plan();
-  EXPECT_EQ(plan.pages[plan.generation & 1].own_width_cap, 2u);
+  EXPECT_EQ(plan.pages[plan.generation & 1].default_width_cap, 2u);
   EXPECT_EQ(plan.pages[plan.generation & 1].cpu_count, 2u);
 }
 
 TEST_F(ControllerTest, TwoProgramsGetDisjointMasksAndMatchingWidthCaps) {
   leases_ = true;
   make_controller();
-  Attached one = attach(hello("one"));
+  Attached one = attach(attach_request("one"));
   run(one, 10);
   EXPECT_TRUE(masks_[one.id].empty()) << "alone";
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   run(one, 3);
   run(other, 10);
   ASSERT_EQ(masks_[one.id].size() + masks_[other.id].size(), 4u);
@@ -191,7 +191,7 @@ TEST_F(ControllerTest, TwoProgramsGetDisjointMasksAndMatchingWidthCaps) {
   }
   const auto cap = [](Attached& program) {
     const optile_plan_region& plan = program.program->regions().plan();
-    return plan.pages[plan.generation & 1].own_width_cap;
+    return plan.pages[plan.generation & 1].default_width_cap;
   };
   EXPECT_EQ(cap(one), masks_[one.id].size());
   EXPECT_EQ(cap(other), masks_[other.id].size());
@@ -206,45 +206,46 @@ TEST_F(ControllerTest, TwoProgramsGetDisjointMasksAndMatchingWidthCaps) {
 TEST_F(ControllerTest, ExactRespectKeepsUserWidthOnPartialLease) {
   leases_ = true;
   make_controller();
-  Hello exact = hello("exact");
+  AttachRequest exact = attach_request("exact");
   exact.respect = OPTILE_RESPECT_EXACT;
   Attached one = attach(exact, OPTILE_WIDTH_ENVIRONMENT);
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   run(one, 200);
   EXPECT_LT(masks_[one.id].size(), 4u) << "its cores are shared like anybody's";
   for (const auto& [key, width] : one.program->widths()) EXPECT_EQ(width, 4) << key;
   const ClientView view = controller_->view(one.id).value();
-  EXPECT_TRUE(view.said_exactly);
-  EXPECT_EQ(view.own_width_cap, 0);
+  EXPECT_TRUE(view.is_fixed_by_user);
+  EXPECT_EQ(view.default_width_cap, 0);
   EXPECT_EQ(view.shared_cores, 0);
   EXPECT_EQ(view.session->phase, tuner::Phase::kObserving);
 }
 
 TEST_F(ControllerTest, ExactRespectObeysWidthSetByProgramLater) {
-  Hello exact = hello("exact");
+  AttachRequest exact = attach_request("exact");
   exact.respect = OPTILE_RESPECT_EXACT;
   Attached one = attach(exact);
   ASSERT_TRUE(run_until_tuned(one, 3000));
   run(one, 50);
   EXPECT_EQ(one.program->widths().at(kAdd), 1) << "nobody has said anything";
-  optile_store32(&one.program->regions().client().header.own_width_source, OPTILE_WIDTH_PROGRAM);
+  optile_store32(&one.program->regions().client().header.default_width_source,
+                 OPTILE_WIDTH_PROGRAM);
   run(one, 3);
   for (const auto& [key, width] : one.program->widths()) EXPECT_EQ(width, 4) << key;
   const ClientView view = controller_->view(one.id).value();
   EXPECT_NE(view.session->decision.find("you said so"), std::string::npos);
   // The next program of this name, without such a word, starts with what was found.
   controller_->depart(one.id);
-  Attached next = attach(hello("next"));
+  Attached next = attach(attach_request("next"));
   ASSERT_TRUE(run_until_tuned(next, 3000));
   EXPECT_TRUE(controller_->view(next.id)->session->plan_replayed);
 }
 
 TEST_F(ControllerTest, ExactRespectTunesWidthSetByFramework) {
-  Hello exact = hello("exact");
+  AttachRequest exact = attach_request("exact");
   exact.respect = OPTILE_RESPECT_EXACT;
   Attached one = attach(exact, OPTILE_WIDTH_FRAMEWORK);
   EXPECT_TRUE(run_until_tuned(one, 3000));
-  EXPECT_FALSE(controller_->view(one.id)->said_exactly);
+  EXPECT_FALSE(controller_->view(one.id)->is_fixed_by_user);
 }
 
 // F20: another control group than the daemon's, so its own budget says nothing of it.
@@ -253,11 +254,11 @@ TEST_F(ControllerTest, LeaseFollowsChangingClientCpuset) {
   make_controller();
   confined_ = budget_;
   confined_.cpuset = {0, 1, 2, 3};
-  Hello who = hello("confined");
+  AttachRequest who = attach_request("confined");
   who.pid = kConfinedPid;
   Attached one = attach(who);
   run(one, 10);
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   run(one, 3);
   run(other, 3);
   ASSERT_EQ(masks_[one.id].size() + masks_[other.id].size(), 4u);
@@ -286,7 +287,7 @@ TEST_F(ControllerTest, LeaseGrowsWhenClientQuotaIsRemoved) {
   confined_ = budget_;
   confined_.cores = 2;
   confined_.quota_cores = 1.5;
-  Hello who = hello("limited");
+  AttachRequest who = attach_request("limited");
   who.pid = kConfinedPid;
   Attached one = attach(who);
   run(one, 10);
@@ -300,8 +301,8 @@ TEST_F(ControllerTest, LeaseGrowsWhenClientQuotaIsRemoved) {
 TEST_F(ControllerTest, GivesAwayCoresOfDyingClientBeforeDeparture) {
   leases_ = true;
   make_controller();
-  Attached one = attach(hello("one"));
-  Attached other = attach(hello("other"));
+  Attached one = attach(attach_request("one"));
+  Attached other = attach(attach_request("other"));
   ASSERT_EQ(masks_[one.id].size(), 2u);
   controller_->dying(other.id);
   EXPECT_TRUE(masks_[one.id].empty()) << "all of them";
@@ -313,8 +314,8 @@ TEST_F(ControllerTest, GivesAwayCoresOfDyingClientBeforeDeparture) {
 TEST_F(ControllerTest, ObservedClientGetsNoLease) {
   leases_ = true;
   make_controller();
-  Attached one = attach(hello("one"));
-  Hello watched = hello("watched");
+  Attached one = attach(attach_request("one"));
+  AttachRequest watched = attach_request("watched");
   watched.mode = OPTILE_MODE_OBSERVE;
   Attached other = attach(watched);
   EXPECT_TRUE(masks_[one.id].empty());
@@ -324,7 +325,7 @@ TEST_F(ControllerTest, ObservedClientGetsNoLease) {
 TEST_F(ControllerTest, ConfinedClientPageListsOnlyItsPUs) {
   confined_.units = {2, 3};
   confined_.cores = 2;
-  Hello who = hello("confined");
+  AttachRequest who = attach_request("confined");
   who.pid = kConfinedPid;
   Attached attached = attach(who);
   const optile_plan_region& plan = attached.program->regions().plan();
@@ -332,13 +333,13 @@ TEST_F(ControllerTest, ConfinedClientPageListsOnlyItsPUs) {
   ASSERT_EQ(page.cpu_count, 2u);
   EXPECT_EQ(page.compact_order[0], 2u);
   EXPECT_EQ(page.compact_order[1], 3u);
-  EXPECT_EQ(page.own_width_cap, 0u);  // it came like this: nothing was taken away
+  EXPECT_EQ(page.default_width_cap, 0u);  // it came like this: nothing was taken away
   EXPECT_EQ(controller_->view(attached.id)->cores, 2);
   EXPECT_EQ(controller_->budget().cores, 4);
 }
 
 TEST_F(ControllerTest, RequestsCountersForSomeStepsAfterTuning) {
-  Attached attached = attach(hello("counted"));
+  Attached attached = attach(attach_request("counted"));
   const auto counts = [&] {
     const optile_plan_region& plan = attached.program->regions().plan();
     return (plan.pages[plan.generation & 1].flags & OPTILE_PAGE_COUNT) != 0;
@@ -355,7 +356,7 @@ TEST_F(ControllerTest, RequestsCountersForSomeStepsAfterTuning) {
 }
 
 TEST_F(ControllerTest, RequestsNoCountersWhereUserDisabledThem) {
-  Hello who = hello("off");
+  AttachRequest who = attach_request("off");
   who.mode = OPTILE_MODE_OBSERVE;
   ClientMemory memory = ClientMemory::make().value();
   const ClientMemory::Descriptors fds = memory.take_descriptors();
@@ -374,7 +375,7 @@ TEST_F(ControllerTest, RequestsNoCountersWhereUserDisabledThem) {
 }
 
 TEST_F(ControllerTest, DrainsTunedClientsRarely) {
-  Attached attached = attach(hello("calm"));
+  Attached attached = attach(attach_request("calm"));
   ASSERT_TRUE(run_until_tuned(attached, 3000));
   run(attached, 5);
   EXPECT_GE(controller_->next_drain(), std::chrono::milliseconds(200));
@@ -392,7 +393,7 @@ TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
   const Database::Opened holder = Database::open(path, {0x6f70746c, 3, ""});
   ASSERT_NE(holder.database, nullptr);
   ASSERT_TRUE(holder.database->run("BEGIN IMMEDIATE").ok());
-  Attached attached = attach(hello("a"));
+  Attached attached = attach(attach_request("a"));
   ASSERT_TRUE(run_until_tuned(attached, kManySteps));
   controller_->depart(attached.id);
   EXPECT_EQ(store_->state().keeping, Store::Keeping::kFailing);
@@ -442,8 +443,8 @@ TEST_F(ControllerTest, LaunchPlanChangeAfterSlowerRunNamesReason) {
 }
 
 TEST_F(ControllerTest, ReportsBusiestProcessOfRun) {
-  Attached idle = attach(hello("same"));
-  Attached busy = attach(hello("same"));
+  Attached idle = attach(attach_request("same"));
+  Attached busy = attach(attach_request("same"));
   run(busy, kManySteps);
   controller_->depart(busy.id);
   EXPECT_EQ(controller_->find_run("same").state, RunState::kRunning);

@@ -67,7 +67,7 @@ using ControllerCountersTest = ControllerTest;
 // fault: F13
 TEST_F(ControllerCountersTest, ManyClientsCountAtLimitedRate) {
   constexpr std::size_t kMany = 24;
-  Hello who = hello("crowd");
+  AttachRequest who = attach_request("crowd");
   who.mode = OPTILE_MODE_OBSERVE;
   std::vector<Attached> crowd;
   for (std::size_t i = 0; i < kMany; ++i) crowd.push_back(attach(who));

@@ -11,7 +11,7 @@ constexpr int kStepsOfARun = 200;  // enough to be known by their time
 class DeparturesTest : public ControllerTest {
  protected:
   Attached that_ran(const std::string& program) {
-    Hello who = hello(program);
+    AttachRequest who = attach_request(program);
     who.program = program;
     who.baseline = true;
     who.launch_plan = "";
@@ -59,7 +59,7 @@ TEST_F(DeparturesTest, WritesSimultaneousDeparturesInOneBatch) {
 TEST_F(DeparturesTest, ArrivalWritesPendingRunOfSameProgram) {
   Attached left = that_ran("train.py");
   controller_->depart(left.id);
-  ASSERT_TRUE(controller_->arrive(hello("next"), ClientMemory::make().value()).ok());
+  ASSERT_TRUE(controller_->arrive(attach_request("next"), ClientMemory::make().value()).ok());
   EXPECT_EQ(runs_in_store("train.py"), 1u);
 }
 

@@ -15,8 +15,8 @@ class FreezeModeTest : public ControllerTest {
     make_controller();
   }
 
-  Hello frozen() {
-    Hello who = hello("again");
+  AttachRequest frozen() {
+    AttachRequest who = attach_request("again");
     who.mode = OPTILE_MODE_FREEZE;
     return who;
   }
@@ -33,7 +33,7 @@ class FreezeModeTest : public ControllerTest {
   }
   // Runs until a plan is kept, and leaves.
   std::map<uint64_t, int> learn() {
-    Attached first = attach(hello("first"));
+    Attached first = attach(attach_request("first"));
     EXPECT_TRUE(run_until_tuned(first, 400));
     run(first, 3);
     const std::map<uint64_t, int> widths = first.program->widths();
@@ -64,14 +64,14 @@ TEST_F(FreezeModeTest, LeaseNarrowsMaskButNotWidths) {
   pass(2, {&again});
   EXPECT_EQ(again.program->widths(), learnt);
   EXPECT_EQ(cores_of(again.id).size(), 4u);
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   pass(3, {&again, &other});
   const std::vector<int> its = cores_of(again.id);
   ASSERT_LT(its.size(), 4u);
   ASSERT_FALSE(its.empty());
   EXPECT_EQ(masks_[again.id].size(), its.size());
   EXPECT_EQ(again.program->widths(), learnt);
-  EXPECT_EQ(page_of(again).own_width_cap, 0u);
+  EXPECT_EQ(page_of(again).default_width_cap, 0u);
   for (const int core : cores_of(other.id)) {
     EXPECT_EQ(std::count(its.begin(), its.end(), core), 0) << "nobody is put beside it";
   }
@@ -87,7 +87,7 @@ TEST_F(FreezeModeTest, LeaseNarrowsMaskButNotWidths) {
 
 TEST_F(FreezeModeTest, PartialLeaseAtArrivalKeepsStoredWidths) {
   const std::map<uint64_t, int> learnt = learn();
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   pass(1, {&other});
   Attached again = attach(frozen());
   ASSERT_LT(cores_of(again.id).size(), 4u);
@@ -97,7 +97,7 @@ TEST_F(FreezeModeTest, PartialLeaseAtArrivalKeepsStoredWidths) {
 }
 
 TEST_F(FreezeModeTest, ProgressIsKnownWithinOneSecond) {
-  Attached other = attach(hello("other"));
+  Attached other = attach(attach_request("other"));
   ASSERT_TRUE(run_until_tuned(other, 400));
   Attached again = attach(frozen());
   pass(1, {&again, &other});
@@ -113,7 +113,7 @@ TEST_F(FreezeModeTest, RunOnPartialLeaseIsNotRecorded) {
     controller_->flush(true);
     Conditions wanted;
     wanted.machine = controller_->machine().fingerprint;
-    const Hello who = frozen();
+    const AttachRequest who = frozen();
     wanted.program = {who.executable, who.program, who.arguments};
     return store_->find_runs(wanted).size();
   };
@@ -123,7 +123,7 @@ TEST_F(FreezeModeTest, RunOnPartialLeaseIsNotRecorded) {
   controller_->depart(alone.id);
   EXPECT_EQ(runs(), before + 1);
   Attached again = attach(frozen());
-  Hello who = hello("other");
+  AttachRequest who = attach_request("other");
   who.program = "other.py";
   Attached other = attach(who);
   pass(3, {&again, &other});
@@ -141,11 +141,11 @@ TEST_F(FreezeModeTest, PinSetsCoresAndMask) {
 }
 
 TEST_F(FreezeModeTest, ObservedAndBaselineRunsHaveNoLease) {
-  Hello who = hello("watched");
+  AttachRequest who = attach_request("watched");
   who.mode = OPTILE_MODE_OBSERVE;
   const Attached watched = attach(who);
   EXPECT_FALSE(controller_->leases()->has(watched.id));
-  Hello base = frozen();
+  AttachRequest base = frozen();
   base.baseline = true;
   EXPECT_FALSE(may_have_lease(base));
 }

@@ -49,7 +49,7 @@ class UsersTest : public ControllerTest {
     return store.get();
   }
   Attached attach_as(unsigned uid, int pid = 5) {
-    Hello who = hello("run-" + std::to_string(uid));
+    AttachRequest who = attach_request("run-" + std::to_string(uid));
     who.uid = uid;
     who.pid = pid;
     return attach(who);
@@ -193,7 +193,7 @@ TEST_F(UsersTest, RootShareKeepsBoundOfUserPin) {
 }
 
 TEST_F(UsersTest, ClientInOtherPidNamespaceHasNoLease) {
-  Hello who = hello("run");
+  AttachRequest who = attach_request("run");
   who.uid = kAnna;
   who.unseen = "its process is in another pid namespace than the daemon";
   Attached client = attach(who);
@@ -242,7 +242,7 @@ TEST_F(UsersTest, BoundClientKeepsItsCoresWhenBudgetGrows) {
 }
 
 TEST_F(UsersTest, ClientLimitPerUserLeavesRoomForOthers) {
-  Hello who = hello("storm");
+  AttachRequest who = attach_request("storm");
   who.uid = kAnna;
   who.mode = OPTILE_MODE_OBSERVE;
   for (std::size_t i = 0; i < client_limit_per_user(kMaxClients); ++i) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/daemon/fixtures/company_fixture.h"
+#include "tests/daemon/fixtures/co_runners_fixture.h"
 #include "tests/sanitized.h"
 
 namespace optile::daemon {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/daemon/fixtures/company_fixture.h"
+#include "tests/daemon/fixtures/co_runners_fixture.h"
 
 namespace optile::daemon {
 namespace {

@@ -151,8 +151,8 @@ class PersistedCommandsRestartTest : public ControllerTest {
     leases_ = true;
     make_controller();
   }
-  Hello here(const std::string& run) {
-    Hello mine = hello(run);
+  AttachRequest here(const std::string& run) {
+    AttachRequest mine = attach_request(run);
     mine.pid = getpid();
     return mine;
   }
@@ -175,7 +175,7 @@ TEST_F(PersistedCommandsRestartTest, PinHoldsAfterRestart) {
 }
 
 TEST_F(PersistedCommandsRestartTest, PauseKeepsItsCoresAfterRestart) {
-  Hello another = hello("s");
+  AttachRequest another = attach_request("s");
   another.pid = getppid();
   const Attached first = attach(here("r"));
   const Attached second = attach(another);
@@ -197,7 +197,7 @@ TEST_F(PersistedCommandsRestartTest, ReportsPinThatCannotBeKept) {
   const Attached before = attach(here("r"));
   ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   make_controller();
-  Hello another = hello("s");
+  AttachRequest another = attach_request("s");
   another.pid = getppid();
   const Attached first = attach(another);
   ASSERT_TRUE(controller_->change_lease({first.id, CommandKind::kPin, 1.0, {2}, false}).ok());
@@ -211,7 +211,7 @@ TEST_F(PersistedCommandsRestartTest, ReportsPinThatCannotBeKept) {
 
 // fault: F1
 TEST_F(PersistedCommandsRestartTest, PinOfAllCoresHoldsBesideOtherClient) {
-  Hello another = hello("s");
+  AttachRequest another = attach_request("s");
   another.pid = getppid();
   const std::vector<int> all = {0, 1, 2, 3};
   const Attached before = attach(here("r"));
@@ -233,7 +233,7 @@ class PendingCommands : public PersistedCommandsRestartTest {
     first_ = attach(here("r"));
     change({first_.id, CommandKind::kPin, 1.0, {2}, false});
     change({first_.id, CommandKind::kDetach, 1.0, {}, false});
-    Hello another = hello("s");
+    AttachRequest another = attach_request("s");
     another.pid = getppid();
     other_ = attach(another);
     change({other_.id, CommandKind::kPin, 1.0, of_other, false});

@@ -38,7 +38,7 @@ class TeamsTest : public ControllerTest {
     sweeps.regions.client().header.region_width = threads;
     const uint32_t op = sweeps.regions.register_op(0x77, "region sweeps+0x10", "");
     sweeps.regions.client().ops[op].flags = OPTILE_OP_REGION;
-    sweeps.id = controller_->arrive(hello("sweeps"), std::move(memory)).value();
+    sweeps.id = controller_->arrive(attach_request("sweeps"), std::move(memory)).value();
     controller_->drain();
     return sweeps;
   }

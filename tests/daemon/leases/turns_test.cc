@@ -46,7 +46,7 @@ class BudgetRefreshTest : public ControllerTest {
 
   void come(int count) {
     for (int i = 0; i < count; ++i) {
-      Hello who = hello("one-" + std::to_string(i));
+      AttachRequest who = attach_request("one-" + std::to_string(i));
       who.pid = kFirstPid + i;
       programs_.push_back(attach(who));
     }
@@ -88,7 +88,7 @@ TEST_F(BudgetRefreshTest, SkipsDepartedAndAppendsNewClients) {
   // Those who were read, those who are next, the last one of all; and a newcomer.
   for (const std::size_t gone : {0u, 15u, 16u, 17u, kMany - 1u})
     controller_->depart(programs_[gone].id);
-  Hello late = hello("late");
+  AttachRequest late = attach_request("late");
   late.pid = 7;
   programs_.push_back(attach(late));
   std::vector<int> read = turn();
@@ -142,7 +142,7 @@ TEST_F(BudgetRefreshTest, MasksAreSetAgainAtRefresh) {
 
 // However many come or go before it is read again, it looks once whether its plan still holds.
 TEST_F(BudgetRefreshTest, ArrivalsAndDeparturesTriggerControlSteps) {
-  Attached there = attach(hello("there"));
+  Attached there = attach(attach_request("there"));
   ASSERT_TRUE(run_until_tuned(there, 3000));
   run(there, 40);
   const auto controls = [&] { return controller_->view(there.id)->session->guard.controls; };

@@ -53,15 +53,15 @@ class DaemonMetricsTest : public testing::Test {
 
   // A client with these ops, each of which has taken a second; nothing of it has been read yet.
   uint64_t attach_unread(const std::string& program, const std::vector<std::string>& ops) {
-    Hello hello;
-    hello.program = program;
-    hello.executable = "/usr/bin/python3";
+    AttachRequest attach_request;
+    attach_request.program = program;
+    attach_request.executable = "/usr/bin/python3";
     ClientMemory memory = ClientMemory::make().value();
     const ClientMemory::Descriptors fds = memory.take_descriptors();
     regions_.emplace_back(fds.plan.get(), fds.client.get());
     ClientRegions& regions = regions_.back();
     regions.begin(now_ns_, 4);
-    const uint64_t id = controller_->arrive(hello, std::move(memory)).value();
+    const uint64_t id = controller_->arrive(attach_request, std::move(memory)).value();
     optile_store32(&regions.client().threads[0].tid, 100);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       regions.register_op(0x1000 + i, ops[i], "[64,64]");
@@ -237,7 +237,7 @@ TEST_F(DaemonMetricsTest, NodeExporterGetsNoProcessMetrics) {
 
 TEST_F(DaemonMetricsTest, ReportsSpeedupsWithBoundsAndSteps) {
   ClientView client;
-  client.hello.program = "train.py";
+  client.attach_request.program = "train.py";
   client.session = tuner::SessionView();
   for (int i = 0; i < 10; ++i) {
     client.session->own_steps.add(std::chrono::milliseconds(8));
@@ -271,7 +271,7 @@ TEST_F(DaemonMetricsTest, ReportsSpeedupsWithBoundsAndSteps) {
 
 TEST_F(DaemonMetricsTest, ReportsGuardControlsAndRollbacks) {
   ClientView client;
-  client.hello.program = "train.py";
+  client.attach_request.program = "train.py";
   client.session = tuner::SessionView();
   tuner::GuardView& guard = client.session->guard;
   guard.control_seconds = 0.5;
@@ -359,7 +359,7 @@ TEST(MetricsOutlets, TcpNamesProgramsOnlyWhenEnabled) {
     config.metrics.programs = told;
     RunningDaemon running(config);
     FakeConnection connection(attach_path(config));
-    const ClientRegions regions = running.attach(connection, make_hello("secret.py"));
+    const ClientRegions regions = running.attach(connection, make_attach_request("secret.py"));
     const auto names = [](const std::string& page) {
       return page.find("program=\"secret.py\"") != std::string::npos;
     };
@@ -383,7 +383,7 @@ TEST(MetricsOutlets, WritesFilesAndRemovesDiscoveryAtStop) {
   EXPECT_TRUE(running.daemon().asleep());
   {
     FakeConnection connection(attach_path(config));
-    const ClientRegions regions = running.attach(connection, make_hello("train"));
+    const ClientRegions regions = running.attach(connection, make_attach_request("train"));
     EXPECT_FALSE(running.daemon().asleep());
     connection.hang_up();
     running.serve_until([&] { return running.daemon().controller().client_count() == 0; });

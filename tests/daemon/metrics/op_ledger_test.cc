@@ -12,7 +12,7 @@ using std::chrono::seconds;
 ClientView client_of(uint64_t id, const std::string& program) {
   ClientView client;
   client.id = id;
-  client.hello.program = program;
+  client.attach_request.program = program;
   return client;
 }
 
@@ -143,7 +143,7 @@ TEST(OpLedger, ReportsMaximumWidthOverContexts) {
   std::vector<ClientView> clients = {client_of(1, "a")};
   set_op(clients[0], 7, "mm", 10, 100);
   clients[0].session = tuner::SessionView();
-  clients[0].session->own_width = 4;
+  clients[0].session->default_width = 4;
   for (const int width : {2, 1}) {
     tuner::OpView op;
     op.place = {7, static_cast<uint64_t>(width)};

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "base/text_file.h"
-#include "bindings/preload/shared_memory/life_word.h"
+#include "bindings/preload/shared_memory/liveness_futex.h"
 #include "daemon/process/process_entry.h"
 #include "daemon/process/sched_policy.h"
 #include "tests/daemon/fixtures/frozen_group.h"
@@ -295,11 +295,11 @@ class ClientExitTest : public ::testing::Test {
     const pid_t child = fork();
     if (child != 0) return child;
     FakeConnection connection(path);
-    const optile_hello hello = make_hello("victim");
-    if (!connection.say(&hello, sizeof hello)) _exit(1);
+    const optile_attach_request attach_request = make_attach_request("victim");
+    if (!connection.say(&attach_request, sizeof attach_request)) _exit(1);
     pollfd answer = {connection.fd(), POLLIN, 0};
     poll(&answer, 1, kDeadlineMs);
-    if (connection.listen() != FakeConnection::Heard::kWelcome) _exit(1);
+    if (connection.listen() != FakeConnection::Heard::kAttachReply) _exit(1);
     ClientRegions regions(connection.plan_fd(), connection.client_fd());
     madvise(&regions.client(), sizeof regions.client(), MADV_DONTFORK);  // as the shim does
     body(regions.client());
@@ -397,7 +397,8 @@ TEST_F(ClientExitTest, AnotherThreadTakesOverAfterAttachingThreadExits) {
     if (!Talk::hear(talk_.to_client[0])) _exit(1);
     preload::take_over_life(&region);
     if (preload::life_is_loose(&region)) _exit(1);
-    if ((*optile_life_word(&region.header) & FUTEX_TID_MASK) != static_cast<uint32_t>(gettid())) {
+    if ((*optile_liveness_futex(&region.header) & FUTEX_TID_MASK) !=
+        static_cast<uint32_t>(gettid())) {
       _exit(1);
     }
     void* memory = mmap(nullptr, std::size_t{256} << 20, PROT_READ | PROT_WRITE,
@@ -448,7 +449,8 @@ TEST_F(ClientExitTest, ForkedChildDoesNotAffectParent) {
     if (own_child == 0) _exit(0);
     waitpid(own_child, nullptr, 0);
     if (preload::life_is_loose(&region)) _exit(1);
-    if ((*optile_life_word(&region.header) & FUTEX_TID_MASK) != static_cast<uint32_t>(gettid())) {
+    if ((*optile_liveness_futex(&region.header) & FUTEX_TID_MASK) !=
+        static_cast<uint32_t>(gettid())) {
       _exit(1);
     }
     Talk::say(talk_.to_test[1]);

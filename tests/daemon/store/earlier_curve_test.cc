@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/daemon/fixtures/company_fixture.h"
+#include "tests/daemon/fixtures/co_runners_fixture.h"
 #include "tests/daemon/fixtures/temporary_directory.h"
 
 namespace optile::daemon {
@@ -121,7 +121,7 @@ TEST(EarlierCurve, PointsOfAnotherPlanCompleteCurveAtOwnPace) {
   EXPECT_NEAR(whole.points[2].seconds, 1.0, 1e-9);
   EXPECT_EQ(whole.points[2].when, 20);
   EarlierCurve another = other;
-  another.about.own_width += 1;
+  another.about.default_width += 1;
   EXPECT_EQ(completed(guessed, another), guessed);
 }
 
@@ -164,7 +164,7 @@ class EarlierCurveLeasesTest : public SimulatedProgramsTest {
   static constexpr uint64_t kOps = 80;  // as a real step has; one of a few is taken for a loop
 
   // Program `name`, as it is in this kind of run.
-  void come(uint64_t name, double serial, uint64_t kind = 0, int own_width = 0) {
+  void come(uint64_t name, double serial, uint64_t kind = 0, int default_width = 0) {
     const std::size_t place = programs_.size();
     std::vector<SimulatedProgram::Op> ops;
     for (uint64_t op = 0; op < kOps; ++op) {
@@ -175,7 +175,7 @@ class EarlierCurveLeasesTest : public SimulatedProgramsTest {
              return static_cast<uint64_t>(2e8 * took * (width > mine ? 1.5 : 1) / kOps);
            }});
     }
-    add_with_step("program " + std::to_string(name), std::move(ops), own_width);
+    add_with_step("program " + std::to_string(name), std::move(ops), default_width);
   }
   int cores(std::size_t place) const {
     const auto mask = masks_.find(id(place));

@@ -18,10 +18,10 @@ CREATE TABLE plans (
   id INTEGER PRIMARY KEY,
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
   machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
-  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, binding INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, default_width INTEGER NOT NULL, binding INTEGER NOT NULL,
   marker_key INTEGER NOT NULL, marker_context INTEGER NOT NULL, marker_ops INTEGER NOT NULL,
   own_step_seconds REAL NOT NULL, tuned_step_seconds REAL NOT NULL, made_at INTEGER NOT NULL,
-  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, own_width)) STRICT;
+  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, default_width)) STRICT;
 CREATE TABLE plan_entries (
   plan_id INTEGER NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
   key INTEGER NOT NULL, context INTEGER NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL,
@@ -125,7 +125,7 @@ TEST_F(StoreUpgradeTest, UpgradedStoreKeepsPlans) {
   make_store(2, kAdded);
   SettledRecord record;
   record.conditions = conditions();
-  record.settled.plan.own_width = 4;
+  record.settled.plan.default_width = 4;
   record.settled.plan.entries = {{{7, 0}, 2, tuner::Rule::kPlanned}};
   record.settled.profiles = {{7, "aten::mm", "[8,8]", {2, perfmodel::Binding::kNone}, 12, 900}};
   StoreBatch batch;

@@ -85,7 +85,7 @@ class AttachTest : public testing::Test {
 
 TEST_F(AttachTest, ServesClientUntilHangUp) {
   FakeConnection connection(attach_socket());
-  ClientRegions regions = running_.attach(connection, make_hello("train"));
+  ClientRegions regions = running_.attach(connection, make_attach_request("train"));
   ASSERT_TRUE(regions.valid());
   EXPECT_TRUE(running_.serve_until([&] { return regions.plan().generation != 0; }));
   const uint32_t op = regions.register_op(42, "aten::mm", "[2, 2]");
@@ -103,22 +103,22 @@ TEST_F(AttachTest, ServesClientUntilHangUp) {
 
 TEST_F(AttachTest, PidComesFromSocketCredentials) {
   FakeConnection connection(attach_socket());
-  ClientRegions regions = running_.attach(connection, make_hello("train"));
+  ClientRegions regions = running_.attach(connection, make_attach_request("train"));
   const nlohmann::json status = running_.get("/v1/status").json();
   ASSERT_EQ(status["clients"].size(), 1u);
-  EXPECT_EQ(status["clients"][0]["pid"], getpid());  // the hello said 4711
+  EXPECT_EQ(status["clients"][0]["pid"], getpid());  // the attach request said 4711
 }
 
 TEST_F(AttachTest, DescriptorsPassedToClientAreSealed) {
   FakeConnection connection(attach_socket());
-  ClientRegions regions = running_.attach(connection, make_hello("train"));
+  ClientRegions regions = running_.attach(connection, make_attach_request("train"));
   EXPECT_EQ(ftruncate(connection.plan_fd(), 0), -1);
   EXPECT_EQ(ftruncate(connection.client_fd(), 0), -1);
 }
 
 TEST_F(AttachTest, MalformedFrameClosesOnlyItsConnection) {
   FakeConnection good(attach_socket());
-  ClientRegions regions = running_.attach(good, make_hello("good"));
+  ClientRegions regions = running_.attach(good, make_attach_request("good"));
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -137,19 +137,19 @@ TEST_F(AttachTest, MalformedFrameClosesOnlyItsConnection) {
 
 TEST_F(AttachTest, OtherAbiVersionIsRefusedWithReason) {
   FakeConnection connection(attach_socket());
-  optile_hello hello = make_hello("old");
-  hello.header.abi_version = OPTILE_ABI_VERSION + 1;
-  ASSERT_TRUE(connection.say(&hello, sizeof hello));
+  optile_attach_request attach_request = make_attach_request("old");
+  attach_request.header.abi_version = OPTILE_ABI_VERSION + 1;
+  ASSERT_TRUE(connection.say(&attach_request, sizeof attach_request));
   EXPECT_EQ(hear(connection), Heard::kRefused);
   EXPECT_NE(connection.reason().find("version"), std::string::npos);
 }
 
-TEST_F(AttachTest, FrameAfterWelcomeClosesConnection) {
+TEST_F(AttachTest, FrameAfterAttachReplyClosesConnection) {
   FakeConnection connection(attach_socket());
-  const optile_hello hello = make_hello("chatty");
-  ClientRegions regions = running_.attach(connection, hello);
+  const optile_attach_request attach_request = make_attach_request("chatty");
+  ClientRegions regions = running_.attach(connection, attach_request);
   EXPECT_EQ(clients(), 1u);
-  ASSERT_TRUE(connection.say(&hello, sizeof hello));
+  ASSERT_TRUE(connection.say(&attach_request, sizeof attach_request));
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));
 }
 
@@ -157,9 +157,9 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   FakeConnection connection(attach_socket());
-  const optile_hello hello = make_hello("gifts");
+  const optile_attach_request attach_request = make_attach_request("gifts");
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec part{const_cast<optile_hello*>(&hello), sizeof hello};
+  iovec part{const_cast<optile_attach_request*>(&attach_request), sizeof attach_request};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -170,8 +170,8 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &ends[1], sizeof(int));
-  ASSERT_EQ(sendmsg(connection.fd(), &message, 0), static_cast<ssize_t>(sizeof hello));
-  EXPECT_EQ(hear(connection), Heard::kWelcome);
+  ASSERT_EQ(sendmsg(connection.fd(), &message, 0), static_cast<ssize_t>(sizeof attach_request));
+  EXPECT_EQ(hear(connection), Heard::kAttachReply);
   close(ends[1]);
   char byte;
   EXPECT_EQ(read(ends[0], &byte, 1), 0);  // end of file: nobody else holds the write end
@@ -179,7 +179,7 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
 }
 
 // fault: F15
-TEST_F(AttachTest, ConnectionWithoutHelloIsClosed) {
+TEST_F(AttachTest, ConnectionWithoutAttachRequestIsClosed) {
   FakeConnection silent(attach_socket());
   ASSERT_TRUE(silent.connected());
   EXPECT_EQ(hear(silent), Heard::kHangUp);
@@ -194,8 +194,8 @@ TEST_F(AttachTest, KilledClientIsNoticedDespiteForkedChild) {
   ASSERT_GE(client, 0);
   if (client == 0) {
     FakeConnection connection(path);
-    const optile_hello hello = make_hello("parent");
-    if (!connection.say(&hello, sizeof hello)) _exit(1);
+    const optile_attach_request attach_request = make_attach_request("parent");
+    if (!connection.say(&attach_request, sizeof attach_request)) _exit(1);
     const pid_t child = fork();  // keeps the connection open
     if (child == 0) {
       pause();
@@ -222,7 +222,7 @@ TEST_F(AttachTest, RandomClientMemoryDoesNotStopDaemon) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 6; ++round) {
     FakeConnection connection(attach_socket());
-    ClientRegions regions = running_.attach(connection, make_hello("hostile"));
+    ClientRegions regions = running_.attach(connection, make_attach_request("hostile"));
     ASSERT_TRUE(regions.valid());
     optile_client_region& region = regions.client();
     for (int id = 0; id < 50; ++id) regions.register_op(1 + random() % 40, "op", "");
@@ -243,7 +243,7 @@ TEST_F(AttachTest, RandomClientMemoryDoesNotStopDaemon) {
       }
       regions.write(event, static_cast<uint32_t>(random() % OPTILE_MAX_THREADS));
     }
-    region.header.own_width = static_cast<uint32_t>(random());
+    region.header.default_width = static_cast<uint32_t>(random());
     region.header.fallbacks = static_cast<uint32_t>(random());
     optile_store32(&region.header.registry_count, static_cast<uint32_t>(random()));
     optile_store32(&region.header.runtime, static_cast<uint32_t>(random() % 5));
@@ -273,12 +273,12 @@ TEST_F(AttachTest, ShedsConnectionsWithoutFreeDescriptors) {
   EXPECT_LT(wakes, 20u);
   EXPECT_EQ(hear(waiting), Heard::kHangUp);
   FakeConnection next(attach_socket());
-  EXPECT_TRUE(running_.attach(next, make_hello("next")).valid());
+  EXPECT_TRUE(running_.attach(next, make_attach_request("next")).valid());
 }
 
 TEST_F(AttachTest, RefusesConnectionThatEpollCannotWatch) {
   FakeConnection served(attach_socket());
-  ASSERT_TRUE(running_.attach(served, make_hello("train")).valid());
+  ASSERT_TRUE(running_.attach(served, make_attach_request("train")).valid());
   refused_watches = 1;
   FakeConnection connection(attach_socket());
   EXPECT_EQ(hear(connection), Heard::kRefused);
@@ -286,17 +286,17 @@ TEST_F(AttachTest, RefusesConnectionThatEpollCannotWatch) {
   EXPECT_NE(connection.reason().find("No space left"), std::string::npos) << connection.reason();
   EXPECT_EQ(clients(), 1u);
   FakeConnection next(attach_socket());
-  EXPECT_TRUE(running_.attach(next, make_hello("train")).valid());
+  EXPECT_TRUE(running_.attach(next, make_attach_request("train")).valid());
 }
 
 // Its own connection is watched, its process is not: the hang-up tells that it has left.
 TEST_F(AttachTest, ServesClientWhoseProcessCannotBeWatched) {
   FakeConnection connection(attach_socket());
-  const optile_hello hello = make_hello("train");
-  ASSERT_TRUE(connection.say(&hello, sizeof hello));
+  const optile_attach_request attach_request = make_attach_request("train");
+  ASSERT_TRUE(connection.say(&attach_request, sizeof attach_request));
   watches_before_refusal = 1;
   refused_watches = 1;
-  EXPECT_EQ(hear(connection), Heard::kWelcome);
+  EXPECT_EQ(hear(connection), Heard::kAttachReply);
   EXPECT_EQ(refused_watches, 0);
   EXPECT_EQ(clients(), 1u);
   connection.hang_up();
@@ -310,15 +310,15 @@ constexpr std::size_t kThousand = 1000;
 // fault: F13
 TEST_F(AttachTest, ServesThousandSimultaneousClients) {
   FakeConnection first(attach_socket());
-  ClientRegions regions = running_.attach(first, make_hello("first"));
-  const optile_hello hello = make_hello("storm");
+  ClientRegions regions = running_.attach(first, make_attach_request("first"));
+  const optile_attach_request attach_request = make_attach_request("storm");
   std::vector<std::unique_ptr<FakeConnection>> all(kThousand);
   std::vector<bool> served(kThousand);
-  std::size_t welcome = 0, readings = 0;
+  std::size_t attach_reply = 0, readings = 0;
   uint64_t heartbeat = 0;
   const auto knock = [&](std::unique_ptr<FakeConnection>& one) {
     one = std::make_unique<FakeConnection>(attach_socket());
-    if (!one->connected() || !one->say(&hello, sizeof hello)) one.reset();
+    if (!one->connected() || !one->say(&attach_request, sizeof attach_request)) one.reset();
   };
   ASSERT_TRUE(running_.serve_until([&] {
     for (std::size_t i = 0; i < kThousand; ++i) {
@@ -326,12 +326,12 @@ TEST_F(AttachTest, ServesThousandSimultaneousClients) {
       const Heard heard = all[i] == nullptr ? Heard::kHangUp : all[i]->listen();
       EXPECT_NE(heard, Heard::kRefused);
       if (heard == Heard::kHangUp) knock(all[i]);
-      served[i] = heard == Heard::kWelcome;
-      if (served[i]) ++welcome;
+      served[i] = heard == Heard::kAttachReply;
+      if (served[i]) ++attach_reply;
     }
     const uint64_t now = optile_load64(&regions.plan().heartbeat);
     if (now != std::exchange(heartbeat, now)) ++readings;
-    return welcome == kThousand;
+    return attach_reply == kThousand;
   }));
   EXPECT_EQ(clients(), kThousand + 1);
   EXPECT_EQ(first.listen(), Heard::kNothing);
@@ -340,23 +340,22 @@ TEST_F(AttachTest, ServesThousandSimultaneousClients) {
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 1; }));
 }
 
-// F13. All have said hello before the daemon looks for the first time: nobody is turned away, and
-// nobody has to come again.
-// fault: F13
+// F13. All have said attach request before the daemon looks for the first time: nobody is turned
+// away, and nobody has to come again. fault: F13
 TEST_F(AttachTest, ServesThousandClientsQueuedAtStart) {
-  const optile_hello hello = make_hello("storm");
+  const optile_attach_request attach_request = make_attach_request("storm");
   std::vector<std::unique_ptr<FakeConnection>> all;
   while (all.size() < kThousand) {
     auto one = std::make_unique<FakeConnection>(attach_socket());
     if (one->connected()) {
-      ASSERT_TRUE(one->say(&hello, sizeof hello));
+      ASSERT_TRUE(one->say(&attach_request, sizeof attach_request));
       all.push_back(std::move(one));
     } else {  // a kernel that lets fewer wait
       ASSERT_EQ(errno, EAGAIN);
       running_.daemon().run_for(std::chrono::milliseconds(1));
     }
   }
-  for (const auto& connection : all) EXPECT_EQ(hear(*connection), Heard::kWelcome);
+  for (const auto& connection : all) EXPECT_EQ(hear(*connection), Heard::kAttachReply);
   EXPECT_EQ(clients(), kThousand);
 }
 
@@ -369,8 +368,8 @@ class ClientLimitTest : public AttachTest {
 // fault: F13
 TEST_F(ClientLimitTest, ServesUpToLimitAndTurnsAwayOthers) {
   std::vector<std::unique_ptr<FakeConnection>> all;
-  const optile_hello hello = make_hello("storm");
-  std::size_t welcome = 0, refused = 0, closed = 0;
+  const optile_attach_request attach_request = make_attach_request("storm");
+  std::size_t attach_reply = 0, refused = 0, closed = 0;
   for (int i = 0; i < 1000; ++i) {
     std::unique_ptr<FakeConnection> connection;
     // Refused by the kernel while the backlog is full.
@@ -378,13 +377,13 @@ TEST_F(ClientLimitTest, ServesUpToLimitAndTurnsAwayOthers) {
       connection = std::make_unique<FakeConnection>(attach_socket());
       return connection->connected();
     }));
-    connection->say(&hello, sizeof hello);
+    connection->say(&attach_request, sizeof attach_request);
     all.push_back(std::move(connection));
   }
   for (const auto& connection : all) {
     switch (hear(*connection)) {
-      case Heard::kWelcome:
-        ++welcome;
+      case Heard::kAttachReply:
+        ++attach_reply;
         break;
       case Heard::kRefused:
         ++refused;
@@ -393,8 +392,8 @@ TEST_F(ClientLimitTest, ServesUpToLimitAndTurnsAwayOthers) {
         ++closed;
     }
   }
-  EXPECT_EQ(welcome, 256u);
-  EXPECT_EQ(welcome + refused + closed, 1000u);
+  EXPECT_EQ(attach_reply, 256u);
+  EXPECT_EQ(attach_reply + refused + closed, 1000u);
   EXPECT_EQ(clients(), 256u);
   all.clear();
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));

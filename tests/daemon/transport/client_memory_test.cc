@@ -52,7 +52,7 @@ TEST_F(ClientMemoryTest, SidesSeeEachOthersWrites) {
   ClientRegions regions(fds_.plan.get(), fds_.client.get());
   ASSERT_TRUE(regions.valid());
   regions.begin(1, 4);
-  EXPECT_EQ(memory_.client()->header.own_width, 4u);
+  EXPECT_EQ(memory_.client()->header.default_width, 4u);
   PlanPageWriter writer(memory_.plan());
   writer.set_tail(3, 99);
   EXPECT_EQ(regions.plan().tails[3], 99u);

@@ -20,10 +20,10 @@ class PeerProcessesTest : public testing::Test {
         << "Name:\ttrain\nUmask:\t0022\nUid:\t1000\t1001\t1000\t1000\nGid:\t7\t7\t7\t7\n";
   }
   std::string obstacle(int pid, unsigned uid) const {
-    Hello hello;
-    hello.pid = pid;
-    hello.uid = uid;
-    return proc_.obstacle(hello);
+    AttachRequest attach_request;
+    attach_request.pid = pid;
+    attach_request.uid = uid;
+    return proc_.obstacle(attach_request);
   }
   TemporaryDirectory directory_;
   PeerProcesses proc_;
@@ -58,10 +58,10 @@ TEST_F(PeerProcessesTest, RejectsProcOfAnotherNamespace) {
 }
 
 TEST(PeerProcesses, AcceptsOwnProcess) {
-  Hello hello;
-  hello.pid = getpid();
-  hello.uid = geteuid();
-  EXPECT_EQ(PeerProcesses().obstacle(hello), "");
+  AttachRequest attach_request;
+  attach_request.pid = getpid();
+  attach_request.uid = geteuid();
+  EXPECT_EQ(PeerProcesses().obstacle(attach_request), "");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ StepGraph chain() {
   graph.instances = {op, op};
   graph.instances[1].op = "Add";
   graph.instances[1].tunable = false;
-  graph.instances[1].own_width = 2;
+  graph.instances[1].default_width = 2;
   graph.nodes = {{0, {}}, {1, {0}}, {0, {0, 1}}};
   return graph;
 }
@@ -57,9 +57,9 @@ TEST(StepGraph, RejectsInvalidFieldWithItsPath) {
   EXPECT_THAT(refused(graph), HasSubstr("instances[1].times.spread[0]: longer than"));
   graph.instances[1].times.spread[0] = kMaxOpSeconds;
   EXPECT_EQ(refused(graph), "nothing was refused");
-  for (const int width : {-1, kMaxOwnWidth + 1}) {
-    graph.instances[1].own_width = width;
-    EXPECT_THAT(refused(graph), HasSubstr("instances[1].own_width: " + std::to_string(width)));
+  for (const int width : {-1, kMaxDefaultWidth + 1}) {
+    graph.instances[1].default_width = width;
+    EXPECT_THAT(refused(graph), HasSubstr("instances[1].default_width: " + std::to_string(width)));
   }
   graph = chain();
   graph.instances[0].memory_share = 1.5;
@@ -92,7 +92,7 @@ TEST(StepGraphFile, RoundTripsThroughText) {
   EXPECT_EQ(step_graph_text(read.value()), step_graph_text(graph));
   EXPECT_EQ(read.value().machine, graph.machine);
   EXPECT_EQ(read.value().instances[0].times.compact, graph.instances[0].times.compact);
-  EXPECT_EQ(read.value().instances[1].own_width, 2);
+  EXPECT_EQ(read.value().instances[1].default_width, 2);
   EXPECT_EQ(read.value().nodes[2].inputs, graph.nodes[2].inputs);
 }
 

@@ -34,16 +34,16 @@ TEST(FairPart, PartsAddUpToCoresWithAtLeastOneEach) {
 
 TEST(SharerCount, IsOneForThreadNeverBesideOthers) {
   IssuerPart part;
-  for (int i = 0; i < 1000; ++i) note_company(&part, 0);
+  for (int i = 0; i < 1000; ++i) note_co_runners(&part, 0);
   EXPECT_EQ(part.sharers, 1u);
 }
 
 TEST(SharerCount, CountsOthersWhileMostlyPresent) {
   for (const uint32_t others : {1u, 2u, 5u, 40u}) {
     IssuerPart part;
-    for (int i = 0; i < 2 * kSettling; ++i) note_company(&part, others * kOneOther);
+    for (int i = 0; i < 2 * kSettling; ++i) note_co_runners(&part, others * kOneOther);
     EXPECT_EQ(part.sharers, others + 1);
-    for (int i = 0; i < 3 * kSettling; ++i) note_company(&part, 0);
+    for (int i = 0; i < 3 * kSettling; ++i) note_co_runners(&part, 0);
     EXPECT_EQ(part.sharers, 1u) << others;
   }
 }
@@ -51,17 +51,17 @@ TEST(SharerCount, CountsOthersWhileMostlyPresent) {
 // A thread that loads data beside the one that computes.
 TEST(SharerCount, IgnoresThreadPresentForOneTenth) {
   IssuerPart part;
-  for (int i = 0; i < 1000; ++i) note_company(&part, i % 3 == 0 ? kOneOther * 3 / 10 : 0);
+  for (int i = 0; i < 1000; ++i) note_co_runners(&part, i % 3 == 0 ? kOneOther * 3 / 10 : 0);
   EXPECT_EQ(part.sharers, 1u);
 }
 
 TEST(SharerCount, StaysUnchangedBetweenThresholds) {
   IssuerPart part;
-  for (int i = 0; i < kSettling; ++i) note_company(&part, kOneOther * 4 / 10);
+  for (int i = 0; i < kSettling; ++i) note_co_runners(&part, kOneOther * 4 / 10);
   EXPECT_EQ(part.sharers, 1u);
-  for (int i = 0; i < kSettling; ++i) note_company(&part, kOneOther * 9 / 10);
+  for (int i = 0; i < kSettling; ++i) note_co_runners(&part, kOneOther * 9 / 10);
   EXPECT_EQ(part.sharers, 2u);
-  for (int i = 0; i < kSettling; ++i) note_company(&part, kOneOther * 4 / 10);
+  for (int i = 0; i < kSettling; ++i) note_co_runners(&part, kOneOther * 4 / 10);
   EXPECT_EQ(part.sharers, 2u);
 }
 
@@ -164,9 +164,9 @@ TEST(IssuerShare, AveragesOtherThreadsOverOpDuration) {
     leave_op(0, &mine, at + 110);
     leave_op(1, &second, at + 120);
   }
-  EXPECT_NEAR(mine.company, kOneOther * 0.8, 8);
+  EXPECT_NEAR(mine.co_runners, kOneOther * 0.8, 8);
   EXPECT_EQ(mine.sharers, 2u);
-  EXPECT_NEAR(third.company, kOneOther, 8);
+  EXPECT_NEAR(third.co_runners, kOneOther, 8);
 }
 
 // All are inside at the same moment, in every round. From some round on the widths in force add up

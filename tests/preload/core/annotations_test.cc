@@ -178,7 +178,7 @@ TEST_F(Annotations, RegionWorkersAnnounceNoOps) {
   });
 }
 
-TEST_F(Annotations, ForkedChildRunsOpsAtOwnWidth) {
+TEST_F(Annotations, ForkedChildRunsOpsAtDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     width_in("parent");

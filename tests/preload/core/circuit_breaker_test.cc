@@ -31,13 +31,13 @@ bool run(EntryRecord& record, uint32_t count, uint64_t ticks) {
   return condemned;
 }
 
-// Pairs of one execution at the own width and one under the entry; true when it was condemned.
+// Pairs of one execution at the default width and one under the entry; true when it was condemned.
 bool try_pairs(EntryRecord& record, uint64_t own, uint64_t under_entry) {
   bool condemned = false;
   for (uint32_t pair = 0; pair < kPairs; ++pair) {
-    EXPECT_TRUE(own_width_is_next(record));
+    EXPECT_TRUE(default_width_is_next(record));
     condemned = judge_execution(&record, own) || condemned;
-    EXPECT_FALSE(own_width_is_next(record));
+    EXPECT_FALSE(default_width_is_next(record));
     condemned = judge_execution(&record, under_entry) || condemned;
   }
   return condemned;
@@ -115,9 +115,9 @@ void with_baseline(optile_plan_page& page) {
   }
 }
 
-// Everything is slower than a baseline of one tick, the program's own width as well, so that the
-// two take turns; which of them an empty op loses to is chance, and rarely 26 of 32 times.
-TEST_F(OpBoundary, SuspectedEntryAlternatesWithOwnWidth) {
+// Everything is slower than a baseline of one tick, the program's default width as well, so that
+// the two take turns; which of them an empty op loses to is chance, and rarely 26 of 32 times.
+TEST_F(OpBoundary, SuspectedEntryAlternatesWithDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);

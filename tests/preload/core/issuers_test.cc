@@ -19,7 +19,7 @@ namespace {
 using test::FakeDaemon;
 constexpr int kRounds = 64;
 constexpr int kWaits = 20;
-constexpr int kSettled = 40;  // rounds after which everybody knows its company
+constexpr int kSettled = 40;  // rounds after which everybody knows its co-runners
 using Issuers = OpBoundary;
 
 // An op with a region inside, at the width that the thread has then. Returns the team's size.
@@ -115,7 +115,7 @@ TEST_F(Issuers, MoreThreadsThanCoresHaveOneEach) {
 TEST_F(Issuers, SimultaneousOpsShareLeasedCores) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
-    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.default_width_cap = 2; });
     daemon.share(2);
     for (int round = kSettled; const auto& now : together(2)) {
       if (--round < 0) CHECK_OR_EXIT(sum_of(now) == 2);
@@ -142,7 +142,7 @@ TEST_F(Issuers, AlternatingThreadsKeepTheirWidths) {
     other.join();
     CHECK_OR_EXIT(daemon.client().header.narrowed_ops == 0);
     for (const optile_event& event : daemon.take_events()) {
-      CHECK_OR_EXIT((event.flags & OPTILE_EVENT_IN_COMPANY) == 0);
+      CHECK_OR_EXIT((event.flags & OPTILE_EVENT_OVERLAPPED) == 0);
     }
   });
 }
@@ -254,10 +254,10 @@ TEST_F(Issuers, EventsFlagSimultaneousOps) {
     together(2);
     for (const optile_event& event : daemon.take_events()) {
       if (event.kind != OPTILE_EVENT_OP) continue;
-      CHECK_OR_EXIT((event.flags & OPTILE_EVENT_IN_COMPANY) != 0);
+      CHECK_OR_EXIT((event.flags & OPTILE_EVENT_OVERLAPPED) != 0);
     }
     run_op(kOp);
-    CHECK_OR_EXIT((daemon.take_events().back().flags & OPTILE_EVENT_IN_COMPANY) == 0);
+    CHECK_OR_EXIT((daemon.take_events().back().flags & OPTILE_EVENT_OVERLAPPED) == 0);
   });
 }
 

@@ -23,7 +23,7 @@ namespace optile::preload {
 namespace {
 
 using test::FakeDaemon;
-TEST_F(OpBoundary, AppliesPlanWidthAndRestoresOwnWidth) {
+TEST_F(OpBoundary, AppliesPlanWidthAndRestoresDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
@@ -34,7 +34,7 @@ TEST_F(OpBoundary, AppliesPlanWidthAndRestoresOwnWidth) {
   });
 }
 
-TEST_F(OpBoundary, FirstExecutionRunsAtOwnWidth) {
+TEST_F(OpBoundary, FirstExecutionRunsAtDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     daemon.publish({{kOp, 1, {}, 0}});
@@ -43,7 +43,7 @@ TEST_F(OpBoundary, FirstExecutionRunsAtOwnWidth) {
   });
 }
 
-TEST_F(OpBoundary, FirstExecutionOnEachThreadRunsAtOwnWidth) {
+TEST_F(OpBoundary, FirstExecutionOnEachThreadRunsAtDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -60,7 +60,8 @@ TEST_F(OpBoundary, FirstExecutionOnEachThreadRunsAtOwnWidth) {
 TEST_F(OpBoundary, LeaseDoesNotNarrowFirstExecution) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
-    daemon.publish({{kOp, 0, {}, 0}}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    daemon.publish({{kOp, 0, {}, 0}}, 0,
+                   [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
     CHECK_OR_EXIT(run_op(kOp) == 2);
   });
@@ -71,7 +72,7 @@ TEST_F(OpBoundary, LeaseDoesNotNarrowLeaveEntries) {
     attach(daemon);
     run_op(kOp);
     daemon.publish({{kOp, 0, {}, OPTILE_ENTRY_LEAVE}}, 0,
-                   [](optile_plan_page& page) { page.own_width_cap = 2; });
+                   [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
   });
 }
@@ -96,11 +97,11 @@ TEST_F(OpBoundary, ReportsWidthSetByProgramBeforeAttaching) {
     read_environment();
     attach(daemon);  // omp_set_num_threads came before it
     run_op(kOp);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_PROGRAM);
   });
 }
 
-TEST_F(OpBoundary, OwnWidthSourceIsEnvironmentUntilProgramSetsIt) {
+TEST_F(OpBoundary, DefaultWidthSourceIsEnvironmentUntilProgramSetsIt) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
     read_environment();
@@ -109,48 +110,48 @@ TEST_F(OpBoundary, OwnWidthSourceIsEnvironmentUntilProgramSetsIt) {
     daemon.publish({{kOp, 2, {}, 0}});
     CHECK_OR_EXIT(run_op(kOp) == 2);
     run_op(kOp);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
     omp_set_num_threads(kOwn - 1);
     run_op(kOp);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_PROGRAM);
   });
 }
 
 // Of a team of four only two threads start, whatever the program reads: what is wider is no width.
-TEST_F(OpBoundary, ThreadLimitCapsOwnWidthAndKeepsThreadCount) {
+TEST_F(OpBoundary, ThreadLimitCapsDefaultWidthAndKeepsThreadCount) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
+    setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     setenv("OMP_THREAD_LIMIT", "2", 1);
     read_environment();
     attach(daemon);
-    CHECK_OR_EXIT(daemon.hello().omp_thread_limit == 2);
+    CHECK_OR_EXIT(daemon.attach_request().omp_thread_limit == 2);
     run_op(kOp);
-    CHECK_OR_EXIT(daemon.client().header.own_width == 2);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    CHECK_OR_EXIT(daemon.client().header.default_width == 2);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
     daemon.publish({{kOp, 3, {}, 0}});
     CHECK_OR_EXIT(run_op(kOp) == kOwn);  // as wide as it may be: nothing is set
     daemon.publish({{kOp, 1, {}, 0}});
     CHECK_OR_EXIT(run_op(kOp) == 1);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
   });
 }
 
-TEST_F(OpBoundary, ThreadLimitAboveOwnWidthIsIgnored) {
+TEST_F(OpBoundary, ThreadLimitAboveDefaultWidthIsIgnored) {
   in_child([](FakeDaemon& daemon) {
     setenv("OMP_NUM_THREADS", std::to_string(kOwn).c_str(), 1);
-    setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
+    setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     setenv("OMP_THREAD_LIMIT", "64", 1);
     read_environment();
     attach(daemon);
     run_op(kOp);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_LAUNCHER);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_LAUNCHER);
   });
 }
 
-TEST_F(OpBoundary, HelloReportsBlasPoolVariables) {
+TEST_F(OpBoundary, AttachRequestReportsBlasPoolVariables) {
   in_child([](FakeDaemon& daemon) {
     CHECK_OR_EXIT(environment().steer_blas);
     setenv("GOTO_NUM_THREADS", "3", 1);
@@ -159,9 +160,9 @@ TEST_F(OpBoundary, HelloReportsBlasPoolVariables) {
     read_environment();
     CHECK_OR_EXIT(!environment().steer_blas);
     attach(daemon);
-    const optile_hello& hello = daemon.hello();
-    CHECK_OR_EXIT(hello.openblas_num_threads == 0 && hello.goto_num_threads == 3);
-    CHECK_OR_EXIT(hello.mkl_num_threads == 5 && hello.blis_num_threads == 0);
+    const optile_attach_request& attach_request = daemon.attach_request();
+    CHECK_OR_EXIT(attach_request.openblas_num_threads == 0 && attach_request.goto_num_threads == 3);
+    CHECK_OR_EXIT(attach_request.mkl_num_threads == 5 && attach_request.blis_num_threads == 0);
   });
 }
 
@@ -175,9 +176,10 @@ TEST_F(OpBoundary, ExactRespectKeepsEnvironmentWidth) {
   in_child([](FakeDaemon& daemon) {
     respect_exactly(kOwn);
     attach(daemon);
-    CHECK_OR_EXIT(daemon.hello().respect == OPTILE_RESPECT_EXACT);
+    CHECK_OR_EXIT(daemon.attach_request().respect == OPTILE_RESPECT_EXACT);
     run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}}, 0, [](optile_plan_page& page) { page.own_width_cap = 3; });
+    daemon.publish({{kOp, 2, {}, 0}}, 0,
+                   [](optile_plan_page& page) { page.default_width_cap = 3; });
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
     CHECK_OR_EXIT(run_op(0x7777) == kOwn);
     CHECK_OR_EXIT(hold_width(2).set == 0);
@@ -191,12 +193,12 @@ TEST_F(OpBoundary, AsUntunedNumericsSteersOnlySameBitsEntries) {
     read_environment();
     CHECK_OR_EXIT(!environment().steer_blas && !environment().tune_regions);
     attach(daemon);
-    CHECK_OR_EXIT(daemon.hello().numerics_as_untuned == 1);
+    CHECK_OR_EXIT(daemon.attach_request().numerics_as_untuned == 1);
     constexpr uint64_t kKeeps = 0x5151;
     run_op(kOp);
     run_op(kKeeps);
     daemon.publish({{kOp, 2, {}, 0}, {kKeeps, 2, {}, OPTILE_ENTRY_SAME_BITS}}, 0,
-                   [](optile_plan_page& page) { page.own_width_cap = 3; });
+                   [](optile_plan_page& page) { page.default_width_cap = 3; });
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
     CHECK_OR_EXIT(run_op(0x7777) == kOwn);
     CHECK_OR_EXIT(run_op(0x7777) == kOwn);
@@ -209,7 +211,7 @@ TEST_F(OpBoundary, AnyNumericsSteersAllOps) {
     setenv("OPTILE_NUMERICS", "any", 1);
     read_environment();
     attach(daemon);
-    CHECK_OR_EXIT(daemon.hello().numerics_as_untuned == 0);
+    CHECK_OR_EXIT(daemon.attach_request().numerics_as_untuned == 0);
     run_op(kOp);
     daemon.publish({{kOp, 2, {}, 0}});
     CHECK_OR_EXIT(run_op(kOp) == 2);
@@ -227,13 +229,13 @@ TEST_F(OpBoundary, ExactRespectFollowsProgramsWidthAtOnce) {
     omp_set_num_threads(kOwn - 1);
     CHECK_OR_EXIT(run_op(kOp) == kOwn - 1);
     CHECK_OR_EXIT(run_op(kOp) == kOwn - 1);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_PROGRAM);
   });
 }
 
 TEST_F(OpBoundary, ExactRespectIgnoresLaunchersWidth) {
   in_child([](FakeDaemon& daemon) {
-    setenv("OPTILE_OWN_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
+    setenv("OPTILE_DEFAULT_WIDTH_SOURCE", ("exported:" + std::to_string(kOwn)).c_str(), 1);
     respect_exactly(kOwn);
     attach(daemon);
     run_op(kOp);
@@ -245,11 +247,11 @@ TEST_F(OpBoundary, ExactRespectIgnoresLaunchersWidth) {
 // `optile run -- script`, in which there is OMP_NUM_THREADS=4 program.
 TEST_F(OpBoundary, ExactRespectKeepsNumberSetAfterLauncher) {
   in_child([](FakeDaemon& daemon) {
-    setenv("OPTILE_OWN_WIDTH_SOURCE", "launcher:1", 1);
+    setenv("OPTILE_DEFAULT_WIDTH_SOURCE", "launcher:1", 1);
     respect_exactly(kOwn);
     attach(daemon);
     run_op(kOp);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
     daemon.publish({{kOp, 2, {}, 0}});
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
   });
@@ -260,10 +262,10 @@ TEST_F(OpBoundary, IgnoreRespectTakesEffectOnlyUnderLauncher) {
   setenv("OMP_NUM_THREADS", "2", 1);
   read_environment();
   EXPECT_EQ(environment().respect, OPTILE_RESPECT_CAP);
-  setenv("OPTILE_OWN_WIDTH_SOURCE", "exported:2", 1);
+  setenv("OPTILE_DEFAULT_WIDTH_SOURCE", "exported:2", 1);
   read_environment();
   EXPECT_EQ(environment().respect, OPTILE_RESPECT_IGNORE);
-  for (const char* name : {"OPTILE_RESPECT", "OMP_NUM_THREADS", "OPTILE_OWN_WIDTH_SOURCE"}) {
+  for (const char* name : {"OPTILE_RESPECT", "OMP_NUM_THREADS", "OPTILE_DEFAULT_WIDTH_SOURCE"}) {
     unsetenv(name);
   }
   read_environment();
@@ -282,7 +284,7 @@ TEST_F(OpBoundary, EchoOfWidthInForceIsNotProgramsChoice) {
     omp_set_num_threads(omp_get_max_threads());  // as OpenBLAS's OpenMP build does
     op_end(&open);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_ENVIRONMENT);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_ENVIRONMENT);
   });
 }
 
@@ -296,7 +298,7 @@ TEST_F(OpBoundary, ReportsFork) {
   });
 }
 
-TEST_F(OpBoundary, NeverExceedsProgramsOwnWidth) {
+TEST_F(OpBoundary, NeverExceedsProgramsDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -403,7 +405,7 @@ TEST_F(OpBoundary, TimeBetweenRowCompositesCountsUnlessOpIntervenes) {
   });
 }
 
-TEST_F(OpBoundary, LeaveEntryKeepsOwnWidth) {
+TEST_F(OpBoundary, LeaveEntryKeepsDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);
@@ -478,7 +480,7 @@ TEST_F(OpBoundary, RejectsOtherAbiVersion) {
   });
 }
 
-TEST_F(OpBoundary, ForkedChildRunsUnattachedAtOwnWidth) {
+TEST_F(OpBoundary, ForkedChildRunsUnattachedAtDefaultWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     run_op(kOp);

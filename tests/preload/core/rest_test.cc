@@ -121,7 +121,7 @@ TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
 void publish_cap(FakeDaemon& daemon, uint32_t cap) {
   daemon.publish({}, kMarker, [cap](optile_plan_page& page) {
     page.flags = OPTILE_PAGE_MAY_REST;
-    page.own_width_cap = cap;
+    page.default_width_cap = cap;
   });
 }
 
@@ -243,7 +243,7 @@ TEST_F(ProbeRest, OtherThreadsLandmarkEndsOverdueRest) {
     check_that_another_thread_wakes(landmark);
     CHECK_OR_EXIT(omp_get_max_threads() == 2);
     CHECK_OR_EXIT(run_op(kOp) == 2 && omp_get_max_threads() == kOwn);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
   });
 }
 

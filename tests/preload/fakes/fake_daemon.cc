@@ -23,10 +23,10 @@ void* make_region(const char* name, size_t bytes, base::UniqueFd* fd) {
   return region;
 }
 
-void send_with_fds(int connection, const optile_welcome& welcome, int plan, int client) {
+void send_with_fds(int connection, const optile_attach_reply& attach_reply, int plan, int client) {
   int fds[2] = {plan, client};
   char control[CMSG_SPACE(sizeof fds)] = {};
-  optile_welcome copy = welcome;
+  optile_attach_reply copy = attach_reply;
   iovec part = {&copy, sizeof copy};
   msghdr message{};
   message.msg_iov = &part;
@@ -81,19 +81,22 @@ void FakeDaemon::wait_for_client() {
 
 void FakeDaemon::serve(uint16_t abi_version) {
   connection_.reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (recv(connection_.get(), &hello_, sizeof hello_, 0) != sizeof hello_) return;
+  if (recv(connection_.get(), &attach_request_, sizeof attach_request_, 0) !=
+      sizeof attach_request_)
+    return;
   base::UniqueFd plan_fd;
   base::UniqueFd client_fd;
   plan_ = static_cast<optile_plan_region*>(make_region("plan", sizeof *plan_, &plan_fd));
   client_ = static_cast<optile_client_region*>(make_region("client", sizeof *client_, &client_fd));
   plan_->abi_version = OPTILE_ABI_VERSION;
   optile_store32(&plan_->magic, OPTILE_ABI_MAGIC);
-  optile_welcome welcome{};
-  welcome.header = {OPTILE_ABI_MAGIC, abi_version, OPTILE_FRAME_WELCOME, sizeof welcome, 0};
-  welcome.client_id = 1;
-  welcome.plan_region_bytes = sizeof *plan_;
-  welcome.client_region_bytes = sizeof *client_;
-  send_with_fds(connection_.get(), welcome, plan_fd.get(), client_fd.get());
+  optile_attach_reply attach_reply{};
+  attach_reply.header = {OPTILE_ABI_MAGIC, abi_version, OPTILE_FRAME_ATTACH_REPLY,
+                         sizeof attach_reply, 0};
+  attach_reply.client_id = 1;
+  attach_reply.plan_region_bytes = sizeof *plan_;
+  attach_reply.client_region_bytes = sizeof *client_;
+  send_with_fds(connection_.get(), attach_reply, plan_fd.get(), client_fd.get());
 }
 
 void FakeDaemon::publish(const std::vector<PlannedOp>& ops, uint64_t marker_key,

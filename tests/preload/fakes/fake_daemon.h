@@ -1,6 +1,6 @@
-// A daemon that does exactly what a test tells it: answers one hello with two regions, publishes
-// pages, reads events. Its socket lies in a folder of the caller, who outlives it: children of
-// tests end without destructors.
+// A daemon that does exactly what a test tells it: answers one attach request with two regions,
+// publishes pages, reads events. Its socket lies in a folder of the caller, who outlives it:
+// children of tests end without destructors.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,7 @@ class FakeDaemon {
   // Of all threads, thread by thread.
   std::vector<optile_event> take_events();
   const optile_client_region& client() const { return *client_; }
-  const optile_hello& hello() const { return hello_; }
+  const optile_attach_request& attach_request() const { return attach_request_; }
 
  private:
   void serve(uint16_t abi_version);
@@ -61,7 +61,7 @@ class FakeDaemon {
   base::UniqueFd connection_;
   std::thread server_;
   std::atomic<int> turned_away_ = 0;
-  optile_hello hello_{};
+  optile_attach_request attach_request_{};
   optile_plan_region* plan_ = nullptr;
   optile_client_region* client_ = nullptr;
   uint64_t generation_ = 0;

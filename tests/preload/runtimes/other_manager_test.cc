@@ -19,7 +19,7 @@ TEST_F(OpBoundary, TunesWithoutOtherThreadManager) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     CHECK_OR_EXIT(!stepped_aside());
-    CHECK_OR_EXIT(daemon.hello().mode == OPTILE_MODE_TUNE);
+    CHECK_OR_EXIT(daemon.attach_request().mode == OPTILE_MODE_TUNE);
   });
 }
 
@@ -28,10 +28,11 @@ TEST_F(OpBoundary, OnlyObservesBesideOtherThreadManager) {
     load_manager();
     attach(daemon);
     CHECK_OR_EXIT(stepped_aside());
-    CHECK_OR_EXIT(daemon.hello().mode == OPTILE_MODE_OBSERVE);
+    CHECK_OR_EXIT(daemon.attach_request().mode == OPTILE_MODE_OBSERVE);
     CHECK_OR_EXIT((daemon.client().header.fallbacks & OPTILE_FALLBACK_OTHER_MANAGER) != 0);
     run_op(kOp);
-    daemon.publish({{kOp, 2, {}, 0}}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    daemon.publish({{kOp, 2, {}, 0}}, 0,
+                   [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
   });
 }
@@ -46,7 +47,7 @@ TEST_F(OpBoundary, LaterThreadManagerStopsSteeringAndIsReported) {
     daemon.answer_one_client();
     while (!stepped_aside()) run_op(kOp);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
-    while (daemon.hello().mode != OPTILE_MODE_OBSERVE) run_op(kOp);
+    while (daemon.attach_request().mode != OPTILE_MODE_OBSERVE) run_op(kOp);
     daemon.wait_for_client();
   });
 }

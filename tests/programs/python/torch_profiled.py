@@ -29,7 +29,7 @@ def main():
     optimizer = torch.optim.SGD([kernels], lr=0.1)
     arguments = (optimizer, kernels, torch.randn(4, 4, 12, 12), torch.randn(32, 32))
     # All through the run, since others watch in other ways as time goes by. Only which events there
-    # are: PyTorch 1.13 now and then counts one twice, with or without company.
+    # are: PyTorch 1.13 now and then counts one twice, alone or overlapping.
     for _ in range(60):
         for _ in range(4):
             step(*arguments)

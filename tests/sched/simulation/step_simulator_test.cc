@@ -94,7 +94,7 @@ TEST(StepSimulator, ChargesWidthChangeToItsLane) {
       instance("wide", times_by_width(map, [](int w) { return 1.0 / w; })),
       instance("narrow", times_by_width(map, [](int w) { return 0.1 * w + 0.1 / w; }))};
   graph.instances[1].tunable = false;
-  graph.instances[1].own_width = 2;
+  graph.instances[1].default_width = 2;
   graph.nodes = {{0, {}}, {1, {0}}, {0, {1}}};
   const StepOutline outline = make_step_outline(graph, map);
   StepConditions conditions;

@@ -65,7 +65,7 @@ inline StepGraph random_graph(const CoreMap& map, int nodes, std::uint64_t seed)
         instance("op" + std::to_string(i / 2),
                  convex_times(map, divided, real(0, 1e-4), divided / best / best), real(0, 0.8));
     one.tunable = whole(0, 9) > 0;
-    one.own_width = one.tunable ? 0 : whole(0, map.cores);
+    one.default_width = one.tunable ? 0 : whole(0, map.cores);
     graph.instances.push_back(std::move(one));
   }
   for (int i = 0; i < nodes; ++i) {

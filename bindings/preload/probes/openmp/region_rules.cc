@@ -3,7 +3,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "bindings/preload/actuators/user_word.h"
+#include "bindings/preload/actuators/default_width_source.h"
 #include "bindings/preload/runtimes/object_imports.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
@@ -149,7 +149,7 @@ uint32_t reasons_of_object(const void* function) {
 uint32_t reasons_of_process() {
   if (!regions_are_tuned()) return OPTILE_REGION_NOT_ASKED;
   uint32_t reasons = 0;
-  const uint32_t source = own_width_source();
+  const uint32_t source = default_width_source();
   if (source == OPTILE_WIDTH_ENVIRONMENT) reasons |= OPTILE_REGION_ENVIRONMENT;
   if (source == OPTILE_WIDTH_PROGRAM) reasons |= OPTILE_REGION_PROGRAM;
   if (__atomic_load_n(&nested, __ATOMIC_RELAXED) != 0) reasons |= OPTILE_REGION_NESTED;

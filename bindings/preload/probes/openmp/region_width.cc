@@ -1,6 +1,6 @@
 #include "bindings/preload/probes/openmp/region_width.h"
 
-#include "bindings/preload/actuators/user_word.h"
+#include "bindings/preload/actuators/default_width_source.h"
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/op_boundary.h"
 #include "bindings/preload/probes/openmp/region_rules.h"
@@ -46,10 +46,10 @@ bool is_of(const OpenmpRuntime& runtime, const void* caller) {
 int find_count(const OpenmpRuntime& runtime, RegionWidths& widths) {
   const int now = runtime.get_max_threads();
   if (widths.set == 0) {
-    note_own_width(now, widths.own);
+    note_default_width(now, widths.own);
     widths.own = now;
   } else if (now != widths.set) {
-    note_word_of_program();
+    note_program_set_width();
     widths.set = 0;
     widths.own = now;
   }

@@ -1,6 +1,6 @@
 // at::set_num_threads(int): a symbol of its own, which PyTorch does not call while it initialises
 // itself, so that it is always a person's word.
-#include "bindings/preload/actuators/user_word.h"
+#include "bindings/preload/actuators/default_width_source.h"
 #include "bindings/preload/probes/torch/torch_hooks.h"
 #include "bindings/preload/runtimes/framework_watch.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
@@ -22,7 +22,7 @@ extern "C" void _ZN2at15set_num_threadsEi(int width) {
   // PyTorch throws at a count below one, so nothing of ours may wait behind the call.
   if (!ours && width > 0) {
     notice_framework(framework_core(kTorchHooks));
-    note_word_of_program();
+    note_program_set_width();
   }
   real(width);
 }

@@ -75,7 +75,7 @@ TEST_F(Gemm, ProductIsOpWithNameShapeAndWidth) {
     CHECK_OR_EXIT(multiply(100, 200, 300) == 2);
     CHECK_OR_EXIT(multiply(100, 200, 301) == kOwn);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
     CHECK_OR_EXIT(std::strstr(daemon.client().header.blas_path, "fake_blas") != nullptr);
   });
 }
@@ -161,7 +161,7 @@ TEST_F(Gemm, RegionWorkersBeginNoOps) {
   });
 }
 
-TEST_F(Gemm, ForkedChildMultipliesAtOwnWidth) {
+TEST_F(Gemm, ForkedChildMultipliesAtDefaultWidth) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100, 200, 300);
@@ -255,7 +255,7 @@ TEST_F(Gemm, EndingOtherThreadsRestRestoresPool) {
     daemon.end_rests_at_once();
     daemon.publish({}, kMarker, [](optile_plan_page& page) {
       page.flags = OPTILE_PAGE_MAY_REST;
-      page.own_width_cap = 2;
+      page.default_width_cap = 2;
     });
     for (int step = 0; step < 100 && listened_to; ++step) {
       run_op(kMarker);
@@ -322,7 +322,7 @@ TEST_F(Gemm, PooledCopyFollowsBesideOpenMpCopy) {
     CHECK_OR_EXIT(multiply(100, 200, 300) == 3 && fake_pool_of_numpy()->count == kOwn);
     CHECK_OR_EXIT(with_packaged() == 2 && fake_pool_of_numpy()->count == kOwn);
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn && multiply(100, 200, 300) == 3);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source != OPTILE_WIDTH_PROGRAM);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source != OPTILE_WIDTH_PROGRAM);
   });
   unsetenv("OMP_NUM_THREADS");
 }

@@ -94,7 +94,7 @@ TEST_F(PackagedBlas, NumpyProductsAreSteeredOps) {
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
     CHECK_OR_EXIT(multiply_in_fortran(scipy_dgemm_64_, fake_pool_of_numpy(), int64_t{100}) == kOwn);
     const optile_client_header& header = daemon.client().header;
-    CHECK_OR_EXIT(header.own_width == kOwn && header.blas_threads == kOwn);
+    CHECK_OR_EXIT(header.default_width == kOwn && header.blas_threads == kOwn);
     CHECK_OR_EXIT(std::strstr(header.blas_path, "fake_numpy_blas") != nullptr);
   });
 }
@@ -168,7 +168,7 @@ TEST_F(PackagedBlas, LeaseCapsEachCopy) {
     attach(daemon, [] { return with_numpys(99); });
     with_numpys(100);
     with_scipys(100);
-    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(with_numpys(100) == 2 && with_scipys(100) == 2);
     CHECK_OR_EXIT(fake_pool_of_scipy()->count == kOwn && fake_pool_of_numpy()->count == kOwn);
     daemon.publish({});
@@ -182,18 +182,20 @@ TEST_F(PackagedBlas, InitialCountOfOtherCopyIsNotProgramsChoice) {
     attach(daemon, [] { return with_numpys(99); });
     for (int i = 0; i < 3; ++i) CHECK_OR_EXIT(with_numpys(100) == kOwn && with_scipys(100) == 3);
     const optile_client_header& header = daemon.client().header;
-    CHECK_OR_EXIT(header.own_width_source == OPTILE_WIDTH_DEFAULT && header.own_width == kOwn);
+    CHECK_OR_EXIT(header.default_width_source == OPTILE_WIDTH_DEFAULT &&
+                  header.default_width == kOwn);
     daemon.publish({{latest(daemon, "100x200x300")->key, 4, {}, 0}}, 0, record_all);
     daemon.take_events();
     CHECK_OR_EXIT(with_scipys(100) == 3);  // never wider than its own
     const std::vector<optile_event> events = daemon.take_events();
-    CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_OWN_WIDTH) != 0);
+    CHECK_OR_EXIT(events.size() == 1 && (events[0].flags & OPTILE_EVENT_DEFAULT_WIDTH) != 0);
     // That is one: not the number of cores, which says nothing.
     cpu_set_t usable;
     CHECK_OR_EXIT(sched_getaffinity(0, sizeof usable, &usable) == 0);
     fake_pool_of_scipy()->count = CPU_COUNT(&usable) == 2 ? 1 : 2;
     with_scipys(100);
-    CHECK_OR_EXIT(header.own_width_source == OPTILE_WIDTH_PROGRAM && header.own_width == kOwn);
+    CHECK_OR_EXIT(header.default_width_source == OPTILE_WIDTH_PROGRAM &&
+                  header.default_width == kOwn);
   });
 }
 

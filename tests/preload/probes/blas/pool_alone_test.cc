@@ -55,9 +55,9 @@ TEST_F(OpenBlasPool, AppliesOpWidthAndRestoresCount) {
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
-    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_OWN_WIDTH) == 0);
+    CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_DEFAULT_WIDTH) == 0);
     const optile_client_header& header = daemon.client().header;
-    CHECK_OR_EXIT(header.own_width == kOwn && header.blas_threads == kOwn);
+    CHECK_OR_EXIT(header.default_width == kOwn && header.blas_threads == kOwn);
     CHECK_OR_EXIT(header.fallbacks == 0 && header.runtime == OPTILE_RUNTIME_UNKNOWN);
   });
 }
@@ -91,7 +91,7 @@ TEST_F(OpenBlasPool, LeaseCapsWidth) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
     multiply(100);
-    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.default_width_cap = 2; });
     CHECK_OR_EXIT(multiply(100) == 2);
     CHECK_OR_EXIT(fake_blas()->pool == kOwn);
   });

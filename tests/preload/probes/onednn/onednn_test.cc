@@ -113,7 +113,7 @@ TEST_F(OneDnn, PrimitiveIsOpWithKindShapesAndImplementation) {
     CHECK_OR_EXIT(matmul != nullptr && matmul->shape == std::string("64x48 64x48 f32 fake:any"));
     CHECK_OR_EXIT(record_of(daemon, "describe convolution") != nullptr);
     CHECK_OR_EXIT(record_of(daemon, "create convolution forward_training") != nullptr);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
   });
 }
 
@@ -129,7 +129,7 @@ TEST_F(OneDnn, KeyIgnoresImplementation) {
 }
 
 // Room that was made for fewer threads than come is overrun.
-TEST_F(OneDnn, DescribesAtOwnWidthAndExecutesAtPlanWidth) {
+TEST_F(OneDnn, DescribesAtDefaultWidthAndExecutesAtPlanWidth) {
   in_unsteered_child([](FakeDaemon& daemon) {
     attach(daemon);
     for (int i = 0; i < 12; ++i) execute(create(describe_eltwise()));

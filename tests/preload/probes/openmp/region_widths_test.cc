@@ -70,7 +70,7 @@ class TunedRegions : public ::testing::Test {
   static void in_child(const char* regions, void (*body)(FakeDaemon&)) {
     test::run_beside_daemon([regions, body](FakeDaemon& daemon) {
       setenv("OMP_NUM_THREADS", "4", 1);
-      setenv("OPTILE_OWN_WIDTH_SOURCE", "exported:4", 1);
+      setenv("OPTILE_DEFAULT_WIDTH_SOURCE", "exported:4", 1);
       setenv("OPTILE_REGIONS", regions, 1);
       read_environment();
       omp_set_num_threads(kOwn);
@@ -158,7 +158,7 @@ TEST_F(TunedRegions, LaterFrameworkChoosesSteeredRuntime) {
   });
 }
 
-TEST_F(TunedRegions, UnexpectedRegionRunsAtOwnWidth) {
+TEST_F(TunedRegions, UnexpectedRegionRunsAtDefaultWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -168,7 +168,7 @@ TEST_F(TunedRegions, UnexpectedRegionRunsAtOwnWidth) {
   });
 }
 
-TEST_F(TunedRegions, OpBetweenRegionsSeesOwnWidth) {
+TEST_F(TunedRegions, OpBetweenRegionsSeesDefaultWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -245,7 +245,7 @@ TEST_F(TunedRegions, ExactRespectReplacesWidthInForce) {
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
     team_of_first();
     CHECK_OR_EXIT(omp_get_max_threads() == 1);
-    unsetenv("OPTILE_OWN_WIDTH_SOURCE");
+    unsetenv("OPTILE_DEFAULT_WIDTH_SOURCE");
     setenv("OPTILE_RESPECT", "exact", 1);
     read_environment();
     for (int i = 0; i < 12; ++i) {
@@ -257,7 +257,7 @@ TEST_F(TunedRegions, ExactRespectReplacesWidthInForce) {
   });
 }
 
-TEST_F(TunedRegions, RestoresOwnWidthOnSwitchToObserve) {
+TEST_F(TunedRegions, RestoresDefaultWidthOnSwitchToObserve) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});
@@ -282,7 +282,7 @@ TEST_F(TunedRegions, WidthSetByProgramStaysAndEndsTuning) {
       CHECK_OR_EXIT(team_of_first() == 3);
     }
     CHECK_OR_EXIT(record(daemon, 0).tuning == OPTILE_REGION_PROGRAM);
-    CHECK_OR_EXIT(daemon.client().header.own_width_source == OPTILE_WIDTH_PROGRAM);
+    CHECK_OR_EXIT(daemon.client().header.default_width_source == OPTILE_WIDTH_PROGRAM);
   });
 }
 
@@ -339,7 +339,7 @@ int team_of_old_loop() {
   return size;
 }
 
-TEST_F(TunedRegions, OldGccRegionsRunAtOwnWidth) {
+TEST_F(TunedRegions, OldGccRegionsRunAtDefaultWidth) {
   in_child(kThisProgram, [](FakeDaemon& daemon) {
     learn();
     daemon.publish({{record(daemon, 0).key, 2, {}, 0}, {record(daemon, 1).key, 1, {}, 0}});

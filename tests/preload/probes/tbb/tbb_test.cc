@@ -54,7 +54,7 @@ TEST_F(Tbb, OpLeftByExceptionIsClosed) {
     loop();
     daemon.publish({}, 0, [](optile_plan_page& page) {
       page.flags = OPTILE_PAGE_RECORD_ALL;
-      page.own_width_cap = 2;
+      page.default_width_cap = 2;
     });
     for (int i = 0; i < 3; ++i) {
       bool caught = false;
@@ -76,7 +76,7 @@ TEST_F(Tbb, OpLeftByExceptionIsClosed) {
 TEST_F(Tbb, ExceptionInProgramsContextClosesOp) {
   in_child([](FakeDaemon& daemon) {
     loop();
-    daemon.publish({}, 0, [](optile_plan_page& page) { page.own_width_cap = 2; });
+    daemon.publish({}, 0, [](optile_plan_page& page) { page.default_width_cap = 2; });
     oneapi::tbb::task_group_context group;
     const auto thrower = [&](int piece) {
       if (piece == 7) throw piece;
@@ -137,7 +137,7 @@ TEST_F(Tbb, WidthLimitsAllowedParallelism) {
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
     CHECK_OR_EXIT((events[0].flags & OPTILE_EVENT_STEERABLE) != 0);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
     daemon.publish({{key_of_loop(daemon), 1, {}, 0}});
     CHECK_OR_EXIT(loop() == 1);
     CHECK_OR_EXIT(other_loop() == kOwn && allowed_now() == kOwn);
@@ -209,11 +209,11 @@ TEST_F(Tbb, ProgramsGlobalControlCapsWidth) {
     {
       const Control two(Control::max_allowed_parallelism, 2);
       CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2);
-      CHECK_OR_EXIT(daemon.client().header.own_width == 2);
+      CHECK_OR_EXIT(daemon.client().header.default_width == 2);
       CHECK_OR_EXIT(loop() == 2);
     }
     CHECK_OR_EXIT(loop() == 3 && loop() == 3);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
   });
 }
 
@@ -235,7 +235,7 @@ TEST_F(Tbb, OnlyObservesWithTwoIssuers) {
 
 void cap_at_two(optile_plan_page& page) {
   page.flags = OPTILE_PAGE_RECORD_ALL;
-  page.own_width_cap = 2;
+  page.default_width_cap = 2;
 }
 
 TEST_F(Tbb, LeaseCapsWidthAndRestoresIt) {
@@ -243,7 +243,7 @@ TEST_F(Tbb, LeaseCapsWidthAndRestoresIt) {
     CHECK_OR_EXIT(loop() == kOwn);
     daemon.publish({{key_of_loop(daemon), 3, {}, 0}}, 0, cap_at_two);
     CHECK_OR_EXIT(loop() == 2 && read_by_program() == kOwn);
-    CHECK_OR_EXIT(daemon.client().header.own_width == kOwn);
+    CHECK_OR_EXIT(daemon.client().header.default_width == kOwn);
     daemon.publish({{key_of_loop(daemon), 3, {}, 0}});
     CHECK_OR_EXIT(loop() == 3);
     daemon.publish({});
@@ -263,7 +263,7 @@ TEST_F(Tbb, LeaseIsIgnoredUnlessTuningIsRequested) {
 
 TEST_F(Tbb, LeaseCapsTwoIssuersTogether) {
   in_child([](FakeDaemon& daemon) {
-    // A thread's first execution is at the program's own width.
+    // A thread's first execution is at the program's default width.
     const auto loop_elsewhere = [](size_t allowed) {
       std::thread([=] {
         // Its own would have as many places as there are cores.
@@ -282,7 +282,7 @@ TEST_F(Tbb, LeaseCapsTwoIssuersTogether) {
     CHECK_OR_EXIT(loop() == 2 && allowed_now() == 2 && read_by_program() == kOwn);
     const std::vector<optile_event> events = daemon.take_events();
     CHECK_OR_EXIT(events.size() == 1 && events[0].width == 2);
-    CHECK_OR_EXIT((events[0].flags & (OPTILE_EVENT_STEERABLE | OPTILE_EVENT_OWN_WIDTH)) == 0);
+    CHECK_OR_EXIT((events[0].flags & (OPTILE_EVENT_STEERABLE | OPTILE_EVENT_DEFAULT_WIDTH)) == 0);
     loop_elsewhere(2);
     CHECK_OR_EXIT(allowed_now() == 2);
     daemon.publish({{key_of_loop(daemon), 1, {}, 0}});

@@ -120,8 +120,8 @@ TEST(Torch, OpsAreRecordedSteeredAndRestored) {
   }
   EXPECT_TRUE(wide.empty()) << wide.size() << " ops, the first " << *wide.begin();
   EXPECT_GT(narrow.size(), 10u);
-  EXPECT_EQ(daemon.client().header.own_width, 4u);
-  EXPECT_EQ(daemon.client().header.own_width_source, uint32_t{OPTILE_WIDTH_ENVIRONMENT});
+  EXPECT_EQ(daemon.client().header.default_width, 4u);
+  EXPECT_EQ(daemon.client().header.default_width_source, uint32_t{OPTILE_WIDTH_ENVIRONMENT});
 }
 
 TEST(Torch, CompiledKernelRegionsAreSteeredOps) {
