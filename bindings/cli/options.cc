@@ -21,7 +21,7 @@ std::string check_name(const std::string& text) {
 }
 
 void add_client(CLI::App* app, Options& options) {
-  app->add_option("--client", options.client,
+  app->add_option("--client", options.query.client,
                   "Only of this client: its number, or its program's name (see optile top)")
       ->check(check_name)
       ->type_name("ID");
@@ -29,15 +29,16 @@ void add_client(CLI::App* app, Options& options) {
 
 void add_undo(CLI::App* app, Options& options) {
   add_query(app, options);
-  app->add_flag("--all", options.all, "Every program and all later runs");
-  app->add_option("--program", options.program,
+  app->add_flag("--all", options.query.all, "Every program and all later runs");
+  app->add_option("--program", options.query.program,
                   "Only this program: its name as optile top or optile status prints it")
       ->check(check_name)
       ->type_name("NAME");
-  app->add_option("--op", options.op, "Only this op of running programs: its id, or how it begins")
+  app->add_option("--op", options.query.op,
+                  "Only this op of running programs: its id, or how it begins")
       ->check(check_name)
       ->type_name("OP");
-  app->add_flag("--revoke", options.revoke, "Let later runs be tuned again");
+  app->add_flag("--revoke", options.query.revoke, "Let later runs be tuned again");
 }
 
 using Verbs = std::vector<std::pair<CLI::App*, Verb>>;
@@ -66,13 +67,14 @@ Verbs add_leases(CLI::App& app, Options& options) {
     add_query(command, options);
     if (verb == Verb::kLeases) continue;
     command
-        ->add_option("ID", options.client,
+        ->add_option("ID", options.query.client,
                      "Number of the client, or its program's name; see optile leases")
         ->check(check_name)
         ->required();
-    if (verb == Verb::kShare) add_share(command, "N", options)->required();
+    if (verb == Verb::kShare) add_share(command, "N", options.query.share)->required();
     if (verb == Verb::kPin) {
-      command->add_option("CORES", options.cores, "Such as 0-3,6; see optile machine")->required();
+      command->add_option("CORES", options.query.cores, "Such as 0-3,6; see optile machine")
+          ->required();
     }
   }
   return verbs;
@@ -82,11 +84,11 @@ CLI::App* add_top(CLI::App& app, Options& options) {
   CLI::App* top =
       app.add_subcommand("top", "Cores, programs and leases as they change; ? shows the keys");
   add_socket(top, options);
-  top->add_option("--interval", options.interval_seconds, "Seconds from one look to the next")
+  top->add_option("--interval", options.top.interval_seconds, "Seconds from one look to the next")
       ->check(from_to(0.1, 3600, "has to be from 0.1 to 3600 seconds"))
       ->type_name("SECONDS")
       ->capture_default_str();
-  top->add_flag("--once", options.once, "Print one picture as plain text and end");
+  top->add_flag("--once", options.top.once, "Print one picture as plain text and end");
   return top;
 }
 
@@ -131,7 +133,7 @@ CLI::App* add_simulate(CLI::App& app, Options& options) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "A step on a described machine: optile simulate --graph GRAPH [OPTIONS]");
   simulate
-      ->add_option("--machine", options.machine,
+      ->add_option("--machine", options.simulation.machine,
                    "knl, epyc-2x96, xeon-snc, grace-144, hybrid, host, an XML file of lstopo, "
                    "or a synthetic description of hwloc; host unless said")
       ->type_name("MACHINE");
@@ -140,7 +142,9 @@ CLI::App* add_simulate(CLI::App& app, Options& options) {
                    "Name of a network, or a file with a step graph")
       ->type_name("GRAPH")
       ->required();
-  simulate->add_option("--strategy", options.strategy, "Who decides; an unknown name lists them")
+  simulate
+      ->add_option("--strategy", options.simulation.strategy,
+                   "Who decides; an unknown name lists them")
       ->type_name("NAME");
   simulate->add_flag("--json", options.json, "Print the result as JSON");
   simulate
@@ -191,13 +195,14 @@ base::Status check_undo(const Options& options) {
   const auto against = [](const char* what) {
     return base::Error{base::ErrorKind::kInvalid, std::string(what) + "; see optile undo --help"};
   };
-  const auto named = static_cast<int>(options.all) + static_cast<int>(!options.client.empty()) +
-                     static_cast<int>(!options.program.empty());
+  const auto named = static_cast<int>(options.query.all) +
+                     static_cast<int>(!options.query.client.empty()) +
+                     static_cast<int>(!options.query.program.empty());
   if (named > 1) return against("name one of --client, --program and --all");
-  if (options.op.empty()) return {};
-  if (options.all) return against("--all is every op already");
-  return options.revoke ? against("an op cannot be revoked alone; name its program instead")
-                        : base::Status();
+  if (options.query.op.empty()) return {};
+  if (options.query.all) return against("--all is every op already");
+  return options.query.revoke ? against("an op cannot be revoked alone; name its program instead")
+                              : base::Status();
 }
 
 }  // namespace
@@ -235,7 +240,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
   for (CLI::App* query : {ops, explain, undo}) add_client(query, options);
-  explain->add_option("OP", options.op, "Id of an op, or how its name begins")->required();
+  explain->add_option("OP", options.query.op, "Id of an op, or how its name begins")->required();
 
   const std::string unknown = unknown_command(app, words);
   if (!unknown.empty()) return base::Error{base::ErrorKind::kInvalid, unknown};

@@ -41,14 +41,20 @@ enum class Verb {
   kSplit
 };
 
-struct Options {
-  Verb verb = Verb::kStatus;
-  std::string mode = "tune";
-  std::string launch = "auto";  // or "keep": all four below that are not chosen by name
+// Before a program starts: the OpenMP runtime, how its idle threads wait, and so on.
+struct LaunchChoices {
+  std::string overall = "auto";  // or "keep": all below that are not chosen by name
   std::string openmp = "auto";
   std::string wait = "auto";
   std::string blas = "auto";
   std::string heap = "auto";
+};
+
+// Of run and baseline.
+struct RunOptions {
+  std::string mode = "tune";
+  LaunchChoices launch;
+  LaunchChoices typed_launch;  // before modes that change nothing turned it into "keep"
   std::string torch_bridge = "auto";
   std::string respect = "cap";
   std::string numerics = "any";
@@ -56,54 +62,12 @@ struct Options {
   std::string strategy = "auto";
   std::string counters = "auto";
   std::string regions = "observe";  // or "tune", or "tune:" and objects
-  std::string share;                // of run and of share; empty = nothing was said, which is 1
+  std::string share;                // empty = nothing was said, which is 1
   std::string priority = "normal";
   std::string job;     // empty = none, or what an MPI launcher says
   std::string report;  // file
   bool summary = false;
-  int patience_ms = 30;  // that a program's start may wait for the daemon, each time it is asked
-  std::string socket;    // empty = the default
-  std::string store;     // empty = the default; only for a daemon that is started
-  std::string machine;   // of simulate: what is simulated, empty = this machine
-  bool json = false;
-  std::string client;           // of ops, explain, undo and the words about a lease: number, name
-  std::string cores;            // of pin
-  std::string op;               // of explain and undo
-  std::string program;          // of undo
-  bool revoke = false;          // of undo
-  bool all = false;             // of undo
-  bool once = false;            // of top
-  double interval_seconds = 1;  // of top
-  struct Simulation {
-    std::string graph;  // name of a network, or file
-    std::string trace;  // file; empty = none
-    uint64_t seed = 1;
-    double noise = 0;  // spread of the logarithm of run times
-  };
-  Simulation simulation;
-  struct Bridge {
-    std::string python;       // whose PyTorch; empty = python3
-    std::string torch;        // its folder, where it was named
-    bool background = false;  // of build: beside a program, at the lowest priority
-  };
-  Bridge bridge;
-  // What was typed about the launch, before modes that change nothing turned it into "keep".
-  struct LaunchWords {
-    std::string launch = "auto";
-    std::string openmp = "auto";
-    std::string blas = "auto";
-  };
-  LaunchWords typed;
-  PlaceOptions place;
-  ParallelismOptions parallelism;
-  SplitOptions split;
-  CompareOptions compare;
-  std::vector<std::string> command;
 
-  // Of undo: what is meant.
-  bool names_what_to_undo() const {
-    return all || !client.empty() || !program.empty() || !op.empty();
-  }
   // Modes that promise it; choices about the launch that nobody made are then "keep".
   bool changes_nothing() const { return mode == "observe" || mode == "advise"; }
   // The program has to compute the same bits as an untouched run.
@@ -113,6 +77,59 @@ struct Options {
   bool tunes_regions() const { return regions != "observe" && !changes_nothing(); }
 };
 
+// What is asked of a daemon, or told it: about which client, op or program.
+struct QueryOptions {
+  std::string client;   // its number, or its program's name
+  std::string op;       // of explain and undo
+  std::string program;  // of undo
+  bool all = false;     // of undo
+  bool revoke = false;  // of undo
+  std::string share;    // of share
+  std::string cores;    // of pin
+
+  bool names_what_to_undo() const {
+    return all || !client.empty() || !program.empty() || !op.empty();
+  }
+};
+
+struct TopOptions {
+  bool once = false;
+  double interval_seconds = 1;
+};
+
+struct SimulationOptions {
+  std::string machine;  // what is simulated; empty = this one
+  std::string graph;    // name of a network, or file
+  std::string strategy = "auto";
+  std::string trace;  // file; empty = none
+  uint64_t seed = 1;
+  double noise = 0;  // spread of the logarithm of run times
+};
+
+struct BridgeOptions {
+  std::string python;       // whose PyTorch; empty = python3
+  std::string torch;        // its folder, where it was named
+  bool background = false;  // of build: beside a program, at the lowest priority
+};
+
+struct Options {
+  Verb verb = Verb::kStatus;
+  std::string socket;  // empty = the default
+  bool json = false;
+  std::string store;     // empty = the default; only for a daemon that is started
+  int patience_ms = 30;  // that a program's start may wait for the daemon, each time it is asked
+  RunOptions run;
+  QueryOptions query;
+  TopOptions top;
+  SimulationOptions simulation;
+  BridgeOptions bridge;
+  PlaceOptions place;
+  ParallelismOptions parallelism;
+  SplitOptions split;
+  CompareOptions compare;
+  std::vector<std::string> command;
+};
+
 struct Parsed {
   Options options;
   int exit_code = -1;  // >= 0: print `text` and end with it (help, version)
@@ -120,11 +137,11 @@ struct Parsed {
 };
 
 // "keep" for choices about the launch that nobody made.
-void keep_launch(Options& options);
+void keep_launch(RunOptions& run);
 // The same where that was asked for, and in modes that promise to change nothing.
-void keep_what_was_not_chosen(Options& options);
+void keep_what_was_not_chosen(RunOptions& run);
 // With `--numerics as-untuned`: those that might change a result.
-void keep_bits(Options& options);
+void keep_bits(RunOptions& run);
 
 // An error's message is for stderr; the exit code is then 125.
 base::Result<Parsed> parse_options(const std::vector<std::string>& arguments);

@@ -32,16 +32,16 @@ std::string refused(const Words& words) {
 TEST(Options, RunHasDefaults) {
   const Options options = parsed({"run", "--", "train"});
   EXPECT_EQ(options.verb, Verb::kRun);
-  EXPECT_EQ(options.mode, "tune");
-  EXPECT_EQ(options.openmp, "auto");
-  EXPECT_EQ(options.wait, "auto");
-  EXPECT_EQ(options.blas, "auto");
-  EXPECT_EQ(options.heap, "auto");
-  EXPECT_EQ(options.respect, "cap");
-  EXPECT_EQ(options.search, "auto");
-  EXPECT_EQ(options.strategy, "auto");
-  EXPECT_FALSE(options.summary);
-  for (const std::string& text : {options.report, options.socket, options.store}) {
+  EXPECT_EQ(options.run.mode, "tune");
+  EXPECT_EQ(options.run.launch.openmp, "auto");
+  EXPECT_EQ(options.run.launch.wait, "auto");
+  EXPECT_EQ(options.run.launch.blas, "auto");
+  EXPECT_EQ(options.run.launch.heap, "auto");
+  EXPECT_EQ(options.run.respect, "cap");
+  EXPECT_EQ(options.run.search, "auto");
+  EXPECT_EQ(options.run.strategy, "auto");
+  EXPECT_FALSE(options.run.summary);
+  for (const std::string& text : {options.run.report, options.socket, options.store}) {
     EXPECT_EQ(text, "");
   }
   EXPECT_THAT(options.command, ElementsAre("train"));
@@ -53,38 +53,38 @@ TEST(Options, ParsesFlagsOfRun) {
               "--blas",  "keep",     "--search", "paper",     "--strategy", "2",        "--socket",
               "s.sock",  "--report", "r.json",   "--summary", "--store",    "s.db",     "--",
               "python3", "train.py", "--epochs", "3"});
-  EXPECT_EQ(options.mode, "freeze");
-  EXPECT_FALSE(options.narrows()) << "the same widths in every run";
-  EXPECT_EQ(options.openmp, "llvm");
-  EXPECT_EQ(options.wait, "keep");
-  EXPECT_EQ(options.heap, "keep");
-  EXPECT_EQ(options.blas, "keep");
-  EXPECT_EQ(options.search, "paper");
-  EXPECT_EQ(options.strategy, "2");
+  EXPECT_EQ(options.run.mode, "freeze");
+  EXPECT_FALSE(options.run.narrows()) << "the same widths in every run";
+  EXPECT_EQ(options.run.launch.openmp, "llvm");
+  EXPECT_EQ(options.run.launch.wait, "keep");
+  EXPECT_EQ(options.run.launch.heap, "keep");
+  EXPECT_EQ(options.run.launch.blas, "keep");
+  EXPECT_EQ(options.run.search, "paper");
+  EXPECT_EQ(options.run.strategy, "2");
   EXPECT_EQ(options.socket, "s.sock");
-  EXPECT_EQ(options.report, "r.json");
-  EXPECT_TRUE(options.summary);
+  EXPECT_EQ(options.run.report, "r.json");
+  EXPECT_TRUE(options.run.summary);
   EXPECT_EQ(options.store, "s.db");
   EXPECT_THAT(options.command, ElementsAre("python3", "train.py", "--epochs", "3"));
 }
 
 TEST(Options, ParsesRespectLevels) {
   for (const char* word : {"cap", "exact", "ignore"}) {
-    EXPECT_EQ(parsed({"run", "--respect", word, "--", "train"}).respect, word);
+    EXPECT_EQ(parsed({"run", "--respect", word, "--", "train"}).run.respect, word);
   }
   EXPECT_THAT(refused({"run", "--respect", "most", "--", "train"}), HasSubstr("--respect"));
 }
 
 TEST(Options, AsUntunedNumericsKeepOpenmpBlasAndHeap) {
-  EXPECT_EQ(parsed({"run", "--", "train"}).numerics, "any");
+  EXPECT_EQ(parsed({"run", "--", "train"}).run.numerics, "any");
   const Options options = parsed({"run", "--numerics", "as-untuned", "--", "train"});
-  EXPECT_TRUE(options.as_untuned());
-  EXPECT_FALSE(options.changes_nothing());
-  EXPECT_FALSE(options.narrows()) << "it starts with the threads of an untouched run";
-  EXPECT_EQ(options.openmp, "keep");
-  EXPECT_EQ(options.blas, "keep");
-  EXPECT_EQ(options.heap, "keep") << "sums may follow where memory lies";
-  EXPECT_EQ(options.wait, "auto") << "how threads wait changes no result";
+  EXPECT_TRUE(options.run.as_untuned());
+  EXPECT_FALSE(options.run.changes_nothing());
+  EXPECT_FALSE(options.run.narrows()) << "it starts with the threads of an untouched run";
+  EXPECT_EQ(options.run.launch.openmp, "keep");
+  EXPECT_EQ(options.run.launch.blas, "keep");
+  EXPECT_EQ(options.run.launch.heap, "keep") << "sums may follow where memory lies";
+  EXPECT_EQ(options.run.launch.wait, "auto") << "how threads wait changes no result";
   EXPECT_THAT(refused({"run", "--numerics", "same", "--", "train"}), HasSubstr("--numerics"));
 }
 
@@ -110,8 +110,8 @@ TEST(Options, ParsesFlagsOfBaseline) {
       {"baseline", "--socket", "s", "--report", "r", "--summary", "--store", "d", "--", "train"});
   EXPECT_EQ(options.verb, Verb::kBaseline);
   EXPECT_EQ(options.socket, "s");
-  EXPECT_EQ(options.report, "r");
-  EXPECT_TRUE(options.summary);
+  EXPECT_EQ(options.run.report, "r");
+  EXPECT_TRUE(options.run.summary);
   EXPECT_EQ(options.store, "d");
 }
 
@@ -130,11 +130,11 @@ TEST(Options, ParsesQueries) {
   const Options ops = parsed({"ops", "--json", "--client", "7", "--socket", "s"});
   EXPECT_EQ(ops.verb, Verb::kOps);
   EXPECT_TRUE(ops.json);
-  EXPECT_EQ(ops.client, "7");
+  EXPECT_EQ(ops.query.client, "7");
   EXPECT_EQ(ops.socket, "s");
   const Options explain = parsed({"explain", "aten::addmm", "--client", "7"});
   EXPECT_EQ(explain.verb, Verb::kExplain);
-  EXPECT_EQ(explain.op, "aten::addmm");
+  EXPECT_EQ(explain.query.op, "aten::addmm");
   EXPECT_FALSE(explain.json);
 }
 
@@ -168,49 +168,50 @@ TEST(Options, AcceptsOnlyListedChoices) {
 TEST(Options, ObserveAndAdviseKeepLaunchSettings) {
   for (const char* mode : {"observe", "advise"}) {
     const Options options = parsed({"run", "--mode", mode, "--", "x"});
-    EXPECT_TRUE(options.changes_nothing());
-    EXPECT_EQ(options.openmp, "keep");
-    EXPECT_EQ(options.wait, "keep");
-    EXPECT_EQ(options.blas, "keep");
-    EXPECT_EQ(options.heap, "keep");
+    EXPECT_TRUE(options.run.changes_nothing());
+    EXPECT_EQ(options.run.launch.openmp, "keep");
+    EXPECT_EQ(options.run.launch.wait, "keep");
+    EXPECT_EQ(options.run.launch.blas, "keep");
+    EXPECT_EQ(options.run.launch.heap, "keep");
     // What somebody asked for by name is theirs.
     const Options asked = parsed({"run", "--mode", mode, "--openmp", "llvm", "--", "x"});
-    EXPECT_EQ(asked.openmp, "llvm");
-    EXPECT_EQ(asked.wait, "keep");
+    EXPECT_EQ(asked.run.launch.openmp, "llvm");
+    EXPECT_EQ(asked.run.launch.wait, "keep");
   }
   for (const char* mode : {"tune", "freeze"}) {
     const Options options = parsed({"run", "--mode", mode, "--", "x"});
-    EXPECT_FALSE(options.changes_nothing());
-    EXPECT_EQ(options.openmp, "auto");
-    EXPECT_EQ(options.wait, "auto");
-    EXPECT_EQ(options.blas, "auto");
-    EXPECT_EQ(options.heap, "auto");
+    EXPECT_FALSE(options.run.changes_nothing());
+    EXPECT_EQ(options.run.launch.openmp, "auto");
+    EXPECT_EQ(options.run.launch.wait, "auto");
+    EXPECT_EQ(options.run.launch.blas, "auto");
+    EXPECT_EQ(options.run.launch.heap, "auto");
   }
 }
 
 TEST(Options, LaunchKeepLeavesEverythingAsItWas) {
   const Options options = parsed({"run", "--launch", "keep", "--", "x"});
-  EXPECT_FALSE(options.changes_nothing()) << "widths are tuned";
-  for (const std::string& choice : {options.openmp, options.wait, options.blas, options.heap}) {
+  EXPECT_FALSE(options.run.changes_nothing()) << "widths are tuned";
+  for (const std::string& choice : {options.run.launch.openmp, options.run.launch.wait,
+                                    options.run.launch.blas, options.run.launch.heap}) {
     EXPECT_EQ(choice, "keep");
   }
   const Options asked = parsed({"run", "--launch", "keep", "--openmp", "llvm", "--", "x"});
-  EXPECT_EQ(asked.openmp, "llvm") << "it was asked for by name";
-  EXPECT_EQ(asked.blas, "keep");
+  EXPECT_EQ(asked.run.launch.openmp, "llvm") << "it was asked for by name";
+  EXPECT_EQ(asked.run.launch.blas, "keep");
 }
 
 TEST(Options, UndoParsesTargetAndRejectsConflicts) {
   const Options nothing = parsed({"undo"});
   EXPECT_EQ(nothing.verb, Verb::kUndo);
-  EXPECT_FALSE(nothing.revoke);
-  EXPECT_FALSE(nothing.names_what_to_undo());
-  EXPECT_FALSE(parsed({"undo", "--revoke"}).names_what_to_undo());
+  EXPECT_FALSE(nothing.query.revoke);
+  EXPECT_FALSE(nothing.query.names_what_to_undo());
+  EXPECT_FALSE(parsed({"undo", "--revoke"}).query.names_what_to_undo());
   const Options all = parsed({"undo", "--all", "--revoke"});
-  EXPECT_TRUE(all.all && all.revoke && all.names_what_to_undo());
+  EXPECT_TRUE(all.query.all && all.query.revoke && all.query.names_what_to_undo());
   const Options some = parsed({"undo", "--client", "3", "--op", "aten::mm"});
-  EXPECT_EQ(some.client, "3");
-  EXPECT_EQ(some.op, "aten::mm");
-  EXPECT_EQ(parsed({"undo", "--program", "x.py"}).program, "x.py");
+  EXPECT_EQ(some.query.client, "3");
+  EXPECT_EQ(some.query.op, "aten::mm");
+  EXPECT_EQ(parsed({"undo", "--program", "x.py"}).query.program, "x.py");
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--all", "--client", "3"},
                                                 {"--client", "3", "--program", "x"},
                                                 {"--all", "--op", "x"},
@@ -227,11 +228,11 @@ TEST(Options, ParsesLeaseCommands) {
   EXPECT_EQ(parsed({"leases", "--json"}).verb, Verb::kLeases);
   const Options share = parsed({"share", "3", "2.5"});
   EXPECT_EQ(share.verb, Verb::kShare);
-  EXPECT_EQ(share.client, "3");
-  EXPECT_EQ(share.share, "2.5");
+  EXPECT_EQ(share.query.client, "3");
+  EXPECT_EQ(share.query.share, "2.5");
   const Options pin = parsed({"pin", "3", "0-1,3"});
   EXPECT_EQ(pin.verb, Verb::kPin);
-  EXPECT_EQ(pin.cores, "0-1,3");
+  EXPECT_EQ(pin.query.cores, "0-1,3");
   EXPECT_EQ(parsed({"unpin", "3"}).verb, Verb::kUnpin);
   EXPECT_EQ(parsed({"pause", "3"}).verb, Verb::kPause);
   EXPECT_EQ(parsed({"resume", "3"}).verb, Verb::kResume);
@@ -247,8 +248,8 @@ TEST(Options, ParsesLeaseCommands) {
 }
 
 TEST(Options, ShareMustBeWithinLimits) {
-  EXPECT_EQ(parsed({"run", "--", "x"}).share, "");
-  EXPECT_EQ(parsed({"run", "--share", "2", "--priority", "batch", "--", "x"}).share, "2");
+  EXPECT_EQ(parsed({"run", "--", "x"}).run.share, "");
+  EXPECT_EQ(parsed({"run", "--share", "2", "--priority", "batch", "--", "x"}).run.share, "2");
   for (const char* wrong : {"nan", "much", "-1", "0", "2000"}) {
     EXPECT_THAT(refused({"run", "--share", wrong, "--", "x"}), HasSubstr("--share"));
   }
@@ -258,7 +259,7 @@ TEST(Options, FlagsAfterSeparatorBelongToProgram) {
   // Flags behind the separator look like ours and are not.
   EXPECT_THAT(parsed({"run", "--", "x", "--mode", "off", "--help"}).command,
               ElementsAre("x", "--mode", "off", "--help"));
-  EXPECT_EQ(parsed({"run", "--", "x", "--mode", "off"}).mode, "tune");
+  EXPECT_EQ(parsed({"run", "--", "x", "--mode", "off"}).run.mode, "tune");
   // So does a second separator.
   EXPECT_THAT(parsed({"run", "--", "git", "log", "--", "file"}).command,
               ElementsAre("git", "log", "--", "file"));
@@ -267,7 +268,7 @@ TEST(Options, FlagsAfterSeparatorBelongToProgram) {
 
 TEST(Options, FirstArgumentIsProgramWithoutSeparator) {
   const Options options = parsed({"run", "--mode", "observe", "train", "--mode", "off", "-v"});
-  EXPECT_EQ(options.mode, "observe");
+  EXPECT_EQ(options.run.mode, "observe");
   EXPECT_THAT(options.command, ElementsAre("train", "--mode", "off", "-v"));
   // A separator behind the program's name is the program's.
   EXPECT_THAT(parsed({"run", "git", "log", "--", "file"}).command,
@@ -335,11 +336,11 @@ TEST(Options, HelpAndVersionPrintAndExitWithZero) {
 TEST(Options, TopIntervalDefaultsToOneSecond) {
   const Options plain = parsed({"top"});
   EXPECT_EQ(plain.verb, Verb::kTop);
-  EXPECT_EQ(plain.interval_seconds, 1);
-  EXPECT_FALSE(plain.once);
+  EXPECT_EQ(plain.top.interval_seconds, 1);
+  EXPECT_FALSE(plain.top.once);
   const Options said = parsed({"top", "--interval", "2.5", "--once", "--socket", "s"});
-  EXPECT_EQ(said.interval_seconds, 2.5);
-  EXPECT_TRUE(said.once);
+  EXPECT_EQ(said.top.interval_seconds, 2.5);
+  EXPECT_TRUE(said.top.once);
   EXPECT_EQ(said.socket, "s");
   for (const char* interval : {"0", "-1", "nan", "1e9", "x", ""}) {
     EXPECT_THAT(refused({"top", "--interval", interval}), HasSubstr("--interval")) << interval;

@@ -34,7 +34,7 @@ std::string ask_python(const std::string& python) {
   return folder.substr(0, folder.find('\n'));
 }
 
-base::Result<std::string> torch_folder(const Options::Bridge& wanted) {
+base::Result<std::string> torch_folder(const BridgeOptions& wanted) {
   if (!wanted.torch.empty()) return fs::absolute(wanted.torch).lexically_normal().string();
   const std::string python = wanted.python.empty() ? "python3" : wanted.python;
   const auto target = look_at_program({python});

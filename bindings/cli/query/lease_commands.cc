@@ -80,12 +80,12 @@ bool changes_a_lease(Verb verb) {
 }
 
 Json lease_request(const Options& options) {
-  Json body = {{"client", std::strtoull(options.client.c_str(), nullptr, 10)}};
+  Json body = {{"client", std::strtoull(options.query.client.c_str(), nullptr, 10)}};
   const char* word = word_of(options.verb);
   if (options.verb == Verb::kShare) {
-    body[word] = std::strtod(options.share.c_str(), nullptr);
+    body[word] = std::strtod(options.query.share.c_str(), nullptr);
   } else if (options.verb == Verb::kPin) {
-    body[word] = options.cores;
+    body[word] = options.query.cores;
   } else {
     body[word] = true;
   }

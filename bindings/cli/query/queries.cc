@@ -28,7 +28,7 @@ constexpr const char* kRefused = "the daemon refused to answer; its log says why
 
 std::string target_of(const Options& options) {
   const std::string client =
-      options.client.empty() ? "" : "?client=" + path_component(options.client);
+      options.query.client.empty() ? "" : "?client=" + path_component(options.query.client);
   if (changes_a_lease(options.verb)) return "/v1/leases";
   switch (options.verb) {
     case Verb::kLeases:
@@ -36,7 +36,7 @@ std::string target_of(const Options& options) {
     case Verb::kOps:
       return "/v1/ops" + client;
     case Verb::kExplain:
-      return "/v1/ops/" + path_component(options.op) + "/explain" + client;
+      return "/v1/ops/" + path_component(options.query.op) + "/explain" + client;
     case Verb::kMachine:
       return "/v1/machine";
     case Verb::kUndo:
@@ -120,11 +120,12 @@ std::string body_of(const Options& options) {
   }
   if (options.verb != Verb::kUndo) return "";
   Json body = Json::object();
-  if (options.all) body["all"] = true;
-  if (!options.client.empty()) body["client"] = std::strtoull(options.client.c_str(), nullptr, 10);
-  if (!options.program.empty()) body["program"] = options.program;
-  if (!options.op.empty()) body["op"] = options.op;
-  if (options.revoke) body["revoke"] = true;
+  if (options.query.all) body["all"] = true;
+  if (!options.query.client.empty())
+    body["client"] = std::strtoull(options.query.client.c_str(), nullptr, 10);
+  if (!options.query.program.empty()) body["program"] = options.query.program;
+  if (!options.query.op.empty()) body["op"] = options.query.op;
+  if (options.query.revoke) body["revoke"] = true;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -140,16 +141,16 @@ void print_undone(const Options& options, const Json& answer) {
     std::printf("client %s  pid %s  %s: %s at the program's default width again\n",
                 text_of(client, "id").c_str(), text_of(client, "pid").c_str(),
                 text_of(client, "program").c_str(),
-                options.op.empty() ? "every op is" : "the op is");
+                options.query.op.empty() ? "every op is" : "the op is");
     const std::string launch = text_of(client, "launch_plan");
-    if (options.op.empty() && !launch.empty()) {
+    if (options.query.op.empty() && !launch.empty()) {
       std::printf("  its launch plan (%s) stays until it ends\n", launch.c_str());
     }
   }
   if (clients.empty())
     std::printf("%s is not running now\n", program.empty() ? "no program" : program.c_str());
   std::printf("%.0f places ran at another width until now\n", number_of(answer, "ops"));
-  if (options.op.empty()) {
+  if (options.query.op.empty()) {
     std::printf(
         "later runs keep the program's own settings; to tune them again: optile undo %s%s "
         "--revoke\n",
@@ -261,12 +262,12 @@ int answer_query(const Options& given) try {
   if (choice.system && environment.socket.empty() && options.socket.empty()) {
     point_to_own_daemon(base::default_socket_path(environment));
   }
-  if (options.verb == Verb::kUndo && !options.names_what_to_undo()) {
+  if (options.verb == Verb::kUndo && !options.query.names_what_to_undo()) {
     return say_what_can_be_undone(socket);
   }
-  const base::Result<std::string> number = client_number(socket, options.client);
+  const base::Result<std::string> number = client_number(socket, options.query.client);
   if (!number.ok()) return fail(number.message());
-  options.client = number.value();
+  options.query.client = number.value();
   const std::string body = body_of(options);
   const auto answer =
       ask_daemon(socket, body.empty() ? "GET" : "POST", target_of(options), body, kAnswerPatience);
@@ -288,7 +289,7 @@ int answer_query(const Options& given) try {
   } else if (options.verb == Verb::kUndo) {
     print_undone(options, json);
   } else if (changes_a_lease(options.verb)) {
-    const uint64_t client = std::strtoull(options.client.c_str(), nullptr, 10);
+    const uint64_t client = std::strtoull(options.query.client.c_str(), nullptr, 10);
     std::fputs(lease_line(json, client).c_str(), stdout);
   } else {
     print_answer(options.verb, json);

@@ -45,7 +45,7 @@ std::string launch_flags(const AdviceFacts& facts) {
   const auto add = [&](const char* name, const std::string& typed) {
     if (typed != "auto") flags += std::string(" ") + name + " " + typed;
   };
-  add("--launch", facts.typed.launch);
+  add("--launch", facts.typed.overall);
   add("--openmp", facts.typed.openmp);
   add("--blas", facts.typed.blas);
   if (facts.as_untuned) flags += " --numerics as-untuned";

@@ -26,7 +26,7 @@ struct AdviceFacts {
   bool omp_num_threads_set = false;  // by the user: their word binds
   bool as_untuned = false;           // nothing that changes results is advised
   int budget_cores = 1;
-  Options::LaunchWords typed;
+  LaunchChoices typed;
   perfmodel::LaunchPlan plan;
   bool has_stored = false;
   StoredAdvice stored;

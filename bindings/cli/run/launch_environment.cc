@@ -126,8 +126,8 @@ std::vector<std::string> ignored_words(const Options& options, const Variables& 
   std::vector<std::string> ignored;
   const bool lent = is_lent(now);
   if (lent) ignored = {"OMP_NUM_THREADS", kWidthSource};
-  const bool asked = options.respect == "ignore" && options.verb == Verb::kRun;
-  if (!asked || options.changes_nothing()) return ignored;
+  const bool asked = options.run.respect == "ignore" && options.verb == Verb::kRun;
+  if (!asked || options.run.changes_nothing()) return ignored;
   for (const char* name : kCountWords) {
     const bool listed = lent && name == ignored.front();
     if (now.contains(name) && !listed) ignored.emplace_back(name);
@@ -143,8 +143,8 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
   set["OPTILE_SOCKET_SOURCE"] = decision.socket_is_named ? "user" : "launcher";
   set["OPTILE_RUN_ID"] = decision.run_id;
   set["OPTILE_BRIDGE_DIR"] = decision.bridge_dir;
-  set["OPTILE_MODE"] = options.mode;
-  set["OPTILE_TORCH_BRIDGE"] = options.torch_bridge;
+  set["OPTILE_MODE"] = options.run.mode;
+  set["OPTILE_TORCH_BRIDGE"] = options.run.torch_bridge;
   set["LD_PRELOAD"] = preload_list(decision, value_of(now, "LD_PRELOAD"));
   // The shim takes it out again for children that would not survive it; said also where there is
   // none, so that the user's own is never taken for it.
@@ -157,15 +157,15 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     set["OPTILE_LAUNCH_PLAN"] = "";
     return set;
   }
-  set["OPTILE_RESPECT"] = options.respect;
-  set["OPTILE_NUMERICS"] = options.numerics;
-  set["OPTILE_SEARCH"] = options.search;
-  set["OPTILE_STRATEGY"] = options.strategy;
-  set["OPTILE_COUNTERS"] = options.counters;
-  set["OPTILE_REGIONS"] = options.regions;
-  if (!options.share.empty()) set["OPTILE_SHARE"] = options.share;
-  set["OPTILE_PRIORITY"] = options.priority;
-  if (!options.job.empty()) set["OPTILE_JOB"] = options.job;
+  set["OPTILE_RESPECT"] = options.run.respect;
+  set["OPTILE_NUMERICS"] = options.run.numerics;
+  set["OPTILE_SEARCH"] = options.run.search;
+  set["OPTILE_STRATEGY"] = options.run.strategy;
+  set["OPTILE_COUNTERS"] = options.run.counters;
+  set["OPTILE_REGIONS"] = options.run.regions;
+  if (!options.run.share.empty()) set["OPTILE_SHARE"] = options.run.share;
+  set["OPTILE_PRIORITY"] = options.run.priority;
+  if (!options.run.job.empty()) set["OPTILE_JOB"] = options.run.job;
   set["OPTILE_BLAS"] = decision.plan.blas_follows ? "auto" : "keep";
   set["OPTILE_WAIT"] = decision.plan.wait_follows ? "auto" : "keep";
   set["OPTILE_LAUNCH_PLAN"] = decision.plan.text;
@@ -173,7 +173,7 @@ Variables launch_environment(const Options& options, const LaunchDecision& decis
     if (!now.contains(name)) set[name] = value;
   }
   // Else Inductor writes the number of threads at the time of its compiling into its kernels.
-  const bool may_change = !options.changes_nothing() && !options.as_untuned();
+  const bool may_change = !options.run.changes_nothing() && !options.run.as_untuned();
   const bool follows = decision.torch_wheel && may_change;
   if (follows && !now.contains(kDynamicThreads)) set[kDynamicThreads] = "1";
   if (now.contains("OMP_NUM_THREADS")) {

@@ -76,12 +76,12 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
                                 int budget_cores) {
   using namespace perfmodel;
   LaunchFacts facts;
-  facts.openmp = options.openmp == "llvm"   ? OpenmpChoice::kLlvm
-                 : options.openmp == "keep" ? OpenmpChoice::kKeep
-                                            : OpenmpChoice::kAuto;
-  facts.wait = options.wait == "keep" ? WaitChoice::kKeep : WaitChoice::kAuto;
-  facts.blas = options.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
-  facts.heap = options.heap == "keep" ? HeapChoice::kKeep : HeapChoice::kAuto;
+  facts.openmp = options.run.launch.openmp == "llvm"   ? OpenmpChoice::kLlvm
+                 : options.run.launch.openmp == "keep" ? OpenmpChoice::kKeep
+                                                       : OpenmpChoice::kAuto;
+  facts.wait = options.run.launch.wait == "keep" ? WaitChoice::kKeep : WaitChoice::kAuto;
+  facts.blas = options.run.launch.blas == "keep" ? BlasChoice::kKeep : BlasChoice::kAuto;
+  facts.heap = options.run.launch.heap == "keep" ? HeapChoice::kKeep : HeapChoice::kAuto;
   facts.user_environment = thread_limits(now);
   facts.sets_up_malloc = sets_up_malloc(now);
   const LibrarySearch search(value_of(now, "LD_LIBRARY_PATH"), libraries_of_torch(torch_folder));
@@ -89,7 +89,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   facts.blas_provider = objects.blas_provider;
   facts.uses_openmp = objects.uses_openmp;
   const bool regions =
-      options.tunes_regions() && objects.uses_openmp && !says_a_width(facts.user_environment);
+      options.run.tunes_regions() && objects.uses_openmp && !says_a_width(facts.user_environment);
   facts.resizes_teams = objects.has_pytorch || regions;
   facts.marks_ops = objects.marks_ops;
   facts.renews_blocks = objects.has_pytorch;
@@ -159,13 +159,13 @@ std::string launch_question(const Options& options, const TargetProgram& target,
   Json body = {{"executable", std::filesystem::canonical(target.executable, ignored).string()},
                {"program", target.script},
                {"arguments", joined(options.command)},
-               {"openmp", options.openmp},
-               {"wait", options.wait},
-               {"blas", options.blas},
-               {"heap", options.heap},
+               {"openmp", options.run.launch.openmp},
+               {"wait", options.run.launch.wait},
+               {"blas", options.run.launch.blas},
+               {"heap", options.run.launch.heap},
                {"budget_cores", facts.budget_cores},
-               {"batch", options.priority == "batch"},
-               {"starts", !options.changes_nothing()},
+               {"batch", options.run.priority == "batch"},
+               {"starts", !options.run.changes_nothing()},
                {"announced", announced},
                {"user_environment", facts.user_environment},
                {"blas_provider", facts.blas_provider},
@@ -177,7 +177,7 @@ std::string launch_question(const Options& options, const TargetProgram& target,
                {"libomp_path", facts.libomp_path},
                {"libomp_suitable", facts.libomp_suitable},
                {"libomp_obstacle", facts.libomp_obstacle}};
-  if (!options.share.empty()) body["share"] = std::strtod(options.share.c_str(), nullptr);
+  if (!options.run.share.empty()) body["share"] = std::strtod(options.run.share.c_str(), nullptr);
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -224,7 +224,7 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
                                               std::optional<Clock::time_point> announced) {
   auto plan = plan_from_daemon(options, socket, target, facts, announced.has_value());
   const bool keeps_its_width = facts.uses_openmp && !facts.resizes_teams && !facts.marks_ops &&
-                               options.narrows() &&
+                               options.run.narrows() &&
                                !facts.user_environment.contains("OMP_NUM_THREADS");
   if (!plan || plan->width > 0 || !keeps_its_width || !announced) return plan;
   const auto left = kCoRunners - (Clock::now() - *announced);
@@ -279,14 +279,14 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     return decision;
   }
   std::optional<Announcement> announcement;
-  if (daemon_there && !decision.baseline && !options.changes_nothing()) {
+  if (daemon_there && !decision.baseline && !options.run.changes_nothing()) {
     announcement.emplace(options, socket, target);
   }
   if (!target.hidden_regions.empty()) {
     lost("the OpenMP regions of " + target.path + " cannot be seen: " + target.hidden_regions);
   }
   const std::string torch_folder = torch_folder_of(target, now);
-  if (options.torch_bridge != "off") {
+  if (options.run.torch_bridge != "off") {
     const BridgeOutlook outlook = prepare_bridge(torch_folder);
     decision.torch_wheel = outlook.wheel;
     if (!outlook.message.empty()) lost(outlook.message);
@@ -303,10 +303,10 @@ LaunchDecision decide(const Options& options, const TargetProgram& target, const
     plan = plan_beside_others(options, socket, target, facts, announced);
   }
   if (plan) say_what_is_lost(plan->store);
-  if (plan && options.narrows()) decision.width = plan->width;
+  if (plan && options.run.narrows()) decision.width = plan->width;
   decision.plan = plan ? plan->plan : perfmodel::choose_launch_plan(facts, {});
   decision.plan.blas_follows = perfmodel::blas_pools_follow(facts, decision.plan);
-  if (!options.changes_nothing()) say_what_was_taken_back(decision.plan);
+  if (!options.run.changes_nothing()) say_what_was_taken_back(decision.plan);
   return decision;
 }
 
@@ -343,7 +343,7 @@ Prepared prepare(const Options& options, const TargetProgram& target) {
   Prepared prepared;
   prepared.decision = decide(options, target, now, socket, daemon.ok());
   if (daemon.ok()) {
-    const bool reports = options.summary || !options.report.empty();
+    const bool reports = options.run.summary || !options.run.report.empty();
     prepared.decision.daemon_starts = reports && base::try_connect(socket) != 0;
     if (prepared.decision.baseline) ask_what_is_lost(options, socket);
   }
@@ -361,11 +361,11 @@ void give_advice(const Options& options, const TargetProgram& target,
   if (decision.shim.empty()) return;  // why is said already
   const Json report = Json::parse(report_of(decision), nullptr, false);
   Options tuned = options;
-  tuned.openmp = options.typed.openmp;
-  tuned.blas = options.typed.blas;
-  tuned.wait = tuned.heap = "auto";
-  if (tuned.launch == "keep") keep_launch(tuned);
-  keep_bits(tuned);
+  tuned.run.launch.openmp = options.run.typed_launch.openmp;
+  tuned.run.launch.blas = options.run.typed_launch.blas;
+  tuned.run.launch.wait = tuned.run.launch.heap = "auto";
+  if (tuned.run.launch.overall == "keep") keep_launch(tuned.run);
+  keep_bits(tuned.run);
   const Variables now = environment_now();
   const perfmodel::LaunchFacts launch =
       facts_of(tuned, target, now, torch_folder_of(target, now), decision.budget_cores);
@@ -373,7 +373,7 @@ void give_advice(const Options& options, const TargetProgram& target,
   const std::optional<DaemonsPlan> plan =
       plan_from_daemon(tuned, decision.socket, target, launch, false);
   facts.plan = plan ? plan->plan : perfmodel::choose_launch_plan(launch, {});
-  facts.as_untuned = options.as_untuned();
+  facts.as_untuned = options.run.as_untuned();
   // Of runs whose results might be any.
   facts.has_stored = plan && plan->has_stored && !facts.as_untuned;
   if (facts.has_stored) facts.stored = plan->stored;
@@ -382,7 +382,7 @@ void give_advice(const Options& options, const TargetProgram& target,
   facts.libomp_path = launch.libomp_path;
   facts.omp_num_threads_set = now.contains("OMP_NUM_THREADS");
   facts.budget_cores = decision.budget_cores;
-  facts.typed = options.typed;
+  facts.typed = options.run.typed_launch;
   if (report.is_object()) {
     facts.step_seconds = number_at(report.value("step_seconds", Json::object()), "baseline");
   }
@@ -391,14 +391,15 @@ void give_advice(const Options& options, const TargetProgram& target,
 
 // Beside another manager of threads nothing is changed, except by name.
 Options beside_others(const Options& asked, const TargetProgram& target) {
-  const bool changes = asked.verb == Verb::kRun && (asked.mode == "tune" || asked.mode == "freeze");
+  const bool changes =
+      asked.verb == Verb::kRun && (asked.run.mode == "tune" || asked.run.mode == "freeze");
   const std::string manager =
       other_manager(value_of(environment_now(), "LD_PRELOAD"), target.needed);
   if (!changes || manager.empty() || !target.unseen.empty()) return asked;
   lost(manager + " manages the threads of this program: it is only observed");
   Options options = asked;
-  options.mode = "observe";
-  keep_what_was_not_chosen(options);
+  options.run.mode = "observe";
+  keep_what_was_not_chosen(options.run);
   return options;
 }
 
@@ -419,9 +420,9 @@ int launch(const Options& asked) {
     return target.error().kind == base::ErrorKind::kDenied ? kCannotExecute : kNotFound;
   }
   const Options options = beside_others(asked, target.value());
-  const bool advises = options.verb == Verb::kRun && options.mode == "advise";
-  const bool stays = !options.report.empty() || options.summary || advises;
-  if (options.verb == Verb::kRun && options.mode == "off") {
+  const bool advises = options.verb == Verb::kRun && options.run.mode == "advise";
+  const bool stays = !options.run.report.empty() || options.run.summary || advises;
+  if (options.verb == Verb::kRun && options.run.mode == "off") {
     if (stays) lost("nothing is watched with --mode off, so there is no report");
     return exec_program(options.command, {});
   }
@@ -432,11 +433,11 @@ int launch(const Options& asked) {
     lost(std::string(error.what()) + "; the program runs untouched");
   }
   if (!stays) return exec_program(options.command, prepared.changes);
-  if (!options.report.empty()) warn_of_report(options.report);
+  if (!options.run.report.empty()) warn_of_report(options.run.report);
 
   const ChildEnd end = run_program(options.command, prepared.changes);
   if (!end.started) return end.exit_code;
-  if (!options.report.empty() || options.summary) write_outputs(options, prepared.decision);
+  if (!options.run.report.empty() || options.run.summary) write_outputs(options, prepared.decision);
   if (advises) give_advice(options, target.value(), prepared.decision);
   end_like(end.wait_status);
 }

@@ -272,12 +272,12 @@ void write_outputs(const Options& options, const LaunchDecision& decision) {
   const Json& report = fetched.report;
   const std::string text = report.dump(2) + "\n";
   const bool unseen = state_of(report) == "unknown";
-  if (!options.report.empty()) {
-    const base::Status written = write_output(options.report, text);
+  if (!options.run.report.empty()) {
+    const base::Status written = write_output(options.run.report, text);
     if (!written.ok()) std::cerr << "optile: the report " << written.message() << "\n";
     if (unseen) std::cerr << "optile: the program never attached, so its report is empty\n";
   }
-  if (!options.summary) return;
+  if (!options.run.summary) return;
   std::cerr << (unseen ? unseen_program_text(
                              {decision.unseen, fetched.answered, unseen_framework(options.command)})
                        : summary_table(text, shell_command(options.command)));

@@ -12,9 +12,10 @@ namespace {
 
 void add_outputs(CLI::App* app, Options& options) {
   add_socket(app, options);
-  app->add_option("--report", options.report, "Write what happened as JSON when the program ended")
+  app->add_option("--report", options.run.report,
+                  "Write what happened as JSON when the program ended")
       ->type_name("FILE");
-  app->add_flag("--summary", options.summary,
+  app->add_flag("--summary", options.run.summary,
                 "Print a short table to stderr when the program ended");
   app->add_option("--store", options.store,
                   "Where a daemon that is started here keeps what it learns")
@@ -34,7 +35,7 @@ CLI::Option* choose(CLI::App* app, const char* name, std::string& value, const c
 }
 
 void add_torch_bridge(CLI::App* app, Options& options) {
-  choose(app, "--torch-bridge", options.torch_bridge,
+  choose(app, "--torch-bridge", options.run.torch_bridge,
          "Whether PyTorch's ops are seen, through a bridge that is built where it is missing",
          {"auto", "off"})
       ->envname("OPTILE_TORCH_BRIDGE");
@@ -85,10 +86,9 @@ std::function<std::string(const std::string&)> from_to(double least, double most
   };
 }
 
-CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
+CLI::Option* add_share(CLI::App* app, const char* name, std::string& share) {
   return app
-      ->add_option(name, options.share,
-                   "Weight of its progress when cores are divided; 1 unless said")
+      ->add_option(name, share, "Weight of its progress when cores are divided; 1 unless said")
       ->check(from_to(0.001, 1000, "has to be from 0.001 to 1000"))
       ->type_name("N");
 }
@@ -96,40 +96,40 @@ CLI::Option* add_share(CLI::App* app, const char* name, Options& options) {
 CLI::App* add_run(CLI::App& app, Options& options) {
   CLI::App* run =
       app.add_subcommand("run", "Run a program and tune it: optile run [OPTIONS] -- CMD");
-  choose(run, "--mode", options.mode, "How far optile may go",
+  choose(run, "--mode", options.run.mode, "How far optile may go",
          {"observe", "advise", "tune", "freeze", "off"});
   choose(
-      run, "--launch", options.launch,
+      run, "--launch", options.run.launch.overall,
       "Whether anything may be chosen before the start: the OpenMP runtime, how its idle threads "
       "wait, how many threads BLAS has, what malloc keeps",
       {"auto", "keep"});
-  choose(run, "--openmp", options.openmp, "OpenMP runtime: keep the program's, or LLVM's",
-         {"auto", "keep", "llvm"});
-  choose(run, "--blas", options.blas, "Whether the BLAS pool follows the width of its op",
-         {"auto", "keep"});
+  choose(run, "--openmp", options.run.launch.openmp,
+         "OpenMP runtime: keep the program's, or LLVM's", {"auto", "keep", "llvm"});
+  choose(run, "--blas", options.run.launch.blas,
+         "Whether the BLAS pool follows the width of its op", {"auto", "keep"});
   add_torch_bridge(run, options);
-  choose(run, "--respect", options.respect,
+  choose(run, "--respect", options.run.respect,
          "How far numbers of threads that you set bind: cap = never wider, exact = no other, "
          "ignore = as if not set",
          {"cap", "exact", "ignore"});
-  choose(run, "--numerics", options.numerics,
+  choose(run, "--numerics", options.run.numerics,
          "Whether results may differ in their last bits from those of an untouched run",
          {"any", "as-untuned"});
-  choose(run, "--search", options.search, "How widths are searched", {"paper", "auto"});
-  choose(run, "--strategy", options.strategy, "How widths are chosen from what was measured",
+  choose(run, "--search", options.run.search, "How widths are searched", {"paper", "auto"});
+  choose(run, "--strategy", options.run.strategy, "How widths are chosen from what was measured",
          {"1", "2", "uniform", "auto"});
-  run->add_option("--regions", options.regions,
+  run->add_option("--regions", options.run.regions,
                   "Whether OpenMP regions of the program's own get widths: observe, tune, or "
                   "tune:OBJECT,… for those of objects that you name")
       ->check(check_regions)
       ->capture_default_str()
       ->type_name("CHOICE");
-  choose(run, "--counters", options.counters, "Which counters are read while profiling",
+  choose(run, "--counters", options.run.counters, "Which counters are read while profiling",
          {"auto", "software", "off"});
-  add_share(run, "--share", options);
-  choose(run, "--priority", options.priority, "Whether cores go to this program before others",
+  add_share(run, "--share", options.run.share);
+  choose(run, "--priority", options.run.priority, "Whether cores go to this program before others",
          {"normal", "batch"});
-  run->add_option("--job", options.job,
+  run->add_option("--job", options.run.job,
                   "Processes of one job count as one program when cores are divided")
       ->type_name("NAME");
   add_outputs(run, options);
@@ -172,45 +172,46 @@ base::Status take_command(const CLI::App& app, bool separated, bool required,
 
 // What was asked for by name would change what an untouched run computes.
 base::Status check_numerics(const Options& options) {
-  if (!options.as_untuned()) return {};
+  if (!options.run.as_untuned()) return {};
   const auto against = [](const char* option, const char* why) {
     return base::Error{base::ErrorKind::kInvalid, std::string("--numerics as-untuned and ") +
                                                       option + " contradict each other: " + why +
                                                       kSeeHelp};
   };
-  if (options.openmp == "llvm") {
+  if (options.run.launch.openmp == "llvm") {
     return against("--openmp llvm", "another OpenMP runtime may divide work in another way");
   }
-  if (options.respect == "ignore") {
+  if (options.run.respect == "ignore") {
     return against("--respect ignore", "an untouched run obeys the numbers that you set");
   }
-  if (options.regions != "observe") {
+  if (options.run.regions != "observe") {
     return against("--regions tune", "what a region computes at another width is not known");
   }
   return {};
 }
 
-void keep_launch(Options& options) {
-  for (std::string* choice : {&options.openmp, &options.wait, &options.blas, &options.heap}) {
+void keep_launch(RunOptions& run) {
+  for (std::string* choice :
+       {&run.launch.openmp, &run.launch.wait, &run.launch.blas, &run.launch.heap}) {
     if (*choice == "auto") *choice = "keep";
   }
 }
 
-void keep_what_was_not_chosen(Options& options) {
-  if (options.changes_nothing() || options.launch == "keep") keep_launch(options);
+void keep_what_was_not_chosen(RunOptions& run) {
+  if (run.changes_nothing() || run.launch.overall == "keep") keep_launch(run);
 }
 
-void keep_bits(Options& options) {
-  if (!options.as_untuned()) return;
-  for (std::string* choice : {&options.openmp, &options.blas, &options.heap}) {
+void keep_bits(RunOptions& run) {
+  if (!run.as_untuned()) return;
+  for (std::string* choice : {&run.launch.openmp, &run.launch.blas, &run.launch.heap}) {
     if (*choice == "auto") *choice = "keep";
   }
 }
 
 void take_launch_words(Options& options) {
-  options.typed = {options.launch, options.openmp, options.blas};
-  keep_what_was_not_chosen(options);
-  keep_bits(options);
+  options.run.typed_launch = options.run.launch;
+  keep_what_was_not_chosen(options.run);
+  keep_bits(options.run);
 }
 
 std::optional<Options> parse_run(const std::vector<std::string>& arguments) {

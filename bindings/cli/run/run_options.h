@@ -25,7 +25,7 @@ std::optional<Options> parse_run(const std::vector<std::string>& arguments);
 CLI::App* add_run(CLI::App& app, Options& options);
 CLI::App* add_baseline(CLI::App& app, Options& options);
 void add_socket(CLI::App* app, Options& options);
-CLI::Option* add_share(CLI::App* app, const char* name, Options& options);
+CLI::Option* add_share(CLI::App* app, const char* name, std::string& share);
 
 // Checks that a word is a number between the two; else it is wrong because of `what`.
 std::function<std::string(const std::string&)> from_to(double least, double most, const char* what);

@@ -38,8 +38,9 @@ base::Result<perfmodel::StepGraph> find_graph(const std::string& which,
 }
 
 base::Status prepare(const Options& options, Scene* scene) {
-  auto machine =
-      perfmodel::make_machine_source(options.machine.empty() ? "host" : options.machine)->read();
+  auto machine = perfmodel::make_machine_source(
+                     options.simulation.machine.empty() ? "host" : options.simulation.machine)
+                     ->read();
   if (!machine.ok()) return machine.error();
   scene->machine = std::move(machine).value();
   auto map = sched::make_core_map(scene->machine);
@@ -133,7 +134,7 @@ base::Status run(const Options& options) {
   sched::StepConditions conditions;
   conditions.noise.seed = options.simulation.seed;
   conditions.noise.spread = options.simulation.noise;
-  const auto study = sched::study_step(outline, conditions, options.strategy);
+  const auto study = sched::study_step(outline, conditions, options.simulation.strategy);
   if (!study.ok()) return study.error();
   if (!trace.empty()) {
     const std::string title =

@@ -41,14 +41,14 @@ std::vector<std::string> help_lines() {
 Options options_for(Verb verb, uint64_t client) {
   Options options;
   options.verb = verb;
-  options.client = std::to_string(client);
+  options.query.client = std::to_string(client);
   return options;
 }
 
 // A share that is no number goes to the daemon as it was typed: it says what is wrong with it.
 Json share_word(uint64_t client, const std::string& typed) {
   Options options = options_for(Verb::kShare, client);
-  options.share = typed;
+  options.query.share = typed;
   Json word = lease_request(options);
   char* end = nullptr;
   std::strtod(typed.c_str(), &end);
@@ -141,7 +141,7 @@ Wish Interaction::on_answer(int key) {
   if (answer_.empty()) return {};
   if (asked == Asked::kShare) return {Wish::Kind::kSay, 0, share_word(asked_client_, answer_)};
   Options options = options_for(Verb::kPin, asked_client_);
-  options.cores = answer_;
+  options.query.cores = answer_;
   return {Wish::Kind::kSay, 0, lease_request(options)};
 }
 

@@ -134,14 +134,14 @@ int watch(const Options& options) {
   const std::unique_ptr<TopSource> source = make_socket_source(socket, utf8);
   base::Result<Snapshot> first = source->look();
   if (!first.ok()) return fail(first.message());
-  const bool live = !options.once && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+  const bool live = !options.top.once && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
   if (!live) return print_once(std::move(first).value());
   base::Result<std::unique_ptr<NcursesTerminal>> terminal = NcursesTerminal::open();
   if (!terminal.ok()) {
     std::cerr << "optile: " << terminal.message() << "\n";
     return print_once(std::move(first).value());
   }
-  const milliseconds interval(static_cast<int64_t>(options.interval_seconds * 1000));
+  const milliseconds interval(static_cast<int64_t>(options.top.interval_seconds * 1000));
   run_loop({*terminal.value(), *source, interval, monotonic_now}, std::move(first).value());
   terminal.value()->close();
   return terminal.value()->end_as_asked();

@@ -85,15 +85,15 @@ constexpr const char* kExplained = R"({"more": 2, "explanations": [{
 
 Options of_client(Verb verb, const std::string& client) {
   Options options = about(verb);
-  options.client = client;
+  options.query.client = client;
   return options;
 }
 
 Options undo_of(const std::string& program, bool revoke) {
   Options options = about(Verb::kUndo);
-  options.program = program;
-  options.all = program.empty();
-  options.revoke = revoke;
+  options.query.program = program;
+  options.query.all = program.empty();
+  options.query.revoke = revoke;
   return options;
 }
 
@@ -134,7 +134,7 @@ TEST_F(QueriesTest, MetricsArePrintedUnchanged) {
 
 TEST_F(QueriesTest, RefusalPrintsDaemonMessageWithCommand) {
   Options options = about(Verb::kExplain);
-  options.op = "aten::x y";
+  options.query.op = "aten::x y";
   const Said said = ask(options, 404, R"({"error": {"message": "none; see /v1/ops"}})");
   EXPECT_EQ(said.exit_code, 1);
   EXPECT_EQ(said.err, "optile: none; see optile ops\n");
@@ -205,7 +205,7 @@ TEST(Explanation, NamesEveryThreadCountVariable) {
 
 TEST_F(QueriesTest, OpsAreSortedByShareOfStep) {
   Options options = about(Verb::kOps);
-  options.client = "1";
+  options.query.client = "1";
   const Said said = ask(options, 200, R"({"ops": [
       {"client": 1, "id": "a", "seconds": 0.001, "width": 1, "default_width": 4, "name": "small"},
       {"client": 1, "id": "b", "seconds": 0.003, "width": 4, "default_width": 4, "name": "large"},
@@ -239,7 +239,7 @@ TEST_F(QueriesTest, UndoWithoutTargetListsClients) {
   EXPECT_THAT(said.err, HasSubstr("--all"));
   EXPECT_THAT(said.err, HasSubstr("client 3  pid 77  /opt/omp2\n"));
   Options revoked = about(Verb::kUndo);
-  revoked.revoke = true;
+  revoked.query.revoke = true;
   EXPECT_EQ(ask(revoked).exit_code, 125);
 }
 
@@ -288,8 +288,8 @@ TEST_F(QueriesTest, LeaseCommandIsSentAndResultPrinted) {
                           {Verb::kDetach, R"("detach":true)"},
                           {Verb::kAttach, R"("attach":true)"}}) {
     Options options = of_client(one.verb, "1");
-    options.share = "2";
-    options.cores = "0-1,3";
+    options.query.share = "2";
+    options.query.cores = "0-1,3";
     const Said said = ask(options, 200, kLeases);
     EXPECT_EQ(said.exit_code, 0);
     EXPECT_THAT(request_, StartsWith("POST /v1/leases "));

@@ -36,14 +36,14 @@ Variables made(const Options& options, const Variables& now) {
 
 Options in_mode(const std::string& mode) {
   Options options;
-  options.mode = mode;
+  options.run.mode = mode;
   return options;
 }
 
 TEST(LaunchEnvironment, PassesAllSettingsToShim) {
   Options options;
-  options.search = "paper";
-  options.strategy = "2";
+  options.run.search = "paper";
+  options.run.strategy = "2";
   const Variables set = made(options, {});
   EXPECT_THAT(set, Contains(Pair("OPTILE_SOCKET", "/run/optile/optiled.sock")));
   EXPECT_THAT(set, Contains(Pair("OPTILE_RUN_ID", "abc-1")));
@@ -63,8 +63,8 @@ TEST(LaunchEnvironment, SetsShareOnlyWhenGiven) {
   EXPECT_THAT(made({}, {}), Not(Contains(Key("OPTILE_SHARE"))));
   EXPECT_EQ(made({}, {}).at("OPTILE_PRIORITY"), "normal");
   Options options;
-  options.share = "2.5";
-  options.priority = "batch";
+  options.run.share = "2.5";
+  options.run.priority = "batch";
   EXPECT_EQ(made(options, {}).at("OPTILE_SHARE"), "2.5");
   EXPECT_EQ(made(options, {}).at("OPTILE_PRIORITY"), "batch");
 }
@@ -119,16 +119,16 @@ TEST(IgnoredVariables, ContainOnlyThreadCounts) {
   Options options;
   options.verb = Verb::kRun;
   for (const char* respect : {"cap", "exact"}) {
-    options.respect = respect;
+    options.run.respect = respect;
     EXPECT_THAT(ignored_words(options, now), testing::IsEmpty()) << respect;
   }
-  options.respect = "ignore";
+  options.run.respect = "ignore";
   EXPECT_THAT(ignored_words(options, now),
               UnorderedElementsAre("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
                                    "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"));
   EXPECT_THAT(ignored_words(options, {}), testing::IsEmpty());
   for (const char* mode : {"observe", "advise"}) {
-    options.mode = mode;
+    options.run.mode = mode;
     EXPECT_THAT(ignored_words(options, now), testing::IsEmpty()) << mode;
   }
 }
@@ -147,7 +147,7 @@ TEST(LaunchEnvironment, SetsDynamicInductorThreadsForWheels) {
 
 TEST(LaunchEnvironment, AsUntunedNumericsSetNoWidth) {
   Options options;
-  options.numerics = "as-untuned";
+  options.run.numerics = "as-untuned";
   LaunchDecision decision = decided();
   decision.torch_wheel = true;
   decision.width = 3;
@@ -182,7 +182,7 @@ TEST(IgnoredVariables, ContainWidthOfOuterLauncher) {
 TEST(LaunchEnvironment, PassesTorchBridgeOption) {
   Options options;
   EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "auto");
-  options.torch_bridge = "off";
+  options.run.torch_bridge = "off";
   EXPECT_EQ(made(options, {}).at("OPTILE_TORCH_BRIDGE"), "off");
 }
 
@@ -252,7 +252,7 @@ TEST(LaunchEnvironment, SocketSourceNamesUserOrLauncher) {
 TEST(LaunchEnvironment, SetsJobOnlyWhenGiven) {
   EXPECT_THAT(made({}, {}), Not(Contains(Key("OPTILE_JOB"))));
   Options options;
-  options.job = "mine";
+  options.run.job = "mine";
   EXPECT_EQ(made(options, {}).at("OPTILE_JOB"), "mine");
 }
 

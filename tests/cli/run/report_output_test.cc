@@ -28,12 +28,12 @@ class ReportOutputTest : public testing::Test {
     write_outputs(options_, decision);
     return testing::internal::GetCapturedStderr();
   }
-  Json report() const { return Json::parse(read_file(options_.report), nullptr, false); }
+  Json report() const { return Json::parse(read_file(options_.run.report), nullptr, false); }
 
   TemporaryDirectory folder_;
   Options options_ = [this] {
     Options options;
-    options.report = folder_ / "report.json";
+    options.run.report = folder_ / "report.json";
     return options;
   }();
   // Without a shim nobody attached, and nobody is asked.
@@ -90,7 +90,7 @@ TEST_F(ReportOutputTest, WaitsForStartingDaemon) {
 }
 
 TEST_F(ReportOutputTest, ReplacesFileWithoutLeftovers) {
-  write_file(options_.report, std::string(10000, 'x'));
+  write_file(options_.run.report, std::string(10000, 'x'));
   write(unseen_);
   EXPECT_TRUE(report().is_object());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
@@ -98,17 +98,17 @@ TEST_F(ReportOutputTest, ReplacesFileWithoutLeftovers) {
 
 TEST_F(ReportOutputTest, PreservesLinks) {
   const std::string real = write_file(folder_ / "real.json", "old");
-  fs::create_symlink(real, options_.report);
+  fs::create_symlink(real, options_.run.report);
   write(unseen_);
-  EXPECT_TRUE(fs::is_symlink(options_.report));
+  EXPECT_TRUE(fs::is_symlink(options_.run.report));
   EXPECT_TRUE(Json::parse(read_file(real), nullptr, false).is_object());
 }
 
 // Nor a device: a report renamed over one of those would break the machine of whoever is root.
 TEST_F(ReportOutputTest, PreservesPipes) {
-  ASSERT_EQ(mkfifo(options_.report.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(options_.run.report.c_str(), 0600), 0);
   // Open at both ends, so that nobody waits; a report is smaller than what a pipe holds.
-  const base::UniqueFd pipe(open(options_.report.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  const base::UniqueFd pipe(open(options_.run.report.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   ASSERT_TRUE(pipe.valid());
   write(unseen_);
   std::string text(65536, '\0');
@@ -116,21 +116,21 @@ TEST_F(ReportOutputTest, PreservesPipes) {
   ASSERT_GT(got, 0);
   text.resize(static_cast<std::size_t>(got));
   EXPECT_TRUE(Json::parse(text, nullptr, false).is_object());
-  EXPECT_TRUE(fs::is_fifo(options_.report));
+  EXPECT_TRUE(fs::is_fifo(options_.run.report));
 }
 
 TEST_F(ReportOutputTest, ReportsUnwritablePath) {
-  options_.report = folder_ / "no/such/folder/report.json";
+  options_.run.report = folder_ / "no/such/folder/report.json";
   const std::string said = write(unseen_);
-  EXPECT_THAT(said, HasSubstr(options_.report + " cannot be written"));
+  EXPECT_THAT(said, HasSubstr(options_.run.report + " cannot be written"));
   fs::create_directories(folder_ / "folder");
-  options_.report = folder_ / "folder";
+  options_.run.report = folder_ / "folder";
   EXPECT_THAT(write(unseen_), HasSubstr("cannot be written"));
 }
 
 TEST_F(ReportOutputTest, PrintsSummaryToStderr) {
-  options_.report = "";
-  options_.summary = true;
+  options_.run.report = "";
+  options_.run.summary = true;
   unseen_.unseen = "it is linked statically";
   EXPECT_EQ(write(unseen_), unseen_program_text({unseen_.unseen, true, ""}));
 }

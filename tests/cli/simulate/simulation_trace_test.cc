@@ -100,9 +100,9 @@ TEST(SimulateOptions, ParsesFlagsAndRejectsInvalidOnes) {
   ASSERT_TRUE(parsed.ok()) << parsed.message();
   const Options& options = parsed.value().options;
   EXPECT_EQ(options.verb, Verb::kSimulate);
-  EXPECT_EQ(options.machine, "knl");
+  EXPECT_EQ(options.simulation.machine, "knl");
   EXPECT_EQ(options.simulation.graph, "g.json");
-  EXPECT_EQ(options.strategy, "s12");
+  EXPECT_EQ(options.simulation.strategy, "s12");
   EXPECT_EQ(options.simulation.trace, "t.json");
   EXPECT_EQ(options.simulation.seed, 7u);
   EXPECT_EQ(options.simulation.noise, 0.1);
@@ -118,9 +118,9 @@ TEST(Simulate, ReportsUnknownMachineOrGraph) {
   };
   Options options;
   options.verb = Verb::kSimulate;
-  options.machine = "a toaster";
+  options.simulation.machine = "a toaster";
   EXPECT_NE(refusal(options).find("a toaster"), std::string::npos);
-  options.machine = "knl";
+  options.simulation.machine = "knl";
   options.simulation.graph = "no-such-graph";
   EXPECT_NE(refusal(options).find("no network \"no-such-graph\""), std::string::npos);
 }
@@ -129,9 +129,9 @@ TEST(Simulate, AcceptsMachineFileWithNonUtf8Name) {
   const TemporaryDirectory folder;
   Options options;
   options.verb = Verb::kSimulate;
-  options.machine = write_file(folder / "\xff.xml", read_file(OPTILE_MACHINE_FILE));
+  options.simulation.machine = write_file(folder / "\xff.xml", read_file(OPTILE_MACHINE_FILE));
   options.simulation.graph = "dcgan";
-  options.strategy = "recommendation";
+  options.simulation.strategy = "recommendation";
   options.json = true;
   testing::internal::CaptureStdout();
   EXPECT_EQ(simulate(options), 0);
