@@ -230,6 +230,7 @@ void apply_runtime(SteeredThread& thread, const Steered& steered, const WantedWi
   const int count = steered.runtime.get_max_threads();
   const int own = within_limit(count);
   note_default_width(own, thread.default_width);
+  // The count that was just found may be a new word of the user.
   const WantedWidth obeyed = is_fixed_by_user() ? WantedWidth{} : wanted;
   const int shared = share_cores(thread, bounded(obeyed, own), obeyed.cores, now);
   const int effective = width_that_keeps_team(steered.runtime.kind, shared, own);
@@ -248,7 +249,7 @@ void apply_to(SteeredThread& thread, const Steered* steered, const WantedWidth& 
               uint64_t now) {
   thread.steered = steered;
   if (steered != nullptr && steered->knob.usable()) {
-    apply_knob(thread, steered->knob, is_fixed_by_user() ? WantedWidth{} : wanted, now);
+    apply_knob(thread, steered->knob, wanted, now);
   } else if (steered != nullptr && steered->runtime.usable()) {
     apply_runtime(thread, *steered, wanted, now);
   } else if (steered != nullptr && pool_follows(*steered)) {

@@ -6,9 +6,9 @@
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/core/circuit_breaker.h"
 #include "bindings/preload/core/event_writer.h"
-#include "bindings/preload/core/numerics.h"
 #include "bindings/preload/core/op_counters.h"
 #include "bindings/preload/core/op_registry.h"
+#include "bindings/preload/core/plan_filter.h"
 #include "bindings/preload/core/rest.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 #include "bindings/preload/shared_memory/attachment.h"
@@ -140,17 +140,8 @@ WantedWidth consult_plan(const PlanView& plan, IssuingThread& thread, OpenOp* op
   // The first execution of everything is at the program's default width, whatever lease or budget
   // say: what is sized then is sized for the widest team it will ever meet. On every thread anew,
   // since buffers may be the thread's.
-  const bool first = meets_first(thread, op->op_id);
-  if (first || op->region != 0 || (decision.flags & OPTILE_ENTRY_LEAVE) != 0) return {};
-  if (!may_steer() || is_fixed_by_user() || !keeps_bits(decision)) return {};
-  // Where every run is to have the same widths, co-runners are no reason for others.
-  const bool shares = environment().mode == OPTILE_MODE_TUNE && !environment().as_untuned;
-  const uint32_t cores = shares ? plan.shared_cores : 0;
-  const uint32_t cap = cap_of(plan);
-  if (decision.width != 0 && column < 0 && !entry_is_obeyed(thread, decision, &op->judged)) {
-    return {0, cap, cores};
-  }
-  return {decision.width, cap, cores};
+  if (meets_first(thread, op->op_id) || op->region != 0) return {};
+  return decide_width(plan, decision, thread, column, &op->judged);
 }
 
 // The steps of one thread are followed: those of others that run the same ops would mix with them.
@@ -343,18 +334,16 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
 uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged) {
   *judged = 0;
   const Attachment* attached = attachment();
-  if (attached == nullptr || !may_steer() || is_fixed_by_user() || !may_show_open(thread)) return 0;
+  if (attached == nullptr || !may_show_open(thread)) return 0;
   const PlanView plan = current_plan(*attached);
   int column = column_of(plan, thread);
   if (marks_step(plan, key, context)) {
     column = follows_steps_of(thread, *attached) ? next_schedule_column(plan) : -1;
   }
   const Decision decision = look_up(plan, key, context, column);
-  if ((decision.flags & OPTILE_ENTRY_LEAVE) != 0 || !keeps_bits(decision)) return 0;
-  uint32_t width = decision.width;
-  if (width != 0 && column < 0 && !entry_is_obeyed(thread, decision, judged)) width = 0;
-  const uint32_t cap = cap_of(plan);
-  return cap != 0 && (width == 0 || cap < width) ? cap : width;
+  const WantedWidth wanted = decide_width(plan, decision, thread, column, judged);
+  return wanted.cap != 0 && (wanted.width == 0 || wanted.cap < wanted.width) ? wanted.cap
+                                                                             : wanted.width;
 }
 
 int at_depth_0() {
