@@ -28,7 +28,7 @@
 #include "daemon/leases/idle_detector.h"
 #include "daemon/leases/leases.h"
 #include "daemon/process/process_clock.h"
-#include "tuner/step_curve.h"
+#include "tuner/plan/step_curve.h"
 
 namespace {
 

@@ -25,7 +25,7 @@
 #include "daemon/store/store.h"
 #include "daemon/transport/attach_request.h"
 #include "daemon/transport/client_memory.h"
-#include "tuner/session.h"
+#include "tuner/session/session.h"
 
 namespace optile::daemon {
 

@@ -13,7 +13,7 @@
 #include "daemon/process/thread_masks.h"
 #include "perfmodel/profile/counts.h"
 #include "perfmodel/profile/op.h"
-#include "tuner/session.h"
+#include "tuner/session/session.h"
 
 namespace optile::daemon {
 

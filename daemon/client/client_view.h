@@ -11,7 +11,7 @@
 #include "daemon/client/main_issuer.h"
 #include "daemon/store/store.h"
 #include "daemon/transport/attach_request.h"
-#include "tuner/session.h"
+#include "tuner/session/session.h"
 
 namespace optile::daemon {
 

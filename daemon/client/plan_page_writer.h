@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings/abi/layout.h"
-#include "tuner/plan.h"
+#include "tuner/plan/plan.h"
 
 namespace optile::daemon {
 

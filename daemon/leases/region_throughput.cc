@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "perfmodel/synthetic/fixed_team.h"
-#include "tuner/step_comparison.h"
+#include "tuner/statistics/step_comparison.h"
 
 namespace optile::daemon {
 namespace {

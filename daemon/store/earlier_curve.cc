@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "tuner/step_curve.h"
+#include "tuner/plan/step_curve.h"
 
 namespace optile::daemon {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "tuner/plan.h"
+#include "tuner/plan/plan.h"
 
 namespace optile::daemon {
 

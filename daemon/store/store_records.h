@@ -10,7 +10,7 @@
 #include "daemon/store/earlier_curve.h"
 #include "daemon/support/step_sketch.h"
 #include "perfmodel/profile/launch_plan.h"
-#include "tuner/session.h"
+#include "tuner/session/session.h"
 
 namespace optile::daemon {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/session_view.h"
+#include "tuner/session/session_view.h"
 
 namespace optile::daemon {
 

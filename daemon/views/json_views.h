@@ -7,7 +7,7 @@
 #include "daemon/client/client.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
-#include "tuner/session.h"
+#include "tuner/session/session.h"
 
 namespace optile::daemon {
 

@@ -56,7 +56,16 @@ FOLDERS: Mapping[str, Folder] = {
     "perfmodel/networks": Folder(
         3, _sees("base", "perfmodel/machine", "perfmodel/profile", "perfmodel/synthetic")
     ),
-    "tuner": Folder(4, _sees("base", "perfmodel/profile")),
+    "tuner/plan": Folder(2, _sees("base", "perfmodel/profile")),
+    "tuner/search": Folder(3, _sees("perfmodel/profile", "tuner/plan")),
+    "tuner/statistics": Folder(3, _sees("base", "perfmodel/profile", "tuner/plan")),
+    "tuner/steps": Folder(
+        4, _sees("base", "perfmodel/profile", "tuner/plan", "tuner/search")
+    ),
+    "tuner/session": Folder(
+        5, _sees("base", "perfmodel/profile", "tuner/plan", "tuner/search", "tuner/statistics",
+                 "tuner/steps")
+    ),
     "sched/cores": Folder(
         4, _sees("base", "perfmodel/machine", "perfmodel/profile", "perfmodel/synthetic")
     ),
@@ -104,23 +113,24 @@ FOLDERS: Mapping[str, Folder] = {
         )
         for folder in probe_folders(tree.source_root())
     },
-    "daemon/support": Folder(7, _sees("base", "tuner")),
+    "daemon/support": Folder(7, _sees("base", "tuner/session")),
     "daemon/transport": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
     "daemon/process": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
     "daemon/store": Folder(
-        8, _sees("base", "bindings/abi", "perfmodel/profile", "tuner", "daemon/support")
+        8, _sees("base", "bindings/abi", "perfmodel/profile", "tuner/plan", "tuner/session",
+                 "daemon/support")
     ),
     "daemon/leases": Folder(
-        9, _sees("base", "perfmodel/machine", "perfmodel/synthetic", "tuner", "sched/leases",
-                 "daemon/support", "daemon/process", "daemon/store")
+        9, _sees("base", "perfmodel/machine", "perfmodel/synthetic", "tuner/statistics",
+                 "sched/leases", "daemon/support", "daemon/process", "daemon/store")
     ),
     "daemon/client": Folder(
-        10, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile", "tuner",
-                  "sched/cores", "daemon/transport", "daemon/process", "daemon/store",
-                  "daemon/leases")
+        10, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile", "tuner/plan",
+                  "tuner/session", "sched/cores", "daemon/transport", "daemon/process",
+                  "daemon/store", "daemon/leases")
     ),
     "daemon/views": Folder(
-        11, _sees("bindings/abi", "perfmodel/machine", "tuner", "daemon/support",
+        11, _sees("bindings/abi", "perfmodel/machine", "tuner/session", "daemon/support",
                   "daemon/transport", "daemon/store", "daemon/client")
     ),
     "daemon/controller": Folder(

@@ -58,13 +58,13 @@ class LayeringChecks(unittest.TestCase):
     def test_report_upward_include(self) -> None:
         self.assertIn(
             "perfmodel/machine must not see tuner",
-            self.planted("perfmodel/machine/planted.cc", '#include "tuner/plan.h"'),
+            self.planted("perfmodel/machine/planted.cc", '#include "tuner/plan/plan.h"'),
         )
 
     def test_report_sibling_include(self) -> None:
         self.assertIn(
             "sched/leases must not see tuner",
-            self.planted("sched/leases/planted.h", '#include "tuner/session.h"'),
+            self.planted("sched/leases/planted.h", '#include "tuner/session/session.h"'),
         )
 
     def test_restrict_shim_to_libc_part_of_base(self) -> None:
