@@ -100,7 +100,8 @@ Json recent_json(const LeaseHistory& history) {
 
 Json lease_json(const sched::LeaseView& view, const Controller& controller) {
   const auto units = [&](const std::vector<int>& cores) {
-    return sched::units_of(controller.machine(), controller.leases()->table().budget(), cores);
+    return sched::units_of(controller.machine(), controller.leases()->table().resources().budget,
+                           cores);
   };
   return {{"cores", view.granted.cores},
           {"units", units(view.granted.cores)},
@@ -171,10 +172,10 @@ Json leases_json(const Controller& controller,
     clients.push_back(std::move(one));
   }
   return {{"budget", budget_json(controller.budget())},
-          {"held_cores", leases == nullptr ? 0.0 : leases->table().held_cores()},
-          {"lent_cores", leases == nullptr ? 0 : leases->table().lent_cores()},
+          {"held_cores", leases == nullptr ? 0.0 : leases->table().summary().held_cores},
+          {"lent_cores", leases == nullptr ? 0 : leases->table().summary().lent_cores},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
-          {"cause", leases == nullptr ? "" : leases->table().cause()},
+          {"cause", leases == nullptr ? "" : leases->table().summary().cause},
           {"recent", recent_json(controller.lease_history())},
           {"clients", std::move(clients)},
           {"unleased", std::move(unleased)}};

@@ -13,27 +13,6 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
 
-base::Status say_to(Leases& leases, const Controller::LeaseCommand& word) {
-  using Kind = Controller::LeaseCommand::Kind;
-  switch (word.kind) {
-    case Kind::kShare:
-      return leases.share(word.client, word.share);
-    case Kind::kPin:
-      return leases.pin(word.client, word.cores, word.again);
-    case Kind::kUnpin:
-      return leases.unpin(word.client);
-    case Kind::kPause:
-      return leases.pause(word.client, {word.cores, word.fraction});
-    case Kind::kResume:
-      return leases.resume(word.client);
-    case Kind::kDetach:
-      return leases.detach(word.client);
-    case Kind::kAttach:  // not of one that has a lease
-      break;
-  }
-  return {};
-}
-
 // For the log: a word may be heard and change nothing.
 std::string text_of(const Controller::LeaseCommand& word) {
   using Kind = Controller::LeaseCommand::Kind;
@@ -169,7 +148,7 @@ LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
   // What follows its lease later would not become wider than it started.
   const bool follows = facts.resizes_teams || facts.marks_ops;
   if (!beside.others || follows || !facts.uses_openmp) return beside;
-  const int cores = std::max(1, leases_->table().budget().cores);
+  const int cores = std::max(1, leases_->table().resources().budget.cores);
   const auto priority = batch ? sched::Priority::kBatch : sched::Priority::kNormal;
   const double part = leases_->part_of({0, arrival.user, "", share, priority}, expected);
   beside.width = std::clamp(static_cast<int>(cores * part + 1e-9), 1, cores);
@@ -253,7 +232,7 @@ void Controller::decide_leases() {
 // Nobody looks whether the only one that has a lease waits, since there is nobody to lend to.
 // Should others come, it is found to wait again.
 bool Controller::end_lonely_wait() {
-  if (leases_->table().clients() != 1) return false;
+  if (leases_->size() != 1) return false;
   const uint64_t id = leases_->view().front().id;
   const auto found = clients_.find(id);
   if (found == clients_.end() || !found->second.waiting.waiting()) return false;
@@ -299,14 +278,14 @@ void Controller::publish_co_runners(Place& place) const {
   place.client->set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;
   place.client->set_lent(lent > 0 && place.client->session_summary().has_use_for_more ? lent : 0);
-  const bool compared = place.lease && leases_->table().clients() > 1 &&
+  const bool compared = place.lease && leases_->size() > 1 &&
                         leases_->lending().measures(place.client->id(), place.lease->cores);
   place.client->set_heard(compared);
 }
 
 std::optional<milliseconds> Controller::next_look() const {
   if (!leases_ || !busy_time_) return std::nullopt;
-  if (leases_->table().clients() < 2) {
+  if (leases_->size() < 2) {
     // Who shares the cores by time may have a lease again.
     if (demand_ && clients_.size() > 1) return TimeSharing::kEvery;
     return std::nullopt;
@@ -403,7 +382,7 @@ void Controller::enforce_quota() {
   for (const uint64_t client : bounds_.beyond(*leases_)) {
     for (const auto kind : {LeaseCommand::Kind::kUnpin, LeaseCommand::Kind::kResume}) {
       const LeaseCommand word{client, kind, 1.0, {}, false};
-      (void)say_to(*leases_, word);
+      (void)leases_->apply(word);
       keep(word);
     }
     bounds_.forget(client);
@@ -435,7 +414,7 @@ base::Status Controller::carry_out(const LeaseCommand& word) {
                                     "or on other cores; see optile leases")};
   }
   if (base::Status may = check_bound(word); !may.ok()) return may;
-  base::Status done = say_to(*leases_, word);
+  base::Status done = leases_->apply(word);
   if (!done.ok()) return done;
   const bool holds =
       word.kind == LeaseCommand::Kind::kPin || word.kind == LeaseCommand::Kind::kPause;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sched/leases/lease_command.h"
+
 namespace optile::daemon {
 
 // By hand: the programs' default widths, for the attached clients that are meant until they end,
@@ -21,16 +23,7 @@ struct UndoRequest {
 
 // By hand. In force when it returns. kNotFound: no such client; kUnavailable: it has no lease (or,
 // of kAttach, it has not been detached), or another word of the user stands against it.
-struct LeaseCommand {
-  enum class Kind { kShare, kPin, kUnpin, kPause, kResume, kDetach, kAttach };
-  uint64_t client = 0;
-  Kind kind = Kind::kShare;
-  double share = 1.0;
-  std::vector<int> cores;  // of a pin; of a pause that is said again: those that it kept
-  bool bounded = false;    // said by a user among several: not beyond his part (UserBounds)
-  double fraction{1.0};    // of these cores, in turns
-  bool again{false};       // it was heard before this client came or was attached again
-};
+using sched::LeaseCommand;
 
 // One that was heard before and cannot be kept, for now: it is said again until it can.
 struct PendingCommand {

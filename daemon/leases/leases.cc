@@ -24,7 +24,9 @@ constexpr milliseconds kForeseen{10000};  // those who are started together come
 // Cores confirmed at once: nobody is ever late.
 sched::LeaseSettings settings() {
   sched::LeaseSettings settings;
-  settings.policy.horizon_seconds = 10;
+  sched::ProgressThresholds thresholds;
+  thresholds.horizon_seconds = 10;
+  settings.policy = std::make_shared<sched::ProgressPolicy>(thresholds);
   return settings;
 }
 
@@ -54,12 +56,12 @@ void Leases::set_owner(uint64_t client, unsigned uid, const std::string& job,
   if (found == clients_.end()) return;
   found->second.party.uid = uid;
   found->second.party.job = job;
-  (void)table_.bound(client, bound_to);
+  (void)table_.update(client, {.bound = bound_to});
   weights_due_ = true;
 }
 
 void Leases::bind(uint64_t client, const std::vector<int>& bound_to) {
-  if (!clients_.contains(client) || !table_.bound(client, bound_to).ok()) return;
+  if (!clients_.contains(client) || !table_.update(client, {.bound = bound_to}).ok()) return;
   pace_.news();
 }
 
@@ -79,7 +81,7 @@ void Leases::weigh_if_due() {
   if (!std::exchange(weights_due_, false)) return;
   for (const auto& [id, weight] : weights()) {
     clients_.at(id).weight = weight;
-    (void)table_.set_weight(id, weight.weight);
+    (void)table_.update(id, {.weight = weight.weight});
   }
 }
 
@@ -163,10 +165,9 @@ void Leases::cut_budget() {
   if (reservations_.keeps_some()) {
     std::vector<int> units = budget_.units;
     std::erase_if(units, [this](int unit) { return reservations_.units().contains(unit); });
-    left = sched::within(table_.machine(), std::move(left), units);
+    left = sched::within(table_.resources().machine, std::move(left), units);
   }
-  if (left == table_.budget() && to_others == table_.left_to_others()) return;
-  if (table_.set_budget(left, to_others).ok()) pace_.news();
+  if (table_.set_budget(std::move(left), to_others)) pace_.news();
 }
 
 void Leases::follow_load(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
@@ -250,10 +251,8 @@ bool Leases::seen(uint64_t client, std::size_t steps) {
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
 void Leases::tell_curves(milliseconds now, bool divides) {
-  const bool alone = std::count_if(clients_.begin(), clients_.end(), [this](const auto& one) {
-                       return !table_.is_away(one.first);
-                     }) == 1;
-  const int all = table_.budget().cores;
+  const bool alone = clients_.size() - table_.summary().away == 1;
+  const int all = table_.resources().budget.cores;
   for (auto& [id, client] : clients_) {
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
     if (client.curve.progress().empty()) {
@@ -263,14 +262,16 @@ void Leases::tell_curves(milliseconds now, bool divides) {
     // Ranks wait for each other, so the sum of their progress is not what counts: each gets its
     // part of the job's cores, as far as it can use it.
     const int floor = client.weight.ranks > 1 ? std::clamp(part, 1, client.curve.useful()) : 1;
-    (void)table_.borrows(id, !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
-                             : client.set_wants_more               ? sched::Borrowing::kAll
-                                                                   : sched::Borrowing::kByCurve);
+    (void)table_.update(
+        id, {.borrows = !lending_.borrows(id, client.granted) ? sched::Borrowing::kNothing
+                        : client.set_wants_more               ? sched::Borrowing::kAll
+                                                              : sched::Borrowing::kByCurve});
     const ToldDemand told{alone, floor, client.cores};
     if (client.told == told) continue;  // there are many curves, and long ones
     if (client.has_told_curve && !divides) continue;
     const auto& curve = alone ? std::vector<double>{} : client.curve.progress();
-    if (!table_.demand(id, curve, floor, client.cores).ok()) continue;
+    if (!table_.update(id, {.curve = sched::LeaseUpdate::Curve{curve, floor, client.cores}}).ok())
+      continue;
     client.told = told;
     client.has_told_curve = true;
   }
@@ -284,64 +285,47 @@ void Leases::tell_of_newcomer(uint64_t id, Client& client, int part, millisecond
   const ToldDemand told{false, fresh ? std::clamp(client.granted, 1, std::max(1, part)) : 1,
                         sched::kNoLimit};
   if (client.told == told) return;
-  if (table_.demand(id, {}, told.floor, told.most).ok()) client.told = told;
+  if (table_.update(id, {.curve = sched::LeaseUpdate::Curve{{}, told.floor, told.most}}).ok())
+    client.told = told;
   client.has_told_curve = false;
+}
+
+bool Leases::set_activity(uint64_t client, sched::Activity activity) {
+  return table_.update(client, {.activity = activity}).ok();
 }
 
 void Leases::wait(uint64_t client) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || !table_.wait(client).ok()) return;
+  if (found == clients_.end() || !set_activity(client, sched::Activity::kWaits)) return;
   found->second.waits = true;
   pace_.loans();
 }
 
 void Leases::wake(uint64_t client) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || !table_.wake(client).ok()) return;
+  if (found == clients_.end() || !set_activity(client, sched::Activity::kWorks)) return;
   found->second.waits = false;
   pace_.loans();
 }
 
 bool Leases::away(uint64_t client) {
   const auto found = clients_.find(client);
-  if (found == clients_.end() || !found->second.waits || table_.is_away(client)) return false;
-  const bool news = table_.away(client).ok() && table_.is_away(client);
+  if (found == clients_.end() || !found->second.waits || table_.view(client)->away) return false;
+  const bool news = set_activity(client, sched::Activity::kAway) && table_.view(client)->away;
   if (news) pace_.news();
   return news;
 }
 
 // Nobody waits for the end of a search after a word of the user.
-base::Status Leases::heard(base::Status status) {
-  if (status.ok()) pace_.news();
-  return status;
-}
-
-base::Status Leases::share(uint64_t client, double share) {
-  base::Status done = heard(table_.share(client, share));
+base::Status Leases::apply(const sched::LeaseCommand& command) {
+  base::Status done = table_.apply(command);
   if (!done.ok()) return done;
-  clients_.at(client).party.share = share;
-  weights_due_ = true;
+  pace_.news();
+  if (command.kind == sched::LeaseCommand::Kind::kShare) {
+    clients_.at(command.client).party.share = command.share;
+    weights_due_ = true;
+  }
   return done;
-}
-
-base::Status Leases::pin(uint64_t client, std::vector<int> cores, bool again) {
-  return heard(table_.pin(client, std::move(cores), again));
-}
-
-base::Status Leases::unpin(uint64_t client) {
-  return heard(table_.unpin(client));
-}
-
-base::Status Leases::pause(uint64_t client, const sched::Lease& with) {
-  return heard(table_.pause(client, with));
-}
-
-base::Status Leases::resume(uint64_t client) {
-  return heard(table_.resume(client));
-}
-
-base::Status Leases::detach(uint64_t client) {
-  return heard(table_.detach(client));
 }
 
 bool Leases::someone_searches() const {
@@ -375,7 +359,7 @@ std::vector<Leases::Granted> Leases::decide(milliseconds now) {
 // Cores pass from one to the next in several steps, of which nobody has to hear but of the last.
 void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
   std::map<uint64_t, sched::Lease> before;
-  const uint64_t plans = table_.counters().plans;
+  const uint64_t plans = table_.summary().counters.plans;
   for (int round = 0; round < kMostRounds; ++round) {
     weigh_if_due();
     const std::vector<sched::LeaseChange> changes =
@@ -389,7 +373,7 @@ void Leases::carry_out(milliseconds now, std::vector<Granted>& granted) {
       granted.back().reason = sched::whole_change_text(first->second, change);
     }
   }
-  if (table_.counters().plans != plans) tell_whose_cores(granted);
+  if (table_.summary().counters.plans != plans) tell_whose_cores(granted);
   keep_the_last(granted);
 }
 
@@ -421,7 +405,7 @@ void Leases::apply(const sched::LeaseChange& change, std::vector<Granted>& grant
 // once the lender is gone.
 void Leases::tell_whose_cores(std::vector<Granted>& granted) {
   for (const auto& [id, client] : clients_) {
-    const sched::Lease& granted_now = table_.granted(id);
+    const sched::Lease& granted_now = table_.ownership().granted(id);
     if (granted_now.empty() && !client.waits) continue;
     const sched::Lease lease = in_force(id, granted_now);
     const Terms terms = terms_of(id, lease, false);
@@ -431,7 +415,7 @@ void Leases::tell_whose_cores(std::vector<Granted>& granted) {
     reason = sched::client_name(id) + " has " + std::to_string(terms.own) +
              (terms.own == 1 ? " core" : " cores") + " of its own";
     if (terms.lent > 0) reason += " and " + std::to_string(terms.lent) + " lent";
-    reason += ": " + table_.cause();
+    reason += ": " + table_.summary().cause;
   }
 }
 
@@ -448,17 +432,18 @@ sched::Lease Leases::in_force(uint64_t client, const sched::Lease& lease) const 
 
 Leases::Terms Leases::terms_of(uint64_t client, const sched::Lease& lease, bool last) const {
   Terms terms;
-  terms.units = sched::units_of(table_.machine(), table_.budget(), lease.cores);
+  terms.units = sched::units_of(table_.resources().machine, table_.resources().budget, lease.cores);
   if (!needs_no_mask(client, lease, last)) terms.mask = terms.units;
   terms.in_turns = lease.fraction < 1;
-  terms.lent = clients_.at(client).waits ? 0 : table_.lent_to(client);
+  terms.lent = clients_.at(client).waits ? 0 : table_.view(client)->lent;
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
   return terms;
 }
 
 std::vector<int> Leases::own_units(uint64_t client, const Terms& terms) const {
   if (terms.lent == 0) return terms.units;
-  return sched::units_of(table_.machine(), table_.budget(), table_.own_cores(client));
+  return sched::units_of(table_.resources().machine, table_.resources().budget,
+                         table_.own_cores(client));
 }
 
 bool Leases::differs(uint64_t id, const Terms& terms) const {
@@ -493,9 +478,10 @@ bool Leases::needs_no_mask(uint64_t client, const sched::Lease& lease, bool last
   if (lease.fraction < 1) return false;
   if (reservations_.keeps_some()) return last;  // it is not alone
   // What is lent is written down as a mask, or the next daemon would know of nobody there.
-  const bool few = static_cast<int>(lease.cores.size()) < table_.budget().cores;
-  if (!few && lease.cores == sched::budget_cores(table_.machine(), table_.budget())) {
-    return table_.lent_to(client) == 0;
+  const bool few = static_cast<int>(lease.cores.size()) < table_.resources().budget.cores;
+  if (!few &&
+      lease.cores == sched::budget_cores(table_.resources().machine, table_.resources().budget)) {
+    return table_.view(client)->lent == 0;
   }
   if (clients_.size() != 1 || last) return last;
   const std::optional<sched::LeaseView> view = table_.view(client);

@@ -72,6 +72,7 @@ class Leases {
   // user that are about to come.
   double part_of(const LeaseParty& newcomer, double expected) const;
   bool empty() const { return clients_.empty(); }
+  std::size_t size() const { return clients_.size(); }
   // By the kernel, with what is left to others' load or kept for those who come back.
   const perfmodel::Budget& as_granted() const { return budget_; }
   int left_to_others() const { return external_.cores(); }
@@ -105,15 +106,8 @@ class Leases {
   LendingTrials& lending() { return lending_; }
   const LendingTrials& lending() const { return lending_; }
 
-  // Words of the user, by LeaseTable's rules and with its errors; the next decide() follows them.
-  base::Status share(uint64_t client, double share);
-  // Cores of the machine, not units. `again`: as LeaseTable::pin() has it.
-  base::Status pin(uint64_t client, std::vector<int> cores, bool again = false);
-  base::Status unpin(uint64_t client);
-  // `with`: the lease that it keeps where it was paused before it came here; empty: what it has.
-  base::Status pause(uint64_t client, const sched::Lease& with = {});
-  base::Status resume(uint64_t client);
-  base::Status detach(uint64_t client);  // back to the masks that it came with, for good
+  // A word of the user, by LeaseTable's rules and with its errors; the next decide() follows it.
+  base::Status apply(const sched::LeaseCommand& command);
 
   using Granted = GrantedLease;
   // What changed since the last call. `now`: since whenever, never going back.
@@ -142,7 +136,7 @@ class Leases {
   using Terms = LeaseTerms;
   std::map<uint64_t, LeaseWeight> weights() const;
   void weigh_if_due();
-  base::Status heard(base::Status status);
+  bool set_activity(uint64_t client, sched::Activity activity);
   void carry_out(std::chrono::milliseconds now, std::vector<Granted>& granted);
   void apply(const sched::LeaseChange& change, std::vector<Granted>& granted);
   Terms terms_of(uint64_t client, const sched::Lease& lease, bool last) const;

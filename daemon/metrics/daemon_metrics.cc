@@ -99,7 +99,7 @@ void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
                                       std::vector<MetricSample>& samples) const {
   const Leases* leases = dependencies_.controller->leases();
   if (leases == nullptr) return;
-  add(samples, Metric::kLeaseHeldCores, leases->table().held_cores());
+  add(samples, Metric::kLeaseHeldCores, leases->table().summary().held_cores);
   for (const sched::LeaseView& view : leases->view()) {
     const auto client = std::find_if(clients.begin(), clients.end(),
                                      [&](const ClientView& one) { return one.id == view.id; });

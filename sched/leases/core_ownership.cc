@@ -33,6 +33,12 @@ double CoreOwnership::used(int core) const {
   return std::min(1.0, fraction_of(users_[static_cast<std::size_t>(core)].sum));
 }
 
+double CoreOwnership::used_cores() const {
+  double sum = 0;
+  for (const Users& users : users_) sum += std::min(1.0, fraction_of(users.sum));
+  return sum;
+}
+
 double CoreOwnership::room(ClientId id, int core) const {
   const Users& users = users_[static_cast<std::size_t>(core)];
   int64_t others = users.sum;

@@ -13,9 +13,6 @@
 
 namespace optile::sched {
 
-// Fractions of a core that differ by less are equal.
-inline constexpr double kSameFraction = 1e-9;
-
 class CoreOwnership {
  public:
   explicit CoreOwnership(int cores) : users_(static_cast<std::size_t>(cores)) {}
@@ -43,6 +40,7 @@ class CoreOwnership {
   // Somebody else that may be using this core; nullopt when nobody does.
   std::optional<ClientId> other_user(ClientId id, int core) const;
   double used(int core) const;  // sum of fractions
+  double used_cores() const;    // the same of all cores
 
  private:
   struct Sent {

@@ -14,6 +14,9 @@ inline std::string client_name(ClientId id) {
   return "client " + std::to_string(id);
 }
 
+// Fractions of a core that differ by less are equal.
+inline constexpr double kSameFraction = 1e-9;
+
 // kBatch gets, beyond its floor, only what no normal client gains from.
 enum class Priority : uint8_t { kNormal, kBatch };
 
@@ -25,6 +28,7 @@ struct Lease {
   double fraction = 1.0;
 
   bool empty() const { return cores.empty(); }
+  bool is_whole() const { return fraction >= 1.0 - kSameFraction; }
   bool operator==(const Lease&) const = default;
 };
 

@@ -20,18 +20,18 @@ constexpr double kElsewhere = -1.0;  // the room on a core that is not in the bu
 
 class Planner {
  public:
-  Planner(const Machine& machine, const PlanBudget& budget, std::vector<PlanClient> clients,
-          const AllocationPolicy& policy)
-      : machine_(machine),
+  Planner(const LeaseResources& resources, std::optional<int> claims_of,
+          std::vector<PlanClient> clients, const AllocationPolicy& policy)
+      : machine_(resources.machine),
         clients_(std::move(clients)),
         policy_(policy),
-        claims_of_(budget.claims_of),
-        cores_(budget_cores(machine, budget.budget)),
-        room_(machine.cores.size(), kElsewhere) {
+        claims_of_(claims_of),
+        cores_(budget_cores(resources.machine, resources.budget)),
+        room_(resources.machine.cores.size(), kElsewhere) {
     for (int core : cores_) room_[at(core)] = 1.0;
-    const int granted = budget.budget.cores + budget.left_to_others;
+    const int granted = resources.budget.cores + resources.left_to_others;
     capacity_ = std::min(granted, static_cast<int>(cores_.size()));
-    without_load_ = budget.budget.cores - capacity_;
+    without_load_ = resources.budget.cores - capacity_;
     for (const PlanClient& client : clients_) {
       if (!client.fixed) pinned_.insert(client.pin.begin(), client.pin.end());
       PlannedLease lease;
@@ -53,12 +53,11 @@ class Planner {
       if (room_[at(core)] >= kWhole) whole_.push_back(core);
     }
     problem.cores = std::clamp(left_for_the_rest(), 0, static_cast<int>(whole_.size()));
-    problem.policy = policy_;
     problem.claims_of = claims_of_;
     plan_.claims_of = problem.cores;
     gather_bound();
     for (std::size_t i : pool_) problem.demands.push_back(demand_within_bounds(i));
-    plan_.allocation = allocate(problem);
+    plan_.allocation = policy_.allocate(problem);
     if (plan_.allocation.turns) {
       take_turns(problem.cores);
     } else {
@@ -148,11 +147,6 @@ class Planner {
     return demand;
   }
 
-  double turn_weight(const LeaseDemand& demand) const {
-    const double weight = demand.weight > 0 ? demand.weight : 1.0;
-    return weight * (demand.priority == Priority::kBatch ? policy_.batch_turn : 1.0);
-  }
-
   // On the cores that are in use already before others, so that few clients move.
   std::vector<TurnCore> turn_cores(int whole_cores) const {
     std::map<int, int> users;
@@ -183,7 +177,7 @@ class Planner {
       const PlanClient& client = clients_[i];
       if (client.demand.idle) continue;
       const int held = client.target.empty() ? -1 : client.target.cores.front();
-      wishes.push_back({client.demand.id, turn_weight(client.demand), held, client.bound});
+      wishes.push_back({client.demand.id, policy_.turn_weight(client.demand), held, client.bound});
       places.push_back(i);
     }
     const std::vector<TurnGrant> grants = assign_turns(turn_cores(whole_cores), wishes);
@@ -282,9 +276,9 @@ class Planner {
 
 }  // namespace
 
-LeasePlan plan_leases(const Machine& machine, const PlanBudget& budget,
+LeasePlan plan_leases(const LeaseResources& resources, std::optional<int> claims_of,
                       std::vector<PlanClient> clients, const AllocationPolicy& policy) {
-  return Planner(machine, budget, std::move(clients), policy).run();
+  return Planner(resources, claims_of, std::move(clients), policy).run();
 }
 
 }  // namespace optile::sched

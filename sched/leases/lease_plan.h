@@ -7,10 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "perfmodel/machine/budget.h"
-#include "perfmodel/machine/machine.h"
+#include "sched/leases/allocation_policy.h"
 #include "sched/leases/lease.h"
-#include "sched/leases/lease_allocation.h"
+#include "sched/leases/lease_record.h"
 
 namespace optile::sched {
 
@@ -38,15 +37,10 @@ struct LeasePlan {
   int claims_of = 0;                 // AllocationProblem::claims_of of a next plan
 };
 
-struct PlanBudget {
-  perfmodel::Budget budget;
-  int left_to_others = 0;        // LeaseTable::set_budget()
-  std::optional<int> claims_of;  // LeasePlan::claims_of of the last plan
-};
-
 // Targets of clients that are not fixed never overlap each other or what fixed ones occupy, except
 // that a pin goes first: its cores are planned away from everybody, also before they are free.
-LeasePlan plan_leases(const perfmodel::Machine& machine, const PlanBudget& budget,
+// `claims_of`: LeasePlan::claims_of of the last plan.
+LeasePlan plan_leases(const LeaseResources& resources, std::optional<int> claims_of,
                       std::vector<PlanClient> clients, const AllocationPolicy& policy);
 
 }  // namespace optile::sched

@@ -1,6 +1,7 @@
 // What others may see of leases: those of one client, and counts of all. Plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ struct LeaseView {
   Lease granted;     // the last that was sent
   Lease target;      // what it gets once others gave it up
   int claim = 0;     // cores it is owed
-  int borrowed = 0;  // beyond its claim
+  int borrowed = 0;  // beyond its claim, by the plan
+  int lent = 0;      // of the granted cores: those of others
   double weight = 1.0;
   Priority priority = Priority::kNormal;
   bool idle = false;
@@ -38,6 +40,15 @@ struct LeaseCounters {
   uint64_t revoked = 0;
   uint64_t emptied = 0;  // leases taken whole for a moment, because clients waited for each other
   uint64_t operations = 0;
+};
+
+// All clients together, now and ever since.
+struct LeaseSummary {
+  std::size_t away = 0;   // clients
+  double held_cores = 0;  // that all may be using
+  int lent_cores = 0;     // beyond claims
+  std::string cause;      // of the plan in force
+  LeaseCounters counters;
 };
 
 }  // namespace optile::sched

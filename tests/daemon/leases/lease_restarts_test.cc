@@ -220,8 +220,8 @@ class Scene {
       return one.second.attached && !one.second.stopped;
     });
     if (!someone) return;
-    const auto cores = sched::budget_cores(machine_, leases_->table().budget()).size();
-    ASSERT_NEAR(leases_->table().held_cores(), static_cast<double>(cores), kRounding)
+    const auto cores = sched::budget_cores(machine_, leases_->table().resources().budget).size();
+    ASSERT_NEAR(leases_->table().summary().held_cores, static_cast<double>(cores), kRounding)
         << "at " << now_.count();
     if (now_ - began_ < RestartReservations::kLongest + std::chrono::seconds(1)) return;
     ASSERT_EQ(cores, machine_.cores.size()) << "kept for ever, at " << now_.count();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/daemon/fixtures/leases_fixture.h"
+#include "tests/sched/leases/lease_commands.h"
 
 namespace optile::daemon {
 namespace {
@@ -172,12 +173,12 @@ TEST_F(LeasesTest, UserCommandsApplyDuringSearch) {
   arrive(2);
   decide(kStart);
   stays_flat(2, false);
-  ASSERT_TRUE(leases_.pin(1, {1, 2, 3}).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pin(1, {1, 2, 3})).ok());
   decide(kStart + seconds(1));
   EXPECT_EQ(masks_[1], (std::set<int>{1, 2, 3}));
   EXPECT_EQ(masks_[2], (std::set<int>{0}));
-  ASSERT_TRUE(leases_.unpin(1).ok());
-  ASSERT_TRUE(leases_.share(2, 100).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::unpin(1)).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::share(2, 100)).ok());
   decide(kStart + seconds(2));
   EXPECT_FALSE(leases_.view()[0].pinned);
   EXPECT_EQ(leases_.view()[1].weight, 100);
@@ -187,12 +188,12 @@ TEST_F(LeasesTest, PausedLeaseKeepsItsCoresWhenOtherLeaves) {
   arrive(1);
   arrive(2);
   decide(kStart);
-  ASSERT_TRUE(leases_.pause(1).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pause(1)).ok());
   leases_.leave(2);
   masks_.erase(2);
   decide(kStart);
   EXPECT_EQ(cores(1), 2);
-  ASSERT_TRUE(leases_.resume(1).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::resume(1)).ok());
   decide(kStart);
   EXPECT_EQ(cores(1), 4);
 }
@@ -202,13 +203,13 @@ TEST_F(LeasesTest, DetachLiftsMaskAndDropsClient) {
   arrive(2);
   decide(kStart);
   ASSERT_FALSE(masks_[1].empty());
-  ASSERT_TRUE(leases_.detach(1).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::detach(1)).ok());
   decide(kStart);
   EXPECT_TRUE(masks_[1].empty());
   EXPECT_TRUE(granted_.at(1).last);
   EXPECT_FALSE(leases_.has(1));
   EXPECT_EQ(cores(2), 4);
-  EXPECT_EQ(leases_.detach(1).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_EQ(leases_.apply(sched::commands::detach(1)).error().kind, base::ErrorKind::kNotFound);
 }
 
 TEST_F(LeasesTest, LeavesCoresToSteadyExternalLoad) {
@@ -293,11 +294,11 @@ TEST_F(LeasesTest, PinKeepsCoresUnderExternalLoad) {
   milliseconds now = kStart;
   arrive(1);
   decide(now);
-  ASSERT_TRUE(leases_.pin(1, {0, 1, 2, 3}).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pin(1, {0, 1, 2, 3})).ok());
   for (int second = 0; second < 10; ++second) second_with(2, now);
   ASSERT_EQ(leases_.left_to_others(), 2);
   EXPECT_EQ(cores(1), 4);
-  ASSERT_TRUE(leases_.unpin(1).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::unpin(1)).ok());
   second_with(2, now);
   EXPECT_EQ(cores(1), 2);
 }
@@ -383,7 +384,7 @@ TEST_F(LeasesTest, ClientsGetDisjointCoresBesideExternalLoad) {
 TEST_F(LeasesTest, PinConfinesSingleClient) {
   arrive(1);
   decide(kStart);
-  ASSERT_TRUE(leases_.pin(1, {1, 2}).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pin(1, {1, 2})).ok());
   decide(kStart);
   EXPECT_EQ(masks_[1], (std::set<int>{1, 2}));
 }
@@ -398,7 +399,7 @@ TEST_F(LeasesTest, ReportsEachClientOncePerDecision) {
   std::vector<int> theirs(masks_[2].begin(), masks_[2].end());
   theirs.insert(theirs.end(), masks_[3].begin(), masks_[3].end());
   ASSERT_EQ(theirs.size(), 2u);
-  ASSERT_TRUE(leases_.pin(1, theirs).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pin(1, theirs)).ok());
   std::map<uint64_t, std::string> told;
   for (const Leases::Granted& one : leases_.decide(kStart + seconds(1))) {
     EXPECT_TRUE(told.emplace(one.client, one.reason).second) << one.reason;
@@ -417,7 +418,7 @@ TEST_F(LeasesTest, MoreClientsThanCoresTimeShareCores) {
   for (uint64_t client = 1; client <= 6; ++client) arrive(client);
   std::vector<Leases::Granted> granted = leases_.decide(kStart);
   for (const Leases::Granted& one : granted) EXPECT_EQ(one.cores, 1);
-  EXPECT_LE(leases_.table().held_cores(), 4.0 + 1e-9);
+  EXPECT_LE(leases_.table().summary().held_cores, 4.0 + 1e-9);
 }
 
 // ---- jobs, users and bindings ------------------------------------------------------------------
@@ -445,7 +446,7 @@ TEST_F(LeasesTest, JobWeighsAsMuchAsSingleProgram) {
   EXPECT_EQ(views[0].weight, 1.0);
   EXPECT_EQ(views[1].weight, 0.5);
   EXPECT_EQ(views[2].weight, 0.5);
-  ASSERT_TRUE(leases_.share(2, 4).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::share(2, 4)).ok());
   EXPECT_EQ(leases_.party(2).share, 4);
   EXPECT_EQ(leases_.view()[1].weight, 2.0);
   leases_.leave(3);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/daemon/fixtures/leases_fixture.h"
+#include "tests/sched/leases/lease_commands.h"
 
 namespace optile::daemon {
 namespace {
@@ -87,7 +88,7 @@ TEST_F(IdleLeasesTest, OwnUnitsAreOmittedWhereUnknown) {
   leases_.demand(1, {1, 1, 1, 1}, 0, true);
   leases_.demand(2, {2, 1, 1, 1}, 0, true);
   leases_.set_wants_more(2, true);
-  ASSERT_TRUE(leases_.detach(3).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::detach(3)).ok());
   decide(kStart + seconds(1));
   decide(kStart + seconds(62));
   ASSERT_EQ(cores(1), 1);
@@ -180,7 +181,7 @@ TEST_F(IdleLeasesTest, CoresOfAwayClientAreGrantedUntilItWakes) {
 TEST_F(IdleLeasesTest, PinOfIdleClientAppliesAtOnce) {
   two_alike();
   second_waits();
-  ASSERT_TRUE(leases_.pin(2, {*masks_[2].begin()}).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pin(2, {*masks_[2].begin()})).ok());
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[2].size(), 1u);
   EXPECT_EQ(cores(2), 1);
@@ -196,7 +197,7 @@ TEST_F(IdleLeasesTest, PausedIdleClientIsNotAway) {
   decide(kStart + seconds(2));
   ASSERT_EQ(cores(1), 4);
   lent_out_.clear();
-  ASSERT_TRUE(leases_.pause(2).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::pause(2)).ok());
   EXPECT_FALSE(leases_.away(2));
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[2], own);
@@ -204,7 +205,7 @@ TEST_F(IdleLeasesTest, PausedIdleClientIsNotAway) {
   EXPECT_FALSE(leases_.away(2));
   EXPECT_FALSE(leases_.view()[1].away);
   EXPECT_EQ(leases_.view()[0].claim, 2);
-  ASSERT_TRUE(leases_.resume(2).ok());
+  ASSERT_TRUE(leases_.apply(sched::commands::resume(2)).ok());
   EXPECT_TRUE(leases_.away(2));
 }
 

@@ -123,9 +123,9 @@ TEST_F(BudgetRefreshTest, LeasesFollowMachineBudgetOncePerRound) {
   budget_.units = {0, 1};
   budget_.cores = 2;
   for (int i = 0; i < kTurns - 1; ++i) turn();
-  EXPECT_EQ(controller_->leases()->table().budget().cores, 4);
+  EXPECT_EQ(controller_->leases()->table().resources().budget.cores, 4);
   turn();
-  EXPECT_EQ(controller_->leases()->table().budget().cores, 2);
+  EXPECT_EQ(controller_->leases()->table().resources().budget.cores, 2);
 }
 
 TEST_F(BudgetRefreshTest, MasksAreSetAgainAtRefresh) {

@@ -4,6 +4,7 @@
 
 #include "daemon/client/configuration_space.h"
 #include "tests/daemon/fixtures/accounts.h"
+#include "tests/sched/leases/lease_commands.h"
 
 namespace optile::daemon {
 namespace {
@@ -24,7 +25,7 @@ class UserBoundsTest : public testing::Test {
     (void)leases_.decide(std::chrono::milliseconds(1000));
   }
   void pin(uint64_t client, std::vector<int> cores) {
-    ASSERT_TRUE(leases_.pin(client, std::move(cores)).ok());
+    ASSERT_TRUE(leases_.apply(sched::commands::pin(client, std::move(cores))).ok());
     bounds_.note(client);
     (void)leases_.decide(std::chrono::milliseconds(1000));
   }
@@ -80,7 +81,7 @@ TEST_F(UserBoundsTest, ExternalLoadTakesNoPinBack) {
     for (auto& [unit, ticks] : load_.units) (unit < 2 ? ticks.busy : ticks.idle) += 100;
     leases_.set_budget(whole_budget(machine_), std::chrono::seconds(second));
   }
-  ASSERT_EQ(leases_.table().budget().cores, 2);
+  ASSERT_EQ(leases_.table().resources().budget.cores, 2);
   EXPECT_TRUE(bounds_.beyond(leases_).empty());
   EXPECT_TRUE(bounds_.check(leases_, 1, 2).ok());
 }

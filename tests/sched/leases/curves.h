@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "sched/leases/lease_allocation.h"
+#include "sched/leases/allocation_policy.h"
 
 namespace optile::sched::curves {
 

@@ -13,6 +13,7 @@
 #include "sched/leases/lease_table.h"
 #include "tests/sanitized.h"
 #include "tests/sched/leases/curves.h"
+#include "tests/sched/leases/lease_commands.h"
 #include "tests/sched/simulation/machines.h"
 
 namespace optile::sched {
@@ -59,10 +60,12 @@ class Simulation {
   // Calm clients of which one waits, for so long that it is away, and comes back: everybody is owed
   // as much as before.
   void one_is_away_for_a_while() {
-    for (const LeaseView& view : table_.view()) (void)table_.wake(view.id);
+    for (const LeaseView& view : table_.view())
+      (void)table_.update(view.id, {.activity = Activity::kWorks});
     settle();
     // A second look: what the first led to is what is held from now on.
-    for (const LeaseView& view : table_.view()) (void)table_.share(view.id, view.weight);
+    for (const LeaseView& view : table_.view())
+      (void)table_.apply(commands::share(view.id, view.weight));
     settle();
     std::map<ClientId, int> claims;
     std::vector<ClientId> candidates;
@@ -73,13 +76,13 @@ class Simulation {
     if (candidates.empty()) return;
     const int which = integer(random_, 0, static_cast<int>(candidates.size()) - 1);
     const ClientId id = candidates[static_cast<std::size_t>(which)];
-    ASSERT_TRUE(table_.wait(id).ok());
+    ASSERT_TRUE(table_.update(id, {.activity = Activity::kWaits}).ok());
     if (integer(random_, 0, 1) == 0) settle();
-    ASSERT_TRUE(table_.away(id).ok());
+    ASSERT_TRUE(table_.update(id, {.activity = Activity::kAway}).ok());
     settle();
     EXPECT_EQ(table_.view(id)->claim, 0) << id;
-    EXPECT_EQ(table_.lent_cores(), 0);
-    ASSERT_TRUE(table_.wake(id).ok());
+    EXPECT_EQ(table_.summary().lent_cores, 0);
+    ASSERT_TRUE(table_.update(id, {.activity = Activity::kWorks}).ok());
     settle();
     for (const LeaseView& view : table_.view()) {
       EXPECT_EQ(view.claim, claims.at(view.id)) << view.id << " beside " << id;
@@ -94,7 +97,7 @@ class Simulation {
     }
     set_budget(whole_);
     settle();
-    EXPECT_LE(table_.held_cores(), table_.budget().cores + kRounding);
+    EXPECT_LE(table_.summary().held_cores, table_.resources().budget.cores + kRounding);
     for (const LeaseView& view : table_.view()) {
       EXPECT_FALSE(view.late) << view.id;
       EXPECT_FALSE(view.revoked) << view.id;
@@ -112,7 +115,7 @@ class Simulation {
       clients_.erase(clients_.begin());
     }
     confirmations_.clear();
-    EXPECT_EQ(table_.held_cores(), 0.0);
+    EXPECT_EQ(table_.summary().held_cores, 0.0);
     EXPECT_TRUE(table_.view().empty());
     ASSERT_TRUE(table_.arrive(++last_id_, 1.0, Priority::kNormal).ok());
     const auto sent = table_.decide(++tick_);
@@ -120,7 +123,7 @@ class Simulation {
     EXPECT_EQ(static_cast<int>(sent[0].lease.cores.size()), whole_.cores);
   }
 
-  const LeaseCounters& counters() const { return table_.counters(); }
+  LeaseCounters counters() const { return table_.summary().counters; }
   uint64_t returns() const { return returns_; }
 
  private:
@@ -154,12 +157,15 @@ class Simulation {
     const int count = integer(random_, 1, std::max(1, whole_.cores / 2));
     std::vector<int>& bound = clients_.at(id).bound;
     for (int c = first; c < std::min(first + count, whole_.cores); ++c) bound.push_back(c);
-    ASSERT_TRUE(table_.bound(id, bound).ok());
+    ASSERT_TRUE(table_.update(id, {.bound = bound}).ok());
   }
 
   void new_curve(ClientId id) {
     const int cores = std::min(whole_.cores, 64);
-    table_.demand(id, curves::any(random_, cores), integer(random_, 0, 2), kNoLimit).ok();
+    table_
+        .update(id, {.curve = LeaseUpdate::Curve{curves::any(random_, cores),
+                                                 integer(random_, 0, 2), kNoLimit}})
+        .ok();
   }
 
   // Killed: it uses nothing from now on, the table hears of it a little later.
@@ -190,42 +196,44 @@ class Simulation {
       case 12:
         return new_curve(id);
       case 13:
-        table_.wait(id).ok();
-        if (integer(random_, 0, 1) == 0) table_.away(id).ok();
+        table_.update(id, {.activity = Activity::kWaits}).ok();
+        if (integer(random_, 0, 1) == 0) table_.update(id, {.activity = Activity::kAway}).ok();
         return;
       case 14:
-        table_.wake(id).ok();
+        table_.update(id, {.activity = Activity::kWorks}).ok();
         return;
       case 15:
-        table_.share(id, curves::uniform(random_, 0.2, 5.0)).ok();
+        table_.apply(commands::share(id, curves::uniform(random_, 0.2, 5.0))).ok();
         return;
       case 16:
         return user_pins(id);
       case 17:
-        return integer(random_, 0, 2) == 0 ? user_pauses(id) : (void)table_.resume(id).ok();
+        return integer(random_, 0, 2) == 0 ? user_pauses(id)
+                                           : (void)table_.apply(commands::resume(id)).ok();
       case 18:
         return revoke_late();
       default:
-        return integer(random_, 0, 2) == 0 ? (void)table_.detach(id).ok() : change_budget();
+        return integer(random_, 0, 2) == 0 ? (void)table_.apply(commands::detach(id)).ok()
+                                           : change_budget();
     }
   }
 
   void user_pins(ClientId id) {
     if (integer(random_, 0, 1) == 0) {
-      table_.unpin(id).ok();
+      table_.apply(commands::unpin(id)).ok();
       return;
     }
     const int first = integer(random_, 0, whole_.cores - 1);
     const int count = integer(random_, 1, std::max(1, whole_.cores / 8));
     std::vector<int> cores;
     for (int c = first; c < std::min(first + count, whole_.cores); ++c) cores.push_back(c);
-    table_.pin(id, cores).ok();
+    table_.apply(commands::pin(id, cores)).ok();
   }
 
   // It keeps what is its own, and nothing that another one will want back.
   void user_pauses(ClientId id) {
     const auto before = table_.view(id);
-    if (!table_.pause(id).ok() || before->claim == 0 || before->pinned) return;
+    if (!table_.apply(commands::pause(id)).ok() || before->claim == 0 || before->pinned) return;
     const auto paused = table_.view(id);
     EXPECT_LE(static_cast<int>(paused->target.cores.size()), before->claim) << id;
   }
@@ -249,15 +257,15 @@ class Simulation {
       for (int unit : whole_.units) {
         if (integer(random_, 0, 3) != 0) budget.units.push_back(unit);
       }
-      const auto cores = budget_cores(table_.machine(), budget);
+      const auto cores = budget_cores(table_.resources().machine, budget);
       budget.cores = std::max(1, integer(random_, 1, std::max(1, static_cast<int>(cores.size()))));
     }
     set_budget(budget);
   }
 
   void set_budget(const perfmodel::Budget& budget) {
-    EXPECT_TRUE(table_.set_budget(budget).ok());
-    usable_ = budget_cores(table_.machine(), budget);
+    table_.set_budget(budget);
+    usable_ = budget_cores(table_.resources().machine, budget);
   }
 
   // Clients that were detached, and let go of.
@@ -330,10 +338,10 @@ class Simulation {
   void check() {
     const std::vector<LeaseView> views = table_.view();
     forget_detached(views);
-    std::vector<double> used(table_.machine().cores.size(), 0.0);
+    std::vector<double> used(table_.resources().machine.cores.size(), 0.0);
     std::vector<double> counted = used;
     for (const LeaseView& view : views) {
-      const std::map<int, double> may_use = table_.held(view.id);
+      const std::map<int, double> may_use = table_.ownership().held(view.id);
       for (const auto& [core, fraction] : may_use) counted.at(index(core)) += fraction;
       const SimulatedClient& client = clients_.at(view.id);
       for (int core : client.uses.cores) {

@@ -7,6 +7,7 @@
 
 #include "sched/leases/lease_table.h"
 #include "tests/sched/leases/curves.h"
+#include "tests/sched/leases/lease_commands.h"
 #include "tests/sched/simulation/machines.h"
 
 namespace optile::sched {
@@ -18,7 +19,7 @@ class LeaseTableTest : public ::testing::Test {
  protected:
   LeaseTableTest() { use(machines::kOneTile); }
 
-  void use(const std::string& description, LeaseSettings settings = {}) {
+  void use(const std::string& description, const LeaseSettings& settings = {}) {
     const perfmodel::Machine m = machines::machine(description);
     table_ = std::make_unique<LeaseTable>(m, machines::whole(m), settings);
   }
@@ -26,7 +27,8 @@ class LeaseTableTest : public ::testing::Test {
   void arrive(ClientId id, std::vector<double> progress = {}) {
     ASSERT_TRUE(table_->arrive(id, 1.0, Priority::kNormal).ok());
     if (!progress.empty()) {
-      ASSERT_TRUE(table_->demand(id, std::move(progress), 1, kNoLimit).ok());
+      ASSERT_TRUE(
+          table_->update(id, {.curve = LeaseUpdate::Curve{std::move(progress), 1, kNoLimit}}).ok());
     }
   }
 

@@ -38,17 +38,17 @@ TEST_F(LeaseTableTest, GrantsCoresOnlyAfterHolderConfirms) {
 TEST_F(LeaseTableTest, GrantsCoresPausedClientConfirmedReleasing) {
   arrive(1);
   settle();
-  ASSERT_TRUE(table_->pause(1).ok());
-  const perfmodel::Budget whole = table_->budget();
+  ASSERT_TRUE(table_->apply(commands::pause(1)).ok());
+  const perfmodel::Budget whole = table_->resources().budget;
   perfmodel::Budget one_core = whole;
   one_core.cores = 1;
   one_core.units = {whole.units.front()};
-  ASSERT_TRUE(table_->set_budget(one_core).ok());
+  table_->set_budget(one_core);
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
   ASSERT_EQ(sent[0].lease.cores, (Cores{0}));
   arrive(2);
-  ASSERT_TRUE(table_->set_budget(whole).ok());
+  table_->set_budget(whole);
   EXPECT_TRUE(decide().empty());
   confirm(sent[0]);
   settle();
@@ -60,12 +60,12 @@ TEST_F(LeaseTableTest, GrantsCoresPausedClientConfirmedReleasing) {
 TEST_F(LeaseTableTest, AwayClientHasNoShareOfItsBoundCores) {
   for (ClientId id = 1; id <= 2; ++id) {
     arrive(id, kConcave);
-    ASSERT_TRUE(table_->bound(id, {0, 1}).ok());
+    ASSERT_TRUE(table_->update(id, {.bound = Cores{0, 1}}).ok());
   }
   settle();
   ASSERT_EQ(cores(1).size(), 1u);
-  ASSERT_TRUE(table_->wait(2).ok());
-  ASSERT_TRUE(table_->away(2).ok());
+  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 2u);
 }
@@ -88,17 +88,19 @@ TEST_F(LeaseTableTest, ConstantDemandsCauseNoChangesInThousandTicks) {
     use(seed % 2 == 0 ? machines::kPairs : machines::kChiplets);
     const int clients = curves::integer(random, 1, 100);
     for (int i = 1; i <= clients; ++i) arrive(static_cast<ClientId>(i), curves::any(random, 64));
-    for (int i = 1; i <= clients; i += 7) table_->wait(static_cast<ClientId>(i)).ok();
+    for (int i = 1; i <= clients; i += 7)
+      table_->update(static_cast<ClientId>(i), {.activity = Activity::kWaits}).ok();
     settle();
-    const uint64_t changes = table_->counters().changes;
+    const uint64_t changes = table_->summary().counters.changes;
     for (int tick = 0; tick < 1000; ++tick) {
       for (int i = 1; tick % 50 == 0 && i <= clients; ++i) {
-        ASSERT_TRUE(table_->share(static_cast<ClientId>(i), 1.0).ok());  // forces a new plan
+        ASSERT_TRUE(table_->apply(commands::share(static_cast<ClientId>(i), 1.0))
+                        .ok());  // forces a new plan
       }
       ASSERT_TRUE(decide().empty());
     }
-    EXPECT_EQ(table_->counters().changes, changes);
-    EXPECT_GE(table_->counters().plans_kept, 20u);
+    EXPECT_EQ(table_->summary().counters.changes, changes);
+    EXPECT_GE(table_->summary().counters.plans_kept, 20u);
   }
 }
 
@@ -108,22 +110,22 @@ TEST_F(LeaseTableTest, WaitingClientLendsCoresAndReclaimsSameOnWake) {
   settle();
   const Cores before = cores(2);
   const Cores others = cores(1);
-  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 4u);
   EXPECT_EQ(view(1).borrowed, 2);
-  EXPECT_EQ(table_->lent_cores(), 2);
-  EXPECT_EQ(table_->cause(), "client 2 waits");
+  EXPECT_EQ(table_->summary().lent_cores, 2);
+  EXPECT_EQ(table_->summary().cause, "client 2 waits");
   EXPECT_EQ(view(2).claim, 2);
   EXPECT_EQ(view(2).lends, before);
-  ASSERT_TRUE(table_->wake(2).ok());
+  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].lease.cores, others);
   confirm(sent[0]);
   EXPECT_EQ(settle(), 1);
   EXPECT_EQ(cores(2), before);
-  EXPECT_EQ(table_->lent_cores(), 0);
+  EXPECT_EQ(table_->summary().lent_cores, 0);
   EXPECT_TRUE(view(2).lends.empty());
 }
 
@@ -131,15 +133,15 @@ TEST_F(LeaseTableTest, WokenClientLosesPreferenceForLentCores) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
-  ASSERT_TRUE(table_->wait(2).ok());
+  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
   settle();
-  ASSERT_TRUE(table_->wake(2).ok());
+  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
   settle();
   ASSERT_EQ(cores(2), (Cores{2, 3}));
-  ASSERT_TRUE(table_->pin(1, {2, 3}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {2, 3})).ok());
   settle();
   ASSERT_EQ(cores(2), (Cores{0, 1}));
-  ASSERT_TRUE(table_->unpin(1).ok());
+  ASSERT_TRUE(table_->apply(commands::unpin(1)).ok());
   EXPECT_EQ(settle(), 0);
   EXPECT_EQ(cores(2), (Cores{0, 1}));
 }
@@ -157,7 +159,7 @@ TEST_F(LeaseTableTest, MoreClientsThanCoresGetTimeShares) {
   for (ClientId id = 5; id <= 8; ++id) ASSERT_TRUE(table_->leave(id).ok());
   settle();
   for (const LeaseView& one : table_->view()) EXPECT_DOUBLE_EQ(one.granted.fraction, 1.0);
-  EXPECT_DOUBLE_EQ(table_->held_cores(), 4.0);
+  EXPECT_DOUBLE_EQ(table_->summary().held_cores, 4.0);
 }
 
 TEST_F(LeaseTableTest, UnresponsiveClientKeepsCoresUntilItLeaves) {
@@ -168,9 +170,9 @@ TEST_F(LeaseTableTest, UnresponsiveClientKeepsCoresUntilItLeaves) {
   tick_ += 100;
   EXPECT_TRUE(decide().empty());
   EXPECT_TRUE(view(1).late);
-  EXPECT_EQ(table_->held(1).size(), 4u);
+  EXPECT_EQ(table_->ownership().held(1).size(), 4u);
   EXPECT_TRUE(cores(2).empty());
-  EXPECT_EQ(table_->counters().late, 1u);
+  EXPECT_EQ(table_->summary().counters.late, 1u);
   ASSERT_TRUE(table_->leave(1).ok());
   settle();
   EXPECT_EQ(cores(2).size(), 4u);
@@ -196,7 +198,7 @@ TEST_F(LeaseTableTest, LateClientLosesCoresNotYetGranted) {
   const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
   for (ClientId id = 1; id <= 3; ++id) arrive(id, linear);
   settle();
-  ASSERT_TRUE(table_->share(1, 10).ok());
+  ASSERT_TRUE(table_->apply(commands::share(1, 10)).ok());
   const auto shrinking = decide();
   ASSERT_EQ(shrinking.size(), 2u);
   confirm(shrinking[0]);
@@ -220,7 +222,7 @@ TEST_F(LeaseTableTest, RevokedClientHoldsNoCoreUntilItConfirms) {
   EXPECT_EQ(sent[1].lease.cores.size(), 4u);
   confirm(sent[1]);
   EXPECT_TRUE(view(1).revoked);
-  EXPECT_TRUE(table_->held(1).empty());
+  EXPECT_TRUE(table_->ownership().held(1).empty());
   EXPECT_TRUE(decide().empty());
   confirm(sent[0]);
   settle();
@@ -233,17 +235,17 @@ TEST_F(LeaseTableTest, PinnedClientHoldsExactlyItsCoresUntilUnpinned) {
   arrive(2, kConcave);
   settle();
   ASSERT_EQ(cores(1), (Cores{0, 1}));
-  ASSERT_TRUE(table_->pin(1, {3}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {3})).ok());
   settle();
   EXPECT_EQ(cores(1), (Cores{3}));
   EXPECT_EQ(cores(2), (Cores{0, 1, 2}));
   EXPECT_TRUE(view(1).pinned);
   EXPECT_NE(view(1).reason.find("the user pinned client 1"), std::string::npos);
-  ASSERT_TRUE(table_->wait(1).ok());  // a pinned core is not lent
+  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWaits}).ok());  // a pinned core is not lent
   settle();
   EXPECT_EQ(cores(2), (Cores{0, 1, 2}));
-  ASSERT_TRUE(table_->wake(1).ok());
-  ASSERT_TRUE(table_->unpin(1).ok());
+  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWorks}).ok());
+  ASSERT_TRUE(table_->apply(commands::unpin(1)).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 2u);
 }
@@ -251,29 +253,29 @@ TEST_F(LeaseTableTest, PinnedClientHoldsExactlyItsCoresUntilUnpinned) {
 TEST_F(LeaseTableTest, RejectsInvalidPins) {
   arrive(1);
   arrive(2);
-  EXPECT_FALSE(table_->pin(1, {}).ok());
-  EXPECT_FALSE(table_->pin(1, {4}).ok());
-  EXPECT_FALSE(table_->pin(1, {0, 1, 2, 3}).ok());
-  EXPECT_TRUE(table_->pin(1, {0, 1}).ok());
-  EXPECT_FALSE(table_->pin(2, {1, 2}).ok());
-  EXPECT_TRUE(table_->pin(2, {2, 3}).ok());
-  EXPECT_FALSE(table_->pin(9, {2}).ok());
+  EXPECT_FALSE(table_->apply(commands::pin(1, {})).ok());
+  EXPECT_FALSE(table_->apply(commands::pin(1, {4})).ok());
+  EXPECT_FALSE(table_->apply(commands::pin(1, {0, 1, 2, 3})).ok());
+  EXPECT_TRUE(table_->apply(commands::pin(1, {0, 1})).ok());
+  EXPECT_FALSE(table_->apply(commands::pin(2, {1, 2})).ok());
+  EXPECT_TRUE(table_->apply(commands::pin(2, {2, 3})).ok());
+  EXPECT_FALSE(table_->apply(commands::pin(9, {2})).ok());
 }
 
 TEST_F(LeaseTableTest, RestoredPinMayTakeAllCores) {
   arrive(1);
   arrive(2);
   const Cores all = {0, 1, 2, 3};
-  ASSERT_FALSE(table_->pin(1, all).ok());
-  ASSERT_TRUE(table_->pin(1, all, true).ok());
+  ASSERT_FALSE(table_->apply(commands::pin(1, all)).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, all, true)).ok());
   settle();
   EXPECT_EQ(cores(1), all);
-  EXPECT_FALSE(table_->pin(2, {3}, true).ok()) << "one core, two pins";
-  ASSERT_TRUE(table_->unpin(1).ok());
-  perfmodel::Budget budget = table_->budget();
+  EXPECT_FALSE(table_->apply(commands::pin(2, {3}, true)).ok()) << "one core, two pins";
+  ASSERT_TRUE(table_->apply(commands::unpin(1)).ok());
+  perfmodel::Budget budget = table_->resources().budget;
   budget.cores = 1;
-  ASSERT_TRUE(table_->set_budget(budget).ok());
-  EXPECT_TRUE(table_->pin(1, {0, 1}, true).ok()) << "a quota has shrunk since";
+  table_->set_budget(budget);
+  EXPECT_TRUE(table_->apply(commands::pin(1, {0, 1}, true)).ok()) << "a quota has shrunk since";
 }
 
 TEST_F(LeaseTableTest, PinSwapsTwoSingleCoreLeases) {
@@ -282,11 +284,11 @@ TEST_F(LeaseTableTest, PinSwapsTwoSingleCoreLeases) {
   arrive(2, {1.0});
   settle();
   ASSERT_EQ(cores(1), (Cores{0}));
-  ASSERT_TRUE(table_->pin(1, {1}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {1})).ok());
   settle();
   EXPECT_EQ(cores(1), (Cores{1}));
   EXPECT_EQ(cores(2), (Cores{0}));
-  EXPECT_EQ(table_->counters().emptied, 1u);
+  EXPECT_EQ(table_->summary().counters.emptied, 1u);
 }
 
 TEST_F(LeaseTableTest, PausedClientKeepsItsLease) {
@@ -294,12 +296,12 @@ TEST_F(LeaseTableTest, PausedClientKeepsItsLease) {
   arrive(2, kConcave);
   settle();
   const Cores before = cores(1);
-  ASSERT_TRUE(table_->pause(1).ok());
-  ASSERT_TRUE(table_->demand(1, {1.0}, 1, kNoLimit).ok());
-  ASSERT_TRUE(table_->share(2, 50).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(1)).ok());
+  ASSERT_TRUE(table_->update(1, {.curve = LeaseUpdate::Curve{{1.0}, 1, kNoLimit}}).ok());
+  ASSERT_TRUE(table_->apply(commands::share(2, 50)).ok());
   EXPECT_EQ(settle(), 0);
   EXPECT_EQ(cores(1), before);
-  ASSERT_TRUE(table_->resume(1).ok());
+  ASSERT_TRUE(table_->apply(commands::resume(1)).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 1u);
   EXPECT_EQ(cores(2).size(), 3u);
@@ -307,14 +309,14 @@ TEST_F(LeaseTableTest, PausedClientKeepsItsLease) {
 
 TEST_F(LeaseTableTest, RestoredPauseKeepsStoredLease) {
   arrive(1, kConcave);
-  ASSERT_TRUE(table_->pause(1, {{1, 2}}).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(1, {{1, 2}})).ok());
   settle();
   EXPECT_EQ(cores(1), (Cores{1, 2})) << "though it is alone";
   arrive(2, kConcave);
   settle();
   EXPECT_EQ(cores(1), (Cores{1, 2}));
   EXPECT_EQ(cores(2), (Cores{0, 3}));
-  ASSERT_TRUE(table_->pause(2, {{3}}).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(2, {{3}})).ok());
   settle();
   EXPECT_EQ(cores(2), (Cores{3})) << "also where it has another one meanwhile";
 }
@@ -323,9 +325,9 @@ TEST_F(LeaseTableTest, RestoredPauseSkipsPinnedAndPausedCores) {
   arrive(1);
   arrive(2);
   arrive(3);
-  ASSERT_TRUE(table_->pin(1, {0}).ok());
-  ASSERT_TRUE(table_->pause(2, {{1}}).ok());
-  ASSERT_TRUE(table_->pause(3, {{0, 1, 2, 700, -1}}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {0})).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(2, {{1}})).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(3, {{0, 1, 2, 700, -1}})).ok());
   settle();
   EXPECT_EQ(cores(1), (Cores{0}));
   EXPECT_EQ(cores(2), (Cores{1}));
@@ -335,7 +337,7 @@ TEST_F(LeaseTableTest, RestoredPauseSkipsPinnedAndPausedCores) {
 TEST_F(LeaseTableTest, RestoredPauseKeepsTimeShare) {
   for (ClientId id = 1; id <= 2; ++id) {
     arrive(id);
-    ASSERT_TRUE(table_->pause(id, {{2}, 0.5}).ok());
+    ASSERT_TRUE(table_->apply(commands::pause(id, {{2}, 0.5})).ok());
   }
   arrive(3);
   settle();
@@ -350,10 +352,10 @@ TEST_F(LeaseTableTest, PinTakesCoresFromPausedClient) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   arrive(3, kLinear);
-  ASSERT_TRUE(table_->pause(2, {{0, 1, 2}}).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(2, {{0, 1, 2}})).ok());
   settle();
   ASSERT_EQ(cores(2), (Cores{0, 1, 2}));
-  ASSERT_TRUE(table_->pin(1, {0, 1, 2}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {0, 1, 2})).ok());
   settle();
   EXPECT_EQ(cores(1), (Cores{0, 1, 2}));
 }
@@ -362,43 +364,44 @@ TEST_F(LeaseTableTest, ExternalLoadLeavesPinsAndPausesUntouched) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   arrive(3, kLinear);
-  ASSERT_TRUE(table_->pin(1, {0, 1}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {0, 1})).ok());
   settle();
-  ASSERT_TRUE(table_->pause(2).ok());
+  ASSERT_TRUE(table_->apply(commands::pause(2)).ok());
   settle();
   const Cores paused = cores(2);
   const Cores rest = cores(3);
-  perfmodel::Budget budget = table_->budget();
+  perfmodel::Budget budget = table_->resources().budget;
   budget.cores = 1;
-  ASSERT_TRUE(table_->set_budget(budget, 3).ok());
+  table_->set_budget(budget, 3);
   settle();
   EXPECT_EQ(cores(1), (Cores{0, 1}));
   EXPECT_EQ(cores(2), paused);
   EXPECT_EQ(cores(3), rest) << "one is left at least";
   // A word while the load lasts.
-  ASSERT_TRUE(table_->unpin(1).ok());
-  ASSERT_TRUE(table_->resume(2).ok());
-  ASSERT_TRUE(table_->pin(3, {1, 2, 3}).ok());
+  ASSERT_TRUE(table_->apply(commands::unpin(1)).ok());
+  ASSERT_TRUE(table_->apply(commands::resume(2)).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(3, {1, 2, 3})).ok());
   settle();
   EXPECT_EQ(cores(3), (Cores{1, 2, 3}));
 }
 
 TEST_F(LeaseTableTest, PinIsLimitedByQuotaButNotByExternalLoad) {
   arrive(1);
-  perfmodel::Budget budget = table_->budget();
+  perfmodel::Budget budget = table_->resources().budget;
   budget.cores = 1;
-  ASSERT_TRUE(table_->set_budget(budget, 3).ok());
-  EXPECT_TRUE(table_->pin(1, {0, 1, 2, 3}).ok());
-  ASSERT_TRUE(table_->set_budget(budget).ok());  // a quota: the kernel grants no more
-  EXPECT_NE(table_->pin(1, {0, 1}).message().find("grants 1 core at a time"), std::string::npos);
+  table_->set_budget(budget, 3);
+  EXPECT_TRUE(table_->apply(commands::pin(1, {0, 1, 2, 3})).ok());
+  table_->set_budget(budget);  // a quota: the kernel grants no more
+  EXPECT_NE(table_->apply(commands::pin(1, {0, 1})).message().find("grants 1 core at a time"),
+            std::string::npos);
 }
 
 TEST_F(LeaseTableTest, DetachedClientReturnsCoresAndIsRemoved) {
   arrive(1, kConcave);
   arrive(2, kConcave);
   settle();
-  ASSERT_TRUE(table_->detach(1).ok());
-  EXPECT_FALSE(table_->share(1, 2).ok());
+  ASSERT_TRUE(table_->apply(commands::detach(1)).ok());
+  EXPECT_FALSE(table_->apply(commands::share(1, 2)).ok());
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_TRUE(sent[0].last);
@@ -413,33 +416,33 @@ TEST_F(LeaseTableTest, ShareMovesCoresAndRejectsInvalidValues) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();
-  ASSERT_TRUE(table_->share(1, 3.0).ok());
+  ASSERT_TRUE(table_->apply(commands::share(1, 3.0)).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 3u);
   EXPECT_NE(view(1).reason.find("the user set the share of client 1 to 3"), std::string::npos);
-  EXPECT_FALSE(table_->share(1, -1).ok());
-  EXPECT_FALSE(table_->share(1, 1e9).ok());
+  EXPECT_FALSE(table_->apply(commands::share(1, -1)).ok());
+  EXPECT_FALSE(table_->apply(commands::share(1, 1e9)).ok());
 }
 
 TEST_F(LeaseTableTest, BudgetChangesShrinkAndGrowLeases) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();
-  perfmodel::Budget budget = table_->budget();
+  perfmodel::Budget budget = table_->resources().budget;
   const perfmodel::Budget all = budget;
   budget.units = {1, 2};
   budget.cores = 2;
-  ASSERT_TRUE(table_->set_budget(budget).ok());
+  table_->set_budget(budget);
   settle();
   EXPECT_EQ(cores(1), (Cores{1}));
   EXPECT_EQ(cores(2), (Cores{2}));
   budget.cores = 1;  // a quota
-  ASSERT_TRUE(table_->set_budget(budget).ok());
+  table_->set_budget(budget);
   settle();
-  EXPECT_DOUBLE_EQ(table_->held_cores(), 1.0);
-  ASSERT_TRUE(table_->set_budget(all).ok());
+  EXPECT_DOUBLE_EQ(table_->summary().held_cores, 1.0);
+  table_->set_budget(all);
   settle();
-  EXPECT_DOUBLE_EQ(table_->held_cores(), 4.0);
+  EXPECT_DOUBLE_EQ(table_->summary().held_cores, 4.0);
 }
 
 TEST_F(LeaseTableTest, InvalidCallsFailWithoutEffect) {
@@ -448,8 +451,8 @@ TEST_F(LeaseTableTest, InvalidCallsFailWithoutEffect) {
   EXPECT_FALSE(table_->arrive(2, 0.0, Priority::kNormal).ok());
   EXPECT_FALSE(table_->confirm(1, 77).ok());
   EXPECT_FALSE(table_->confirm(2, 1).ok());
-  EXPECT_FALSE(table_->wait(2).ok());
-  EXPECT_FALSE(table_->wake(2).ok());
+  EXPECT_FALSE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  EXPECT_FALSE(table_->update(2, {.activity = Activity::kWorks}).ok());
   EXPECT_FALSE(table_->revoke(2).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 4u);
@@ -461,9 +464,9 @@ TEST_F(LeaseTableTest, BoundClientsGetTheirCoresAndOthersMakeRoom) {
   arrive(1, kLinear);
   settle();
   arrive(2, kLinear);
-  ASSERT_TRUE(table_->bound(2, {0, 1}).ok());
+  ASSERT_TRUE(table_->update(2, {.bound = Cores{0, 1}}).ok());
   arrive(3, kLinear);
-  ASSERT_TRUE(table_->bound(3, {0, 1}).ok());
+  ASSERT_TRUE(table_->update(3, {.bound = Cores{0, 1}}).ok());
   settle();
   EXPECT_EQ(cores(1), (Cores{2, 3})) << "it can go anywhere, so it makes room";
   Cores both = cores(2);
@@ -477,9 +480,9 @@ TEST_F(LeaseTableTest, BoundClientsGetTheirCoresAndOthersMakeRoom) {
 TEST_F(LeaseTableTest, RejectsPinOutsideBoundCores) {
   arrive(1, kLinear);
   arrive(2, kLinear);
-  ASSERT_TRUE(table_->bound(1, {1, 2}).ok());
-  EXPECT_EQ(table_->pin(1, {2, 3}).error().kind, base::ErrorKind::kInvalid);
-  EXPECT_TRUE(table_->pin(1, {2}).ok());
+  ASSERT_TRUE(table_->update(1, {.bound = Cores{1, 2}}).ok());
+  EXPECT_EQ(table_->apply(commands::pin(1, {2, 3})).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_TRUE(table_->apply(commands::pin(1, {2})).ok());
   settle();
   EXPECT_EQ(cores(1), Cores{2});
 }
@@ -487,7 +490,7 @@ TEST_F(LeaseTableTest, RejectsPinOutsideBoundCores) {
 TEST_F(LeaseTableTest, BoundRanksStayOnTheirCores) {
   for (ClientId id = 1; id <= 4; ++id) {
     arrive(id, kConcave);
-    ASSERT_TRUE(table_->bound(id, {static_cast<int>(4 - id)}).ok());
+    ASSERT_TRUE(table_->update(id, {.bound = Cores{static_cast<int>(4 - id)}}).ok());
   }
   settle();
   for (ClientId id = 1; id <= 4; ++id) EXPECT_EQ(cores(id), Cores{static_cast<int>(4 - id)});
@@ -497,7 +500,7 @@ TEST_F(LeaseTableTest, ClientsBoundToOneCoreGetEqualTimeShares) {
   for (ClientId id = 1; id <= 6; ++id) {
     arrive(id);
     if (id <= 3) {
-      ASSERT_TRUE(table_->bound(id, {3}).ok());
+      ASSERT_TRUE(table_->update(id, {.bound = Cores{3}}).ok());
     }
   }
   settle();
@@ -510,8 +513,8 @@ TEST_F(LeaseTableTest, ClientsBoundToOneCoreGetEqualTimeShares) {
 TEST_F(LeaseTableTest, BoundClientHasNoLeaseWhenItsCoresArePinned) {
   arrive(1, kLinear);
   arrive(2, kLinear);
-  ASSERT_TRUE(table_->pin(1, {0}).ok());
-  ASSERT_TRUE(table_->bound(2, {0}).ok());
+  ASSERT_TRUE(table_->apply(commands::pin(1, {0})).ok());
+  ASSERT_TRUE(table_->update(2, {.bound = Cores{0}}).ok());
   settle();
   EXPECT_EQ(cores(1), Cores{0});
   EXPECT_TRUE(cores(2).empty());
@@ -521,13 +524,38 @@ TEST_F(LeaseTableTest, SetWeightIsNotReportedAsUserCommand) {
   arrive(1, kLinear);
   arrive(2, kLinear);
   settle();
-  ASSERT_TRUE(table_->set_weight(1, 0.001).ok());
+  ASSERT_TRUE(table_->update(1, {.weight = 0.001}).ok());
   EXPECT_EQ(view(1).weight, 0.001);
-  EXPECT_EQ(table_->set_weight(1, 0).error().kind, base::ErrorKind::kInvalid);
-  EXPECT_EQ(table_->set_weight(9, 1).error().kind, base::ErrorKind::kNotFound);
-  EXPECT_EQ(table_->bound(9, {}).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_EQ(table_->update(1, {.weight = 0}).error().kind, base::ErrorKind::kInvalid);
+  EXPECT_EQ(table_->update(9, {.weight = 1}).error().kind, base::ErrorKind::kNotFound);
+  EXPECT_EQ(table_->update(9, {.bound = Cores{}}).error().kind, base::ErrorKind::kNotFound);
   settle();
   EXPECT_EQ(view(1).reason.find("the user"), std::string::npos) << view(1).reason;
+}
+
+// As many cores for everybody.
+class EvenPolicy final : public AllocationPolicy {
+ public:
+  Allocation allocate(const AllocationProblem& problem) const override {
+    Allocation even;
+    const int clients = static_cast<int>(problem.demands.size());
+    for (const LeaseDemand& one : problem.demands) {
+      even.shares.push_back({one.id, problem.cores / clients, problem.cores / clients, 1.0});
+    }
+    return even;
+  }
+  double turn_weight(const LeaseDemand& /*demand*/) const override { return 1; }
+};
+
+TEST_F(LeaseTableTest, AllocationPolicyIsExchangeable) {
+  LeaseSettings settings;
+  settings.policy = std::make_shared<EvenPolicy>();
+  use(machines::kOneTile, settings);
+  arrive(1, kLinear);
+  arrive(2, {1.0});  // gains nothing from more
+  settle();
+  EXPECT_EQ(cores(1).size(), 2u);
+  EXPECT_EQ(cores(2).size(), 2u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "sched/leases/lease_allocation.h"
+#include "sched/leases/allocation_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -31,6 +31,10 @@ std::vector<int> claims_of(const Allocation& allocation) {
 }
 
 // As the lease plan does: what was given is what is held next time.
+Allocation allocate(const AllocationProblem& problem, const ProgressThresholds& thresholds = {}) {
+  return ProgressPolicy(thresholds).allocate(problem);
+}
+
 void hold(AllocationProblem& problem, const Allocation& allocation) {
   for (LeaseDemand& one : problem.demands) {
     for (const LeaseShare& share : allocation.shares) {
@@ -51,7 +55,7 @@ AllocationProblem random_problem(Random& random, int clients, int cores) {
   return problem;
 }
 
-TEST(LeaseAllocation, WithinOnePercentOfBruteForce) {
+TEST(ProgressPolicy, WithinOnePercentOfBruteForce) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -66,7 +70,7 @@ TEST(LeaseAllocation, WithinOnePercentOfBruteForce) {
   }
 }
 
-TEST(LeaseAllocation, RespectsBudgetAndLimitsForRandomInput) {
+TEST(ProgressPolicy, RespectsBudgetAndLimitsForRandomInput) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -104,7 +108,7 @@ TEST(LeaseAllocation, RespectsBudgetAndLimitsForRandomInput) {
   }
 }
 
-TEST(LeaseAllocation, IsIndependentOfDemandOrder) {
+TEST(ProgressPolicy, IsIndependentOfDemandOrder) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -115,7 +119,7 @@ TEST(LeaseAllocation, IsIndependentOfDemandOrder) {
   }
 }
 
-TEST(LeaseAllocation, GreaterWeightNeverGetsFewerCores) {
+TEST(ProgressPolicy, GreaterWeightNeverGetsFewerCores) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -134,7 +138,7 @@ TEST(LeaseAllocation, GreaterWeightNeverGetsFewerCores) {
   }
 }
 
-TEST(LeaseAllocation, KeepsAllocationForUnchangedInput) {
+TEST(ProgressPolicy, KeepsAllocationForUnchangedInput) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -144,18 +148,19 @@ TEST(LeaseAllocation, KeepsAllocationForUnchangedInput) {
       if (curves::integer(random, 0, 4) == 0) one.progress.clear();
       if (curves::integer(random, 0, 2) == 0) one.priority = Priority::kBatch;
     }
-    problem.policy.least_gain = 0;
-    problem.policy.moving_seconds_per_core = 0;
-    hold(problem, allocate(problem));
+    ProgressThresholds thresholds;
+    thresholds.least_gain = 0;
+    thresholds.moving_seconds_per_core = 0;
+    hold(problem, allocate(problem, thresholds));
     for (int again = 0; again < 5; ++again) {
-      const Allocation allocation = allocate(problem);
+      const Allocation allocation = allocate(problem, thresholds);
       EXPECT_TRUE(allocation.kept) << again;
       hold(problem, allocation);
     }
   }
 }
 
-TEST(LeaseAllocation, KeepsAllocationWhenGainIsTooSmall) {
+TEST(ProgressPolicy, KeepsAllocationWhenGainIsTooSmall) {
   AllocationProblem problem;
   problem.cores = 4;
   problem.demands = {demand(1, {0.5, 0.80, 0.90, 1.0}), demand(2, {0.5, 0.80, 0.90, 1.0})};
@@ -166,12 +171,13 @@ TEST(LeaseAllocation, KeepsAllocationWhenGainIsTooSmall) {
   EXPECT_TRUE(allocate(problem).kept);
   problem.demands[1].progress = {0.9, 1.0, 1.0, 1.0};  // 3 + 1 gains 0.2
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{3, 1}));
-  problem.policy.moving_seconds_per_core = 0.2;  // and moving costs more than that
-  EXPECT_TRUE(allocate(problem).kept);
+  ProgressThresholds thresholds;
+  thresholds.moving_seconds_per_core = 0.2;  // and moving costs more than that
+  EXPECT_TRUE(allocate(problem, thresholds).kept);
 }
 
 // What one client gains is not drowned by the progress of many others.
-TEST(LeaseAllocation, GrantsCoreToOneGainingClientAmongMany) {
+TEST(ProgressPolicy, GrantsCoreToOneGainingClientAmongMany) {
   AllocationProblem problem;
   problem.cores = 64;
   for (ClientId id = 1; id <= 32; ++id) problem.demands.push_back(demand(id, {0.9, 1.0}));
@@ -183,7 +189,7 @@ TEST(LeaseAllocation, GrantsCoreToOneGainingClientAmongMany) {
   EXPECT_EQ(std::count(cores.begin(), cores.end(), 1), 1);
 }
 
-TEST(LeaseAllocation, SplitsMeasuredPairsOptimally) {
+TEST(ProgressPolicy, SplitsMeasuredPairsOptimally) {
   // A convolutional network that scales beside a recurrent one that does not.
   AllocationProblem problem;
   problem.cores = 4;
@@ -193,7 +199,7 @@ TEST(LeaseAllocation, SplitsMeasuredPairsOptimally) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
 }
 
-TEST(LeaseAllocation, BatchGetsCoresNormalClientsGainNothingFrom) {
+TEST(ProgressPolicy, BatchGetsCoresNormalClientsGainNothingFrom) {
   AllocationProblem problem;
   problem.cores = 8;
   problem.demands = {demand(1, {0.3, 0.6, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0}),
@@ -205,7 +211,7 @@ TEST(LeaseAllocation, BatchGetsCoresNormalClientsGainNothingFrom) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{7, 1}));
 }
 
-TEST(LeaseAllocation, BatchTakesUselessCoresHeldByNormalClients) {
+TEST(ProgressPolicy, BatchTakesUselessCoresHeldByNormalClients) {
   AllocationProblem problem;
   problem.cores = 8;
   const std::vector<double> linear = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
@@ -218,7 +224,7 @@ TEST(LeaseAllocation, BatchTakesUselessCoresHeldByNormalClients) {
 
 // What may be taken from normal clients is counted from the best that they could have, not from
 // what was left to them the last time.
-TEST(LeaseAllocation, RepeatedAllocationTakesNoMoreFromNormalClients) {
+TEST(ProgressPolicy, RepeatedAllocationTakesNoMoreFromNormalClients) {
   AllocationProblem problem;
   problem.cores = 64;
   std::vector<double> flattening;
@@ -234,7 +240,7 @@ TEST(LeaseAllocation, RepeatedAllocationTakesNoMoreFromNormalClients) {
   const int left = problem.demands[0].used;
   EXPECT_LT(left, 63) << "one core is the batch client's own";
   EXPECT_GE(flattening[static_cast<std::size_t>(left) - 1],
-            (1 - problem.policy.nothing) * flattening[62]);
+            (1 - ProgressThresholds().nothing) * flattening[62]);
   for (int again = 0; again < 20; ++again) {
     const Allocation allocation = allocate(problem);
     EXPECT_TRUE(allocation.kept) << again << ": " << allocation.shares[0].cores;
@@ -242,7 +248,7 @@ TEST(LeaseAllocation, RepeatedAllocationTakesNoMoreFromNormalClients) {
   }
 }
 
-TEST(LeaseAllocation, ClientWithoutCurveGetsFloorAndFreeCores) {
+TEST(ProgressPolicy, ClientWithoutCurveGetsFloorAndFreeCores) {
   AllocationProblem problem;
   problem.cores = 4;
   problem.demands = {demand(1, {})};
@@ -251,7 +257,7 @@ TEST(LeaseAllocation, ClientWithoutCurveGetsFloorAndFreeCores) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{1, 3}));
 }
 
-TEST(LeaseAllocation, LendsCoresOfWaitingClientAndReturnsThem) {
+TEST(ProgressPolicy, LendsCoresOfWaitingClientAndReturnsThem) {
   AllocationProblem problem;
   problem.cores = 4;
   const std::vector<double> curve = {0.4, 0.7, 0.9, 1.0};
@@ -266,7 +272,7 @@ TEST(LeaseAllocation, LendsCoresOfWaitingClientAndReturnsThem) {
   EXPECT_EQ(cores_of(allocate(problem)), (std::vector<int>{2, 2}));
 }
 
-TEST(LeaseAllocation, KeepsClaimsWhileClientsWaitAndWake) {
+TEST(ProgressPolicy, KeepsClaimsWhileClientsWaitAndWake) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -291,7 +297,7 @@ TEST(LeaseAllocation, KeepsClaimsWhileClientsWaitAndWake) {
   }
 }
 
-TEST(LeaseAllocation, RecomputesClaimsThatNoLongerHold) {
+TEST(ProgressPolicy, RecomputesClaimsThatNoLongerHold) {
   AllocationProblem before;
   before.cores = 4;
   const std::vector<double> curve = {0.4, 0.7, 0.9, 1.0};
@@ -316,7 +322,7 @@ TEST(LeaseAllocation, RecomputesClaimsThatNoLongerHold) {
   EXPECT_EQ(allocate(problem).shares[0].claim, 1) << "more than it can use";
 }
 
-TEST(LeaseAllocation, LendsNothingToClientThatBorrowsNothing) {
+TEST(ProgressPolicy, LendsNothingToClientThatBorrowsNothing) {
   AllocationProblem problem;
   problem.cores = 6;
   const std::vector<double> curve = {0.4, 0.7, 0.85, 0.95, 0.98, 1.0};
@@ -333,7 +339,7 @@ TEST(LeaseAllocation, LendsNothingToClientThatBorrowsNothing) {
   EXPECT_EQ(allocate(problem).shares[1].cores, 2) << "it gives back what it has";
 }
 
-TEST(LeaseAllocation, LendsNothingWhereCurveShowsNoGain) {
+TEST(ProgressPolicy, LendsNothingWhereCurveShowsNoGain) {
   AllocationProblem problem;
   problem.cores = 4;
   problem.demands = {demand(1, {0.6, 1.0}), demand(2, {0.4, 1.0})};
@@ -343,7 +349,7 @@ TEST(LeaseAllocation, LendsNothingWhereCurveShowsNoGain) {
 }
 
 // A curve that was measured beside others may be wrong.
-TEST(LeaseAllocation, LendsEverythingToOnlyActiveClientDespiteFlatCurve) {
+TEST(ProgressPolicy, LendsEverythingToOnlyActiveClientDespiteFlatCurve) {
   AllocationProblem problem;
   problem.cores = 4;
   const std::vector<double> flat = {0.999, 0.999, 1.0, 1.0};
@@ -367,7 +373,7 @@ TEST(LeaseAllocation, LendsEverythingToOnlyActiveClientDespiteFlatCurve) {
   EXPECT_EQ(cores_of(allocate(problem)), claims_of(allocate(problem))) << "two work: by curves";
 }
 
-TEST(LeaseAllocation, MoreClientsThanCoresGetTimeSharesByWeight) {
+TEST(ProgressPolicy, MoreClientsThanCoresGetTimeSharesByWeight) {
   AllocationProblem problem;
   problem.cores = 2;
   for (ClientId id = 1; id <= 4; ++id) problem.demands.push_back(demand(id, {1.0}));
@@ -378,7 +384,7 @@ TEST(LeaseAllocation, MoreClientsThanCoresGetTimeSharesByWeight) {
   EXPECT_DOUBLE_EQ(allocation.shares[1].fraction, 0.4);
 }
 
-TEST(LeaseAllocation, ToleratesInvalidWeightsAndCurves) {
+TEST(ProgressPolicy, ToleratesInvalidWeightsAndCurves) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   AllocationProblem problem;
@@ -398,7 +404,7 @@ TEST(LeaseAllocation, ToleratesInvalidWeightsAndCurves) {
 // 64 clients on 384 cores: two or three passes over the rising parts of the curves and a little
 // dynamic programming. The plain dynamic program over all of it takes 64 × 384² / 2 = 4.7 million
 // steps.
-TEST(LeaseAllocation, NeedsFewOperationsFor64ClientsOn384Cores) {
+TEST(ProgressPolicy, NeedsFewOperationsFor64ClientsOn384Cores) {
   uint64_t most = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,4 +1,4 @@
-#include "sched/leases/lease_allocation.h"
+#include "sched/leases/allocation_policy.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,11 +42,15 @@ struct Seat {
   double worth(int n) const { return gains ? client->weight * client->progress(n) : 0.0; }
 };
 
+double weight_of(const LeaseDemand& demand) {
+  const bool sane = std::isfinite(demand.weight) && demand.weight > 0;
+  return sane ? std::clamp(demand.weight, 1e-3, 1e3) : 1.0;
+}
+
 Client client_of(const LeaseDemand& demand, int cores) {
   Client client;
   client.demand = &demand;
-  const bool sane = std::isfinite(demand.weight) && demand.weight > 0;
-  client.weight = sane ? std::clamp(demand.weight, 1e-3, 1e3) : 1.0;
+  client.weight = weight_of(demand);
   client.most = std::clamp(demand.most, 1, std::max(cores, 1));
   client.floor = std::clamp(demand.floor, 1, client.most);
   const auto most = static_cast<std::size_t>(std::clamp(cores, 0, kMostCores));
@@ -79,8 +83,8 @@ void set_floors(std::vector<Seat>& seats, int cores) {
 
 class Division {
  public:
-  Division(std::vector<Seat> seats, int cores, const AllocationPolicy& policy)
-      : seats_(std::move(seats)), cores_(cores), policy_(policy) {}
+  Division(std::vector<Seat> seats, int cores, const ProgressThresholds& thresholds)
+      : seats_(std::move(seats)), cores_(cores), thresholds_(thresholds) {}
 
   std::vector<Seat> run() {
     choose();
@@ -113,8 +117,8 @@ class Division {
   // Of the weighted progress, what moving one core costs it within the horizon.
   double price(const Seat& seat) const {
     if (seat.held <= 0) return 0;
-    const double horizon = std::max(policy_.horizon_seconds, 1e-9);
-    return std::max(0.0, policy_.moving_seconds_per_core) * seat.worth(seat.held) / horizon;
+    const double horizon = std::max(thresholds_.horizon_seconds, 1e-9);
+    return std::max(0.0, thresholds_.moving_seconds_per_core) * seat.worth(seat.held) / horizon;
   }
 
   // `spare`: beyond its least it cannot have more. `anew`: whatever it holds.
@@ -185,7 +189,7 @@ class Division {
       mine.push_back(&seat);
     }
     if (rows.empty()) return;
-    const KnapsackChoice choice = choose_cores(rows, room, policy_.most_operations);
+    const KnapsackChoice choice = choose_cores(rows, room, thresholds_.most_operations);
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i]->cores = choice.cores[i];
     exact_ = exact_ && choice.exact;
     operations_ += choice.operations;
@@ -221,7 +225,7 @@ class Division {
   }
 
   // What batch clients leave to the normal ones at least.
-  double fewest_worth() const { return (1 - policy_.nothing) * best_of_normal_; }
+  double fewest_worth() const { return (1 - thresholds_.nothing) * best_of_normal_; }
 
   double worth_of(bool batch, int Seat::*cores) const {
     double sum = 0;
@@ -243,7 +247,7 @@ class Division {
         gain += seat.worth(seat.cores) - seat.worth(seat.held) -
                 price(seat) * std::abs(seat.cores - seat.held);
       }
-      return gain > std::max(policy_.least_gain, kRounding) * before + kRounding;
+      return gain > std::max(thresholds_.least_gain, kRounding) * before + kRounding;
     };
     if (gain_pays(false)) return true;
     const double enough = std::min(worth_of(false, &Seat::held), fewest_worth());
@@ -267,14 +271,14 @@ class Division {
 
   std::vector<Seat> seats_;
   int cores_;
-  const AllocationPolicy& policy_;
+  const ProgressThresholds& thresholds_;
   double best_of_normal_ = 0;  // known where there are batch clients
   bool exact_ = true;
   uint64_t operations_ = 0;
 };
 
 // Each gets a part of a core by weight, nobody more than one core.
-void share_turns(const std::vector<Client>& clients, const AllocationProblem& problem,
+void share_turns(const std::vector<Client>& clients, int all_cores, const AllocationPolicy& policy,
                  Allocation& allocation) {
   allocation.turns = true;
   std::vector<std::size_t> open;
@@ -282,10 +286,8 @@ void share_turns(const std::vector<Client>& clients, const AllocationProblem& pr
     allocation.shares[i].fraction = 0;
     if (!clients[i].demand->idle && clients[i].most > 0) open.push_back(i);
   }
-  const auto turn = [&](std::size_t i) {
-    return clients[i].weight * (clients[i].batch() ? problem.policy.batch_turn : 1.0);
-  };
-  double cores = std::max(0, problem.cores);
+  const auto turn = [&](std::size_t i) { return policy.turn_weight(*clients[i].demand); };
+  double cores = std::max(0, all_cores);
   for (bool capped = true; capped && !open.empty();) {
     capped = false;
     double weights = 0;
@@ -309,7 +311,8 @@ void share_turns(const std::vector<Client>& clients, const AllocationProblem& pr
 
 // Cores by claim, everybody counted as awake; those that are left out get nothing.
 void divide_claims(const std::vector<Client>& clients, bool with_idle,
-                   const AllocationProblem& problem, Allocation& allocation) {
+                   const AllocationProblem& problem, const ProgressThresholds& thresholds,
+                   Allocation& allocation) {
   std::vector<Seat> seats;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -319,7 +322,7 @@ void divide_claims(const std::vector<Client>& clients, bool with_idle,
     places.push_back(i);
   }
   set_floors(seats, problem.cores);
-  Division division(std::move(seats), problem.cores, problem.policy);
+  Division division(std::move(seats), problem.cores, thresholds);
   const std::vector<Seat> divided = division.run();
   for (std::size_t k = 0; k < divided.size(); ++k) {
     allocation.shares[places[k]].claim = divided[k].cores;
@@ -345,7 +348,7 @@ bool claims_stay(const std::vector<Client>& clients, const AllocationProblem& pr
 
 // `only`: no more than one does not wait.
 void lend(const std::vector<Client>& clients, bool only, const AllocationProblem& problem,
-          Allocation& allocation) {
+          const ProgressThresholds& thresholds, Allocation& allocation) {
   std::vector<Seat> seats;
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const LeaseDemand& demand = *clients[i].demand;
@@ -358,7 +361,7 @@ void lend(const std::vector<Client>& clients, bool only, const AllocationProblem
     const int least = demand.idle ? 0 : everything ? most : claim;
     seats.push_back({&clients[i], !demand.idle, least, most, held, 0});
   }
-  Division division(std::move(seats), problem.cores, problem.policy);
+  Division division(std::move(seats), problem.cores, thresholds);
   const std::vector<Seat> divided = division.run();
   for (std::size_t i = 0; i < divided.size(); ++i) allocation.shares[i].cores = divided[i].cores;
   allocation.exact = allocation.exact && division.exact();
@@ -367,7 +370,11 @@ void lend(const std::vector<Client>& clients, bool only, const AllocationProblem
 
 }  // namespace
 
-Allocation allocate(const AllocationProblem& problem) {
+double ProgressPolicy::turn_weight(const LeaseDemand& demand) const {
+  return weight_of(demand) * (demand.priority == Priority::kBatch ? thresholds_.batch_turn : 1.0);
+}
+
+Allocation ProgressPolicy::allocate(const AllocationProblem& problem) const {
   std::vector<Client> clients;
   clients.reserve(problem.demands.size());
   for (const LeaseDemand& demand : problem.demands) {
@@ -384,7 +391,7 @@ Allocation allocate(const AllocationProblem& problem) {
     if (!client.demand->away) ++here;
   }
   if (awake > problem.cores) {
-    share_turns(clients, problem, allocation);
+    share_turns(clients, problem.cores, *this, allocation);
     return allocation;
   }
   const bool all_fit = here <= problem.cores;
@@ -395,9 +402,9 @@ Allocation allocate(const AllocationProblem& problem) {
       allocation.shares[i].cores = allocation.shares[i].claim;
     }
   } else {
-    divide_claims(clients, all_fit, problem, allocation);
+    divide_claims(clients, all_fit, problem, thresholds_, allocation);
   }
-  if (all_fit && awake < here) lend(clients, awake == 1, problem, allocation);
+  if (all_fit && awake < here) lend(clients, awake == 1, problem, thresholds_, allocation);
 
   allocation.kept = true;
   double before = 0;
