@@ -396,4 +396,4 @@ PROGRAMS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit("the test is tests/e2e/test_compatibility.py")
+    sys.exit("the test is tests/e2e/host_programs/test_compatibility.py")

@@ -142,7 +142,7 @@ class DocumentChecks(unittest.TestCase):
             for name, text in {
                 "tests/fuzz/CMakeLists.txt": "# fault: F4\noptile_add_fuzz_target(one ROUNDS 1)\n",
                 "tests/a_test.cc": "// fault: F1, F9\nTEST(Suite, There) {}\n",
-                "tests/e2e/test_a.py": "    def test_b(self):  # fault: F2\n",
+                "tests/e2e/daemon/test_a.py": "    def test_b(self):  # fault: F2\n",
                 "faults.md": "".join(f"| F{one} | x | y | z |\n" for one in (1, 2, 3, 4)),
             }.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
