@@ -15,9 +15,9 @@ import datetime
 import json
 import os
 import pathlib
-import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,7 +37,6 @@ LISTENED_ROUNDS = 200
 REST_STEPS = (200, 840)
 SCRAPES = 200
 IDLE_SECONDS = 5.0
-RESAMPLES = 1000
 PROVIDER = "openblas-pthread"
 WORKLOAD = "lstm"
 COUNTED = (20000, 40000)
@@ -55,20 +54,9 @@ CASES: Sequence[Tuple[str, str, Optional[str], str]] = (
 )
 
 
-def median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]
-
-
-def interval(values: Sequence[float]) -> Tuple[float, float]:
-    source = random.Random(1)
-    medians = sorted(median(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES)]
-
-
 def shown(values: Sequence[float], digits: int = 1, factor: float = 1.0) -> str:
-    low, high = interval(values)
-    texts = [f"{factor * value:.{digits}f}" for value in (median(values), low, high)]
+    low, high = ratios.interval([values], lambda drawn: statistics.median(drawn[0]))
+    texts = [f"{factor * value:.{digits}f}" for value in (statistics.median(values), low, high)]
     return f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 RESAMPLES = 4000
 CONFIDENCE = 0.95
@@ -46,11 +46,19 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _interval(means: List[float]) -> List[float]:
-    means.sort()
+Statistic = Callable[[Sequence[Sequence[float]]], float]
+
+
+def interval(groups: Sequence[Sequence[float]], statistic: Statistic) -> Tuple[float, float]:
+    """What holds CONFIDENCE of a statistic where the values of each group are drawn anew. By hand
+    and not scipy's: many_cores measures on machines that have Python and PyTorch alone."""
+    source = random.Random(SEED)
+    found = sorted(
+        statistic([source.choices(group, k=len(group)) for group in groups])
+        for _ in range(RESAMPLES)
+    )
     outside = (1 - CONFIDENCE) / 2
-    low = means[int(outside * len(means))]
-    return [low, means[min(len(means) - 1, int((1 - outside) * len(means)))]]
+    return found[int(outside * RESAMPLES)], found[int((1 - outside) * RESAMPLES)]
 
 
 def times_as_fast(before: Sequence[float], after: Sequence[float]) -> Ratio:
@@ -63,12 +71,7 @@ def pooled(groups: Sequence[Sequence[float]]) -> Ratio:
     Rounds are drawn anew inside each group; the groups are all there is, so they are not drawn."""
     if not groups or not all(groups):
         raise ValueError("no ratio without at least one round of both")
-    source = random.Random(SEED)
-    means = [
-        _mean([_mean(source.choices(group, k=len(group))) for group in groups])
-        for _ in range(RESAMPLES)
-    ]
-    low, high = _interval(means)
+    low, high = interval(groups, lambda drawn: _mean([_mean(group) for group in drawn]))
     value = _mean([_mean(group) for group in groups])
     return Ratio(math.exp(value), math.exp(low), math.exp(high), min(map(len, groups)))
 
