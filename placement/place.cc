@@ -8,7 +8,6 @@
 #include "placement/step/step.h"
 
 namespace optile::placement {
-
 namespace {
 
 // By which a bound may exceed the cost that it equals: both are sums, in different orders.
@@ -36,28 +35,16 @@ void count_moves(const Request& request, Answer& answer) {
 
 }  // namespace
 
-std::vector<std::string> methods_of(Objective objective) {
-  if (objective == Objective::kLoad) return load_methods();
-  return objective == Objective::kLatency ? latency_methods() : step_methods();
-}
-
-base::Status check_method(Objective objective, const std::string& method) {
-  const std::vector<std::string> names = methods_of(objective);
-  if (std::find(names.begin(), names.end(), method) != names.end()) return {};
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-  return base::Error{base::ErrorKind::kInvalid,
-                     "there is no method " + method + " for this objective; there are " + known};
-}
-
 base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Request& request) {
   const base::Status good = cluster.check();
   if (!good.ok()) return good.error();
-  const base::Status method = check_method(request.objective, request.method);
-  if (!method.ok()) return method.error();
-  if (!request.kept.empty() && request.method != "auto") {
-    return base::Error{base::ErrorKind::kInvalid,
-                       "only the method auto starts from an earlier placement"};
+  if (!is_method_of(methods_of(request.objective), request.method)) {
+    return base::invalid("there is no method " + name_of(request.method) +
+                         " for this objective; there are " +
+                         names_of(methods_of(request.objective)));
+  }
+  if (!request.kept.empty() && request.method != Method::kAuto) {
+    return base::invalid("only the method auto starts from an earlier placement");
   }
   const bool bounds = request.bound_seconds > 0;
   const base::Status can = bounds ? can_improve_bound(cluster, request) : base::Status();
@@ -69,7 +56,7 @@ base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Req
       answer.value().lower_bound <= answer.value().cost * (1 + kBoundRounding)) {
     answer.value().lower_bound = std::min(answer.value().lower_bound, answer.value().cost);
   }
-  answer.value().method = request.method;
+  answer.value().method = name_of(request.method);
   answer.value().seed = request.seed;
   answer.value().seconds = budget.seconds();
   answer.value().evaluations = budget.evaluations();

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "placement/answer.h"
 #include "placement/budget.h"
 #include "placement/cluster.h"
+#include "placement/method.h"
 
 namespace optile::placement {
 
@@ -17,14 +17,9 @@ namespace policy {
 struct SavedPolicy;
 }
 
-enum class Objective { kLoad, kLatency, kStep };
-
-// How transfers take time in a step (spec 2, E2): (a), (b) and (c).
-enum class StepLinks { kBus, kEdge, kRouted };
-
 struct Request {
   Objective objective = Objective::kLoad;
-  std::string method = "auto";
+  Method method = Method::kAuto;
   Limits limits;
   double bound_seconds = 0;  // after the method, to improve the bound
   std::uint64_t seed = 1;
@@ -42,14 +37,9 @@ struct Request {
   bool fine_tune = false;  // whether they learn on from it
 };
 
-// The methods of an objective, `auto` first.
-std::vector<std::string> methods_of(Objective objective);
-// kInvalid, with all that there are, where none is called so.
-base::Status check_method(Objective objective, const std::string& method);
-
-// kInvalid for an unknown method or one that lacks something; an answer that is not feasible says
-// why in it; one of more than `most_moved` nodes is not feasible. The same request with a limit on
-// evaluations and none on time gives the same answer.
+// kInvalid for a method of another objective or one that lacks something; an answer that is not
+// feasible says why in it; one of more than `most_moved` nodes is not feasible. The same request
+// with a limit on evaluations and none on time gives the same answer.
 base::Result<Answer> place(const Graph& graph, const Cluster& cluster, const Request& request);
 
 }  // namespace optile::placement

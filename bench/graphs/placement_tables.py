@@ -21,8 +21,8 @@ PARTITIONING = pathlib.Path("dnn-partitioning")
 PROFILES = pathlib.Path("pipedream/profiler/image_classification/profiles")
 STEP = ("inception_v3", "nasnetamobile", "resnet50", "squeezenet1_0")
 LEARNED = ("alexnet", "inception_v3", "resnet18", "resnet50", "squeezenet1_0", "vgg16")
-AT_ONCE = ("--objective", "step", "--devices", "2", "--bandwidth", "25", "--latency", "2")
-ON_A_BUS = ("--objective", "step", "--links", "bus", "--devices", "2", "--bandwidth", "7.6",
+AT_ONCE = ("step", "--devices", "2", "--bandwidth", "25", "--latency", "2")
+ON_A_BUS = ("step", "--links", "bus", "--devices", "2", "--bandwidth", "7.6",
             "--latency", "25", "--op-time", "5.7")
 STEP_METHODS = ("--methods", "auto,single,block,metis,list,etf,ilp")
 POLICIES = ("--methods", "auto,placeto,gdp,hdp,rnn", "--evaluations", "500")
@@ -30,7 +30,7 @@ POLICIES = ("--methods", "auto,placeto,gdp,hdp,rnn", "--evaluations", "500")
 
 @dataclass(frozen=True)
 class Table:
-    """What one `optile compare` prints."""
+    """What one `optile compare` prints; the first word is the objective."""
 
     words: Sequence[str]
     folder: pathlib.Path = PROFILES
@@ -39,9 +39,9 @@ class Table:
 
 
 TABLES: Mapping[str, Table] = {
-    "load": Table(("--experts", "EXPERTS", "--evaluations", "20000000"),
+    "load": Table(("load", "--experts", "EXPERTS", "--evaluations", "20000000"),
                   PARTITIONING / "throughput-inputs"),
-    "latency": Table(("--objective", "latency", "--methods", "auto,greedy,local-search",
+    "latency": Table(("latency", "--methods", "auto,greedy,local-search",
                       "--evaluations", "1000000"), PARTITIONING / "latency-inputs"),
     "step-at-once": Table((*AT_ONCE, *STEP_METHODS), profiles=STEP, by_time=True),
     "step-on-a-bus": Table((*ON_A_BUS, *STEP_METHODS), profiles=STEP, by_time=True),
@@ -72,7 +72,8 @@ def wrapped(words: Sequence[str]) -> str:
 
 def made(table: Table, data: pathlib.Path, optile: pathlib.Path, seconds: float) -> str:
     """The table in Markdown, under its command."""
-    words: List[str] = list(table.words)
+    objective = table.words[0]
+    words: List[str] = list(table.words[1:])
     if table.by_time:
         words += ["--time-limit", f"{seconds:g}s"]
     with tempfile.TemporaryDirectory() as empty:
@@ -82,12 +83,12 @@ def made(table: Table, data: pathlib.Path, optile: pathlib.Path, seconds: float)
         real = [str(data / PARTITIONING / "human-experts") if word == "EXPERTS" else word
                 for word in words]
         begun = time.monotonic()
-        printed = subprocess.run([str(optile), "compare", "--graphs", str(graphs), *real],
-                                 check=True, stdout=subprocess.PIPE, text=True).stdout
+        command = [str(optile), "compare", objective, "--graphs", str(graphs), *real]
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr)
     # A profile's row begins with the folder that was made for it.
     rows = printed.replace(f"| {pathlib.Path(empty).name}/", "| ")
-    return f"```\n{wrapped(['--graphs', 'GRAPHS', *words])}\n```\n\n{rows}"
+    return f"```\n{wrapped([objective, '--graphs', 'GRAPHS', *words])}\n```\n\n{rows}"
 
 
 def main() -> int:

@@ -38,7 +38,9 @@ int complain(const std::string& what) {
 
 int main(int count, char** words) {
   if (count != 5) return complain("NETWORK DEVICES METHOD REPETITIONS are expected");
-  const std::string method = words[3];
+  const bool only_build = std::string_view(words[3]) == "none";
+  const auto method = choice_of<StrategyMethod>(words[3]);
+  if (!only_build && !method) return complain("METHOD is auto, elimination, bound, optcnn or none");
   double building = 1e9;
   double solving = 1e9;
   double cost = 0;
@@ -48,16 +50,16 @@ int main(int count, char** words) {
     const auto strategies = build(words[1], std::atoi(words[2]));
     if (!strategies.ok()) return complain(strategies.message());
     building = std::min(building, seconds_since(start));
-    if (method == "none") continue;
+    if (only_build) continue;
     start = Clock::now();
     Budget budget;
-    const auto answer = solve_strategy(strategies.value().problem, {.method = method}, budget);
+    const auto answer = solve_strategy(strategies.value().problem, {.method = *method}, budget);
     if (!answer.ok()) return complain(answer.message());
     solving = std::min(solving, seconds_since(start));
     cost = answer.value().cost;
   }
   std::printf("%s on %s devices: built in %.3f ms", words[1], words[2], building * 1e3);
-  if (method != "none") std::printf(", %s in %.3f ms, %.0f ns", words[3], solving * 1e3, cost);
+  if (!only_build) std::printf(", %s in %.3f ms, %.0f ns", words[3], solving * 1e3, cost);
   std::printf("\n");
   return 0;
 }

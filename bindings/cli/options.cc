@@ -45,10 +45,17 @@ using Verbs = std::vector<std::pair<CLI::App*, Verb>>;
 
 // What is asked about models, without a daemon.
 Verbs add_placing(CLI::App& app, Options& options) {
-  return {{add_place(app, options.place), Verb::kPlace},
-          {add_parallelism(app, options.parallelism), Verb::kParallelism},
-          {add_split(app, options.split), Verb::kSplit},
-          {add_compare(app, options.compare), Verb::kCompare}};
+  const PlaceCommands place = add_place(app, options.placing);
+  Verbs verbs = {{place.strategy, Verb::kPlaceStrategy},
+                 {place.network, Verb::kPlaceNetwork},
+                 {place.train, Verb::kTrainPolicy},
+                 {add_parallelism(app, options.parallelism), Verb::kParallelism},
+                 {add_split(app, options.split), Verb::kSplit}};
+  for (CLI::App* objective : place.objectives) verbs.emplace_back(objective, Verb::kPlace);
+  for (CLI::App* objective : add_compare(app, options.placing.compare)) {
+    verbs.emplace_back(objective, Verb::kCompare);
+  }
+  return verbs;
 }
 
 // `optile leases` and the words about one client's.
@@ -163,13 +170,27 @@ CLI::App* add_simulate(CLI::App& app, Options& options) {
   return simulate;
 }
 
-// The first word names what to do; CLI11 would only say that something is missing.
+const CLI::App* command_of(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* known : app.get_subcommands(nullptr)) {
+    if (known->get_name() == name) return known;
+  }
+  return nullptr;
+}
+
+// The first words name what to do; CLI11 would only say that something is missing.
 std::string unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words.front().starts_with("-")) return "";
-  for (const CLI::App* known : app.get_subcommands(nullptr)) {
-    if (known->get_name() == words.front()) return "";
+  const CLI::App* command = command_of(app, words.front());
+  if (command == nullptr) return "unknown command " + words.front() + kSeeHelp;
+  const std::string second = words.size() > 1 ? words[1] : "";
+  const bool has_commands = command->get_require_subcommand_min() > 0;
+  if (!has_commands || second == "-h" || second == "--help") return "";
+  if (command_of(*command, second) != nullptr) return "";
+  std::string known;
+  for (const CLI::App* one : command->get_subcommands(nullptr)) {
+    known += (known.empty() ? "" : ", ") + one->get_name();
   }
-  return "unknown command " + words.front() + kSeeHelp;
+  return words.front() + " needs one of " + known + "; see optile " + words.front() + " --help";
 }
 
 // True where there is something to do; else help or the version is in `parsed`.

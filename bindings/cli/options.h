@@ -36,6 +36,9 @@ enum class Verb {
   kBridgeCheck,
   kSimulate,
   kPlace,
+  kPlaceStrategy,
+  kPlaceNetwork,
+  kTrainPolicy,
   kCompare,
   kParallelism,
   kSplit
@@ -123,10 +126,9 @@ struct Options {
   TopOptions top;
   SimulationOptions simulation;
   BridgeOptions bridge;
-  PlaceOptions place;
+  PlacingOptions placing;
   ParallelismOptions parallelism;
   SplitOptions split;
-  CompareOptions compare;
   std::vector<std::string> command;
 };
 

@@ -30,7 +30,6 @@ LatencyFigures evaluate_latency(const Graph& graph, const Cluster& cluster,
 // The longest path, each unit where it runs best, without transfers.
 double latency_bound(const Graph& graph, const Cluster& cluster);
 
-const std::vector<std::string>& latency_methods();
 base::Result<Answer> place_latency(const Graph& graph, const Cluster& cluster,
                                    const Request& request, Budget& budget);
 

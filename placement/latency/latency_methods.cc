@@ -52,8 +52,8 @@ UnitAssignment greedy(const Graph& graph, const Cluster& cluster, const Units& u
 base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cluster,
                                            const Units& units, const Request& request,
                                            Budget& budget) {
-  if (request.method == "greedy") return greedy(graph, cluster, units, budget);
-  if (request.method != "auto" && request.method != "local-search") {
+  if (request.method == Method::kGreedy) return greedy(graph, cluster, units, budget);
+  if (request.method != Method::kAuto && request.method != Method::kLocalSearch) {
     return partition_by_name(graph, units, cluster, request, budget);
   }
   const Neighbours neighbours(units);
@@ -68,14 +68,14 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
   const CostModelMaker make = [&] { return latency_model(graph, cluster, units); };
   if (!request.kept.empty()) return search_kept(space, make, request, budget);
   std::vector<UnitAssignment> starts;
-  if (request.method == "auto") starts.push_back(greedy(graph, cluster, units, budget));
+  if (request.method == Method::kAuto) starts.push_back(greedy(graph, cluster, units, budget));
   DeviceId rest = space.devices.front();
   for (const DeviceId d : space.devices) {
     if (cluster.device(d).kind == DeviceKind::kCpu) rest = d;
   }
   starts.emplace_back(static_cast<std::size_t>(units.size()), rest);
   make_runnable(units, starts.back());
-  if (request.method == "auto") {
+  if (request.method == Method::kAuto) {
     starts.push_back(filled(units, cluster, branch_order(graph, units), 0, 1));
     starts.push_back(in_blocks(units, cluster, space.order));
   }
@@ -83,13 +83,6 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
 }
 
 }  // namespace
-
-const std::vector<std::string>& latency_methods() {
-  static const std::vector<std::string> names = {"auto",   "single",    "expert",      "random",
-                                                 "block",  "greedy",    "refine",      "metis",
-                                                 "scotch", "pipedream", "local-search"};
-  return names;
-}
 
 base::Result<Answer> place_latency(const Graph& graph, const Cluster& cluster,
                                    const Request& request, Budget& budget) {

@@ -47,42 +47,43 @@ base::Result<std::vector<DeviceId>> by_ideals(const Graph& graph, const LoadProb
 
 base::Result<std::vector<DeviceId>> units_by_name(const Graph& graph, const LoadProblem& problem,
                                                   const Request& request, Budget& budget) {
-  if (request.method == "auto") return search_load(graph, problem, request, budget);
-  if (request.method == "local-search") {
+  if (request.method == Method::kAuto) return search_load(graph, problem, request, budget);
+  if (request.method == Method::kLocalSearch) {
     return descents(problem, kDescents, request.seed, budget);
   }
-  if (request.method == "ideals-dp") return by_ideals(graph, problem, budget);
+  if (request.method == Method::kIdealsDp) return by_ideals(graph, problem, budget);
   return partition_by_name(graph, problem.units, problem.cluster, request, budget);
 }
 
 }  // namespace
 
-const std::vector<std::string>& load_methods() {
-  static const std::vector<std::string> names = {"auto",      "single",    "expert",      "random",
-                                                 "block",     "refine",    "metis",       "scotch",
-                                                 "pipedream", "ideals-dp", "local-search"};
-  return names;
-}
-
 base::Result<std::vector<DeviceId>> partition_by_name(const Graph& graph, const Units& units,
                                                       const Cluster& cluster,
                                                       const Request& request, Budget& budget) {
-  const std::string& name = request.method;
   budget.count();
-  if (name == "single") return on_one_device(units, cluster);
-  if (name == "expert") return expert_of(units, request);
-  if (name == "random") return at_random(units, cluster, request.seed);
-  if (name == "block") return in_blocks(units, cluster, unit_order(graph, units));
-  if (name == "metis") return by_metis(units, cluster, request.seed);
-  if (name == "scotch") return by_scotch(units, cluster, request.seed);
-  if (name == "pipedream") {
-    return chain_cut(units, cluster, unit_order(graph, units), kLongestChain, budget);
+  switch (request.method) {
+    case Method::kSingle:
+      return on_one_device(units, cluster);
+    case Method::kExpert:
+      return expert_of(units, request);
+    case Method::kRandom:
+      return at_random(units, cluster, request.seed);
+    case Method::kBlock:
+      return in_blocks(units, cluster, unit_order(graph, units));
+    case Method::kMetis:
+      return by_metis(units, cluster, request.seed);
+    case Method::kScotch:
+      return by_scotch(units, cluster, request.seed);
+    case Method::kPipedream:
+      return chain_cut(units, cluster, unit_order(graph, units), kLongestChain, budget);
+    case Method::kRefine:
+      return refine(units, cluster, in_blocks(units, cluster, unit_order(graph, units)),
+                    RefineOptions(), budget)
+          .assignment;
+    default:
+      return base::Error{base::ErrorKind::kNotFound,
+                         name_of(request.method) + " is no method of partitioning"};
   }
-  if (name == "refine") {
-    const UnitAssignment start = in_blocks(units, cluster, unit_order(graph, units));
-    return refine(units, cluster, start, RefineOptions(), budget).assignment;
-  }
-  return base::Error{base::ErrorKind::kNotFound, "there is no method " + name};
 }
 
 base::Result<Answer> place_load(const Graph& graph, const Cluster& cluster, const Request& request,

@@ -1,7 +1,6 @@
 // The methods of E1 by name.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "placement/place.h"
@@ -9,12 +8,11 @@
 
 namespace optile::placement {
 
-const std::vector<std::string>& load_methods();
 base::Result<Answer> place_load(const Graph& graph, const Cluster& cluster, const Request& request,
                                 Budget& budget);
 
 // What partitioners give, for other objectives too: single, expert, random, block, refine, metis,
-// scotch, pipedream. kNotFound for another name.
+// scotch, pipedream. kNotFound for another.
 base::Result<std::vector<DeviceId>> partition_by_name(const Graph& graph, const Units& units,
                                                       const Cluster& cluster,
                                                       const Request& request, Budget& budget);

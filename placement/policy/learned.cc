@@ -11,34 +11,23 @@
 #include "placement/policy/rnn.h"
 
 namespace optile::placement::policy {
-namespace {
 
 using base::invalid;
 
-}  // namespace
-
-const std::vector<std::string>& policy_names() {
-  static const std::vector<std::string> names = {"placeto", "gdp", "hdp", "rnn"};
-  return names;
-}
-
-bool is_policy(const std::string& method) {
-  return std::find(policy_names().begin(), policy_names().end(), method) != policy_names().end();
-}
-
-std::unique_ptr<Policy> make_policy(const std::string& name, int devices, std::uint64_t seed) {
-  if (name == "placeto") return make_placeto(devices, Rewards::kSteps, seed);
-  if (name == "gdp") return make_gdp(devices, seed);
-  if (name == "hdp") return make_hdp(devices, seed);
-  if (name == "rnn") return make_rnn(devices, seed);
+std::unique_ptr<Policy> make_policy(Method method, int devices, std::uint64_t seed) {
+  if (method == Method::kPlaceto) return make_placeto(devices, Rewards::kSteps, seed);
+  if (method == Method::kGdp) return make_gdp(devices, seed);
+  if (method == Method::kHdp) return make_hdp(devices, seed);
+  if (method == Method::kRnn) return make_rnn(devices, seed);
   return nullptr;
 }
 
-base::Result<std::unique_ptr<Policy>> start_policy(const std::string& method, int devices,
-                                                   std::uint64_t seed, const SavedPolicy* saved) {
+base::Result<std::unique_ptr<Policy>> start_policy(Method method, int devices, std::uint64_t seed,
+                                                   const SavedPolicy* saved) {
   if (saved == nullptr) return make_policy(method, devices, seed);
   if (saved->method != method) {
-    return invalid("the policy was saved by --method " + saved->method + ", not " + method);
+    return invalid("the policy was saved by --method " + name_of(saved->method) + ", not " +
+                   name_of(method));
   }
   if (saved->devices != devices) {
     return invalid("the policy is for " + std::to_string(saved->devices) + " devices, here are " +

@@ -11,8 +11,6 @@
 
 namespace optile::placement::policy {
 
-bool is_policy(const std::string& method);
-
 // Places the graph until the budget is spent, and gives the best that was asked for, of each node.
 // Without a policy in the request it learns on this graph alone; with one it places without
 // learning (zero-shot), the likeliest devices first, or learns on from there (fine-tuning). The
@@ -23,7 +21,7 @@ base::Result<std::vector<DeviceId>> by_policy(const Graph& graph, const Cluster&
 
 // A fresh policy, or `saved` where there is one. kInvalid where that is of another method or number
 // of devices.
-base::Result<std::unique_ptr<Policy>> start_policy(const std::string& method, int devices,
-                                                   std::uint64_t seed, const SavedPolicy* saved);
+base::Result<std::unique_ptr<Policy>> start_policy(Method method, int devices, std::uint64_t seed,
+                                                   const SavedPolicy* saved);
 
 }  // namespace optile::placement::policy

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "placement/method.h"
 #include "placement/policy/parameters.h"
 #include "placement/policy/task.h"
 #include "placement/random.h"
@@ -30,9 +29,7 @@ class Policy {
   Parameters parameters_;
 };
 
-// The policies' names: placeto, gdp, hdp, rnn.
-const std::vector<std::string>& policy_names();
-// Untrained, for so many devices; null for another name.
-std::unique_ptr<Policy> make_policy(const std::string& name, int devices, std::uint64_t seed);
+// Untrained, for so many devices; null for a method that does not learn.
+std::unique_ptr<Policy> make_policy(Method method, int devices, std::uint64_t seed);
 
 }  // namespace optile::placement::policy

@@ -17,7 +17,8 @@ using base::invalid;
 
 // Over everything that the file says, so that no digit changes unnoticed.
 std::string check_of(const SavedPolicy& saved) {
-  std::uint64_t hash = base::hash_bytes(saved.method.data(), saved.method.size());
+  const std::string method = name_of(saved.method);
+  std::uint64_t hash = base::hash_bytes(method.data(), method.size());
   hash = base::hash_word(static_cast<std::uint64_t>(saved.devices), hash);
   for (const SavedPolicy::Matrix& one : saved.matrices) {
     hash = base::hash_bytes(one.name.data(), one.name.size(), hash);
@@ -62,7 +63,7 @@ SavedPolicy::Matrix matrix_of(const Json& json, const std::string& where, JsonRe
 
 std::string policy_text(const SavedPolicy& saved) {
   Json json = {{"optile_policy", kPolicyFileVersion},
-               {"method", saved.method},
+               {"method", name_of(saved.method)},
                {"devices", saved.devices},
                {"check", check_of(saved)}};
   for (const SavedPolicy::Matrix& one : saved.matrices) {
@@ -76,7 +77,7 @@ base::Result<SavedPolicy> read_policy(std::string_view text) {
   const base::Result<Json> json = parse_json(text);
   if (!json.ok()) return json.error();
   if (!json.value().is_object() || !json.value().contains("optile_policy")) {
-    return invalid("this is no saved policy: train one with optile place --train");
+    return invalid("this is no saved policy: make one by optile place train");
   }
   JsonReader reader;
   const long long version = reader.integer(json.value(), "optile_policy", "");
@@ -85,11 +86,14 @@ base::Result<SavedPolicy> read_policy(std::string_view text) {
                    std::to_string(kPolicyFileVersion) + ": train it anew");
   }
   SavedPolicy saved;
-  saved.method = reader.text_or(json.value(), "method", "", "");
+  const std::string name = reader.text_or(json.value(), "method", "", "");
   const long long devices = reader.integer(json.value(), "devices", "");
   const std::string check = reader.text_or(json.value(), "check", "", "");
   const Json& matrices = reader.list(json.value(), "matrices", "");
   if (!reader.ok()) return reader.error();
+  const std::optional<Method> method = choice_of<Method>(name);
+  if (!method) return invalid("there is no policy named " + name);
+  saved.method = *method;
   if (devices < 1 || devices > kMaxDevices) return invalid("devices: out of range");
   saved.devices = static_cast<int>(devices);
   for (std::size_t i = 0; i < matrices.size() && reader.ok(); ++i) {
@@ -104,7 +108,7 @@ base::Result<SavedPolicy> read_policy(std::string_view text) {
   return saved;
 }
 
-SavedPolicy saved_policy(const std::string& method, int devices, const Policy& policy) {
+SavedPolicy saved_policy(Method method, int devices, const Policy& policy) {
   SavedPolicy saved{method, devices, {}};
   for (const Parameters::One& one : policy.parameters().all()) {
     saved.matrices.push_back({one.name,
@@ -117,7 +121,7 @@ SavedPolicy saved_policy(const std::string& method, int devices, const Policy& p
 
 base::Result<std::unique_ptr<Policy>> restored_policy(const SavedPolicy& saved) {
   std::unique_ptr<Policy> policy = make_policy(saved.method, saved.devices, 0);
-  if (policy == nullptr) return invalid("there is no policy named " + saved.method);
+  if (policy == nullptr) return invalid("there is no policy named " + name_of(saved.method));
   std::vector<Parameters::One>& all = policy->parameters().all();
   bool fits = all.size() == saved.matrices.size();
   for (std::size_t i = 0; fits && i < all.size(); ++i) {
@@ -126,7 +130,7 @@ base::Result<std::unique_ptr<Policy>> restored_policy(const SavedPolicy& saved) 
            from.columns == all[i].value.cols();
     if (fits) std::copy(from.values.begin(), from.values.end(), all[i].value.data());
   }
-  if (!fits) return invalid("the policy's matrices are not those of " + saved.method);
+  if (!fits) return invalid("the policy's matrices are not those of " + name_of(saved.method));
   return policy;
 }
 

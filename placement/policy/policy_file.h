@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "placement/method.h"
 
 namespace optile::placement::policy {
 
@@ -24,7 +25,7 @@ struct SavedPolicy {
     int columns = 0;
     std::vector<double> values;  // row by row
   };
-  std::string method;
+  Method method = Method::kAuto;
   int devices = 0;
   std::vector<Matrix> matrices;
 };
@@ -33,7 +34,7 @@ std::string policy_text(const SavedPolicy& saved);
 // kInvalid for what is no policy, of another version, damaged, or not of its method's shape.
 base::Result<SavedPolicy> read_policy(std::string_view text);
 
-SavedPolicy saved_policy(const std::string& method, int devices, const Policy& policy);
+SavedPolicy saved_policy(Method method, int devices, const Policy& policy);
 // kInvalid where names or shapes are not those of the method.
 base::Result<std::unique_ptr<Policy>> restored_policy(const SavedPolicy& saved);
 

@@ -13,10 +13,9 @@ namespace {
 using base::invalid;
 
 base::Status check(const std::vector<Example>& examples, const TrainingRequest& request) {
-  if (!is_policy(request.method)) {
-    std::string known;
-    for (const std::string& name : policy_names()) known += (known.empty() ? "" : ", ") + name;
-    return invalid("the method " + request.method + " does not learn; there are " + known);
+  if (!is_method_of(kPolicies, request.method)) {
+    return invalid("the method " + name_of(request.method) + " does not learn; there are " +
+                   names_of(kPolicies));
   }
   if (examples.empty()) return invalid("there is no graph to learn from");
   for (const Example& one : examples) {

@@ -20,7 +20,7 @@ struct Example {
 };
 
 struct TrainingRequest {
-  std::string method;
+  Method method = Method::kRnn;
   StepSetting setting;
   Limits limits;
   std::uint64_t seed = 1;

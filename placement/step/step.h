@@ -65,7 +65,6 @@ StepFigures evaluate_step(const Graph& graph, const Cluster& cluster, const Step
 // its work over all devices.
 double step_bound(const Graph& graph, const Cluster& cluster, const StepSetting& setting);
 
-const std::vector<std::string>& step_methods();
 base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, const Request& request,
                                 Budget& budget);
 

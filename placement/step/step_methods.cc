@@ -150,10 +150,10 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
                                            const Units& units, const Request& request,
                                            const StepSetting& setting, Budget& budget,
                                            double& lower_bound) {
-  const std::string& name = request.method;
-  if (name == "list") return listed(graph, cluster, units, setting, false);
-  if (name == "etf") return listed(graph, cluster, units, setting, true);
-  if (name != "auto" && name != "local-search") {
+  const Method method = request.method;
+  if (method == Method::kList) return listed(graph, cluster, units, setting, false);
+  if (method == Method::kEtf) return listed(graph, cluster, units, setting, true);
+  if (method != Method::kAuto && method != Method::kLocalSearch) {
     return partition_by_name(graph, units, cluster, request, budget);
   }
   const Neighbours neighbours(units);
@@ -163,7 +163,7 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
   const CostModelMaker make = [&] { return step_model(graph, cluster, units, setting); };
   if (!request.kept.empty()) return search_kept(space, make, request, budget);
   std::vector<UnitAssignment> starts = {on_one_device(units, cluster)};
-  if (name == "auto") {
+  if (method == Method::kAuto) {
     starts.push_back(listed(graph, cluster, units, setting, false));
     if (graph.size() <= kMostEtfNodes) {
       starts.push_back(listed(graph, cluster, units, setting, true));
@@ -185,13 +185,6 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
 
 bool has_program(const StepSetting& setting) {
   return setting.links != StepLinks::kRouted && setting.micro_batches == 1;
-}
-
-const std::vector<std::string>& step_methods() {
-  static const std::vector<std::string> names = {
-      "auto",   "single",    "expert",       "random", "block",   "list", "etf", "refine", "metis",
-      "scotch", "pipedream", "local-search", "ilp",    "placeto", "gdp",  "hdp", "rnn"};
-  return names;
 }
 
 base::Result<StepSetting> checked_step(const Graph& graph, const Cluster& cluster,
@@ -222,7 +215,7 @@ base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, cons
   const StepSetting& setting = checked.value();
   Answer answer;
   answer.lower_bound = step_bound(graph, cluster, setting);
-  if (request.method == "ilp") {
+  if (request.method == Method::kIlp) {
     if (!has_program(setting)) {
       return base::Error{base::ErrorKind::kInvalid,
                          "the method ilp takes no routed links and no micro-batches"};
@@ -235,7 +228,7 @@ base::Result<Answer> place_step(const Graph& graph, const Cluster& cluster, cons
     IlpFound found = by_program(graph, cluster, setting, request, budget);
     answer.assignment = std::move(found.assignment);
     answer.lower_bound = std::max(answer.lower_bound, found.lower_bound);
-  } else if (policy::is_policy(request.method)) {
+  } else if (is_method_of(kPolicies, request.method)) {
     base::Result<std::vector<DeviceId>> found =
         policy::by_policy(graph, cluster, setting, request, budget);
     if (!found.ok()) return found.error();

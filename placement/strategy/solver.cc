@@ -54,14 +54,14 @@ class Solver {
       : problem_(problem), request_(request), budget_(budget) {}
 
   base::Result<Answer> run() {
-    if (request_.method == "optcnn") return optcnn();
+    if (request_.method == StrategyMethod::kOptcnn) return optcnn();
     base::Result<Core> core = make_core(problem_);
     if (!core.ok()) return core.error();
     core_ = std::move(core.value());
     if (core_->nodes.empty()) {
       take_exact({});
     } else if (!try_exact()) {
-      if (request_.method == "elimination") {
+      if (request_.method == StrategyMethod::kElimination) {
         return base::Error{base::ErrorKind::kInvalid,
                            "elimination alone does not solve this problem: a table would have more "
                            "than 2^20 entries, or memory is short; use the method auto"};
@@ -119,7 +119,7 @@ class Solver {
 
   bool try_exact() {
     const bool limited = problem_.usage_limit.has_value();
-    const bool forced = request_.method == "elimination";
+    const bool forced = request_.method == StrategyMethod::kElimination;
     if (limited && !forced && core_->nodes.size() > kTryWithMemory) return false;
     Elimination elimination(*core_, limited && !forced ? kTryLimits : kExactLimits);
     std::vector<std::uint32_t> all(core_->nodes.size());
@@ -171,14 +171,15 @@ class Solver {
   }
 
   void search() {
-    const Shares shares = request_.method == "bound" ? kBoundFirst : kAnswerFirst;
+    const Shares shares = request_.method == StrategyMethod::kBound ? kBoundFirst : kAnswerFirst;
     PriceAscent ascent(*core_);
     first_ascent(ascent, shares.ascent);
     if (closed()) return;
     const DualBound messages = ascent.settled();
     PricedSearch search(problem_, *core_, messages.decode(), ascent.best_prices(), request_.seed);
     search.rank(messages.ranked());
-    if (budget_.limits_time() && !budget_.limits_evaluations() && request_.method == "auto") {
+    if (budget_.limits_time() && !budget_.limits_evaluations() &&
+        request_.method == StrategyMethod::kAuto) {
       const Companions::Start start{messages.decode(), ascent.best_prices(), messages.ranked(),
                                     request_.seed};
       companions_.emplace(problem_, *core_, start, together() ? beside() : kCompanions, together(),
@@ -228,7 +229,7 @@ class Solver {
   base::Result<Answer> answer() const {
     Answer answer;
     answer.lower_bound = rounded_down(bound_);
-    answer.method = request_.method;
+    answer.method = name_of(request_.method);
     answer.seed = request_.seed;
     answer.seconds = budget_.seconds();
     answer.evaluations = budget_.evaluations();
@@ -260,18 +261,8 @@ class Solver {
 
 }  // namespace
 
-std::vector<std::string> strategy_methods() {
-  return {"auto", "elimination", "bound", "optcnn"};
-}
-
 base::Result<Answer> solve_strategy(const StrategyProblem& problem, const StrategyRequest& request,
                                     Budget& budget) {
-  const std::vector<std::string> known = strategy_methods();
-  if (std::find(known.begin(), known.end(), request.method) == known.end()) {
-    return base::Error{base::ErrorKind::kInvalid,
-                       "there is no method " + request.method +
-                           " for strategies; there are auto, elimination, bound, optcnn"};
-  }
   if (auto status = check(problem); !status.ok()) return status.error();
   return Solver(problem, request, budget).run();
 }

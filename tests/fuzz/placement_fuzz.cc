@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
     Request request;
     request.objective = objective;
-    request.method = "block";
+    request.method = Method::kBlock;
     const auto answer = place(graph, devices, request);
     require(answer.ok(), "every graph can be answered for");
     require(answer.value().assignment.size() == graph.nodes().size(), "every node has a device");

@@ -298,7 +298,7 @@ TEST(BoundTime, KeepsAssignmentAndNeverLowersBound) {
   for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
     Request request;
     request.objective = objective;
-    request.method = "block";
+    request.method = Method::kBlock;
     const auto plain = place(graph, cluster, request);
     ASSERT_TRUE(plain.ok());
     request.bound_seconds = 0.2;
@@ -311,7 +311,7 @@ TEST(BoundTime, KeepsAssignmentAndNeverLowersBound) {
   }
   Request request;
   request.objective = Objective::kStep;
-  request.method = "block";
+  request.method = Method::kBlock;
   request.bound_seconds = 0.1;
   EXPECT_FALSE(place(graph, Cluster::uniform(17, 0, 1e9), request).ok());
 }
@@ -326,7 +326,7 @@ TEST(BoundTime, RejectsMicroBatchesAndRoutedLinks) {
   Cluster cluster = Cluster::uniform(2, 0, 1e9);
   Request request;
   request.objective = Objective::kStep;
-  request.method = "block";
+  request.method = Method::kBlock;
   request.bound_seconds = 0.1;
   EXPECT_TRUE(place(graph, cluster, request).ok());
   request.micro_batches = 8;

@@ -105,7 +105,7 @@ double best_of_all(const Graph& graph, const Cluster& cluster, const StepSetting
 Request with_evaluations(std::uint64_t evaluations) {
   Request request;
   request.objective = Objective::kStep;
-  request.method = "ilp";
+  request.method = Method::kIlp;
   request.limits.evaluations = evaluations;
   return request;
 }
@@ -201,11 +201,11 @@ TEST(Ilp, AutoIsNoWorseWithFiftyfoldEvaluations) {
     const Cluster cluster = Cluster::uniform(2, 0, 1e9);
     Request request;
     request.objective = Objective::kStep;
-    request.method = "ilp";
+    request.method = Method::kIlp;
     request.seed = seed;
     request.limits.evaluations = 400;
     const auto program = place(graph, cluster, request);
-    request.method = "auto";
+    request.method = Method::kAuto;
     request.limits.evaluations = 50 * 400 + 1000;
     const auto whole = place(graph, cluster, request);
     ASSERT_TRUE(program.ok() && whole.ok());

@@ -103,7 +103,7 @@ TEST(Kept, ReplacesRemovedDeviceWithoutCountingMoves) {
 
 TEST(Kept, RejectsMethodsOtherThanAuto) {
   Request request;
-  request.method = "metis";
+  request.method = Method::kMetis;
   request.kept.assign(12, 0);
   const auto answer = place(random_graph({}, 1), Cluster::uniform(2, 0, 1e9), request);
   ASSERT_FALSE(answer.ok());

@@ -172,7 +172,7 @@ TEST(Load, ExpertSplitsCostPublishedValues) {
     const auto split = read_assignment(text.value(), model, *model.cluster);
     ASSERT_TRUE(split.ok()) << split.message();
     Request request;
-    request.method = "expert";
+    request.method = Method::kExpert;
     request.expert = split.value();
     const auto answer = place(model.graph, *model.cluster, request);
     ASSERT_TRUE(answer.ok()) << answer.message();
@@ -243,14 +243,15 @@ TEST(Load, PlacesCpuOnlyNodesOnCpu) {
   for (Node& node : nodes) node.accelerator_ms = node.cpu_ms = 1;
   nodes[1].runs_on_accelerator = false;
   const Graph graph = make_graph(nodes, {{0, 1}, {1, 2}});
-  for (const char* method : {"single", "block", "metis", "scotch", "pipedream", "auto"}) {
+  for (const Method method : {Method::kSingle, Method::kBlock, Method::kMetis, Method::kScotch,
+                              Method::kPipedream, Method::kAuto}) {
     Request request;
     request.method = method;
     request.limits.evaluations = 2000;
     const auto answer = place(graph, Cluster::uniform(2, 1, 1e9), request);
-    ASSERT_TRUE(answer.ok()) << method << answer.message();
-    EXPECT_TRUE(answer.value().feasible) << method << answer.value().violation;
-    EXPECT_EQ(answer.value().assignment[1], 2) << method;
+    ASSERT_TRUE(answer.ok()) << name_of(method) << answer.message();
+    EXPECT_TRUE(answer.value().feasible) << name_of(method) << answer.value().violation;
+    EXPECT_EQ(answer.value().assignment[1], 2) << name_of(method);
   }
 }
 

@@ -251,9 +251,9 @@ TEST(RoutedStep, RejectsUnsupportedRequests) {
   request.links = StepLinks::kRouted;
   request.limits.evaluations = 10;
   Cluster cluster = tree();
-  request.method = "ilp";
+  request.method = Method::kIlp;
   EXPECT_THAT(place(graph, cluster, request).message(), HasSubstr("no routed links"));
-  request.method = "list";
+  request.method = Method::kList;
   EXPECT_TRUE(place(graph, cluster, request).ok());
   cluster.links.pop_back();
   EXPECT_THAT(place(graph, cluster, request).message(), HasSubstr("no links lead"));

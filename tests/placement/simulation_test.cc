@@ -100,7 +100,7 @@ TEST(Step, TightBoundDoesNotExceedCost) {
     }
     Request request;
     request.objective = Objective::kStep;
-    request.method = "single";
+    request.method = Method::kSingle;
     const auto answer = place(make_graph(nodes, edges), Cluster::uniform(2, 0, 1e9), request);
     ASSERT_TRUE(answer.ok());
     EXPECT_LE(answer.value().lower_bound, answer.value().cost) << seed;
@@ -124,7 +124,7 @@ TEST(Step, AutoFindsOptimumAndListMethodsAreFeasible) {
     const auto answer = place(graph, cluster, request);
     ASSERT_TRUE(answer.ok()) << answer.message();
     EXPECT_NEAR(answer.value().cost, best, kExact);
-    for (const char* method : {"list", "etf"}) {
+    for (const Method method : {Method::kList, Method::kEtf}) {
       request.method = method;
       const auto listed = place(graph, cluster, request);
       ASSERT_TRUE(listed.ok());

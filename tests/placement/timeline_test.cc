@@ -42,7 +42,7 @@ TEST(Timeline, StepSpansMatchSimulator) {
       Request request;
       request.objective = Objective::kStep;
       request.links = links;
-      request.method = "random";
+      request.method = Method::kRandom;
       request.seed = seed;
       request.op_ms = 0.5;
       const auto answer = place(graph, cluster, request);
@@ -123,7 +123,7 @@ TEST(Timeline, TensorsArriveBeforeReadersStart) {
         Request request;
         request.objective = Objective::kStep;
         request.links = links;
-        request.method = "random";
+        request.method = Method::kRandom;
         request.seed = seed;
         request.micro_batches = micro_batches;
         const auto answer = place(graph, cluster, request);
@@ -145,7 +145,7 @@ TEST(Timeline, LatencySpansFillEachPart) {
     const Cluster cluster = Cluster::uniform(2, 1, 60);
     Request request;
     request.objective = Objective::kLatency;
-    request.method = "greedy";
+    request.method = Method::kGreedy;
     const auto answer = place(graph, cluster, request);
     ASSERT_TRUE(answer.ok());
     const std::vector<Span> spans = timeline(graph, cluster, request, answer.value().assignment);

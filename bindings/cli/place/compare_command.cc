@@ -4,7 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "bindings/cli/place/place_inputs.h"
@@ -19,12 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr double kSame = 1e-9;
 
-std::vector<std::string> methods_of(const CompareOptions& options, placement::Objective objective) {
-  if (options.methods.empty()) return placement::methods_of(objective);
-  std::vector<std::string> names;
-  std::istringstream words(options.methods);
-  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
-  return names;
+std::vector<placement::Method> methods_of(const CompareOptions& options) {
+  if (!options.methods.empty()) return options.methods;
+  const auto all = placement::methods_of(options.objective);
+  return {all.begin(), all.end()};
 }
 
 std::string expert_of(const CompareOptions& options, const std::string& graph) {
@@ -36,21 +35,25 @@ std::string expert_of(const CompareOptions& options, const std::string& graph) {
 }
 
 // One row; an error where devices or a split cannot be read.
-base::Result<std::string> row_of(const std::string& file, const PlaceOptions& each,
-                                 const std::vector<std::string>& methods,
+base::Result<std::string> row_of(const CompareOptions& options, const std::string& file,
+                                 const std::vector<placement::Method>& methods,
                                  const placement::Model& model) {
-  const base::Result<placement::Cluster> cluster = cluster_of(each, model);
+  const base::Result<placement::Cluster> cluster = cluster_of(options.cluster, file, model);
   if (!cluster.ok()) return cluster.error();
+  std::vector<placement::DeviceId> expert = model.assignment;
+  if (const std::string split = expert_of(options, file); !split.empty()) {
+    auto read = read_split(split, model, cluster.value());
+    if (!read.ok()) return read.error();
+    expert = std::move(read).value();
+  }
   std::vector<placement::Answer> answers;
   double best = std::numeric_limits<double>::infinity();
   double bound = 0;
-  for (const std::string& method : methods) {
-    PlaceOptions options = each;
-    options.method = method;
-    const base::Result<placement::Request> request = request_of(options, model, cluster.value());
-    if (!request.ok()) return request.error();
+  for (const placement::Method method : methods) {
+    placement::Request request = request_of(options, method);
+    request.expert = expert;
     const base::Result<placement::Answer> answer =
-        placement::place(model.graph, cluster.value(), request.value());
+        placement::place(model.graph, cluster.value(), request);
     if (!answer.ok()) std::cerr << "optile: " << file << ": " << answer.message() << "\n";
     answers.push_back(answer.ok() ? answer.value() : placement::Answer());
     if (answers.back().feasible) best = std::min(best, answers.back().cost);
@@ -74,17 +77,11 @@ base::Result<std::string> row_of(const std::string& file, const PlaceOptions& ea
 }  // namespace
 
 int compare_methods(const CompareOptions& options) {
-  listen_to_interrupts();
-  const placement::Objective objective = objective_of(options.each);
-  const std::vector<std::string> methods = methods_of(options, objective);
-  for (const std::string& method : methods) {
-    const base::Status known = placement::check_method(objective, method);
-    if (!known.ok()) return refuse(known.message());
-  }
+  const std::vector<placement::Method> methods = methods_of(options);
   std::string head = "| graph | nodes | devices |";
   std::string line = "|---|---|---|";
-  for (const std::string& method : methods) {
-    head += " " + method + " |";
+  for (const placement::Method method : methods) {
+    head += " " + placement::name_of(method) + " |";
     line += "---|";
   }
   int rows = 0;
@@ -92,20 +89,12 @@ int compare_methods(const CompareOptions& options) {
   if (!files.ok()) return refuse(files.message());
   for (const std::string& file : files.value()) {
     if (was_interrupted()) break;
-    PlaceOptions each = options.each;
-    each.graph = file;
-    each.expert = expert_of(options, file);
-    const base::Result<std::string> text = placement::read_whole_file(file);
-    if (!text.ok()) {
-      std::cerr << "optile: left out: " << text.message() << "\n";
-      continue;
-    }
-    const base::Result<placement::Model> model = model_of(each, text.value());
+    const base::Result<placement::Model> model = read_graph(file);
     if (!model.ok()) {
       std::cerr << "optile: left out: " << model.message() << "\n";
       continue;
     }
-    const base::Result<std::string> row = row_of(file, each, methods, model.value());
+    const base::Result<std::string> row = row_of(options, file, methods, model.value());
     if (!row.ok()) {
       std::cerr << "optile: left out: " << file << ": " << row.message() << "\n";
       continue;

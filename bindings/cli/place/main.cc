@@ -5,21 +5,38 @@
 
 #include "bindings/cli/options.h"
 #include "bindings/cli/place/compare_command.h"
+#include "bindings/cli/place/network_command.h"
 #include "bindings/cli/place/parallelism_command.h"
 #include "bindings/cli/place/place_command.h"
+#include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/split_command.h"
+#include "bindings/cli/place/strategy_command.h"
+#include "bindings/cli/place/train_command.h"
 #include "bindings/cli/support/printed.h"
 
 namespace optile::cli {
 namespace {
 
 int answer(const Options& options) {
-  if (options.verb == Verb::kPlace) return place_graph(options.place);
-  if (options.verb == Verb::kCompare) return compare_methods(options.compare);
+  const PlacingOptions& placing = options.placing;
   if (options.verb == Verb::kParallelism) return advise_parallelism(options.parallelism);
   if (options.verb == Verb::kSplit) return split_operators(options.split);
-  return refuse("that is a command of optile, not of optile-place");
+  listen_to_interrupts();
+  switch (options.verb) {
+    case Verb::kPlace:
+      return place_graph(placing.place);
+    case Verb::kPlaceStrategy:
+      return place_strategies(placing.strategy);
+    case Verb::kPlaceNetwork:
+      return split_network(placing.network);
+    case Verb::kTrainPolicy:
+      return train_policy(placing.train);
+    case Verb::kCompare:
+      return compare_methods(placing.compare);
+    default:
+      return refuse("that is a command of optile, not of optile-place");
+  }
 }
 
 int answer(int argc, char** argv) {

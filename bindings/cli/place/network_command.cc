@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
-#include "bindings/cli/place/split_command.h"
 #include "placement/answer.h"
 #include "placement/layers/layer_strategies.h"
 #include "placement/strategy/solver.h"
@@ -25,8 +25,6 @@ using placement::StrategyChoice;
 using placement::UsualParallelism;
 using Json = nlohmann::json;
 
-constexpr int kUsualDevices = 4;
-constexpr int kUsualBatch = 32;  // samples a device
 constexpr double kNanosecondsOfMs = 1e6;
 
 struct Rival {
@@ -144,50 +142,30 @@ void print_table(const Outcome& outcome) {
   }
 }
 
-base::Result<LayerStrategies> strategies_for(const PlaceOptions& options) {
-  if (options.objective != "strategy") {
-    return base::Error{base::ErrorKind::kInvalid, "--network needs --objective strategy"};
-  }
+base::Result<LayerStrategies> strategies_for(const NetworkOptions& options) {
   placement::TrainingSetting setting;
-  setting.devices = options.devices > 0 ? options.devices : kUsualDevices;
-  setting.samples_per_device = options.batch > 0 ? options.batch : kUsualBatch;
+  setting.devices = options.devices;
+  setting.samples_per_device = options.batch;
   base::Result<placement::LayerGraph> graph =
       placement::published_network(options.network, setting.samples());
   if (!graph.ok()) return graph.error();
   return placement::strategies_of(std::move(graph).value(), setting);
 }
 
-int split_by_tofu(const PlaceOptions& options) {
-  if (options.objective != "strategy") return refuse("--network needs --objective strategy");
-  if (options.network != "wresnet-152" && options.network != "rnn-10") {
-    return refuse("the method tofu splits the operators of wresnet-152 and rnn-10");
-  }
-  SplitOptions split;
-  split.network = options.network;
-  if (options.devices > 0) split.workers = options.devices;
-  split.batch = options.batch;
-  split.json = options.json;
-  return split_operators(split);
-}
-
 }  // namespace
 
-int split_network(const PlaceOptions& options, const std::atomic<bool>& interrupted) {
-  if (options.method == "tofu") return split_by_tofu(options);
+int split_network(const NetworkOptions& options) {
   const base::Result<LayerStrategies> strategies = strategies_for(options);
   if (!strategies.ok()) return refuse(strategies.message());
-  placement::StrategyRequest request;
-  request.method = options.method;
-  request.seed = options.seed;
-  placement::Budget budget(search_limits(options, interrupted));
-  const base::Result<Answer> answer =
-      placement::solve_strategy(strategies.value().problem, request, budget);
+  placement::Budget budget(search_limits(options.search, interruption()));
+  const base::Result<Answer> answer = placement::solve_strategy(
+      strategies.value().problem, {.method = options.method, .seed = options.search.seed}, budget);
   if (!answer.ok()) return refuse(answer.message());
   if (!answer.value().feasible) {
     refuse(answer.value().violation);
     return kNotFeasible;
   }
-  if (interrupted) std::cerr << "optile: interrupted; this is the best so far\n";
+  if (was_interrupted()) std::cerr << "optile: interrupted; this is the best so far\n";
   StrategyChoice choice(answer.value().assignment.begin(), answer.value().assignment.end());
   const StepEstimate of = estimate(strategies.value(), choice);
   const Outcome outcome{strategies.value(), answer.value(), std::move(choice), of};

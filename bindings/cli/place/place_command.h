@@ -1,4 +1,4 @@
-// `optile place`: reads the files, calls the method, prints the answer.
+// `optile place load`, `latency` and `step`: reads the files, calls the method, prints the answer.
 #pragma once
 
 #include "bindings/cli/place/place_options.h"

@@ -8,6 +8,7 @@
 #include "bindings/cli/place/search_limits.h"
 #include "placement/import/importer.h"
 #include "placement/policy/policy_file.h"
+#include "placement/strategy/iopddl_reader.h"
 
 namespace optile::cli {
 namespace {
@@ -56,29 +57,39 @@ base::Result<std::vector<std::string>> files_of(const std::string& folder) {
   return files;
 }
 
-base::Result<Model> model_of(const PlaceOptions& options, const std::string& text) {
-  base::Result<Model> model = placement::read_model(text);
-  if (!model.ok()) {
-    return base::Error{model.error().kind, options.graph + ": " + model.message()};
+namespace {
+
+// With the file's name before it.
+base::Error error_of(const std::string& file, const base::Error& error) {
+  return {error.kind, file + ": " + error.message};
+}
+
+}  // namespace
+
+base::Result<Model> read_graph(const std::string& file) {
+  const base::Result<std::string> text = placement::read_whole_file(file);
+  if (!text.ok()) return text.error();
+  if (placement::looks_like_iopddl(text.value())) {
+    return base::invalid(file + " is a problem of strategies: it needs optile place strategy");
   }
+  base::Result<Model> model = placement::read_model(text.value());
+  if (!model.ok()) return error_of(file, model.error());
   return model;
 }
 
-base::Result<Cluster> cluster_of(const PlaceOptions& options, const Model& model) {
+base::Result<Cluster> cluster_of(const ClusterOptions& options, const std::string& graph,
+                                 const Model& model) {
   Cluster cluster;
-  if (!options.cluster.empty()) {
-    const base::Result<std::string> text = placement::read_whole_file(options.cluster);
+  if (!options.file.empty()) {
+    const base::Result<std::string> text = placement::read_whole_file(options.file);
     if (!text.ok()) return text.error();
     base::Result<Cluster> read = placement::read_cluster(text.value());
-    if (!read.ok()) {
-      return base::Error{read.error().kind, options.cluster + ": " + read.message()};
-    }
+    if (!read.ok()) return error_of(options.file, read.error());
     cluster = std::move(read).value();
   } else if (model.cluster) {
     cluster = *model.cluster;
   } else if (options.devices == 0) {
-    return base::Error{base::ErrorKind::kInvalid,
-                       options.graph + " names no devices: --devices K or --cluster FILE"};
+    return base::invalid(graph + " names no devices: --devices K or --cluster FILE");
   }
   if (options.devices > 0 || options.cpus >= 0) {
     int accelerators = 0;
@@ -105,77 +116,37 @@ base::Result<Cluster> cluster_of(const PlaceOptions& options, const Model& model
   return cluster;
 }
 
-placement::Objective objective_of(const PlaceOptions& options) {
-  if (options.objective == "load") return placement::Objective::kLoad;
-  if (options.objective == "latency") return placement::Objective::kLatency;
-  return placement::Objective::kStep;
-}
-
-placement::StepLinks links_of(const PlaceOptions& options) {
-  if (options.links == "bus") return placement::StepLinks::kBus;
-  return options.links == "routed" ? placement::StepLinks::kRouted : placement::StepLinks::kEdge;
-}
-
-namespace {
-
-base::Status keep_earlier(const PlaceOptions& options, const Model& model, const Cluster& cluster,
-                          placement::Request& request) {
-  if (options.from.empty()) return {};
-  const base::Result<std::string> text = placement::read_whole_file(options.from);
-  if (!text.ok()) return text.error();
-  base::Result<std::vector<placement::DeviceId>> kept =
-      placement::read_earlier_answer(text.value(), model.graph, cluster);
-  if (!kept.ok()) return base::Error{kept.error().kind, options.from + ": " + kept.message()};
-  request.kept = std::move(kept).value();
-  request.most_moved = static_cast<std::uint64_t>(parse_moves(options.moves, model.graph.size()));
-  return {};
-}
-
-}  // namespace
-
-base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy_of(
-    const PlaceOptions& options) {
-  const base::Result<std::string> text = placement::read_whole_file(options.policy);
+base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> read_policy_file(
+    const std::string& file) {
+  const base::Result<std::string> text = placement::read_whole_file(file);
   if (!text.ok()) return text.error();
   base::Result<placement::policy::SavedPolicy> policy =
       placement::policy::read_policy(text.value());
-  if (!policy.ok()) {
-    return base::Error{policy.error().kind, options.policy + ": " + policy.message()};
-  }
+  if (!policy.ok()) return error_of(file, policy.error());
   return std::make_shared<const placement::policy::SavedPolicy>(std::move(policy).value());
 }
 
-base::Result<placement::Request> request_of(const PlaceOptions& options, const Model& model,
-                                            const Cluster& cluster) {
+base::Result<std::vector<placement::DeviceId>> read_split(const std::string& file,
+                                                          const Model& model,
+                                                          const Cluster& cluster) {
+  const base::Result<std::string> text = placement::read_whole_file(file);
+  if (!text.ok()) return text.error();
+  base::Result<std::vector<placement::DeviceId>> split =
+      placement::read_assignment(text.value(), model, cluster);
+  if (!split.ok()) return error_of(file, split.error());
+  return split;
+}
+
+placement::Request request_of(const ProblemOptions& options, placement::Method method) {
   placement::Request request;
-  request.objective = objective_of(options);
-  request.links = links_of(options);
-  request.micro_batches = options.micro_batches;
-  request.op_ms = options.op_us / 1e3;
-  request.method = options.method;
-  request.seed = options.seed;
-  request.limits = search_limits(options, interrupted);
-  if (!options.bound_time.empty()) request.bound_seconds = parse_duration(options.bound_time);
-  request.fine_tune = options.fine_tune;
-  if (!options.policy.empty()) {
-    base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy = policy_of(options);
-    if (!policy.ok()) return policy.error();
-    request.policy = std::move(policy).value();
-  }
-  if (!options.expert.empty()) {
-    const base::Result<std::string> text = placement::read_whole_file(options.expert);
-    if (!text.ok()) return text.error();
-    base::Result<std::vector<placement::DeviceId>> split =
-        placement::read_assignment(text.value(), model, cluster);
-    if (!split.ok()) {
-      return base::Error{split.error().kind, options.expert + ": " + split.message()};
-    }
-    request.expert = std::move(split).value();
-  } else {
-    request.expert = model.assignment;
-  }
-  const base::Status kept = keep_earlier(options, model, cluster, request);
-  if (!kept.ok()) return kept.error();
+  request.objective = options.objective;
+  request.links = options.step.links;
+  request.micro_batches = options.step.micro_batches;
+  request.op_ms = options.step.op_us / 1e3;
+  request.method = method;
+  request.seed = options.search.seed;
+  request.limits = search_limits(options.search, interrupted);
+  request.bound_seconds = options.bound_seconds;
   return request;
 }
 

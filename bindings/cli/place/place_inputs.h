@@ -20,19 +20,18 @@ const std::atomic<bool>& interruption();  // for a search to look at
 
 // All files below a folder, sorted. An error where it, or a folder in it, cannot be read.
 base::Result<std::vector<std::string>> files_of(const std::string& folder);
-// The graph in `text`, the unpacked content of the options' file.
-base::Result<placement::Model> model_of(const PlaceOptions& options, const std::string& text);
+// The graph in a file; its errors name it, like all of these.
+base::Result<placement::Model> read_graph(const std::string& file);
 // The devices of the options, else of the graph's file.
-base::Result<placement::Cluster> cluster_of(const PlaceOptions& options,
+base::Result<placement::Cluster> cluster_of(const ClusterOptions& options, const std::string& graph,
                                             const placement::Model& model);
-// Not of strategies, which are no placement.
-placement::Objective objective_of(const PlaceOptions& options);
-placement::StepLinks links_of(const PlaceOptions& options);
-// The trained policy of the options, which name one.
-base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> policy_of(
-    const PlaceOptions& options);
-base::Result<placement::Request> request_of(const PlaceOptions& options,
-                                            const placement::Model& model,
-                                            const placement::Cluster& cluster);
+base::Result<std::shared_ptr<const placement::policy::SavedPolicy>> read_policy_file(
+    const std::string& file);
+// The device of each node of a published split.
+base::Result<std::vector<placement::DeviceId>> read_split(const std::string& file,
+                                                          const placement::Model& model,
+                                                          const placement::Cluster& cluster);
+// What the options ask for, of a method.
+placement::Request request_of(const ProblemOptions& options, placement::Method method);
 
 }  // namespace optile::cli

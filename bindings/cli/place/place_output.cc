@@ -20,12 +20,12 @@ Json json_number(double value) {
 }
 
 // The rule that the figure follows, since objectives must not be mixed up.
-std::string rule_of(const std::string& objective) {
-  if (objective == "load") {
+std::string rule_of(placement::Objective objective) {
+  if (objective == placement::Objective::kLoad) {
     return "largest load of a device: its nodes' times and the tensors that leave or arrive, each "
            "once";
   }
-  if (objective == "latency") {
+  if (objective == placement::Objective::kLatency) {
     return "time of one sample: a part begins when all its inputs are there, then moves them, "
            "computes, and moves what others read";
   }
@@ -59,8 +59,8 @@ nlohmann::json answer_fields(const Answer& answer, const std::string& objective)
 }
 
 std::string answer_json(const Answer& answer, const placement::Model& model,
-                        const placement::Cluster& cluster, const std::string& objective) {
-  Json json = answer_fields(answer, objective);
+                        const placement::Cluster& cluster, placement::Objective objective) {
+  Json json = answer_fields(answer, placement::name_of(objective));
   if (answer.moved >= 0) json["moved"] = answer.moved;
   if (answer.bound_seconds > 0) json["bound_seconds"] = answer.bound_seconds;
   for (const placement::Node& node : model.graph.nodes()) json["nodes"].push_back(node.name);
@@ -73,7 +73,7 @@ std::string answer_json(const Answer& answer, const placement::Model& model,
 }
 
 std::string answer_table(const Answer& answer, const placement::Model& model,
-                         const placement::Cluster& cluster, const std::string& objective) {
+                         const placement::Cluster& cluster, placement::Objective objective) {
   std::string out = "optile place: " + std::to_string(model.graph.size()) + " nodes (" +
                     model.format + ") on " + std::to_string(cluster.size()) + " devices\n";
   out +=

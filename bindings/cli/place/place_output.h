@@ -6,6 +6,7 @@
 
 #include "placement/answer.h"
 #include "placement/cluster.h"
+#include "placement/method.h"
 
 namespace optile::cli {
 
@@ -16,8 +17,8 @@ std::string format(const char* pattern, double value);
 nlohmann::json answer_fields(const placement::Answer& answer, const std::string& objective);
 
 std::string answer_json(const placement::Answer& answer, const placement::Model& model,
-                        const placement::Cluster& cluster, const std::string& objective);
+                        const placement::Cluster& cluster, placement::Objective objective);
 std::string answer_table(const placement::Answer& answer, const placement::Model& model,
-                         const placement::Cluster& cluster, const std::string& objective);
+                         const placement::Cluster& cluster, placement::Objective objective);
 
 }  // namespace optile::cli

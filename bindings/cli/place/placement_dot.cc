@@ -50,8 +50,9 @@ std::string colour_of(const placement::Cluster& cluster, DeviceId device) {
 }
 
 std::string heading(const placement::Model& model, const placement::Answer& answer,
-                    const std::string& title, const std::string& objective) {
-  std::string text = label_text(title) + "\\n" + objective + " " + ms_text(answer.cost);
+                    const std::string& title, placement::Objective objective) {
+  std::string text =
+      label_text(title) + "\\n" + placement::name_of(objective) + " " + ms_text(answer.cost);
   if (answer.lower_bound > 0) text += ", at least " + ms_text(answer.lower_bound);
   text += ", by " + answer.method + "; " + std::to_string(model.graph.size()) + " nodes, " +
           std::to_string(model.graph.edge_count()) + " edges";
@@ -94,7 +95,7 @@ void add_edges(const placement::Graph& graph, const std::vector<DeviceId>& assig
 
 std::string placement_dot(const placement::Model& model, const placement::Cluster& cluster,
                           const placement::Answer& answer, const std::string& title,
-                          const std::string& objective) {
+                          placement::Objective objective) {
   const placement::Graph& graph = model.graph;
   std::vector<std::vector<NodeId>> on_device(at(cluster.size()));
   for (NodeId node = 0; node < graph.size(); ++node) {

@@ -1,10 +1,11 @@
-// `optile place --dot FILE`: a placement as a graph that Graphviz draws. Pure.
+// `--dot FILE` of `optile place`: a placement as a graph that Graphviz draws. Pure.
 #pragma once
 
 #include <string>
 
 #include "placement/answer.h"
 #include "placement/cluster.h"
+#include "placement/method.h"
 
 namespace optile::cli {
 
@@ -13,6 +14,6 @@ namespace optile::cli {
 // that carry nothing dashed. `answer` has a device for each node, feasible or not.
 std::string placement_dot(const placement::Model& model, const placement::Cluster& cluster,
                           const placement::Answer& answer, const std::string& title,
-                          const std::string& objective);
+                          placement::Objective objective);
 
 }  // namespace optile::cli

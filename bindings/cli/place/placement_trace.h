@@ -1,5 +1,5 @@
-// `optile place --trace FILE`: what happens when under a placement, as Chrome's trace events: a
-// process for each device, its nodes on the first track, its transfers below. Pure.
+// `--trace FILE` of `optile place`: what happens when under a placement, as Chrome's trace events:
+// a process for each device, its nodes on the first track, its transfers below. Pure.
 #pragma once
 
 #include <string>

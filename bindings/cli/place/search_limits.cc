@@ -7,11 +7,12 @@ constexpr double kUsualSeconds = 5;
 
 }  // namespace
 
-placement::Limits search_limits(const PlaceOptions& options, const std::atomic<bool>& interrupted) {
+placement::Limits search_limits(const SearchOptions& options,
+                                const std::atomic<bool>& interrupted) {
   placement::Limits limits;
   if (options.evaluations > 0) limits.evaluations = options.evaluations;
-  if (!options.time_limit.empty()) {
-    limits.seconds = parse_duration(options.time_limit);
+  if (options.seconds) {
+    limits.seconds = *options.seconds;
   } else if (options.evaluations == 0) {
     limits.seconds = kUsualSeconds;
   }

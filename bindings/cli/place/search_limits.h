@@ -9,6 +9,6 @@
 namespace optile::cli {
 
 // 5 s where neither time nor evaluations are limited. `interrupted` must outlive the limits.
-placement::Limits search_limits(const PlaceOptions& options, const std::atomic<bool>& interrupted);
+placement::Limits search_limits(const SearchOptions& options, const std::atomic<bool>& interrupted);
 
 }  // namespace optile::cli

@@ -99,7 +99,9 @@ void print_network(const tofu::OperatorGraph& graph, const tofu::Partition& foun
   }
 }
 
-int split_network(const SplitOptions& options) {
+}  // namespace
+
+int split_operators(const SplitOptions& options) {
   const bool resnet = options.network == "wresnet-152";
   tofu::WideResnet wide;
   tofu::UnrolledLstm unrolled;
@@ -116,12 +118,6 @@ int split_network(const SplitOptions& options) {
     print_network(graph, found.value(), options, took.count());
   }
   return 0;
-}
-
-}  // namespace
-
-int split_operators(const SplitOptions& options) {
-  return split_network(options);
 }
 
 }  // namespace optile::cli

@@ -12,7 +12,7 @@ namespace optile::cli {
 struct SplitOptions {
   std::string network;
   int workers = 8;
-  int batch = 0;  // of place; 0: the network's own
+  int batch = 0;  // 0: the network's own
   bool json = false;
 };
 

@@ -5,11 +5,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "bindings/cli/place/place_inputs.h"
 #include "bindings/cli/place/place_output.h"
 #include "bindings/cli/place/refusal.h"
 #include "bindings/cli/place/search_limits.h"
 #include "placement/answer.h"
 #include "placement/budget.h"
+#include "placement/import/importer.h"
 #include "placement/strategy/iopddl_reader.h"
 #include "placement/strategy/solver.h"
 
@@ -52,17 +54,20 @@ void print_table(const Answer& answer, const StrategyProblem& problem) {
 
 }  // namespace
 
-int place_strategies(const PlaceOptions& options, const std::string& text,
-                     const std::atomic<bool>& interrupted) {
-  const base::Result<StrategyProblem> problem = placement::read_iopddl(text);
+int place_strategies(const StrategyOptions& options) {
+  const base::Result<std::string> text = placement::read_whole_file(options.graph);
+  if (!text.ok()) return refuse(text.message());
+  if (!placement::looks_like_iopddl(text.value())) {
+    return refuse(options.graph +
+                  " is no problem of strategies: it needs optile place load, latency or step");
+  }
+  const base::Result<StrategyProblem> problem = placement::read_iopddl(text.value());
   if (!problem.ok()) return refuse(options.graph + ": " + problem.message());
-  placement::StrategyRequest request;
-  request.method = options.method;
-  request.seed = options.seed;
-  placement::Budget budget(search_limits(options, interrupted));
-  const base::Result<Answer> answer = placement::solve_strategy(problem.value(), request, budget);
+  placement::Budget budget(search_limits(options.search, interruption()));
+  const base::Result<Answer> answer = placement::solve_strategy(
+      problem.value(), {.method = options.method, .seed = options.search.seed}, budget);
   if (!answer.ok()) return refuse(options.graph + ": " + answer.message());
-  if (interrupted) std::cerr << "optile: interrupted; this is the best so far\n";
+  if (was_interrupted()) std::cerr << "optile: interrupted; this is the best so far\n";
   if (options.json) {
     std::cout << json_of(answer.value(), problem.value());
   } else {

@@ -16,6 +16,10 @@ namespace {
 
 using placement::policy::Example;
 
+placement::StepSetting setting_of(const StepOptions& options) {
+  return {options.links, options.op_us / 1e3, options.micro_batches};
+}
+
 struct Graphs {
   std::deque<placement::Model> models;  // which the examples refer to
   std::deque<placement::Cluster> clusters;
@@ -23,30 +27,21 @@ struct Graphs {
 };
 
 // Whatever in the folder can be placed; of the rest it says why not.
-Graphs graphs_of(const PlaceOptions& options, const std::vector<std::string>& files) {
+Graphs graphs_of(const TrainOptions& options, const std::vector<std::string>& files) {
   Graphs graphs;
+  const auto leave_out = [](const std::string& why) {
+    std::cerr << "optile: left out: " << why << "\n";
+  };
   for (const std::string& file : files) {
-    const auto leave_out = [&](const std::string& why) {
-      std::cerr << "optile: left out: " << why << "\n";
-    };
-    const base::Result<std::string> text = placement::read_whole_file(file);
-    if (!text.ok()) {
-      leave_out(text.message());
-      continue;
-    }
-    PlaceOptions each = options;
-    each.graph = file;
-    base::Result<placement::Model> model = model_of(each, text.value());
+    base::Result<placement::Model> model = read_graph(file);
     if (!model.ok()) {
       leave_out(model.message());
       continue;
     }
-    base::Result<placement::Cluster> cluster = cluster_of(each, model.value());
+    base::Result<placement::Cluster> cluster = cluster_of(options.cluster, file, model.value());
     base::Status good = cluster.ok() ? cluster.value().check() : base::Status();
     if (cluster.ok() && good.ok()) {
-      good = placement::checked_step(
-                 model.value().graph, cluster.value(),
-                 {links_of(options), options.op_us / 1e3, options.micro_batches, nullptr})
+      good = placement::checked_step(model.value().graph, cluster.value(), setting_of(options.step))
                  .status();
     }
     if (!cluster.ok() || !good.ok()) {
@@ -62,23 +57,20 @@ Graphs graphs_of(const PlaceOptions& options, const std::vector<std::string>& fi
 
 }  // namespace
 
-int train_policy(const PlaceOptions& options) {
-  if (options.objective != "step") {
-    return refuse("policies learn the step's time: --train needs --objective step");
-  }
+int train_policy(const TrainOptions& options) {
   if (const base::Status may = may_be_written(options.save); !may.ok())
     return refuse(may.message());
-  const base::Result<std::vector<std::string>> files = files_of(options.train);
+  const base::Result<std::vector<std::string>> files = files_of(options.graphs);
   if (!files.ok()) return refuse(files.message());
   const Graphs graphs = graphs_of(options, files.value());
-  if (graphs.examples.empty()) return refuse("no graph that can be placed in " + options.train);
+  if (graphs.examples.empty()) return refuse("no graph that can be placed in " + options.graphs);
   placement::policy::TrainingRequest request;
   request.method = options.method;
-  request.setting = {links_of(options), options.op_us / 1e3, options.micro_batches};
-  request.limits = search_limits(options, interruption());
-  request.seed = options.seed;
+  request.setting = setting_of(options.step);
+  request.limits = search_limits(options.search, interruption());
+  request.seed = options.search.seed;
   if (!options.policy.empty()) {
-    auto policy = policy_of(options);
+    auto policy = read_policy_file(options.policy);
     if (!policy.ok()) return refuse(policy.message());
     request.policy = std::move(policy).value();
   }
@@ -92,9 +84,9 @@ int train_policy(const PlaceOptions& options) {
   std::printf(
       "optile place: %s learned from %zu graphs on %d devices, %llu evaluations in %.2f s\n"
       "  best placements met take %.4f of one device's time, on average\n",
-      options.method.c_str(), graphs.examples.size(), trained.value().policy.devices,
-      static_cast<unsigned long long>(trained.value().evaluations), trained.value().seconds,
-      trained.value().mean_cost);
+      placement::name_of(options.method).c_str(), graphs.examples.size(),
+      trained.value().policy.devices, static_cast<unsigned long long>(trained.value().evaluations),
+      trained.value().seconds, trained.value().mean_cost);
   return 0;
 }
 

@@ -12,7 +12,8 @@
 namespace optile::cli {
 
 bool is_about_placement(Verb verb) {
-  return verb == Verb::kPlace || verb == Verb::kCompare || verb == Verb::kParallelism ||
+  return verb == Verb::kPlace || verb == Verb::kPlaceStrategy || verb == Verb::kPlaceNetwork ||
+         verb == Verb::kTrainPolicy || verb == Verb::kCompare || verb == Verb::kParallelism ||
          verb == Verb::kSplit;
 }
 

@@ -1,4 +1,4 @@
-"""Writes the graph of a PyTorch model for `optile place --graph`.
+"""Writes the graph of a PyTorch model for `optile place`.
 
     import optile.fx
 

@@ -32,7 +32,8 @@ TEST(PlaceOutput, ReplacesInvalidUtf8InNames) {
   answer.assignment = {0};
   answer.load = answer.memory = {2};
   const auto cluster = placement::Cluster::uniform(1, 0, 1e9);
-  const auto json = nlohmann::json::parse(answer_json(answer, model.value(), cluster, "load"));
+  const auto json = nlohmann::json::parse(
+      answer_json(answer, model.value(), cluster, placement::Objective::kLoad));
   EXPECT_EQ(json["nodes"][0], "n\xef\xbf\xbd");
 }
 
@@ -44,18 +45,6 @@ TEST(Compare, NamesUnreadableFolder) {
   EXPECT_THAT(refusal_of(compare), HasSubstr("none: No such file or directory"));
   options.graphs = write_file(folder / "graph.json", "{}");
   EXPECT_THAT(refusal_of(compare), HasSubstr("graph.json: Not a directory"));
-}
-
-TEST(Compare, ListsMethodsWhenOneIsUnknown) {
-  const TemporaryDirectory folder;
-  CompareOptions options;
-  options.graphs = folder / ".";
-  for (const char* methods : {"auto,nosuch", ",auto", ","}) {
-    options.methods = methods;
-    EXPECT_THAT(refusal_of([&] { return compare_methods(options); }),
-                HasSubstr("there are auto, single, "))
-        << methods;
-  }
 }
 
 TEST(Parallelism, RejectsNonFiniteAndDuplicateNumbers) {

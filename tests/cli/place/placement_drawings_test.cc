@@ -51,8 +51,8 @@ Answer on_two_devices() {
 }
 
 TEST(PlacementDot, ClustersNodesByDevice) {
-  const std::string dot =
-      placement_dot(three_nodes(), Cluster::uniform(3, 0, 1e9), on_two_devices(), "title", "load");
+  const std::string dot = placement_dot(three_nodes(), Cluster::uniform(3, 0, 1e9),
+                                        on_two_devices(), "title", placement::Objective::kLoad);
   const std::size_t first = dot.find("subgraph cluster_0");
   const std::size_t second = dot.find("subgraph cluster_1");
   const std::size_t edges = dot.find(" -> ");
@@ -69,8 +69,8 @@ TEST(PlacementDot, ClustersNodesByDevice) {
 }
 
 TEST(PlacementDot, LabelsEdgesBetweenDevices) {
-  const std::string dot =
-      placement_dot(three_nodes(), Cluster::uniform(2, 0, 1e9), on_two_devices(), "title", "load");
+  const std::string dot = placement_dot(three_nodes(), Cluster::uniform(2, 0, 1e9),
+                                        on_two_devices(), "title", placement::Objective::kLoad);
   EXPECT_THAT(dot, HasSubstr("n0 -> n1;"));
   EXPECT_THAT(dot, HasSubstr("n0 -> n2 [color=red, label=\"1 kB\"];"));
   EXPECT_THAT(dot, HasSubstr("n1 -> n2 [style=dashed];"));
@@ -82,7 +82,8 @@ TEST(PlacementDot, ColoursDevicesDifferently) {
   Answer answer = on_two_devices();
   answer.assignment = {0, 1, 2};
   answer.load = answer.memory = {1, 2, 3};
-  const std::string dot = placement_dot(model, cluster, answer, "title", "load");
+  const std::string dot =
+      placement_dot(model, cluster, answer, "title", placement::Objective::kLoad);
   std::set<std::string> colours;
   for (std::size_t at = dot.find("fillcolor"); at != std::string::npos;
        at = dot.find("fillcolor", at + 1)) {
@@ -97,8 +98,8 @@ TEST(PlacementDot, EscapesLabels) {
   answer.feasible = false;
   answer.violation = "too \"large\" & \\wide\n";
   answer.cost = answer.load[0] = std::numeric_limits<double>::infinity();
-  const std::string dot =
-      placement_dot(model, Cluster::uniform(2, 0, 1e9), answer, "title", "load");
+  const std::string dot = placement_dot(model, Cluster::uniform(2, 0, 1e9), answer, "title",
+                                        placement::Objective::kLoad);
   EXPECT_THAT(dot, HasSubstr("not feasible: too \\\"large\\\" &amp; \\\\wide "));
   EXPECT_THAT(dot, Not(HasSubstr("inf ms")));
 }

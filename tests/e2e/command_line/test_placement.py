@@ -33,7 +33,7 @@ class PlacementCommands(EndToEndTest):
         return json.loads(ended.stdout)
 
     def test_place_graph(self):
-        found = self.answer("place", "--graph", str(DATA / "bert24_inference.json"),
+        found = self.answer("place", "load", "--graph", str(DATA / "bert24_inference.json"),
                             "--method", "auto", "--evaluations", "200000")
         self.assertTrue(found["feasible"], found)
         self.assertAlmostEqual(found["cost"], max(found["load"]))
@@ -47,14 +47,14 @@ class PlacementCommands(EndToEndTest):
         graph = self.space.dir / "graph.json"
         graph.write_text(json.dumps({"nodes": nodes, "edges": edges}), encoding="utf-8")
         usual = ("--devices", "3", "--evaluations", "20000")
-        before = self.answer("place", "--graph", str(graph), *usual)
+        before = self.answer("place", "load", "--graph", str(graph), *usual)
         earlier = self.space.dir / "earlier.json"
         earlier.write_text(json.dumps(before), encoding="utf-8")
         nodes[10]["accelerator_ms"] = 6
         nodes[30]["name"] = "another"
         graph.write_text(json.dumps({"nodes": nodes, "edges": edges}), encoding="utf-8")
-        after = self.answer("place", "--graph", str(graph), "--from", str(earlier), "--moves",
-                            "10%", *usual)
+        after = self.answer("place", "load", "--graph", str(graph), "--from", str(earlier),
+                            "--moves", "10%", *usual)
         was = dict(zip(before["nodes"], before["assignment"]))
         moved = sum(was.get(name, device) != device
                     for name, device in zip(after["nodes"], after["assignment"]))
@@ -65,8 +65,8 @@ class PlacementCommands(EndToEndTest):
     def test_draw_placement(self):
         dot, trace = self.space.dir / "placement.dot", self.space.dir / "trace.json"
         graph = DATA / "bert24_inference.json"
-        found = self.answer("place", "--graph", str(graph), "--objective", "step", "--method",
-                            "block", "--dot", str(dot), "--trace", str(trace))
+        found = self.answer("place", "step", "--graph", str(graph), "--method", "block",
+                            "--dot", str(dot), "--trace", str(trace))
         if shutil.which("dot"):
             drawn = subprocess.run(["dot", "-Tsvg", str(dot)], check=True, capture_output=True)
             root = xml.etree.ElementTree.fromstring(drawn.stdout)
@@ -79,19 +79,18 @@ class PlacementCommands(EndToEndTest):
         self.assertLessEqual(placed.items(), dict(enumerate(found["assignment"])).items())
 
     def test_refuse_drawing_of_unsupported_objective(self):
-        for words in (("--objective", "strategy", "--graph", str(DATA / "iopddl_b.json.gz"),
-                       "--dot"),
-                      ("--graph", str(DATA / "bert24_inference.json"), "--trace")):
+        for words in (("strategy", "--graph", str(DATA / "iopddl_b.json.gz"), "--dot"),
+                      ("load", "--graph", str(DATA / "bert24_inference.json"), "--trace")):
             ended = self.space.run([str(OPTILE), "place", *words, str(self.space.dir / "file")])
             self.assertEqual(125, ended.code, ended)
 
     def test_refuse_unwritable_output_before_search(self):
         nowhere = str(self.space.dir / "none" / "file")
         graph = str(DATA / "bert24_inference.json")
-        for words in (("place", "--graph", graph, "--method", "local", "--time-limit", "1h",
-                       "--dot"),
-                      ("place", "--train", str(DATA), "--objective", "step", "--time-limit", "1h",
-                       "--save"),
+        for words in (("place", "load", "--graph", graph, "--method", "local-search",
+                       "--time-limit", "1h", "--dot"),
+                      ("place", "train", "--graphs", str(DATA), "--method", "rnn", "--time-limit",
+                       "1h", "--save"),
                       ("simulate", "--graph", "lstm", "--machine", "knl", "--trace")):
             ended = self.space.run([str(OPTILE), *words, nowhere])
             self.assertEqual(125, ended.code, ended)
@@ -99,14 +98,14 @@ class PlacementCommands(EndToEndTest):
             self.assertIn(f"{nowhere} cannot be written: No such file", ended.stderr)
 
     def test_raise_bound(self):
-        words = ("place", "--graph", str(DATA / "bert24_inference.json"), "--method", "block")
-        before = self.answer(*words)
-        after = self.answer(*words, "--bound-time", "2s")
+        words = ("--graph", str(DATA / "bert24_inference.json"), "--method", "block")
+        before = self.answer("place", "load", *words)
+        after = self.answer("place", "load", *words, "--bound-time", "2s")
         self.assertEqual(before["assignment"], after["assignment"])
         self.assertGreater(after["lower_bound"], before["lower_bound"] * 1.05)
         self.assertAlmostEqual(after["gap"], after["cost"] / after["lower_bound"] - 1)
-        refused = self.space.run([str(OPTILE), *words, "--objective", "step",
-                                  "--micro-batches", "2", "--bound-time", "2s"])
+        refused = self.space.run([str(OPTILE), "place", "step", *words, "--micro-batches", "2",
+                                  "--bound-time", "2s"])
         self.assertEqual(125, refused.code, refused)
         self.assertIn("leave out --bound-time", refused.stderr)
 
@@ -124,8 +123,8 @@ class PlacementCommands(EndToEndTest):
             ended = self.space.run([PYTHON, "-m", "optile.fx", "small_model:build", str(graph),
                                     *options], environment)
             self.assertEqual(0, ended.code, ended)
-            found = self.answer("place", "--graph", str(graph), "--devices", "2", "--method",
-                                "block")
+            found = self.answer("place", "load", "--graph", str(graph), "--devices", "2",
+                                "--method", "block")
             self.assertEqual(4, len(found["nodes"]), found)
             self.assertGreater(found["cost"], 0)
             # Both calls of the one layer stay together.
@@ -147,7 +146,8 @@ class PlacementCommands(EndToEndTest):
         script.write_text(TRACED, encoding="utf-8")
         ended = self.space.run([PYTHON, str(script), str(trace)])
         self.assertEqual(0, ended.code, ended)
-        found = self.answer("place", "--graph", str(trace), "--devices", "2", "--method", "block")
+        found = self.answer("place", "load", "--graph", str(trace), "--devices", "2", "--method",
+                            "block")
         self.assertTrue(any("mm" in name for name in found["nodes"]), found["nodes"])
         self.assertTrue(found["feasible"], found)
 
@@ -159,8 +159,8 @@ class PlacementCommands(EndToEndTest):
                            "times": {"spread": [0.4, 0.2]}}],
             "nodes": [{"instance": 0}, {"instance": 0}, {"instance": 0, "inputs": [0, 1]}]}),
             encoding="utf-8")
-        found = self.answer("place", "--graph", str(graph), "--devices", "2", "--evaluations",
-                            "1000")
+        found = self.answer("place", "load", "--graph", str(graph), "--devices", "2",
+                            "--evaluations", "1000")
         self.assertLess(found["cost"], 600)
 
     def test_fill_devices_of_pipeline_over_links(self):
@@ -171,8 +171,8 @@ class PlacementCommands(EndToEndTest):
             "nodes": nodes, "edges": [{"source": i, "target": i + 1} for i in range(7)],
             "cluster": {"devices": [{"name": f"gpu{i}"} for i in range(4)], "routers": 1,
                         "links": links}}), encoding="utf-8")
-        usual = ("place", "--graph", str(graph), "--objective", "step", "--links", "routed",
-                 "--evaluations", "20000")
+        usual = ("place", "step", "--graph", str(graph), "--links", "routed", "--evaluations",
+                 "20000")
         self.assertAlmostEqual(32, self.answer(*usual)["cost"])  # in one piece: on one device
         # In eight: 8 ms on each of four devices, and at most what it takes to fill four stages.
         found = self.answer(*usual, "--micro-batches", "8")
@@ -180,20 +180,29 @@ class PlacementCommands(EndToEndTest):
         self.assertGreaterEqual(found["cost"], 8)
 
     def test_choose_strategies(self):
-        found = self.answer("place", "--graph", str(DATA / "iopddl_b.json.gz"), "--objective",
-                            "strategy", "--time-limit", "30s")
+        found = self.answer("place", "strategy", "--graph", str(DATA / "iopddl_b.json.gz"),
+                            "--time-limit", "30s")
         self.assertEqual(0, found["gap"], found["cost"])
 
     def test_split_network(self):
         found = self.answer("split", "--network", "rnn-10", "--workers", "4")
         self.assertEqual(4, found["workers"], found)
-        named = self.answer("place", "--network", "rnn-10", "--objective", "strategy", "--method",
-                            "tofu", "--devices", "4")
-        self.assertEqual(found["bytes_moved"], named["bytes_moved"])
-        refused = self.space.run([str(OPTILE), "place", "--graph",
-                                  str(DATA / "bert24_inference.json"), "--method", "tofu"])
-        self.assertEqual(125, refused.code, refused)
-        self.assertIn("optile split", refused.stderr)
+        smaller = self.answer("split", "--network", "rnn-10", "--workers", "4", "--batch", "16")
+        self.assertLess(smaller["bytes_moved"], found["bytes_moved"])
+
+    def test_split_layers_of_network(self):
+        found = self.answer("place", "network", "--network", "lenet5", "--devices", "2", "--method",
+                            "optcnn")
+        self.assertEqual((2, 64), (found["devices"], found["samples"]), found)
+        self.assertEqual(0, found["gap"], found)
+
+    def test_name_command_for_other_kind_of_problem(self):
+        for command, graph, needed in (
+                ("load", "iopddl_b.json.gz", "optile place strategy"),
+                ("strategy", "bert24_inference.json", "optile place load, latency or step")):
+            refused = self.space.run([str(OPTILE), "place", command, "--graph", str(DATA / graph)])
+            self.assertEqual(125, refused.code, refused)
+            self.assertIn(needed, refused.stderr)
 
     def test_advise_parallelism(self):
         found = self.answer("parallelism", "--devices", "64", "--epochs", "32:4,64:none",
@@ -202,24 +211,23 @@ class PlacementCommands(EndToEndTest):
 
     def test_train_save_and_apply_policy(self):
         policy = self.space.dir / "policy.json"
-        words = ["--method", "rnn", "--objective", "step", "--devices", "2", "--cpus", "0",
-                 "--memory", "100"]
+        words = ["--method", "rnn", "--devices", "2", "--cpus", "0", "--memory", "100"]
         graphs = self.space.dir / "graphs"
         graphs.mkdir()
         shutil.copy(DATA / "bert24_inference.json", graphs)
-        trained = self.space.run([str(OPTILE), "place", "--train", str(graphs), "--save",
+        trained = self.space.run([str(OPTILE), "place", "train", "--graphs", str(graphs), "--save",
                                   str(policy), "--evaluations", "40", *words])
         self.assertEqual(0, trained.code, trained)
         self.assertIn("1 graphs on 2 devices, 40 evaluations", trained.stdout)
-        nowhere = self.space.run([str(OPTILE), "place", "--train", str(graphs), "--save",
+        nowhere = self.space.run([str(OPTILE), "place", "train", "--graphs", str(graphs), "--save",
                                   str(graphs), "--evaluations", "4", *words])
         self.assertEqual(125, nowhere.code, nowhere)
         self.assertIn(f"{graphs} cannot be written: Is a directory", nowhere.stderr)
-        found = self.answer("place", "--graph", str(DATA / "bert24_training.json"), "--policy",
-                            str(policy), "--evaluations", "10", *words)
+        found = self.answer("place", "step", "--graph", str(DATA / "bert24_training.json"),
+                            "--policy", str(policy), "--evaluations", "10", *words)
         self.assertEqual((10, "rnn"), (found["evaluations"], found["method"]), found)
         policy.write_text(policy.read_text(encoding="utf-8")[:-100], encoding="utf-8")
-        ended = self.space.run([str(OPTILE), "place", "--graph",
+        ended = self.space.run([str(OPTILE), "place", "step", "--graph",
                                 str(DATA / "bert24_training.json"), "--policy", str(policy),
                                 *words])
         self.assertEqual(125, ended.code, ended)
@@ -228,7 +236,7 @@ class PlacementCommands(EndToEndTest):
     def test_refuse_invalid_graph(self):
         text = self.space.dir / "graph.json"
         text.write_text("{", encoding="utf-8")
-        ended = self.space.run([str(OPTILE), "place", "--graph", str(text)])
+        ended = self.space.run([str(OPTILE), "place", "load", "--graph", str(text)])
         self.assertEqual(125, ended.code, ended)
         self.assertIn(str(text), ended.stderr)
 

@@ -18,8 +18,8 @@ using test::kSanitized;
 constexpr std::uint64_t kEvaluations = kSanitized ? 100 : 1500;
 constexpr std::uint64_t kFew = kSanitized ? 60 : 150;
 
-Answer placed(const Graph& graph, const Cluster& cluster, const std::string& method,
-              std::uint64_t seed, std::uint64_t evaluations) {
+Answer placed(const Graph& graph, const Cluster& cluster, Method method, std::uint64_t seed,
+              std::uint64_t evaluations) {
   Request request;
   request.objective = Objective::kStep;
   request.method = method;
@@ -43,7 +43,7 @@ double by_chance(const Graph& graph, const Cluster& cluster, std::uint64_t seed)
   return best;
 }
 
-class Policies : public testing::TestWithParam<std::string> {};
+class Policies : public testing::TestWithParam<Method> {};
 
 TEST_P(Policies, BeatsRandomPlacementsAtEqualEvaluations) {
   const Graph graph = chain_with_one_large_node();
@@ -92,8 +92,8 @@ TEST_P(Policies, PlacesSingleNodeGraph) {
   EXPECT_DOUBLE_EQ(answer.cost, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Policies, testing::ValuesIn(policy_names()),
-                         [](const auto& one) { return one.param; });
+INSTANTIATE_TEST_SUITE_P(All, Policies, testing::ValuesIn(kPolicies),
+                         [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace optile::placement::policy

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::string text_of(const std::string& method) {
+std::string text_of(Method method) {
   return policy_text(saved_policy(method, 3, *make_policy(method, 3, 11)));
 }
 
@@ -24,7 +24,7 @@ std::string refusal_of(const std::string& text) {
 }
 
 TEST(PolicyFile, RestoresEveryParameter) {
-  for (const std::string& method : policy_names()) {
+  for (const Method method : kPolicies) {
     const auto policy = make_policy(method, 3, 11);
     const auto read = read_policy(policy_text(saved_policy(method, 3, *policy)));
     ASSERT_TRUE(read.ok()) << read.message();
@@ -37,23 +37,23 @@ TEST(PolicyFile, RestoresEveryParameter) {
     ASSERT_EQ(before.size(), after.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
       EXPECT_EQ(before[i].name, after[i].name);
-      EXPECT_EQ(before[i].value, after[i].value) << method << " " << before[i].name;
+      EXPECT_EQ(before[i].value, after[i].value) << name_of(method) << " " << before[i].name;
     }
   }
 }
 
 TEST(PolicyFile, RejectsOtherVersionsMethodsAndShapes) {
-  json file = json::parse(text_of("placeto"));
+  json file = json::parse(text_of(Method::kPlaceto));
   file["optile_policy"] = 2;
   EXPECT_THAT(refusal_of(file.dump()), HasSubstr("version 2"));
   EXPECT_THAT(refusal_of("{}"), HasSubstr("no saved policy"));
   EXPECT_THAT(refusal_of("[]"), HasSubstr("no saved policy"));
   EXPECT_THAT(refusal_of("policy"), HasSubstr("line 1"));
-  const SavedPolicy whole = saved_policy("gdp", 3, *make_policy("gdp", 3, 1));
+  const SavedPolicy whole = saved_policy(Method::kGdp, 3, *make_policy(Method::kGdp, 3, 1));
   SavedPolicy other = whole;
-  other.method = "placeto";
+  other.method = Method::kPlaceto;
   EXPECT_THAT(refusal_of(policy_text(other)), HasSubstr("not those of placeto"));
-  other.method = "auto";
+  other.method = Method::kAuto;
   EXPECT_THAT(refusal_of(policy_text(other)), HasSubstr("no policy named auto"));
   other = whole;
   other.devices = 4;
@@ -66,7 +66,7 @@ TEST(PolicyFile, RejectsOtherVersionsMethodsAndShapes) {
 }
 
 TEST(PolicyFile, RejectsChangedOrTruncatedFiles) {
-  const std::string whole = text_of("placeto");
+  const std::string whole = text_of(Method::kPlaceto);
   json file = json::parse(whole);
   file["matrices"][0]["values"][3] = 0.125;
   EXPECT_THAT(refusal_of(file.dump()), HasSubstr("damaged"));

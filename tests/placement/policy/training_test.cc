@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TrainingRequest request_for(const std::string& method, std::uint64_t evaluations) {
+TrainingRequest request_for(Method method, std::uint64_t evaluations) {
   TrainingRequest request;
   request.method = method;
   request.limits.evaluations = evaluations;
@@ -37,7 +37,7 @@ TEST(Training, PlacesUnseenGraph) {
     examples.push_back({"chains", graphs.back(), cluster});
   }
   const std::uint64_t evaluations = test::kSanitized ? 100 : 8000;
-  const auto trained = train(examples, request_for("placeto", evaluations));
+  const auto trained = train(examples, request_for(Method::kPlaceto, evaluations));
   ASSERT_TRUE(trained.ok()) << trained.message();
   EXPECT_LE(trained.value().evaluations, evaluations + 1);
   if (test::kSanitized) return;  // it knows too little to be judged
@@ -45,7 +45,7 @@ TEST(Training, PlacesUnseenGraph) {
   const Graph unseen = two_chains(7, 2);
   Request request;
   request.objective = Objective::kStep;
-  request.method = "placeto";
+  request.method = Method::kPlaceto;
   request.limits.evaluations = 2;  // one device, and the likeliest devices
   request.policy = std::make_shared<const SavedPolicy>(trained.value().policy);
   const double zero_shot = placed(unseen, cluster, request).cost;
@@ -53,7 +53,8 @@ TEST(Training, PlacesUnseenGraph) {
   request.limits.evaluations = 500;
   request.fine_tune = true;
   EXPECT_LE(placed(unseen, cluster, request).cost, zero_shot);
-  const SavedPolicy untrained = saved_policy("placeto", 2, *make_policy("placeto", 2, 1));
+  const SavedPolicy untrained =
+      saved_policy(Method::kPlaceto, 2, *make_policy(Method::kPlaceto, 2, 1));
   request.limits.evaluations = 2;
   request.fine_tune = false;
   request.policy = std::make_shared<const SavedPolicy>(untrained);
@@ -64,17 +65,17 @@ TEST(Training, IsDeterministicAndContinuesFromPolicy) {
   const Cluster cluster = Cluster::uniform(2, 0, 1e9);
   const Graph graph = two_chains(5, 2);
   const std::vector<Example> examples = {{"chains", graph, cluster}};
-  for (const std::string& method : policy_names()) {
+  for (const Method method : kPolicies) {
     const auto first = train(examples, request_for(method, 60));
     const auto again = train(examples, request_for(method, 60));
     ASSERT_TRUE(first.ok() && again.ok());
     const std::string text = policy_text(first.value().policy);
-    EXPECT_EQ(text, policy_text(again.value().policy)) << method;
+    EXPECT_EQ(text, policy_text(again.value().policy)) << name_of(method);
     TrainingRequest more = request_for(method, 60);
     more.policy = std::make_shared<const SavedPolicy>(first.value().policy);
     const auto further = train(examples, more);
     ASSERT_TRUE(further.ok()) << further.message();
-    EXPECT_NE(text, policy_text(further.value().policy)) << method;
+    EXPECT_NE(text, policy_text(further.value().policy)) << name_of(method);
   }
 }
 
@@ -85,16 +86,17 @@ TEST(Training, RejectsMismatchedExamplesAndPolicies) {
   const auto refusal = [](const base::Result<Trained>& trained) {
     return trained.ok() ? "" : trained.message();
   };
-  EXPECT_THAT(refusal(train({}, request_for("gdp", 10))), HasSubstr("no graph"));
-  EXPECT_THAT(refusal(train({{"a", graph, two}}, request_for("metis", 10))),
+  EXPECT_THAT(refusal(train({}, request_for(Method::kGdp, 10))), HasSubstr("no graph"));
+  EXPECT_THAT(refusal(train({{"a", graph, two}}, request_for(Method::kMetis, 10))),
               HasSubstr("does not learn; there are placeto, gdp"));
-  EXPECT_THAT(refusal(train({{"a", graph, two}, {"b", graph, three}}, request_for("gdp", 10))),
-              HasSubstr("b has 3 devices and a 2"));
-  TrainingRequest request = request_for("gdp", 10);
-  request.policy =
-      std::make_shared<const SavedPolicy>(saved_policy("rnn", 2, *make_policy("rnn", 2, 1)));
+  EXPECT_THAT(
+      refusal(train({{"a", graph, two}, {"b", graph, three}}, request_for(Method::kGdp, 10))),
+      HasSubstr("b has 3 devices and a 2"));
+  TrainingRequest request = request_for(Method::kGdp, 10);
+  request.policy = std::make_shared<const SavedPolicy>(
+      saved_policy(Method::kRnn, 2, *make_policy(Method::kRnn, 2, 1)));
   EXPECT_THAT(refusal(train({{"a", graph, two}}, request)), HasSubstr("saved by --method rnn"));
-  request.method = "rnn";
+  request.method = Method::kRnn;
   EXPECT_THAT(refusal(train({{"a", graph, three}}, request)), HasSubstr("for 2 devices"));
 }
 

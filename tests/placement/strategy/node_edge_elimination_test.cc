@@ -68,25 +68,25 @@ TEST(NodeEdgeElimination, RejectsDenseLimitedOrCancelledProblems) {
   StrategyProblem crowded =
       random_problem({.nodes = 40, .edges = 200, .most_strategies = 6, .forbid = false}, 2);
   Budget budget;
-  EXPECT_THAT(solve_strategy(crowded, {.method = "optcnn"}, budget).message(),
+  EXPECT_THAT(solve_strategy(crowded, {.method = StrategyMethod::kOptcnn}, budget).message(),
               ::testing::HasSubstr("use the method auto"));
   crowded.usage_limit = 1;
-  EXPECT_THAT(solve_strategy(crowded, {.method = "optcnn"}, budget).message(),
+  EXPECT_THAT(solve_strategy(crowded, {.method = StrategyMethod::kOptcnn}, budget).message(),
               ::testing::HasSubstr("knows no limit on memory"));
   const std::atomic<bool> cancelled = true;
   Budget none({.cancelled = &cancelled});
-  EXPECT_THAT(solve_strategy(chain(5, 1), {.method = "optcnn"}, none).message(),
+  EXPECT_THAT(solve_strategy(chain(5, 1), {.method = StrategyMethod::kOptcnn}, none).message(),
               ::testing::HasSubstr("the time was over"));
 }
 
 TEST(NodeEdgeElimination, OptcnnMethodProvesItsAnswer) {
   const StrategyProblem problem = chain(30, 7);
   Budget budget;
-  const auto answer = solve_strategy(problem, {.method = "optcnn"}, budget);
+  const auto answer = solve_strategy(problem, {.method = StrategyMethod::kOptcnn}, budget);
   ASSERT_TRUE(answer.ok()) << answer.message();
   EXPECT_EQ(answer.value().cost, answer.value().lower_bound);
   Budget other;
-  EXPECT_EQ(solve_strategy(problem, {.method = "elimination"}, other).value().cost,
+  EXPECT_EQ(solve_strategy(problem, {.method = StrategyMethod::kElimination}, other).value().cost,
             answer.value().cost);
 }
 
