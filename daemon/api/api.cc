@@ -210,165 +210,92 @@ Json store_json(const Store::State& store) {
           {"message", store.message}};
 }
 
-}  // namespace
-
-struct Api::Route {
-  const char* method;
-  const char* path;
-  HttpResponse (Api::*handler)(const Call&);
-  std::span<const char* const> parameters{};
-  std::span<const Member> members{};  // of the body; a route without any takes none
+// A request taken apart.
+struct Call {
+  const Api::Served& served;
+  std::string parameter;  // what stands in the place of {…}
+  Query query;
+  Json body;  // an object with members of the route's; null where it has none
+  Peer peer{};
 };
 
-const std::vector<Api::Route>& Api::table() {
-  static const std::vector<Route> routes = {
-      {"GET", "/v1/status", &Api::status},
-      {"GET", "/v1/clients", &Api::clients},
-      {"GET", "/v1/clients/{id}", &Api::client},
-      {"GET", "/v1/ops", &Api::ops, kClientParameter},
-      {"GET", "/v1/ops/{id}/explain", &Api::explain, kClientParameter},
-      {"GET", "/v1/machine", &Api::machine},
-      {"GET", "/v1/runs/{run_id}/report", &Api::report},
-      {"POST", "/v1/launch", &Api::launch, {}, kLaunchMembers},
-      {"POST", "/v1/undo", &Api::undo, {}, kUndoMembers},
-      {"GET", "/v1/leases", &Api::leases},
-      {"POST", "/v1/leases", &Api::change_lease, {}, kLeaseMembers},
-      {"GET", "/metrics", &Api::metrics},
-  };
-  return routes;
-}
-
-std::vector<Api::RouteName> Api::routes() {
-  std::vector<RouteName> names;
-  for (const Route& route : table()) names.push_back({route.method, route.path});
-  return names;
-}
-
-Api::Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
-         std::function<uint64_t()> monotonic_ns)
-    : controller_(controller),
-      metrics_(metrics),
-      facts_(std::move(facts)),
-      monotonic_ns_(std::move(monotonic_ns)) {}
-
-HttpResponse Api::answer(const HttpRequest& request) {
-  const std::string_view target = request.target;
-  const std::size_t mark = std::min(target.find('?'), target.size());
-  const std::string_view path = target.substr(0, mark);
-  std::string parameter;
-  std::string allowed;
-  for (const Route& route : table()) {
-    if (!fits(route.path, path, parameter)) continue;
-    if (request.method == route.method) return answer_by(route, std::move(parameter), request);
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
-  }
-  if (allowed.empty()) return problem(404, "there is nothing at this path");
-  HttpResponse response = problem(405, "use " + allowed + " here");
-  response.allow = allowed;
-  return response;
-}
-
-HttpResponse Api::answer_by(const Route& route, std::string parameter, const HttpRequest& request) {
-  const std::string_view target = request.target;
-  const std::size_t mark = std::min(target.find('?'), target.size() - 1);
-  base::Result<Query> query = parse_query(target.substr(mark + 1), route.parameters);
-  if (!query.ok()) return problem(400, query.message());
-  Call call = {std::move(parameter), std::move(query).value(), nullptr, request.peer};
-  if (route.members.empty() && !request.body.empty()) {
-    return problem(400, "this route takes no body");
-  }
-  if (!route.members.empty()) {
-    if (!is_json_type(request.content_type)) {
-      return problem(415, "the body has to be JSON: Content-Type: application/json");
-    }
-    base::Result<Json> body = parse_body(request.body, route.members);
-    if (!body.ok()) return problem(400, body.message());
-    call.body = std::move(body).value();
-  }
-  try {
-    return (this->*route.handler)(call);
-  } catch (const Json::exception& error) {  // the JSON library's way to say so
-    return problem(400, std::string("the request cannot be used: ") + error.what());
-  }
-}
-
-// ---- who may see what ------------------------------------------------------------------------
-
-bool Api::may_see(const Call& call, const ClientView& client) const {
-  return facts_.rights.may(call.peer, client.attach_request.uid);
+bool may_see(const Call& call, const ClientView& client) {
+  return call.served.facts.rights.may(call.peer, client.attach_request.uid);
 }
 
 // Attached ones by id, then the remembered ones, newest first.
-std::vector<ClientView> Api::seen_by(const Call& call) const {
-  std::vector<ClientView> views = controller_.views();
+std::vector<ClientView> seen_by(const Call& call) {
+  std::vector<ClientView> views = call.served.controller.views();
   std::erase_if(views, [&](const ClientView& view) { return !may_see(call, view); });
   return views;
 }
 
 // Whose programs are meant where none is named; nullopt: everybody's.
-std::optional<unsigned> Api::user_of(const Call& call) const {
-  return facts_.rights.may_all(call.peer) ? std::nullopt : std::optional(call.peer.uid);
+std::optional<unsigned> user_of(const Call& call) {
+  return call.served.facts.rights.may_all(call.peer) ? std::nullopt : std::optional(call.peer.uid);
 }
 
 // That somebody is there is no secret: he has cores.
-Json Api::client_for(const Call& call, const ClientView& client) const {
+Json client_for(const Call& call, const ClientView& client) {
   return may_see(call, client) ? client_summary(client) : stranger(client);
 }
 
-Store::State Api::store_state(const Call& call) const {
-  const Store* store =
-      facts_.rights.system() ? controller_.store_of(call.peer.uid) : &controller_.store();
+Store::State store_state(const Call& call) {
+  const Store* store = call.served.facts.rights.system()
+                           ? call.served.controller.store_of(call.peer.uid)
+                           : &call.served.controller.store();
   if (store != nullptr) return store->state();
   Store::State none;
   none.message = "nothing is kept for a user without a number of his own here";
   return none;
 }
 
-HttpResponse Api::status(const Call& call) {
+HttpResponse get_status(const Call& call) {
   Json clients = Json::array();
-  for (const ClientView& view : controller_.attached(tuner::Detail::kFigures)) {
+  for (const ClientView& view : call.served.controller.attached(tuner::Detail::kFigures)) {
     clients.push_back(client_for(call, view));
   }
-  const uint64_t up_ns = monotonic_ns_() - facts_.started_ns;
-  return ok({{"pid", facts_.pid},
-             {"version", facts_.version},
-             {"socket", facts_.socket},
-             {"system", facts_.rights.system()},
+  const uint64_t up_ns = call.served.monotonic_ns() - call.served.facts.started_ns;
+  return ok({{"pid", call.served.facts.pid},
+             {"version", call.served.facts.version},
+             {"socket", call.served.facts.socket},
+             {"system", call.served.facts.rights.system()},
              {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
              {"store", store_json(store_state(call))},
-             {"machine", machine_summary(controller_.machine())},
-             {"budget", budget_json(controller_.budget())},
+             {"machine", machine_summary(call.served.controller.machine())},
+             {"budget", budget_json(call.served.controller.budget())},
              {"clients", std::move(clients)}});
 }
 
-HttpResponse Api::clients(const Call& call) {
+HttpResponse get_clients(const Call& call) {
   Json list = Json::array();
-  for (const ClientView& view : controller_.views()) list.push_back(client_for(call, view));
+  for (const ClientView& view : call.served.controller.views())
+    list.push_back(client_for(call, view));
   return ok({{"clients", std::move(list)}});
 }
 
-HttpResponse Api::client(const Call& call) {
+HttpResponse get_client(const Call& call) {
   const std::optional<uint64_t> id = parse_id(call.parameter);
-  const std::optional<ClientView> view = id ? controller_.view(*id) : std::nullopt;
+  const std::optional<ClientView> view = id ? call.served.controller.view(*id) : std::nullopt;
   if (!view) return problem(404, kNoSuchClient);
   if (!may_see(call, *view)) return problem(403, not_yours(view->id));
   return ok(client_details(*view));
 }
 
 // The client that the query names, where it names one; else why it cannot be answered about.
-base::Status Api::named_client(const Call& call, std::optional<ClientView>& named) const {
+base::Status named_client(const Call& call, std::optional<ClientView>& named) {
   const auto wanted = call.query.find("client");
   if (wanted == call.query.end()) return {};
   const std::optional<uint64_t> id = parse_id(wanted->second);
   if (!id) return base::invalid("client is the number of a program, from 1; see /v1/clients");
-  named = controller_.view(*id);
+  named = call.served.controller.view(*id);
   if (!named) return base::Error{base::ErrorKind::kNotFound, kNoSuchClient};
   if (!may_see(call, *named)) return base::Error{base::ErrorKind::kDenied, not_yours(*id)};
   return {};
 }
 
 // Of one client, of all attached ones, or where none is attached of the latest one with ops.
-HttpResponse Api::ops(const Call& call) {
+HttpResponse get_ops(const Call& call) {
   std::optional<ClientView> named;
   if (const base::Status usable = named_client(call, named); !usable.ok()) {
     return problem(usable.error());
@@ -398,52 +325,53 @@ HttpResponse Api::ops(const Call& call) {
   return ok({{"clients", std::move(clients)}, {"ops", std::move(rows)}});
 }
 
-HttpResponse Api::explain(const Call& call) {
+HttpResponse get_explanation(const Call& call) {
   std::optional<ClientView> named;
   if (const base::Status usable = named_client(call, named); !usable.ok()) {
     return problem(usable.error());
   }
   Explained asked = {call.parameter, named ? std::optional(named->id) : std::nullopt};
   asked.clients = seen_by(call);
-  asked.store = controller_.store_to_read(call.peer.uid);
-  const std::optional<Json> found = explain_op(controller_, asked);
+  asked.store = call.served.controller.store_to_read(call.peer.uid);
+  const std::optional<Json> found = explain_op(call.served.controller, asked);
   if (!found) return problem(404, "no op has this id or a name that begins so; see /v1/ops");
   return ok(*found);
 }
 
-HttpResponse Api::machine(const Call&) {
-  return ok(machine_details(controller_.machine(), controller_.budget()));
+HttpResponse get_machine(const Call& call) {
+  return ok(machine_details(call.served.controller.machine(), call.served.controller.budget()));
 }
 
-HttpResponse Api::report(const Call& call) {
-  const Controller::Run run = controller_.find_run(call.parameter, user_of(call));
+HttpResponse get_report(const Call& call) {
+  const Controller::Run run = call.served.controller.find_run(call.parameter, user_of(call));
   const bool known = run.state != RunState::kUnknown && run.client;
   if (!known || !may_see(call, *run.client)) return ok({{"state", "unknown"}});
-  Json json = run_report(*run.client, controller_.earlier_runs(*run.client), store_state(call));
+  Json json =
+      run_report(*run.client, call.served.controller.earlier_runs(*run.client), store_state(call));
   json["run_id"] = call.parameter;
   json["state"] = run.state == RunState::kRunning ? "running" : "finished";
   return ok(json);
 }
 
-HttpResponse Api::launch(const Call& call) {
+HttpResponse post_launch(const Call& call) {
   const Json& body = call.body;
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
   if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
   const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
-  facts->budget_cores = asked > 0 ? asked : controller_.budget().cores;
+  facts->budget_cores = asked > 0 ? asked : call.served.controller.budget().cores;
   ProgramKey program = {text_at(body, "executable", kMaxProgram),
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
-  facts->marks_ops = controller_.was_steered(program, user).value_or(facts->marks_ops);
+  facts->marks_ops = call.served.controller.was_steered(program, user).value_or(facts->marks_ops);
   const LaunchBeside beside =
-      controller_.launch_beside(*facts, {{program.executable, user, call.peer.pid},
-                                         body.value("share", 1.0),
-                                         flag_at(body, "batch"),
-                                         flag_at(body, "starts"),
-                                         flag_at(body, "announced")});
+      call.served.controller.launch_beside(*facts, {{program.executable, user, call.peer.pid},
+                                                    body.value("share", 1.0),
+                                                    flag_at(body, "batch"),
+                                                    flag_at(body, "starts"),
+                                                    flag_at(body, "announced")});
   facts->beside_others = beside.others;
-  const perfmodel::LaunchPlan plan = controller_.launch_plan(*facts, program, user);
+  const perfmodel::LaunchPlan plan = call.served.controller.launch_plan(*facts, program, user);
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"wait_follows", plan.wait_follows},
@@ -452,20 +380,21 @@ HttpResponse Api::launch(const Call& call) {
              {"reasons", plan.reasons},
              {"taken_back", plan.taken_back},
              {"loss_seconds", plan.loss_seconds},
-             {"stored", stored_json(controller_.stored_plan(program, plan.text, user))},
+             {"stored", stored_json(call.served.controller.stored_plan(program, plan.text, user))},
              {"store", store_json(store_state(call))}});
 }
 
 // Names of programs that have run on this machine, as far as the caller may know them.
-std::set<std::string> Api::programs_known_to(const Call& call) const {
+std::set<std::string> programs_known_to(const Call& call) {
   std::set<std::string> names;
-  std::set<Store*> stores = {controller_.store_to_read(call.peer.uid)};
+  std::set<Store*> stores = {call.served.controller.store_to_read(call.peer.uid)};
   for (const ClientView& view : seen_by(call)) {
     names.insert(view.attach_request.program);
-    stores.insert(controller_.store_to_read(view.attach_request.uid));
+    stores.insert(call.served.controller.store_to_read(view.attach_request.uid));
   }
   for (Store* store : stores) {
-    if (store != nullptr) names.merge(store->programs(controller_.machine().fingerprint));
+    if (store != nullptr)
+      names.merge(store->programs(call.served.controller.machine().fingerprint));
   }
   names.erase("");
   return names;
@@ -473,7 +402,7 @@ std::set<std::string> Api::programs_known_to(const Call& call) const {
 
 // What is to be undone has to be named: a client, a program, an op (of one of them, or of whoever
 // runs it), or everything by its own word.
-base::Result<UndoRequest> Api::undo_request(const Call& call) const {
+base::Result<UndoRequest> undo_request(const Call& call) {
   const Json& body = call.body;
   const int named =
       static_cast<int>(body.contains("all") + body.contains("client") + body.contains("program"));
@@ -498,17 +427,17 @@ base::Result<UndoRequest> Api::undo_request(const Call& call) const {
   return request;
 }
 
-HttpResponse Api::undo(const Call& call) {
-  if (!facts_.rights.may(call.peer, call.peer.uid)) {
+HttpResponse post_undo(const Call& call) {
+  if (!call.served.facts.rights.may(call.peer, call.peer.uid)) {
     return problem(403, "you have no number of your own here, so no program is known to be yours");
   }
   const base::Result<UndoRequest> asked = undo_request(call);
   if (!asked.ok()) return problem(asked.error());
   const UndoRequest& request = asked.value();
   const std::optional<ClientView> named =
-      request.client == 0 ? std::nullopt : controller_.view(request.client);
+      request.client == 0 ? std::nullopt : call.served.controller.view(request.client);
   if (named && !may_see(call, *named)) return problem(403, not_yours(named->id));
-  const base::Result<Controller::Undone> undone = controller_.undo(request);
+  const base::Result<Controller::Undone> undone = call.served.controller.undo(request);
   if (!undone.ok()) return problem(undone.error());
   Json clients = Json::array();
   for (const ClientView& view : undone.value().clients) {
@@ -524,35 +453,114 @@ HttpResponse Api::undo(const Call& call) {
              {"revoked", request.revoke}});
 }
 
-HttpResponse Api::leases(const Call& call) {
-  return ok(leases_json(controller_, [&](const ClientView& one) { return may_see(call, one); }));
+HttpResponse get_leases(const Call& call) {
+  return ok(leases_json(call.served.controller,
+                        [&](const ClientView& one) { return may_see(call, one); }));
 }
 
-HttpResponse Api::change_lease(const Call& call) {
+HttpResponse post_lease(const Call& call) {
   if (const auto client = call.body.find("client"); client != call.body.end()) {
-    const std::optional<ClientView> named = controller_.view(client->get<uint64_t>());
+    const std::optional<ClientView> named = call.served.controller.view(client->get<uint64_t>());
     if (!named) return problem(404, "no attached client has that number; see optile leases");
     if (!may_see(call, *named)) return problem(403, not_yours(named->id));
   }
   const base::Result<Controller::LeaseCommand> word = parse_lease_command(call.body);
   if (!word.ok()) return problem(word.error());
   Controller::LeaseCommand said = word.value();
-  said.bounded = !facts_.rights.may_all(call.peer);
-  const base::Status changed = controller_.change_lease(said);
-  if (changed.ok()) return leases(call);
+  said.bounded = !call.served.facts.rights.may_all(call.peer);
+  const base::Status changed = call.served.controller.change_lease(said);
+  if (changed.ok()) return get_leases(call);
   // The request is as it should be: what is against it is the state of things.
   return problem(changed.error().kind == base::ErrorKind::kNotFound ? 404 : 409, changed.message());
 }
 
-HttpResponse Api::metrics(const Call& call) {
-  if (!facts_.rights.may_all(call.peer)) {
+HttpResponse get_metrics(const Call& call) {
+  if (!call.served.facts.rights.may_all(call.peer)) {
     return problem(403,
                    "metrics name the programs of all users: only root and the admins of this "
                    "daemon may read them here");
   }
   HttpResponse response;
-  response.body = metrics_.page();
+  response.body = call.served.metrics.page();
   response.type = kExpositionType;
+  return response;
+}
+
+struct Route {
+  const char* method;
+  const char* path;
+  HttpResponse (*handler)(const Call&);
+  std::span<const char* const> parameters{};
+  std::span<const Member> members{};  // of the body; a route without any takes none
+};
+
+constexpr Route kRoutes[] = {
+    {"GET", "/v1/status", get_status},
+    {"GET", "/v1/clients", get_clients},
+    {"GET", "/v1/clients/{id}", get_client},
+    {"GET", "/v1/ops", get_ops, kClientParameter},
+    {"GET", "/v1/ops/{id}/explain", get_explanation, kClientParameter},
+    {"GET", "/v1/machine", get_machine},
+    {"GET", "/v1/runs/{run_id}/report", get_report},
+    {"POST", "/v1/launch", post_launch, {}, kLaunchMembers},
+    {"POST", "/v1/undo", post_undo, {}, kUndoMembers},
+    {"GET", "/v1/leases", get_leases},
+    {"POST", "/v1/leases", post_lease, {}, kLeaseMembers},
+    {"GET", "/metrics", get_metrics},
+};
+
+HttpResponse answer_by(const Route& route, const Api::Served& served, std::string parameter,
+                       const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = std::min(target.find('?'), target.size() - 1);
+  base::Result<Query> query = parse_query(target.substr(mark + 1), route.parameters);
+  if (!query.ok()) return problem(400, query.message());
+  Call call = {served, std::move(parameter), std::move(query).value(), nullptr, request.peer};
+  if (route.members.empty() && !request.body.empty()) {
+    return problem(400, "this route takes no body");
+  }
+  if (!route.members.empty()) {
+    if (!is_json_type(request.content_type)) {
+      return problem(415, "the body has to be JSON: Content-Type: application/json");
+    }
+    base::Result<Json> body = parse_body(request.body, route.members);
+    if (!body.ok()) return problem(400, body.message());
+    call.body = std::move(body).value();
+  }
+  try {
+    return route.handler(call);
+  } catch (const Json::exception& error) {  // the JSON library's way to say so
+    return problem(400, std::string("the request cannot be used: ") + error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<Api::RouteName> Api::routes() {
+  std::vector<RouteName> names;
+  for (const Route& route : kRoutes) names.push_back({route.method, route.path});
+  return names;
+}
+
+Api::Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
+         std::function<uint64_t()> monotonic_ns)
+    : served_{controller, metrics, std::move(facts), std::move(monotonic_ns)} {}
+
+HttpResponse Api::answer(const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  const std::string_view path = target.substr(0, mark);
+  std::string parameter;
+  std::string allowed;
+  for (const Route& route : kRoutes) {
+    if (!fits(route.path, path, parameter)) continue;
+    if (request.method == route.method)
+      return answer_by(route, served_, std::move(parameter), request);
+    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
+  }
+  if (allowed.empty()) return problem(404, "there is nothing at this path");
+  HttpResponse response = problem(405, "use " + allowed + " here");
+  response.allow = allowed;
   return response;
 }
 

@@ -94,6 +94,85 @@ perfmodel::Runtime runtime_of(uint32_t word) {
   }
 }
 
+bool counts_make_sense(const optile_event& raw, const ClientReader::Context& context) {
+  const bool group_is_known =
+      context.counter_groups != nullptr && raw.column < context.counter_groups->size();
+  if (!group_is_known || raw.flags != 0) return false;
+  if (raw.regions == 0 || raw.regions > kMaxWidth) return false;
+  return std::max({raw.begin_ticks, raw.ticks, raw.context, raw.region_ticks}) <= kMostCounted;
+}
+
+// The first thing that is wrong with an event, if any.
+std::optional<Rejection> find_fault(const optile_event& raw, const ClientReader::Context& context,
+                                    const std::vector<perfmodel::OpDescription>& registry,
+                                    uint64_t now_ticks) {
+  const TickClock& clock = *context.clock;
+  if ((raw.flags & ~kKnownEventFlags) != 0) return Rejection::kKind;
+  if (raw.kind != OPTILE_EVENT_OP && raw.kind != OPTILE_EVENT_STEP) return Rejection::kKind;
+  if (raw.width > kMaxWidth || raw.binding > OPTILE_BINDING_SPREAD) return Rejection::kWidth;
+  const uint64_t end_ticks = raw.begin_ticks + raw.ticks;
+  if (end_ticks < raw.begin_ticks) return Rejection::kTime;
+  // Counters of two processors may differ by a little: one millisecond is a lot.
+  if (end_ticks > now_ticks &&
+      clock.duration(end_ticks - now_ticks) > std::chrono::milliseconds(1)) {
+    return Rejection::kTime;
+  }
+  const std::vector<uint8_t>& lengths = *context.schedule_lengths;
+  const std::optional<uint64_t> plan = whole_generation(raw.generation_low, lengths.size());
+  if (!plan) return Rejection::kPlan;
+  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0 &&
+      (*plan == 0 || raw.column >= lengths[*plan - 1])) {
+    return Rejection::kColumn;
+  }
+  if (raw.kind == OPTILE_EVENT_OP &&
+      (raw.op_id >= registry.size() || registry[raw.op_id].key == 0)) {
+    return Rejection::kOp;
+  }
+  return std::nullopt;
+}
+
+// Of an event without fault.
+ClientEvent decode(const optile_event& raw, const ClientReader::Context& context,
+                   const std::vector<perfmodel::OpDescription>& registry) {
+  const TickClock& clock = *context.clock;
+  const uint64_t plan = *whole_generation(raw.generation_low, context.schedule_lengths->size());
+  std::optional<int> column;
+  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0) column = raw.column;
+  ClientEvent event;
+  if (raw.kind == OPTILE_EVENT_OP) {
+    tuner::OpEvent op;
+    op.place = {registry[raw.op_id].key, raw.context};
+    op.begin = clock.since_attach(raw.begin_ticks);
+    op.duration = clock.duration(raw.ticks);
+    op.step = raw.step;
+    op.width = raw.width;
+    op.binding = static_cast<perfmodel::Binding>(raw.binding);
+    op.first_touch = (raw.flags & OPTILE_EVENT_FIRST_TOUCH) != 0;
+    op.default_width = (raw.flags & OPTILE_EVENT_DEFAULT_WIDTH) != 0;
+    op.steerable = (raw.flags & OPTILE_EVENT_STEERABLE) != 0;
+    op.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
+    op.column = column;
+    op.plan = plan;
+    event.op = op;
+    return event;
+  }
+  tuner::StepEvent step;
+  step.step = raw.step;
+  step.duration = clock.duration(raw.ticks);
+  // Ops of several threads overlap: more than the step itself is no coverage.
+  step.observed = std::min(clock.duration(raw.context), step.duration);
+  step.steerable = std::min(clock.duration(raw.region_ticks), step.observed);
+  step.ops = raw.regions;
+  step.width_changes = raw.width_changes;
+  step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
+  step.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
+  step.column = column;
+  step.plan = plan;
+  event.step = step;
+  return event;
+}
+
+// `count` is read by itself first: our own mask was set before, the program's after it was told.
 }  // namespace
 
 void ClientReader::reject(Rejection why) {
@@ -252,7 +331,7 @@ void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<
       counts = raw;
       continue;
     }
-    if (const std::optional<Rejection> wrong = fault(raw, context, now_ticks)) {
+    if (const std::optional<Rejection> wrong = find_fault(raw, context, registry_, now_ticks)) {
       reject(*wrong);
       if (counts) reject(Rejection::kCounts);
       counts.reset();
@@ -260,7 +339,7 @@ void ClientReader::read_slot(uint32_t slot, const Context& context, std::vector<
     }
     // One thread's events are in order already; equal or odd times must not reorder them.
     latest_end = std::max(latest_end, raw.begin_ticks + raw.ticks);
-    out.push_back({latest_end, decode(raw, context)});
+    out.push_back({latest_end, decode(raw, context, registry_)});
     out.back().event.slot = slot;
     out.back().event.counts = take_counts(raw, context, counts);
     ++counters_.read;
@@ -290,81 +369,6 @@ std::optional<perfmodel::CountedExecution> ClientReader::take_counts(
   return execution;
 }
 
-bool ClientReader::counts_make_sense(const optile_event& raw, const Context& context) {
-  const bool group_is_known =
-      context.counter_groups != nullptr && raw.column < context.counter_groups->size();
-  if (!group_is_known || raw.flags != 0) return false;
-  if (raw.regions == 0 || raw.regions > kMaxWidth) return false;
-  return std::max({raw.begin_ticks, raw.ticks, raw.context, raw.region_ticks}) <= kMostCounted;
-}
-
-std::optional<Rejection> ClientReader::fault(const optile_event& raw, const Context& context,
-                                             uint64_t now_ticks) const {
-  const TickClock& clock = *context.clock;
-  if ((raw.flags & ~kKnownEventFlags) != 0) return Rejection::kKind;
-  if (raw.kind != OPTILE_EVENT_OP && raw.kind != OPTILE_EVENT_STEP) return Rejection::kKind;
-  if (raw.width > kMaxWidth || raw.binding > OPTILE_BINDING_SPREAD) return Rejection::kWidth;
-  const uint64_t end_ticks = raw.begin_ticks + raw.ticks;
-  if (end_ticks < raw.begin_ticks) return Rejection::kTime;
-  // Counters of two processors may differ by a little: one millisecond is a lot.
-  if (end_ticks > now_ticks &&
-      clock.duration(end_ticks - now_ticks) > std::chrono::milliseconds(1)) {
-    return Rejection::kTime;
-  }
-  const std::vector<uint8_t>& lengths = *context.schedule_lengths;
-  const std::optional<uint64_t> plan = whole_generation(raw.generation_low, lengths.size());
-  if (!plan) return Rejection::kPlan;
-  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0 &&
-      (*plan == 0 || raw.column >= lengths[*plan - 1])) {
-    return Rejection::kColumn;
-  }
-  if (raw.kind == OPTILE_EVENT_OP &&
-      (raw.op_id >= registry_.size() || registry_[raw.op_id].key == 0)) {
-    return Rejection::kOp;
-  }
-  return std::nullopt;
-}
-
-ClientEvent ClientReader::decode(const optile_event& raw, const Context& context) const {
-  const TickClock& clock = *context.clock;
-  const uint64_t plan = *whole_generation(raw.generation_low, context.schedule_lengths->size());
-  std::optional<int> column;
-  if ((raw.flags & OPTILE_EVENT_SCHEDULED) != 0) column = raw.column;
-  ClientEvent event;
-  if (raw.kind == OPTILE_EVENT_OP) {
-    tuner::OpEvent op;
-    op.place = {registry_[raw.op_id].key, raw.context};
-    op.begin = clock.since_attach(raw.begin_ticks);
-    op.duration = clock.duration(raw.ticks);
-    op.step = raw.step;
-    op.width = raw.width;
-    op.binding = static_cast<perfmodel::Binding>(raw.binding);
-    op.first_touch = (raw.flags & OPTILE_EVENT_FIRST_TOUCH) != 0;
-    op.default_width = (raw.flags & OPTILE_EVENT_DEFAULT_WIDTH) != 0;
-    op.steerable = (raw.flags & OPTILE_EVENT_STEERABLE) != 0;
-    op.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
-    op.column = column;
-    op.plan = plan;
-    event.op = op;
-    return event;
-  }
-  tuner::StepEvent step;
-  step.step = raw.step;
-  step.duration = clock.duration(raw.ticks);
-  // Ops of several threads overlap: more than the step itself is no coverage.
-  step.observed = std::min(clock.duration(raw.context), step.duration);
-  step.steerable = std::min(clock.duration(raw.region_ticks), step.observed);
-  step.ops = raw.regions;
-  step.width_changes = raw.width_changes;
-  step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
-  step.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
-  step.column = column;
-  step.plan = plan;
-  event.step = step;
-  return event;
-}
-
-// `count` is read by itself first: our own mask was set before, the program's after it was told.
 ThreadBinding ClientReader::binding(int tid) const {
   if (tid <= 0) return {};
   const auto thread = static_cast<uint64_t>(tid);

@@ -141,16 +141,10 @@ class ClientReader {
   };
   void read_slot(uint32_t slot, const Context& context, std::vector<Timed>& out);
   void reject(Rejection why);
-  // The first thing that is wrong with an event, if any.
-  std::optional<Rejection> fault(const optile_event& raw, const Context& context,
-                                 uint64_t now_ticks) const;
-  static bool counts_make_sense(const optile_event& raw, const Context& context);
   // The counts that came directly before an op, when they are its own; anything else is rejected.
   std::optional<perfmodel::CountedExecution> take_counts(const optile_event& op,
                                                          const Context& context,
                                                          std::optional<optile_event>& counts);
-  // Of an event without fault.
-  ClientEvent decode(const optile_event& raw, const Context& context) const;
 
   const optile_client_region* region_;
   std::vector<perfmodel::OpDescription> registry_;

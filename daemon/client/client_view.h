@@ -5,20 +5,26 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
+#include <string>
+#include <utility>
 
 #include "daemon/client/client_reader.h"
-#include "daemon/client/main_issuer.h"
+#include "daemon/client/plan_publisher.h"
 #include "daemon/store/store.h"
 #include "daemon/transport/attach_request.h"
 #include "tuner/session/session.h"
 
 namespace optile::daemon {
 
-// What the scheduled steps of the plan in force try.
-struct Trials {
-  std::size_t ops = 0;
-  std::set<int> widths;
+// Leases of a client that were taken back since its steps were far slower on them than predicted.
+struct SlowLeases {
+  uint64_t count = 0;
+  std::string latest;  // as a sentence
+
+  void add(std::string text) {
+    ++count;
+    latest = std::move(text);
+  }
 };
 
 struct ClientView {
@@ -38,7 +44,7 @@ struct ClientView {
   bool trials_withheld = false;   // freeze mode, and the stored plan did not fit
   bool is_fixed_by_user = false;  // the user set the width and wants no other (--respect exact)
   int default_width_cap = 0;
-  int fixed_team = 0;  // Client::fixed_team()
+  int fixed_team = 0;  // SessionDriver::fixed_team()
   int cores = 1;
   int shared_cores = 0;  // that its issuing threads share; 0 = each runs as if alone
   // Whether each has some of its own; nullopt: not known.
@@ -49,10 +55,7 @@ struct ClientView {
   std::map<uint64_t, perfmodel::OpDescription> ops;
   std::map<uint64_t, OpTotals> totals;   // by key
   std::map<uint64_t, HangRecord> hangs;  // regions that did not return once
-  // Leases of it that were taken back since its steps were far slower on them than predicted: how
-  // many, and the latest as a sentence.
-  uint64_t slow_leases = 0;
-  std::string latest_slow_lease;
+  SlowLeases slow_leases;
   double shim_seconds = 0;
   std::string co_runner_load;              // that it ran beside, as a sentence; empty: little
   std::optional<double> steps_per_second;  // over the last seconds, pauses included

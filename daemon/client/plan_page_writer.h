@@ -46,6 +46,10 @@ class PlanPageWriter {
   void set_wait_cap(std::optional<uint32_t> most_ms) {
     optile_store64(&region_->wait_cap, most_ms ? uint64_t{*most_ms} + 1 : 0);
   }
+  std::optional<uint32_t> wait_cap() const {
+    const uint64_t word = optile_load64(&region_->wait_cap);
+    return word == 0 ? std::nullopt : std::optional(static_cast<uint32_t>(word - 1));
+  }
   // Also at once: what the masks of its threads were set to, os indices; none: to nothing.
   void set_held_mask(const std::vector<int>& units);
   void set_heartbeat(uint64_t ticks) { optile_store64(&region_->heartbeat, ticks); }

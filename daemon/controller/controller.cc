@@ -88,8 +88,7 @@ base::Status Controller::room_for(const AttachRequest& attach_request) const {
 base::Result<uint64_t> Controller::arrive(AttachRequest attach_request, ClientMemory memory) {
   if (base::Status room = room_for(attach_request); !room.ok()) return room.error();
   const uint64_t id = ++last_id_;
-  Client::Dependencies dependencies;
-  dependencies.clocks = &clocks_;
+  SessionDriver::Dependencies dependencies;
   if (is_stopped_)
     dependencies.is_stopped = [this, pid = attach_request.pid] { return is_stopped_(pid); };
   Conditions wanted;
@@ -110,7 +109,7 @@ base::Result<uint64_t> Controller::arrive(AttachRequest attach_request, ClientMe
   place.at_attach = budget_at_start(attach_request);
   place.now = place.at_attach;
   place.client = std::make_unique<Client>(id, std::move(attach_request), std::move(memory),
-                                          make_configuration_space(machine_, place.now),
+                                          make_configuration_space(machine_, place.now), clocks_,
                                           std::move(dependencies));
   client_census_.came(arrival.user);
   place.heard = client_census_.changes();
@@ -179,16 +178,20 @@ void Controller::drain() {
     Client& client = *place.client;
     // Once, however many came or left since it was last read.
     const uint64_t changes = client_census_.changes();
-    if (std::exchange(place.heard, changes) != changes) client.on_surroundings_changed();
+    tuner::Session* session = client.tuning().session();
+    if (std::exchange(place.heard, changes) != changes && session != nullptr) {
+      session->on_surroundings_changed();
+    }
     follow(client);
-    if (client.asks_to_count()) counting_.ask(id);
+    session = client.tuning().session();
+    if (session != nullptr && session->asks_to_count()) counting_.ask(id);
     want = std::max(want, client.wanted_events());
-    fill = std::max(fill, client.ring_fill());
+    fill = std::max(fill, client.reader().fill());
   }
   while (const std::optional<uint64_t> id = counting_.next(since_start())) {
     Client& client = *clients_.at(*id).client;
     // It may have turned to something else while it waited; then it will ask again.
-    if (client.asks_to_count()) client.allow_counting();
+    if (client.tuning().session()->asks_to_count()) client.tuning().allow_counting();
     want = std::max(want, client.wanted_events());
   }
   drain_pace_.on_drain(want, fill);
@@ -232,23 +235,23 @@ void Controller::refresh_budget(uint64_t id, Place& place) {
     place.now = std::move(now);
     // Its cpuset became smaller or grew back: leases are cut from what is left.
     bind(id, place);
-    place.client->set_cases(make_configuration_space(machine_, leased(place)));
+    place.client->tuning().set_space(make_configuration_space(machine_, leased(place)));
   }
   if (leases_ && (leases_->has(id) || place.detached)) leases_->confine_again(id, pid);
 }
 
 // What a client has done since the last look, and what follows for the store.
 void Controller::follow(Client& client) {
-  std::optional<tuner::Session::Settled> settled = client.drain();
-  if (client.take_forgotten()) {
+  Client::Findings found = client.drain();
+  if (found.forgotten) {
     Store* store = store_of(client.attach_request().uid);
     batches_.write_due(store);  // within a batch it would go before a plan that was found earlier
     batches_.of(store).forgotten.push_back(on_this_machine(client.conditions()));
     batches_.is_due(store);
   }
-  if (settled) settle(client, std::move(*settled));
+  if (found.settled) settle(client, std::move(*found.settled));
   // Written at once: whoever sees his program hang ends it, and perhaps everything.
-  for (HangRecord& hang : client.take_hangs()) {
+  for (HangRecord& hang : found.hangs) {
     say_("client " + std::to_string(client.id()) + " (" + hang.program + "): " + hang.name +
          " does not return at width " + std::to_string(hang.width) +
          "; it keeps the program's default width from now on");
@@ -287,7 +290,7 @@ base::Result<Controller::Undone> Controller::undo(const UndoRequest& request) {
     const std::vector<uint64_t> keys = request.op.empty()
                                            ? std::vector<uint64_t>{0}
                                            : keys_of(OpSelection::parse(request.op), before);
-    for (const uint64_t key : keys) place.client->undo(key);
+    for (const uint64_t key : keys) place.client->tuning().undo(key);
     if (keys.empty()) continue;
     undone.ops += changed_places(before, keys);
     undone.clients.push_back(before);

@@ -30,7 +30,7 @@ void Controller::recall_lending(uint64_t id) {
 void Controller::recall_curve(uint64_t id) {
   const Client& client = *clients_.at(id).client;
   Store* store = store_of(client.attach_request().uid);
-  if (store == nullptr || client.keeps_widths()) return;
+  if (store == nullptr || client.tuning().allotment().keeps_widths()) return;
   const int64_t since = clocks_.unix_seconds() - kCurveBelieved.count();
   std::optional<EarlierCurve> curve =
       store->find_curve(on_this_machine(client.conditions()), since);

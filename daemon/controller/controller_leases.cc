@@ -117,10 +117,12 @@ void Controller::lease_to(uint64_t id) {
 void Controller::tell_demand_of_team(uint64_t id, Place& place) {
   const bool works = place.lease && place.lease->whole() && !place.waiting.waiting();
   const int cores = works ? place.lease->cores + place.lease->lent : 0;
-  place.pace.look(since_start(), place.client->progress(), place.client->may_rest() ? 0 : cores);
+  place.pace.look(since_start(), place.client->reader().progress(),
+                  place.client->plan().may_rest ? 0 : cores);
   const bool own = works && place.lease->lent == 0;
   leases_->set_current_step(id, place.pace.turns());
-  leases_->demand(id, place.pace.predicted(place.client->fixed_team(), place.at_attach.cores),
+  leases_->demand(id,
+                  place.pace.predicted(place.client->tuning().fixed_team(), place.at_attach.cores),
                   own ? place.pace.measured(cores).value_or(0) : 0, true);
 }
 
@@ -130,7 +132,7 @@ std::optional<uint32_t> Controller::wait_cap(const Place& place) const {
   if (!place.lease) return std::nullopt;
   const bool in_turns = place.lease->in_turns || place.lease->units.empty();
   const int cores = in_turns ? 1 : place.lease->cores + place.lease->lent;
-  if (place.client->fixed_team() > cores) return 0;
+  if (place.client->tuning().fixed_team() > cores) return 0;
   if (in_turns || leases_->left_to_others() > 0) return 1;
   return std::nullopt;
 }
@@ -158,9 +160,11 @@ LaunchBeside Controller::launch_beside(const perfmodel::LaunchFacts& facts,
 void Controller::publish_demands() {
   for (auto& [id, place] : clients_) {
     if (!leases_->has(id)) continue;
-    if (place.client->fixed_team() > 0) {
+    if (place.client->tuning().fixed_team() > 0) {
       tell_demand_of_team(id, place);
-    } else if (place.client->keeps_widths()) {  // how many threads it has is not known yet
+    } else if (place.client->tuning()
+                   .allotment()
+                   .keeps_widths()) {  // how many threads it has is not known yet
       leases_->demand(id, {}, 0, true);
     } else {
       tell_demand(id, place);
@@ -175,12 +179,13 @@ void Controller::tell_demand(uint64_t id, const Place& place) {
   const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
   const double measured =
       settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
-  leases_->set_current_step(id, seen.step_number,
-                            {seen.step_fingerprint, place.client->default_width()});
-  leases_->demand(
-      id,
-      known ? place.client->step_seconds_by_cores(place.at_attach.cores) : std::vector<double>{},
-      measured, settled);
+  leases_->set_current_step(
+      id, seen.step_number,
+      {seen.step_fingerprint, place.client->tuning().allotment().default_width()});
+  leases_->demand(id,
+                  known ? place.client->tuning().step_seconds_by_cores(place.at_attach.cores)
+                        : std::vector<double>{},
+                  measured, settled);
   leases_->set_wants_more(id, seen.has_use_for_more);
   leases_->seen(id, seen.steps_here);
 }
@@ -190,7 +195,8 @@ void Controller::tell_demand(uint64_t id, const Place& place) {
 void Controller::place_newcomers() {
   bool told = false;
   for (auto& [id, place] : clients_) {
-    if (!leases_->seen(id, 0) || place.client->fixed_team() > 0 || place.client->keeps_widths()) {
+    if (!leases_->seen(id, 0) || place.client->tuning().fixed_team() > 0 ||
+        place.client->tuning().allotment().keeps_widths()) {
       continue;
     }
     const std::size_t steps = place.client->session_summary().steps_here;
@@ -268,19 +274,20 @@ void Controller::take_lease(Place& place, Leases::Granted granted) {
   } else {
     place.lease = std::move(granted);
   }
-  place.client->set_cases(make_configuration_space(machine_, leased(place)));
+  place.client->tuning().set_space(make_configuration_space(machine_, leased(place)));
   publish_co_runners(place);
 }
 
 // What others do with their cores and with its own. Lent cores are for ops that the plan leaves as
 // wide as they may be; a search is about so many cores and no more.
 void Controller::publish_co_runners(Place& place) const {
-  place.client->set_wait_cap(wait_cap(place));
+  place.client->tuning().page().set_wait_cap(wait_cap(place));
   const int lent = place.lease ? place.lease->lent : 0;
-  place.client->set_lent(lent > 0 && place.client->session_summary().has_use_for_more ? lent : 0);
+  place.client->tuning().set_lent(
+      lent > 0 && place.client->session_summary().has_use_for_more ? lent : 0);
   const bool compared = place.lease && leases_->size() > 1 &&
                         leases_->lending().measures(place.client->id(), place.lease->cores);
-  place.client->set_heard(compared);
+  place.client->tuning().set_heard(compared);
 }
 
 std::optional<milliseconds> Controller::next_look() const {
@@ -315,8 +322,8 @@ void Controller::detect_idle() {
     if (!leases_->has(id)) continue;
     const int pid = place.client->attach_request().pid;
     const milliseconds now = since_start();
-    const bool news =
-        place.waiting.look(now, place.client->progress(), [this, pid] { return busy_time_(pid); });
+    const bool news = place.waiting.look(now, place.client->reader().progress(),
+                                         [this, pid] { return busy_time_(pid); });
     const bool waits = place.waiting.waiting();
     if (news && waits) {
       if (!lending.begin(id, now, workers())) continue;
@@ -346,10 +353,11 @@ std::vector<LendingTrials::Worker> Controller::workers() const {
   for (const auto& [id, place] : clients_) {
     if (!place.lease || !place.lease->whole() || place.waiting.waiting()) continue;
     const Client& client = *place.client;
-    const bool team = client.fixed_team() > 0;
+    const bool team = client.tuning().fixed_team() > 0;
     if (!team && !client.session_summary().has_use_for_more) continue;
-    found.push_back({id, client.progress(), place.lease->cores,
-                     team ? place.lease->lent : client.lent(), !client.may_rest()});
+    found.push_back({id, client.reader().progress(), place.lease->cores,
+                     team ? place.lease->lent : client.tuning().allotment().lent(),
+                     !client.plan().may_rest});
   }
   return found;
 }
@@ -470,12 +478,12 @@ void Controller::keep(const LeaseCommand& word) {
 // Of one that has left already nothing is to be told.
 void Controller::note_mask(uint64_t id, const std::vector<int>& units) {
   const auto found = clients_.find(id);
-  if (found != clients_.end()) found->second.client->set_held_mask(units);
+  if (found != clients_.end()) found->second.client->tuning().page().set_held_mask(units);
 }
 
 ThreadBinding Controller::binding(uint64_t id, int tid) const {
   const auto found = clients_.find(id);
-  return found != clients_.end() ? found->second.client->binding(tid) : ThreadBinding();
+  return found != clients_.end() ? found->second.client->reader().binding(tid) : ThreadBinding();
 }
 
 // What was said of its process before it attached here, to an earlier daemon mostly.
@@ -528,7 +536,7 @@ perfmodel::Budget Controller::budget_at_start(const AttachRequest& attach_reques
 perfmodel::Budget Controller::budget_now(const Place& place) const {
   perfmodel::Budget now = read_budget_(place.client->attach_request().pid);
   // Masks that we set ourselves are no budget; what its cpuset leaves of what it came with is.
-  if (!place.client->was_bound() && !place.lease) return now;
+  if (!place.client->tuning().plans().was_bound() && !place.lease) return now;
   perfmodel::Budget its = place.at_attach;
   its.cores = std::max(1, static_cast<int>(sched::budget_cores(machine_, its).size()));
   if (its.limited_by == "quota") its.limited_by.clear();

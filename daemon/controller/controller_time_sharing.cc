@@ -43,15 +43,16 @@ std::vector<TimeSharing::Party> Controller::sharing_parties() const {
     const Client& client = *place.client;
     TimeSharing::Party party;
     party.client = id;
-    party.runnable = demand_(client.attach_request().pid, client.issuing_threads(kMostThreads));
-    party.work = {client.steps(), client.progress()};
-    party.rests = client.may_rest();
+    party.runnable =
+        demand_(client.attach_request().pid, client.reader().issuing_threads(kMostThreads));
+    party.work = {client.reader().steps(), client.reader().progress()};
+    party.rests = client.plan().may_rest;
     party.team = client.widest_team();
     party.weight = leases_->has(id) ? leases_->party(id).share : client.attach_request().share;
     if (place.lease && place.lease->whole() && place.lease->cores < place.at_attach.cores) {
       party.leased = place.lease->cores;
-      party.predicted =
-          predicted_pace(*leases_, id, client.fixed_team(), party.leased, place.at_attach.cores);
+      party.predicted = predicted_pace(*leases_, id, client.tuning().fixed_team(), party.leased,
+                                       place.at_attach.cores);
     }
     const std::optional<sched::LeaseView> view = leases_->table().view(id);
     party.held = view && (view->pinned || view->paused);
@@ -98,10 +99,10 @@ void Controller::share_time(const TimeSharing::Change& change) {
   place.pace = {};
   place.lease.reset();
   place.now = budget_now(place);
-  place.client->set_cases(make_configuration_space(machine_, leased(place)));
+  place.client->tuning().set_space(make_configuration_space(machine_, leased(place)));
   publish_co_runners(place);
   if (change.reason == TimeSharing::Reason::kSlowOnLease) {
-    place.client->note_slow_lease(change.text + ", since " + time_of_day(unix_now));
+    place.client->slow_leases().add(change.text + ", since " + time_of_day(unix_now));
   }
   log_lease(change.client, who + " has no lease and shares the cores by time: " + change.text);
 }

@@ -106,7 +106,7 @@ void add_client_samples(const ClientView& client, const StepTimes& times, int pl
   writer.add(Metric::kClientEventsTotal, "read", static_cast<double>(counters.read));
   writer.add(Metric::kClientEventsTotal, "dropped", static_cast<double>(counters.dropped));
   writer.add(Metric::kClientEventsTotal, "rejected", static_cast<double>(counters.rejected));
-  writer.add(Metric::kClientSlowLeasesTotal, static_cast<double>(client.slow_leases));
+  writer.add(Metric::kClientSlowLeasesTotal, static_cast<double>(client.slow_leases.count));
   if (client.session) add_session(*client.session, writer);
 }
 

@@ -259,9 +259,16 @@ int64_t Database::last_row_id() const {
 base::Error Database::fail(const std::string& what) {
   const int code = handle_ == nullptr ? SQLITE_NOMEM : sqlite3_extended_errcode(handle_);
   last_fault_ = fault_of(code);
+  damaged_ = damaged_ || last_fault_ == DatabaseFault::kCorrupt;
   const char* text = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
   return {last_fault_ == DatabaseFault::kCorrupt ? ErrorKind::kInvalid : ErrorKind::kUnavailable,
           what + ": " + text};
+}
+
+std::vector<Row> rows_in(Database* database, const std::string& sql, const Row& values) {
+  if (database == nullptr) return {};
+  base::Result<std::vector<Row>> found = database->query(sql, values);
+  return found.ok() ? std::move(found).value() : std::vector<Row>();
 }
 
 }  // namespace optile::daemon

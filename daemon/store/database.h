@@ -63,6 +63,7 @@ class Database {
   int64_t last_row_id() const;
   // Of the last run() or query() that failed.
   DatabaseFault last_fault() const { return last_fault_; }
+  bool is_damaged() const { return damaged_; }  // as some run() or query() has found
 
  private:
   Database() = default;
@@ -76,6 +77,10 @@ class Database {
   // Prepared and not in use, by text: to prepare one costs several times what it does.
   std::map<std::string, sqlite3_stmt*> statements_;
   DatabaseFault last_fault_ = DatabaseFault::kNone;
+  bool damaged_ = false;
 };
+
+// What cannot be read is not there; null: nothing is.
+std::vector<Row> rows_in(Database* database, const std::string& sql, const Row& values);
 
 }  // namespace optile::daemon

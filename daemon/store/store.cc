@@ -13,6 +13,7 @@
 #include "daemon/store/plan_checksum.h"
 #include "daemon/store/store_file.h"
 #include "daemon/store/store_pruning.h"
+#include "daemon/store/store_reading.h"
 #include "daemon/store/store_tables.h"
 #include "daemon/store/store_values.h"
 
@@ -216,6 +217,17 @@ Status write_batch(Database& database, const StoreBatch& batch) {
   return status;
 }
 
+// A plan in the file that is to be forgotten as soon as the file can be written.
+bool file_is_outdated(const std::deque<StoreBatch>& unsaved, const Conditions& conditions) {
+  return std::any_of(unsaved.begin(), unsaved.end(), [&](const StoreBatch& batch) {
+    return std::any_of(batch.forgotten.begin(), batch.forgotten.end(),
+                       [&](const Conditions& one) { return same_plan(one, conditions); }) ||
+           std::any_of(batch.undone.begin(), batch.undone.end(), [&](const UndoRecord& record) {
+             return !record.revoke && same_program(record, conditions);
+           });
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Store> Store::open(const std::string& path) {
@@ -313,25 +325,16 @@ void Store::keep_in_memory(const StoreBatch& batch, const std::string& why) {
   if (memory_ != nullptr && !batch.empty()) static_cast<void>(write_batch(*memory_, batch).ok());
 }
 
-// What cannot be read is not there.
-std::vector<Row> Store::rows(Database* database, const std::string& sql, const Row& values) {
-  if (database == nullptr) return {};
-  Result<std::vector<Row>> found = database->query(sql, values);
-  if (found.ok()) return std::move(found).value();
-  if (database == file_.get() && file_->last_fault() == DatabaseFault::kCorrupt) damaged_ = true;
-  return {};
-}
-
 std::vector<Row> Store::waiting_and_kept_rows(const std::string& sql, const Row& values) {
-  std::vector<Row> found = rows(memory_.get(), sql, values);
-  for (Row& row : rows(file_.get(), sql, values)) found.push_back(std::move(row));
+  std::vector<Row> found = rows_in(memory_.get(), sql, values);
+  for (Row& row : rows_in(file_.get(), sql, values)) found.push_back(std::move(row));
   leave_damaged();
   return found;
 }
 
 // A file that turned out to be damaged while it was read is put aside.
 void Store::leave_damaged() {
-  if (!std::exchange(damaged_, false)) return;
+  if (file_ == nullptr || !file_->is_damaged()) return;
   file_.reset();
   open_file();
 }
@@ -339,24 +342,13 @@ void Store::leave_damaged() {
 // What could not be written yet is the newest, but the same arguments come first.
 std::optional<FoundPlan> Store::find_plan(const Conditions& conditions, int default_width) {
   std::optional<FoundPlan> found = find_plan_in(memory_.get(), conditions, default_width);
-  if ((!found || !found->same_arguments) && !file_is_outdated(conditions)) {
+  if ((!found || !found->same_arguments) && !file_is_outdated(unsaved_, conditions)) {
     std::optional<FoundPlan> older = find_plan_in(file_.get(), conditions, default_width);
     if (!found || (older && older->same_arguments)) found = std::move(older);
   }
-  if (damaged_) found.reset();  // half of it may be missing
+  if (file_ != nullptr && file_->is_damaged()) found.reset();  // half of it may be missing
   leave_damaged();
   return found;
-}
-
-// A plan in the file that is to be forgotten as soon as the file can be written.
-bool Store::file_is_outdated(const Conditions& conditions) const {
-  return std::any_of(unsaved_.begin(), unsaved_.end(), [&](const StoreBatch& batch) {
-    return std::any_of(batch.forgotten.begin(), batch.forgotten.end(),
-                       [&](const Conditions& one) { return same_plan(one, conditions); }) ||
-           std::any_of(batch.undone.begin(), batch.undone.end(), [&](const UndoRecord& record) {
-             return !record.revoke && same_program(record, conditions);
-           });
-  });
 }
 
 std::vector<RunRecord> Store::find_runs(const Conditions& conditions) {

@@ -68,17 +68,9 @@ class Store {
   void open_memory();
   void leave_damaged();
   base::Status write_file(const StoreBatch& batch);
-  bool file_is_outdated(const Conditions& conditions) const;
   void keep_in_memory(const StoreBatch& batch, const std::string& why);
-  std::vector<Row> rows(Database* database, const std::string& sql, const Row& values);
   // Of two rows about the same the first counts: it waits to be written.
   std::vector<Row> waiting_and_kept_rows(const std::string& sql, const Row& values);
-  std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& conditions,
-                                        int default_width);
-  std::vector<RunRecord> find_runs_in(Database* database, const Conditions& conditions);
-  std::vector<FoundProfile> find_profiles_in(Database* database, const std::string& machine,
-                                             uint64_t key, const std::string& name_prefix,
-                                             int limit);
 
   State state_;
   std::unique_ptr<Database> file_;
@@ -86,7 +78,6 @@ class Store {
   std::unique_ptr<Database> memory_;
   std::deque<StoreBatch> unsaved_;  // oldest first
   bool may_come_back_ = false;      // what is wrong with the file may pass
-  bool damaged_ = false;            // seen while reading
 };
 
 }  // namespace optile::daemon

@@ -78,8 +78,8 @@ std::optional<EarlierCurve> Store::find_curve(const Conditions& conditions, int6
       "launch_plan "
       "FROM known ORDER BY launch_plan = ?6 DESC, last DESC, launch_plan, cores LIMIT ?7";
   // What waits to be written replaces what is in the file, launch plan by launch plan.
-  std::vector<PlansCurve> found = curves_of(rows(memory_.get(), sql, values));
-  for (PlansCurve& kept : curves_of(rows(file_.get(), sql, values))) {
+  std::vector<PlansCurve> found = curves_of(rows_in(memory_.get(), sql, values));
+  for (PlansCurve& kept : curves_of(rows_in(file_.get(), sql, values))) {
     const bool replaced = std::any_of(found.begin(), found.end(), [&kept](const auto& one) {
       return one.launch_plan == kept.launch_plan;
     });

@@ -1,6 +1,6 @@
-// What the store finds in one database: plans, runs, profiles.
+#include "daemon/store/store_reading.h"
+
 #include "daemon/store/plan_checksum.h"
-#include "daemon/store/store.h"
 #include "daemon/store/store_values.h"
 
 namespace optile::daemon {
@@ -18,21 +18,21 @@ constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
 
 }  // namespace
 
-std::optional<FoundPlan> Store::find_plan_in(Database* database, const Conditions& conditions,
-                                             int default_width) {
+std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& conditions,
+                                      int default_width) {
   const ProgramKey& program = conditions.program;
-  const std::vector<Row> found =
-      rows(database,
-           "SELECT plans.id, step_fingerprint, default_width, binding, marker_key, marker_context, "
-           "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
-           "FROM plans JOIN programs ON programs.id = program_id "
-           "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
-           "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
-           "ORDER BY same DESC, (runtime = ?6) DESC, (default_width = ?7) DESC, made_at DESC, "
-           "plans.id DESC "
-           "LIMIT 1",
-           {program.executable, program.program, program.arguments, conditions.machine,
-            conditions.launch_plan, int64_t{conditions.runtime}, int64_t{default_width}});
+  const std::vector<Row> found = rows_in(
+      database,
+      "SELECT plans.id, step_fingerprint, default_width, binding, marker_key, marker_context, "
+      "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
+      "FROM plans JOIN programs ON programs.id = program_id "
+      "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
+      "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
+      "ORDER BY same DESC, (runtime = ?6) DESC, (default_width = ?7) DESC, made_at DESC, "
+      "plans.id DESC "
+      "LIMIT 1",
+      {program.executable, program.program, program.arguments, conditions.machine,
+       conditions.launch_plan, int64_t{conditions.runtime}, int64_t{default_width}});
   if (found.empty()) return std::nullopt;
   const Row& row = found[0];
   FoundPlan result;
@@ -46,7 +46,7 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
   result.when = as_integer(row[9]);
   result.same_arguments = as_integer(row[10]) != 0;
   uint64_t sum = 0;
-  for (const Row& entry : rows(
+  for (const Row& entry : rows_in(
            database,
            "SELECT entry.key, entry.context, entry.width, rule, "
            "own.median_ns, planned.median_ns FROM plan_entries AS entry JOIN plans ON plans.id = "
@@ -73,14 +73,14 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
   }
   // Whatever is wrong with it, it is not the plan that was stored.
   if (sum != plan_checksum(result.plan)) return std::nullopt;
-  for (const Row& time :
-       rows(database,
-            "SELECT profiles.key, profiles.width, profiles.median_ns FROM plans "
-            "JOIN profiles ON profiles.program_id = plans.program_id "
-            "AND profiles.machine = plans.machine AND profiles.launch_plan = plans.launch_plan "
-            "AND profiles.runtime = plans.runtime AND profiles.binding = ?3 "
-            "WHERE plans.id = ?1 ORDER BY profiles.key, profiles.width LIMIT ?2",
-            {as_integer(row[0]), int64_t{kMaxTimes}, int64_t{static_cast<int>(Binding::kNone)}})) {
+  for (const Row& time : rows_in(
+           database,
+           "SELECT profiles.key, profiles.width, profiles.median_ns FROM plans "
+           "JOIN profiles ON profiles.program_id = plans.program_id "
+           "AND profiles.machine = plans.machine AND profiles.launch_plan = plans.launch_plan "
+           "AND profiles.runtime = plans.runtime AND profiles.binding = ?3 "
+           "WHERE plans.id = ?1 ORDER BY profiles.key, profiles.width LIMIT ?2",
+           {as_integer(row[0]), int64_t{kMaxTimes}, int64_t{static_cast<int>(Binding::kNone)}})) {
     const tuner::StoredTime one{unsigned_word(time[0]), small(time[1], kWidestStored),
                                 seconds(time[2])};
     if (one.width > 0 && one.ns > 0) result.plan.times.push_back(one);
@@ -88,26 +88,26 @@ std::optional<FoundPlan> Store::find_plan_in(Database* database, const Condition
   return result;
 }
 
-std::vector<RunRecord> Store::find_runs_in(Database* database, const Conditions& conditions) {
+std::vector<RunRecord> find_runs_in(Database* database, const Conditions& conditions) {
   const ProgramKey& program = conditions.program;
   const std::vector<Row> latest =
-      rows(database,
-           "SELECT arguments FROM runs JOIN programs ON programs.id = program_id "
-           "WHERE machine = ?1 AND program = ?2 "
-           "ORDER BY (arguments = ?3) DESC, finished_at DESC, runs.id DESC LIMIT 1",
-           {conditions.machine, program.program, program.arguments});
+      rows_in(database,
+              "SELECT arguments FROM runs JOIN programs ON programs.id = program_id "
+              "WHERE machine = ?1 AND program = ?2 "
+              "ORDER BY (arguments = ?3) DESC, finished_at DESC, runs.id DESC LIMIT 1",
+              {conditions.machine, program.program, program.arguments});
   if (latest.empty()) return {};
   std::vector<RunRecord> runs;
-  for (const Row& row :
-       rows(database,
-            "SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
-            "spread, own_steps, own_step_seconds, finished_at, coalesce(untouched, 0), "
-            "coalesce(disturbed, ''), coalesce(step_ops, 0), coalesce(step_keys, '') FROM runs "
-            "JOIN programs ON programs.id = program_id "
-            "LEFT JOIN run_details ON run_id = runs.id "
-            "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
-            "ORDER BY finished_at DESC, runs.id DESC LIMIT ?4",
-            {conditions.machine, program.program, as_text(latest[0][0]), int64_t{kMaxRunsRead}})) {
+  for (const Row& row : rows_in(
+           database,
+           "SELECT executable, arguments, launch_plan, runtime, kind, steps, step_seconds, "
+           "spread, own_steps, own_step_seconds, finished_at, coalesce(untouched, 0), "
+           "coalesce(disturbed, ''), coalesce(step_ops, 0), coalesce(step_keys, '') FROM runs "
+           "JOIN programs ON programs.id = program_id "
+           "LEFT JOIN run_details ON run_id = runs.id "
+           "WHERE machine = ?1 AND program = ?2 AND arguments = ?3 "
+           "ORDER BY finished_at DESC, runs.id DESC LIMIT ?4",
+           {conditions.machine, program.program, as_text(latest[0][0]), int64_t{kMaxRunsRead}})) {
     RunRecord run;
     run.conditions = {conditions.machine,
                       {as_text(row[0]), program.program, as_text(row[1])},
@@ -128,9 +128,9 @@ std::vector<RunRecord> Store::find_runs_in(Database* database, const Conditions&
   return runs;
 }
 
-std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std::string& machine,
-                                                  uint64_t key, const std::string& name_prefix,
-                                                  int limit) {
+std::vector<FoundProfile> find_profiles_in(Database* database, const std::string& machine,
+                                           uint64_t key, const std::string& name_prefix,
+                                           int limit) {
   std::vector<FoundProfile> profiles;
   const std::string about = key != 0 ? "key = ?2" : "substr(name, 1, length(?2)) = ?2";
   const std::string sql =
@@ -138,7 +138,7 @@ std::vector<FoundProfile> Store::find_profiles_in(Database* database, const std:
       "FROM profiles JOIN programs ON programs.id = program_id WHERE machine = ?1 AND " +
       about + " ORDER BY made_at DESC, program_id, key, binding, width LIMIT ?3";
   const Value wanted = key != 0 ? Value(word(key)) : Value(name_prefix);
-  for (const Row& row : rows(database, sql, {machine, wanted, int64_t{limit}})) {
+  for (const Row& row : rows_in(database, sql, {machine, wanted, int64_t{limit}})) {
     FoundProfile found;
     found.profile.key = unsigned_word(row[0]);
     found.profile.name = as_text(row[1]);

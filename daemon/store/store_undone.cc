@@ -55,9 +55,9 @@ bool Store::is_undone(const Conditions& conditions) {
       if (same_program(*record, conditions)) return !record->revoke;
     }
   }
-  const bool undone = !rows(file_ != nullptr ? file_.get() : memory_.get(),
-                            "SELECT 1 FROM undone WHERE machine = ?1 AND program = ?2",
-                            {conditions.machine, conditions.program.program})
+  const bool undone = !rows_in(file_ != nullptr ? file_.get() : memory_.get(),
+                               "SELECT 1 FROM undone WHERE machine = ?1 AND program = ?2",
+                               {conditions.machine, conditions.program.program})
                            .empty();
   leave_damaged();
   return undone;

@@ -224,7 +224,7 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
     texts.push_back("undone by hand: the program's default widths; " + revoke_command(client) +
                     " to tune it");
   }
-  if (client.slow_leases > 0) texts.push_back(client.latest_slow_lease);
+  if (client.slow_leases.count > 0) texts.push_back(client.slow_leases.latest);
   if (client.trials_withheld) {
     texts.emplace_back("freeze: the stored plan does not fit this step; default widths were kept");
   }

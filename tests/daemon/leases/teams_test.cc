@@ -317,7 +317,7 @@ TEST_F(TimeSharingTeamsTest, ReportsLeaseTakenBack) {
   looks(40, {{1, 1}, {2, 1}}, {&second});
   const std::optional<ClientView> view = controller_->view(first.id);
   EXPECT_FALSE(has_lease(first));
-  EXPECT_EQ(view->slow_leases, 1u);
+  EXPECT_EQ(view->slow_leases.count, 1u);
   EXPECT_THAT(fallback_texts(*view), testing::Contains(testing::HasSubstr("lease taken back: ")));
 }
 
