@@ -1,0 +1,95 @@
+#include "tuner/session/plan_draft.h"
+
+#include <algorithm>
+
+namespace optile::tuner {
+namespace {
+
+constexpr uint32_t kObservedSteps = 50;  // with events of every op, in observe mode
+
+// Some op of the step could run at another width than the program's own.
+bool steers_something(const ClientRecord& client) {
+  const StepModel* step = client.step.model();
+  return step != nullptr && !client.environment.usable_cases().empty() &&
+         std::any_of(step->sites().begin(), step->sites().end(), [&](const Site& site) {
+           return !client.environment.observes_only(site.place.key) && !cannot_be_set(site);
+         });
+}
+
+bool records_all(const ClientRecord& client, const WidthTuning& tuning) {
+  switch (tuning.phase()) {
+    case Phase::kRecognising:
+      return client.step.watching() || (!client.step.gave_up() && !rests_unsteered(client, tuning));
+    case Phase::kExploring:
+      return true;
+    case Phase::kComparing:
+      return false;  // whole steps are compared as they will run later
+    case Phase::kObserving:
+      return client.times.observed < kObservedSteps;
+    case Phase::kTuned:
+      return client.step.watching();
+  }
+  return false;
+}
+
+// With one width for all, or everything at the program's own, there is nothing to do at an op.
+bool does_nothing(const PlanDraft& draft) {
+  return !draft.record_all && draft.schedule_length == 0 &&
+         draft.binding == perfmodel::Binding::kNone &&
+         std::all_of(draft.entries.begin(), draft.entries.end(),
+                     [](const PlanEntry& entry) { return entry.width == 0; });
+}
+
+}  // namespace
+
+bool has_enough_steps(const ClientRecord& client, const WidthTuning& tuning) {
+  const bool watching = client.step.watching();
+  const bool own = client.times.own.count() >= kHeardSteps;
+  if (tuning.phase() == Phase::kTuned)
+    return !watching && client.times.tuned.count() >= kHeardSteps;
+  if (rests_unsteered(client, tuning)) return !watching && own;
+  return tuning.phase() == Phase::kObserving && own;
+}
+
+// Behind the search and the first steps under its plan: neither they nor the guard, which hears of
+// no counted step, wait for counters. Counts explain widths: where none can be set they are read
+// only for who asked for them.
+bool has_use_for_counts(const ClientRecord& client, const WidthTuning& tuning) {
+  const SessionOptions& options = client.environment.options();
+  if (client.step.watching() || tuning.lent().lent() || tuning.guard().has_page()) return false;
+  if (client.times.counted >= options.counted_steps) return false;
+  if (tuning.phase() == Phase::kObserving) return true;
+  if (tuning.phase() == Phase::kTuned) {
+    return client.times.tuned.count() >= kHeardSteps &&
+           (options.counts_in_any_case || steers_something(client));
+  }
+  return options.counts_in_any_case && tuning.phase() == Phase::kRecognising &&
+         client.step.model() != nullptr && client.environment.default_width() == 0;
+}
+
+PlanDraft draft_plan(const ClientRecord& client, const WidthTuning& tuning) {
+  PlanDraft draft;
+  draft.count = !client.environment.options().counting_waits && has_use_for_counts(client, tuning);
+  draft.record_all = records_all(client, tuning) || draft.count;
+  draft.record_nested = draft.record_all && tuning.phase() == Phase::kObserving;
+  if (client.step.model() != nullptr) {
+    draft.marker = client.step.model()->marker();
+  } else if (tuning.plan().replayed() != nullptr) {
+    draft.marker = tuning.plan().replayed()->marker;
+  }
+  const bool enough = has_enough_steps(client, tuning);
+  tuning.add_to(draft, enough);
+  draft.may_rest = enough && does_nothing(draft);
+  return draft;
+}
+
+PublishedPage describe_page(const WidthTuning& tuning, const PlanDraft& draft) {
+  PublishedPage page;
+  page.base_is_plan = tuning.plan().replayed() != nullptr || tuning.phase() == Phase::kTuned;
+  page.counts = draft.count;
+  page.lent = tuning.lent().lent();
+  page.columns = tuning.columns();
+  return page;
+}
+
+}  // namespace optile::tuner

@@ -1,0 +1,166 @@
+#include "tuner/session/plan_in_force.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tuner/session/site_entries.h"
+
+namespace optile::tuner {
+
+using perfmodel::Binding;
+
+namespace {
+
+// What an op loses at its planned width, as a share of its time at the own one; 0 = nothing.
+double loss(double own_ns, double planned_ns) {
+  return own_ns > 0 ? std::max(0.0, planned_ns / own_ns - 1) : 0;
+}
+
+// Regions that were observed when the plan was made may be tuned now, and the other way round.
+bool steers_as_now(const StoredPlan& plan, const ClientEnvironment& environment) {
+  bool all_left = !plan.entries.empty();
+  bool may_now = false;
+  for (const StoredEntry& entry : plan.entries) {
+    const perfmodel::OpDescription* op = environment.find_op(entry.place.key);
+    const bool region = op != nullptr && op->region;
+    all_left = all_left && entry.rule == Rule::kLeftAlone;
+    may_now = may_now || (region && !op->observed_only());
+    // One that hung has only lost its own entry.
+    const bool lost = region && op->tuning != perfmodel::OpDescription::kTuned;
+    if (lost && entry.width != 0) return false;
+  }
+  return !(all_left && may_now);
+}
+
+}  // namespace
+
+bool PlanInForce::replay_fits(const StepModel& step) const {
+  const int width = environment_.default_width();
+  return replay_ && step.fingerprint() == replay_->step_fingerprint &&
+         step.marker().place == replay_->marker.place && steers_as_now(*replay_, environment_) &&
+         (width == 0 || width == replay_->default_width || replay_is_clipped());
+}
+
+bool PlanInForce::verify_replay(const StepModel& step) {
+  if (!replay_fits(step)) return false;
+  replay_verified_ = true;
+  return true;
+}
+
+std::optional<bool> PlanInForce::replay_instead(const std::optional<StoredPlan>& stored,
+                                                const StepModel& step) {
+  std::optional<StoredPlan> before = std::exchange(replay_, stored);
+  const bool exact = replay_fits(step) && replay_->default_width == environment_.default_width();
+  if (!exact) replay_ = std::move(before);
+  if (!verify_replay(step)) return std::nullopt;
+  return exact;
+}
+
+void PlanInForce::drop_replay() {
+  replay_.reset();
+  replay_verified_ = false;
+}
+
+bool PlanInForce::replay_is_clipped() const {
+  return replay_ && environment_.bounded() && environment_.default_width() > 0 &&
+         environment_.default_width() < replay_->default_width;
+}
+
+bool PlanInForce::leave_entry(const perfmodel::OpPlace& place, Rule rule, const StepModel* step) {
+  bool left = false;
+  const auto is_meant = [&](const perfmodel::OpPlace& one) {
+    return one.key == place.key && (place.context == 0 || one.context == place.context);
+  };
+  if (replay_) {
+    for (StoredEntry& entry : replay_->entries) {
+      if (!is_meant(entry.place) || entry.width == 0) continue;
+      entry.width = 0;
+      entry.rule = rule;
+      left = true;
+    }
+  }
+  if (step == nullptr) return left;
+  // Behind a replayed plan the candidate may still be one of a step before.
+  const std::size_t known = std::min(chosen_.plan.widths.size(), step->sites().size());
+  for (std::size_t i = 0; i < known; ++i) {
+    int& width = chosen_.plan.widths[i];
+    if (!is_meant(step->sites()[i].place) || width == environment_.default_width()) continue;
+    width = environment_.default_width();
+    chosen_.plan.rules[i] = rule;
+    left = true;
+  }
+  return left;
+}
+
+int PlanInForce::width_of(const StoredEntry& entry) const {
+  const int widest = environment_.default_width();
+  return widest > 0 && entry.width >= widest ? 0 : entry.width;
+}
+
+int PlanInForce::common_width() const {
+  if (!replay_) return tuner::common_width(chosen_, environment_.default_width());
+  if (replay_->binding != Binding::kNone || replay_->entries.empty()) return 0;
+  const int width = replay_->entries.front().width;
+  const bool same = std::all_of(replay_->entries.begin(), replay_->entries.end(),
+                                [&](const StoredEntry& entry) { return entry.width == width; });
+  return same && replay_verified_ && fits(width, environment_.default_width()) ? width : 0;
+}
+
+bool PlanInForce::keeps_default_widths() const {
+  if (!replay_) return !changes_something(chosen_, environment_.default_width());
+  return replay_->binding == Binding::kNone &&
+         std::all_of(replay_->entries.begin(), replay_->entries.end(),
+                     [this](const StoredEntry& entry) { return width_of(entry) == 0; });
+}
+
+bool PlanInForce::has_wide_ops() const {
+  if (binding() != Binding::kNone) return false;
+  if (replay_) {
+    return std::any_of(replay_->entries.begin(), replay_->entries.end(),
+                       [this](const StoredEntry& entry) { return width_of(entry) == 0; });
+  }
+  if (chosen_.plan.widths.empty()) return true;
+  return std::any_of(chosen_.plan.widths.begin(), chosen_.plan.widths.end(),
+                     [this](int width) { return width >= environment_.default_width(); });
+}
+
+void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
+  if (!replay_) {
+    if (step == nullptr) return;
+    add_site_entries(*step, draft, [&](std::size_t i, PlanEntry& entry) {
+      if (i < chosen_.plan.widths.size()) fill(step->sites()[i], i, entry);
+    });
+    return;
+  }
+  for (const StoredEntry& entry : replay_->entries) {
+    if (entry.rule == Rule::kLeftAlone || environment_.observes_only(entry.place.key)) {
+      draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
+    } else if (fits(entry.width, environment_.default_width())) {
+      draft.entries.push_back({entry.place,
+                               entry.width,
+                               Rule::kReplayed,
+                               false,
+                               {},
+                               perfmodel::Nanoseconds(std::llround(entry.own_ns)),
+                               loss(entry.own_ns, entry.planned_ns)});
+    }
+  }
+}
+
+void PlanInForce::fill(const Site& site, std::size_t index, PlanEntry& entry) const {
+  const int width = chosen_.plan.widths[index];
+  if (!fits(width, environment_.default_width())) return;
+  entry.width = width;
+  entry.rule = chosen_.plan.rules[index];
+  const auto* own = site.samples.profile.find(environment_.own_case());
+  if (own == nullptr) return;
+  entry.baseline = own->median();
+  const auto planned = perfmodel::Curve(site.samples.profile).at({width, chosen_.binding});
+  if (planned) {
+    entry.accepted_loss = loss(static_cast<double>(entry.baseline.count()),
+                               static_cast<double>(planned->time.count()));
+  }
+}
+
+}  // namespace optile::tuner
