@@ -39,4 +39,20 @@ class Kept {
   std::int64_t most_ = 0;
 };
 
+// How many nodes a search has moved away from where they were.
+class MovedNodes {
+ public:
+  MovedNodes(const Kept& kept, const std::vector<DeviceId>& units)
+      : kept_(kept), count_(kept.moved(units)) {}
+
+  std::int64_t count() const { return count_; }
+  // `more` may be negative.
+  bool allows(std::int64_t more) const { return more <= 0 || count_ + more <= kept_.most(); }
+  void add(std::int64_t more) { count_ += more; }
+
+ private:
+  const Kept& kept_;
+  std::int64_t count_;
+};
+
 }  // namespace optile::placement

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "placement/id_set.h"
+#include "placement/random.h"
 #include "placement/units.h"
 
 namespace optile::placement {
@@ -20,6 +22,38 @@ class Neighbours {
  private:
   std::vector<std::size_t> first_;
   std::vector<UnitId> items_;
+};
+
+// Draws connected units of one device. Keeps its memory between calls; of one thread.
+class ConnectedGroups {
+ public:
+  ConnectedGroups(const Neighbours& neighbours, std::size_t units)
+      : neighbours_(neighbours), drawn_(units) {}
+
+  // `unit` and at most so many in all that are on its device, by `on`.
+  template <typename On>
+  const std::vector<UnitId>& draw(UnitId unit, int most, Random& random, On on) {
+    drawn_.clear();
+    group_.assign({unit});
+    drawn_.insert(static_cast<std::size_t>(unit));
+    const auto pick = [&random](const auto& units) {
+      return units[static_cast<std::size_t>(random.below(static_cast<int>(units.size())))];
+    };
+    for (int tries = 0; tries < 3 * most && static_cast<int>(group_.size()) < most; ++tries) {
+      const auto near = neighbours_.of(pick(group_));
+      if (near.empty()) continue;
+      const UnitId next = pick(near);
+      if (drawn_.contains(static_cast<std::size_t>(next)) || on(next) != on(unit)) continue;
+      drawn_.insert(static_cast<std::size_t>(next));
+      group_.push_back(next);
+    }
+    return group_;
+  }
+
+ private:
+  const Neighbours& neighbours_;
+  IdSet drawn_;
+  std::vector<UnitId> group_;
 };
 
 }  // namespace optile::placement

@@ -2,6 +2,7 @@
 // chain, of one thread; the same seed, start and number of evaluations give the same end.
 #pragma once
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -10,13 +11,57 @@
 #include "placement/load/load_state.h"
 #include "placement/neighbours.h"
 #include "placement/random.h"
+#include "placement/search/metropolis.h"
 
 namespace optile::placement {
 
 struct LoadCooling {
-  double start = 0.02;  // temperatures, as fractions of the cost at the start
-  double end = 0.0002;
+  Cooling temperature = {0.02, 0.0002};
   int doublings = 4;  // the energy is the norm of the loads with the exponent 2^doublings
+};
+
+// What annealing makes small: a norm of the loads, memory beyond the caps, and a little for nodes
+// that have moved.
+class LoadEnergy {
+ public:
+  LoadEnergy(const LoadState& state, const Kept& kept);
+  LoadEnergy(const LoadEnergy&) = delete;
+  LoadEnergy& operator=(const LoadEnergy&) = delete;
+
+  // From now on, in the scale of the state's cost.
+  void scale(int doublings);
+  double scale() const { return scale_; }
+  double of_state(std::int64_t moved) const;
+  // With the unit on `to`, which was probed.
+  double of_probed(UnitId unit, DeviceId to, std::int64_t moved) const;
+
+ private:
+  double power(double load) const;
+  double root(double sum) const;
+  double sum(double of_loads, double excess, std::int64_t moved) const;
+
+  const LoadState& state_;
+  double move_price_ = 0;  // of one node, in the scale
+  int doublings_ = 4;
+  double scale_ = 1;  // what loads are divided by before they are raised
+};
+
+// The best feasible assignment that a search has met.
+class BestLoad {
+ public:
+  explicit BestLoad(std::vector<DeviceId> start);
+
+  void moved(UnitId unit);
+  void note(const LoadState& state);
+  bool found() const { return found_; }
+  double cost() const { return cost_; }
+  const std::vector<DeviceId>& assignment() const { return assignment_; }
+
+ private:
+  bool found_ = false;
+  double cost_ = std::numeric_limits<double>::infinity();
+  std::vector<DeviceId> assignment_;
+  std::vector<UnitId> since_;  // what has moved since, as long as that is less than all
 };
 
 class LoadAnnealing {
@@ -30,55 +75,44 @@ class LoadAnnealing {
   // Steepest falls of single moves until none is left.
   void descend(Budget& budget);
 
-  bool found() const { return found_; }
-  double best_cost() const { return best_cost_; }
+  bool found() const { return best_.found(); }
+  double best_cost() const { return best_.cost(); }
   // The best feasible one; the start where there was none.
-  const std::vector<DeviceId>& best() const { return best_; }
+  const std::vector<DeviceId>& best() const { return best_.assignment(); }
   // Where it stands, feasible or not.
   const std::vector<DeviceId>& last() const { return state_.assignment(); }
 
  private:
-  double energy() const;
-  double probed_energy(UnitId unit, DeviceId to) const;
-  double power(double load) const;
-  double root(double sum) const;
-  bool allowed(UnitId unit, DeviceId to) const;
-  bool keeps(std::int64_t more_moved) const {
-    return more_moved <= 0 || moved_ + more_moved <= kept_->most();
-  }
+  using Moves = std::vector<std::pair<UnitId, DeviceId>>;
+
+  bool can_move(UnitId unit, DeviceId to) const;
+  double probe(UnitId unit, DeviceId to, Budget& budget);
+  void recount();
   void apply(UnitId unit, DeviceId to);
   UnitId pick_unit();
   DeviceId pick_target(UnitId unit);
-  bool accept(double difference);
+  const std::vector<UnitId>& draw_group(UnitId unit, int most);
+  void add_moves(const std::vector<UnitId>& group, DeviceId to);
   void single(Budget& budget);
   void swap(Budget& budget);
   void relay(Budget& budget);
   void group(Budget& budget);
-  void gather(UnitId unit, int most);
-  void settle(double before, Budget& budget);
-  void note();
+  void try_moves(Budget& budget);
 
-  const LoadProblem* problem_;
-  const Neighbours* neighbours_;
-  const Kept* kept_;
-  std::int64_t moved_ = 0;  // nodes that are not where they were
-  double move_price_ = 0;   // of one of them, in the scale
+  const LoadProblem& problem_;
+  const Neighbours& neighbours_;
+  const Kept& kept_;
+  MovedNodes moved_;
   LoadState state_;
+  LoadEnergy energy_;
+  double now_ = 0;  // energy
   Random random_;
-  int doublings_ = 4;
+  Metropolis metropolis_;
   bool looks_at_busiest_ = false;
-  double scale_ = 1;  // what loads are divided by before they are raised
-  double temperature_ = 0;
-  double energy_ = 0;
-  bool found_ = false;
-  double best_cost_ = 0;
-  std::vector<DeviceId> best_;
-  std::vector<UnitId> since_best_;  // what has moved, as long as that is less than all
-  std::vector<std::pair<UnitId, DeviceId>> relayed_;
-  std::vector<UnitId> group_;
-  std::vector<DeviceId> homes_;  // of the group, before it moved
-  std::vector<int> in_group_;
-  int groups_ = 0;
+  BestLoad best_;
+  ConnectedGroups groups_;
+  Moves moves_;
+  std::vector<DeviceId> homes_;  // of them, before they were made
 };
 
 }  // namespace optile::placement

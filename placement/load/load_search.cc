@@ -1,7 +1,6 @@
 #include "placement/load/load_search.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "placement/load/ideals.h"
@@ -11,26 +10,15 @@
 namespace optile::placement {
 namespace {
 
-constexpr int kChains = 4;
-constexpr int kRounds = 3;
 constexpr int kLarge = 10'000;            // units, to be searched close to the starts
 constexpr int kLongestExactChain = 1200;  // units, for the quadratic program over a chain
 constexpr std::size_t kMostIdeals = 300'000;
 constexpr double kSeedPart = 0.3;  // of time and evaluations, at most, for the starts
 
-struct Candidate {
-  std::vector<DeviceId> assignment;
-  double cost = 0;
-  double excess = 0;
-  bool operator<(const Candidate& other) const {
-    return std::pair(excess, cost) < std::pair(other.excess, other.cost);
-  }
-};
-
 Candidate candidate(const LoadProblem& problem, std::vector<DeviceId> assignment, Budget& budget) {
   const LoadState state(problem, assignment);
   budget.count();
-  return {std::move(assignment), state.cost(), state.excess()};
+  return {std::move(assignment), {state.cost(), state.excess()}};
 }
 
 // Starts of other methods, the best first.
@@ -53,7 +41,7 @@ std::vector<Candidate> starts_of(const Graph& graph, const LoadProblem& problem,
   std::sort(starts.begin(), starts.end());
   IdealsLimits limits;
   limits.ideals = kMostIdeals;
-  if (starts.front().excess <= 0) limits.below = starts.front().cost;
+  if (starts.front().score.excess <= 0) limits.below = starts.front().score.cost;
   if (units.size() <= 5000) {
     Budget part = budget.part(kSeedPart);
     base::Result<IdealsFound> split = best_contiguous(graph, problem, limits, part);
@@ -66,45 +54,12 @@ std::vector<Candidate> starts_of(const Graph& graph, const LoadProblem& problem,
   return starts;
 }
 
-struct Chain {
-  std::vector<DeviceId> start;
-  LoadCooling cooling;
-  std::uint64_t seed = 0;
-};
-
 // What all chains have in common.
 struct Searched {
   const LoadProblem& problem;
   const Neighbours& neighbours;
   const Kept& kept;
 };
-
-// Runs the chains, each on a thread of its own, and returns their ends in the same order.
-std::vector<Candidate> run_chains(const Searched& searched, const std::vector<Chain>& chains,
-                                  double time, Budget& budget) {
-  std::vector<Candidate> ends(chains.size());
-  std::vector<Budget> budgets;
-  for (std::size_t i = 0; i < chains.size(); ++i) {
-    budgets.push_back(budget.part(time, time / static_cast<double>(chains.size())));
-  }
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < chains.size(); ++i) {
-    threads.emplace_back([&, i] {
-      LoadAnnealing annealing(searched.problem, searched.neighbours, searched.kept, chains[i].start,
-                              chains[i].seed);
-      annealing.run(chains[i].cooling, budgets[i]);
-      ends[i] = {annealing.best(), 0, 0};
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (std::size_t i = 0; i < chains.size(); ++i) {
-    budget.absorb(budgets[i]);
-    const LoadState state(searched.problem, ends[i].assignment);
-    ends[i].cost = state.cost();
-    ends[i].excess = state.excess();
-  }
-  return ends;
-}
 
 using Coolings = LoadCooling[kRounds][kChains];
 
@@ -123,20 +78,15 @@ constexpr Coolings kClose = {
 
 std::vector<DeviceId> anneal(const Searched& searched, std::vector<Candidate> pool,
                              const Coolings& coolings, const Request& request, Budget& budget) {
-  const auto pick = [&](std::size_t i) { return pool[std::min(i, pool.size() - 1)].assignment; };
-  const double parts[kRounds] = {0.4, 0.9, 0.95};
-  for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
-    std::vector<Chain> chains;
-    for (int i = 0; i < kChains; ++i) {
-      const auto from = static_cast<std::size_t>(round < 2 ? i : i / 2);
-      chains.push_back({pick(from), coolings[round][i],
-                        request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i)});
-    }
-    for (Candidate& end : run_chains(searched, chains, parts[round], budget)) {
-      pool.push_back(std::move(end));
-    }
-    std::stable_sort(pool.begin(), pool.end());
-  }
+  anneal_in_rounds(pool, coolings, {{0.4, 0.9, 0.95}, 2, 2}, request.seed, budget,
+                   [&searched](const std::vector<DeviceId>& start, const LoadCooling& cooling,
+                               std::uint64_t seed, Budget& part) -> Candidate {
+                     LoadAnnealing annealing(searched.problem, searched.neighbours, searched.kept,
+                                             start, seed);
+                     annealing.run(cooling, part);
+                     const LoadState state(searched.problem, annealing.best());
+                     return {annealing.best(), {state.cost(), state.excess()}};
+                   });
   LoadAnnealing polish(searched.problem, searched.neighbours, searched.kept,
                        pool.front().assignment, request.seed);
   polish.descend(budget);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "placement/cluster.h"
@@ -17,6 +18,10 @@ namespace optile::placement {
 struct LoadProblem {
   const Units& units;
   const Cluster& cluster;
+
+  bool can_run(UnitId unit, DeviceId d) const {
+    return units.time_ms(unit, d) < std::numeric_limits<double>::infinity();
+  }
 };
 
 // Of one thread.

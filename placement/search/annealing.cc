@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "placement/methods/partitioners.h"
 
 namespace optile::placement {
 namespace {
 
-constexpr int kChains = 4;
-constexpr int kRounds = 3;
 constexpr double kExcessPrice = 4;
 constexpr int kMovesPerLook = 16;
 constexpr int kLargestGroup = 24;
@@ -24,9 +21,9 @@ class Chain {
         model_(model),
         random_(seed),
         at_(std::move(start)),
-        moved_(space.kept.moved(at_)),
+        moved_(space.kept, at_),
         rank_(space.order.size()),
-        marks_(space.order.size()) {
+        groups_(space.neighbours, space.order.size()) {
     for (std::size_t i = 0; i < space.order.size(); ++i) {
       rank_[static_cast<std::size_t>(space.order[i])] = static_cast<int>(i);
     }
@@ -42,14 +39,9 @@ class Chain {
       return score.cost + kExcessPrice * scale * score.excess;
     };
     double current = energy(now);
-    const double ratio = std::log(cooling.end / cooling.start);
-    double temperature = 0;
-    for (std::uint64_t rounds = 0; !budget.spent(); ++rounds) {
-      if (rounds % kMovesPerLook == 0) {
-        temperature = scale * cooling.start * std::exp(ratio * budget.used());
-        if (budget.spent_now()) break;
-        if (!budget.limits_time() && rounds / 64 > budget.evaluations_left() + 1024) break;
-      }
+    Metropolis metropolis(kMovesPerLook);
+    metropolis.start(cooling, scale);
+    while (metropolis.goes_on(budget)) {
       if (!propose() || !keeps()) continue;
       changed_.clear();
       for (auto& [unit, device] : moves_) {
@@ -59,10 +51,10 @@ class Chain {
       const Score score = model_.score_changed(at_, changed_);
       budget.count();
       const double after = energy(score);
-      if (after <= current || random_.unit() < std::exp((current - after) / temperature)) {
+      if (metropolis.accepts(current, after, random_)) {
         current = after;
         model_.keep();
-        moved_ += more_moved_;
+        moved_.add(more_moved_);
         const Candidate reached{{}, score};
         if (reached < best) best = {at_, score};
         continue;
@@ -112,26 +104,14 @@ class Chain {
   bool keeps() {
     more_moved_ = 0;
     for (const auto& [unit, to] : moves_) more_moved_ += space_.kept.change(unit, at(unit), to);
-    return more_moved_ <= 0 || moved_ + more_moved_ <= space_.kept.most();
+    return moved_.allows(more_moved_);
   }
   // Connected units of one device.
   void group(UnitId unit) {
     const int drawn = 2 + random_.below(1 + random_.below(kLargestGroup));
-    const auto most = static_cast<std::size_t>(drawn);
     const DeviceId to = target(unit);
-    ++mark_;
-    group_.assign({unit});
-    marks_[static_cast<std::size_t>(unit)] = mark_;
-    for (std::size_t tries = 0; tries < 3 * most && group_.size() < most; ++tries) {
-      const auto near =
-          space_.neighbours.of(group_[static_cast<std::size_t>(below(group_.size()))]);
-      if (near.empty()) continue;
-      const UnitId next = near[static_cast<std::size_t>(below(near.size()))];
-      if (marks_[static_cast<std::size_t>(next)] == mark_ || at(next) != at(unit)) continue;
-      marks_[static_cast<std::size_t>(next)] = mark_;
-      group_.push_back(next);
-    }
-    for (const UnitId one : group_) add(one, to);
+    const auto on = [this](UnitId one) { return at(one); };
+    for (const UnitId one : groups_.draw(unit, drawn, random_, on)) add(one, to);
   }
   // Neighbours in the order, whatever device they are on.
   void stretch(UnitId unit) {
@@ -148,12 +128,10 @@ class Chain {
   CostModel& model_;
   Random random_;
   std::vector<DeviceId> at_;
-  std::int64_t moved_;  // nodes that are not where they were
-  std::int64_t more_moved_ = 0;
+  MovedNodes moved_;
+  std::int64_t more_moved_ = 0;  // by `moves_`
   std::vector<int> rank_;
-  std::vector<int> marks_;
-  int mark_ = 0;
-  std::vector<UnitId> group_;
+  ConnectedGroups groups_;
   std::vector<std::pair<UnitId, DeviceId>> moves_;
   std::vector<UnitId> changed_;  // of them
 };
@@ -174,33 +152,12 @@ Candidate search(const SearchSpace& space, const CostModelMaker& make,
       {{0.1, 0.0005}, {0.03, 0.0005}, {0.2, 0.001}, {0.01, 0.0002}},
       {{0.02, 0.0003}, {0.01, 0.0002}, {0.03, 0.0005}, {0.005, 0.0001}},
       {{0.005, 0.0001}, {0.002, 0.00005}, {0.01, 0.0001}, {0.001, 0.00002}}};
-  const double parts[kRounds] = {0.5, 0.6, 0.98};
-  for (int round = 0; round < kRounds && !budget.spent_now(); ++round) {
-    std::vector<Candidate> ends(kChains);
-    std::vector<Budget> budgets;
-    budgets.reserve(kChains);
-    for (int i = 0; i < kChains; ++i) {
-      budgets.push_back(budget.part(parts[round], parts[round] / kChains));
-    }
-    std::vector<std::thread> threads;
-    threads.reserve(kChains);
-    for (int i = 0; i < kChains; ++i) {
-      threads.emplace_back([&, i] {
-        const auto from = static_cast<std::size_t>(round == 0 ? i : i / 3);
-        const std::unique_ptr<CostModel> mine = make();
-        Chain chain(space, *mine, pool[std::min(from, pool.size() - 1)].assignment,
-                    request.seed * 1000 + static_cast<std::uint64_t>(round * kChains + i));
-        const auto index = static_cast<std::size_t>(i);
-        ends[index] = chain.run(coolings[round][i], budgets[index]);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      budget.absorb(budgets[i]);
-      pool.push_back(std::move(ends[i]));
-    }
-    std::stable_sort(pool.begin(), pool.end());
-  }
+  anneal_in_rounds(pool, coolings, {{0.5, 0.6, 0.98}, 1, 3}, request.seed, budget,
+                   [&](const std::vector<DeviceId>& start, const Cooling& cooling,
+                       std::uint64_t seed, Budget& part) {
+                     const std::unique_ptr<CostModel> mine = make();
+                     return Chain(space, *mine, start, seed).run(cooling, part);
+                   });
   return pool.front();
 }
 

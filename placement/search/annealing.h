@@ -11,15 +11,10 @@
 #include "placement/kept.h"
 #include "placement/neighbours.h"
 #include "placement/place.h"
-#include "placement/random.h"
+#include "placement/search/metropolis.h"
 #include "placement/units.h"
 
 namespace optile::placement {
-
-struct Score {
-  double cost = 0;    // infinite where the assignment has no meaning
-  double excess = 0;  // memory beyond the caps, as a sum of fractions of them
-};
 
 // Of one thread: it may keep what it needs between candidates.
 class CostModel {
@@ -43,19 +38,6 @@ struct SearchSpace {
   std::vector<UnitId> order;      // topological, for moves of stretches
   std::vector<DeviceId> devices;  // that may be used
   Kept kept;                      // what the starts hold and all moves have to
-};
-
-struct Candidate {
-  std::vector<DeviceId> assignment;
-  Score score;
-  bool operator<(const Candidate& other) const {
-    return std::pair(score.excess, score.cost) < std::pair(other.score.excess, other.score.cost);
-  }
-};
-
-struct Cooling {
-  double start = 0.02;  // temperatures, as fractions of the cost at the start
-  double end = 0.0005;
 };
 
 // From the starts, in rounds of four chains on four threads, closer to the best each time. The

@@ -8,12 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "placement/step/routes.h"
-#include "placement/step/step.h"
-#include "placement/step/step_times.h"
+#include "placement/step/step_items.h"
 
 namespace optile::placement {
 
@@ -32,17 +30,12 @@ class RoutedSimulator {
   // Of the last run, in milliseconds: of each item its start.
   std::vector<double> starts() const;
   // Likewise all items as they begin.
-  const std::vector<ItemId>& order() const { return order_; }
-  const StepTimes& times() const { return times_; }
+  const std::vector<ItemId>& order() const { return run_.order; }
+  const StepTimes& times() const { return items_.times(); }
   // Items simulated so far, in all runs.
   std::uint64_t simulated() const { return simulated_; }
 
  private:
-  struct Event {
-    Ticks time;
-    std::int32_t what;  // an item that ends, or ~ a transfer whose latency is over
-    bool operator>(const Event& other) const { return time > other.time; }
-  };
   struct Transfer {
     ItemId item;
     DeviceId to;
@@ -51,84 +44,58 @@ class RoutedSimulator {
   };
   struct Device {
     ItemId running = -1;
-    std::vector<std::int32_t> ready;  // a heap of ranks, the smallest first
+    MinHeap<std::int32_t> ready;  // ranks
   };
-  // After everything of the moment `now` has happened and what could begin has begun.
-  struct Checkpoint {
+  // After everything of the moment `now` has happened; a checkpoint where what could begin has
+  // begun.
+  struct State {
     Ticks now = 0;
-    Ticks shared_at = 0;
-    std::size_t begun = 0;  // items
+    Ticks shared_at = 0;         // when the rates were made
+    bool changed_flows = false;  // since then
+    std::size_t begun = 0;       // items
     std::vector<int> waiting;
     std::vector<Device> devices;
-    std::vector<Event> events;
+    MinHeap<StepEvent> events;  // an item that ends, or ~ a transfer whose latency is over
     std::vector<Transfer> transfers;
-    std::vector<int> idle;
-    std::vector<int> flows;
-    std::vector<Ticks> done;
+    std::vector<int> idle;    // of them: over, to be used again
+    std::vector<int> flows;   // transfers that flow now
+    std::vector<Ticks> done;  // when each of them is over, at these rates
     std::vector<double> rates;
   };
-  static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-  NodeId node_of(ItemId item) const { return node_[index(item)]; }
-  DeviceId on(NodeId id) const { return (*nodes_)[index(id)]; }
+  struct Outcome {
+    double cost = 0;
+    std::vector<Ticks> start;
+    std::vector<ItemId> order;
+  };
 
   double simulate();
   Ticks first_difference(NodeId id) const;
   void clear();
-  void restore(const Checkpoint& from);
   void record();
-  void moment();
-  void push(Ticks time, std::int32_t what);
-  void begin(DeviceId d);
+  void run_moment();
+  void begin_all();
   void finish(ItemId item);
-  void arrive(ItemId item, DeviceId to);
-  void made(ItemId reader);
+  void send(ItemId item, DeviceId home);
+  void end_flow(std::size_t flow);
+  void deliver(ItemId reader);
   void flow();
   void share();
 
-  const Graph& graph_;
   std::shared_ptr<const Routes> routes_;
-  StepTimes times_;
-  std::vector<NodeId> node_;
-  std::vector<int> inputs_;
-  std::vector<ItemId> by_rank_;
-  std::vector<std::int32_t> rank_;
+  StepItems items_;
+  StepCandidate candidate_;
   FairRates fair_;
-
-  const std::vector<DeviceId>* nodes_ = nullptr;
-  Ticks now_ = 0;
-  Ticks shared_at_ = 0;         // when the rates were made
-  bool changed_flows_ = false;  // since then
-  std::vector<int> waiting_;
-  std::vector<Ticks> start_;
-  std::vector<ItemId> order_;
-  std::vector<Device> devices_;
-  std::vector<Event> events_;
-  std::vector<Transfer> transfers_;
-  std::vector<int> idle_;    // of them: over, to be used again
-  std::vector<int> flows_;   // transfers that flow now
-  std::vector<Ticks> done_;  // when each of them is over, at these rates
-  std::vector<double> rates_;
+  State state_;
   std::vector<const Routes::Route*> flowing_;
   std::vector<DeviceId> targets_;
   std::uint64_t simulated_ = 0;
 
-  // What was kept.
-  bool has_kept_ = false;
-  double kept_cost_ = 0;
-  std::vector<DeviceId> kept_nodes_;  // or of the candidate, where nothing is kept
-  std::vector<Ticks> kept_start_;
-  std::vector<ItemId> kept_order_;
-  std::vector<Checkpoint> kept_;
-  std::size_t gap_ = 1;  // items between checkpoints
-
-  // The candidate, of which `pending_` says that it can still be kept.
-  bool pending_ = false;
-  double cost_ = 0;
-  std::vector<NodeId> changed_;
-  std::vector<std::pair<NodeId, DeviceId>> changes_;
-  std::size_t from_ = 0;              // kept checkpoints before anything differs
-  std::vector<Checkpoint> recorded_;  // and what was recorded behind them
-  std::size_t recordings_ = 0;        // of those, the others are only room
+  Outcome run_, kept_;              // the last one, and the one that was kept
+  std::vector<State> checkpoints_;  // of what was kept
+  std::size_t gap_ = 1;             // items between them
+  std::size_t from_ = 0;            // how many of them are before anything differs
+  std::vector<State> recorded_;     // and what was recorded behind them
+  std::size_t recordings_ = 0;      // of those, the others are only room
 };
 
 }  // namespace optile::placement

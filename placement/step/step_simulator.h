@@ -12,8 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "placement/step/step.h"
-#include "placement/step/step_times.h"
+#include "base/at.h"
+#include "placement/id_set.h"
+#include "placement/step/step_items.h"
+#include "placement/step/step_machine.h"
 
 namespace optile::placement {
 
@@ -33,51 +35,12 @@ class StepSimulator {
   // Of what was kept, in milliseconds: of each item its start.
   std::vector<double> starts() const;
   // Likewise all items as they end.
-  const std::vector<ItemId>& order() const { return order_; }
-  const StepTimes& times() const { return times_; }
+  const std::vector<ItemId>& order() const { return kept_.order; }
+  const StepTimes& times() const { return items_.times(); }
   // Items simulated so far, in all runs.
-  std::uint64_t simulated() const { return simulated_; }
+  std::uint64_t simulated() const { return machine_.simulated(); }
 
  private:
-  struct Running {
-    DeviceId device;
-    ItemId item;
-    Ticks until;
-  };
-  struct Bus {
-    DeviceId device;
-    Ticks free;
-  };
-  // An item that has not begun and for which some input is there or on its way.
-  struct Open {
-    ItemId item;
-    std::int32_t waiting;  // inputs that are still to be made
-    Ticks ready;           // when the others are there
-  };
-  // After everything of the moment `now` has happened.
-  struct Checkpoint {
-    Ticks now = -1;
-    int finished = 0;
-    std::uint64_t mark = 0;  // of the set of finished items
-    std::vector<Running> running;
-    std::vector<Bus> buses;  // that are busy
-    std::vector<Open> open;
-  };
-  struct Event {
-    Ticks time;
-    std::int32_t what;  // twice the item; and 1 where it is ready, else it ends
-    bool operator>(const Event& other) const { return time > other.time; }
-  };
-  struct Device {
-    ItemId running = -1;
-    Ticks until = 0;
-    Ticks bus_free = 0;
-    std::vector<std::int32_t> ready;  // a heap of ranks, the smallest first
-  };
-  struct Finish {
-    ItemId item;
-    Ticks end;
-  };
   struct Move {
     ItemId item;
     Ticks first;  // nothing differs before
@@ -89,87 +52,46 @@ class StepSimulator {
     Ticks shift = 0;         // how much later than in the kept one it goes on behind `to`
     std::size_t finishes = 0, checkpoints = 0;  // first of those recorded
   };
+  struct Kept {
+    Ticks cost = 0;
+    std::vector<Ticks> end;
+    std::vector<std::int32_t> place;  // of each item, among the finishes
+    std::vector<ItemId> order;        // of the finishes
+    std::vector<StepCheckpoint> checkpoints;
 
-  static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-  NodeId node_of(ItemId item) const { return node_[index(item)]; }
-  DeviceId on(NodeId id) const { return (*nodes_)[index(id)]; }
-  bool moved(ItemId item) const { return moved_at_[index(node_of(item))] == stamp_; }
+    std::size_t last_before(Ticks when) const;
+  };
 
-  void find_moves(std::span<const NodeId> changed);
+  bool moved(ItemId item) const { return moved_.contains(base::at(items_.node_of(item))); }
+
+  void find_moves();
   Ticks first_difference(ItemId item) const;
-  std::size_t last_before(Ticks when) const;
   Ticks next_difference(std::size_t checkpoint) const;
+  Ticks ready_anew(ItemId item, const StepCheckpoint& from, bool kept) const;
   Ticks simulate();
-  std::ptrdiff_t go();
-  void moment();
-  void begin(DeviceId d);
-  void finish(ItemId item);
-  void send(NodeId id, DeviceId home);
-  void deliver(ItemId reader, Ticks when);
-  void enqueue(ItemId item);
-  void push(Ticks time, std::int32_t what);
-  void touch(ItemId item);
-  void clear();
-  void restore(const Checkpoint& from, Ticks shift);
-  Ticks ready_anew(ItemId item, const Checkpoint& from, const std::vector<DeviceId>& nodes) const;
-  bool same(const Checkpoint& kept) const;
+  std::ptrdiff_t run_until_met();
   void record();
   void keep_times();
   void keep_checkpoints();
-  void append(std::vector<Checkpoint>& made, std::size_t first, std::size_t end, Ticks shift);
-  void correct(std::vector<Checkpoint>& made) const;
-  void thin(std::vector<Checkpoint>& made);
+  void append(std::vector<StepCheckpoint>& made, std::size_t first, std::size_t end, Ticks shift);
+  void correct(std::vector<StepCheckpoint>& made) const;
 
-  const Graph& graph_;
-  StepTimes times_;
+  StepItems items_;
   bool bus_;
-  std::vector<NodeId> node_;  // of each item
-  std::vector<int> inputs_;   // of each item
-  std::vector<ItemId> by_rank_;
-  std::vector<std::int32_t> rank_;
-  std::vector<std::uint64_t> key_;  // of each item, for marks
-
-  // What was kept.
-  bool has_kept_ = false;
-  Ticks kept_cost_ = 0;
-  std::vector<DeviceId> kept_nodes_;  // or of the candidate, where nothing is kept
-  std::vector<Ticks> end_;
-  std::vector<std::int32_t> place_;  // of each item, among the finishes
-  std::vector<ItemId> order_;        // of the finishes
-  std::vector<Checkpoint> kept_;
+  StepCandidate candidate_;
+  StepMachine machine_;
+  Kept kept_;
   int gap_;  // finishes between checkpoints, at least
 
-  // The candidate, of which `pending_` says that it can still be kept.
-  bool pending_ = false;
+  // Of the candidate.
   Ticks cost_ = 0;
-  const std::vector<DeviceId>* nodes_ = nullptr;
-  std::vector<std::pair<NodeId, DeviceId>> changes_;
-  std::vector<NodeId> changed_;
   std::vector<Move> moves_;
-  std::vector<std::uint32_t> moved_at_;
-  std::uint32_t stamp_ = 0;
+  IdSet moved_;  // nodes
   std::vector<Part> parts_;
-  std::vector<Finish> finishes_;
-  std::vector<Checkpoint> recorded_, spare_;
+  std::vector<StepCheckpoint> recorded_, spare_;
   std::size_t open_recorded_ = 0;
-
-  // Its state. `waiting_` is as without any input, or -1 once an item has begun, and `ready_at_` 0,
-  // for all items but the touched.
-  Ticks now_ = 0;
-  int finished_ = 0;
-  std::uint64_t mark_ = 0;
-  int busy_ = 0;       // devices
-  bool quiet_ = true;  // none was when the moment's items began
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;  // kept checkpoint
   int recorded_at_ = 0;
-  std::vector<int> waiting_;
-  std::vector<Ticks> ready_at_;
-  std::vector<ItemId> touched_, open_;
-  std::vector<Device> devices_;
-  std::vector<Event> events_;
-  std::vector<DeviceId> woken_, targets_;
-  std::vector<Ticks> arrival_;  // on each device, while one item's output is sent
-  std::uint64_t simulated_ = 0;
 };
 
 }  // namespace optile::placement

@@ -154,7 +154,7 @@ TEST(Load, RelayMovesEscapeLocalMinimum) {
     Limits limits;
     limits.evaluations = 3000;
     Budget budget(limits);
-    annealing.run({1e-9, 1e-9, 5}, budget);
+    annealing.run({{1e-9, 1e-9}, 5}, budget);
     if (annealing.best_cost() < 8.5 + kExact) ++reached;
   }
   EXPECT_GE(reached, 4);
