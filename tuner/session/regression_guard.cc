@@ -49,7 +49,11 @@ void RegressionGuard::end() {
 
 // The first one initialises, and until the context is what it is in every step, entries that have
 // one are not met.
-void RegressionGuard::on_plan_step(const StepEvent& event) {
+void RegressionGuard::on_step(const StepEvent& event) {
+  if (event.column) {
+    detector_.on_page_step(*event.column, seconds(event.duration));
+    return;
+  }
   const bool plan_is_met = event.step > 1 && uint64_t{event.step - 1} * event.ops > kContextOps;
   if (plan_is_met) detector_.on_plan_step(seconds(event.duration));
 }
@@ -62,7 +66,7 @@ bool RegressionGuard::make_page() {
 bool RegressionGuard::close_page() {
   page_.clear();
   detector_.page_ended();
-  return detector_.lost();
+  return detector_.loss().has_value();
 }
 
 void RegressionGuard::drop_page() {
@@ -88,8 +92,8 @@ std::vector<PageColumn> RegressionGuard::columns() const {
 }
 
 std::string RegressionGuard::roll_back(uint32_t step) {
-  std::string why = detector_.reason();
-  rollbacks_.push_back({step, "plan", why, detector_.loss()});
+  const std::string why = detector_.loss()->reason;
+  rollbacks_.push_back({step, "plan", why, detector_.loss()->seconds});
   explore_again_ = true;
   detector_.end();
   return "rolled back: " + why;
@@ -119,8 +123,8 @@ bool RegressionGuard::earns_exploration(double seconds, bool for_more_cores, boo
 }
 
 GuardView RegressionGuard::view() const {
-  return {detector_.active(), detector_.verified(), detector_.controls(),
-          detector_.control_seconds(), rollbacks_};
+  return {detector_.active(), detector_.verified(), detector_.cost().controls,
+          detector_.cost().seconds, rollbacks_};
 }
 
 }  // namespace optile::tuner

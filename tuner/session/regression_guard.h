@@ -26,14 +26,13 @@ class RegressionGuard {
   void begin(const PlanInForce& replay);
   void end();
 
-  // Every whole step under the plan, outside of a page of controls.
-  void on_plan_step(const StepEvent& event);
+  // Every whole step under the plan, and those of a page of controls.
+  void on_step(const StepEvent& event);
   void on_unwatched_steps(uint32_t steps) { detector_.on_unwatched_steps(steps); }
   void on_surroundings_changed() { detector_.on_surroundings_changed(); }
 
   // Control steps among others, if any are due. True: there is a page now.
   bool make_page();
-  void on_page_step(int column, double seconds) { detector_.on_page_step(column, seconds); }
   // True: the plan has lost.
   bool close_page();
   // It is not run to its end.

@@ -282,7 +282,7 @@ StepModel* WidthTuning::step_in_force() {
 
 void WidthTuning::on_plan_step(const StepEvent& event) {
   if (!client_.environment.options().guard || event.overlapped) return;
-  guard_.on_plan_step(event);
+  guard_.on_step(event);
   if (!guard_.has_page()) make_guard_page();
   if (phase_ != Phase::kTuned || client_.step.watching() || undone_ != nullptr) return;
   const bool clipped = plan_.replay_is_clipped();
@@ -300,7 +300,7 @@ void WidthTuning::on_plan_step(const StepEvent& event) {
 void WidthTuning::on_scheduled_step(const StepEvent& event) {
   if (event.overlapped) return;
   if (guard_.has_page() && client_.environment.options().guard) {
-    guard_.on_page_step(*event.column, seconds(event.duration));
+    guard_.on_step(event);
   }
   if (phase_ == Phase::kComparing) comparison_.record(*event.column, event.duration);
 }

@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "perfmodel/profile/profile.h"
 #include "tuner/statistics/step_comparison.h"
+#include "tuner/statistics/step_level.h"
 
 namespace optile::tuner {
 
@@ -48,57 +50,55 @@ class RegressionDetector {
   // It is not run to its end: what it showed so far does not count, and another one will be due.
   void drop_page();
 
-  // The plan lost; `reason` for people. Stays until begin() or end().
-  bool lost() const { return lost_; }
-  const std::string& reason() const { return reason_; }
-  // Seconds a step that the lost plan was slower.
-  double loss() const { return loss_; }
+  // The plan lost: why, for people, and how many seconds a step it was slower. Stays until begin()
+  // or end().
+  struct Loss {
+    std::string reason;
+    double seconds = 0;
+  };
+  const std::optional<Loss>& loss() const { return loss_; }
   // Since the latest begin() the plan was found no slower than the program's default widths.
   bool verified() const { return verified_; }
   // The level of the steps changed for good since the plan began, as a ratio; 1 = no.
-  double level() const { return level_; }
+  double level() const { return level_.level(); }
 
   // Over all plans of the session.
-  uint32_t controls() const { return controls_; }
-  double control_seconds() const { return control_seconds_; }
+  struct ControlCost {
+    uint32_t controls = 0;  // whole steps
+    double seconds = 0;
+    double credit = 0;  // seconds that controls may take
+  };
+  const ControlCost& cost() const { return cost_; }
 
  private:
   enum class Stage : uint8_t { kIdle, kControl, kComparing };
 
   void suspect(std::string why);
-  void watch_level(double seconds);
   bool control_due() const;
   void judge_control();
   void close_comparison();
   void lose(double plan, double own);
-  double recent_plan() const;
+
+  struct Page {
+    Stage stage = Stage::kIdle;
+    std::vector<bool> columns;     // empty: no page is out
+    std::vector<double> controls;  // its steps at the program's default widths
+    std::vector<double> bracket;   // and those under the plan
+  };
 
   bool active_ = false;
   bool watching_ = false;  // active, or the level alone
   uint64_t seed_ = 1;
   double promised_ = 0;
-  double own_ = 0;  // latest estimate
-  Stage stage_ = Stage::kIdle;
-  bool suspicious_ = false;
-  std::string suspicion_;
-  std::vector<bool> page_;
-  std::vector<double> control_steps_;  // of the present page
-  std::vector<double> bracket_;        // and its steps under the plan
+  double own_ = 0;                        // latest estimate
+  std::optional<std::string> suspicion_;  // that the plan is slower: why
+  Page page_;
   std::unique_ptr<StepComparison> comparison_;
-  std::vector<double> recent_;     // the latest plan steps, oldest first
-  std::vector<double> reference_;  // the first ones
-  int steps_ = 0;                  // plan steps since begin()
-  int quiet_until_ = 0;            // plan steps before a change of level is looked at again
-  int next_quiet_ = 0;
+  StepLevel level_;
   int deaf_until_ = 0;  // plan steps before another word about the surroundings is heard
-  double credit_ = 0;   // seconds that controls may take
-  double level_ = 1;
   bool verified_ = false;
-  bool lost_ = false;
-  std::string reason_;
-  double loss_ = 0;
-  uint32_t controls_ = 0;
-  double control_seconds_ = 0;
+  std::optional<Loss> loss_;
+  ControlCost cost_;
 };
 
 }  // namespace optile::tuner

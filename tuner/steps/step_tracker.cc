@@ -123,7 +123,7 @@ void StepTracker::rest(bool settled) {
 uint64_t StepTracker::steps_begun(uint64_t counted) const {
   const uint64_t begun = detector_.steps_begun();
   if (settled_) return counted + begun;
-  const uint64_t remembered = std::min<uint64_t>(detector_.observed(), PeriodDetector::kHistory);
+  const uint64_t remembered = std::min<uint64_t>(detector_.observed(), OpHistory::kMost);
   const uint64_t forgotten = progress_ - std::min(progress_, remembered);
   return begun + forgotten / static_cast<uint64_t>(model_->marker().ops);
 }
