@@ -16,9 +16,9 @@ constexpr std::uint64_t kBetweenSeeds = 1'000'003;
 void CommonChoice::exchange(PricedSearch& search, Share& share) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (version_ != share.version) search.join(values_, share.values);
-  if (search.found() && search.best_cost() < cost_) {
-    cost_ = search.best_cost();
-    values_ = search.best_values();
+  if (search.found() && search.best().cost < cost_) {
+    cost_ = search.best().cost;
+    values_ = search.best().values;
     ++version_;
   }
   if (version_ == share.version) return;
@@ -58,8 +58,8 @@ void Companions::search(const StrategyProblem& problem, const Core& core, const 
         search.polish(budget);
         ++since_gain;
       }
-      if (!search.found() || search.best_cost() >= last) continue;
-      last = search.best_cost();
+      if (!search.found() || search.best().cost >= last) continue;
+      last = search.best().cost;
       since_gain = 0;
       keep(search);
     }
@@ -89,9 +89,9 @@ void Companions::exchange(PricedSearch& search) {
 
 void Companions::keep(const PricedSearch& search) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (search.best_cost() >= cost_) return;
-  cost_ = search.best_cost();
-  choice_ = search.best_choice();
+  if (search.best().cost >= cost_) return;
+  cost_ = search.best().cost;
+  choice_ = *search.best().choice;
 }
 
 std::optional<StrategyChoice> Companions::cheaper_than(Total cost) {

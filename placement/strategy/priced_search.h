@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <random>
 #include <utility>
@@ -14,8 +13,9 @@
 #include "placement/strategy/core.h"
 #include "placement/strategy/elimination.h"
 #include "placement/strategy/evaluator.h"
-#include "placement/strategy/memory_prices.h"
 #include "placement/strategy/memory_shares.h"
+#include "placement/strategy/search_prices.h"
+#include "placement/strategy/search_windows.h"
 
 namespace optile::placement {
 
@@ -46,11 +46,15 @@ class PricedSearch {
   // which both began with, where that fits in and gains.
   void join(const Values& theirs, const Values& common);
 
-  bool found() const { return best_.has_value(); }
-  Total best_cost() const { return best_cost_; }
-  const StrategyChoice& best_choice() const { return *best_; }
-  const Values& best_values() const { return best_values_; }
-  const std::vector<double>& prices() const { return prices_.values(); }
+  // The cheapest feasible choice; `values` are the start's until there is one.
+  struct Best {
+    std::optional<StrategyChoice> choice;
+    Total cost = kGreatestTotal;
+    Values values;
+  };
+  bool found() const { return best_.choice.has_value(); }
+  const Best& best() const { return best_; }
+  const std::vector<double>& prices() const { return prices_.now().values(); }
   // The present choice, feasible or not.
   const StrategyState& state() const { return state_; }
 
@@ -60,47 +64,37 @@ class PricedSearch {
   void solve_priced(const std::vector<std::uint32_t>& window, const MemoryPrices& prices,
                     Budget& budget);
   const Elimination::Allowed* promising(const std::vector<std::uint32_t>& window);
-  void price_node(std::uint32_t node, const MemoryPrices& prices);
   // Takes over changed values; the nodes whose value changed.
   void apply(const std::vector<std::uint32_t>& window, const Values& values);
   void keep_if_best();
-  void move_prices();
-  std::vector<std::uint32_t> pick_window();
-  std::size_t window_size();
-  std::vector<std::uint32_t> around(std::vector<std::uint32_t> nodes, std::size_t size);
   void polish_at_prices(Budget& budget);
   bool polish_within_shares(Budget& budget);
-  std::vector<double> shaken_prices();
-  bool raise_where_exceeded(std::vector<double>& prices) const;
   void choose_where_to_go_on(Total best_before);
-  std::vector<std::uint32_t> forbidden_nodes() const;
   void mend_forbidden(Budget& budget);
   void repair(const std::vector<std::uint32_t>& window, Budget& budget, int attempts);
 
-  const StrategyProblem& problem_;
+  // Where windows are tried; feasible, near the best.
+  struct From {
+    Values values;
+    Total cost = 0;
+    int since_gain = 0;
+  };
+
   const Core& core_;
+  std::optional<Usage> limit_;
   std::mt19937_64 random_;
   StrategyState state_;
   Values values_;
-  Values best_values_;
-  Values from_;  // where windows are tried; feasible, near the best
-  Total from_cost_ = 0;
-  int since_gain_ = 0;
-  MemoryPrices prices_;
+  Best best_;
+  From from_;
+  SearchPrices prices_;
   MemoryShares shares_;
-  std::vector<double> steps_;  // of each price, grown and shrunk by the sign of the excess
-  std::vector<signed char> signs_;
-  double typical_price_ = 0;
   Elimination::Allowed ranked_;
   Elimination::Allowed allowed_;
   Elimination whole_;
-  Elimination windows_;
+  Elimination windowed_;
   Elimination::NodeCosts costs_;
-  std::vector<std::uint32_t> all_;
-  std::vector<std::uint32_t> seen_;  // of each node, the mark of the window it was last in
-  std::uint32_t mark_ = 0;
-  std::optional<StrategyChoice> best_;
-  Total best_cost_ = kGreatestTotal;
+  SearchWindows windows_;
 };
 
 }  // namespace optile::placement

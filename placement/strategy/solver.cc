@@ -164,9 +164,9 @@ class Solver {
 
   void take(const PricedSearch& search) {
     take_from_companions();
-    if (!search.found() || search.best_cost() >= best_cost_) return;
-    best_ = search.best_choice();
-    best_cost_ = search.best_cost();
+    if (!search.found() || search.best().cost >= best_cost_) return;
+    best_ = *search.best().choice;
+    best_cost_ = search.best().cost;
     last_gain_ = budget_.evaluations();
   }
 

@@ -46,10 +46,10 @@ TEST(CommonChoice, CombinesImprovementsOfBothSearches) {
   CommonChoice::Share of_other{{0, 0}, 0};
   common.exchange(one, of_one);
   common.exchange(other, of_other);
-  EXPECT_EQ(other.best_cost(), 33);
+  EXPECT_EQ(other.best().cost, 33);
   common.exchange(one, of_one);
-  EXPECT_EQ(one.best_cost(), 33);
-  EXPECT_EQ(one.best_values(), (Values{1, 1}));
+  EXPECT_EQ(one.best().cost, 33);
+  EXPECT_EQ(one.best().values, (Values{1, 1}));
 }
 
 TEST(CommonChoice, KeepsCheaperChoiceWhenMemoryIsShort) {
@@ -66,9 +66,9 @@ TEST(CommonChoice, KeepsCheaperChoiceWhenMemoryIsShort) {
     common.exchange(one, of_one);
     common.exchange(other, of_other);
     common.exchange(one, of_one);
-    EXPECT_EQ(one.best_cost(), 40);
-    EXPECT_EQ(other.best_cost(), 40);
-    EXPECT_EQ(one.best_values(), (Values{1, 0}));
+    EXPECT_EQ(one.best().cost, 40);
+    EXPECT_EQ(other.best().cost, 40);
+    EXPECT_EQ(one.best().values, (Values{1, 0}));
   }
 }
 
@@ -93,15 +93,15 @@ TEST(CommonChoice, ExchangeNeverWorsensSearch) {
   for (int i = 0; i < 40; ++i) {
     one.polish(budget);
     other.polish(budget);
-    const Total least = std::min(one.best_cost(), other.best_cost());
+    const Total least = std::min(one.best().cost, other.best().cost);
     common.exchange(one, of_one);
     common.exchange(other, of_other);
     common.exchange(one, of_one);
-    EXPECT_LE(one.best_cost(), least);
-    EXPECT_EQ(one.best_cost(), other.best_cost());
-    const StrategyState state(problem, one.best_choice());
+    EXPECT_LE(one.best().cost, least);
+    EXPECT_EQ(one.best().cost, other.best().cost);
+    const StrategyState state(problem, *one.best().choice);
     EXPECT_TRUE(state.feasible());
-    EXPECT_EQ(state.cost(), one.best_cost());
+    EXPECT_EQ(state.cost(), one.best().cost);
   }
 }
 
