@@ -12,7 +12,7 @@
 
 #include "base/runtime_path.h"
 #include "base/text_file.h"
-#include "daemon/controller/budget_turns.h"
+#include "daemon/leases/budget_turns.h"
 #include "daemon/process/process_clock.h"
 #include "daemon/process/process_entry.h"
 #include "daemon/process/sched_policy.h"
@@ -118,23 +118,34 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
                                                ThreadMasks::system_kernel(), in_place);
   words_ = std::make_unique<PersistedCommands>(config_.socket + ".words", in_place);
   const perfmodel::Machine& read = machine.value();
-  controller_ = std::make_unique<Controller>(Controller::Dependencies{
-      read, own_store, clocks_, [this, read](int pid) { return budget_of(read, pid); },
-      [this](uint64_t client, int pid, const std::vector<int>& units) {
-        confinement_->confine(client, pid, units);
-      },
-      is_stopped, [this](const std::string& line) { log_->say(line); }, process_cpu_time,
-      load_reader(config_), store_of_user(),
-      [this](std::function<void()> decide) { decide_later(std::move(decide)); },
-      config_.max_clients, words_.get(),
-      [this](uint64_t client, const std::vector<int>& cpuset) {
-        confinement_->note_cpuset(client, cpuset);
-      },
-      [this] { return confinement_->held_before(); },
-      [this](uint64_t client, const std::string& text) { log_move(client, text); },
-      threads_demand});
-  confinement_->tell_masks([this](auto id, auto& units) { controller_->note_mask(id, units); });
-  confinement_->read_bindings([this](auto id, int tid) { return controller_->binding(id, tid); });
+  Controller::Dependencies dependencies{
+      read, own_store, clocks_, store_of_user(), config_.max_clients, {}};
+  LeaseDependencies& leases = dependencies.leases;
+  leases.read_budget = [this, read](int pid) { return budget_of(read, pid); };
+  leases.confine = [this](uint64_t client, int pid, const std::vector<int>& units) {
+    confinement_->confine(client, pid, units);
+  };
+  leases.is_stopped = is_stopped;
+  leases.say = [this](const std::string& line) { log_->say(line); };
+  leases.busy_time = process_cpu_time;
+  leases.read_load = load_reader(config_);
+  leases.later = [this](std::function<void()> decide) { decide_later(std::move(decide)); };
+  leases.words = words_.get();
+  leases.note_cpuset = [this](uint64_t client, const std::vector<int>& cpuset) {
+    confinement_->note_cpuset(client, cpuset);
+  };
+  leases.held_before = [this] { return confinement_->held_before(); };
+  leases.tell_move = [this](uint64_t client, const std::string& text) { log_move(client, text); };
+  leases.processor_demand = threads_demand;
+  controller_ = std::make_unique<Controller>(std::move(dependencies));
+  // Of one that has left already nothing is to be told.
+  confinement_->tell_masks([this](auto id, auto& units) {
+    if (Client* client = controller_->client(id)) client->tuning().page().set_held_mask(units);
+  });
+  confinement_->read_bindings([this](auto id, int tid) {
+    const Client* client = controller_->client(id);
+    return client != nullptr ? client->reader().binding(tid) : ThreadBinding();
+  });
   const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
                              rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
@@ -205,7 +216,7 @@ void Daemon::stop() {
   if (http_ != nullptr) http_->stop();
   if (attach_ != nullptr) attach_->stop();  // every client departs
   if (confinement_ != nullptr) confinement_->flush();
-  if (controller_ != nullptr) controller_->flush(true);
+  if (controller_ != nullptr) controller_->history().batches().flush(true);
   if (outlets_ != nullptr) outlets_->stop();
   deaths_told_.cancel(ignored);
   if (log_ != nullptr) {
@@ -267,7 +278,7 @@ void Daemon::depart(uint64_t client) {
   outlets_->set_clients(controller_->client_count());
   if (!stopped_) update_idle_timer();
   // What it leaves is written soon, however rarely the others are read.
-  if (const auto next = controller_->next_write()) drain_within(*next);
+  if (const auto next = controller_->history().batches().next_write()) drain_within(*next);
 }
 
 void Daemon::open_exit_monitor() {
@@ -326,7 +337,7 @@ void Daemon::log_client(uint64_t client, const std::string& text) {
 // Also without clients while something waits to be written.
 void Daemon::schedule_drain() {
   if (draining_ || stopped_) return;
-  std::optional<std::chrono::milliseconds> next = controller_->next_write();
+  std::optional<std::chrono::milliseconds> next = controller_->history().batches().next_write();
   if (controller_->client_count() > 0) {
     const std::chrono::milliseconds drain = controller_->next_drain();
     next = std::min(next.value_or(drain), drain);
@@ -349,14 +360,14 @@ void Daemon::schedule_drain() {
 // While several clients have leases.
 void Daemon::schedule_look() {
   if (looking_ || stopped_) return;
-  const std::optional<std::chrono::milliseconds> next = controller_->next_look();
+  const std::optional<std::chrono::milliseconds> next = controller_->lease_manager().next_look();
   if (!next) return;
   looking_ = true;
   look_timer_.expires_after(*next);
   look_timer_.async_wait([this](const error_code& error) {
     if (error) return;
     looking_ = false;
-    controller_->detect_idle();
+    controller_->lease_manager().detect_idle();
     schedule_look();
   });
 }
@@ -365,7 +376,7 @@ void Daemon::refresh_budgets_if_due() {
   if (until_budgets().count() > 0) return;
   budget_read_ns_ = clocks_.monotonic_ns();
   end_if_replaced();
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
 }
 
 // Without clients nobody looks: who is not found and serves nobody is in nobody's way.

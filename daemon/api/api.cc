@@ -242,8 +242,8 @@ Json client_for(const Call& call, const ClientView& client) {
 
 Store::State store_state(const Call& call) {
   const Store* store = call.served.facts.rights.system()
-                           ? call.served.controller.store_of(call.peer.uid)
-                           : &call.served.controller.store();
+                           ? call.served.controller.history().store_of(call.peer.uid)
+                           : &call.served.controller.history().store();
   if (store != nullptr) return store->state();
   Store::State none;
   none.message = "nothing is kept for a user without a number of his own here";
@@ -263,7 +263,7 @@ HttpResponse get_status(const Call& call) {
              {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
              {"store", store_json(store_state(call))},
              {"machine", machine_summary(call.served.controller.machine())},
-             {"budget", budget_json(call.served.controller.budget())},
+             {"budget", budget_json(call.served.controller.lease_manager().budget())},
              {"clients", std::move(clients)}});
 }
 
@@ -332,22 +332,23 @@ HttpResponse get_explanation(const Call& call) {
   }
   Explained asked = {call.parameter, named ? std::optional(named->id) : std::nullopt};
   asked.clients = seen_by(call);
-  asked.store = call.served.controller.store_to_read(call.peer.uid);
+  asked.store = call.served.controller.history().store_to_read(call.peer.uid);
   const std::optional<Json> found = explain_op(call.served.controller, asked);
   if (!found) return problem(404, "no op has this id or a name that begins so; see /v1/ops");
   return ok(*found);
 }
 
 HttpResponse get_machine(const Call& call) {
-  return ok(machine_details(call.served.controller.machine(), call.served.controller.budget()));
+  return ok(machine_details(call.served.controller.machine(),
+                            call.served.controller.lease_manager().budget()));
 }
 
 HttpResponse get_report(const Call& call) {
-  const Controller::Run run = call.served.controller.find_run(call.parameter, user_of(call));
+  const FoundRun run = call.served.controller.find_run(call.parameter, user_of(call));
   const bool known = run.state != RunState::kUnknown && run.client;
   if (!known || !may_see(call, *run.client)) return ok({{"state", "unknown"}});
-  Json json =
-      run_report(*run.client, call.served.controller.earlier_runs(*run.client), store_state(call));
+  Json json = run_report(*run.client, earlier_runs(call.served.controller.history(), *run.client),
+                         store_state(call));
   json["run_id"] = call.parameter;
   json["state"] = run.state == RunState::kRunning ? "running" : "finished";
   return ok(json);
@@ -358,20 +359,22 @@ HttpResponse post_launch(const Call& call) {
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
   if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
   const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
-  facts->budget_cores = asked > 0 ? asked : call.served.controller.budget().cores;
+  facts->budget_cores = asked > 0 ? asked : call.served.controller.lease_manager().budget().cores;
   ProgramKey program = {text_at(body, "executable", kMaxProgram),
                         text_at(body, "program", kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
-  facts->marks_ops = call.served.controller.was_steered(program, user).value_or(facts->marks_ops);
-  const LaunchBeside beside =
-      call.served.controller.launch_beside(*facts, {{program.executable, user, call.peer.pid},
-                                                    body.value("share", 1.0),
-                                                    flag_at(body, "batch"),
-                                                    flag_at(body, "starts"),
-                                                    flag_at(body, "announced")});
+  facts->marks_ops =
+      call.served.controller.history().was_steered(program, user).value_or(facts->marks_ops);
+  const LaunchBeside beside = call.served.controller.lease_manager().launch_beside(
+      *facts, {{program.executable, user, call.peer.pid},
+               body.value("share", 1.0),
+               flag_at(body, "batch"),
+               flag_at(body, "starts"),
+               flag_at(body, "announced")});
   facts->beside_others = beside.others;
-  const perfmodel::LaunchPlan plan = call.served.controller.launch_plan(*facts, program, user);
+  const perfmodel::LaunchPlan plan =
+      call.served.controller.history().launch_plan(*facts, program, user);
   return ok({{"environment", plan.environment},
              {"preload_libomp", plan.preload_libomp},
              {"wait_follows", plan.wait_follows},
@@ -380,17 +383,18 @@ HttpResponse post_launch(const Call& call) {
              {"reasons", plan.reasons},
              {"taken_back", plan.taken_back},
              {"loss_seconds", plan.loss_seconds},
-             {"stored", stored_json(call.served.controller.stored_plan(program, plan.text, user))},
+             {"stored",
+              stored_json(call.served.controller.history().stored_plan(program, plan.text, user))},
              {"store", store_json(store_state(call))}});
 }
 
 // Names of programs that have run on this machine, as far as the caller may know them.
 std::set<std::string> programs_known_to(const Call& call) {
   std::set<std::string> names;
-  std::set<Store*> stores = {call.served.controller.store_to_read(call.peer.uid)};
+  std::set<Store*> stores = {call.served.controller.history().store_to_read(call.peer.uid)};
   for (const ClientView& view : seen_by(call)) {
     names.insert(view.attach_request.program);
-    stores.insert(call.served.controller.store_to_read(view.attach_request.uid));
+    stores.insert(call.served.controller.history().store_to_read(view.attach_request.uid));
   }
   for (Store* store : stores) {
     if (store != nullptr)
@@ -464,11 +468,11 @@ HttpResponse post_lease(const Call& call) {
     if (!named) return problem(404, "no attached client has that number; see optile leases");
     if (!may_see(call, *named)) return problem(403, not_yours(named->id));
   }
-  const base::Result<Controller::LeaseCommand> word = parse_lease_command(call.body);
+  const base::Result<LeaseCommand> word = parse_lease_command(call.body);
   if (!word.ok()) return problem(word.error());
-  Controller::LeaseCommand said = word.value();
+  LeaseCommand said = word.value();
   said.bounded = !call.served.facts.rights.may_all(call.peer);
-  const base::Status changed = call.served.controller.change_lease(said);
+  const base::Status changed = call.served.controller.lease_manager().apply(said);
   if (changed.ok()) return get_leases(call);
   // The request is as it should be: what is against it is the state of things.
   return problem(changed.error().kind == base::ErrorKind::kNotFound ? 404 : 409, changed.message());

@@ -92,14 +92,14 @@ std::string why_not_held(const Controller& controller, const ClientView& client)
     return "not held to cores: " + client.attach_request.unseen +
            "; its widths are tuned, and it counts as load of others";
   }
-  const std::string shares_time = controller.time_sharing_text(client.id);
+  const std::string shares_time = controller.lease_manager().status(client.id).shares_time;
   return shares_time.empty() ? "" : "it shares the cores by time: " + shares_time;
 }
 
 // Of its lease; 0 where it has none.
 double cores_held(const Controller& controller, const ClientView& client) {
-  if (controller.leases() == nullptr) return 0;
-  const auto lease = controller.leases()->table().view(client.id);
+  if (controller.lease_manager().leases() == nullptr) return 0;
+  const auto lease = controller.lease_manager().leases()->table().view(client.id);
   return lease ? static_cast<double>(lease->granted.cores.size()) * lease->granted.fraction : 0;
 }
 
@@ -114,8 +114,9 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   json["curve"] = curve_of_session(op, client.cores);
   json["provenance"] = {{"source", "this_run"}, {"made_at", iso_time(client.attached_at)}};
   if (json["curve"].empty()) {
-    const std::vector<FoundProfile> profiles = profiles_in(
-        controller.store_to_read(client.attach_request.uid), controller, op.place.key, "");
+    const std::vector<FoundProfile> profiles =
+        profiles_in(controller.history().store_to_read(client.attach_request.uid), controller,
+                    op.place.key, "");
     json["curve"] = curve_of_store(profiles);
     const int64_t when =
         client.stored ? client.stored->when : (profiles.empty() ? 0 : profiles.front().when);

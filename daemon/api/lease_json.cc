@@ -17,7 +17,7 @@ namespace {
 
 using base::invalid;
 
-using CommandKind = Controller::LeaseCommand::Kind;
+using CommandKind = LeaseCommand::Kind;
 
 constexpr std::array<std::pair<const char*, CommandKind>, 7> kWords = {
     {{"share", CommandKind::kShare},
@@ -100,16 +100,16 @@ Json recent_json(const LeaseHistory& history) {
 
 Json lease_json(const sched::LeaseView& view, const Controller& controller) {
   const auto units = [&](const std::vector<int>& cores) {
-    return sched::units_of(controller.machine(), controller.leases()->table().resources().budget,
-                           cores);
+    return sched::units_of(controller.machine(),
+                           controller.lease_manager().leases()->table().resources().budget, cores);
   };
   return {{"cores", view.granted.cores},
           {"units", units(view.granted.cores)},
           {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
           {"borrowed", view.borrowed},
           {"lends", view.lends},
-          {"progress", progress_json(view, *controller.leases())},
-          {"share", controller.leases()->party(view.id).share},
+          {"progress", progress_json(view, *controller.lease_manager().leases())},
+          {"share", controller.lease_manager().leases()->party(view.id).share},
           {"weight", view.weight},
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
@@ -118,7 +118,7 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"pinned", view.pinned},
           {"late", view.late},
           {"bound", view.bound},
-          {"unkept", controller.unkept(view.id)},
+          {"unkept", controller.lease_manager().status(view.id).unkept},
           {"reason", view.reason}};
 }
 
@@ -130,10 +130,11 @@ std::string no_lease_reason(const ClientView& client, const Controller& controll
            "it counts as load of others";
   }
   if (!may_have_lease(client.attach_request)) return "it is only watched";
-  const std::string shares_time = controller.time_sharing_text(client.id);
+  const std::string shares_time = controller.lease_manager().status(client.id).shares_time;
   if (!shares_time.empty()) return "it shares the cores by time: " + shares_time;
-  return controller.is_detached(client.id) ? "it was detached; optile attach takes that back"
-                                           : "it is bound to other cores than the daemon has";
+  return controller.lease_manager().status(client.id).detached
+             ? "it was detached; optile attach takes that back"
+             : "it is bound to other cores than the daemon has";
 }
 
 Json named(const ClientView& client, bool may_be_seen) {
@@ -149,7 +150,7 @@ Json named(const ClientView& client, bool may_be_seen) {
 
 Json leases_json(const Controller& controller,
                  const std::function<bool(const ClientView& client)>& may_see) {
-  const Leases* leases = controller.leases();
+  const Leases* leases = controller.lease_manager().leases();
   const std::vector<sched::LeaseView> views =
       leases == nullptr ? std::vector<sched::LeaseView>() : leases->view();
   Json clients = Json::array();
@@ -161,7 +162,7 @@ Json leases_json(const Controller& controller,
     });
     if (view == views.end()) {
       one["mode"] = mode_name(client.attach_request.mode);
-      one["detached"] = controller.is_detached(client.id);
+      one["detached"] = controller.lease_manager().status(client.id).detached;
       one["reason"] = no_lease_reason(client, controller);
       unleased.push_back(std::move(one));
       continue;
@@ -171,20 +172,20 @@ Json leases_json(const Controller& controller,
     one["team"] = text_or_null(wide_team_text(client, held));
     clients.push_back(std::move(one));
   }
-  return {{"budget", budget_json(controller.budget())},
+  return {{"budget", budget_json(controller.lease_manager().budget())},
           {"held_cores", leases == nullptr ? 0.0 : leases->table().summary().held_cores},
           {"lent_cores", leases == nullptr ? 0 : leases->table().summary().lent_cores},
           {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
           {"cause", leases == nullptr ? "" : leases->table().summary().cause},
-          {"recent", recent_json(controller.lease_history())},
+          {"recent", recent_json(controller.lease_manager().history())},
           {"clients", std::move(clients)},
           {"unleased", std::move(unleased)}};
 }
 
-base::Result<Controller::LeaseCommand> parse_lease_command(const Json& body) {
+base::Result<LeaseCommand> parse_lease_command(const Json& body) {
   const auto client = body.find("client");
   if (client == body.end()) return invalid("client is missing; see optile leases");
-  Controller::LeaseCommand word;
+  LeaseCommand word;
   word.client = client->get<uint64_t>();
   const Json* said = nullptr;
   for (const auto& [name, kind] : kWords) {

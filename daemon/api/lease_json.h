@@ -22,6 +22,6 @@ Json leases_json(const Controller& controller,
 // {"client": 3, "share": 2}: a client and exactly one word. Cores of a pin are a list, or a text
 // such as "0-3,6". kUnavailable where such a text names cores that there cannot be; kInvalid, with
 // what would be right, for anything else.
-base::Result<Controller::LeaseCommand> parse_lease_command(const Json& body);
+base::Result<LeaseCommand> parse_lease_command(const Json& body);
 
 }  // namespace optile::daemon

@@ -14,7 +14,7 @@
 #include "daemon/client/session_driver.h"
 #include "daemon/client/step_rate.h"
 #include "daemon/client/tick_clock.h"
-#include "daemon/leases/co_runner_load.h"
+#include "daemon/load/co_runner_load.h"
 #include "daemon/store/store.h"
 #include "daemon/transport/attach_request.h"
 #include "daemon/transport/client_memory.h"

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "daemon/client/client.h"
+#include "daemon/store/program_history.h"
 
 namespace optile::daemon {
 
@@ -13,5 +15,11 @@ struct FoundRun {
   RunState state = RunState::kUnknown;
   std::optional<ClientView> client;
 };
+
+// Runs of the same program, newest first.
+inline std::vector<RunRecord> earlier_runs(ProgramHistory& history, const ClientView& client) {
+  const AttachRequest& who = client.attach_request;
+  return history.earlier_runs({who.executable, who.program, who.arguments}, who.uid);
+}
 
 }  // namespace optile::daemon

@@ -1,11 +1,12 @@
 // The latest changes of leases and words of the user about them, for people who look. Owned by the
-// controller; the daemon's one thread.
+// lease manager; the daemon's one thread.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -42,6 +43,39 @@ class LeaseHistory {
   }
 
   std::deque<LeaseEvent> events_;
+};
+
+// Everything that happens to leases: what people look at later, and what is written now.
+class LeaseLog {
+ public:
+  using Write = std::function<void(const std::string& line)>;
+  // A lease moved; without it `write` hears of that too.
+  using WriteMove = std::function<void(uint64_t client, const std::string& text)>;
+  // Either may be empty.
+  LeaseLog(std::function<int64_t()> unix_seconds, Write write, WriteMove write_move)
+      : unix_seconds_(std::move(unix_seconds)),
+        write_(std::move(write)),
+        write_move_(std::move(write_move)) {}
+
+  void note(uint64_t client, const std::string& text) {
+    if (write_) write_("lease: " + text);
+    history_.note({unix_seconds_(), client, text, false});
+  }
+  void note_move(uint64_t client, const std::string& text, bool loan) {
+    if (write_move_) {
+      write_move_(client, text);
+    } else if (write_) {
+      write_("lease: " + text);
+    }
+    history_.note({unix_seconds_(), client, text, loan});
+  }
+  const LeaseHistory& history() const { return history_; }
+
+ private:
+  std::function<int64_t()> unix_seconds_;
+  Write write_;
+  WriteMove write_move_;
+  LeaseHistory history_;
 };
 
 }  // namespace optile::daemon

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/leases/external_load.h"
 #include "daemon/leases/lease_weights.h"
 #include "daemon/leases/leased_client.h"
 #include "daemon/leases/lending_trials.h"
 #include "daemon/leases/rebalance_backoff.h"
+#include "daemon/load/external_load.h"
 #include "daemon/process/restart_reservations.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"

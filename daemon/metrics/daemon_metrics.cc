@@ -53,7 +53,7 @@ std::string DaemonMetrics::page(Audience audience, Names names) {
 }
 
 std::vector<MetricSample> DaemonMetrics::samples(Audience audience, Names names) {
-  const Controller& controller = *dependencies_.controller;
+  Controller& controller = *dependencies_.controller;
   const std::vector<ClientView> clients = controller.attached(tuner::Detail::kFigures);
   ops_.update(clients, [&controller](uint64_t id) { return controller.view(id); });
   std::vector<MetricSample> samples;
@@ -63,7 +63,7 @@ std::vector<MetricSample> DaemonMetrics::samples(Audience audience, Names names)
   assign_places(clients);
   add_lease_samples(clients, samples);
   lookups_ = 0;
-  const uint64_t writes = controller.tally().store_writes;
+  const uint64_t writes = controller.history().batches().writes();
   if (writes != earlier_as_of_) earlier_.clear();
   earlier_as_of_ = writes;
   for (const ClientView& client : clients) {
@@ -77,27 +77,27 @@ std::vector<MetricSample> DaemonMetrics::samples(Audience audience, Names names)
 void DaemonMetrics::add_daemon_samples(const std::vector<ClientView>& clients,
                                        std::vector<MetricSample>& samples) const {
   Controller& controller = *dependencies_.controller;
-  const Controller::Tally& tally = controller.tally();
   add(samples, Metric::kBuildInfo, label_text(dependencies_.version), 1);
   for (const std::string phase : phase_names()) {
     double count = 0;
     for (const ClientView& client : clients) count += phase == phase_of(client) ? 1 : 0;
     add(samples, Metric::kClients, phase, count);
   }
-  add(samples, Metric::kClientsAttachedTotal, static_cast<double>(tally.attached));
+  add(samples, Metric::kClientsAttachedTotal, static_cast<double>(controller.attached_ever()));
   add(samples, Metric::kClientsRefusedTotal, static_cast<double>(dependencies_.refused()));
-  const std::string state = keeping_name(controller.store().state().keeping);
+  const std::string state = keeping_name(controller.history().store().state().keeping);
   for (const Store::Keeping one :
        {Store::Keeping::kOnDisk, Store::Keeping::kInMemory, Store::Keeping::kFailing}) {
     add(samples, Metric::kStoreState, keeping_name(one), state == keeping_name(one) ? 1 : 0);
   }
-  add(samples, Metric::kStorePendingRecords, static_cast<double>(controller.pending_records()));
+  add(samples, Metric::kStorePendingRecords,
+      static_cast<double>(controller.history().batches().pending()));
   add(samples, Metric::kScrapeSeconds, last_seconds_);
 }
 
 void DaemonMetrics::add_lease_samples(const std::vector<ClientView>& clients,
                                       std::vector<MetricSample>& samples) const {
-  const Leases* leases = dependencies_.controller->leases();
+  const Leases* leases = dependencies_.controller->lease_manager().leases();
   if (leases == nullptr) return;
   add(samples, Metric::kLeaseHeldCores, leases->table().summary().held_cores);
   for (const sched::LeaseView& view : leases->view()) {
@@ -117,7 +117,7 @@ void DaemonMetrics::add_lease_of_client(const sched::LeaseView& view, const std:
   };
   const double fraction = std::min(view.granted.fraction, 1.0);
   say(Metric::kClientLeasedCores, "", static_cast<double>(view.granted.cores.size()) * fraction);
-  const auto progress = dependencies_.controller->leases()->progress(view.id);
+  const auto progress = dependencies_.controller->lease_manager().leases()->progress(view.id);
   if (!progress || view.granted.empty()) return;
   const bool measured = progress->measured && fraction >= 1;
   say(Metric::kClientLeaseProgress, measured ? "measured" : "predicted",
@@ -167,7 +167,9 @@ const std::vector<RunRecord>& DaemonMetrics::earlier_runs(const ClientView& clie
   if (found != earlier_.end()) return found->second;
   if (lookups_ == kMaxLookups) return nothing;
   ++lookups_;
-  return earlier_.emplace(std::move(program), dependencies_.controller->earlier_runs(client))
+  return earlier_
+      .emplace(std::move(program),
+               daemon::earlier_runs(dependencies_.controller->history(), client))
       .first->second;
 }
 

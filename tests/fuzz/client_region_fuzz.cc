@@ -43,8 +43,12 @@ class Hostile {
       : store_(optile::daemon::Store::open(":memory:")),
         machine_(optile::fuzz::four_cores()),
         budget_(optile::daemon::whole_budget(machine_)),
-        controller_({machine_, store_.get(), optile::fuzz::standing_clocks(&now_ns_),
-                     [this](int) { return budget_; }}),
+        controller_({machine_,
+                     store_.get(),
+                     optile::fuzz::standing_clocks(&now_ns_),
+                     {},
+                     optile::daemon::kMaxClients,
+                     {[this](int) { return budget_; }}}),
         metrics_({&controller_, "0", [] { return uint64_t{0}; }, [this] { return now_ns_; }}),
         api_(controller_, metrics_, {1, "0", "s", 0}, [this] { return now_ns_; }) {}
 
@@ -116,7 +120,7 @@ class Hostile {
       case kBudget:
         budget_.cores = 1 + bytes.take<uint8_t>() % 4;
         budget_.quota_cores = bytes.take<uint8_t>() % 5;
-        return controller_.refresh_budgets();
+        return controller_.lease_manager().refresh_budgets();
       default:
         return totals(bytes);
     }

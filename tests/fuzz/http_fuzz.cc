@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     ask_socket(with_client.served(), bytes);
   } else {
     ask_api(with_client.served(), bytes);
-    with_client.served().controller().flush(true);
+    with_client.served().controller().history().batches().flush(true);
   }
   return 0;
 }

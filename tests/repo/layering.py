@@ -120,34 +120,36 @@ FOLDERS: Mapping[str, Folder] = {
         8, _sees("base", "bindings/abi", "perfmodel/profile", "tuner/plan", "tuner/session",
                  "daemon/support")
     ),
-    "daemon/leases": Folder(
-        9, _sees("base", "perfmodel/machine", "perfmodel/synthetic", "tuner/statistics",
-                 "sched/leases", "daemon/support", "daemon/process", "daemon/store")
-    ),
+    "daemon/load": Folder(9, _sees("base", "daemon/support", "daemon/process")),
     "daemon/client": Folder(
         10, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile", "tuner/plan",
                   "tuner/session", "sched/cores", "daemon/transport", "daemon/process",
-                  "daemon/store", "daemon/leases")
+                  "daemon/store", "daemon/load")
+    ),
+    "daemon/leases": Folder(
+        11, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile",
+                  "perfmodel/synthetic", "tuner/session", "tuner/statistics", "sched/leases",
+                  "daemon/support", "daemon/process", "daemon/store", "daemon/load",
+                  "daemon/client")
     ),
     "daemon/views": Folder(
         11, _sees("bindings/abi", "perfmodel/machine", "tuner/session", "daemon/support",
                   "daemon/transport", "daemon/store", "daemon/client")
     ),
     "daemon/controller": Folder(
-        11, _sees("base", "perfmodel/machine", "perfmodel/profile", "perfmodel/synthetic",
-                  "sched/leases", "daemon/support", "daemon/process", "daemon/store",
+        12, _sees("base", "perfmodel/machine", "daemon/support", "daemon/process", "daemon/store",
                   "daemon/leases", "daemon/client")
     ),
     "daemon/metrics": Folder(
-        12, _sees("base", "daemon/support", "daemon/transport", "daemon/client", "daemon/views",
+        13, _sees("base", "daemon/support", "daemon/transport", "daemon/client", "daemon/views",
                   "daemon/controller")
     ),
     "daemon/api": Folder(
-        13, _sees("base", "sched/leases", "daemon/support", "daemon/transport", "daemon/client",
+        14, _sees("base", "sched/leases", "daemon/support", "daemon/transport", "daemon/client",
                   "daemon/views", "daemon/controller", "daemon/metrics")
     ),
     "daemon": Folder(
-        14, _sees("base", "bindings/abi", "daemon/support", "daemon/transport", "daemon/process",
+        15, _sees("base", "bindings/abi", "daemon/support", "daemon/transport", "daemon/process",
                   "daemon/store", "daemon/leases", "daemon/client", "daemon/controller",
                   "daemon/metrics", "daemon/api")
     ),

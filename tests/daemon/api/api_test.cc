@@ -148,7 +148,7 @@ TEST_F(ApiTest, ExplainsUnattachedOpsFromStore) {
   record.when = 1700000000;
   record.settled.profiles = {{0x77, "aten::bmm", "[3]", {1, perfmodel::Binding::kNone}, 9, 50},
                              {0x77, "aten::bmm", "[3]", {2, perfmodel::Binding::kNone}, 8, 30}};
-  ASSERT_TRUE(running_.daemon().controller().store().write({{record}, {}, {}}).ok());
+  ASSERT_TRUE(running_.daemon().controller().history().store().write({{record}, {}, {}}).ok());
   const nlohmann::json json = running_.get("/v1/ops/aten::bmm/explain").json();
   ASSERT_EQ(json["explanations"].size(), 1u);
   EXPECT_EQ(json["explanations"][0]["provenance"]["source"], "store");
@@ -277,12 +277,12 @@ TEST_F(ApiTest, UndoFindsProgramOfEarlierRun) {
   record.conditions.machine = running_.daemon().controller().machine().fingerprint;
   record.conditions.program = {"/opt/omp2", "/opt/omp2", "omp2 800"};
   record.when = 1700000000;
-  ASSERT_TRUE(running_.daemon().controller().store().write({{record}, {}, {}}).ok());
+  ASSERT_TRUE(running_.daemon().controller().history().store().write({{record}, {}, {}}).ok());
   const nlohmann::json undone = running_.post("/v1/undo", R"({"program":"omp2"})").json();
   EXPECT_EQ(undone["program"], "/opt/omp2");
   Conditions later = record.conditions;
   later.program.arguments = "omp2 900";
-  EXPECT_TRUE(running_.daemon().controller().store().is_undone(later));
+  EXPECT_TRUE(running_.daemon().controller().history().store().is_undone(later));
 }
 
 TEST_F(ApiTest, UnknownOrMalformedParametersAreRejected) {

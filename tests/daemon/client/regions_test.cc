@@ -131,7 +131,7 @@ TEST_F(ClientHangs, HungRegionKeepsDefaultWidthOnFewerCores) {
   const Program later = attach_region();
   budget_.cores = 2;
   budget_.units.resize(2);
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   pass(milliseconds(10));
   const optile_plan_region& plan = later.regions.plan();
   ASSERT_EQ(plan.pages[plan.generation & 1].default_width_cap, 2U);
@@ -151,7 +151,7 @@ TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
         attach(attach_request(hung ? "with" : "without"), OPTILE_WIDTH_LAUNCHER, scaling);
     budget_.cores = 2;
     budget_.units = {0, 1};
-    controller_->refresh_budgets();
+    controller_->lease_manager().refresh_budgets();
     ASSERT_TRUE(run_until_tuned(attached, 3000));
     run(attached, 60);
     const optile_plan_region& plan = attached.program->regions().plan();
@@ -160,7 +160,7 @@ TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
     EXPECT_EQ((page.flags & OPTILE_PAGE_MAY_REST) != 0, !hung);
     controller_->depart(attached.id);
     budget_ = whole_budget(four_cores());
-    controller_->refresh_budgets();
+    controller_->lease_manager().refresh_budgets();
   }
 }
 
@@ -170,10 +170,10 @@ TEST_F(ClientHangs, TimeWhileProgramIsStoppedDoesNotCount) {
   program.open(now_ns_, 2);
   pass(milliseconds(100));
   stopped_ = true;
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   pass(milliseconds(100000));
   stopped_ = false;
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   pass(milliseconds(2900));
   EXPECT_FALSE(known_to_hang(program));
   pass(milliseconds(200));
@@ -183,7 +183,7 @@ TEST_F(ClientHangs, TimeWhileProgramIsStoppedDoesNotCount) {
 // Among many clients it may be a while until all have been looked at.
 TEST_F(ClientHangs, StopBetweenBudgetRefreshesDoesNotCount) {
   Program program = attach_region();
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   program.open(now_ns_, 2);
   pass(milliseconds(500));
   stopped_ = true;

@@ -125,8 +125,8 @@ TEST_F(AsUntunedTest, PlansAreNotSharedWithOtherRuns) {
   // Nor are their times held against launch plans.
   perfmodel::LaunchFacts facts;
   const AttachRequest who = any("fourth");
-  const perfmodel::LaunchPlan plan =
-      controller_->launch_plan(facts, {who.executable, who.program, who.arguments}, who.uid);
+  const perfmodel::LaunchPlan plan = controller_->history().launch_plan(
+      facts, {who.executable, who.program, who.arguments}, who.uid);
   EXPECT_EQ(plan.text.find("numerics"), std::string::npos) << plan.text;
   EXPECT_EQ(plan.taken_back, "");
 }

@@ -137,11 +137,11 @@ TEST_F(ControllerGuardTest, UndoHoldsInLaterRunsUntilRevoked) {
   EXPECT_EQ(later.program->widths().at(kAdd), 4);
   EXPECT_EQ(controller_->view(later.id)->session->sampled_steps, 0u);
   EXPECT_TRUE(controller_->view(later.id)->left_alone);
-  const perfmodel::LaunchPlan plan = controller_->launch_plan({}, conditions().program);
+  const perfmodel::LaunchPlan plan = controller_->history().launch_plan({}, conditions().program);
   EXPECT_EQ(plan.text, perfmodel::launch_plan_left_alone().text);
   controller_->depart(later.id);
 
-  Controller::UndoRequest revoke;
+  UndoRequest revoke;
   revoke.revoke = true;
   revoke.program = "train.py";
   ASSERT_TRUE(controller_->undo(revoke).ok());
@@ -155,7 +155,7 @@ TEST_F(ControllerGuardTest, UndoOfOneOpIsStoredForLaterRuns) {
   Attached client = attach(attach_request("r"));
   ASSERT_TRUE(run_until_tuned(client, 3000));
   run(client, 5);
-  Controller::UndoRequest request;
+  UndoRequest request;
   request.client = 99;
   EXPECT_EQ(controller_->undo(request).error().kind, base::ErrorKind::kNotFound);
   request.client = client.id;

@@ -44,11 +44,12 @@ TEST_F(ControllerTest, TunesProgramAndReplaysPlanInNextRun) {
   controller_->depart(first.id);
   EXPECT_EQ(controller_->client_count(), 0u);
 
-  const Controller::Run finished = controller_->find_run("first");
+  const FoundRun finished = controller_->find_run("first");
   ASSERT_EQ(finished.state, RunState::kFinished);
   EXPECT_EQ(finished.client->counters.rejected, 0u);
   const Json report =
-      run_report(*finished.client, controller_->earlier_runs(*finished.client), store_->state());
+      run_report(*finished.client, daemon::earlier_runs(controller_->history(), *finished.client),
+                 store_->state());
   EXPECT_EQ(report["baseline_kind"], "control");
   EXPECT_GT(report["speedup"].get<double>(), 1.1);
   EXPECT_FALSE(report["plan_replayed"].get<bool>());
@@ -74,7 +75,7 @@ TEST_F(ControllerTest, ObserveModeKeepsDefaultWidths) {
   }
   controller_->depart(attached.id);
   const std::vector<RunRecord> runs =
-      controller_->earlier_runs(*controller_->find_run("observed").client);
+      daemon::earlier_runs(controller_->history(), *controller_->find_run("observed").client);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].kind, RunKind::kObserve);
   EXPECT_GT(runs[0].steps, kManySteps / 2);
@@ -92,7 +93,8 @@ TEST_F(ControllerTest, ReportsSpeedupAgainstSeparateBaselineRun) {
   run(tuned, 50);
   controller_->depart(tuned.id);
   const ClientView client = *controller_->find_run("tuned").client;
-  const Json report = run_report(client, controller_->earlier_runs(client), store_->state());
+  const Json report =
+      run_report(client, daemon::earlier_runs(controller_->history(), client), store_->state());
   EXPECT_EQ(report["baseline_kind"], "separate_run");
   const double expected = report["step_seconds"]["baseline"].get<double>() /
                           report["step_seconds"]["tuned"].get<double>();
@@ -169,7 +171,7 @@ TEST_F(ControllerTest, ShrunkBudgetCapsNextPage) {
   run(attached, 10);
   budget_.units = {0, 1};
   budget_.cores = 2;
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   run(attached, 400);
   const optile_plan_region& plan = attached.program->regions().plan();
   EXPECT_EQ(plan.pages[plan.generation & 1].default_width_cap, 2u);
@@ -269,7 +271,7 @@ TEST_F(ControllerTest, LeaseFollowsChangingClientCpuset) {
   const std::vector<std::vector<int>> cpusets = {{0}, {0, 1, 2, 3}, {0}};
   for (const std::vector<int>& cpuset : cpusets) {
     confined_.cpuset = cpuset;
-    controller_->refresh_budgets();
+    controller_->lease_manager().refresh_budgets();
     run(one, 3);
     run(other, 3);
     EXPECT_FALSE(masks_[one.id].empty());
@@ -293,7 +295,7 @@ TEST_F(ControllerTest, LeaseGrowsWhenClientQuotaIsRemoved) {
   run(one, 10);
   EXPECT_EQ(controller_->view(one.id)->cores, 2);
   confined_ = budget_;
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   run(one, 10);
   EXPECT_EQ(controller_->view(one.id)->cores, 4);
 }
@@ -335,7 +337,7 @@ TEST_F(ControllerTest, ConfinedClientPageListsOnlyItsPUs) {
   EXPECT_EQ(page.compact_order[1], 3u);
   EXPECT_EQ(page.default_width_cap, 0u);  // it came like this: nothing was taken away
   EXPECT_EQ(controller_->view(attached.id)->cores, 2);
-  EXPECT_EQ(controller_->budget().cores, 4);
+  EXPECT_EQ(controller_->lease_manager().budget().cores, 4);
 }
 
 TEST_F(ControllerTest, RequestsCountersForSomeStepsAfterTuning) {
@@ -399,7 +401,8 @@ TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
   EXPECT_EQ(store_->state().keeping, Store::Keeping::kFailing);
   std::chrono::milliseconds wait(0);
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const std::optional<std::chrono::milliseconds> next = controller_->next_write();
+    const std::optional<std::chrono::milliseconds> next =
+        controller_->history().batches().next_write();
     ASSERT_TRUE(next.has_value());
     EXPECT_GT(*next, wait);
     wait = *next;
@@ -411,9 +414,10 @@ TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
     EXPECT_EQ(store_->state().failed_writes, failed + 1);
   }
   ASSERT_TRUE(holder.database->run("ROLLBACK").ok());
-  now_ns_ += static_cast<uint64_t>(controller_->next_write()->count()) * 1000000;
+  now_ns_ +=
+      static_cast<uint64_t>(controller_->history().batches().next_write()->count()) * 1000000;
   controller_->drain();
-  EXPECT_FALSE(controller_->next_write().has_value());
+  EXPECT_FALSE(controller_->history().batches().next_write().has_value());
   EXPECT_EQ(store_->state().keeping, Store::Keeping::kOnDisk);
 }
 
@@ -422,7 +426,7 @@ TEST_F(ControllerTest, LaunchPlanChangeAfterSlowerRunNamesReason) {
   facts.blas_provider = "openblas-pthread";
   facts.budget_cores = 4;
   const ProgramKey program = {"/usr/bin/python3", "train.py", "python3 train.py"};
-  const perfmodel::LaunchPlan before = controller_->launch_plan(facts, program);
+  const perfmodel::LaunchPlan before = controller_->history().launch_plan(facts, program);
   EXPECT_FALSE(before.text.empty());
   StoreBatch batch;
   RunRecord untouched;
@@ -436,7 +440,7 @@ TEST_F(ControllerTest, LaunchPlanChangeAfterSlowerRunNamesReason) {
   ours.step_seconds = 0.3;  // three times slower than untouched
   batch.runs = {untouched, ours};
   ASSERT_TRUE(store_->write(batch).ok());
-  const perfmodel::LaunchPlan after = controller_->launch_plan(facts, program);
+  const perfmodel::LaunchPlan after = controller_->history().launch_plan(facts, program);
   if (before.text != after.text) {
     EXPECT_NE(after.reasons.back().find("taken back"), std::string::npos);
   }

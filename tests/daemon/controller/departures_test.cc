@@ -19,7 +19,7 @@ class DeparturesTest : public ControllerTest {
     run(attached, kStepsOfARun);
     return attached;
   }
-  uint64_t writes() const { return controller_->tally().store_writes; }
+  uint64_t writes() const { return controller_->history().batches().writes(); }
   std::size_t runs_in_store(const std::string& program) {
     Conditions asked;
     asked.machine = controller_->machine().fingerprint;
@@ -41,19 +41,20 @@ TEST_F(DeparturesTest, WritesSimultaneousDeparturesInOneBatch) {
   constexpr std::size_t kRanks = 16;
   std::vector<Attached> ranks;
   for (std::size_t i = 0; i < kRanks; ++i) ranks.push_back(that_ran("rank"));
-  controller_->flush(true);
+  controller_->history().batches().flush(true);
   const uint64_t before = writes();
   for (const Attached& rank : ranks) controller_->depart(rank.id);
   EXPECT_LE(writes(), before + 1);
-  const std::optional<std::chrono::milliseconds> soon = controller_->next_write();
+  const std::optional<std::chrono::milliseconds> soon =
+      controller_->history().batches().next_write();
   ASSERT_TRUE(soon.has_value());
   EXPECT_LE(*soon, StoreBatches::kTogether + std::chrono::milliseconds(1));
   pass(*soon);
-  controller_->flush(false);
+  controller_->history().batches().flush(false);
   EXPECT_LE(writes(), before + 2);
   EXPECT_EQ(runs_in_store("rank"), kRanks);
-  EXPECT_EQ(controller_->pending_records(), 0u);
-  EXPECT_FALSE(controller_->next_write().has_value());
+  EXPECT_EQ(controller_->history().batches().pending(), 0u);
+  EXPECT_FALSE(controller_->history().batches().next_write().has_value());
 }
 
 TEST_F(DeparturesTest, ArrivalWritesPendingRunOfSameProgram) {
@@ -66,7 +67,9 @@ TEST_F(DeparturesTest, ArrivalWritesPendingRunOfSameProgram) {
 TEST_F(DeparturesTest, EarlierRunsIncludeRunThatHasJustEnded) {
   Attached left = that_ran("train.py");
   controller_->depart(left.id);
-  EXPECT_EQ(controller_->earlier_runs(*controller_->find_run("train.py").client).size(), 1u);
+  EXPECT_EQ(daemon::earlier_runs(controller_->history(), *controller_->find_run("train.py").client)
+                .size(),
+            1u);
 }
 
 // The store has not heard of it until then.

@@ -28,7 +28,7 @@ class FreezeModeTest : public ControllerTest {
       while (now_ns_ < until) {
         for (Attached* one : programs) run(*one, 1);
       }
-      controller_->refresh_budgets();
+      controller_->lease_manager().refresh_budgets();
     }
   }
   // Runs until a plan is kept, and leaves.
@@ -42,7 +42,7 @@ class FreezeModeTest : public ControllerTest {
   }
 
   std::vector<int> cores_of(uint64_t id) const {
-    return controller_->leases()->table().view(id)->granted.cores;
+    return controller_->lease_manager().leases()->table().view(id)->granted.cores;
   }
   const optile_plan_page& page_of(Attached& attached) {
     const optile_plan_region& plan = attached.program->regions().plan();
@@ -101,7 +101,7 @@ TEST_F(FreezeModeTest, ProgressIsKnownWithinOneSecond) {
   ASSERT_TRUE(run_until_tuned(other, 400));
   Attached again = attach(frozen());
   pass(1, {&again, &other});
-  EXPECT_FALSE(controller_->leases()->empty());
+  EXPECT_FALSE(controller_->lease_manager().leases()->empty());
   const Json its = lease(leases_json(*controller_), again.id);
   ASSERT_TRUE(its.is_object());
   EXPECT_FALSE(its["progress"].is_null()) << "what cores are worth to it is known";
@@ -110,7 +110,7 @@ TEST_F(FreezeModeTest, ProgressIsKnownWithinOneSecond) {
 TEST_F(FreezeModeTest, RunOnPartialLeaseIsNotRecorded) {
   learn();
   const auto runs = [this] {
-    controller_->flush(true);
+    controller_->history().batches().flush(true);
     Conditions wanted;
     wanted.machine = controller_->machine().fingerprint;
     const AttachRequest who = frozen();
@@ -134,8 +134,8 @@ TEST_F(FreezeModeTest, RunOnPartialLeaseIsNotRecorded) {
 TEST_F(FreezeModeTest, PinSetsCoresAndMask) {
   learn();
   Attached again = attach(frozen());
-  using Kind = Controller::LeaseCommand::Kind;
-  ASSERT_TRUE(controller_->change_lease({again.id, Kind::kPin, 1.0, {2, 3}}).ok());
+  using Kind = LeaseCommand::Kind;
+  ASSERT_TRUE(controller_->lease_manager().apply({again.id, Kind::kPin, 1.0, {2, 3}}).ok());
   EXPECT_EQ(cores_of(again.id), (std::vector<int>{2, 3}));
   EXPECT_EQ(masks_[again.id], (std::vector<int>{2, 3}));
 }
@@ -144,7 +144,7 @@ TEST_F(FreezeModeTest, ObservedAndBaselineRunsHaveNoLease) {
   AttachRequest who = attach_request("watched");
   who.mode = OPTILE_MODE_OBSERVE;
   const Attached watched = attach(who);
-  EXPECT_FALSE(controller_->leases()->has(watched.id));
+  EXPECT_FALSE(controller_->lease_manager().leases()->has(watched.id));
   AttachRequest base = frozen();
   base.baseline = true;
   EXPECT_FALSE(may_have_lease(base));

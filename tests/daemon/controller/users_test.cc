@@ -20,17 +20,19 @@ class UsersTest : public ControllerTest {
     clocks.unix_seconds = [] { return int64_t{1700000000}; };
     clocks.counter = clocks.monotonic_ns;
     clocks.counter_hz = []() -> std::optional<uint64_t> { return std::nullopt; };
-    controller_ = std::make_unique<Controller>(Controller::Dependencies{
-        four_cores(),
-        store_.get(),
-        clocks,
-        [this](int pid) { return pid == kConfinedPid ? confined_ : budget_; },
-        [this](uint64_t client, int, const std::vector<int>& units) { masks_[client] = units; },
-        {},
-        [this](const std::string& line) { said_ += line + "\n"; },
-        {},
-        {},
-        [this](unsigned uid) { return store_of(uid); }});
+    Controller::Dependencies dependencies;
+    dependencies.machine = four_cores();
+    dependencies.store = store_.get();
+    dependencies.clocks = clocks;
+    dependencies.store_of = [this](unsigned uid) { return store_of(uid); };
+    dependencies.leases.read_budget = [this](int pid) {
+      return pid == kConfinedPid ? confined_ : budget_;
+    };
+    dependencies.leases.confine = [this](uint64_t client, int, const std::vector<int>& units) {
+      masks_[client] = units;
+    };
+    dependencies.leases.say = [this](const std::string& line) { said_ += line + "\n"; };
+    controller_ = std::make_unique<Controller>(std::move(dependencies));
     metrics_ = std::make_unique<DaemonMetrics>(DaemonMetrics::Dependencies{
         controller_.get(), "1", [] { return 0u; }, [this] { return now_ns_; }});
     Rights::Settings settings;
@@ -85,15 +87,15 @@ TEST_F(UsersTest, PlansAndRunsAreKeptPerUser) {
   Attached again = attach_as(kAnna);
   run(again, 20);
   EXPECT_TRUE(controller_->view(again.id)->stored.has_value());
-  EXPECT_TRUE(controller_->earlier_runs(*controller_->view(other.id)).empty());
-  EXPECT_FALSE(controller_->earlier_runs(*controller_->view(again.id)).empty());
+  EXPECT_TRUE(daemon::earlier_runs(controller_->history(), *controller_->view(other.id)).empty());
+  EXPECT_FALSE(daemon::earlier_runs(controller_->history(), *controller_->view(again.id)).empty());
 }
 
 TEST_F(UsersTest, UnmappedUserHasNoStoreAndNoAccessToClients) {
   Attached client = attach_as(kMany);
   ASSERT_TRUE(run_until_tuned(client, 2000));
   controller_->depart(client.id);
-  EXPECT_EQ(controller_->pending_records(), 0u);
+  EXPECT_EQ(controller_->history().batches().pending(), 0u);
   EXPECT_EQ(ask(kMany, "POST", "/v1/launch", {{"program", "train.py"}}).status, 200u);
   EXPECT_EQ(ask(kMany, "GET", "/v1/status").status, 200u);
   EXPECT_EQ(ask(kMany, "GET", "/v1/clients/" + std::to_string(client.id)).status, 403u);
@@ -215,7 +217,7 @@ TEST_F(UsersTest, BoundClientKeepsItsCore) {
   confined_.cores = 1;
   Attached bound = attach_as(kAnna, kConfinedPid);
   Attached free = attach_as(kBert);
-  for (const sched::LeaseView& view : controller_->leases()->view()) {
+  for (const sched::LeaseView& view : controller_->lease_manager().leases()->view()) {
     if (view.id == bound.id) {
       EXPECT_EQ(view.granted.cores, std::vector<int>{3});
     }
@@ -232,9 +234,9 @@ TEST_F(UsersTest, BoundClientKeepsItsCoresWhenBudgetGrows) {
   Attached bound = attach_as(kAnna, kConfinedPid);
   Attached free = attach_as(kBert);
   budget_ = all;
-  controller_->refresh_budgets();
-  controller_->refresh_budgets();
-  for (const sched::LeaseView& view : controller_->leases()->view()) {
+  controller_->lease_manager().refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
+  for (const sched::LeaseView& view : controller_->lease_manager().leases()->view()) {
     if (view.id != bound.id) continue;
     EXPECT_TRUE(view.bound);
     for (const int core : view.granted.cores) EXPECT_GE(core, 2);

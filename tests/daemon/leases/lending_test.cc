@@ -43,7 +43,7 @@ TEST_F(LendingTest, CountsOpsOfRestingBorrowerInComparedPauses) {
   const std::size_t at = said_.find(" gets ");
   ASSERT_NE(at, std::string::npos) << said_;
   EXPECT_NEAR(std::stod(said_.substr(at + 6)), 2.0, 0.25) << said_;
-  EXPECT_TRUE(controller_->leases()->lending().borrows(id(0), 2));
+  EXPECT_TRUE(controller_->lease_manager().leases()->lending().borrows(id(0), 2));
   const uint64_t heard = program(0).regions().client().header.progress;
   run(10);
   EXPECT_LT(program(0).regions().client().header.progress - heard, 1200u)
@@ -54,7 +54,7 @@ TEST_F(LendingTest, HistoryKeepsArrivalsAfterManyLoans) {
   add("works", scales);
   add_one_that_waits();
   run(100);
-  const auto& events = controller_->lease_history().newest_first();
+  const auto& events = controller_->lease_manager().history().newest_first();
   const auto loans =
       std::count_if(events.begin(), events.end(), [](const LeaseEvent& one) { return one.loan; });
   EXPECT_EQ(loans, kMaxLoanEvents) << said_;
@@ -69,7 +69,7 @@ TEST_F(LendingTest, StopsLendingToClientWithoutGain) {
   add_one_that_waits();
   run(60, [this] { return is_known(); });
   ASSERT_TRUE(is_known()) << said_;
-  EXPECT_FALSE(controller_->leases()->lending().borrows(id(0), 2)) << said_;
+  EXPECT_FALSE(controller_->lease_manager().leases()->lending().borrows(id(0), 2)) << said_;
 }
 
 // What the plan made narrower stays so; what it left as wide as the lease is gets the lent cores.

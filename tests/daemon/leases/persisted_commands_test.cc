@@ -157,7 +157,7 @@ class PersistedCommandsRestartTest : public ControllerTest {
     return mine;
   }
   std::vector<int> pinned(uint64_t id) {
-    const auto view = controller_->leases()->table().view(id);
+    const auto view = controller_->lease_manager().leases()->table().view(id);
     return view && view->pinned ? view->granted.cores : std::vector<int>();
   }
 };
@@ -165,13 +165,15 @@ class PersistedCommandsRestartTest : public ControllerTest {
 // fault: F1
 TEST_F(PersistedCommandsRestartTest, PinHoldsAfterRestart) {
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   ASSERT_EQ(pinned(before.id), std::vector<int>{2});
   make_controller();
   const Attached after = attach(here("r"));
   EXPECT_EQ(pinned(after.id), std::vector<int>{2});
-  EXPECT_NE(controller_->lease_history().newest_first().back().text.find("pinned to cores 2"),
-            std::string::npos);
+  EXPECT_NE(
+      controller_->lease_manager().history().newest_first().back().text.find("pinned to cores 2"),
+      std::string::npos);
 }
 
 TEST_F(PersistedCommandsRestartTest, PauseKeepsItsCoresAfterRestart) {
@@ -180,11 +182,12 @@ TEST_F(PersistedCommandsRestartTest, PauseKeepsItsCoresAfterRestart) {
   const Attached first = attach(here("r"));
   const Attached second = attach(another);
   const auto lease = [this](uint64_t id) {
-    return controller_->leases()->table().view(id)->granted.cores;
+    return controller_->lease_manager().leases()->table().view(id)->granted.cores;
   };
   const std::vector<int> kept = lease(first.id);
   ASSERT_EQ(kept.size(), 2u);
-  ASSERT_TRUE(controller_->change_lease({first.id, CommandKind::kPause, 1.0, {}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({first.id, CommandKind::kPause, 1.0, {}, false}).ok());
   make_controller();
   const Attached back = attach(here("r"));
   EXPECT_EQ(lease(back.id), kept) << "though it is alone now";
@@ -195,15 +198,17 @@ TEST_F(PersistedCommandsRestartTest, PauseKeepsItsCoresAfterRestart) {
 
 TEST_F(PersistedCommandsRestartTest, ReportsPinThatCannotBeKept) {
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({before.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   make_controller();
   AttachRequest another = attach_request("s");
   another.pid = getppid();
   const Attached first = attach(another);
-  ASSERT_TRUE(controller_->change_lease({first.id, CommandKind::kPin, 1.0, {2}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({first.id, CommandKind::kPin, 1.0, {2}, false}).ok());
   const Attached after = attach(here("r"));
   EXPECT_TRUE(pinned(after.id).empty());
-  const auto& told = controller_->lease_history().newest_first();
+  const auto& told = controller_->lease_manager().history().newest_first();
   EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const LeaseEvent& one) {
     return one.text.find("that cannot be kept") != std::string::npos;
   }));
@@ -215,15 +220,18 @@ TEST_F(PersistedCommandsRestartTest, PinOfAllCoresHoldsBesideOtherClient) {
   another.pid = getppid();
   const std::vector<int> all = {0, 1, 2, 3};
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kPin, 1.0, all, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({before.id, CommandKind::kPin, 1.0, all, false}).ok());
   make_controller();
   const Attached other = attach(another);  // back first
   const Attached after = attach(here("r"));
   EXPECT_EQ(pinned(after.id), all);
-  ASSERT_TRUE(controller_->change_lease({after.id, CommandKind::kDetach, 1.0, {}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({after.id, CommandKind::kDetach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   EXPECT_EQ(pinned(after.id), all);
-  EXPECT_TRUE(controller_->unkept(after.id).empty());
+  EXPECT_TRUE(controller_->lease_manager().status(after.id).unkept.empty());
 }
 
 // One with a pin that stood before its detachment, which another one's stands against now.
@@ -239,10 +247,10 @@ class PendingCommands : public PersistedCommandsRestartTest {
     change({other_.id, CommandKind::kPin, 1.0, of_other, false});
     change({first_.id, CommandKind::kAttach, 1.0, {}, false});
     ASSERT_TRUE(pinned(first_.id).empty());
-    ASSERT_EQ(controller_->unkept(first_.id).size(), 1u);
+    ASSERT_EQ(controller_->lease_manager().status(first_.id).unkept.size(), 1u);
   }
-  void change(const Controller::LeaseCommand& word) {
-    ASSERT_TRUE(controller_->change_lease(word).ok());
+  void change(const LeaseCommand& word) {
+    ASSERT_TRUE(controller_->lease_manager().apply(word).ok());
   }
 
   Attached first_;
@@ -252,47 +260,53 @@ class PendingCommands : public PersistedCommandsRestartTest {
 // fault: F1
 TEST_F(PendingCommands, ApplyOnceConflictEnds) {
   attach_both({2, 3});
-  const std::string told = controller_->unkept(first_.id)[0];
+  const std::string told = controller_->lease_manager().status(first_.id).unkept[0];
   EXPECT_NE(told.find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   EXPECT_TRUE(pinned(first_.id).empty());
   controller_->depart(other_.id);
-  controller_->refresh_budgets();
+  controller_->lease_manager().refresh_budgets();
   EXPECT_EQ(pinned(first_.id), std::vector<int>{2});
-  EXPECT_TRUE(controller_->unkept(first_.id).empty());
+  EXPECT_TRUE(controller_->lease_manager().status(first_.id).unkept.empty());
 }
 
 TEST_F(PendingCommands, AreDroppedWhenRevoked) {
   attach_both({2});
   change({first_.id, CommandKind::kUnpin, 1.0, {}, false});
-  EXPECT_TRUE(controller_->unkept(first_.id).empty());
+  EXPECT_TRUE(controller_->lease_manager().status(first_.id).unkept.empty());
   change({other_.id, CommandKind::kUnpin, 1.0, {}, false});
   EXPECT_TRUE(pinned(first_.id).empty());
 }
 
 TEST_F(PersistedCommandsRestartTest, DetachedClientHasNoLeaseUntilAttached) {
   const Attached before = attach(here("r"));
-  ASSERT_TRUE(controller_->change_lease({before.id, CommandKind::kDetach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({before.id, CommandKind::kDetach, 1.0, {}, false}).ok());
   make_controller();
   const Attached after = attach(here("r"));
-  EXPECT_FALSE(controller_->leases()->has(after.id));
-  EXPECT_TRUE(controller_->is_detached(after.id));
-  ASSERT_TRUE(controller_->change_lease({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
+  EXPECT_FALSE(controller_->lease_manager().leases()->has(after.id));
+  EXPECT_TRUE(controller_->lease_manager().status(after.id).detached);
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   make_controller();
   const Attached again = attach(here("r"));
-  EXPECT_TRUE(controller_->leases()->has(again.id));
+  EXPECT_TRUE(controller_->lease_manager().leases()->has(again.id));
 }
 
 TEST_F(PersistedCommandsRestartTest, AttachRestoresPinFromBeforeDetach) {
   const Attached one = attach(here("r"));
-  EXPECT_FALSE(controller_->change_lease({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kPin, 1.0, {1, 2}, false}).ok());
-  ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kDetach, 1.0, {}, false}).ok());
+  EXPECT_FALSE(
+      controller_->lease_manager().apply({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({one.id, CommandKind::kPin, 1.0, {1, 2}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({one.id, CommandKind::kDetach, 1.0, {}, false}).ok());
   EXPECT_TRUE(masks_[one.id].empty());
-  ASSERT_TRUE(controller_->change_lease({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
+  ASSERT_TRUE(
+      controller_->lease_manager().apply({one.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   EXPECT_EQ(pinned(one.id), (std::vector<int>{1, 2}));
   EXPECT_EQ(masks_[one.id], (std::vector<int>{1, 2}));
-  EXPECT_FALSE(controller_->is_detached(one.id));
+  EXPECT_FALSE(controller_->lease_manager().status(one.id).detached);
 }
 
 }  // namespace

@@ -49,12 +49,12 @@ class TeamsTest : public ControllerTest {
       now_ns_ += 1000000000;
       for (const auto& [sweeps, pace] : paces) sweeps->sweep(pace);
       controller_->drain();
-      controller_->refresh_budgets();
+      controller_->lease_manager().refresh_budgets();
     }
   }
 
   std::size_t cores_of(uint64_t id) const {
-    return controller_->leases()->table().view(id)->granted.cores.size();
+    return controller_->lease_manager().leases()->table().view(id)->granted.cores.size();
   }
 };
 
@@ -113,7 +113,7 @@ TEST_F(TeamsTest, MeasuresProgressByRegionThroughput) {
   pass(8, {{&first, 50}, {&second, 100}});
   EXPECT_EQ(cores_of(first.id), 2u);
   EXPECT_EQ(cores_of(second.id), 2u);
-  const auto progress = controller_->leases()->progress(first.id);
+  const auto progress = controller_->lease_manager().leases()->progress(first.id);
   ASSERT_TRUE(progress);
   EXPECT_TRUE(progress->measured);
   EXPECT_NEAR(progress->value, 0.5, 1e-6);
@@ -124,11 +124,14 @@ TEST_F(TeamsTest, LaunchWidthIsPartBesideOthers) {
   facts.uses_openmp = true;
   const Arrival program = {"/bin/sweeps", 0};
   const auto width = [&](double share, bool starts) {
-    return controller_->launch_beside(facts, {program, share, false, starts, false}).width;
+    return controller_->lease_manager()
+        .launch_beside(facts, {program, share, false, starts, false})
+        .width;
   };
   EXPECT_EQ(width(1, true), 0) << "everything, where nobody is";
   EXPECT_EQ(width(1, false), 2) << "beside the one that is about to come";
-  EXPECT_EQ(controller_->launch_beside(facts, {program, 1, false, true, true}).width, 0)
+  EXPECT_EQ(
+      controller_->lease_manager().launch_beside(facts, {program, 1, false, true, true}).width, 0)
       << "that is it";
   EXPECT_EQ(width(3, false), 3);
   EXPECT_EQ(width(0.001, false), 1);
@@ -140,7 +143,8 @@ TEST_F(TeamsTest, LaunchWidthIsPartBesideOthers) {
   facts.marks_ops = false;
   facts.resizes_teams = true;
   EXPECT_EQ(width(1, false), 0) << "its ops follow the lease";
-  EXPECT_TRUE(controller_->launch_beside(facts, {program, 1, false, false, false}).others);
+  EXPECT_TRUE(
+      controller_->lease_manager().launch_beside(facts, {program, 1, false, false, false}).others);
 }
 
 // The second of two waits again and again, for one second each time.
@@ -157,13 +161,15 @@ class LentCoresTest : public TeamsTest {
       now_ns_ += 10000000;
       for (const auto& [sweeps, pace] : paces) sweeps->sweep(pace);
       controller_->drain();
-      if (controller_->next_look()) controller_->detect_idle();
+      if (controller_->lease_manager().next_look()) controller_->lease_manager().detect_idle();
     }
   }
-  bool idle(uint64_t id) const { return controller_->leases()->table().view(id)->idle; }
+  bool idle(uint64_t id) const {
+    return controller_->lease_manager().leases()->table().view(id)->idle;
+  }
   bool borrows(uint64_t id) const {
     const auto cores = static_cast<int>(cores_of(id));
-    return controller_->leases()->lending().borrows(id, cores);
+    return controller_->lease_manager().leases()->lending().borrows(id, cores);
   }
 };
 
@@ -220,8 +226,8 @@ TEST_F(LentCoresTest, IdleClientGetsAllCoresWhenOtherIsDetached) {
   pass(8, {{&worker, 1000}, {&waiter, 1000}});
   looks(20, {{&worker, 10}});
   ASSERT_TRUE(idle(waiter.id));
-  using Kind = Controller::LeaseCommand::Kind;
-  ASSERT_TRUE(controller_->change_lease({worker.id, Kind::kDetach, 1.0, {}, false}).ok());
+  using Kind = LeaseCommand::Kind;
+  ASSERT_TRUE(controller_->lease_manager().apply({worker.id, Kind::kDetach, 1.0, {}, false}).ok());
   EXPECT_FALSE(idle(waiter.id));
   EXPECT_TRUE(masks_[waiter.id].empty()) << "every core";
 }
@@ -270,11 +276,13 @@ class TimeSharingTeamsTest : public TeamsTest {
       }
       for (Sweeps* one : all) one->sweep(5);
       controller_->drain();
-      if (controller_->next_look()) controller_->detect_idle();
-      if (i % 20 == 19) controller_->refresh_budgets();
+      if (controller_->lease_manager().next_look()) controller_->lease_manager().detect_idle();
+      if (i % 20 == 19) controller_->lease_manager().refresh_budgets();
     }
   }
-  bool has_lease(const Sweeps& one) const { return controller_->leases()->has(one.id); }
+  bool has_lease(const Sweeps& one) const {
+    return controller_->lease_manager().leases()->has(one.id);
+  }
 
   std::map<int, int64_t> runnable_ns_;
 };
@@ -286,16 +294,18 @@ TEST_F(TimeSharingTeamsTest, WideTeamIsNotConfinedBesideLowDemandProgram) {
   looks(5, {{1, 1}, {2, 0.01}}, {&busy, &newcomer});
   EXPECT_FALSE(has_lease(busy));
   EXPECT_TRUE(masks_[busy.id].empty()) << "at no moment";
-  EXPECT_THAT(controller_->time_sharing_text(busy.id), testing::HasSubstr("its team of 4"));
+  EXPECT_THAT(controller_->lease_manager().status(busy.id).shares_time,
+              testing::HasSubstr("its team of 4"));
   looks(40, {{1, 1}, {2, 0.01}}, {&busy, &newcomer});
   EXPECT_TRUE(has_lease(busy)) << "nobody else wants a core";
   EXPECT_FALSE(has_lease(newcomer));
   EXPECT_TRUE(masks_[busy.id].empty()) << "all of them";
-  EXPECT_EQ(controller_->time_sharing_text(busy.id), "");
+  EXPECT_EQ(controller_->lease_manager().status(busy.id).shares_time, "");
   const Json leases = leases_json(*controller_, {});
   ASSERT_EQ(leases["unleased"].size(), 1u);
   const std::string reason = leases["unleased"][0]["reason"];
-  EXPECT_TRUE(reason.ends_with(controller_->time_sharing_text(newcomer.id))) << reason;
+  EXPECT_TRUE(reason.ends_with(controller_->lease_manager().status(newcomer.id).shares_time))
+      << reason;
   EXPECT_THAT(reason, testing::HasSubstr(" 1.0 % "));
 }
 
@@ -328,11 +338,11 @@ TEST_F(TeamsTest, CapsSpinningOnTimeSharedCore) {
   std::vector<Sweeps> others;
   for (int i = 0; i < 4; ++i) others.push_back(attach_sweeps(1));
   pass(1, {{&first, 100}});
-  ASSERT_LT(controller_->leases()->table().view(first.id)->granted.fraction, 1);
+  ASSERT_LT(controller_->lease_manager().leases()->table().view(first.id)->granted.fraction, 1);
   EXPECT_EQ(first.wait_cap(), 2u) << "a millisecond";
   controller_->depart(others.back().id);
   pass(1, {{&first, 100}});
-  ASSERT_EQ(controller_->leases()->table().view(first.id)->granted.fraction, 1);
+  ASSERT_EQ(controller_->lease_manager().leases()->table().view(first.id)->granted.fraction, 1);
   EXPECT_EQ(first.wait_cap(), 0u) << "its core is its own";
 }
 
@@ -345,7 +355,7 @@ TEST_F(TeamsTest, TimeSharedThroughputIsNotCountedForWholeCore) {
   controller_->depart(others.back().id);
   pass(4, {{&first, 25}});
   ASSERT_EQ(cores_of(first.id), 1u);
-  const auto progress = controller_->leases()->progress(first.id);
+  const auto progress = controller_->lease_manager().leases()->progress(first.id);
   ASSERT_TRUE(progress);
   EXPECT_NEAR(progress->value, 0.25, 1e-6);
 }

@@ -2,7 +2,7 @@
 // between decisions, and who hears of whom.
 #include <set>
 
-#include "daemon/controller/budget_turns.h"
+#include "daemon/leases/budget_turns.h"
 #include "daemon/leases/rebalance_rate_limiter.h"
 #include "tests/daemon/fixtures/controller_fixture.h"
 
@@ -54,7 +54,7 @@ class BudgetRefreshTest : public ControllerTest {
   // Whose budget was read, in their order.
   std::vector<int> turn() {
     budgets_read_.clear();
-    controller_->refresh_budgets();
+    controller_->lease_manager().refresh_budgets();
     return budgets_read_;
   }
   int cores(const Attached& attached) { return controller_->view(attached.id)->cores; }
@@ -123,9 +123,9 @@ TEST_F(BudgetRefreshTest, LeasesFollowMachineBudgetOncePerRound) {
   budget_.units = {0, 1};
   budget_.cores = 2;
   for (int i = 0; i < kTurns - 1; ++i) turn();
-  EXPECT_EQ(controller_->leases()->table().resources().budget.cores, 4);
+  EXPECT_EQ(controller_->lease_manager().leases()->table().resources().budget.cores, 4);
   turn();
-  EXPECT_EQ(controller_->leases()->table().resources().budget.cores, 2);
+  EXPECT_EQ(controller_->lease_manager().leases()->table().resources().budget.cores, 2);
 }
 
 TEST_F(BudgetRefreshTest, MasksAreSetAgainAtRefresh) {

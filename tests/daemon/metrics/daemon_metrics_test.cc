@@ -37,9 +37,11 @@ class DaemonMetricsTest : public testing::Test {
     dependencies.machine = machine;
     dependencies.store = store_.get();
     dependencies.clocks = clocks;
-    dependencies.read_budget = [machine](int) { return whole_budget(machine); };
-    dependencies.confine = [](uint64_t, int, const std::vector<int>&) {};
-    dependencies.later = [this](std::function<void()> decide) { decide_ = std::move(decide); };
+    dependencies.leases.read_budget = [machine](int) { return whole_budget(machine); };
+    dependencies.leases.confine = [](uint64_t, int, const std::vector<int>&) {};
+    dependencies.leases.later = [this](std::function<void()> decide) {
+      decide_ = std::move(decide);
+    };
     controller_ = std::make_unique<Controller>(std::move(dependencies));
     metrics_ = std::make_unique<DaemonMetrics>(DaemonMetrics::Dependencies{
         controller_.get(), "1.2.3", [this] { return refused_; }, [this] { return now_ns_; }});
@@ -169,7 +171,7 @@ TEST_F(DaemonMetricsTest, LeasesAreCounted) {
   EXPECT_EQ(value_of(samples, "optile_lease_held_cores"), 4);
   EXPECT_EQ(count_of(samples, "optile_client_lease_progress"), 0u) << "nothing is measured yet";
   ASSERT_TRUE(
-      controller_->change_lease({second, Controller::LeaseCommand::Kind::kDetach, 1, {}}).ok());
+      controller_->lease_manager().apply({second, LeaseCommand::Kind::kDetach, 1, {}}).ok());
   samples = scrape();
   EXPECT_EQ(value_of(samples, "optile_lease_held_cores"), 4) << "the other has them now";
   EXPECT_EQ(count_of(samples, "optile_client_leased_cores"), 1u);

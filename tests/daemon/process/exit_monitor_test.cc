@@ -488,17 +488,17 @@ TEST_F(ClientExitTest, StoppedClientIsReportedStopped) {
   });
   ASSERT_TRUE(serve_until_heard(talk_));
   Controller& controller = running_.daemon().controller();
-  controller.refresh_budgets();
+  controller.lease_manager().refresh_budgets();
   EXPECT_FALSE(controller.view(1)->stopped);
   kill(child, SIGSTOP);
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED), 0);
-  controller.refresh_budgets();
+  controller.lease_manager().refresh_budgets();
   EXPECT_TRUE(controller.view(1)->stopped);
   EXPECT_FALSE(controller.view(1)->dying);
   kill(child, SIGCONT);
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WCONTINUED), 0);
-  controller.refresh_budgets();
+  controller.lease_manager().refresh_budgets();
   EXPECT_FALSE(controller.view(1)->stopped);
   end(child);
   EXPECT_TRUE(serve_until_left());
@@ -518,14 +518,14 @@ TEST_F(ClientExitTest, FrozenClientIsReportedStopped) {
     GTEST_SKIP() << "no control group can be made here";
   }
   Controller& controller = running_.daemon().controller();
-  controller.refresh_budgets();
+  controller.lease_manager().refresh_budgets();
   EXPECT_FALSE(controller.view(1)->stopped);
   group.freeze();
-  controller.refresh_budgets();
+  controller.lease_manager().refresh_budgets();
   EXPECT_TRUE(controller.view(1)->stopped);
   EXPECT_FALSE(controller.view(1)->dying);
   group.thaw();
-  controller.refresh_budgets();
+  controller.lease_manager().refresh_budgets();
   EXPECT_FALSE(controller.view(1)->stopped);
   end(child);
   EXPECT_TRUE(serve_until_left());
@@ -544,7 +544,7 @@ TEST_F(ClientExitTest, HandlesRepeatedKillAndRestart) {
     waitpid(child, nullptr, 0);
   }
   EXPECT_TRUE(serve_until_left());
-  EXPECT_EQ(running_.daemon().controller().tally().attached, 50u);
+  EXPECT_EQ(running_.daemon().controller().attached_ever(), 50u);
 }
 
 }  // namespace

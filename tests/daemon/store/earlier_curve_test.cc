@@ -190,7 +190,7 @@ class EarlierCurveLeasesTest : public SimulatedProgramsTest {
   }
   void all_leave() {
     for (std::size_t place = 0; place < programs_.size(); ++place) controller_->depart(id(place));
-    controller_->flush(true);
+    controller_->history().batches().flush(true);
   }
 };
 
@@ -203,9 +203,9 @@ TEST_F(EarlierCurveLeasesTest, ReturningProgramsGetEarlierCoresOnArrival) {
   EXPECT_EQ(cores(0), 3) << "before the first step: " << said_;
   EXPECT_EQ(cores(1), 1);
   ProgramKey key = {"/usr/bin/python3", "program 0", "python3 train.py"};
-  EXPECT_EQ(controller_->was_steered(key, 0), true);
+  EXPECT_EQ(controller_->history().was_steered(key, 0), true);
   key.program = "program 2";
-  EXPECT_EQ(controller_->was_steered(key, 0), std::nullopt) << "it has never run";
+  EXPECT_EQ(controller_->history().was_steered(key, 0), std::nullopt) << "it has never run";
   run(60);
   EXPECT_EQ(cores(0), 3);
   EXPECT_EQ(lines_with("lease: client"), 3u) << "as they came: " << said_;

@@ -1,4 +1,4 @@
-#include "daemon/leases/external_load.h"
+#include "daemon/load/external_load.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

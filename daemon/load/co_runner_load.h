@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/leases/external_load.h"
+#include "daemon/load/external_load.h"
 
 namespace optile::daemon {
 

@@ -1,10 +1,10 @@
-// What the controller keeps of each attached client beside the client itself. Plain values of that
-// class.
+// What the lease manager keeps of each attached client. Plain values of that class and of what it
+// is made of.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,14 +20,13 @@ namespace optile::daemon {
 
 // A client with what it was allowed when it came. Later its own mask may be one that we set, so
 // only quota and loss of processors are read again once a binding was in force.
-struct ClientPlace {
-  std::unique_ptr<Client> client;
+struct ManagedClient {
+  Client* client = nullptr;  // outlives this
   perfmodel::Budget at_attach;
   perfmodel::Budget now;
-  std::optional<GrantedLease> lease;
+  std::optional<GrantedLease> lease = {};
   IdleDetector waiting = {};
   RegionThroughput pace = {};
-  uint64_t heard = 0;          // of ClientCensus::changes()
   std::size_t seen_steps = 0;  // on its cores, at the last look at who has just come
   bool detached = false;
   // While it shares the cores by time instead of having a lease.
@@ -39,5 +38,7 @@ struct ClientPlace {
   std::optional<SharedTime> shared_time = {};
   std::vector<PendingCommand> unkept = {};
 };
+
+using ManagedClients = std::map<uint64_t, ManagedClient>;
 
 }  // namespace optile::daemon

@@ -1,4 +1,4 @@
-#include "daemon/leases/co_runner_load.h"
+#include "daemon/load/co_runner_load.h"
 
 #include <gtest/gtest.h>
 
