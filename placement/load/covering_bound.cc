@@ -132,17 +132,60 @@ struct Cover {
   std::vector<std::pair<int, double>> groups;
 };
 
-class Solver {
+// A group is one unit, or where there are many, neighbours in the order of the plan. Within one the
+// prices are in proportion to the least times, and a little everywhere.
+struct PriceGroups {
+  std::vector<double> base;   // prices of units before factors
+  std::vector<int> of_unit;   // the group of each unit
+  std::vector<double> whole;  // price of each group
+};
+
+PriceGroups group_prices(const std::vector<Kind>& kinds, const FittingPlan& plan) {
+  const auto& steps = plan.steps();
+  PriceGroups groups;
+  std::vector<double>& base = groups.base;
+  base.assign(kinds.front().time.size(), 0);
+  double sum = 0;
+  for (std::size_t unit = 0; unit < base.size(); ++unit) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Kind& kind : kinds) least = std::min(least, kind.time[unit]);
+    base[unit] = std::isfinite(least) ? least : 0;
+    sum += base[unit];
+  }
+  const double little = sum > 0 ? 1e-3 * sum / static_cast<double>(base.size()) : 1;
+  const double whole = sum + little * static_cast<double>(base.size());
+  for (double& price : base) price = (price + little) / whole;
+  const std::size_t count = std::min(base.size(), kMostGroups);
+  groups.of_unit.assign(base.size(), 0);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    groups.of_unit[at(steps[i].unit)] = static_cast<int>(i * count / steps.size());
+  }
+  groups.whole.assign(count, 0);
+  for (std::size_t unit = 0; unit < base.size(); ++unit) {
+    groups.whole[at(groups.of_unit[unit])] += base[unit];
+  }
+  return groups;
+}
+
+// What was looked at last.
+struct Prices {
+  std::vector<double> of_unit;
+  std::vector<double> of_cap;  // of each kind, of all its memory; 0 without a cap
+  double covered = 0;          // how much of them the devices can cover
+};
+
+class CoveringProgram {
  public:
-  Solver(const LoadProblem& problem, double known, double cost, Budget& budget)
-      : units_(problem.units),
-        kinds_(kinds_of(problem)),
+  CoveringProgram(const LoadProblem& problem, double known, double cost, Budget& budget)
+      : kinds_(kinds_of(problem)),
         plan_(problem.units, states_for(problem.units, kinds_.size())),
         budget_(budget),
         low_(known),
         cost_(cost),
-        target_(cost) {
-    set_groups();
+        target_(cost),
+        groups_(group_prices(kinds_, plan_)) {
+    centre_.assign(groups_.whole.size(), 1);
+    centre_.resize(groups_.whole.size() + kinds_.size(), 0);
     for (const Kind& kind : kinds_) {
       if (kind.pays) sets_.emplace_back(plan_);
     }
@@ -176,34 +219,6 @@ class Solver {
   double near() const { return kNear / grid_; }
   bool done() const { return low_ >= cost_ * kSafe; }
 
-  // A group is one unit, or where there are many, neighbours in the order of the plan. Within one
-  // the prices are in proportion to the least times, and a little everywhere.
-  void set_groups() {
-    base_.assign(at(units_.size()), 0);
-    double sum = 0;
-    for (std::size_t unit = 0; unit < base_.size(); ++unit) {
-      double least = std::numeric_limits<double>::infinity();
-      for (const Kind& kind : kinds_) least = std::min(least, kind.time[unit]);
-      base_[unit] = std::isfinite(least) ? least : 0;
-      sum += base_[unit];
-    }
-    const double little = sum > 0 ? 1e-3 * sum / static_cast<double>(base_.size()) : 1;
-    const double whole = sum + little * static_cast<double>(base_.size());
-    for (double& price : base_) price = (price + little) / whole;
-    group_.assign(base_.size(), 0);
-    const std::size_t groups = std::min(base_.size(), kMostGroups);
-    const auto& steps = plan_.steps();
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      group_[at(steps[i].unit)] = static_cast<int>(i * groups / steps.size());
-    }
-    whole_.assign(groups, 0);
-    for (std::size_t unit = 0; unit < base_.size(); ++unit) {
-      whole_[at(group_[unit])] += base_[unit];
-    }
-    centre_.assign(groups, 1);
-    centre_.resize(groups + kinds_.size(), 0);
-  }
-
   // Looks for the largest load that can be proven, with the cells as they are.
   void climb() {
     covers_.clear();
@@ -235,7 +250,7 @@ class Solver {
         centre_ = std::move(inner);
       } else if (look(outer, target_) < at_centre) {
         centre_ = outer;
-        at_centre = covered_;
+        at_centre = prices_.covered;
       }
       thin();
     }
@@ -245,11 +260,12 @@ class Solver {
   // cap; what they prove is kept. Returns how much of it the devices can cover within `load`: below
   // 1 it is proven.
   double look(const std::vector<double>& factors, double load) {
-    prices_.resize(base_.size());
-    for (std::size_t unit = 0; unit < base_.size(); ++unit) {
-      prices_[unit] = base_[unit] * factors[at(group_[unit])];
+    prices_.of_unit.resize(groups_.base.size());
+    for (std::size_t unit = 0; unit < groups_.base.size(); ++unit) {
+      prices_.of_unit[unit] = groups_.base[unit] * factors[at(groups_.of_unit[unit])];
     }
-    caps_.assign(factors.begin() + static_cast<std::ptrdiff_t>(whole_.size()), factors.end());
+    prices_.of_cap.assign(factors.begin() + static_cast<std::ptrdiff_t>(groups_.whole.size()),
+                          factors.end());
     std::size_t paying = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       const std::vector<double>& prices = with_memory(k);
@@ -261,18 +277,18 @@ class Solver {
     }
     raise();
     add_covers(load);
-    covered_ = covered(load);
-    return covered_;
+    prices_.covered = covered(load);
+    return prices_.covered;
   }
 
   // A set that fits the cap pays no more for its memory than the whole cap costs: with that taken
   // off the prices, no set that fits is worth more than the dearest of all and the cap's price.
   const std::vector<double>& with_memory(std::size_t k) {
     const Kind& kind = kinds_[k];
-    if (kind.memory.empty() || caps_[k] == 0) return prices_;
-    less_memory_ = prices_;
-    for (std::size_t unit = 0; unit < prices_.size(); ++unit) {
-      less_memory_[unit] -= caps_[k] * kind.memory[unit];
+    if (kind.memory.empty() || prices_.of_cap[k] == 0) return prices_.of_unit;
+    less_memory_ = prices_.of_unit;
+    for (std::size_t unit = 0; unit < prices_.of_unit.size(); ++unit) {
+      less_memory_[unit] -= prices_.of_cap[k] * kind.memory[unit];
     }
     return less_memory_;
   }
@@ -282,14 +298,15 @@ class Solver {
     std::size_t paying = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       const double one = kinds_[k].pays ? sets_[paying++].best(load) : fillings_[k].best(load);
-      sum += kinds_[k].count * (one + caps_[k]);
+      sum += kinds_[k].count * (one + prices_.of_cap[k]);
     }
     return sum;
   }
 
   // The largest load at which these prices are not covered.
   void raise() {
-    const double whole = std::accumulate(prices_.begin(), prices_.end(), 0.0) * (1 - kProof);
+    const double whole =
+        std::accumulate(prices_.of_unit.begin(), prices_.of_unit.end(), 0.0) * (1 - kProof);
     double good = low_;
     if (covered(good) >= whole) return;
     double bad = cost_;
@@ -304,10 +321,10 @@ class Solver {
   void add_covers(double load) {
     std::size_t paying = 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      std::vector<double> parts(whole_.size(), 0);
+      std::vector<double> parts(groups_.whole.size(), 0);
       Cover cover{k, load, 0, {}};
       const auto take = [&](UnitId unit, double part) {
-        parts[at(group_[at(unit)])] += part * base_[at(unit)];
+        parts[at(groups_.of_unit[at(unit)])] += part * groups_.base[at(unit)];
         if (!kinds_[k].memory.empty()) cover.memory += part * kinds_[k].memory[at(unit)];
       };
       if (kinds_[k].pays) {
@@ -328,7 +345,7 @@ class Solver {
   // all.
   std::vector<double> master() {
     Program program;
-    for (std::size_t g = 0; g < whole_.size(); ++g) program.add({});
+    for (std::size_t g = 0; g < groups_.whole.size(); ++g) program.add({});
     std::vector<int> caps;
     for (const Kind& kind : kinds_) {
       Program::Column column;
@@ -343,8 +360,8 @@ class Solver {
     }
     Program::Row all;
     all.lower = all.upper = 1;
-    for (std::size_t g = 0; g < whole_.size(); ++g) {
-      all.entries.emplace_back(static_cast<int>(g), whole_[g]);
+    for (std::size_t g = 0; g < groups_.whole.size(); ++g) {
+      all.entries.emplace_back(static_cast<int>(g), groups_.whole[g]);
     }
     program.rows.push_back(std::move(all));
     for (std::size_t k = 0; k < kinds_.size(); ++k) {  // a set of nothing
@@ -374,7 +391,7 @@ class Solver {
     if (least >= 1 - 10 * kProof) return {};
     std::vector<double> factors(
         answer.solution.begin(),
-        answer.solution.begin() + static_cast<std::ptrdiff_t>(whole_.size() + caps.size()));
+        answer.solution.begin() + static_cast<std::ptrdiff_t>(groups_.whole.size() + caps.size()));
     for (double& factor : factors) factor = std::max(0.0, factor);
     return factors;
   }
@@ -385,7 +402,6 @@ class Solver {
     covers_.erase(covers_.begin(), covers_.begin() + static_cast<std::ptrdiff_t>(kMostSets / 4));
   }
 
-  const Units& units_;
   std::vector<Kind> kinds_;
   FittingPlan plan_;
   Budget& budget_;
@@ -396,14 +412,10 @@ class Solver {
   int most_grid_ = 0;
   std::vector<FittingSets> sets_;  // of kinds that pay
   std::vector<Filling> fillings_;  // of the others, by kind
-  std::vector<double> base_;       // prices of units before factors
-  std::vector<int> group_;         // of each unit
-  std::vector<double> whole_;      // price of each group
-  std::vector<double> centre_;     // factors, and prices of caps
-  std::vector<double> prices_;
-  std::vector<double> caps_;  // of each kind, the price of all its memory; 0 without a cap
+  PriceGroups groups_;
+  std::vector<double> centre_;  // factors, and prices of caps
+  Prices prices_;
   std::vector<double> less_memory_;
-  double covered_ = 0;
   std::vector<Cover> covers_;
 };
 
@@ -414,7 +426,7 @@ CoveringBound covering_bound(const LoadProblem& problem, double known, double co
   if (!(known < cost)) return {known, true};
   const double size = static_cast<double>(problem.units.size()) * problem.cluster.size();
   if (size > kMostUnits) return {known, true};
-  return Solver(problem, known, cost, budget).run();
+  return CoveringProgram(problem, known, cost, budget).run();
 }
 
 }  // namespace optile::placement

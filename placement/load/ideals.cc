@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/hash.h"
+#include "placement/id_set.h"
 #include "placement/infinity.h"
 #include "placement/load/contiguity.h"
 
@@ -104,37 +106,46 @@ struct Stage {
   double accelerator_ms = 0, cpu_ms = 0, transfers = 0, memory = 0;
 };
 
+// Devices of one kind, of which any does for the others.
+struct AlikeDevices {
+  std::vector<DeviceId> ids;
+  double cap = 0;  // memory
+
+  std::size_t count() const { return ids.size(); }
+  double time_ms(const Units& units, UnitId unit) const {
+    return ids.empty() ? kInfinity : units.time_ms(unit, ids.front());
+  }
+  bool can_hold(double memory) const { return !ids.empty() && memory <= cap; }
+};
+
 class IdealProgram {
  public:
-  IdealProgram(const Units& units, const Lattice& lattice, DeviceId accelerator, int accelerators,
-               DeviceId cpu, int cpus, const Cluster& cluster, double below)
+  IdealProgram(const Units& units, const Lattice& lattice, AlikeDevices accelerators,
+               AlikeDevices cpus, double below)
       : units_(units),
         lattice_(lattice),
-        accelerator_(accelerator),
-        cpu_(cpu),
-        accelerators_(accelerators),
-        cpus_(cpus),
+        accelerators_(std::move(accelerators)),
+        cpus_(std::move(cpus)),
         below_(below),
-        states_(static_cast<std::size_t>((accelerators + 1) * (cpus + 1))),
+        states_((accelerators_.count() + 1) * (cpus_.count() + 1)),
         best_(lattice.count() * states_, kInfinity),
         from_(lattice.count() * states_, {0, 0}),
         stages_(lattice.count()),
-        seen_(lattice.count(), 0),
+        seen_(lattice.count()),
         remaining_(lattice.count(), 0) {
-    accelerator_cap_ = accelerators > 0 ? cluster.device(accelerator).memory_bytes : 0;
-    cpu_cap_ = cpus > 0 ? cluster.device(cpu).memory_bytes : 0;
+    bool only_cpu = false;
     for (UnitId unit = 0; unit < units.size(); ++unit) {
-      const double cpu_time = cpus > 0 ? units.time_ms(unit, cpu) : kInfinity;
-      const double time = accelerators > 0 ? units.time_ms(unit, accelerator) : kInfinity;
+      const double cpu_time = cpus_.time_ms(units, unit);
+      const double time = accelerators_.time_ms(units, unit);
       if (cpu_time > 0 && cpu_time < kInfinity && time < kInfinity) {
         cpu_worth_ = std::max(cpu_worth_, time / cpu_time);
       }
-      if (!(time < kInfinity)) only_cpu_ = true;
+      if (!(time < kInfinity)) only_cpu = true;
     }
     for (auto ideal = static_cast<IdealId>(lattice.count()); ideal-- > 0;) {
       const auto steps = lattice.steps(ideal);
-      if (steps.empty() || accelerators == 0 || only_cpu_) continue;
-      const double time = units.time_ms(steps[0].piece, accelerator);
+      if (steps.empty() || accelerators_.ids.empty() || only_cpu) continue;
+      const double time = accelerators_.time_ms(units, steps[0].piece);
       remaining_[ideal] = remaining_[steps[0].next] + time;
     }
   }
@@ -157,8 +168,7 @@ class IdealProgram {
   double cost() const { return best_[last() * states_ + best_state()]; }
 
   // The device of each piece.
-  std::vector<DeviceId> assignment(const std::vector<DeviceId>& accelerators,
-                                   const std::vector<DeviceId>& cpus) const {
+  std::vector<DeviceId> assignment() const {
     std::vector<DeviceId> devices(static_cast<std::size_t>(units_.size()), 0);
     auto ideal = static_cast<IdealId>(last());
     std::size_t state = best_state();
@@ -167,7 +177,7 @@ class IdealProgram {
       const std::size_t k = state / wide();
       const std::size_t c = state % wide();
       const bool on_cpu = from.state % wide() != c;
-      const DeviceId device = on_cpu ? cpus[c - 1] : accelerators[k - 1];
+      const DeviceId device = on_cpu ? cpus_.ids[c - 1] : accelerators_.ids[k - 1];
       for (UnitId piece = 0; piece < units_.size(); ++piece) {
         if (lattice_.holds(ideal, piece) && !lattice_.holds(from.ideal, piece)) {
           devices[static_cast<std::size_t>(piece)] = device;
@@ -184,7 +194,7 @@ class IdealProgram {
     IdealId ideal;
     std::uint32_t state;
   };
-  std::size_t wide() const { return static_cast<std::size_t>(cpus_) + 1; }
+  std::size_t wide() const { return cpus_.count() + 1; }
   std::size_t last() const { return lattice_.count() - 1; }
   std::size_t best_state() const {
     const double* row = &best_[last() * states_];
@@ -194,8 +204,9 @@ class IdealProgram {
   bool can_finish(IdealId ideal, std::size_t state) const {
     const std::size_t used_accelerators = state / wide();
     const std::size_t used_cpus = state % wide();
-    const auto k = static_cast<double>(accelerators_) - static_cast<double>(used_accelerators);
-    const auto c = static_cast<double>(cpus_) - static_cast<double>(used_cpus);
+    const auto k =
+        static_cast<double>(accelerators_.count()) - static_cast<double>(used_accelerators);
+    const auto c = static_cast<double>(cpus_.count()) - static_cast<double>(used_cpus);
     return remaining_[ideal] <= below_ * (k + c * cpu_worth_) * (1 + 1e-9);
   }
   bool worth_it(IdealId ideal) {
@@ -210,21 +221,20 @@ class IdealProgram {
   }
 
   std::uint64_t extend(IdealId from, Budget& budget) {
-    ++round_;
+    seen_.clear();
     queue_.assign({from});
     stages_[from] = Stage();
-    seen_[from] = round_;
+    seen_.insert(from);
     std::uint64_t pairs = 0;
     for (std::size_t at = 0; at < queue_.size() && !budget.spent(); ++at) {
       const IdealId ideal = queue_[at];
       for (const Lattice::Step& step : lattice_.steps(ideal)) {
-        if (seen_[step.next] == round_) continue;
-        seen_[step.next] = round_;
+        if (!seen_.insert(step.next)) continue;
         Stage stage = stages_[ideal];
         grow(stage, from, ideal, step.piece);
         const bool accelerator =
-            accelerators_ > 0 && stage.memory <= accelerator_cap_ && stage.accelerator_ms < below_;
-        const bool cpu = cpus_ > 0 && stage.memory <= cpu_cap_ && stage.cpu_ms < below_;
+            accelerators_.can_hold(stage.memory) && stage.accelerator_ms < below_;
+        const bool cpu = cpus_.can_hold(stage.memory) && stage.cpu_ms < below_;
         if (!accelerator && !cpu) continue;
         ++pairs;
         budget.count();
@@ -257,8 +267,8 @@ class IdealProgram {
     const auto inside = [&](UnitId one) {
       return lattice_.holds(ideal, one) && !lattice_.holds(from, one);
     };
-    if (accelerators_ > 0) stage.accelerator_ms += units_.time_ms(piece, accelerator_);
-    if (cpus_ > 0) stage.cpu_ms += units_.time_ms(piece, cpu_);
+    stage.accelerator_ms += accelerators_.time_ms(units_, piece);
+    stage.cpu_ms += cpus_.time_ms(units_, piece);
     stage.memory += units_.memory(piece);
     for (const int net : units_.produced(piece)) {
       const double ms = units_.nets()[static_cast<std::size_t>(net)].ms;
@@ -291,20 +301,16 @@ class IdealProgram {
 
   const Units& units_;
   const Lattice& lattice_;
-  DeviceId accelerator_, cpu_;
-  int accelerators_, cpus_;
+  AlikeDevices accelerators_, cpus_;
   double below_;
   std::size_t states_;
   std::vector<double> best_;
   std::vector<From> from_;
   std::vector<Stage> stages_;
-  std::vector<std::uint32_t> seen_;
+  IdSet seen_;                     // ideals
   std::vector<double> remaining_;  // accelerator time outside the ideal
-  std::uint32_t round_ = 0;
   std::vector<IdealId> queue_;
-  double accelerator_cap_ = 0, cpu_cap_ = 0;
   double cpu_worth_ = 0;  // accelerator milliseconds that a CPU does in one, at most
-  bool only_cpu_ = false;
 };
 
 base::Status check_alike(const Cluster& cluster, const std::vector<DeviceId>& devices) {
@@ -323,19 +329,21 @@ base::Status check_alike(const Cluster& cluster, const std::vector<DeviceId>& de
 
 base::Result<IdealsFound> best_contiguous(const Graph& graph, const LoadProblem& problem,
                                           const IdealsLimits& limits, Budget& budget) {
-  std::vector<DeviceId> accelerators;
-  std::vector<DeviceId> cpus;
+  AlikeDevices accelerators;
+  AlikeDevices cpus;
   for (DeviceId d = 0; d < problem.cluster.size(); ++d) {
-    const bool cpu = problem.cluster.device(d).kind == DeviceKind::kCpu;
-    (cpu ? cpus : accelerators).push_back(d);
+    const Device& device = problem.cluster.device(d);
+    AlikeDevices& alike = device.kind == DeviceKind::kCpu ? cpus : accelerators;
+    if (alike.ids.empty()) alike.cap = device.memory_bytes;
+    alike.ids.push_back(d);
   }
-  for (const auto* devices : {&accelerators, &cpus}) {
-    const base::Status alike = check_alike(problem.cluster, *devices);
+  for (const AlikeDevices* devices : {&accelerators, &cpus}) {
+    const base::Status alike = check_alike(problem.cluster, devices->ids);
     if (!alike.ok()) return alike.error();
   }
   const Pieces pieces = forward_pieces(graph, problem.units);
   const Units coarse = problem.units.contracted(pieces.of_unit, pieces.count);
-  const std::size_t states = (accelerators.size() + 1) * (cpus.size() + 1);
+  const std::size_t states = (accelerators.count() + 1) * (cpus.count() + 1);
   const std::size_t each = states * 16 + 64 + static_cast<std::size_t>(pieces.count) / 8 + 96;
   const std::size_t most = std::min(limits.ideals, limits.bytes / each);
   Lattice lattice;
@@ -346,13 +354,11 @@ base::Result<IdealsFound> best_contiguous(const Graph& graph, const LoadProblem&
   }
   IdealsFound found;
   found.ideals = lattice.count();
-  IdealProgram program(coarse, lattice, accelerators.empty() ? 0 : accelerators.front(),
-                       static_cast<int>(accelerators.size()), cpus.empty() ? 0 : cpus.front(),
-                       static_cast<int>(cpus.size()), problem.cluster, limits.below);
+  IdealProgram program(coarse, lattice, std::move(accelerators), std::move(cpus), limits.below);
   found.stages = program.run(budget, found.complete);
   found.cost = program.cost();
   if (found.cost < kInfinity) {
-    const std::vector<DeviceId> devices = program.assignment(accelerators, cpus);
+    const std::vector<DeviceId> devices = program.assignment();
     for (const UnitId piece : pieces.of_unit) {
       found.assignment.push_back(devices[static_cast<std::size_t>(piece)]);
     }
