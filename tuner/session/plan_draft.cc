@@ -16,10 +16,10 @@ bool steers_something(const ClientRecord& client) {
          });
 }
 
-bool records_all(const ClientRecord& client, const WidthTuning& tuning) {
-  switch (tuning.phase()) {
+bool records_all(const ClientRecord& client) {
+  switch (client.phase) {
     case Phase::kRecognising:
-      return client.step.watching() || (!client.step.gave_up() && !rests_unsteered(client, tuning));
+      return client.step.watching() || (!client.step.gave_up() && !rests_unsteered(client));
     case Phase::kExploring:
       return true;
     case Phase::kComparing:
@@ -42,52 +42,54 @@ bool does_nothing(const PlanDraft& draft) {
 
 }  // namespace
 
-bool has_enough_steps(const ClientRecord& client, const WidthTuning& tuning) {
+bool has_enough_steps(const ClientRecord& client) {
   const bool watching = client.step.watching();
   const bool own = client.times.own.count() >= kHeardSteps;
-  if (tuning.phase() == Phase::kTuned)
-    return !watching && client.times.tuned.count() >= kHeardSteps;
-  if (rests_unsteered(client, tuning)) return !watching && own;
-  return tuning.phase() == Phase::kObserving && own;
+  if (client.phase == Phase::kTuned) return !watching && client.times.tuned.count() >= kHeardSteps;
+  if (rests_unsteered(client)) return !watching && own;
+  return client.phase == Phase::kObserving && own;
 }
 
 // Behind the search and the first steps under its plan: neither they nor the guard, which hears of
 // no counted step, wait for counters. Counts explain widths: where none can be set they are read
 // only for who asked for them.
-bool has_use_for_counts(const ClientRecord& client, const WidthTuning& tuning) {
+bool has_use_for_counts(const ClientRecord& client, const InForce& in_force) {
   const SessionOptions& options = client.environment.options();
-  if (client.step.watching() || tuning.lent().lent() || tuning.guard().has_page()) return false;
+  if (client.step.watching() || in_force.lent.lent() || in_force.guard.has_page()) return false;
   if (client.times.counted >= options.counted_steps) return false;
-  if (tuning.phase() == Phase::kObserving) return true;
-  if (tuning.phase() == Phase::kTuned) {
+  if (client.phase == Phase::kObserving) return true;
+  if (client.phase == Phase::kTuned) {
     return client.times.tuned.count() >= kHeardSteps &&
            (options.counts_in_any_case || steers_something(client));
   }
-  return options.counts_in_any_case && tuning.phase() == Phase::kRecognising &&
+  return options.counts_in_any_case && client.phase == Phase::kRecognising &&
          client.step.model() != nullptr && client.environment.default_width() == 0;
 }
 
-PlanDraft draft_plan(const ClientRecord& client, const WidthTuning& tuning) {
+PlanDraft draft_plan(const ClientRecord& client, const InForce& in_force,
+                     const WidthTuning& tuning) {
   PlanDraft draft;
-  draft.count = !client.environment.options().counting_waits && has_use_for_counts(client, tuning);
-  draft.record_all = records_all(client, tuning) || draft.count;
-  draft.record_nested = draft.record_all && tuning.phase() == Phase::kObserving;
+  draft.count =
+      !client.environment.options().counting_waits && has_use_for_counts(client, in_force);
+  draft.record_all = records_all(client) || draft.count;
+  draft.record_nested = draft.record_all && client.phase == Phase::kObserving;
   if (client.step.model() != nullptr) {
     draft.marker = client.step.model()->marker();
-  } else if (tuning.plan().replayed() != nullptr) {
-    draft.marker = tuning.plan().replayed()->marker;
+  } else if (in_force.plan.replayed() != nullptr) {
+    draft.marker = in_force.plan.replayed()->marker;
   }
-  const bool enough = has_enough_steps(client, tuning);
+  const bool enough = has_enough_steps(client);
   tuning.add_to(draft, enough);
   draft.may_rest = enough && does_nothing(draft);
   return draft;
 }
 
-PublishedPage describe_page(const WidthTuning& tuning, const PlanDraft& draft) {
+PublishedPage describe_page(const ClientRecord& client, const InForce& in_force,
+                            const WidthTuning& tuning, const PlanDraft& draft) {
   PublishedPage page;
-  page.base_is_plan = tuning.plan().replayed() != nullptr || tuning.phase() == Phase::kTuned;
+  page.base_is_plan = in_force.plan.replayed() != nullptr || client.phase == Phase::kTuned;
   page.counts = draft.count;
-  page.lent = tuning.lent().lent();
+  page.lent = in_force.lent.lent();
   page.columns = tuning.columns();
   return page;
 }

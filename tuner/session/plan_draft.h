@@ -9,25 +9,32 @@ namespace optile::tuner {
 
 // Nothing met so far has a width that can be set, and enough of it was heard. What an op's own
 // width is the client tells by itself, as soon as there is one.
-inline bool rests_unsteered(const ClientRecord& client, const WidthTuning& tuning) {
+inline bool rests_unsteered(const ClientRecord& client) {
   constexpr uint64_t kMostUnsteered = uint64_t{1} << 16;  // ops heard where none can be steered
-  if (client.environment.default_width() != 0 || tuning.phase() != Phase::kRecognising) {
+  if (client.environment.default_width() != 0 || client.phase != Phase::kRecognising) {
     return false;
   }
   return client.unsteered_ops >= kMostUnsteered ||
          (client.step.model() != nullptr && client.times.own.count() >= kHeardSteps);
 }
 // Ops with a schedule aside, no op is told.
-inline bool is_silent(const ClientRecord& client, const WidthTuning& tuning) {
-  return tuning.phase() == Phase::kTuned || tuning.phase() == Phase::kComparing ||
-         rests_unsteered(client, tuning);
+inline bool is_silent(const ClientRecord& client) {
+  return client.phase == Phase::kTuned || client.phase == Phase::kComparing ||
+         rests_unsteered(client);
+}
+// The present page has a schedule that matters.
+inline bool runs_schedule(const ClientRecord& client, const InForce& in_force) {
+  return client.phase == Phase::kExploring || client.phase == Phase::kComparing ||
+         in_force.guard.has_page();
 }
 // As many steps as the figures of a run need, whatever comes later.
-bool has_enough_steps(const ClientRecord& client, const WidthTuning& tuning);
+bool has_enough_steps(const ClientRecord& client);
 // Counters would be read now, were it allowed.
-bool has_use_for_counts(const ClientRecord& client, const WidthTuning& tuning);
+bool has_use_for_counts(const ClientRecord& client, const InForce& in_force);
 
-PlanDraft draft_plan(const ClientRecord& client, const WidthTuning& tuning);
-PublishedPage describe_page(const WidthTuning& tuning, const PlanDraft& draft);
+PlanDraft draft_plan(const ClientRecord& client, const InForce& in_force,
+                     const WidthTuning& tuning);
+PublishedPage describe_page(const ClientRecord& client, const InForce& in_force,
+                            const WidthTuning& tuning, const PlanDraft& draft);
 
 }  // namespace optile::tuner

@@ -1,5 +1,7 @@
 #include "tuner/session/session.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "tuner/session/plan_draft.h"
@@ -12,14 +14,22 @@ namespace {
 
 // Where nothing can be steered there is nothing to listen for, but that the program turns to
 // something else. `rested`: before the event.
-void rest_if_unsteered(ClientRecord& client, const WidthTuning& tuning, bool rested) {
-  if (rested || !rests_unsteered(client, tuning)) return;
+void rest_if_unsteered(ClientRecord& client, bool rested) {
+  if (rested || !rests_unsteered(client)) return;
   client.step.rest(false);
   client.pages.on_changed();
 }
 
-void follow_sequence(ClientRecord& client, WidthTuning& tuning, const OpEvent& event) {
-  const bool silent = is_silent(client, tuning);
+void hear_overlap(ClientRecord& client, WidthTuning& tuning, bool overlapped,
+                  void (ConcurrencyDetector::*hear)(bool)) {
+  const bool was_usual = client.concurrency.usual();
+  (client.concurrency.*hear)(overlapped);
+  if (client.concurrency.usual() != was_usual) tuning.on_co_runners_changed();
+}
+
+void follow_sequence(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
+                     const OpEvent& event) {
+  const bool silent = is_silent(client);
   const auto change = client.step.on_op(event.place, event.begin, event.duration, silent);
   switch (change) {
     case StepTracker::Change::kNone:
@@ -28,12 +38,14 @@ void follow_sequence(ClientRecord& client, WidthTuning& tuning, const OpEvent& e
       client.pages.on_changed();
       return;
     case StepTracker::Change::kGaveUp:
-      tuning.on_step_not_found();
+      client.decision =
+          "no repeating step was found, so every op runs at the program's default width";
+      client.pages.on_changed();
       return;
     case StepTracker::Change::kStep:
     case StepTracker::Change::kOuterStep:
       client.steps.on_other_step(client.step, change == StepTracker::Change::kOuterStep,
-                                 tuning.plan().replayed() != nullptr);
+                                 in_force.plan.replayed() != nullptr);
       tuning.on_step_found();
   }
 }
@@ -53,22 +65,22 @@ void count_base_step(ClientRecord& client, WidthTuning& tuning, const StepEvent&
     client.times.own.add(event.duration);
     return;
   }
-  if (tuning.phase() == Phase::kTuned) {
+  if (client.phase == Phase::kTuned) {
     client.times.tuned.add(event.duration);
     if (client.times.tuned.count() == kHeardSteps) client.pages.on_changed();
   }
-  tuning.on_plan_step(event);
+  tuning.on_step(event);
 }
 
-void count_scheduled_step(ClientRecord& client, WidthTuning& tuning, const StepEvent& event,
-                          const std::vector<PageColumn>& columns) {
+void count_scheduled_step(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
+                          const StepEvent& event, const std::vector<PageColumn>& columns) {
   const int column = *event.column;
   if (column < 0 || column >= static_cast<int>(columns.size())) return;
   StepTimes& times = client.times;
   switch (columns[static_cast<std::size_t>(column)]) {
     case PageColumn::kControl:
       times.own.add(event.duration);
-      (tuning.guard().has_page() ? times.control : times.trial_controls).add(event.duration);
+      (in_force.guard.has_page() ? times.control : times.trial_controls).add(event.duration);
       break;
     case PageColumn::kUniform:
       times.uniform.add(event.duration);
@@ -83,10 +95,11 @@ void count_scheduled_step(ClientRecord& client, WidthTuning& tuning, const StepE
     case PageColumn::kPlan:
       break;
   }
-  if (event.plan == client.pages.number()) tuning.on_scheduled_step(event);
+  if (event.plan == client.pages.number()) tuning.on_step(event);
 }
 
-void count_step(ClientRecord& client, WidthTuning& tuning, const StepEvent& event) {
+void count_step(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
+                const StepEvent& event) {
   client.times.budget.on_step(event.duration);
   client.times.coverage.add(event.duration, event.observed, event.steerable);
   if (event.mixed) return;
@@ -98,7 +111,7 @@ void count_step(ClientRecord& client, WidthTuning& tuning, const StepEvent& even
   } else if (!event.column) {
     count_base_step(client, tuning, event, page != nullptr && page->base_is_plan);
   } else if (page != nullptr) {
-    count_scheduled_step(client, tuning, event, page->columns);
+    count_scheduled_step(client, in_force, tuning, event, page->columns);
   }
 }
 
@@ -122,7 +135,9 @@ const char* phase_name(Phase phase) {
 
 Session::Session(SessionOptions options)
     : client_{ClientEnvironment(options), StepTracker(options.least_repeating)},
-      tuning_(client_),
+      in_force_{PlanInForce(client_.environment), RegressionGuard(client_.environment),
+                LentCores(client_.environment)},
+      tuning_(client_, in_force_),
       curve_(options.may_change_widths && options.stored ? std::move(options.stored->times)
                                                          : std::vector<StoredTime>()) {}
 
@@ -134,7 +149,7 @@ void Session::set_runtime(perfmodel::Runtime runtime) {
 
 void Session::set_default_width(int width, bool bounded) {
   if (width <= 0 || width == client_.environment.default_width()) return;
-  if (rests_unsteered(client_, tuning_)) {
+  if (rests_unsteered(client_)) {
     client_.step.end_watch();
     client_.step.restart();
   }
@@ -165,7 +180,12 @@ void Session::set_bounds(std::vector<Configuration> cases, int cores, int defaul
 }
 
 void Session::set_lent(bool lent, std::optional<StoredPlan> known) {
-  tuning_.set_lent(lent, std::move(known));
+  const StepModel* step = client_.step.model();
+  const bool serves = lent && known && step != nullptr && in_force_.undone == nullptr &&
+                      in_force_.lent.serves(*known, *step);
+  if (!in_force_.lent.set(lent, serves ? std::move(known) : std::nullopt)) return;
+  client_.pages.demand();
+  if (lent && in_force_.guard.has_page()) in_force_.guard.drop_page();
 }
 
 void Session::on_page_bounds_changed() {
@@ -180,11 +200,13 @@ void Session::add_op(perfmodel::OpDescription op) {
 }
 
 void Session::on_surroundings_changed() {
-  tuning_.on_surroundings_changed();
+  in_force_.guard.on_surroundings_changed();
+  if (client_.phase == Phase::kTuned && !in_force_.guard.has_page())
+    make_guard_page(client_, in_force_);
 }
 
 bool Session::asks_to_count() const {
-  return client_.environment.options().counting_waits && has_use_for_counts(client_, tuning_);
+  return client_.environment.options().counting_waits && has_use_for_counts(client_, in_force_);
 }
 
 void Session::allow_counting() {
@@ -197,22 +219,23 @@ void Session::allow_counting() {
 void Session::on_op(const OpEvent& event) {
   if (client_.environment.default_width() == 0 && event.default_width && event.width > 0)
     set_default_width(event.width, client_.environment.bounded());
-  if (tuning_.runs_schedule() && client_.pages.ends_schedule(event.plan, event.column, false))
+  if (runs_schedule(client_, in_force_) &&
+      client_.pages.ends_schedule(event.plan, event.column, false))
     tuning_.on_page_ended();
   const StepModel* step = client_.step.model();
   if (step != nullptr && step->marker().is(event.place)) client_.steps.on_marker();
-  hear_overlap(event.overlapped, &ConcurrencyDetector::on_op);
-  const bool rested = rests_unsteered(client_, tuning_);
+  hear_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_op);
+  const bool rested = rests_unsteered(client_);
   if (client_.environment.default_width() == 0) ++client_.unsteered_ops;
-  follow_sequence(client_, tuning_, event);
-  rest_if_unsteered(client_, tuning_, rested);
+  follow_sequence(client_, in_force_, tuning_, event);
+  rest_if_unsteered(client_, rested);
   take_sample(client_, event);
 }
 
 void Session::on_step(const StepEvent& event) {
   if (!client_.steps.knows(event.plan)) return;
   const uint32_t unwatched = client_.steps.on_step(event.step, client_.step.model() != nullptr);
-  if (unwatched > 0) tuning_.on_unwatched_steps(unwatched);
+  if (unwatched > 0) in_force_.guard.on_unwatched_steps(unwatched);
   if (event.plan >= client_.pages.number()) {
     client_.steps.set_resting(client_.pages.latest() && client_.pages.latest()->may_rest);
   }
@@ -220,36 +243,31 @@ void Session::on_step(const StepEvent& event) {
     tuning_.leave_loop();
     return;
   }
-  hear_overlap(event.overlapped, &ConcurrencyDetector::on_step);
-  const bool rested = rests_unsteered(client_, tuning_);
-  count_step(client_, tuning_, event);
-  rest_if_unsteered(client_, tuning_, rested);
-  if (tuning_.runs_schedule() && client_.pages.ends_schedule(event.plan, event.column, true))
+  hear_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_step);
+  const bool rested = rests_unsteered(client_);
+  count_step(client_, in_force_, tuning_, event);
+  rest_if_unsteered(client_, rested);
+  if (runs_schedule(client_, in_force_) &&
+      client_.pages.ends_schedule(event.plan, event.column, true))
     tuning_.on_page_ended();
-  if (is_silent(client_, tuning_) && client_.step.on_silent_step(event.ops)) tuning_.begin_watch();
-  if (tuning_.phase() == Phase::kObserving) {
+  if (is_silent(client_) && client_.step.on_silent_step(event.ops)) tuning_.begin_watch();
+  if (client_.phase == Phase::kObserving) {
     ++client_.times.observed;
     client_.pages.on_changed();
   }
 }
 
-void Session::hear_overlap(bool overlapped, void (ConcurrencyDetector::*hear)(bool)) {
-  const bool was_usual = client_.concurrency.usual();
-  (client_.concurrency.*hear)(overlapped);
-  if (client_.concurrency.usual() != was_usual) tuning_.on_co_runners_changed();
-}
-
 void Session::on_issuer_changed() {
   client_.step.restart();
-  if (client_.step.model() != nullptr && is_silent(client_, tuning_)) tuning_.begin_watch();
+  if (client_.step.model() != nullptr && is_silent(client_)) tuning_.begin_watch();
 }
 
 // While whole steps are compared only ops with a width of their own are told of: their sequence is
 // none of the program's. Steps and the number of ops tell when it turns to something else.
 void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   client_.steps.on_progress(steps_begun);
-  const bool known = client_.step.model() != nullptr || rests_unsteered(client_, tuning_);
-  if (client_.step.on_progress(ops_begun, known && is_silent(client_, tuning_))) {
+  const bool known = client_.step.model() != nullptr || rests_unsteered(client_);
+  if (client_.step.on_progress(ops_begun, known && is_silent(client_))) {
     tuning_.begin_watch();
   }
 }
@@ -260,36 +278,59 @@ void Session::on_declared_steps(uint32_t steps) {
 
 void Session::on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,
                                 perfmodel::Nanoseconds at_default_width) {
-  tuning_.on_entry_disabled(place, under_entry, at_default_width);
+  if (!in_force_.plan.leave_entry(place, Rule::kRolledBack, step_in_force(client_))) return;
+  Rollback rollback;
+  rollback.step = client_.steps.count();
+  const perfmodel::OpDescription* op = client_.environment.find_op(place.key);
+  rollback.what = op == nullptr ? "op" : op->name;
+  rollback.loss_seconds = std::max(0.0, seconds(under_entry) - seconds(at_default_width));
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "slower under its entry than at the program's default width: %.4g against %.4g s",
+                seconds(under_entry), seconds(at_default_width));
+  rollback.reason = text;
+  in_force_.guard.remember(std::move(rollback));
+  in_force_.settled = client_.step.model() != nullptr;
+  client_.pages.on_changed();
 }
 
 void Session::undo(uint64_t key) {
-  tuning_.undo(key, nullptr);
+  if (key == 0) {
+    in_force_.forget = true;
+    tuning_.undo("undone by hand: every op runs at the program's default width");
+    return;
+  }
+  in_force_.lent.undo(key);
+  if (in_force_.lent.has_plan()) client_.pages.on_changed();
+  if (in_force_.plan.leave_entry({key, 0}, Rule::kUndone, step_in_force(client_))) {
+    in_force_.settled = client_.step.model() != nullptr;
+    client_.pages.on_changed();
+  }
 }
 
 void Session::leave_to_user() {
-  tuning_.undo(0, "every op runs at the program's default width: you said so");
+  tuning_.undo("every op runs at the program's default width: you said so");
 }
 
 // ---- what comes of it --------------------------------------------------------------------------
 
 std::optional<PlanDraft> Session::take_plan(uint64_t number) {
   if (!client_.pages.is_outdated()) return std::nullopt;
-  PlanDraft draft = draft_plan(client_, tuning_);
+  PlanDraft draft = draft_plan(client_, in_force_, tuning_);
   const bool other_marker =
       !client_.pages.latest() || client_.pages.latest()->marker != draft.marker;
   if (!client_.pages.accept(draft)) return std::nullopt;
   client_.steps.on_page(number, other_marker, draft.may_rest);
-  client_.pages.publish(number, draft, describe_page(tuning_, draft));
+  client_.pages.publish(number, draft, describe_page(client_, in_force_, tuning_, draft));
   return draft;
 }
 
 bool Session::take_forgotten() {
-  return tuning_.take_forgotten();
+  return std::exchange(in_force_.forget, false);
 }
 
 std::vector<double> Session::step_seconds_by_cores(int most) const {
-  return curve_.seconds_by_cores(client_, tuning_.phase(), most);
+  return curve_.seconds_by_cores(client_, client_.phase, most);
 }
 
 const std::map<uint64_t, perfmodel::OpDescription>& Session::ops() const {

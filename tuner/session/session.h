@@ -90,10 +90,9 @@ class Session {
   const std::map<uint64_t, perfmodel::OpDescription>& ops() const;
 
  private:
-  void hear_overlap(bool overlapped, void (ConcurrencyDetector::*hear)(bool));
-
   ClientRecord client_;
-  WidthTuning tuning_;          // refers to `client_`, which is neither copied nor moved
+  InForce in_force_;
+  WidthTuning tuning_;          // refers to both: `client_` is neither copied nor moved
   mutable SpeedupCurve curve_;  // as last computed
 };
 

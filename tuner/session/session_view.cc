@@ -66,10 +66,10 @@ std::string nothing_to_search(std::size_t ops) {
          " is known; none of them has a width that can be set, so they are only watched";
 }
 
-std::string decision_of(const ClientRecord& client, const WidthTuning& tuning, uint64_t steps) {
-  if (!tuning.decision().empty() || tuning.phase() != Phase::kRecognising) return tuning.decision();
+std::string decision_of(const ClientRecord& client, uint64_t steps) {
+  if (!client.decision.empty() || client.phase != Phase::kRecognising) return client.decision;
   const StepModel* step = client.step.model();
-  if (step == nullptr && rests_unsteered(client, tuning)) return kUnsteeredText;
+  if (step == nullptr && rests_unsteered(client)) return kUnsteeredText;
   if (step == nullptr) return no_step_yet(steps, client.environment.options().least_repeating);
   if (client.environment.default_width() == 0) return nothing_to_search(step->sites().size());
   return "";
@@ -84,9 +84,8 @@ OpView view_of(const Site& site) {
   return op;
 }
 
-std::vector<OpView> views_of_ops(const ClientRecord& client, const WidthTuning& tuning) {
+std::vector<OpView> views_of_ops(const ClientRecord& client, const PlanInForce& plan) {
   std::vector<OpView> views;
-  const PlanInForce& plan = tuning.plan();
   std::map<perfmodel::OpPlace, const StoredEntry*> stored;
   if (const StoredPlan* replay = plan.replayed()) {
     for (const StoredEntry& entry : replay->entries) stored[entry.place] = &entry;
@@ -98,7 +97,7 @@ std::vector<OpView> views_of_ops(const ClientRecord& client, const WidthTuning& 
     if (const auto entry = stored.find(site.place); entry != stored.end()) {
       op.width = plan.width_of(*entry->second);
       op.rule = op.width != 0 ? Rule::kReplayed : entry->second->rule;
-    } else if (tuning.phase() == Phase::kTuned && i < chosen.widths.size()) {
+    } else if (client.phase == Phase::kTuned && i < chosen.widths.size()) {
       op.width = chosen.widths[i] < client.environment.default_width() ? chosen.widths[i] : 0;
       op.rule = chosen.rules[i];
     }
@@ -130,15 +129,15 @@ void add_times(const StepTimes& times, SessionView& view) {
 SessionView Session::view(Detail detail) const {
   const ClientEnvironment& environment = client_.environment;
   SessionView view;
-  view.phase = tuning_.phase();
+  view.phase = client_.phase;
   view.unwatched_steps = client_.steps.unwatched();
   view.steps = client_.steps.all();
   view.samples = client_.sampler.samples();
-  view.plan_replayed = tuning_.plan().replay_verified();
+  view.plan_replayed = in_force_.plan.replay_verified();
   view.default_width = environment.default_width();
-  if (view.phase == Phase::kTuned) view.binding = tuning_.plan().binding();
-  view.decision = decision_of(client_, tuning_, view.steps);
-  view.guard = tuning_.guard().view();
+  if (view.phase == Phase::kTuned) view.binding = in_force_.plan.binding();
+  view.decision = decision_of(client_, view.steps);
+  view.guard = in_force_.guard.view();
   view.uniform_width = tuning_.comparison().uniform_width();
   view.switching_cost = environment.switching_cost().typical();
   view.switching_cost_measured = environment.switching_cost().measured();
@@ -146,7 +145,7 @@ SessionView Session::view(Detail detail) const {
   const StepModel* step = client_.step.model();
   if (step == nullptr) return view;
   view.marker = step->marker();
-  view.ops = views_of_ops(client_, tuning_);
+  view.ops = views_of_ops(client_, in_force_.plan);
   if (detail == Detail::kWhole) {
     for (std::size_t i = 0; i < view.ops.size(); ++i) {
       add_evidence(step->sites()[i].samples, environment.own_case(), environment.bounded(),
@@ -160,22 +159,24 @@ SessionView Session::view(Detail detail) const {
 SessionSummary Session::session_summary() const {
   const StepTimes& times = client_.times;
   SessionSummary summary;
-  summary.phase = tuning_.phase();
+  summary.phase = client_.phase;
   summary.step_number = client_.step.steps_found();
   if (const StepModel* step = client_.step.model()) summary.step_fingerprint = step->fingerprint();
   summary.tuned_steps = times.tuned.count();
   summary.tuned_step = times.tuned.median();
   summary.steps_here = times.tuned.count() + times.own.count();
   if (summary.phase != Phase::kTuned) return summary;
-  summary.default_widths_in_force = tuning_.plan().keeps_default_widths();
-  summary.has_use_for_more = has_enough_steps(client_, tuning_) && tuning_.plan().has_wide_ops();
+  summary.default_widths_in_force = in_force_.plan.keeps_default_widths();
+  summary.has_use_for_more = has_enough_steps(client_) && in_force_.plan.has_wide_ops();
   return summary;
 }
 
 std::optional<Session::Settled> Session::take_settled() {
-  if (!tuning_.take_settled()) return std::nullopt;
+  const bool settled_now =
+      client_.step.model() != nullptr && std::exchange(in_force_.settled, false);
+  if (!settled_now) return std::nullopt;
   const StepTimes& times = client_.times;
-  const Candidate& chosen = tuning_.plan().chosen();
+  const Candidate& chosen = in_force_.plan.chosen();
   Settled settled;
   StoredPlan& plan = settled.plan;
   plan.step_fingerprint = client_.step.model()->fingerprint();
@@ -184,7 +185,7 @@ std::optional<Session::Settled> Session::take_settled() {
   plan.marker = client_.step.model()->marker();
   plan.own_step_seconds =
       seconds(times.control.count() > 0 ? times.control.median() : times.own.median());
-  if (const StoredPlan* replay = tuning_.plan().replayed()) {
+  if (const StoredPlan* replay = in_force_.plan.replayed()) {
     plan.own_step_seconds = replay->own_step_seconds;
     plan.tuned_step_seconds = replay->tuned_step_seconds;
   }

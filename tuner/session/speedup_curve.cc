@@ -87,15 +87,16 @@ std::vector<double> SpeedupCurve::ops_by_cores(const ClientRecord& client, int m
 
 std::vector<double> SpeedupCurve::seconds_by_cores(const ClientRecord& client, Phase phase,
                                                    int most) {
-  const StepModel* step = client.step.model();
   const int default_width = client.environment.default_width();
-  if (step == nullptr || default_width <= 0 || most <= 0 || client.concurrency.usual()) return {};
-  const bool same = ops_.step == step && ops_.phase == phase &&
+  if (client.step.model() == nullptr || default_width <= 0 || most <= 0 ||
+      client.concurrency.usual())
+    return {};
+  const bool same = ops_.step == client.step.steps_found() && ops_.phase == phase &&
                     ops_.default_width == default_width &&
                     ops_.seconds.size() == static_cast<std::size_t>(most);
   const uint64_t samples = client.sampler.samples();
   if (!same || samples - ops_.samples > ops_.samples / 4) {
-    ops_ = {step, phase, samples, default_width, ops_by_cores(client, most)};
+    ops_ = {client.step.steps_found(), phase, samples, default_width, ops_by_cores(client, most)};
   }
   std::vector<double> curve = ops_.seconds;
   const perfmodel::SampleSet& steps =

@@ -22,7 +22,7 @@ class SpeedupCurve {
  private:
   // Computed anew when it is about something else, or a quarter more samples are there.
   struct OpsCurve {
-    const void* step = nullptr;
+    uint32_t step = 0;  // which one that was found
     Phase phase = Phase::kRecognising;
     uint64_t samples = 0;
     int default_width = 0;

@@ -20,71 +20,63 @@ constexpr const char* kSharedText =
 
 }  // namespace
 
-// A stored plan is in force from the first op on; the sequence is verified while it runs.
-WidthTuning::WidthTuning(ClientRecord& client)
+WidthTuning::WidthTuning(ClientRecord& client, InForce& in_force)
     : client_(client),
+      in_force_(in_force),
       exploration_(client.environment, client.times, client.sampler),
-      comparison_(client.environment, client.times),
-      plan_(client.environment),
-      guard_(client.environment),
-      lent_(client.environment) {
+      comparison_(client.environment, client.times) {
   const SessionOptions& options = client_.environment.options();
   if (!options.may_change_widths || !options.stored) return;
-  plan_.replay(*options.stored);
+  in_force_.plan.replay(*options.stored);
   client_.step.prefer_marker(options.stored->marker.place);
-  guard_.begin(plan_);
+  in_force_.guard.begin(in_force_.plan);
 }
 
 // ---- the step ----------------------------------------------------------------------------------
 
 void WidthTuning::on_step_found() {
-  lent_.drop_plan();  // it was about the step before
+  in_force_.lent.drop_plan();  // it was about the step before
   client_.pages.on_changed();
   if (!client_.environment.options().may_change_widths) {
-    phase_ = Phase::kObserving;
+    client_.phase = Phase::kObserving;
     return;
   }
-  if (plan_.verify_replay(*client_.step.model())) {
-    phase_ = Phase::kTuned;
-    decision_ = "the stored plan fits this program's step and is in force";
+  if (in_force_.plan.verify_replay(*client_.step.model())) {
+    client_.phase = Phase::kTuned;
+    client_.decision = "the stored plan fits this program's step and is in force";
     client_.step.restart();
     return;
   }
-  plan_.drop_replay();
-  guard_.end();
+  in_force_.plan.drop_replay();
+  in_force_.guard.end();
   exploration_.forget_rounds();
   if (client_.environment.default_width() <= 0) return;
-  if (!guard_.has_rolled_back() && undone_ == nullptr) {
+  if (!in_force_.guard.has_rolled_back() && in_force_.undone == nullptr) {
     start();
   } else {
     // What was stored lost already: searching waits until it can be afforded.
-    keep_default_widths(undone_ != nullptr ? undone_ : decision_);
+    keep_default_widths(in_force_.undone != nullptr ? in_force_.undone : client_.decision);
   }
-}
-
-void WidthTuning::on_step_not_found() {
-  decision_ = "no repeating step was found, so every op runs at the program's default width";
-  client_.pages.on_changed();
 }
 
 void WidthTuning::leave_loop() {
   client_.step.leave_loop();
-  plan_.drop_replay();
-  plan_.choose({});
+  in_force_.plan.drop_replay();
+  in_force_.plan.choose({});
   comparison_.stop();
   exploration_.stop();
-  guard_.end();
-  phase_ = Phase::kRecognising;
+  in_force_.guard.end();
+  client_.phase = Phase::kRecognising;
   client_.times.forget();
   client_.times.trial_controls = {};
   client_.times.sampled = 0;
   client_.times.sampled_seconds = 0;
-  decision_ = "what repeated was a loop inside the step; a longer step is looked for";
+  client_.decision = "what repeated was a loop inside the step; a longer step is looked for";
   client_.pages.on_changed();
 }
 
 void WidthTuning::begin_watch() {
-  if (phase_ == Phase::kComparing) {
+  if (client_.phase == Phase::kComparing) {
     keep_default_widths("the program turned to another step while whole steps were compared");
   }
   client_.step.begin_watch();
@@ -95,64 +87,64 @@ void WidthTuning::begin_watch() {
 
 void WidthTuning::on_default_width_changed() {
   if (!client_.environment.options().may_change_widths || client_.step.model() == nullptr) return;
-  if (const StoredPlan* replay = plan_.replayed()) {
+  if (const StoredPlan* replay = in_force_.plan.replayed()) {
     const bool same = client_.environment.default_width() == replay->default_width;
-    if (same || plan_.replay_is_clipped()) return;
-    plan_.drop_replay();
+    if (same || in_force_.plan.replay_is_clipped()) return;
+    in_force_.plan.drop_replay();
   }
-  guard_.end();
+  in_force_.guard.end();
   restart();
 }
 
 void WidthTuning::on_cases_changed() {
-  on_surroundings_changed();
+  in_force_.guard.on_surroundings_changed();
+  if (client_.phase == Phase::kTuned && !in_force_.guard.has_page())
+    make_guard_page(client_, in_force_);
   if (!client_.environment.options().may_change_widths || client_.step.model() == nullptr ||
-      client_.environment.default_width() == 0 || plan_.replayed() != nullptr) {
+      client_.environment.default_width() == 0 || in_force_.plan.replayed() != nullptr) {
     return;
   }
-  guard_.end();
+  in_force_.guard.end();
   restart();
 }
 
 void WidthTuning::on_bounds_changed(const std::optional<StoredPlan>& stored) {
-  lent_.drop_plan();  // it was for as many cores as the former ones and those lent
+  in_force_.lent.drop_plan();  // it was for as many cores as the former ones and those lent
   client_.pages.on_changed();
   if (!client_.environment.options().may_change_widths || client_.step.model() == nullptr ||
       client_.environment.default_width() <= 0) {
     return;
   }
-  guard_.end();
+  in_force_.guard.end();
   client_.times.forget();
-  if (undone_ != nullptr || replay_under(stored)) return;
-  plan_.drop_replay();
+  if (in_force_.undone != nullptr) return;
+  // A stored plan that serves for the present default width comes into force, or stays.
+  const StepModel& step = *client_.step.model();
+  if (const std::optional<bool> exact = in_force_.plan.replay_instead(stored, step)) {
+    client_.phase = Phase::kTuned;
+    comparison_.stop();
+    exploration_.stop();
+    in_force_.guard.spend_credit();
+    client_.step.restart();
+    client_.step.prefer_marker(step.marker().place);
+    client_.decision = *exact ? "the stored plan for so many cores is in force"
+                              : "the stored plan is in force, as far as it fits in so many cores";
+    in_force_.guard.begin(in_force_.plan);
+    return;
+  }
+  in_force_.plan.drop_replay();
   // Bounds that come from outside are no habit of the program's.
   exploration_.forget_rounds();
   restart();
 }
 
-// A stored plan that serves for the present default width comes into force, or stays.
-bool WidthTuning::replay_under(const std::optional<StoredPlan>& stored) {
-  const StepModel& step = *client_.step.model();
-  const std::optional<bool> exact = plan_.replay_instead(stored, step);
-  if (!exact) return false;
-  phase_ = Phase::kTuned;
-  comparison_.stop();
-  exploration_.stop();
-  guard_.spend_credit();
-  client_.step.restart();
-  client_.step.prefer_marker(step.marker().place);
-  decision_ = *exact ? "the stored plan for so many cores is in force"
-                     : "the stored plan is in force, as far as it fits in so many cores";
-  guard_.begin(plan_);
-  return true;
-}
-
 // What is stored may have a width for it, and none may be set any more.
 void WidthTuning::on_op_left_alone(uint64_t key) {
-  const bool had_width = plan_.leave_entry({key, 0}, Rule::kLeftAlone, step_in_force());
+  const bool had_width =
+      in_force_.plan.leave_entry({key, 0}, Rule::kLeftAlone, step_in_force(client_));
   if (had_width) client_.pages.on_changed();
   if (client_.step.model() == nullptr) return;
-  if (had_width) settled_ = true;
+  if (had_width) in_force_.settled = true;
   exploration_.leave_alone(*client_.step.model());
   client_.pages.on_changed();
 }
@@ -162,24 +154,10 @@ void WidthTuning::on_op_left_alone(uint64_t key) {
 void WidthTuning::on_co_runners_changed() {
   if (client_.step.model() == nullptr || !client_.environment.options().may_change_widths) return;
   if (!client_.concurrency.usual()) {
-    if (phase_ == Phase::kTuned && decision_ == kSharedText) restart();
-  } else if (phase_ == Phase::kExploring || phase_ == Phase::kComparing) {
+    if (client_.phase == Phase::kTuned && client_.decision == kSharedText) restart();
+  } else if (client_.phase == Phase::kExploring || client_.phase == Phase::kComparing) {
     keep_default_widths(kSharedText);
   }
-}
-
-void WidthTuning::on_surroundings_changed() {
-  guard_.on_surroundings_changed();
-  if (phase_ == Phase::kTuned && !guard_.has_page()) make_guard_page();
-}
-
-void WidthTuning::set_lent(bool lent, std::optional<StoredPlan> known) {
-  const StepModel* step = client_.step.model();
-  const bool serves =
-      lent && known && step != nullptr && undone_ == nullptr && lent_.serves(*known, *step);
-  if (!lent_.set(lent, serves ? std::move(known) : std::nullopt)) return;
-  client_.pages.demand();
-  if (lent && guard_.has_page()) guard_.drop_page();
 }
 
 // ---- from exploring to a plan in force ---------------------------------------------------------
@@ -189,10 +167,10 @@ void WidthTuning::set_lent(bool lent, std::optional<StoredPlan> known) {
 // width gets no more than the cap.
 void WidthTuning::restart() {
   client_.pages.on_changed();
-  if (undone_ != nullptr) return;
+  if (in_force_.undone != nullptr) return;
   if (exploration_.rounds() < kMostExplorations) {
     start();
-  } else if (phase_ != Phase::kTuned) {
+  } else if (client_.phase != Phase::kTuned) {
     settle(own_candidate(client_.environment, *client_.step.model()),
            "the program keeps changing its width");
   }
@@ -205,17 +183,13 @@ void WidthTuning::start() {
   }
   exploration_.count_round();
   comparison_.restart();
-  plan_.choose({});
-  explore();
-}
-
-void WidthTuning::explore() {
+  in_force_.plan.choose({});
   StepModel& step = *client_.step.model();
   if (client_.environment.usable_cases().empty()) {
     settle(own_candidate(client_.environment, step), "there is no narrower width to try");
     return;
   }
-  phase_ = Phase::kExploring;
+  client_.phase = Phase::kExploring;
   exploration_.begin(step);
   client_.pages.demand();
   if (exploration_.is_over()) compare();
@@ -227,183 +201,130 @@ void WidthTuning::compare() {
     settle(std::move(verdict->winner), std::move(verdict->decision));
     return;
   }
-  phase_ = Phase::kComparing;
+  client_.phase = Phase::kComparing;
   client_.pages.demand();
 }
 
 void WidthTuning::on_page_ended() {
-  if (phase_ == Phase::kExploring) {
+  if (client_.phase == Phase::kExploring) {
     exploration_.close_page(*client_.step.model());
     client_.pages.demand();
     if (exploration_.is_over()) compare();
-  } else if (phase_ == Phase::kComparing) {
+  } else if (client_.phase == Phase::kComparing) {
     if (auto verdict = comparison_.close_page(*client_.step.model())) {
       settle(std::move(verdict->winner), std::move(verdict->decision));
     } else {
       client_.pages.demand();
     }
   } else {
-    const bool lost = guard_.close_page();
+    const bool lost = in_force_.guard.close_page();
     client_.pages.on_changed();
     if (lost) {
-      roll_back();
+      in_force_.forget = true;
+      in_force_.plan.drop_replay();
+      std::string decision = in_force_.guard.roll_back(client_.steps.count());
+      if (client_.step.model() == nullptr) {
+        client_.decision = std::move(decision);  // the step is still being looked for
+      } else {
+        keep_default_widths(std::move(decision));
+      }
     } else {
-      make_guard_page();
+      make_guard_page(client_, in_force_);
     }
   }
 }
 
 void WidthTuning::settle(Candidate candidate, std::string decision) {
-  plan_.choose(std::move(candidate));
-  decision_ = std::move(decision);
-  phase_ = Phase::kTuned;
+  in_force_.plan.choose(std::move(candidate));
+  client_.decision = std::move(decision);
+  client_.phase = Phase::kTuned;
   comparison_.stop();
   exploration_.stop();
-  settled_ = true;
+  in_force_.settled = true;
   client_.step.rest(true);
   client_.times.tuned = {};
   const double compared = comparison_.own_seconds();
-  guard_.begin(plan_.chosen(), comparison_.seconds_of(plan_.chosen()).value_or(0),
-               compared > 0 ? compared : seconds(client_.times.own.median()));
+  in_force_.guard.begin(in_force_.plan.chosen(),
+                        comparison_.seconds_of(in_force_.plan.chosen()).value_or(0),
+                        compared > 0 ? compared : seconds(client_.times.own.median()));
   client_.pages.on_changed();
 }
 
 // For now: nothing that is worth to be stored.
 void WidthTuning::keep_default_widths(std::string decision) {
   settle(own_candidate(client_.environment, *client_.step.model()), std::move(decision));
-  settled_ = false;
+  in_force_.settled = false;
 }
 
 // ---- in force ----------------------------------------------------------------------------------
 
-StepModel* WidthTuning::step_in_force() {
-  return phase_ == Phase::kTuned ? client_.step.model() : nullptr;
-}
-
-void WidthTuning::on_plan_step(const StepEvent& event) {
-  if (!client_.environment.options().guard || event.overlapped) return;
-  guard_.on_step(event);
-  if (!guard_.has_page()) make_guard_page();
-  if (phase_ != Phase::kTuned || client_.step.watching() || undone_ != nullptr) return;
-  const bool clipped = plan_.replay_is_clipped();
-  if (!guard_.earns_exploration(seconds(event.duration), clipped, plan_.replayed() != nullptr)) {
+void WidthTuning::on_step(const StepEvent& event) {
+  if (event.overlapped) return;
+  const bool guards = client_.environment.options().guard;
+  if (event.column) {
+    if (in_force_.guard.has_page() && guards) in_force_.guard.on_step(event);
+    if (client_.phase == Phase::kComparing) comparison_.record(*event.column, event.duration);
+    return;
+  }
+  if (!guards) return;
+  in_force_.guard.on_step(event);
+  if (!in_force_.guard.has_page()) make_guard_page(client_, in_force_);
+  if (client_.phase != Phase::kTuned || client_.step.watching() || in_force_.undone != nullptr)
+    return;
+  const bool clipped = in_force_.plan.replay_is_clipped();
+  if (!in_force_.guard.earns_exploration(seconds(event.duration), clipped,
+                                         in_force_.plan.replayed() != nullptr)) {
     return;
   }
   if (clipped) {
-    plan_.drop_replay();
-    guard_.end();
+    in_force_.plan.drop_replay();
+    in_force_.guard.end();
   }
   restart();
 }
 
-// In a column of the present page.
-void WidthTuning::on_scheduled_step(const StepEvent& event) {
-  if (event.overlapped) return;
-  if (guard_.has_page() && client_.environment.options().guard) {
-    guard_.on_step(event);
-  }
-  if (phase_ == Phase::kComparing) comparison_.record(*event.column, event.duration);
-}
-
-void WidthTuning::make_guard_page() {
-  const bool in_force = plan_.replayed() != nullptr || phase_ == Phase::kTuned;
-  if (!in_force || client_.step.watching() || lent_.lent() || client_.concurrency.usual()) return;
-  if (guard_.make_page()) client_.pages.on_changed();
-}
-
-void WidthTuning::roll_back() {
-  std::string decision = guard_.roll_back(client_.steps.count());
-  forget_ = true;
-  plan_.drop_replay();
+void WidthTuning::undo(const char* why) {
+  in_force_.lent.drop_plan();
+  in_force_.undone = why;
+  in_force_.guard.drop_exploration();
+  in_force_.plan.drop_replay();
+  in_force_.guard.end();
   client_.pages.on_changed();
   if (client_.step.model() == nullptr) {
-    decision_ = std::move(decision);  // the step is still being looked for
+    client_.decision = why;
   } else {
-    keep_default_widths(std::move(decision));
+    keep_default_widths(why);
   }
-}
-
-void WidthTuning::on_entry_disabled(const perfmodel::OpPlace& place, Nanoseconds under_entry,
-                                    Nanoseconds at_default_width) {
-  if (!plan_.leave_entry(place, Rule::kRolledBack, step_in_force())) return;
-  Rollback rollback;
-  rollback.step = client_.steps.count();
-  const perfmodel::OpDescription* op = client_.environment.find_op(place.key);
-  rollback.what = op == nullptr ? "op" : op->name;
-  rollback.loss_seconds = std::max(0.0, seconds(under_entry) - seconds(at_default_width));
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "slower under its entry than at the program's default width: %.4g against %.4g s",
-                seconds(under_entry), seconds(at_default_width));
-  rollback.reason = text;
-  guard_.remember(std::move(rollback));
-  settled_ = client_.step.model() != nullptr;
-  client_.pages.on_changed();
-}
-
-void WidthTuning::undo(uint64_t key, const char* said) {
-  if (key != 0) {
-    lent_.undo(key);
-    if (lent_.has_plan()) client_.pages.on_changed();
-    if (plan_.leave_entry({key, 0}, Rule::kUndone, step_in_force())) {
-      settled_ = client_.step.model() != nullptr;
-      client_.pages.on_changed();
-    }
-    return;
-  }
-  lent_.drop_plan();
-  undone_ = said != nullptr ? said : kUndoneText;
-  forget_ = forget_ || said == nullptr;
-  guard_.drop_exploration();
-  plan_.drop_replay();
-  guard_.end();
-  client_.pages.on_changed();
-  if (client_.step.model() == nullptr) {
-    decision_ = undone_;
-  } else {
-    keep_default_widths(undone_);
-  }
-}
-
-bool WidthTuning::take_settled() {
-  return client_.step.model() != nullptr && std::exchange(settled_, false);
-}
-
-bool WidthTuning::take_forgotten() {
-  return std::exchange(forget_, false);
 }
 
 // ---- plan pages --------------------------------------------------------------------------------
 
-bool WidthTuning::runs_schedule() const {
-  return phase_ == Phase::kExploring || phase_ == Phase::kComparing || guard_.has_page();
-}
-
 void WidthTuning::add_to(PlanDraft& draft, bool enough_steps) const {
   const StepModel* step = client_.step.model();
-  const bool tuned = phase_ == Phase::kTuned;
-  if (tuned || plan_.replayed() != nullptr) draft.binding = plan_.binding();
-  const bool one_width = tuned && enough_steps && !guard_.has_page() && !client_.step.watching();
-  const int width = one_width ? plan_.common_width() : 0;
-  if (tuned && lent_.has_plan()) {
-    lent_.add_to(draft);
+  const bool tuned = client_.phase == Phase::kTuned;
+  if (tuned || in_force_.plan.replayed() != nullptr) draft.binding = in_force_.plan.binding();
+  const bool one_width =
+      tuned && enough_steps && !in_force_.guard.has_page() && !client_.step.watching();
+  const int width = one_width ? in_force_.plan.common_width() : 0;
+  if (tuned && in_force_.lent.has_plan()) {
+    in_force_.lent.add_to(draft);
   } else if (width != 0) {
     draft.default_width_cap = width;
-  } else if (tuned || plan_.replayed() != nullptr) {
-    plan_.add_to(draft, client_.environment.options().may_change_widths ? step : nullptr);
-  } else if (phase_ == Phase::kExploring) {
+  } else if (tuned || in_force_.plan.replayed() != nullptr) {
+    in_force_.plan.add_to(draft, client_.environment.options().may_change_widths ? step : nullptr);
+  } else if (client_.phase == Phase::kExploring) {
     exploration_.add_to(draft, *step);
-  } else if (phase_ == Phase::kComparing) {
+  } else if (client_.phase == Phase::kComparing) {
     comparison_.add_to(draft, *step);
   }
-  guard_.add_to(draft);
+  in_force_.guard.add_to(draft);
   draft.schedule_length = static_cast<int>(draft.schedule_binding.size());
 }
 
 std::vector<PageColumn> WidthTuning::columns() const {
-  if (phase_ == Phase::kExploring) return exploration_.columns();
-  if (phase_ == Phase::kComparing) return comparison_.columns();
-  return guard_.columns();
+  if (client_.phase == Phase::kExploring) return exploration_.columns();
+  if (client_.phase == Phase::kComparing) return comparison_.columns();
+  return in_force_.guard.columns();
 }
 
 }  // namespace optile::tuner
