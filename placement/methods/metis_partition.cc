@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "placement/methods/partitioners.h"
@@ -22,22 +21,8 @@ struct MetisAdjacency {
   std::vector<idx_t> first, targets, weights;
 };
 
-// Each reader is joined to the producer; a tensor's weight is split over them.
 MetisAdjacency metis_adjacency(const Units& units) {
-  std::vector<std::map<UnitId, double>> rows(static_cast<std::size_t>(units.size()));
-  double largest = 0;
-  for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
-    const Net& one = units.nets()[static_cast<std::size_t>(net)];
-    const auto readers = units.readers(net);
-    const double weight = one.ms / static_cast<double>(readers.size());
-    for (const UnitId reader : readers) {
-      rows[static_cast<std::size_t>(one.producer)][reader] += weight;
-      rows[static_cast<std::size_t>(reader)][one.producer] += weight;
-    }
-  }
-  for (const auto& row : rows) {
-    for (const auto& [other, weight] : row) largest = std::max(largest, weight);
-  }
+  const auto [rows, largest] = joined_units(units);
   MetisAdjacency made;
   made.first.push_back(0);
   for (const auto& row : rows) {

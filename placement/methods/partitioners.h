@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/result.h"
@@ -36,6 +37,13 @@ UnitAssignment in_blocks(const Units& units, const Cluster& cluster,
 // to which a longer one is coarsened first.
 UnitAssignment chain_cut(const Units& units, const Cluster& cluster,
                          const std::vector<UnitId>& order, int most, Budget& budget);
+
+// Each reader of a tensor is joined to its producer; the tensor's time is split over them.
+struct JoinedUnits {
+  std::vector<std::map<UnitId, double>> rows;  // of each unit: the others, and how much joins them
+  double largest = 0;
+};
+JoinedUnits joined_units(const Units& units);
 
 // By how much devices may miss their shares of the time, as a fraction: of refine, METIS, Scotch.
 inline constexpr double kTolerance = 0.1;

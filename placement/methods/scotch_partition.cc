@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <mutex>
 
@@ -26,21 +25,8 @@ SCOTCH_Num scotch_weight(double value, double largest) {
 }
 
 ScotchAdjacency scotch_adjacency(const Units& units, DeviceId device) {
-  std::vector<std::map<UnitId, double>> rows(static_cast<std::size_t>(units.size()));
-  for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
-    const Net& one = units.nets()[static_cast<std::size_t>(net)];
-    const auto readers = units.readers(net);
-    const double weight = one.ms / static_cast<double>(readers.size());
-    for (const UnitId reader : readers) {
-      rows[static_cast<std::size_t>(one.producer)][reader] += weight;
-      rows[static_cast<std::size_t>(reader)][one.producer] += weight;
-    }
-  }
-  double largest = 0;
+  const auto [rows, largest] = joined_units(units);
   double longest = 0;
-  for (const auto& row : rows) {
-    for (const auto& [other, weight] : row) largest = std::max(largest, weight);
-  }
   for (UnitId unit = 0; unit < units.size(); ++unit) {
     if (std::isfinite(units.time_ms(unit, device))) {
       longest = std::max(longest, units.time_ms(unit, device));

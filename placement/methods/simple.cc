@@ -148,4 +148,23 @@ UnitAssignment in_blocks(const Units& units, const Cluster& cluster,
   return assignment;
 }
 
+JoinedUnits joined_units(const Units& units) {
+  JoinedUnits joined;
+  auto& rows = joined.rows;
+  rows.resize(static_cast<std::size_t>(units.size()));
+  for (int net = 0; net < static_cast<int>(units.nets().size()); ++net) {
+    const Net& one = units.nets()[static_cast<std::size_t>(net)];
+    const auto readers = units.readers(net);
+    const double weight = one.ms / static_cast<double>(readers.size());
+    for (const UnitId reader : readers) {
+      rows[static_cast<std::size_t>(one.producer)][reader] += weight;
+      rows[static_cast<std::size_t>(reader)][one.producer] += weight;
+    }
+  }
+  for (const auto& row : rows) {
+    for (const auto& [other, weight] : row) joined.largest = std::max(joined.largest, weight);
+  }
+  return joined;
+}
+
 }  // namespace optile::placement

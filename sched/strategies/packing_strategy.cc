@@ -82,7 +82,7 @@ PackingStrategy::Choice PackingStrategy::weigh_all(double now) {
   for (auto place = ready_.rbegin(); place != ready_.rend() && place->least.width <= widest;
        ++place) {
     const ReadyOp& ready = *place;
-    ++weighed_;
+    ++effort_.weighed;
     if (ready.least.seconds > remaining) continue;
     const int instance = instance_of(ready.node);
     if (memory_.beside_foe(instance)) continue;
@@ -110,7 +110,7 @@ PackingStrategy::Choice PackingStrategy::choose_beside(double now) {
   // Two situations with one fingerprint must not start what is not ready.
   if (known != nullptr && (known->node < 0 || (pool_.fits(known->timed.which) &&
                                                place_of(known->node) != ready_.end()))) {
-    ++remembered_;
+    ++effort_.remembered;
     return *known;
   }
   const Choice choice = weigh_all(now);

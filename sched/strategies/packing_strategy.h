@@ -42,8 +42,12 @@ class PackingStrategy : public StepStrategy {
   std::string description() const override;
 
   const InterferenceMemory& memory() const { return memory_; }
-  std::uint64_t remembered() const { return remembered_; }  // decisions taken from memory
-  std::uint64_t weighed() const { return weighed_; }  // ready ops looked at for a decision, ever
+  // What its decisions took so far.
+  struct Effort {
+    std::uint64_t remembered = 0;  // decisions taken from memory
+    std::uint64_t weighed = 0;     // ready ops looked at for a decision
+  };
+  const Effort& effort() const { return effort_; }
 
  private:
   struct Choice {
@@ -93,8 +97,7 @@ class PackingStrategy : public StepStrategy {
   std::uint64_t ready_fingerprint_ = 0;
   // What was decided in a situation: these nodes ready, those running.
   DecisionMemory<Choice> decisions_;
-  std::uint64_t remembered_ = 0;
-  std::uint64_t weighed_ = 0;
+  Effort effort_;
 };
 
 }  // namespace optile::sched

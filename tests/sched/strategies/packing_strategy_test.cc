@@ -173,10 +173,10 @@ TEST_F(Packing, ReusesDecisionsOfPreviousStep) {
     return decided;
   };
   const auto first = one_step();
-  const std::uint64_t weighed = strategy_->weighed();
+  const std::uint64_t weighed = strategy_->effort().weighed;
   EXPECT_EQ(one_step(), first);
-  EXPECT_EQ(strategy_->weighed(), weighed);
-  EXPECT_GE(strategy_->remembered(), first.size() - 1);
+  EXPECT_EQ(strategy_->effort().weighed, weighed);
+  EXPECT_GE(strategy_->effort().remembered, first.size() - 1);
 }
 
 // The order in which a decision looks at them is its own affair.
@@ -202,7 +202,7 @@ TEST_F(Packing, WeighsEachReadyOpAtMostOnce) {
   nodes.resize(300);
   begin(std::move(instances), nodes);
   EXPECT_EQ(decide(0).size(), 1u);  // 40 do not fit beside the holder's 30
-  EXPECT_LE(strategy_->weighed(), 299u);
+  EXPECT_LE(strategy_->effort().weighed, 299u);
 }
 
 }  // namespace
