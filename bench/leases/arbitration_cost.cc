@@ -77,9 +77,9 @@ class Scene {
   void wait_and_wake() {
     for (int i = 0; i < kWaiting; ++i) {
       const uint64_t id = programs_[random_() % programs_.size()].id;
-      leases_.wait(id);
+      leases_.set_activity(id, sched::Activity::kWaits);
       decide();
-      leases_.wake(id);
+      leases_.set_activity(id, sched::Activity::kWorks);
       decide();
     }
   }
@@ -93,7 +93,7 @@ class Scene {
           std::max<std::size_t>(1, leases_.table().view(program.id)->granted.cores.size());
       const double measured =
           program.curve[std::min(held, program.curve.size()) - 1] * around(1, 0.03);
-      leases_.demand(program.id, program.curve, measured, true);
+      leases_.update(program.id, {.demand = ClientFacts::Demand{program.curve, measured, true}});
     }
     decide();
   }
@@ -119,7 +119,7 @@ class Scene {
     return op;
   }
   void decide() {
-    for (const daemon::Leases::Granted& one : leases_.decide(now_)) {
+    for (const daemon::GrantedLease& one : leases_.decide(now_)) {
       moved_ += static_cast<uint64_t>(one.cores);
     }
   }

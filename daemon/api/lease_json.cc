@@ -83,7 +83,7 @@ base::Result<std::vector<int>> cores_of(const Json& json) {
 
 // In turns it has its fraction of what one core gives.
 Json progress_json(const sched::LeaseView& view, const Leases& leases) {
-  const std::optional<Leases::Progress> progress = leases.progress(view.id);
+  const std::optional<LeaseProgress> progress = progress_of(leases.clients(), view.id);
   if (!progress || view.granted.empty()) return nullptr;
   const double share = std::min(view.granted.fraction, 1.0);
   return {{"value", progress->value * share}, {"measured", progress->measured && share >= 1}};
@@ -109,7 +109,7 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {"borrowed", view.borrowed},
           {"lends", view.lends},
           {"progress", progress_json(view, *controller.lease_manager().leases())},
-          {"share", controller.lease_manager().leases()->party(view.id).share},
+          {"share", controller.lease_manager().leases()->clients().at(view.id).party.share},
           {"weight", view.weight},
           {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
           {"idle", view.idle},
@@ -175,7 +175,7 @@ Json leases_json(const Controller& controller,
   return {{"budget", budget_json(controller.lease_manager().budget())},
           {"held_cores", leases == nullptr ? 0.0 : leases->table().summary().held_cores},
           {"lent_cores", leases == nullptr ? 0 : leases->table().summary().lent_cores},
-          {"left_to_others", leases == nullptr ? 0 : leases->left_to_others()},
+          {"left_to_others", leases == nullptr ? 0 : leases->budget().left_to_others()},
           {"cause", leases == nullptr ? "" : leases->table().summary().cause},
           {"recent", recent_json(controller.lease_manager().history())},
           {"clients", std::move(clients)},

@@ -21,9 +21,11 @@ void report_demand_of_team(Leases& leases, ManagedClient& one, milliseconds now)
   const int cores = works ? one.lease->cores + one.lease->lent : 0;
   one.pace.look(now, client.reader().progress(), client.plan().may_rest ? 0 : cores);
   const bool own = works && one.lease->lent == 0;
-  leases.set_current_step(client.id(), one.pace.turns());
-  leases.demand(client.id(), one.pace.predicted(client.tuning().fixed_team(), one.at_attach.cores),
-                own ? one.pace.measured(cores).value_or(0) : 0, true);
+  ClientFacts facts;
+  facts.step = {one.pace.turns()};
+  facts.demand = {one.pace.predicted(client.tuning().fixed_team(), one.at_attach.cores),
+                  own ? one.pace.measured(cores).value_or(0) : 0, true};
+  leases.update(client.id(), std::move(facts));
 }
 
 void report_demand_of_session(Leases& leases, const ManagedClient& one) {
@@ -34,14 +36,15 @@ void report_demand_of_session(Leases& leases, const ManagedClient& one) {
   const bool known = !settled || seen.tuned_steps >= kFewestLeasedSteps;
   const double measured =
       settled && known ? std::chrono::duration<double>(seen.tuned_step).count() : 0;
-  leases.set_current_step(client.id(), seen.step_number,
-                          {seen.step_fingerprint, client.tuning().allotment().default_width()});
-  leases.demand(
-      client.id(),
+  ClientFacts facts;
+  facts.step = {seen.step_number,
+                {seen.step_fingerprint, client.tuning().allotment().default_width()}};
+  facts.demand = {
       known ? client.tuning().step_seconds_by_cores(one.at_attach.cores) : std::vector<double>{},
-      measured, settled);
-  leases.set_wants_more(client.id(), seen.has_use_for_more);
-  leases.seen(client.id(), seen.steps_here);
+      measured, settled};
+  facts.wants_more = seen.has_use_for_more;
+  facts.steps_here = seen.steps_here;
+  leases.update(client.id(), std::move(facts));
 }
 
 // Where cores are not the program's own, nobody may spin on them for long; a team that is wider
@@ -51,7 +54,7 @@ std::optional<uint32_t> wait_cap(const Leases& leases, const ManagedClient& one)
   const bool in_turns = one.lease->in_turns || one.lease->units.empty();
   const int cores = in_turns ? 1 : one.lease->cores + one.lease->lent;
   if (one.client->tuning().fixed_team() > cores) return 0;
-  if (in_turns || leases.left_to_others() > 0) return 1;
+  if (in_turns || leases.budget().left_to_others() > 0) return 1;
   return std::nullopt;
 }
 
@@ -62,7 +65,7 @@ double predicted_pace(const Leases& leases, uint64_t id, int team, int cores, in
     const auto place = static_cast<std::size_t>(cores);
     return cores < 1 || place > times.size() ? 0 : times.back() / times[place - 1];
   }
-  const std::vector<double> curve = leases.curve(id);
+  const std::vector<double> curve = leases.clients().at(id).curve.progress();
   const auto place = static_cast<std::size_t>(cores);
   return cores < 1 || place > curve.size() ? 0 : curve[place - 1];
 }
@@ -75,7 +78,7 @@ void report_demand(Leases& leases, ManagedClient& one, milliseconds now) {
   } else if (one.client->tuning()
                  .allotment()
                  .keeps_widths()) {  // how many threads it has is not known yet
-    leases.demand(one.client->id(), {}, 0, true);
+    leases.update(one.client->id(), {.demand = ClientFacts::Demand{{}, 0, true}});
   } else {
     report_demand_of_session(leases, one);
   }
@@ -84,9 +87,12 @@ void report_demand(Leases& leases, ManagedClient& one, milliseconds now) {
 bool report_newcomers(Leases& leases, ManagedClients& clients) {
   bool told = false;
   for (auto& [id, one] : clients) {
-    if (!leases.seen(id, 0) || one.client->tuning().fixed_team() > 0 ||
-        one.client->tuning().allotment().keeps_widths())
+    const auto leased = leases.clients().find(id);
+    if (leased == leases.clients().end() ||
+        !is_being_placed(leased->second, leases.clients().size()) ||
+        one.client->tuning().fixed_team() > 0 || one.client->tuning().allotment().keeps_widths()) {
       continue;
+    }
     const std::size_t steps = one.client->session_summary().steps_here;
     if (std::exchange(one.seen_steps, steps) == steps) continue;
     report_demand_of_session(leases, one);
@@ -100,7 +106,7 @@ void report_co_runners(const Leases& leases, const ManagedClient& one) {
   client.tuning().page().set_wait_cap(wait_cap(leases, one));
   const int lent = one.lease ? one.lease->lent : 0;
   client.tuning().set_lent(lent > 0 && client.session_summary().has_use_for_more ? lent : 0);
-  client.tuning().set_heard(one.lease && leases.size() > 1 &&
+  client.tuning().set_heard(one.lease && leases.clients().size() > 1 &&
                             leases.lending().measures(client.id(), one.lease->cores));
 }
 
@@ -126,7 +132,9 @@ TimeSharing::Party sharing_party(const Leases& leases, const ManagedClient& one)
   party.work = {client.reader().steps(), client.reader().progress()};
   party.rests = client.plan().may_rest;
   party.team = client.widest_team();
-  party.weight = leases.has(id) ? leases.party(id).share : client.attach_request().share;
+  const auto leased = leases.clients().find(id);
+  party.weight =
+      leased == leases.clients().end() ? client.attach_request().share : leased->second.party.share;
   if (one.lease && one.lease->whole() && one.lease->cores < one.at_attach.cores) {
     party.leased = one.lease->cores;
     party.predicted =

@@ -73,13 +73,13 @@ bool is_loan(const std::optional<GrantedLease>& before, const GrantedLease& gran
 // Nobody looks whether the only one that has a lease waits, since there is nobody to lend to.
 // Should others come, it is found to wait again.
 bool end_lonely_wait(Leases& leases, ManagedClients& clients, milliseconds now) {
-  if (leases.size() != 1) return false;
+  if (leases.clients().size() != 1) return false;
   const uint64_t id = leases.view().front().id;
   const auto found = clients.find(id);
   if (found == clients.end() || !found->second.waiting.waiting()) return false;
   found->second.waiting = {};
   leases.lending().end(id, now, {});
-  leases.wake(id);
+  leases.set_activity(id, sched::Activity::kWorks);
   return true;
 }
 
@@ -99,7 +99,9 @@ void record_lending(const std::vector<LendingTrials::Verdict>& verdicts,
 // Of one that leaves.
 void record_curve(const Leases& leases, const Client& client, ProgramHistory& programs) {
   const int64_t now = programs.unix_seconds();
-  std::optional<EarlierCurve> curve = leases.learned(client.id(), now);
+  const auto leased = leases.clients().find(client.id());
+  if (leased == leases.clients().end()) return;
+  std::optional<EarlierCurve> curve = leased->second.curve.learned(now);
   if (!curve) return;
   const ClientView view = client.view(tuner::Detail::kFigures);
   curve->steered = view.session ? view.session->steerable_share : 0;
@@ -144,7 +146,7 @@ void LeaseManager::arrive(Client& client, perfmodel::Budget at_attach) {
   observe_co_runners(co_runner_load_, clients_, budget_.units, since_start(clocks_));
   give_lease(one);
   // What earlier runs of it gained from lent cores.
-  if (!leases_ || !leases_->has(client.id())) return;
+  if (!leases_ || !leases_->clients().contains(client.id())) return;
   for (const LendingRecord& record : programs_.find_lending(program_text(who), who.uid)) {
     leases_->lending().recall(client.id(), record.own_cores, record.borrows);
   }
@@ -174,14 +176,14 @@ void LeaseManager::give_lease(ManagedClient& one) {
   if (!who.unseen.empty() || !bound_to) return;
   leases_->arrive(id, who.pid, one.at_attach.cores, who.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
-  leases_->set_owner(id, who.uid, who.job, *bound_to);
+  leases_->update(id, {.owner = ClientFacts::Owner{who.uid, who.job}, .bound_to = bound_to});
   if (!client.tuning().allotment().keeps_widths()) {
     std::optional<EarlierCurve> curve = programs_.find_curve(client.conditions(), who.uid);
-    if (curve) leases_->recall(id, std::move(*curve));
+    if (curve) leases_->update(id, {.earlier = std::move(*curve)});
   }
   const milliseconds now = since_start(clocks_);
   // The first lease is cut from what others leave, where that was foreseen.
-  if (!leases_->knows_load()) leases_->set_budget(budget_, now, expected_.someone(now));
+  if (!leases_->budget().knows_load()) leases_->set_budget(budget_, now, expected_.someone(now));
   leases_->on_reattach(now);
   for (const uint64_t other : commands_.enforce_parts(*leases_, clients_)) {
     log_.note(other, sched::client_name(other) +
@@ -210,10 +212,11 @@ void LeaseManager::refresh_budgets() {
       one.now = std::move(now);
       // Its cpuset became smaller or grew back: leases are cut from what is left.
       const auto bound_to = bound_cores(machine_, budget_, one.now);
-      if (leases_ && bound_to) leases_->bind(id, *bound_to);
+      if (leases_ && bound_to) leases_->update(id, {.bound_to = *bound_to});
       set_configurations(machine_, one);
     }
-    if (leases_ && (leases_->has(id) || one.detached)) leases_->confine_again(id, pid);
+    if (leases_ && (leases_->clients().contains(id) || one.detached))
+      leases_->confine_again(id, pid);
   }
   if (next != clients_.end()) return;
   budget_read_ = 0;
@@ -224,13 +227,13 @@ void LeaseManager::refresh_budgets() {
   if (std::exchange(bound_within_, budget_.units) != budget_.units) {
     for (const auto& [id, one] : clients_) {
       const auto bound_to = bound_cores(machine_, budget_, one.now);
-      if (bound_to) leases_->bind(id, *bound_to);
+      if (bound_to) leases_->update(id, {.bound_to = *bound_to});
     }
   }
   leases_->set_budget(budget_, now, expected_.someone(now));
   for (const auto& [id, one] : clients_) report_co_runners(*leases_, one);
   for (auto& [id, one] : clients_) {
-    if (leases_->has(id)) report_demand(*leases_, one, now);
+    if (leases_->clients().contains(id)) report_demand(*leases_, one, now);
   }
   share_by_time();  // of who is alone too: its pace is what a lease is judged by
   decide();
@@ -280,7 +283,7 @@ void LeaseManager::decide() {
 
 std::optional<milliseconds> LeaseManager::next_look() const {
   if (!leases_ || !dependencies_.busy_time) return std::nullopt;
-  if (leases_->size() < 2) {
+  if (leases_->clients().size() < 2) {
     // Who shares the cores by time may have a lease again.
     if (dependencies_.processor_demand && clients_.size() > 1) return TimeSharing::kEvery;
     return std::nullopt;
@@ -296,7 +299,7 @@ void LeaseManager::detect_idle() {
   LendingTrials& lending = leases_->lending();
   bool changed = false;
   for (auto& [id, one] : clients_) {
-    if (!leases_->has(id)) continue;
+    if (!leases_->clients().contains(id)) continue;
     const int pid = one.client->attach_request().pid;
     const milliseconds now = since_start(clocks_);
     const bool news = one.waiting.look(now, one.client->reader().progress(),
@@ -305,15 +308,16 @@ void LeaseManager::detect_idle() {
     std::vector<LendingTrials::Verdict> known;
     if (news && waits) {
       if (!lending.begin(id, now, lending_workers(clients_))) continue;
-      leases_->wait(id);
+      leases_->set_activity(id, sched::Activity::kWaits);
     } else if (news) {
       known = lending.end(id, now, lending_workers(clients_));
-      leases_->wake(id);
+      leases_->set_activity(id, sched::Activity::kWorks);
     } else if (lending.holds_back(id) &&
                lending.held_long_enough(id, now, lending_workers(clients_))) {
       known = lending.release(id, now, lending_workers(clients_));
-      leases_->wait(id);
-    } else if (!waits || one.waiting.quiet(now) < IdleDetector::kLongWait || !leases_->away(id)) {
+      leases_->set_activity(id, sched::Activity::kWaits);
+    } else if (!waits || one.waiting.quiet(now) < IdleDetector::kLongWait ||
+               !leases_->set_activity(id, sched::Activity::kAway)) {
       continue;
     }
     record_lending(known, clients_, programs_, log_);
@@ -334,13 +338,13 @@ void LeaseManager::share_by_time() {
   if (!sharing_.is_due(now, clients_.size())) return;
   std::vector<TimeSharing::Party> parties;
   for (const auto& [id, one] : clients_) {
-    if (!leases_->has(id) && !one.shared_time) continue;
+    if (!leases_->clients().contains(id) && !one.shared_time) continue;
     parties.push_back(sharing_party(*leases_, one));
     parties.back().runnable = dependencies_.processor_demand(
         one.client->attach_request().pid, one.client->reader().issuing_threads(kMostThreads));
   }
   const std::vector<TimeSharing::Change> changes =
-      sharing_.look(now, std::max(1, leases_->as_granted().cores), parties);
+      sharing_.look(now, std::max(1, leases_->budget().as_granted().cores), parties);
   for (const auto& [id, reason, text] : changes) {
     ManagedClient& one = clients_.at(id);
     if (reason) {
@@ -351,7 +355,8 @@ void LeaseManager::share_by_time() {
     if (!before) continue;
     log_.note(id, sched::client_name(id) + " may have a lease again: no longer, " + before->why);
     give_lease(one);
-    if (before->curve && leases_->has(id)) leases_->recall(id, *before->curve);
+    if (before->curve && leases_->clients().contains(id))
+      leases_->update(id, {.earlier = *before->curve});
   }
   if (!changes.empty()) decide();
 }
@@ -363,7 +368,7 @@ void LeaseManager::begin_time_sharing(ManagedClient& one, const std::string& why
   }
   const uint64_t id = one.client->id();
   const int64_t unix_now = clocks_.unix_seconds();
-  one.shared_time = {why, unix_now, leases_->learned(id, unix_now)};
+  one.shared_time = {why, unix_now, leases_->clients().at(id).curve.learned(unix_now)};
   leases_->leave(id, "shares the cores by time");
   leases_->confine_again(id, one.client->attach_request().pid);
   one.waiting = {};
@@ -393,7 +398,7 @@ base::Status LeaseManager::carry_out(const LeaseCommand& command) {
                        "no attached client has that number; see optile leases"};
   }
   if (command.kind == LeaseCommand::Kind::kAttach) return attach_again(found->second, command);
-  if (!leases_ || !leases_->has(command.client)) {
+  if (!leases_ || !leases_->clients().contains(command.client)) {
     return base::Error{base::ErrorKind::kUnavailable,
                        who + (found->second.detached
                                   ? " has no lease: it was detached; see optile attach"
@@ -420,7 +425,7 @@ base::Status LeaseManager::attach_again(ManagedClient& one, const LeaseCommand& 
   log_.note(command.client, who + ", by hand: " + text_of(command));
   give_lease(one);
   decide();
-  if (leases_->has(command.client)) return {};
+  if (leases_->clients().contains(command.client)) return {};
   return base::Error{base::ErrorKind::kUnavailable,
                      who + " gets no lease: it is bound to other cores than the daemon has"};
 }
@@ -430,22 +435,23 @@ LaunchBeside LeaseManager::launch_beside(const perfmodel::LaunchFacts& facts,
   if (!leases_) return {};
   const auto& [arrival, share, batch, starts, announced] = newcomer;
   const milliseconds now = since_start(clocks_);
-  if (starts) leases_->expect_launch(now, arrival.pid);
+  if (starts && leases_->clients().empty()) leases_->budget().expect_launch(now, arrival.pid);
   const bool may_be_expected = announced || arrival.pid > 0;
   const double expected =
       may_be_expected ? expected_.share_beside(arrival, now) : expected_.share(arrival.user, now);
   if (starts && !announced) expected_.expect(arrival, share, now);
-  const bool someone_works =
-      !leases_->empty() || std::any_of(clients_.begin(), clients_.end(), [this](const auto& one) {
-        return one.second.shared_time && sharing_.has_demand(one.first);
-      });
+  const bool someone_works = !leases_->clients().empty() ||
+                             std::any_of(clients_.begin(), clients_.end(), [this](const auto& one) {
+                               return one.second.shared_time && sharing_.has_demand(one.first);
+                             });
   LaunchBeside beside{someone_works || expected > 0, 0};
   // What follows its lease later would not become wider than it started.
   const bool follows = facts.resizes_teams || facts.marks_ops;
   if (!beside.others || follows || !facts.uses_openmp) return beside;
   const int cores = std::max(1, leases_->table().resources().budget.cores);
   const auto priority = batch ? sched::Priority::kBatch : sched::Priority::kNormal;
-  const double part = leases_->part_of({0, arrival.user, "", share, priority}, expected);
+  const double part = part_beside(leases_->clients(), {0, arrival.user, "", share, priority},
+                                  expected, programs_.has_users());
   beside.width = std::clamp(static_cast<int>(cores * part + 1e-9), 1, cores);
   return beside;
 }

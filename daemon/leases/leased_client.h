@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,14 +33,36 @@ struct LeasedClient {
   bool has_told_curve = false;     // what it tells later can wait until cores are divided
   bool settled = false;
   bool waits = false;
-  bool set_wants_more = false;  // cores than its own
-  bool confined = false;        // to `units`; none: to what it came with
-  int placings = 2;             // that are left, see seen()
-  int placed_on = 0;            // cores, at the latest of them; 0 = none yet
+  bool wants_more = false;  // cores than its own
+  bool confined = false;    // to `units`; none: to what it came with
+  int placings = 2;         // that are left, ClientFacts::steps_here
+  int placed_on = 0;        // cores, at the latest of them; 0 = none yet
   int lent = 0;
   LeaseParty party;
   LeaseWeight weight;
 };
+
+using LeasedClients = std::map<uint64_t, LeasedClient>;
+
+// It has come beside others (so many clients), and is given cores as it becomes known.
+inline bool is_being_placed(const LeasedClient& client, std::size_t clients) {
+  return clients > 1 && client.placings > 0 && client.granted > 0 &&
+         client.granted != client.placed_on;
+}
+
+// Throughput over that alone at its own best, with the cores that it has (with one, in turns):
+// measured where both are, else from its curve.
+struct LeaseProgress {
+  double value = 0;
+  bool measured = false;
+};
+// nullopt while nothing is known of it.
+std::optional<LeaseProgress> progress_of(const LeasedClients& clients, uint64_t client);
+
+// The part of all cores that a newcomer would have by weight; `expected`: shares of others of its
+// user that are about to come.
+double part_beside(const LeasedClients& clients, const LeaseParty& newcomer, double expected,
+                   bool by_user);
 
 // What a lease comes to for its client.
 struct LeaseTerms {

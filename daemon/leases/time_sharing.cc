@@ -11,16 +11,16 @@ namespace {
 using Time = TimeSharing::Time;
 
 constexpr std::size_t kFewClients = 16;
-constexpr Time kHistory{3500};
-constexpr Time kPauseAtMost{1000};  // a longer one is a wait, which lends its cores
+constexpr double kLittle = 0.2;  // demand of kLittleDemand, and at its end
+constexpr double kNotLittle = 0.4;
+constexpr double kBusy = 0.8;  // demand of one that leaves nothing free, and at its end
+constexpr double kNotBusy = 0.6;
+constexpr double kSlow = 0.5;       // of the predicted pace
+constexpr double kWorse = 1.1;      // times its pace on the lease, that sharing has to give
 constexpr Time kLeastOnLease{750};  // before its pace there says anything
 constexpr Time kLeastAlone{1000};
 constexpr double kFewestUnits = 8;  // of work that a verdict is about
 constexpr Time kLongestRetry{3600000};
-
-double seconds(Time time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 std::string percent(double share) {
   char text[32];
@@ -32,62 +32,22 @@ std::string percent(double share) {
 
 void TimeSharing::watch(Time now, const Party& party, Client& client) {
   if (!party.runnable) return;
-  if (!client.samples.empty() && client.samples.back().at == now) client.samples.pop_back();
-  client.samples.push_back({now, *party.runnable, party.work, party.rests});
-  while (now - client.samples.front().at > kHistory) client.samples.pop_front();
-  const std::optional<double> latest = demand_over(client, kShortWindow);
+  client.work.add({now, *party.runnable, party.work, party.rests});
+  const std::optional<double> latest = client.work.demand_over(kShortWindow);
   if (latest && *latest >= kBusy) client.busy = true;
   if (latest && *latest < kNotBusy) client.busy = false;
   if (latest && party.leased == 0 && *latest > kNotLittle) client.little = false;
   // One that pauses for longer waits: that lends its cores, and gives them back at once.
-  const std::optional<double> lately = demand_over(client, kLongWindow);
+  const std::optional<double> lately = client.work.demand_over(kLongWindow);
   // With few cores it wants them for longer.
   const double speed = party.leased > 0 && party.predicted > 0 ? party.predicted : 1;
   const bool little = lately && *latest * speed < kNotLittle && *lately * speed < kLittle;
-  if (little && has_worked_lately(client)) client.little = true;
-}
-
-std::optional<double> TimeSharing::demand_over(const Client& client, Time window) {
-  if (client.samples.empty()) return std::nullopt;
-  const Sample& last = client.samples.back();
-  const auto first = std::find_if(client.samples.rbegin(), client.samples.rend(),
-                                  [&](const Sample& one) { return last.at - one.at >= window; });
-  if (first == client.samples.rend() || last.runnable < first->runnable) return std::nullopt;
-  const double wanted = std::chrono::duration<double>(last.runnable - first->runnable).count();
-  return wanted / seconds(last.at - first->at);
-}
-
-// By steps and by ops; of those that were counted in part only, 0.
-TimeSharing::Pace TimeSharing::pace_over(const Client& client, Time window) {
-  if (client.samples.empty()) return std::nullopt;
-  const Sample& last = client.samples.back();
-  const auto first = std::find_if(client.samples.rbegin(), client.samples.rend(),
-                                  [&](const Sample& one) { return last.at - one.at >= window; });
-  if (first == client.samples.rend()) return std::nullopt;
-  const bool rested = std::any_of(client.samples.rbegin(), std::next(first),
-                                  [](const Sample& one) { return one.rests; });
-  std::array<double, 2> pace{};
-  for (std::size_t i = 0; i < pace.size(); ++i) {
-    if (last.work[i] < first->work[i] || (i > 0 && rested)) continue;
-    pace[i] = static_cast<double>(last.work[i] - first->work[i]) / seconds(last.at - first->at);
-  }
-  return pace;
-}
-
-// Within a second, or since the look before where that is longer.
-bool TimeSharing::has_worked_lately(const Client& client) {
-  if (client.samples.size() < 2) return false;
-  const Sample& last = client.samples.back();
-  const auto before = std::next(client.samples.rbegin());
-  return std::any_of(client.samples.rbegin(), client.samples.rend(), [&](const Sample& one) {
-    const bool lately = last.at - one.at <= kPauseAtMost || &one == &*before;
-    return lately && one.work != last.work;
-  });
+  if (little && client.work.has_worked_lately().value_or(false)) client.little = true;
 }
 
 bool TimeSharing::waits(const Client& client) {
-  if (client.samples.size() < 2) return true;  // nothing is known of it
-  return !client.busy && !has_worked_lately(client);
+  const std::optional<bool> works = client.work.has_worked_lately();
+  return !works || (!client.busy && !*works);
 }
 
 bool TimeSharing::has_demand(uint64_t client) const {
@@ -97,7 +57,7 @@ bool TimeSharing::has_demand(uint64_t client) const {
 
 std::optional<double> TimeSharing::demand(uint64_t client) const {
   const auto found = clients_.find(client);
-  return found == clients_.end() ? std::nullopt : demand_over(found->second, kLongWindow);
+  return found == clients_.end() ? std::nullopt : found->second.work.demand_over(kLongWindow);
 }
 
 std::optional<TimeSharing::Reason> TimeSharing::reason(uint64_t client) const {
@@ -143,7 +103,7 @@ void TimeSharing::measure_alone(Time now, const Party& party, Client& client) {
   }
   if (!client.alone_since) client.alone_since = now;
   if (now - *client.alone_since < kLeastAlone) return;
-  const Pace pace = pace_over(client, kLeastAlone);
+  const Pace pace = client.work.pace_over(kLeastAlone);
   for (std::size_t i = 0; pace && i < pace->size(); ++i) {
     if ((*pace)[i] > 0) client.alone_pace[i] = (*pace)[i];
   }
@@ -160,8 +120,8 @@ double TimeSharing::behind(const Party& party, const Client& client, Time since_
     const Time window(std::max<int64_t>(kLeastOnLease.count(),
                                         static_cast<int64_t>(1000 * kFewestUnits / expected)));
     if (window > since_change) continue;
-    const Pace pace = pace_over(client, window);
-    if (!pace || (i > 0 && client.samples.back().rests)) continue;
+    const Pace pace = client.work.pace_over(window);
+    if (!pace || (i > 0 && client.work.rests())) continue;
     best = std::max(best, (*pace)[i] / expected);
     if ((*pace)[i] > 0 || window >= kLeastOnLease) return best;
   }
@@ -171,9 +131,9 @@ double TimeSharing::behind(const Party& party, const Client& client, Time since_
 // Than it was just before, when it shared time with the same programs.
 bool TimeSharing::is_slower_than_shared(const Client& client, Time on_lease) const {
   if (on_lease < kLeastOnLease || on_lease >= 2 * kLeastOnLease) return false;
-  const Pace pace = pace_over(client, kLeastOnLease);
+  const Pace pace = client.work.pace_over(kLeastOnLease);
   for (std::size_t i = 0; pace && i < pace->size(); ++i) {
-    if (client.shared_pace[i] <= 0 || (i > 0 && client.samples.back().rests)) continue;
+    if (client.shared_pace[i] <= 0 || (i > 0 && client.work.rests())) continue;
     return kWorse * (*pace)[i] < client.shared_pace[i];
   }
   return false;
@@ -194,7 +154,7 @@ std::optional<TimeSharing::Reason> TimeSharing::by_pace(Time now, const Party& p
       return std::nullopt;
     }
     if (passed < kLeastOnLease || passed >= 2 * kLeastOnLease) return client.reason;
-    const Pace pace = pace_over(client, kLeastOnLease);
+    const Pace pace = client.work.pace_over(kLeastOnLease);
     for (std::size_t i = 0; pace && i < pace->size(); ++i) {
       if (client.lease_pace[i] <= 0 || (*pace)[i] <= 0) continue;
       client.keeps_lease = (*pace)[i] < kWorse * client.lease_pace[i];
@@ -204,7 +164,7 @@ std::optional<TimeSharing::Reason> TimeSharing::by_pace(Time now, const Party& p
   }
   const bool slow = is_slower_than_shared(client, passed) || behind(party, client, passed) < kSlow;
   if (client.reason || client.keeps_lease || !slow) return std::nullopt;
-  client.lease_pace = pace_over(client, kLeastOnLease).value_or(std::array<double, 2>{});
+  client.lease_pace = client.work.pace_over(kLeastOnLease).value_or(WorkHistory::Pace{});
   client.beside = others_with_demand(party.client);
   return Reason::kSlowOnLease;
 }
@@ -217,7 +177,7 @@ std::optional<TimeSharing::Reason> TimeSharing::wanted(Time now, const Party& pa
   if (waits(client)) return std::nullopt;
   const bool wide = party.team > static_cast<int>(part + 1e-9);
   // What is not known yet of a newcomer's demand changes nothing for it.
-  const bool rests = !client.busy && demand_over(client, kShortWindow);
+  const bool rests = !client.busy && client.work.demand_over(kShortWindow);
   const bool alone_busy = wide && !(client.busy && other_is_busy(client));
   if (party.team > 0 && (alone_busy || rests)) return Reason::kFixedTeam;
   return by_pace(now, party, client);
@@ -227,8 +187,8 @@ std::string TimeSharing::text_of(const Party& party, const Client& client, doubl
   char text[160];
   switch (*client.reason) {
     case Reason::kLittleDemand:
-      return "it wants a processor for " + percent(demand_over(client, kLongWindow).value_or(0)) +
-             " of the time";
+      return "it wants a processor for " +
+             percent(client.work.demand_over(kLongWindow).value_or(0)) + " of the time";
     case Reason::kFixedTeam:
       std::snprintf(
           text, sizeof text,
@@ -275,7 +235,7 @@ std::vector<TimeSharing::Change> TimeSharing::look(Time now, int cores,
     const std::optional<Reason> reason = wanted(now, party, client, part);
     if (reason == client.reason) continue;
     if (client.reason && *client.reason != Reason::kLittleDemand && !reason) {
-      client.shared_pace = pace_over(client, kShortWindow).value_or(std::array<double, 2>{});
+      client.shared_pace = client.work.pace_over(kShortWindow).value_or(WorkHistory::Pace{});
       client.beside = others_with_demand(party.client);
     }
     client.reason = reason;

@@ -13,12 +13,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "daemon/leases/work_history.h"
 
 namespace optile::daemon {
 
@@ -32,12 +33,6 @@ class TimeSharing {
   static constexpr Time kShortWindow{500};
   static constexpr Time kLongWindow{1500};
   static constexpr Time kFirstRetry{60000};  // doubled each time
-  static constexpr double kLittle = 0.2;     // demand of kLittleDemand, and at its end
-  static constexpr double kNotLittle = 0.4;
-  static constexpr double kBusy = 0.8;  // demand of one that leaves nothing free, and at its end
-  static constexpr double kNotBusy = 0.6;
-  static constexpr double kSlow = 0.5;   // of the predicted pace
-  static constexpr double kWorse = 1.1;  // times its pace on the lease, that sharing has to give
 
   // One that may have a lease, as it is now.
   struct Party {
@@ -70,36 +65,26 @@ class TimeSharing {
   bool has_demand(uint64_t client) const;
   // The share of the time for which it lately wanted a processor.
   std::optional<double> demand(uint64_t client) const;
-  void forget(uint64_t client) { clients_.erase(client); }
 
  private:
-  struct Sample {
-    Time at{0};
-    std::chrono::nanoseconds runnable{0};
-    std::array<uint64_t, 2> work{};
-    bool rests = false;
-  };
   struct Client {
-    std::deque<Sample> samples;  // the latest last
+    WorkHistory work;
     bool little = false;
     bool busy = false;
     std::optional<Reason> reason;
-    Time since{0};                        // the reason, or the lease
-    std::optional<Time> alone_since;      // nobody else has demand
-    std::array<double, 2> alone_pace{};   // work a second; 0 = not known
-    std::array<double, 2> lease_pace{};   // when it was found slow
-    std::array<double, 2> shared_pace{};  // before the lease, beside the same; 0 = not known
-    std::set<uint64_t> beside;  // who had demand when it was found slow, or kept its lease
-    bool keeps_lease = false;   // sharing was no better
+    Time since{0};                    // the reason, or the lease
+    std::optional<Time> alone_since;  // nobody else has demand
+    WorkHistory::Pace alone_pace{};   // work a second; 0 = not known
+    WorkHistory::Pace lease_pace{};   // when it was found slow
+    WorkHistory::Pace shared_pace{};  // before the lease, beside the same; 0 = not known
+    std::set<uint64_t> beside;        // who had demand when it was found slow, or kept its lease
+    bool keeps_lease = false;         // sharing was no better
     Time retry = kFirstRetry;
   };
-  using Pace = std::optional<std::array<double, 2>>;
+  using Pace = std::optional<WorkHistory::Pace>;
 
   void watch(Time now, const Party& party, Client& client);
-  static bool has_worked_lately(const Client& client);
   static bool waits(const Client& client);
-  static std::optional<double> demand_over(const Client& client, Time window);
-  static Pace pace_over(const Client& client, Time window);
   void measure_alone(Time now, const Party& party, Client& client);
   void count_demand();
   bool others_have_demand(uint64_t client) const;

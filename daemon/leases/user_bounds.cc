@@ -9,12 +9,13 @@ namespace {
 
 std::size_t users_of(const Leases& leases) {
   std::set<unsigned> users;
-  for (const sched::LeaseView& view : leases.view()) users.insert(leases.party(view.id).uid);
+  for (const sched::LeaseView& view : leases.view())
+    users.insert(leases.clients().at(view.id).party.uid);
   return users.size();
 }
 
 std::size_t part_of(const Leases& leases) {
-  return even_part(leases.as_granted().cores, users_of(leases));
+  return even_part(leases.budget().as_granted().cores, users_of(leases));
 }
 
 }  // namespace
@@ -25,11 +26,11 @@ std::size_t even_part(int cores, std::size_t users) {
 }
 
 base::Status UserBounds::check(const Leases& leases, uint64_t client, std::size_t cores) const {
-  const unsigned uid = leases.party(client).uid;
+  const unsigned uid = leases.clients().at(client).party.uid;
   std::size_t held = cores;
   for (const sched::LeaseView& view : leases.view()) {
     if (view.id == client || !holding_.contains(view.id)) continue;
-    if (leases.party(view.id).uid == uid) held += view.granted.cores.size();
+    if (leases.clients().at(view.id).party.uid == uid) held += view.granted.cores.size();
   }
   const std::size_t most = part_of(leases);
   if (held <= most) return {};
@@ -47,7 +48,7 @@ std::vector<uint64_t> UserBounds::beyond(const Leases& leases) const {
   std::vector<uint64_t> too_many;
   for (const sched::LeaseView& view : leases.view()) {  // by id, so the oldest keep theirs
     if (!holding_.contains(view.id)) continue;
-    std::size_t& of_user = held[leases.party(view.id).uid];
+    std::size_t& of_user = held[leases.clients().at(view.id).party.uid];
     of_user += view.granted.cores.size();
     if (of_user <= most) continue;
     of_user -= view.granted.cores.size();

@@ -117,7 +117,8 @@ void DaemonMetrics::add_lease_of_client(const sched::LeaseView& view, const std:
   };
   const double fraction = std::min(view.granted.fraction, 1.0);
   say(Metric::kClientLeasedCores, "", static_cast<double>(view.granted.cores.size()) * fraction);
-  const auto progress = dependencies_.controller->lease_manager().leases()->progress(view.id);
+  const auto& leased = dependencies_.controller->lease_manager().leases()->clients();
+  const auto progress = progress_of(leased, view.id);
   if (!progress || view.granted.empty()) return;
   const bool measured = progress->measured && fraction >= 1;
   say(Metric::kClientLeaseProgress, measured ? "measured" : "predicted",

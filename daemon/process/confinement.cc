@@ -174,7 +174,7 @@ void Confinement::intend(Held& held, const std::vector<int>& units) {
   if (!held.masks.original()) return;  // nothing of it will be moved
   record.original = os_indices(*held.masks.original());
   if (!record.units.empty()) record.before.insert(record.before.begin(), record.units);
-  if (record.before.size() > ThreadMasks::kMaxOwnMasks) record.before.pop_back();
+  if (record.before.size() > OwnMasks::kMost) record.before.pop_back();
   record.units = units;
   unsaved_ = true;
 }

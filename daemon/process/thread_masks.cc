@@ -58,6 +58,27 @@ std::vector<int> os_indices(const UnitSet& units) {
   return indices;
 }
 
+bool OwnMasks::contains(const UnitSet& mask) const {
+  return mask == original_ || std::find(set_.begin(), set_.end(), mask) != set_.end();
+}
+
+void OwnMasks::add(const UnitSet& mask) {
+  if (mask == original_) return;
+  std::erase(set_, mask);
+  set_.push_back(mask);
+  if (set_.size() > kMost) set_.erase(set_.begin());
+}
+
+void OwnMasks::note_cpuset(const UnitSet& cpuset) {
+  std::vector<UnitSet> masks = set_;
+  if (original_) masks.push_back(*original_);
+  for (const UnitSet& mask : masks) {
+    const UnitSet left = mask & cpuset;
+    if (left.any() && !contains(left)) add(left);
+  }
+  if (original_ && !contains(cpuset)) add(cpuset);
+}
+
 ThreadMasks::Kernel ThreadMasks::system_kernel() {
   return {get_mask, set_mask};
 }
@@ -66,26 +87,16 @@ ThreadMasks::ThreadMasks(ProcessEntry process, Kernel kernel)
     : process_(std::move(process)), kernel_(std::move(kernel)) {}
 
 void ThreadMasks::resume(const UnitSet& original, const UnitSet& confined_to) {
-  original_ = original;
+  ours_.set_original(original);
   looked_ = true;
-  if (confined_to.any()) remember(confined_to);
-}
-
-void ThreadMasks::note_cpuset(const UnitSet& cpuset) {
-  std::vector<UnitSet> masks = ours_;
-  if (original_) masks.push_back(*original_);
-  for (const UnitSet& mask : masks) {
-    const UnitSet left = mask & cpuset;
-    if (left.any() && !is_ours(left)) remember(left);
-  }
-  if (original_ && !is_ours(cpuset)) remember(cpuset);
+  if (confined_to.any()) ours_.add(confined_to);
 }
 
 base::Status ThreadMasks::check(const UnitSet& units) const {
   if (units.none()) {
     return base::Error{base::ErrorKind::kInvalid, "a process cannot be confined to no unit"};
   }
-  if (original_ && !within(units, *original_)) {
+  if (original() && !within(units, *original())) {
     return base::Error{base::ErrorKind::kInvalid,
                        "process " + std::to_string(process_.pid()) +
                            " was not allowed all of the units that it is to be confined to"};
@@ -113,7 +124,7 @@ base::Result<MaskOutcome> ThreadMasks::confine(const UnitSet& units) {
 MaskOutcome ThreadMasks::give_back() {
   MaskOutcome outcome;
   outcome.settled = true;
-  return original_ && !ours_.empty() ? bring_to(*original_) : outcome;
+  return original() && !ours_.none_set() ? bring_to(*original()) : outcome;
 }
 
 // Threads that ended between the listing and the question are left out.
@@ -143,7 +154,7 @@ void ThreadMasks::learn_original(const std::vector<Seen>& all) {
   const bool narrowest = std::any_of(all.begin(), all.end(), [&](const Seen& one) {
     return !within(one.mask, main_thread->mask);
   });
-  if (!narrowest) original_ = main_thread->mask;
+  if (!narrowest) ours_.set_original(main_thread->mask);
 }
 
 // Before the next units are ours: who was put there by somebody else stays that one's.
@@ -158,29 +169,16 @@ void ThreadMasks::note_placed(const std::vector<Seen>& all) {
 bool ThreadMasks::is_placed(const Seen& thread) const {
   const auto known = placed_.find(thread.tid);
   if (known != placed_.end() && known->second == thread.mask) return true;
-  return !is_ours(thread.mask) || is_bound(thread, binding_of_(thread.tid));
+  return !ours_.contains(thread.mask) || is_bound(thread, binding_of_(thread.tid));
 }
 
 // Also where the lease is the same by chance. Who may run wherever its process may has no place.
 bool ThreadMasks::is_bound(const Seen& thread, const ThreadBinding& binding) const {
-  return !binding.is_written && binding.mask == thread.mask && thread.mask != original_;
-}
-
-bool ThreadMasks::is_ours(const UnitSet& mask) const {
-  return (original_ && mask == *original_) ||
-         std::find(ours_.begin(), ours_.end(), mask) != ours_.end();
-}
-
-void ThreadMasks::remember(const UnitSet& mask) {
-  if (original_ && mask == *original_) return;
-  const auto known = std::find(ours_.begin(), ours_.end(), mask);
-  if (known != ours_.end()) ours_.erase(known);
-  ours_.push_back(mask);
-  if (ours_.size() > kMaxOwnMasks) ours_.erase(ours_.begin());
+  return !binding.is_written && binding.mask == thread.mask && thread.mask != original();
 }
 
 MaskOutcome ThreadMasks::bring_to(const UnitSet& units) {
-  if (original_) remember(units);
+  if (original()) ours_.add(units);
   MaskOutcome outcome;
   bool again = true;
   for (int i = 0; i < kMaxPasses && again && !outcome.gone; ++i) {
@@ -235,7 +233,7 @@ bool ThreadMasks::move(int tid, const UnitSet& units, MaskOutcome& outcome) {
   }
   // A part of the units is outside its cpuset. What the kernel made of them is ours too.
   ++outcome.clipped;
-  remember(got);
+  ours_.add(got);
   return true;
 }
 
@@ -244,7 +242,7 @@ bool ThreadMasks::move(int tid, const UnitSet& units, MaskOutcome& outcome) {
 bool ThreadMasks::take_back(int tid, const ThreadBinding& before, MaskOutcome& outcome) {
   const ThreadBinding after = binding_of_(tid);
   if (after.is_written || after.count == before.count || after.mask.none()) return false;
-  if (after.mask == original_) return false;
+  if (after.mask == original()) return false;
   if (kernel_.set(tid, after.mask) != 0) ++outcome.refused;
   return true;
 }

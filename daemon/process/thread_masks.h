@@ -57,6 +57,26 @@ struct MaskOutcome {
   bool holds() const { return settled && !gone && left_alone == 0 && clipped == 0 && refused == 0; }
 };
 
+// Masks that are ours to move: what a process came with, and what we set or the kernel made of it.
+class OwnMasks {
+ public:
+  // Masks of ours that a sleeping thread or the shim may still put back. The oldest is forgotten,
+  // and its threads then count as placed by others.
+  static constexpr std::size_t kMost = 64;
+
+  const std::optional<UnitSet>& original() const { return original_; }
+  void set_original(const UnitSet& mask) { original_ = mask; }
+  bool none_set() const { return set_.empty(); }
+  bool contains(const UnitSet& mask) const;
+  void add(const UnitSet& mask);
+  // ThreadMasks's.
+  void note_cpuset(const UnitSet& cpuset);
+
+ private:
+  std::optional<UnitSet> original_;
+  std::vector<UnitSet> set_;  // oldest first
+};
+
 class ThreadMasks {
  public:
   // The kernel's two calls; an errno value or 0. Tests pass their own.
@@ -73,9 +93,6 @@ class ThreadMasks {
   // them the outcome is not settled; a later call goes on.
   static constexpr int kMaxPasses = 16;
   static constexpr std::size_t kMaxThreads = 16384;
-  // Masks of ours that a sleeping thread or the shim may still put back. The oldest is forgotten,
-  // and its threads then count as placed by others.
-  static constexpr std::size_t kMaxOwnMasks = 64;
 
   explicit ThreadMasks(ProcessEntry process, Kernel kernel = system_kernel());
 
@@ -92,13 +109,13 @@ class ThreadMasks {
   // What the process came with: the mask of its main thread at the first confinement. nullopt
   // before it, and where the main thread is the narrowest of several: then it was placed, nobody
   // can say what it came with, and no thread is ours to move.
-  const std::optional<UnitSet>& original() const { return original_; }
+  const std::optional<UnitSet>& original() const { return ours_.original(); }
   // Somebody kept the word of what it came with. `confined_to`: by an earlier daemon; none: by
   // nobody.
   void resume(const UnitSet& original, const UnitSet& confined_to);
   // The cpuset of the process is this one now. Kernels make of a mask what is left of it there, or
   // (before 6.2) the whole cpuset; where the mask was ours, that is too.
-  void note_cpuset(const UnitSet& cpuset);
+  void note_cpuset(const UnitSet& cpuset) { ours_.note_cpuset(cpuset); }
 
  private:
   struct Seen {
@@ -109,9 +126,7 @@ class ThreadMasks {
   base::Status check(const UnitSet& units) const;
   void learn_original(const std::vector<Seen>& all);
   void note_placed(const std::vector<Seen>& all);
-  bool is_ours(const UnitSet& mask) const;
   bool is_placed(const Seen& thread) const;
-  void remember(const UnitSet& mask);
   MaskOutcome bring_to(const UnitSet& units);
   bool pass(const UnitSet& units, MaskOutcome& outcome);
   bool is_bound(const Seen& thread, const ThreadBinding& binding) const;
@@ -121,9 +136,8 @@ class ThreadMasks {
   ProcessEntry process_;
   Kernel kernel_;
   ReadBinding binding_of_ = [](int) { return ThreadBinding(); };
-  std::optional<UnitSet> original_;
-  bool looked_ = false;            // for the original mask
-  std::vector<UnitSet> ours_;      // that we set or the kernel made of them, oldest first
+  bool looked_ = false;  // for the original mask
+  OwnMasks ours_;
   std::map<int, UnitSet> placed_;  // by thread: what others set, also where we set the same later
 };
 

@@ -126,7 +126,7 @@ class Scene {
     if (id % 2 == 0) {
       std::vector<double> predicted;
       for (int n = 1; n <= whole_.cores; ++n) predicted.push_back(1.0 / n);
-      leases_->demand(id, predicted, 0, true);
+      leases_->update(id, {.demand = ClientFacts::Demand{predicted, 0, true}});
     }
     decide();
   }
@@ -147,14 +147,14 @@ class Scene {
     ++seen_.stops;
     program.stopped = true;
     if (!program.attached) return;
-    leases_->wait(id);
+    leases_->set_activity(id, sched::Activity::kWaits);
     decide();
   }
 
   void go_on(uint64_t id, Program& program) {
     program.stopped = false;
     if (!program.attached) return;
-    leases_->wake(id);
+    leases_->set_activity(id, sched::Activity::kWorks);
     decide();
   }
 

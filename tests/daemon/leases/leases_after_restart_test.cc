@@ -32,7 +32,7 @@ class LeasesAfterRestartTest : public LeasesTest {
     goes_on(now);
   }
   void goes_on(milliseconds now) {
-    for (const Leases::Granted& one : next_.decide(now)) granted_[one.client] = one;
+    for (const GrantedLease& one : next_.decide(now)) granted_[one.client] = one;
   }
   void a_second_later(milliseconds now) {
     next_.set_budget(whole_budget(machine_), now);

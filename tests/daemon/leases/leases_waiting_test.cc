@@ -27,14 +27,14 @@ class IdleLeasesTest : public LeasesTest {
     arrive(2);
     decide(kStart);
     stays_flat(1);  // its curve was measured on few cores, and counts only beside others
-    leases_.demand(2, {2, 1, 1, 1}, 0, true);
+    leases_.update(2, {.demand = ClientFacts::Demand{{2, 1, 1, 1}, 0, true}});
     decide(kStart + seconds(1));
     ASSERT_EQ(cores(1), 2);
   }
   // From a second later on.
   void second_waits() {
     lent_out_ = {2};
-    leases_.wait(2);
+    leases_.set_activity(2, sched::Activity::kWaits);
     decide(kStart + seconds(2));
   }
 };
@@ -52,7 +52,7 @@ TEST_F(IdleLeasesTest, IdleClientLendsCoresAndReclaimsTheSame) {
   for (const int unit : granted_.at(1).own_units) others.erase(unit);
   EXPECT_EQ(others, own) << "and not its own";
   EXPECT_EQ(masks_[2], own);
-  leases_.wake(2);
+  leases_.set_activity(2, sched::Activity::kWorks);
   decide(kStart + seconds(3));
   EXPECT_EQ(granted_.at(1).lent, 0);
   EXPECT_EQ(cores(1), 2);
@@ -64,17 +64,17 @@ TEST_F(IdleLeasesTest, OnlyWorkingClientBorrowsAllWhenItWantsMore) {
   arrive(1);
   arrive(2);
   decide(kStart);
-  leases_.demand(1, {1, 1, 1, 1}, 0, true);
+  leases_.update(1, {.demand = ClientFacts::Demand{{1, 1, 1, 1}, 0, true}});
   scales(2);
   decide(kStart + seconds(1));
   ASSERT_EQ(masks_[1].size(), 1u);
   second_waits();
   EXPECT_EQ(masks_[1].size(), 1u) << "by its curve it gains nothing";
-  leases_.set_wants_more(1, true);
+  leases_.update(1, {.wants_more = true});
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[1].size(), 4u);
   EXPECT_EQ(cores(1), 1);
-  leases_.wake(2);
+  leases_.set_activity(2, sched::Activity::kWorks);
   decide(kStart + seconds(4));
   EXPECT_EQ(masks_[1].size(), 1u);
 }
@@ -85,16 +85,16 @@ TEST_F(IdleLeasesTest, OwnUnitsAreOmittedWhereUnknown) {
   arrive(2);
   arrive(3);
   decide(kStart);
-  leases_.demand(1, {1, 1, 1, 1}, 0, true);
-  leases_.demand(2, {2, 1, 1, 1}, 0, true);
-  leases_.set_wants_more(2, true);
+  leases_.update(1, {.demand = ClientFacts::Demand{{1, 1, 1, 1}, 0, true}});
+  leases_.update(2, {.demand = ClientFacts::Demand{{2, 1, 1, 1}, 0, true}});
+  leases_.update(2, {.wants_more = true});
   ASSERT_TRUE(leases_.apply(sched::commands::detach(3)).ok());
   decide(kStart + seconds(1));
   decide(kStart + seconds(62));
   ASSERT_EQ(cores(1), 1);
   ASSERT_EQ(cores(2), 2);
   lent_out_ = {1};
-  leases_.wait(1);
+  leases_.set_activity(1, sched::Activity::kWaits);
   decide(kStart + seconds(63));
   ASSERT_EQ(granted_.at(2).lent, 2);
   EXPECT_EQ(granted_.at(2).units.size(), 4u);
@@ -120,20 +120,20 @@ TEST_F(IdleLeasesTest, PartialLenderKeepsItsMask) {
   arrive(1);
   arrive(2);
   decide(kStart);
-  leases_.demand(1, {3, 1.5, 1, 1}, 0, true);
-  leases_.demand(2, {2, 1, 1, 1}, 0, true);
+  leases_.update(1, {.demand = ClientFacts::Demand{{3, 1.5, 1, 1}, 0, true}});
+  leases_.update(2, {.demand = ClientFacts::Demand{{2, 1, 1, 1}, 0, true}});
   decide(kStart + seconds(1));
   const std::set<int> own = masks_[2];
   ASSERT_EQ(own.size(), 2u);
   lent_out_ = {2};
-  leases_.wait(2);
-  for (const Leases::Granted& one : leases_.decide(kStart + seconds(2))) {
+  leases_.set_activity(2, sched::Activity::kWaits);
+  for (const GrantedLease& one : leases_.decide(kStart + seconds(2))) {
     EXPECT_EQ(one.client, 1u) << one.reason;
     EXPECT_EQ(one.lent, 1);
   }
   EXPECT_EQ(masks_[1].size(), 3u);
   EXPECT_EQ(masks_[2], own) << "it wakes as wide as it was";
-  leases_.wake(2);
+  leases_.set_activity(2, sched::Activity::kWorks);
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[1].size(), 2u);
   EXPECT_EQ(masks_[2], own);
@@ -144,15 +144,15 @@ TEST_F(IdleLeasesTest, IdleBorrowerReturnsLentCores) {
   two_alike();
   const std::set<int> own = masks_[1];
   lent_out_ = {1, 2};
-  leases_.wait(2);
+  leases_.set_activity(2, sched::Activity::kWaits);
   decide(kStart + seconds(2));
   ASSERT_EQ(masks_[1].size(), 4u) << "everything";
-  leases_.wait(1);
+  leases_.set_activity(1, sched::Activity::kWaits);
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[1], own);
   EXPECT_EQ(cores(1), 2);
   EXPECT_EQ(granted_.at(1).lent, 0);
-  leases_.wake(2);
+  leases_.set_activity(2, sched::Activity::kWorks);
   decide(kStart + seconds(4));
   EXPECT_EQ(granted_.at(2).lent, 2);
   EXPECT_EQ(masks_[1], own) << "the same the other way round";
@@ -161,17 +161,17 @@ TEST_F(IdleLeasesTest, IdleBorrowerReturnsLentCores) {
 TEST_F(IdleLeasesTest, CoresOfAwayClientAreGrantedUntilItWakes) {
   two_flat();
   const std::set<int> own = masks_[2];
-  EXPECT_FALSE(leases_.away(2)) << "it does not wait";
+  EXPECT_FALSE(leases_.set_activity(2, sched::Activity::kAway)) << "it does not wait";
   second_waits();
   ASSERT_EQ(cores(1), 2);
-  EXPECT_TRUE(leases_.away(2));
-  EXPECT_FALSE(leases_.away(2));
+  EXPECT_TRUE(leases_.set_activity(2, sched::Activity::kAway));
+  EXPECT_FALSE(leases_.set_activity(2, sched::Activity::kAway));
   decide(kStart + seconds(62));
   EXPECT_EQ(cores(1), 4);
   EXPECT_EQ(granted_.at(1).lent, 0);
   EXPECT_TRUE(masks_[1].empty()) << "everything";
   EXPECT_EQ(masks_[2], own) << "it wakes on its own";
-  leases_.wake(2);
+  leases_.set_activity(2, sched::Activity::kWorks);
   decide(kStart + seconds(63));
   EXPECT_EQ(cores(1), 2);
   EXPECT_EQ(cores(2), 2);
@@ -192,21 +192,21 @@ TEST_F(IdleLeasesTest, PausedIdleClientIsNotAway) {
   two_flat();
   const std::set<int> own = masks_[2];
   lent_out_ = {2};
-  leases_.wait(2);
-  ASSERT_TRUE(leases_.away(2));
+  leases_.set_activity(2, sched::Activity::kWaits);
+  ASSERT_TRUE(leases_.set_activity(2, sched::Activity::kAway));
   decide(kStart + seconds(2));
   ASSERT_EQ(cores(1), 4);
   lent_out_.clear();
   ASSERT_TRUE(leases_.apply(sched::commands::pause(2)).ok());
-  EXPECT_FALSE(leases_.away(2));
+  EXPECT_FALSE(leases_.set_activity(2, sched::Activity::kAway));
   decide(kStart + seconds(3));
   EXPECT_EQ(masks_[2], own);
   EXPECT_EQ(cores(1), 2);
-  EXPECT_FALSE(leases_.away(2));
+  EXPECT_FALSE(leases_.set_activity(2, sched::Activity::kAway));
   EXPECT_FALSE(leases_.view()[1].away);
   EXPECT_EQ(leases_.view()[0].claim, 2);
   ASSERT_TRUE(leases_.apply(sched::commands::resume(2)).ok());
-  EXPECT_TRUE(leases_.away(2));
+  EXPECT_TRUE(leases_.set_activity(2, sched::Activity::kAway));
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST_F(TeamsTest, MeasuresProgressByRegionThroughput) {
   pass(8, {{&first, 50}, {&second, 100}});
   EXPECT_EQ(cores_of(first.id), 2u);
   EXPECT_EQ(cores_of(second.id), 2u);
-  const auto progress = controller_->lease_manager().leases()->progress(first.id);
+  const auto progress = progress_of(controller_->lease_manager().leases()->clients(), first.id);
   ASSERT_TRUE(progress);
   EXPECT_TRUE(progress->measured);
   EXPECT_NEAR(progress->value, 0.5, 1e-6);
@@ -281,7 +281,7 @@ class TimeSharingTeamsTest : public TeamsTest {
     }
   }
   bool has_lease(const Sweeps& one) const {
-    return controller_->lease_manager().leases()->has(one.id);
+    return controller_->lease_manager().leases()->clients().contains(one.id);
   }
 
   std::map<int, int64_t> runnable_ns_;
@@ -355,7 +355,7 @@ TEST_F(TeamsTest, TimeSharedThroughputIsNotCountedForWholeCore) {
   controller_->depart(others.back().id);
   pass(4, {{&first, 25}});
   ASSERT_EQ(cores_of(first.id), 1u);
-  const auto progress = controller_->lease_manager().leases()->progress(first.id);
+  const auto progress = progress_of(controller_->lease_manager().leases()->clients(), first.id);
   ASSERT_TRUE(progress);
   EXPECT_NEAR(progress->value, 0.25, 1e-6);
 }

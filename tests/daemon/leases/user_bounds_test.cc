@@ -21,7 +21,7 @@ class UserBoundsTest : public testing::Test {
 
   void arrive(uint64_t client, unsigned uid) {
     leases_.arrive(client, 100, 4);
-    leases_.set_owner(client, uid, "", {});
+    leases_.update(client, {.owner = ClientFacts::Owner{uid, ""}, .bound_to = std::vector<int>{}});
     (void)leases_.decide(std::chrono::milliseconds(1000));
   }
   void pin(uint64_t client, std::vector<int> cores) {
