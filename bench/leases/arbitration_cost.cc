@@ -93,7 +93,8 @@ class Scene {
           std::max<std::size_t>(1, leases_.table().view(program.id)->granted.cores.size());
       const double measured =
           program.curve[std::min(held, program.curve.size()) - 1] * around(1, 0.03);
-      leases_.update(program.id, {.demand = ClientFacts::Demand{program.curve, measured, true}});
+      leases_.update(program.id,
+                     {.demand = daemon::ClientFacts::Demand{program.curve, measured, true}});
     }
     decide();
   }
