@@ -146,8 +146,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
     const Client* client = controller_->client(id);
     return client != nullptr ? client->reader().binding(tid) : ThreadBinding();
   });
-  const DaemonFacts facts = {getpid(), OPTILE_VERSION, config_.socket, clocks_.monotonic_ns(),
-                             rights_};
+  const DaemonFacts facts = {getpid(), OPTILE_VERSION, clocks_.monotonic_ns(), rights_};
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
                                   [this] { return attach_->refused(); }, clocks_.monotonic_ns});

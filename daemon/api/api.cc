@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "bindings/abi/api_fields.h"
 #include "daemon/api/explain.h"
 #include "daemon/api/lease_json.h"
 #include "daemon/api/report.h"
@@ -22,51 +23,51 @@ constexpr std::size_t kMaxEnvironmentWords = 64;
 
 // What requests may hold.
 using Kind = Member::Kind;
-constexpr Member kClient = {"client", Kind::kInteger, 1};
-constexpr Member kShare = {"share", Kind::kNumber, 0.001, OPTILE_MAX_SHARE_MILLI / 1000.0};
-constexpr const char* kClientParameter[] = {"client"};
-constexpr Member kLaunchMembers[] = {{"executable", Kind::kText},
-                                     {"program", Kind::kText},
-                                     {"arguments", Kind::kTextOrList},
-                                     {"user_environment", Kind::kTextMap},
-                                     {"blas_provider", Kind::kText},
-                                     {"uses_openmp", Kind::kFlag},
-                                     {"resizes_teams", Kind::kFlag},
-                                     {"marks_ops", Kind::kFlag},
-                                     {"budget_cores", Kind::kInteger, 0, 65536},
-                                     {"libomp_path", Kind::kText},
-                                     {"libomp_suitable", Kind::kFlag},
-                                     {"libomp_obstacle", Kind::kText},
-                                     {"openmp", Kind::kText},
-                                     {"wait", Kind::kText},
-                                     {"blas", Kind::kText},
-                                     {"heap", Kind::kText},
-                                     {"renews_blocks", Kind::kFlag},
-                                     {"sets_up_malloc", Kind::kFlag},
+constexpr Member kClient = {field::kClient, Kind::kInteger, 1};
+constexpr Member kShare = {field::kShare, Kind::kNumber, 0.001, OPTILE_MAX_SHARE_MILLI / 1000.0};
+constexpr const char* kClientParameter[] = {field::kClient};
+constexpr Member kLaunchMembers[] = {{field::kExecutable, Kind::kText},
+                                     {field::kProgram, Kind::kText},
+                                     {field::kArguments, Kind::kTextOrList},
+                                     {field::kUserEnvironment, Kind::kTextMap},
+                                     {field::kBlasProvider, Kind::kText},
+                                     {field::kUsesOpenmp, Kind::kFlag},
+                                     {field::kResizesTeams, Kind::kFlag},
+                                     {field::kMarksOps, Kind::kFlag},
+                                     {field::kBudgetCores, Kind::kInteger, 0, 65536},
+                                     {field::kLibompPath, Kind::kText},
+                                     {field::kLibompSuitable, Kind::kFlag},
+                                     {field::kLibompObstacle, Kind::kText},
+                                     {field::kOpenmp, Kind::kText},
+                                     {field::kWait, Kind::kText},
+                                     {field::kBlas, Kind::kText},
+                                     {field::kHeap, Kind::kText},
+                                     {field::kRenewsBlocks, Kind::kFlag},
+                                     {field::kSetsUpMalloc, Kind::kFlag},
                                      kShare,
-                                     {"batch", Kind::kFlag},
-                                     {"starts", Kind::kFlag},
-                                     {"announced", Kind::kFlag}};
-constexpr Member kUndoMembers[] = {{"all", Kind::kTrue},
+                                     {field::kBatch, Kind::kFlag},
+                                     {field::kStarts, Kind::kFlag},
+                                     {field::kAnnounced, Kind::kFlag}};
+constexpr Member kUndoMembers[] = {{field::kAll, Kind::kTrue},
                                    kClient,
-                                   {"program", Kind::kText, 1},
-                                   {"op", Kind::kText, 1},
-                                   {"revoke", Kind::kFlag}};
+                                   {field::kProgram, Kind::kText, 1},
+                                   {field::kOp, Kind::kText, 1},
+                                   {field::kRevoke, Kind::kFlag}};
 constexpr Member kLeaseMembers[] = {kClient,
                                     kShare,
-                                    {"pin", Kind::kOther},
-                                    {"unpin", Kind::kTrue},
-                                    {"pause", Kind::kTrue},
-                                    {"resume", Kind::kTrue},
-                                    {"detach", Kind::kTrue},
-                                    {"attach", Kind::kTrue}};
+                                    {field::kPin, Kind::kOther},
+                                    {field::kUnpin, Kind::kTrue},
+                                    {field::kPause, Kind::kTrue},
+                                    {field::kResume, Kind::kTrue},
+                                    {field::kDetach, Kind::kTrue},
+                                    {field::kAttach, Kind::kTrue}};
 
 HttpResponse ok(const Json& json) {
   return {200, json.dump(-1, ' ', false, Json::error_handler_t::replace), ""};
 }
 
 HttpResponse problem(unsigned status, const std::string& message) {
-  HttpResponse response = ok({{"error", {{"message", message}}}});
+  HttpResponse response = ok({{field::kError, {{field::kMessage, message}}}});
   response.status = status;
   return response;
 }
@@ -132,8 +133,9 @@ std::optional<Choice> choice_at(const Json& json, const char* name,
 
 // Arguments as the shim tells them: blank-separated. A list is joined.
 std::string arguments_at(const Json& json) {
-  const auto found = json.find("arguments");
-  if (found == json.end() || !found->is_array()) return text_at(json, "arguments", kMaxArguments);
+  const auto found = json.find(field::kArguments);
+  if (found == json.end() || !found->is_array())
+    return text_at(json, field::kArguments, kMaxArguments);
   std::string joined;
   for (const Json& one : *found) {
     if (!joined.empty()) joined += ' ';
@@ -147,32 +149,32 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   using perfmodel::HeapChoice;
   using perfmodel::OpenmpChoice;
   using perfmodel::WaitChoice;
-  const auto openmp = choice_at<OpenmpChoice>(body, "openmp",
+  const auto openmp = choice_at<OpenmpChoice>(body, field::kOpenmp,
                                               {{"auto", OpenmpChoice::kAuto},
                                                {"keep", OpenmpChoice::kKeep},
                                                {"llvm", OpenmpChoice::kLlvm}});
   const auto wait = choice_at<WaitChoice>(
-      body, "wait", {{"auto", WaitChoice::kAuto}, {"keep", WaitChoice::kKeep}});
+      body, field::kWait, {{"auto", WaitChoice::kAuto}, {"keep", WaitChoice::kKeep}});
   const auto blas = choice_at<BlasChoice>(
-      body, "blas", {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
+      body, field::kBlas, {{"auto", BlasChoice::kAuto}, {"keep", BlasChoice::kKeep}});
   const auto heap = choice_at<HeapChoice>(
-      body, "heap", {{"auto", HeapChoice::kAuto}, {"keep", HeapChoice::kKeep}});
+      body, field::kHeap, {{"auto", HeapChoice::kAuto}, {"keep", HeapChoice::kKeep}});
   if (!openmp || !wait || !blas || !heap) return std::nullopt;
   perfmodel::LaunchFacts facts;
   facts.openmp = *openmp;
   facts.wait = *wait;
   facts.blas = *blas;
   facts.heap = *heap;
-  facts.blas_provider = text_at(body, "blas_provider");
-  facts.uses_openmp = flag_at(body, "uses_openmp");
-  facts.resizes_teams = flag_at(body, "resizes_teams");
-  facts.marks_ops = flag_at(body, "marks_ops");
-  facts.renews_blocks = flag_at(body, "renews_blocks");
-  facts.sets_up_malloc = flag_at(body, "sets_up_malloc");
-  facts.libomp_path = text_at(body, "libomp_path");
-  facts.libomp_suitable = flag_at(body, "libomp_suitable");
-  facts.libomp_obstacle = text_at(body, "libomp_obstacle");
-  const auto words = body.find("user_environment");
+  facts.blas_provider = text_at(body, field::kBlasProvider);
+  facts.uses_openmp = flag_at(body, field::kUsesOpenmp);
+  facts.resizes_teams = flag_at(body, field::kResizesTeams);
+  facts.marks_ops = flag_at(body, field::kMarksOps);
+  facts.renews_blocks = flag_at(body, field::kRenewsBlocks);
+  facts.sets_up_malloc = flag_at(body, field::kSetsUpMalloc);
+  facts.libomp_path = text_at(body, field::kLibompPath);
+  facts.libomp_suitable = flag_at(body, field::kLibompSuitable);
+  facts.libomp_obstacle = text_at(body, field::kLibompObstacle);
+  const auto words = body.find(field::kUserEnvironment);
   if (words != body.end()) {
     for (const auto& [name, value] : words->items()) {
       if (facts.user_environment.size() == kMaxEnvironmentWords) break;
@@ -196,18 +198,18 @@ Json stored_json(const std::optional<FoundPlan>& found) {
     if (uniform == 0) uniform = width;
     one_width = one_width && width == uniform;
   }
-  return {{"uniform_width", one_width && uniform > 0 ? Json(uniform) : Json(nullptr)},
-          {"changed_ops", changed},
-          {"default_width", plan.default_width},
-          {"own_step_seconds", plan.own_step_seconds},
-          {"tuned_step_seconds", plan.tuned_step_seconds}};
+  return {{field::kUniformWidth, one_width && uniform > 0 ? Json(uniform) : Json(nullptr)},
+          {field::kChangedOps, changed},
+          {field::kDefaultWidth, plan.default_width},
+          {field::kOwnStepSeconds, plan.own_step_seconds},
+          {field::kTunedStepSeconds, plan.tuned_step_seconds}};
 }
 
 Json store_json(const Store::State& store) {
-  return {{"path", store.path},
-          {"state", keeping_name(store.keeping)},
-          {"failed_writes", store.failed_writes},
-          {"message", store.message}};
+  return {{field::kPath, store.path},
+          {field::kState, keeping_name(store.keeping)},
+          {field::kFailedWrites, store.failed_writes},
+          {field::kMessage, store.message}};
 }
 
 // A request taken apart.
@@ -256,22 +258,21 @@ HttpResponse get_status(const Call& call) {
     clients.push_back(client_for(call, view));
   }
   const uint64_t up_ns = call.served.monotonic_ns() - call.served.facts.started_ns;
-  return ok({{"pid", call.served.facts.pid},
-             {"version", call.served.facts.version},
-             {"socket", call.served.facts.socket},
-             {"system", call.served.facts.rights.system()},
-             {"uptime_seconds", static_cast<double>(up_ns) / 1e9},
-             {"store", store_json(store_state(call))},
-             {"machine", machine_summary(call.served.controller.machine())},
-             {"budget", budget_json(call.served.controller.lease_manager().budget())},
-             {"clients", std::move(clients)}});
+  return ok({{field::kPid, call.served.facts.pid},
+             {field::kVersion, call.served.facts.version},
+             {field::kSystem, call.served.facts.rights.system()},
+             {field::kUptimeSeconds, static_cast<double>(up_ns) / 1e9},
+             {field::kStore, store_json(store_state(call))},
+             {field::kMachine, machine_summary(call.served.controller.machine())},
+             {field::kBudget, budget_json(call.served.controller.lease_manager().budget())},
+             {field::kClients, std::move(clients)}});
 }
 
 HttpResponse get_clients(const Call& call) {
   Json list = Json::array();
   for (const ClientView& view : call.served.controller.views())
     list.push_back(client_for(call, view));
-  return ok({{"clients", std::move(list)}});
+  return ok({{field::kClients, std::move(list)}});
 }
 
 HttpResponse get_client(const Call& call) {
@@ -284,7 +285,7 @@ HttpResponse get_client(const Call& call) {
 
 // The client that the query names, where it names one; else why it cannot be answered about.
 base::Status named_client(const Call& call, std::optional<ClientView>& named) {
-  const auto wanted = call.query.find("client");
+  const auto wanted = call.query.find(field::kClient);
   if (wanted == call.query.end()) return {};
   const std::optional<uint64_t> id = parse_id(wanted->second);
   if (!id) return base::invalid("client is the number of a program, from 1; see /v1/clients");
@@ -315,14 +316,14 @@ HttpResponse get_ops(const Call& call) {
   Json rows = Json::array();
   Json clients = Json::array();
   for (const ClientView& view : views) {
-    clients.push_back({{"id", view.id},
-                       {"pid", view.attach_request.pid},
-                       {"program", view.attach_request.program},
-                       {"state", client_state(view)}});
+    clients.push_back({{field::kId, view.id},
+                       {field::kPid, view.attach_request.pid},
+                       {field::kProgram, view.attach_request.program},
+                       {field::kState, client_state(view)}});
     if (!view.session) continue;
     for (const tuner::OpView& op : view.session->ops) rows.push_back(op_row(view, op));
   }
-  return ok({{"clients", std::move(clients)}, {"ops", std::move(rows)}});
+  return ok({{field::kClients, std::move(clients)}, {field::kOps, std::move(rows)}});
 }
 
 HttpResponse get_explanation(const Call& call) {
@@ -346,11 +347,11 @@ HttpResponse get_machine(const Call& call) {
 HttpResponse get_report(const Call& call) {
   const FoundRun run = call.served.controller.find_run(call.parameter, user_of(call));
   const bool known = run.state != RunState::kUnknown && run.client;
-  if (!known || !may_see(call, *run.client)) return ok({{"state", "unknown"}});
+  if (!known || !may_see(call, *run.client)) return ok({{field::kState, "unknown"}});
   Json json = run_report(*run.client, earlier_runs(call.served.controller.history(), *run.client),
                          store_state(call));
-  json["run_id"] = call.parameter;
-  json["state"] = run.state == RunState::kRunning ? "running" : "finished";
+  json[field::kRunId] = call.parameter;
+  json[field::kState] = run.state == RunState::kRunning ? "running" : "finished";
   return ok(json);
 }
 
@@ -358,34 +359,34 @@ HttpResponse post_launch(const Call& call) {
   const Json& body = call.body;
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
   if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
-  const int asked = body.value("budget_cores", 0);  // of the launcher, which may be confined
+  const int asked = body.value(field::kBudgetCores, 0);  // of the launcher, which may be confined
   facts->budget_cores = asked > 0 ? asked : call.served.controller.lease_manager().budget().cores;
-  ProgramKey program = {text_at(body, "executable", kMaxProgram),
-                        text_at(body, "program", kMaxProgram), arguments_at(body)};
+  ProgramKey program = {text_at(body, field::kExecutable, kMaxProgram),
+                        text_at(body, field::kProgram, kMaxProgram), arguments_at(body)};
   if (program.program.empty()) program.program = program.executable;
   const unsigned user = call.peer.uid;
   facts->marks_ops =
       call.served.controller.history().was_steered(program, user).value_or(facts->marks_ops);
   const LaunchBeside beside = call.served.controller.lease_manager().launch_beside(
       *facts, {{program.executable, user, call.peer.pid},
-               body.value("share", 1.0),
-               flag_at(body, "batch"),
-               flag_at(body, "starts"),
-               flag_at(body, "announced")});
+               body.value(field::kShare, 1.0),
+               flag_at(body, field::kBatch),
+               flag_at(body, field::kStarts),
+               flag_at(body, field::kAnnounced)});
   facts->beside_others = beside.others;
   const perfmodel::LaunchPlan plan =
       call.served.controller.history().launch_plan(*facts, program, user);
-  return ok({{"environment", plan.environment},
-             {"preload_libomp", plan.preload_libomp},
-             {"wait_follows", plan.wait_follows},
-             {"width", beside.width},
-             {"text", plan.text},
-             {"reasons", plan.reasons},
-             {"taken_back", plan.taken_back},
-             {"loss_seconds", plan.loss_seconds},
-             {"stored",
+  return ok({{field::kEnvironment, plan.environment},
+             {field::kPreloadLibomp, plan.preload_libomp},
+             {field::kWaitFollows, plan.wait_follows},
+             {field::kWidth, beside.width},
+             {field::kText, plan.text},
+             {field::kReasons, plan.reasons},
+             {field::kTakenBack, plan.taken_back},
+             {field::kLossSeconds, plan.loss_seconds},
+             {field::kStored,
               stored_json(call.served.controller.history().stored_plan(program, plan.text, user))},
-             {"store", store_json(store_state(call))}});
+             {field::kStore, store_json(store_state(call))}});
 }
 
 // Names of programs that have run on this machine, as far as the caller may know them.
@@ -408,24 +409,24 @@ std::set<std::string> programs_known_to(const Call& call) {
 // runs it), or everything by its own word.
 base::Result<UndoRequest> undo_request(const Call& call) {
   const Json& body = call.body;
-  const int named =
-      static_cast<int>(body.contains("all") + body.contains("client") + body.contains("program"));
+  const int named = static_cast<int>(body.contains(field::kAll) + body.contains(field::kClient) +
+                                     body.contains(field::kProgram));
   if (named > 1) return base::invalid("name one of client, program and all");
-  if (named == 0 && !body.contains("op")) {
+  if (named == 0 && !body.contains(field::kOp)) {
     return base::invalid("say what: a client, a program, an op, or \"all\": true");
   }
-  if (body.contains("op") && (body.contains("revoke") || body.contains("all"))) {
+  if (body.contains(field::kOp) && (body.contains(field::kRevoke) || body.contains(field::kAll))) {
     return base::invalid("an op cannot be revoked, and is not all; name its program");
   }
   UndoRequest request;
-  request.client = body.value("client", uint64_t{0});
-  request.op = text_at(body, "op");
-  request.revoke = flag_at(body, "revoke");
+  request.client = body.value(field::kClient, uint64_t{0});
+  request.op = text_at(body, field::kOp);
+  request.revoke = flag_at(body, field::kRevoke);
   request.user = user_of(call);
   request.asked_by = call.peer.uid;
-  if (!body.contains("program")) return request;
+  if (!body.contains(field::kProgram)) return request;
   base::Result<std::string> program =
-      find_program(programs_known_to(call), text_at(body, "program"));
+      find_program(programs_known_to(call), text_at(body, field::kProgram));
   if (!program.ok()) return program.error();
   request.program = program.value();
   return request;
@@ -445,16 +446,16 @@ HttpResponse post_undo(const Call& call) {
   if (!undone.ok()) return problem(undone.error());
   Json clients = Json::array();
   for (const ClientView& view : undone.value().clients) {
-    clients.push_back({{"id", view.id},
-                       {"pid", view.attach_request.pid},
-                       {"program", view.attach_request.program},
-                       {"launch_plan", view.attach_request.launch_plan}});
+    clients.push_back({{field::kId, view.id},
+                       {field::kPid, view.attach_request.pid},
+                       {field::kProgram, view.attach_request.program},
+                       {field::kLaunchPlan, view.attach_request.launch_plan}});
   }
   const std::string program = named ? named->attach_request.program : request.program;
-  return ok({{"clients", std::move(clients)},
-             {"program", text_or_null(program)},
-             {"ops", undone.value().ops},
-             {"revoked", request.revoke}});
+  return ok({{field::kClients, std::move(clients)},
+             {field::kProgram, text_or_null(program)},
+             {field::kOps, undone.value().ops},
+             {field::kRevoked, request.revoke}});
 }
 
 HttpResponse get_leases(const Call& call) {
@@ -463,7 +464,7 @@ HttpResponse get_leases(const Call& call) {
 }
 
 HttpResponse post_lease(const Call& call) {
-  if (const auto client = call.body.find("client"); client != call.body.end()) {
+  if (const auto client = call.body.find(field::kClient); client != call.body.end()) {
     const std::optional<ClientView> named = call.served.controller.view(client->get<uint64_t>());
     if (!named) return problem(404, "no attached client has that number; see optile leases");
     if (!may_see(call, *named)) return problem(403, not_yours(named->id));

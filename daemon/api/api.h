@@ -22,7 +22,6 @@ namespace optile::daemon {
 struct DaemonFacts {
   int pid = 0;
   std::string version;
-  std::string socket;
   uint64_t started_ns = 0;  // monotonic
   Rights rights{};
 };

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "bindings/abi/api_fields.h"
 #include "daemon/client/op_selection.h"
 #include "daemon/client/wide_team.h"
 #include "daemon/views/thread_limits.h"
@@ -17,11 +18,11 @@ using perfmodel::PointKind;
 constexpr int kMaxStoredRows = 512;
 
 Json point_json(const Configuration& at, double median_ns, const char* kind) {
-  return {{"width", at.width},
-          {"binding", perfmodel::binding_name(at.binding)},
-          {"median_ns", median_ns},
-          {"count", 0},
-          {"kind", kind}};
+  return {{field::kWidth, at.width},
+          {field::kBinding, perfmodel::binding_name(at.binding)},
+          {field::kMedianNs, median_ns},
+          {field::kCount, 0},
+          {field::kKind, kind}};
 }
 
 // Sampled cases of this run, and what the curve says about the widths between them.
@@ -30,7 +31,7 @@ Json curve_of_session(const tuner::OpView& op, int cores) {
   std::vector<perfmodel::Binding> bindings;
   for (const auto& [at, samples] : op.profile.cases) {
     Json point = point_json(at, static_cast<double>(samples.median().count()), "sampled");
-    point["count"] = samples.count();
+    point[field::kCount] = samples.count();
     curve.push_back(std::move(point));
     if (std::find(bindings.begin(), bindings.end(), at.binding) == bindings.end()) {
       bindings.push_back(at.binding);
@@ -50,7 +51,7 @@ Json curve_of_session(const tuner::OpView& op, int cores) {
 
 Json stored_point(const FoundProfile& found) {
   Json point = point_json(found.profile.at, found.profile.median_ns, "sampled");
-  point["count"] = found.profile.count;
+  point[field::kCount] = found.profile.count;
   return point;
 }
 
@@ -107,36 +108,38 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
   Json json = op_row(client, op);
   const tuner::SessionView& session = *client.session;
   const ClientHeader header = client.header.value_or(ClientHeader());
-  json["program"] = client.attach_request.program;
-  json["state"] = client_state(client);
-  json["sentence"] = sentence(client, op);
-  json["decision"] = session.decision;
-  json["curve"] = curve_of_session(op, client.cores);
-  json["provenance"] = {{"source", "this_run"}, {"made_at", iso_time(client.attached_at)}};
-  if (json["curve"].empty()) {
+  json[field::kProgram] = client.attach_request.program;
+  json[field::kState] = client_state(client);
+  json[field::kSentence] = sentence(client, op);
+  json[field::kDecision] = session.decision;
+  json[field::kCurve] = curve_of_session(op, client.cores);
+  json[field::kProvenance] = {{field::kSource, "this_run"},
+                              {field::kMadeAt, iso_time(client.attached_at)}};
+  if (json[field::kCurve].empty()) {
     const std::vector<FoundProfile> profiles =
         profiles_in(controller.history().store_to_read(client.attach_request.uid), controller,
                     op.place.key, "");
-    json["curve"] = curve_of_store(profiles);
+    json[field::kCurve] = curve_of_store(profiles);
     const int64_t when =
         client.stored ? client.stored->when : (profiles.empty() ? 0 : profiles.front().when);
-    json["provenance"] = {{"source", when == 0 ? "none" : "store"},
-                          {"made_at", when == 0 ? Json(nullptr) : Json(iso_time(when))}};
+    json[field::kProvenance] = {{field::kSource, when == 0 ? "none" : "store"},
+                                {field::kMadeAt, when == 0 ? Json(nullptr) : Json(iso_time(when))}};
   }
-  json["counters"] = perfmodel::counter_tier_name(header.counter_tier);
-  json["counter_reason"] = text_or_null(counter_reason(header));
-  json["switching_cost"] = {{"ns", session.switching_cost.count()},
-                            {"measured", session.switching_cost_measured}};
-  json["user"] = {{"default_width", header.default_width},
-                  {"source", width_source_name(header.default_width_source)},
-                  {"respect", respect_name(client.attach_request.respect)},
-                  {"binds", is_users_word(header.default_width_source)},
-                  {"word", text_or_null(limiting_variable(client.attach_request, header))},
-                  {"pools", pool_limits(client.attach_request)}};
-  json["held"] = text_or_null(why_not_held(controller, client));
-  json["team"] = text_or_null(wide_team_text(client, cores_held(controller, client)));
-  json["cap"] = client.default_width_cap == 0 ? Json(default_width_of(client))
-                                              : Json(client.default_width_cap);
+  json[field::kCounters] = perfmodel::counter_tier_name(header.counter_tier);
+  json[field::kCounterReason] = text_or_null(counter_reason(header));
+  json[field::kSwitchingCost] = {{field::kNs, session.switching_cost.count()},
+                                 {field::kMeasured, session.switching_cost_measured}};
+  json[field::kUser] = {
+      {field::kDefaultWidth, header.default_width},
+      {field::kSource, width_source_name(header.default_width_source)},
+      {field::kRespect, respect_name(client.attach_request.respect)},
+      {field::kBinds, is_users_word(header.default_width_source)},
+      {field::kWord, text_or_null(limiting_variable(client.attach_request, header))},
+      {field::kPools, pool_limits(client.attach_request)}};
+  json[field::kHeld] = text_or_null(why_not_held(controller, client));
+  json[field::kTeam] = text_or_null(wide_team_text(client, cores_held(controller, client)));
+  json[field::kCap] = client.default_width_cap == 0 ? Json(default_width_of(client))
+                                                    : Json(client.default_width_cap);
   return json;
 }
 
@@ -156,7 +159,7 @@ std::optional<Json> from_client(Controller& controller, const ClientView& client
     if (list.size() == kMaxExplanations) break;
     list.push_back(explanation(controller, client, *op));
   }
-  return Json{{"explanations", list}, {"more", found.size() - list.size()}};
+  return Json{{field::kExplanations, list}, {field::kMore, found.size() - list.size()}};
 }
 
 // No client remembers it: what earlier runs left behind.
@@ -169,20 +172,22 @@ std::optional<Json> from_store(Controller& controller, Store* store, const OpSel
   Json list = Json::array();
   for (const auto& [key, rows] : by_key) {
     if (list.size() == kMaxExplanations) break;
-    Json json = {{"client", nullptr},
-                 {"id", hex_key(key)},
-                 {"key", hex_key(key)},
-                 {"name", rows.front().profile.name},
-                 {"shape", rows.front().profile.shape},
-                 {"program", rows.front().program},
-                 {"state", "stored"},
-                 {"curve", curve_of_store(rows)},
-                 {"runner_up", nullptr},
-                 {"sentence", "measured in an earlier run; no program that runs it is attached"}};
-    json["provenance"] = {{"source", "store"}, {"made_at", iso_time(rows.front().when)}};
+    Json json = {
+        {field::kClient, nullptr},
+        {field::kId, hex_key(key)},
+        {field::kKey, hex_key(key)},
+        {field::kName, rows.front().profile.name},
+        {field::kShape, rows.front().profile.shape},
+        {field::kProgram, rows.front().program},
+        {field::kState, "stored"},
+        {field::kCurve, curve_of_store(rows)},
+        {field::kRunnerUp, nullptr},
+        {field::kSentence, "measured in an earlier run; no program that runs it is attached"}};
+    json[field::kProvenance] = {{field::kSource, "store"},
+                                {field::kMadeAt, iso_time(rows.front().when)}};
     list.push_back(std::move(json));
   }
-  return Json{{"explanations", list}, {"more", by_key.size() - list.size()}};
+  return Json{{field::kExplanations, list}, {field::kMore, by_key.size() - list.size()}};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "bindings/abi/api_fields.h"
 #include "daemon/client/wide_team.h"
 #include "sched/leases/core_assignment.h"
 
@@ -20,13 +21,13 @@ using base::invalid;
 using CommandKind = LeaseCommand::Kind;
 
 constexpr std::array<std::pair<const char*, CommandKind>, 7> kWords = {
-    {{"share", CommandKind::kShare},
-     {"pin", CommandKind::kPin},
-     {"unpin", CommandKind::kUnpin},
-     {"pause", CommandKind::kPause},
-     {"resume", CommandKind::kResume},
-     {"detach", CommandKind::kDetach},
-     {"attach", CommandKind::kAttach}}};
+    {{field::kShare, CommandKind::kShare},
+     {field::kPin, CommandKind::kPin},
+     {field::kUnpin, CommandKind::kUnpin},
+     {field::kPause, CommandKind::kPause},
+     {field::kResume, CommandKind::kResume},
+     {field::kDetach, CommandKind::kDetach},
+     {field::kAttach, CommandKind::kAttach}}};
 constexpr const char* kCoresWanted =
     "pin needs cores, as \"0-3\" or [0, 1]; optile machine lists them";
 constexpr const char* kNoSuchCores =
@@ -86,14 +87,16 @@ Json progress_json(const sched::LeaseView& view, const Leases& leases) {
   const std::optional<LeaseProgress> progress = progress_of(leases.clients(), view.id);
   if (!progress || view.granted.empty()) return nullptr;
   const double share = std::min(view.granted.fraction, 1.0);
-  return {{"value", progress->value * share}, {"measured", progress->measured && share >= 1}};
+  return {{field::kValue, progress->value * share},
+          {field::kMeasured, progress->measured && share >= 1}};
 }
 
 Json recent_json(const LeaseHistory& history) {
   Json recent = Json::array();
   for (const LeaseEvent& event : history.newest_first()) {
-    recent.push_back(
-        {{"at", iso_time(event.when)}, {"client", event.client}, {"text", event.text}});
+    recent.push_back({{field::kAt, iso_time(event.when)},
+                      {field::kClient, event.client},
+                      {field::kText, event.text}});
   }
   return recent;
 }
@@ -103,23 +106,23 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
     return sched::units_of(controller.machine(),
                            controller.lease_manager().leases()->table().resources().budget, cores);
   };
-  return {{"cores", view.granted.cores},
-          {"units", units(view.granted.cores)},
-          {"fraction", view.granted.empty() ? 0.0 : view.granted.fraction},
-          {"borrowed", view.borrowed},
-          {"lends", view.lends},
-          {"progress", progress_json(view, *controller.lease_manager().leases())},
-          {"share", controller.lease_manager().leases()->clients().at(view.id).party.share},
-          {"weight", view.weight},
-          {"priority", view.priority == sched::Priority::kBatch ? "batch" : "normal"},
-          {"idle", view.idle},
-          {"away", view.away},
-          {"paused", view.paused},
-          {"pinned", view.pinned},
-          {"late", view.late},
-          {"bound", view.bound},
-          {"unkept", controller.lease_manager().status(view.id).unkept},
-          {"reason", view.reason}};
+  return {{field::kCores, view.granted.cores},
+          {field::kUnits, units(view.granted.cores)},
+          {field::kFraction, view.granted.empty() ? 0.0 : view.granted.fraction},
+          {field::kBorrowed, view.borrowed},
+          {field::kLends, view.lends},
+          {field::kProgress, progress_json(view, *controller.lease_manager().leases())},
+          {field::kShare, controller.lease_manager().leases()->clients().at(view.id).party.share},
+          {field::kWeight, view.weight},
+          {field::kPriority, view.priority == sched::Priority::kBatch ? "batch" : "normal"},
+          {field::kIdle, view.idle},
+          {field::kAway, view.away},
+          {field::kPaused, view.paused},
+          {field::kPinned, view.pinned},
+          {field::kLate, view.late},
+          {field::kBound, view.bound},
+          {field::kUnkept, controller.lease_manager().status(view.id).unkept},
+          {field::kReason, view.reason}};
 }
 
 // Why an attached client has no lease, as half a sentence; in the order of what weighs most.
@@ -139,11 +142,13 @@ std::string no_lease_reason(const ClientView& client, const Controller& controll
 
 Json named(const ClientView& client, bool may_be_seen) {
   if (!may_be_seen) {
-    return {{"id", client.id}, {"pid", nullptr}, {"program", "another user's program"}};
+    return {{field::kId, client.id},
+            {field::kPid, nullptr},
+            {field::kProgram, "another user's program"}};
   }
-  return {{"id", client.id},
-          {"pid", client.attach_request.pid},
-          {"program", client.attach_request.program}};
+  return {{field::kId, client.id},
+          {field::kPid, client.attach_request.pid},
+          {field::kProgram, client.attach_request.program}};
 }
 
 }  // namespace
@@ -161,29 +166,29 @@ Json leases_json(const Controller& controller,
       return each.id == client.id;
     });
     if (view == views.end()) {
-      one["mode"] = mode_name(client.attach_request.mode);
-      one["detached"] = controller.lease_manager().status(client.id).detached;
-      one["reason"] = no_lease_reason(client, controller);
+      one[field::kMode] = mode_name(client.attach_request.mode);
+      one[field::kDetached] = controller.lease_manager().status(client.id).detached;
+      one[field::kReason] = no_lease_reason(client, controller);
       unleased.push_back(std::move(one));
       continue;
     }
     one.update(lease_json(*view, controller));
     const auto held = static_cast<double>(view->granted.cores.size()) * view->granted.fraction;
-    one["team"] = text_or_null(wide_team_text(client, held));
+    one[field::kTeam] = text_or_null(wide_team_text(client, held));
     clients.push_back(std::move(one));
   }
-  return {{"budget", budget_json(controller.lease_manager().budget())},
-          {"held_cores", leases == nullptr ? 0.0 : leases->table().summary().held_cores},
-          {"lent_cores", leases == nullptr ? 0 : leases->table().summary().lent_cores},
-          {"left_to_others", leases == nullptr ? 0 : leases->budget().left_to_others()},
-          {"cause", leases == nullptr ? "" : leases->table().summary().cause},
-          {"recent", recent_json(controller.lease_manager().history())},
-          {"clients", std::move(clients)},
-          {"unleased", std::move(unleased)}};
+  return {{field::kBudget, budget_json(controller.lease_manager().budget())},
+          {field::kHeldCores, leases == nullptr ? 0.0 : leases->table().summary().held_cores},
+          {field::kLentCores, leases == nullptr ? 0 : leases->table().summary().lent_cores},
+          {field::kLeftToOthers, leases == nullptr ? 0 : leases->budget().left_to_others()},
+          {field::kCause, leases == nullptr ? "" : leases->table().summary().cause},
+          {field::kRecent, recent_json(controller.lease_manager().history())},
+          {field::kClients, std::move(clients)},
+          {field::kUnleased, std::move(unleased)}};
 }
 
 base::Result<LeaseCommand> parse_lease_command(const Json& body) {
-  const auto client = body.find("client");
+  const auto client = body.find(field::kClient);
   if (client == body.end()) return invalid("client is missing; see optile leases");
   LeaseCommand word;
   word.client = client->get<uint64_t>();

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "bindings/abi/api_fields.h"
 #include "daemon/views/step_times.h"
 
 namespace optile::daemon {
@@ -9,12 +10,12 @@ namespace {
 
 Json factor_json(const std::optional<Factor>& factor) {
   if (!factor) return nullptr;
-  return {{"value", factor->value},
-          {"low", factor->low},
-          {"high", factor->high},
-          {"steps_before", factor->steps_before},
-          {"steps_after", factor->steps_after},
-          {"disturbed", factor->disturbances}};
+  return {{field::kValue, factor->value},
+          {field::kLow, factor->low},
+          {field::kHigh, factor->high},
+          {field::kStepsBefore, factor->steps_before},
+          {field::kStepsAfter, factor->steps_after},
+          {field::kDisturbed, factor->disturbances}};
 }
 
 Json number(const std::optional<StepTime>& time) {
@@ -22,24 +23,24 @@ Json number(const std::optional<StepTime>& time) {
 }
 
 Json value_of(const Json& factor) {
-  return factor.is_null() ? factor : factor["value"];
+  return factor.is_null() ? factor : factor[field::kValue];
 }
 
 Json factors_of(const ClientView& client, const StepTimes& times,
                 const std::vector<RunRecord>& earlier) {
-  return {{"speedup", factor_json(speedup_of(times))},
-          {"launch_plan", factor_json(launch_plan_factor_of(client, times, earlier))},
-          {"blas_pool", factor_json(blas_pool_factor_of(client, times, earlier))},
-          {"uniform_width", factor_json(factor_of(times.own, times.uniform))},
-          {"width_per_op", factor_json(factor_of(times.uniform, times.tuned))},
+  return {{field::kSpeedup, factor_json(speedup_of(times))},
+          {field::kLaunchPlan, factor_json(launch_plan_factor_of(client, times, earlier))},
+          {field::kBlasPool, factor_json(blas_pool_factor_of(client, times, earlier))},
+          {field::kUniformWidth, factor_json(factor_of(times.own, times.uniform))},
+          {field::kWidthPerOp, factor_json(factor_of(times.uniform, times.tuned))},
           // Where no uniform width was compared, the two together.
-          {"widths", factor_json(factor_of(times.own, times.tuned))}};
+          {field::kWidths, factor_json(factor_of(times.own, times.tuned))}};
 }
 
 Json no_factors() {
   Json factors;
-  for (const char* name :
-       {"speedup", "launch_plan", "blas_pool", "uniform_width", "width_per_op", "widths"}) {
+  for (const char* name : {field::kSpeedup, field::kLaunchPlan, field::kBlasPool,
+                           field::kUniformWidth, field::kWidthPerOp, field::kWidths}) {
     factors[name] = nullptr;
   }
   return factors;
@@ -49,14 +50,15 @@ void add_times(Json& json, const ClientView& client, const std::vector<RunRecord
   const StepTimes times = step_times(client, earlier);
   const bool separate = times.untouched.has_value();
   const std::optional<StepTime> baseline = separate ? times.untouched : times.own;
-  json["step_seconds"] = {{"baseline", number(baseline)},
-                          {"tuned", number(times.tuned)},
-                          {"present", number(times.present)}};
-  json["baseline_kind"] = !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
-  json["factors"] = factors_of(client, times, earlier);
-  json["speedup"] = value_of(json["factors"]["speedup"]);
-  json["disturbed"] = disturbances(times);
-  json["incomparable"] = text_or_null(times.incomparable);
+  json[field::kStepSeconds] = {{field::kBaseline, number(baseline)},
+                               {field::kTuned, number(times.tuned)},
+                               {field::kPresent, number(times.present)}};
+  json[field::kBaselineKind] =
+      !baseline ? Json(nullptr) : Json(separate ? "separate_run" : "control");
+  json[field::kFactors] = factors_of(client, times, earlier);
+  json[field::kSpeedup] = value_of(json[field::kFactors][field::kSpeedup]);
+  json[field::kDisturbed] = disturbances(times);
+  json[field::kIncomparable] = text_or_null(times.incomparable);
 }
 
 }  // namespace
@@ -66,59 +68,60 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
   const ClientHeader header = client.header.value_or(ClientHeader());
   const tuner::SessionView session = client.session.value_or(tuner::SessionView());
   Json json = {
-      {"program", client.attach_request.program},
-      {"arguments", client.attach_request.arguments},
-      {"executable", client.attach_request.executable},
-      {"pid", client.attach_request.pid},
-      {"mode", mode_name(client.attach_request.mode)},
-      {"numerics", numerics_name(client.attach_request)},
-      {"search", search_name(client.attach_request.search)},
-      {"strategy", strategy_name(client.attach_request.strategy)},
-      {"baseline_run", client.attach_request.baseline},
-      {"phase", client.session ? tuner::phase_name(session.phase) : "attaching"},
-      {"decision", session.decision},
-      {"steps", session.steps},
-      {"unwatched_steps", session.unwatched_steps},
-      {"samples", session.samples},
-      {"sampled_steps", session.sampled_steps},
-      {"plan_replayed", session.plan_replayed},
-      {"default_width", session.default_width},
-      {"default_width_source", width_source_name(header.default_width_source)},
-      {"uniform_width", session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width)},
-      {"guard", guard_json(session.guard)},
-      {"sharing", sharing_json(client)},
-      {"coverage", {{"observed", session.observed_share}, {"steered", session.steerable_share}}},
-      {"counters", perfmodel::counter_tier_name(header.counter_tier)},
-      {"counter_reason", text_or_null(counter_reason(header))},
-      {"blas", blas_name(header)},
-      {"blas_beside", blas_beside(header)},
-      {"openmp_runtime", openmp_runtime_name(header.runtime)},
-      {"launch_plan", client.attach_request.launch_plan},
-      {"events_dropped", client.counters.dropped},
-      {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}, {"present", nullptr}}},
-      {"baseline_kind", nullptr},
-      {"speedup", nullptr},
-      {"overhead_ratio", nullptr},
-      {"ops", Json::array()},
+      {field::kProgram, client.attach_request.program},
+      {field::kArguments, client.attach_request.arguments},
+      {field::kExecutable, client.attach_request.executable},
+      {field::kPid, client.attach_request.pid},
+      {field::kMode, mode_name(client.attach_request.mode)},
+      {field::kNumerics, numerics_name(client.attach_request)},
+      {field::kStrategy, strategy_name(client.attach_request.strategy)},
+      {field::kBaselineRun, client.attach_request.baseline},
+      {field::kPhase, client.session ? tuner::phase_name(session.phase) : "attaching"},
+      {field::kDecision, session.decision},
+      {field::kSteps, session.steps},
+      {field::kUnwatchedSteps, session.unwatched_steps},
+      {field::kSamples, session.samples},
+      {field::kSampledSteps, session.sampled_steps},
+      {field::kPlanReplayed, session.plan_replayed},
+      {field::kDefaultWidth, session.default_width},
+      {field::kUniformWidth,
+       session.uniform_width == 0 ? Json(nullptr) : Json(session.uniform_width)},
+      {field::kGuard, guard_json(session.guard)},
+      {field::kSharing, sharing_json(client)},
+      {field::kCoverage,
+       {{field::kObserved, session.observed_share}, {field::kSteered, session.steerable_share}}},
+      {field::kCounters, perfmodel::counter_tier_name(header.counter_tier)},
+      {field::kCounterReason, text_or_null(counter_reason(header))},
+      {field::kBlas, blas_name(header)},
+      {field::kBlasBeside, blas_beside(header)},
+      {field::kOpenmpRuntime, openmp_runtime_name(header.runtime)},
+      {field::kLaunchPlan, client.attach_request.launch_plan},
+      {field::kEventsDropped, client.counters.dropped},
+      {field::kStepSeconds,
+       {{field::kBaseline, nullptr}, {field::kTuned, nullptr}, {field::kPresent, nullptr}}},
+      {field::kBaselineKind, nullptr},
+      {field::kSpeedup, nullptr},
+      {field::kOverheadRatio, nullptr},
+      {field::kOps, Json::array()},
   };
   const std::string wait = perfmodel::launch_word(client.attach_request.launch_plan, "wait");
-  json["wait_policy"] = wait.empty() || wait == "keep" ? "default" : wait;
-  json["factors"] = no_factors();
-  json["disturbed"] = Json::array();
-  json["incomparable"] = nullptr;
+  json[field::kWaitPolicy] = wait.empty() || wait == "keep" ? "default" : wait;
+  json[field::kFactors] = no_factors();
+  json[field::kDisturbed] = Json::array();
+  json[field::kIncomparable] = nullptr;
   std::vector<std::string> fallbacks = fallback_texts(client);
   if (store.keeping != Store::Keeping::kOnDisk) {
     fallbacks.push_back("what was learned is not on disk: " + store.message);
   }
-  json["fallbacks"] = std::move(fallbacks);
+  json[field::kFallbacks] = std::move(fallbacks);
   if (!client.session) return json;
 
   add_times(json, client, earlier);
   if (session.seconds_in_steps > 0) {
-    json["overhead_ratio"] =
+    json[field::kOverheadRatio] =
         (session.seconds_lost_to_sampling + client.shim_seconds) / session.seconds_in_steps;
   }
-  for (const tuner::OpView& op : session.ops) json["ops"].push_back(op_row(client, op));
+  for (const tuner::OpView& op : session.ops) json[field::kOps].push_back(op_row(client, op));
   return json;
 }
 

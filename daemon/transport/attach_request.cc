@@ -100,10 +100,6 @@ const char* mode_name(optile_mode mode) {
   return "unknown";
 }
 
-const char* search_name(optile_search search) {
-  return search == OPTILE_SEARCH_PAPER ? "paper" : "auto";
-}
-
 const char* strategy_name(optile_strategy strategy) {
   switch (strategy) {
     case OPTILE_STRATEGY_AUTO:

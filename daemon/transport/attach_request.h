@@ -51,7 +51,6 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
 std::string clean_text(const char* text, std::size_t size);
 
 const char* mode_name(optile_mode mode);
-const char* search_name(optile_search search);
 const char* strategy_name(optile_strategy strategy);
 const char* respect_name(optile_respect respect);
 const char* numerics_name(const AttachRequest& attach_request);

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "bindings/abi/api_fields.h"
 #include "daemon/client/width_numerics.h"
 #include "daemon/views/region_reasons.h"
 
@@ -41,7 +42,7 @@ Json nullable(double number) {
 }
 
 Json case_json(const perfmodel::Configuration& at) {
-  return {{"width", at.width}, {"binding", perfmodel::binding_name(at.binding)}};
+  return {{field::kWidth, at.width}, {field::kBinding, perfmodel::binding_name(at.binding)}};
 }
 
 std::string revoke_command(const ClientView& client) {
@@ -233,9 +234,9 @@ std::vector<std::string> fallback_texts(const ClientView& client) {
 
 // Medians of whole steps.
 Json step_seconds_json(const tuner::SessionView& session) {
-  return {{"own", nullable(seconds_of(session.own_steps.median()))},
-          {"uniform", nullable(seconds_of(session.uniform_steps.median()))},
-          {"tuned", nullable(seconds_of(session.tuned_steps.median()))}};
+  return {{field::kOwn, nullable(seconds_of(session.own_steps.median()))},
+          {field::kUniform, nullable(seconds_of(session.uniform_steps.median()))},
+          {field::kTuned, nullable(seconds_of(session.tuned_steps.median()))}};
 }
 
 int default_width_of(const ClientView& client) {
@@ -255,78 +256,74 @@ Json widths_json(const ClientView& client, const tuner::SessionView& session) {
     least = std::min(least, width);
     most = std::max(most, width);
   }
-  return {{"least", least}, {"most", most}};
+  return {{field::kLeast, least}, {field::kMost, most}};
 }
 
 Json trials_json(const Trials& trials) {
   if (trials.ops == 0) return nullptr;
-  return {{"ops", trials.ops}, {"widths", trials.widths}};
+  return {{field::kOps, trials.ops}, {field::kWidths, trials.widths}};
 }
 
 Json client_summary(const ClientView& client) {
   Json json = {
-      {"id", client.id},
-      {"pid", client.attach_request.pid},
-      {"state", client_state(client)},
-      {"program", client.attach_request.program},
-      {"arguments", client.attach_request.arguments},
-      {"executable", client.attach_request.executable},
-      {"run_id", client.attach_request.run_id},
-      {"mode", mode_name(client.attach_request.mode)},
-      {"numerics", numerics_name(client.attach_request)},
-      {"search", search_name(client.attach_request.search)},
-      {"strategy", strategy_name(client.attach_request.strategy)},
-      {"baseline_run", client.attach_request.baseline},
-      {"launch_plan", client.attach_request.launch_plan},
-      {"shim_version", client.attach_request.version},
-      {"attached_at", iso_time(client.attached_at)},
-      {"finished_at", client.finished ? Json(iso_time(client.finished_at)) : Json(nullptr)},
-      {"plan_generation", client.generation},
-      {"events",
-       {{"read", client.counters.read},
-        {"rejected", client.counters.rejected},
-        {"dropped", client.counters.dropped}}},
-      {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
-      {"steps", client.session ? client.session->steps : 0},
-      {"sampled_steps", client.session ? client.session->sampled_steps : 0},
-      {"samples", client.session ? client.session->samples : 0},
-      {"plan_replayed", client.session && client.session->plan_replayed},
-      {"decision", client.session ? client.session->decision : ""},
-      {"fallbacks", fallback_texts(client)},
+      {field::kId, client.id},
+      {field::kPid, client.attach_request.pid},
+      {field::kState, client_state(client)},
+      {field::kProgram, client.attach_request.program},
+      {field::kArguments, client.attach_request.arguments},
+      {field::kExecutable, client.attach_request.executable},
+      {field::kRunId, client.attach_request.run_id},
+      {field::kMode, mode_name(client.attach_request.mode)},
+      {field::kNumerics, numerics_name(client.attach_request)},
+      {field::kStrategy, strategy_name(client.attach_request.strategy)},
+      {field::kBaselineRun, client.attach_request.baseline},
+      {field::kLaunchPlan, client.attach_request.launch_plan},
+      {field::kPlanGeneration, client.generation},
+      {field::kEvents,
+       {{field::kRead, client.counters.read},
+        {field::kRejected, client.counters.rejected},
+        {field::kDropped, client.counters.dropped}}},
+      {field::kPhase, client.session ? tuner::phase_name(client.session->phase) : "attaching"},
+      {field::kSteps, client.session ? client.session->steps : 0},
+      {field::kSampledSteps, client.session ? client.session->sampled_steps : 0},
+      {field::kSamples, client.session ? client.session->samples : 0},
+      {field::kPlanReplayed, client.session && client.session->plan_replayed},
+      {field::kDecision, client.session ? client.session->decision : ""},
+      {field::kFallbacks, fallback_texts(client)},
   };
   const ClientHeader header = client.header.value_or(ClientHeader());
-  json["default_width"] = header.default_width == 0 ? Json(nullptr) : Json(header.default_width);
-  json["default_width_source"] = width_source_name(header.default_width_source);
+  json[field::kDefaultWidth] =
+      header.default_width == 0 ? Json(nullptr) : Json(header.default_width);
   static const tuner::SessionView nothing_yet;
   const tuner::SessionView& session = client.session ? *client.session : nothing_yet;
-  json["step_seconds"] = step_seconds_json(session);
-  json["steps_per_second"] =
+  json[field::kStepSeconds] = step_seconds_json(session);
+  json[field::kStepsPerSecond] =
       client.steps_per_second ? Json(*client.steps_per_second) : Json(nullptr);
-  json["widths"] = widths_json(client, session);
-  json["trials"] = trials_json(client.trials);
-  json["openmp_runtime"] = openmp_runtime_name(header.runtime);
-  json["blas"] = blas_name(header);
-  json["blas_beside"] = blas_beside(header);
+  json[field::kWidths] = widths_json(client, session);
+  json[field::kTrials] = trials_json(client.trials);
+  json[field::kOpenmpRuntime] = openmp_runtime_name(header.runtime);
+  json[field::kBlas] = blas_name(header);
+  json[field::kBlasBeside] = blas_beside(header);
   return json;
 }
 
 Json stranger(const ClientView& client) {
-  return {{"id", client.id},
-          {"pid", nullptr},
-          {"state", client_state(client)},
-          {"program", "another user's program"},
-          {"mode", mode_name(client.attach_request.mode)},
-          {"phase", client.session ? tuner::phase_name(client.session->phase) : "attaching"},
-          {"steps", client.session ? client.session->steps : 0}};
+  return {{field::kId, client.id},
+          {field::kPid, nullptr},
+          {field::kState, client_state(client)},
+          {field::kProgram, "another user's program"},
+          {field::kMode, mode_name(client.attach_request.mode)},
+          {field::kPhase, client.session ? tuner::phase_name(client.session->phase) : "attaching"},
+          {field::kSteps, client.session ? client.session->steps : 0}};
 }
 
 Json client_details(const ClientView& client) {
   Json json = client_summary(client);
   const ClientHeader header = client.header.value_or(ClientHeader());
-  json["ops_begun"] = header.progress;
-  json["sharing"] = sharing_json(client);
+  json[field::kOpsBegun] = header.progress;
+  json[field::kSharing] = sharing_json(client);
   if (client.session) {
-    json["step_samples"] = {{"tuned", client.session->tuned_steps.count()}};
+    json[field::kStepSamples] = {{field::kTuned, client.session->tuned_steps.count()}};
   }
   return json;
 }
@@ -368,55 +365,55 @@ Json op_row(const ClientView& client, const tuner::OpView& op) {
   const double own_seconds = seconds_of(op.own_time) * op.per_step;
   const double seconds = seconds_in_step(client, op);
   Json row = {
-      {"client", client.id},
-      {"id", op_id(op.place)},
-      {"key", hex_key(op.place.key)},
-      {"width", width_json(width)},
-      {"default_width", width_json(own)},
-      {"per_step", op.per_step},
-      {"seconds", seconds},
-      {"own_seconds", op.width == 0 && own_seconds <= 0 ? seconds : own_seconds},
-      {"rule", rule_name(observed_only(client, op) ? tuner::Rule::kLeftAlone : op.rule)},
-      {"reason", op_reason(client, op)},
-      {"runner_up", nullptr},
-      {"samples", op.profile.samples()},
+      {field::kClient, client.id},
+      {field::kId, op_id(op.place)},
+      {field::kKey, hex_key(op.place.key)},
+      {field::kWidth, width_json(width)},
+      {field::kDefaultWidth, width_json(own)},
+      {field::kPerStep, op.per_step},
+      {field::kSeconds, seconds},
+      {field::kOwnSeconds, op.width == 0 && own_seconds <= 0 ? seconds : own_seconds},
+      {field::kRule, rule_name(observed_only(client, op) ? tuner::Rule::kLeftAlone : op.rule)},
+      {field::kReason, op_reason(client, op)},
+      {field::kRunnerUp, nullptr},
+      {field::kSamples, op.profile.samples()},
   };
   if (op.runner_up) {
-    row["runner_up"] = case_json(*op.runner_up);
-    row["runner_up"]["seconds"] = seconds_of(op.runner_up_time) * op.per_step;
+    row[field::kRunnerUp] = case_json(*op.runner_up);
+    row[field::kRunnerUp][field::kSeconds] = seconds_of(op.runner_up_time) * op.per_step;
   }
   const auto described = client.ops.find(op.place.key);
   const bool known = described != client.ops.end();
-  row["name"] = known ? described->second.name : "";
-  row["shape"] = known ? described->second.shape : "";
-  row["direction"] = known && described->second.backward ? "backward" : "forward";
+  row[field::kName] = known ? described->second.name : "";
+  row[field::kShape] = known ? described->second.shape : "";
+  row[field::kDirection] = known && described->second.backward ? "backward" : "forward";
   const auto totals = client.totals.find(op.place.key);
-  row["executions"] = totals == client.totals.end() ? 0 : totals->second.count;
-  row["counts"] = counts_json(client, op.place.key, width);
+  row[field::kExecutions] = totals == client.totals.end() ? 0 : totals->second.count;
+  row[field::kCounts] = counts_json(client, op.place.key, width);
   return row;
 }
 
 Json sharing_json(const ClientView& client) {
   const ClientHeader header = client.header.value_or(ClientHeader());
   const uint32_t alone = header.progress > 0 ? 1 : 0;
-  return {{"issuing_threads", std::max(header.issuing_threads, alone)},
-          {"most_in_ops", std::max(header.most_in_ops, alone)},
-          {"shared_cores", client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
-          {"narrowed_ops", header.narrowed_ops},
-          {"region_threads", header.region_width == 0 ? Json(nullptr) : Json(header.region_width)},
-          {"wait_cap_ms", client.wait_cap_ms ? Json(*client.wait_cap_ms) : Json(nullptr)},
-          {"wait_changes", header.wait_changes}};
+  return {
+      {field::kIssuingThreads, std::max(header.issuing_threads, alone)},
+      {field::kMostInOps, std::max(header.most_in_ops, alone)},
+      {field::kSharedCores, client.shared_cores == 0 ? Json(nullptr) : Json(client.shared_cores)},
+      {field::kNarrowedOps, header.narrowed_ops},
+      {field::kRegionThreads, header.region_width == 0 ? Json(nullptr) : Json(header.region_width)},
+      {field::kWaitCapMs, client.wait_cap_ms ? Json(*client.wait_cap_ms) : Json(nullptr)}};
 }
 
 Json guard_json(const tuner::GuardView& guard) {
   Json rollbacks = Json::array();
   for (const tuner::Rollback& one : guard.rollbacks) {
-    rollbacks.push_back({{"step", one.step},
-                         {"what", one.what},
-                         {"reason", one.reason},
-                         {"loss_seconds", one.loss_seconds}});
+    rollbacks.push_back({{field::kStep, one.step},
+                         {field::kWhat, one.what},
+                         {field::kReason, one.reason},
+                         {field::kLossSeconds, one.loss_seconds}});
   }
-  return {{"rollbacks", std::move(rollbacks)}};
+  return {{field::kRollbacks, std::move(rollbacks)}};
 }
 
 Json text_or_null(const std::string& text) {
@@ -466,28 +463,25 @@ Json counts_json(const ClientView& client, uint64_t key, int width) {
     add(name.c_str(), counts->ratio(event, CountedEvent::kInstructions), 1000);
   }
   add("busy_cores", counts->busy_cores(), 1);
-  return {{"executions", counts->executions()},
-          {"too_short", counts->too_short()},
-          {"threads", counts->threads()},
-          {"per_execution", std::move(means)},
-          {"ratios", std::move(ratios)}};
+  return {{field::kExecutions, counts->executions()},
+          {field::kTooShort, counts->too_short()},
+          {field::kThreads, counts->threads()},
+          {field::kPerExecution, std::move(means)},
+          {field::kRatios, std::move(ratios)}};
 }
 
 Json budget_json(const perfmodel::Budget& budget) {
-  return {{"cores", budget.cores},
-          {"units", budget.units},
-          {"quota_cores", nullable(budget.quota_cores)},
-          {"limited_by", budget.limited_by.empty() ? Json(nullptr) : Json(budget.limited_by)}};
+  return {{field::kCores, budget.cores},
+          {field::kUnits, budget.units},
+          {field::kLimitedBy, budget.limited_by.empty() ? Json(nullptr) : Json(budget.limited_by)}};
 }
 
 Json machine_summary(const perfmodel::Machine& machine) {
-  return {{"name", machine.name},
-          {"fingerprint", machine.fingerprint},
-          {"units", machine.units.size()},
-          {"cores", machine.cores.size()},
-          {"tiles", machine.tiles.size()},
-          {"numa_nodes", machine.numa_nodes},
-          {"allowed_cores", machine.allowed_cores()}};
+  return {{field::kName, machine.name},
+          {field::kUnits, machine.units.size()},
+          {field::kCores, machine.cores.size()},
+          {field::kTiles, machine.tiles.size()},
+          {field::kNumaNodes, machine.numa_nodes}};
 }
 
 Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget& budget) {
@@ -499,13 +493,13 @@ Json machine_details(const perfmodel::Machine& machine, const perfmodel::Budget&
       for (const int unit : machine.cores[static_cast<std::size_t>(core)].units) {
         units.push_back(machine.units[static_cast<std::size_t>(unit)].os_index);
       }
-      cores.push_back({{"core", core}, {"units", std::move(units)}});
+      cores.push_back({{field::kCore, core}, {field::kUnits, std::move(units)}});
     }
-    tiles.push_back({{"numa_node", tile.numa_node}, {"cores", std::move(cores)}});
+    tiles.push_back({{field::kNumaNode, tile.numa_node}, {field::kCores, std::move(cores)}});
   }
-  return {{"machine", machine_summary(machine)},
-          {"tiles", std::move(tiles)},
-          {"budget", budget_json(budget)}};
+  return {{field::kMachine, machine_summary(machine)},
+          {field::kTiles, std::move(tiles)},
+          {field::kBudget, budget_json(budget)}};
 }
 
 }  // namespace optile::daemon

@@ -1,5 +1,7 @@
 #include "daemon/views/thread_limits.h"
 
+#include "bindings/abi/api_fields.h"
+
 namespace optile::daemon {
 
 std::string limiting_variable(const AttachRequest& attach_request, const ClientHeader& header) {
@@ -17,7 +19,8 @@ nlohmann::json pool_limits(const AttachRequest& attach_request) {
   nlohmann::json words = nlohmann::json::array();
   const auto add = [&words](const char* name, uint32_t count, const char* consequence) {
     if (count == 0) return;
-    words.push_back({{"name", name}, {"count", count}, {"consequence", consequence}});
+    words.push_back(
+        {{field::kName, name}, {field::kCount, count}, {field::kConsequence, consequence}});
   };
   add("OPENBLAS_NUM_THREADS", attach_request.openblas_num_threads,
       "OpenBLAS's pool keeps its size");

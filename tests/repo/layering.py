@@ -145,7 +145,7 @@ FOLDERS: Mapping[str, Folder] = {
                   "daemon/controller")
     ),
     "daemon/api": Folder(
-        14, _sees("base", "sched/leases", "daemon/support", "daemon/transport", "daemon/client",
+        14, _sees("base", "bindings/abi", "sched/leases", "daemon/support", "daemon/transport", "daemon/client",
                   "daemon/views", "daemon/controller", "daemon/metrics")
     ),
     "daemon": Folder(

@@ -9,6 +9,7 @@
 
 #include "base/runtime_path.h"
 #include "base/text_file.h"
+#include "bindings/abi/api_fields.h"
 #include "bindings/abi/frames.h"
 #include "bindings/cli/run/daemon_start.h"
 #include "bindings/cli/support/elf_file.h"
@@ -72,11 +73,11 @@ std::string word(const Json& object, const char* key) {
 
 void read_answer(const std::string& body, DaemonFacts& facts) {
   const Json status = Json::parse(body, nullptr, false);
-  facts.version = word(status, "version");
-  const Json store = status.is_object() ? status.value("store", Json()) : Json();
-  facts.store = word(store, "path");
-  facts.store_state = word(store, "state");
-  facts.store_message = word(store, "message");
+  facts.version = word(status, field::kVersion);
+  const Json store = status.is_object() ? status.value(field::kStore, Json()) : Json();
+  facts.store = word(store, field::kPath);
+  facts.store_state = word(store, field::kState);
+  facts.store_message = word(store, field::kMessage);
 }
 
 // For PyTorch of a wheel.

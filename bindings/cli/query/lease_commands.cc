@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bindings/abi/api_fields.h"
+
 namespace optile::cli {
 namespace {
 
@@ -11,27 +13,27 @@ constexpr std::size_t kCellBytes = 160;  // of one formatted row, without its te
 const char* word_of(Verb verb) {
   switch (verb) {
     case Verb::kShare:
-      return "share";
+      return field::kShare;
     case Verb::kPin:
-      return "pin";
+      return field::kPin;
     case Verb::kUnpin:
-      return "unpin";
+      return field::kUnpin;
     case Verb::kPause:
-      return "pause";
+      return field::kPause;
     case Verb::kResume:
-      return "resume";
+      return field::kResume;
     case Verb::kDetach:
-      return "detach";
+      return field::kDetach;
     case Verb::kAttach:
-      return "attach";
+      return field::kAttach;
     default:
       return nullptr;
   }
 }
 
 std::string cores_text(const Json& lease) {
-  const double fraction = number_of(lease, "fraction");
-  std::string cores = core_ranges(list_of(lease, "cores"));
+  const double fraction = number_of(lease, field::kFraction);
+  std::string cores = core_ranges(list_of(lease, field::kCores));
   if (fraction >= 1 || cores == "-") return cores;
   char part[32];
   std::snprintf(part, sizeof part, "%.2f of ", fraction);
@@ -40,18 +42,19 @@ std::string cores_text(const Json& lease) {
 
 std::string state_of(const Json& lease) {
   std::string state;
-  for (const char* word : {"pinned", "paused", "bound", "idle", "away", "late"}) {
+  for (const char* word :
+       {field::kPinned, field::kPaused, field::kBound, field::kIdle, field::kAway, field::kLate}) {
     if (!lease.value(word, false)) continue;
     state += (state.empty() ? "" : ",") + std::string(word);
   }
-  if (number_of(lease, "borrowed") > 0) state += state.empty() ? "borrows" : ",borrows";
-  if (!text_of(lease, "team").empty()) state += state.empty() ? "wide" : ",wide";
+  if (number_of(lease, field::kBorrowed) > 0) state += state.empty() ? "borrows" : ",borrows";
+  if (!text_of(lease, field::kTeam).empty()) state += state.empty() ? "wide" : ",wide";
   return state.empty() ? "-" : state;
 }
 
 std::string unkept_text(const Json& lease) {
   std::string text;
-  for (const Json& word : list_of(lease, "unkept")) {
+  for (const Json& word : list_of(lease, field::kUnkept)) {
     if (word.is_string()) text += "; not kept: " + word.get<std::string>();
   }
   return text;
@@ -60,17 +63,20 @@ std::string unkept_text(const Json& lease) {
 std::string row(const Json& lease) {
   char cells[kCellBytes];
   std::snprintf(cells, sizeof cells, "%6.6s  %-12s  %6.4g  %-8.8s  %-14s  ",
-                text_of(lease, "id").c_str(), cores_text(lease).c_str(), number_of(lease, "share"),
-                text_of(lease, "priority").c_str(), state_of(lease).c_str());
-  const std::string team = text_of(lease, "team");
-  return cells + text_of(lease, "program") + ": " + text_of(lease, "reason") +
+                text_of(lease, field::kId).c_str(), cores_text(lease).c_str(),
+                number_of(lease, field::kShare), text_of(lease, field::kPriority).c_str(),
+                state_of(lease).c_str());
+  const std::string team = text_of(lease, field::kTeam);
+  return cells + text_of(lease, field::kProgram) + ": " + text_of(lease, field::kReason) +
          (team.empty() ? "" : "; " + team) + unkept_text(lease) + "\n";
 }
 
 std::string unleased_row(const Json& client) {
-  return "client " + text_of(client, "id") + "  pid " + text_of(client, "pid") + "  " +
-         text_of(client, "program") + ": no lease, it runs where the kernel puts it" +
-         (text_of(client, "reason").empty() ? "" : " (" + text_of(client, "reason") + ")") + "\n";
+  return "client " + text_of(client, field::kId) + "  pid " + text_of(client, field::kPid) + "  " +
+         text_of(client, field::kProgram) + ": no lease, it runs where the kernel puts it" +
+         (text_of(client, field::kReason).empty() ? ""
+                                                  : " (" + text_of(client, field::kReason) + ")") +
+         "\n";
 }
 
 }  // namespace
@@ -80,7 +86,7 @@ bool changes_a_lease(Verb verb) {
 }
 
 Json lease_request(const Options& options) {
-  Json body = {{"client", std::strtoull(options.query.client.c_str(), nullptr, 10)}};
+  Json body = {{field::kClient, std::strtoull(options.query.client.c_str(), nullptr, 10)}};
   const char* word = word_of(options.verb);
   if (options.verb == Verb::kShare) {
     body[word] = std::strtod(options.query.share.c_str(), nullptr);
@@ -106,15 +112,15 @@ std::string core_ranges(const Json& cores) {
 }
 
 std::string lease_table(const Json& answer) {
-  const Json budget = answer.value("budget", Json::object());
+  const Json budget = answer.value(field::kBudget, Json::object());
   char head[kCellBytes];
   std::snprintf(head, sizeof head,
                 "budget  %.0f cores; %.4g held by leases, %.0f lent, %.0f left to "
                 "others\n",
-                number_of(budget, "cores"), number_of(answer, "held_cores"),
-                number_of(answer, "lent_cores"), number_of(answer, "left_to_others"));
+                number_of(budget, field::kCores), number_of(answer, field::kHeldCores),
+                number_of(answer, field::kLentCores), number_of(answer, field::kLeftToOthers));
   std::string text = head;
-  const Json clients = list_of(answer, "clients");
+  const Json clients = list_of(answer, field::kClients);
   if (clients.empty()) text += "no leases: no program is attached that may be changed\n";
   if (!clients.empty()) {
     std::snprintf(head, sizeof head, "%6s  %-12s  %6s  %-8s  %-14s  %s\n", "client", "cores",
@@ -122,22 +128,22 @@ std::string lease_table(const Json& answer) {
     text += head;
   }
   for (const Json& lease : clients) text += row(lease);
-  for (const Json& client : list_of(answer, "unleased")) text += unleased_row(client);
+  for (const Json& client : list_of(answer, field::kUnleased)) text += unleased_row(client);
   return text;
 }
 
 std::string lease_line(const Json& answer, uint64_t client) {
-  for (const Json& lease : list_of(answer, "clients")) {
-    if (lease.value("id", uint64_t{0}) != client) continue;
+  for (const Json& lease : list_of(answer, field::kClients)) {
+    if (lease.value(field::kId, uint64_t{0}) != client) continue;
     const std::string state = state_of(lease);
     char share[32];
-    std::snprintf(share, sizeof share, "%.4g", number_of(lease, "share"));
-    return "client " + std::to_string(client) + "  " + text_of(lease, "program") + ": cores " +
-           cores_text(lease) + ", share " + share + (state == "-" ? "" : ", " + state) +
-           unkept_text(lease) + "\n";
+    std::snprintf(share, sizeof share, "%.4g", number_of(lease, field::kShare));
+    return "client " + std::to_string(client) + "  " + text_of(lease, field::kProgram) +
+           ": cores " + cores_text(lease) + ", share " + share +
+           (state == "-" ? "" : ", " + state) + unkept_text(lease) + "\n";
   }
-  for (const Json& one : list_of(answer, "unleased")) {
-    if (one.value("id", uint64_t{0}) == client) return unleased_row(one);
+  for (const Json& one : list_of(answer, field::kUnleased)) {
+    if (one.value(field::kId, uint64_t{0}) == client) return unleased_row(one);
   }
   return "";
 }

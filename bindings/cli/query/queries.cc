@@ -14,6 +14,7 @@
 
 #include "base/daemon_choice.h"
 #include "base/program_name.h"
+#include "bindings/abi/api_fields.h"
 #include "bindings/cli/query/explanation.h"
 #include "bindings/cli/query/lease_commands.h"
 #include "bindings/cli/support/child_process.h"
@@ -49,57 +50,59 @@ std::string target_of(const Options& options) {
 }
 
 void print_status(const Json& status) {
-  std::printf("optiled %s%s, pid %d, up %.0f s\n", text_of(status, "version").c_str(),
-              status.value("system", false) ? " of the machine" : "",
-              static_cast<int>(number_of(status, "pid")), number_of(status, "uptime_seconds"));
-  const Json store = status.value("store", Json::object());
-  std::printf("store    %s (%s)\n", text_of(store, "path", "none").c_str(),
-              text_of(store, "state").c_str());
-  if (!text_of(store, "message").empty())
-    std::printf("         %s\n", text_of(store, "message").c_str());
-  const Json machine = status.value("machine", Json::object());
-  const Json budget = status.value("budget", Json::object());
-  std::printf("machine  %s\n", text_of(machine, "name").c_str());
-  std::printf("budget   %s cores%s%s\n", text_of(budget, "cores").c_str(),
-              text_of(budget, "limited_by").empty() ? "" : ", limited by ",
-              text_of(budget, "limited_by").c_str());
-  const Json clients = status.value("clients", Json::array());
+  std::printf("optiled %s%s, pid %d, up %.0f s\n", text_of(status, field::kVersion).c_str(),
+              status.value(field::kSystem, false) ? " of the machine" : "",
+              static_cast<int>(number_of(status, field::kPid)),
+              number_of(status, field::kUptimeSeconds));
+  const Json store = status.value(field::kStore, Json::object());
+  std::printf("store    %s (%s)\n", text_of(store, field::kPath, "none").c_str(),
+              text_of(store, field::kState).c_str());
+  if (!text_of(store, field::kMessage).empty())
+    std::printf("         %s\n", text_of(store, field::kMessage).c_str());
+  const Json machine = status.value(field::kMachine, Json::object());
+  const Json budget = status.value(field::kBudget, Json::object());
+  std::printf("machine  %s\n", text_of(machine, field::kName).c_str());
+  std::printf("budget   %s cores%s%s\n", text_of(budget, field::kCores).c_str(),
+              text_of(budget, field::kLimitedBy).empty() ? "" : ", limited by ",
+              text_of(budget, field::kLimitedBy).c_str());
+  const Json clients = status.value(field::kClients, Json::array());
   if (clients.empty()) std::printf("clients  none\n");
   for (const Json& client : clients) {
-    std::printf("client %s  pid %s  %-11s %s steps  %s\n", text_of(client, "id").c_str(),
-                text_of(client, "pid").c_str(), text_of(client, "phase").c_str(),
-                text_of(client, "steps").c_str(), text_of(client, "program").c_str());
+    std::printf("client %s  pid %s  %-11s %s steps  %s\n", text_of(client, field::kId).c_str(),
+                text_of(client, field::kPid).c_str(), text_of(client, field::kPhase).c_str(),
+                text_of(client, field::kSteps).c_str(), text_of(client, field::kProgram).c_str());
   }
 }
 
 // Of the time that the ops of the same client take in a step.
 void add_shares(Json& ops) {
   std::map<double, double> seconds;  // by client
-  for (const Json& op : ops) seconds[number_of(op, "client")] += number_of(op, "seconds");
+  for (const Json& op : ops)
+    seconds[number_of(op, field::kClient)] += number_of(op, field::kSeconds);
   for (Json& op : ops) {
-    const double all = seconds[number_of(op, "client")];
-    op["share"] = all > 0 ? number_of(op, "seconds") / all : 0;
+    const double all = seconds[number_of(op, field::kClient)];
+    op[field::kShare] = all > 0 ? number_of(op, field::kSeconds) / all : 0;
   }
 }
 
 void print_ops(const Json& answer) {
-  Json ops = answer.value("ops", Json::array());
+  Json ops = answer.value(field::kOps, Json::array());
   if (ops.empty()) {
     std::printf("no ops: no program that the daemon remembers has run a whole step\n");
     return;
   }
   add_shares(ops);
   std::stable_sort(ops.begin(), ops.end(), [](const Json& a, const Json& b) {
-    return number_of(a, "share") > number_of(b, "share");
+    return number_of(a, field::kShare) > number_of(b, field::kShare);
   });
   std::printf("%-34s %6s  %5s %5s  %s\n", "op id", "share", "width", "own", "op: why");
   for (const Json& op : ops) {
-    const bool backward = text_of(op, "direction") == "backward";
-    std::printf("%-34s %5.1f%%  %5s %5s  %s %s%s: %s\n", text_of(op, "id").c_str(),
-                100 * number_of(op, "share"), text_of(op, "width", "-").c_str(),
-                text_of(op, "default_width", "-").c_str(), text_of(op, "name").c_str(),
-                text_of(op, "shape").c_str(), backward ? " backward" : "",
-                text_of(op, "reason").c_str());
+    const bool backward = text_of(op, field::kDirection) == "backward";
+    std::printf("%-34s %5.1f%%  %5s %5s  %s %s%s: %s\n", text_of(op, field::kId).c_str(),
+                100 * number_of(op, field::kShare), text_of(op, field::kWidth, "-").c_str(),
+                text_of(op, field::kDefaultWidth, "-").c_str(), text_of(op, field::kName).c_str(),
+                text_of(op, field::kShape).c_str(), backward ? " backward" : "",
+                text_of(op, field::kReason).c_str());
   }
 }
 
@@ -120,36 +123,36 @@ std::string body_of(const Options& options) {
   }
   if (options.verb != Verb::kUndo) return "";
   Json body = Json::object();
-  if (options.query.all) body["all"] = true;
+  if (options.query.all) body[field::kAll] = true;
   if (!options.query.client.empty())
-    body["client"] = std::strtoull(options.query.client.c_str(), nullptr, 10);
-  if (!options.query.program.empty()) body["program"] = options.query.program;
-  if (!options.query.op.empty()) body["op"] = options.query.op;
-  if (options.query.revoke) body["revoke"] = true;
+    body[field::kClient] = std::strtoull(options.query.client.c_str(), nullptr, 10);
+  if (!options.query.program.empty()) body[field::kProgram] = options.query.program;
+  if (!options.query.op.empty()) body[field::kOp] = options.query.op;
+  if (options.query.revoke) body[field::kRevoke] = true;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void print_undone(const Options& options, const Json& answer) {
-  const std::string program = text_of(answer, "program");
-  if (answer.value("revoked", false)) {
+  const std::string program = text_of(answer, field::kProgram);
+  if (answer.value(field::kRevoked, false)) {
     std::printf("later runs of %s are tuned again; running programs stay as they are\n",
                 program.empty() ? "every program" : program.c_str());
     return;
   }
-  const Json clients = list_of(answer, "clients");
+  const Json clients = list_of(answer, field::kClients);
   for (const Json& client : clients) {
     std::printf("client %s  pid %s  %s: %s at the program's default width again\n",
-                text_of(client, "id").c_str(), text_of(client, "pid").c_str(),
-                text_of(client, "program").c_str(),
+                text_of(client, field::kId).c_str(), text_of(client, field::kPid).c_str(),
+                text_of(client, field::kProgram).c_str(),
                 options.query.op.empty() ? "every op is" : "the op is");
-    const std::string launch = text_of(client, "launch_plan");
+    const std::string launch = text_of(client, field::kLaunchPlan);
     if (options.query.op.empty() && !launch.empty()) {
       std::printf("  its launch plan (%s) stays until it ends\n", launch.c_str());
     }
   }
   if (clients.empty())
     std::printf("%s is not running now\n", program.empty() ? "no program" : program.c_str());
-  std::printf("%.0f places ran at another width until now\n", number_of(answer, "ops"));
+  std::printf("%.0f places ran at another width until now\n", number_of(answer, field::kOps));
   if (options.query.op.empty()) {
     std::printf(
         "later runs keep the program's own settings; to tune them again: optile undo %s%s "
@@ -170,11 +173,12 @@ void print_answer(Verb verb, const Json& answer) {
       std::fputs(lease_table(answer).c_str(), stdout);
       return;
     case Verb::kExplain:
-      for (const Json& op : list_of(answer, "explanations")) {
+      for (const Json& op : list_of(answer, field::kExplanations)) {
         std::fputs(explanation_text(op).c_str(), stdout);
       }
-      if (number_of(answer, "more") > 0) {
-        std::printf("and %.0f more; name one by its id (optile ops)\n", number_of(answer, "more"));
+      if (number_of(answer, field::kMore) > 0) {
+        std::printf("and %.0f more; name one by its id (optile ops)\n",
+                    number_of(answer, field::kMore));
       }
       return;
     default:
@@ -189,7 +193,7 @@ int fail(const std::string& message) {
 
 // Only who may send it a signal can end it; the kernel knows.
 int stop_daemon(const Json& status) {
-  const auto pid = static_cast<pid_t>(number_of(status, "pid"));
+  const auto pid = static_cast<pid_t>(number_of(status, field::kPid));
   if (pid <= 1 || kill(pid, SIGTERM) != 0) {
     return fail("the daemon (pid " + std::to_string(pid) +
                 ") cannot be ended: " + std::strerror(errno));
@@ -214,9 +218,9 @@ int say_what_can_be_undone(const std::string& socket) {
   const auto answer = ask_daemon(socket, "GET", "/v1/status", "", kAnswerPatience);
   if (!answer.ok()) return kOwnFailure;
   const Json json = Json::parse(answer.value().body, nullptr, false);
-  for (const Json& client : list_of(json, "clients")) {
-    std::cerr << "  client " << text_of(client, "id") << "  pid " << text_of(client, "pid") << "  "
-              << text_of(client, "program") << "\n";
+  for (const Json& client : list_of(json, field::kClients)) {
+    std::cerr << "  client " << text_of(client, field::kId) << "  pid "
+              << text_of(client, field::kPid) << "  " << text_of(client, field::kProgram) << "\n";
   }
   return kOwnFailure;
 }
@@ -234,15 +238,15 @@ base::Result<std::string> client_number(const std::string& socket, const std::st
   std::vector<std::string> running;
   std::string latest;  // of those that have ended
   std::string list;
-  for (const Json& client : list_of(json, "clients")) {
-    if (!base::is_program_called(text_of(client, "program"), named)) continue;
-    const std::string id = text_of(client, "id");
-    if (text_of(client, "state") == "finished") {
+  for (const Json& client : list_of(json, field::kClients)) {
+    if (!base::is_program_called(text_of(client, field::kProgram), named)) continue;
+    const std::string id = text_of(client, field::kId);
+    if (text_of(client, field::kState) == "finished") {
       if (latest.empty()) latest = id;
       continue;
     }
     running.push_back(id);
-    list += (list.empty() ? "" : ", ") + id + " (pid " + text_of(client, "pid") + ")";
+    list += (list.empty() ? "" : ", ") + id + " (pid " + text_of(client, field::kPid) + ")";
   }
   if (running.size() == 1) return running.front();
   if (running.empty() && !latest.empty()) return latest;
@@ -274,8 +278,9 @@ int answer_query(const Options& given) try {
   if (!answer.ok()) return fail(answer.message());
   const Json json = Json::parse(answer.value().body, nullptr, false);
   if (answer.value().status != 200) {
-    const Json error = json.is_object() ? json.value("error", Json()) : Json();
-    return fail(with_commands(error.is_object() ? text_of(error, "message", kRefused) : kRefused));
+    const Json error = json.is_object() ? json.value(field::kError, Json()) : Json();
+    return fail(
+        with_commands(error.is_object() ? text_of(error, field::kMessage, kRefused) : kRefused));
   }
   if (options.verb == Verb::kMetrics) {
     std::fputs(answer.value().body.c_str(), stdout);

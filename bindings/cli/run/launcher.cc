@@ -17,6 +17,7 @@
 
 #include "base/daemon_choice.h"
 #include "base/runtime_path.h"
+#include "bindings/abi/api_fields.h"
 #include "bindings/cli/bridge/background_build.h"
 #include "bindings/cli/bridge/torch_wheel.h"
 #include "bindings/cli/run/advice.h"
@@ -126,29 +127,29 @@ Json object_at(const Json& object, const char* name) {
 
 DaemonsPlan read_plan(const Json& json) {
   DaemonsPlan read;
-  read.store = object_at(json, "store");
+  read.store = object_at(json, field::kStore);
   perfmodel::LaunchPlan& plan = read.plan;
-  plan.preload_libomp = json.value("preload_libomp", false);
-  plan.text = json.value("text", "");
+  plan.preload_libomp = json.value(field::kPreloadLibomp, false);
+  plan.text = json.value(field::kText, "");
   plan.blas_follows = plan.text.find("blas=follow") != std::string::npos;
-  const Json environment = json.value("environment", Json::object());
+  const Json environment = json.value(field::kEnvironment, Json::object());
   for (const auto& [name, value] : environment.items()) {
     if (value.is_string()) plan.environment[name] = value.get<std::string>();
   }
-  for (const Json& reason : json.value("reasons", Json::array())) {
+  for (const Json& reason : json.value(field::kReasons, Json::array())) {
     if (reason.is_string()) plan.reasons.push_back(reason.get<std::string>());
   }
-  plan.taken_back = json.value("taken_back", "");
-  plan.loss_seconds = number_at(json, "loss_seconds");
-  plan.wait_follows = json.value("wait_follows", false);
-  read.width = static_cast<int>(std::clamp(number_at(json, "width"), 0.0, 65535.0));
-  const Json stored = json.value("stored", Json());
+  plan.taken_back = json.value(field::kTakenBack, "");
+  plan.loss_seconds = number_at(json, field::kLossSeconds);
+  plan.wait_follows = json.value(field::kWaitFollows, false);
+  read.width = static_cast<int>(std::clamp(number_at(json, field::kWidth), 0.0, 65535.0));
+  const Json stored = json.value(field::kStored, Json());
   if (!stored.is_object()) return read;
   read.has_stored = true;
-  read.stored.uniform_width = static_cast<int>(number_at(stored, "uniform_width"));
-  read.stored.changed_ops = static_cast<int>(number_at(stored, "changed_ops"));
-  read.stored.own_step_seconds = number_at(stored, "own_step_seconds");
-  read.stored.tuned_step_seconds = number_at(stored, "tuned_step_seconds");
+  read.stored.uniform_width = static_cast<int>(number_at(stored, field::kUniformWidth));
+  read.stored.changed_ops = static_cast<int>(number_at(stored, field::kChangedOps));
+  read.stored.own_step_seconds = number_at(stored, field::kOwnStepSeconds);
+  read.stored.tuned_step_seconds = number_at(stored, field::kTunedStepSeconds);
   return read;
 }
 
@@ -156,28 +157,30 @@ DaemonsPlan read_plan(const Json& json) {
 std::string launch_question(const Options& options, const TargetProgram& target,
                             const perfmodel::LaunchFacts& facts, bool announced) {
   std::error_code ignored;
-  Json body = {{"executable", std::filesystem::canonical(target.executable, ignored).string()},
-               {"program", target.script},
-               {"arguments", joined(options.command)},
-               {"openmp", options.run.launch.openmp},
-               {"wait", options.run.launch.wait},
-               {"blas", options.run.launch.blas},
-               {"heap", options.run.launch.heap},
-               {"budget_cores", facts.budget_cores},
-               {"batch", options.run.priority == "batch"},
-               {"starts", !options.run.changes_nothing()},
-               {"announced", announced},
-               {"user_environment", facts.user_environment},
-               {"blas_provider", facts.blas_provider},
-               {"uses_openmp", facts.uses_openmp},
-               {"resizes_teams", facts.resizes_teams},
-               {"marks_ops", facts.marks_ops},
-               {"renews_blocks", facts.renews_blocks},
-               {"sets_up_malloc", facts.sets_up_malloc},
-               {"libomp_path", facts.libomp_path},
-               {"libomp_suitable", facts.libomp_suitable},
-               {"libomp_obstacle", facts.libomp_obstacle}};
-  if (!options.run.share.empty()) body["share"] = std::strtod(options.run.share.c_str(), nullptr);
+  Json body = {
+      {field::kExecutable, std::filesystem::canonical(target.executable, ignored).string()},
+      {field::kProgram, target.script},
+      {field::kArguments, joined(options.command)},
+      {field::kOpenmp, options.run.launch.openmp},
+      {field::kWait, options.run.launch.wait},
+      {field::kBlas, options.run.launch.blas},
+      {field::kHeap, options.run.launch.heap},
+      {field::kBudgetCores, facts.budget_cores},
+      {field::kBatch, options.run.priority == "batch"},
+      {field::kStarts, !options.run.changes_nothing()},
+      {field::kAnnounced, announced},
+      {field::kUserEnvironment, facts.user_environment},
+      {field::kBlasProvider, facts.blas_provider},
+      {field::kUsesOpenmp, facts.uses_openmp},
+      {field::kResizesTeams, facts.resizes_teams},
+      {field::kMarksOps, facts.marks_ops},
+      {field::kRenewsBlocks, facts.renews_blocks},
+      {field::kSetsUpMalloc, facts.sets_up_malloc},
+      {field::kLibompPath, facts.libomp_path},
+      {field::kLibompSuitable, facts.libomp_suitable},
+      {field::kLibompObstacle, facts.libomp_obstacle}};
+  if (!options.run.share.empty())
+    body[field::kShare] = std::strtod(options.run.share.c_str(), nullptr);
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -236,9 +239,9 @@ std::optional<DaemonsPlan> plan_beside_others(const Options& options, const std:
 
 // Asked for and lost is said; the rest is in the log and in `optile status`.
 void say_what_is_lost(const Json& store) {
-  const std::string message = store.value("message", "");
-  if (message.empty() || store.value("path", "") == kMemoryStore) return;
-  const bool kept = store.value("state", "") == "on_disk";
+  const std::string message = store.value(field::kMessage, "");
+  if (message.empty() || store.value(field::kPath, "") == kMemoryStore) return;
+  const bool kept = store.value(field::kState, "") == "on_disk";
   lost((kept ? "the store was repaired: " : "the store is not kept: ") + message);
 }
 
@@ -247,7 +250,7 @@ void ask_what_is_lost(const Options& options, const std::string& socket) {
   const auto answer = ask_daemon(socket, "GET", "/v1/status", "", answer_patience(options));
   if (!answer.ok()) return;
   const Json json = Json::parse(answer.value().body, nullptr, false);
-  if (json.is_object()) say_what_is_lost(object_at(json, "store"));
+  if (json.is_object()) say_what_is_lost(object_at(json, field::kStore));
 }
 
 void say_what_was_taken_back(const perfmodel::LaunchPlan& plan) {
@@ -384,7 +387,8 @@ void give_advice(const Options& options, const TargetProgram& target,
   facts.budget_cores = decision.budget_cores;
   facts.typed = options.run.typed_launch;
   if (report.is_object()) {
-    facts.step_seconds = number_at(report.value("step_seconds", Json::object()), "baseline");
+    facts.step_seconds =
+        number_at(report.value(field::kStepSeconds, Json::object()), field::kBaseline);
   }
   std::cerr << advice_text(facts);
 }

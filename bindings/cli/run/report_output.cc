@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/result.h"
+#include "bindings/abi/api_fields.h"
 #include "bindings/cli/run/unseen_program.h"
 #include "bindings/cli/support/http_client.h"
 #include "bindings/cli/support/output_file.h"
@@ -33,33 +34,34 @@ std::string format(const char* pattern, double value) {
 // Of a program that nothing is known about, because it never attached or the daemon is gone. Who
 // reads reports finds every field that they can count on.
 Json empty_report(const LaunchDecision& decision) {
-  return {{"state", "unknown"},
-          {"run_id", decision.run_id},
-          {"steps", 0},
-          {"unwatched_steps", 0},
-          {"step_seconds", {{"baseline", nullptr}, {"tuned", nullptr}, {"present", nullptr}}},
-          {"baseline_kind", nullptr},
-          {"speedup", nullptr},
-          {"factors", Json::object()},
-          {"disturbed", Json::array()},
-          {"incomparable", nullptr},
-          {"samples", 0},
-          {"sampled_steps", 0},
-          {"overhead_ratio", 0.0},
-          {"coverage", {{"observed", nullptr}, {"steered", nullptr}}},
-          {"plan_replayed", false},
-          {"ops", Json::array()},
-          {"counters", "none"},
-          {"counter_reason", nullptr},
-          {"blas", nullptr},
-          {"blas_beside", Json::array()},
-          {"openmp_runtime", nullptr},
-          {"wait_policy", nullptr},
-          {"fallbacks", Json::array()}};
+  return {{field::kState, "unknown"},
+          {field::kRunId, decision.run_id},
+          {field::kSteps, 0},
+          {field::kUnwatchedSteps, 0},
+          {field::kStepSeconds,
+           {{field::kBaseline, nullptr}, {field::kTuned, nullptr}, {field::kPresent, nullptr}}},
+          {field::kBaselineKind, nullptr},
+          {field::kSpeedup, nullptr},
+          {field::kFactors, Json::object()},
+          {field::kDisturbed, Json::array()},
+          {field::kIncomparable, nullptr},
+          {field::kSamples, 0},
+          {field::kSampledSteps, 0},
+          {field::kOverheadRatio, 0.0},
+          {field::kCoverage, {{field::kObserved, nullptr}, {field::kSteered, nullptr}}},
+          {field::kPlanReplayed, false},
+          {field::kOps, Json::array()},
+          {field::kCounters, "none"},
+          {field::kCounterReason, nullptr},
+          {field::kBlas, nullptr},
+          {field::kBlasBeside, Json::array()},
+          {field::kOpenmpRuntime, nullptr},
+          {field::kWaitPolicy, nullptr},
+          {field::kFallbacks, Json::array()}};
 }
 
 std::string state_of(const Json& report) {
-  const Json state = report.value("state", Json());
+  const Json state = report.value(field::kState, Json());
   return state.is_string() ? state.get<std::string>() : "unknown";
 }
 
@@ -93,16 +95,16 @@ FetchedReport fetch_report(const LaunchDecision& decision) {
 // "4.00  [3.80, 4.21], n = 20 and 50": a factor of the report, the one way in which any is printed;
 // "" where the report has none of that name.
 std::string factor_text(const Json& report, const char* name) {
-  const Json factor = report.value("factors", Json::object()).value(name, Json());
+  const Json factor = report.value(field::kFactors, Json::object()).value(name, Json());
   if (!factor.is_object()) return "";
-  const double low = factor.value("low", 0.0);
-  const double high = factor.value("high", 0.0);
-  return format("%.2f", factor.value("value", 0.0)) + "  [" + format("%.2f", low) + ", " +
+  const double low = factor.value(field::kLow, 0.0);
+  const double high = factor.value(field::kHigh, 0.0);
+  return format("%.2f", factor.value(field::kValue, 0.0)) + "  [" + format("%.2f", low) + ", " +
          format("%.2f", high) +
-         "], n = " + std::to_string(factor.value("steps_before", uint64_t{0})) + " and " +
-         std::to_string(factor.value("steps_after", uint64_t{0})) +
+         "], n = " + std::to_string(factor.value(field::kStepsBefore, uint64_t{0})) + " and " +
+         std::to_string(factor.value(field::kStepsAfter, uint64_t{0})) +
          (low < 1 && high > 1 ? ": no settled difference" : "") +
-         (factor.value("disturbed", Json::array()).empty() ? "" : ", disturbed");
+         (factor.value(field::kDisturbed, Json::array()).empty() ? "" : ", disturbed");
 }
 
 std::string milliseconds_a_step(const Json& seconds) {
@@ -112,22 +114,22 @@ std::string milliseconds_a_step(const Json& seconds) {
 // Why there is no factor, and what to type to have one.
 std::string why_no_factor(const Json& report, const std::string& command) {
   const std::string type = "; type: optile baseline -- " + command;
-  const Json incomparable = report.value("incomparable", Json());
+  const Json incomparable = report.value(field::kIncomparable, Json());
   if (incomparable.is_string()) return incomparable.get<std::string>() + type;
-  if (report.value("baseline_run", false)) return "this is the untouched run";
-  const std::string mode = report.value("mode", std::string("tune"));
+  if (report.value(field::kBaselineRun, false)) return "this is the untouched run";
+  const std::string mode = report.value(field::kMode, std::string("tune"));
   if (mode != "tune" && mode != "freeze") return "nothing is changed in this mode (" + mode + ")";
-  if (report.value("baseline_kind", Json()) == "separate_run") return "no step was run tuned";
+  if (report.value(field::kBaselineKind, Json()) == "separate_run") return "no step was run tuned";
   return "nothing to compare with" + type;
 }
 
 void add_steps(const Json& report, const std::string& command, std::string& out) {
-  const Json step = report.value("step_seconds", Json::object());
-  const Json tuned = step.value("tuned", Json());
-  const Json baseline = step.value("baseline", Json());
-  const Json present = step.value("present", Json());
+  const Json step = report.value(field::kStepSeconds, Json::object());
+  const Json tuned = step.value(field::kTuned, Json());
+  const Json baseline = step.value(field::kBaseline, Json());
+  const Json present = step.value(field::kPresent, Json());
   // Controls run under the launch plan, which an untouched run does not have.
-  const bool control = report.value("baseline_kind", Json()) == "control";
+  const bool control = report.value(field::kBaselineKind, Json()) == "control";
   if (baseline.is_number()) {
     out += (control ? "  default widths     " : "  untouched      ") +
            milliseconds_a_step(baseline) + "  (" +
@@ -138,19 +140,19 @@ void add_steps(const Json& report, const std::string& command, std::string& out)
   } else if (present.is_number() && !control) {
     out += "  under optile   " + milliseconds_a_step(present) + "  (it has no width to tune)\n";
   }
-  const std::string factor = factor_text(report, "speedup");
+  const std::string factor = factor_text(report, field::kSpeedup);
   out += factor.empty() ? "  times faster   not measured: " + why_no_factor(report, command) + "\n"
                         : "  times faster        " + factor + "\n";
-  for (const Json& one : report.value("disturbed", Json::array())) {
+  for (const Json& one : report.value(field::kDisturbed, Json::array())) {
     if (one.is_string()) out += "  disturbed      " + one.get<std::string>() + "\n";
   }
 }
 
 void add_parts(const Json& report, std::string& out) {
-  const std::pair<const char*, const char*> names[] = {{"launch_plan", "launch plan"},
-                                                       {"blas_pool", "BLAS pool"},
-                                                       {"uniform_width", "one best width"},
-                                                       {"width_per_op", "width per op"}};
+  const std::pair<const char*, const char*> names[] = {{field::kLaunchPlan, "launch plan"},
+                                                       {field::kBlasPool, "BLAS pool"},
+                                                       {field::kUniformWidth, "one best width"},
+                                                       {field::kWidthPerOp, "width per op"}};
   for (const auto& [key, text] : names) {
     const std::string factor = factor_text(report, key);
     if (factor.empty()) continue;
@@ -167,84 +169,84 @@ int width_of(const Json& op, const char* key) {
 
 void add_ops(const Json& report, std::string& out) {
   std::vector<Json> changed;
-  const Json ops = report.value("ops", Json::array());
+  const Json ops = report.value(field::kOps, Json::array());
   for (const Json& op : ops) {
-    if (width_of(op, "width") != width_of(op, "default_width")) changed.push_back(op);
+    if (width_of(op, field::kWidth) != width_of(op, field::kDefaultWidth)) changed.push_back(op);
   }
   if (changed.empty()) {
     out += "  no op runs at another width than the program's own\n";
     return;
   }
-  const auto seconds = [](const Json& op) { return op.value("seconds", 0.0); };
+  const auto seconds = [](const Json& op) { return op.value(field::kSeconds, 0.0); };
   std::sort(changed.begin(), changed.end(),
             [&](const Json& a, const Json& b) { return seconds(a) > seconds(b); });
   out +=
       "  ops at another width than the program's own (" + std::to_string(changed.size()) + "):\n";
   for (std::size_t i = 0; i < changed.size() && i < kRows; ++i) {
     const Json& op = changed[i];
-    std::string name = op.value("name", "");
+    std::string name = op.value(field::kName, "");
     name.resize(std::max<std::size_t>(name.size(), 28), ' ');
-    out += "    " + name + " width " + std::to_string(width_of(op, "width")) + "  " +
-           op.value("reason", "") + "\n";
+    out += "    " + name + " width " + std::to_string(width_of(op, field::kWidth)) + "  " +
+           op.value(field::kReason, "") + "\n";
   }
 }
 
 void add_sharing(const Json& report, std::string& out) {
-  const Json sharing = report.value("sharing", Json::object());
-  const int threads = sharing.value("issuing_threads", 0);
+  const Json sharing = report.value(field::kSharing, Json::object());
+  const int threads = sharing.value(field::kIssuingThreads, 0);
   if (threads < 2) return;
   out += "  threads        " + std::to_string(threads) + " issued ops, " +
-         std::to_string(sharing.value("most_in_ops", 0)) + " at the same moment";
-  const Json cores = sharing.value("shared_cores", Json());
+         std::to_string(sharing.value(field::kMostInOps, 0)) + " at the same moment";
+  const Json cores = sharing.value(field::kSharedCores, Json());
   if (cores.is_number_integer()) {
     out += "; they share " + std::to_string(cores.get<int>()) + " cores, which narrowed " +
-           std::to_string(sharing.value("narrowed_ops", uint64_t{0})) + " executions";
+           std::to_string(sharing.value(field::kNarrowedOps, uint64_t{0})) + " executions";
   }
   out += "\n";
 }
 
 // "openblas (beside it libopenblas64_-1.so, 2 more)"
 std::string blas_of(const Json& report) {
-  std::string text = report.value("blas", std::string("unknown"));
+  std::string text = report.value(field::kBlas, std::string("unknown"));
   std::string beside;
-  for (const Json& name : report.value("blas_beside", Json::array())) {
+  for (const Json& name : report.value(field::kBlasBeside, Json::array())) {
     if (name.is_string()) beside += (beside.empty() ? "" : ", ") + name.get<std::string>();
   }
   return beside.empty() ? text : text + " (beside it " + beside + ")";
 }
 
 std::string table_of(const Json& report, const std::string& command) {
-  std::string out = "optile: " + report.value("program", "the program") + ", " +
-                    std::to_string(report.value("steps", 0)) + " steps\n";
+  std::string out = "optile: " + report.value(field::kProgram, "the program") + ", " +
+                    std::to_string(report.value(field::kSteps, 0)) + " steps\n";
   add_steps(report, command, out);
   add_parts(report, out);
-  const Json coverage = report.value("coverage", Json::object());
+  const Json coverage = report.value(field::kCoverage, Json::object());
   const auto percent = [&](const char* key) {
     const Json value = coverage.value(key, Json());
     return value.is_number() ? format("%.1f %%", value.get<double>() * 100)
                              : std::string("unknown");
   };
-  out += "  coverage       " + percent("observed") + " of a step observed, " + percent("steered") +
-         " steerable\n";
-  out +=
-      "  sampled steps  " + std::to_string(report.value("sampled_steps", 0)) +
-      (report.value("plan_replayed", false) ? "  (the plan of an earlier run was used)\n" : "\n");
+  out += "  coverage       " + percent(field::kObserved) + " of a step observed, " +
+         percent(field::kSteered) + " steerable\n";
+  out += "  sampled steps  " + std::to_string(report.value(field::kSampledSteps, 0)) +
+         (report.value(field::kPlanReplayed, false) ? "  (the plan of an earlier run was used)\n"
+                                                    : "\n");
   out += "  BLAS " + blas_of(report) + ", OpenMP " +
-         report.value("openmp_runtime", std::string("unknown")) + ", launch plan " +
-         report.value("launch_plan", std::string("none")) + "\n";
-  const Json reason = report.value("counter_reason", Json());
-  out += "  counters " + report.value("counters", std::string("none")) +
+         report.value(field::kOpenmpRuntime, std::string("unknown")) + ", launch plan " +
+         report.value(field::kLaunchPlan, std::string("none")) + "\n";
+  const Json reason = report.value(field::kCounterReason, Json());
+  out += "  counters " + report.value(field::kCounters, std::string("none")) +
          (reason.is_string() ? "; " + reason.get<std::string>() : "") + "\n";
   add_sharing(report, out);
-  const std::string decision = report.value("decision", "");
+  const std::string decision = report.value(field::kDecision, "");
   if (!decision.empty()) out += "  " + decision + "\n";
   add_ops(report, out);
-  const Json guard = report.value("guard", Json::object());
-  for (const Json& one : guard.value("rollbacks", Json::array())) {
-    out += "  rolled back in step " + std::to_string(one.value("step", 0)) + ": " +
-           one.value("what", "") + ": " + one.value("reason", "") + "\n";
+  const Json guard = report.value(field::kGuard, Json::object());
+  for (const Json& one : guard.value(field::kRollbacks, Json::array())) {
+    out += "  rolled back in step " + std::to_string(one.value(field::kStep, 0)) + ": " +
+           one.value(field::kWhat, "") + ": " + one.value(field::kReason, "") + "\n";
   }
-  const Json fallbacks = report.value("fallbacks", Json::array());
+  const Json fallbacks = report.value(field::kFallbacks, Json::array());
   for (const Json& fallback : fallbacks) {
     if (fallback.is_string()) out += "  note: " + fallback.get<std::string>() + "\n";
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "bindings/abi/api_fields.h"
 #include "bindings/cli/top/shown_text.h"
 
 namespace optile::cli {
@@ -58,10 +59,10 @@ class Reader {
     read_head(seen);
     read_tiles(seen);
     read_clients(seen);
-    for (const Json& one : list_of(answers_.leases, "recent")) {
-      std::string at = text(one, "at");
+    for (const Json& one : list_of(answers_.leases, field::kRecent)) {
+      std::string at = text(one, field::kAt);
       if (at.size() >= kClockAt + kClockSize) at = at.substr(kClockAt, kClockSize);
-      seen.recent.push_back({std::move(at), text(one, "text")});
+      seen.recent.push_back({std::move(at), text(one, field::kText)});
     }
     return seen;
   }
@@ -72,32 +73,34 @@ class Reader {
   }
 
   void read_head(Snapshot& seen) const {
-    const Json machine = part_of(answers_.status, "machine");
-    const Json budget = part_of(answers_.leases, "budget");
-    seen.daemon_pid = static_cast<int64_t>(count_of(answers_.status, "pid"));
-    seen.version = text(answers_.status, "version");
-    seen.machine = text(machine, "name");
-    seen.numa_nodes = std::max<uint64_t>(1, count_of(machine, "numa_nodes"));
-    seen.budget_cores = count_of(budget, "cores");
-    seen.limited_by = text(budget, "limited_by");
-    seen.leased_cores = number_of(answers_.leases, "held_cores");
-    seen.lent_cores = count_of(answers_.leases, "lent_cores");
-    seen.left_to_others = count_of(answers_.leases, "left_to_others");
-    seen.cause = text(answers_.leases, "cause");
+    const Json machine = part_of(answers_.status, field::kMachine);
+    const Json budget = part_of(answers_.leases, field::kBudget);
+    seen.daemon_pid = static_cast<int64_t>(count_of(answers_.status, field::kPid));
+    seen.version = text(answers_.status, field::kVersion);
+    seen.machine = text(machine, field::kName);
+    seen.numa_nodes = std::max<uint64_t>(1, count_of(machine, field::kNumaNodes));
+    seen.budget_cores = count_of(budget, field::kCores);
+    seen.limited_by = text(budget, field::kLimitedBy);
+    seen.leased_cores = number_of(answers_.leases, field::kHeldCores);
+    seen.lent_cores = count_of(answers_.leases, field::kLentCores);
+    seen.left_to_others = count_of(answers_.leases, field::kLeftToOthers);
+    seen.cause = text(answers_.leases, field::kCause);
   }
 
   void read_tiles(Snapshot& seen) const {
-    const std::vector<int> units = numbers_of(part_of(answers_.leases, "budget"), "units");
+    const std::vector<int> units =
+        numbers_of(part_of(answers_.leases, field::kBudget), field::kUnits);
     const std::set<int> granted(units.begin(), units.end());
-    for (const Json& one : list_of(answers_.machine, "tiles")) {
+    for (const Json& one : list_of(answers_.machine, field::kTiles)) {
       TileSeen tile;
-      tile.numa_node = static_cast<int>(std::min<uint64_t>(count_of(one, "numa_node"), INT32_MAX));
-      for (const Json& core : list_of(one, "cores")) {
+      tile.numa_node =
+          static_cast<int>(std::min<uint64_t>(count_of(one, field::kNumaNode), INT32_MAX));
+      for (const Json& core : list_of(one, field::kCores)) {
         if (seen.cores == kMaxDrawnCores) break;
-        const std::vector<int> of_core = numbers_of(core, "units");
+        const std::vector<int> of_core = numbers_of(core, field::kUnits);
         const bool usable = std::any_of(of_core.begin(), of_core.end(),
                                         [&](int unit) { return granted.contains(unit); });
-        const auto number = std::min<uint64_t>(count_of(core, "core"), INT32_MAX);
+        const auto number = std::min<uint64_t>(count_of(core, field::kCore), INT32_MAX);
         tile.cores.push_back({static_cast<int>(number), usable});
         ++seen.cores;
       }
@@ -106,14 +109,14 @@ class Reader {
   }
 
   void read_clients(Snapshot& seen) const {
-    const Json leases = list_of(answers_.leases, "clients");
+    const Json leases = list_of(answers_.leases, field::kClients);
     std::map<uint64_t, const Json*> by_client;
-    for (const Json& lease : leases) by_client[count_of(lease, "id")] = &lease;
+    for (const Json& lease : leases) by_client[count_of(lease, field::kId)] = &lease;
     std::set<uint64_t> detached;
-    for (const Json& one : list_of(answers_.leases, "unleased")) {
-      if (flag_of(one, "detached")) detached.insert(count_of(one, "id"));
+    for (const Json& one : list_of(answers_.leases, field::kUnleased)) {
+      if (flag_of(one, field::kDetached)) detached.insert(count_of(one, field::kId));
     }
-    for (const Json& one : list_of(answers_.status, "clients")) {
+    for (const Json& one : list_of(answers_.status, field::kClients)) {
       if (seen.clients.size() == kMaxDrawnClients) break;
       ClientSeen client = read_client(one);
       const auto lease = by_client.find(client.id);
@@ -127,43 +130,45 @@ class Reader {
 
   ClientSeen read_client(const Json& one) const {
     ClientSeen client;
-    client.id = count_of(one, "id");
-    client.pid = static_cast<int64_t>(count_of(one, "pid"));
-    client.command = command_of(text(one, "program"), text(one, "arguments"));
-    client.mode = text(one, "mode");
-    client.state = text(one, "state");
-    client.phase = text(one, "phase");
-    client.steps = count_of(one, "steps");
-    client.sampled_steps = count_of(one, "sampled_steps");
-    client.decision = text(one, "decision");
-    const Json rate = one.value("steps_per_second", Json());
+    client.id = count_of(one, field::kId);
+    client.pid = static_cast<int64_t>(count_of(one, field::kPid));
+    client.command = command_of(text(one, field::kProgram), text(one, field::kArguments));
+    client.mode = text(one, field::kMode);
+    client.state = text(one, field::kState);
+    client.phase = text(one, field::kPhase);
+    client.steps = count_of(one, field::kSteps);
+    client.sampled_steps = count_of(one, field::kSampledSteps);
+    client.decision = text(one, field::kDecision);
+    const Json rate = one.value(field::kStepsPerSecond, Json());
     if (rate.is_number()) client.steps_per_second = rate.get<double>();
-    const Json widths = part_of(one, "widths");
-    client.least_width = static_cast<int>(std::min<uint64_t>(count_of(widths, "least"), 1U << 20U));
-    client.most_width = static_cast<int>(std::min<uint64_t>(count_of(widths, "most"), 1U << 20U));
-    const Json trials = part_of(one, "trials");
-    client.trial_ops = count_of(trials, "ops");
-    client.trial_widths = numbers_of(trials, "widths");
+    const Json widths = part_of(one, field::kWidths);
+    client.least_width =
+        static_cast<int>(std::min<uint64_t>(count_of(widths, field::kLeast), 1U << 20U));
+    client.most_width =
+        static_cast<int>(std::min<uint64_t>(count_of(widths, field::kMost), 1U << 20U));
+    const Json trials = part_of(one, field::kTrials);
+    client.trial_ops = count_of(trials, field::kOps);
+    client.trial_widths = numbers_of(trials, field::kWidths);
     return client;
   }
 
   void read_lease(const Json& lease, ClientSeen& client) const {
     client.leased = true;
-    client.cores = numbers_of(lease, "cores");
-    client.fraction = number_of(lease, "fraction");
-    client.lends = numbers_of(lease, "lends");
-    client.borrows = number_of(lease, "borrowed") > 0;
-    client.wide = !text_of(lease, "team").empty();
-    client.share = number_of(lease, "share");
-    client.priority = text(lease, "priority");
-    client.idle = flag_of(lease, "idle");
-    client.paused = flag_of(lease, "paused");
-    client.pinned = flag_of(lease, "pinned");
-    client.late = flag_of(lease, "late");
-    client.reason = text(lease, "reason");
-    const Json progress = part_of(lease, "progress");
-    if (progress.contains("value")) client.progress = number_of(progress, "value");
-    client.progress_measured = flag_of(progress, "measured");
+    client.cores = numbers_of(lease, field::kCores);
+    client.fraction = number_of(lease, field::kFraction);
+    client.lends = numbers_of(lease, field::kLends);
+    client.borrows = number_of(lease, field::kBorrowed) > 0;
+    client.wide = !text_of(lease, field::kTeam).empty();
+    client.share = number_of(lease, field::kShare);
+    client.priority = text(lease, field::kPriority);
+    client.idle = flag_of(lease, field::kIdle);
+    client.paused = flag_of(lease, field::kPaused);
+    client.pinned = flag_of(lease, field::kPinned);
+    client.late = flag_of(lease, field::kLate);
+    client.reason = text(lease, field::kReason);
+    const Json progress = part_of(lease, field::kProgress);
+    if (progress.contains(field::kValue)) client.progress = number_of(progress, field::kValue);
+    client.progress_measured = flag_of(progress, field::kMeasured);
   }
 
   const Answers& answers_;

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <utility>
 
+#include "bindings/abi/api_fields.h"
 #include "bindings/cli/query/explanation.h"
 #include "bindings/cli/support/http_client.h"
 #include "bindings/cli/top/client_table.h"
@@ -29,7 +30,7 @@ class SocketSource : public TopSource {
     answers_.status = std::move(status).value();
     answers_.leases = std::move(leases).value();
     // The machine stays the same as long as the daemon.
-    const Json daemon = answers_.status.value("pid", Json());
+    const Json daemon = answers_.status.value(field::kPid, Json());
     if (answers_.machine.is_null() || daemon != daemon_) {
       base::Result<Json> machine = ask("/v1/machine");
       if (!machine.ok()) return machine.error();
@@ -53,9 +54,9 @@ class SocketSource : public TopSource {
     const std::string of_client = "?client=" + std::to_string(client.id);
     const base::Result<Json> answer = ask("/v1/ops" + of_client);
     if (!answer.ok()) return answer.error();
-    std::vector<Json> ops = list_of(answer.value(), "ops");
+    std::vector<Json> ops = list_of(answer.value(), field::kOps);
     std::stable_sort(ops.begin(), ops.end(), [](const Json& a, const Json& b) {
-      return number_of(a, "seconds") > number_of(b, "seconds");
+      return number_of(a, field::kSeconds) > number_of(b, field::kSeconds);
     });
     if (ops.empty()) {
       lines.emplace_back("no ops yet: it has not run a whole step");
@@ -66,9 +67,9 @@ class SocketSource : public TopSource {
                     std::to_string(ops.size()) + "; optile ops has all):");
     for (std::size_t i = 0; i < count; ++i) {
       const base::Result<Json> one =
-          ask("/v1/ops/" + path_component(text_of(ops[i], "id")) + "/explain" + of_client);
+          ask("/v1/ops/" + path_component(text_of(ops[i], field::kId)) + "/explain" + of_client);
       if (!one.ok()) return one.error();
-      for (const Json& op : list_of(one.value(), "explanations")) add_lines(op, lines);
+      for (const Json& op : list_of(one.value(), field::kExplanations)) add_lines(op, lines);
     }
     return lines;
   } catch (const Json::exception&) {
@@ -90,8 +91,8 @@ class SocketSource : public TopSource {
     Json json = Json::parse(answer.value().body, nullptr, false);
     if (!json.is_object()) return base::Error{base::ErrorKind::kInvalid, kUnreadable};
     if (answer.value().status == 200) return json;
-    const Json error = json.value("error", Json());
-    const std::string message = error.is_object() ? text_of(error, "message") : "";
+    const Json error = json.value(field::kError, Json());
+    const std::string message = error.is_object() ? text_of(error, field::kMessage) : "";
     return base::Error{
         base::ErrorKind::kInvalid,
         message.empty() ? "the daemon refused to answer; its log says why" : shown(message, utf8_)};

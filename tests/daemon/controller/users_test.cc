@@ -39,8 +39,7 @@ class UsersTest : public ControllerTest {
     settings.system = true;
     settings.own_uid = 990;
     settings.unmapped_uid = kMany;
-    api_ = std::make_unique<Api>(*controller_, *metrics_,
-                                 DaemonFacts{1, "1", "/run/s", 0, Rights(settings)},
+    api_ = std::make_unique<Api>(*controller_, *metrics_, DaemonFacts{1, "1", 0, Rights(settings)},
                                  [this] { return now_ns_; });
   }
 
