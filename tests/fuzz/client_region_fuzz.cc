@@ -50,7 +50,7 @@ class Hostile {
                      optile::daemon::kMaxClients,
                      {[this](int) { return budget_; }}}),
         metrics_({&controller_, "0", [] { return uint64_t{0}; }, [this] { return now_ns_; }}),
-        api_(controller_, metrics_, {1, "0", "s", 0}, [this] { return now_ns_; }) {}
+        api_(controller_, metrics_, {1, "0", 0}, [this] { return now_ns_; }) {}
 
   void run(Bytes& bytes) {
     attach(bytes.take<uint8_t>());

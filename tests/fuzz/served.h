@@ -50,7 +50,7 @@ class Served {
                      {[this](int) { return daemon::whole_budget(machine_); }}}),
         metrics_(
             {&controller_, "0", [this] { return attach_.refused(); }, [this] { return now_ns_; }}),
-        api_(controller_, metrics_, {1, "0", http_path(), 0}, [this] { return now_ns_; }),
+        api_(controller_, metrics_, {1, "0", 0}, [this] { return now_ns_; }),
         attach_(io_, daemon::listen_at(attach_path(), SOCK_SEQPACKET).value(), rights(),
                 {[this](daemon::AttachRequest attach_request) {
                    return arrive(std::move(attach_request));

@@ -145,8 +145,8 @@ FOLDERS: Mapping[str, Folder] = {
                   "daemon/controller")
     ),
     "daemon/api": Folder(
-        14, _sees("base", "bindings/abi", "sched/leases", "daemon/support", "daemon/transport", "daemon/client",
-                  "daemon/views", "daemon/controller", "daemon/metrics")
+        14, _sees("base", "bindings/abi", "sched/leases", "daemon/support", "daemon/transport",
+                  "daemon/client", "daemon/views", "daemon/controller", "daemon/metrics")
     ),
     "daemon": Folder(
         15, _sees("base", "bindings/abi", "daemon/support", "daemon/transport", "daemon/process",
