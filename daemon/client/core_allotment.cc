@@ -23,7 +23,8 @@ bool CoreAllotment::set_space(ConfigurationSpace space) {
   } else {
     space_ = std::move(space);
   }
-  was_narrowed_ = was_narrowed_ || (keeps ? is_narrowed() : has_fewer_cores());
+  const bool counts = keeps || attach_request_.mode == OPTILE_MODE_TUNE;
+  was_narrowed_ = was_narrowed_ || (counts && is_narrowed());
   return !keeps;
 }
 
@@ -42,13 +43,10 @@ bool CoreAllotment::keeps_widths() const {
          attach_request_.mode == OPTILE_MODE_FREEZE;
 }
 
-// Than it came with.
-bool CoreAllotment::has_fewer_cores() const {
-  return attach_request_.mode == OPTILE_MODE_TUNE && space_.cores < cores_at_attach_;
-}
-
 int CoreAllotment::default_width_cap() const {
-  return has_fewer_cores() && !is_fixed_by_user() && !attach_request_.as_untuned ? space_.cores : 0;
+  const bool binds = attach_request_.mode == OPTILE_MODE_TUNE && !is_fixed_by_user() &&
+                     !attach_request_.as_untuned;
+  return binds && is_narrowed() ? cores_ : 0;
 }
 
 int CoreAllotment::page_cap() const {

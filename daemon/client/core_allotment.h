@@ -22,8 +22,8 @@ class CoreAllotment {
   // `attach_request` outlives it. `left_alone`: by hand, in an earlier run.
   CoreAllotment(const AttachRequest& attach_request, ConfigurationSpace space, bool left_alone);
 
-  // Budget or lease changed. False where its plan is repeated : then all of its
-  // widths stay, and only the units that its threads are bound to follow.
+  // Budget or lease changed. False where its plan is repeated: then all of its widths stay, and
+  // only the units that its threads are bound to follow.
   bool set_space(ConfigurationSpace space);
   const ConfigurationSpace& space() const { return space_; }
   // Of these the client may have: masks are left alone where its `fallbacks` say so.
@@ -58,8 +58,6 @@ class CoreAllotment {
   int shared_cores() const;
 
  private:
-  bool has_fewer_cores() const;
-
   const AttachRequest& attach_request_;
   ConfigurationSpace space_;
   int cores_at_attach_;
