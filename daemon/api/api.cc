@@ -345,7 +345,7 @@ HttpResponse get_machine(const Call& call) {
 }
 
 HttpResponse get_report(const Call& call) {
-  const FoundRun run = call.served.controller.find_run(call.parameter, user_of(call));
+  const RunStatus run = call.served.controller.find_run(call.parameter, user_of(call));
   const bool known = run.state != RunState::kUnknown && run.client;
   if (!known || !may_see(call, *run.client)) return ok({{field::kState, "unknown"}});
   Json json = run_report(*run.client, earlier_runs(call.served.controller.history(), *run.client),

@@ -6,7 +6,7 @@
 
 #include "bindings/abi/api_fields.h"
 #include "daemon/client/op_selection.h"
-#include "daemon/client/wide_team.h"
+#include "daemon/client/oversubscribed_team.h"
 #include "daemon/views/thread_limits.h"
 
 namespace optile::daemon {
@@ -137,7 +137,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
       {field::kWord, text_or_null(limiting_variable(client.attach_request, header))},
       {field::kPools, pool_limits(client.attach_request)}};
   json[field::kHeld] = text_or_null(why_not_held(controller, client));
-  json[field::kTeam] = text_or_null(wide_team_text(client, cores_held(controller, client)));
+  json[field::kTeam] =
+      text_or_null(oversubscribed_team_text(client, cores_held(controller, client)));
   json[field::kCap] = client.default_width_cap == 0 ? Json(default_width_of(client))
                                                     : Json(client.default_width_cap);
   return json;

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "bindings/abi/api_fields.h"
-#include "daemon/client/wide_team.h"
+#include "daemon/client/oversubscribed_team.h"
 #include "sched/leases/core_assignment.h"
 
 namespace optile::daemon {
@@ -174,7 +174,7 @@ Json leases_json(const Controller& controller,
     }
     one.update(lease_json(*view, controller));
     const auto held = static_cast<double>(view->granted.cores.size()) * view->granted.fraction;
-    one[field::kTeam] = text_or_null(wide_team_text(client, held));
+    one[field::kTeam] = text_or_null(oversubscribed_team_text(client, held));
     clients.push_back(std::move(one));
   }
   return {{field::kBudget, budget_json(controller.lease_manager().budget())},

@@ -1,6 +1,6 @@
 // What is changed in a session's plan before it becomes a page: rules in one order, each of which
 // may take something out of what the ones before it have left. Pure; any thread. What the shim does
-// not obey of a page: bindings/preload/core/plan_filter.h; both: docs/design/0013-guard.md.
+// not obey of a page: bindings/preload/core/width_decision.h; both: docs/design/0013-guard.md.
 #pragma once
 
 #include <cstdint>

@@ -253,8 +253,8 @@ std::optional<ClientView> Controller::view(uint64_t id) const {
   return finished == nullptr ? std::nullopt : std::optional(*finished);
 }
 
-FoundRun Controller::find_run(const std::string& run_id, std::optional<unsigned> user) const {
-  FoundRun run;
+RunStatus Controller::find_run(const std::string& run_id, std::optional<unsigned> user) const {
+  RunStatus run;
   if (run_id.empty()) return run;
   const auto is_meant = [&](const AttachRequest& attach_request) {
     return attach_request.run_id == run_id && (!user || attach_request.uid == *user);

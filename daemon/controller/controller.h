@@ -19,7 +19,7 @@
 #include "daemon/controller/controller_dependencies.h"
 #include "daemon/controller/counting_turns.h"
 #include "daemon/controller/finished_clients.h"
-#include "daemon/controller/found_run.h"
+#include "daemon/controller/run_status.h"
 #include "daemon/leases/client_commands.h"
 #include "daemon/leases/lease_manager.h"
 #include "daemon/store/program_history.h"
@@ -62,7 +62,7 @@ class Controller {
   std::vector<ClientView> views() const;  // the same, then the remembered ones, newest first
   std::optional<ClientView> view(uint64_t id) const;
   // Of all processes of that run (of one user) the one that spent the most time in steps.
-  FoundRun find_run(const std::string& run_id, std::optional<unsigned> user = std::nullopt) const;
+  RunStatus find_run(const std::string& run_id, std::optional<unsigned> user = std::nullopt) const;
 
  private:
   struct Place {

@@ -30,7 +30,7 @@ constexpr double kHopeless = 40;
 
 }  // namespace
 
-LoadEnergy::LoadEnergy(const LoadState& state, const Kept& kept)
+LoadEnergy::LoadEnergy(const LoadState& state, const PreviousPlacement& kept)
     : state_(state),
       move_price_(kept.most() > 0 ? kMovesPrice / static_cast<double>(kept.most()) : 0) {}
 
@@ -92,7 +92,8 @@ void BestLoad::note(const LoadState& state) {
 }
 
 LoadAnnealing::LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours,
-                             const Kept& kept, std::vector<DeviceId> start, std::uint64_t seed)
+                             const PreviousPlacement& kept, std::vector<DeviceId> start,
+                             std::uint64_t seed)
     : problem_(problem),
       neighbours_(neighbours),
       kept_(kept),

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "placement/budget.h"
-#include "placement/kept.h"
 #include "placement/load/load_state.h"
 #include "placement/neighbours.h"
+#include "placement/previous_placement.h"
 #include "placement/random.h"
 #include "placement/search/metropolis.h"
 
@@ -24,7 +24,7 @@ struct LoadCooling {
 // that have moved.
 class LoadEnergy {
  public:
-  LoadEnergy(const LoadState& state, const Kept& kept);
+  LoadEnergy(const LoadState& state, const PreviousPlacement& kept);
   LoadEnergy(const LoadEnergy&) = delete;
   LoadEnergy& operator=(const LoadEnergy&) = delete;
 
@@ -67,8 +67,8 @@ class BestLoad {
 class LoadAnnealing {
  public:
   // The start has to hold what `kept` allows, and so does then whatever is found.
-  LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours, const Kept& kept,
-                std::vector<DeviceId> start, std::uint64_t seed);
+  LoadAnnealing(const LoadProblem& problem, const Neighbours& neighbours,
+                const PreviousPlacement& kept, std::vector<DeviceId> start, std::uint64_t seed);
 
   // From the state as it is, until the budget is spent; counts each candidate there.
   void run(const LoadCooling& cooling, Budget& budget);
@@ -101,7 +101,7 @@ class LoadAnnealing {
 
   const LoadProblem& problem_;
   const Neighbours& neighbours_;
-  const Kept& kept_;
+  const PreviousPlacement& kept_;
   MovedNodes moved_;
   LoadState state_;
   LoadEnergy energy_;

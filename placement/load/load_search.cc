@@ -58,7 +58,7 @@ std::vector<Candidate> starts_of(const Graph& graph, const LoadProblem& problem,
 struct Searched {
   const LoadProblem& problem;
   const Neighbours& neighbours;
-  const Kept& kept;
+  const PreviousPlacement& kept;
 };
 
 using Coolings = LoadCooling[kRounds][kChains];
@@ -99,11 +99,11 @@ std::vector<DeviceId> search_load(const Graph& graph, const LoadProblem& problem
                                   const Request& request, Budget& budget) {
   const Neighbours neighbours(problem.units);
   if (request.kept.empty()) {
-    const Kept nothing;
+    const PreviousPlacement nothing;
     return anneal({problem, neighbours, nothing}, starts_of(graph, problem, request, budget),
                   problem.units.size() > kLarge ? kClose : kFromStarts, request, budget);
   }
-  const Kept kept(problem.units, request.kept, request.most_moved);
+  const PreviousPlacement kept(problem.units, request.kept, request.most_moved);
   UnitAssignment start = kept.start(problem.units, neighbours, working_devices(problem.cluster));
   make_runnable(problem.units, start);
   LoadAnnealing repair(problem, neighbours, kept, std::move(start), request.seed);
@@ -118,7 +118,7 @@ std::vector<DeviceId> search_load(const Graph& graph, const LoadProblem& problem
 std::vector<DeviceId> descents(const LoadProblem& problem, int starts, std::uint64_t seed,
                                Budget& budget) {
   const Neighbours neighbours(problem.units);
-  const Kept kept;
+  const PreviousPlacement kept;
   Candidate best = candidate(problem, at_random(problem.units, problem.cluster, seed), budget);
   for (int i = 0; i < starts && !budget.spent_now(); ++i) {
     LoadAnnealing annealing(

@@ -163,7 +163,7 @@ Candidate search(const SearchSpace& space, const CostModelMaker& make,
 
 std::vector<DeviceId> search_kept(SearchSpace space, const CostModelMaker& make,
                                   const Request& request, Budget& budget) {
-  space.kept = Kept(space.units, request.kept, request.most_moved);
+  space.kept = PreviousPlacement(space.units, request.kept, request.most_moved);
   std::vector<DeviceId> start = space.kept.start(space.units, space.neighbours, space.devices);
   make_runnable(space.units, start);
   return search(space, make, {std::move(start)}, request, budget).assignment;

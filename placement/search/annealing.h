@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "placement/budget.h"
-#include "placement/kept.h"
 #include "placement/neighbours.h"
 #include "placement/place.h"
+#include "placement/previous_placement.h"
 #include "placement/search/metropolis.h"
 #include "placement/units.h"
 
@@ -37,7 +37,7 @@ struct SearchSpace {
   const Neighbours& neighbours;
   std::vector<UnitId> order;      // topological, for moves of stretches
   std::vector<DeviceId> devices;  // that may be used
-  Kept kept;                      // what the starts hold and all moves have to
+  PreviousPlacement kept;         // what the starts hold and all moves have to
 };
 
 // From the starts, in rounds of four chains on four threads, closer to the best each time. The

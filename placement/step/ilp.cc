@@ -9,7 +9,7 @@
 
 #include "base/at.h"
 #include "placement/infinity.h"
-#include "placement/step/step_search.h"
+#include "placement/step/step_methods.h"
 #include "placement/step/stretch_program.h"
 #include "placement/step/stretches.h"
 
@@ -172,7 +172,7 @@ class Solver {
   void anneal(const Piece& piece, Way& way, double part) {
     const Graph& graph = piece.stretch.graph;
     for (const bool earliest_first : {false, true}) {
-      offer(piece, way, listed(graph, cluster_, piece.units, setting_, earliest_first));
+      offer(piece, way, list_schedule(graph, cluster_, piece.units, setting_, earliest_first));
     }
     offer(piece, way, on_one_device(piece.units, cluster_));
     const int free =
@@ -189,8 +189,9 @@ class Solver {
     limits.evaluations = std::min(share.evaluations_left(),
                                   kCandidatesPerNode * static_cast<std::uint64_t>(graph.size()));
     Budget mine(limits);
-    std::vector<UnitAssignment> starts = {listed(graph, cluster_, piece.units, setting_, true),
-                                          on_one_device(piece.units, cluster_)};
+    std::vector<UnitAssignment> starts = {
+        list_schedule(graph, cluster_, piece.units, setting_, true),
+        on_one_device(piece.units, cluster_)};
     const CostModelMaker make = [&] { return model(piece, way); };
     offer(piece, way, search(space, make, starts, request_, mine).assignment);
     budget_.absorb(mine);
@@ -319,7 +320,7 @@ IlpFound by_program(const Graph& graph, const Cluster& cluster, const StepSettin
   };
   offer(on_one_device(units, cluster));
   for (const bool earliest_first : {false, true}) {
-    offer(listed(graph, cluster, units, setting, earliest_first));
+    offer(list_schedule(graph, cluster, units, setting, earliest_first));
   }
   const std::vector<DeviceId> joined = solver.run();
   if (!joined.empty()) offer(units.from_nodes(joined));

@@ -9,7 +9,7 @@
 #include "placement/step/ilp.h"
 #include "placement/step/routes.h"
 #include "placement/step/step.h"
-#include "placement/step/step_search.h"
+#include "placement/step/step_methods.h"
 #include "placement/step/step_times.h"
 
 namespace optile::placement {
@@ -139,8 +139,8 @@ class ListScheduler {
 
 }  // namespace
 
-UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& units,
-                      const StepSetting& setting, bool earliest_first) {
+UnitAssignment list_schedule(const Graph& graph, const Cluster& cluster, const Units& units,
+                             const StepSetting& setting, bool earliest_first) {
   return ListScheduler(graph, cluster, units, setting).run(earliest_first);
 }
 
@@ -151,8 +151,8 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
                                            const StepSetting& setting, Budget& budget,
                                            double& lower_bound) {
   const Method method = request.method;
-  if (method == Method::kList) return listed(graph, cluster, units, setting, false);
-  if (method == Method::kEtf) return listed(graph, cluster, units, setting, true);
+  if (method == Method::kList) return list_schedule(graph, cluster, units, setting, false);
+  if (method == Method::kEtf) return list_schedule(graph, cluster, units, setting, true);
   if (method != Method::kAuto && method != Method::kLocalSearch) {
     return partition_by_name(graph, units, cluster, request, budget);
   }
@@ -164,9 +164,9 @@ base::Result<UnitAssignment> units_by_name(const Graph& graph, const Cluster& cl
   if (!request.kept.empty()) return search_kept(space, make, request, budget);
   std::vector<UnitAssignment> starts = {on_one_device(units, cluster)};
   if (method == Method::kAuto) {
-    starts.push_back(listed(graph, cluster, units, setting, false));
+    starts.push_back(list_schedule(graph, cluster, units, setting, false));
     if (graph.size() <= kMostEtfNodes) {
-      starts.push_back(listed(graph, cluster, units, setting, true));
+      starts.push_back(list_schedule(graph, cluster, units, setting, true));
     }
     starts.push_back(in_blocks(units, cluster, space.order));
     if (graph.size() <= kMostProgramNodes && cluster.size() <= kMostIlpDevices &&

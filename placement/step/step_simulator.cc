@@ -85,7 +85,7 @@ Ticks StepSimulator::first_difference(ItemId item) const {
   return std::min(first, ready);
 }
 
-std::size_t StepSimulator::Kept::last_before(Ticks when) const {
+std::size_t StepSimulator::PreviousPlacement::last_before(Ticks when) const {
   const auto after =
       std::partition_point(checkpoints.begin(), checkpoints.end(),
                            [when](const StepCheckpoint& one) { return one.now < when; });

@@ -52,7 +52,7 @@ class StepSimulator {
     Ticks shift = 0;         // how much later than in the kept one it goes on behind `to`
     std::size_t finishes = 0, checkpoints = 0;  // first of those recorded
   };
-  struct Kept {
+  struct PreviousPlacement {
     Ticks cost = 0;
     std::vector<Ticks> end;
     std::vector<std::int32_t> place;  // of each item, among the finishes
@@ -80,7 +80,7 @@ class StepSimulator {
   bool bus_;
   StepCandidate candidate_;
   StepMachine machine_;
-  Kept kept_;
+  PreviousPlacement kept_;
   int gap_;  // finishes between checkpoints, at least
 
   // Of the candidate.

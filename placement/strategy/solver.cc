@@ -8,11 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "placement/strategy/companions.h"
 #include "placement/strategy/core.h"
 #include "placement/strategy/elimination.h"
 #include "placement/strategy/evaluator.h"
 #include "placement/strategy/node_edge_elimination.h"
+#include "placement/strategy/parallel_searches.h"
 #include "placement/strategy/price_ascent.h"
 #include "placement/strategy/priced_search.h"
 
@@ -45,8 +45,8 @@ constexpr int kFewestPasses = 10;
 constexpr std::uint64_t kSolverPatience = 400;
 // Beside the search, where its core is small and time alone is limited: with evaluations the same
 // seed has to lead to the same answer, and one search makes more of them than four.
-constexpr int kCompanions = 3;
-constexpr std::size_t kMostForCompanions = 3000;
+constexpr int kSearchesBeside = 3;
+constexpr std::size_t kMostForSearchesBeside = 3000;
 
 class Solver {
  public:
@@ -157,13 +157,13 @@ class Solver {
     }
   }
 
-  void take_from_companions() {
-    if (!companions_) return;
-    if (const auto choice = companions_->cheaper_than(best_cost_)) consider(*choice);
+  void take_from_searches() {
+    if (!searches_) return;
+    if (const auto choice = searches_->cheaper_than(best_cost_)) consider(*choice);
   }
 
   void take(const PricedSearch& search) {
-    take_from_companions();
+    take_from_searches();
     if (!search.found() || search.best().cost >= best_cost_) return;
     best_ = *search.best().choice;
     best_cost_ = search.best().cost;
@@ -180,10 +180,10 @@ class Solver {
     search.rank(messages.ranked());
     if (budget_.limits_time() && !budget_.limits_evaluations() &&
         request_.method == StrategyMethod::kAuto) {
-      const Companions::Start start{messages.decode(), ascent.best_prices(), messages.ranked(),
-                                    request_.seed};
-      companions_.emplace(problem_, *core_, start, together() ? beside() : kCompanions, together(),
-                          budget_);
+      const ParallelSearches::Start start{messages.decode(), ascent.best_prices(),
+                                          messages.ranked(), request_.seed};
+      searches_.emplace(problem_, *core_, start, together() ? beside() : kSearchesBeside,
+                        together(), budget_);
     }
     for (int i = 0; i < kFewestPasses || !search.found() || !over(shares.passes); ++i) {
       if (over(1)) break;
@@ -194,9 +194,9 @@ class Solver {
     }
     while (search.found() && !over(shares.search)) polish(search);
     last_ascent(ascent, search);
-    if (!companions_) return;
-    companions_->end(budget_);
-    take_from_companions();
+    if (!searches_) return;
+    searches_->end(budget_);
+    take_from_searches();
   }
 
   // Raises the bound with what is left; where that stalls, the search goes on.
@@ -204,7 +204,7 @@ class Solver {
     ascent.restart_from(ascent.best_prices());
     std::uint64_t sweeps = 0;
     while (!over(1) && !ascent.stalled() && sweeps < kLastSweeps) {
-      take_from_companions();
+      take_from_searches();
       ascent.step(target(ascent));
       raise_bound(ascent.bound());
       ++sweeps;
@@ -213,16 +213,16 @@ class Solver {
   }
 
   // A large core is searched by as many threads as there are processors, at one choice.
-  bool together() const { return core_->nodes.size() > kMostForCompanions; }
+  bool together() const { return core_->nodes.size() > kMostForSearchesBeside; }
 
   static int beside() {
     const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-    return std::clamp(processors - 1, 0, kCompanions);
+    return std::clamp(processors - 1, 0, kSearchesBeside);
   }
 
   void polish(PricedSearch& search) {
     search.polish(budget_);
-    if (companions_ && together()) companions_->exchange(search);
+    if (searches_ && together()) searches_->exchange(search);
     take(search);
   }
 
@@ -256,7 +256,7 @@ class Solver {
   Total best_cost_ = kGreatestTotal;
   Total bound_ = 0;
   std::uint64_t last_gain_ = 0;
-  std::optional<Companions> companions_;  // refers to the core: destroyed before it
+  std::optional<ParallelSearches> searches_;  // refers to the core: destroyed before it
 };
 
 }  // namespace

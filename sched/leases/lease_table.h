@@ -19,6 +19,7 @@
 #include "sched/leases/lease_command.h"
 #include "sched/leases/lease_record.h"
 #include "sched/leases/lease_view.h"
+#include "sched/leases/progress_policy.h"
 
 namespace optile::sched {
 

@@ -144,7 +144,7 @@ TEST(Load, RelayMovesEscapeLocalMinimum) {
   const Units units = Units::of(graph, cluster);
   const LoadProblem problem{units, cluster};
   const Neighbours neighbours(units);
-  const Kept nothing;
+  const PreviousPlacement nothing;
   const UnitAssignment start = {0, 0, 1, 1, 2};
   EXPECT_DOUBLE_EQ(LoadState(problem, start).cost(), 9);
   EXPECT_DOUBLE_EQ(least_load(graph, cluster), 8.5);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bindings/preload/children/started_mask.h"
-#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/runtimes/runtime_at_start.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"

@@ -1,7 +1,7 @@
 #include "bindings/preload/core/rest.h"
 
 #include "bindings/preload/actuators/width_actuator.h"
-#include "bindings/preload/core/plan_filter.h"
+#include "bindings/preload/core/width_decision.h"
 #include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/shim_clock.h"
 

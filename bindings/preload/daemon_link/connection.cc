@@ -19,7 +19,7 @@
 #include "bindings/preload/children/started_mask.h"
 #include "bindings/preload/core/op_registry.h"
 #include "bindings/preload/daemon_link/attach_request.h"
-#include "bindings/preload/daemon_link/first_wait.h"
+#include "bindings/preload/daemon_link/attach_wait.h"
 #include "bindings/preload/daemon_link/runqueue_pressure.h"
 #include "bindings/preload/runtimes/other_manager.h"
 #include "bindings/preload/shared_memory/attachment.h"

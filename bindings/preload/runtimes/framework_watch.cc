@@ -4,8 +4,8 @@
 #include <link.h>
 #include <string.h>
 
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/runtimes/object_base.h"
-#include "bindings/preload/runtimes/object_place.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/per_address.h"
 #include "bindings/preload/support/uncancelled.h"

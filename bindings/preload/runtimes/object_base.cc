@@ -1,6 +1,6 @@
 #include "bindings/preload/runtimes/object_base.h"
 
-#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/support/per_address.h"
 
 namespace optile::preload {

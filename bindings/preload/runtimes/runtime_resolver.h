@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "bindings/abi/layout.h"
-#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 
 namespace optile::preload {
 

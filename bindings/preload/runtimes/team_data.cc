@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "bindings/abi/layout.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/runtimes/object_imports.h"
-#include "bindings/preload/runtimes/object_place.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 
 namespace optile::preload {

@@ -44,7 +44,7 @@ TEST_F(ControllerTest, TunesProgramAndReplaysPlanInNextRun) {
   controller_->depart(first.id);
   EXPECT_EQ(controller_->client_count(), 0u);
 
-  const FoundRun finished = controller_->find_run("first");
+  const RunStatus finished = controller_->find_run("first");
   ASSERT_EQ(finished.state, RunState::kFinished);
   EXPECT_EQ(finished.client->counters.rejected, 0u);
   const Json report =

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/api/lease_json.h"
-#include "daemon/client/wide_team.h"
+#include "daemon/client/oversubscribed_team.h"
 #include "daemon/views/json_views.h"
 #include "tests/daemon/fixtures/controller_fixture.h"
 
@@ -100,10 +100,11 @@ TEST_F(TeamsTest, ReportsWhyTeamIsNotNarrowed) {
 TEST_F(TeamsTest, WideTeamTextNamesFractionOfCore) {
   const Sweeps first = attach_sweeps(4);
   const ClientView view = *controller_->view(first.id);
-  EXPECT_NE(wide_team_text(view, 0.5).find("4 threads on 0.5 of a core"), std::string::npos);
-  EXPECT_NE(wide_team_text(view, 1).find("4 threads on one core"), std::string::npos);
-  EXPECT_EQ(wide_team_text(view, 4), "");
-  EXPECT_EQ(wide_team_text(view, 0), "") << "it has no lease";
+  EXPECT_NE(oversubscribed_team_text(view, 0.5).find("4 threads on 0.5 of a core"),
+            std::string::npos);
+  EXPECT_NE(oversubscribed_team_text(view, 1).find("4 threads on one core"), std::string::npos);
+  EXPECT_EQ(oversubscribed_team_text(view, 4), "");
+  EXPECT_EQ(oversubscribed_team_text(view, 0), "") << "it has no lease";
 }
 
 TEST_F(TeamsTest, MeasuresProgressByRegionThroughput) {

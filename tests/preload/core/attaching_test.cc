@@ -13,7 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "bindings/abi/layout.h"
-#include "bindings/preload/daemon_link/first_wait.h"
+#include "bindings/preload/daemon_link/attach_wait.h"
 #include "bindings/preload/daemon_link/runqueue_pressure.h"
 #include "tests/preload/fakes/fake_load.h"
 #include "tests/preload/fixtures/boundary_fixture.h"

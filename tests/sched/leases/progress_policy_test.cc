@@ -1,4 +1,4 @@
-#include "sched/leases/allocation_policy.h"
+#include "sched/leases/progress_policy.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "bindings/abi/layout.h"
 #include "bindings/preload/probes/openmp/known_regions.h"
-#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/support/per_address.h"
 
 namespace optile::preload {

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "bindings/preload/probes/tbb/tbb_functions.h"
-#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/per_address.h"
 

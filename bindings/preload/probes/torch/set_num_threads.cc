@@ -1,7 +1,7 @@
 // at::set_num_threads(int): a symbol of its own, which PyTorch does not call while it initialises
 // itself, so that it is always a person's word.
 #include "bindings/preload/actuators/default_width_source.h"
-#include "bindings/preload/probes/torch/torch_hooks.h"
+#include "bindings/preload/probes/torch/torch_framework.h"
 #include "bindings/preload/runtimes/framework_watch.h"
 #include "bindings/preload/runtimes/runtime_resolver.h"
 #include "bindings/preload/shared_memory/attachment.h"

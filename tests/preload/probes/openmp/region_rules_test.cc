@@ -12,8 +12,8 @@
 #include "bindings/preload/probes/openmp/known_regions.h"
 #include "bindings/preload/probes/openmp/region_sequence.h"
 #include "bindings/preload/probes/tbb/tbb_tasks.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 #include "bindings/preload/runtimes/object_imports.h"
-#include "bindings/preload/runtimes/object_place.h"
 #include "bindings/preload/support/unloading.h"
 
 namespace optile::preload {

@@ -10,12 +10,12 @@
 
 namespace optile::placement {
 
-class Kept {
+class PreviousPlacement {
  public:
-  Kept() = default;  // there was none: no move counts
+  PreviousPlacement() = default;  // there was none: no move counts
   // `nodes`: the device that each node was on, -1 for one that is new or whose device is gone; at
   // most `most` nodes may end elsewhere.
-  Kept(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t most);
+  PreviousPlacement(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t most);
 
   bool limits() const { return !homes_.empty(); }
   std::int64_t most() const { return most_; }
@@ -42,16 +42,16 @@ class Kept {
 // How many nodes a search has moved away from where they were.
 class MovedNodes {
  public:
-  MovedNodes(const Kept& kept, const std::vector<DeviceId>& units)
-      : kept_(kept), count_(kept.moved(units)) {}
+  MovedNodes(const PreviousPlacement& previous, const std::vector<DeviceId>& units)
+      : previous_(previous), count_(previous.moved(units)) {}
 
   std::int64_t count() const { return count_; }
   // `more` may be negative.
-  bool allows(std::int64_t more) const { return more <= 0 || count_ + more <= kept_.most(); }
+  bool allows(std::int64_t more) const { return more <= 0 || count_ + more <= previous_.most(); }
   void add(std::int64_t more) { count_ += more; }
 
  private:
-  const Kept& kept_;
+  const PreviousPlacement& previous_;
   std::int64_t count_;
 };
 

@@ -1,4 +1,4 @@
-#include "placement/kept.h"
+#include "placement/previous_placement.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,7 +13,8 @@ using base::at;
 
 }  // namespace
 
-Kept::Kept(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t most)
+PreviousPlacement::PreviousPlacement(const Units& units, const std::vector<DeviceId>& nodes,
+                                     std::uint64_t most)
     : homes_(at(units.size()), -1),
       nodes_(at(units.size()), 0),
       most_(static_cast<std::int64_t>(
@@ -37,7 +38,7 @@ Kept::Kept(const Units& units, const std::vector<DeviceId>& nodes, std::uint64_t
   elsewhere_ = old - at_home;
 }
 
-std::int64_t Kept::moved(const std::vector<DeviceId>& units) const {
+std::int64_t PreviousPlacement::moved(const std::vector<DeviceId>& units) const {
   if (homes_.empty()) return 0;
   std::int64_t moved = elsewhere_;
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
@@ -46,8 +47,8 @@ std::int64_t Kept::moved(const std::vector<DeviceId>& units) const {
   return moved;
 }
 
-std::vector<DeviceId> Kept::start(const Units& units, const Neighbours& neighbours,
-                                  const std::vector<DeviceId>& devices) const {
+std::vector<DeviceId> PreviousPlacement::start(const Units& units, const Neighbours& neighbours,
+                                               const std::vector<DeviceId>& devices) const {
   std::vector<DeviceId> start = homes_;
   std::vector<UnitId> open;
   const auto can_run = [&](UnitId unit, DeviceId device) {

@@ -1,4 +1,4 @@
-#include "bindings/preload/runtimes/object_place.h"
+#include "bindings/preload/runtimes/loaded_object.h"
 
 #include <dlfcn.h>
 #include <link.h>

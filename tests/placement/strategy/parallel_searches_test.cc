@@ -1,4 +1,4 @@
-#include "placement/strategy/companions.h"
+#include "placement/strategy/parallel_searches.h"
 
 #include <gtest/gtest.h>
 

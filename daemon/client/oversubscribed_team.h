@@ -10,6 +10,6 @@ namespace optile::daemon {
 
 // `cores`: of its lease, in turns the fraction of one; 0 where it has none. Empty where its teams
 // are no wider than that, or follow it.
-std::string wide_team_text(const ClientView& client, double cores);
+std::string oversubscribed_team_text(const ClientView& client, double cores);
 
 }  // namespace optile::daemon

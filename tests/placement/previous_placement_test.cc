@@ -1,4 +1,4 @@
-#include "placement/kept.h"
+#include "placement/previous_placement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,13 +30,13 @@ std::vector<DeviceId> devices_or_none(int nodes, int devices, std::uint64_t seed
 }
 
 // Colours put nodes that were on different devices into one unit.
-TEST(Kept, CountsMovedNodesIncrementally) {
+TEST(PreviousPlacement, CountsMovedNodesIncrementally) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Graph graph = random_graph({30, 0.1, 8}, seed);
     const Cluster cluster = Cluster::uniform(3, 0, 1e9);
     const Units units = Units::of(graph, cluster);
     const std::vector<DeviceId> nodes = devices_or_none(graph.size(), 3, seed);
-    const Kept kept(units, nodes, 7);
+    const PreviousPlacement kept(units, nodes, 7);
     Random random(seed);
     std::vector<DeviceId> at = kept.start(units, Neighbours(units), {0, 1, 2});
     std::int64_t moved = kept.moved(at);
@@ -53,18 +53,18 @@ TEST(Kept, CountsMovedNodesIncrementally) {
   }
 }
 
-TEST(Kept, StartPutsNewNodesBesideTheirNeighbours) {
+TEST(PreviousPlacement, StartPutsNewNodesBesideTheirNeighbours) {
   // 0 -> 1 -> 2 -> 3, 4 alone; 1 and 2 are new, and so is 4.
   std::vector<Node> nodes(5);
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].name = "n" + std::to_string(i);
   const Graph graph = make_graph(nodes, {{0, 1, false}, {1, 2, false}, {2, 3, false}});
   const Cluster cluster = Cluster::uniform(3, 0, 1e9);
   const Units units = Units::of(graph, cluster);
-  const Kept kept(units, {2, -1, -1, 2, -1}, 0);
+  const PreviousPlacement kept(units, {2, -1, -1, 2, -1}, 0);
   EXPECT_THAT(kept.start(units, Neighbours(units), {1}), ElementsAre(2, 2, 2, 2, 1));
 }
 
-TEST(Kept, AutoRespectsMoveLimit) {
+TEST(PreviousPlacement, AutoRespectsMoveLimit) {
   for (const Objective objective : {Objective::kLoad, Objective::kLatency, Objective::kStep}) {
     for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{40}}) {
       const Graph graph = random_graph({40, 0.1, 0}, 5);
@@ -90,7 +90,7 @@ TEST(Kept, AutoRespectsMoveLimit) {
 }
 
 // All that was on a device that is gone has to go elsewhere, and does not count.
-TEST(Kept, ReplacesRemovedDeviceWithoutCountingMoves) {
+TEST(PreviousPlacement, ReplacesRemovedDeviceWithoutCountingMoves) {
   const Graph graph = random_graph({24, 0.1, 0}, 3);
   Request request;
   request.limits.evaluations = 3000;
@@ -101,7 +101,7 @@ TEST(Kept, ReplacesRemovedDeviceWithoutCountingMoves) {
   EXPECT_EQ(answer.value().moved, 0);
 }
 
-TEST(Kept, RejectsMethodsOtherThanAuto) {
+TEST(PreviousPlacement, RejectsMethodsOtherThanAuto) {
   Request request;
   request.method = Method::kMetis;
   request.kept.assign(12, 0);

@@ -1,4 +1,4 @@
-#include "bindings/preload/probes/torch/torch_hooks.h"
+#include "bindings/preload/probes/torch/torch_framework.h"
 
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/probes/torch/torch_bridge_file.h"

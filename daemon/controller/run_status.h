@@ -11,7 +11,7 @@ namespace optile::daemon {
 
 enum class RunState { kUnknown, kRunning, kFinished };
 
-struct FoundRun {
+struct RunStatus {
   RunState state = RunState::kUnknown;
   std::optional<ClientView> client;
 };

@@ -9,7 +9,7 @@ namespace optile::placement {
 
 // HEFT, or ETF: the node with the longest way to the end goes next, or whichever can begin first,
 // to the device where it ends first. The first node of a unit decides for the others.
-UnitAssignment listed(const Graph& graph, const Cluster& cluster, const Units& units,
-                      const StepSetting& setting, bool earliest_first);
+UnitAssignment list_schedule(const Graph& graph, const Cluster& cluster, const Units& units,
+                             const StepSetting& setting, bool earliest_first);
 
 }  // namespace optile::placement

@@ -32,7 +32,7 @@ class CommonChoice {
   std::uint64_t version_ = 0;
 };
 
-class Companions {
+class ParallelSearches {
  public:
   // What each search begins with; see PricedSearch. The problem and the core must outlive this.
   struct Start {
@@ -44,11 +44,11 @@ class Companions {
 
   // They search until what is left of the budget is spent, or until end(); `together` where they
   // put what they find together, and do not begin again.
-  Companions(const StrategyProblem& problem, const Core& core, const Start& start, int count,
-             bool together, const Budget& budget);
-  ~Companions() { join(); }
-  Companions(const Companions&) = delete;
-  Companions& operator=(const Companions&) = delete;
+  ParallelSearches(const StrategyProblem& problem, const Core& core, const Start& start, int count,
+                   bool together, const Budget& budget);
+  ~ParallelSearches() { join(); }
+  ParallelSearches(const ParallelSearches&) = delete;
+  ParallelSearches& operator=(const ParallelSearches&) = delete;
 
   // Where they search together: puts the caller's search and theirs together.
   void exchange(PricedSearch& search);

@@ -1,4 +1,4 @@
-#include "daemon/client/wide_team.h"
+#include "daemon/client/oversubscribed_team.h"
 
 #include <cstdio>
 
@@ -14,7 +14,7 @@ std::string cores_text(double cores) {
 
 }  // namespace
 
-std::string wide_team_text(const ClientView& client, double cores) {
+std::string oversubscribed_team_text(const ClientView& client, double cores) {
   if (cores <= 0 || client.fixed_team <= cores) return "";
   std::string text = "its teams keep " + std::to_string(client.fixed_team) + " threads on " +
                      cores_text(cores) + ": ";

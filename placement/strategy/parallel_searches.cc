@@ -1,4 +1,4 @@
-#include "placement/strategy/companions.h"
+#include "placement/strategy/parallel_searches.h"
 
 #include <utility>
 
@@ -25,8 +25,9 @@ void CommonChoice::exchange(PricedSearch& search, Share& share) {
   share = {values_, version_};
 }
 
-Companions::Companions(const StrategyProblem& problem, const Core& core, const Start& start,
-                       int count, bool together, const Budget& budget) {
+ParallelSearches::ParallelSearches(const StrategyProblem& problem, const Core& core,
+                                   const Start& start, int count, bool together,
+                                   const Budget& budget) {
   budgets_.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) budgets_.push_back(budget.part(1));
   for (int i = 0; i < count; ++i) {
@@ -43,8 +44,8 @@ Companions::Companions(const StrategyProblem& problem, const Core& core, const S
   }
 }
 
-void Companions::search(const StrategyProblem& problem, const Core& core, const Start& start,
-                        Budget& budget) {
+void ParallelSearches::search(const StrategyProblem& problem, const Core& core, const Start& start,
+                              Budget& budget) {
   for (std::uint64_t again = 0; !over_ && !budget.spent_now(); ++again) {
     PricedSearch search(problem, core, start.values, start.prices, start.seed + again);
     search.rank(start.ranked);
@@ -66,8 +67,8 @@ void Companions::search(const StrategyProblem& problem, const Core& core, const 
   }
 }
 
-void Companions::search_together(const StrategyProblem& problem, const Core& core,
-                                 const Start& start, Budget& budget) {
+void ParallelSearches::search_together(const StrategyProblem& problem, const Core& core,
+                                       const Start& start, Budget& budget) {
   PricedSearch search(problem, core, start.values, start.prices, start.seed);
   search.rank(start.ranked);
   CommonChoice::Share share;
@@ -83,31 +84,31 @@ void Companions::search_together(const StrategyProblem& problem, const Core& cor
   }
 }
 
-void Companions::exchange(PricedSearch& search) {
+void ParallelSearches::exchange(PricedSearch& search) {
   common_.exchange(search, of_caller_);
 }
 
-void Companions::keep(const PricedSearch& search) {
+void ParallelSearches::keep(const PricedSearch& search) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (search.best().cost >= cost_) return;
   cost_ = search.best().cost;
   choice_ = *search.best().choice;
 }
 
-std::optional<StrategyChoice> Companions::cheaper_than(Total cost) {
+std::optional<StrategyChoice> ParallelSearches::cheaper_than(Total cost) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (choice_.empty() || cost_ >= cost) return std::nullopt;
   return choice_;
 }
 
-void Companions::join() {
+void ParallelSearches::join() {
   over_ = true;
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
 }
 
-void Companions::end(Budget& budget) {
+void ParallelSearches::end(Budget& budget) {
   join();
   for (const Budget& one : budgets_) budget.absorb(one);
   budgets_.clear();

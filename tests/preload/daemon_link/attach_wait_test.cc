@@ -1,5 +1,5 @@
 // The first wait on a clock of the test's own.
-#include "bindings/preload/daemon_link/first_wait.h"
+#include "bindings/preload/daemon_link/attach_wait.h"
 
 #include <gtest/gtest.h>
 
