@@ -88,6 +88,27 @@ std::function<Store*(unsigned uid)> Daemon::store_of_user() {
   return [this](unsigned uid) { return stores_->of(uid); };
 }
 
+LeaseDependencies Daemon::lease_dependencies(const perfmodel::Machine& machine) {
+  LeaseDependencies leases;
+  leases.read_budget = [this, machine](int pid) { return budget_of(machine, pid); };
+  leases.confine = [this](uint64_t client, int pid, const std::vector<int>& units) {
+    confinement_->confine(client, pid, units);
+  };
+  leases.is_stopped = is_stopped;
+  leases.say = [this](const std::string& line) { log_->say(line); };
+  leases.busy_time = process_cpu_time;
+  leases.read_load = load_reader(config_);
+  leases.later = [this](std::function<void()> decide) { decide_later(std::move(decide)); };
+  leases.words = words_.get();
+  leases.note_cpuset = [this](uint64_t client, const std::vector<int>& cpuset) {
+    confinement_->note_cpuset(client, cpuset);
+  };
+  leases.held_before = [this] { return confinement_->held_before(); };
+  leases.tell_move = [this](uint64_t client, const std::string& text) { log_move(client, text); };
+  leases.processor_demand = threads_demand;
+  return leases;
+}
+
 Status Daemon::open(std::optional<InstanceLock> lock) {
   lock_ = std::move(lock);
   Result<perfmodel::Machine> machine = perfmodel::make_machine_source(config_.machine)->read();
@@ -117,27 +138,9 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_, later,
                                                ThreadMasks::system_kernel(), in_place);
   words_ = std::make_unique<PersistedCommands>(config_.socket + ".words", in_place);
-  const perfmodel::Machine& read = machine.value();
-  Controller::Dependencies dependencies{
-      read, own_store, clocks_, store_of_user(), config_.max_clients, {}};
-  LeaseDependencies& leases = dependencies.leases;
-  leases.read_budget = [this, read](int pid) { return budget_of(read, pid); };
-  leases.confine = [this](uint64_t client, int pid, const std::vector<int>& units) {
-    confinement_->confine(client, pid, units);
-  };
-  leases.is_stopped = is_stopped;
-  leases.say = [this](const std::string& line) { log_->say(line); };
-  leases.busy_time = process_cpu_time;
-  leases.read_load = load_reader(config_);
-  leases.later = [this](std::function<void()> decide) { decide_later(std::move(decide)); };
-  leases.words = words_.get();
-  leases.note_cpuset = [this](uint64_t client, const std::vector<int>& cpuset) {
-    confinement_->note_cpuset(client, cpuset);
-  };
-  leases.held_before = [this] { return confinement_->held_before(); };
-  leases.tell_move = [this](uint64_t client, const std::string& text) { log_move(client, text); };
-  leases.processor_demand = threads_demand;
-  controller_ = std::make_unique<Controller>(std::move(dependencies));
+  controller_ = std::make_unique<Controller>(
+      Controller::Dependencies{machine.value(), own_store, clocks_, store_of_user(),
+                               config_.max_clients, lease_dependencies(machine.value())});
   // Of one that has left already nothing is to be told.
   confinement_->tell_masks([this](auto id, auto& units) {
     if (Client* client = controller_->client(id)) client->tuning().page().set_held_mask(units);

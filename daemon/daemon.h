@@ -63,6 +63,7 @@ class Daemon {
   base::Status open(std::optional<InstanceLock> lock);
   base::Status open_metrics();
   std::function<Store*(unsigned uid)> store_of_user();
+  LeaseDependencies lease_dependencies(const perfmodel::Machine& machine);
   base::Result<AttachServer::Admission> arrive(AttachRequest attach_request);
   void depart(uint64_t client);
   void open_exit_monitor();

@@ -1,5 +1,5 @@
 /* What is said on the attach socket: a Unix SOCK_SEQPACKET socket, one frame a packet, fixed sizes.
- * The client says attach request and gets an attach reply with two descriptors (SCM_RIGHTS: plan
+ * The client sends an attach request and gets a reply with two descriptors (SCM_RIGHTS: plan
  * region, client region, in this order) or a refusal; from then on all traffic goes through shared
  * memory and the connection only tells each side that the other is alive. C11 and C++20.
  *

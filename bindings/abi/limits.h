@@ -23,7 +23,7 @@
 /* Text of an op: longer names and shapes are cut, the key still tells them apart. */
 #define OPTILE_NAME_BYTES 96u
 #define OPTILE_SHAPE_BYTES 128u
-/* The largest `--share`, in thousandths; a attach_request with more is refused. */
+/* The largest `--share`, in thousandths; an attach request with more is refused. */
 #define OPTILE_MAX_SHARE_MILLI UINT32_C(1000000)
 /* Counters that are read together, and groups of them that steps take turns in. */
 #define OPTILE_GROUP_EVENTS 4u

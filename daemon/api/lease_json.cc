@@ -196,7 +196,7 @@ base::Result<LeaseCommand> parse_lease_command(const Json& body) {
   for (const auto& [name, kind] : kWords) {
     const auto found = body.find(name);
     if (found == body.end()) continue;
-    if (said != nullptr) return invalid("one word at a time: share, pin, unpin, pause, …");
+    if (said != nullptr) return invalid("one command at a time: share, pin, unpin, pause, …");
     said = &*found;
     word.kind = kind;
   }

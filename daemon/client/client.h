@@ -26,6 +26,8 @@ class Client {
   // `clocks` outlive it.
   Client(uint64_t id, AttachRequest attach_request, ClientMemory memory, ConfigurationSpace space,
          const Clocks& clocks, SessionDriver::Dependencies dependencies);
+  Client(const Client&) = delete;  // its session's driver refers to it
+  Client& operator=(const Client&) = delete;
 
   // What a look at it has found for the store.
   struct Findings {

@@ -172,7 +172,6 @@ ClientEvent decode(const optile_event& raw, const ClientReader::Context& context
   return event;
 }
 
-// `count` is read by itself first: our own mask was set before, the program's after it was told.
 }  // namespace
 
 void ClientReader::reject(Rejection why) {
@@ -369,6 +368,7 @@ std::optional<perfmodel::CountedExecution> ClientReader::take_counts(
   return execution;
 }
 
+// `count` is read by itself first: our own mask was set before, the program's after it was told.
 ThreadBinding ClientReader::binding(int tid) const {
   if (tid <= 0) return {};
   const auto thread = static_cast<uint64_t>(tid);

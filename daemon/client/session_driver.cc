@@ -84,8 +84,8 @@ void SessionDriver::follow(const ClientHeader& header) {
   if (free_so_far && allotment_.is_fixed_by_user()) session_->leave_to_user();
   if (header.default_width != allotment_.default_width() && header.default_width > 0) {
     allotment_.set_default_width(header.default_width);
-    launched_width_ = allotment_.bounded(header.default_width);
-    session_->set_default_width(launched_width_, launched_width_ < header.default_width);
+    session_width_ = allotment_.bounded(header.default_width);
+    session_->set_default_width(session_width_, session_width_ < header.default_width);
   }
   if (((header.fallbacks ^ fallbacks_) & kMasksLeftAlone) != 0) {
     session_->set_cases(allotment_.configurations(header.fallbacks), allotment_.space().cores);
@@ -224,8 +224,8 @@ void SessionDriver::set_space(ConfigurationSpace space) {
   const int width = allotment_.bounded(own);
   // Only another width looks for another plan; leases change often.
   std::optional<tuner::StoredPlan> stored;
-  if (own > 0 && width != launched_width_) stored = plan_for(width);
-  launched_width_ = width;
+  if (own > 0 && width != session_width_) stored = plan_for(width);
+  session_width_ = width;
   session_->set_bounds(allotment_.configurations(fallbacks_), allotment_.space().cores, width,
                        stored);
   publish();

@@ -95,7 +95,7 @@ class SessionDriver {
   std::unique_ptr<tuner::Session> session_;
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   uint32_t fallbacks_ = 0;
-  int launched_width_ = 0;  // the session's, as its own
+  int session_width_ = 0;  // the default width as the session knows it
   bool heard_ = false;
   struct Regions {
     int width = 0;        // threads of the program's own

@@ -1,6 +1,6 @@
 // What pins and pauses of one user may keep from the others in the system daemon: all together an
 // even part of the cores, also after somebody else has come. Words of root and of admins are not
-// counted. Owned by the controller; the daemon's one thread.
+// counted. Owned by the lease commands; the daemon's one thread.
 #pragma once
 
 #include <cstdint>

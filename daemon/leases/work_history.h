@@ -24,7 +24,6 @@ class WorkHistory {
 
   // Of a time that is not before that of the latest.
   void add(const Sample& sample);
-  bool empty() const { return samples_.empty(); }
   bool rests() const { return samples_.back().rests; }
   // The share of the latest so much time for which it wanted a processor; nullopt: it has not been
   // looked at for so long.

@@ -172,9 +172,12 @@ Status Database::prepare(const std::string& path, const Identity& identity) {
   if (!version.ok()) return version.status();
   const int64_t found = as_integer(version.value()[0][0]);
   if (found < identity.schema_version) {
-    const std::string sql = std::string(found == 0 ? identity.schema : identity.upgrade) +
-                            ";PRAGMA application_id = " + std::to_string(identity.application_id) +
-                            ";PRAGMA user_version = " + std::to_string(identity.schema_version);
+    std::string sql = found == 0 ? identity.schema : "";
+    for (const Identity::Upgrade& upgrade : identity.upgrades) {
+      if (found != 0 && found < upgrade.to) sql += upgrade.statements;
+    }
+    sql += ";PRAGMA application_id = " + std::to_string(identity.application_id) +
+           ";PRAGMA user_version = " + std::to_string(identity.schema_version);
     if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       return fail("cannot make the store's tables");
     }

@@ -45,9 +45,14 @@ class Database {
     const char* schema = nullptr;  // statements that make it
     // And what later versions added, which an older one does not mind; run at every opening.
     const char* additions = nullptr;
-    // Statements that make this schema of one from that version on; 0: of none.
+    // What makes this schema of older ones, one after the other: each of what every version before
+    // `to` has. 0 = of none.
     int oldest_version = 0;
-    const char* upgrade = nullptr;
+    struct Upgrade {
+      int to = 0;
+      std::string statements;
+    };
+    std::vector<Upgrade> upgrades = {};
   };
   // Checks a file that exists (identity, quick_check) and upgrades it,
   // makes the schema in a new one, and makes sure that it can be written. WAL unless it lies on a

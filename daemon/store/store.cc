@@ -26,7 +26,7 @@ using base::Result;
 using base::Status;
 
 constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
-constexpr int kSchemaVersion = 3;
+constexpr int kSchemaVersion = 4;
 constexpr int kOldestVersion = 1;
 
 // Limits of what is written in each case; the oldest go first.
@@ -72,9 +72,9 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_program ON runs (program_id, finished_at);
 )sql";
 
-// What older versions kept and nobody read. Their plans have sums over columns that are gone, and
-// what lent cores gain is believed for a week only: both are found anew.
-constexpr const char* kUpgrade = R"sql(
+// To version 3: what older ones kept and nobody read goes. Their plans have sums over columns that
+// are gone, and what lent cores gain is believed for a week only: both are found anew.
+constexpr const char* kUpgradeTo3 = R"sql(
 DROP TABLE IF EXISTS overlaps;
 DROP TABLE IF EXISTS divisions;
 DROP TABLE IF EXISTS lending;
@@ -86,12 +86,27 @@ DROP INDEX IF EXISTS profiles_by_name;
 ALTER TABLE profiles DROP COLUMN min_ns;
 )sql";
 
+// To version 4: a column has another name. Stores of versions 1 and 2 may have no curves.
+constexpr const char* kUpgradeTo4 = R"sql(
+ALTER TABLE plans RENAME COLUMN own_width TO default_width;
+CREATE TABLE IF NOT EXISTS curves (
+  program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
+  machine TEXT NOT NULL, launch_plan TEXT NOT NULL, cores INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, steered REAL NOT NULL,
+  seconds REAL NOT NULL, measured INTEGER NOT NULL, made_at INTEGER NOT NULL,
+  PRIMARY KEY (program_id, machine, launch_plan, cores)) STRICT, WITHOUT ROWID;
+ALTER TABLE curves RENAME COLUMN own_width TO default_width;
+)sql";
+
 Database::Identity identity() {
   static const std::string additions =
       std::string(kLendingSchema) + kHangSchema + kUndoneSchema + kCurveSchema + kRunDetailsSchema;
-  static const std::string upgrade = std::string(kUndoneSchema) + kUndoneUpgrade + kUpgrade;
-  return {kApplicationId,    kSchemaVersion, kSchema,
-          additions.c_str(), kOldestVersion, upgrade.c_str()};
+  return {kApplicationId,
+          kSchemaVersion,
+          kSchema,
+          additions.c_str(),
+          kOldestVersion,
+          {{3, std::string(kUndoneSchema) + kUndoneUpgrade + kUpgradeTo3}, {4, kUpgradeTo4}}};
 }
 
 // Whether what was forgotten under `forgotten` is what is looked for under `wanted`.

@@ -22,7 +22,7 @@ using base::UniqueFd;
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-constexpr int kAcceptsPerWake = 64;  // most have said attach request by then and are served at once
+constexpr int kAcceptsPerWake = 64;  // most have sent their request by then and are served
 constexpr std::size_t kMaxForeignDescriptors = 8;
 
 std::size_t most_descriptors() {

@@ -25,7 +25,7 @@
 
 namespace optile::daemon {
 
-// For connections that have not said attach request yet; beyond PendingHandshakes they are closed
+// For connections that have not sent a request yet; beyond PendingHandshakes they are closed
 // at once.
 inline constexpr std::chrono::milliseconds kAttachRequestDeadline{1000};
 

@@ -1,4 +1,4 @@
-// Connections that have not said attach request yet: how many there may be, all together and of one
+// Connections that have not sent a request yet: how many there may be, all together and of one
 // user. Plain counts; owned by the attach server.
 #pragma once
 
@@ -19,7 +19,7 @@ class PendingHandshakes {
 
   // False: there is no room for one more; nothing is counted then.
   bool add(unsigned uid);
-  // One that was added has said attach request or is gone.
+  // One that was added has sent its request or is gone.
   void remove(unsigned uid);
   std::size_t count() const { return count_; }
   std::size_t most() const { return most_; }

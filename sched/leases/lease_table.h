@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostLeases = 4096;  // clients; arrivals beyond ar
 inline constexpr std::size_t kMostCauses = 3;     // in the reason of one change
 
 struct LeaseSettings {
-  std::shared_ptr<const AllocationPolicy> policy = std::make_shared<ProgressPolicy>();
+  std::shared_ptr<const AllocationPolicy> policy = std::make_shared<ProgressPolicy>();  // no null
   uint64_t confirm_ticks = 50;  // longer unconfirmed: late
 };
 
@@ -66,6 +66,7 @@ class LeaseTable {
   base::Status arrive(ClientId id, double weight, Priority priority);
   // Gone for sure: its cores are free at once. `how`: for the reasons of others.
   base::Status leave(ClientId id, const std::string& how = "left");
+  // kInvalid: the weight is not possible; then nothing is changed.
   base::Status update(ClientId id, LeaseUpdate update);
   base::Status apply(const LeaseCommand& command);       // see there
   base::Status confirm(ClientId id, uint64_t sequence);  // kInvalid: not open, or out of date

@@ -20,7 +20,7 @@ struct EstimateSource {
 struct EstimateOptions {
   perfmodel::Configuration own;                            // the control
   perfmodel::Binding binding = perfmodel::Binding::kNone;  // in force for the whole plan
-  std::vector<int> widths;  // to be estimated besides the own one, ascending
+  std::vector<int> widths;  // to be estimated besides the default width, ascending
   // At widths where the place has no sample: from its curve, or a first touch. Otherwise only a
   // first touch, of a place that has no sample at all.
   bool predict = true;

@@ -56,7 +56,7 @@ struct WidthPlan {
 WidthPlan evaluate(const PlannerProblem& problem, std::vector<int> widths, Rule rule);
 
 WidthPlan plan_own(const PlannerProblem& problem);
-// The best single width; the own one unless another is more than half a percent better.
+// The best single width; the default width unless another is more than half a percent better.
 WidthPlan plan_uniform(const PlannerProblem& problem);
 WidthPlan plan_each_best(const PlannerProblem& problem);     // strategy 1
 WidthPlan plan_one_per_name(const PlannerProblem& problem);  // strategy 2

@@ -12,7 +12,7 @@ PlannerProblem planner_problem(const ClientEnvironment& environment, const StepM
                                perfmodel::Binding binding);
 // Every op at the program's default width.
 Candidate own_candidate(const ClientEnvironment& environment, const StepModel& step);
-// The best single width, under the best binding; the own one where none promises more.
+// The best single width, under the best binding; default widths where none promises more.
 Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step);
 // A width per op, by the strategy of the options.
 Candidate planned_candidate(const ClientEnvironment& environment, const StepModel& step);

@@ -7,8 +7,8 @@
 
 namespace optile::tuner {
 
-// Nothing met so far has a width that can be set, and enough of it was heard. What an op's own
-// width is the client tells by itself, as soon as there is one.
+// Nothing met so far has a width that can be set, and enough of it was heard. An op's
+// default width the client tells by itself, as soon as there is one.
 inline bool rests_unsteered(const ClientRecord& client) {
   constexpr uint64_t kMostUnsteered = uint64_t{1} << 16;  // ops heard where none can be steered
   if (client.environment.default_width() != 0 || client.phase != Phase::kRecognising) {

@@ -12,7 +12,7 @@ using perfmodel::Binding;
 
 namespace {
 
-// What an op loses at its planned width, as a share of its time at the own one; 0 = nothing.
+// What an op loses at its planned width, as a share of its time at the default one; 0 = nothing.
 double loss(double own_ns, double planned_ns) {
   return own_ns > 0 ? std::max(0.0, planned_ns / own_ns - 1) : 0;
 }

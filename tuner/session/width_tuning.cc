@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kMostExplorations = 4;  // a width or a budget that keeps changing is only a cap
 
-constexpr const char* kUndoneText = "undone by hand: every op runs at the program's default width";
 constexpr const char* kSharedText =
     "several threads issue ops at the same time and share the cores: no widths are searched";
 
@@ -162,7 +161,7 @@ void WidthTuning::on_co_runners_changed() {
 
 // ---- from exploring to a plan in force ---------------------------------------------------------
 
-// Caps are in the next page at once, since widths that are not below the own one are never written.
+// Caps are in the next page at once, since widths not below the default width are never written.
 // What was sampled stays, so that exploring again costs little; a program that keeps changing its
 // width gets no more than the cap.
 void WidthTuning::restart() {

@@ -147,8 +147,8 @@ void RegressionDetector::judge_control() {
   suspect("a control step was faster than the plan");
   page_.stage = Stage::kComparing;
   ComparisonOptions options;
-  options.candidates =
-      2;  // the plan stays unless the program's default widths are settled as faster
+  // The plan stays unless the program's default widths are settled as faster.
+  options.candidates = 2;
   options.most_steps = kVerifyingSteps;
   options.least_gain = 0.01;
   options.seed = seed_ + cost_.controls;

@@ -334,7 +334,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
 uint32_t width_of_next(IssuingThread& thread, uint64_t key, uint64_t context, uint32_t* judged) {
   *judged = 0;
   const Attachment* attached = attachment();
-  if (attached == nullptr || !may_show_open(thread)) return 0;
+  if (attached == nullptr || !may_steer() || is_fixed_by_user() || !may_show_open(thread)) return 0;
   const PlanView plan = current_plan(*attached);
   int column = column_of(plan, thread);
   if (marks_step(plan, key, context)) {

@@ -255,7 +255,7 @@ TEST(Store, TamperedPlanIsNotServed) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{settled(conditions(), 2, 4)}, {}, {}}).ok());
-  const Database::Identity same = {0x6f70746c, 3, ""};
+  const Database::Identity same = {0x6f70746c, 4, ""};
   for (const char* change : {"UPDATE plan_entries SET width = 3 WHERE width = 2",
                              "DELETE FROM plan_entries WHERE key = 0"}) {
     ASSERT_TRUE(Store::open(path)->find_plan(conditions(), 4).has_value());
@@ -306,7 +306,7 @@ TEST(Store, RecoversAfterWriteFailsOnLockedFile) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);
-  const Database::Identity same = {0x6f70746c, 3, ""};
+  const Database::Identity same = {0x6f70746c, 4, ""};
   const Database::Opened other = Database::open(path, same);  // holds the write lock meanwhile
   ASSERT_NE(other.database, nullptr);
   ASSERT_TRUE(other.database->run("BEGIN IMMEDIATE").ok());

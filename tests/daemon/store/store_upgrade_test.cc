@@ -18,10 +18,10 @@ CREATE TABLE plans (
   id INTEGER PRIMARY KEY,
   program_id INTEGER NOT NULL REFERENCES programs (id) ON DELETE CASCADE,
   machine TEXT NOT NULL, launch_plan TEXT NOT NULL, runtime INTEGER NOT NULL,
-  step_fingerprint INTEGER NOT NULL, default_width INTEGER NOT NULL, binding INTEGER NOT NULL,
+  step_fingerprint INTEGER NOT NULL, own_width INTEGER NOT NULL, binding INTEGER NOT NULL,
   marker_key INTEGER NOT NULL, marker_context INTEGER NOT NULL, marker_ops INTEGER NOT NULL,
   own_step_seconds REAL NOT NULL, tuned_step_seconds REAL NOT NULL, made_at INTEGER NOT NULL,
-  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, default_width)) STRICT;
+  UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, own_width)) STRICT;
 CREATE TABLE plan_entries (
   plan_id INTEGER NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
   key INTEGER NOT NULL, context INTEGER NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL,
@@ -84,7 +84,7 @@ class StoreUpgradeTest : public testing::Test {
   }
   // Of tables and columns with these names.
   int64_t count_names(const std::string& names) {
-    const Database::Opened opened = Database::open(path_, {0x6f70746c, 3, ""});
+    const Database::Opened opened = Database::open(path_, {0x6f70746c, 4, ""});
     if (opened.database == nullptr) return -1;
     const auto rows = opened.database->query(
         "SELECT count(*) FROM sqlite_schema AS one LEFT JOIN pragma_table_info(one.name) AS its "
@@ -146,6 +146,40 @@ TEST_F(StoreUpgradeTest, VersionOneNeedsNoTableThatCameLater) {
   const std::unique_ptr<Store> store = Store::open(path_);
   ASSERT_EQ(store->state().keeping, Store::Keeping::kOnDisk) << store->state().message;
   EXPECT_EQ(store->find_runs(conditions()).size(), 1u);
+}
+
+// Version 4 renamed a column: what version 3 kept is found under the new name.
+TEST_F(StoreUpgradeTest, VersionThreeKeepsPlansAndCurves) {
+  SettledRecord record;
+  record.conditions = conditions();
+  record.settled.plan.default_width = 4;
+  record.settled.plan.entries = {{{7, 0}, 2, tuner::Rule::kPlanned}};
+  CurveRecord curve;
+  curve.conditions = conditions();
+  curve.curve.about.default_width = 4;
+  curve.curve.points = {{1, 0.5, true, 1000}, {2, 0.3, true, 1000}};
+  StoreBatch batch;
+  batch.settled = {record};
+  batch.curves = {curve};
+  ASSERT_TRUE(Store::open(path_)->write(batch).ok());
+  {
+    const Database::Opened opened = Database::open(path_, {0x6f70746c, 4, ""});
+    ASSERT_TRUE(opened.database);
+    for (const char* sql : {"ALTER TABLE plans RENAME COLUMN default_width TO own_width",
+                            "ALTER TABLE curves RENAME COLUMN default_width TO own_width",
+                            "PRAGMA user_version = 3"}) {
+      ASSERT_TRUE(opened.database->run(sql).ok()) << sql;
+    }
+  }
+  const std::unique_ptr<Store> store = Store::open(path_);
+  ASSERT_EQ(store->state().keeping, Store::Keeping::kOnDisk) << store->state().message;
+  const std::optional<FoundPlan> plan = store->find_plan(conditions(), 4);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->plan.default_width, 4);
+  const std::optional<EarlierCurve> found = store->find_curve(conditions(), 0);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->points.size(), 2u);
+  EXPECT_EQ(found->about.default_width, 4);
 }
 
 TEST_F(StoreUpgradeTest, UndoOfOldestStoresIsTakenOver) {

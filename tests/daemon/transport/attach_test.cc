@@ -340,7 +340,7 @@ TEST_F(AttachTest, ServesThousandSimultaneousClients) {
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 1; }));
 }
 
-// F13. All have said attach request before the daemon looks for the first time: nobody is turned
+// F13. All have sent their request before the daemon looks for the first time: nobody is turned
 // away, and nobody has to come again. fault: F13
 TEST_F(AttachTest, ServesThousandClientsQueuedAtStart) {
   const optile_attach_request attach_request = make_attach_request("storm");

@@ -148,7 +148,7 @@ class HostileClients(EndToEndTest):
         self.assert_all_returned()
 
     def storm(self):
-        """All of them say attach request and stay: some are served, the others told no."""
+        """All of them send an attach request and stay: some are served, the others told no."""
         served = 0
         with contextlib.ExitStack() as held:
             peers = []
