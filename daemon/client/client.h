@@ -40,7 +40,7 @@ class Client {
   const ClientReader& reader() const { return reader_; }
   SessionDriver& tuning() { return tuning_; }
   const SessionDriver& tuning() const { return tuning_; }
-  const PlanInForce& plan() const { return tuning_.plans().in_force(); }
+  const PageInForce& plan() const { return tuning_.plans().in_force(); }
   DrainPace::Want wanted_events() const {
     return clock_refused_ ? DrainPace::Want::kFigures : plan().wanted_events;
   }

@@ -19,7 +19,7 @@ struct Trials {
   std::set<int> widths;
 };
 
-struct PlanInForce {
+struct PageInForce {
   std::size_t entries_left_out = 0;
   Trials trials;
   bool may_rest = false;
@@ -34,7 +34,7 @@ class PlanPublisher {
   // `default_width`: steps at this one are no trials. `surroundings`: but for the cap.
   void publish(tuner::PlanDraft draft, const PlanConditions& conditions,
                PageSurroundings surroundings, int default_width);
-  const PlanInForce& in_force() const { return in_force_; }
+  const PageInForce& in_force() const { return in_force_; }
   bool withheld_trials() const { return withheld_trials_; }  // of some plan so far
   bool was_bound() const { return was_bound_; }  // some plan has set the masks of its threads
   // Of the schedule of plan i at index i - 1.
@@ -45,7 +45,7 @@ class PlanPublisher {
 
  private:
   PlanPageWriter page_;
-  PlanInForce in_force_;
+  PageInForce in_force_;
   bool withheld_trials_ = false;
   bool was_bound_ = false;
   std::vector<uint8_t> schedule_lengths_;

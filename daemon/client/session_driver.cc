@@ -180,7 +180,7 @@ void SessionDriver::publish() {
   plans_.publish(
       std::move(*draft),
       {hangs_.known(), session_->ops(), attach_request_.as_untuned,
-       attach_request_.mode == OPTILE_MODE_FREEZE, heard_ || held, allotment_.page_cap()},
+       attach_request_.mode == OPTILE_MODE_FREEZE, observed_ || held, allotment_.page_cap()},
       {space.compact_order, space.spread_order, 0, clock_->ticks_per_ns()},
       allotment_.bounded(allotment_.default_width()));
 }
@@ -244,8 +244,8 @@ void SessionDriver::set_lent(int cores) {
   republish();
 }
 
-void SessionDriver::set_heard(bool heard) {
-  if (heard == std::exchange(heard_, heard) || session_ == nullptr) return;
+void SessionDriver::set_observed(bool observed) {
+  if (observed == std::exchange(observed_, observed) || session_ == nullptr) return;
   republish();
 }
 

@@ -57,7 +57,7 @@ class SessionDriver {
   // Nothing is tuned for them.
   void set_lent(int cores);
   // While its ops are counted it does not rest.
-  void set_heard(bool heard);
+  void set_observed(bool observed);
 
   // Null before start().
   tuner::Session* session() const { return session_.get(); }
@@ -96,7 +96,7 @@ class SessionDriver {
   perfmodel::Runtime runtime_ = perfmodel::Runtime::kUnknown;
   uint32_t fallbacks_ = 0;
   int session_width_ = 0;  // the default width as the session knows it
-  bool heard_ = false;
+  bool observed_ = false;
   struct Regions {
     int width = 0;        // threads of the program's own
     bool tuned = false;   // some of them

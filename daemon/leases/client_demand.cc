@@ -106,8 +106,8 @@ void report_co_runners(const Leases& leases, const ManagedClient& one) {
   client.tuning().page().set_wait_cap(wait_cap(leases, one));
   const int lent = one.lease ? one.lease->lent : 0;
   client.tuning().set_lent(lent > 0 && client.session_summary().has_use_for_more ? lent : 0);
-  client.tuning().set_heard(one.lease && leases.clients().size() > 1 &&
-                            leases.lending().measures(client.id(), one.lease->cores));
+  client.tuning().set_observed(one.lease && leases.clients().size() > 1 &&
+                               leases.lending().measures(client.id(), one.lease->cores));
 }
 
 std::vector<LendingTrials::Worker> lending_workers(const ManagedClients& clients) {

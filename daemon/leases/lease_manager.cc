@@ -74,7 +74,7 @@ bool is_loan(const std::optional<GrantedLease>& before, const GrantedLease& gran
 // Should others come, it is found to wait again.
 bool end_lonely_wait(Leases& leases, ManagedClients& clients, milliseconds now) {
   if (leases.clients().size() != 1) return false;
-  const uint64_t id = leases.view().front().id;
+  const uint64_t id = leases.clients().begin()->first;
   const auto found = clients.find(id);
   if (found == clients.end() || !found->second.waiting.waiting()) return false;
   found->second.waiting = {};

@@ -33,7 +33,7 @@ base::Result<Model> read_json_model(const Json& file, std::string_view text) {
   if (file.contains("layers")) return read_exprimo(file);
   if (file.contains("nodes") && file.contains("edges")) return read_own_graph(file);
   if (file.contains("problem")) {
-    return invalid("this is a problem of strategies: --objective strategy takes it");
+    return invalid("this is a problem of strategies: optile place strategy takes it");
   }
   if (file.contains("devices")) return invalid("this is a cluster and no graph");
   return invalid(
