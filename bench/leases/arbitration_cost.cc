@@ -54,7 +54,7 @@ class Scene {
   Scene(const perfmodel::Machine& machine, int ops)
       : machine_(machine),
         ops_(ops),
-        leases_(machine, daemon::whole_budget(machine),
+        leases_(machine, daemon::whole_budget(machine), clients_,
                 {[](uint64_t, int, const std::vector<int>&) {}}) {}
 
   void arrive() {
@@ -127,6 +127,7 @@ class Scene {
 
   const perfmodel::Machine& machine_;
   int ops_;
+  daemon::ManagedClients clients_;
   daemon::Leases leases_;
   std::vector<Program> programs_;
   std::mt19937_64 random_{1};

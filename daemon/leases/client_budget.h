@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/leases/leased_client.h"
+#include "daemon/leases/managed_client.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
 

@@ -59,13 +59,13 @@ std::optional<uint32_t> wait_cap(const Leases& leases, const ManagedClient& one)
 }
 
 // What its lease is said to be worth: its pace over that with all that it could use.
-double predicted_pace(const Leases& leases, uint64_t id, int team, int cores, int most) {
-  if (team > 0) {
+double predicted_pace(const ManagedClient& one, int cores, int most) {
+  if (const int team = one.client->tuning().fixed_team(); team > 0) {
     const std::vector<double> times = perfmodel::fixed_team_times(team, most);
     const auto place = static_cast<std::size_t>(cores);
     return cores < 1 || place > times.size() ? 0 : times.back() / times[place - 1];
   }
-  const std::vector<double> curve = leases.clients().at(id).curve.progress();
+  const std::vector<double> curve = one.state->curve.progress();
   const auto place = static_cast<std::size_t>(cores);
   return cores < 1 || place > curve.size() ? 0 : curve[place - 1];
 }
@@ -87,9 +87,7 @@ void report_demand(Leases& leases, ManagedClient& one, milliseconds now) {
 bool report_newcomers(Leases& leases, ManagedClients& clients) {
   bool told = false;
   for (auto& [id, one] : clients) {
-    const auto leased = leases.clients().find(id);
-    if (leased == leases.clients().end() ||
-        !is_being_placed(leased->second, leases.clients().size()) ||
+    if (!one.has_lease() || !is_being_placed(*one.state, leases.table().client_count()) ||
         one.client->tuning().fixed_team() > 0 || one.client->tuning().allotment().keeps_widths()) {
       continue;
     }
@@ -106,7 +104,7 @@ void report_co_runners(const Leases& leases, const ManagedClient& one) {
   client.tuning().page().set_wait_cap(wait_cap(leases, one));
   const int lent = one.lease ? one.lease->lent : 0;
   client.tuning().set_lent(lent > 0 && client.session_summary().has_use_for_more ? lent : 0);
-  client.tuning().set_observed(one.lease && leases.clients().size() > 1 &&
+  client.tuning().set_observed(one.lease && leases.table().client_count() > 1 &&
                                leases.lending().measures(client.id(), one.lease->cores));
 }
 
@@ -132,13 +130,10 @@ TimeSharing::Party sharing_party(const Leases& leases, const ManagedClient& one)
   party.work = {client.reader().steps(), client.reader().progress()};
   party.rests = client.plan().may_rest;
   party.team = client.widest_team();
-  const auto leased = leases.clients().find(id);
-  party.weight =
-      leased == leases.clients().end() ? client.attach_request().share : leased->second.party.share;
+  party.weight = one.has_lease() ? one.state->party.share : client.attach_request().share;
   if (one.lease && one.lease->whole() && one.lease->cores < one.at_attach.cores) {
     party.leased = one.lease->cores;
-    party.predicted =
-        predicted_pace(leases, id, client.tuning().fixed_team(), party.leased, one.at_attach.cores);
+    party.predicted = predicted_pace(one, party.leased, one.at_attach.cores);
   }
   const std::optional<sched::LeaseView> view = leases.table().view(id);
   party.held = view && (view->pinned || view->paused);

@@ -40,11 +40,13 @@ void LeaseBudget::note_departure(int pid, bool last) {
   if (last) external_ = {};
 }
 
-bool LeaseBudget::refresh_reservations(const LeasedClients& clients, Time now) {
+bool LeaseBudget::refresh_reservations(const ManagedClients& clients, Time now) {
   bool changed = false;
   if (reservations_.due(now)) {
     std::set<int> attached;
-    for (const auto& [id, client] : clients) attached.insert(client.pid);
+    for (const auto& [id, client] : clients) {
+      if (client.has_lease()) attached.insert(client.state->pid);
+    }
     changed = reservations_.look(attached, now);
   } else {
     for (const int pid : arrived_) changed = reservations_.came(pid) || changed;
@@ -53,7 +55,7 @@ bool LeaseBudget::refresh_reservations(const LeasedClients& clients, Time now) {
   return changed;
 }
 
-void LeaseBudget::refresh(const perfmodel::Budget& granted, const LeasedClients& clients, Time now,
+void LeaseBudget::refresh(const perfmodel::Budget& granted, const ManagedClients& clients, Time now,
                           bool more_to_come) {
   // Who is still to come keeps cores busy that are its own.
   const bool more = more_to_come || reservations_.keeps_some();
@@ -70,17 +72,21 @@ perfmodel::Budget LeaseBudget::to_divide(const perfmodel::Machine& machine) cons
   return sched::within(machine, std::move(left), units);
 }
 
-void LeaseBudget::follow_load(const perfmodel::Budget& budget, const LeasedClients& clients,
+void LeaseBudget::follow_load(const perfmodel::Budget& budget, const ManagedClients& clients,
                               Time now, bool more_to_come) {
   const Time passed = now - load_read_;
+  const bool empty = std::none_of(clients.begin(), clients.end(),
+                                  [](const auto& one) { return one.second.has_lease(); });
   const bool waits_for_more = more_to_come && !external_.has_figure();
   const bool too_early = passed < (waits_for_more ? kForeseen : kShortestFirstLook);
-  if (load_ && !clients.empty() && !external_.known() && too_early) return;
+  if (load_ && !empty && !external_.known() && too_early) return;
   std::vector<int> pids;
   std::set<int> used;
   for (const auto& [id, client] : clients) {
-    pids.push_back(client.pid);
-    const std::vector<int>& units = client.units.empty() ? budget.units : client.units;
+    if (!client.has_lease()) continue;
+    pids.push_back(client.state->pid);
+    const std::vector<int>& its = client.state->units;
+    const std::vector<int>& units = its.empty() ? budget.units : its;
     used.insert(units.begin(), units.end());
   }
   LoadReading reading = read_load_(pids);
@@ -92,7 +98,7 @@ void LeaseBudget::follow_load(const perfmodel::Budget& budget, const LeasedClien
       return !is_client;
     });
   }
-  if (load_ && !clients.empty() && passed <= kLongestLook) {
+  if (load_ && !empty && passed <= kLongestLook) {
     if (const auto load = external_load_between(*load_, reading, budget.units, used)) {
       external_.feed(*load, passed);
     }

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/leases/leased_client.h"
+#include "daemon/leases/managed_client.h"
 #include "daemon/load/external_load.h"
 #include "daemon/process/restart_reservations.h"
 #include "perfmodel/machine/budget.h"
@@ -30,9 +30,9 @@ class LeaseBudget {
   // `last`: nobody else is here; who comes next comes into another world.
   void note_departure(int pid, bool last);
   // Who comes back is no longer waited for. Whether what is kept has changed.
-  bool refresh_reservations(const LeasedClients& clients, Time now);
+  bool refresh_reservations(const ManagedClients& clients, Time now);
   // Leases::set_budget().
-  void refresh(const perfmodel::Budget& granted, const LeasedClients& clients, Time now,
+  void refresh(const perfmodel::Budget& granted, const ManagedClients& clients, Time now,
                bool more_to_come);
 
   // By the kernel, with what is left to others' load or kept for those who come back.
@@ -44,7 +44,7 @@ class LeaseBudget {
   bool awaits_somebody() const { return reservations_.keeps_some(); }
 
  private:
-  void follow_load(const perfmodel::Budget& budget, const LeasedClients& clients, Time now,
+  void follow_load(const perfmodel::Budget& budget, const ManagedClients& clients, Time now,
                    bool more_to_come);
 
   perfmodel::Budget granted_;

@@ -73,10 +73,11 @@ bool is_loan(const std::optional<GrantedLease>& before, const GrantedLease& gran
 // Nobody looks whether the only one that has a lease waits, since there is nobody to lend to.
 // Should others come, it is found to wait again.
 bool end_lonely_wait(Leases& leases, ManagedClients& clients, milliseconds now) {
-  if (leases.clients().size() != 1) return false;
-  const uint64_t id = leases.clients().begin()->first;
-  const auto found = clients.find(id);
+  if (leases.table().client_count() != 1) return false;
+  const auto found = std::find_if(clients.begin(), clients.end(),
+                                  [](const auto& one) { return one.second.has_lease(); });
   if (found == clients.end() || !found->second.waiting.waiting()) return false;
+  const uint64_t id = found->first;
   found->second.waiting = {};
   leases.lending().end(id, now, {});
   leases.set_activity(id, sched::Activity::kWorks);
@@ -97,11 +98,11 @@ void record_lending(const std::vector<LendingTrials::Verdict>& verdicts,
 }
 
 // Of one that leaves.
-void record_curve(const Leases& leases, const Client& client, ProgramHistory& programs) {
+void record_curve(const ManagedClient& one, ProgramHistory& programs) {
+  if (!one.has_lease()) return;
+  const Client& client = *one.client;
   const int64_t now = programs.unix_seconds();
-  const auto leased = leases.clients().find(client.id());
-  if (leased == leases.clients().end()) return;
-  std::optional<EarlierCurve> curve = leased->second.curve.learned(now);
+  std::optional<EarlierCurve> curve = one.state->curve.learned(now);
   if (!curve) return;
   const ClientView view = client.view(tuner::Detail::kFigures);
   curve->steered = view.session ? view.session->steerable_share : 0;
@@ -126,7 +127,7 @@ LeaseManager::LeaseManager(const perfmodel::Machine& machine, const Clocks& cloc
       log_(clocks.unix_seconds, dependencies_.say, dependencies_.tell_move) {
   if (!dependencies_.confine) return;
   leases_.emplace(
-      machine_, budget_,
+      machine_, budget_, clients_,
       Leases::Dependencies{dependencies_.confine, dependencies_.read_load, programs_.has_users(),
                            dependencies_.held_before, since_start(clocks_)});
 }
@@ -146,7 +147,7 @@ void LeaseManager::arrive(Client& client, perfmodel::Budget at_attach) {
   observe_co_runners(co_runner_load_, clients_, budget_.units, since_start(clocks_));
   give_lease(one);
   // What earlier runs of it gained from lent cores.
-  if (!leases_ || !leases_->clients().contains(client.id())) return;
+  if (!one.has_lease()) return;
   for (const LendingRecord& record : programs_.find_lending(program_text(who), who.uid)) {
     leases_->lending().recall(client.id(), record.own_cores, record.borrows);
   }
@@ -154,12 +155,12 @@ void LeaseManager::arrive(Client& client, perfmodel::Budget at_attach) {
 
 void LeaseManager::release(uint64_t id, bool forgets) {
   observe_co_runners(co_runner_load_, clients_, budget_.units, since_start(clocks_));
-  if (leases_) record_curve(*leases_, *clients_.at(id).client, programs_);
+  record_curve(clients_.at(id), programs_);
+  if (leases_) leases_->leave(id);
   if (forgets) {
     clients_.erase(id);
     commands_.forget(id);
   }
-  if (leases_) leases_->leave(id);
   decide_soon();
 }
 
@@ -215,8 +216,7 @@ void LeaseManager::refresh_budgets() {
       if (leases_ && bound_to) leases_->update(id, {.bound_to = *bound_to});
       set_configurations(machine_, one);
     }
-    if (leases_ && (leases_->clients().contains(id) || one.detached))
-      leases_->confine_again(id, pid);
+    if (leases_ && (one.has_lease() || one.detached)) leases_->confine_again(id, pid);
   }
   if (next != clients_.end()) return;
   budget_read_ = 0;
@@ -233,7 +233,7 @@ void LeaseManager::refresh_budgets() {
   leases_->set_budget(budget_, now, expected_.someone(now));
   for (const auto& [id, one] : clients_) report_co_runners(*leases_, one);
   for (auto& [id, one] : clients_) {
-    if (leases_->clients().contains(id)) report_demand(*leases_, one, now);
+    if (one.has_lease()) report_demand(*leases_, one, now);
   }
   share_by_time();  // of who is alone too: its pace is what a lease is judged by
   decide();
@@ -283,7 +283,7 @@ void LeaseManager::decide() {
 
 std::optional<milliseconds> LeaseManager::next_look() const {
   if (!leases_ || !dependencies_.busy_time) return std::nullopt;
-  if (leases_->clients().size() < 2) {
+  if (leases_->table().client_count() < 2) {
     // Who shares the cores by time may have a lease again.
     if (dependencies_.processor_demand && clients_.size() > 1) return TimeSharing::kEvery;
     return std::nullopt;
@@ -299,7 +299,7 @@ void LeaseManager::detect_idle() {
   LendingTrials& lending = leases_->lending();
   bool changed = false;
   for (auto& [id, one] : clients_) {
-    if (!leases_->clients().contains(id)) continue;
+    if (!one.has_lease()) continue;
     const int pid = one.client->attach_request().pid;
     const milliseconds now = since_start(clocks_);
     const bool news = one.waiting.look(now, one.client->reader().progress(),
@@ -338,7 +338,7 @@ void LeaseManager::share_by_time() {
   if (!sharing_.is_due(now, clients_.size())) return;
   std::vector<TimeSharing::Party> parties;
   for (const auto& [id, one] : clients_) {
-    if (!leases_->clients().contains(id) && !one.shared_time) continue;
+    if (!one.has_lease() && !one.shared_time) continue;
     parties.push_back(sharing_party(*leases_, one));
     parties.back().runnable = dependencies_.processor_demand(
         one.client->attach_request().pid, one.client->reader().issuing_threads(kMostThreads));
@@ -355,8 +355,7 @@ void LeaseManager::share_by_time() {
     if (!before) continue;
     log_.note(id, sched::client_name(id) + " may have a lease again: no longer, " + before->why);
     give_lease(one);
-    if (before->curve && leases_->clients().contains(id))
-      leases_->update(id, {.earlier = *before->curve});
+    if (before->curve) leases_->update(id, {.earlier = *before->curve});
   }
   if (!changes.empty()) decide();
 }
@@ -368,7 +367,7 @@ void LeaseManager::begin_time_sharing(ManagedClient& one, const std::string& why
   }
   const uint64_t id = one.client->id();
   const int64_t unix_now = clocks_.unix_seconds();
-  one.shared_time = {why, unix_now, leases_->clients().at(id).curve.learned(unix_now)};
+  one.shared_time = {why, unix_now, one.state->curve.learned(unix_now)};
   leases_->leave(id, "shares the cores by time");
   leases_->confine_again(id, one.client->attach_request().pid);
   one.waiting = {};
@@ -398,7 +397,7 @@ base::Status LeaseManager::carry_out(const LeaseCommand& command) {
                        "no attached client has that number; see optile leases"};
   }
   if (command.kind == LeaseCommand::Kind::kAttach) return attach_again(found->second, command);
-  if (!leases_ || !leases_->clients().contains(command.client)) {
+  if (!found->second.has_lease()) {
     return base::Error{base::ErrorKind::kUnavailable,
                        who + (found->second.detached
                                   ? " has no lease: it was detached; see optile attach"
@@ -425,7 +424,7 @@ base::Status LeaseManager::attach_again(ManagedClient& one, const LeaseCommand& 
   log_.note(command.client, who + ", by hand: " + text_of(command));
   give_lease(one);
   decide();
-  if (leases_->clients().contains(command.client)) return {};
+  if (one.has_lease()) return {};
   return base::Error{base::ErrorKind::kUnavailable,
                      who + " gets no lease: it is bound to other cores than the daemon has"};
 }
@@ -435,23 +434,24 @@ LaunchBeside LeaseManager::launch_beside(const perfmodel::LaunchFacts& facts,
   if (!leases_) return {};
   const auto& [arrival, share, batch, starts, announced] = newcomer;
   const milliseconds now = since_start(clocks_);
-  if (starts && leases_->clients().empty()) leases_->budget().expect_launch(now, arrival.pid);
+  const bool any_lease = leases_->table().client_count() > 0;
+  if (starts && !any_lease) leases_->budget().expect_launch(now, arrival.pid);
   const bool may_be_expected = announced || arrival.pid > 0;
   const double expected =
       may_be_expected ? expected_.share_beside(arrival, now) : expected_.share(arrival.user, now);
   if (starts && !announced) expected_.expect(arrival, share, now);
-  const bool someone_works = !leases_->clients().empty() ||
-                             std::any_of(clients_.begin(), clients_.end(), [this](const auto& one) {
-                               return one.second.shared_time && sharing_.has_demand(one.first);
-                             });
+  const bool someone_works =
+      any_lease || std::any_of(clients_.begin(), clients_.end(), [this](const auto& one) {
+        return one.second.shared_time && sharing_.has_demand(one.first);
+      });
   LaunchBeside beside{someone_works || expected > 0, 0};
   // What follows its lease later would not become wider than it started.
   const bool follows = facts.resizes_teams || facts.marks_ops;
   if (!beside.others || follows || !facts.uses_openmp) return beside;
   const int cores = std::max(1, leases_->table().resources().budget.cores);
   const auto priority = batch ? sched::Priority::kBatch : sched::Priority::kNormal;
-  const double part = part_beside(leases_->clients(), {0, arrival.user, "", share, priority},
-                                  expected, programs_.has_users());
+  const double part = part_beside(clients_, {0, arrival.user, "", share, priority}, expected,
+                                  programs_.has_users());
   beside.width = std::clamp(static_cast<int>(cores * part + 1e-9), 1, cores);
   return beside;
 }

@@ -11,8 +11,9 @@ namespace optile::daemon {
 std::optional<GrantedLease> LeaseMasks::take(const sched::LeaseChange& change, bool awaited) {
   const sched::Lease lease = change.last ? change.lease : in_force(change.id, change.lease);
   const LeaseTerms terms = terms_of(change.id, lease, change.last, awaited);
-  const bool waits = clients_.at(change.id).waits && !change.last;
-  if (waits && (terms.units.empty() || !differs(change.id, terms))) return std::nullopt;
+  const LeaseState& state = state_of(change.id);
+  const bool waits = state.waits && !change.last;
+  if (waits && (terms.units.empty() || !differs(state, terms))) return std::nullopt;
   GrantedLease granted = set(change.id, terms);
   granted.last = change.last;
   granted.reason = change.reason;
@@ -22,11 +23,12 @@ std::optional<GrantedLease> LeaseMasks::take(const sched::LeaseChange& change, b
 std::vector<GrantedLease> LeaseMasks::take_ownership(bool awaited) {
   std::vector<GrantedLease> granted;
   for (const auto& [id, client] : clients_) {
+    if (!client.has_lease()) continue;
     const sched::Lease& granted_now = table_.ownership().granted(id);
-    if (granted_now.empty() && !client.waits) continue;
+    if (granted_now.empty() && !client.state->waits) continue;
     const sched::Lease lease = in_force(id, granted_now);
     const LeaseTerms terms = terms_of(id, lease, false, awaited);
-    if (terms.units.empty() || !differs(id, terms)) continue;
+    if (terms.units.empty() || !differs(*client.state, terms)) continue;
     granted.push_back(set(id, terms));
     std::string& reason = granted.back().reason;
     reason = sched::client_name(id) + " has " + std::to_string(terms.own) +
@@ -40,7 +42,7 @@ std::vector<GrantedLease> LeaseMasks::take_ownership(bool awaited) {
 // Who waits uses nothing. It keeps the masks and widths of its own, whatever of that is lent, and
 // so runs at once when it wakes; a pin or a pause holds for it as well.
 sched::Lease LeaseMasks::in_force(uint64_t client, const sched::Lease& lease) const {
-  if (!clients_.at(client).waits) return lease;
+  if (!state_of(client).waits) return lease;
   const std::optional<sched::LeaseView> view = table_.view(client);
   if (!view || view->pinned || view->paused) return lease;
   const bool lends =
@@ -54,27 +56,26 @@ LeaseTerms LeaseMasks::terms_of(uint64_t client, const sched::Lease& lease, bool
   terms.units = sched::units_of(table_.resources().machine, table_.resources().budget, lease.cores);
   if (!needs_no_mask(client, lease, last, awaited)) terms.mask = terms.units;
   terms.in_turns = lease.fraction < 1;
-  terms.lent = clients_.at(client).waits ? 0 : table_.view(client)->lent;
+  terms.lent = state_of(client).waits ? 0 : table_.view(client)->lent;
   terms.own = terms.in_turns ? 0 : static_cast<int>(lease.cores.size()) - terms.lent;
   return terms;
 }
 
-bool LeaseMasks::differs(uint64_t id, const LeaseTerms& terms) const {
-  const LeasedClient& client = clients_.at(id);
-  return terms.own != client.granted || terms.lent != client.lent || terms.mask != client.units;
+bool LeaseMasks::differs(const LeaseState& state, const LeaseTerms& terms) {
+  return terms.own != state.granted || terms.lent != state.lent || terms.mask != state.units;
 }
 
 GrantedLease LeaseMasks::set(uint64_t id, const LeaseTerms& terms) {
-  LeasedClient& client = clients_.at(id);
-  if (terms.own != client.granted) ++moves_;
-  client.lent = terms.lent;
-  client.granted = terms.own;
+  LeaseState& state = state_of(id);
+  if (terms.own != state.granted) ++moves_;
+  state.lent = terms.lent;
+  state.granted = terms.own;
   // Of turns only the fraction may have changed.
-  if (!client.confined || terms.mask != client.units) {
-    confine_(id, client.pid, terms.mask);
+  if (!state.confined || terms.mask != state.units) {
+    confine_(id, state.pid, terms.mask);
   }
-  client.confined = true;
-  client.units = terms.mask;
+  state.confined = true;
+  state.units = terms.mask;
   GrantedLease one;
   one.client = id;
   one.units = terms.units;
@@ -101,17 +102,17 @@ bool LeaseMasks::needs_no_mask(uint64_t client, const sched::Lease& lease, bool 
       lease.cores == sched::budget_cores(table_.resources().machine, table_.resources().budget)) {
     return table_.view(client)->lent == 0;
   }
-  if (clients_.size() != 1 || last) return last;
+  if (table_.client_count() != 1 || last) return last;
   const std::optional<sched::LeaseView> view = table_.view(client);
   return !view || !view->pinned;
 }
 
 void LeaseMasks::repeat(uint64_t client, int pid) const {
   const auto found = clients_.find(client);
-  if (found == clients_.end()) {
+  if (found == clients_.end() || !found->second.has_lease()) {
     confine_(client, pid, {});
-  } else if (found->second.confined) {
-    confine_(client, pid, found->second.units);
+  } else if (found->second.state->confined) {
+    confine_(client, pid, found->second.state->units);
   }
 }
 

@@ -1,5 +1,5 @@
 // From leases to masks of threads: what a lease comes to for its client, and what changes for it.
-// Owned by the leases; the daemon's one thread.
+// Owned by the leases, on the records of the lease manager; the daemon's one thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/leases/leased_client.h"
+#include "daemon/leases/managed_client.h"
 #include "sched/leases/lease_table.h"
 
 namespace optile::daemon {
@@ -18,13 +18,13 @@ class LeaseMasks {
   // Leases::Dependencies::confine.
   using Confine = std::function<void(uint64_t client, int pid, const std::vector<int>& units)>;
   // Both outlive this.
-  LeaseMasks(const sched::LeaseTable& table, LeasedClients& clients, Confine confine)
+  LeaseMasks(const sched::LeaseTable& table, ManagedClients& clients, Confine confine)
       : table_(table), clients_(clients), confine_(std::move(confine)) {}
 
   LeaseMasks(const LeaseMasks&) = delete;
 
-  // Sets what a change comes to. nullopt: nothing, since its client waits. `awaited`: somebody is
-  // to come back (LeaseBudget), so that nobody is alone.
+  // Sets what a change comes to. nullopt: nothing, since its client waits. `awaited`: somebody
+  // is to come back (LeaseBudget), so that nobody is alone.
   std::optional<GrantedLease> take(const sched::LeaseChange& change, bool awaited);
   // Cores that a client has already may come to mean something else: what was lent to it is its own
   // once the lender is gone.
@@ -37,11 +37,13 @@ class LeaseMasks {
   sched::Lease in_force(uint64_t client, const sched::Lease& lease) const;
   LeaseTerms terms_of(uint64_t client, const sched::Lease& lease, bool last, bool awaited) const;
   bool needs_no_mask(uint64_t client, const sched::Lease& lease, bool last, bool awaited) const;
-  bool differs(uint64_t client, const LeaseTerms& terms) const;
+  static bool differs(const LeaseState& state, const LeaseTerms& terms);
   GrantedLease set(uint64_t client, const LeaseTerms& terms);
+  LeaseState& state_of(uint64_t client) { return *clients_.at(client).state; }
+  const LeaseState& state_of(uint64_t client) const { return *clients_.at(client).state; }
 
   const sched::LeaseTable& table_;
-  LeasedClients& clients_;
+  ManagedClients& clients_;
   Confine confine_;
   uint64_t moves_ = 0;
 };

@@ -25,36 +25,40 @@ sched::LeaseSettings settings() {
   return settings;
 }
 
-std::map<uint64_t, LeaseWeight> weights_of(const LeasedClients& clients, bool by_user) {
+std::map<uint64_t, LeaseWeight> weights_of(const ManagedClients& clients, bool by_user) {
   std::vector<LeaseParty> parties;
   parties.reserve(clients.size());
-  for (const auto& [id, client] : clients) parties.push_back(client.party);
+  for (const auto& [id, client] : clients) {
+    if (client.has_lease()) parties.push_back(client.state->party);
+  }
   return lease_weights(parties, by_user);
 }
 
 // Of several that come together one is known first. What the others hold by then is not taken from
 // them only because nothing is known of them yet; who never repeats anything loses it in the end.
-void tell_of_newcomer(sched::LeaseTable& table, LeasedClient& client, int part, milliseconds now) {
+void report_newcomer(sched::LeaseTable& table, LeaseState& client, int part, milliseconds now) {
   if (!client.unknown_since) client.unknown_since = now;
   const bool fresh = now - *client.unknown_since < kLongestUnknown;
-  const ToldDemand told{false, fresh ? std::clamp(client.granted, 1, std::max(1, part)) : 1,
-                        sched::kNoLimit};
-  if (client.told == told) return;
-  const sched::LeaseUpdate::Curve unknown{{}, told.floor, told.most};
-  if (table.update(client.party.client, {.curve = unknown}).ok()) client.told = told;
-  client.has_told_curve = false;
+  const ReportedDemand reported{false, fresh ? std::clamp(client.granted, 1, std::max(1, part)) : 1,
+                                sched::kNoLimit};
+  if (client.reported == reported) return;
+  const sched::LeaseUpdate::Curve unknown{{}, reported.floor, reported.most};
+  if (table.update(client.party.client, {.curve = unknown}).ok()) client.reported = reported;
+  client.has_reported_curve = false;
 }
 
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
-void tell_curves(sched::LeaseTable& table, LeasedClients& clients, const LendingTrials& lending,
-                 milliseconds now, bool divides) {
-  const bool alone = clients.size() - table.summary().away == 1;
+void report_curves(sched::LeaseTable& table, ManagedClients& clients, const LendingTrials& lending,
+                   milliseconds now, bool divides) {
+  const bool alone = table.client_count() - table.summary().away == 1;
   const int all = table.resources().budget.cores;
-  for (auto& [id, client] : clients) {
+  for (auto& [id, one] : clients) {
+    if (!one.has_lease()) continue;
+    LeaseState& client = *one.state;
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
     if (client.curve.progress().empty()) {
-      tell_of_newcomer(table, client, part, now);
+      report_newcomer(table, client, part, now);
       continue;
     }
     // Ranks wait for each other, so the sum of their progress is not what counts: each gets its
@@ -64,21 +68,23 @@ void tell_curves(sched::LeaseTable& table, LeasedClients& clients, const Lending
                          : client.wants_more                  ? sched::Borrowing::kAll
                                                               : sched::Borrowing::kByCurve;
     (void)table.update(id, {.borrows = borrows});
-    const ToldDemand told{alone, floor, client.cores};
-    if (client.told == told) continue;  // there are many curves, and long ones
-    if (client.has_told_curve && !divides) continue;
+    const ReportedDemand reported{alone, floor, client.cores};
+    if (client.reported == reported) continue;  // there are many curves, and long ones
+    if (client.has_reported_curve && !divides) continue;
     const auto& curve = alone ? std::vector<double>{} : client.curve.progress();
     if (!table.update(id, {.curve = sched::LeaseUpdate::Curve{curve, floor, client.cores}}).ok()) {
       continue;
     }
-    client.told = told;
-    client.has_told_curve = true;
+    client.reported = reported;
+    client.has_reported_curve = true;
   }
 }
 
-bool someone_searches(const LeasedClients& clients) {
-  return std::any_of(clients.begin(), clients.end(),
-                     [](const auto& one) { return !one.second.settled && !one.second.waits; });
+bool someone_searches(const ManagedClients& clients) {
+  return std::any_of(clients.begin(), clients.end(), [](const auto& one) {
+    const std::optional<LeaseState>& state = one.second.state;
+    return state && !state->settled && !state->waits;
+  });
 }
 
 // Cores pass from one to the next in several steps, of which nobody has to hear but of the last.
@@ -96,16 +102,17 @@ void keep_the_last(std::vector<GrantedLease>& granted) {
 }  // namespace
 
 Leases::Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
-               Dependencies dependencies)
+               ManagedClients& clients, Dependencies dependencies)
     : table_(machine, budget, settings()),
       by_user_(dependencies.by_user),
+      clients_(clients),
       budget_(budget, std::move(dependencies.read_load),
               RestartReservations(std::move(dependencies.held_before), dependencies.began)),
       masks_(table_, clients_, std::move(dependencies.confine)) {}
 
 void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Priority priority) {
   if (!table_.arrive(client, share, priority).ok()) return;
-  LeasedClient& fresh = clients_[client];
+  LeaseState& fresh = clients_[client].state.emplace();
   fresh.pid = pid;
   fresh.cores = std::max(1, cores);
   fresh.party = {client, 0, "", share, priority};
@@ -117,7 +124,7 @@ void Leases::arrive(uint64_t client, int pid, int cores, double share, sched::Pr
 void Leases::weigh_if_due() {
   if (!std::exchange(weights_due_, false)) return;
   for (const auto& [id, weight] : weights_of(clients_, by_user_)) {
-    clients_.at(id).weight = weight;
+    clients_.at(id).state->weight = weight;
     (void)table_.update(id, {.weight = weight.weight});
   }
 }
@@ -135,13 +142,17 @@ std::vector<sched::LeaseView> Leases::view() const {
 
 void Leases::leave(uint64_t client, const std::string& how) {
   const auto leaving = clients_.find(client);
-  if (leaving == clients_.end()) return;
-  budget_.note_departure(leaving->second.pid, clients_.size() == 1);
-  clients_.erase(leaving);
-  lending_.forget(client);
-  weights_due_ = true;
+  if (leaving == clients_.end() || !leaving->second.has_lease()) return;
+  budget_.note_departure(leaving->second.state->pid, table_.client_count() == 1);
+  end_lease(client, leaving->second);
   if (!table_.leave(client, how).ok()) return;
   pace_.news();
+}
+
+void Leases::end_lease(uint64_t id, ManagedClient& client) {
+  client.state.reset();
+  lending_.forget(id);
+  weights_due_ = true;
 }
 
 void Leases::set_budget(const perfmodel::Budget& budget, milliseconds now, bool more_to_come) {
@@ -164,8 +175,8 @@ void Leases::cut_budget() {
 
 void Leases::update(uint64_t client, ClientFacts facts) {
   const auto found = clients_.find(client);
-  if (found == clients_.end()) return;
-  LeasedClient& known = found->second;
+  if (found == clients_.end() || !found->second.has_lease()) return;
+  LeaseState& known = *found->second.state;
   if (facts.owner) {
     known.party.uid = facts.owner->uid;
     known.party.job = std::move(facts.owner->job);
@@ -176,7 +187,7 @@ void Leases::update(uint64_t client, ClientFacts facts) {
   }
   if (facts.earlier) known.curve.recall(std::move(*facts.earlier), known.cores);
   if (facts.step && known.curve.set_current_step(facts.step->number, facts.step->about)) {
-    known.told.reset();
+    known.reported.reset();
     known.unknown_since.reset();
   }
   if (facts.demand) {
@@ -186,11 +197,11 @@ void Leases::update(uint64_t client, ClientFacts facts) {
       known.curve.measure(known.granted, measured);
     }
     // The table hears of it when it is to decide.
-    if (known.curve.predict(predicted)) known.told.reset();
+    if (known.curve.predict(predicted)) known.reported.reset();
   }
   if (facts.wants_more) known.wants_more = *facts.wants_more;
   if (!facts.steps_here || *facts.steps_here < kFewestSeen || known.curve.progress().empty() ||
-      !is_being_placed(known, clients_.size())) {
+      !is_being_placed(known, table_.client_count())) {
     return;
   }
   known.placed_on = known.granted;
@@ -200,9 +211,10 @@ void Leases::update(uint64_t client, ClientFacts facts) {
 
 bool Leases::set_activity(uint64_t client, sched::Activity activity) {
   const auto found = clients_.find(client);
-  if (found == clients_.end()) return false;
+  if (found == clients_.end() || !found->second.has_lease()) return false;
+  LeaseState& known = *found->second.state;
   const bool goes_away = activity == sched::Activity::kAway;
-  if (goes_away && (!found->second.waits || table_.view(client)->away)) return false;
+  if (goes_away && (!known.waits || table_.view(client)->away)) return false;
   if (!table_.update(client, {.activity = activity}).ok()) return false;
   if (goes_away) {
     const bool news = table_.view(client)->away;
@@ -210,7 +222,7 @@ bool Leases::set_activity(uint64_t client, sched::Activity activity) {
     return news;
   }
   const bool waits = activity == sched::Activity::kWaits;
-  const bool news = std::exchange(found->second.waits, waits) != waits;
+  const bool news = std::exchange(known.waits, waits) != waits;
   pace_.loans();
   return news;
 }
@@ -221,7 +233,7 @@ base::Status Leases::apply(const sched::LeaseCommand& command) {
   if (!done.ok()) return done;
   pace_.news();
   if (command.kind == sched::LeaseCommand::Kind::kShare) {
-    clients_.at(command.client).party.share = command.share;
+    clients_.at(command.client).state->party.share = command.share;
     weights_due_ = true;
   }
   return done;
@@ -232,7 +244,7 @@ std::vector<GrantedLease> Leases::decide(milliseconds now) {
   const RebalanceBackoff::Turn turn = pace_.turn(now, someone_searches(clients_));
   if (turn == RebalanceBackoff::Turn::kNothing) return granted;
   weigh_if_due();
-  tell_curves(table_, clients_, lending_, now, turn == RebalanceBackoff::Turn::kDivides);
+  report_curves(table_, clients_, lending_, now, turn == RebalanceBackoff::Turn::kDivides);
   const uint64_t moves = masks_.moves();
   carry_out(now, granted);
   if (masks_.moves() != moves && turn == RebalanceBackoff::Turn::kDivides) pace_.moved(now);
@@ -248,15 +260,12 @@ void Leases::carry_out(milliseconds now, std::vector<GrantedLease>& granted) {
         table_.decide(static_cast<uint64_t>(std::max<int64_t>(0, now.count())));
     if (changes.empty()) break;
     for (const sched::LeaseChange& change : changes) {
-      if (!clients_.contains(change.id)) continue;
+      const auto found = clients_.find(change.id);
+      if (found == clients_.end() || !found->second.has_lease()) continue;
       std::optional<GrantedLease> one = masks_.take(change, budget_.awaits_somebody());
       (void)table_.confirm(change.id, change.sequence);
       if (one) granted.push_back(std::move(*one));
-      if (change.last) {
-        lending_.forget(change.id);
-        clients_.erase(change.id);
-        weights_due_ = true;
-      }
+      if (change.last) end_lease(change.id, found->second);
       if (granted.empty() || granted.back().client != change.id) continue;
       const auto [first, fresh] = before.try_emplace(change.id, change.before);
       if (!fresh) granted.back().reason = sched::whole_change_text(first->second, change);

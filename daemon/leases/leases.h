@@ -1,5 +1,6 @@
 // Leases of the attached clients: what is known of them becomes demands, what the lease table
-// decides becomes masks of threads. Owned by the lease manager; the daemon's one thread.
+// decides becomes masks of threads. Owned by the lease manager, on whose records it works; the
+// daemon's one thread.
 //
 // Masks are set at once and from outside, so a lease is confirmed as soon as they are: whatever the
 // client runs then runs within it. Its widths follow with its next plan page.
@@ -16,8 +17,8 @@
 #include "daemon/leases/lease_budget.h"
 #include "daemon/leases/lease_masks.h"
 #include "daemon/leases/lease_weights.h"
-#include "daemon/leases/leased_client.h"
 #include "daemon/leases/lending_trials.h"
+#include "daemon/leases/managed_client.h"
 #include "daemon/leases/rebalance_backoff.h"
 #include "perfmodel/machine/budget.h"
 #include "perfmodel/machine/machine.h"
@@ -71,10 +72,11 @@ class Leases {
     RestartReservations::Read held_before = {};
     std::chrono::milliseconds began{0};
   };
+  // The clients outlive this.
   Leases(const perfmodel::Machine& machine, const perfmodel::Budget& budget,
-         Dependencies dependencies);
+         ManagedClients& clients, Dependencies dependencies);
 
-  // `cores`: that it could use if it were alone.
+  // It has a lease from now on (ManagedClient::state). `cores`: that it could use if it were alone.
   void arrive(uint64_t client, int pid, int cores, double share = 1.0,
               sched::Priority priority = sched::Priority::kNormal);
   // Gone, or going for sure; or it has no lease for another reason (`how`).
@@ -101,7 +103,7 @@ class Leases {
 
   std::vector<sched::LeaseView> view() const;
   const sched::LeaseTable& table() const { return table_; }
-  const LeasedClients& clients() const { return clients_; }
+  const ManagedClients& clients() const { return clients_; }
   LeaseBudget& budget() { return budget_; }
   const LeaseBudget& budget() const { return budget_; }
   // Whether what is lent brings something is tried for a while, and what came out.
@@ -111,11 +113,12 @@ class Leases {
  private:
   void weigh_if_due();
   void cut_budget();
+  void end_lease(uint64_t id, ManagedClient& client);
   void carry_out(std::chrono::milliseconds now, std::vector<GrantedLease>& granted);
 
   sched::LeaseTable table_;
   bool by_user_;
-  LeasedClients clients_;
+  ManagedClients& clients_;
   LeaseBudget budget_;
   LeaseMasks masks_;
   bool weights_due_ = false;  // once for all who come or go together

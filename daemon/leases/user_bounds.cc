@@ -7,10 +7,13 @@
 namespace optile::daemon {
 namespace {
 
+unsigned uid_of(const Leases& leases, uint64_t client) {
+  return leases.clients().at(client).state->party.uid;
+}
+
 std::size_t users_of(const Leases& leases) {
   std::set<unsigned> users;
-  for (const sched::LeaseView& view : leases.view())
-    users.insert(leases.clients().at(view.id).party.uid);
+  for (const sched::LeaseView& view : leases.view()) users.insert(uid_of(leases, view.id));
   return users.size();
 }
 
@@ -26,11 +29,11 @@ std::size_t even_part(int cores, std::size_t users) {
 }
 
 base::Status UserBounds::check(const Leases& leases, uint64_t client, std::size_t cores) const {
-  const unsigned uid = leases.clients().at(client).party.uid;
+  const unsigned uid = uid_of(leases, client);
   std::size_t held = cores;
   for (const sched::LeaseView& view : leases.view()) {
     if (view.id == client || !holding_.contains(view.id)) continue;
-    if (leases.clients().at(view.id).party.uid == uid) held += view.granted.cores.size();
+    if (uid_of(leases, view.id) == uid) held += view.granted.cores.size();
   }
   const std::size_t most = part_of(leases);
   if (held <= most) return {};
@@ -48,7 +51,7 @@ std::vector<uint64_t> UserBounds::beyond(const Leases& leases) const {
   std::vector<uint64_t> too_many;
   for (const sched::LeaseView& view : leases.view()) {  // by id, so the oldest keep theirs
     if (!holding_.contains(view.id)) continue;
-    std::size_t& of_user = held[leases.clients().at(view.id).party.uid];
+    std::size_t& of_user = held[uid_of(leases, view.id)];
     of_user += view.granted.cores.size();
     if (of_user <= most) continue;
     of_user -= view.granted.cores.size();

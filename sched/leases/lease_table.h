@@ -83,6 +83,7 @@ class LeaseTable {
   std::vector<LeaseView> view() const;  // by id
   std::optional<LeaseView> view(ClientId id) const;
   LeaseSummary summary() const;
+  std::size_t client_count() const { return clients_.size(); }
   // Of the cores that it was granted, those that are not lent; none where these cannot be told
   // apart.
   std::vector<int> own_cores(ClientId id) const;

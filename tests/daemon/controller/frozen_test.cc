@@ -101,7 +101,7 @@ TEST_F(FreezeModeTest, ProgressIsKnownWithinOneSecond) {
   ASSERT_TRUE(run_until_tuned(other, 400));
   Attached again = attach(frozen());
   pass(1, {&again, &other});
-  EXPECT_FALSE(controller_->lease_manager().leases()->clients().empty());
+  EXPECT_GT(controller_->lease_manager().leases()->table().client_count(), 0u);
   const Json its = lease(leases_json(*controller_), again.id);
   ASSERT_TRUE(its.is_object());
   EXPECT_FALSE(its["progress"].is_null()) << "what cores are worth to it is known";
@@ -144,7 +144,7 @@ TEST_F(FreezeModeTest, ObservedAndBaselineRunsHaveNoLease) {
   AttachRequest who = attach_request("watched");
   who.mode = OPTILE_MODE_OBSERVE;
   const Attached watched = attach(who);
-  EXPECT_FALSE(controller_->lease_manager().leases()->clients().contains(watched.id));
+  EXPECT_FALSE(controller_->lease_manager().leases()->clients().at(watched.id).has_lease());
   AttachRequest base = frozen();
   base.baseline = true;
   EXPECT_FALSE(may_have_lease(base));

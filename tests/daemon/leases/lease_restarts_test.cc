@@ -69,8 +69,9 @@ class Scene {
   void start_daemon() {
     before_ = file_;
     began_ = now_;
+    clients_.clear();
     leases_ = std::make_unique<Leases>(
-        machine_, whole_,
+        machine_, whole_, clients_,
         Leases::Dependencies{[this](uint64_t client, int pid, const std::vector<int>& units) {
                                confine(client, pid, units);
                              },
@@ -256,6 +257,7 @@ class Scene {
   std::map<uint64_t, Program> programs_;
   std::map<int, std::vector<int>> file_;    // by pid; outlives the daemon
   std::map<int, std::vector<int>> before_;  // what the daemon there is now found in it
+  ManagedClients clients_;
   std::unique_ptr<Leases> leases_;
   uint64_t last_id_ = 0;
   milliseconds now_{0};

@@ -14,7 +14,7 @@ namespace {
 class LeasesAfterRestartTest : public LeasesTest {
  protected:
   LeasesAfterRestartTest()
-      : next_(machine_, whole_budget(machine_),
+      : next_(machine_, whole_budget(machine_), next_clients_,
               {[this](uint64_t client, int, const std::vector<int>& units) {
                  masks_[client] = {units.begin(), units.end()};
                },
@@ -41,6 +41,7 @@ class LeasesAfterRestartTest : public LeasesTest {
 
   std::vector<HeldProcess> before_;
   int reads_ = 0;
+  ManagedClients next_clients_;
   Leases next_;
 };
 

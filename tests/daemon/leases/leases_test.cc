@@ -159,13 +159,13 @@ TEST_F(LeasesTest, StepChangeDropsMeasurements) {
   decide(kStart);
   ASSERT_EQ(cores(1), 3);
   leases_.update(1, {.demand = ClientFacts::Demand{{2, 1, 1, 1}, 3.0, true}});
-  EXPECT_NEAR(leases_.clients().at(1).curve.progress()[2], 1.0 / 3, 1e-9);
+  EXPECT_NEAR(leases_.clients().at(1).state->curve.progress()[2], 1.0 / 3, 1e-9);
   leases_.update(1, {.step = ClientFacts::Step{1}});
   leases_.update(1, {.demand = ClientFacts::Demand{{2, 1, 1, 1}, 0, true}});
-  EXPECT_NEAR(leases_.clients().at(1).curve.progress()[2], 1.0 / 3, 1e-9);
+  EXPECT_NEAR(leases_.clients().at(1).state->curve.progress()[2], 1.0 / 3, 1e-9);
   leases_.update(1, {.step = ClientFacts::Step{2}});
   leases_.update(1, {.demand = ClientFacts::Demand{{2, 1, 1, 1}, 0, true}});
-  EXPECT_NEAR(leases_.clients().at(1).curve.progress()[2], 1.0, 1e-9);
+  EXPECT_NEAR(leases_.clients().at(1).state->curve.progress()[2], 1.0, 1e-9);
 }
 
 TEST_F(LeasesTest, UserCommandsApplyDuringSearch) {
@@ -207,7 +207,7 @@ TEST_F(LeasesTest, DetachLiftsMaskAndDropsClient) {
   decide(kStart);
   EXPECT_TRUE(masks_[1].empty());
   EXPECT_TRUE(granted_.at(1).last);
-  EXPECT_FALSE(leases_.clients().contains(1));
+  EXPECT_FALSE(leases_.clients().at(1).has_lease());
   EXPECT_EQ(cores(2), 4);
   EXPECT_EQ(leases_.apply(sched::commands::detach(1)).error().kind, base::ErrorKind::kNotFound);
 }
@@ -448,7 +448,7 @@ TEST_F(LeasesTest, JobWeighsAsMuchAsSingleProgram) {
   EXPECT_EQ(views[1].weight, 0.5);
   EXPECT_EQ(views[2].weight, 0.5);
   ASSERT_TRUE(leases_.apply(sched::commands::share(2, 4)).ok());
-  EXPECT_EQ(leases_.clients().at(2).party.share, 4);
+  EXPECT_EQ(leases_.clients().at(2).state->party.share, 4);
   EXPECT_EQ(leases_.view()[1].weight, 2.0);
   leases_.leave(3);
   EXPECT_EQ(leases_.view()[1].weight, 4.0) << "the last rank is the job";

@@ -284,13 +284,13 @@ TEST_F(PersistedCommandsRestartTest, DetachedClientHasNoLeaseUntilAttached) {
       controller_->lease_manager().apply({before.id, CommandKind::kDetach, 1.0, {}, false}).ok());
   make_controller();
   const Attached after = attach(here("r"));
-  EXPECT_FALSE(controller_->lease_manager().leases()->clients().contains(after.id));
+  EXPECT_FALSE(controller_->lease_manager().leases()->clients().at(after.id).has_lease());
   EXPECT_TRUE(controller_->lease_manager().status(after.id).detached);
   ASSERT_TRUE(
       controller_->lease_manager().apply({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   make_controller();
   const Attached again = attach(here("r"));
-  EXPECT_TRUE(controller_->lease_manager().leases()->clients().contains(again.id));
+  EXPECT_TRUE(controller_->lease_manager().leases()->clients().at(again.id).has_lease());
 }
 
 TEST_F(PersistedCommandsRestartTest, AttachRestoresPinFromBeforeDetach) {

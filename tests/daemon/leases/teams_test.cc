@@ -282,7 +282,7 @@ class TimeSharingTeamsTest : public TeamsTest {
     }
   }
   bool has_lease(const Sweeps& one) const {
-    return controller_->lease_manager().leases()->clients().contains(one.id);
+    return controller_->lease_manager().leases()->clients().at(one.id).has_lease();
   }
 
   std::map<int, int64_t> runnable_ns_;

@@ -13,7 +13,7 @@ class UserBoundsTest : public testing::Test {
  protected:
   UserBoundsTest()
       : machine_(perfmodel::make_machine_source("pack:1 l2:1 core:4 pu:1")->read().value()),
-        leases_(machine_, whole_budget(machine_),
+        leases_(machine_, whole_budget(machine_), clients_,
                 {[](uint64_t, int, const std::vector<int>&) {},
                  [this](const std::vector<int>&) { return load_; }, true}) {
     for (int unit = 0; unit < 4; ++unit) load_.units[unit] = {};
@@ -31,6 +31,7 @@ class UserBoundsTest : public testing::Test {
   }
   perfmodel::Machine machine_;
   LoadReading load_;
+  ManagedClients clients_;
   Leases leases_;
   UserBounds bounds_;
 };

@@ -1,14 +1,15 @@
-#include "daemon/leases/leased_client.h"
+#include "daemon/leases/managed_client.h"
 
 #include <algorithm>
 
 namespace optile::daemon {
 
-std::optional<LeaseProgress> progress_of(const LeasedClients& clients, uint64_t client) {
+std::optional<LeaseProgress> progress_of(const ManagedClients& clients, uint64_t client) {
   const auto found = clients.find(client);
-  if (found == clients.end() || found->second.curve.progress().empty()) return std::nullopt;
-  const int granted = found->second.granted;
-  const ClientCurve& known = found->second.curve;
+  if (found == clients.end() || !found->second.has_lease()) return std::nullopt;
+  const int granted = found->second.state->granted;
+  const ClientCurve& known = found->second.state->curve;
+  if (known.progress().empty()) return std::nullopt;
   const auto cores = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(granted, 1)), 1,
                                              known.progress().size());
   return LeaseProgress{known.progress()[cores - 1],
@@ -16,7 +17,7 @@ std::optional<LeaseProgress> progress_of(const LeasedClients& clients, uint64_t 
 }
 
 // Batch clients take nothing from others, and others are before them.
-double part_beside(const LeasedClients& clients, const LeaseParty& newcomer, double expected,
+double part_beside(const ManagedClients& clients, const LeaseParty& newcomer, double expected,
                    bool by_user) {
   constexpr uint64_t kNewcomer = 0;  // no client's
   constexpr uint64_t kExpected = UINT64_MAX;
@@ -24,8 +25,8 @@ double part_beside(const LeasedClients& clients, const LeaseParty& newcomer, dou
   parties[0].client = kNewcomer;
   if (expected > 0) parties.push_back({kExpected, newcomer.uid, "", expected, newcomer.priority});
   for (const auto& [id, client] : clients) {
-    if (client.party.priority > newcomer.priority) continue;
-    parties.push_back(client.party);
+    if (!client.has_lease() || client.state->party.priority > newcomer.priority) continue;
+    parties.push_back(client.state->party);
     parties.back().priority = newcomer.priority;
   }
   return lease_weights(parties, by_user).at(kNewcomer).part;
