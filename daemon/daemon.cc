@@ -95,16 +95,16 @@ LeaseDependencies Daemon::lease_dependencies(const perfmodel::Machine& machine) 
     confinement_->confine(client, pid, units);
   };
   leases.is_stopped = is_stopped;
-  leases.say = [this](const std::string& line) { log_->say(line); };
+  leases.write_log = [this](const std::string& line) { log_->info(line); };
   leases.busy_time = process_cpu_time;
   leases.read_load = load_reader(config_);
   leases.later = [this](std::function<void()> decide) { decide_later(std::move(decide)); };
-  leases.words = words_.get();
+  leases.persisted_commands = persisted_commands_.get();
   leases.note_cpuset = [this](uint64_t client, const std::vector<int>& cpuset) {
     confinement_->note_cpuset(client, cpuset);
   };
   leases.held_before = [this] { return confinement_->held_before(); };
-  leases.tell_move = [this](uint64_t client, const std::string& text) { log_move(client, text); };
+  leases.write_move = [this](uint64_t client, const std::string& text) { log_move(client, text); };
   leases.processor_demand = threads_demand;
   return leases;
 }
@@ -137,7 +137,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   const auto in_place = [this] { return look_at_place() == OwnedPath::Place::kOurs; };
   confinement_ = std::make_unique<Confinement>(config_.socket + ".leases", *log_, later,
                                                ThreadMasks::system_kernel(), in_place);
-  words_ = std::make_unique<PersistedCommands>(config_.socket + ".words", in_place);
+  persisted_commands_ = std::make_unique<PersistedCommands>(config_.socket + ".words", in_place);
   controller_ = std::make_unique<Controller>(
       Controller::Dependencies{machine.value(), own_store, clocks_, store_of_user(),
                                config_.max_clients, lease_dependencies(machine.value())});
@@ -167,7 +167,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
                             kMaxHttpConnections, rights_},
       [this](const HttpRequest& request) { return api_->answer(request); },
       [this] { update_idle_timer(); });
-  log_->say("optiled " OPTILE_VERSION " serves " + config_.socket);
+  log_->info("optiled " OPTILE_VERSION " serves " + config_.socket);
   if (!own_store->state().message.empty()) log_->warn("store: " + own_store->state().message);
   update_idle_timer();
   return open_metrics();
@@ -222,8 +222,8 @@ void Daemon::stop() {
   if (outlets_ != nullptr) outlets_->stop();
   deaths_told_.cancel(ignored);
   if (log_ != nullptr) {
-    if (const auto line = client_lines_.rest()) log_->say(*line);
-    log_->say("optiled ends");
+    if (const auto line = client_lines_.rest()) log_->info(*line);
+    log_->info("optiled ends");
   }
   io_.stop();
 }
@@ -293,7 +293,7 @@ void Daemon::open_exit_monitor() {
     deaths_ = std::move(watch).value();
     await_deaths();
   } else {
-    log_->say("killed clients are noticed at their hang-up: " + watch.message());
+    log_->info("killed clients are noticed at their hang-up: " + watch.message());
   }
 }
 
@@ -328,12 +328,12 @@ void Daemon::drain_within(std::chrono::milliseconds wait) {
 }
 
 void Daemon::log_move(uint64_t client, const std::string& text) {
-  if (const auto line = moves_.note(clocks_.monotonic_ns(), client, text)) log_->say(*line);
+  if (const auto line = moves_.note(clocks_.monotonic_ns(), client, text)) log_->info(*line);
 }
 
 void Daemon::log_client(uint64_t client, const std::string& text) {
   const std::string line = "client " + std::to_string(client) + " " + text;
-  if (const auto due = client_lines_.note(clocks_.monotonic_ns(), client, line)) log_->say(*due);
+  if (const auto due = client_lines_.note(clocks_.monotonic_ns(), client, line)) log_->info(*due);
 }
 
 // Also without clients while something waits to be written.
@@ -353,8 +353,8 @@ void Daemon::schedule_drain() {
     refresh_budgets_if_due();
     controller_->drain();
     const uint64_t now = clocks_.monotonic_ns();
-    if (const auto line = moves_.due(now)) log_->say(*line);
-    if (const auto line = client_lines_.due(now)) log_->say(*line);
+    if (const auto line = moves_.due(now)) log_->info(*line);
+    if (const auto line = client_lines_.due(now)) log_->info(*line);
     schedule_drain();
   });
 }
@@ -411,7 +411,7 @@ bool Daemon::take_lock_again() {
 // The other one grants the same cores, so that our clients are to be its own.
 void Daemon::end_if_replaced() {
   if (stopped_ || look_at_place() != OwnedPath::Place::kAnothers) return;
-  log_->say("another daemon serves " + config_.socket + ": it gets our programs");
+  log_->info("another daemon serves " + config_.socket + ": it gets our programs");
   stop();
 }
 
@@ -480,7 +480,7 @@ void Daemon::update_idle_timer() {
   idle_timer_.expires_after(lost_place_ ? std::chrono::seconds(0) : config_.idle_exit);
   idle_timer_.async_wait([this](const error_code& error) {
     if (error) return;
-    if (!lost_place_) log_->say("nothing to do for a while");
+    if (!lost_place_) log_->info("nothing to do for a while");
     stop();
   });
 }

@@ -103,7 +103,7 @@ class Daemon {
   boost::asio::steady_timer idle_timer_{io_};
   boost::asio::signal_set signals_{io_};
   std::unique_ptr<Confinement> confinement_;
-  std::unique_ptr<PersistedCommands> words_;
+  std::unique_ptr<PersistedCommands> persisted_commands_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
   std::unique_ptr<Api> api_;

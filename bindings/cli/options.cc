@@ -58,7 +58,7 @@ Verbs add_placing(CLI::App& app, Options& options) {
   return verbs;
 }
 
-// `optile leases` and the words about one client's.
+// `optile leases` and the commands about one client's.
 Verbs add_leases(CLI::App& app, Options& options) {
   Verbs verbs = {
       {app.add_subcommand("leases", "Which cores each program has, and why"), Verb::kLeases},

@@ -469,11 +469,11 @@ HttpResponse post_lease(const Call& call) {
     if (!named) return problem(404, "no attached client has that number; see optile leases");
     if (!may_see(call, *named)) return problem(403, not_yours(named->id));
   }
-  const base::Result<LeaseCommand> word = parse_lease_command(call.body);
-  if (!word.ok()) return problem(word.error());
-  LeaseCommand said = word.value();
-  said.bounded = !call.served.facts.rights.may_all(call.peer);
-  const base::Status changed = call.served.controller.lease_manager().apply(said);
+  base::Result<LeaseCommand> parsed = parse_lease_command(call.body);
+  if (!parsed.ok()) return problem(parsed.error());
+  LeaseCommand command = std::move(parsed).value();
+  command.bounded = !call.served.facts.rights.may_all(call.peer);
+  const base::Status changed = call.served.controller.lease_manager().apply(command);
   if (changed.ok()) return get_leases(call);
   // The request is as it should be: what is against it is the state of things.
   return problem(changed.error().kind == base::ErrorKind::kNotFound ? 404 : 409, changed.message());

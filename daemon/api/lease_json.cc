@@ -20,7 +20,7 @@ using base::invalid;
 
 using CommandKind = LeaseCommand::Kind;
 
-constexpr std::array<std::pair<const char*, CommandKind>, 7> kWords = {
+constexpr std::array<std::pair<const char*, CommandKind>, 7> kCommands = {
     {{field::kShare, CommandKind::kShare},
      {field::kPin, CommandKind::kPin},
      {field::kUnpin, CommandKind::kUnpin},
@@ -122,7 +122,7 @@ Json lease_json(const sched::LeaseView& view, const Controller& controller) {
           {field::kPinned, view.pinned},
           {field::kLate, view.late},
           {field::kBound, view.bound},
-          {field::kUnkept, controller.lease_manager().status(view.id).unkept},
+          {field::kPending, controller.lease_manager().status(view.id).pending},
           {field::kReason, view.reason}};
 }
 
@@ -191,26 +191,26 @@ Json leases_json(const Controller& controller,
 base::Result<LeaseCommand> parse_lease_command(const Json& body) {
   const auto client = body.find(field::kClient);
   if (client == body.end()) return invalid("client is missing; see optile leases");
-  LeaseCommand word;
-  word.client = client->get<uint64_t>();
-  const Json* said = nullptr;
-  for (const auto& [name, kind] : kWords) {
+  LeaseCommand command;
+  command.client = client->get<uint64_t>();
+  const Json* argument = nullptr;
+  for (const auto& [name, kind] : kCommands) {
     const auto found = body.find(name);
     if (found == body.end()) continue;
-    if (said != nullptr) return invalid("one command at a time: share, pin, unpin, pause, …");
-    said = &*found;
-    word.kind = kind;
+    if (argument != nullptr) return invalid("one command at a time: share, pin, unpin, pause, …");
+    argument = &*found;
+    command.kind = kind;
   }
-  if (said == nullptr) {
-    return invalid("say one of share, pin, unpin, pause, resume, detach and attach of the client");
+  if (argument == nullptr) {
+    return invalid("name one of share, pin, unpin, pause, resume, detach and attach of the client");
   }
-  if (word.kind == CommandKind::kShare) word.share = said->get<double>();
-  if (word.kind == CommandKind::kPin) {
-    base::Result<std::vector<int>> cores = cores_of(*said);
+  if (command.kind == CommandKind::kShare) command.share = argument->get<double>();
+  if (command.kind == CommandKind::kPin) {
+    base::Result<std::vector<int>> cores = cores_of(*argument);
     if (!cores.ok()) return cores.error();
-    word.cores = std::move(cores).value();
+    command.cores = std::move(cores).value();
   }
-  return word;
+  return command;
 }
 
 }  // namespace optile::daemon

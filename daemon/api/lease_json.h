@@ -1,5 +1,5 @@
-// Leases as the API tells them, and the words about them that it takes. Pure but for what it asks
-// the controller; the daemon's one thread.
+// Leases as the API shows them, and the commands about them that it takes. Pure but for what it
+// asks the controller; the daemon's one thread.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxPinnedCores = 4096;
 Json leases_json(const Controller& controller,
                  const std::function<bool(const ClientView& client)>& may_see = {});
 
-// {"client": 3, "share": 2}: a client and exactly one word. Cores of a pin are a list, or a text
+// {"client": 3, "share": 2}: a client and exactly one command. Cores of a pin are a list, or a text
 // such as "0-3,6". kUnavailable where such a text names cores that there cannot be; kInvalid, with
 // what would be right, for anything else.
 base::Result<LeaseCommand> parse_lease_command(const Json& body);

@@ -35,7 +35,7 @@ Controller::Controller(Dependencies dependencies)
                 clocks_.monotonic_ns, clocks_.unix_seconds}),
       max_clients_(dependencies.max_clients),
       is_stopped_(dependencies.leases.is_stopped),
-      say_(dependencies.leases.say),
+      write_log_(dependencies.leases.write_log),
       leases_(machine_, clocks_, history_, std::move(dependencies.leases)) {}
 
 base::Status Controller::room_for(const AttachRequest& attach_request) const {
@@ -165,10 +165,10 @@ void Controller::follow(Client& client) {
   }
   // Written at once: whoever sees his program hang ends it, and perhaps everything.
   for (HangRecord& hang : found.hangs) {
-    if (say_) {
-      say_("client " + std::to_string(client.id()) + " (" + hang.program + "): " + hang.name +
-           " does not return at width " + std::to_string(hang.width) +
-           "; it keeps the program's default width from now on");
+    if (write_log_) {
+      write_log_("client " + std::to_string(client.id()) + " (" + hang.program + "): " + hang.name +
+                 " does not return at width " + std::to_string(hang.width) +
+                 "; it keeps the program's default width from now on");
     }
     hang.machine = machine_.fingerprint;
     batches.of(store).hangs.push_back(std::move(hang));

@@ -77,7 +77,7 @@ class Controller {
   ProgramHistory history_;
   std::size_t max_clients_;
   std::function<bool(int pid)> is_stopped_;
-  LeaseLog::Write say_;
+  LeaseLog::Write write_log_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Place> clients_;
   ClientCensus client_census_;

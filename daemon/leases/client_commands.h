@@ -1,4 +1,4 @@
-// What people say about attached programs by hand, as the controller takes it. Plain values.
+// Commands of users about attached programs, as the controller takes them. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct UndoRequest {
 };
 
 // By hand. In force when it returns. kNotFound: no such client; kUnavailable: it has no lease (or,
-// of kAttach, it has not been detached), or another word of the user stands against it.
+// of kAttach, it has not been detached), or another command of the user stands against it.
 using sched::LeaseCommand;
 
-// One that was heard before and cannot be kept, for now: it is said again until it can.
+// One that was issued before and cannot be fulfilled for now: it is retried until it can.
 struct PendingCommand {
-  LeaseCommand word;
+  LeaseCommand command;
   std::string why;
 };
 

@@ -13,7 +13,7 @@ bool holds_cores(Kind kind) {
   return kind == Kind::kPin || kind == Kind::kPause;
 }
 
-// Whether `later`, heard of the same client, leaves nothing of `earlier` to be kept.
+// Whether `later`, of the same client, leaves nothing of `earlier` to be kept.
 bool replaces(Kind later, Kind earlier) {
   switch (later) {
     case Kind::kUnpin:
@@ -76,8 +76,8 @@ base::Status LeaseCommands::give(Leases& leases, const LeaseCommand& command) {
 }
 
 void LeaseCommands::keep(const Leases* leases, ManagedClient& one, const LeaseCommand& command) {
-  std::erase_if(one.unkept, [&command](const PendingCommand& earlier) {
-    return replaces(command.kind, earlier.word.kind);
+  std::erase_if(one.pending, [&command](const PendingCommand& earlier) {
+    return replaces(command.kind, earlier.command.kind);
   });
   if (persisted_ == nullptr) return;
   LeaseCommand kept = command;
@@ -87,30 +87,30 @@ void LeaseCommands::keep(const Leases* leases, ManagedClient& one, const LeaseCo
     kept.cores = lease.cores;
     kept.fraction = lease.fraction;
   }
-  persisted_->hear(one.client->attach_request().pid, kept);
+  persisted_->record(one.client->attach_request().pid, kept);
 }
 
 std::vector<std::string> LeaseCommands::reapply(ManagedClient& one,
                                                 const CarryOut& carry_out) const {
   std::vector<std::string> refused;
   if (persisted_ == nullptr) return refused;
-  one.unkept.clear();
-  for (LeaseCommand& command : persisted_->of(one.client->attach_request().pid)) {
+  one.pending.clear();
+  for (LeaseCommand& command : persisted_->commands_of(one.client->attach_request().pid)) {
     command.client = one.client->id();
     command.again = true;
     const base::Status done = carry_out(command);
     if (done.ok()) continue;
-    refused.push_back(sched::client_name(command.client) + ", said before it attached: " +
-                      text_of(command) + "; that cannot be kept: " + done.message());
-    one.unkept.push_back({command, done.message()});
+    refused.push_back(sched::client_name(command.client) + ", from before it attached: " +
+                      text_of(command) + "; that cannot be fulfilled: " + done.message());
+    one.pending.push_back({command, done.message()});
   }
   return refused;
 }
 
 void LeaseCommands::retry(ManagedClients& clients, const CarryOut& carry_out) {
   for (auto& [id, one] : clients) {
-    std::erase_if(one.unkept, [&carry_out](PendingCommand& pending) {
-      const base::Status done = carry_out(pending.word);
+    std::erase_if(one.pending, [&carry_out](PendingCommand& pending) {
+      const base::Status done = carry_out(pending.command);
       if (!done.ok()) pending.why = done.message();
       return done.ok();
     });

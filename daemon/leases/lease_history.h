@@ -1,5 +1,5 @@
-// The latest changes of leases and words of the user about them, for people who look. Owned by the
-// lease manager; the daemon's one thread.
+// The latest changes of leases and commands of the user about them, for people who look. Owned by
+// the lease manager; the daemon's one thread.
 #pragma once
 
 #include <algorithm>

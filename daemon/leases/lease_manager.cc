@@ -123,8 +123,8 @@ LeaseManager::LeaseManager(const perfmodel::Machine& machine, const Clocks& cloc
       budget_(dependencies_.read_budget(0)),
       bound_within_(budget_.units),
       co_runner_load_(dependencies_.read_load),
-      commands_(dependencies_.words),
-      log_(clocks.unix_seconds, dependencies_.say, dependencies_.tell_move) {
+      commands_(dependencies_.persisted_commands),
+      log_(clocks.unix_seconds, dependencies_.write_log, dependencies_.write_move) {
   if (!dependencies_.confine) return;
   leases_.emplace(
       machine_, budget_, clients_,
@@ -411,7 +411,8 @@ base::Status LeaseManager::carry_out(const LeaseCommand& command) {
   return {};
 }
 
-// A lease as when it came, with what was said of it besides. It may have waited meanwhile, unseen.
+// A lease as when it came, with the commands about it besides. It may have waited meanwhile,
+// unseen.
 base::Status LeaseManager::attach_again(ManagedClient& one, const LeaseCommand& command) {
   const std::string who = sched::client_name(command.client);
   if (!one.detached) {
@@ -465,8 +466,8 @@ LeaseStatus LeaseManager::status(uint64_t id) const {
   if (one.shared_time) {
     status.shares_time = one.shared_time->why + ", since " + time_of_day(one.shared_time->since);
   }
-  for (const PendingCommand& pending : one.unkept) {
-    status.unkept.push_back(text_of(pending.word) + ": " + pending.why);
+  for (const PendingCommand& pending : one.pending) {
+    status.pending.push_back(text_of(pending.command) + ": " + pending.why);
   }
   return status;
 }

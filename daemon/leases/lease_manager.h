@@ -41,15 +41,15 @@ struct LeaseDependencies {
   std::function<LoadReading(const std::vector<int>& pids)> read_load = {};
   // Calls it when what is at hand is dealt with: many who come or go are decided about once.
   std::function<void(std::function<void()>)> later = {};
-  // Outlives the manager. Without it nothing that was said outlives an attachment.
-  PersistedCommands* words = nullptr;
+  // Outlives the manager. Without it no command outlives an attachment.
+  PersistedCommands* persisted_commands = nullptr;
   // The cpuset of a client's process is another one now: the kernel may have changed its masks.
   std::function<void(uint64_t client, const std::vector<int>& cpuset)> note_cpuset = {};
   // Leases::Dependencies::held_before.
   RestartReservations::Read held_before = {};
-  // What happens to leases, a line each (LeaseLog); without them nobody is told.
-  LeaseLog::Write say = {};
-  LeaseLog::WriteMove tell_move = {};
+  // What happens to leases, a line each (LeaseLog); without them nothing is written.
+  LeaseLog::Write write_log = {};
+  LeaseLog::WriteMove write_move = {};
   // For how long these threads of a process have run or waited for a processor so far, all
   // together; nullopt: it cannot be told. Without it nobody shares the cores by time (TimeSharing).
   std::function<std::optional<std::chrono::nanoseconds>(int pid, const std::vector<int>& threads)>
@@ -58,10 +58,10 @@ struct LeaseDependencies {
 
 // Of one client, for people.
 struct LeaseStatus {
-  bool detached = false;  // it has no lease because somebody said so
+  bool detached = false;  // it has no lease because of a command
   // Why it has none for now, as half a sentence with the time; empty where it may have one.
   std::string shares_time;
-  std::vector<std::string> unkept;  // each PendingCommand as text
+  std::vector<std::string> pending;  // each PendingCommand as text
 };
 
 class LeaseManager {

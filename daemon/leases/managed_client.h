@@ -93,7 +93,7 @@ struct ManagedClient {
     std::optional<EarlierCurve> curve = {};  // that it had by then
   };
   std::optional<SharedTime> shared_time = {};
-  std::vector<PendingCommand> unkept = {};
+  std::vector<PendingCommand> pending = {};
 };
 
 using ManagedClients = std::map<uint64_t, ManagedClient>;

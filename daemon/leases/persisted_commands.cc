@@ -24,57 +24,57 @@ PersistedCommands::PersistedCommands(std::string file, std::function<bool()> may
 
 void PersistedCommands::read() {
   const bool ours = read_kept_entries(file_, [this](const Json& one) {
-    Words words;
-    words.pid = one.at("pid").get<int>();
-    words.start_ticks = one.at("start_ticks").get<uint64_t>();
-    if (!one.at("share").is_null()) words.share = one.at("share").get<double>();
-    words.pin = one.at("pin").get<std::vector<int>>();
-    words.paused = one.at("paused").get<bool>();
-    words.lease = one.value("lease", std::vector<int>());
-    words.fraction = one.value("fraction", 1.0);
-    words.detached = one.at("detached").get<bool>();
-    words.pin_bounded = one.at("bounded").get<bool>();
-    words.pause_bounded = one.value("pause_bounded", words.pin_bounded);
-    words_.push_back(std::move(words));
+    Entry entry;
+    entry.pid = one.at("pid").get<int>();
+    entry.start_ticks = one.at("start_ticks").get<uint64_t>();
+    if (!one.at("share").is_null()) entry.share = one.at("share").get<double>();
+    entry.pin = one.at("pin").get<std::vector<int>>();
+    entry.paused = one.at("paused").get<bool>();
+    entry.lease = one.value("lease", std::vector<int>());
+    entry.fraction = one.value("fraction", 1.0);
+    entry.detached = one.at("detached").get<bool>();
+    entry.pin_bounded = one.at("bounded").get<bool>();
+    entry.pause_bounded = one.value("pause_bounded", entry.pin_bounded);
+    entries_.push_back(std::move(entry));
   });
-  if (!ours) words_.clear();
+  if (!ours) entries_.clear();
 }
 
-void PersistedCommands::hear(int pid, const LeaseCommand& word) {
+void PersistedCommands::record(int pid, const LeaseCommand& command) {
   const std::optional<uint64_t> start = start_of_process(pid);
   if (!start) return;
-  auto found = std::find_if(words_.begin(), words_.end(), [&](const Words& one) {
+  auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& one) {
     return one.pid == pid && one.start_ticks == *start;
   });
-  if (found == words_.end()) {
-    if (words_.size() == kMost) words_.erase(words_.begin());
-    words_.push_back({});
-    found = std::prev(words_.end());
+  if (found == entries_.end()) {
+    if (entries_.size() == kMost) entries_.erase(entries_.begin());
+    entries_.push_back({});
+    found = std::prev(entries_.end());
     found->pid = pid;
     found->start_ticks = *start;
   }
-  if (word.kind == Kind::kShare) found->share = word.share;
-  if (word.kind == Kind::kPin) found->pin = word.cores;
-  if (word.kind == Kind::kUnpin) found->pin.clear();
-  if (word.kind == Kind::kPause) found->paused = true;
-  if (word.kind == Kind::kResume) found->paused = false;
-  if (word.kind == Kind::kPause || word.kind == Kind::kResume) {
-    found->lease = word.cores;
-    found->fraction = word.fraction;
+  if (command.kind == Kind::kShare) found->share = command.share;
+  if (command.kind == Kind::kPin) found->pin = command.cores;
+  if (command.kind == Kind::kUnpin) found->pin.clear();
+  if (command.kind == Kind::kPause) found->paused = true;
+  if (command.kind == Kind::kResume) found->paused = false;
+  if (command.kind == Kind::kPause || command.kind == Kind::kResume) {
+    found->lease = command.cores;
+    found->fraction = command.fraction;
   }
-  if (word.kind == Kind::kDetach) found->detached = true;
-  if (word.kind == Kind::kAttach) found->detached = false;
-  if (word.kind == Kind::kPin) found->pin_bounded = word.bounded;
-  if (word.kind == Kind::kPause) found->pause_bounded = word.bounded;
+  if (command.kind == Kind::kDetach) found->detached = true;
+  if (command.kind == Kind::kAttach) found->detached = false;
+  if (command.kind == Kind::kPin) found->pin_bounded = command.bounded;
+  if (command.kind == Kind::kPause) found->pause_bounded = command.bounded;
   save();
 }
 
-std::vector<LeaseCommand> PersistedCommands::of(int pid) const {
+std::vector<LeaseCommand> PersistedCommands::commands_of(int pid) const {
   std::vector<LeaseCommand> all;
-  const auto mentioned = [pid](const Words& one) { return one.pid == pid; };
-  if (std::none_of(words_.begin(), words_.end(), mentioned)) return all;
+  const auto is_mentioned = [pid](const Entry& one) { return one.pid == pid; };
+  if (std::none_of(entries_.begin(), entries_.end(), is_mentioned)) return all;
   const std::optional<uint64_t> start = start_of_process(pid);
-  for (const Words& one : words_) {
+  for (const Entry& one : entries_) {
     if (one.pid != pid || one.start_ticks != start) continue;
     if (one.detached) return {{0, Kind::kDetach, 1.0, {}, false}};
     if (one.share) all.push_back({0, Kind::kShare, *one.share, {}, false});
@@ -86,13 +86,13 @@ std::vector<LeaseCommand> PersistedCommands::of(int pid) const {
 }
 
 void PersistedCommands::save() {
-  std::erase_if(words_, [](const Words& one) {
-    const bool says_something = one.share || !one.pin.empty() || one.paused || one.detached;
-    return !says_something || start_of_process(one.pid) != one.start_ticks;
+  std::erase_if(entries_, [](const Entry& one) {
+    const bool is_in_force = one.share || !one.pin.empty() || one.paused || one.detached;
+    return !is_in_force || start_of_process(one.pid) != one.start_ticks;
   });
   if (file_.empty() || (may_write_ && !may_write_())) return;
   Json all = Json::array();
-  for (const Words& one : words_) {
+  for (const Entry& one : entries_) {
     all.push_back({{"pid", one.pid},
                    {"start_ticks", one.start_ticks},
                    {"share", one.share ? Json(*one.share) : Json(nullptr)},

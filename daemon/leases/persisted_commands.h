@@ -1,5 +1,5 @@
-// Words of people about leases (share, pin, pause, detach), by process: they hold until they are
-// taken back or the process ends, also when its daemon is another one meanwhile. Owned by the
+// Commands of users about leases (share, pin, pause, detach), by process: they hold until they are
+// revoked or the process ends, also when its daemon is another one meanwhile. Owned by the
 // daemon, its one thread. Kept in a file beside the socket.
 #pragma once
 
@@ -20,12 +20,12 @@ class PersistedCommands {
   explicit PersistedCommands(std::string file, std::function<bool()> may_write = {});
 
   // After it came into force. Of a process that is gone nothing is kept.
-  void hear(int pid, const LeaseCommand& word);
-  // What is to be said again when that process attaches, in this order; `client` is not set.
-  std::vector<LeaseCommand> of(int pid) const;
+  void record(int pid, const LeaseCommand& command);
+  // What is to be applied again when that process attaches, in this order; `client` is not set.
+  std::vector<LeaseCommand> commands_of(int pid) const;
 
  private:
-  struct Words {
+  struct Entry {
     int pid = 0;
     uint64_t start_ticks = 0;  // with the pid it names a process
     std::optional<double> share;
@@ -42,7 +42,7 @@ class PersistedCommands {
 
   std::string file_;
   std::function<bool()> may_write_;
-  std::vector<Words> words_;  // the latest processes last
+  std::vector<Entry> entries_;  // the latest processes last
 };
 
 }  // namespace optile::daemon

@@ -46,7 +46,7 @@ class TimeSharing {
     double weight = 1;     // when cores are divided
     int leased = 0;        // cores of its lease, whole ones; 0 = none, or in turns
     double predicted = 0;  // its pace with these over that alone; 0 = not known
-    bool held = false;     // by a word of the user
+    bool held = false;     // by a command of the user
   };
   struct Change {
     uint64_t client = 0;

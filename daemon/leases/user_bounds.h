@@ -1,5 +1,5 @@
 // What pins and pauses of one user may keep from the others in the system daemon: all together an
-// even part of the cores, also after somebody else has come. Words of root and of admins are not
+// even part of the cores, also after somebody else has come. Commands of root and admins are not
 // counted. Owned by the lease commands; the daemon's one thread.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace optile::daemon {
 
 class UserBounds {
  public:
-  // Whether this client may hold so many cores by a word of its user. kUnavailable, with the number
-  // that it could hold.
+  // Whether this client may hold so many cores by a command of its user. kUnavailable, with the
+  // number that it could hold.
   base::Status check(const Leases& leases, uint64_t client, std::size_t cores) const;
-  // It holds its lease by such a word from now on, or no longer.
+  // It holds its lease by such a command from now on, or no longer.
   void note(uint64_t client) { holding_.insert(client); }
   void forget(uint64_t client) { holding_.erase(client); }
-  // Whose words are to be taken back, because their user now holds more than his part: newest
+  // Whose commands are to be revoked, because their user now holds more than his part: newest
   // clients first.
   std::vector<uint64_t> beyond(const Leases& leases) const;
 

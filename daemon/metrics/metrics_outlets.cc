@@ -54,7 +54,7 @@ base::Status MetricsOutlets::open(const MetricsOptions& options) {
     http_ = std::make_unique<HttpServer>(
         io_, std::move(listening), [this](const HttpRequest& request) { return answer(request); },
         [] {});
-    log_.say("metrics are at http://" + target_ + "/metrics");
+    log_.info("metrics are at http://" + target_ + "/metrics");
   }
   if (!options.discovery.empty()) {
     if (base::Status done = publish_file(options.discovery, discovery_text(target_), kForEverybody);

@@ -44,7 +44,7 @@ class Store {
   std::optional<FoundPlan> find_plan(const Conditions& conditions, int default_width);
   // Somebody asked for this program to be left alone.
   bool is_undone(const Conditions& conditions);
-  // That have run on this machine, or about which there is a word of the user.
+  // That have run on this machine, or about which there is a command of the user.
   std::set<std::string> programs(const std::string& machine);
   // Runs of the program on this machine under any launch plan, newest first. Arguments: these, or
   // where they have no run those of its latest run. The executable is not compared: a launcher

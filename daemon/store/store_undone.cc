@@ -4,7 +4,7 @@
 namespace optile::daemon {
 namespace {
 
-// Words of the user do not age with what was learned; the oldest go where they are very many.
+// Commands of the user do not age with what was learned; the oldest go where they are very many.
 constexpr int64_t kMaxUndone = 4096;
 
 base::Status write_revoked(Database& database, const UndoRecord& record) {
@@ -48,7 +48,7 @@ base::Status write_undone(Database& database, const UndoRecord& record) {
   return keep_newest(database, "undone", "machine, program", kMaxUndone);
 }
 
-// The newest word counts; the one in memory is of before the file was there.
+// The newest command counts; the one in memory is of before the file was there.
 bool Store::is_undone(const Conditions& conditions) {
   for (auto batch = unsaved_.rbegin(); batch != unsaved_.rend(); ++batch) {
     for (auto record = batch->undone.rbegin(); record != batch->undone.rend(); ++record) {

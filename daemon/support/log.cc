@@ -53,7 +53,7 @@ Log::Log(const std::string& path, bool to_terminal) {
 
 Log::~Log() = default;
 
-void Log::say(const std::string& text) {
+void Log::info(const std::string& text) {
   sinks_->logger.info("{}", text);
 }
 void Log::warn(const std::string& text) {

@@ -16,7 +16,7 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   // Text of peers has to be cleaned before (clean_text).
-  void say(const std::string& text);
+  void info(const std::string& text);
   void warn(const std::string& text);
 
  private:

@@ -67,7 +67,8 @@ class Planner {
   }
 
  private:
-  // Words of the user are not cut by load of others, the rest is; of it one core at least is left.
+  // Commands of the user are not cut by load of others, the rest is; of it one core at least is
+  // left.
   int left_for_the_rest() const {
     return std::min(capacity_, std::max(1, capacity_ + without_load_));
   }

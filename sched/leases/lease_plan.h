@@ -1,6 +1,6 @@
-// Which lease every client should have: the words of the user, clients that cannot be moved, then
-// the allocation and the assignment of cores for the rest. Called by the lease table. Pure; any
-// thread.
+// Which lease every client should have: the commands of the user, clients that cannot be moved,
+// then the allocation and the assignment of cores for the rest. Called by the lease table. Pure;
+// any thread.
 #pragma once
 
 #include <map>

@@ -100,7 +100,7 @@ TEST(Daemon, ReplacedDaemonReleasesClientsAndExits) {
   remove_runtime_files(first.config());
   RunningDaemon second(test_config(with_client.directory));
   ASSERT_TRUE(first.serve_until([&] { return first.daemon().stopped(); }));
-  EXPECT_EQ(with_client.connection.listen(), FakeConnection::Heard::kHangUp);
+  EXPECT_EQ(with_client.connection.receive(), FakeConnection::Answer::kHangUp);
   FakeConnection again(attach_path(second.config()));
   EXPECT_TRUE(second.attach(again, make_attach_request("train")).valid());
 }
@@ -114,13 +114,13 @@ TEST(Daemon, DeletedSocketsLeaveOnlyExistingClientsServed) {
   FakeConnection newcomer(attach_path(config));  // it waits for its attach reply meanwhile
   remove_runtime_files(config);
   const optile_attach_request attach_request = make_attach_request("late");
-  ASSERT_TRUE(newcomer.say(&attach_request, sizeof attach_request));
-  FakeConnection::Heard heard = FakeConnection::Heard::kNothing;
+  ASSERT_TRUE(newcomer.send(&attach_request, sizeof attach_request));
+  FakeConnection::Answer answer = FakeConnection::Answer::kNothing;
   ASSERT_TRUE(running.serve_until([&] {
-    heard = newcomer.listen();
-    return heard != FakeConnection::Heard::kNothing;
+    answer = newcomer.receive();
+    return answer != FakeConnection::Answer::kNothing;
   }));
-  EXPECT_EQ(heard, FakeConnection::Heard::kRefused);
+  EXPECT_EQ(answer, FakeConnection::Answer::kRefused);
   EXPECT_FALSE(running.daemon().stopped());
   EXPECT_EQ(running.daemon().controller().client_count(), 1u);
   with_client.connection.hang_up();

@@ -52,10 +52,10 @@ std::string state_of(const Json& lease) {
   return state.empty() ? "-" : state;
 }
 
-std::string unkept_text(const Json& lease) {
+std::string pending_text(const Json& lease) {
   std::string text;
-  for (const Json& word : list_of(lease, field::kUnkept)) {
-    if (word.is_string()) text += "; not kept: " + word.get<std::string>();
+  for (const Json& command : list_of(lease, field::kPending)) {
+    if (command.is_string()) text += "; pending: " + command.get<std::string>();
   }
   return text;
 }
@@ -68,7 +68,7 @@ std::string row(const Json& lease) {
                 state_of(lease).c_str());
   const std::string team = text_of(lease, field::kTeam);
   return cells + text_of(lease, field::kProgram) + ": " + text_of(lease, field::kReason) +
-         (team.empty() ? "" : "; " + team) + unkept_text(lease) + "\n";
+         (team.empty() ? "" : "; " + team) + pending_text(lease) + "\n";
 }
 
 std::string unleased_row(const Json& client) {
@@ -140,7 +140,7 @@ std::string lease_line(const Json& answer, uint64_t client) {
     std::snprintf(share, sizeof share, "%.4g", number_of(lease, field::kShare));
     return "client " + std::to_string(client) + "  " + text_of(lease, field::kProgram) +
            ": cores " + cores_text(lease) + ", share " + share +
-           (state == "-" ? "" : ", " + state) + unkept_text(lease) + "\n";
+           (state == "-" ? "" : ", " + state) + pending_text(lease) + "\n";
   }
   for (const Json& one : list_of(answer, field::kUnleased)) {
     if (one.value(field::kId, uint64_t{0}) == client) return unleased_row(one);

@@ -1,4 +1,4 @@
-// `optile leases` and the words that change one: share, pin, unpin, pause, resume, detach,
+// `optile leases` and the commands that change one: share, pin, unpin, pause, resume, detach,
 // attach. Pure: options in, the request out; the daemon's answer in, text for people out.
 #pragma once
 

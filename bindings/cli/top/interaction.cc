@@ -46,14 +46,14 @@ Options options_for(Verb verb, uint64_t client) {
 }
 
 // A share that is no number goes to the daemon as it was typed: it says what is wrong with it.
-Json share_word(uint64_t client, const std::string& typed) {
+Json share_text(uint64_t client, const std::string& typed) {
   Options options = options_for(Verb::kShare, client);
   options.query.share = typed;
-  Json word = lease_request(options);
+  Json command = lease_request(options);
   char* end = nullptr;
   std::strtod(typed.c_str(), &end);
-  if (typed.empty() || *end != '\0') word["share"] = typed;
-  return word;
+  if (typed.empty() || *end != '\0') command["share"] = typed;
+  return command;
 }
 
 }  // namespace
@@ -94,24 +94,24 @@ Wish Interaction::on_key(int key, const Snapshot& seen) {
     show_message("no client is attached: start one with optile run");
     return {};
   }
-  const bool word = key == 's' || key == 'p' || key == ' ' || key == 'd';
-  if (!word) return {};
-  if (client != nullptr) return on_word_key(key, *client);
+  const bool command = key == 's' || key == 'p' || key == ' ' || key == 'd';
+  if (!command) return {};
+  if (client != nullptr) return on_command_key(key, *client);
   show_message("no client is attached: start one with optile run");
   return {};
 }
 
-Wish Interaction::on_word_key(int key, const ClientSeen& client) {
+Wish Interaction::on_command_key(int key, const ClientSeen& client) {
   asked_client_ = client.id;
-  if (key == ' ') return say(client.paused ? Verb::kResume : Verb::kPause);
-  if (key == 'p' && client.pinned) return say(Verb::kUnpin);
-  if (key == 'd' && client.detached) return say(Verb::kAttach);
+  if (key == ' ') return issue(client.paused ? Verb::kResume : Verb::kPause);
+  if (key == 'p' && client.pinned) return issue(Verb::kUnpin);
+  if (key == 'd' && client.detached) return issue(Verb::kAttach);
   ask(key == 's' ? Asked::kShare : (key == 'p' ? Asked::kPin : Asked::kDetach), client);
   return {};
 }
 
-Wish Interaction::say(Verb verb) const {
-  return {Wish::Kind::kSay, 0, lease_request(options_for(verb, asked_client_))};
+Wish Interaction::issue(Verb verb) const {
+  return {Wish::Kind::kIssue, 0, lease_request(options_for(verb, asked_client_))};
 }
 
 void Interaction::ask(Asked what, const ClientSeen& client) {
@@ -132,17 +132,17 @@ Wish Interaction::on_answer(int key) {
   }
   if (asked_ == Asked::kDetach) {
     asked_ = Asked::kNothing;
-    return key == 'y' || key == 'Y' ? say(Verb::kDetach) : Wish{};
+    return key == 'y' || key == 'Y' ? issue(Verb::kDetach) : Wish{};
   }
   if (key == kKeyBackspace && !answer_.empty()) answer_.pop_back();
   if (key >= ' ' && key < 0x7f && answer_.size() < kMaxAnswer) answer_ += static_cast<char>(key);
   if (key != kKeyEnter) return {};
   const Asked asked = std::exchange(asked_, Asked::kNothing);
   if (answer_.empty()) return {};
-  if (asked == Asked::kShare) return {Wish::Kind::kSay, 0, share_word(asked_client_, answer_)};
+  if (asked == Asked::kShare) return {Wish::Kind::kIssue, 0, share_text(asked_client_, answer_)};
   Options options = options_for(Verb::kPin, asked_client_);
   options.query.cores = answer_;
-  return {Wish::Kind::kSay, 0, lease_request(options)};
+  return {Wish::Kind::kIssue, 0, lease_request(options)};
 }
 
 Wish Interaction::on_pane_key(int key) {

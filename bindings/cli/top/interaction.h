@@ -26,10 +26,10 @@ enum Key : int {
 };
 
 struct Wish {
-  enum class Kind { kNone, kQuit, kExplain, kSay };
+  enum class Kind { kNone, kQuit, kExplain, kIssue };
   Kind kind = Kind::kNone;
   uint64_t client = 0;  // of kExplain
-  Json word;            // of kSay: what /v1/leases is sent
+  Json command;         // of kIssue: what /v1/leases is sent
 };
 
 class Interaction {
@@ -62,10 +62,10 @@ class Interaction {
   enum class Asked { kNothing, kShare, kPin, kDetach };
   Wish on_answer(int key);
   Wish on_pane_key(int key);
-  Wish on_word_key(int key, const ClientSeen& client);
+  Wish on_command_key(int key, const ClientSeen& client);
   void move(const Snapshot& seen, int by);
   void ask(Asked what, const ClientSeen& client);
-  Wish say(Verb verb) const;
+  Wish issue(Verb verb) const;
 
   uint64_t selected_ = 0;
   std::string message_;

@@ -40,8 +40,8 @@ class SocketSource : public TopSource {
     return read_snapshot(answers_, utf8_);
   }
 
-  base::Status say(const Json& word) override {
-    const std::string body = word.dump(-1, ' ', false, Json::error_handler_t::replace);
+  base::Status issue(const Json& command) override {
+    const std::string body = command.dump(-1, ' ', false, Json::error_handler_t::replace);
     return ask("/v1/leases", "POST", body).status();
   }
 

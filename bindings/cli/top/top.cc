@@ -78,9 +78,9 @@ class Loop {
       case Wish::Kind::kExplain:
         explain(wish.client);
         return true;
-      case Wish::Kind::kSay:
-        if (const base::Status said = loop_.source.say(wish.word); !said.ok()) {
-          interaction_.show_message(said.message());
+      case Wish::Kind::kIssue:
+        if (const base::Status done = loop_.source.issue(wish.command); !done.ok()) {
+          interaction_.show_message(done.message());
         }
         look();
         return true;

@@ -15,8 +15,8 @@ class TopSource {
   virtual ~TopSource() = default;
 
   virtual base::Result<Snapshot> look() = 0;
-  // A word about a lease. The error is what the daemon said against it.
-  virtual base::Status say(const Json& word) = 0;
+  // Issues a command about a lease. The error is what the daemon answered.
+  virtual base::Status issue(const Json& command) = 0;
   // Why a client has its cores, and its longest ops their widths; lines that can be shown.
   virtual base::Result<std::vector<std::string>> explain(const ClientSeen& client) = 0;
 };

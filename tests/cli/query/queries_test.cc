@@ -62,8 +62,8 @@ constexpr const char* kLeases = R"({"budget": {"cores": 4}, "held_cores": 3.5, "
        "borrowed": 1, "reason": "client 2 arrived", "team": "its teams keep 4 threads"}],
     "unleased": [{"id": 5, "pid": 72, "program": "watched", "mode": "observe"}]})";
 
-constexpr const char* kUnkept = R"({"clients": [{"id": 1, "program": "train.py", "cores": [0],
-    "fraction": 1.0, "share": 1, "unkept": ["pinned to cores 2: core 2 is pinned to client 3"]}]})";
+constexpr const char* kPending = R"({"clients": [{"id": 1, "program": "train.py", "cores": [0],
+    "fraction": 1.0, "share": 1, "pending": ["pinned to cores 2: core 2 is pinned to client 3"]}]})";
 
 constexpr const char* kClients = R"({"clients": [
     {"id": 3, "pid": 77, "program": "/opt/omp2", "state": "running"},
@@ -101,7 +101,7 @@ TEST_F(QueriesTest, LeasesMatchGoldenFile) {
   Golden golden("leases");
   golden.add("leases", ask(about(Verb::kLeases), 200, kLeases).out);
   golden.add("no client", ask(about(Verb::kLeases), 200, "{}").out);
-  golden.add("a command that is not fulfilled", ask(about(Verb::kLeases), 200, kUnkept).out);
+  golden.add("a command that is not fulfilled", ask(about(Verb::kLeases), 200, kPending).out);
   golden.add("after a command", ask(of_client(Verb::kPause, "1"), 200, kLeases).out);
   golden.add("after a detachment", ask(of_client(Verb::kDetach, "5"), 200, kLeases).out);
   golden.add("of an unknown program", ask(of_client(Verb::kPause, "omp"), 200, kClients).err);
@@ -299,16 +299,16 @@ TEST_F(QueriesTest, LeaseCommandIsSentAndResultPrinted) {
 }
 
 TEST_F(QueriesTest, PrintsUnfulfilledLeaseCommands) {
-  const std::string unkept = Json::parse(kUnkept)["clients"][0]["unkept"][0];
+  const std::string pending = Json::parse(kPending)["clients"][0]["pending"][0];
   for (const Verb verb : {Verb::kAttach, Verb::kLeases}) {
-    const Said said = ask(of_client(verb, "1"), 200, kUnkept);
-    EXPECT_THAT(said.out, HasSubstr("; not kept: " + unkept + "\n"));
+    const Said said = ask(of_client(verb, "1"), 200, kPending);
+    EXPECT_THAT(said.out, HasSubstr("; pending: " + pending + "\n"));
   }
 }
 
 TEST_F(QueriesTest, SurvivesMalformedLeaseAnswers) {
   for (const char* body :
-       {R"({"clients": [{"unkept": [1, {}]}, {"unkept": 2}]})",
+       {R"({"clients": [{"pending": [1, {}]}, {"pending": 2}]})",
         R"({"clients": [{"cores": ["x", {}], "share": "a"}]})", R"({"clients": [3]})",
         R"({"clients": [{"cores": 7, "id": "x", "pinned": 3}]})", "{}"}) {
     for (const Verb verb : {Verb::kLeases, Verb::kPause}) {

@@ -47,26 +47,26 @@ TEST_F(InteractionTest, SelectionFollowsClient) {
 }
 
 TEST_F(InteractionTest, KeysSendLeaseCommands) {
-  EXPECT_EQ(press(' ').word, (Json{{"client", 3}, {"pause", true}}));
+  EXPECT_EQ(press(' ').command, (Json{{"client", 3}, {"pause", true}}));
   seen_.clients[0].paused = true;
-  EXPECT_EQ(press(' ').word, (Json{{"client", 3}, {"resume", true}}));
+  EXPECT_EQ(press(' ').command, (Json{{"client", 3}, {"resume", true}}));
   press('s');
   EXPECT_THAT(interaction_.bottom_line(), HasSubstr("share of client 3"));
-  EXPECT_EQ(type("2.5").word, (Json{{"client", 3}, {"share", 2.5}}));
+  EXPECT_EQ(type("2.5").command, (Json{{"client", 3}, {"share", 2.5}}));
   press('p');
-  EXPECT_EQ(type("0-1,3").word, (Json{{"client", 3}, {"pin", "0-1,3"}}));
+  EXPECT_EQ(type("0-1,3").command, (Json{{"client", 3}, {"pin", "0-1,3"}}));
   seen_.clients[0].pinned = true;
-  EXPECT_EQ(press('p').word, (Json{{"client", 3}, {"unpin", true}}));
+  EXPECT_EQ(press('p').command, (Json{{"client", 3}, {"unpin", true}}));
   press('d');
   EXPECT_THAT(interaction_.bottom_line(), HasSubstr("y/n"));
-  EXPECT_EQ(press('y').word, (Json{{"client", 3}, {"detach", true}}));
+  EXPECT_EQ(press('y').command, (Json{{"client", 3}, {"detach", true}}));
   seen_.clients[0].detached = true;
-  EXPECT_EQ(press('d').word, (Json{{"client", 3}, {"attach", true}}));
+  EXPECT_EQ(press('d').command, (Json{{"client", 3}, {"attach", true}}));
 }
 
 TEST_F(InteractionTest, SendsInvalidNumbersUnchanged) {
   press('s');
-  EXPECT_EQ(type("2x").word, (Json{{"client", 3}, {"share", "2x"}}));
+  EXPECT_EQ(type("2x").command, (Json{{"client", 3}, {"share", "2x"}}));
 }
 
 TEST_F(InteractionTest, TypedAnswersCanBeEditedAndCancelled) {
@@ -74,7 +74,7 @@ TEST_F(InteractionTest, TypedAnswersCanBeEditedAndCancelled) {
   press('7');
   press(kKeyBackspace);
   press(kKeyBackspace);
-  EXPECT_EQ(type("3").word["share"], 3.0);
+  EXPECT_EQ(type("3").command["share"], 3.0);
   press('p');
   press('1');
   EXPECT_EQ(press(kKeyEscape).kind, Wish::Kind::kNone);
@@ -94,7 +94,7 @@ TEST_F(InteractionTest, AnswerAppliesToClientAskedAbout) {
   press('s');
   seen_.clients.erase(seen_.clients.begin());
   interaction_.follow(seen_);
-  EXPECT_EQ(type("4").word["client"], 3);
+  EXPECT_EQ(type("4").command["client"], 3);
 }
 
 TEST_F(InteractionTest, PanesScrollAndClose) {
@@ -145,8 +145,8 @@ class FakeSource : public TopSource {
     if (looks <= failing) return base::Error{base::ErrorKind::kNotFound, "no daemon answers"};
     return seen;
   }
-  base::Status say(const Json& word) override {
-    words.push_back(word);
+  base::Status issue(const Json& command) override {
+    words.push_back(command);
     if (refusal.empty()) return {};
     return base::Error{base::ErrorKind::kInvalid, refusal};
   }

@@ -31,7 +31,7 @@ class UsersTest : public ControllerTest {
     dependencies.leases.confine = [this](uint64_t client, int, const std::vector<int>& units) {
       masks_[client] = units;
     };
-    dependencies.leases.say = [this](const std::string& line) { said_ += line + "\n"; };
+    dependencies.leases.write_log = [this](const std::string& line) { said_ += line + "\n"; };
     controller_ = std::make_unique<Controller>(std::move(dependencies));
     metrics_ = std::make_unique<DaemonMetrics>(DaemonMetrics::Dependencies{
         controller_.get(), "1", [] { return 0u; }, [this] { return now_ns_; }});
@@ -66,8 +66,8 @@ class UsersTest : public ControllerTest {
     request.peer.gid = uid;
     return api_->answer(request);
   }
-  unsigned say(unsigned uid, const Json& word) {
-    return ask(uid, "POST", "/v1/leases", word).status;
+  unsigned command(unsigned uid, const Json& body) {
+    return ask(uid, "POST", "/v1/leases", body).status;
   }
 
   std::map<unsigned, std::unique_ptr<Store>> stores_;
@@ -129,10 +129,10 @@ TEST_F(UsersTest, ViewsHideProgramsOfOtherUsers) {
 TEST_F(UsersTest, LeaseCommandsAreLimitedToOwnerAndRoot) {
   Attached client = attach_as(kAnna);
   const Json share = {{"client", client.id}, {"share", 2}};
-  EXPECT_EQ(say(kBert, share), 403u);
-  EXPECT_EQ(say(kMany, share), 403u);
-  EXPECT_EQ(say(kAnna, share), 200u);
-  EXPECT_EQ(say(0, {{"client", client.id}, {"detach", true}}), 200u);
+  EXPECT_EQ(command(kBert, share), 403u);
+  EXPECT_EQ(command(kMany, share), 403u);
+  EXPECT_EQ(command(kAnna, share), 200u);
+  EXPECT_EQ(command(0, {{"client", client.id}, {"detach", true}}), 200u);
   EXPECT_EQ(ask(kBert, "POST", "/v1/undo", {{"client", client.id}}).status, 403u);
 }
 
@@ -166,9 +166,9 @@ TEST_F(UsersTest, UndoByNameHidesProgramsOfOtherUsers) {
 TEST_F(UsersTest, PinIsLimitedToEvenPartUnlessRoot) {
   Attached client = attach_as(kAnna);
   attach_as(kBert);
-  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-2"}}), 409u);
-  EXPECT_EQ(say(0, {{"client", client.id}, {"pin", "0-2"}}), 200u);
-  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
+  EXPECT_EQ(command(kAnna, {{"client", client.id}, {"pin", "0-2"}}), 409u);
+  EXPECT_EQ(command(0, {{"client", client.id}, {"pin", "0-2"}}), 200u);
+  EXPECT_EQ(command(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
   attach_as(kMany);
   EXPECT_NE(said_.find("no longer pinned"), std::string::npos) << said_;
 }
@@ -176,10 +176,10 @@ TEST_F(UsersTest, PinIsLimitedToEvenPartUnlessRoot) {
 TEST_F(UsersTest, RevokedPinDoesNotBoundLaterRootPin) {
   Attached client = attach_as(kAnna);
   attach_as(kBert);
-  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
-  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"unpin", true}}), 200u);
-  EXPECT_EQ(say(0, {{"client", client.id}, {"pin", "0-2"}}), 200u);
-  EXPECT_EQ(say(0, {{"client", client.id}, {"share", 2}}), 200u);
+  EXPECT_EQ(command(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
+  EXPECT_EQ(command(kAnna, {{"client", client.id}, {"unpin", true}}), 200u);
+  EXPECT_EQ(command(0, {{"client", client.id}, {"pin", "0-2"}}), 200u);
+  EXPECT_EQ(command(0, {{"client", client.id}, {"share", 2}}), 200u);
   attach_as(kMany);
   EXPECT_EQ(said_.find("no longer pinned"), std::string::npos) << said_;
 }
@@ -187,8 +187,8 @@ TEST_F(UsersTest, RevokedPinDoesNotBoundLaterRootPin) {
 TEST_F(UsersTest, RootShareKeepsBoundOfUserPin) {
   Attached client = attach_as(kAnna);
   attach_as(kBert);
-  EXPECT_EQ(say(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
-  EXPECT_EQ(say(0, {{"client", client.id}, {"share", 2}}), 200u);
+  EXPECT_EQ(command(kAnna, {{"client", client.id}, {"pin", "0-1"}}), 200u);
+  EXPECT_EQ(command(0, {{"client", client.id}, {"share", 2}}), 200u);
   attach_as(kMany);
   EXPECT_NE(said_.find("no longer pinned"), std::string::npos) << said_;
 }

@@ -21,7 +21,7 @@ LeaseCommand pin(std::vector<int> cores) {
   return {1, CommandKind::kPin, 1.0, std::move(cores), true};
 }
 
-LeaseCommand say(CommandKind kind, double share = 1.0) {
+LeaseCommand command(CommandKind kind, double share = 1.0) {
   return {1, kind, share, {}, false};
 }
 
@@ -43,12 +43,12 @@ class PersistedCommandsTest : public testing::Test {
 
 TEST_F(PersistedCommandsTest, NextDaemonReadsCommands) {
   {
-    PersistedCommands words(file());
-    words.hear(getpid(), say(CommandKind::kShare, 3));
-    words.hear(getpid(), pin({1, 2}));
-    words.hear(getpid(), say(CommandKind::kPause));
+    PersistedCommands commands(file());
+    commands.record(getpid(), command(CommandKind::kShare, 3));
+    commands.record(getpid(), pin({1, 2}));
+    commands.record(getpid(), command(CommandKind::kPause));
   }
-  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).commands_of(getpid());
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].kind, CommandKind::kShare);
   EXPECT_DOUBLE_EQ(all[0].share, 3);
@@ -59,10 +59,10 @@ TEST_F(PersistedCommandsTest, NextDaemonReadsCommands) {
 
 TEST_F(PersistedCommandsTest, PauseIsKeptWithCoresAndFraction) {
   {
-    PersistedCommands words(file());
-    words.hear(getpid(), {1, CommandKind::kPause, 1.0, {3}, true, 0.25});
+    PersistedCommands commands(file());
+    commands.record(getpid(), {1, CommandKind::kPause, 1.0, {3}, true, 0.25});
   }
-  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).commands_of(getpid());
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].cores, std::vector<int>{3});
   EXPECT_DOUBLE_EQ(all[0].fraction, 0.25);
@@ -71,77 +71,77 @@ TEST_F(PersistedCommandsTest, PauseIsKeptWithCoresAndFraction) {
 // An administrator's pause of what its user has pinned does not let the pin go further.
 TEST_F(PersistedCommandsTest, EachCommandKeepsItsBoundedFlag) {
   {
-    PersistedCommands words(file());
-    words.hear(getpid(), pin({1, 2}));
-    words.hear(getpid(), {1, CommandKind::kPause, 1.0, {1, 2}, false});
+    PersistedCommands commands(file());
+    commands.record(getpid(), pin({1, 2}));
+    commands.record(getpid(), {1, CommandKind::kPause, 1.0, {1, 2}, false});
   }
-  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).commands_of(getpid());
   ASSERT_EQ(all.size(), 2u);
   EXPECT_TRUE(all[0].bounded);
   EXPECT_FALSE(all[1].bounded);
 }
 
 TEST_F(PersistedCommandsTest, AttachRevokesDetachAndKeepsEarlierShare) {
-  PersistedCommands words(file());
-  words.hear(getpid(), say(CommandKind::kShare, 2));
-  words.hear(getpid(), say(CommandKind::kDetach));
-  words.hear(getpid(), say(CommandKind::kAttach));
-  const std::vector<LeaseCommand> all = words.of(getpid());
+  PersistedCommands commands(file());
+  commands.record(getpid(), command(CommandKind::kShare, 2));
+  commands.record(getpid(), command(CommandKind::kDetach));
+  commands.record(getpid(), command(CommandKind::kAttach));
+  const std::vector<LeaseCommand> all = commands.commands_of(getpid());
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].kind, CommandKind::kShare) << "what was said before";
+  EXPECT_EQ(all[0].kind, CommandKind::kShare) << "the one before";
 }
 
 TEST_F(PersistedCommandsTest, RevokedCommandsAreForgottenAndFileRemoved) {
-  PersistedCommands words(file());
-  words.hear(getpid(), pin({1, 2}));
-  EXPECT_TRUE(words.of(getpid()).at(0).bounded);
+  PersistedCommands commands(file());
+  commands.record(getpid(), pin({1, 2}));
+  EXPECT_TRUE(commands.commands_of(getpid()).at(0).bounded);
   EXPECT_TRUE(std::filesystem::exists(file()));
-  words.hear(getpid(), say(CommandKind::kPause));
-  words.hear(getpid(), say(CommandKind::kUnpin));
-  words.hear(getpid(), say(CommandKind::kResume));
-  EXPECT_TRUE(words.of(getpid()).empty());
+  commands.record(getpid(), command(CommandKind::kPause));
+  commands.record(getpid(), command(CommandKind::kUnpin));
+  commands.record(getpid(), command(CommandKind::kResume));
+  EXPECT_TRUE(commands.commands_of(getpid()).empty());
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
 TEST_F(PersistedCommandsTest, DetachSuppressesEarlierPin) {
-  PersistedCommands words(file());
-  words.hear(getpid(), pin({1}));
-  words.hear(getpid(), say(CommandKind::kDetach));
-  const std::vector<LeaseCommand> all = PersistedCommands(file()).of(getpid());
+  PersistedCommands commands(file());
+  commands.record(getpid(), pin({1}));
+  commands.record(getpid(), command(CommandKind::kDetach));
+  const std::vector<LeaseCommand> all = PersistedCommands(file()).commands_of(getpid());
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].kind, CommandKind::kDetach);
 }
 
 TEST_F(PersistedCommandsTest, ReusedPidHasNoCommands) {
-  PersistedCommands(file()).hear(getpid(), pin({1}));
+  PersistedCommands(file()).record(getpid(), pin({1}));
   std::string text = text_in(file());
   const std::string start = std::to_string(start_of_process(getpid()).value());
   text.replace(text.find(start), start.size(), "1");
   write(file(), text);
-  PersistedCommands words(file());
-  EXPECT_TRUE(words.of(getpid()).empty());
-  words.hear(getpid(), say(CommandKind::kShare, 2));
-  EXPECT_EQ(words.of(getpid()).size(), 1u);
+  PersistedCommands commands(file());
+  EXPECT_TRUE(commands.commands_of(getpid()).empty());
+  commands.record(getpid(), command(CommandKind::kShare, 2));
+  EXPECT_EQ(commands.commands_of(getpid()).size(), 1u);
   EXPECT_EQ(text_in(file()).find("\"start_ticks\":1,"), std::string::npos) << "it is gone";
 }
 
 TEST_F(PersistedCommandsTest, MalformedOrForeignFileIsIgnored) {
   for (const char* text : {"", "[", "{}", "[1]", "[{\"pid\":\"x\"}]", "[{}]"}) {
     write(file(), text);
-    EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty()) << text;
+    EXPECT_TRUE(PersistedCommands(file()).commands_of(getpid()).empty()) << text;
   }
   std::filesystem::remove(file());
   std::filesystem::create_symlink("/dev/zero", file());
-  EXPECT_TRUE(PersistedCommands(file()).of(getpid()).empty());
+  EXPECT_TRUE(PersistedCommands(file()).commands_of(getpid()).empty());
 }
 
 // fault: F50
 TEST_F(PersistedCommandsTest, FileOfAnotherDaemonIsNotWritten) {
-  PersistedCommands words(file(), [] { return false; });
+  PersistedCommands commands(file(), [] { return false; });
   write(file(), "another's");
-  words.hear(getpid(), pin({1}));
-  EXPECT_EQ(words.of(getpid()).size(), 1u);
-  words.hear(getpid(), say(CommandKind::kUnpin));
+  commands.record(getpid(), pin({1}));
+  EXPECT_EQ(commands.commands_of(getpid()).size(), 1u);
+  commands.record(getpid(), command(CommandKind::kUnpin));
   EXPECT_EQ(text_in(file()), "another's");
 }
 
@@ -210,7 +210,7 @@ TEST_F(PersistedCommandsRestartTest, ReportsPinThatCannotBeKept) {
   EXPECT_TRUE(pinned(after.id).empty());
   const auto& told = controller_->lease_manager().history().newest_first();
   EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const LeaseEvent& one) {
-    return one.text.find("that cannot be kept") != std::string::npos;
+    return one.text.find("that cannot be fulfilled") != std::string::npos;
   }));
 }
 
@@ -231,7 +231,7 @@ TEST_F(PersistedCommandsRestartTest, PinOfAllCoresHoldsBesideOtherClient) {
   ASSERT_TRUE(
       controller_->lease_manager().apply({after.id, CommandKind::kAttach, 1.0, {}, false}).ok());
   EXPECT_EQ(pinned(after.id), all);
-  EXPECT_TRUE(controller_->lease_manager().status(after.id).unkept.empty());
+  EXPECT_TRUE(controller_->lease_manager().status(after.id).pending.empty());
 }
 
 // One with a pin that stood before its detachment, which another one's stands against now.
@@ -247,10 +247,10 @@ class PendingCommands : public PersistedCommandsRestartTest {
     change({other_.id, CommandKind::kPin, 1.0, of_other, false});
     change({first_.id, CommandKind::kAttach, 1.0, {}, false});
     ASSERT_TRUE(pinned(first_.id).empty());
-    ASSERT_EQ(controller_->lease_manager().status(first_.id).unkept.size(), 1u);
+    ASSERT_EQ(controller_->lease_manager().status(first_.id).pending.size(), 1u);
   }
-  void change(const LeaseCommand& word) {
-    ASSERT_TRUE(controller_->lease_manager().apply(word).ok());
+  void change(const LeaseCommand& command) {
+    ASSERT_TRUE(controller_->lease_manager().apply(command).ok());
   }
 
   Attached first_;
@@ -260,20 +260,20 @@ class PendingCommands : public PersistedCommandsRestartTest {
 // fault: F1
 TEST_F(PendingCommands, ApplyOnceConflictEnds) {
   attach_both({2, 3});
-  const std::string told = controller_->lease_manager().status(first_.id).unkept[0];
-  EXPECT_NE(told.find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
+  const std::string text = controller_->lease_manager().status(first_.id).pending[0];
+  EXPECT_NE(text.find("pinned to cores 2: core 2 is pinned to client"), std::string::npos);
   controller_->lease_manager().refresh_budgets();
   EXPECT_TRUE(pinned(first_.id).empty());
   controller_->depart(other_.id);
   controller_->lease_manager().refresh_budgets();
   EXPECT_EQ(pinned(first_.id), std::vector<int>{2});
-  EXPECT_TRUE(controller_->lease_manager().status(first_.id).unkept.empty());
+  EXPECT_TRUE(controller_->lease_manager().status(first_.id).pending.empty());
 }
 
 TEST_F(PendingCommands, AreDroppedWhenRevoked) {
   attach_both({2});
   change({first_.id, CommandKind::kUnpin, 1.0, {}, false});
-  EXPECT_TRUE(controller_->lease_manager().status(first_.id).unkept.empty());
+  EXPECT_TRUE(controller_->lease_manager().status(first_.id).pending.empty());
   change({other_.id, CommandKind::kUnpin, 1.0, {}, false});
   EXPECT_TRUE(pinned(first_.id).empty());
 }

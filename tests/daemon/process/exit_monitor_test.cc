@@ -296,10 +296,10 @@ class ClientExitTest : public ::testing::Test {
     if (child != 0) return child;
     FakeConnection connection(path);
     const optile_attach_request attach_request = make_attach_request("victim");
-    if (!connection.say(&attach_request, sizeof attach_request)) _exit(1);
+    if (!connection.send(&attach_request, sizeof attach_request)) _exit(1);
     pollfd answer = {connection.fd(), POLLIN, 0};
     poll(&answer, 1, kDeadlineMs);
-    if (connection.listen() != FakeConnection::Heard::kAttachReply) _exit(1);
+    if (connection.receive() != FakeConnection::Answer::kAttachReply) _exit(1);
     ClientRegions regions(connection.plan_fd(), connection.client_fd());
     madvise(&regions.client(), sizeof regions.client(), MADV_DONTFORK);  // as the shim does
     body(regions.client());

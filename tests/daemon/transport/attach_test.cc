@@ -47,7 +47,7 @@ extern "C" int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) n
 namespace optile::daemon {
 namespace {
 
-using Heard = FakeConnection::Heard;
+using Answer = FakeConnection::Answer;
 
 // For both ends of a thousand connections.
 bool allow_descriptors() {
@@ -69,13 +69,13 @@ class AttachTest : public testing::Test {
 
   std::string attach_socket() const { return attach_path(running_.config()); }
   std::size_t clients() { return running_.daemon().controller().client_count(); }
-  Heard hear(FakeConnection& connection) {
-    Heard heard = Heard::kNothing;
+  Answer answer_on(FakeConnection& connection) {
+    Answer answer = Answer::kNothing;
     EXPECT_TRUE(running_.serve_until([&] {
-      heard = connection.listen();
-      return heard != Heard::kNothing;
+      answer = connection.receive();
+      return answer != Answer::kNothing;
     }));
-    return heard;
+    return answer;
   }
 
   const bool allowed_ = allow_descriptors();  // before the daemon looks how many it may have
@@ -126,12 +126,12 @@ TEST_F(AttachTest, MalformedFrameClosesOnlyItsConnection) {
     FakeConnection bad(attach_socket());
     std::vector<char> frame(1 + random() % 3000);
     for (char& byte : frame) byte = static_cast<char>(random());
-    ASSERT_TRUE(bad.say(frame.data(), frame.size()));
-    EXPECT_EQ(hear(bad), Heard::kRefused);
+    ASSERT_TRUE(bad.send(frame.data(), frame.size()));
+    EXPECT_EQ(answer_on(bad), Answer::kRefused);
     EXPECT_FALSE(bad.reason().empty());
-    EXPECT_EQ(hear(bad), Heard::kHangUp);
+    EXPECT_EQ(answer_on(bad), Answer::kHangUp);
   }
-  EXPECT_EQ(good.listen(), Heard::kNothing);
+  EXPECT_EQ(good.receive(), Answer::kNothing);
   EXPECT_EQ(clients(), 1u);
 }
 
@@ -139,8 +139,8 @@ TEST_F(AttachTest, OtherAbiVersionIsRefusedWithReason) {
   FakeConnection connection(attach_socket());
   optile_attach_request attach_request = make_attach_request("old");
   attach_request.header.abi_version = OPTILE_ABI_VERSION + 1;
-  ASSERT_TRUE(connection.say(&attach_request, sizeof attach_request));
-  EXPECT_EQ(hear(connection), Heard::kRefused);
+  ASSERT_TRUE(connection.send(&attach_request, sizeof attach_request));
+  EXPECT_EQ(answer_on(connection), Answer::kRefused);
   EXPECT_NE(connection.reason().find("version"), std::string::npos);
 }
 
@@ -149,7 +149,7 @@ TEST_F(AttachTest, FrameAfterAttachReplyClosesConnection) {
   const optile_attach_request attach_request = make_attach_request("chatty");
   ClientRegions regions = running_.attach(connection, attach_request);
   EXPECT_EQ(clients(), 1u);
-  ASSERT_TRUE(connection.say(&attach_request, sizeof attach_request));
+  ASSERT_TRUE(connection.send(&attach_request, sizeof attach_request));
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 0; }));
 }
 
@@ -171,7 +171,7 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &ends[1], sizeof(int));
   ASSERT_EQ(sendmsg(connection.fd(), &message, 0), static_cast<ssize_t>(sizeof attach_request));
-  EXPECT_EQ(hear(connection), Heard::kAttachReply);
+  EXPECT_EQ(answer_on(connection), Answer::kAttachReply);
   close(ends[1]);
   char byte;
   EXPECT_EQ(read(ends[0], &byte, 1), 0);  // end of file: nobody else holds the write end
@@ -182,7 +182,7 @@ TEST_F(AttachTest, DescriptorsReceivedFromClientAreClosed) {
 TEST_F(AttachTest, ConnectionWithoutAttachRequestIsClosed) {
   FakeConnection silent(attach_socket());
   ASSERT_TRUE(silent.connected());
-  EXPECT_EQ(hear(silent), Heard::kHangUp);
+  EXPECT_EQ(answer_on(silent), Answer::kHangUp);
   EXPECT_EQ(clients(), 0u);
 }
 
@@ -195,7 +195,7 @@ TEST_F(AttachTest, KilledClientIsNoticedDespiteForkedChild) {
   if (client == 0) {
     FakeConnection connection(path);
     const optile_attach_request attach_request = make_attach_request("parent");
-    if (!connection.say(&attach_request, sizeof attach_request)) _exit(1);
+    if (!connection.send(&attach_request, sizeof attach_request)) _exit(1);
     const pid_t child = fork();  // keeps the connection open
     if (child == 0) {
       pause();
@@ -271,7 +271,7 @@ TEST_F(AttachTest, ShedsConnectionsWithoutFreeDescriptors) {
   const std::size_t wakes = running_.daemon().run_for(std::chrono::milliseconds(50));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_LT(wakes, 20u);
-  EXPECT_EQ(hear(waiting), Heard::kHangUp);
+  EXPECT_EQ(answer_on(waiting), Answer::kHangUp);
   FakeConnection next(attach_socket());
   EXPECT_TRUE(running_.attach(next, make_attach_request("next")).valid());
 }
@@ -281,7 +281,7 @@ TEST_F(AttachTest, RefusesConnectionThatEpollCannotWatch) {
   ASSERT_TRUE(running_.attach(served, make_attach_request("train")).valid());
   refused_watches = 1;
   FakeConnection connection(attach_socket());
-  EXPECT_EQ(hear(connection), Heard::kRefused);
+  EXPECT_EQ(answer_on(connection), Answer::kRefused);
   EXPECT_EQ(refused_watches, 0);
   EXPECT_NE(connection.reason().find("No space left"), std::string::npos) << connection.reason();
   EXPECT_EQ(clients(), 1u);
@@ -293,10 +293,10 @@ TEST_F(AttachTest, RefusesConnectionThatEpollCannotWatch) {
 TEST_F(AttachTest, ServesClientWhoseProcessCannotBeWatched) {
   FakeConnection connection(attach_socket());
   const optile_attach_request attach_request = make_attach_request("train");
-  ASSERT_TRUE(connection.say(&attach_request, sizeof attach_request));
+  ASSERT_TRUE(connection.send(&attach_request, sizeof attach_request));
   watches_before_refusal = 1;
   refused_watches = 1;
-  EXPECT_EQ(hear(connection), Heard::kAttachReply);
+  EXPECT_EQ(answer_on(connection), Answer::kAttachReply);
   EXPECT_EQ(refused_watches, 0);
   EXPECT_EQ(clients(), 1u);
   connection.hang_up();
@@ -318,15 +318,15 @@ TEST_F(AttachTest, ServesThousandSimultaneousClients) {
   uint64_t heartbeat = 0;
   const auto knock = [&](std::unique_ptr<FakeConnection>& one) {
     one = std::make_unique<FakeConnection>(attach_socket());
-    if (!one->connected() || !one->say(&attach_request, sizeof attach_request)) one.reset();
+    if (!one->connected() || !one->send(&attach_request, sizeof attach_request)) one.reset();
   };
   ASSERT_TRUE(running_.serve_until([&] {
     for (std::size_t i = 0; i < kThousand; ++i) {
       if (served[i]) continue;
-      const Heard heard = all[i] == nullptr ? Heard::kHangUp : all[i]->listen();
-      EXPECT_NE(heard, Heard::kRefused);
-      if (heard == Heard::kHangUp) knock(all[i]);
-      served[i] = heard == Heard::kAttachReply;
+      const Answer answer = all[i] == nullptr ? Answer::kHangUp : all[i]->receive();
+      EXPECT_NE(answer, Answer::kRefused);
+      if (answer == Answer::kHangUp) knock(all[i]);
+      served[i] = answer == Answer::kAttachReply;
       if (served[i]) ++attach_reply;
     }
     const uint64_t now = optile_load64(&regions.plan().heartbeat);
@@ -334,7 +334,7 @@ TEST_F(AttachTest, ServesThousandSimultaneousClients) {
     return attach_reply == kThousand;
   }));
   EXPECT_EQ(clients(), kThousand + 1);
-  EXPECT_EQ(first.listen(), Heard::kNothing);
+  EXPECT_EQ(first.receive(), Answer::kNothing);
   EXPECT_GT(readings, 1u) << "who was there before is read meanwhile";
   all.clear();
   EXPECT_TRUE(running_.serve_until([&] { return clients() == 1; }));
@@ -348,14 +348,14 @@ TEST_F(AttachTest, ServesThousandClientsQueuedAtStart) {
   while (all.size() < kThousand) {
     auto one = std::make_unique<FakeConnection>(attach_socket());
     if (one->connected()) {
-      ASSERT_TRUE(one->say(&attach_request, sizeof attach_request));
+      ASSERT_TRUE(one->send(&attach_request, sizeof attach_request));
       all.push_back(std::move(one));
     } else {  // a kernel that lets fewer wait
       ASSERT_EQ(errno, EAGAIN);
       running_.daemon().run_for(std::chrono::milliseconds(1));
     }
   }
-  for (const auto& connection : all) EXPECT_EQ(hear(*connection), Heard::kAttachReply);
+  for (const auto& connection : all) EXPECT_EQ(answer_on(*connection), Answer::kAttachReply);
   EXPECT_EQ(clients(), kThousand);
 }
 
@@ -377,15 +377,15 @@ TEST_F(ClientLimitTest, ServesUpToLimitAndTurnsAwayOthers) {
       connection = std::make_unique<FakeConnection>(attach_socket());
       return connection->connected();
     }));
-    connection->say(&attach_request, sizeof attach_request);
+    connection->send(&attach_request, sizeof attach_request);
     all.push_back(std::move(connection));
   }
   for (const auto& connection : all) {
-    switch (hear(*connection)) {
-      case Heard::kAttachReply:
+    switch (answer_on(*connection)) {
+      case Answer::kAttachReply:
         ++attach_reply;
         break;
-      case Heard::kRefused:
+      case Answer::kRefused:
         ++refused;
         break;
       default:
