@@ -48,7 +48,7 @@ PREPARE_SHARE = 0.25  # of the time at most, for each first run
 # A replay counts once the daemon has recognised the step again; the warm-up is made that long, but
 # no longer than this.
 MOST_REPLAY_SECONDS = 60.0
-# Then it listens to this many steps before it leaves any unwatched; timed are those that follow.
+# Then it listens to this many steps before it leaves any unsampled; timed are those that follow.
 LISTENING_STEPS = 16
 
 

@@ -283,9 +283,9 @@ def listened_share(daemon: PrivateDaemon, environment: Mapping[str, str]) -> flo
             output = pathlib.Path(folder) / "run.json"
             run_text([*prefix, *Workload(WORKLOAD).command(steps, 0, output)], env=environment)
         report = json.loads(daemon.report.read_text(encoding="utf-8"))
-        counts.append((report["steps"], report["unwatched_steps"]))
-    (few, few_unwatched), (many, many_unwatched) = counts
-    return 1 - (many_unwatched - few_unwatched) / (many - few)
+        counts.append((report["steps"], report["unsampled_steps"]))
+    (few, few_unsampled), (many, many_unsampled) = counts
+    return 1 - (many_unsampled - few_unsampled) / (many - few)
 
 
 # --- the document -------------------------------------------------------------------------------

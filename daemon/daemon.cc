@@ -222,7 +222,7 @@ void Daemon::stop() {
   if (outlets_ != nullptr) outlets_->stop();
   deaths_told_.cancel(ignored);
   if (log_ != nullptr) {
-    if (const auto line = client_lines_.rest()) log_->info(*line);
+    if (const auto line = client_lines_.flush()) log_->info(*line);
     log_->info("optiled ends");
   }
   io_.stop();

@@ -52,7 +52,7 @@ extern "C" __attribute__((visibility("default"))) const char* begin_listening(co
   while (optile::preload::attachment() == nullptr) one_op();
   daemon.publish({});
   static optile_probe_api api = *optile::preload::probe_api();
-  api.offer_rest = keep_offer;
+  api.offer_sampling_pause = keep_offer;
   api.op_begin = count_and_begin;
   void* library = dlopen(bridge, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return dlerror();

@@ -134,8 +134,9 @@ OPTILE_STATIC_ASSERT(sizeof(optile_plan_entry) == 64, "plan entry layout");
 enum optile_page_flag {
   OPTILE_PAGE_RECORD_ALL = 1,    /* record events of every op, also of ops without an entry */
   OPTILE_PAGE_RECORD_NESTED = 2, /* attribute self time to nested ops too */
-  OPTILE_PAGE_MAY_REST = 4,      /* no entry changes a width: probes may leave out most steps */
-  OPTILE_PAGE_COUNT = 8          /* read counters around recorded ops, one group a step */
+  OPTILE_PAGE_MAY_PAUSE_SAMPLING =
+      4,                /* no entry changes a width: probes may leave out most steps */
+  OPTILE_PAGE_COUNT = 8 /* read counters around recorded ops, one group a step */
 };
 /* Immutable once published. `generation` is 0 while it is being written; a reader that sees another
  * one after its copy than before it throws the copy away. */

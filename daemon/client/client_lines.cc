@@ -23,10 +23,10 @@ std::optional<std::string> ClientLines::due(uint64_t now_ns) {
   if (!waiting_since_ns_ || now_ns < *waiting_since_ns_ + kWindowNs) return std::nullopt;
   refill(now_ns);
   left_ -= std::min<uint64_t>(left_, 1);
-  return rest();
+  return flush();
 }
 
-std::optional<std::string> ClientLines::rest() {
+std::optional<std::string> ClientLines::flush() {
   if (!std::exchange(waiting_since_ns_, std::nullopt)) return std::nullopt;
   const std::size_t lines = std::exchange(waiting_, 0);
   const std::set<uint64_t> clients = std::exchange(clients_, {});

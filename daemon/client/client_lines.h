@@ -20,7 +20,7 @@ class ClientLines {
   // The line about those that wait, once a second has passed since they began to.
   std::optional<std::string> due(uint64_t now_ns);
   // At the end: whatever waits.
-  std::optional<std::string> rest();
+  std::optional<std::string> flush();
 
  private:
   void refill(uint64_t now_ns);

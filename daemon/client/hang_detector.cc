@@ -31,7 +31,7 @@ std::vector<OpenRegion> HangDetector::suspects(perfmodel::Nanoseconds now,
 // is a time in which we did not look: whatever kept us from it may have kept the program too.
 std::vector<HangRecord> HangDetector::look(perfmodel::Nanoseconds now, bool stopped,
                                            const ClientReader& reader, const TickClock& clock) {
-  const bool looked_away = now - std::exchange(looked_at_, now) > kLongestUnwatched;
+  const bool looked_away = now - std::exchange(looked_at_, now) > kLongestUnsampled;
   if (stopped || looked_away) {
     went_on_at_ = now;
     return {};

@@ -24,7 +24,7 @@ inline constexpr int kHangTimes = 200;
 inline constexpr std::chrono::seconds kSuspicious{1};
 // Nobody knows what a program did in a longer time between two looks; they are usually a second
 // apart at most.
-inline constexpr std::chrono::seconds kLongestUnwatched{2};
+inline constexpr std::chrono::seconds kLongestUnsampled{2};
 
 // `usual`: the mean of all its executions so far; 0 = not known.
 bool hangs(perfmodel::Nanoseconds open, perfmodel::Nanoseconds usual);

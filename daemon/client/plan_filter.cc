@@ -18,7 +18,8 @@ bool leave_hung_regions(tuner::PlanDraft& draft, const PlanConditions& condition
     if (!conditions.hangs.contains(entry.place.key)) entries.push_back(std::move(entry));
   }
   draft.entries = std::move(entries);
-  draft.may_rest = false;  // nobody looks at entries meanwhile, and a lease's cap is in force
+  draft.may_pause_sampling =
+      false;  // nobody looks at entries meanwhile, and a lease's cap is in force
   return true;
 }
 
@@ -36,8 +37,8 @@ bool withhold_trials(tuner::PlanDraft& draft, const PlanConditions& conditions) 
   return !conditions.freeze || draft.schedule_length == 0;
 }
 
-bool keep_awake(tuner::PlanDraft& draft, const PlanConditions& conditions) {
-  if (conditions.observed) draft.may_rest = false;
+bool keep_sampling(tuner::PlanDraft& draft, const PlanConditions& conditions) {
+  if (conditions.observed) draft.may_pause_sampling = false;
   return true;
 }
 
@@ -60,7 +61,7 @@ constexpr PlanRule kRules[] = {
      keep_bits},
     {"no trials", "every run has the same widths: nothing is tried (--mode freeze)",
      withhold_trials},
-    {"no rest", "what more cores are worth to it is told by its ops", keep_awake},
+    {"no sampling pause", "what more cores are worth to it is told by its ops", keep_sampling},
     {"core cap", "no op is wider than the cores that lease or budget leave", cap_at_cores},
 };
 

@@ -101,7 +101,7 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
   if (draft.record_all) page->flags |= OPTILE_PAGE_RECORD_ALL;
   if (draft.record_nested) page->flags |= OPTILE_PAGE_RECORD_NESTED;
   if (draft.count) page->flags |= OPTILE_PAGE_COUNT;
-  if (draft.may_rest) page->flags |= OPTILE_PAGE_MAY_REST;
+  if (draft.may_pause_sampling) page->flags |= OPTILE_PAGE_MAY_PAUSE_SAMPLING;
   if (draft.marker) {
     page->marker_key = draft.marker->place.key;
     page->marker_context = draft.marker->place.context;

@@ -48,7 +48,7 @@ void PlanPublisher::publish(tuner::PlanDraft draft, const PlanConditions& condit
   surroundings.default_width_cap = draft.default_width_cap;
   surroundings.same_bits = conditions.as_untuned;
   const std::size_t left_out = page_.publish(page_.generation() + 1, draft, surroundings);
-  in_force_ = {left_out, trials_of(draft, default_width), draft.may_rest, width_cap,
+  in_force_ = {left_out, trials_of(draft, default_width), draft.may_pause_sampling, width_cap,
                wanted_events(draft)};
   was_bound_ = was_bound_ || binds(draft);
   schedule_lengths_.push_back(static_cast<uint8_t>(

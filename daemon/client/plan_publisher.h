@@ -22,7 +22,7 @@ struct Trials {
 struct PageInForce {
   std::size_t entries_left_out = 0;
   Trials trials;
-  bool may_rest = false;
+  bool may_pause_sampling = false;
   int width_cap = 0;  // the plan's one width for every op; 0 = it has several, or none
   DrainPace::Want wanted_events = DrainPace::Want::kProfiling;
 };

@@ -56,7 +56,7 @@ class SessionDriver {
   // So many cores more for a while, which others do not use: for what runs at its default width.
   // Nothing is tuned for them.
   void set_lent(int cores);
-  // While its ops are counted it does not rest.
+  // While its ops are counted its sampling is not paused.
   void set_observed(bool observed);
 
   // Null before start().

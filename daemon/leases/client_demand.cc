@@ -14,12 +14,12 @@ using std::chrono::milliseconds;
 constexpr std::size_t kFewestLeasedSteps = 5;  // before they say what a lease is worth
 
 // A program whose teams nothing resizes has no curve of its own making, and searches nothing. What
-// it does while it rests is not counted.
+// it does while sampling is paused is not counted.
 void report_demand_of_team(Leases& leases, ManagedClient& one, milliseconds now) {
   const Client& client = *one.client;
   const bool works = one.lease && one.lease->whole() && !one.waiting.waiting();
   const int cores = works ? one.lease->cores + one.lease->lent : 0;
-  one.pace.look(now, client.reader().progress(), client.plan().may_rest ? 0 : cores);
+  one.pace.look(now, client.reader().progress(), client.plan().may_pause_sampling ? 0 : cores);
   const bool own = works && one.lease->lent == 0;
   ClientFacts facts;
   facts.step = {one.pace.turns()};
@@ -117,7 +117,7 @@ std::vector<LendingTrials::Worker> lending_workers(const ManagedClients& clients
     if (!team && !client.session_summary().has_use_for_more) continue;
     found.push_back({id, client.reader().progress(), one.lease->cores,
                      team ? one.lease->lent : client.tuning().allotment().lent(),
-                     !client.plan().may_rest});
+                     !client.plan().may_pause_sampling});
   }
   return found;
 }
@@ -128,7 +128,7 @@ TimeSharing::Party sharing_party(const Leases& leases, const ManagedClient& one)
   TimeSharing::Party party;
   party.client = id;
   party.work = {client.reader().steps(), client.reader().progress()};
-  party.rests = client.plan().may_rest;
+  party.sampling_paused = client.plan().may_pause_sampling;
   party.team = client.widest_team();
   party.weight = one.has_lease() ? one.state->party.share : client.attach_request().share;
   if (one.lease && one.lease->whole() && one.lease->cores < one.at_attach.cores) {

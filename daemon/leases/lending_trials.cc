@@ -81,9 +81,9 @@ std::vector<LendingTrials::Verdict> LendingTrials::release(uint64_t waiter, mill
     Record& record = record_of(worker);
     if (pause->lent) record.fruitless = worker.lent > 0 ? 0 : record.fruitless + 1;
     // One that was lent nothing has nothing to be compared with, and of one whose own cores changed
-    // meanwhile, or that rested, nobody knows what its pace comes from.
-    if (!record.undecided() || begun == pause->workers.end() || !begun->second.heard ||
-        !worker.heard || begun->second.own_cores != worker.own_cores ||
+    // meanwhile, or whose sampling was paused, nobody knows what its pace comes from.
+    if (!record.undecided() || begun == pause->workers.end() || !begun->second.sampled ||
+        !worker.sampled || begun->second.own_cores != worker.own_cores ||
         (worker.lent > 0) != pause->lent) {
       continue;
     }

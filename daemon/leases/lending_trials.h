@@ -42,8 +42,8 @@ class LendingTrials {
     uint64_t client = 0;
     uint64_t progress = 0;  // ops begun
     int own_cores = 0;
-    int lent = 0;       // that it uses now
-    bool heard = true;  // every op is counted
+    int lent = 0;         // that it uses now
+    bool sampled = true;  // every op is counted
   };
 
   // What came of it for one of them; its cores lie there.

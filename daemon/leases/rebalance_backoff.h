@@ -17,8 +17,8 @@ class RebalanceBackoff {
   // Whose search is interrupted begins it again, so what was granted stays for so long, unless
   // something has happened.
   static constexpr Milliseconds kLongestSearch{60000};
-  static constexpr Milliseconds kFirstRest{2000};
-  static constexpr Milliseconds kLongestRest{64000};
+  static constexpr Milliseconds kFirstDelay{2000};
+  static constexpr Milliseconds kLongestDelay{64000};
 
   enum class Turn { kNothing, kLoans, kDivides };
 
@@ -36,8 +36,8 @@ class RebalanceBackoff {
   }
   // By what was decided then some lease became wider or narrower.
   void moved(Milliseconds now) {
-    rest_ = by_news_ ? Milliseconds(0) : std::clamp(2 * rest_, kFirstRest, kLongestRest);
-    rests_until_ = now + rest_;
+    delay_ = by_news_ ? Milliseconds(0) : std::clamp(2 * delay_, kFirstDelay, kLongestDelay);
+    rests_until_ = now + delay_;
     moved_at_ = now;
   }
 
@@ -45,7 +45,7 @@ class RebalanceBackoff {
   bool news_ = false;
   bool loans_ = false;
   bool by_news_ = false;  // the latest turn
-  Milliseconds rest_{0};
+  Milliseconds delay_{0};
   Milliseconds rests_until_{0};
   std::optional<Milliseconds> moved_at_;
 };

@@ -32,7 +32,7 @@ std::string percent(double share) {
 
 void TimeSharing::watch(Time now, const Party& party, Client& client) {
   if (!party.runnable) return;
-  client.work.add({now, *party.runnable, party.work, party.rests});
+  client.work.add({now, *party.runnable, party.work, party.sampling_paused});
   const std::optional<double> latest = client.work.demand_over(kShortWindow);
   if (latest && *latest >= kBusy) client.busy = true;
   if (latest && *latest < kNotBusy) client.busy = false;
@@ -121,7 +121,7 @@ double TimeSharing::behind(const Party& party, const Client& client, Time since_
                                         static_cast<int64_t>(1000 * kFewestUnits / expected)));
     if (window > since_change) continue;
     const Pace pace = client.work.pace_over(window);
-    if (!pace || (i > 0 && client.work.rests())) continue;
+    if (!pace || (i > 0 && client.work.is_sampling_paused())) continue;
     best = std::max(best, (*pace)[i] / expected);
     if ((*pace)[i] > 0 || window >= kLeastOnLease) return best;
   }
@@ -133,7 +133,7 @@ bool TimeSharing::is_slower_than_shared(const Client& client, Time on_lease) con
   if (on_lease < kLeastOnLease || on_lease >= 2 * kLeastOnLease) return false;
   const Pace pace = client.work.pace_over(kLeastOnLease);
   for (std::size_t i = 0; pace && i < pace->size(); ++i) {
-    if (client.shared_pace[i] <= 0 || (i > 0 && client.work.rests())) continue;
+    if (client.shared_pace[i] <= 0 || (i > 0 && client.work.is_sampling_paused())) continue;
     return kWorse * (*pace)[i] < client.shared_pace[i];
   }
   return false;
@@ -177,9 +177,9 @@ std::optional<TimeSharing::Reason> TimeSharing::wanted(Time now, const Party& pa
   if (waits(client)) return std::nullopt;
   const bool wide = party.team > static_cast<int>(part + 1e-9);
   // What is not known yet of a newcomer's demand changes nothing for it.
-  const bool rests = !client.busy && client.work.demand_over(kShortWindow);
+  const bool idles = !client.busy && client.work.demand_over(kShortWindow);
   const bool alone_busy = wide && !(client.busy && other_is_busy(client));
-  if (party.team > 0 && (alone_busy || rests)) return Reason::kFixedTeam;
+  if (party.team > 0 && (alone_busy || idles)) return Reason::kFixedTeam;
   return by_pace(now, party, client);
 }
 

@@ -40,8 +40,8 @@ class TimeSharing {
     // For how long its issuing threads have run or waited for a processor so far; none: not known,
     // as of one that has just come.
     std::optional<std::chrono::nanoseconds> runnable = {};
-    std::array<uint64_t, 2> work{};  // steps, and ops, begun so far; counted in part while it rests
-    bool rests = false;
+    std::array<uint64_t, 2> work{};  // steps, and ops, begun so far; counted in part while paused
+    bool sampling_paused = false;
     int team = 0;          // threads that nothing makes fewer; 0 = its widths follow its lease
     double weight = 1;     // when cores are divided
     int leased = 0;        // cores of its lease, whole ones; 0 = none, or in turns

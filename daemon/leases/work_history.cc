@@ -44,12 +44,12 @@ std::optional<WorkHistory::Pace> WorkHistory::pace_over(Time window) const {
   const Sample* first = before(window);
   if (first == nullptr) return std::nullopt;
   const Sample& last = samples_.back();
-  const bool rested = std::any_of(samples_.begin(), samples_.end(), [&](const Sample& one) {
-    return one.rests && one.at >= first->at;
+  const bool paused = std::any_of(samples_.begin(), samples_.end(), [&](const Sample& one) {
+    return one.sampling_paused && one.at >= first->at;
   });
   Pace pace{};
   for (std::size_t i = 0; i < pace.size(); ++i) {
-    if (last.work[i] < first->work[i] || (i > 0 && rested)) continue;
+    if (last.work[i] < first->work[i] || (i > 0 && paused)) continue;
     pace[i] = static_cast<double>(last.work[i] - first->work[i]) / seconds(last.at - first->at);
   }
   return pace;

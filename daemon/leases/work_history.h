@@ -19,12 +19,12 @@ class WorkHistory {
     Time at{0};
     std::chrono::nanoseconds runnable{0};  // or running, so far
     std::array<uint64_t, 2> work{};        // steps, and ops, begun so far
-    bool rests = false;                    // ops are counted in part only
+    bool sampling_paused = false;          // ops are counted in part only
   };
 
   // Of a time that is not before that of the latest.
   void add(const Sample& sample);
-  bool rests() const { return samples_.back().rests; }
+  bool is_sampling_paused() const { return samples_.back().sampling_paused; }
   // The share of the latest so much time for which it wanted a processor; nullopt: it has not been
   // looked at for so long.
   std::optional<double> demand_over(Time window) const;

@@ -71,7 +71,7 @@ constexpr std::array<MetricEntry, kMetrics> kCatalogue = {{
      "Mean time of a step: at the program's default widths (own), at the best single width "
      "(uniform), under the plan in force (tuned), of an untouched run (baseline)."},
     {Metric::kClientStepsTotal, "optile_client_steps_total", kCounter, "", kOfClient,
-     "Whole steps, unwatched ones included."},
+     "Whole steps, unsampled ones included."},
     {Metric::kClientSamplingLostSeconds, "optile_client_sampling_lost_seconds", kGauge, "seconds",
      kOfClient,
      "What the search has cost this run so far: sampled steps less as many ordinary ones."},
@@ -91,7 +91,7 @@ constexpr std::array<MetricEntry, kMetrics> kCatalogue = {{
     {Metric::kClientId, "optile_client_id", kGauge, "", kOfClient,
      "Number of this client for `optile ops --client`; the label is a place that is used again."},
     {Metric::kClientSecondsInSteps, "optile_client_seconds_in_steps", kGauge, "seconds", kOfClient,
-     "Time of all whole steps; unwatched ones count as the median."},
+     "Time of all whole steps; unsampled ones count as the median."},
     {Metric::kClientCoverage, "optile_client_coverage_ratio", kGauge, "ratio", kOfClientAndKind,
      "Share of a step's time inside ops that were observed, and inside those that can be "
      "steered."},

@@ -59,8 +59,8 @@ struct PlanDraft {
   bool record_nested = false;
   bool count = false;  // counters around ops; what is measured then is no sample
   // No op has a width of its own, or all have the one of `default_width_cap`: the client may leave
-  // most steps unwatched.
-  bool may_rest = false;
+  // most steps unsampled.
+  bool may_pause_sampling = false;
   int default_width_cap = 0;  // of every op, in the present plan; 0 = none
   std::optional<Marker> marker;
   perfmodel::Binding binding = perfmodel::Binding::kNone;

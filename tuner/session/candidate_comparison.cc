@@ -68,9 +68,9 @@ void CandidateComparison::compare(std::vector<Candidate> candidates, const StepM
   options.seed = environment_.options().seed + (replanned_ ? 1 : 0);
   const Nanoseconds listening = listening_of_a_step(step);
   for (const Candidate& candidate : candidates_) {
-    const bool rests = !changes_something(candidate, environment_.default_width()) ||
-                       common_width(candidate, environment_.default_width()) != 0;
-    options.saves.push_back(rests ? listening : Nanoseconds(0));
+    const bool pauses = !changes_something(candidate, environment_.default_width()) ||
+                        common_width(candidate, environment_.default_width()) != 0;
+    options.saves.push_back(pauses ? listening : Nanoseconds(0));
   }
   comparison_ = std::make_unique<StepComparison>(options);
   make_page();

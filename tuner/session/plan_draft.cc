@@ -19,7 +19,7 @@ bool steers_something(const ClientRecord& client) {
 bool records_all(const ClientRecord& client) {
   switch (client.phase) {
     case Phase::kRecognising:
-      return client.step.watching() || (!client.step.gave_up() && !rests_unsteered(client));
+      return client.step.watching() || (!client.step.gave_up() && !pauses_unsteered(client));
     case Phase::kExploring:
       return true;
     case Phase::kComparing:
@@ -44,9 +44,10 @@ bool does_nothing(const PlanDraft& draft) {
 
 bool has_enough_steps(const ClientRecord& client) {
   const bool watching = client.step.watching();
-  const bool own = client.times.own.count() >= kHeardSteps;
-  if (client.phase == Phase::kTuned) return !watching && client.times.tuned.count() >= kHeardSteps;
-  if (rests_unsteered(client)) return !watching && own;
+  const bool own = client.times.own.count() >= kFewestSampledSteps;
+  if (client.phase == Phase::kTuned)
+    return !watching && client.times.tuned.count() >= kFewestSampledSteps;
+  if (pauses_unsteered(client)) return !watching && own;
   return client.phase == Phase::kObserving && own;
 }
 
@@ -59,7 +60,7 @@ bool has_use_for_counts(const ClientRecord& client, const InForce& in_force) {
   if (client.times.counted >= options.counted_steps) return false;
   if (client.phase == Phase::kObserving) return true;
   if (client.phase == Phase::kTuned) {
-    return client.times.tuned.count() >= kHeardSteps &&
+    return client.times.tuned.count() >= kFewestSampledSteps &&
            (options.counts_in_any_case || steers_something(client));
   }
   return options.counts_in_any_case && client.phase == Phase::kRecognising &&
@@ -80,7 +81,7 @@ PlanDraft draft_plan(const ClientRecord& client, const InForce& in_force,
   }
   const bool enough = has_enough_steps(client);
   tuning.add_to(draft, enough);
-  draft.may_rest = enough && does_nothing(draft);
+  draft.may_pause_sampling = enough && does_nothing(draft);
   return draft;
 }
 

@@ -9,18 +9,18 @@ namespace optile::tuner {
 
 // Nothing met so far has a width that can be set, and enough of it was heard. An op's
 // default width the client tells by itself, as soon as there is one.
-inline bool rests_unsteered(const ClientRecord& client) {
+inline bool pauses_unsteered(const ClientRecord& client) {
   constexpr uint64_t kMostUnsteered = uint64_t{1} << 16;  // ops heard where none can be steered
   if (client.environment.default_width() != 0 || client.phase != Phase::kRecognising) {
     return false;
   }
   return client.unsteered_ops >= kMostUnsteered ||
-         (client.step.model() != nullptr && client.times.own.count() >= kHeardSteps);
+         (client.step.model() != nullptr && client.times.own.count() >= kFewestSampledSteps);
 }
 // Ops with a schedule aside, no op is told.
 inline bool is_silent(const ClientRecord& client) {
   return client.phase == Phase::kTuned || client.phase == Phase::kComparing ||
-         rests_unsteered(client);
+         pauses_unsteered(client);
 }
 // The present page has a schedule that matters.
 inline bool runs_schedule(const ClientRecord& client, const InForce& in_force) {

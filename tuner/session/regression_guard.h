@@ -28,7 +28,7 @@ class RegressionGuard {
 
   // Every whole step under the plan, and those of a page of controls.
   void on_step(const StepEvent& event);
-  void on_unwatched_steps(uint32_t steps) { detector_.on_unwatched_steps(steps); }
+  void on_unsampled_steps(uint32_t steps) { detector_.on_unsampled_steps(steps); }
   void on_surroundings_changed() { detector_.on_surroundings_changed(); }
 
   // Control steps among others, if any are due. True: there is a page now.

@@ -13,14 +13,14 @@ using perfmodel::Configuration;
 namespace {
 
 // Where nothing can be steered there is nothing to listen for, but that the program turns to
-// something else. `rested`: before the event.
-void rest_if_unsteered(ClientRecord& client, bool rested) {
-  if (rested || !rests_unsteered(client)) return;
-  client.step.rest(false);
+// something else. `paused`: before the event.
+void pause_if_unsteered(ClientRecord& client, bool paused) {
+  if (paused || !pauses_unsteered(client)) return;
+  client.step.stop_recognition(false);
   client.pages.on_changed();
 }
 
-void hear_overlap(ClientRecord& client, WidthTuning& tuning, bool overlapped,
+void note_overlap(ClientRecord& client, WidthTuning& tuning, bool overlapped,
                   void (ConcurrencyDetector::*hear)(bool)) {
   const bool was_usual = client.concurrency.usual();
   (client.concurrency.*hear)(overlapped);
@@ -67,7 +67,7 @@ void count_base_step(ClientRecord& client, WidthTuning& tuning, const StepEvent&
   }
   if (client.phase == Phase::kTuned) {
     client.times.tuned.add(event.duration);
-    if (client.times.tuned.count() == kHeardSteps) client.pages.on_changed();
+    if (client.times.tuned.count() == kFewestSampledSteps) client.pages.on_changed();
   }
   tuning.on_step(event);
 }
@@ -149,7 +149,7 @@ void Session::set_runtime(perfmodel::Runtime runtime) {
 
 void Session::set_default_width(int width, bool bounded) {
   if (width <= 0 || width == client_.environment.default_width()) return;
-  if (rests_unsteered(client_)) {
+  if (pauses_unsteered(client_)) {
     client_.step.end_watch();
     client_.step.restart();
   }
@@ -224,29 +224,30 @@ void Session::on_op(const OpEvent& event) {
     tuning_.on_page_ended();
   const StepModel* step = client_.step.model();
   if (step != nullptr && step->marker().is(event.place)) client_.steps.on_marker();
-  hear_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_op);
-  const bool rested = rests_unsteered(client_);
+  note_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_op);
+  const bool paused = pauses_unsteered(client_);
   if (client_.environment.default_width() == 0) ++client_.unsteered_ops;
   follow_sequence(client_, in_force_, tuning_, event);
-  rest_if_unsteered(client_, rested);
+  pause_if_unsteered(client_, paused);
   take_sample(client_, event);
 }
 
 void Session::on_step(const StepEvent& event) {
   if (!client_.steps.knows(event.plan)) return;
-  const uint32_t unwatched = client_.steps.on_step(event.step, client_.step.model() != nullptr);
-  if (unwatched > 0) in_force_.guard.on_unwatched_steps(unwatched);
+  const uint32_t unsampled = client_.steps.on_step(event.step, client_.step.model() != nullptr);
+  if (unsampled > 0) in_force_.guard.on_unsampled_steps(unsampled);
   if (event.plan >= client_.pages.number()) {
-    client_.steps.set_resting(client_.pages.latest() && client_.pages.latest()->may_rest);
+    client_.steps.set_sampling_paused(client_.pages.latest() &&
+                                      client_.pages.latest()->may_pause_sampling);
   }
   if (client_.step.on_step(event.ops, event.mixed)) {
     tuning_.leave_loop();
     return;
   }
-  hear_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_step);
-  const bool rested = rests_unsteered(client_);
+  note_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_step);
+  const bool paused = pauses_unsteered(client_);
   count_step(client_, in_force_, tuning_, event);
-  rest_if_unsteered(client_, rested);
+  pause_if_unsteered(client_, paused);
   if (runs_schedule(client_, in_force_) &&
       client_.pages.ends_schedule(event.plan, event.column, true))
     tuning_.on_page_ended();
@@ -266,7 +267,7 @@ void Session::on_issuer_changed() {
 // none of the program's. Steps and the number of ops tell when it turns to something else.
 void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
   client_.steps.on_progress(steps_begun);
-  const bool known = client_.step.model() != nullptr || rests_unsteered(client_);
+  const bool known = client_.step.model() != nullptr || pauses_unsteered(client_);
   if (client_.step.on_progress(ops_begun, known && is_silent(client_))) {
     tuning_.begin_watch();
   }
@@ -320,7 +321,7 @@ std::optional<PlanDraft> Session::take_plan(uint64_t number) {
   const bool other_marker =
       !client_.pages.latest() || client_.pages.latest()->marker != draft.marker;
   if (!client_.pages.accept(draft)) return std::nullopt;
-  client_.steps.on_page(number, other_marker, draft.may_rest);
+  client_.steps.on_page(number, other_marker, draft.may_pause_sampling);
   client_.pages.publish(number, draft, describe_page(client_, in_force_, tuning_, draft));
   return draft;
 }

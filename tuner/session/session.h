@@ -37,7 +37,7 @@ class Session {
   void on_issuer_changed();
   // Ops that the client has begun since attach; at every look at the client. A tuned one sends no
   // op events, and none of a step whose marker never comes again: this is how its session notices
-  // that the program has turned to something else. `steps_begun` counts those unwatched as well.
+  // that the program has turned to something else. `steps_begun` counts those unsampled as well.
   void on_progress(uint64_t ops_begun, uint32_t steps_begun);
   // Steps that the program itself has declared since attach: from the first on they are the number
   // of its steps, whatever repeats in the sequence of its ops.

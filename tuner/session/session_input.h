@@ -49,7 +49,7 @@ struct OpEvent {
 };
 
 struct StepEvent {
-  uint32_t step = 0;  // the step that ended; numbers that are left out passed unwatched
+  uint32_t step = 0;  // the step that ended; numbers that are left out passed unsampled
   perfmodel::Nanoseconds duration{0};
   perfmodel::Nanoseconds observed{0};  // inside ops at depth 0
   perfmodel::Nanoseconds steerable{0};

@@ -69,7 +69,7 @@ std::string nothing_to_search(std::size_t ops) {
 std::string decision_of(const ClientRecord& client, uint64_t steps) {
   if (!client.decision.empty() || client.phase != Phase::kRecognising) return client.decision;
   const StepModel* step = client.step.model();
-  if (step == nullptr && rests_unsteered(client)) return kUnsteeredText;
+  if (step == nullptr && pauses_unsteered(client)) return kUnsteeredText;
   if (step == nullptr) return no_step_yet(steps, client.environment.options().least_repeating);
   if (client.environment.default_width() == 0) return nothing_to_search(step->sites().size());
   return "";
@@ -116,7 +116,7 @@ void add_times(const StepTimes& times, SessionView& view) {
   view.steerable_share = times.coverage.steerable();
   const perfmodel::SampleSet& normal = times.tuned.count() > 0 ? times.tuned : times.own;
   view.seconds_in_steps =
-      times.coverage.seconds() + view.unwatched_steps * seconds(normal.median());
+      times.coverage.seconds() + view.unsampled_steps * seconds(normal.median());
   // Means of steps that took turns: what else the machine did was in both.
   const Nanoseconds without =
       times.trial_controls.count() > 0 ? times.trial_controls.mean() : normal.median();
@@ -130,7 +130,7 @@ SessionView Session::view(Detail detail) const {
   const ClientEnvironment& environment = client_.environment;
   SessionView view;
   view.phase = client_.phase;
-  view.unwatched_steps = client_.steps.unwatched();
+  view.unsampled_steps = client_.steps.unsampled();
   view.steps = client_.steps.all();
   view.samples = client_.sampler.samples();
   view.plan_replayed = in_force_.plan.replay_verified();

@@ -70,8 +70,8 @@ enum class Detail : uint8_t { kWhole, kFigures };
 
 struct SessionView {
   Phase phase = Phase::kRecognising;
-  uint32_t steps = 0;  // whole steps, unwatched ones included
-  uint32_t unwatched_steps = 0;
+  uint32_t steps = 0;  // whole steps, unsampled ones included
+  uint32_t unsampled_steps = 0;
   uint32_t sampled_steps = 0;  // in which some op ran a case neither planned nor control
   uint64_t samples = 0;
   bool plan_replayed = false;  // the plan in force came from the store
@@ -89,7 +89,7 @@ struct SessionView {
   bool default_widths_in_force = false;  // tuned, and the plan changes no width and no mask
   double observed_share = 0;             // coverage of whole steps: see tuner/statistics/coverage.h
   double steerable_share = 0;
-  double seconds_in_steps = 0;          // of all whole steps; unwatched ones count as the median
+  double seconds_in_steps = 0;          // of all whole steps; unsampled ones count as the median
   double seconds_lost_to_sampling = 0;  // sampled steps minus as many at default widths among them
   GuardView guard;
   std::vector<OpView> ops;

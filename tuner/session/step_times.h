@@ -10,7 +10,7 @@
 namespace optile::tuner {
 
 // Steps under the plan in force that are watched before any is left out: enough for its figures.
-inline constexpr uint64_t kHeardSteps = 12;
+inline constexpr uint64_t kFewestSampledSteps = 12;
 
 struct StepTimes {
   perfmodel::SampleSet own;      // at the program's default widths

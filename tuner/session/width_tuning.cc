@@ -240,7 +240,7 @@ void WidthTuning::settle(Candidate candidate, std::string decision) {
   comparison_.stop();
   exploration_.stop();
   in_force_.settled = true;
-  client_.step.rest(true);
+  client_.step.stop_recognition(true);
   client_.times.tuned = {};
   const double compared = comparison_.own_seconds();
   in_force_.guard.begin(in_force_.plan.chosen(),

@@ -64,7 +64,7 @@ void RegressionDetector::on_plan_step(double seconds) {
   if (change == StepLevel::Change::kFaster) suspect("steps became faster");
 }
 
-void RegressionDetector::on_unwatched_steps(uint32_t steps) {
+void RegressionDetector::on_unsampled_steps(uint32_t steps) {
   if (!watching_ || loss_) return;
   cost_.credit += kControlShare * level_.median_of_recent() * steps;
 }

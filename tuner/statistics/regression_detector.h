@@ -37,7 +37,7 @@ class RegressionDetector {
   // A whole step, outside of a page of ours.
   void on_plan_step(double seconds);
   // So many steps under the plan passed that nobody timed.
-  void on_unwatched_steps(uint32_t steps);
+  void on_unsampled_steps(uint32_t steps);
   // A neighbour came or left, the budget changed: what held before may not hold now.
   // Programs that come and go all the time are heard once in a while.
   void on_surroundings_changed();

@@ -108,7 +108,7 @@ void StepTracker::leave_loop() {
   model_.reset();
 }
 
-void StepTracker::rest(bool settled) {
+void StepTracker::stop_recognition(bool settled) {
   detector_.restart();
   if (model_) detector_.prefer(model_->marker().place);
   foreign_steps_ = 0;

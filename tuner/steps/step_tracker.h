@@ -46,7 +46,7 @@ class StepTracker {
   void restart() { detector_.restart(); }
   void prefer_marker(const perfmodel::OpPlace& place) { detector_.prefer(place); }
   // Ops are told no more, or not all. `settled`: a plan came into force.
-  void rest(bool settled);
+  void stop_recognition(bool settled);
 
   StepModel* model() { return model_.get(); }  // null: no step is known
   const StepModel* model() const { return model_.get(); }

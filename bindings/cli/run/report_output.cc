@@ -37,7 +37,7 @@ Json empty_report(const LaunchDecision& decision) {
   return {{field::kState, "unknown"},
           {field::kRunId, decision.run_id},
           {field::kSteps, 0},
-          {field::kUnwatchedSteps, 0},
+          {field::kUnsampledSteps, 0},
           {field::kStepSeconds,
            {{field::kBaseline, nullptr}, {field::kTuned, nullptr}, {field::kPresent, nullptr}}},
           {field::kBaselineKind, nullptr},

@@ -13,7 +13,7 @@ namespace optile::preload {
 bool library_op_may_begin(const void* caller) {
   const int kept_errno = errno;
   notice_framework(caller);
-  // A framework's calls belong to its ops, and it may be resting.
+  // A framework's calls belong to its ops, and sampling may be paused.
   const bool may = !framework_probe_active() && !is_on_a_worker(caller) && at_depth_0() != 0;
   errno = kept_errno;
   return may;

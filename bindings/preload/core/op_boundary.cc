@@ -8,7 +8,7 @@
 #include "bindings/preload/core/event_writer.h"
 #include "bindings/preload/core/op_counters.h"
 #include "bindings/preload/core/op_registry.h"
-#include "bindings/preload/core/rest.h"
+#include "bindings/preload/core/sampling_pause.h"
 #include "bindings/preload/core/width_decision.h"
 #include "bindings/preload/runtimes/runtimes_in_use.h"
 #include "bindings/preload/shared_memory/attachment.h"
@@ -89,7 +89,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   advance_schedule(plan);
   thread.step_column = schedule_column(plan);
   adopt_binding(plan, thread.step_column, thread.master);
-  thread.step_begin = rest_from_step(thread, attached, plan, now) ? 0 : now;
+  thread.step_begin = pause_sampling_from_step(thread, attached, plan, now) ? 0 : now;
   thread.step_generation = plan.generation;
   thread.observed = 0;
   thread.overlapped = 0;
@@ -248,7 +248,7 @@ bool begin_outermost(IssuingThread& thread, const optile_op_identity& identity, 
   const Attachment* attached = attachment();
   if (attached == nullptr) return false;
   if (life_is_loose(attached->client)) take_over_life(attached->client);
-  settle_after_rest(thread);
+  restore_after_sampling_pause(thread);
   op->region = (identity.flags & OPTILE_OP_REGION) != 0 ? 1 : 0;
   if (op->region == 0 && thread.withdraw != nullptr) thread.withdraw(thread);
   op->op_id = op_id_of(identity);
@@ -296,7 +296,7 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   optile_event counts;
   const bool counted = thread.counts.on != 0 && end_counts(thread, &counts);
   restore_width(thread);
-  rest_begins(thread);
+  on_sampling_paused(thread);
   thread.nested_open = 0;
   const Attachment* attached = attachment();
   if (attached == nullptr) return;
@@ -436,7 +436,7 @@ const optile_probe_api* probe_api() {
                                        op_begin,
                                        op_end,
                                        declared_step,
-                                       offer_rest,
+                                       offer_sampling_pause,
                                        landmark};
   return &api;
 }

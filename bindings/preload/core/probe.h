@@ -33,7 +33,7 @@ extern "C" {
 #define OPTILE_OP_FIXED 1024u
 
 /* With OPTILE_OP_COMPOSITE: the framework compares the number of threads with what it was before,
- * so the program's own has to be in force there, also while its probe rests. */
+ * so the program's own has to be in force there, also while sampling is paused. */
 #define OPTILE_OP_READS_COUNT 2048u
 
 /* It runs code of the program's own, which may hang at a width that is not: the daemon sees it open
@@ -68,12 +68,12 @@ typedef struct optile_probe_api {
   void (*op_end)(optile_open_op* open);
   /* A step boundary that the program itself declares. */
   void (*step)(void);
-  /* A probe whose reports cost time offers to rest: `listen(0)` makes it report no ops, `listen(1)`
-   * makes it report them again. Called on the issuing thread, also inside op_begin. To be offered
-   * at most once, before the first op; `listen` must not block. */
-  void (*offer_rest)(void (*listen)(int on));
-  /* Something that the framework does as often in every step, seen at no cost while resting. By
-   * these the core counts steps meanwhile, and wakes the probe: a probe that has none never rests.
+  /* A probe whose reports cost time offers to pause: `set_sampling(0)` makes it report no ops,
+   * `set_sampling(1)` makes it report them again. Called on the issuing thread, also inside
+   * op_begin. To be offered at most once, before the first op; `set_sampling` must not block. */
+  void (*offer_sampling_pause)(void (*set_sampling)(int on));
+  /* Something that the framework does as often in every step, seen at no cost while paused. By
+   * these the core counts steps meanwhile, and wakes the probe: a probe that has none never pauses.
    * On the issuing thread. */
   void (*landmark)(void);
 } optile_probe_api;

@@ -63,7 +63,8 @@ constexpr const char* kLeases = R"({"budget": {"cores": 4}, "held_cores": 3.5, "
     "unleased": [{"id": 5, "pid": 72, "program": "watched", "mode": "observe"}]})";
 
 constexpr const char* kPending = R"({"clients": [{"id": 1, "program": "train.py", "cores": [0],
-    "fraction": 1.0, "share": 1, "pending": ["pinned to cores 2: core 2 is pinned to client 3"]}]})";
+    "fraction": 1.0, "share": 1,
+    "pending": ["pinned to cores 2: core 2 is pinned to client 3"]}]})";
 
 constexpr const char* kClients = R"({"clients": [
     {"id": 3, "pid": 77, "program": "/opt/omp2", "state": "running"},

@@ -42,8 +42,8 @@ TEST(ClientLines, PendingLineIsWrittenAtEnd) {
   ClientLines lines;
   for (uint64_t i = 0; i < ClientLines::kBurst; ++i) lines.note(0, i, "x");
   EXPECT_FALSE(lines.note(1, 7, "client 7 left"));
-  EXPECT_EQ(lines.rest(), "client 7 left");
-  EXPECT_FALSE(lines.rest());
+  EXPECT_EQ(lines.flush(), "client 7 left");
+  EXPECT_FALSE(lines.flush());
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class PlanFilterTest : public testing::Test {
     op.key = kOtherBits;
     op.name = "aten::mm";
     ops_[kOtherBits] = op;
-    draft_.may_rest = true;
+    draft_.may_pause_sampling = true;
     for (const uint64_t key : {kHung, kSameBits, kOtherBits}) {
       draft_.entries.push_back({{key, 70}, 2, tuner::Rule::kFastest, false, {}, {}});
     }
@@ -56,8 +56,8 @@ TEST(PlanRules, RunInDocumentedOrder) {
     names.emplace_back(rule.name);
     EXPECT_FALSE(std::string(rule.reason).empty()) << rule.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"hung regions", "same bits", "no trials", "no rest",
-                                             "core cap"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"hung regions", "same bits", "no trials",
+                                             "no sampling pause", "core cap"}));
 }
 
 TEST_F(PlanFilterTest, ChangesNothingWithoutReason) {
@@ -72,7 +72,7 @@ TEST_F(PlanFilterTest, LeavesHungRegionsFirst) {
   EXPECT_EQ(keys(), (std::vector<uint64_t>{kHung, kSameBits, kOtherBits}));
   EXPECT_EQ(draft_.entries[0].place.context, 0u);
   EXPECT_TRUE(draft_.entries[0].leave);
-  EXPECT_FALSE(draft_.may_rest);
+  EXPECT_FALSE(draft_.may_pause_sampling);
 }
 
 TEST_F(PlanFilterTest, KeepsHungRegionsAndSameBitsAsUntuned) {
@@ -96,7 +96,7 @@ TEST_F(PlanFilterTest, WithholdsTrialsInFreezeMode) {
 TEST_F(PlanFilterTest, ObservedClientDoesNotRest) {
   conditions_.observed = true;
   EXPECT_EQ(filter(), std::nullopt);
-  EXPECT_FALSE(draft_.may_rest);
+  EXPECT_FALSE(draft_.may_pause_sampling);
 }
 
 TEST_F(PlanFilterTest, LowerOfBothCapsHolds) {

@@ -34,11 +34,11 @@ class PlanPageTest : public testing::Test {
 
 TEST_F(PlanPageTest, ClientsMayRestUnderWidthCap) {
   tuner::PlanDraft draft;
-  draft.may_rest = true;
+  draft.may_pause_sampling = true;
   writer_.publish(1, draft, {});
-  EXPECT_EQ(page(1).flags, OPTILE_PAGE_MAY_REST);
+  EXPECT_EQ(page(1).flags, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
   writer_.publish(2, draft, {{}, {}, 3});
-  EXPECT_EQ(page(2).flags, OPTILE_PAGE_MAY_REST);
+  EXPECT_EQ(page(2).flags, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
   EXPECT_EQ(page(2).default_width_cap, 3u);
 }
 

@@ -138,7 +138,7 @@ TEST_F(ClientHangs, HungRegionKeepsDefaultWidthOnFewerCores) {
   EXPECT_TRUE(is_left(later));
 }
 
-// A client that rests looks nothing up, and whatever it opens has the lease's width.
+// A client whose sampling is paused looks nothing up, and whatever it opens has the lease's width.
 TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
   for (const bool hung : {false, true}) {
     StoreBatch batch;
@@ -157,7 +157,7 @@ TEST_F(ClientHangs, ProgramWithHungRegionDoesNotRest) {
     const optile_plan_region& plan = attached.program->regions().plan();
     const optile_plan_page& page = plan.pages[plan.generation & 1];
     ASSERT_EQ(page.default_width_cap, 2U);
-    EXPECT_EQ((page.flags & OPTILE_PAGE_MAY_REST) != 0, !hung);
+    EXPECT_EQ((page.flags & OPTILE_PAGE_MAY_PAUSE_SAMPLING) != 0, !hung);
     controller_->depart(attached.id);
     budget_ = whole_budget(four_cores());
     controller_->lease_manager().refresh_budgets();

@@ -33,10 +33,11 @@ class LendingTest : public SimulatedProgramsTest {
   bool is_known() const { return said_.find(" with lent cores: it borrows") != std::string::npos; }
 };
 
-// One that rests says of three steps in 65 how many ops they had: what was compared was chance.
-TEST_F(LendingTest, CountsOpsOfRestingBorrowerInComparedPauses) {
+// One whose sampling is paused says of three steps in 65 how many ops they had: what was compared
+// was chance.
+TEST_F(LendingTest, CountsEveryOpOfBorrowerInComparedPauses) {
   add("works", scales);
-  program(0).may_rest();
+  program(0).may_pause_sampling();
   add_one_that_waits();
   run(60, [this] { return is_known(); });
   ASSERT_TRUE(is_known()) << said_;
@@ -47,7 +48,7 @@ TEST_F(LendingTest, CountsOpsOfRestingBorrowerInComparedPauses) {
   const uint64_t heard = program(0).regions().client().header.progress;
   run(10);
   EXPECT_LT(program(0).regions().client().header.progress - heard, 1200u)
-      << "it rests again, once that is known";
+      << "it pauses again, once that is known";
 }
 
 TEST_F(LendingTest, HistoryKeepsArrivalsAfterManyLoans) {

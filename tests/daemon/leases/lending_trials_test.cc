@@ -199,7 +199,7 @@ TEST_F(LendingTrialsTest, StopsHoldingBackWhereNothingIsLent) {
     EXPECT_TRUE(trials_.end(kWaiter, now_, working(0)).empty());
   }
   EXPECT_EQ(held, LendingTrials::kFruitless - 1);
-  EXPECT_FALSE(trials_.measures(kWorker, own_)) << "so it may rest";
+  EXPECT_FALSE(trials_.measures(kWorker, own_)) << "so it may pause sampling";
   pause(130, 100);
   EXPECT_TRUE(trials_.measures(kWorker, own_)) << "lent something after all";
 }

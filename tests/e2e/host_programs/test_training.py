@@ -223,7 +223,7 @@ class UntunedModes(TrainingTest):
     def test_count_every_step_while_resting(self):
         steps = 300
         _, report = self.train("--mode", "observe", arguments=("--steps", str(steps)))
-        self.assertGreater(report["unwatched_steps"], steps / 3, report)
+        self.assertGreater(report["unsampled_steps"], steps / 3, report)
         self.assertTrue(steps - 3 <= report["steps"] <= steps + 1, report["steps"])
 
     def test_repeat_output_in_freeze(self):

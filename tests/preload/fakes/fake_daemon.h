@@ -42,8 +42,8 @@ class FakeDaemon {
                const std::function<void(optile_plan_page&)>& finish = {});
   // Cores that its issuing threads share, and the slot whose steps are followed, plus 1.
   void share(uint64_t cores, uint64_t main_issuer = 0);
-  // The client's clock seems so slow that any rest has lasted for too long.
-  void end_rests_at_once() { optile_store64(&client_->header.ticks_per_second, 1); }
+  // The client's clock seems so slow that any pause of sampling has lasted for too long.
+  void end_sampling_pauses_at_once() { optile_store64(&client_->header.ticks_per_second, 1); }
   // As if the masks of its threads had been set to these units; none: to what it came with.
   void hold(const std::vector<int>& units);
   void cap_wait(uint64_t cap) { optile_store64(&plan_->wait_cap, cap); }

@@ -59,7 +59,7 @@ TEST(SessionCounts, CountsEventsWhileObserving) {
   }
   EXPECT_GE(counted, 8);
   EXPECT_LE(counted, 12);
-  EXPECT_TRUE(client.page()->may_rest);
+  EXPECT_TRUE(client.page()->may_pause_sampling);
 }
 
 TEST(SessionSearch, FindsBestWidthOfEachCurveShape) {

@@ -1,4 +1,4 @@
-// A program of which nothing can be steered: its session listens to some of it and then rests.
+// A program of which nothing can be steered: its session samples some of it and then pauses.
 #include <gtest/gtest.h>
 
 #include "tests/tuner/session/simulated_client.h"
@@ -77,7 +77,7 @@ TEST(UnsteeredSession, RestsOnceStepIsKnown) {
   client.run_steps(60);
   ASSERT_EQ(session.view().phase, Phase::kRecognising);
   EXPECT_FALSE(client.page()->record_all);
-  EXPECT_TRUE(client.page()->may_rest);
+  EXPECT_TRUE(client.page()->may_pause_sampling);
   const uint64_t heard = client.op_events();
   const uint32_t steps = session.view().steps;
   client.run_steps(500);
@@ -100,7 +100,7 @@ TEST(UnsteeredSession, TunesSteerableOpsThatAppearLater) {
   EXPECT_EQ(client.planned_width(2), 1);
 }
 
-TEST(UnsteeredSession, RecognisesNewStepWhileResting) {
+TEST(UnsteeredSession, RecognisesNewStepWhileSamplingIsPaused) {
   Session session(options_for(4));
   SimulatedClient client(session, unsteered_program(10), without_width());
   client.run_steps(100);

@@ -8,7 +8,7 @@
 #include "bindings/preload/core/annotations.h"
 #include "bindings/preload/core/op_boundary.h"
 #include "bindings/preload/core/op_counters.h"
-#include "bindings/preload/core/rest.h"
+#include "bindings/preload/core/sampling_pause.h"
 #include "bindings/preload/probes/openmp/compiled_kernel.h"
 #include "bindings/preload/probes/openmp/forked_child.h"
 #include "bindings/preload/probes/openmp/known_regions.h"
@@ -100,11 +100,11 @@ void RegionScope::enter(const void* caller, unsigned threads) {
   if (threads != 1) note_team(caller);
   IssuingThread* thread = known_issuing_thread();
   if (thread != nullptr) close_what_was_left(*thread, &open_, this);
-  // Inside an op some probe is at work already, and nobody rests.
+  // Inside an op some probe is at work already, and sampling is not paused.
   if (thread == nullptr || thread->depth == 0) {
     notice_framework(caller);
-    end_overdue_rest();
-    // While a framework rests, its ops are not seen.
+    end_overdue_sampling_pause();
+    // While a framework's sampling is paused, its ops are not seen.
     if (thread != nullptr && framework_probe_active()) follow_wait(*thread, nullptr);
   }
   if (thread != nullptr && thread->depth > 0) {
@@ -179,7 +179,7 @@ void RegionScope::observe_alone(const void* function, bool clause) {
 // One that names its number of threads keeps it, and so does one of another runtime than the
 // framework's.
 void RegionScope::observe_kernel(const void* function, bool clause) {
-  if (rests_now() || at_depth_0() == 0) return;
+  if (is_sampling_paused() || at_depth_0() == 0) return;
   const bool follows = !clause && openmp_is_steered_by(resolve_cached(function, kSetNumThreads));
   const uint32_t flags = follows ? 0U : OPTILE_OP_FIXED;
   open({kernel_key(function), flags, OPTILE_PROBE_REGION, describe_kernel, function});

@@ -142,7 +142,7 @@ extern "C" __attribute__((visibility("default"))) int optile_probe_start(
             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
     at::addGlobalCallback(at::RecordFunctionCallback(optile::torch_bridge::on_range)
                               .scopes({at::RecordScope::USER_SCOPE}));
-    api->offer_rest(optile::torch_bridge::listen);
+    api->offer_sampling_pause(optile::torch_bridge::listen);
   } catch (...) {
     return 1;
   }

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "bindings/preload/core/rest.h"
+#include "bindings/preload/core/sampling_pause.h"
 #include "bindings/preload/probes/blas/plain_gemm.h"
 #include "tests/preload/fakes/fake_blas.h"
 #include "tests/preload/fakes/fake_packaged_blas.h"
@@ -243,18 +243,18 @@ void listen(int on) {
   listened_to = on != 0;
 }
 
-// The thread that rested is gone, or has other things to do; the next one's products may not stay
-// narrow with it.
+// The thread that paused sampling is gone, or has other things to do; the next one's products may
+// not stay narrow with it.
 TEST_F(Gemm, EndingOtherThreadsRestRestoresPool) {
   in_unsteered_child([](FakeDaemon& daemon) {
     fake_blas()->parallel = 1;
     fake_blas()->pool = kOwn;
-    offer_rest(listen);
+    offer_sampling_pause(listen);
     attach(daemon);
     choose_steered_runtime(reinterpret_cast<const void*>(&run_op));
-    daemon.end_rests_at_once();
+    daemon.end_sampling_pauses_at_once();
     daemon.publish({}, kMarker, [](optile_plan_page& page) {
-      page.flags = OPTILE_PAGE_MAY_REST;
+      page.flags = OPTILE_PAGE_MAY_PAUSE_SAMPLING;
       page.default_width_cap = 2;
     });
     for (int step = 0; step < 100 && listened_to; ++step) {

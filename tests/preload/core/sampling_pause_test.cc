@@ -1,6 +1,6 @@
-// A probe that costs something per op is put to rest while no width is changed, and no step is lost
+// A probe that costs something per op is paused while no width is changed, and no step is lost
 // count of.
-#include "bindings/preload/core/rest.h"
+#include "bindings/preload/core/sampling_pause.h"
 
 #include <thread>
 
@@ -42,7 +42,7 @@ uint32_t steps_begun(const FakeDaemon& daemon) {
 class ProbeRest : public OpBoundary {
  protected:
   static void start(FakeDaemon& daemon, uint32_t flags) {
-    offer_rest(listen);
+    offer_sampling_pause(listen);
     attach(daemon);
     publish(daemon, flags);
   }
@@ -59,7 +59,7 @@ TEST_F(ProbeRest, BeginsOnlyWhenPlanAllowsIt) {
 
 TEST_F(ProbeRest, SkipsMostStepsButCountsAll) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     int heard = 0;
     for (int step = 1; step <= 1000; ++step) {
       const bool listening = listened_to;
@@ -76,15 +76,15 @@ TEST_F(ProbeRest, SkipsMostStepsButCountsAll) {
     for (const optile_event& event : daemon.take_events()) {
       if (event.kind != OPTILE_EVENT_STEP) continue;
       ++whole;
-      CHECK_OR_EXIT(event.regions == 3);  // ops: no step event spans a rest
+      CHECK_OR_EXIT(event.regions == 3);  // ops: no step event spans a pause
     }
-    CHECK_OR_EXIT(whole >= 2 * (1000 / static_cast<int>(kRestedSteps + kListenedSteps + 1)));
+    CHECK_OR_EXIT(whole >= 2 * (1000 / static_cast<int>(kUnsampledSteps + kSampledSteps + 1)));
   });
 }
 
 TEST_F(ProbeRest, NewPlanEndsRestAtStepBoundary) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     run_steps(10);
     CHECK_OR_EXIT(!listened_to);
     publish(daemon, 0);
@@ -101,7 +101,7 @@ TEST_F(ProbeRest, NewPlanEndsRestAtStepBoundary) {
 
 TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
   in_child([](FakeDaemon& daemon) {
-    offer_rest(listen);
+    offer_sampling_pause(listen);
     attach(daemon);
     run_steps(3);
     run_op(kMarker);
@@ -109,7 +109,7 @@ TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
     run_op(kOp);
     run_op(kOp);
     daemon.publish({}, kMarker, [context](optile_plan_page& page) {
-      page.flags = OPTILE_PAGE_MAY_REST;
+      page.flags = OPTILE_PAGE_MAY_PAUSE_SAMPLING;
       page.marker_context = context;
     });
     const uint32_t before = steps_begun(daemon);
@@ -120,7 +120,7 @@ TEST_F(ProbeRest, CountsStepsWhenMarkerHasContext) {
 
 void publish_cap(FakeDaemon& daemon, uint32_t cap) {
   daemon.publish({}, kMarker, [cap](optile_plan_page& page) {
-    page.flags = OPTILE_PAGE_MAY_REST;
+    page.flags = OPTILE_PAGE_MAY_PAUSE_SAMPLING;
     page.default_width_cap = cap;
   });
 }
@@ -172,7 +172,7 @@ TEST_F(ProbeRest, DoesNotBeginWithCapWhenFrameworkReadsCount) {
       CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
     }
     CHECK_OR_EXIT(listened_to);
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    publish(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     run_steps(20);
     CHECK_OR_EXIT(!listened_to);  // without a cap there is nothing to find
     CHECK_OR_EXIT(omp_get_max_threads() == kOwn);
@@ -181,7 +181,7 @@ TEST_F(ProbeRest, DoesNotBeginWithCapWhenFrameworkReadsCount) {
 
 TEST_F(ProbeRest, DoesNotBeginWithoutLandmarks) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     for (int i = 0; i < 100; ++i) {
       run_op(kMarker);
       run_op(kOp);
@@ -192,7 +192,7 @@ TEST_F(ProbeRest, DoesNotBeginWithoutLandmarks) {
 
 TEST_F(ProbeRest, DoesNotBeginWithIrregularLandmarks) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     for (int i = 0; i < 100; ++i) {
       run_step();
       if (i % 2 == 0) landmark();
@@ -204,7 +204,7 @@ TEST_F(ProbeRest, DoesNotBeginWithIrregularLandmarks) {
 
 TEST_F(ProbeRest, DoesNotBeginWithSeveralIssuingThreads) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     std::thread other([] { run_op(kOp); });
     other.join();
     run_steps(100);
@@ -212,7 +212,7 @@ TEST_F(ProbeRest, DoesNotBeginWithSeveralIssuingThreads) {
   });
 }
 
-// Until a rest begins, whose thread then says nothing any more.
+// Until a pause begins, whose thread then says nothing any more.
 void fall_silent() {
   for (int step = 0; step < 100 && listened_to; ++step) {
     for (const uint64_t key : {kMarker, kOp}) {
@@ -233,11 +233,12 @@ void check_that_another_thread_wakes(void (*meanwhile)()) {
   other.join();
 }
 
-// The thread that rested has its cap until its own next op, where its count is its own again.
+// The thread that paused sampling has its cap until its own next op, where its count is its own
+// again.
 TEST_F(ProbeRest, OtherThreadsLandmarkEndsOverdueRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
-    daemon.end_rests_at_once();
+    daemon.end_sampling_pauses_at_once();
     publish_cap(daemon, 2);
     fall_silent();
     check_that_another_thread_wakes(landmark);
@@ -250,21 +251,21 @@ TEST_F(ProbeRest, OtherThreadsLandmarkEndsOverdueRest) {
 TEST_F(ProbeRest, OtherThreadsRegionEndsOverdueRest) {
   in_child([](FakeDaemon& daemon) {
     start(daemon, 0);
-    daemon.end_rests_at_once();
-    publish(daemon, OPTILE_PAGE_MAY_REST);
+    daemon.end_sampling_pauses_at_once();
+    publish(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     fall_silent();
-    check_that_another_thread_wakes(end_overdue_rest);
+    check_that_another_thread_wakes(end_overdue_sampling_pause);
     CHECK_OR_EXIT(run_op(kOp) == kOwn);
   });
 }
 
 TEST_F(ProbeRest, OtherThreadDoesNotEndRestBeforeItIsOverdue) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     fall_silent();
     std::thread other([] {
       for (int i = 0; i < 1000; ++i) landmark();
-      end_overdue_rest();
+      end_overdue_sampling_pause();
     });
     other.join();
     CHECK_OR_EXIT(!listened_to);
@@ -276,7 +277,7 @@ TEST_F(ProbeRest, OtherThreadDoesNotEndRestBeforeItIsOverdue) {
 
 TEST_F(ProbeRest, ForkedChildDoesNotEndRest) {
   in_child([](FakeDaemon& daemon) {
-    start(daemon, OPTILE_PAGE_MAY_REST);
+    start(daemon, OPTILE_PAGE_MAY_PAUSE_SAMPLING);
     run_steps(10);
     CHECK_OR_EXIT(!listened_to);
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-// When a session lets its client rest, which then listens to a few of its steps only.
+// When a session lets its client pause sampling, which then reports a few of its steps only.
 #include <gtest/gtest.h>
 
 #include "tests/tuner/session/simulated_client.h"
@@ -11,15 +11,15 @@ TEST(SessionRest, IsAllowedOnlyAtDefaultWidths) {
   Session wide(options_for(4));
   SimulatedClient wide_client(wide, wide_program(), {});
   ASSERT_TRUE(wide_client.run_until_tuned(400));
-  EXPECT_FALSE(wide_client.page()->may_rest) << "before its steps were heard";
+  EXPECT_FALSE(wide_client.page()->may_pause_sampling) << "before its steps were heard";
   wide_client.run_steps(40);
-  EXPECT_TRUE(wide_client.page()->may_rest);
+  EXPECT_TRUE(wide_client.page()->may_pause_sampling);
 
   Session mixed(options_for(4));
   SimulatedClient mixed_client(mixed, mixed_program(), {});
   ASSERT_TRUE(mixed_client.run_until_tuned(400));
   mixed_client.run_steps(40);
-  EXPECT_FALSE(mixed_client.page()->may_rest);
+  EXPECT_FALSE(mixed_client.page()->may_pause_sampling);
 }
 
 TEST(SessionRest, IsAllowedAtOneWidthForAllOps) {
@@ -28,17 +28,17 @@ TEST(SessionRest, IsAllowedAtOneWidthForAllOps) {
   Session session(options_for(4));
   SimulatedClient client(session, program, {});
   ASSERT_TRUE(client.run_until_tuned(400));
-  EXPECT_FALSE(client.page()->may_rest) << "before its steps were heard";
+  EXPECT_FALSE(client.page()->may_pause_sampling) << "before its steps were heard";
   EXPECT_EQ(client.page()->default_width_cap, 0);
-  bool rested = false;
+  bool paused = false;
   for (int i = 0; i < 40; ++i) {
     client.run_steps(1);
-    if (!client.page()->may_rest) continue;
-    rested = true;
+    if (!client.page()->may_pause_sampling) continue;
+    paused = true;
     EXPECT_EQ(client.page()->default_width_cap, 2);
     EXPECT_TRUE(client.page()->entries.empty());
   }
-  EXPECT_TRUE(rested);
+  EXPECT_TRUE(paused);
   EXPECT_EQ(session.view().ops.front().width, 2);
 }
 
@@ -52,7 +52,7 @@ TEST(SessionRest, IsPreferredWhenListeningCostsMoreThanGain) {
     SimulatedClient client(session, program, {});
     ASSERT_TRUE(client.run_until_tuned(400));
     client.run_steps(40);
-    EXPECT_EQ(client.page()->may_rest, listening_ns != 0) << session.view().decision;
+    EXPECT_EQ(client.page()->may_pause_sampling, listening_ns != 0) << session.view().decision;
   }
 }
 
@@ -63,10 +63,10 @@ TEST(SessionRest, IsAllowedWhileObserving) {
   SimulatedClient client(session, mixed_program(), {});
   client.run_steps(200);
   ASSERT_EQ(session.view().phase, Phase::kObserving);
-  EXPECT_TRUE(client.page()->may_rest);
+  EXPECT_TRUE(client.page()->may_pause_sampling);
 }
 
-TEST(SessionRest, CountsUnwatchedSteps) {
+TEST(SessionRest, CountsUnsampledSteps) {
   SessionOptions options = options_for(4);
   options.may_change_widths = false;
   Session session(options);
@@ -78,42 +78,42 @@ TEST(SessionRest, CountsUnwatchedSteps) {
   event.duration = perfmodel::Nanoseconds(20'000'000);
   event.step = 1000;
   session.on_step(event);  // the shim's own numbers: whatever came before, it is far behind
-  const uint32_t unwatched = session.view().unwatched_steps;
+  const uint32_t unsampled = session.view().unsampled_steps;
   event.step = 1063;
   session.on_step(event);
-  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62);
-  EXPECT_EQ(session.view().steps, before + unwatched + 2 + 62);
-  session.on_progress(1, 1074);  // resting again: the step after the latest event's has begun too
-  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62 + 10);
+  EXPECT_EQ(session.view().unsampled_steps, unsampled + 62);
+  EXPECT_EQ(session.view().steps, before + unsampled + 2 + 62);
+  session.on_progress(1, 1074);  // paused again: the step after the latest event's has begun too
+  EXPECT_EQ(session.view().unsampled_steps, unsampled + 62 + 10);
 }
 
 // It hears of the new page when it listens again.
-TEST(SessionRest, CountsUnwatchedStepsAcrossPageChange) {
+TEST(SessionRest, CountsUnsampledStepsAcrossPageChange) {
   Session session(options_for(4));
   SimulatedClient client(session, wide_program(), {});
   ASSERT_TRUE(client.run_until_tuned(400));
   client.run_steps(40);
-  ASSERT_TRUE(client.page()->may_rest);
+  ASSERT_TRUE(client.page()->may_pause_sampling);
   const uint64_t page = client.plan_number();
   StepEvent event;
   event.plan = page;
   event.duration = perfmodel::Nanoseconds(20'000'000);
   event.step = 1000;
   session.on_step(event);
-  const uint32_t unwatched = session.view().unwatched_steps;
+  const uint32_t unsampled = session.view().unsampled_steps;
   session.set_cases(unbound(2), 2);
   const std::optional<PlanDraft> next = session.take_plan(page + 1);
   ASSERT_TRUE(next);
-  ASSERT_FALSE(next->may_rest);
+  ASSERT_FALSE(next->may_pause_sampling);
   event.step = 1063;
   session.on_step(event);
-  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62);
+  EXPECT_EQ(session.view().unsampled_steps, unsampled + 62);
   event.plan = page + 1;
   event.step = 1064;
   session.on_step(event);
   event.step = 1070;
   session.on_step(event);
-  EXPECT_EQ(session.view().unwatched_steps, unwatched + 62) << "others count their steps, too";
+  EXPECT_EQ(session.view().unsampled_steps, unsampled + 62) << "others count their steps, too";
 }
 
 }  // namespace
