@@ -12,7 +12,7 @@
 namespace optile::base {
 namespace {
 
-std::string environment_word(const char* name) {
+std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
@@ -30,11 +30,11 @@ bool is_own_directory(const std::string& path, uid_t uid) {
 RuntimeEnvironment runtime_environment() {
   RuntimeEnvironment environment;
   // What a launcher around us found is no word of the user's.
-  if (environment_word("OPTILE_SOCKET_SOURCE") != "launcher") {
-    environment.socket = environment_word("OPTILE_SOCKET");
+  if (environment_value("OPTILE_SOCKET_SOURCE") != "launcher") {
+    environment.socket = environment_value("OPTILE_SOCKET");
   }
-  environment.xdg_runtime_dir = environment_word("XDG_RUNTIME_DIR");
-  environment.system_socket = environment_word("OPTILE_SYSTEM_SOCKET");
+  environment.xdg_runtime_dir = environment_value("XDG_RUNTIME_DIR");
+  environment.system_socket = environment_value("OPTILE_SYSTEM_SOCKET");
   if (environment.system_socket.empty()) environment.system_socket = kSystemSocket;
   environment.uid = geteuid();
   return environment;

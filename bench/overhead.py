@@ -250,7 +250,7 @@ def daemon_rows(daemon: PrivateDaemon) -> List[str]:
 def step_rows(build: pathlib.Path, daemon: PrivateDaemon) -> List[str]:
     progress(f"a step of {WORKLOAD}, listened to and not")
     environment = {**settings.clean_environment(PROVIDER), **same_threads()}
-    script = pathlib.Path(__file__).resolve().parent / "overhead" / "listened_steps.py"
+    script = pathlib.Path(__file__).resolve().parent / "overhead" / "sampled_steps.py"
     found = json.loads(run_text(
         ["/usr/bin/python3", str(script), "--build", str(build), "--workload", WORKLOAD,
          "--rounds", str(LISTENED_ROUNDS)], env=environment))  # fmt: skip

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kMemoryStore = ":memory:";
 constexpr const char* kSystemStore = "/var/lib/optile";
 
-std::string environment_word(const char* name) {
+std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
@@ -34,9 +34,9 @@ std::string absolute(const std::string& path) {
 }
 
 std::string default_store() {
-  const std::string state = environment_word("XDG_STATE_HOME");
+  const std::string state = environment_value("XDG_STATE_HOME");
   if (!state.empty() && state[0] == '/') return state + "/optile/store.db";
-  const std::string home = environment_word("HOME");
+  const std::string home = environment_value("HOME");
   if (!home.empty() && home[0] == '/') return home + "/.local/state/optile/store.db";
   return "";
 }

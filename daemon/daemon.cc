@@ -142,7 +142,7 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       Controller::Dependencies{machine.value(), own_store, clocks_, store_of_user(),
                                config_.max_clients, lease_dependencies(machine.value())});
   // Of one that has left already nothing is to be told.
-  confinement_->tell_masks([this](auto id, auto& units) {
+  confinement_->report_masks([this](auto id, auto& units) {
     if (Client* client = controller_->client(id)) client->tuning().page().set_held_mask(units);
   });
   confinement_->read_bindings([this](auto id, int tid) {
@@ -193,7 +193,7 @@ void Daemon::run() {
   sigaddset(&handled, SIGINT);
   pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
   shorten_time_slices();
-  tell_service_manager("READY=1");
+  notify_service_manager("READY=1");
   if (!stopped_) io_.run();
 }
 
@@ -205,7 +205,7 @@ std::size_t Daemon::run_for(std::chrono::milliseconds moment) {
 void Daemon::stop() {
   if (stopped_) return;
   stopped_ = true;
-  tell_service_manager("STOPPING=1");
+  notify_service_manager("STOPPING=1");
   // Sockets go first, so that nobody finds a daemon that no longer answers.
   for (const OwnedPath& socket : sockets_) socket.remove();
   error_code ignored;
@@ -220,7 +220,7 @@ void Daemon::stop() {
   if (confinement_ != nullptr) confinement_->flush();
   if (controller_ != nullptr) controller_->history().batches().flush(true);
   if (outlets_ != nullptr) outlets_->stop();
-  deaths_told_.cancel(ignored);
+  exits_reported_.cancel(ignored);
   if (log_ != nullptr) {
     if (const auto line = client_lines_.flush()) log_->info(*line);
     log_->info("optiled ends");
@@ -272,7 +272,7 @@ Result<AttachServer::Admission> Daemon::arrive(AttachRequest attach_request) {
 }
 
 void Daemon::depart(uint64_t client) {
-  if (deaths_ != nullptr) deaths_->remove(client);  // before its memory goes
+  if (exits_ != nullptr) exits_->remove(client);  // before its memory goes
   controller_->depart(client);
   // It may live on: after an exec, or when we are told to end.
   confinement_->release(client);
@@ -288,36 +288,36 @@ void Daemon::open_exit_monitor() {
   error_code failed;
   if (watch.ok()) {
     const int told = fcntl(watch.value()->descriptor(), F_DUPFD_CLOEXEC, 0);
-    if (told >= 0) deaths_told_.assign(told, failed);
+    if (told >= 0) exits_reported_.assign(told, failed);
     if (told < 0 || failed) return;
-    deaths_ = std::move(watch).value();
-    await_deaths();
+    exits_ = std::move(watch).value();
+    await_exits();
   } else {
     log_->info("killed clients are noticed at their hang-up: " + watch.message());
   }
 }
 
 void Daemon::watch_life(uint64_t client, const uint32_t* word, int pid) {
-  if (deaths_ == nullptr) return;
+  if (exits_ == nullptr) return;
   // One in another pid namespace has no pid here, and its end is told by its hang-up.
   Result<ProcessEntry> entry = ProcessEntry::open(pid);
   if (!entry.ok()) return;
   const auto process = std::make_shared<ProcessEntry>(std::move(entry).value());
-  deaths_->add({client, word, [process] { return process->ends(); }});
+  exits_->add({client, word, [process] { return process->ends(); }});
 }
 
-void Daemon::await_deaths() {
-  deaths_told_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                          [this](const error_code& error) {
-                            if (error || stopped_) return;
-                            for (const uint64_t client : deaths_->take()) {
-                              log_client(client, "is dying");
-                              controller_->dying(client);
-                            }
-                            decide_now();  // who is left does not wait for their cores
-                            deaths_->handled();
-                            await_deaths();
-                          });
+void Daemon::await_exits() {
+  exits_reported_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                             [this](const error_code& error) {
+                               if (error || stopped_) return;
+                               for (const uint64_t client : exits_->take()) {
+                                 log_client(client, "is dying");
+                                 controller_->dying(client);
+                               }
+                               decide_now();  // who is left does not wait for their cores
+                               exits_->handled();
+                               await_exits();
+                             });
 }
 
 void Daemon::drain_within(std::chrono::milliseconds wait) {

@@ -68,7 +68,7 @@ class Daemon {
   void depart(uint64_t client);
   void open_exit_monitor();
   void watch_life(uint64_t client, const uint32_t* word, int pid);
-  void await_deaths();
+  void await_exits();
   void schedule_drain();
   void log_move(uint64_t client, const std::string& text);
   void log_client(uint64_t client, const std::string& text);
@@ -107,8 +107,8 @@ class Daemon {
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<ExitMonitor> deaths_;  // null where the kernel cannot
-  boost::asio::posix::stream_descriptor deaths_told_{io_};
+  std::unique_ptr<ExitMonitor> exits_;  // null where the kernel cannot
+  boost::asio::posix::stream_descriptor exits_reported_{io_};
   std::unique_ptr<AttachServer> attach_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<MetricsOutlets> outlets_;

@@ -1,5 +1,5 @@
 // The PyTorch bridge and the shim's core in a program that switches them on and off between two of
-// its steps. Loaded by listened_steps.py; a stand-in answers for the daemon.
+// its steps. Loaded by sampled_steps.py; a stand-in answers for the daemon.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -195,5 +195,5 @@ inline constexpr const char* kWhat = "what";
 inline constexpr const char* kWidth = "width";
 inline constexpr const char* kWidthPerOp = "width_per_op";
 inline constexpr const char* kWidths = "widths";
-inline constexpr const char* kWord = "word";
+inline constexpr const char* kVariable = "variable";
 }  // namespace optile::field

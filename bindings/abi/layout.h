@@ -91,7 +91,7 @@ enum optile_runtime {
   OPTILE_RUNTIME_LIBGOMP = 1,
   OPTILE_RUNTIME_LLVM = 2 /* LLVM's libomp, also Intel's libiomp5 */
 };
-/* Who set the width that the program runs at by itself; the strongest word heard so far. */
+/* Who set the width that the program runs at by itself; the strongest source so far. */
 enum optile_width_source {
   OPTILE_WIDTH_DEFAULT = 0,     /* nobody: the runtime's default */
   OPTILE_WIDTH_LAUNCHER = 1,    /* `optile run` exported the budget */

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxArguments = 511;  // as much as an attach request can hold
 constexpr std::size_t kMaxProgram = 255;
 constexpr const char* kNoSuchClient = "there is no such client; see /v1/clients";
-constexpr std::size_t kMaxEnvironmentWords = 64;
+constexpr std::size_t kMaxEnvironmentVariables = 64;
 
 // What requests may hold.
 using Kind = Member::Kind;
@@ -119,7 +119,7 @@ bool flag_at(const Json& json, const char* name) {
   return found != json.end() && found->is_boolean() && found->get<bool>();
 }
 
-// Launch options by their command-line words; nullopt for an unknown one.
+// Launch options by their command-line values; nullopt for an unknown one.
 template <typename Choice>
 std::optional<Choice> choice_at(const Json& json, const char* name,
                                 std::initializer_list<std::pair<const char*, Choice>> words) {
@@ -174,10 +174,10 @@ std::optional<perfmodel::LaunchFacts> launch_facts(const Json& body) {
   facts.libomp_path = text_at(body, field::kLibompPath);
   facts.libomp_suitable = flag_at(body, field::kLibompSuitable);
   facts.libomp_obstacle = text_at(body, field::kLibompObstacle);
-  const auto words = body.find(field::kUserEnvironment);
-  if (words != body.end()) {
-    for (const auto& [name, value] : words->items()) {
-      if (facts.user_environment.size() == kMaxEnvironmentWords) break;
+  const auto variables = body.find(field::kUserEnvironment);
+  if (variables != body.end()) {
+    for (const auto& [name, value] : variables->items()) {
+      if (facts.user_environment.size() == kMaxEnvironmentVariables) break;
       facts.user_environment[name] = value.get<std::string>();
     }
   }
@@ -358,7 +358,7 @@ HttpResponse get_report(const Call& call) {
 HttpResponse post_launch(const Call& call) {
   const Json& body = call.body;
   std::optional<perfmodel::LaunchFacts> facts = launch_facts(body);
-  if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown word");
+  if (!facts) return problem(400, "openmp, wait, blas or heap holds an unknown value");
   const int asked = body.value(field::kBudgetCores, 0);  // of the launcher, which may be confined
   facts->budget_cores = asked > 0 ? asked : call.served.controller.lease_manager().budget().cores;
   ProgramKey program = {text_at(body, field::kExecutable, kMaxProgram),
@@ -406,7 +406,7 @@ std::set<std::string> programs_known_to(const Call& call) {
 }
 
 // What is to be undone has to be named: a client, a program, an op (of one of them, or of whoever
-// runs it), or everything by its own word.
+// runs it), or everything by its own choice.
 base::Result<UndoRequest> undo_request(const Call& call) {
   const Json& body = call.body;
   const int named = static_cast<int>(body.contains(field::kAll) + body.contains(field::kClient) +

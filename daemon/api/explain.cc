@@ -69,7 +69,7 @@ std::string sentence(const ClientView& client, const tuner::OpView& op) {
   std::string text =
       (width > 0 ? "width " + std::to_string(width) + ": " : "") + op_reason(client, op);
   const ClientHeader header = client.header.value_or(ClientHeader());
-  if (is_users_word(header.default_width_source) && !client.is_fixed_by_user) {
+  if (is_set_by_user(header.default_width_source) && !client.is_fixed_by_user) {
     text += "; you said so: at most " + std::to_string(header.default_width);
   }
   if (op.runner_up) text += "; runner-up is width " + std::to_string(op.runner_up->width);
@@ -133,8 +133,8 @@ Json explanation(Controller& controller, const ClientView& client, const tuner::
       {field::kDefaultWidth, header.default_width},
       {field::kSource, width_source_name(header.default_width_source)},
       {field::kRespect, respect_name(client.attach_request.respect)},
-      {field::kBinds, is_users_word(header.default_width_source)},
-      {field::kWord, text_or_null(limiting_variable(client.attach_request, header))},
+      {field::kBinds, is_set_by_user(header.default_width_source)},
+      {field::kVariable, text_or_null(limiting_variable(client.attach_request, header))},
       {field::kPools, pool_limits(client.attach_request)}};
   json[field::kHeld] = text_or_null(why_not_held(controller, client));
   json[field::kTeam] =

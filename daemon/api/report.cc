@@ -104,7 +104,7 @@ Json run_report(const ClientView& client, const std::vector<RunRecord>& earlier,
       {field::kOverheadRatio, nullptr},
       {field::kOps, Json::array()},
   };
-  const std::string wait = perfmodel::launch_word(client.attach_request.launch_plan, "wait");
+  const std::string wait = perfmodel::launch_option(client.attach_request.launch_plan, "wait");
   json[field::kWaitPolicy] = wait.empty() || wait == "keep" ? "default" : wait;
   json[field::kFactors] = no_factors();
   json[field::kDisturbed] = Json::array();

@@ -251,17 +251,17 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
   return fresh;
 }
 
-std::vector<perfmodel::OpDescription> ClientReader::retold_regions() {
-  std::vector<perfmodel::OpDescription> retold;
+std::vector<perfmodel::OpDescription> ClientReader::changed_regions() {
+  std::vector<perfmodel::OpDescription> changed;
   for (std::size_t i = 0; i < registry_.size(); ++i) {
     perfmodel::OpDescription& op = registry_[i];
     if (!op.region || op.key == 0) continue;
     const uint32_t tuning = tuning_word(optile_load64(&region_->ops[i].tuning));
     if (tuning == op.tuning) continue;
     op.tuning = tuning;
-    retold.push_back(op);
+    changed.push_back(op);
   }
-  return retold;
+  return changed;
 }
 
 std::vector<DisabledEntry> ClientReader::new_disabled(const TickClock& clock) {

@@ -103,7 +103,7 @@ class ClientReader {
   // Registered ops that were not returned before. A record that makes no sense keeps its place.
   std::vector<perfmodel::OpDescription> new_ops();
   // Regions of which another word on their tuning came since the last call.
-  std::vector<perfmodel::OpDescription> retold_regions();
+  std::vector<perfmodel::OpDescription> changed_regions();
   const std::vector<perfmodel::OpDescription>& registry() const { return registry_; }
   // Entries that were disabled since the last call; of very many only the latest.
   std::vector<DisabledEntry> new_disabled(const TickClock& clock);

@@ -35,7 +35,7 @@ const std::vector<perfmodel::Configuration>& CoreAllotment::configurations(
 }
 
 bool CoreAllotment::is_fixed_by_user() const {
-  return attach_request_.respect == OPTILE_RESPECT_EXACT && is_users_word(default_width_source_);
+  return attach_request_.respect == OPTILE_RESPECT_EXACT && is_set_by_user(default_width_source_);
 }
 
 bool CoreAllotment::keeps_widths() const {

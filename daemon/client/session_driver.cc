@@ -108,9 +108,9 @@ void SessionDriver::add_ops() {
     session_->add_op(std::move(op));
   }
   // What is known of a region's tuning comes after its name, and may change.
-  std::vector<perfmodel::OpDescription> retold = reader_.retold_regions();
-  if (retold.empty()) return;
-  for (perfmodel::OpDescription& op : retold) {
+  std::vector<perfmodel::OpDescription> changed = reader_.changed_regions();
+  if (changed.empty()) return;
+  for (perfmodel::OpDescription& op : changed) {
     op.left_alone = is_left_alone(op);
     session_->add_op(std::move(op));
   }

@@ -22,7 +22,7 @@ perfmodel::Budget remaining_budget(const perfmodel::Machine& machine, perfmodel:
                                    const perfmodel::Budget& now);
 
 // The cores that it may use of ours where whoever started it bound it to a part of them (mpirun,
-// taskset, a cpuset of its own): that is the user's word. None: it may use them all. nullopt: it
+// taskset, a cpuset of its own): that is the user's choice. None: it may use them all. nullopt: it
 // may use no core of ours.
 std::optional<std::vector<int>> bound_cores(const perfmodel::Machine& machine,
                                             const perfmodel::Budget& ours,

@@ -126,7 +126,7 @@ void DaemonMetrics::add_lease_of_client(const sched::LeaseView& view, const std:
 }
 
 void DaemonMetrics::add_op_samples(Names names, std::vector<MetricSample>& samples) const {
-  const bool told = names == Names::kTold;
+  const bool told = names == Names::kShown;
   for (const OpLedger::Row& row : told ? ops_.rows() : ops_.all()) {
     const std::array<std::string, kMaxLabels> labels = {row.program, row.op, row.shape,
                                                         row.direction};

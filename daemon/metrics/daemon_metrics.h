@@ -35,11 +35,11 @@ class DaemonMetrics {
     kNodeExporter,  // no process_*: node_exporter has its own of these names, and would serve none
   };
   enum class Names {
-    kTold,
+    kShown,
     kWithheld,  // every program is kUnnamedProgram, and all ops are one
   };
   // In Prometheus' text format; at most kMaxSeries series.
-  std::string page(Audience audience = Audience::kScraper, Names names = Names::kTold);
+  std::string page(Audience audience = Audience::kScraper, Names names = Names::kShown);
 
  private:
   using Places = std::map<uint64_t, int>;  // client → the value of its label

@@ -101,7 +101,7 @@ void MetricsOutlets::write_soon() {
 
 // Whoever reads a port or what node_exporter serves is not known.
 DaemonMetrics::Names MetricsOutlets::names() const {
-  return options_.programs ? DaemonMetrics::Names::kTold : DaemonMetrics::Names::kWithheld;
+  return options_.programs ? DaemonMetrics::Names::kShown : DaemonMetrics::Names::kWithheld;
 }
 
 std::string MetricsOutlets::text_for_node_exporter() {

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostSaid = 4096;  // more than there may be clients
+constexpr std::size_t kMostConfined = 4096;  // more than there may be clients
 
 }  // namespace
 
@@ -38,8 +38,8 @@ const Confinement::Confined* Confinement::known(int pid, uint64_t start_ticks) c
   };
   const auto earlier = std::find_if(earlier_.begin(), earlier_.end(), same);
   if (earlier != earlier_.end()) return &*earlier;
-  const auto said = std::find_if(said_.begin(), said_.end(), same);
-  return said != said_.end() ? &*said : nullptr;
+  const auto confined = std::find_if(confined_.begin(), confined_.end(), same);
+  return confined != confined_.end() ? &*confined : nullptr;
 }
 
 std::vector<HeldProcess> Confinement::held_before() const {
@@ -69,9 +69,9 @@ void Confinement::came_with(int pid, const std::vector<int>& units) {
   if (units.empty() || original_of(pid)) return;
   const std::optional<uint64_t> start = start_of_process(pid);
   if (!start) return;
-  std::erase_if(said_, [pid](const Confined& one) { return one.pid == pid; });
-  if (said_.size() == kMostSaid) said_.pop_front();
-  said_.push_back({pid, *start, units, {}, {}});
+  std::erase_if(confined_, [pid](const Confined& one) { return one.pid == pid; });
+  if (confined_.size() == kMostConfined) confined_.pop_front();
+  confined_.push_back({pid, *start, units, {}, {}});
 }
 
 // Null when the process is gone.
@@ -134,7 +134,7 @@ void Confinement::give_back(uint64_t client, int pid) {
                                     : nullptr;
   if (held == nullptr) return;
   held->masks.give_back();
-  if (tell_mask_) tell_mask_(client, {});
+  if (report_mask_) report_mask_(client, {});
   if (held->given_back++ == 0) {
     Confined& record = held->record;
     std::erase_if(earlier_, [&](const Confined& one) { return one.pid == record.pid; });
@@ -181,10 +181,10 @@ void Confinement::intend(Held& held, const std::vector<int>& units) {
 
 void Confinement::carry_out(uint64_t client, Held& held, const std::vector<int>& units) {
   // Before, since what a thread starts may begin as soon as that thread is moved.
-  if (tell_mask_) tell_mask_(client, units);
+  if (report_mask_) report_mask_(client, units);
   const base::Result<MaskOutcome> outcome = held.masks.confine(unit_set(units));
   const bool are_set = outcome.ok() && held.masks.original();
-  if (tell_mask_ && !are_set) tell_mask_(client, {});
+  if (report_mask_ && !are_set) report_mask_(client, {});
   if (outcome.ok() && outcome.value().settled && units == held.record.units) {
     held.record.before.clear();
   }

@@ -31,10 +31,10 @@ class Confinement {
               ThreadMasks::Kernel kernel = ThreadMasks::system_kernel(),
               std::function<bool()> may_write = {});
 
-  // Calls `tell` with what the masks of a client's threads are about to be set to; none: they have
-  // what it came with, or could not be set. Said again at every call that sets them.
-  using TellMask = std::function<void(uint64_t client, const std::vector<int>& units)>;
-  void tell_masks(TellMask tell) { tell_mask_ = std::move(tell); }
+  // Calls `report` with what the masks of a client's threads are about to be set to; none: they
+  // have what it came with, or could not be set. Said again at every call that sets them.
+  using ReportMask = std::function<void(uint64_t client, const std::vector<int>& units)>;
+  void report_masks(ReportMask report) { report_mask_ = std::move(report); }
 
   // What the program of a client has set for a thread of its own.
   using ReadBinding = std::function<ThreadBinding(uint64_t client, int tid)>;
@@ -96,7 +96,7 @@ class Confinement {
   Later later_;
   ThreadMasks::Kernel kernel_;
   std::function<bool()> may_write_;
-  TellMask tell_mask_;
+  ReportMask report_mask_;
   ReadBinding read_binding_;
   bool will_flush_ = false;
   bool unsaved_ = false;
@@ -104,7 +104,7 @@ class Confinement {
   std::map<uint64_t, Held> held_;
   std::map<uint64_t, UnitSet> cpusets_;  // that have changed, also of those that are not held
   std::vector<Confined> earlier_;
-  std::deque<Confined> said_;  // by clients, latest last; without masks of ours
+  std::deque<Confined> confined_;  // by clients, latest last; without masks of ours
 };
 
 }  // namespace optile::daemon

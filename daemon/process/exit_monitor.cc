@@ -179,7 +179,7 @@ class ExitMonitor::Helper {
         --one.looks_left;
         one.next_look = steady_clock::now() + one.pause;
         one.pause *= 2;
-        if (ends) owner_.tell(subject.client);
+        if (ends) owner_.report(subject.client);
       }
       lock.unlock();
     }
@@ -241,7 +241,7 @@ ExitMonitor::ExitMonitor(base::UniqueFd ready, pid_t reader)
 
 ExitMonitor::~ExitMonitor() {
   helpers_.clear();
-  told_.clear();
+  reported_.clear();
   if (gettid() == reader_) handled();
 }
 
@@ -261,7 +261,7 @@ void ExitMonitor::remove(uint64_t client) {
     if (helper->remove(client)) break;
   }
   const std::lock_guard lock(mutex_);
-  std::erase(told_, client);
+  std::erase(reported_, client);
 }
 
 std::vector<uint64_t> ExitMonitor::take() {
@@ -269,20 +269,20 @@ std::vector<uint64_t> ExitMonitor::take() {
   // Nothing to read is no error: take() may be called at any time.
   static_cast<void>(!read(ready_.get(), &count, sizeof count));
   const std::lock_guard lock(mutex_);
-  return std::exchange(told_, {});
+  return std::exchange(reported_, {});
 }
 
 void ExitMonitor::handled() {
   const std::lock_guard lock(mutex_);
-  if (!urgent_ || !told_.empty()) return;  // what was told meanwhile is urgent still
+  if (!urgent_ || !reported_.empty()) return;  // what was told meanwhile is urgent still
   urgent_ = false;
   restore_policy();
 }
 
-void ExitMonitor::tell(uint64_t client) {
+void ExitMonitor::report(uint64_t client) {
   {
     const std::lock_guard lock(mutex_);
-    told_.push_back(client);
+    reported_.push_back(client);
     urgent_ = set_realtime(reader_) || urgent_;
   }
   const uint64_t one = 1;

@@ -62,12 +62,12 @@ class ExitMonitor {
   class Helper;
 
   ExitMonitor(base::UniqueFd ready, pid_t reader);
-  void tell(uint64_t client);  // on a helper thread
+  void report(uint64_t client);  // on a helper thread
 
   base::UniqueFd ready_;  // an eventfd
   const pid_t reader_;    // the thread that takes
   std::mutex mutex_;      // guards the next two
-  std::vector<uint64_t> told_;
+  std::vector<uint64_t> reported_;
   bool urgent_ = false;                           // the reader, by us
   std::vector<std::unique_ptr<Helper>> helpers_;  // each ends with its owner
 };

@@ -187,7 +187,7 @@ std::vector<int> ProcessEntry::threads(std::size_t limit) const {
 ProcessEntry::Memory ProcessEntry::memory(const char* link) const {
   std::array<char, 8> ignored{};
   if (readlinkat(folder_.get(), link, ignored.data(), ignored.size()) >= 0) return Memory::kHeld;
-  return errno == ENOENT || errno == ESRCH ? Memory::kGivenUp : Memory::kNotTold;
+  return errno == ENOENT || errno == ESRCH ? Memory::kGivenUp : Memory::kUnknown;
 }
 
 bool ProcessEntry::ends() const {
@@ -208,7 +208,7 @@ bool ProcessEntry::others_end() const {
     if (held == Memory::kHeld) return false;
     // Not ours to ask about: the other way, whatever it costs.
     const std::optional<ProcessStat> thread =
-        held == Memory::kNotTold ? thread_stat(tid) : std::nullopt;
+        held == Memory::kUnknown ? thread_stat(tid) : std::nullopt;
     if (thread && !thread->ends()) return false;
   }
   return true;

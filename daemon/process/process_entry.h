@@ -68,7 +68,7 @@ class ProcessEntry {
 
  private:
   ProcessEntry(int pid, base::UniqueFd folder) : pid_(pid), folder_(std::move(folder)) {}
-  enum class Memory { kHeld, kGivenUp, kNotTold };
+  enum class Memory { kHeld, kGivenUp, kUnknown };
   std::optional<ProcessStat> read(const char* path) const;
   Memory memory(const char* link) const;
   bool others_end() const;

@@ -51,7 +51,7 @@ perfmodel::LaunchPlan ProgramHistory::launch_plan(const perfmodel::LaunchFacts& 
     // Any other run without a launch plan was not started by the launcher: not comparable.
     if (one.text.empty() && run.kind != RunKind::kBaseline) continue;
     // Nor is one with another number of threads, and most ops left alone.
-    if (!perfmodel::launch_word(one.text, "numerics").empty()) continue;
+    if (!perfmodel::launch_option(one.text, "numerics").empty()) continue;
     one.step_seconds = run.step_seconds;
     one.spread = run.spread;
     one.steps = run.steps;

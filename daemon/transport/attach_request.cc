@@ -52,7 +52,7 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
   if (raw.counters_by_name > 1) return refuse("unknown counters");
 
   AttachRequest attach_request;
-  attach_request.said_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
+  attach_request.reported_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
   attach_request.job = text_of(raw.job);
   attach_request.run_id = text_of(raw.run_id);
   attach_request.executable = text_of(raw.executable);
@@ -150,7 +150,7 @@ bool may_have_lease(const AttachRequest& attach_request) {
   return acts(attach_request);
 }
 
-bool is_users_word(uint32_t source) {
+bool is_set_by_user(uint32_t source) {
   return source == OPTILE_WIDTH_ENVIRONMENT || source == OPTILE_WIDTH_PROGRAM;
 }
 

@@ -12,11 +12,11 @@
 namespace optile::daemon {
 
 struct AttachRequest {
-  int pid = 0;         // from the socket; 0: not to be looked at or moved, `unseen` says why
-  unsigned uid = 0;    // from the socket
-  std::string unseen;  // "" where its process can be seen
-  int said_pid = 0;    // what it calls itself, in its own pid namespace; for display
-  std::string job;     // processes of one user with the same one share as one; "" = none
+  int pid = 0;           // from the socket; 0: not to be looked at or moved, `unseen` says why
+  unsigned uid = 0;      // from the socket
+  std::string unseen;    // "" where its process can be seen
+  int reported_pid = 0;  // what it calls itself, in its own pid namespace; for display
+  std::string job;       // processes of one user with the same one share as one; "" = none
   std::string run_id;
   std::string executable;
   std::string program;
@@ -65,6 +65,6 @@ bool acts(const AttachRequest& attach_request);
 // It may be held to a part of the cores: its widths follow that, or are the same in every run.
 bool may_have_lease(const AttachRequest& attach_request);
 // Somebody meant that width: not a default, not the launcher, not a framework while it starts.
-bool is_users_word(uint32_t source);
+bool is_set_by_user(uint32_t source);
 
 }  // namespace optile::daemon

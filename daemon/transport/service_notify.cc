@@ -11,7 +11,7 @@
 
 namespace optile::daemon {
 
-void tell_service_manager(const char* word) {
+void notify_service_manager(const char* message) {
   const char* path = std::getenv("NOTIFY_SOCKET");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -22,8 +22,9 @@ void tell_service_manager(const char* word) {
   if (path[0] == '@') address.sun_path[0] = '\0';  // a name that no file system knows
   const base::UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  [[maybe_unused]] const ssize_t sent = sendto(fd.get(), word, std::strlen(word), MSG_NOSIGNAL,
-                                               reinterpret_cast<const sockaddr*>(&address), size);
+  [[maybe_unused]] const ssize_t sent =
+      sendto(fd.get(), message, std::strlen(message), MSG_NOSIGNAL,
+             reinterpret_cast<const sockaddr*>(&address), size);
 }
 
 }  // namespace optile::daemon

@@ -8,7 +8,7 @@
 namespace optile::daemon {
 namespace {
 
-// The user's words first.
+// The user's settings first.
 constexpr std::array<std::pair<uint32_t, const char*>, 14> kTexts = {{
     {OPTILE_REGION_NOT_ASKED,
      "a region of the program's own: observed only, unless it is run with --regions=tune"},

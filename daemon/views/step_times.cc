@@ -69,7 +69,7 @@ void find_untouched(const std::vector<RunRecord>& earlier, const ClientView& cli
 
 // The same launch plan with the BLAS pool left alone; "" when it is left alone already.
 std::string without_blas(const std::string& launch_plan) {
-  const std::string blas = perfmodel::launch_word(launch_plan, "blas");
+  const std::string blas = perfmodel::launch_option(launch_plan, "blas");
   if (blas.empty() || blas == "keep") return "";
   std::string text = launch_plan;
   text.replace(text.find("blas=" + blas), 5 + blas.size(), "blas=keep");

@@ -16,10 +16,10 @@ std::string limiting_variable(const AttachRequest& attach_request, const ClientH
 }
 
 nlohmann::json pool_limits(const AttachRequest& attach_request) {
-  nlohmann::json words = nlohmann::json::array();
-  const auto add = [&words](const char* name, uint32_t count, const char* consequence) {
+  nlohmann::json limits = nlohmann::json::array();
+  const auto add = [&limits](const char* name, uint32_t count, const char* consequence) {
     if (count == 0) return;
-    words.push_back(
+    limits.push_back(
         {{field::kName, name}, {field::kCount, count}, {field::kConsequence, consequence}});
   };
   add("OPENBLAS_NUM_THREADS", attach_request.openblas_num_threads,
@@ -30,7 +30,7 @@ nlohmann::json pool_limits(const AttachRequest& attach_request) {
   }
   add("MKL_NUM_THREADS", attach_request.mkl_num_threads, "MKL never uses more");
   add("BLIS_NUM_THREADS", attach_request.blis_num_threads, "BLIS keeps to it");
-  return words;
+  return limits;
 }
 
 }  // namespace optile::daemon

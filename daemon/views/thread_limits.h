@@ -9,7 +9,7 @@
 
 namespace optile::daemon {
 
-// The variable whose word the program's default width is; "" where it is nobody's, or the
+// The variable that sets the program's default width; "" where it is nobody's, or the
 // program's.
 std::string limiting_variable(const AttachRequest& attach_request, const ClientHeader& header);
 

@@ -191,13 +191,13 @@ std::optional<LaunchPlan> plan_named(LaunchFacts facts, const std::string& text)
   const bool any_runtime = facts.openmp == OpenmpChoice::kAuto;
   if (any_runtime) {
     facts.openmp =
-        launch_word(text, "openmp") == "llvm" ? OpenmpChoice::kLlvm : OpenmpChoice::kKeep;
+        launch_option(text, "openmp") == "llvm" ? OpenmpChoice::kLlvm : OpenmpChoice::kKeep;
   }
-  if (launch_word(text, "wait") == "keep") facts.wait = WaitChoice::kKeep;
-  if (facts.blas == BlasChoice::kAuto && launch_word(text, "blas") == "keep") {
+  if (launch_option(text, "wait") == "keep") facts.wait = WaitChoice::kKeep;
+  if (facts.blas == BlasChoice::kAuto && launch_option(text, "blas") == "keep") {
     facts.blas = BlasChoice::kKeep;
   }
-  if (launch_word(text, "heap").empty()) facts.heap = HeapChoice::kKeep;
+  if (launch_option(text, "heap").empty()) facts.heap = HeapChoice::kKeep;
   LaunchPlan plan = Chooser(facts).choose();
   if (plan.text != text) return std::nullopt;
   return plan;
@@ -225,7 +225,7 @@ void note_what_was_taken_back(LaunchPlan& plan, const std::vector<MeasuredLaunch
 
 }  // namespace
 
-std::string launch_word(const std::string& launch_plan, const std::string& name) {
+std::string launch_option(const std::string& launch_plan, const std::string& name) {
   const std::string wanted = name + "=";
   std::size_t at = 0;
   while (at < launch_plan.size()) {
@@ -242,7 +242,7 @@ std::string launch_word(const std::string& launch_plan, const std::string& name)
 bool keeps_everything(const std::string& launch_plan) {
   if (launch_plan.empty()) return false;
   const auto is_kept = [&launch_plan](const char* word) {
-    const std::string choice = launch_word(launch_plan, word);
+    const std::string choice = launch_option(launch_plan, word);
     return choice.empty() || choice == "keep";
   };
   return is_kept("openmp") && is_kept("wait") && is_kept("blas") && is_kept("heap");
@@ -261,8 +261,8 @@ bool binds_threads(const std::map<std::string, std::string>& user_environment) {
 }
 
 bool scale_alike(const std::string& one, const std::string& other) {
-  return launch_word(one, "wait") == launch_word(other, "wait") &&
-         launch_word(one, "blas") == launch_word(other, "blas");
+  return launch_option(one, "wait") == launch_option(other, "wait") &&
+         launch_option(one, "blas") == launch_option(other, "blas");
 }
 
 LaunchPlan choose_launch_plan(const LaunchFacts& facts,

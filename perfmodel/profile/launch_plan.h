@@ -76,7 +76,7 @@ bool binds_threads(const std::map<std::string, std::string>& user_environment);
 bool blas_pools_follow(const LaunchFacts& facts, const LaunchPlan& plan);
 
 // A word of a plan's text: "1ms" of "openmp=llvm wait=1ms" for "wait"; empty where it has none.
-std::string launch_word(const std::string& launch_plan, const std::string& name);
+std::string launch_option(const std::string& launch_plan, const std::string& name);
 
 // Whether a plan's text names no choice: it was made, and leaves everything as the program has it.
 bool keeps_everything(const std::string& launch_plan);

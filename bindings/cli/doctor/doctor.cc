@@ -36,8 +36,8 @@ DoctorFacts read_facts(const Options& options) {
   facts.machine = read_machine_facts("/");
   facts.installed = read_installed_facts(find_shim(), own_folder() + "/optiled", search);
   facts.daemon = read_daemon_facts(std::filesystem::absolute(named).string(), usual_store_path());
-  facts.words = thread_limits(now);
-  facts.words.merge(task_words(now));
+  facts.variables = thread_limits(now);
+  facts.variables.merge(task_variables(now));
   facts.preload = value_of(now, "LD_PRELOAD");
   if (!options.command.empty()) facts.program = read_program_facts(options.command, now);
   return facts;

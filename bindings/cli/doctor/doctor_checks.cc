@@ -12,8 +12,8 @@ namespace {
 using Level = Finding::Level;
 using Findings = std::vector<Finding>;
 
-// What a word of the user keeps us from.
-struct KnownWord {
+// What a variable of the user keeps us from.
+struct KnownVariable {
   const char* name;
   const char* consequence;
   const char* advice;
@@ -21,7 +21,7 @@ struct KnownWord {
 constexpr const char* kTasksElsewhere =
     "primitives of a oneDNN that another library holds stay unseen";
 constexpr const char* kListenToTasks = "unset it, and optile run listens to them";
-constexpr KnownWord kWords[] = {
+constexpr KnownVariable kKnownVariables[] = {
     {"OMP_NUM_THREADS", "it is the program's default width, and no op goes wider",
      "unset it, and widths up to the budget are tried"},
     {"OMP_PROC_BIND", "masks are left alone", "unset it to let optile bind teams"},
@@ -290,11 +290,11 @@ Findings check_daemon(const DaemonFacts& daemon) {
   return findings;
 }
 
-Findings check_words(const Variables& words, const std::string& preload) {
+Findings check_variables(const Variables& variables, const std::string& preload) {
   Findings findings;
-  for (const KnownWord& known : kWords) {
-    const auto found = words.find(known.name);
-    if (found == words.end()) continue;
+  for (const KnownVariable& known : kKnownVariables) {
+    const auto found = variables.find(known.name);
+    if (found == variables.end()) continue;
     add(findings, Level::kNote, "environment",
         found->first + "=" + found->second + ": " + known.consequence, known.advice);
   }
@@ -340,7 +340,7 @@ Findings check_all(const DoctorFacts& facts) {
   append(check_counters(facts.machine, facts.installed));
   append(check_installed(facts.installed));
   append(check_daemon(facts.daemon));
-  append(check_words(facts.words, facts.preload));
+  append(check_variables(facts.variables, facts.preload));
   if (facts.program) append(check_program(*facts.program, facts.installed));
   return all;
 }

@@ -22,7 +22,7 @@ std::vector<Finding> check_machine(const MachineFacts& machine);
 std::vector<Finding> check_counters(const MachineFacts& machine, const InstalledFacts& installed);
 std::vector<Finding> check_installed(const InstalledFacts& installed);
 std::vector<Finding> check_daemon(const DaemonFacts& daemon);
-std::vector<Finding> check_words(const Variables& words, const std::string& preload);
+std::vector<Finding> check_variables(const Variables& variables, const std::string& preload);
 std::vector<Finding> check_program(const ProgramFacts& program, const InstalledFacts& installed);
 
 // All of them, in this order.

@@ -1,6 +1,6 @@
-// What the doctor looks at: the machine, what is installed, the daemon, the user's words, and the
-// program if one was named. Read once, changes nothing, starts nothing. Plain values, so that the
-// judgements (doctor_checks.h) can be tried on any of them.
+// What the doctor looks at: the machine, what is installed, the daemon, the user's variables, and
+// the program if one was named. Read once, changes nothing, starts nothing. Plain values, so that
+// the judgements (doctor_checks.h) can be tried on any of them.
 #pragma once
 
 #include <optional>
@@ -70,7 +70,7 @@ struct DoctorFacts {
   MachineFacts machine;
   InstalledFacts installed;
   DaemonFacts daemon;
-  Variables words;      // of the user, about threads
+  Variables variables;  // of the user, about threads
   std::string preload;  // LD_PRELOAD
   std::optional<ProgramFacts> program;
 };

@@ -63,8 +63,8 @@ void add_counts(std::string& text, const Json& op) {
   }
 }
 
-// What bounds the width: the user's own word, or where the number comes from otherwise.
-std::string users_word(const Json& user, const std::string& cap) {
+// What bounds the width: the user's own setting, or where the number comes from otherwise.
+std::string user_setting(const Json& user, const std::string& cap) {
   const std::string width = text_of(user, field::kDefaultWidth);
   const std::string source = text_of(user, field::kSource);
   const std::string respect = text_of(user, field::kRespect);
@@ -72,8 +72,9 @@ std::string users_word(const Json& user, const std::string& cap) {
     return "  default width " + width + ", set by " + source + "; never wider than " + cap +
            (respect == "ignore" ? "; what you set is ignored (--respect ignore)\n" : "\n");
   }
-  const std::string where = source == "environment" ? text_of(user, field::kWord, "OMP_NUM_THREADS")
-                                                    : "set by the program";
+  const std::string where = source == "environment"
+                                ? text_of(user, field::kVariable, "OMP_NUM_THREADS")
+                                : "set by the program";
   if (respect == "exact") {
     return "  you said so: exactly " + width + " threads (" + where + ", --respect exact)\n";
   }
@@ -82,12 +83,12 @@ std::string users_word(const Json& user, const std::string& cap) {
 }
 
 // What was said of numbers of threads that are no op's width.
-std::string other_words(const Json& user) {
+std::string other_settings(const Json& user) {
   std::string text;
-  for (const Json& word : user.value(field::kPools, Json::array())) {
-    if (!word.is_object()) continue;
-    add(text, "  you said so: %s=%s; %s\n", text_of(word, field::kName).c_str(),
-        text_of(word, field::kCount).c_str(), text_of(word, field::kConsequence).c_str());
+  for (const Json& limit : user.value(field::kPools, Json::array())) {
+    if (!limit.is_object()) continue;
+    add(text, "  you said so: %s=%s; %s\n", text_of(limit, field::kName).c_str(),
+        text_of(limit, field::kCount).c_str(), text_of(limit, field::kConsequence).c_str());
   }
   return text;
 }
@@ -115,7 +116,7 @@ std::string explanation_text(const Json& op) {
         switching.value(field::kMeasured, false) ? "measured" : "assumed");
   }
   const Json user = op.value(field::kUser, Json::object());
-  if (!user.empty()) text += users_word(user, text_of(op, field::kCap)) + other_words(user);
+  if (!user.empty()) text += user_setting(user, text_of(op, field::kCap)) + other_settings(user);
   for (const char* why : {field::kHeld, field::kTeam}) {
     if (!text_of(op, why).empty()) add(text, "  %s\n", text_of(op, why).c_str());
   }

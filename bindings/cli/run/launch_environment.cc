@@ -15,18 +15,18 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX want
 namespace optile::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kThreadWords = {"OMP_",  "GOMP_", "KMP_", "OPENBLAS_",
-                                                          "GOTO_", "MKL_",  "BLIS_"};
+constexpr std::array<std::string_view, 7> kThreadVariables = {"OMP_",  "GOMP_", "KMP_", "OPENBLAS_",
+                                                              "GOTO_", "MKL_",  "BLIS_"};
 
 // Those of them that say how many. Where threads run and how they wait is another matter.
-constexpr std::array<const char*, 6> kCountWords = {"OMP_NUM_THREADS",      "OMP_THREAD_LIMIT",
-                                                    "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
-                                                    "BLIS_NUM_THREADS",     "MKL_NUM_THREADS"};
+constexpr std::array<const char*, 6> kCountVariables = {"OMP_NUM_THREADS",      "OMP_THREAD_LIMIT",
+                                                        "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+                                                        "BLIS_NUM_THREADS",     "MKL_NUM_THREADS"};
 
 // Whoever set one of these collects ITT's tasks himself, or wants them so.
-constexpr std::array<const char*, 5> kTaskWords = {"INTEL_LIBITTNOTIFY64", "INTEL_LIBITTNOTIFY32",
-                                                   "INTEL_ITTNOTIFY_GROUPS", "DNNL_ITT_TASK_LEVEL",
-                                                   "ONEDNN_ITT_TASK_LEVEL"};
+constexpr std::array<const char*, 5> kTaskVariables = {
+    "INTEL_LIBITTNOTIFY64", "INTEL_LIBITTNOTIFY32", "INTEL_ITTNOTIFY_GROUPS", "DNNL_ITT_TASK_LEVEL",
+    "ONEDNN_ITT_TASK_LEVEL"};
 
 constexpr const char* kDynamicThreads = "TORCHINDUCTOR_CPP_DYNAMIC_THREADS";
 constexpr const char* kWidthSource = "OPTILE_DEFAULT_WIDTH_SOURCE";
@@ -42,7 +42,7 @@ std::string preload_list(const LaunchDecision& decision, const std::string& befo
 // thread that executes it, not from each of its team.
 void listen_to_tasks(const LaunchDecision& decision, const Variables& now, Variables* set) {
   if (decision.itt_collector.empty()) return;
-  if (!task_words(now).empty()) return;
+  if (!task_variables(now).empty()) return;
   (*set)["INTEL_LIBITTNOTIFY64"] = decision.itt_collector;
   (*set)["DNNL_ITT_TASK_LEVEL"] = "1";
 }
@@ -92,43 +92,43 @@ Variables environment_now() {
 }
 
 Variables thread_limits(const Variables& now) {
-  Variables words;
+  Variables found;
   for (const auto& [name, value] : now) {
-    for (const std::string_view prefix : kThreadWords) {
-      if (name.starts_with(prefix)) words[name] = value;
+    for (const std::string_view prefix : kThreadVariables) {
+      if (name.starts_with(prefix)) found[name] = value;
     }
   }
-  return words;
+  return found;
 }
 
-Variables task_words(const Variables& now) {
-  Variables words;
-  for (const char* name : kTaskWords) {
-    if (const auto found = now.find(name); found != now.end()) words.insert(*found);
+Variables task_variables(const Variables& now) {
+  Variables found;
+  for (const char* name : kTaskVariables) {
+    if (const auto at = now.find(name); at != now.end()) found.insert(*at);
   }
-  return words;
+  return found;
 }
 
-bool says_a_width(const Variables& words) {
-  return words.contains("OMP_NUM_THREADS") || words.contains("OMP_THREAD_LIMIT");
+bool sets_width(const Variables& limits) {
+  return limits.contains("OMP_NUM_THREADS") || limits.contains("OMP_THREAD_LIMIT");
 }
 
 bool sets_up_malloc(const Variables& now) {
-  const auto says = [&now](const char* name, const char* what) {
+  const auto contains = [&now](const char* name, const char* what) {
     return value_of(now, name).find(what) != std::string::npos;
   };
-  const auto word = now.lower_bound("MALLOC_");
-  return (word != now.end() && word->first.starts_with("MALLOC_")) ||
-         says("GLIBC_TUNABLES", "glibc.malloc.") || says("LD_PRELOAD", "malloc");
+  const auto first = now.lower_bound("MALLOC_");
+  return (first != now.end() && first->first.starts_with("MALLOC_")) ||
+         contains("GLIBC_TUNABLES", "glibc.malloc.") || contains("LD_PRELOAD", "malloc");
 }
 
-std::vector<std::string> ignored_words(const Options& options, const Variables& now) {
+std::vector<std::string> ignored_variables(const Options& options, const Variables& now) {
   std::vector<std::string> ignored;
   const bool lent = is_lent(now);
   if (lent) ignored = {"OMP_NUM_THREADS", kWidthSource};
   const bool asked = options.run.respect == "ignore" && options.verb == Verb::kRun;
   if (!asked || options.run.changes_nothing()) return ignored;
-  for (const char* name : kCountWords) {
+  for (const char* name : kCountVariables) {
     const bool listed = lent && name == ignored.front();
     if (now.contains(name) && !listed) ignored.emplace_back(name);
   }

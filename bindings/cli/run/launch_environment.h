@@ -1,6 +1,6 @@
 // The environment that a program is started with. Pure: what is there now and what was decided go
-// in, the variables to set come out. A word that the user set is never replaced, unless the user
-// wants it ignored.
+// in, the variables to set come out. A variable that the user set is never replaced, unless the
+// user wants it ignored.
 #pragma once
 
 #include <map>
@@ -37,23 +37,23 @@ Variables environment_now();
 // Empty where it is not set.
 std::string value_of(const Variables& now, const std::string& name);
 
-// The words of `now` that say something about threads, and so bind us.
+// The variables of `now` that limit or place threads, and so bind us.
 Variables thread_limits(const Variables& now);
 
-// Whether one of those words bounds the program's default width.
-bool says_a_width(const Variables& words);
+// Whether one of those bounds the program's default width.
+bool sets_width(const Variables& limits);
 
 // Whether the user sets up glibc's malloc, or preloads another one.
 bool sets_up_malloc(const Variables& now);
 
-// The words of `now` about who collects ITT's tasks, or that nobody does: with one of them we do
-// not.
-Variables task_words(const Variables& now);
+// The variables of `now` about who collects ITT's tasks, or that nobody does: with one of them we
+// do not.
+Variables task_variables(const Variables& now);
 
 // The numbers of threads that the user set and wants ignored (--respect ignore), and that of a
 // launcher around this one: to be taken out of the environment before anything is decided. Nothing
 // of the user's in modes that change nothing.
-std::vector<std::string> ignored_words(const Options& options, const Variables& now);
+std::vector<std::string> ignored_variables(const Options& options, const Variables& now);
 
 // Variables to set; LD_PRELOAD keeps what was in it. Order: the shim, then libomp, then the user's
 // own. The shim must come before any OpenMP runtime, or it sees nothing; the user's come last in

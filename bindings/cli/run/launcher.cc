@@ -90,7 +90,7 @@ perfmodel::LaunchFacts facts_of(const Options& options, const TargetProgram& tar
   facts.blas_provider = objects.blas_provider;
   facts.uses_openmp = objects.uses_openmp;
   const bool regions =
-      options.run.tunes_regions() && objects.uses_openmp && !says_a_width(facts.user_environment);
+      options.run.tunes_regions() && objects.uses_openmp && !sets_width(facts.user_environment);
   facts.resizes_teams = objects.has_pytorch || regions;
   facts.marks_ops = objects.marks_ops;
   facts.renews_blocks = objects.has_pytorch;
@@ -332,7 +332,7 @@ struct Prepared {
 
 Prepared prepare(const Options& options, const TargetProgram& target) {
   Variables now = environment_now();
-  const std::vector<std::string> ignored = ignored_words(options, now);
+  const std::vector<std::string> ignored = ignored_variables(options, now);
   for (const std::string& name : ignored) now.erase(name);
   const base::DaemonChoice choice =
       base::choose_daemon(base::runtime_environment(), options.socket);

@@ -7,12 +7,12 @@
 namespace optile::preload {
 namespace {
 
-// Kept beside the regions: the word is often said before the first op, hence before attaching.
-uint32_t heard = OPTILE_WIDTH_DEFAULT;
+// Kept beside the regions: the word is often source before the first op, hence before attaching.
+uint32_t strongest = OPTILE_WIDTH_DEFAULT;
 
 void note_source(uint32_t source) {
-  if (source > __atomic_load_n(&heard, __ATOMIC_RELAXED)) {
-    __atomic_store_n(&heard, source, __ATOMIC_RELAXED);
+  if (source > __atomic_load_n(&strongest, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&strongest, source, __ATOMIC_RELAXED);
   }
   const Attachment* attached = attachment();
   if (attached == nullptr) return;
@@ -29,11 +29,11 @@ int unspoken_width() {
 }  // namespace
 
 uint32_t default_width_source() {
-  const uint32_t said = __atomic_load_n(&heard, __ATOMIC_RELAXED);
+  const uint32_t source = __atomic_load_n(&strongest, __ATOMIC_RELAXED);
   const uint32_t told = environment().default_width_source;
-  // A framework's own initialisation never covers what a person said.
-  const bool person = said == OPTILE_WIDTH_PROGRAM || said == OPTILE_WIDTH_ENVIRONMENT;
-  return person || told == OPTILE_WIDTH_DEFAULT ? said : told;
+  // A framework's own initialisation never covers what a person source.
+  const bool person = source == OPTILE_WIDTH_PROGRAM || source == OPTILE_WIDTH_ENVIRONMENT;
+  return person || told == OPTILE_WIDTH_DEFAULT ? source : told;
 }
 
 int within_limit(int width) {

@@ -40,7 +40,7 @@ const Steered* chosen = nullptr;
 const Steered* published = nullptr;
 // How many other copies follow, and how many of them are told.
 uint32_t following = 0;
-uint32_t following_told = 0;
+uint32_t reported_following = 0;
 bool pool_shared = false;
 // While one is narrowed: whose, to what, and the count to give back.
 const Steered* pool_narrowed = nullptr;
@@ -87,10 +87,10 @@ void publish_choice(const Attachment& attached, const Steered& steered) {
   optile_client_header& header = attached.client->header;
   const bool told = __atomic_load_n(&published, __ATOMIC_RELAXED) == &steered;
   const uint32_t beside = __atomic_load_n(&following, __ATOMIC_ACQUIRE);
-  const bool all = __atomic_load_n(&following_told, __ATOMIC_RELAXED) == beside;
+  const bool all = __atomic_load_n(&reported_following, __ATOMIC_RELAXED) == beside;
   if (told && all && optile_load32(&header.blas_ready) != 0) return;
   __atomic_store_n(&published, &steered, __ATOMIC_RELAXED);
-  __atomic_store_n(&following_told, beside, __ATOMIC_RELAXED);
+  __atomic_store_n(&reported_following, beside, __ATOMIC_RELAXED);
   optile_store32(&header.blas_ready, 0);
   optile_store32(&header.runtime, OPTILE_RUNTIME_UNKNOWN);
   memcpy(header.runtime_path, steered.runtime.path, sizeof header.runtime_path);

@@ -18,7 +18,7 @@ namespace {
 IssuingThread threads[kMostIssuing];
 uint32_t owners[kMostIssuing];  // thread ids; 0 = free
 pthread_key_t end_of_thread;
-bool ends_are_told = false;
+bool reports_ends = false;
 
 thread_local bool turned_away = false;
 
@@ -38,7 +38,7 @@ void thread_ended(void* object) {
 }
 
 __attribute__((constructor)) void prepare() {
-  ends_are_told = pthread_key_create(&end_of_thread, thread_ended) == 0;
+  reports_ends = pthread_key_create(&end_of_thread, thread_ended) == 0;
 }
 
 IssuingThread* claim() {
@@ -60,7 +60,7 @@ IssuingThread* claim() {
     for (const ProbeHooks* probe : registered_probes()) {
       if (probe->thread_comes != nullptr) probe->thread_comes(i);
     }
-    if (ends_are_told) pthread_setspecific(end_of_thread, &threads[i]);
+    if (reports_ends) pthread_setspecific(end_of_thread, &threads[i]);
     if (i >= OPTILE_MAX_THREADS) add_fallback(OPTILE_FALLBACK_THREADS_FULL);
     if (__atomic_add_fetch(&issuing_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();
     return &threads[i];

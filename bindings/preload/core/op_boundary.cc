@@ -322,8 +322,8 @@ void end_outermost(IssuingThread& thread, const OpenOp& op) {
   publish_issuing_threads(*attached, thread);
   // Workers that read or close counters make an op slower, and so do other threads' ops: that is no
   // fault of its width.
-  const bool says_something = !counters_in_use() && !overlapped && !thread.narrowed;
-  if (says_something) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
+  const bool is_meaningful = !counters_in_use() && !overlapped && !thread.narrowed;
+  if (is_meaningful) judged_execution(*attached, op.judged, event.ticks, op.generation_low);
   counts.op_id = event.op_id;
   counts.generation_low = event.generation_low;
   write_op(*attached, thread, event, op.record != 0, counted ? &counts : nullptr);

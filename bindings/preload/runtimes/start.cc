@@ -28,9 +28,9 @@ bool is_linked_with_openmp() {
 }
 
 // Runtimes that do not ask by getenv get it too.
-void tell_width_to_runtimes() {
+void report_width_to_runtimes() {
   const uint32_t width = launched_width();
-  if (width == 0 && set_variable(kNumThreads) != nullptr) note_width_is_said();
+  if (width == 0 && set_variable(kNumThreads) != nullptr) note_reported_width();
   if (width == 0) return;
   void* set_width = found_at_start(kSetNumThreads);
   const uint32_t kind =
@@ -51,7 +51,7 @@ void tell_width_to_runtimes() {
 
 __attribute__((constructor)) void start() {
   find_runtime_at_start();
-  tell_width_to_runtimes();
+  report_width_to_runtimes();
   read_environment();
 }
 

@@ -198,9 +198,9 @@ void read_environment() {
   current.baseline = equals(getenv("OPTILE_BASELINE"), "1");
   current.as_untuned = equals(getenv("OPTILE_NUMERICS"), "as-untuned");
   read_counts();
-  const bool pool_is_said = current.openblas_num_threads != 0 || current.goto_num_threads != 0;
+  const bool pool_is_set = current.openblas_num_threads != 0 || current.goto_num_threads != 0;
   current.steer_blas =
-      !pool_is_said && !current.as_untuned && !equals(getenv("OPTILE_BLAS"), "keep");
+      !pool_is_set && !current.as_untuned && !equals(getenv("OPTILE_BLAS"), "keep");
   current.steer_wait = equals(getenv("OPTILE_WAIT"), "auto");
   current.highest_counters = read_counters(getenv("OPTILE_COUNTERS"));
   current.counters_by_name = names_counters(getenv("OPTILE_COUNTERS"));

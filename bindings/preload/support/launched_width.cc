@@ -94,7 +94,7 @@ bool is_width_to_be_put() {
   return is_put;
 }
 
-void note_width_is_said() {
+void note_reported_width() {
   const char* source = set_variable(kWidthSource);
   if (source != nullptr && base::read_launched_width(source).width != 0) {
     setenv(kWidthSource, "environment", 1);

@@ -23,6 +23,6 @@ bool is_width_to_be_put();
 void put_width();
 // A number that a script says is its user's, for what it starts too: a rank of a torchrun that was
 // started with it could not tell it from torchrun's own.
-void note_width_is_said();
+void note_reported_width();
 
 }  // namespace optile::preload

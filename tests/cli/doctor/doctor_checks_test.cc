@@ -200,9 +200,9 @@ TEST(Doctor, MatchesGoldenFile) {
   golden.add("in order", text_of(check_all(facts)));
   add_machines(golden);
   add_daemons(golden);
-  golden.add("words of the user",
-             text_of(check_words({{"OMP_NUM_THREADS", "2"}, {"OMP_PROC_BIND", "true"}},
-                                 "/usr/lib/libjemalloc.so")));
+  golden.add("variables of the user",
+             text_of(check_variables({{"OMP_NUM_THREADS", "2"}, {"OMP_PROC_BIND", "true"}},
+                                     "/usr/lib/libjemalloc.so")));
   add_programs(golden);
   golden.check();
 }
@@ -328,13 +328,13 @@ TEST(DoctorEnvironment, NotesVariablesThatLimitTuning) {
        {"OMP_NUM_THREADS", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "OPENBLAS_NUM_THREADS",
         "OMP_WAIT_POLICY", "KMP_BLOCKTIME", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS",
         "BLIS_NUM_THREADS", "INTEL_LIBITTNOTIFY64", "DNNL_ITT_TASK_LEVEL"}) {
-    const Findings findings = check_words({{name, "2"}}, "");
+    const Findings findings = check_variables({{name, "2"}}, "");
     ASSERT_EQ(findings.size(), 1u) << name;
     EXPECT_EQ(findings[0].level, Level::kNote);
     EXPECT_THAT(findings[0].found, HasSubstr(std::string(name) + "=2"));
   }
-  EXPECT_THAT(text_of(check_words({}, "/usr/lib/libjemalloc.so")), HasSubstr("libjemalloc"));
-  EXPECT_EQ(check_words({{"OMP_STACKSIZE", "8M"}}, "")[0].level, Level::kOk);
+  EXPECT_THAT(text_of(check_variables({}, "/usr/lib/libjemalloc.so")), HasSubstr("libjemalloc"));
+  EXPECT_EQ(check_variables({{"OMP_STACKSIZE", "8M"}}, "")[0].level, Level::kOk);
 }
 
 TEST(DoctorProgram, ReportsUnseenOrMissingProgram) {

@@ -166,7 +166,7 @@ std::string explained_limit() {
                              {"source", "environment"},
                              {"respect", "cap"},
                              {"binds", true},
-                             {"word", "OMP_THREAD_LIMIT"},
+                             {"variable", "OMP_THREAD_LIMIT"},
                              {"pools", pools}}}});
 }
 

@@ -120,16 +120,16 @@ TEST(IgnoredVariables, ContainOnlyThreadCounts) {
   options.verb = Verb::kRun;
   for (const char* respect : {"cap", "exact"}) {
     options.run.respect = respect;
-    EXPECT_THAT(ignored_words(options, now), testing::IsEmpty()) << respect;
+    EXPECT_THAT(ignored_variables(options, now), testing::IsEmpty()) << respect;
   }
   options.run.respect = "ignore";
-  EXPECT_THAT(ignored_words(options, now),
+  EXPECT_THAT(ignored_variables(options, now),
               UnorderedElementsAre("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
                                    "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"));
-  EXPECT_THAT(ignored_words(options, {}), testing::IsEmpty());
+  EXPECT_THAT(ignored_variables(options, {}), testing::IsEmpty());
   for (const char* mode : {"observe", "advise"}) {
     options.run.mode = mode;
-    EXPECT_THAT(ignored_words(options, now), testing::IsEmpty()) << mode;
+    EXPECT_THAT(ignored_variables(options, now), testing::IsEmpty()) << mode;
   }
 }
 
@@ -166,17 +166,17 @@ TEST(IgnoredVariables, ContainWidthOfOuterLauncher) {
   const auto both = UnorderedElementsAre("OMP_NUM_THREADS", kSource);
   for (const char* mode : {"tune", "observe"}) {
     for (const char* source : {"exported:64", "exported:64/2@node7"}) {
-      EXPECT_THAT(ignored_words(in_mode(mode), {{"OMP_NUM_THREADS", "64"}, {kSource, source}}),
+      EXPECT_THAT(ignored_variables(in_mode(mode), {{"OMP_NUM_THREADS", "64"}, {kSource, source}}),
                   both);
-      EXPECT_THAT(ignored_words(in_mode(mode), {{kSource, source}}), both);
+      EXPECT_THAT(ignored_variables(in_mode(mode), {{kSource, source}}), both);
     }
   }
   for (const char* said : {"4", "6"}) {
     EXPECT_THAT(
-        ignored_words(in_mode("tune"), {{"OMP_NUM_THREADS", said}, {kSource, "launcher:6"}}),
+        ignored_variables(in_mode("tune"), {{"OMP_NUM_THREADS", said}, {kSource, "launcher:6"}}),
         testing::IsEmpty());
   }
-  EXPECT_THAT(ignored_words(in_mode("tune"), {{"OMP_NUM_THREADS", "64"}}), testing::IsEmpty());
+  EXPECT_THAT(ignored_variables(in_mode("tune"), {{"OMP_NUM_THREADS", "64"}}), testing::IsEmpty());
 }
 
 TEST(LaunchEnvironment, PassesTorchBridgeOption) {

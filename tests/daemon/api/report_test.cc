@@ -312,10 +312,10 @@ TEST(Report, NamesBlasLibrariesBesideFirst) {
   EXPECT_EQ(blas_beside(header), header.beside_names);
 }
 
-TEST(LaunchWord, MatchesWholeKeysOnly) {
-  EXPECT_EQ(perfmodel::launch_word("openmp=llvm wait=1ms", "wait"), "1ms");
-  EXPECT_EQ(perfmodel::launch_word("openmp=llvm", "wait"), "");
-  EXPECT_EQ(perfmodel::launch_word("xwait=3 wait=4", "wait"), "4");
+TEST(LaunchOption, MatchesWholeKeysOnly) {
+  EXPECT_EQ(perfmodel::launch_option("openmp=llvm wait=1ms", "wait"), "1ms");
+  EXPECT_EQ(perfmodel::launch_option("openmp=llvm", "wait"), "");
+  EXPECT_EQ(perfmodel::launch_option("xwait=3 wait=4", "wait"), "4");
 }
 
 }  // namespace

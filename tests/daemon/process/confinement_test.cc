@@ -86,7 +86,7 @@ TEST_F(ConfinementTest, ReportsMasksBeforeSettingThem) {
     return set(tid, units);
   };
   Confinement confinement(file(), *log_, {}, kernel);
-  confinement.tell_masks([&](uint64_t client, const std::vector<int>& units) {
+  confinement.report_masks([&](uint64_t client, const std::vector<int>& units) {
     EXPECT_EQ(client, 1u);
     if (units.empty()) {
       EXPECT_EQ(mask_of(child_), all_);

@@ -44,11 +44,11 @@ TEST(AttachRequest, ParsesRespectAndUserWidthSources) {
   raw.respect = OPTILE_RESPECT_EXACT;
   EXPECT_EQ(parse_attach_request(&raw, sizeof raw).value().respect, OPTILE_RESPECT_EXACT);
   EXPECT_STREQ(respect_name(OPTILE_RESPECT_EXACT), "exact");
-  EXPECT_TRUE(is_users_word(OPTILE_WIDTH_ENVIRONMENT));
-  EXPECT_TRUE(is_users_word(OPTILE_WIDTH_PROGRAM));
+  EXPECT_TRUE(is_set_by_user(OPTILE_WIDTH_ENVIRONMENT));
+  EXPECT_TRUE(is_set_by_user(OPTILE_WIDTH_PROGRAM));
   for (const uint32_t source :
        {OPTILE_WIDTH_DEFAULT, OPTILE_WIDTH_LAUNCHER, OPTILE_WIDTH_FRAMEWORK}) {
-    EXPECT_FALSE(is_users_word(source)) << source;
+    EXPECT_FALSE(is_set_by_user(source)) << source;
   }
 }
 

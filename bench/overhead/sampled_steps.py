@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What a training step takes more while optile listens to its ops.
 
-    bench/overhead/listened_steps.py --build build --workload lstm --rounds 100
+    bench/overhead/sampled_steps.py --build build --workload lstm --rounds 100
 
 Every round runs one step that is listened to and one that is not, in random order and in one
 process, so what tells one process from another plays no part. Prints
@@ -34,7 +34,7 @@ def shim(build: pathlib.Path) -> ctypes.CDLL:
     library.ops_reported.restype = ctypes.c_ulonglong
     failed = library.begin_listening(str(build / "lib" / "liboptile_torch_bridge.so").encode())
     if failed:
-        sys.exit(f"listened_steps: {failed.decode()}")
+        sys.exit(f"sampled_steps: {failed.decode()}")
     return library
 
 
