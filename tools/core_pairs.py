@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Gives each end-to-end test two cores that no other one has.
+"""Gives each end-to-end test two cores that no other one has, or half of such a pair's time.
 
     core_pairs.py spec FILE         the pairs of the cores that may be used, as CTest reads them
     core_pairs.py run COMMAND...    on the pair that CTest has chosen; without one, on all cores
@@ -16,7 +16,8 @@ import re
 import sys
 from typing import List
 
-# What CTest says of the one group that a test asks for: "id:0_1,slots:1".
+# What CTest says of the one group that a test asks for: "id:0_1,slots:2". Both slots are the pair
+# alone; one of them is shared with another test that takes one.
 CHOSEN = "CTEST_RESOURCE_GROUP_0_PAIRS"
 
 
@@ -31,11 +32,11 @@ def pairs(cpus: List[int]) -> List[List[int]]:
 def specification(cpus: List[int]) -> str:
     ids = ["_".join(map(str, pair)) for pair in pairs(cpus)]
     return json.dumps({"version": {"major": 1, "minor": 0},
-                       "local": [{"pairs": [{"id": name, "slots": 1} for name in ids]}]})
+                       "local": [{"pairs": [{"id": name, "slots": 2} for name in ids]}]})
 
 
 def chosen_cpus(text: str) -> List[int]:
-    match = re.fullmatch(r"id:([0-9_]+),slots:1", text)
+    match = re.fullmatch(r"id:([0-9_]+),slots:[12]", text)
     if match is None:
         raise ValueError(f"CTest chose {text!r}, which is no pair of cores")
     return [int(cpu) for cpu in match[1].split("_")]

@@ -3,8 +3,9 @@
 
     tidy.py --build build --jobs 4 [--deep] FILE...
 
-Sources with the same flags are looked at together, up to TOGETHER of them: half of the work is
-headers. Where something is found in them, those of each compile command are looked at by
+Sources are looked at together, up to TOGETHER of them: half of the work is headers. They need the
+same flags but for macros that the others do not mention, for folders of headers and for what only
+matters to code. Where something is found in them, those of each compile command are looked at by
 themselves, and that answer counts: names of two files may collide. A file that the build does not
 compile has no flags: it is left out.
 
@@ -32,7 +33,7 @@ from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 TOOL = os.environ.get("OPTILE_CLANG_TIDY", "clang-tidy-14")
 KEPT_DAYS = 30
-TOGETHER = 24  # more of them take more memory, and leave a core without work at the end
+TOGETHER = 48  # more of them take more memory, and leave a core without work at the end
 # Of the path-sensitive analyzer, for one function. A quarter of what its shallow mode allows: it
 # reaches as many blocks with it, on fewer paths to each, in a third of the time.
 SHALLOW_NODES = 20000
@@ -118,6 +119,52 @@ def units_of(build: pathlib.Path, wanted: List[str]) -> List[Unit]:
     return units
 
 
+CODE_ONLY = re.compile(r"-g\d?|-O[123]|-f(?:PIC|PIE)")
+# Libraries by themselves define names that are the system's elsewhere.
+DEFINITION = re.compile(r"-D(?!NDEBUG|\w+_EXPORTS)(\w+)")
+
+
+@dataclasses.dataclass
+class Flags:
+    """Of a compile command: macros and folders of headers, and all else that clang-tidy needs."""
+
+    macros: Dict[str, str]  # the words that define them
+    folders: List[str]
+    others: List[str]
+
+    @classmethod
+    def of(cls, command: List[str]) -> Flags:
+        flags = cls({}, [], [])
+        words = iter(command)
+        for word in words:
+            definition = DEFINITION.match(word)
+            if word == "-isystem":
+                flags.folders.append(next(words))
+            elif definition:
+                flags.macros[definition[1]] = word
+            elif not CODE_ONLY.fullmatch(word):
+                flags.others.append(word)
+        if any(re.fullmatch("-O[123]", word) for word in command):
+            flags.others.append("-O1")
+        return flags
+
+    def suit(self, sources: Iterable[str], other: Flags) -> bool:
+        """Whether sources with these flags are the same with the other's macros as well."""
+        more = other.macros.items() - self.macros.items()
+        return not more or not any(
+            re.search(rf"\b{name}\b", text) or name in self.macros
+            for text in (pathlib.Path(source).read_text(encoding="utf-8") for source in sources)
+            for name, _ in more)
+
+    def add(self, other: Flags) -> None:
+        self.macros.update(other.macros)
+        self.folders += [folder for folder in other.folders if folder not in self.folders]
+
+    def command(self, source: str) -> List[str]:
+        folders = [word for folder in self.folders for word in ("-isystem", folder)]
+        return [*self.others, *self.macros.values(), *folders, source]
+
+
 def checks_above(source: str) -> List[pathlib.Path]:
     """The settings of the folders above a source, some of which inherit from others."""
     found = (folder / ".clang-tidy" for folder in pathlib.Path(source).resolve().parents)
@@ -141,48 +188,66 @@ def defined_names(source: str) -> Set[str]:
     return found
 
 
+def functions_with_body(source: str) -> Set[str]:
+    """Those outside of classes whose first line is their only one before the body."""
+    lines = pathlib.Path(source).read_text(encoding="utf-8").splitlines()
+    return {name for line in lines
+            if line.endswith(") {") and line[:1].isalpha() and not NO_NAME.match(line)
+            for name in LAST_NAME.findall(line.split("(", maxsplit=1)[0])}
+
+
 class Names:
-    """Those that sources have to themselves, and those of the headers that they include."""
+    """Those that sources have to themselves, those of the headers that they include, and those of
+    functions, which two sources may both define for one header."""
 
     def __init__(self, root: pathlib.Path, sources: Iterable[str] = ()) -> None:
         self.own: Set[str] = set()
         self.shared: Set[str] = set()
+        self.functions: Set[str] = set()
         for source in sources:
             self.own |= defined_names(source)
+            self.functions |= functions_with_body(source)
             included = INCLUDED.findall(pathlib.Path(source).read_text(encoding="utf-8"))
             for header in (root / name for name in included):
                 self.shared |= defined_names(str(header)) if header.is_file() else set()
         self.own -= self.shared
 
     def collide(self, other: Names) -> bool:
-        return bool(self.own & (other.own | other.shared) or self.shared & other.own)
+        return bool(self.own & (other.own | other.shared) or self.shared & other.own
+                    or self.functions & other.functions)
 
     def add(self, other: Names) -> None:
         self.own |= other.own
         self.shared |= other.shared
+        self.functions |= other.functions
 
 
 def larger_units(units: List[Unit], root: pathlib.Path) -> List[Unit]:
-    """Those of the same flags and checks together, as long as they are not too many and seem to
-    have no name in common."""
-    found: Dict[object, List[Tuple[Unit, Names]]] = {}
+    """Those of flags that suit each other and the same checks together, as long as they are not
+    too many and seem to have no name in common."""
+    found: Dict[object, List[Tuple[Unit, Names, Flags]]] = {}
     for unit in units:
-        key = (unit.folder, *unit.command[:-1], pathlib.Path(unit.sources[0]).suffix,
+        flags = Flags.of(unit.command[:-1])
+        key = (unit.folder, *flags.others, pathlib.Path(unit.sources[0]).suffix,
                *checks_above(unit.sources[0]))
         names = Names(root, unit.sources)
         others = found.setdefault(key, [])
-        for larger, its_names in others:
+        for larger, its_names, its_flags in others:
             if (len(larger.sources) + len(unit.sources) <= TOGETHER
-                    and not its_names.collide(names)):
+                    and not its_names.collide(names)
+                    and flags.suit(unit.sources, its_flags)
+                    and its_flags.suit(larger.sources, flags)):
                 break
         else:
-            larger, its_names = Unit(unit.folder, list(unit.command), []), Names(root)
-            others.append((larger, its_names))
+            larger, its_names, its_flags = Unit(unit.folder, [], []), Names(root), flags
+            others.append((larger, its_names, its_flags))
         larger.sources.extend(unit.sources)
         larger.parts.append(unit)
         its_names.add(names)
+        its_flags.add(flags)
+        larger.command = its_flags.command(larger.sources[0])
     whole = [unit if len(unit.parts) > 1 else unit.parts[0]
-             for others in found.values() for unit, _ in others]
+             for others in found.values() for unit, *_ in others]
     return sorted(whole, key=lambda unit: -len(unit.sources))  # no long one is the last alone
 
 

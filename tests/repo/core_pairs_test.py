@@ -31,13 +31,15 @@ class CorePairs(unittest.TestCase):
 
     def test_match_specification_of_ctest(self):
         self.assertEqual({"version": {"major": 1, "minor": 0},
-                          "local": [{"pairs": [{"id": "0_1", "slots": 1},
-                                               {"id": "2_3", "slots": 1}]}]},
+                          "local": [{"pairs": [{"id": "0_1", "slots": 2},
+                                               {"id": "2_3", "slots": 2}]}]},
                          json.loads(core_pairs.specification([0, 1, 2, 3])))
 
     def test_confine_command_to_its_pair(self):
         cpu = max(os.sched_getaffinity(0))
-        self.assertEqual((0, f"[{cpu}]", ""), run({core_pairs.CHOSEN: f"id:{cpu},slots:1"}))
+        for slots in (1, 2):
+            self.assertEqual((0, f"[{cpu}]", ""),
+                             run({core_pairs.CHOSEN: f"id:{cpu},slots:{slots}"}))
 
     def test_give_all_cores_without_choice(self):
         everything = str(sorted(os.sched_getaffinity(0)))

@@ -121,6 +121,25 @@ class TidyCache(unittest.TestCase):
         self.assertEqual(({"UnifiedSource-2-one.cc"}, 0), self.look())
         self.assertEqual((set(), 0), self.look())
 
+    def test_groups_sources_despite_macros_of_others(self):
+        (self.folder / "compile_commands.json").write_text(json.dumps([
+            {"directory": str(self.folder), "file": name,
+             "command": f"g++ {flags} -o {name}.o -c {name}"}
+            for name, flags in (("one.cc", "-O1 -DONE=1 -fPIC"), ("two.cc", "-O2 -DTWO=2 -fPIE"))]))
+        self.assertEqual(({"UnifiedSource-2-one.cc"}, 0), self.look())
+        (self.folder / "two.cc").write_text("#ifdef ONE\nint two() { return 2; }\n#endif\n")
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
+
+    def test_separates_sources_of_other_meaning(self):
+        for flags in ("-DNDEBUG", "-fopenmp", "-O0", "-Done_EXPORTS"):
+            with self.subTest(flags):
+                self.same_commands()
+                commands = json.loads((self.folder / "compile_commands.json").read_text())
+                commands[0]["command"] = f"g++ -O1 {flags} -o one.cc.o -c one.cc"
+                commands[1]["command"] = "g++ -O1 -o two.cc.o -c two.cc"
+                (self.folder / "compile_commands.json").write_text(json.dumps(commands))
+                self.assertNotIn("UnifiedSource-2-one.cc", self.look()[0])
+
     def test_checks_each_command_alone_after_finding(self):
         self.same_commands()
         (self.folder / "two.cc").write_text("int two() { return 2; }  // WRONG\n")
@@ -147,6 +166,13 @@ class TidyCache(unittest.TestCase):
         self.same_commands()
         (self.folder / "two.cc").write_text('#include "one.h"\nint two() { return one(); }\n')
         self.assertEqual(({"UnifiedSource-2-one.cc"}, 0), self.look())
+
+    def test_separates_definitions_of_one_declaration(self):
+        """As entries of fuzz targets."""
+        self.same_commands()
+        (self.folder / "two.cc").write_text('#include "one.h"\nint one() {\n  return 2;\n}\n')
+        (self.folder / "one.cc").write_text('#include "one.h"\nint one() {\n  return 1;\n}\n')
+        self.assertEqual(({"one.cc", "two.cc"}, 0), self.look())
 
     def test_excludes_sources_not_compiled(self):
         (self.folder / "three.cc").write_text("// WRONG\n")

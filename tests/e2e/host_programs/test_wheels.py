@@ -81,7 +81,7 @@ class TorchWheel(EndToEndTest):
 
     def test_never_trips_dynamo_guard_on_thread_count(self):
         self.have_bridge()
-        finished, report = self.reported("torch_compiled.py", "--steps", "5000",
+        finished, report = self.reported("torch_compiled.py", "--steps", "3000",
                                          options=("--strategy", "1"))
         self.assertIn("compiled: 1 graphs, 0 wrong", finished.stdout)
         self.assertTrue(report["ops"])
@@ -103,7 +103,7 @@ class TorchWheel(EndToEndTest):
             ways.append(("compiled", ("--mode", "observe")))
         for name, options in ways:
             cache = self.space.dir / name
-            finished, report = self.compiled(cache, "--steps", "400", options=options,
+            finished, report = self.compiled(cache, "--steps", "150", options=options,
                                              env={"OMP_NUM_THREADS": "2"})
             self.assertIn("inductor: 1 graphs, 0 wrong, threads 2", finished.stdout)
             kernels = "".join(path.read_text() for path in cache.rglob("*.cpp"))
@@ -119,7 +119,7 @@ class TorchWheel(EndToEndTest):
         """No operator of PyTorch's is around them then."""
         self.have_bridge()
         finished, report = self.compiled(self.space.dir / "forward", "mlp", "forward", "--steps",
-                                         "1500", options=("--strategy", "1"))
+                                         "500", options=("--strategy", "1"))
         self.assertRegex(finished.stdout, r"inductor: 1 graphs, 0 wrong, threads \d+\n")
         kernels = [op for op in report["ops"] if op["name"] == "inductor kernel"]
         self.assertGreaterEqual(len(kernels), 3, report["ops"])
