@@ -35,23 +35,15 @@ TEST_F(LeasesTest, SecondClientGetsHalfAtOnceAndReturnsItOnLeave) {
 }
 
 TEST_F(LeasesTest, CoresGoToClientThatScales) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  stays_flat(2);
-  decide(kStart + seconds(1));
+  arrive_both();
+  divide_by_curves();
   EXPECT_EQ(cores(1), 3);
   EXPECT_EQ(cores(2), 1);
 }
 
 TEST_F(LeasesTest, RemainingClientGetsAllCoresDespiteFlatCurve) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  stays_flat(2);
-  decide(kStart + seconds(1));
+  arrive_both();
+  divide_by_curves();
   ASSERT_EQ(cores(2), 1);
   leases_.leave(1);
   masks_.erase(1);
@@ -67,9 +59,7 @@ TEST_F(LeasesTest, RemainingClientGetsAllCoresDespiteFlatCurve) {
 }
 
 TEST_F(LeasesTest, SearchDelaysMovesForUpToOneMinute) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
+  arrive_both();
   scales(1);
   stays_flat(2, false);
   decide(kStart + seconds(10));
@@ -79,9 +69,7 @@ TEST_F(LeasesTest, SearchDelaysMovesForUpToOneMinute) {
 }
 
 TEST_F(LeasesTest, IdleClientsSearchDelaysNothing) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
+  arrive_both();
   scales(1, false);
   stays_flat(2);
   ASSERT_EQ(masks_[2].size(), 2u);
@@ -114,12 +102,8 @@ TEST_F(LeasesTest, ProgressIsPredictedUntilBothSidesAreMeasured) {
 }
 
 TEST_F(LeasesTest, MeasuredStepOverridesPredictedOne) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
-  scales(1);
-  stays_flat(2);
-  decide(kStart + seconds(1));
+  arrive_both();
+  divide_by_curves();
   ASSERT_EQ(cores(1), 3);
   // With three cores it is no faster than with two after all, and the other one is.
   scales(1, true, 2.0);
@@ -133,9 +117,7 @@ TEST_F(LeasesTest, MeasuredStepOverridesPredictedOne) {
 
 // Of two that come together one is known first.
 TEST_F(LeasesTest, NewcomerWithUnknownDemandKeepsCoresForLimitedTime) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
+  arrive_both();
   ASSERT_EQ(cores(2), 2);
   scales(1);
   leases_.update(1, {.steps_here = 2});
@@ -169,9 +151,7 @@ TEST_F(LeasesTest, StepChangeDropsMeasurements) {
 }
 
 TEST_F(LeasesTest, UserCommandsApplyDuringSearch) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
+  arrive_both();
   stays_flat(2, false);
   ASSERT_TRUE(leases_.apply(sched::commands::pin(1, {1, 2, 3})).ok());
   decide(kStart + seconds(1));
@@ -185,9 +165,7 @@ TEST_F(LeasesTest, UserCommandsApplyDuringSearch) {
 }
 
 TEST_F(LeasesTest, PausedLeaseKeepsItsCoresWhenOtherLeaves) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
+  arrive_both();
   ASSERT_TRUE(leases_.apply(sched::commands::pause(1)).ok());
   leases_.leave(2);
   masks_.erase(2);
@@ -199,9 +177,7 @@ TEST_F(LeasesTest, PausedLeaseKeepsItsCoresWhenOtherLeaves) {
 }
 
 TEST_F(LeasesTest, DetachLiftsMaskAndDropsClient) {
-  arrive(1);
-  arrive(2);
-  decide(kStart);
+  arrive_both();
   ASSERT_FALSE(masks_[1].empty());
   ASSERT_TRUE(leases_.apply(sched::commands::detach(1)).ok());
   decide(kStart);

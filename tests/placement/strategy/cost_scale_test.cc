@@ -6,7 +6,6 @@
 
 #include "placement/strategy/core.h"
 #include "placement/strategy/dual_bound.h"
-#include "placement/strategy/node_edge_elimination.h"
 #include "placement/strategy/solver.h"
 #include "small_problems.h"
 
@@ -148,22 +147,6 @@ TEST(Solver, SolvesProblemsWithHugeCosts) {
   }
   EXPECT_GT(feasible, 80);
   EXPECT_GT(proven, 50);
-}
-
-TEST(NodeEdgeElimination, IsExactBeyond53Bits) {
-  int feasible = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
-    const StrategyProblem problem = random_problem(
-        {.edges = 6 + static_cast<std::uint32_t>(seed % 9), .costs = kForbidden}, seed);
-    const auto optimum = brute_force(problem);
-    Budget budget;
-    const auto outcome = eliminate_nodes_and_edges(problem, budget);
-    ASSERT_EQ(outcome.ok(), optimum.has_value()) << seed;
-    if (!optimum) continue;
-    ++feasible;
-    EXPECT_EQ(naive_cost(problem, outcome.value().choice), optimum) << seed;
-  }
-  EXPECT_GT(feasible, 80);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dnnl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,24 @@
       exit(2);                                                                        \
     }                                                                                 \
   } while (0)
+
+/* Runs each of so many shapes so many times, each time with another seed; the sum of what `run`
+ * found wrong. */
+static inline long onednn_rounds(int rounds, int shapes,
+                                 long (*run)(int shape, uint32_t seed, dnnl_engine_t engine,
+                                             dnnl_stream_t stream)) {
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  ONEDNN_MUST(dnnl_engine_create(&engine, dnnl_cpu, 0));
+  ONEDNN_MUST(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags));
+  long wrong = 0;
+  for (int round = 0; round < rounds; round++) {
+    for (int i = 0; i < shapes; i++) wrong += run(i, (uint32_t)(round * 10 + i), engine, stream);
+  }
+  ONEDNN_MUST(dnnl_stream_destroy(stream));
+  ONEDNN_MUST(dnnl_engine_destroy(engine));
+  return wrong;
+}
 
 static inline dnnl_memory_t onednn_memory(const dnnl_memory_desc_t* layout, dnnl_engine_t engine,
                                           void* handle) {

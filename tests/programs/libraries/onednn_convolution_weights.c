@@ -124,7 +124,8 @@ static void run_layer(layer* l, dnnl_engine_t engine, dnnl_stream_t stream) {
   onednn_reorder(l->blocked[2], l->plain[2], engine, stream);
 }
 
-static long run_shape(const shape* s, uint32_t seed, dnnl_engine_t engine, dnnl_stream_t stream) {
+static long run_shape(int index, uint32_t seed, dnnl_engine_t engine, dnnl_stream_t stream) {
+  const shape* s = &kShapes[index];
   const dnnl_dims_t dims[3] = {{kBatch, s->in_channels, s->side, s->side},
                                {kBatch, s->out_channels, s->side, s->side},
                                {s->out_channels, s->in_channels, kKernel, kKernel}};
@@ -142,18 +143,7 @@ static long run_shape(const shape* s, uint32_t seed, dnnl_engine_t engine, dnnl_
 }
 
 int main(void) {
-  dnnl_engine_t engine;
-  dnnl_stream_t stream;
-  ONEDNN_MUST(dnnl_engine_create(&engine, dnnl_cpu, 0));
-  ONEDNN_MUST(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags));
-  long wrong = 0;
-  for (uint32_t round = 0; round < kRounds; round++) {
-    for (int i = 0; i < kShapeCount; i++) {
-      wrong += run_shape(&kShapes[i], round * 10u + (uint32_t)i, engine, stream);
-    }
-  }
-  ONEDNN_MUST(dnnl_stream_destroy(stream));
-  ONEDNN_MUST(dnnl_engine_destroy(engine));
+  const long wrong = onednn_rounds(kRounds, kShapeCount, run_shape);
   printf("convolution weights: %d gradients, %ld wrong numbers\n", kRounds * kShapeCount, wrong);
   return wrong == 0 ? 0 : 1;
 }

@@ -54,7 +54,8 @@ static void multiply(const shape* s, float* values[3], dnnl_engine_t engine, dnn
   for (int i = 0; i < 3; i++) ONEDNN_MUST(dnnl_memory_destroy(memories[i]));
 }
 
-static long run_shape(const shape* s, uint32_t seed, dnnl_engine_t engine, dnnl_stream_t stream) {
+static long run_shape(int index, uint32_t seed, dnnl_engine_t engine, dnnl_stream_t stream) {
+  const shape* s = &kShapes[index];
   const size_t counts[3] = {(size_t)(s->rows * s->inner), (size_t)(s->inner * s->columns),
                             (size_t)(s->rows * s->columns)};
   float* values[3];
@@ -69,18 +70,7 @@ static long run_shape(const shape* s, uint32_t seed, dnnl_engine_t engine, dnnl_
 }
 
 int main(void) {
-  dnnl_engine_t engine;
-  dnnl_stream_t stream;
-  ONEDNN_MUST(dnnl_engine_create(&engine, dnnl_cpu, 0));
-  ONEDNN_MUST(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags));
-  long wrong = 0;
-  for (uint32_t round = 0; round < kRounds; round++) {
-    for (int i = 0; i < kShapeCount; i++) {
-      wrong += run_shape(&kShapes[i], round * 10u + (uint32_t)i, engine, stream);
-    }
-  }
-  ONEDNN_MUST(dnnl_stream_destroy(stream));
-  ONEDNN_MUST(dnnl_engine_destroy(engine));
+  const long wrong = onednn_rounds(kRounds, kShapeCount, run_shape);
   printf("matmul: %d products, %ld wrong numbers\n", kRounds * kShapeCount, wrong);
   return wrong == 0 ? 0 : 1;
 }

@@ -7,15 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kChildren = 5, kCount = 1000, kHangSeconds = 30 };
-static const long kExpected = (long)kCount * (kCount - 1) / 2;
+#include "tests/programs/processes/region_sum.h"
 
-static long sum(void) {
-  long total = 0;
-#pragma omp parallel for reduction(+ : total)
-  for (int i = 0; i < kCount; i++) total += i;
-  return total;
-}
+enum { kChildren = 5, kHangSeconds = 30 };
 
 static int child_status(unsigned seconds) {
   fflush(stdout);

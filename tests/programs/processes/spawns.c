@@ -9,15 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kCount = 1000 };
-static const long kExpected = (long)kCount * (kCount - 1) / 2;
-
-static long sum(void) {
-  long total = 0;
-#pragma omp parallel for reduction(+ : total)
-  for (int i = 0; i < kCount; i++) total += i;
-  return total;
-}
+#include "tests/programs/processes/region_sum.h"
 
 static int ended_well(pid_t child) {
   int status = 0;

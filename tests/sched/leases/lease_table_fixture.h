@@ -14,6 +14,8 @@ namespace optile::sched {
 
 using Cores = std::vector<int>;
 
+const std::vector<double> kConcave = {0.4, 0.7, 0.9, 1.0};
+
 // A table whose clients confirm when they are told to.
 class LeaseTableTest : public ::testing::Test {
  protected:
@@ -30,6 +32,16 @@ class LeaseTableTest : public ::testing::Test {
       ASSERT_TRUE(
           table_->update(id, {.curve = LeaseUpdate::Curve{std::move(progress), 1, kNoLimit}}).ok());
     }
+  }
+
+  // Two that share the cores evenly.
+  void arrive_both() {
+    arrive(1, kConcave);
+    arrive(2, kConcave);
+    settle();
+  }
+  void set_activity(ClientId id, Activity activity) {
+    ASSERT_TRUE(table_->update(id, {.activity = activity}).ok());
   }
 
   std::vector<LeaseChange> decide() { return table_->decide(++tick_); }
@@ -59,6 +71,5 @@ class LeaseTableTest : public ::testing::Test {
 };
 
 const std::vector<double> kLinear = {0.25, 0.5, 0.75, 1.0};
-const std::vector<double> kConcave = {0.4, 0.7, 0.9, 1.0};
 
 }  // namespace optile::sched

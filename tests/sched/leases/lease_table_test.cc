@@ -64,16 +64,14 @@ TEST_F(LeaseTableTest, AwayClientHasNoShareOfItsBoundCores) {
   }
   settle();
   ASSERT_EQ(cores(1).size(), 1u);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kWaits);
+  set_activity(2, Activity::kAway);
   settle();
   EXPECT_EQ(cores(1).size(), 2u);
 }
 
 TEST_F(LeaseTableTest, LeaveFreesCoresAtOnce) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   ASSERT_TRUE(table_->leave(1).ok());
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
@@ -105,12 +103,10 @@ TEST_F(LeaseTableTest, ConstantDemandsCauseNoChangesInThousandTicks) {
 }
 
 TEST_F(LeaseTableTest, WaitingClientLendsCoresAndReclaimsSameOnWake) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores before = cores(2);
   const Cores others = cores(1);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  set_activity(2, Activity::kWaits);
   settle();
   EXPECT_EQ(cores(1).size(), 4u);
   EXPECT_EQ(view(1).borrowed, 2);
@@ -118,7 +114,7 @@ TEST_F(LeaseTableTest, WaitingClientLendsCoresAndReclaimsSameOnWake) {
   EXPECT_EQ(table_->summary().cause, "client 2 waits");
   EXPECT_EQ(view(2).claim, 2);
   EXPECT_EQ(view(2).lends, before);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].lease.cores, others);
@@ -130,12 +126,10 @@ TEST_F(LeaseTableTest, WaitingClientLendsCoresAndReclaimsSameOnWake) {
 }
 
 TEST_F(LeaseTableTest, WokenClientLosesPreferenceForLentCores) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
+  arrive_both();
+  set_activity(2, Activity::kWaits);
   settle();
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
-  settle();
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   ASSERT_EQ(cores(2), (Cores{2, 3}));
   ASSERT_TRUE(table_->apply(commands::pin(1, {2, 3})).ok());
@@ -211,9 +205,7 @@ TEST_F(LeaseTableTest, LateClientLosesCoresNotYetGranted) {
 }
 
 TEST_F(LeaseTableTest, RevokedClientHoldsNoCoreUntilItConfirms) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   ASSERT_TRUE(table_->revoke(1).ok());
   const auto sent = decide();
   ASSERT_EQ(sent.size(), 2u);
@@ -231,9 +223,7 @@ TEST_F(LeaseTableTest, RevokedClientHoldsNoCoreUntilItConfirms) {
 }
 
 TEST_F(LeaseTableTest, PinnedClientHoldsExactlyItsCoresUntilUnpinned) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   ASSERT_EQ(cores(1), (Cores{0, 1}));
   ASSERT_TRUE(table_->apply(commands::pin(1, {3})).ok());
   settle();
@@ -241,10 +231,10 @@ TEST_F(LeaseTableTest, PinnedClientHoldsExactlyItsCoresUntilUnpinned) {
   EXPECT_EQ(cores(2), (Cores{0, 1, 2}));
   EXPECT_TRUE(view(1).pinned);
   EXPECT_NE(view(1).reason.find("the user pinned client 1"), std::string::npos);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWaits}).ok());  // a pinned core is not lent
+  set_activity(1, Activity::kWaits);  // a pinned core is not lent
   settle();
   EXPECT_EQ(cores(2), (Cores{0, 1, 2}));
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWorks}).ok());
+  set_activity(1, Activity::kWorks);
   ASSERT_TRUE(table_->apply(commands::unpin(1)).ok());
   settle();
   EXPECT_EQ(cores(1).size(), 2u);
@@ -292,9 +282,7 @@ TEST_F(LeaseTableTest, PinSwapsTwoSingleCoreLeases) {
 }
 
 TEST_F(LeaseTableTest, PausedClientKeepsItsLease) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores before = cores(1);
   ASSERT_TRUE(table_->apply(commands::pause(1)).ok());
   ASSERT_TRUE(table_->update(1, {.curve = LeaseUpdate::Curve{{1.0}, 1, kNoLimit}}).ok());
@@ -397,9 +385,7 @@ TEST_F(LeaseTableTest, PinIsLimitedByQuotaButNotByExternalLoad) {
 }
 
 TEST_F(LeaseTableTest, DetachedClientReturnsCoresAndIsRemoved) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   ASSERT_TRUE(table_->apply(commands::detach(1)).ok());
   EXPECT_FALSE(table_->apply(commands::share(1, 2)).ok());
   const auto sent = decide();

@@ -10,19 +10,17 @@ namespace {
 
 // Else the one that lent would wake and find no core.
 TEST_F(LeaseTableTest, PausedBorrowerKeepsOwnCoresAndReturnsLent) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores own = cores(1);
   const Cores lent = cores(2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  set_activity(2, Activity::kWaits);
   settle();
   ASSERT_EQ(cores(1).size(), 4u);
   ASSERT_TRUE(table_->apply(commands::pause(1)).ok());
   settle();
   EXPECT_EQ(cores(1), own);
   EXPECT_EQ(view(1).borrowed, 0);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   EXPECT_EQ(cores(1), own);
   EXPECT_EQ(cores(2), lent);
@@ -30,23 +28,21 @@ TEST_F(LeaseTableTest, PausedBorrowerKeepsOwnCoresAndReturnsLent) {
 
 // Claims stay where only who waits has changed, and only there.
 TEST_F(LeaseTableTest, ClaimsFollowNewInputsWhileClientsWait) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   ASSERT_EQ(view(1).claim, 2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  set_activity(2, Activity::kWaits);
   settle();
   ASSERT_EQ(view(1).claim, 2);
   ASSERT_TRUE(
       table_->update(1, {.curve = LeaseUpdate::Curve{{0.1, 0.2, 1.0, 1.0}, 1, kNoLimit}}).ok());
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   EXPECT_EQ(view(1).claim, 3);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWaits}).ok());
+  set_activity(1, Activity::kWaits);
   ASSERT_TRUE(table_->update(2, {.weight = 1000}).ok());
   settle();
   EXPECT_EQ(view(2).claim, 3);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWorks}).ok());
+  set_activity(1, Activity::kWorks);
   perfmodel::Budget three = table_->resources().budget;
   three.cores = 3;
   table_->set_budget(three);
@@ -58,12 +54,12 @@ TEST_F(LeaseTableTest, ClaimsFollowNewInputsWhileClientsWait) {
 TEST_F(LeaseTableTest, ClientPausedWithoutCoreBorrowsNothing) {
   arrive(1, kConcave);
   settle();
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWaits}).ok());
+  set_activity(1, Activity::kWaits);
   arrive(2, kConcave);
   ASSERT_TRUE(table_->apply(commands::pause(2)).ok());
   settle();
   EXPECT_EQ(cores(2).size(), 2u);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWorks}).ok());
+  set_activity(1, Activity::kWorks);
   settle();
   EXPECT_EQ(cores(1).size(), 2u);
   EXPECT_EQ(cores(2).size(), 2u);
@@ -71,35 +67,31 @@ TEST_F(LeaseTableTest, ClientPausedWithoutCoreBorrowsNothing) {
 
 // It has the first choice of cores only among those that it can use; what it lent is not its own.
 TEST_F(LeaseTableTest, BoundBorrowerReturnsSameCores) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores own = cores(1);
   ASSERT_EQ(own.size(), 2u);
   ASSERT_TRUE(table_->update(2, {.bound = Cores{own[0], own[1], cores(2)[0]}}).ok());
   settle();
   const Cores before = cores(1);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWaits}).ok());
+  set_activity(1, Activity::kWaits);
   settle();
   ASSERT_GT(view(2).borrowed, 0);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWorks}).ok());
+  set_activity(1, Activity::kWorks);
   settle();
   EXPECT_EQ(cores(1), before);
 }
 
 TEST_F(LeaseTableTest, PauseReturnsLentCoresToWaitingClient) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores own = cores(2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  set_activity(2, Activity::kWaits);
   settle();
   ASSERT_TRUE(cores(2).empty());
   ASSERT_TRUE(table_->apply(commands::pause(2)).ok());
   settle();
   EXPECT_EQ(cores(2), own) << "its lease stays, whatever the others do";
   EXPECT_EQ(cores(1).size(), 2u);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   EXPECT_EQ(cores(2), own);
 }
@@ -113,20 +105,20 @@ TEST_F(LeaseTableTest, AwayClientHasNoClaimAndRegainsSameCores) {
   settle();
   std::map<ClientId, Cores> before;
   for (ClientId id = 1; id <= 3; ++id) before[id] = cores(id);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kAway);
   EXPECT_FALSE(view(2).away) << "it does not wait";
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
+  set_activity(2, Activity::kWaits);
   settle();
   const int lent = view(1).borrowed;
   ASSERT_GT(lent, 0);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kAway);
   EXPECT_EQ(settle(), 0) << "the same cores, as its own from now on";
   EXPECT_TRUE(view(2).away);
   EXPECT_EQ(view(2).claim, 0);
   EXPECT_EQ(view(1).borrowed, 0);
   EXPECT_EQ(view(1).claim, static_cast<int>(before[1].size()) + lent);
   EXPECT_EQ(table_->summary().lent_cores, 0);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   EXPECT_FALSE(view(2).away);
   for (ClientId id = 1; id <= 3; ++id) EXPECT_EQ(cores(id), before[id]) << id;
@@ -134,9 +126,7 @@ TEST_F(LeaseTableTest, AwayClientHasNoClaimAndRegainsSameCores) {
 
 // A division that no longer is the best by a little, but was held, is held again.
 TEST_F(LeaseTableTest, ReturnOfAwayClientRestoresPreviousDivision) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   // 3 + 1 is better than 2 + 2, by less than it takes.
   ASSERT_TRUE(
       table_->update(1, {.curve = LeaseUpdate::Curve{{0.4, 0.7, 0.99, 1.0}, 1, kNoLimit}}).ok());
@@ -144,27 +134,25 @@ TEST_F(LeaseTableTest, ReturnOfAwayClientRestoresPreviousDivision) {
       table_->update(2, {.curve = LeaseUpdate::Curve{{0.42, 0.7, 0.9, 1.0}, 1, kNoLimit}}).ok());
   ASSERT_EQ(settle(), 0);
   const Cores own = cores(2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kWaits);
+  set_activity(2, Activity::kAway);
   settle();
   ASSERT_EQ(cores(1).size(), 4u);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   EXPECT_EQ(cores(2), own);
 }
 
 TEST_F(LeaseTableTest, NewcomerMakesRoomForReturningClient) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores own = cores(2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kWaits);
+  set_activity(2, Activity::kAway);
   settle();
   arrive(3, kConcave);
   settle();
   EXPECT_EQ(cores(1).size() + cores(3).size(), 4u);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   ASSERT_FALSE(cores(2).empty());
   for (int core : cores(2)) EXPECT_TRUE(std::find(own.begin(), own.end(), core) != own.end());
@@ -174,34 +162,30 @@ TEST_F(LeaseTableTest, NewcomerMakesRoomForReturningClient) {
 
 // What it had itself while the other was away is not its own any more.
 TEST_F(LeaseTableTest, WaitingClientLendsOnlyOwnCoresToReturningClient) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores first = cores(1);
   const Cores second = cores(2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kWaits);
+  set_activity(2, Activity::kAway);
   settle();
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWaits}).ok());
+  set_activity(1, Activity::kWaits);
   settle();
   EXPECT_EQ(view(1).lends.size(), 4u);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWorks}).ok());
+  set_activity(2, Activity::kWorks);
   settle();
   EXPECT_EQ(view(1).lends, first);
   EXPECT_EQ(view(2).borrowed, 2);
-  ASSERT_TRUE(table_->update(1, {.activity = Activity::kWorks}).ok());
+  set_activity(1, Activity::kWorks);
   settle();
   EXPECT_EQ(cores(1), first);
   EXPECT_EQ(cores(2), second);
 }
 
 TEST_F(LeaseTableTest, PauseOfAwayClientRestoresItsCores) {
-  arrive(1, kConcave);
-  arrive(2, kConcave);
-  settle();
+  arrive_both();
   const Cores own = cores(2);
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kWaits}).ok());
-  ASSERT_TRUE(table_->update(2, {.activity = Activity::kAway}).ok());
+  set_activity(2, Activity::kWaits);
+  set_activity(2, Activity::kAway);
   settle();
   ASSERT_TRUE(table_->apply(commands::pause(2)).ok());
   settle();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "bindings/preload/actuators/width_actuator.h"
 #include "bindings/preload/support/environment.h"
@@ -120,13 +121,18 @@ TEST_F(PackagedBlas, Keeps64BitSizes) {
   });
 }
 
+// Of one product in each copy.
+std::pair<uint64_t, uint64_t> keys_of_copies(FakeDaemon& daemon) {
+  attach(daemon, [] { return with_numpys(99); });
+  with_numpys(100);
+  const uint64_t numpys = latest(daemon, "100x200x300")->key;
+  with_scipys(100);
+  return {numpys, latest(daemon, "100x200x300")->key};
+}
+
 TEST_F(PackagedBlas, KeyIsStableAcrossRuns) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon, [] { return with_numpys(99); });
-    with_numpys(100);
-    const uint64_t numpys = latest(daemon, "100x200x300")->key;
-    with_scipys(100);
-    const uint64_t scipys = latest(daemon, "100x200x300")->key;
+    const auto [numpys, scipys] = keys_of_copies(daemon);
     // Stored plans are found by them; the plain library's is another, too.
     CHECK_OR_EXIT(numpys == UINT64_C(0xe6b744d6a8595515) && scipys == UINT64_C(0xe76594fe86fd1008));
   });
@@ -201,11 +207,7 @@ TEST_F(PackagedBlas, InitialCountOfOtherCopyIsNotProgramsChoice) {
 
 TEST_F(PackagedBlas, LeavesAllCopiesAloneWithTwoIssuers) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon, [] { return with_numpys(99); });
-    with_numpys(100);
-    const uint64_t numpys = latest(daemon, "100x200x300")->key;
-    with_scipys(100);
-    const uint64_t scipys = latest(daemon, "100x200x300")->key;
+    const auto [numpys, scipys] = keys_of_copies(daemon);
     daemon.publish({{scipys, 3, {}, 0}, {numpys, 2, {}, 0}}, 0, record_all);
     CHECK_OR_EXIT(with_numpys(100) == 2 && with_scipys(100) == 3);
     // The other thread comes while a copy is narrow.

@@ -44,6 +44,13 @@ void attach(FakeDaemon& daemon) {
   test::attach_by_products(daemon, multiply);
 }
 
+// Its product gets two threads.
+void attach_narrowed(FakeDaemon& daemon) {
+  attach(daemon);
+  multiply(100);
+  daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+}
+
 TEST_F(OpenBlasPool, AppliesOpWidthAndRestoresCount) {
   in_child([](FakeDaemon& daemon) {
     attach(daemon);
@@ -75,9 +82,7 @@ TEST_F(OpenBlasPool, NeverExceedsItsOwnCount) {
 
 TEST_F(OpenBlasPool, KeepsCountSetInsideProduct) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    multiply(100);
-    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    attach_narrowed(daemon);
     fake_blas()->inside = [] {
       CHECK_OR_EXIT(fake_blas()->pool == 2);
       fake_blas()->pool = 1;
@@ -116,9 +121,7 @@ TEST_F(OpenBlasPool, IsLeftAloneWithTwoIssuers) {
 // While another thread's product is narrowed, and before multiplying itself.
 TEST_F(OpenBlasPool, KeepsCountSetBySecondThread) {
   in_child([](FakeDaemon& daemon) {
-    attach(daemon);
-    multiply(100);
-    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    attach_narrowed(daemon);
     fake_blas()->inside = [] {
       CHECK_OR_EXIT(fake_blas()->pool == 2);
       fake_blas()->inside = nullptr;
@@ -134,9 +137,7 @@ TEST_F(OpenBlasPool, KeepsCountSetBySecondThread) {
 
 void* end_in_a_product(void* of_test) {
   auto& daemon = *static_cast<FakeDaemon*>(of_test);
-  attach(daemon);
-  multiply(100);
-  daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+  attach_narrowed(daemon);
   fake_blas()->inside = [] {
     CHECK_OR_EXIT(fake_blas()->pool == 2);
     pthread_exit(nullptr);
@@ -158,9 +159,7 @@ TEST_F(OpenBlasPool, KeepSettingLeavesCountAlone) {
   in_child([](FakeDaemon& daemon) {
     setenv("OPTILE_BLAS", "keep", 1);
     read_environment();
-    attach(daemon);
-    multiply(100);
-    daemon.publish({{key_of_shape(daemon, "100x200x300"), 2, {}, 0}});
+    attach_narrowed(daemon);
     CHECK_OR_EXIT(multiply(100) == kOwn);
   });
 }
