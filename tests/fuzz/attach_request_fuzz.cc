@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
       decode(packet);
       send_packet(connection.fd(), packet, how % (kMaxDescriptors + 1));
       if ((how & 0x80) == 0) served.poll();
-      if ((how & 0x40) != 0) connection.listen();
+      if ((how & 0x40) != 0) connection.receive();
     }
     served.poll();
   }

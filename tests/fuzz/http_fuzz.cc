@@ -18,9 +18,9 @@ class WithClient {
  public:
   WithClient() : connection_(served_.attach_path()) {
     const optile_attach_request attach_request = optile::daemon::make_attach_request("program");
-    connection_.say(&attach_request, sizeof attach_request);
+    connection_.send(&attach_request, sizeof attach_request);
     served_.poll();
-    require(connection_.listen() == FakeConnection::Heard::kAttachReply, "a client is served");
+    require(connection_.receive() == FakeConnection::Answer::kAttachReply, "a client is served");
     regions_ = ClientRegions(connection_.plan_fd(), connection_.client_fd());
     regions_.begin(UINT64_C(9000000000), 4);
     regions_.register_op(7, "aten::mm", "[8,8]");

@@ -9,7 +9,6 @@ makes the document; as a test the programs are only run and compared. With
 
 each is launched so often, and every run is compared with the bare one. That takes an hour or so."""
 import argparse
-import concurrent.futures
 import json
 import pathlib
 import sys
@@ -104,14 +103,11 @@ class Outcome:
 
 class PackagedPrograms(EndToEndTest):
     def test_end_as_untouched(self):
-        """Two at a time, each with a daemon of its own: most of their time is one thread's."""
+        self.space.start_daemon()
         self.assertGreaterEqual(len(PROGRAMS), 20)
-        programs = [one for one in PROGRAMS if not one.long]
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            started = [pool.submit(ran_all, [program], 1) for program in programs]
-        for program, outcomes in zip(programs, started):
+        for program in (one for one in PROGRAMS if not one.long):
             with self.subTest(package=program.package, work=program.work):
-                (outcome,) = outcomes.result()
+                outcome = Outcome(self.space, program)
                 self.assertEqual(0, outcome.bare.code, outcome.bare)
                 self.assert_same_run(outcome.bare, outcome.launched)
 
