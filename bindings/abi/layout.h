@@ -108,7 +108,8 @@ enum optile_probe {
   OPTILE_PROBE_ONEDNN = 4,
   OPTILE_PROBE_BLAS = 5,
   OPTILE_PROBE_TBB = 6,
-  OPTILE_PROBE_ITT = 7 /* oneDNN inside another library, by its ITT tasks: never has a width */
+  OPTILE_PROBE_ITT = 7, /* oneDNN inside another library, by its ITT tasks: never has a width */
+  OPTILE_PROBE_TENSORFLOW = 8 /* a kernel that TensorFlow's executor computes */
 };
 
 /* ---- plan region ---------------------------------------------------------------------------- */
@@ -134,10 +135,14 @@ OPTILE_STATIC_ASSERT(sizeof(optile_plan_entry) == 64, "plan entry layout");
 enum optile_page_flag {
   OPTILE_PAGE_RECORD_ALL = 1,    /* record events of every op, also of ops without an entry */
   OPTILE_PAGE_RECORD_NESTED = 2, /* attribute self time to nested ops too */
-  OPTILE_PAGE_MAY_PAUSE_SAMPLING =
-      4,                /* no entry changes a width: probes may leave out most steps */
-  OPTILE_PAGE_COUNT = 8 /* read counters around recorded ops, one group a step */
+  /* no entry changes a width: probes may leave out most steps */
+  OPTILE_PAGE_MAY_PAUSE_SAMPLING = 4,
+  OPTILE_PAGE_COUNT = 8, /* read counters around recorded ops, one group a step */
+  /* Ops of an executor that runs several at once are let through one at a time: outside of the
+   * schedule, and in its i-th step (1 << (OPTILE_PAGE_SERIAL_SHIFT + i)). */
+  OPTILE_PAGE_SERIAL = 16
 };
+#define OPTILE_PAGE_SERIAL_SHIFT 16u
 /* Immutable once published. `generation` is 0 while it is being written; a reader that sees another
  * one after its copy than before it throws the copy away. */
 typedef struct optile_plan_page {

@@ -240,6 +240,7 @@ std::vector<perfmodel::OpDescription> ClientReader::new_ops() {
     if (op.region) op.tuning = tuning_word(copy.tuning);
     op.probe = copy.probe;
     op.left_alone = copy.probe == OPTILE_PROBE_ITT;
+    op.unordered = copy.probe == OPTILE_PROBE_TENSORFLOW;
     if (copy.probe == OPTILE_PROBE_TORCH && !op.nested) op.listening = kTorchListens;
     registry_.push_back(op);
     if (op.key == 0) {

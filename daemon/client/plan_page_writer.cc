@@ -65,6 +65,23 @@ void copy_words(void* to, const void* source, std::size_t first, std::size_t byt
   }
 }
 
+// Where ops are let through one at a time: wherever one has a width of its own.
+uint32_t serial_flags(const tuner::PlanDraft& draft, uint32_t schedule_length) {
+  if (!draft.unordered) return 0;
+  uint32_t flags = draft.serial ? uint32_t{OPTILE_PAGE_SERIAL} : 0;
+  for (uint32_t i = 0; i < schedule_length; ++i) {
+    if (draft.serial) flags |= UINT32_C(1) << (OPTILE_PAGE_SERIAL_SHIFT + i);
+  }
+  for (const tuner::PlanEntry& entry : draft.entries) {
+    if (entry.width > 0) flags |= OPTILE_PAGE_SERIAL;
+    for (uint32_t i = 0; i < schedule_length; ++i) {
+      const int width = i < entry.schedule.size() ? entry.schedule[i] : entry.width;
+      if (width > 0) flags |= UINT32_C(1) << (OPTILE_PAGE_SERIAL_SHIFT + i);
+    }
+  }
+  return flags;
+}
+
 void fill_orders(optile_plan_page& page, const PageSurroundings& surroundings) {
   const std::size_t count =
       std::min({surroundings.compact_order.size(), surroundings.spread_order.size(),
@@ -122,6 +139,8 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
     const bool same_bits = surroundings.same_bits && !entry.leave;
     if (same_bits) page->slots[*slot].flags |= OPTILE_ENTRY_SAME_BITS;
   }
+
+  page->flags |= serial_flags(draft, page->schedule_length);
 
   // Only slots that are or were used: even to read another one would take memory for it, and a
   // thousand clients have sixteen million of them.

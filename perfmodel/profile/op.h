@@ -31,6 +31,7 @@ struct OpDescription {
   uint32_t tuning = 0;
   bool left_alone = false;  // for another reason: its width may not be set
   uint32_t probe = 0;       // optile_probe
+  bool unordered = false;   // its framework runs the ops of a declared step in any order
   // What an execution takes less while its probe rests, which it may where no width is changed; 0:
   // it never rests, or costs nothing that could be told.
   Nanoseconds listening{0};

@@ -61,6 +61,11 @@ struct PlanDraft {
   // No op has a width of its own, or all have the one of `default_width_cap`: the client may leave
   // most steps unsampled.
   bool may_pause_sampling = false;
+  // Several ops run at once, in any order, unless they are let through one at a time. They are in
+  // steps that give one a width of its own; with `serial` in all of them, so that each is measured
+  // by itself.
+  bool unordered = false;
+  bool serial = false;
   int default_width_cap = 0;  // of every op, in the present plan; 0 = none
   std::optional<Marker> marker;
   perfmodel::Binding binding = perfmodel::Binding::kNone;

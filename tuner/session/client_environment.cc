@@ -26,6 +26,7 @@ void ClientEnvironment::set_cases(std::vector<Configuration> cases, int cores) {
 
 void ClientEnvironment::add_op(perfmodel::OpDescription op) {
   const uint64_t key = op.key;
+  has_unordered_op_ = has_unordered_op_ || op.unordered;
   ops_[key] = std::move(op);
 }
 

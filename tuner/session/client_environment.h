@@ -33,6 +33,7 @@ class ClientEnvironment {
   const perfmodel::SwitchingCost& switching_cost() const { return cost_; }
   int default_width() const { return default_width_; }  // 0 = not known yet
   bool bounded() const { return bounded_; }
+  bool has_unordered_op() const { return has_unordered_op_; }
 
   const perfmodel::OpDescription* find_op(uint64_t key) const;  // null: not known
   bool observes_only(uint64_t key) const;
@@ -47,6 +48,7 @@ class ClientEnvironment {
   perfmodel::SwitchingCost cost_;
   int default_width_ = 0;
   bool bounded_ = false;
+  bool has_unordered_op_ = false;
 };
 
 }  // namespace optile::tuner

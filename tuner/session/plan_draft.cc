@@ -81,6 +81,8 @@ PlanDraft draft_plan(const ClientRecord& client, const InForce& in_force,
   }
   const bool enough = has_enough_steps(client);
   tuning.add_to(draft, enough);
+  draft.unordered = client.step.is_unordered() && client.environment.options().may_change_widths;
+  draft.serial = draft.unordered && client.phase == Phase::kExploring;
   draft.may_pause_sampling = enough && does_nothing(draft);
   return draft;
 }
@@ -90,6 +92,7 @@ PublishedPage describe_page(const ClientRecord& client, const InForce& in_force,
   PublishedPage page;
   page.base_is_plan = in_force.plan.replayed() != nullptr || client.phase == Phase::kTuned;
   page.counts = draft.count;
+  page.serial = draft.serial;
   page.lent = in_force.lent.lent();
   page.columns = tuning.columns();
   return page;

@@ -20,17 +20,17 @@ void pause_if_unsteered(ClientRecord& client, bool paused) {
   client.pages.on_changed();
 }
 
+// An executor that runs several ops at once is one program's own way, and no co-runners.
 void note_overlap(ClientRecord& client, WidthTuning& tuning, bool overlapped,
                   void (ConcurrencyDetector::*hear)(bool)) {
+  if (client.step.is_unordered()) return;
   const bool was_usual = client.concurrency.usual();
   (client.concurrency.*hear)(overlapped);
   if (client.concurrency.usual() != was_usual) tuning.on_co_runners_changed();
 }
 
-void follow_sequence(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
-                     const OpEvent& event) {
-  const bool silent = is_silent(client);
-  const auto change = client.step.on_op(event.place, event.begin, event.duration, silent);
+void follow_step(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
+                 StepTracker::Change change) {
   switch (change) {
     case StepTracker::Change::kNone:
       return;
@@ -60,8 +60,9 @@ void take_sample(ClientRecord& client, const OpEvent& event) {
 
 // A step outside of the schedule of its page, or under a page without one.
 void count_base_step(ClientRecord& client, WidthTuning& tuning, const StepEvent& event,
-                     bool planned) {
-  if (!planned) {
+                     const PublishedPage* page) {
+  if (page == nullptr || !page->base_is_plan) {
+    if (page != nullptr && page->serial) return;
     client.times.own.add(event.duration);
     return;
   }
@@ -73,12 +74,13 @@ void count_base_step(ClientRecord& client, WidthTuning& tuning, const StepEvent&
 }
 
 void count_scheduled_step(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
-                          const StepEvent& event, const std::vector<PageColumn>& columns) {
+                          const StepEvent& event, const PublishedPage& page) {
   const int column = *event.column;
-  if (column < 0 || column >= static_cast<int>(columns.size())) return;
+  if (column < 0 || column >= static_cast<int>(page.columns.size())) return;
   StepTimes& times = client.times;
-  switch (columns[static_cast<std::size_t>(column)]) {
+  switch (page.columns[static_cast<std::size_t>(column)]) {
     case PageColumn::kControl:
+      if (page.serial) break;
       times.own.add(event.duration);
       (in_force.guard.has_page() ? times.control : times.trial_controls).add(event.duration);
       break;
@@ -109,9 +111,9 @@ void count_step(ClientRecord& client, const InForce& in_force, WidthTuning& tuni
     const uint32_t most = client.environment.options().counted_steps;
     if (++client.times.counted == most) client.pages.on_changed();
   } else if (!event.column) {
-    count_base_step(client, tuning, event, page != nullptr && page->base_is_plan);
+    count_base_step(client, tuning, event, page);
   } else if (page != nullptr) {
-    count_scheduled_step(client, in_force, tuning, event, page->columns);
+    count_scheduled_step(client, in_force, tuning, event, *page);
   }
 }
 
@@ -227,7 +229,8 @@ void Session::on_op(const OpEvent& event) {
   note_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_op);
   const bool paused = pauses_unsteered(client_);
   if (client_.environment.default_width() == 0) ++client_.unsteered_ops;
-  follow_sequence(client_, in_force_, tuning_, event);
+  follow_step(client_, in_force_, tuning_,
+              client_.step.on_op(event.place, event.begin, event.duration, is_silent(client_)));
   pause_if_unsteered(client_, paused);
   take_sample(client_, event);
 }
@@ -244,6 +247,7 @@ void Session::on_step(const StepEvent& event) {
     tuning_.leave_loop();
     return;
   }
+  follow_step(client_, in_force_, tuning_, client_.step.on_declared_step(is_silent(client_)));
   note_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_step);
   const bool paused = pauses_unsteered(client_);
   count_step(client_, in_force_, tuning_, event);
@@ -275,6 +279,7 @@ void Session::on_progress(uint64_t ops_begun, uint32_t steps_begun) {
 
 void Session::on_declared_steps(uint32_t steps) {
   client_.steps.on_declared(steps);
+  if (steps > 0 && client_.environment.has_unordered_op()) client_.step.set_unordered();
 }
 
 void Session::on_entry_disabled(const perfmodel::OpPlace& place, perfmodel::Nanoseconds under_entry,

@@ -8,6 +8,7 @@ namespace optile::tuner {
 namespace {
 
 constexpr uint64_t kMostUnrecognised = uint64_t{1} << 20;  // ops, then events are switched off
+constexpr std::size_t kMostDifferentSteps = 256;           // the same, of an unordered program
 constexpr int kForeignSteps = 8;       // steps of another length that start a watch
 constexpr uint64_t kForeignOps = 256;  // ops beyond as many steps that pass without a marker
 constexpr int kForeignMost = 4096;     // a watch in vain makes the next one rarer
@@ -21,25 +22,44 @@ StepTracker::StepTracker(perfmodel::Nanoseconds least_repeating) {
 StepTracker::Change StepTracker::on_op(perfmodel::OpPlace place, perfmodel::Nanoseconds begin,
                                        perfmodel::Nanoseconds duration, bool silent) {
   if (gave_up_ || (silent && !watching_)) return Change::kNone;
-  if (detector_.observe(place, begin, duration) == PeriodDetector::Change::kFound) {
-    return accept_step();
+  if (unordered_) {
+    sets_.add(place);
+  } else if (detector_.observe(place, begin, duration) == PeriodDetector::Change::kFound) {
+    return accept_step(*detector_.step());
   }
-  if (watching_ && detector_.observed() > kWatchOps) {
+  if (watching_ && (detector_.observed() > kWatchOps || sets_.steps() > kWatchSteps)) {
     watching_ = false;
-    detector_.restart();
+    restart();
     foreign_needed_ = std::min(kForeignMost, foreign_needed_ * 4);
     return Change::kWatchEnded;
   }
-  if (model_ == nullptr && detector_.observed() > kMostUnrecognised) {
+  if (model_ == nullptr &&
+      (detector_.observed() > kMostUnrecognised || sets_.steps() > kMostDifferentSteps)) {
     gave_up_ = true;
-    detector_.restart();
+    restart();
     return Change::kGaveUp;
   }
   return Change::kNone;
 }
 
-StepTracker::Change StepTracker::accept_step() {
-  auto fresh = std::make_unique<StepModel>(*detector_.step());
+void StepTracker::set_unordered() {
+  if (unordered_) return;
+  unordered_ = true;
+  restart();
+}
+
+StepTracker::Change StepTracker::on_declared_step(bool silent) {
+  if (!unordered_ || gave_up_ || (silent && !watching_)) return Change::kNone;
+  return sets_.end_step() ? accept_step(sets_.step()) : Change::kNone;
+}
+
+void StepTracker::restart() {
+  detector_.restart();
+  sets_.restart();
+}
+
+StepTracker::Change StepTracker::accept_step(const RecognisedStep& step) {
+  auto fresh = std::make_unique<StepModel>(step);
   const bool same = model_ && model_->marker().place == fresh->marker().place &&
                     model_->order() == fresh->order() &&
                     model_->fingerprint() == fresh->fingerprint();
@@ -48,7 +68,7 @@ StepTracker::Change StepTracker::accept_step() {
     if (!watching_) return Change::kNone;
     watching_ = false;
     foreign_needed_ = foreign_needed_ * 4;
-    detector_.restart();
+    restart();
     return Change::kWatchEnded;
   }
   watching_ = false;
@@ -63,7 +83,7 @@ StepTracker::Change StepTracker::accept_step() {
 
 bool StepTracker::on_step(uint32_t ops, bool mixed) {
   progress_at_step_ = progress_;
-  return model_ != nullptr && !mixed && loop_.on_step(ops, model_->marker().ops);
+  return model_ != nullptr && !mixed && !unordered_ && loop_.on_step(ops, model_->marker().ops);
 }
 
 bool StepTracker::on_silent_step(uint32_t ops) {
@@ -94,7 +114,7 @@ bool StepTracker::on_progress(uint64_t ops_begun, bool silent) {
 void StepTracker::begin_watch() {
   foreign_steps_ = 0;
   watching_ = true;
-  detector_.restart();
+  restart();
 }
 
 // The last try takes whatever repeats: some programs simply vary.
@@ -102,14 +122,14 @@ void StepTracker::leave_loop() {
   loop_.on_loop_found();
   const auto longer = static_cast<std::size_t>(model_->marker().ops) * 2;
   detector_.set_shortest(loop_.is_exhausted() ? 1 : longer);
-  detector_.restart();
+  restart();
   watching_ = false;
   settled_ = false;
   model_.reset();
 }
 
 void StepTracker::stop_recognition(bool settled) {
-  detector_.restart();
+  restart();
   if (model_) detector_.prefer(model_->marker().place);
   foreign_steps_ = 0;
   if (settled) {

@@ -11,6 +11,7 @@
 #include "tuner/steps/loop_detector.h"
 #include "tuner/steps/period_detector.h"
 #include "tuner/steps/step_model.h"
+#include "tuner/steps/step_set_detector.h"
 
 namespace optile::tuner {
 
@@ -25,6 +26,12 @@ class StepTracker {
   };
 
   explicit StepTracker(perfmodel::Nanoseconds least_repeating);
+
+  // The program declares its steps, and their ops come in another order each time.
+  void set_unordered();
+  bool is_unordered() const { return unordered_; }
+  // A declared step of an unordered program ended, whose ops were all told unless `silent`.
+  Change on_declared_step(bool silent);
 
   // An op that was told; none is while `silent`, unless watched.
   Change on_op(perfmodel::OpPlace place, perfmodel::Nanoseconds begin,
@@ -43,7 +50,7 @@ class StepTracker {
   // The known step is a loop; a longer one is looked for.
   void leave_loop();
   // What was heard so far is no evidence any more.
-  void restart() { detector_.restart(); }
+  void restart();
   void prefer_marker(const perfmodel::OpPlace& place) { detector_.prefer(place); }
   // Ops are told no more, or not all. `settled`: a plan came into force.
   void stop_recognition(bool settled);
@@ -59,10 +66,13 @@ class StepTracker {
 
  private:
   static constexpr uint64_t kWatchOps = 4 * PeriodDetector::kLongestStep;
+  static constexpr std::size_t kWatchSteps = 16;  // of an unordered program
 
-  Change accept_step();
+  Change accept_step(const RecognisedStep& step);
 
   PeriodDetector detector_;
+  StepSetDetector sets_;
+  bool unordered_ = false;
   std::unique_ptr<StepModel> model_;
   LoopDetector loop_;
   bool gave_up_ = false;

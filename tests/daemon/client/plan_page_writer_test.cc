@@ -63,6 +63,25 @@ TEST_F(PlanPageTest, RequestsCounters) {
   EXPECT_EQ(page(1).flags, OPTILE_PAGE_RECORD_ALL | OPTILE_PAGE_COUNT);
 }
 
+TEST_F(PlanPageTest, SerialisesStepsThatGiveWidths) {
+  tuner::PlanDraft draft;
+  draft.schedule_length = 3;
+  draft.entries = {{{7, 0}, 0, tuner::Rule::kFastest, false, {0, 1, 0}},
+                   {{8, 0}, 0, tuner::Rule::kFastest, false, {0, 0, 0}}};
+  writer_.publish(1, draft, {});
+  EXPECT_EQ(page(1).flags, 0u) << "ops of this program come one at a time by themselves";
+  draft.unordered = true;
+  writer_.publish(2, draft, {});
+  EXPECT_EQ(page(2).flags, 1u << (OPTILE_PAGE_SERIAL_SHIFT + 1));
+  draft.entries[1].width = 2;
+  writer_.publish(3, draft, {});
+  EXPECT_EQ(page(3).flags, OPTILE_PAGE_SERIAL | 1u << (OPTILE_PAGE_SERIAL_SHIFT + 1));
+  draft.entries.clear();
+  draft.serial = true;
+  writer_.publish(4, draft, {});
+  EXPECT_EQ(page(4).flags, OPTILE_PAGE_SERIAL | 7u << OPTILE_PAGE_SERIAL_SHIFT);
+}
+
 TEST_F(PlanPageTest, PublishesAllDraftFields) {
   tuner::PlanDraft draft;
   draft.record_all = true;
