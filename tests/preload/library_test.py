@@ -12,6 +12,11 @@ OLDEST_GLIBC = (2, 17)
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "building.md"
 
 EXPORTED = {
+    "TFE_Execute",
+    "TF_SessionRun",
+    "_ZN10tensorflow10DeviceBase16eigen_cpu_deviceEv",
+    "_ZN10tensorflow16ThreadPoolDevice7ComputeEPNS_8OpKernelEPNS_15OpKernelContextE",
+    "_ZNK10tensorflow10DeviceBase29tensorflow_cpu_worker_threadsEv",
     "GOMP_parallel",
     "GOMP_parallel_loop_dynamic",
     "GOMP_parallel_loop_dynamic_start",

@@ -295,6 +295,14 @@ void choose_steered_runtime(const void* caller) {
   release_knob();
 }
 
+void choose_knob_of_framework(const void* inside, const CountKnob& knob) {
+  if (__atomic_exchange_n(&framework_asked, 1, __ATOMIC_ACQ_REL) != 0) return;
+  by_framework.knob = knob;
+  copy_real_path(object_of(inside), by_framework.pool.path, sizeof by_framework.pool.path);
+  __atomic_store_n(&chosen, &by_framework, __ATOMIC_RELEASE);
+  release_knob();
+}
+
 void choose_runtime_of_speaker(const void* caller) {
   const Steered* now = in_use();
   if (now == &by_framework || __atomic_exchange_n(&speaker_asked, 1, __ATOMIC_ACQ_REL) != 0) return;

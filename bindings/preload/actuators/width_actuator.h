@@ -23,6 +23,9 @@ void choose_runtime_of_speaker(const void* caller);
 // where any was chosen before. With a usable `knob`, the library's own count, that is steered and
 // no runtime.
 void choose_runtime_of_library(const void* inside, const CountKnob& knob = {});
+// The same for a framework whose ops take their widths from `knob` and from no OpenMP; `inside`
+// lies in its library. Nothing where another framework came first.
+void choose_knob_of_framework(const void* inside, const CountKnob& knob);
 const OpenmpRuntime* steered_runtime();  // null before, or where there is none
 const BlasPool* steered_pool();          // null before, or where it is not to be steered
 // Whether an op whose library takes its width from `setter` follows what is steered now: the

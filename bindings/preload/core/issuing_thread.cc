@@ -41,8 +41,7 @@ __attribute__((constructor)) void prepare() {
   reports_ends = pthread_key_create(&end_of_thread, thread_ended) == 0;
 }
 
-IssuingThread* claim() {
-  const auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
+IssuingThread* claim(uint32_t tid) {
   for (uint32_t i = 0; i < kMostIssuing; ++i) {
     uint32_t owner = __atomic_load_n(&owners[i], __ATOMIC_ACQUIRE);
     if (owner != 0 && is_alive(owner)) continue;
@@ -60,7 +59,6 @@ IssuingThread* claim() {
     for (const ProbeHooks* probe : registered_probes()) {
       if (probe->thread_comes != nullptr) probe->thread_comes(i);
     }
-    if (reports_ends) pthread_setspecific(end_of_thread, &threads[i]);
     if (i >= OPTILE_MAX_THREADS) add_fallback(OPTILE_FALLBACK_THREADS_FULL);
     if (__atomic_add_fetch(&issuing_ever, 1, __ATOMIC_RELAXED) > 1) leave_pool();
     return &threads[i];
@@ -74,11 +72,23 @@ IssuingThread* claim() {
 IssuingThread* issuing_thread() {
   if (issuing_here == nullptr && !turned_away) {
     const int kept_errno = errno;
-    issuing_here = claim();
+    issuing_here = claim(static_cast<uint32_t>(syscall(SYS_gettid)));
     turned_away = issuing_here == nullptr;
+    if (reports_ends && !turned_away) pthread_setspecific(end_of_thread, issuing_here);
     errno = kept_errno;
   }
   return issuing_here;
+}
+
+// The slot is the process's own, whose number no thread but the first one has.
+IssuingThread* claim_shared_issuer() {
+  return claim(static_cast<uint32_t>(getpid()));
+}
+
+IssuingThread* issue_as(IssuingThread* thread) {
+  IssuingThread* before = issuing_here;
+  issuing_here = thread;
+  return before;
 }
 
 bool meets_first(IssuingThread& thread, uint32_t op_id) {

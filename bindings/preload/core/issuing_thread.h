@@ -91,6 +91,14 @@ extern constinit thread_local IssuingThread* issuing_here;
 inline IssuingThread* known_issuing_thread() {
   return issuing_here;
 }
+// One that stands for all threads of a framework's executor, which hand ops from one to another:
+// claimed once, for as long as the process; null when every slot is taken. Whoever uses it sees to
+// it that nobody else does meanwhile.
+IssuingThread* claim_shared_issuer();
+// The calling thread issues as `thread` from now on. Returns as whom it did before, null = nobody
+// yet, to be put back by a second call.
+IssuingThread* issue_as(IssuingThread* thread);
+
 // True the first time that this thread meets the op.
 bool meets_first(IssuingThread& thread, uint32_t op_id);
 

@@ -1,0 +1,203 @@
+#include "bindings/preload/core/executor_issuer.h"
+
+#include "bindings/preload/actuators/width_actuator.h"
+#include "bindings/preload/core/event_writer.h"
+#include "bindings/preload/core/op_boundary.h"
+#include "bindings/preload/core/op_registry.h"
+#include "bindings/preload/core/width_decision.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/shared_memory/plan_reader.h"
+#include "bindings/preload/support/environment.h"
+#include "bindings/preload/support/host_log.h"
+#include "bindings/preload/support/progress_lock.h"
+#include "bindings/preload/support/shim_clock.h"
+
+namespace optile::preload {
+
+uint32_t executor_flow_now = 0;
+
+namespace {
+
+// Of the steps that nobody asks for, one in so many is listened to.
+constexpr uint32_t kListenedOf = 32;
+
+// Of the issuer, and of everything below it here that is no atomic word. Held through a serial op.
+ProgressLock turn;
+IssuingThread* issuer = nullptr;
+uint32_t openings = 0;
+uint32_t steps = 0;
+uint32_t width_cap = 0;
+uint64_t small_ticks = 0;
+
+// Of the step that runs, where ops run side by side: time in which one at least was open.
+uint32_t open_ops = 0;
+uint64_t busy_since = 0;
+
+// On a thread that computes an op of the executor: what its code calls is a part of it.
+thread_local bool inside_op = false;
+
+void set_flow(ExecutorFlow flow) {
+  __atomic_store_n(&executor_flow_now, static_cast<uint32_t>(flow), __ATOMIC_RELAXED);
+}
+
+bool is_left_alone() {
+  return __atomic_load_n(&openings, __ATOMIC_RELAXED) >= kMostOpenings;
+}
+
+bool take_turn() {
+  if (is_left_alone()) return false;
+  if (turn.acquire()) return true;
+  if (__atomic_add_fetch(&openings, 1, __ATOMIC_RELAXED) == kMostOpenings) {
+    set_flow(ExecutorFlow::kUnheard);
+    log_line("the ops of this program are left alone: one of them waited for another for too long");
+  }
+  return false;
+}
+
+bool is_serial(const PlanView& plan, int column) {
+  const uint32_t bit =
+      column < 0 ? uint32_t{OPTILE_PAGE_SERIAL}
+                 : UINT32_C(1) << (OPTILE_PAGE_SERIAL_SHIFT + static_cast<uint32_t>(column));
+  return plan.valid && may_steer() && (plan.flags & bit) != 0;
+}
+
+// Of the step that begins.
+ExecutorFlow choose_flow(const PlanView& plan) {
+  if (is_serial(plan, issuer->step_column)) return ExecutorFlow::kSerial;
+  const bool asked =
+      issuer->step_column >= 0 || !plan.valid || (plan.flags & OPTILE_PAGE_MAY_PAUSE_SAMPLING) == 0;
+  return asked || steps % kListenedOf < 2 ? ExecutorFlow::kConcurrent : ExecutorFlow::kUnheard;
+}
+
+// Of the step that ends.
+void count_small_ops() {
+  const uint64_t spent = __atomic_exchange_n(&small_ticks, 0, __ATOMIC_RELAXED);
+  if (issuer->step_begin == 0) return;
+  const uint64_t most = ticks() - issuer->step_begin;
+  issuer->observed = issuer->observed + spent < most ? issuer->observed + spent : most;
+}
+
+}  // namespace
+
+bool executor_has_steps() {
+  return __atomic_load_n(&steps, __ATOMIC_RELAXED) != 0;
+}
+
+uint32_t executor_width_cap() {
+  return __atomic_load_n(&width_cap, __ATOMIC_RELAXED);
+}
+
+void begin_executor_step() {
+  if (environment().off || is_forked_child() || inside_op || !take_turn()) return;
+  if (issuer == nullptr) issuer = claim_shared_issuer();
+  if (issuer != nullptr) {
+    IssuingThread* before = issue_as(issuer);
+    count_small_ops();
+    declared_step();
+    __atomic_store_n(&steps, steps + 1, __ATOMIC_RELAXED);
+    const Attachment* attached = attachment();
+    ExecutorFlow flow = ExecutorFlow::kUnheard;
+    if (attached != nullptr) {
+      const PlanView plan = current_plan(*attached);
+      flow = choose_flow(plan);
+      __atomic_store_n(&width_cap, may_steer() ? cap_of(plan) : 0, __ATOMIC_RELAXED);
+    } else {
+      __atomic_store_n(&width_cap, 0, __ATOMIC_RELAXED);
+    }
+    // What nobody listened to has no end that could be told.
+    if (flow == ExecutorFlow::kUnheard) issuer->step_begin = 0;
+    set_flow(flow);
+    issue_as(before);
+  }
+  turn.release();
+}
+
+void count_small_op(uint64_t ticks) {
+  __atomic_fetch_add(&small_ticks, ticks, __ATOMIC_RELAXED);
+}
+
+ExecutorOp::ExecutorOp(const optile_op_identity& identity, uint64_t instance, ExecutorFlow flow) {
+  if (flow == ExecutorFlow::kUnheard || inside_op || is_forked_child()) return;
+  if (flow == ExecutorFlow::kSerial) {
+    begin_serial(identity, instance);
+  } else {
+    instance_ = instance;
+    steerable_ = (identity.flags & OPTILE_OP_FIXED) == 0;
+    begin_concurrent(identity);
+  }
+  inside_op = flow_ != ExecutorFlow::kUnheard;
+}
+
+ExecutorOp::~ExecutorOp() {
+  if (flow_ == ExecutorFlow::kUnheard) return;
+  inside_op = false;
+  if (flow_ == ExecutorFlow::kSerial) {
+    end_serial();
+  } else {
+    end_concurrent();
+  }
+}
+
+void ExecutorOp::begin_serial(const optile_op_identity& identity, uint64_t instance) {
+  if (!take_turn()) return;
+  if (issuer == nullptr) issuer = claim_shared_issuer();
+  if (issuer == nullptr) {
+    turn.release();
+    return;
+  }
+  flow_ = ExecutorFlow::kSerial;
+  before_ = issue_as(issuer);
+  if (instance != 0) issuer->context = instance;
+  op_begin(&identity, &open_);
+}
+
+void ExecutorOp::end_serial() {
+  op_end(&open_);
+  issue_as(before_);
+  turn.release();
+}
+
+void ExecutorOp::begin_concurrent(const optile_op_identity& identity) {
+  id_ = op_id_of(identity);
+  if (id_ == kNoOp || !take_turn()) return;
+  begin_ = ticks();
+  beside_others_ = open_ops > 0;
+  if (open_ops++ == 0) busy_since = begin_;
+  turn.release();
+  flow_ = ExecutorFlow::kConcurrent;
+}
+
+void ExecutorOp::end_concurrent() {
+  const uint64_t now = ticks();
+  if (!take_turn()) return;
+  beside_others_ = beside_others_ || open_ops > 1;
+  if (open_ops > 0) --open_ops;
+  const Attachment* attached = attachment();
+  if (attached != nullptr && issuer != nullptr) {
+    // A step that began meanwhile has its own part of this.
+    const uint64_t from = busy_since > issuer->step_begin ? busy_since : issuer->step_begin;
+    if (issuer->step_begin != 0 && now > from) {
+      issuer->observed += now - from;
+      if (steerable_) issuer->steerable += now - from;
+    }
+    const PlanView plan = current_plan(*attached);
+    optile_event event = {};
+    event.begin_ticks = begin_;
+    event.ticks = now - begin_;
+    event.context = instance_;
+    event.op_id = id_;
+    event.generation_low = static_cast<uint32_t>(plan.generation);
+    event.kind = OPTILE_EVENT_OP;
+    event.flags = OPTILE_EVENT_DEFAULT_WIDTH;
+    if (beside_others_) event.flags |= OPTILE_EVENT_OVERLAPPED;
+    if (steerable_) event.flags |= OPTILE_EVENT_STEERABLE;
+    ++issuer->ops;
+    optile_client_header& header = attached->client->header;
+    optile_store64(&header.progress, header.progress + 1);
+    write_op(*attached, *issuer, event, (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0);
+  }
+  busy_since = now;  // what was busy until now is counted
+  turn.release();
+}
+
+}  // namespace optile::preload

@@ -1,0 +1,81 @@
+// TensorFlow's functions that a program's kernels pass through, interposed: the tables of virtual
+// functions of the wheels' classes are bound by symbol, so that a definition before theirs is taken
+// (no -Bsymbolic), and so are the calls of the C interface. An exception that leaves a kernel
+// passes through here; its turn is then never given back, and what waits for it goes on by itself.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bindings/preload/probes/tensorflow/tensorflow_functions.h"
+#include "bindings/preload/probes/tensorflow/tensorflow_probe.h"
+#include "bindings/preload/runtimes/library_function.h"
+
+using optile::preload::CpuWorkers;
+using optile::preload::function_behind;
+using optile::preload::LibraryFunction;
+using optile::preload::tensorflow_functions;
+using optile::preload::TensorflowCall;
+using optile::preload::TensorflowFunctions;
+
+namespace {
+
+LibraryFunction real_execute = {"TFE_Execute"};
+LibraryFunction real_session_run = {"TF_SessionRun"};
+
+}  // namespace
+
+extern "C" {
+
+void optile_tensorflow_compute(void* device, void* kernel, void* context) __asm__(
+    "_ZN10tensorflow16ThreadPoolDevice7ComputeEPNS_8OpKernelEPNS_15OpKernelContextE");
+const void* optile_tensorflow_eigen_device(void* device) __asm__(
+    "_ZN10tensorflow10DeviceBase16eigen_cpu_deviceEv");
+const CpuWorkers* optile_tensorflow_workers(const void* device) __asm__(
+    "_ZNK10tensorflow10DeviceBase29tensorflow_cpu_worker_threadsEv");
+// NOLINTBEGIN(readability-identifier-naming): TensorFlow's
+void TFE_Execute(void* op, void** results, int* result_count, void* status);
+void TF_SessionRun(void* session, const void* run_options, const void* inputs,
+                   void* const* input_values, int ninputs, const void* outputs,
+                   void** output_values, int noutputs, const void* const* targets, int ntargets,
+                   void* run_metadata, void* status);
+// NOLINTEND(readability-identifier-naming)
+
+void optile_tensorflow_compute(void* device, void* kernel, void* context) {
+  const TensorflowFunctions functions = tensorflow_functions(__builtin_return_address(0));
+  optile::preload::compute_kernel(functions, device, kernel, context);
+}
+
+const void* optile_tensorflow_eigen_device(void* device) {
+  const TensorflowFunctions functions = tensorflow_functions(__builtin_return_address(0));
+  const void* own = functions.eigen_device(device);
+  const void* narrowed = optile::preload::narrowed_eigen_device(functions, own);
+  return narrowed == nullptr ? own : narrowed;
+}
+
+const CpuWorkers* optile_tensorflow_workers(const void* device) {
+  const TensorflowFunctions functions = tensorflow_functions(__builtin_return_address(0));
+  const CpuWorkers* own = functions.workers(device);
+  const CpuWorkers* narrowed = optile::preload::narrowed_workers(functions, own);
+  return narrowed == nullptr ? own : narrowed;
+}
+
+// NOLINTBEGIN(readability-identifier-naming): TensorFlow's
+void TFE_Execute(void* op, void** results, int* result_count, void* status) {
+  auto* const real = reinterpret_cast<decltype(&TFE_Execute)>(
+      function_behind(real_execute, __builtin_return_address(0)));
+  const TensorflowCall call(TensorflowCall::Kind::kOpOrFunction);
+  real(op, results, result_count, status);
+}
+
+void TF_SessionRun(void* session, const void* run_options, const void* inputs,
+                   void* const* input_values, int ninputs, const void* outputs,
+                   void** output_values, int noutputs, const void* const* targets, int ntargets,
+                   void* run_metadata, void* status) {
+  auto* const real = reinterpret_cast<decltype(&TF_SessionRun)>(
+      function_behind(real_session_run, __builtin_return_address(0)));
+  const TensorflowCall call(TensorflowCall::Kind::kGraph);
+  real(session, run_options, inputs, input_values, ninputs, outputs, output_values, noutputs,
+       targets, ntargets, run_metadata, status);
+}
+// NOLINTEND(readability-identifier-naming)
+
+}  // extern "C"

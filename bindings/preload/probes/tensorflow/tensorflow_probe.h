@@ -1,0 +1,36 @@
+// TensorFlow's kernels as ops: what happens around each of them, and where its threads come from.
+// Any thread; passes everything where the process is not attached, or TensorFlow is another than
+// what is assumed of it (docs/guide/tensorflow.md).
+#pragma once
+
+#include "bindings/preload/probes/tensorflow/tensorflow_functions.h"
+
+namespace optile::preload {
+
+// The kernel computes, inside of this call.
+void compute_kernel(const TensorflowFunctions& functions, void* device, void* kernel,
+                    void* context);
+
+// What a kernel on the calling thread is to see for the pool of its device; null = its own.
+const void* narrowed_eigen_device(const TensorflowFunctions& functions, const void* own);
+const CpuWorkers* narrowed_workers(const TensorflowFunctions& functions, const CpuWorkers* own);
+
+// A call of the framework's C interface that computes an op, a function or a whole graph, while it
+// lives: on the thread that made it.
+class TensorflowCall {
+ public:
+  enum class Kind {
+    kOpOrFunction,  // which of both shows when it computes: an op does so on this thread
+    kGraph,
+  };
+
+  explicit TensorflowCall(Kind kind);
+  ~TensorflowCall();
+  TensorflowCall(const TensorflowCall&) = delete;
+  TensorflowCall& operator=(const TensorflowCall&) = delete;
+
+ private:
+  bool outermost_;
+};
+
+}  // namespace optile::preload

@@ -1,0 +1,42 @@
+// A lock whose holder may run somebody else's code for long: who waits for it does so asleep, and
+// not for ever. It gives up where the lock did not change hands for kPatienceNs and the process
+// computed next to nothing meanwhile: then the holder itself waits, perhaps for the one that waits
+// here. Lives in zeroed memory; any thread; not to be taken twice by one thread.
+#pragma once
+
+#include <stdint.h>
+
+namespace optile::preload {
+
+class ProgressLock {
+ public:
+  static constexpr long kPatienceNs = 50'000'000;
+
+  // False: it was not had.
+  bool acquire() {
+    uint32_t nobody = kFree;
+    return __atomic_compare_exchange_n(&state_, &nobody, kHeld, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED) ||
+           wait();
+  }
+  bool try_acquire() {
+    uint32_t nobody = kFree;
+    return __atomic_compare_exchange_n(&state_, &nobody, kHeld, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+  }
+  void release() {
+    __atomic_store_n(&releases_, releases_ + 1, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&state_, kFree, __ATOMIC_RELEASE) == kAwaited) wake_one();
+  }
+
+ private:
+  static constexpr uint32_t kFree = 0, kHeld = 1, kAwaited = 2;
+
+  bool wait();
+  void wake_one();
+
+  uint32_t state_ = kFree;
+  uint32_t releases_ = 0;  // by its holders
+};
+
+}  // namespace optile::preload
