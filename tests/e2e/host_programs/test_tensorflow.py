@@ -1,0 +1,77 @@
+"""TensorFlow as pip installs it: its kernels are seen and steered without a change to the program,
+in every way that a program runs them, and its losses stay what they were.
+
+Needs a Python with TensorFlow, named by OPTILE_TENSORFLOW_PYTHON; `./dev test` makes one.
+"""
+import os
+import unittest
+
+from support.harness import DEADLINE, SCRIPTS, EndToEndTest
+
+PYTHON = os.environ.get("OPTILE_TENSORFLOW_PYTHON", "")
+
+
+@unittest.skipUnless(PYTHON, "no TensorFlow: OPTILE_TENSORFLOW_PYTHON is not set; ./dev test makes "
+                             "one and runs this")
+class TensorflowPrograms(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.space.start_daemon()
+
+    def losses_of(self, finished):
+        self.assertEqual(0, finished.code, finished)
+        losses = [line for line in finished.stdout.splitlines() if line.startswith("losses ")]
+        return losses[0].split()[1:]
+
+    def train(self, *options, how, steps):
+        path = self.space.dir / f"{how}.json"
+        command = [PYTHON, SCRIPTS / "tensorflow_train.py", "--how", how, "--steps", str(steps)]
+        finished = self.space.launched(command, "--report", path, *options, deadline=4 * DEADLINE)
+        return self.losses_of(finished), self.report(path)
+
+    def untouched_losses(self, how, steps):
+        command = [PYTHON, SCRIPTS / "tensorflow_train.py", "--how", how, "--steps", str(steps)]
+        return self.losses_of(self.space.run(command, deadline=4 * DEADLINE))
+
+    def test_fit_is_seen_and_searched(self):
+        losses, report = self.train(how="fit", steps=150)
+        untouched = self.untouched_losses("fit", 150)
+        # Sums in another order: other last bits, in the steps that try widths.
+        self.assertAlmostEqual(float.fromhex(untouched[0]), float.fromhex(losses[0]), delta=1e-3)
+        self.assertGreater(report["coverage"]["observed"], 0.7, report["coverage"])
+        self.assertGreater(report["coverage"]["steered"], 0.6, report["coverage"])
+        self.assertGreaterEqual(report["steps"], 150)
+        ops = {op["name"]: op for op in report["ops"]}
+        convolution = next(op for name, op in ops.items() if "Conv2DBackpropFilter" in name)
+        self.assertIn("float[32,30,30,16]", convolution["shape"])
+        # Trial widths ran in steps that let ops through one at a time.
+        self.assertGreater(report["sampled_steps"], 0, report["decision"])
+        self.assertGreater(convolution["samples"], 0, convolution)
+
+    def test_as_untuned_keeps_every_bit(self):
+        losses, report = self.train("--numerics", "as-untuned", how="function", steps=100)
+        self.assertEqual(self.untouched_losses("function", 100), losses)
+        self.assertGreaterEqual(report["steps"], 100)
+
+    def test_session_is_seen(self):
+        losses, report = self.train(how="session", steps=60)
+        self.assertEqual(self.untouched_losses("session", 60), losses)
+        self.assertGreaterEqual(report["steps"], 60)
+        self.assertGreater(report["coverage"]["observed"], 0.3, report["coverage"])
+
+    def test_eager_ops_are_seen(self):
+        losses, report = self.train(how="eager", steps=300)
+        for untouched, loss in zip(self.untouched_losses("eager", 300), losses):
+            self.assertAlmostEqual(float.fromhex(untouched), float.fromhex(loss), delta=1e-2)
+        self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
+        self.assertTrue(any("Conv2D" in op["name"] for op in report["ops"]), report["decision"])
+
+    def test_observed_program_is_not_steered(self):
+        losses, report = self.train("--mode", "observe", how="function", steps=60)
+        self.assertEqual(60, len(losses))
+        self.assertEqual(0, report["sampled_steps"])
+        self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
+
+
+if __name__ == "__main__":
+    unittest.main()
