@@ -89,8 +89,7 @@ void look_at_kernel(Kernel* kernel, const TensorflowFunctions& functions, const 
   const uint64_t instance = hash_of(trace.text, parts.name_bytes);
   if (!known || instance != __atomic_load_n(&kernel->instance, __ATOMIC_RELAXED)) {
     const bool blocks = may_block(parts.type, parts.type_bytes);
-    __atomic_store_n(&kernel->kind, blocks ? KernelKind::kLeft : KernelKind::kNew,
-                     __ATOMIC_RELAXED);
+    kernel->set_kind(blocks ? KernelKind::kLeft : KernelKind::kNew);
     __atomic_store_n(&kernel->executions, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&kernel->spent, 0, __ATOMIC_RELAXED);
   }
@@ -101,13 +100,12 @@ void look_at_kernel(Kernel* kernel, const TensorflowFunctions& functions, const 
 
 void note_execution(Kernel* kernel, uint64_t ticks, uint64_t small) {
   const uint32_t count = __atomic_add_fetch(&kernel->executions, 1, __ATOMIC_RELAXED);
-  if (kernel->kind != KernelKind::kNew) return;
+  if (kernel->kind() != KernelKind::kNew) return;
   if (count > kFirst) __atomic_fetch_add(&kernel->spent, ticks, __ATOMIC_RELAXED);
   if (count != kJudged) return;
   const uint64_t mean = __atomic_load_n(&kernel->spent, __ATOMIC_RELAXED) / (kJudged - kFirst);
   __atomic_store_n(&kernel->mean, mean, __ATOMIC_RELAXED);
-  __atomic_store_n(&kernel->kind, mean < small ? KernelKind::kSmall : KernelKind::kOp,
-                   __ATOMIC_RELAXED);
+  kernel->set_kind(mean < small ? KernelKind::kSmall : KernelKind::kOp);
 }
 
 }  // namespace optile::preload

@@ -20,12 +20,19 @@ enum class KernelKind : uint32_t {
 
 struct Kernel {
   const void* address = nullptr;
-  KernelKind kind = KernelKind::kNew;
+  uint32_t kind_word = 0;
   uint32_t executions = 0;  // that were looked at
   uint64_t key = 0;         // of type and shapes, as it was last looked at; 0 = not yet
   uint64_t instance = 0;    // of its node's name
   uint64_t spent = 0;       // ticks, of the executions behind the first ones
   uint64_t mean = 0;        // of a small one
+
+  KernelKind kind() const {
+    return static_cast<KernelKind>(__atomic_load_n(&kind_word, __ATOMIC_RELAXED));
+  }
+  void set_kind(KernelKind kind) {
+    __atomic_store_n(&kind_word, static_cast<uint32_t>(kind), __ATOMIC_RELAXED);
+  }
 };
 
 // Null where the table is full.

@@ -75,13 +75,14 @@ void describe(const void* source, char name[OPTILE_NAME_BYTES], char shape[OPTIL
 void compute_heard(const TensorflowFunctions& functions, void* device, void* kernel, void* context,
                    ExecutorFlow flow) {
   Kernel* known = find_kernel(kernel);
-  if (known != nullptr && known->kind == KernelKind::kSmall) count_small_op(known->mean);
-  if (known == nullptr || known->kind == KernelKind::kSmall || known->kind == KernelKind::kLeft) {
+  if (known != nullptr && known->kind() == KernelKind::kSmall) count_small_op(known->mean);
+  if (known == nullptr || known->kind() == KernelKind::kSmall ||
+      known->kind() == KernelKind::kLeft) {
     functions.compute(device, kernel, context);
     return;
   }
   look_at_kernel(known, functions, context);
-  if (known->kind == KernelKind::kLeft) {
+  if (known->kind() == KernelKind::kLeft) {
     functions.compute(device, kernel, context);
     return;
   }

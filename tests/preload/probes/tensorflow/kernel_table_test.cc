@@ -69,9 +69,9 @@ TEST(KernelTable, TellsSmallKernelsFromOps) {
     note_execution(small, i < 2 ? 100'000 : 100, 1000);
     note_execution(large, 5000, 1000);
   }
-  EXPECT_EQ(small->kind, KernelKind::kSmall);
+  EXPECT_EQ(small->kind(), KernelKind::kSmall);
   EXPECT_EQ(small->mean, 100u);
-  EXPECT_EQ(large->kind, KernelKind::kOp);
+  EXPECT_EQ(large->kind(), KernelKind::kOp);
 }
 
 TEST(KernelTable, NoticesKernelInPlaceOfDestroyedOne) {
@@ -82,11 +82,11 @@ TEST(KernelTable, NoticesKernelInPlaceOfDestroyedOne) {
   look_at_kernel(kernel, functions, nullptr);
   const uint64_t first = kernel->instance;
   for (int i = 0; i < 16; ++i) note_execution(kernel, 5000, 1000);
-  EXPECT_EQ(kernel->kind, KernelKind::kOp);
+  EXPECT_EQ(kernel->kind(), KernelKind::kOp);
   latest_trace = "second:PyFunc#shape=(float[2,2])#";
   look_at_kernel(kernel, functions, nullptr);
   EXPECT_NE(kernel->instance, first);
-  EXPECT_EQ(kernel->kind, KernelKind::kLeft);
+  EXPECT_EQ(kernel->kind(), KernelKind::kLeft);
 }
 
 TEST(KernelTable, KnowsKernelByShapesToo) {
@@ -102,7 +102,7 @@ TEST(KernelTable, KnowsKernelByShapesToo) {
   look_at_kernel(kernel, functions, nullptr);
   EXPECT_NE(kernel->key, key);
   EXPECT_EQ(kernel->instance, instance);
-  EXPECT_EQ(kernel->kind, KernelKind::kOp);
+  EXPECT_EQ(kernel->kind(), KernelKind::kOp);
 }
 
 }  // namespace
