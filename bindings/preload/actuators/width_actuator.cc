@@ -296,6 +296,7 @@ void choose_steered_runtime(const void* caller) {
 }
 
 void choose_knob_of_framework(const void* inside, const CountKnob& knob) {
+  if (__atomic_load_n(&framework_asked, __ATOMIC_RELAXED) != 0) return;  // asked at every op
   if (__atomic_exchange_n(&framework_asked, 1, __ATOMIC_ACQ_REL) != 0) return;
   by_framework.knob = knob;
   copy_real_path(object_of(inside), by_framework.pool.path, sizeof by_framework.pool.path);

@@ -9,8 +9,9 @@
 namespace optile::preload {
 namespace {
 
-// So much of the patience, spent by all threads together, says that the holder's op goes on.
-constexpr int64_t kComputingNs = ProgressLock::kPatienceNs / 5;
+// So much of the patience, spent by all threads together, says that the holder's op may go on: on a
+// crowded machine it gets no more.
+constexpr int64_t kComputingNs = ProgressLock::kPatienceNs / 100;
 
 int64_t spent_by_process() {
   timespec spent = {};
@@ -24,6 +25,7 @@ bool ProgressLock::wait() {
   const int kept_errno = errno;
   uint32_t seen = __atomic_load_n(&releases_, __ATOMIC_RELAXED);
   int64_t spent = -1;  // asked for once the patience is over
+  int in_vain = 0;
   bool had = false;
   while (true) {
     if (__atomic_exchange_n(&state_, kAwaited, __ATOMIC_ACQUIRE) == kFree) {
@@ -37,7 +39,9 @@ bool ProgressLock::wait() {
     if (!timed_out) continue;
     const uint32_t now = __atomic_load_n(&releases_, __ATOMIC_RELAXED);
     const int64_t spent_now = spent_by_process();
-    if (now == seen && spent >= 0 && spent_now - spent < kComputingNs) break;
+    in_vain = now == seen ? in_vain + 1 : 0;
+    const bool is_idle = spent >= 0 && spent_now - spent < kComputingNs;
+    if (in_vain > 0 && (is_idle || in_vain >= kMostPatience)) break;
     seen = now;
     spent = spent_now;
   }

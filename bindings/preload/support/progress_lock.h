@@ -1,7 +1,8 @@
 // A lock whose holder may run somebody else's code for long: who waits for it does so asleep, and
 // not for ever. It gives up where the lock did not change hands for kPatienceNs and the process
 // computed next to nothing meanwhile: then the holder itself waits, perhaps for the one that waits
-// here. Lives in zeroed memory; any thread; not to be taken twice by one thread.
+// here. Nor does it wait for longer than kMostPatience of those, whatever is computed. Lives in
+// zeroed memory; any thread; not to be taken twice by one thread.
 #pragma once
 
 #include <stdint.h>
@@ -11,6 +12,7 @@ namespace optile::preload {
 class ProgressLock {
  public:
   static constexpr long kPatienceNs = 50'000'000;
+  static constexpr int kMostPatience = 40;
 
   // False: it was not had.
   bool acquire() {

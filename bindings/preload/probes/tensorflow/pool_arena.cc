@@ -122,8 +122,9 @@ bool PoolArena::add(PoolTask* task, bool* begins) {
 
 void PoolArena::schedule(PoolTask* task) {
   bool begins = false;
+  // As Eigen's own pool does where its queue is full.
   if (!add(task, &begins)) {
-    schedule_into(pool_, task);
+    task->run(task->held);
     return;
   }
   if (!begins) return;

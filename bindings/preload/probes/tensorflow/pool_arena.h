@@ -28,7 +28,7 @@ bool fits_pool(const void* pool);
 class PoolArena {
  public:
   static constexpr int kWidest = 255;
-  static constexpr uint32_t kMostWaiting = 512;  // beyond that tasks go to the pool at once
+  static constexpr uint32_t kMostWaiting = 512;  // beyond that whoever schedules a task runs it
 
   // Once, before any other; one arena of a width in a process. `pool`: for as long as the process,
   // and it fits.

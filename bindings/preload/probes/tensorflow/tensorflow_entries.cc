@@ -19,6 +19,7 @@ using optile::preload::TensorflowFunctions;
 namespace {
 
 LibraryFunction real_execute = {"TFE_Execute"};
+LibraryFunction op_name = {"TFE_OpGetName"};
 LibraryFunction real_session_run = {"TF_SessionRun"};
 
 }  // namespace
@@ -62,7 +63,10 @@ const CpuWorkers* optile_tensorflow_workers(const void* device) {
 void TFE_Execute(void* op, void** results, int* result_count, void* status) {
   auto* const real = reinterpret_cast<decltype(&TFE_Execute)>(
       function_behind(real_execute, __builtin_return_address(0)));
-  const TensorflowCall call(TensorflowCall::Kind::kOpOrFunction);
+  auto* const name_of = reinterpret_cast<const char* (*)(const void*, void*)>(
+      function_behind(op_name, __builtin_return_address(0)));
+  const TensorflowCall call(
+      TensorflowCall::kind_of(name_of == nullptr ? nullptr : name_of(op, status)));
   real(op, results, result_count, status);
 }
 
@@ -72,7 +76,7 @@ void TF_SessionRun(void* session, const void* run_options, const void* inputs,
                    void* run_metadata, void* status) {
   auto* const real = reinterpret_cast<decltype(&TF_SessionRun)>(
       function_behind(real_session_run, __builtin_return_address(0)));
-  const TensorflowCall call(TensorflowCall::Kind::kGraph);
+  const TensorflowCall call(TensorflowCall::Kind::kFunction);
   real(session, run_options, inputs, input_values, ninputs, outputs, output_values, noutputs,
        targets, ntargets, run_metadata, status);
 }

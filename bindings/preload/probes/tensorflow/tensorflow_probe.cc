@@ -17,19 +17,19 @@ namespace {
 // An execution that is over sooner costs too much to be told of.
 constexpr uint64_t kSmallMicroseconds = 20;
 
-enum class CallKind : uint8_t { kNone, kOpOrFunction, kGraph };
+using Call = TensorflowCall::Kind;
 
 // Of the calling thread: the call that it is inside of, and how wide the kernel on it may be; 0 =
 // as wide as the pool. Small, as is what loads with a program.
-thread_local CallKind open_call = CallKind::kNone;
+thread_local Call open_call = Call::kNone;
 thread_local uint16_t narrow_to = 0;
 
 bool computes_op() {
-  return open_call == CallKind::kOpOrFunction;
+  return open_call == Call::kOp;
 }
 
-uint32_t open_calls = 0;  // outermost ones
-uint32_t may_be_step = 0;
+uint32_t open_functions = 0;  // outermost ones
+uint32_t begins_step = 0;     // with the first kernel that computes
 
 int threads_of_pool() {
   return pool_threads();
@@ -111,8 +111,8 @@ void compute_kernel(const TensorflowFunctions& functions, void* device, void* ke
     const bool issued_alone = !executor_has_steps() && at_depth_0() != 0;
     flow = issued_alone ? ExecutorFlow::kSerial : ExecutorFlow::kUnheard;
   } else {
-    if (__atomic_load_n(&may_be_step, __ATOMIC_RELAXED) != 0 &&
-        __atomic_exchange_n(&may_be_step, 0, __ATOMIC_RELAXED) != 0) {
+    if (__atomic_load_n(&begins_step, __ATOMIC_RELAXED) != 0 &&
+        __atomic_exchange_n(&begins_step, 0, __ATOMIC_RELAXED) != 0) {
       begin_executor_step();
       publish_default_width(threads_of_pool());
     }
@@ -135,19 +135,28 @@ const CpuWorkers* narrowed_workers(const TensorflowFunctions& functions, const C
   return width == 0 ? nullptr : workers_view(functions, own, width);
 }
 
-TensorflowCall::TensorflowCall(Kind kind) : outermost_(open_call == CallKind::kNone) {
+TensorflowCall::Kind TensorflowCall::kind_of(const char* name) {
+  if (name == nullptr) return Kind::kOp;
+  if (strncmp(name, "__backward_", strlen("__backward_")) == 0) return Kind::kPartOfStep;
+  return strncmp(name, "__", 2) == 0 ? Kind::kFunction : Kind::kOp;
+}
+
+TensorflowCall::TensorflowCall(Kind kind) : outermost_(open_call == Kind::kNone) {
   if (!outermost_) return;
-  open_call = kind == Kind::kGraph ? CallKind::kGraph : CallKind::kOpOrFunction;
+  open_call = kind;
+  if (kind != Kind::kFunction) return;
   // One that comes while another one is open may be made inside of it.
-  const bool alone = __atomic_fetch_add(&open_calls, 1, __ATOMIC_RELAXED) == 0;
-  if (alone) __atomic_store_n(&may_be_step, 1, __ATOMIC_RELAXED);
+  const bool alone = __atomic_fetch_add(&open_functions, 1, __ATOMIC_RELAXED) == 0;
+  if (alone) __atomic_store_n(&begins_step, 1, __ATOMIC_RELAXED);
 }
 
 TensorflowCall::~TensorflowCall() {
   if (!outermost_) return;
-  open_call = CallKind::kNone;
-  __atomic_store_n(&may_be_step, 0, __ATOMIC_RELAXED);
-  __atomic_fetch_sub(&open_calls, 1, __ATOMIC_RELAXED);
+  if (open_call == Kind::kFunction) {
+    __atomic_store_n(&begins_step, 0, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&open_functions, 1, __ATOMIC_RELAXED);
+  }
+  open_call = Kind::kNone;
 }
 
 }  // namespace optile::preload

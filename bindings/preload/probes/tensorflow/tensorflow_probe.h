@@ -3,6 +3,8 @@
 // what is assumed of it (docs/guide/tensorflow.md).
 #pragma once
 
+#include <stdint.h>
+
 #include "bindings/preload/probes/tensorflow/tensorflow_functions.h"
 
 namespace optile::preload {
@@ -19,10 +21,14 @@ const CpuWorkers* narrowed_workers(const TensorflowFunctions& functions, const C
 // lives: on the thread that made it.
 class TensorflowCall {
  public:
-  enum class Kind {
-    kOpOrFunction,  // which of both shows when it computes: an op does so on this thread
-    kGraph,
+  enum class Kind : uint8_t {
+    kNone,
+    kOp,          // computed on this thread
+    kFunction,    // or a graph: computed by the executor, a step
+    kPartOfStep,  // the backward half of a function that was called before
   };
+  // By the name of the op that is called: that of a function begins so in every release.
+  static Kind kind_of(const char* name);
 
   explicit TensorflowCall(Kind kind);
   ~TensorflowCall();

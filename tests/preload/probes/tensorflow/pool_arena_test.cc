@@ -103,8 +103,7 @@ Eigen::ThreadPoolInterface* as_eigen(PoolArena& arena) {
 }
 
 TEST(PoolArena, RunsAllTasksAtMostWidthAtOnce) {
-  constexpr int kTasks =
-      2000;  // more than may wait in the arena: the others are the pool's at once
+  constexpr int kTasks = 2000;  // more than may wait in the arena
   constexpr int kWidth = 3;
   Pool pool(kWidth);
   const auto arena = std::make_unique<PoolArena>();
