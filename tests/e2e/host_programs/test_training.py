@@ -347,7 +347,7 @@ class UserSettings(TrainingTest):
         finished, report = self.train(env=words, arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
-        told = self.assert_told(default_width=self.cap, word="MKL_NUM_THREADS", respect="cap",
+        told = self.assert_told(default_width=self.cap, variable="MKL_NUM_THREADS", respect="cap",
                                 binds=True)
         self.assertEqual({"MKL_NUM_THREADS": self.cap, "OPENBLAS_NUM_THREADS": 1},
                          {pool["name"]: pool["count"] for pool in told["pools"]})
@@ -357,7 +357,8 @@ class UserSettings(TrainingTest):
                                       arguments=("--steps", self.steps))
         self.assertIn(f"threads {self.cap}\n", finished.stdout)
         self.assert_capped(report)
-        self.assert_told(default_width=self.cap, word="OMP_THREAD_LIMIT", respect="cap", binds=True)
+        self.assert_told(default_width=self.cap, variable="OMP_THREAD_LIMIT", respect="cap",
+                         binds=True)
 
     def assert_told(self, **fields):
         """`explain` says who set the cap; tests/cli/golden/explain.txt has its text."""
