@@ -53,9 +53,9 @@ struct ArenaFunctions {
   }
   static void destroy(PoolArena* /*arena*/) {}
   static void work(void* held) {
-    PoolArena* arena = nullptr;
+    void* arena = nullptr;
     memcpy(&arena, held, sizeof arena);
-    arena->work();
+    static_cast<PoolArena*>(arena)->work();
   }
 };
 

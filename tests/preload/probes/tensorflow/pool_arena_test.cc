@@ -105,8 +105,8 @@ Eigen::ThreadPoolInterface* as_eigen(PoolArena& arena) {
 TEST(PoolArena, RunsAllTasksAtMostWidthAtOnce) {
   constexpr int kTasks = 2000;  // more than may wait in the arena
   constexpr int kWidth = 3;
-  Pool pool(kWidth);
   const auto arena = std::make_unique<PoolArena>();
+  Pool pool(kWidth);
   arena->open(&pool, kWidth);
   Eigen::ThreadPoolInterface* eigen = as_eigen(*arena);
   EXPECT_EQ(eigen->NumThreads(), kWidth);
@@ -128,8 +128,8 @@ TEST(PoolArena, RunsAllTasksAtMostWidthAtOnce) {
 TEST(PoolArena, KeepsToItsWidthInWiderPool) {
   constexpr int kWidth = 2;
   constexpr int kTasks = 200;
-  Pool pool(8);
   const auto arena = std::make_unique<PoolArena>();
+  Pool pool(8);
   arena->open(&pool, kWidth);
   Eigen::ThreadPoolInterface* eigen = as_eigen(*arena);
   Countdown left(kTasks);
@@ -168,8 +168,8 @@ TEST(PoolArena, KeepsToItsWidthInWiderPool) {
 }
 
 TEST(PoolArena, RunsTasksThatTasksSchedule) {
-  Pool pool(2);
   const auto arena = std::make_unique<PoolArena>();
+  Pool pool(2);
   arena->open(&pool, 1);
   Eigen::ThreadPoolInterface* eigen = as_eigen(*arena);
   Countdown left(63);
