@@ -7,7 +7,7 @@
 namespace optile::preload {
 namespace {
 
-// Kept beside the regions: the word is often source before the first op, hence before attaching.
+// Kept beside the regions: it is often known before the first op, hence before attaching.
 uint32_t strongest = OPTILE_WIDTH_DEFAULT;
 
 void note_source(uint32_t source) {
@@ -31,7 +31,7 @@ int unspoken_width() {
 uint32_t default_width_source() {
   const uint32_t source = __atomic_load_n(&strongest, __ATOMIC_RELAXED);
   const uint32_t told = environment().default_width_source;
-  // A framework's own initialisation never covers what a person source.
+  // A framework's own initialisation never covers what a person set.
   const bool person = source == OPTILE_WIDTH_PROGRAM || source == OPTILE_WIDTH_ENVIRONMENT;
   return person || told == OPTILE_WIDTH_DEFAULT ? source : told;
 }

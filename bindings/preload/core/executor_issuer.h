@@ -9,8 +9,8 @@
 //                others ran beside it.
 //   kSerial      one at a time, each at the width that the plan has for it.
 // An op that waits for its turn sleeps, and not for ever (support/progress_lock.h): where nothing
-// goes on for kPatienceNs it runs beside the others, and after kMostOpenings of those the executor
-// is left alone for the rest of the process.
+// goes on it runs beside the others, and after kMostOpenings of those the executor is left alone
+// for the rest of the process.
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // A lock whose holder may run somebody else's code for long: who waits for it does so asleep, and
-// not for ever. It gives up where the lock did not change hands for kPatienceNs and the process
-// computed next to nothing meanwhile: then the holder itself waits, perhaps for the one that waits
-// here. Nor does it wait for longer than kMostPatience of those, whatever is computed. Lives in
-// zeroed memory; any thread; not to be taken twice by one thread.
+// not for ever. It gives up where the lock did not change hands for two spans of kPatienceNs and
+// the process computed next to nothing in the second: then the holder itself waits, perhaps for the
+// one that waits here. Nor does it wait for more than kMostPatience spans, whatever is computed.
+// Lives in zeroed memory; any thread; not to be taken twice by one thread.
 #pragma once
 
 #include <stdint.h>
@@ -15,12 +15,7 @@ class ProgressLock {
   static constexpr int kMostPatience = 40;
 
   // False: it was not had.
-  bool acquire() {
-    uint32_t nobody = kFree;
-    return __atomic_compare_exchange_n(&state_, &nobody, kHeld, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED) ||
-           wait();
-  }
+  bool acquire() { return try_acquire() || wait(); }
   bool try_acquire() {
     uint32_t nobody = kFree;
     return __atomic_compare_exchange_n(&state_, &nobody, kHeld, false, __ATOMIC_ACQUIRE,

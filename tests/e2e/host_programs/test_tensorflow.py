@@ -23,27 +23,31 @@ class TensorflowPrograms(EndToEndTest):
         losses = [line for line in finished.stdout.splitlines() if line.startswith("losses ")]
         return losses[0].split()[1:]
 
-    def train(self, *options, how, steps):
+    def command(self, how, steps, batch):
+        return [PYTHON, SCRIPTS / "tensorflow_train.py", "--how", how, "--steps", str(steps),
+                "--batch", str(batch)]
+
+    def train(self, *options, how, steps, batch=32):
         path = self.space.dir / f"{how}.json"
-        command = [PYTHON, SCRIPTS / "tensorflow_train.py", "--how", how, "--steps", str(steps)]
-        finished = self.space.launched(command, "--report", path, *options, deadline=4 * DEADLINE)
+        finished = self.space.launched(self.command(how, steps, batch), "--report", path, *options,
+                                       deadline=4 * DEADLINE)
         return self.losses_of(finished), self.report(path)
 
-    def untouched_losses(self, how, steps):
-        command = [PYTHON, SCRIPTS / "tensorflow_train.py", "--how", how, "--steps", str(steps)]
-        return self.losses_of(self.space.run(command, deadline=4 * DEADLINE))
+    def untouched_losses(self, how, steps, batch=32):
+        return self.losses_of(self.space.run(self.command(how, steps, batch),
+                                             deadline=4 * DEADLINE))
 
     def test_fit_is_seen_and_searched(self):
-        losses, report = self.train(how="fit", steps=150)
-        untouched = self.untouched_losses("fit", 150)
+        losses, report = self.train(how="fit", steps=150, batch=96)
+        untouched = self.untouched_losses("fit", 150, 96)
         # Sums in another order: other last bits, in the steps that try widths.
         self.assertAlmostEqual(float.fromhex(untouched[0]), float.fromhex(losses[0]), delta=1e-3)
-        self.assertGreater(report["coverage"]["observed"], 0.5, report["coverage"])
-        self.assertGreater(report["coverage"]["steered"], 0.4, report["coverage"])
+        self.assertGreater(report["coverage"]["observed"], 0.7, report["coverage"])
+        self.assertGreater(report["coverage"]["steered"], 0.6, report["coverage"])
         self.assertGreaterEqual(report["steps"], 150)
         ops = {op["name"]: op for op in report["ops"]}
         convolution = next(op for name, op in ops.items() if "Conv2DBackpropFilter" in name)
-        self.assertIn("float[32,30,30,16]", convolution["shape"])
+        self.assertIn("float[96,30,30,16]", convolution["shape"])
         # Trial widths ran in steps that let ops through one at a time.
         self.assertGreater(report["sampled_steps"], 0, report["decision"])
         self.assertGreater(convolution["samples"], 0, convolution)

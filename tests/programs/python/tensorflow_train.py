@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a small network with TensorFlow as its users write it; prints the losses in full.
 
-tensorflow_train.py --steps N --how fit|function|eager|session
+tensorflow_train.py --steps N --how fit|function|eager|session --batch N
 """
 import argparse
 import os
@@ -11,9 +11,6 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-BATCH = 32
-
-
 def network():
     return keras.Sequential([
         keras.layers.Input((32, 32, 3)), keras.layers.Conv2D(16, 3, activation="relu"),
@@ -21,26 +18,26 @@ def network():
         keras.layers.Flatten(), keras.layers.Dense(10)])
 
 
-def batches(steps):
+def batches(steps, batch):
     random = np.random.default_rng(1)
-    return (random.random((steps * BATCH, 32, 32, 3), dtype="float32"),
-            random.integers(0, 10, steps * BATCH))
+    return (random.random((steps * batch, 32, 32, 3), dtype="float32"),
+            random.integers(0, 10, steps * batch))
 
 
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
-def train_by_fit(steps):
+def train_by_fit(steps, batch):
     model = network()
     model.compile(optimizer="sgd", loss=LOSS)
-    images, labels = batches(steps)
-    history = model.fit(images, labels, batch_size=BATCH, epochs=1, verbose=0, shuffle=False)
+    images, labels = batches(steps, batch)
+    history = model.fit(images, labels, batch_size=batch, epochs=1, verbose=0, shuffle=False)
     return history.history["loss"]
 
 
-def train_by_hand(steps, compiled):
+def train_by_hand(steps, batch, compiled):
     model = network()
-    images, labels = batches(steps)
+    images, labels = batches(steps, batch)
 
     def step(image, label):
         with tf.GradientTape() as tape:
@@ -51,15 +48,15 @@ def train_by_hand(steps, compiled):
         return loss
 
     run = tf.function(step) if compiled else step
-    return [float(run(tf.constant(images[i:i + BATCH]), tf.constant(labels[i:i + BATCH])))
-            for i in range(0, steps * BATCH, BATCH)]
+    return [float(run(tf.constant(images[i:i + batch]), tf.constant(labels[i:i + batch])))
+            for i in range(0, steps * batch, batch)]
 
 
-def train_in_session(steps):
+def train_in_session(steps, batch):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
-        images = v1.placeholder(tf.float32, (BATCH, 3072))
-        labels = v1.placeholder(tf.int64, (BATCH,))
+        images = v1.placeholder(tf.float32, (batch, 3072))
+        labels = v1.placeholder(tf.int64, (batch,))
         weights = v1.get_variable("w", (3072, 512), initializer=v1.ones_initializer(),
                                   use_resource=False)
         last = v1.get_variable("v", (512, 10), initializer=v1.ones_initializer())
@@ -67,25 +64,26 @@ def train_in_session(steps):
             labels=labels, logits=tf.matmul(tf.matmul(images, weights * 1e-3), last)))
         train = v1.train.GradientDescentOptimizer(0.01).minimize(loss)
         session.run(v1.global_variables_initializer())
-        data, targets = batches(steps)
+        data, targets = batches(steps, batch)
         data = data.reshape(-1, 3072)
-        return [float(session.run([loss, train], {images: data[i:i + BATCH],
-                                                  labels: targets[i:i + BATCH]})[0])
-                for i in range(0, steps * BATCH, BATCH)]
+        return [float(session.run([loss, train], {images: data[i:i + batch],
+                                                  labels: targets[i:i + batch]})[0])
+                for i in range(0, steps * batch, batch)]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--how", default="fit", choices=["fit", "function", "eager", "session"])
+    parser.add_argument("--batch", type=int, default=32)
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
     if options.how == "fit":
-        losses = train_by_fit(options.steps)
+        losses = train_by_fit(options.steps, options.batch)
     elif options.how == "session":
-        losses = train_in_session(options.steps)
+        losses = train_in_session(options.steps, options.batch)
     else:
-        losses = train_by_hand(options.steps, options.how == "function")
+        losses = train_by_hand(options.steps, options.batch, options.how == "function")
     print("losses", " ".join(float(loss).hex() for loss in losses))
 
 

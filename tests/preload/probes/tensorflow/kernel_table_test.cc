@@ -25,6 +25,15 @@ TensorflowFunctions fake_functions() {
   return functions;
 }
 
+// A kernel at `address` of which this is said, looked at often enough to be an op.
+Kernel* make_op(const void* address, const char* trace) {
+  Kernel* kernel = find_kernel(address);
+  latest_trace = trace;
+  look_at_kernel(kernel, fake_functions(), nullptr);
+  for (int i = 0; i < 16; ++i) note_execution(kernel, 5000, 1000);
+  return kernel;
+}
+
 TEST(KernelTable, DescribesTypeAndShapes) {
   char name[OPTILE_NAME_BYTES];
   char shape[OPTILE_SHAPE_BYTES];
@@ -75,31 +84,23 @@ TEST(KernelTable, TellsSmallKernelsFromOps) {
 }
 
 TEST(KernelTable, NoticesKernelInPlaceOfDestroyedOne) {
-  const TensorflowFunctions functions = fake_functions();
   const int object = 0;
-  Kernel* kernel = find_kernel(&object);
-  latest_trace = "first:MatMul#shape=(float[2,2];float[2,2])#";
-  look_at_kernel(kernel, functions, nullptr);
+  Kernel* kernel = make_op(&object, "first:MatMul#shape=(float[2,2];float[2,2])#");
   const uint64_t first = kernel->instance;
-  for (int i = 0; i < 16; ++i) note_execution(kernel, 5000, 1000);
   EXPECT_EQ(kernel->kind(), KernelKind::kOp);
   latest_trace = "second:PyFunc#shape=(float[2,2])#";
-  look_at_kernel(kernel, functions, nullptr);
+  look_at_kernel(kernel, fake_functions(), nullptr);
   EXPECT_NE(kernel->instance, first);
   EXPECT_EQ(kernel->kind(), KernelKind::kLeft);
 }
 
 TEST(KernelTable, KnowsKernelByShapesToo) {
-  const TensorflowFunctions functions = fake_functions();
   const int object = 0;
-  Kernel* kernel = find_kernel(&object);
-  latest_trace = "node:MatMul#shape=(float[2,2];float[2,2])#";
-  look_at_kernel(kernel, functions, nullptr);
+  Kernel* kernel = make_op(&object, "node:MatMul#shape=(float[2,2];float[2,2])#");
   const uint64_t key = kernel->key;
   const uint64_t instance = kernel->instance;
-  for (int i = 0; i < 16; ++i) note_execution(kernel, 5000, 1000);
   latest_trace = "node:MatMul#shape=(float[4,2];float[2,2])#";
-  look_at_kernel(kernel, functions, nullptr);
+  look_at_kernel(kernel, fake_functions(), nullptr);
   EXPECT_NE(kernel->key, key);
   EXPECT_EQ(kernel->instance, instance);
   EXPECT_EQ(kernel->kind(), KernelKind::kOp);
