@@ -3,7 +3,8 @@
 set(OPTILE_SHIM_DIR "lib/optile")
 install(TARGETS optile optile_tool optile_place optiled
         RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-foreach(library optile_preload optile_torch_bridge optile_counters optile_itt)
+foreach(library optile_preload optile_torch_bridge optile_admission optile_counters
+        optile_itt)
   if(TARGET ${library})
     install(TARGETS ${library} LIBRARY DESTINATION "${OPTILE_SHIM_DIR}")
   endif()

@@ -49,10 +49,13 @@ enum optile_mode {
 };
 enum optile_search { OPTILE_SEARCH_AUTO = 0, OPTILE_SEARCH_PAPER = 1 };
 enum optile_strategy {
-  OPTILE_STRATEGY_AUTO = 0,   /* planner: run time plus measured switching cost */
-  OPTILE_STRATEGY_1 = 1,      /* every instance at its own best width */
-  OPTILE_STRATEGY_2 = 2,      /* one width per op, that of its slowest instance */
-  OPTILE_STRATEGY_UNIFORM = 3 /* one width for the whole step */
+  OPTILE_STRATEGY_AUTO = 0,    /* planner: run time plus measured switching cost */
+  OPTILE_STRATEGY_1 = 1,       /* every instance at its own best width */
+  OPTILE_STRATEGY_2 = 2,       /* one width per op, that of its slowest instance */
+  OPTILE_STRATEGY_UNIFORM = 3, /* one width for the whole step */
+  /* Of a framework that runs several ops at once; elsewhere as strategy 2. */
+  OPTILE_STRATEGY_3 = 4, /* ops that are ready, side by side as they fit */
+  OPTILE_STRATEGY_4 = 5  /* and on the hardware threads of taken cores */
 };
 /* Who is served first when cores are divided between programs. */
 enum optile_priority { OPTILE_PRIORITY_NORMAL = 0, OPTILE_PRIORITY_BATCH = 1 };
@@ -137,12 +140,26 @@ enum optile_page_flag {
   OPTILE_PAGE_RECORD_NESTED = 2, /* attribute self time to nested ops too */
   /* no entry changes a width: probes may leave out most steps */
   OPTILE_PAGE_MAY_PAUSE_SAMPLING = 4,
-  OPTILE_PAGE_COUNT = 8, /* read counters around recorded ops, one group a step */
-  /* Ops of an executor that runs several at once are let through one at a time: outside of the
-   * schedule, and in its i-th step (1 << (OPTILE_PAGE_SERIAL_SHIFT + i)). */
-  OPTILE_PAGE_SERIAL = 16
+  OPTILE_PAGE_COUNT = 8 /* read counters around recorded ops, one group a step */
 };
-#define OPTILE_PAGE_SERIAL_SHIFT 16u
+/* How the ops of an executor that runs several at once pass. */
+enum optile_flow {
+  OPTILE_FLOW_FREE = 0,   /* as the executor hands them out, none wider than the flow's cap */
+  OPTILE_FLOW_SERIAL = 1, /* one at a time, each at the width of its entry */
+  OPTILE_FLOW_PACKED = 2, /* side by side, admitted by strategy 3 */
+  OPTILE_FLOW_FILLED = 3  /* the same, and strategy 4 */
+};
+/* What an op place costs, for who admits its executions: widths, 0 = none from here on, with the
+ * seconds of an execution alone. */
+typedef struct optile_plan_menu {
+  uint32_t op;       /* places of one op have one number */
+  uint32_t per_step; /* executions in a step; 0 = the op is not scheduled */
+  uint16_t width[OPTILE_MENU_WIDTHS];
+  float seconds[OPTILE_MENU_WIDTHS];
+  uint32_t reserved;
+} optile_plan_menu;
+OPTILE_STATIC_ASSERT(sizeof(optile_plan_menu) == 48, "plan menu layout");
+
 /* Immutable once published. `generation` is 0 while it is being written; a reader that sees another
  * one after its copy than before it throws the copy away. */
 typedef struct optile_plan_page {
@@ -156,11 +173,19 @@ typedef struct optile_plan_page {
   uint32_t cpu_count;         /* valid entries of each order */
   uint32_t default_width_cap; /* lease or budget: default width is at most this; 0 = no cap */
   uint8_t schedule_binding[OPTILE_MAX_SCHEDULE];
+  uint8_t schedule_flow[OPTILE_MAX_SCHEDULE];      /* optile_flow in the i-th scheduled step */
+  uint16_t schedule_flow_cap[OPTILE_MAX_SCHEDULE]; /* and its widest op; 0 = no such cap */
+  uint16_t flow; /* optile_flow in force when no scheduled step is running */
+  uint16_t flow_cap;
+  uint16_t admitting_cores;                /* that admitted ops share */
+  uint16_t hardware_threads;               /* of each of them */
+  uint64_t reserved;                       /* 0; the slots begin at a cache line */
   uint16_t compact_order[OPTILE_MAX_CPUS]; /* processing unit of the i-th thread */
   uint16_t spread_order[OPTILE_MAX_CPUS];
   optile_plan_entry slots[OPTILE_PLAN_SLOTS]; /* open addressing from optile_plan_slot() */
+  optile_plan_menu menus[OPTILE_PLAN_SLOTS];  /* of the entry in the same slot */
 } optile_plan_page;
-OPTILE_STATIC_ASSERT(offsetof(optile_plan_page, slots) % 8 == 0, "plan slots are aligned");
+OPTILE_STATIC_ASSERT(offsetof(optile_plan_page, slots) % 64 == 0, "plan slots are aligned");
 
 typedef struct optile_plan_region {
   uint32_t magic, abi_version;

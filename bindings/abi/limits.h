@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define OPTILE_ABI_MAGIC UINT32_C(0x6c697470) /* "ptil" */
-#define OPTILE_ABI_VERSION 4u
+#define OPTILE_ABI_VERSION 5u
 
 /* Distinct op instances of a client. Further ones run untouched and are counted as dropped. */
 #define OPTILE_MAX_OPS 4096u
@@ -17,6 +17,7 @@
 #define OPTILE_PLAN_SLOTS 8192u
 /* Sampled steps that one plan page can schedule; the daemon publishes another page for more. */
 #define OPTILE_MAX_SCHEDULE 16u
+#define OPTILE_MENU_WIDTHS 6u /* of an op place in a plan menu */
 /* Processing units that a binding order can name. Machines with more are bound by whole tiles only.
  */
 #define OPTILE_MAX_CPUS 1024u

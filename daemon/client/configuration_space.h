@@ -15,7 +15,8 @@ struct ConfigurationSpace {
   std::vector<perfmodel::Configuration> unbound;  // the same widths with the masks left alone
   std::vector<int> compact_order;
   std::vector<int> spread_order;
-  int cores = 1;  // of the budget
+  int cores = 1;             // of the budget
+  int hardware_threads = 1;  // that each of them has at least
 
   bool operator==(const ConfigurationSpace&) const = default;
 };

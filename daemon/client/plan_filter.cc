@@ -26,6 +26,8 @@ bool leave_hung_regions(tuner::PlanDraft& draft, const PlanConditions& condition
 bool keep_bits(tuner::PlanDraft& draft, const PlanConditions& conditions) {
   if (!conditions.as_untuned) return true;
   draft.default_width_cap = 0;
+  draft.flow = {};
+  draft.schedule_flow.clear();
   std::erase_if(draft.entries, [&](const tuner::PlanEntry& entry) {
     const auto op = conditions.ops.find(entry.place.key);
     return !entry.leave && (op == conditions.ops.end() || !same_bits_at_every_width(op->second));

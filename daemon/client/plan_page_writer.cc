@@ -15,8 +15,11 @@ namespace {
 static_assert(offsetof(optile_plan_page, generation) == 0);
 static_assert(sizeof(optile_plan_page) % sizeof(uint64_t) == 0);
 static_assert(sizeof(optile_plan_entry) % sizeof(uint64_t) == 0);
-static_assert(offsetof(optile_plan_page, slots) + sizeof(optile_plan_page::slots) ==
-              sizeof(optile_plan_page));  // last, so that what is before them is copied as one
+static_assert(sizeof(optile_plan_menu) % sizeof(uint64_t) == 0);
+// Last, so that what is before them is copied as one.
+static_assert(offsetof(optile_plan_page, slots) + sizeof(optile_plan_page::slots) +
+                  sizeof(optile_plan_page::menus) ==
+              sizeof(optile_plan_page));
 constexpr uint32_t kMaxEntries = OPTILE_PLAN_SLOTS / 2;
 constexpr int kWidestEntry = 65535;
 constexpr double kLongestBaseline = 1e18;  // ticks
@@ -65,21 +68,44 @@ void copy_words(void* to, const void* source, std::size_t first, std::size_t byt
   }
 }
 
-// Where ops are let through one at a time: wherever one has a width of its own.
-uint32_t serial_flags(const tuner::PlanDraft& draft, uint32_t schedule_length) {
-  if (!draft.unordered) return 0;
-  uint32_t flags = draft.serial ? uint32_t{OPTILE_PAGE_SERIAL} : 0;
-  for (uint32_t i = 0; i < schedule_length; ++i) {
-    if (draft.serial) flags |= UINT32_C(1) << (OPTILE_PAGE_SERIAL_SHIFT + i);
+static_assert(tuner::OpMenu::kMostWidths == OPTILE_MENU_WIDTHS);
+
+optile_plan_menu menu_of(const tuner::OpMenu& menu) {
+  optile_plan_menu out = {};
+  out.op = static_cast<uint32_t>(menu.op);
+  out.per_step = static_cast<uint32_t>(std::max(0, menu.per_step));
+  for (std::size_t i = 0; i < std::min(menu.choices.size(), tuner::OpMenu::kMostWidths); ++i) {
+    out.width[i] = width_word(menu.choices[i].width);
+    out.seconds[i] = static_cast<float>(menu.choices[i].seconds);
   }
-  for (const tuner::PlanEntry& entry : draft.entries) {
-    if (entry.width > 0) flags |= OPTILE_PAGE_SERIAL;
-    for (uint32_t i = 0; i < schedule_length; ++i) {
-      const int width = i < entry.schedule.size() ? entry.schedule[i] : entry.width;
-      if (width > 0) flags |= UINT32_C(1) << (OPTILE_PAGE_SERIAL_SHIFT + i);
-    }
+  return out;
+}
+
+optile_flow flow_word(const tuner::OpFlow& flow) {
+  switch (flow.kind) {
+    case tuner::OpFlow::Kind::kFree:
+      break;
+    case tuner::OpFlow::Kind::kSerial:
+      return OPTILE_FLOW_SERIAL;
+    case tuner::OpFlow::Kind::kPacked:
+      return OPTILE_FLOW_PACKED;
+    case tuner::OpFlow::Kind::kFilled:
+      return OPTILE_FLOW_FILLED;
   }
-  return flags;
+  return OPTILE_FLOW_FREE;
+}
+
+void fill_flows(optile_plan_page& page, const tuner::PlanDraft& draft, int hardware_threads) {
+  page.flow = static_cast<uint16_t>(flow_word(draft.flow));
+  page.flow_cap = width_word(draft.flow.width_cap);
+  for (uint32_t i = 0; i < page.schedule_length; ++i) {
+    const tuner::OpFlow& flow =
+        i < draft.schedule_flow.size() ? draft.schedule_flow[i] : draft.flow;
+    page.schedule_flow[i] = static_cast<uint8_t>(flow_word(flow));
+    page.schedule_flow_cap[i] = width_word(flow.width_cap);
+  }
+  page.admitting_cores = width_word(draft.cores);
+  page.hardware_threads = width_word(hardware_threads);
 }
 
 void fill_orders(optile_plan_page& page, const PageSurroundings& surroundings) {
@@ -131,6 +157,7 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
         i < draft.schedule_binding.size() ? draft.schedule_binding[i] : draft.binding);
   }
   fill_orders(*page, surroundings);
+  fill_flows(*page, draft, surroundings.hardware_threads);
   std::vector<uint32_t> used;
   for (const tuner::PlanEntry& entry : draft.entries) {
     const std::optional<uint32_t> slot = insert(*page, entry, surroundings.ticks_per_ns);
@@ -138,9 +165,8 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
     used.push_back(*slot);
     const bool same_bits = surroundings.same_bits && !entry.leave;
     if (same_bits) page->slots[*slot].flags |= OPTILE_ENTRY_SAME_BITS;
+    if (entry.menu.per_step > 0) page->menus[*slot] = menu_of(entry.menu);
   }
-
-  page->flags |= serial_flags(draft, page->schedule_length);
 
   // Only slots that are or were used: even to read another one would take memory for it, and a
   // thousand clients have sixteen million of them.
@@ -151,14 +177,23 @@ std::size_t PlanPageWriter::publish(uint64_t generation, const tuner::PlanDraft&
   for (const std::vector<uint32_t>* slots : {&before, &used}) {
     for (const uint32_t slot : *slots) {
       copy_words(&target.slots[slot], &page->slots[slot], 0, sizeof page->slots[slot]);
+      // Of a place without one, memory that nobody has touched stays so.
+      if (page->menus[slot].per_step != 0 || has_menus_[generation & 1]) {
+        copy_words(&target.menus[slot], &page->menus[slot], 0, sizeof page->menus[slot]);
+      }
     }
   }
+  has_menus_[generation & 1] = std::any_of(
+      used.begin(), used.end(), [&](uint32_t slot) { return page->menus[slot].per_step != 0; });
   optile_store64(&target.generation, generation);
   optile_store64(&region_->generation, generation);
   generation_ = generation;
 
   std::memset(static_cast<void*>(page), 0, offsetof(optile_plan_page, slots));
-  for (const uint32_t slot : used) page->slots[slot] = {};
+  for (const uint32_t slot : used) {
+    page->slots[slot] = {};
+    if (page->menus[slot].per_step != 0) page->menus[slot] = {};
+  }
   before = std::move(used);
   return draft.entries.size() - before.size();
 }

@@ -20,6 +20,7 @@ struct PageSurroundings {
   std::vector<int> compact_order;  // os index of the i-th thread's processing unit
   std::vector<int> spread_order;
   int default_width_cap = 0;  // 0 = none
+  int hardware_threads = 1;   // of every core
   double ticks_per_ns = 0;    // of the client's clock; 0: no baselines are written
   bool same_bits = false;     // every width of the draft is one that changes no result
 };
@@ -58,6 +59,7 @@ class PlanPageWriter {
   optile_plan_region* region_;
   uint64_t generation_ = 0;
   std::array<std::vector<uint32_t>, 2> used_;  // slots of each page that are not zero
+  std::array<bool, 2> has_menus_{};            // some of those have one
 };
 
 }  // namespace optile::daemon

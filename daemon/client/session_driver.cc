@@ -24,6 +24,10 @@ tuner::Strategy strategy_of(optile_strategy strategy) {
       return tuner::Strategy::kTwo;
     case OPTILE_STRATEGY_UNIFORM:
       return tuner::Strategy::kUniform;
+    case OPTILE_STRATEGY_3:
+      return tuner::Strategy::kThree;
+    case OPTILE_STRATEGY_4:
+      return tuner::Strategy::kFour;
     case OPTILE_STRATEGY_AUTO:
       break;
   }
@@ -53,6 +57,7 @@ void SessionDriver::start(const ClientHeader& header, const TickClock& clock, ui
   options.strategy = strategy_of(attach_request_.strategy);
   options.cases = allotment_.configurations(fallbacks_);
   options.cores = allotment_.space().cores;
+  options.hardware_threads = allotment_.space().hardware_threads;
   options.seed = seed;
   options.least_repeating = kLeastRepeating;
   const bool tunes = attach_request_.mode == OPTILE_MODE_TUNE || freezes;
@@ -181,7 +186,7 @@ void SessionDriver::publish() {
       std::move(*draft),
       {hangs_.known(), session_->ops(), attach_request_.as_untuned,
        attach_request_.mode == OPTILE_MODE_FREEZE, observed_ || held, allotment_.page_cap()},
-      {space.compact_order, space.spread_order, 0, clock_->ticks_per_ns()},
+      {space.compact_order, space.spread_order, 0, space.hardware_threads, clock_->ticks_per_ns()},
       allotment_.bounded(allotment_.default_width()));
 }
 

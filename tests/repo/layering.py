@@ -80,6 +80,10 @@ FOLDERS: Mapping[str, Folder] = {
     "placement": Folder(4, _sees("base", "perfmodel/synthetic")),
     # The shim lives in other people's programs: of `base` only what needs nothing but libc.
     "bindings/preload/counters": Folder(1, _sees("bindings/abi")),
+    # Not the shim but a library of its own, opened by it: it has a C++ runtime.
+    "bindings/preload/admission": Folder(
+        6, _sees("bindings/abi", "sched/strategies"), _sees("bindings/preload/core/admission_api.h")
+    ),
     "bindings/preload/support": Folder(1, _sees("bindings/abi"), LIBC_BASE),
     "bindings/preload/shared_memory": Folder(2, _sees("bindings/abi", *_preload("support"))),
     "bindings/preload/runtimes": Folder(

@@ -9,13 +9,16 @@ bool fits(int width, int default_width) {
 }
 
 bool changes_something(const Candidate& candidate, int default_width) {
-  return candidate.binding != perfmodel::Binding::kNone ||
+  return candidate.binding != perfmodel::Binding::kNone || candidate.flow.admits() ||
          std::any_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
                      [&](int width) { return width != default_width; });
 }
 
 int common_width(const Candidate& candidate, int default_width) {
-  if (candidate.binding != perfmodel::Binding::kNone || candidate.plan.widths.empty()) return 0;
+  if (candidate.binding != perfmodel::Binding::kNone || candidate.flow.admits() ||
+      candidate.plan.widths.empty()) {
+    return 0;
+  }
   const int width = candidate.plan.widths.front();
   const bool same = std::all_of(candidate.plan.widths.begin(), candidate.plan.widths.end(),
                                 [&](int one) { return one == width; });
@@ -30,6 +33,9 @@ std::string describe(const Candidate& candidate) {
       return "one width of " + std::to_string(candidate.uniform_width) + " for the whole step";
     case Candidate::Kind::kPlanned:
       return "a width per op";
+    case Candidate::Kind::kSideBySide:
+      return candidate.flow.kind == OpFlow::Kind::kFilled ? "ops side by side by strategies 3 and 4"
+                                                          : "ops side by side by strategy 3";
   }
   return "";
 }

@@ -9,13 +9,14 @@
 
 namespace optile::tuner {
 
-// Widths for a whole step, and the masks they run under.
+// Widths for a whole step, the masks they run under, and how its ops pass.
 struct Candidate {
-  enum class Kind : uint8_t { kOwn, kUniform, kPlanned };
+  enum class Kind : uint8_t { kOwn, kUniform, kPlanned, kSideBySide };
   Kind kind = Kind::kOwn;
   perfmodel::Binding binding = perfmodel::Binding::kNone;
   WidthPlan plan;
   int uniform_width = 0;  // kUniform only
+  OpFlow flow{};
 };
 
 // Is `width` one that an op of the program's default width may have? Own width 0: not known.

@@ -29,6 +29,39 @@ enum class Rule : uint8_t {
 };
 const char* reason_text(Rule rule);
 
+// How the ops of a framework that runs several at once pass (optile_flow).
+struct OpFlow {
+  enum class Kind : uint8_t {
+    kFree,    // as the framework hands them out, none wider than `width_cap`
+    kSerial,  // one at a time, each at its own width
+    kPacked,  // side by side by strategy 3: those that are ready, as they fit
+    kFilled,  // and by strategy 4: also on the hardware threads of taken cores
+  };
+  Kind kind = Kind::kFree;
+  int width_cap = 0;  // 0 = none
+
+  // Strategies choose when an op starts.
+  bool admits() const { return kind == Kind::kPacked || kind == Kind::kFilled; }
+  bool operator==(const OpFlow&) const = default;
+};
+
+// What an op place costs, for a flow that admits its executions.
+struct OpMenu {
+  static constexpr std::size_t kMostWidths = 6;  // OPTILE_MENU_WIDTHS
+
+  struct Choice {
+    int width = 0;
+    double seconds = 0;  // of an execution alone
+
+    bool operator==(const Choice&) const = default;
+  };
+  int op = 0;        // places of one op have one number
+  int per_step = 0;  // executions in a step; 0 = it is not scheduled
+  std::vector<Choice> choices;
+
+  bool operator==(const OpMenu&) const = default;
+};
+
 struct PlanEntry {
   perfmodel::OpPlace place;
   int width = 0;  // 0 = the program's own
@@ -37,6 +70,7 @@ struct PlanEntry {
   std::vector<int> schedule;  // width in the i-th scheduled step; empty or schedule_length long
   perfmodel::Nanoseconds baseline{0};  // an execution at the program's default width; 0 = not known
   double accepted_loss = 0;            // share of it that this width is known to cost the op
+  OpMenu menu{};
 
   bool operator==(const PlanEntry&) const = default;
 };
@@ -61,12 +95,10 @@ struct PlanDraft {
   // No op has a width of its own, or all have the one of `default_width_cap`: the client may leave
   // most steps unsampled.
   bool may_pause_sampling = false;
-  // Several ops run at once, in any order, unless they are let through one at a time. They are in
-  // steps that give one a width of its own; with `serial` in all of them, so that each is measured
-  // by itself.
-  bool unordered = false;
-  bool serial = false;
-  int default_width_cap = 0;  // of every op, in the present plan; 0 = none
+  OpFlow flow;                        // of a framework that runs several ops at once
+  std::vector<OpFlow> schedule_flow;  // in the i-th scheduled step; empty or schedule_length long
+  int cores = 0;                      // that admitted ops share
+  int default_width_cap = 0;          // of every op, in the present plan; 0 = none
   std::optional<Marker> marker;
   perfmodel::Binding binding = perfmodel::Binding::kNone;
   int schedule_length = 0;  // <= kPageSteps

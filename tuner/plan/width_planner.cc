@@ -413,6 +413,8 @@ WidthPlan plan_widths(const PlannerProblem& problem, Strategy strategy) {
     case Strategy::kOne:
       return plan_each_best(problem);
     case Strategy::kTwo:
+    case Strategy::kThree:
+    case Strategy::kFour:
       return plan_one_per_name(problem);
     case Strategy::kUniform:
       return plan_uniform(problem);

@@ -17,7 +17,8 @@
 
 namespace optile::tuner {
 
-enum class Strategy : uint8_t { kAuto, kOne, kTwo, kUniform };
+// kThree, kFour: of ops that run side by side; elsewhere they are kTwo.
+enum class Strategy : uint8_t { kAuto, kOne, kTwo, kUniform, kThree, kFour };
 
 struct WidthEstimate {
   int width = 0;

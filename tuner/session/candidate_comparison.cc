@@ -21,19 +21,21 @@ constexpr double kLeastPlannedGain = 0.003;  // of a step: a smaller promise is 
 constexpr double kUnproven = 0.25;           // of a step: what a candidate may lose by surprise
 
 bool same_plan(const Candidate& one, const Candidate& other) {
-  return one.plan.widths == other.plan.widths && one.binding == other.binding;
+  return one.plan.widths == other.plan.widths && one.binding == other.binding &&
+         one.flow == other.flow;
 }
 
 // The strategies of the paper compare their plan with the default widths alone, and keep it.
 bool by_paper(const SessionOptions& options) {
-  return options.strategy == Strategy::kOne || options.strategy == Strategy::kTwo;
+  return options.strategy != Strategy::kAuto && options.strategy != Strategy::kUniform;
 }
 
 }  // namespace
 
 std::optional<CandidateComparison::Verdict> CandidateComparison::begin(const StepModel& step) {
   const Candidate own = own_candidate(environment_, step);
-  const Candidate uniform = uniform_candidate(environment_, step);
+  const Candidate uniform =
+      uniform_candidate(environment_, step, static_cast<double>(times_.own.median().count()));
   const Candidate planned = planned_candidate(environment_, step);
   uniform_width_ = uniform.kind == Candidate::Kind::kUniform ? uniform.uniform_width
                                                              : environment_.default_width();
@@ -45,6 +47,15 @@ std::optional<CandidateComparison::Verdict> CandidateComparison::begin(const Ste
       !same_plan(planned, uniform) &&
       planned.plan.total_ns() < candidates.back().plan.total_ns() * (1 - kLeastPlannedGain)) {
     candidates.push_back(planned);
+  }
+  if (const auto side_by_side = side_by_side_candidate(environment_, step)) {
+    // One after the other they would have to be faster than several at once are now.
+    const double own_ns = static_cast<double>(times_.own.median().count());
+    std::erase_if(candidates, [&](const Candidate& one) {
+      return one.flow.kind == OpFlow::Kind::kSerial &&
+             (paper_rule || (own_ns > 0 && one.plan.total_ns() > own_ns));
+    });
+    candidates.push_back(*side_by_side);
   }
   if (candidates.size() == 1) {
     return Verdict{own,
@@ -195,13 +206,20 @@ bool CandidateComparison::replan(const StepModel& step) {
 }
 
 void CandidateComparison::add_to(PlanDraft& draft, const StepModel& step) const {
-  for (int index : page_) draft.schedule_binding.push_back(candidates_[at(index)].binding);
+  bool admits = false;
+  for (int index : page_) {
+    const Candidate& candidate = candidates_[at(index)];
+    draft.schedule_binding.push_back(candidate.binding);
+    draft.schedule_flow.push_back(candidate.flow);
+    admits = admits || candidate.flow.admits();
+  }
   add_site_entries(step, draft, [&](std::size_t i, PlanEntry& entry) {
     for (int index : page_) {
       const int width = candidates_[at(index)].plan.widths[i];
       entry.schedule.push_back(fits(width, environment_.default_width()) ? width : 0);
     }
   });
+  if (admits) add_menus(environment_, step, draft);
 }
 
 std::vector<PageColumn> CandidateComparison::columns() const {

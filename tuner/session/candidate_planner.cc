@@ -1,5 +1,7 @@
 #include "tuner/session/candidate_planner.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -64,7 +66,52 @@ Candidate own_candidate(const ClientEnvironment& environment, const StepModel& s
   return own;
 }
 
-Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step) {
+namespace {
+
+// Of one width for all, where the framework runs as many ops side by side as it has: no shorter
+// than the work on all cores, nor than what one after the other takes over how many it runs at
+// once.
+double side_by_side_ns(const PlannerProblem& problem, const WidthPlan& uniform, int width,
+                       int cores, double at_once) {
+  return uniform.run_ns *
+         std::max(static_cast<double>(std::min(width, problem.default_width)) / cores,
+                  1 / std::max(1.0, at_once));
+}
+
+// How many ops run at once by themselves, by their times alone over those of whole steps.
+double ops_at_once(const PlannerProblem& problem, double step_ns) {
+  return step_ns > 0 ? plan_own(problem).run_ns / step_ns : 1;
+}
+
+// The cap under which the framework's own executor is the fastest, by prediction.
+Candidate capped_candidate(const ClientEnvironment& environment, const StepModel& step,
+                           double step_ns) {
+  Candidate best = own_candidate(environment, step);
+  const PlannerProblem problem = planner_problem(environment, step, Binding::kNone);
+  const double at_once = ops_at_once(problem, step_ns);
+  double least = 0;
+  for (const Configuration& admitted : environment.usable_cases()) {
+    if (admitted.binding != Binding::kNone) continue;
+    const WidthPlan plan =
+        evaluate(problem, std::vector<int>(problem.ops.size(), admitted.width), Rule::kUniform);
+    const double ns =
+        side_by_side_ns(problem, plan, admitted.width, environment.options().cores, at_once);
+    if (least != 0 && ns >= least) continue;
+    least = ns;
+    best = {Candidate::Kind::kUniform,
+            Binding::kNone,
+            plan,
+            admitted.width,
+            {OpFlow::Kind::kFree, admitted.width}};
+  }
+  return best;
+}
+
+}  // namespace
+
+Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step,
+                            double step_ns) {
+  if (environment.has_unordered_op()) return capped_candidate(environment, step, step_ns);
   Candidate best = own_candidate(environment, step);
   for (Binding binding : bindings_of(environment.options().cases)) {
     WidthPlan plan = plan_uniform(planner_problem(environment, step, binding));
@@ -86,7 +133,80 @@ Candidate planned_candidate(const ClientEnvironment& environment, const StepMode
     if (best && plan.total_ns() >= best->plan.total_ns()) continue;
     best = {Candidate::Kind::kPlanned, binding, std::move(plan), 0};
   }
-  return best ? *best : own_candidate(environment, step);
+  if (!best) return own_candidate(environment, step);
+  if (environment.has_unordered_op()) best->flow.kind = OpFlow::Kind::kSerial;
+  return *best;
+}
+
+std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
+                                                const StepModel& step) {
+  const SessionOptions& options = environment.options();
+  const Strategy strategy = options.strategy;
+  const bool wanted =
+      strategy == Strategy::kAuto || strategy == Strategy::kThree || strategy == Strategy::kFour;
+  if (!environment.has_unordered_op() || !wanted || options.cores < 2) return std::nullopt;
+  Candidate candidate;
+  candidate.kind = Candidate::Kind::kSideBySide;
+  candidate.plan = plan_each_best(planner_problem(environment, step, Binding::kNone));
+  const bool fills = strategy != Strategy::kThree && options.hardware_threads > 1;
+  candidate.flow.kind = fills ? OpFlow::Kind::kFilled : OpFlow::Kind::kPacked;
+  return candidate;
+}
+
+namespace {
+
+// The fastest first; the narrowest and the program's own are always among them.
+std::vector<OpMenu::Choice> choices_of(std::vector<WidthEstimate> widths, int cores) {
+  std::erase_if(widths, [&](const WidthEstimate& one) {
+    return one.width < 1 || one.width > cores || one.ns <= 0;
+  });
+  std::stable_sort(widths.begin(), widths.end(),
+                   [](const WidthEstimate& a, const WidthEstimate& b) { return a.ns < b.ns; });
+  if (widths.size() > OpMenu::kMostWidths) {
+    const auto narrowest = std::min_element(
+        widths.begin(), widths.end(),
+        [](const WidthEstimate& a, const WidthEstimate& b) { return a.width < b.width; });
+    const WidthEstimate kept = *narrowest;
+    const auto last = widths.begin() + OpMenu::kMostWidths - 1;
+    if (narrowest > last) *last = kept;
+    widths.resize(OpMenu::kMostWidths);
+  }
+  std::vector<OpMenu::Choice> choices;
+  for (const WidthEstimate& one : widths) choices.push_back({one.width, one.ns * 1e-9});
+  return choices;
+}
+
+}  // namespace
+
+void add_menus(const ClientEnvironment& environment, const StepModel& step, PlanDraft& draft) {
+  const PlannerProblem problem = planner_problem(environment, step, Binding::kNone);
+  draft.cores = environment.options().cores;
+  std::map<perfmodel::OpPlace, std::size_t> entry_of;
+  for (std::size_t i = 0; i < draft.entries.size(); ++i) entry_of[draft.entries[i].place] = i;
+  std::map<std::string, int> op_of;
+  for (std::size_t i = 0; i < step.sites().size(); ++i) {
+    const Site& site = step.sites()[i];
+    const PlannedOp& op = problem.ops[i];
+    OpMenu menu;
+    menu.op = op_of.try_emplace(op.name, static_cast<int>(op_of.size())).first->second;
+    menu.per_step = site.per_step;
+    std::vector<WidthEstimate> widths = op.widths;
+    if (site.leave) {
+      std::erase_if(widths, [&](const WidthEstimate& one) {
+        return one.width != environment.default_width();
+      });
+    }
+    menu.choices = choices_of(std::move(widths), draft.cores);
+    if (menu.choices.empty()) continue;
+    const auto [found, is_new] = entry_of.try_emplace(site.place, draft.entries.size());
+    if (is_new) {
+      PlanEntry entry;
+      entry.place = site.place;
+      entry.schedule.assign(draft.schedule_flow.size(), 0);
+      draft.entries.push_back(std::move(entry));
+    }
+    draft.entries[found->second].menu = std::move(menu);
+  }
 }
 
 }  // namespace optile::tuner

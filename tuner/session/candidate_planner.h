@@ -2,6 +2,8 @@
 // what is known of its ops under the client's environment. Pure.
 #pragma once
 
+#include <optional>
+
 #include "tuner/plan/candidate.h"
 #include "tuner/session/client_environment.h"
 #include "tuner/steps/step_model.h"
@@ -13,8 +15,17 @@ PlannerProblem planner_problem(const ClientEnvironment& environment, const StepM
 // Every op at the program's default width.
 Candidate own_candidate(const ClientEnvironment& environment, const StepModel& step);
 // The best single width, under the best binding; default widths where none promises more.
-Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step);
+// Of a framework that runs several ops at once: a cap of all, while it does. `step_ns`: its steps
+// by themselves; 0 = not known.
+Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step,
+                            double step_ns);
 // A width per op, by the strategy of the options.
 Candidate planned_candidate(const ClientEnvironment& environment, const StepModel& step);
+// Ops of a framework that runs several at once, admitted by strategies 3 and 4; nullopt: it is
+// none, or has one core, or the user chose another strategy.
+std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
+                                                const StepModel& step);
+// For a draft with such a flow: what each place of the step costs, and entries that hold it.
+void add_menus(const ClientEnvironment& environment, const StepModel& step, PlanDraft& draft);
 
 }  // namespace optile::tuner

@@ -116,6 +116,11 @@ bool Exploration::is_spent() const {
 
 void Exploration::add_to(PlanDraft& draft, const StepModel& step) const {
   draft.schedule_binding = page_.bindings;
+  // Each op is measured by itself, also at the program's default width.
+  if (environment_.has_unordered_op()) {
+    draft.flow.kind = OpFlow::Kind::kSerial;
+    draft.schedule_flow.assign(page_.bindings.size(), draft.flow);
+  }
   add_site_entries(step, draft, [&](std::size_t i, PlanEntry& entry) {
     if (page_.empty()) return;
     for (int width : page_.widths[i]) {

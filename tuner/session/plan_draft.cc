@@ -34,7 +34,7 @@ bool records_all(const ClientRecord& client) {
 
 // With one width for all, or everything at the program's own, there is nothing to do at an op.
 bool does_nothing(const PlanDraft& draft) {
-  return !draft.record_all && draft.schedule_length == 0 &&
+  return !draft.record_all && draft.schedule_length == 0 && !draft.flow.admits() &&
          draft.binding == perfmodel::Binding::kNone &&
          std::all_of(draft.entries.begin(), draft.entries.end(),
                      [](const PlanEntry& entry) { return entry.width == 0; });
@@ -81,8 +81,6 @@ PlanDraft draft_plan(const ClientRecord& client, const InForce& in_force,
   }
   const bool enough = has_enough_steps(client);
   tuning.add_to(draft, enough);
-  draft.unordered = client.step.is_unordered() && client.environment.options().may_change_widths;
-  draft.serial = draft.unordered && client.phase == Phase::kExploring;
   draft.may_pause_sampling = enough && does_nothing(draft);
   return draft;
 }
@@ -92,7 +90,7 @@ PublishedPage describe_page(const ClientRecord& client, const InForce& in_force,
   PublishedPage page;
   page.base_is_plan = in_force.plan.replayed() != nullptr || client.phase == Phase::kTuned;
   page.counts = draft.count;
-  page.serial = draft.serial;
+  page.serial = draft.flow.kind == OpFlow::Kind::kSerial && client.phase == Phase::kExploring;
   page.lent = in_force.lent.lent();
   page.columns = tuning.columns();
   return page;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tuner/session/candidate_planner.h"
 #include "tuner/session/site_entries.h"
 
 namespace optile::tuner {
@@ -131,8 +132,11 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
     add_site_entries(*step, draft, [&](std::size_t i, PlanEntry& entry) {
       if (i < chosen_.plan.widths.size()) fill(step->sites()[i], i, entry);
     });
+    draft.flow = chosen_.flow;
+    if (draft.flow.admits()) add_menus(environment_, *step, draft);
     return;
   }
+  draft.flow = flow_of_replay();
   for (const StoredEntry& entry : replay_->entries) {
     if (entry.rule == Rule::kLeftAlone || environment_.observes_only(entry.place.key)) {
       draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
@@ -146,6 +150,13 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
                                loss(entry.own_ns, entry.planned_ns)});
     }
   }
+}
+
+// Only widths are stored.
+OpFlow PlanInForce::flow_of_replay() const {
+  if (!environment_.has_unordered_op()) return {};
+  if (const int width = common_width()) return {OpFlow::Kind::kFree, width};
+  return keeps_default_widths() ? OpFlow{} : OpFlow{OpFlow::Kind::kSerial};
 }
 
 void PlanInForce::fill(const Site& site, std::size_t index, PlanEntry& entry) const {

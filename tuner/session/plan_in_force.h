@@ -47,6 +47,7 @@ class PlanInForce {
   void add_to(PlanDraft& draft, const StepModel* step) const;
 
  private:
+  OpFlow flow_of_replay() const;
   bool replay_fits(const StepModel& step) const;
   void fill(const Site& site, std::size_t index, PlanEntry& entry) const;
 

@@ -77,6 +77,7 @@ void RegressionGuard::drop_page() {
 void RegressionGuard::add_to(PlanDraft& draft) const {
   for (bool own : page_) {
     draft.schedule_binding.push_back(own ? perfmodel::Binding::kNone : draft.binding);
+    draft.schedule_flow.push_back(own ? OpFlow{} : draft.flow);
   }
   if (page_.empty()) return;
   for (PlanEntry& entry : draft.entries) {

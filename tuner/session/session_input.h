@@ -19,6 +19,7 @@ struct SessionOptions {
   Strategy strategy = Strategy::kAuto;
   std::vector<perfmodel::Configuration> cases;  // what may be tried, from sched::admitted_widths
   int cores = 1;                                // C: cores of the budget
+  int hardware_threads = 1;                     // of each of them
   int interval = 0;                             // x of the hill climb; 0 = 1 up to 8 cores, else 4
   std::optional<StoredPlan> stored;
   uint64_t seed = 1;

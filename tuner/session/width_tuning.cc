@@ -239,7 +239,8 @@ void WidthTuning::settle(Candidate candidate, std::string decision) {
   client_.phase = Phase::kTuned;
   comparison_.stop();
   exploration_.stop();
-  in_force_.settled = true;
+  // Only widths are stored: who admits ops is found anew in every run.
+  in_force_.settled = !in_force_.plan.chosen().flow.admits();
   client_.step.stop_recognition(true);
   client_.times.tuned = {};
   const double compared = comparison_.own_seconds();
@@ -309,6 +310,7 @@ void WidthTuning::add_to(PlanDraft& draft, bool enough_steps) const {
     in_force_.lent.add_to(draft);
   } else if (width != 0) {
     draft.default_width_cap = width;
+    draft.flow = {OpFlow::Kind::kFree, width};
   } else if (tuned || in_force_.plan.replayed() != nullptr) {
     in_force_.plan.add_to(draft, client_.environment.options().may_change_widths ? step : nullptr);
   } else if (client_.phase == Phase::kExploring) {

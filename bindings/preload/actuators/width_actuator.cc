@@ -372,6 +372,12 @@ bool knob_is_steered_by(const void* setter) {
          reinterpret_cast<const void*>(steered->knob.set) == setter;
 }
 
+int set_knob_here(int width) {
+  const Steered* steered = in_use();
+  if (steered == nullptr || !steered->knob.usable() || steered->knob.of_process) return 0;
+  return steered->knob.set(width);
+}
+
 bool width_could_be_set(const SteeredThread& thread) {
   const auto* steered = static_cast<const Steered*>(thread.steered);
   if (steered == nullptr) return false;

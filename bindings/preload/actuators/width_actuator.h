@@ -61,6 +61,11 @@ void restore_width(SteeredThread& thread);
 // What of it belongs to the whole process: also from another thread, once this one has ended.
 void give_pool_back(SteeredThread& thread);
 
+// On the calling thread, where no issuing thread has an op open: the width of a framework that has
+// a knob of each thread's. 0 = the framework's own. Returns what was set before; nothing without
+// one.
+int set_knob_here(int width);
+
 // While nobody listens to ops, what was capped stays so between them: a program that asks for its
 // count then reads the cap. What was set, to be put back; nothing where the cap does not bind.
 struct HeldWidth {

@@ -4,6 +4,7 @@
 #include "bindings/preload/core/event_writer.h"
 #include "bindings/preload/core/op_boundary.h"
 #include "bindings/preload/core/op_registry.h"
+#include "bindings/preload/core/step_admissions.h"
 #include "bindings/preload/core/width_decision.h"
 #include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/shared_memory/plan_reader.h"
@@ -44,29 +45,40 @@ bool is_left_alone() {
   return __atomic_load_n(&openings, __ATOMIC_RELAXED) >= kMostOpenings;
 }
 
+// Something waited in vain.
+void count_opening() {
+  if (__atomic_add_fetch(&openings, 1, __ATOMIC_RELAXED) != kMostOpenings) return;
+  set_flow(ExecutorFlow::kUnheard);
+  log_line("the ops of this program are left alone: one of them waited for another for too long");
+}
+
 bool take_turn() {
   if (is_left_alone()) return false;
   if (turn.acquire()) return true;
-  if (__atomic_add_fetch(&openings, 1, __ATOMIC_RELAXED) == kMostOpenings) {
-    set_flow(ExecutorFlow::kUnheard);
-    log_line("the ops of this program are left alone: one of them waited for another for too long");
-  }
+  count_opening();
   return false;
 }
 
-bool is_serial(const PlanView& plan, int column) {
-  const uint32_t bit =
-      column < 0 ? uint32_t{OPTILE_PAGE_SERIAL}
-                 : UINT32_C(1) << (OPTILE_PAGE_SERIAL_SHIFT + static_cast<uint32_t>(column));
-  return plan.valid && may_steer() && (plan.flags & bit) != 0;
-}
-
 // Of the step that begins.
-ExecutorFlow choose_flow(const PlanView& plan) {
-  if (is_serial(plan, issuer->step_column)) return ExecutorFlow::kSerial;
+ExecutorFlow choose_flow(const PlanView& plan, const FlowView& view, uint64_t now) {
+  const bool may_wait = may_steer() && !is_fixed_by_user();
+  if (may_wait && view.flow == OPTILE_FLOW_SERIAL) {
+    begin_step_without_gate();
+    return ExecutorFlow::kSerial;
+  }
+  const bool packs = view.flow == OPTILE_FLOW_PACKED || view.flow == OPTILE_FLOW_FILLED;
+  if (may_wait && packs && !environment().as_untuned && begin_admitted_step(plan, view.flow, now)) {
+    return ExecutorFlow::kAdmitted;
+  }
+  begin_step_without_gate();
   const bool asked =
       issuer->step_column >= 0 || !plan.valid || (plan.flags & OPTILE_PAGE_MAY_PAUSE_SAMPLING) == 0;
   return asked || steps % kListenedOf < 2 ? ExecutorFlow::kConcurrent : ExecutorFlow::kUnheard;
+}
+
+// The widest that an op may be which is not told of.
+uint32_t smaller_cap(uint32_t one, uint32_t other) {
+  return one == 0 || (other != 0 && other < one) ? other : one;
 }
 
 // Of the step that ends.
@@ -99,8 +111,10 @@ void begin_executor_step() {
     ExecutorFlow flow = ExecutorFlow::kUnheard;
     if (attached != nullptr) {
       const PlanView plan = current_plan(*attached);
-      flow = choose_flow(plan);
-      __atomic_store_n(&width_cap, may_steer() ? cap_of(plan) : 0, __ATOMIC_RELAXED);
+      const FlowView view = flow_in(plan, issuer->step_column);
+      flow = choose_flow(plan, view, ticks());
+      const uint32_t cap = environment().as_untuned ? 0 : smaller_cap(cap_of(plan), view.cap);
+      __atomic_store_n(&width_cap, may_steer() && !is_fixed_by_user() ? cap : 0, __ATOMIC_RELAXED);
     } else {
       __atomic_store_n(&width_cap, 0, __ATOMIC_RELAXED);
     }
@@ -123,7 +137,11 @@ ExecutorOp::ExecutorOp(const optile_op_identity& identity, uint64_t instance, Ex
   } else {
     instance_ = instance;
     steerable_ = (identity.flags & OPTILE_OP_FIXED) == 0;
-    begin_concurrent(identity);
+    if (flow == ExecutorFlow::kAdmitted) {
+      begin_admitted(identity);
+    } else {
+      begin_concurrent(identity);
+    }
   }
   inside_op = flow_ != ExecutorFlow::kUnheard;
 }
@@ -161,43 +179,71 @@ void ExecutorOp::begin_concurrent(const optile_op_identity& identity) {
   id_ = op_id_of(identity);
   if (id_ == kNoOp || !take_turn()) return;
   begin_ = ticks();
-  beside_others_ = open_ops > 0;
-  if (open_ops++ == 0) busy_since = begin_;
+  open();
   turn.release();
   flow_ = ExecutorFlow::kConcurrent;
 }
 
+// Under the lock.
+void ExecutorOp::open() {
+  beside_others_ = open_ops > 0;
+  if (open_ops++ == 0) busy_since = begin_;
+}
+
+void ExecutorOp::begin_admitted(const optile_op_identity& identity) {
+  const Attachment* attached = attachment();
+  id_ = op_id_of(identity);
+  if (id_ == kNoOp || attached == nullptr || is_left_alone()) return;
+  flow_ = ExecutorFlow::kAdmitted;
+  enter_gate(&admitted_, current_plan(*attached), identity.key, instance_, ticks());
+  if (admitted_.waits() && !wait_for_admission(&admitted_)) {
+    open_gate();
+    count_opening();
+  }
+  begin_ = ticks();
+  if (take_turn()) {
+    open();
+    turn.release();
+  }
+  if (admitted_.width != 0) knob_before_ = set_knob_here(static_cast<int>(admitted_.width));
+}
+
 void ExecutorOp::end_concurrent() {
   const uint64_t now = ticks();
+  if (admitted_.width != 0) set_knob_here(knob_before_);
+  leave_gate(admitted_, now);
   if (!take_turn()) return;
   beside_others_ = beside_others_ || open_ops > 1;
   if (open_ops > 0) --open_ops;
   const Attachment* attached = attachment();
-  if (attached != nullptr && issuer != nullptr) {
-    // A step that began meanwhile has its own part of this.
-    const uint64_t from = busy_since > issuer->step_begin ? busy_since : issuer->step_begin;
-    if (issuer->step_begin != 0 && now > from) {
-      issuer->observed += now - from;
-      if (steerable_) issuer->steerable += now - from;
-    }
-    const PlanView plan = current_plan(*attached);
-    optile_event event = {};
-    event.begin_ticks = begin_;
-    event.ticks = now - begin_;
-    event.context = instance_;
-    event.op_id = id_;
-    event.generation_low = static_cast<uint32_t>(plan.generation);
-    event.kind = OPTILE_EVENT_OP;
-    event.flags = OPTILE_EVENT_DEFAULT_WIDTH;
-    if (beside_others_) event.flags |= OPTILE_EVENT_OVERLAPPED;
-    if (steerable_) event.flags |= OPTILE_EVENT_STEERABLE;
-    ++issuer->ops;
-    optile_client_header& header = attached->client->header;
-    optile_store64(&header.progress, header.progress + 1);
-    write_op(*attached, *issuer, event, (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0);
-  }
+  if (attached != nullptr && issuer != nullptr) tell_concurrent(*attached, now);
   busy_since = now;  // what was busy until now is counted
   turn.release();
+}
+
+void ExecutorOp::tell_concurrent(const Attachment& attached, uint64_t now) const {
+  // A step that began meanwhile has its own part of this.
+  const uint64_t from = busy_since > issuer->step_begin ? busy_since : issuer->step_begin;
+  if (issuer->step_begin != 0 && now > from) {
+    issuer->observed += now - from;
+    if (steerable_) issuer->steerable += now - from;
+  }
+  const PlanView plan = current_plan(attached);
+  optile_event event = {};
+  event.begin_ticks = begin_;
+  event.ticks = now - begin_;
+  event.context = instance_;
+  event.op_id = id_;
+  event.generation_low = static_cast<uint32_t>(plan.generation);
+  event.kind = OPTILE_EVENT_OP;
+  event.width = static_cast<uint16_t>(admitted_.width);
+  if (admitted_.width == 0) event.flags |= OPTILE_EVENT_DEFAULT_WIDTH;
+  if (beside_others_) event.flags |= OPTILE_EVENT_OVERLAPPED;
+  if (steerable_) event.flags |= OPTILE_EVENT_STEERABLE;
+  ++issuer->ops;
+  optile_client_header& header = attached.client->header;
+  optile_store64(&header.progress, header.progress + 1);
+  write_op(attached, *issuer, event, (plan.flags & OPTILE_PAGE_RECORD_ALL) != 0);
 }
 
 }  // namespace optile::preload

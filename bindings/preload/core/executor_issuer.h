@@ -8,19 +8,22 @@
 //   kConcurrent  as the executor runs them; each is told of, and says nothing of its width where
 //                others ran beside it.
 //   kSerial      one at a time, each at the width that the plan has for it.
-// An op that waits for its turn sleeps, and not for ever (support/progress_lock.h): where nothing
-// goes on it runs beside the others, and after kMostOpenings of those the executor is left alone
-// for the rest of the process.
+//   kAdmitted    side by side, each when and as wide as a strategy admits it (admission_gate.h).
+// An op that waits for its turn sleeps, and not for ever (support/patience.h): where nothing goes
+// on it runs beside the others, and after kMostOpenings of those the executor is left alone for the
+// rest of the process.
 #pragma once
 
 #include <stdint.h>
 
+#include "bindings/preload/core/admission_gate.h"
 #include "bindings/preload/core/issuing_thread.h"
 #include "bindings/preload/core/probe.h"
+#include "bindings/preload/shared_memory/attachment.h"
 
 namespace optile::preload {
 
-enum class ExecutorFlow : uint32_t { kUnheard, kConcurrent, kSerial };
+enum class ExecutorFlow : uint32_t { kUnheard, kConcurrent, kSerial, kAdmitted };
 
 inline constexpr uint32_t kMostOpenings = 3;
 
@@ -50,8 +53,11 @@ class ExecutorOp {
  private:
   void begin_serial(const optile_op_identity& identity, uint64_t instance);
   void begin_concurrent(const optile_op_identity& identity);
+  void begin_admitted(const optile_op_identity& identity);
+  void open();
   void end_serial();
   void end_concurrent();
+  void tell_concurrent(const Attachment& attached, uint64_t now) const;
 
   ExecutorFlow flow_ = ExecutorFlow::kUnheard;  // what it passes by
   IssuingThread* before_ = nullptr;
@@ -61,6 +67,8 @@ class ExecutorOp {
   uint32_t id_ = 0;
   bool beside_others_ = false;
   bool steerable_ = false;
+  AdmittedOp admitted_;
+  int knob_before_ = 0;
 };
 
 // An op too small to be told of passed, which takes so long by its latest measurements.

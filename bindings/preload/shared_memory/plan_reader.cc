@@ -70,6 +70,16 @@ Decision look_up(const PlanView& plan, uint64_t key, uint64_t context, int colum
   return decision;
 }
 
+FlowView flow_in(const PlanView& plan, int column) {
+  if (!plan.valid) return {};
+  const optile_plan_page& page = *plan.page;
+  FlowView view;
+  view.flow = column < 0 ? load16(&page.flow)
+                         : __atomic_load_n(&page.schedule_flow[column], __ATOMIC_ACQUIRE);
+  view.cap = column < 0 ? load16(&page.flow_cap) : load16(&page.schedule_flow_cap[column]);
+  return optile_load64(&page.generation) == plan.generation ? view : FlowView{};
+}
+
 int schedule_column(const PlanView& plan) {
   if (!plan.valid || plan.schedule_length == 0) return -1;
   const uint64_t position = position_of(plan);

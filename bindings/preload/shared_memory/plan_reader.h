@@ -38,6 +38,13 @@ struct Decision {
 };
 Decision look_up(const PlanView& plan, uint64_t key, uint64_t context, int column);
 
+// How the ops of an executor pass in `column`.
+struct FlowView {
+  uint32_t flow = OPTILE_FLOW_FREE;  // optile_flow
+  uint32_t cap = 0;                  // of an op's width; 0 = none
+};
+FlowView flow_in(const PlanView& plan, int column);
+
 // The running column of the plan's schedule; -1 before it starts and after it ends.
 int schedule_column(const PlanView& plan);
 // What it will be once the next step has begun.

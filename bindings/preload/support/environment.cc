@@ -41,6 +41,8 @@ uint8_t read_mode(const char* text) {
 uint8_t read_strategy(const char* text) {
   if (equals(text, "1")) return OPTILE_STRATEGY_1;
   if (equals(text, "2")) return OPTILE_STRATEGY_2;
+  if (equals(text, "3")) return OPTILE_STRATEGY_3;
+  if (equals(text, "4")) return OPTILE_STRATEGY_4;
   if (equals(text, "uniform")) return OPTILE_STRATEGY_UNIFORM;
   return OPTILE_STRATEGY_AUTO;
 }

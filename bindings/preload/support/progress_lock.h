@@ -1,19 +1,16 @@
 // A lock whose holder may run somebody else's code for long: who waits for it does so asleep, and
-// not for ever. It gives up where the lock did not change hands for two spans of kPatienceNs and
-// the process computed next to nothing in the second: then the holder itself waits, perhaps for the
-// one that waits here. Nor does it wait for more than kMostPatience spans, whatever is computed.
-// Lives in zeroed memory; any thread; not to be taken twice by one thread.
+// gives up where the lock does not change hands (patience.h). Lives in zeroed memory; any thread;
+// not to be taken twice by one thread.
 #pragma once
 
 #include <stdint.h>
+
+#include "bindings/preload/support/patience.h"
 
 namespace optile::preload {
 
 class ProgressLock {
  public:
-  static constexpr long kPatienceNs = 50'000'000;
-  static constexpr int kMostPatience = 40;
-
   // False: it was not had.
   bool acquire() { return try_acquire() || wait(); }
   bool try_acquire() {
@@ -23,14 +20,15 @@ class ProgressLock {
   }
   void release() {
     __atomic_store_n(&releases_, releases_ + 1, __ATOMIC_RELAXED);
-    if (__atomic_exchange_n(&state_, kFree, __ATOMIC_RELEASE) == kAwaited) wake_one();
+    if (__atomic_exchange_n(&state_, kFree, __ATOMIC_RELEASE) == kAwaited) {
+      Patience::wake_one(&state_);
+    }
   }
 
  private:
   static constexpr uint32_t kFree = 0, kHeld = 1, kAwaited = 2;
 
   bool wait();
-  void wake_one();
 
   uint32_t state_ = kFree;
   uint32_t releases_ = 0;  // by its holders

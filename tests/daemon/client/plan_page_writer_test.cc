@@ -63,23 +63,48 @@ TEST_F(PlanPageTest, RequestsCounters) {
   EXPECT_EQ(page(1).flags, OPTILE_PAGE_RECORD_ALL | OPTILE_PAGE_COUNT);
 }
 
-TEST_F(PlanPageTest, SerialisesStepsThatGiveWidths) {
+TEST_F(PlanPageTest, TellsHowOpsOfExecutorPass) {
+  using Kind = tuner::OpFlow::Kind;
   tuner::PlanDraft draft;
   draft.schedule_length = 3;
-  draft.entries = {{{7, 0}, 0, tuner::Rule::kFastest, false, {0, 1, 0}},
-                   {{8, 0}, 0, tuner::Rule::kFastest, false, {0, 0, 0}}};
   writer_.publish(1, draft, {});
-  EXPECT_EQ(page(1).flags, 0u) << "ops of this program come one at a time by themselves";
-  draft.unordered = true;
+  EXPECT_EQ(page(1).flow, OPTILE_FLOW_FREE);
+  draft.flow = {Kind::kSerial};
+  draft.schedule_flow = {{}, {Kind::kFree, 2}, {Kind::kFilled}};
+  draft.cores = 4;
+  PageSurroundings surroundings;
+  surroundings.hardware_threads = 2;
+  writer_.publish(2, draft, surroundings);
+  EXPECT_EQ(page(2).flow, OPTILE_FLOW_SERIAL);
+  EXPECT_EQ(page(2).schedule_flow[0], OPTILE_FLOW_FREE);
+  EXPECT_EQ(page(2).schedule_flow_cap[0], 0u);
+  EXPECT_EQ(page(2).schedule_flow_cap[1], 2u);
+  EXPECT_EQ(page(2).schedule_flow[2], OPTILE_FLOW_FILLED);
+  EXPECT_EQ(page(2).admitting_cores, 4u);
+  EXPECT_EQ(page(2).hardware_threads, 2u);
+}
+
+TEST_F(PlanPageTest, WritesMenuBesideItsEntry) {
+  tuner::PlanDraft draft;
+  draft.flow = {tuner::OpFlow::Kind::kPacked};
+  draft.entries = {{{7, 70}, 2, tuner::Rule::kFastest, false, {}},
+                   {{8, 80}, 0, tuner::Rule::kDefaultWidth, false, {}}};
+  draft.entries[1].menu = {3, 5, {{2, 0.25}, {1, 0.5}}};
+  writer_.publish(1, draft, {});
+  const auto menu_of = [&](uint64_t key, uint64_t context) {
+    return page(1).menus[find(page(1), key, context) - page(1).slots];
+  };
+  EXPECT_EQ(menu_of(7, 70).per_step, 0u);
+  EXPECT_EQ(menu_of(8, 80).op, 3u);
+  EXPECT_EQ(menu_of(8, 80).per_step, 5u);
+  EXPECT_EQ(menu_of(8, 80).width[0], 2u);
+  EXPECT_EQ(menu_of(8, 80).seconds[1], 0.5F);
+  EXPECT_EQ(menu_of(8, 80).width[2], 0u);
+  // Two pages later the same memory has none.
+  draft.entries[1].menu = {};
   writer_.publish(2, draft, {});
-  EXPECT_EQ(page(2).flags, 1u << (OPTILE_PAGE_SERIAL_SHIFT + 1));
-  draft.entries[1].width = 2;
   writer_.publish(3, draft, {});
-  EXPECT_EQ(page(3).flags, OPTILE_PAGE_SERIAL | 1u << (OPTILE_PAGE_SERIAL_SHIFT + 1));
-  draft.entries.clear();
-  draft.serial = true;
-  writer_.publish(4, draft, {});
-  EXPECT_EQ(page(4).flags, OPTILE_PAGE_SERIAL | 7u << OPTILE_PAGE_SERIAL_SHIFT);
+  EXPECT_EQ(menu_of(8, 80).per_step, 0u);
 }
 
 TEST_F(PlanPageTest, PublishesAllDraftFields) {

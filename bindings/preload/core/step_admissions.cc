@@ -1,0 +1,149 @@
+#include "bindings/preload/core/step_admissions.h"
+
+#include <dlfcn.h>
+
+#include "bindings/preload/runtimes/own_library.h"
+#include "bindings/preload/shared_memory/attachment.h"
+#include "bindings/preload/support/host_log.h"
+#include "bindings/preload/support/progress_lock.h"
+
+namespace optile::preload {
+namespace {
+
+// Of everything below. Its holder runs our own code only, so it is waited for.
+ProgressLock lock;
+class Locked {
+ public:
+  Locked() {
+    while (!lock.acquire()) {
+    }
+  }
+  ~Locked() { lock.release(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+};
+
+constexpr uint32_t kMostPlaces = OPTILE_PLAN_SLOTS / 2;
+constexpr uint16_t kNoPlace = UINT16_MAX;
+
+AdmissionGate gate;
+bool tried = false;
+const optile_admission_api* api = nullptr;
+
+// What the gate's problem was made from.
+uint64_t generation = 0;
+uint32_t flow_of_problem = OPTILE_FLOW_FREE;
+optile_plan_menu places[kMostPlaces];
+uint16_t place_of_slot[OPTILE_PLAN_SLOTS];
+
+uint64_t step_begin = 0;
+double seconds_per_tick = 0;
+
+void load_library() {
+  constexpr const char* kLost = "ops are not run side by side";
+  tried = true;
+  void* library = open_own_library(OPTILE_ADMISSION_LIBRARY, kLost);
+  if (library == nullptr) return;
+  const auto get = reinterpret_cast<optile_admission_fn>(dlsym(library, OPTILE_ADMISSION_SYMBOL));
+  const optile_admission_api* offered = get == nullptr ? nullptr : get();
+  if (offered != nullptr && offered->version == OPTILE_ADMISSION_API_VERSION &&
+      offered->bytes == sizeof(optile_admission_api)) {
+    api = offered;
+  } else {
+    log_line(kLost, "the library is of another version");
+  }
+}
+
+optile_plan_menu copy_of(const optile_plan_menu& shared) {
+  optile_plan_menu menu = {};
+  menu.per_step = optile_load32(&shared.per_step);
+  if (menu.per_step == 0) return menu;
+  menu.op = optile_load32(&shared.op);
+  for (uint32_t i = 0; i < OPTILE_MENU_WIDTHS; ++i) {
+    menu.width[i] = __atomic_load_n(&shared.width[i], __ATOMIC_ACQUIRE);
+    __atomic_load(&shared.seconds[i], &menu.seconds[i], __ATOMIC_ACQUIRE);
+  }
+  return menu;
+}
+
+// Of the plan page; false where that changed meanwhile.
+bool read_menus(const PlanView& plan, optile_admission_problem* problem) {
+  const optile_plan_page& page = *plan.page;
+  problem->cores = __atomic_load_n(&page.admitting_cores, __ATOMIC_ACQUIRE);
+  problem->hardware_threads = __atomic_load_n(&page.hardware_threads, __ATOMIC_ACQUIRE);
+  uint32_t count = 0;
+  for (uint32_t slot = 0; slot < OPTILE_PLAN_SLOTS; ++slot) {
+    place_of_slot[slot] = kNoPlace;
+    if (count == kMostPlaces || optile_load64(&page.slots[slot].key) == 0) continue;
+    places[count] = copy_of(page.menus[slot]);
+    if (places[count].per_step != 0) place_of_slot[slot] = static_cast<uint16_t>(count++);
+  }
+  problem->places = places;
+  problem->place_count = count;
+  return optile_load64(&page.generation) == plan.generation;
+}
+
+bool make_problem(const PlanView& plan, uint32_t flow) {
+  if (!tried) load_library();
+  if (api == nullptr) return false;
+  if (generation == plan.generation && flow_of_problem == flow) return gate.has_problem();
+  optile_admission_problem problem = {};
+  problem.fill_siblings = flow == OPTILE_FLOW_FILLED ? 1 : 0;
+  if (!read_menus(plan, &problem)) return false;
+  generation = plan.generation;
+  flow_of_problem = flow;
+  return gate.open_for(api, problem);
+}
+
+double seconds_at(uint64_t now) {
+  return now > step_begin ? static_cast<double>(now - step_begin) * seconds_per_tick : 0;
+}
+
+}  // namespace
+
+bool begin_admitted_step(const PlanView& plan, uint32_t flow, uint64_t now) {
+  const Locked locked;
+  const Attachment* attached = attachment();
+  const uint64_t rate =
+      attached == nullptr ? 0 : optile_load64(&attached->client->header.ticks_per_second);
+  if (rate == 0 || !make_problem(plan, flow)) {
+    gate.release_all();
+    return false;
+  }
+  step_begin = now;
+  seconds_per_tick = 1.0 / static_cast<double>(rate);
+  gate.begin_step();
+  return true;
+}
+
+void begin_step_without_gate() {
+  const Locked locked;
+  gate.release_all();
+}
+
+void enter_gate(AdmittedOp* op, const PlanView& plan, uint64_t key, uint64_t context,
+                uint64_t now) {
+  if (!plan.valid) return;
+  const Decision decision = look_up(plan, key, context, -1);
+  const Locked locked;
+  if (!decision.found || plan.generation != generation || place_of_slot[decision.slot] == kNoPlace)
+    return;
+  gate.enter(op, place_of_slot[decision.slot], seconds_at(now));
+}
+
+void leave_gate(const AdmittedOp& op, uint64_t now) {
+  if (op.node == OPTILE_NO_NODE) return;
+  const Locked locked;
+  gate.leave(op, seconds_at(now));
+}
+
+bool wait_for_admission(AdmittedOp* op) {
+  return gate.wait(op);
+}
+
+void open_gate() {
+  const Locked locked;
+  gate.release_all();
+}
+
+}  // namespace optile::preload
