@@ -6,7 +6,7 @@ Needs a Python with TensorFlow, named by OPTILE_TENSORFLOW_PYTHON; `./dev test` 
 import os
 import unittest
 
-from support.harness import DEADLINE, SCRIPTS, EndToEndTest
+from support.harness import DEADLINE, SCRIPTS, EndToEndTest, finish, wait_until
 
 PYTHON = os.environ.get("OPTILE_TENSORFLOW_PYTHON", "")
 
@@ -16,7 +16,7 @@ PYTHON = os.environ.get("OPTILE_TENSORFLOW_PYTHON", "")
 class TensorflowPrograms(EndToEndTest):
     def setUp(self):
         super().setUp()
-        self.space.start_daemon()
+        self.daemon = self.space.start_daemon()
 
     def losses_of(self, finished):
         self.assertEqual(0, finished.code, finished)
@@ -56,6 +56,29 @@ class TensorflowPrograms(EndToEndTest):
         losses, report = self.train("--numerics", "as-untuned", how="function", steps=100)
         self.assertEqual(self.untouched_losses("function", 100), losses)
         self.assertGreaterEqual(report["steps"], 100)
+
+    def test_strategies_run_ops_side_by_side(self):
+        losses, report = self.train("--strategy", "4", how="branches", steps=200, batch=8)
+        self.assertIn("side by side by strateg", report["decision"])
+        for untouched, loss in zip(self.untouched_losses("branches", 200, 8), losses, strict=True):
+            self.assertAlmostEqual(float.fromhex(untouched), float.fromhex(loss), delta=1e-2)
+        # The gate had its library, and nothing waited at it in vain.
+        log = self.space.socket.parent / "clients.log"
+        said = log.read_text() if log.exists() else ""
+        self.assertNotIn("side by side", said)
+        self.assertNotIn("left alone", said)
+
+    def test_program_at_gate_outlives_daemon(self):
+        program = self.space.popen(self.space.launcher(
+            "--strategy", "3", command=self.command("branches", 300, 8)))
+
+        def compares():
+            clients = self.space.ask_json("status")["clients"]
+            return any(client["phase"] in ("comparing", "tuned") for client in clients)
+
+        wait_until(compares, "whole steps to be compared", 4 * DEADLINE)
+        self.daemon.kill()
+        self.assertEqual(300, len(self.losses_of(finish(program, "", 4 * DEADLINE))))
 
     def test_session_is_seen(self):
         losses, report = self.train(how="session", steps=60)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a small network with TensorFlow as its users write it; prints the losses in full.
 
-tensorflow_train.py --steps N --how fit|function|eager|session --batch N
+tensorflow_train.py --steps N --how fit|function|eager|session|branches --batch N
 """
 import argparse
 import os
@@ -16,6 +16,16 @@ def network():
         keras.layers.Input((32, 32, 3)), keras.layers.Conv2D(16, 3, activation="relu"),
         keras.layers.Conv2D(16, 3, activation="relu"), keras.layers.MaxPooling2D(),
         keras.layers.Flatten(), keras.layers.Dense(10)])
+
+
+def branches():
+    image = keras.layers.Input((32, 32, 3))
+    tops = []
+    for kernel in (1, 3, 3, 5):
+        branch = keras.layers.Conv2D(16, kernel, padding="same", activation="relu")(image)
+        tops.append(keras.layers.Conv2D(16, 3, padding="same", activation="relu")(branch))
+    pooled = keras.layers.GlobalAveragePooling2D()(keras.layers.concatenate(tops))
+    return keras.Model(image, keras.layers.Dense(10)(pooled))
 
 
 def batches(steps, batch):
@@ -35,8 +45,7 @@ def train_by_fit(steps, batch):
     return history.history["loss"]
 
 
-def train_by_hand(steps, batch, compiled):
-    model = network()
+def train_by_hand(model, steps, batch, compiled):
     images, labels = batches(steps, batch)
 
     def step(image, label):
@@ -74,7 +83,7 @@ def train_in_session(steps, batch):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--how", default="fit", choices=["fit", "function", "eager", "session"])
+    parser.add_argument("--how", default="fit", choices=["fit", "function", "eager", "session", "branches"])
     parser.add_argument("--batch", type=int, default=32)
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
@@ -83,7 +92,8 @@ def main():
     elif options.how == "session":
         losses = train_in_session(options.steps, options.batch)
     else:
-        losses = train_by_hand(options.steps, options.batch, options.how == "function")
+        model = branches() if options.how == "branches" else network()
+        losses = train_by_hand(model, options.steps, options.batch, options.how != "eager")
     print("losses", " ".join(float(loss).hex() for loss in losses))
 
 
