@@ -92,7 +92,8 @@ LeaseDependencies Daemon::lease_dependencies(const perfmodel::Machine& machine) 
   LeaseDependencies leases;
   leases.read_budget = [this, machine](int pid) { return budget_of(machine, pid); };
   leases.confine = [this](uint64_t client, int pid, const std::vector<int>& units) {
-    confinement_->confine(client, pid, units);
+    // Numbers of a described machine's processors are none of this one's.
+    if (config_.machine == kHost) confinement_->confine(client, pid, units);
   };
   leases.is_stopped = is_stopped;
   leases.write_log = [this](const std::string& line) { log_->info(line); };

@@ -129,6 +129,9 @@ int main(int argc, char** argv) {
       ->option_text("N")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  app.add_option("--machine", config.machine,
+                 "Plan for a described machine instead, as simulate takes it: for measurements")
+      ->option_text("MACHINE");
   add_log(app, config);
   add_metrics(app, config);
   app.add_flag("--print-metric-catalogue", print_catalogue, "Print every metric as JSON and end");

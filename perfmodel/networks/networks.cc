@@ -42,47 +42,24 @@ double seconds_at_68(const FrameworkOp& op, const FittedOp& fit) {
   return networks::kDispatchSeconds + fit.seconds_per_unit * work_of(op, fit);
 }
 
-// Builds instances as their ops come by. An op that only passes its tensors on has no fit: it costs
-// the dispatch and opens no team.
+// Builds instances as their ops come by.
 class Instances {
  public:
-  Instances(const std::string& network, const Machine& machine, const std::vector<FrameworkOp>& ops)
-      : machine_(machine) {
-    for (const FrameworkOp& op : ops) {
-      fits_.emplace(op.op, networks::fitted_op(network, op.op));
-    }
-  }
+  Instances(const std::string& network, const Machine& machine)
+      : network_(network), machine_(machine) {}
 
   int of(const FrameworkOp& op, StepGraph* graph) {
     const auto [found, is_new] =
         known_.emplace(std::pair(op.op, op.shape), static_cast<int>(graph->instances.size()));
     if (is_new) {
-      graph->instances.push_back(made(op));
+      graph->instances.push_back(network_instance(network_, op, machine_));
     }
     return found->second;
   }
 
  private:
-  OpInstance made(const FrameworkOp& op) const {
-    OpInstance instance;
-    instance.op = op.op;
-    instance.shape = op.shape;
-    const FittedOp* fit = op.bytes > 0 ? fits_.at(op.op) : nullptr;
-    OpLaw law;
-    law.serial = networks::kDispatchSeconds;
-    if (fit != nullptr) {
-      law = networks::fitted_law(*fit, seconds_at_68(op, *fit));
-    }
-    instance.times = law_times(law, machine_);
-    instance.tunable = fit != nullptr;
-    instance.default_width = fit != nullptr ? 0 : 1;
-    const double fastest = instance.times.at(instance.times.best());
-    instance.memory_share = std::min(1.0, op.bytes / kMemoryBytesPerSecond / fastest);
-    return instance;
-  }
-
+  const std::string& network_;
   const Machine& machine_;
-  std::map<std::string, const FittedOp*> fits_;
   std::map<std::pair<std::string, std::string>, int> known_;
 };
 
@@ -104,13 +81,32 @@ base::Result<std::vector<FrameworkOp>> network_ops(const std::string& name) {
                      "there is no network \"" + name + "\"; known: " + known};
 }
 
+OpInstance network_instance(const std::string& network, const FrameworkOp& op,
+                            const Machine& machine) {
+  OpInstance instance;
+  instance.op = op.op;
+  instance.shape = op.shape;
+  const FittedOp* fit = op.bytes > 0 ? networks::fitted_op(network, op.op) : nullptr;
+  OpLaw law;
+  law.serial = networks::kDispatchSeconds;
+  if (fit != nullptr) {
+    law = networks::fitted_law(*fit, seconds_at_68(op, *fit));
+  }
+  instance.times = law_times(law, machine);
+  instance.tunable = fit != nullptr;
+  instance.default_width = fit != nullptr ? 0 : 1;
+  const double fastest = instance.times.at(instance.times.best());
+  instance.memory_share = std::min(1.0, op.bytes / kMemoryBytesPerSecond / fastest);
+  return instance;
+}
+
 base::Result<StepGraph> network_graph(const std::string& name, const Machine& machine) {
   const auto ops = network_ops(name);
   if (!ops.ok()) return ops.error();
   StepGraph graph;
   graph.name = name;
   graph.machine = machine.name;
-  Instances instances(name, machine, ops.value());
+  Instances instances(name, machine);
   for (const FrameworkOp& op : ops.value()) {
     graph.nodes.push_back({instances.of(op, &graph), op.inputs});
   }

@@ -21,4 +21,9 @@ base::Result<StepGraph> network_graph(const std::string& name, const Machine& ma
 // The ops of its step at the paper's batch and image size, as network_graph() sees them.
 base::Result<std::vector<networks::FrameworkOp>> network_ops(const std::string& name);
 
+// What this op of the network costs on this machine, by the same curves. An op that only passes its
+// tensors on, or whose kind no table of the network has, costs the dispatch and opens no team.
+OpInstance network_instance(const std::string& network, const networks::FrameworkOp& op,
+                            const Machine& machine);
+
 }  // namespace optile::perfmodel

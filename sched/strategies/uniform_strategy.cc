@@ -16,12 +16,12 @@ UniformSetting recommended_setting(const CoreMap& map) {
 }
 
 UniformStrategy::UniformStrategy(const StepOutline& outline, UniformSetting setting)
-    : outline_(outline), setting_(setting), load_(at(outline.map->cores), 0) {}
+    : outline_(outline), setting_(setting), loads_(outline.map->cores) {}
 
 void UniformStrategy::begin_step() {
   ready_.clear();
   running_.clear();
-  std::fill(load_.begin(), load_.end(), 0);
+  loads_.clear();
 }
 
 void UniformStrategy::on_ready(int node) {
@@ -32,23 +32,9 @@ void UniformStrategy::on_finished(int node, double /*now*/) {
   const auto found = std::find_if(running_.begin(), running_.end(),
                                   [node](const Running& one) { return one.node == node; });
   if (found == running_.end()) return;
-  found->cores.each([&](int slot) { load_[at(slot)] -= found->threads_per_core; });
+  loads_.remove(found->cores, found->threads_per_core);
   *found = running_.back();
   running_.pop_back();
-}
-
-// Where the kernel puts threads that are bound to nothing: on the cores with the fewest others.
-CoreSet UniformStrategy::least_loaded(int width) const {
-  CoreSet cores;
-  const auto [least, most] = std::minmax_element(load_.begin(), load_.end());
-  for (int load = *least; load <= *most && width > 0; ++load) {
-    for (int slot = 0; slot < outline_.map->cores && width > 0; ++slot) {
-      if (load_[at(slot)] != load) continue;
-      cores.add(slot);
-      --width;
-    }
-  }
-  return cores;
 }
 
 Launch UniformStrategy::launch_of(int node) {
@@ -62,7 +48,7 @@ Launch UniformStrategy::launch_of(int node) {
   launch.which = {width, timed.which.binding};
   launch.placement = Placement::kShared;
   launch.predicted_seconds = timed.seconds;
-  launch.cores = least_loaded(std::min(width, outline_.map->cores));
+  launch.cores = loads_.least_loaded(std::min(width, outline_.map->cores));
   return launch;
 }
 
@@ -72,7 +58,7 @@ void UniformStrategy::decide(double /*now*/, std::vector<Launch>* launches) {
     ready_.pop_front();
     const int cores = outline_.map->cores;
     const int threads_per_core = (launch.which.width + cores - 1) / cores;
-    launch.cores.each([&](int slot) { load_[at(slot)] += threads_per_core; });
+    loads_.add(launch.cores, threads_per_core);
     running_.push_back({launch.node, threads_per_core, launch.cores});
     launches->push_back(launch);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sched/cores/core_pool.h"
+#include "sched/strategies/core_loads.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"
 
@@ -40,13 +41,12 @@ class UniformStrategy : public StepStrategy {
   };
 
   Launch launch_of(int node);
-  CoreSet least_loaded(int width) const;
 
   const StepOutline& outline_;
   UniformSetting setting_;
   std::deque<int> ready_;
   std::vector<Running> running_;
-  std::vector<int> load_;  // threads on each slot
+  CoreLoads loads_;
 };
 
 }  // namespace optile::sched
