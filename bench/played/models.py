@@ -12,6 +12,8 @@ import argparse
 import json
 import os
 import pathlib
+import signal
+import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -265,6 +267,7 @@ def main() -> None:
     parser.add_argument("--intra", type=int, default=1)
     parser.add_argument("--graph", type=pathlib.Path, help="write the nodes of a step here")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # in order: a summary may be written
     prepare(options.inter, options.intra)
     step = MODELS[options.model]()
     if options.graph is not None:

@@ -110,7 +110,7 @@ class Play:
 
     def _measured(self, name: str, output: str, first: int) -> Measured:
         found = [match.groups() for match in map(STEP.match, output.splitlines()) if match]
-        timed = [float(seconds) / self.scale for number, seconds, _ in found if int(number) >= first]
+        timed = [float(one) / self.scale for number, one, _ in found if int(number) >= first]
         if not timed:
             raise RunError(f"{self.network}, {name}: no step was timed:\n{output[-2000:]}")
         measured = Measured(name, timed, [float(loss) for _, _, loss in found])
