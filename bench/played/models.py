@@ -71,7 +71,7 @@ class Adam(Descent):
     def update(self, variable: Any, kept: Sequence[Any], gradient: Any) -> None:
         tf.raw_ops.ResourceApplyAdam(
             var=variable, m=kept[0], v=kept[1], beta1_power=self.factor, beta2_power=0.999,
-            lr=self.rate, beta1=self.factor, beta2=0.999, epsilon=1e-8, grad=gradient,
+            lr=self.rate, beta1=self.factor, beta2=0.999, epsilon=1e-2, grad=gradient,
         )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ FORMS: Dict[str, Tuple[Tuple[str, ...], str]] = {
     "strategy 1": (("--strategy", "1"), "s1"),
     "strategies 1 and 2": (("--strategy", "2"), "s12"),
 }
-SAME_STEPS = 8  # of which losses are compared: later ones drift apart from other last bits
+SAME_STEPS = 4  # of which losses are compared: later ones drift apart from other last bits
 SAME_LOSS = 1e-3
 STEP = re.compile(r"^step (\d+) seconds (\S+) loss (\S+)$")
 LOOK_SECONDS = 0.5

@@ -9,6 +9,7 @@ SOURCE = pathlib.Path(os.environ["OPTILE_SOURCE_DIR"])
 sys.path.insert(0, str(SOURCE / "bench" / "played"))
 
 import kernels  # noqa: E402
+import run  # noqa: E402
 
 LARGE = [2, 64, 64]
 
@@ -70,6 +71,26 @@ class Graph(unittest.TestCase):
         self.assertEqual([one.inputs for one in played], [(), (0,), (0, 1)])
         self.assertEqual([one.op for one in played], ["Mul", "Add", "Mul"])
         self.assertEqual(played[1].line(), "AddV2#2#\tAdd\t8192 98304 0")
+
+
+def measured(name, seconds, losses=(), **more):
+    return run.Measured(name, list(seconds), list(losses), corunning=1.5, **more)
+
+
+class Runs(unittest.TestCase):
+    def test_other_losses_are_an_error(self):
+        first = measured("1, 68", [1.0], [2.0, 1.0])
+        last_bits = measured("2, 34", [1.0], [2.0, 1.0005, 9.0])
+        self.assertAlmostEqual(run.check_losses([first, last_bits]), 0.0005)
+        with self.assertRaises(run.RunError):
+            run.check_losses([first, measured("2, 34", [1.0], [2.0, 1.1])])
+
+    def test_rows_give_error_and_gain(self):
+        base = measured("1, 68", [2.0, 2.0, 2.1], predicted=2.0)
+        fast = measured("2, 34", [1.0, 1.0, 1.0], predicted=1.25, paper=1.3)
+        row = run.rows([base, fast], base, 2.0)[1]
+        self.assertTrue(row.startswith("| 2, 34 | 1000 | 1250 | -20.0 % | 2.000 ["), row)
+        self.assertTrue(row.endswith("| 1.60 | 1.30 | 1.50 | 3 |"), row)
 
 
 if __name__ == "__main__":
