@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import re
@@ -36,10 +37,23 @@ SCALES = {"lstm": 100.0, "dcgan": 5.0, "resnet50": 5.0, "inception_v3": 1.0}
 GRID = ((1, 34), (1, 68), (2, 34), (2, 68), (4, 16), (4, 34))
 WARM_STEPS = 2
 REALTIME_PRIORITY = 5
-# Under optile: by name, the launcher's options, and what the simulator calls it.
-FORMS: Dict[str, Tuple[Tuple[str, ...], str]] = {
-    "strategy 1": (("--strategy", "1"), "s1"),
-    "strategies 1 and 2": (("--strategy", "2"), "s12"),
+SIDE_BY_SIDE = 16  # inter-op threads, where what runs side by side is chosen
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to run under optile."""
+
+    options: Tuple[str, ...]  # of the launcher
+    strategy: str  # as the simulator calls it
+    inter: int = 1
+
+
+FORMS = {
+    "strategy 1": Form(("--strategy", "1"), "s1"),
+    "strategies 1 and 2": Form(("--strategy", "2"), "s12"),
+    "strategy 3": Form(("--strategy", "3"), "s123", SIDE_BY_SIDE),
+    "strategies 3 and 4": Form(("--strategy", "4"), "s1234", SIDE_BY_SIDE),
 }
 SAME_STEPS = 4  # of which losses are compared: later ones drift apart from other last bits
 SAME_LOSS = 1e-3
@@ -59,6 +73,15 @@ class Measured:
 
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+
+def paper_gain(network: str, strategy: str) -> Optional[float]:
+    """Over the recommendation; the paper has each stage over the one before."""
+    stages = paper_figures.STAGES[network]
+    names = ("s12", "s123", "s1234")
+    if strategy not in names:
+        return None
+    return math.prod(stages[name] for name in names[: names.index(strategy) + 1])
 
 
 def gain(of: Measured, over: Measured) -> ratios.Ratio:
@@ -135,9 +158,10 @@ class Play:
             measured.paper = paper["1,68"] / paper[f"{inter},{intra}"]
         return measured
 
-    def under_optile(self, name: str, inter: int, intra: int) -> Measured:
+    def under_optile(self, name: str, intra: int) -> Measured:
         """Until its plan is in force, and then the steps that are timed."""
-        options, strategy = FORMS[name]
+        form = FORMS[name]
+        strategy = form.strategy
         self._summary.unlink(missing_ok=True)
         output = self._folder / "output.txt"
         daemon = PrivateDaemon(
@@ -146,7 +170,7 @@ class Play:
         )  # fmt: skip
         with daemon, open(output, "w", encoding="utf-8") as stream:
             steps = self._options.most_steps
-            command = [*daemon.prefix(options), *self._program(inter, intra, steps)]
+            command = [*daemon.prefix(form.options), *self._program(form.inter, intra, steps)]
             process = subprocess.Popen(
                 command, env=self._environment(), stdout=stream, stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -157,7 +181,7 @@ class Play:
                 workload_run.end_process(process)
         measured = self._measured(name, output.read_text(encoding="utf-8"), first)
         measured.predicted = self.predict(strategy)["step_seconds"]
-        measured.paper = paper_figures.STAGES[self.network].get(strategy)
+        measured.paper = paper_gain(self.network, strategy)
         measured.notes += f", in force from step {first}"
         return measured
 
@@ -225,7 +249,7 @@ def play(network: str, options: argparse.Namespace, folder: pathlib.Path) -> Lis
     recommendation = next(m for m in found if m.name == f"{cores[0]}, {cores[1]}")
     best = min(found, key=lambda m: m.median())
     for form in options.forms:
-        found.append(one.under_optile(form, *cores))
+        found.append(one.under_optile(form, cores[1]))
         progress(f"{network}: {form}: {found[-1].median():.4g} s, {found[-1].notes}")
     worst = check_losses(found)
     return [

@@ -85,6 +85,11 @@ class Runs(unittest.TestCase):
         with self.assertRaises(run.RunError):
             run.check_losses([first, measured("2, 34", [1.0], [2.0, 1.1])])
 
+    def test_gains_of_the_paper_are_over_the_recommendation(self):
+        self.assertAlmostEqual(run.paper_gain("dcgan", "s12"), 1.12)
+        self.assertAlmostEqual(run.paper_gain("dcgan", "s123"), 1.12 * 1.15)
+        self.assertIsNone(run.paper_gain("dcgan", "s1"))
+
     def test_rows_give_error_and_gain(self):
         base = measured("1, 68", [2.0, 2.0, 2.1], predicted=2.0)
         fast = measured("2, 34", [1.0, 1.0, 1.0], predicted=1.25, paper=1.3)
