@@ -129,7 +129,7 @@ def resnet50() -> Step:
             x = bottleneck(x, width, stride if block == 0 else 1)
     x = layers.GlobalAveragePooling2D()(x)
     model = keras.Model(images, layers.Dense(10)(x))
-    return image_classifier(model, 32, 10, Momentum(1e-4, 0.9))
+    return image_classifier(model, 32, 10, Momentum(1e-5, 0.9))
 
 
 # --- Inception-v3 ----------------------------------------------------------------------------

@@ -55,7 +55,7 @@ FORMS = {
     "strategy 3": Form(("--strategy", "3"), "s123", SIDE_BY_SIDE),
     "strategies 3 and 4": Form(("--strategy", "4"), "s1234", SIDE_BY_SIDE),
 }
-SAME_STEPS = 4  # of which losses are compared: later ones drift apart from other last bits
+SAME_STEPS = 2  # of which losses are compared: later ones drift apart from other last bits
 SAME_LOSS = 1e-3
 STEP = re.compile(r"^step (\d+) seconds (\S+) loss (\S+)$")
 LOOK_SECONDS = 0.5
