@@ -192,6 +192,7 @@ inline constexpr const char* kWaitFollows = "wait_follows";
 inline constexpr const char* kWaitPolicy = "wait_policy";
 inline constexpr const char* kWeight = "weight";
 inline constexpr const char* kWhat = "what";
+inline constexpr const char* kWholeProgram = "whole_program";
 inline constexpr const char* kWidth = "width";
 inline constexpr const char* kWidthPerOp = "width_per_op";
 inline constexpr const char* kWidths = "widths";

@@ -22,6 +22,13 @@ enum optile_frame_kind {
   OPTILE_FRAME_REFUSED = 3
 };
 
+/* A client with threads of its own of which no op was seen so far. */
+enum optile_whole_program {
+  OPTILE_WHOLE_NOT = 0,        /* it is none: an op begins */
+  OPTILE_WHOLE_RUNS = 1,       /* its pools are as large as they are */
+  OPTILE_WHOLE_SIZES_POOLS = 2 /* it asks for its mask, and makes its pools by the answer */
+};
+
 typedef struct optile_frame_header {
   uint32_t magic;
   uint16_t abi_version;
@@ -40,7 +47,8 @@ typedef struct optile_attach_request {
   uint8_t strategy;              /* optile_strategy */
   uint8_t baseline;              /* 1: `optile baseline`, an untouched run to be recorded as such */
   uint32_t numerics_as_untuned;  /* 1: `--numerics as-untuned`; 0: any */
-  uint32_t counters_by_name;     /* 1: `--counters hardware` or `software`; 0: auto, off */
+  uint16_t counters_by_name;     /* 1: `--counters hardware` or `software`; 0: auto, off */
+  uint16_t whole_program;        /* optile_whole_program */
   char run_id[40];       /* from OPTILE_RUN_ID: ties the client to its launcher; may be empty */
   char executable[256];  /* /proc/self/exe */
   char program[256];     /* what is run: the executable, or an interpreter's script */

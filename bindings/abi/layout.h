@@ -195,7 +195,7 @@ typedef struct optile_plan_region {
   uint64_t shared_cores; /* that ops of several threads at once share; 0 = each as if alone */
   uint64_t main_issuer;  /* slot whose steps are followed, plus 1; 0 = every thread's */
   uint64_t wait_cap;     /* idle OpenMP threads spin for less than so many ms; 0 = no word on it */
-  uint64_t reserved;     /* 0; the pages begin at a cache line */
+  uint64_t mask_follows; /* 1: a whole program is about to get a mask to size its pools by */
   uint64_t held_mask;    /* optile_mask_word() of its threads' masks under a lease; 0 = no mask */
   optile_plan_page pages[2];
 } optile_plan_region;
@@ -347,7 +347,7 @@ typedef struct optile_client_header {
   uint32_t region_width;            /* threads of the program's own regions; 0 = none seen */
   uint32_t wait_changes;            /* how often a new `wait_cap` was followed */
   uint32_t blas_beside;             /* more that are steered; their names follow in blas_path */
-  uint32_t reserved_word;
+  uint32_t sized_units; /* by how many a whole program has sized its pools; 0 = it did not ask */
   uint64_t reserved[17 - OPTILE_LIFE_WORDS];
 } optile_client_header;
 

@@ -133,6 +133,10 @@ std::string no_lease_reason(const ClientView& client, const Controller& controll
            ": its widths are tuned, its threads cannot be held to cores, and "
            "it counts as load of others";
   }
+  if (client.attach_request.whole_program) {
+    return "a whole program that was alone when it made its pools, or did not ask for its mask "
+           "before: what it keeps busy is left to it";
+  }
   if (!may_have_lease(client.attach_request)) return "it is only watched";
   const std::string shares_time = controller.lease_manager().status(client.id).shares_time;
   if (!shares_time.empty()) return "it shares the cores by time: " + shares_time;

@@ -42,7 +42,8 @@ class Client {
   const SessionDriver& tuning() const { return tuning_; }
   const PageInForce& plan() const { return tuning_.plans().in_force(); }
   DrainPace::Want wanted_events() const {
-    return clock_refused_ ? DrainPace::Want::kFigures : plan().wanted_events;
+    const bool none_come = clock_refused_ || attach_request_.whole_program;
+    return none_come ? DrainPace::Want::kFigures : plan().wanted_events;
   }
 
   // The process ends: nothing will come any more but what lies in its rings.

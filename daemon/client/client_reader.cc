@@ -217,6 +217,7 @@ std::optional<ClientHeader> ClientReader::header() const {
   header.annotations = copy.annotations;
   header.region_width = static_cast<int>(std::min<uint32_t>(copy.region_width, kMaxWidth));
   header.wait_changes = copy.wait_changes;
+  header.sized_units = static_cast<int>(std::min<uint32_t>(copy.sized_units, OPTILE_MAX_CPUS));
   header.issuing_threads = copy.issuing_threads;
   header.most_in_ops = std::min(copy.most_in_ops, copy.issuing_threads);
   header.narrowed_ops = copy.narrowed_ops;

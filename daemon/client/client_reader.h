@@ -44,6 +44,7 @@ struct ClientHeader {
   uint64_t narrowed_ops = 0;     // narrower than alone
   int region_width = 0;          // threads of its own regions; 0 = none seen
   uint32_t wait_changes = 0;     // how often it followed another wait cap
+  int sized_units = 0;           // by which it has sized its pools; 0 = it did not ask
 };
 
 // Why something a client wrote was not used.

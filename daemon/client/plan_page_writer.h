@@ -53,6 +53,8 @@ class PlanPageWriter {
   }
   // Also at once: what the masks of its threads were set to, os indices; none: to nothing.
   void set_held_mask(const std::vector<int>& units);
+  // Also at once: a mask for a whole program is about to be set.
+  void set_mask_follows() { optile_store64(&region_->mask_follows, 1); }
   void set_heartbeat(uint64_t ticks) { optile_store64(&region_->heartbeat, ticks); }
 
  private:

@@ -14,6 +14,13 @@ double seconds_in_steps(const ClientView& client) {
   return client.session ? client.session->seconds_in_steps : 0;
 }
 
+// Of two processes of one run.
+bool tells_more(const ClientView& one, const ClientView& other) {
+  const bool whole = one.attach_request.whole_program;
+  if (whole != other.attach_request.whole_program) return !whole;
+  return seconds_in_steps(one) > seconds_in_steps(other);
+}
+
 // How many places of those keys run at another width than the program's own; 0 = every key.
 std::size_t changed_places(const ClientView& client, const std::vector<uint64_t>& keys) {
   if (!client.session) return 0;
@@ -106,7 +113,10 @@ void Controller::depart(uint64_t id) {
   client_census_.left(uid);
   counting_.forget(id);
   clients_.erase(found);
-  finished_.add(std::move(view));
+  // A whole program whose first op was seen has attached again, with its ops.
+  const bool goes_on =
+      view.attach_request.whole_program && view.header && view.header->progress > 0;
+  if (!goes_on) finished_.add(std::move(view));
   history_.batches().is_due_soon(store);
 }
 
@@ -263,14 +273,12 @@ RunStatus Controller::find_run(const std::string& run_id, std::optional<unsigned
     if (!is_meant(place.client->attach_request())) continue;
     run.state = RunState::kRunning;
     ClientView view = place.client->view();
-    if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) {
-      run.client = std::move(view);
-    }
+    if (!run.client || tells_more(view, *run.client)) run.client = std::move(view);
   }
   for (const ClientView& view : finished_.newest_first()) {
     if (!is_meant(view.attach_request)) continue;
     if (run.state == RunState::kUnknown) run.state = RunState::kFinished;
-    if (!run.client || seconds_in_steps(view) > seconds_in_steps(*run.client)) run.client = view;
+    if (!run.client || tells_more(view, *run.client)) run.client = view;
   }
   return run;
 }

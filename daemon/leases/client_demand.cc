@@ -75,9 +75,8 @@ double predicted_pace(const ManagedClient& one, int cores, int most) {
 void report_demand(Leases& leases, ManagedClient& one, milliseconds now) {
   if (one.client->tuning().fixed_team() > 0) {
     report_demand_of_team(leases, one, now);
-  } else if (one.client->tuning()
-                 .allotment()
-                 .keeps_widths()) {  // how many threads it has is not known yet
+  } else if (one.sized_for > 0 || one.client->tuning().allotment().keeps_widths()) {
+    // Nothing is searched; how many threads it has is not known yet, or does not change.
     leases.update(one.client->id(), {.demand = ClientFacts::Demand{{}, 0, true}});
   } else {
     report_demand_of_session(leases, one);

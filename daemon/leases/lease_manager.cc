@@ -112,6 +112,21 @@ void record_curve(const ManagedClient& one, ProgramHistory& programs) {
   programs.batches().is_due_soon(store);
 }
 
+// Its part of the cores beside those that have leases; 0: it has all, since nobody is there, or its
+// part is no whole core.
+int cores_to_size_by(const ManagedClients& clients, const ManagedClient& one, const Leases& leases,
+                     bool by_user) {
+  const AttachRequest& who = one.client->attach_request();
+  const int cores = leases.table().resources().budget.cores;
+  if (one.sized_for > 0) return one.sized_for;
+  if (leases.table().client_count() == 0 || cores < 2) return 0;
+  const auto priority =
+      who.priority == OPTILE_PRIORITY_BATCH ? sched::Priority::kBatch : sched::Priority::kNormal;
+  const LeaseParty party{one.client->id(), who.uid, who.job, who.share, priority};
+  const double part = part_beside(clients, party, 0, by_user);
+  return std::min(static_cast<int>(cores * part + 1e-9), cores - 1);
+}
+
 }  // namespace
 
 LeaseManager::LeaseManager(const perfmodel::Machine& machine, const Clocks& clocks,
@@ -170,14 +185,24 @@ void LeaseManager::give_lease(ManagedClient& one) {
   const Client& client = *one.client;
   const uint64_t id = client.id();
   const AttachRequest& who = client.attach_request();
+  // An earlier daemon may have held it, before it came back in this way.
+  if (who.whole_program) leases_->confine_again(id, who.pid);
   if (!may_have_lease(who)) return;
   const bool batch = who.priority == OPTILE_PRIORITY_BATCH;
   // What cannot be held is load like any other, and so is one that runs where we have no core.
   const auto bound_to = bound_cores(machine_, budget_, one.at_attach);
   if (!who.unseen.empty() || !bound_to) return;
+  if (who.whole_program) {
+    one.sized_for = cores_to_size_by(clients_, one, *leases_, programs_.has_users());
+    if (one.sized_for == 0) return;
+  }
   leases_->arrive(id, who.pid, one.at_attach.cores, who.share,
                   batch ? sched::Priority::kBatch : sched::Priority::kNormal);
   leases_->update(id, {.owner = ClientFacts::Owner{who.uid, who.job}, .bound_to = bound_to});
+  if (one.sized_for > 0 && one.has_lease()) {
+    one.state->fixed = one.sized_for;
+    one.client->tuning().page().set_mask_follows();
+  }
   if (!client.tuning().allotment().keeps_widths()) {
     std::optional<EarlierCurve> curve = programs_.find_curve(client.conditions(), who.uid);
     if (curve) leases_->update(id, {.earlier = std::move(*curve)});
@@ -195,6 +220,24 @@ void LeaseManager::give_lease(ManagedClient& one) {
   for (const std::string& line : refused) log_.note(id, line);
   sharing_.ask_for_look();
   decide_soon();
+}
+
+// Pools that are wider than their mask hinder themselves where they spin: such a program has no
+// lease. It did not hear of its mask in time, or there are too many for what it was given.
+void LeaseManager::free_squeezed() {
+  for (auto& [id, one] : clients_) {
+    if (one.sized_for == 0 || !one.lease || !one.has_lease()) continue;
+    const std::optional<ClientHeader> header = one.client->reader().header();
+    const int sized = header ? header->sized_units : 0;
+    const bool fits = one.lease->whole() && one.lease->cores >= one.sized_for &&
+                      sized <= static_cast<int>(one.lease->units.size());
+    if (fits) continue;
+    leases_->leave(id, "its pools are wider than its part");
+    leases_->confine_again(id, one.client->attach_request().pid);
+    one.lease.reset();
+    one.now = budget_now(machine_, dependencies_, one);
+    log_.note(id, sched::client_name(id) + " has no lease: its pools are wider than its part");
+  }
 }
 
 void LeaseManager::refresh_budgets() {
@@ -236,6 +279,7 @@ void LeaseManager::refresh_budgets() {
     if (one.has_lease()) report_demand(*leases_, one, now);
   }
   share_by_time();  // of who is alone too: its pace is what a lease is judged by
+  free_squeezed();
   decide();
   LeaseCommands::retry(clients_,
                        [this](const LeaseCommand& command) { return carry_out(command); });
@@ -338,7 +382,7 @@ void LeaseManager::share_by_time() {
   if (!sharing_.is_due(now, clients_.size())) return;
   std::vector<TimeSharing::Party> parties;
   for (const auto& [id, one] : clients_) {
-    if (!one.has_lease() && !one.shared_time) continue;
+    if ((!one.has_lease() && !one.shared_time) || one.sized_for > 0) continue;
     parties.push_back(sharing_party(*leases_, one));
     parties.back().runnable = dependencies_.processor_demand(
         one.client->attach_request().pid, one.client->reader().issuing_threads(kMostThreads));

@@ -96,6 +96,7 @@ class LeaseManager {
 
  private:
   void give_lease(ManagedClient& one);
+  void free_squeezed();
   void decide();
   void decide_soon();
   void share_by_time();

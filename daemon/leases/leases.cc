@@ -47,6 +47,14 @@ void report_newcomer(sched::LeaseTable& table, LeaseState& client, int part, mil
   client.has_reported_curve = false;
 }
 
+// Its pools are made for so many, and can use neither more nor, without harm, fewer.
+void report_fixed(sched::LeaseTable& table, LeaseState& client) {
+  const ReportedDemand reported{false, client.fixed, client.fixed};
+  if (client.reported == reported) return;
+  const sched::LeaseUpdate::Curve fixed{{}, client.fixed, client.fixed};
+  if (table.update(client.party.client, {.curve = fixed}).ok()) client.reported = reported;
+}
+
 // A curve that was measured on few cores beside others says little about more. Who is alone is
 // taken as unknown, and so may use everything.
 void report_curves(sched::LeaseTable& table, ManagedClients& clients, const LendingTrials& lending,
@@ -56,6 +64,10 @@ void report_curves(sched::LeaseTable& table, ManagedClients& clients, const Lend
   for (auto& [id, one] : clients) {
     if (!one.has_lease()) continue;
     LeaseState& client = *one.state;
+    if (client.fixed > 0) {
+      report_fixed(table, client);
+      continue;
+    }
     const int part = static_cast<int>(all * client.weight.part + 1e-9);
     if (client.curve.progress().empty()) {
       report_newcomer(table, client, part, now);

@@ -41,6 +41,7 @@ struct LeaseState {
   bool settled = false;
   bool waits = false;
   bool wants_more = false;  // cores than its own
+  int fixed = 0;            // cores that its pools are made for; 0 = it follows its lease
   bool confined = false;    // to `units`; none: to what it came with
   int placings = 2;         // that are left, ClientFacts::steps_here
   int placed_on = 0;        // cores, at the latest of them; 0 = none yet
@@ -93,6 +94,7 @@ struct ManagedClient {
     std::optional<EarlierCurve> curve = {};  // that it had by then
   };
   std::optional<SharedTime> shared_time = {};
+  int sized_for = 0;  // LeaseState::fixed, beyond that lease
   std::vector<PendingCommand> pending = {};
 };
 

@@ -50,6 +50,7 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
   if (raw.share_milli > OPTILE_MAX_SHARE_MILLI) return refuse("impossible share");
   if (raw.numerics_as_untuned > 1) return refuse("unknown numerics");
   if (raw.counters_by_name > 1) return refuse("unknown counters");
+  if (raw.whole_program > OPTILE_WHOLE_SIZES_POOLS) return refuse("unknown way to attach");
 
   AttachRequest attach_request;
   attach_request.reported_pid = raw.pid > 0 && raw.pid <= kMaxPid ? raw.pid : 0;
@@ -66,6 +67,8 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
   attach_request.baseline = raw.baseline != 0;
   attach_request.as_untuned = raw.numerics_as_untuned != 0;
   attach_request.counters_by_name = raw.counters_by_name != 0;
+  attach_request.whole_program = raw.whole_program != OPTILE_WHOLE_NOT;
+  attach_request.sizes_pools = raw.whole_program == OPTILE_WHOLE_SIZES_POOLS;
   attach_request.default_width_source = raw.default_width_source;
   attach_request.omp_num_threads = raw.omp_num_threads;
   attach_request.omp_thread_limit = raw.omp_thread_limit;
@@ -151,7 +154,7 @@ bool acts(const AttachRequest& attach_request) {
 }
 
 bool may_have_lease(const AttachRequest& attach_request) {
-  return acts(attach_request);
+  return acts(attach_request) && (!attach_request.whole_program || attach_request.sizes_pools);
 }
 
 bool is_set_by_user(uint32_t source) {

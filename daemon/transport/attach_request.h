@@ -29,6 +29,8 @@ struct AttachRequest {
   bool baseline = false;          // an untouched run, to be recorded as such
   bool as_untuned = false;        // it has to compute the same bits as an untouched run
   bool counters_by_name = false;  // counters were asked for, whatever there is to explain
+  bool whole_program = false;     // it has threads of its own, and no op of it has been seen
+  bool sizes_pools = false;       // by its mask as it is soon, and by none later
   uint32_t default_width_source = OPTILE_WIDTH_DEFAULT;
   // What the environment said about numbers of threads; 0 = nothing.
   uint32_t omp_num_threads = 0;
@@ -62,7 +64,8 @@ std::string kept_under(const AttachRequest& attach_request);
 std::string program_text(const AttachRequest& attach_request);
 // It changes something while the program runs: widths, leases.
 bool acts(const AttachRequest& attach_request);
-// It may be held to a part of the cores: its widths follow that, or are the same in every run.
+// It may be held to a part of the cores: its widths follow that, or are the same in every run. The
+// threads of a whole program do neither, but where it is about to make them.
 bool may_have_lease(const AttachRequest& attach_request);
 // Somebody meant that width: not a default, not the launcher, not a framework while it starts.
 bool is_set_by_user(uint32_t source);

@@ -277,6 +277,7 @@ Json client_summary(const ClientView& client) {
       {field::kNumerics, numerics_name(client.attach_request)},
       {field::kStrategy, strategy_name(client.attach_request.strategy)},
       {field::kBaselineRun, client.attach_request.baseline},
+      {field::kWholeProgram, client.attach_request.whole_program},
       {field::kLaunchPlan, client.attach_request.launch_plan},
       {field::kPlanGeneration, client.generation},
       {field::kEvents,

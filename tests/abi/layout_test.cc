@@ -19,6 +19,8 @@ void add_frames(std::ostringstream& out) {
   SIZE(optile_frame_header);
   SIZE(optile_attach_request);
   FIELD(optile_attach_request, mode);
+  FIELD(optile_attach_request, counters_by_name);
+  FIELD(optile_attach_request, whole_program);
   FIELD(optile_attach_request, run_id);
   FIELD(optile_attach_request, executable);
   FIELD(optile_attach_request, program);
@@ -84,7 +86,7 @@ std::string layout() {  // NOLINT(readability-function-size): a line for each fi
   FIELD(optile_plan_region, tails);
   FIELD(optile_plan_region, main_issuer);
   FIELD(optile_plan_region, wait_cap);
-  FIELD(optile_plan_region, reserved);
+  FIELD(optile_plan_region, mask_follows);
   FIELD(optile_plan_region, held_mask);
   FIELD(optile_plan_region, pages);
   SIZE(optile_event);

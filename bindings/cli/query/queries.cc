@@ -68,9 +68,17 @@ void print_status(const Json& status) {
   const Json clients = status.value(field::kClients, Json::array());
   if (clients.empty()) std::printf("clients  none\n");
   for (const Json& client : clients) {
-    std::printf("client %s  pid %s  %-11s %s steps  %s\n", text_of(client, field::kId).c_str(),
-                text_of(client, field::kPid).c_str(), text_of(client, field::kPhase).c_str(),
-                text_of(client, field::kSteps).c_str(), text_of(client, field::kProgram).c_str());
+    const std::string id = text_of(client, field::kId);
+    const std::string pid = text_of(client, field::kPid);
+    const std::string program = text_of(client, field::kProgram);
+    if (client.value(field::kWholeProgram, false)) {
+      std::printf("client %s  pid %s  whole program  %s\n", id.c_str(), pid.c_str(),
+                  program.c_str());
+      continue;
+    }
+    std::printf("client %s  pid %s  %-11s %s steps  %s\n", id.c_str(), pid.c_str(),
+                text_of(client, field::kPhase).c_str(), text_of(client, field::kSteps).c_str(),
+                program.c_str());
   }
 }
 

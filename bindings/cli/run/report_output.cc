@@ -36,6 +36,7 @@ std::string format(const char* pattern, double value) {
 Json empty_report(const LaunchDecision& decision) {
   return {{field::kState, "unknown"},
           {field::kRunId, decision.run_id},
+          {field::kWholeProgram, false},
           {field::kSteps, 0},
           {field::kUnsampledSteps, 0},
           {field::kStepSeconds,
@@ -63,6 +64,11 @@ Json empty_report(const LaunchDecision& decision) {
 std::string state_of(const Json& report) {
   const Json state = report.value(field::kState, Json());
   return state.is_string() ? state.get<std::string>() : "unknown";
+}
+
+bool is_whole_program(const Json& report) {
+  const Json whole = report.value(field::kWholeProgram, Json());
+  return whole.is_boolean() && whole.get<bool>();
 }
 
 struct FetchedReport {
@@ -258,6 +264,7 @@ std::string table_of(const Json& report, const std::string& command) {
 std::string summary_table(const std::string& text, const std::string& command) {
   const Json report = Json::parse(text, nullptr, false);
   if (!report.is_object() || state_of(report) == "unknown") return unseen_program_text({});
+  if (is_whole_program(report)) return whole_program_text(report.value(field::kProgram, ""));
   try {
     return table_of(report, command);
   } catch (const Json::exception&) {  // a field of another kind than ours

@@ -84,8 +84,8 @@ std::string unseen_program_text(const UnseenProgram& program) {
       "                 BLAS, primitives of oneDNN, algorithms of oneTBB, annotations\n";
   if (program.framework.empty()) {
     text +=
-        "  cannot be seen TensorFlow, JAX, threads of a program's own, and what is linked into it\n"
-        "                 statically; optile doctor says more of this program\n";
+        "  cannot be seen what is linked into the program statically, or makes threads past the C\n"
+        "                 library; optile doctor says more of this program\n";
   } else {
     text += "  cannot be seen " + program.framework + ", which the program imports\n";
   }
@@ -93,6 +93,13 @@ std::string unseen_program_text(const UnseenProgram& program) {
          "  beside others  it has no lease and keeps its threads; what it keeps busy is left to "
          "it\n"
          "                 by the programs that are seen\n";
+}
+
+std::string whole_program_text(const std::string& program) {
+  return "optile: " + (program.empty() ? "the program" : program) +
+         " was attached as a whole program: its threads are not steered by op\n"
+         "  beside others  it has cores of its own where it asked for its mask before it made its\n"
+         "                 threads, else what it keeps busy is left to it\n";
 }
 
 }  // namespace optile::cli

@@ -15,6 +15,9 @@ struct UnseenProgram {
 
 std::string unseen_program_text(const UnseenProgram& program);
 
+// Of one that attached all the same, since it has threads of its own.
+std::string whole_program_text(const std::string& program);
+
 // A framework whose ops cannot be seen and that this Python program, its script or the text after
 // -c, imports by name: "TensorFlow". Empty where it imports none, or is no Python.
 std::string unseen_framework(const std::vector<std::string>& command);

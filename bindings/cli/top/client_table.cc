@@ -136,6 +136,7 @@ std::string joined(const Cells& cells, const Widths& widths, std::size_t begin) 
 }  // namespace
 
 std::string phase_text(const ClientSeen& client) {
+  if (client.whole_program) return "whole program";
   if (client.phase.empty()) return kNothing;
   if (client.phase != "exploring") return client.phase;
   return client.phase + " " + std::to_string(client.sampled_steps);
@@ -160,6 +161,7 @@ std::string state_text(const ClientSeen& client) {
 }
 
 std::string doing_text(const ClientSeen& client) {
+  if (client.whole_program) return "its threads are not steered by op";
   if (client.phase == "exploring" && client.trial_ops > 0) {
     std::string widths;
     for (const int width : client.trial_widths) {

@@ -136,6 +136,7 @@ class Reader {
     client.mode = text(one, field::kMode);
     client.state = text(one, field::kState);
     client.phase = text(one, field::kPhase);
+    client.whole_program = flag_of(one, field::kWholeProgram);
     client.steps = count_of(one, field::kSteps);
     client.sampled_steps = count_of(one, field::kSampledSteps);
     client.decision = text(one, field::kDecision);

@@ -44,7 +44,8 @@ struct ClientSeen {
   std::vector<int> trial_widths;
 
   bool leased = false;
-  bool detached = false;   // by hand: then it is not leased
+  bool detached = false;  // by hand: then it is not leased
+  bool whole_program = false;
   std::vector<int> cores;  // ascending
   double fraction = 1;     // below 1: of its only core
   std::vector<int> lends;

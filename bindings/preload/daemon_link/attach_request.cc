@@ -27,13 +27,6 @@ size_t read_command_line(char (&bytes)[kMaxCommandBytes]) {
   return size;
 }
 
-bool is_interpreter(const char* executable) {
-  const char* slash = strrchr(executable, '/');
-  const char* name = slash == nullptr ? executable : slash + 1;
-  return strncmp(name, "python", 6) == 0 || strncmp(name, "perl", 4) == 0 ||
-         strncmp(name, "ruby", 4) == 0 || strcmp(name, "bash") == 0 || strcmp(name, "Rscript") == 0;
-}
-
 // The script of an interpreter: its first argument that is not a flag, or what follows -m.
 const char* script_of(const char* arguments, size_t size) {
   const char* end = arguments + size;
@@ -50,7 +43,14 @@ const char* script_of(const char* arguments, size_t size) {
 
 }  // namespace
 
-void fill_attach_request(optile_attach_request* attach_request) {
+bool is_interpreter(const char* executable) {
+  const char* slash = strrchr(executable, '/');
+  const char* name = slash == nullptr ? executable : slash + 1;
+  return strncmp(name, "python", 6) == 0 || strncmp(name, "perl", 4) == 0 ||
+         strncmp(name, "ruby", 4) == 0 || strcmp(name, "bash") == 0 || strcmp(name, "Rscript") == 0;
+}
+
+void fill_attach_request(optile_attach_request* attach_request, optile_whole_program whole) {
   const Environment& told = environment();
   *attach_request = optile_attach_request{};
   attach_request->header = {OPTILE_ABI_MAGIC, OPTILE_ABI_VERSION, OPTILE_FRAME_ATTACH_REQUEST,
@@ -69,6 +69,7 @@ void fill_attach_request(optile_attach_request* attach_request) {
   attach_request->baseline = told.baseline ? 1 : 0;
   attach_request->numerics_as_untuned = told.as_untuned ? 1 : 0;
   attach_request->counters_by_name = told.counters_by_name ? 1 : 0;
+  attach_request->whole_program = whole;
   attach_request->share_milli = told.share_milli;
   attach_request->priority = told.priority;
   attach_request->respect = told.respect;

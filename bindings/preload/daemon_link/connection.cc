@@ -1,7 +1,7 @@
 // The client's side of the line to the daemon: connecting, mapping the two shared regions, noticing
-// that the daemon is gone, re-attaching. Called at op boundaries only; there is no thread of ours.
-// The first one waits for a moment (FirstWait), or, in a RunqueuePressure, leaves it to a later
-// one; no other one waits.
+// that the daemon is gone, re-attaching. Called at op boundaries, and until the first op where the
+// program makes threads (whole_program.h); there is no thread of ours. The first one waits for a
+// moment (FirstWait), or, in a RunqueuePressure, leaves it to a later one; no other one waits.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +21,7 @@
 #include "bindings/preload/daemon_link/attach_request.h"
 #include "bindings/preload/daemon_link/attach_wait.h"
 #include "bindings/preload/daemon_link/runqueue_pressure.h"
+#include "bindings/preload/daemon_link/whole_program.h"
 #include "bindings/preload/runtimes/other_manager.h"
 #include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/shared_memory/liveness_futex.h"
@@ -56,8 +57,12 @@ struct Line {
   dev_t device = 0;  // of our socket: a program may close all descriptors and reuse the number
   ino_t inode = 0;
   bool rate_is_asked = false;
-  bool met = false;       // the first op or region, which alone may wait
-  uint32_t failures = 0;  // since it was attached
+  bool met = false;    // the first op or region, which may wait
+  bool whole = false;  // attached, or about to be, by a thread and no op
+  optile_whole_program whole_kind = OPTILE_WHOLE_RUNS;
+  bool hears_forks = false;
+  uint64_t whole_due = 0;  // as attaching_due, for who is attached so
+  uint32_t failures = 0;   // since it was attached
   uint64_t look_ns = kFirstLookNs;
   uint64_t attach_reply_deadline_ns = 0;
   int used = 0;
@@ -102,7 +107,7 @@ void hang_up() {
 
 void back_off(const char* why, Reached reached = Reached::kNobody) {
   hang_up();
-  if (line.failures == 0) log_line("not attached, running on by itself", why);
+  if (line.failures == 0 && !line.whole) log_line("not attached, running on by itself", why);
   const bool crowded = reached == Reached::kCrowd;
   uint64_t pause = (crowded ? kCrowdedRetryNs : kFirstRetryNs) << line.failures;
   if (pause > kLastRetryNs) pause = kLastRetryNs;
@@ -211,7 +216,7 @@ Reached connect_and_greet() {
   }
   // One thread at a time is here, on a stack that may be small.
   static optile_attach_request attach_request;
-  fill_attach_request(&attach_request);
+  fill_attach_request(&attach_request, line.whole ? line.whole_kind : OPTILE_WHOLE_NOT);
   const ssize_t sent = send(line.fd, &attach_request, sizeof attach_request, MSG_NOSIGNAL);
   return sent == static_cast<ssize_t>(sizeof attach_request) ? Reached::kDaemon : Reached::kNobody;
 }
@@ -312,7 +317,13 @@ bool adopt_regions(const Received& got) {
 }
 
 void after_fork_in_parent() {
-  if (attachment() != nullptr) add_fallback(OPTILE_FALLBACK_FORKED);
+  if (attachment() != nullptr && !line.whole) add_fallback(OPTILE_FALLBACK_FORKED);
+}
+
+void hear_forks() {
+  if (line.hears_forks) return;
+  line.hears_forks = true;
+  pthread_atfork(note_mask_for_child, after_fork_in_parent, note_forked_child);
 }
 
 // The number is somebody else's by now: nothing of theirs is read, or closed.
@@ -365,17 +376,14 @@ void wait_for_attach_reply(FirstWait wait) {
 // connects or says anything; each comes back at a later boundary, at a moment of its own.
 bool meet_the_first() {
   line.met = true;
-  pthread_atfork(note_mask_for_child, after_fork_in_parent, note_forked_child);
+  hear_forks();
   const RunqueuePressure crowd = runqueue_pressure_now(usable_units());
   if (!crowd.is_one()) return false;
   due_in(crowd.put_off_ns(some_number()));
   return true;
 }
 
-void start_attaching() {
-  measure_clock();
-  const bool waits = !line.met;
-  if (waits && meet_the_first()) return;
+void begin_attaching(bool waits) {
   wipe_words_in_children();  // from here on there is something to keep from them
   if (notice_other_manager()) add_fallback(OPTILE_FALLBACK_OTHER_MANAGER);
   const FirstWait wait(base::monotonic_ns());
@@ -388,8 +396,44 @@ void start_attaching() {
   line.stage = Stage::kWaitingForAttachReply;
   line.attach_reply_deadline_ns = base::monotonic_ns() + 5 * kNsPerSecond;
   line.look_ns = kFirstLookNs;
-  if (waits) wait_for_attach_reply(wait);
+  if (line.whole && line.whole_kind == OPTILE_WHOLE_SIZES_POOLS) {
+    // Once in a program's life, and what comes too late is worth nothing.
+    pollfd attach_reply = {line.fd, POLLIN, 0};
+    poll(&attach_reply, 1, static_cast<int>(kMostReplyWaitMs));
+  } else if (waits) {
+    wait_for_attach_reply(wait);
+  }
   finish_attaching();
+}
+
+void start_attaching() {
+  measure_clock();
+  const bool waits = !line.met;
+  if (waits && meet_the_first()) return;
+  begin_attaching(waits);
+}
+
+void start_attaching_whole() {
+  // The last attachment is left to ops.
+  if (line.used + 1 >= kMaxAttachments) return due_in(kLastRetryNs);
+  measure_clock();
+  hear_forks();
+  if (runqueue_pressure_now(usable_units()).is_one()) return due_in(kFirstRetryNs);
+  line.whole = true;
+  begin_attaching(true);
+}
+
+// An op begins: it attaches as if nobody had attached before. The op is counted there, so that the
+// daemon knows why that one goes.
+void leave_whole() {
+  const Attachment* attached = attachment();
+  if (attached != nullptr)
+    __atomic_fetch_add(&attached->client->header.progress, 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&own_words().attached, static_cast<const Attachment*>(nullptr),
+                   __ATOMIC_RELEASE);
+  line.whole = false;
+  line.failures = 0;
+  hang_up();
 }
 
 void check_liveness() {
@@ -411,13 +455,10 @@ void check_liveness() {
   due_in(kLivenessNs);
 }
 
-void maintain() {
-  const Uncancelled uncancelled;
-  if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
-  const int kept_errno = errno;
+void carry_on(void (*start)()) {
   switch (line.stage) {
     case Stage::kIdle:
-      start_attaching();
+      start();
       break;
     case Stage::kWaitingForAttachReply:
       finish_attaching();
@@ -429,13 +470,32 @@ void maintain() {
       __atomic_store_n(&attaching_due, UINT64_MAX, __ATOMIC_RELAXED);
       break;
   }
+}
+
+void maintain() {
+  const Uncancelled uncancelled;
+  if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
+  const int kept_errno = errno;
+  if (line.whole) leave_whole();
+  carry_on(start_attaching);
   errno = kept_errno;
   __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
 // The daemon takes the hang-up of a connection as the parent's death: a forked child gives up its
-// copy.
-constexpr DaemonLink kLink = {maintain, drop_line};
+// copy. Another thread of the parent may have been attaching.
+bool leave_to_parent() {
+  drop_line();
+  if (line.met) return false;
+  line.whole = false;
+  line.stage = Stage::kIdle;
+  line.failures = 0;
+  line.whole_due = 0;
+  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+  return true;
+}
+
+constexpr DaemonLink kLink = {maintain, leave_to_parent};
 
 __attribute__((constructor)) void note_start() {
   read_both_clocks(&line.start_ticks, &line.start_ns);
@@ -443,4 +503,25 @@ __attribute__((constructor)) void note_start() {
 }
 
 }  // namespace
+
+// The next op is to find that something is due, whatever is due here.
+void attach_as_whole_program(optile_whole_program kind) {
+  if (environment().off || environment().run_id[0] == '\0' || is_forked_child()) return;
+  const Uncancelled uncancelled;
+  if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) return;
+  const int kept_errno = errno;
+  const bool anew = kind == OPTILE_WHOLE_SIZES_POOLS;
+  if (!line.met && (anew || ticks() >= line.whole_due)) {
+    // A thread of it has attached it already.
+    if (anew && line.whole) leave_whole();
+    line.whole_kind = kind;
+    carry_on(start_attaching_whole);
+    // Its pools are made without that mask now.
+    if (anew && line.stage == Stage::kWaitingForAttachReply) leave_whole();
+    line.whole_due = __atomic_exchange_n(&attaching_due, UINT64_C(0), __ATOMIC_RELAXED);
+  }
+  errno = kept_errno;
+  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
 }  // namespace optile::preload

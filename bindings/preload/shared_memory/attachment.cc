@@ -39,12 +39,16 @@ uint32_t fallbacks_so_far() {
 }
 
 void note_forked_child() {
-  __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&own_words().ours, UINT64_C(0), __ATOMIC_RELAXED);
   __atomic_store_n(&own_words().attached, static_cast<const Attachment*>(nullptr),
                    __ATOMIC_RELEASE);
   const DaemonLink* link = __atomic_load_n(&link_in_use, __ATOMIC_ACQUIRE);
-  if (link != nullptr) link->hang_up();
+  if (link != nullptr && link->hang_up()) {
+    __atomic_store_n(&own_words().ours, UINT64_C(1), __ATOMIC_RELAXED);
+    __atomic_store_n(&attaching_due, UINT64_C(0), __ATOMIC_RELAXED);
+    return;
+  }
+  __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&own_words().ours, UINT64_C(0), __ATOMIC_RELAXED);
   __atomic_store_n(&attaching_due, UINT64_MAX, __ATOMIC_RELAXED);
   for (const ProbeHooks* probe : registered_probes()) {
     if (probe->forked != nullptr) probe->forked();
@@ -54,7 +58,7 @@ void note_forked_child() {
 bool is_forked_child() {
   if (__atomic_load_n(&own_words().ours, __ATOMIC_RELAXED) != 0) return false;
   if (__atomic_load_n(&forked, __ATOMIC_RELAXED) == 0) note_forked_child();
-  return true;
+  return __atomic_load_n(&own_words().ours, __ATOMIC_RELAXED) == 0;
 }
 
 }  // namespace optile::preload

@@ -33,7 +33,9 @@ inline bool attaching_is_due(uint64_t now) {
 // What the room that connects hands over, by the shim's constructor.
 struct DaemonLink {
   void (*maintain)();  // something is due
-  void (*hang_up)();   // in a forked child: the connection is the parent's
+  // In a forked child: the connection is the parent's. True where the child may attach for itself,
+  // since nothing was done for the parent but that it is known (a whole program).
+  bool (*hang_up)();
 };
 void use_daemon_link(const DaemonLink& link);
 void maintain_due_attachment();

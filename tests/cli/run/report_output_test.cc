@@ -71,6 +71,16 @@ TEST_F(ReportOutputTest, WritesDaemonReportUnchanged) {
   EXPECT_EQ(report()["extra"], Json::array({1}));
 }
 
+TEST_F(ReportOutputTest, SummaryNamesWholeProgram) {
+  OneAnswer daemon(folder_ / "s", 200,
+                   R"({"state": "finished", "program": "serve", "whole_program": true})");
+  unseen_.shim = "shim";
+  unseen_.socket = folder_ / "s";
+  options_.run.summary = true;
+  EXPECT_EQ(write(unseen_), whole_program_text("serve"));
+  EXPECT_EQ(report()["whole_program"], true);
+}
+
 TEST_F(ReportOutputTest, WritesReportWithoutDaemon) {
   unseen_.shim = "shim";
   unseen_.socket = folder_ / "nobody";

@@ -18,13 +18,14 @@ TEST(UnseenProgram, TextMatchesGoldenFile) {
   golden.add("imports a framework", unseen_program_text({"", true, "JAX"}));
   golden.add("without the shim", unseen_program_text({"it is linked statically", true, ""}));
   golden.add("without an answer", unseen_program_text({"", false, ""}));
+  golden.add("a whole program", whole_program_text("serve.py"));
   golden.check();
 }
 
 TEST(UnseenProgram, TextListsSupportedRuntimes) {
   const std::string text = unseen_program_text({});
   for (const char* word : {"PyTorch", "libgomp", "libomp", "BLAS", "oneDNN", "oneTBB",
-                           "annotations", "no lease", "TensorFlow, JAX"}) {
+                           "annotations", "no lease", "statically"}) {
     EXPECT_THAT(text, HasSubstr(word));
   }
 }

@@ -28,6 +28,19 @@ TEST(AttachRequest, CarriesProgramModeAndStrategy) {
   EXPECT_EQ(attach_request.value().priority, OPTILE_PRIORITY_NORMAL);
 }
 
+TEST(AttachRequest, WholeProgramMayHaveNoLease) {
+  optile_attach_request raw = make_attach_request("train");
+  EXPECT_TRUE(may_have_lease(parse_attach_request(&raw, sizeof raw).value()));
+  raw.whole_program = 1;
+  const AttachRequest whole = parse_attach_request(&raw, sizeof raw).value();
+  EXPECT_TRUE(whole.whole_program);
+  EXPECT_FALSE(may_have_lease(whole));
+  raw.whole_program = OPTILE_WHOLE_SIZES_POOLS;
+  EXPECT_TRUE(may_have_lease(parse_attach_request(&raw, sizeof raw).value()));
+  raw.whole_program = OPTILE_WHOLE_SIZES_POOLS + 1;
+  EXPECT_FALSE(parse_attach_request(&raw, sizeof raw).ok());
+}
+
 TEST(AttachRequest, CarriesShareAndPriority) {
   optile_attach_request raw = make_attach_request("train");
   raw.share_milli = 2500;

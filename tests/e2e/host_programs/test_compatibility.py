@@ -78,6 +78,8 @@ class Outcome:
     def why(self):
         if self.report.get("state") == "unknown" or "coverage" not in self.report:
             return "no OpenMP region, no large product: nothing to attach for"
+        if self.report.get("whole_program"):
+            return "attached as a whole program: its threads are not steered by op"
         said = [] if self.attached < 2 else [f"{self.attached} processes attached"]
         if not self.report.get("steps"):
             return "; ".join([*said, "no step repeats"])
