@@ -83,7 +83,8 @@ def train_in_session(steps, batch):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--how", default="fit", choices=["fit", "function", "eager", "session", "branches"])
+    parser.add_argument("--how", default="fit",
+                        choices=["fit", "function", "eager", "session", "branches"])
     parser.add_argument("--batch", type=int, default=32)
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
