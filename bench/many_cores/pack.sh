@@ -26,7 +26,7 @@ trap 'rm -rf -- "$tree"' EXIT
 pack=$tree/optile-many-cores
 mkdir -p "$pack"/build/{bin,lib,deps} "$pack/bench"
 cp -- "$build"/bin/optile{,d,-tool} "$pack/build/bin"
-cp -- "$build"/lib/liboptile_{preload,torch_bridge,counters,itt}.so "$pack/build/lib"
+cp -- "$build"/lib/liboptile_{preload,torch_bridge,admission,counters,itt}.so "$pack/build/lib"
 strip --strip-debug "$pack"/build/bin/* "$pack"/build/lib/*
 
 # The C library comes from the machine; everything else travels. What is linked statically needs
