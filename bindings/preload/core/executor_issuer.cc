@@ -196,10 +196,7 @@ void ExecutorOp::begin_admitted(const optile_op_identity& identity) {
   if (id_ == kNoOp || attached == nullptr || is_left_alone()) return;
   flow_ = ExecutorFlow::kAdmitted;
   enter_gate(&admitted_, current_plan(*attached), identity.key, instance_, ticks());
-  if (admitted_.waits() && !wait_for_admission(&admitted_)) {
-    open_gate();
-    count_opening();
-  }
+  if (admitted_.waits() && !wait_for_admission(&admitted_)) count_opening();
   begin_ = ticks();
   if (take_turn()) {
     open();

@@ -138,12 +138,12 @@ void leave_gate(const AdmittedOp& op, uint64_t now) {
 }
 
 bool wait_for_admission(AdmittedOp* op) {
-  return gate.wait(op);
-}
-
-void open_gate() {
+  if (gate.wait(op)) return true;
   const Locked locked;
+  // Of several whose patience ends together one opens it.
+  if (!op->waits()) return true;
   gate.release_all();
+  return false;
 }
 
 }  // namespace optile::preload

@@ -18,8 +18,7 @@ void begin_step_without_gate();
 
 void enter_gate(AdmittedOp* op, const PlanView& plan, uint64_t key, uint64_t context, uint64_t now);
 void leave_gate(const AdmittedOp& op, uint64_t now);
-// False: in vain.
+// False: it waited in vain, and was the first to say so: the gate is open for the rest of the step.
 bool wait_for_admission(AdmittedOp* op);
-void open_gate();
 
 }  // namespace optile::preload
