@@ -53,9 +53,11 @@ class TensorflowPrograms(EndToEndTest):
         self.assertGreater(convolution["samples"], 0, convolution)
 
     def test_as_untuned_keeps_every_bit(self):
-        losses, report = self.train("--numerics", "as-untuned", how="function", steps=100)
-        self.assertEqual(self.untouched_losses("function", 100), losses)
-        self.assertGreaterEqual(report["steps"], 100)
+        for how, steps in (("function", 100), ("session", 60)):
+            with self.subTest(how):
+                losses, report = self.train("--numerics", "as-untuned", how=how, steps=steps)
+                self.assertEqual(self.untouched_losses(how, steps), losses)
+                self.assertGreaterEqual(report["steps"], steps)
 
     def test_strategies_run_ops_side_by_side(self):
         losses, report = self.train("--strategy", "4", how="branches", steps=200, batch=8)
@@ -82,7 +84,9 @@ class TensorflowPrograms(EndToEndTest):
 
     def test_session_is_seen(self):
         losses, report = self.train(how="session", steps=60)
-        self.assertEqual(self.untouched_losses("session", 60), losses)
+        # Steps that try widths add products in another order.
+        for untouched, loss in zip(self.untouched_losses("session", 60), losses, strict=True):
+            self.assertAlmostEqual(float.fromhex(untouched), float.fromhex(loss), delta=1e-2)
         self.assertGreaterEqual(report["steps"], 60)
         self.assertGreater(report["coverage"]["observed"], 0.3, report["coverage"])
 
