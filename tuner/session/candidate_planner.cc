@@ -172,6 +172,7 @@ std::vector<OpMenu::Choice> choices_of(std::vector<WidthEstimate> widths, int co
     widths.resize(OpMenu::kMostWidths);
   }
   std::vector<OpMenu::Choice> choices;
+  choices.reserve(widths.size());
   for (const WidthEstimate& one : widths) choices.push_back({one.width, one.ns * 1e-9});
   return choices;
 }
