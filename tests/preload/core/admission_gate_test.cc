@@ -73,6 +73,7 @@ class FakeExecutor {
     }
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
+    gate_.leave();
   }
 
   void open(bool fills, const std::vector<optile_plan_menu>& menus) {
