@@ -68,14 +68,11 @@ Candidate own_candidate(const ClientEnvironment& environment, const StepModel& s
 
 namespace {
 
-// Of one width for all, where the framework runs as many ops side by side as it has: no shorter
-// than the work on all cores, nor than what one after the other takes over how many it runs at
-// once.
-double side_by_side_ns(const PlannerProblem& problem, const WidthPlan& uniform, int width,
-                       int cores, double at_once) {
-  return uniform.run_ns *
-         std::max(static_cast<double>(std::min(width, problem.default_width)) / cores,
-                  1 / std::max(1.0, at_once));
+// Of one width below the program's own for all, where the framework runs as many ops side by side
+// as it has: no shorter than the work on all cores, nor than what one after the other takes over
+// how many it runs at once.
+double side_by_side_ns(const WidthPlan& uniform, int width, int cores, double at_once) {
+  return uniform.run_ns * std::max(static_cast<double>(width) / cores, 1 / std::max(1.0, at_once));
 }
 
 // How many ops run at once by themselves, by their times alone over those of whole steps.
@@ -94,8 +91,7 @@ Candidate capped_candidate(const ClientEnvironment& environment, const StepModel
     if (admitted.binding != Binding::kNone) continue;
     const WidthPlan plan =
         evaluate(problem, std::vector<int>(problem.ops.size(), admitted.width), Rule::kUniform);
-    const double ns =
-        side_by_side_ns(problem, plan, admitted.width, environment.options().cores, at_once);
+    const double ns = side_by_side_ns(plan, admitted.width, environment.options().cores, at_once);
     if (least != 0 && ns >= least) continue;
     least = ns;
     best = {Candidate::Kind::kUniform,

@@ -19,13 +19,13 @@ void let_go(AdmittedOp* op, uint32_t state, uint32_t width) {
 
 bool AdmissionGate::open_for(const optile_admission_api* api,
                              const optile_admission_problem& problem) {
-  leave();
+  close();
   api_ = api;
   handle_ = api->open(&problem);
   return has_problem();
 }
 
-void AdmissionGate::leave() {
+void AdmissionGate::close() {
   release_all();
   if (handle_ != nullptr) api_->close(handle_);
   handle_ = nullptr;

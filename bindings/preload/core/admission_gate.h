@@ -30,7 +30,7 @@ class AdmissionGate {
   // the gate.
   bool open_for(const optile_admission_api* api, const optile_admission_problem& problem);
   // What comes passes.
-  void leave();
+  void close();
   bool has_problem() const { return handle_ != nullptr; }
 
   // Who still waits from the step before goes on.

@@ -30,7 +30,8 @@ AdmissionGate gate;
 bool tried = false;
 const optile_admission_api* api = nullptr;
 
-// What the gate's problem was made from.
+// What the gate's problem was made from. Another daemon counts its pages anew.
+const Attachment* page_of = nullptr;
 uint64_t generation = 0;
 uint32_t flow_of_problem = OPTILE_FLOW_FREE;
 optile_plan_menu places[kMostPlaces];
@@ -83,13 +84,16 @@ bool read_menus(const PlanView& plan, optile_admission_problem* problem) {
   return optile_load64(&page.generation) == plan.generation;
 }
 
-bool make_problem(const PlanView& plan, uint32_t flow) {
+bool make_problem(const Attachment& attached, const PlanView& plan, uint32_t flow) {
   if (!tried) load_library();
   if (api == nullptr) return false;
-  if (generation == plan.generation && flow_of_problem == flow) return gate.has_problem();
+  if (page_of == &attached && generation == plan.generation && flow_of_problem == flow) {
+    return gate.has_problem();
+  }
   optile_admission_problem problem = {};
   problem.fill_siblings = flow == OPTILE_FLOW_FILLED ? 1 : 0;
   if (!read_menus(plan, &problem)) return false;
+  page_of = &attached;
   generation = plan.generation;
   flow_of_problem = flow;
   return gate.open_for(api, problem);
@@ -106,7 +110,7 @@ bool begin_admitted_step(const PlanView& plan, uint32_t flow, uint64_t now) {
   const Attachment* attached = attachment();
   const uint64_t rate =
       attached == nullptr ? 0 : optile_load64(&attached->client->header.ticks_per_second);
-  if (rate == 0 || !make_problem(plan, flow)) {
+  if (rate == 0 || !make_problem(*attached, plan, flow)) {
     gate.release_all();
     return false;
   }

@@ -73,7 +73,7 @@ class FakeExecutor {
     }
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
-    gate_.leave();
+    gate_.close();
   }
 
   void open(bool fills, const std::vector<optile_plan_menu>& menus) {
@@ -196,7 +196,7 @@ class Gate : public ::testing::Test {
     ASSERT_TRUE(gate_.open_for(optile_admission(), problem_of(menus_, false)));
     gate_.begin_step();
   }
-  void TearDown() override { gate_.leave(); }
+  void TearDown() override { gate_.close(); }
 
   std::vector<optile_plan_menu> menus_;
   AdmissionGate gate_;
