@@ -33,6 +33,8 @@ uint64_t plan_checksum(const tuner::StoredPlan& plan) {
   sum.add(plan.marker.ops);
   sum.add(plan.own_step_seconds);
   sum.add(plan.tuned_step_seconds);
+  // Plans of stores before version 5 have none.
+  if (plan.flow.admits()) sum.add(static_cast<int>(plan.flow.kind));
   std::map<perfmodel::OpPlace, const tuner::StoredEntry*> entries;
   for (const tuner::StoredEntry& entry : plan.entries) entries[entry.place] = &entry;
   for (const auto& [place, entry] : entries) {

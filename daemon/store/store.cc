@@ -26,7 +26,7 @@ using base::Result;
 using base::Status;
 
 constexpr int32_t kApplicationId = 0x6f70746c;  // "optl"
-constexpr int kSchemaVersion = 4;
+constexpr int kSchemaVersion = 5;
 constexpr int kOldestVersion = 1;
 
 // Limits of what is written in each case; the oldest go first.
@@ -48,6 +48,7 @@ CREATE TABLE plans (
   step_fingerprint INTEGER NOT NULL, default_width INTEGER NOT NULL, binding INTEGER NOT NULL,
   marker_key INTEGER NOT NULL, marker_context INTEGER NOT NULL, marker_ops INTEGER NOT NULL,
   own_step_seconds REAL NOT NULL, tuned_step_seconds REAL NOT NULL, made_at INTEGER NOT NULL,
+  flow INTEGER NOT NULL DEFAULT 0,
   UNIQUE (program_id, machine, launch_plan, runtime, step_fingerprint, default_width)) STRICT;
 CREATE TABLE plan_entries (
   plan_id INTEGER NOT NULL REFERENCES plans (id) ON DELETE CASCADE,
@@ -98,6 +99,9 @@ CREATE TABLE IF NOT EXISTS curves (
 ALTER TABLE curves RENAME COLUMN own_width TO default_width;
 )sql";
 
+// To version 5: how a plan's ops pass. Those of before are widths.
+constexpr const char* kUpgradeTo5 = "ALTER TABLE plans ADD COLUMN flow INTEGER NOT NULL DEFAULT 0;";
+
 Database::Identity identity() {
   static const std::string additions =
       std::string(kLendingSchema) + kHangSchema + kUndoneSchema + kCurveSchema + kRunDetailsSchema;
@@ -106,7 +110,9 @@ Database::Identity identity() {
           kSchema,
           additions.c_str(),
           kOldestVersion,
-          {{3, std::string(kUndoneSchema) + kUndoneUpgrade + kUpgradeTo3}, {4, kUpgradeTo4}}};
+          {{3, std::string(kUndoneSchema) + kUndoneUpgrade + kUpgradeTo3},
+           {4, kUpgradeTo4},
+           {5, kUpgradeTo5}}};
 }
 
 // Whether what was forgotten under `forgotten` is what is looked for under `wanted`.
@@ -144,13 +150,13 @@ Status write_settled(Database& database, const SettledRecord& record, Programs& 
   const tuner::StoredPlan& plan = record.settled.plan;
   const Result<int64_t> program = program_id(database, at, record.when, written);
   if (!program.ok()) return program.status();
-  Status status =
-      put_row(database, "plans",
-              {kNewId, program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
-               word(plan.step_fingerprint), int64_t{plan.default_width},
-               int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
-               word(plan.marker.place.context), int64_t{plan.marker.ops},
-               finite(plan.own_step_seconds), finite(plan.tuned_step_seconds), record.when});
+  Status status = put_row(
+      database, "plans",
+      {kNewId, program.value(), at.machine, at.launch_plan, int64_t{at.runtime},
+       word(plan.step_fingerprint), int64_t{plan.default_width},
+       int64_t{static_cast<int>(plan.binding)}, word(plan.marker.place.key),
+       word(plan.marker.place.context), int64_t{plan.marker.ops}, finite(plan.own_step_seconds),
+       finite(plan.tuned_step_seconds), record.when, int64_t{static_cast<int>(plan.flow.kind)}});
   if (!status.ok()) return status;
   const int64_t plan_id = database.last_row_id();
   // No op has key 0.

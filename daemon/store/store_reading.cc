@@ -14,6 +14,7 @@ constexpr int kMaxRunsRead = 128;
 constexpr int kWidestStored = 8192;
 constexpr int kMaxCount = 1 << 30;
 constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
+constexpr int kLastFlow = static_cast<int>(tuner::OpFlow::Kind::kFilled);
 constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
 
 }  // namespace
@@ -24,7 +25,7 @@ std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& cond
   const std::vector<Row> found = rows_in(
       database,
       "SELECT plans.id, step_fingerprint, default_width, binding, marker_key, marker_context, "
-      "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same "
+      "marker_ops, own_step_seconds, tuned_step_seconds, made_at, arguments = ?3 AS same, flow "
       "FROM plans JOIN programs ON programs.id = program_id "
       "WHERE machine = ?4 AND launch_plan = ?5 AND executable = ?1 AND program = ?2 "
       "AND (?6 = 0 OR runtime = 0 OR runtime = ?6) "
@@ -45,6 +46,7 @@ std::optional<FoundPlan> find_plan_in(Database* database, const Conditions& cond
   result.plan.tuned_step_seconds = seconds(row[8]);
   result.when = as_integer(row[9]);
   result.same_arguments = as_integer(row[10]) != 0;
+  result.plan.flow.kind = static_cast<tuner::OpFlow::Kind>(small(row[11], kLastFlow));
   uint64_t sum = 0;
   for (const Row& entry : rows_in(
            database,

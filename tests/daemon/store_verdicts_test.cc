@@ -37,7 +37,7 @@ TEST(StoreLending, AddsTableToOlderStore) {
   StoreBatch batch;
   batch.lending = {lending(2, true, 1000)};
   ASSERT_TRUE(Store::open(path)->write(batch).ok());
-  const Database::Identity same = {0x6f70746c, 4, ""};
+  const Database::Identity same = {0x6f70746c, 5, ""};
   ASSERT_TRUE(Database::open(path, same).database->run("DROP TABLE lending").ok());
   const std::unique_ptr<Store> store = Store::open(path);
   EXPECT_EQ(store->state().keeping, Store::Keeping::kOnDisk);

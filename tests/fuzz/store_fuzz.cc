@@ -104,7 +104,7 @@ void spoil_rows(const std::string& path, Bytes& bytes) {
                                            "runs SET spread", "profiles SET median_ns"};
   static constexpr const char* kTexts[] = {"profiles SET shape", "profiles SET name",
                                            "runs SET launch_plan", "programs SET executable"};
-  const Database::Opened opened = Database::open(path, {0x6f70746c, 4, ""});
+  const Database::Opened opened = Database::open(path, {0x6f70746c, 5, ""});
   if (opened.database == nullptr) return;
   for (int i = 0; i < kMaxChanges && !bytes.empty(); ++i) {
     const auto which = bytes.take<uint8_t>();

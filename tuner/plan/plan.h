@@ -130,6 +130,7 @@ struct StoredPlan {
   std::vector<StoredEntry> entries;
   double own_step_seconds = 0;  // median of control steps when it was made; 0 = none
   double tuned_step_seconds = 0;
+  OpFlow flow{};                  // no cap: one width for all follows from the entries
   std::vector<StoredTime> times;  // from profiles, of any default width
 };
 struct StoredProfile {

@@ -17,6 +17,11 @@ using perfmodel::Configuration;
 
 namespace {
 
+std::string op_name(const ClientEnvironment& environment, uint64_t key) {
+  const perfmodel::OpDescription* known = environment.find_op(key);
+  return known == nullptr ? std::to_string(key) : known->name;
+}
+
 std::vector<Binding> bindings_of(const std::vector<Configuration>& cases) {
   std::set<Binding> all;
   for (const Configuration& admitted : cases) all.insert(admitted.binding);
@@ -46,8 +51,7 @@ PlannerProblem planner_problem(const ClientEnvironment& environment, const StepM
   for (std::size_t i = 0; i < step.sites().size(); ++i) {
     const Site& site = step.sites()[i];
     PlannedOp op;
-    const perfmodel::OpDescription* known = environment.find_op(site.place.key);
-    op.name = known == nullptr ? std::to_string(site.place.key) : known->name;
+    op.name = op_name(environment, site.place.key);
     op.widths = std::move(estimates[i]);
     op.leave = site.leave;
     if (site.search && site.search->best().binding == binding &&
@@ -134,18 +138,24 @@ Candidate planned_candidate(const ClientEnvironment& environment, const StepMode
   return *best;
 }
 
-std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
-                                                const StepModel& step) {
+std::optional<OpFlow> admitted_flow(const ClientEnvironment& environment) {
   const SessionOptions& options = environment.options();
   const Strategy strategy = options.strategy;
   const bool wanted =
       strategy == Strategy::kAuto || strategy == Strategy::kThree || strategy == Strategy::kFour;
   if (!environment.has_unordered_op() || !wanted || options.cores < 2) return std::nullopt;
+  const bool fills = strategy != Strategy::kThree && options.hardware_threads > 1;
+  return OpFlow{fills ? OpFlow::Kind::kFilled : OpFlow::Kind::kPacked};
+}
+
+std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
+                                                const StepModel& step) {
+  const std::optional<OpFlow> flow = admitted_flow(environment);
+  if (!flow) return std::nullopt;
   Candidate candidate;
   candidate.kind = Candidate::Kind::kSideBySide;
   candidate.plan = plan_each_best(planner_problem(environment, step, Binding::kNone));
-  const bool fills = strategy != Strategy::kThree && options.hardware_threads > 1;
-  candidate.flow.kind = fills ? OpFlow::Kind::kFilled : OpFlow::Kind::kPacked;
+  candidate.flow = *flow;
   return candidate;
 }
 
@@ -173,21 +183,20 @@ std::vector<OpMenu::Choice> choices_of(std::vector<WidthEstimate> widths, int co
   return choices;
 }
 
-}  // namespace
-
-void add_menus(const ClientEnvironment& environment, const StepModel& step, PlanDraft& draft) {
-  const PlannerProblem problem = planner_problem(environment, step, Binding::kNone);
+// `widths`: of each site of the step.
+void add_menus(const ClientEnvironment& environment, const StepModel& step,
+               std::vector<std::vector<WidthEstimate>> widths_of_site, PlanDraft& draft) {
   draft.cores = environment.options().cores;
   std::map<perfmodel::OpPlace, std::size_t> entry_of;
   for (std::size_t i = 0; i < draft.entries.size(); ++i) entry_of[draft.entries[i].place] = i;
   std::map<std::string, int> op_of;
   for (std::size_t i = 0; i < step.sites().size(); ++i) {
     const Site& site = step.sites()[i];
-    const PlannedOp& op = problem.ops[i];
+    const std::string name = op_name(environment, site.place.key);
     OpMenu menu;
-    menu.op = op_of.try_emplace(op.name, static_cast<int>(op_of.size())).first->second;
+    menu.op = op_of.try_emplace(name, static_cast<int>(op_of.size())).first->second;
     menu.per_step = site.per_step;
-    std::vector<WidthEstimate> widths = op.widths;
+    std::vector<WidthEstimate>& widths = widths_of_site[i];
     if (site.leave) {
       std::erase_if(widths, [&](const WidthEstimate& one) {
         return one.width != environment.default_width();
@@ -204,6 +213,24 @@ void add_menus(const ClientEnvironment& environment, const StepModel& step, Plan
     }
     draft.entries[found->second].menu = std::move(menu);
   }
+}
+
+}  // namespace
+
+void add_menus(const ClientEnvironment& environment, const StepModel& step, PlanDraft& draft) {
+  PlannerProblem problem = planner_problem(environment, step, Binding::kNone);
+  std::vector<std::vector<WidthEstimate>> widths;
+  for (PlannedOp& op : problem.ops) widths.push_back(std::move(op.widths));
+  add_menus(environment, step, std::move(widths), draft);
+}
+
+void add_menus(const ClientEnvironment& environment, const StepModel& step,
+               const std::vector<StoredTime>& times, PlanDraft& draft) {
+  std::map<uint64_t, std::vector<WidthEstimate>> of_key;
+  for (const StoredTime& time : times) of_key[time.key].push_back({time.width, time.ns});
+  std::vector<std::vector<WidthEstimate>> widths;
+  for (const Site& site : step.sites()) widths.push_back(of_key[site.place.key]);
+  add_menus(environment, step, std::move(widths), draft);
 }
 
 }  // namespace optile::tuner

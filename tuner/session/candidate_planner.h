@@ -21,11 +21,16 @@ Candidate uniform_candidate(const ClientEnvironment& environment, const StepMode
                             double step_ns);
 // A width per op, by the strategy of the options.
 Candidate planned_candidate(const ClientEnvironment& environment, const StepModel& step);
-// Ops of a framework that runs several at once, admitted by strategies 3 and 4; nullopt: it is
-// none, or has one core, or the user chose another strategy.
+// How strategies 3 and 4 would have the ops of a framework that runs several at once pass; nullopt:
+// it is none, or has one core, or the user chose another strategy.
+std::optional<OpFlow> admitted_flow(const ClientEnvironment& environment);
+// Nullopt as above.
 std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
                                                 const StepModel& step);
 // For a draft with such a flow: what each place of the step costs, and entries that hold it.
 void add_menus(const ClientEnvironment& environment, const StepModel& step, PlanDraft& draft);
+// The same from what an earlier run measured.
+void add_menus(const ClientEnvironment& environment, const StepModel& step,
+               const std::vector<StoredTime>& times, PlanDraft& draft);
 
 }  // namespace optile::tuner

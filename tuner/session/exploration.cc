@@ -116,10 +116,12 @@ bool Exploration::is_spent() const {
 
 void Exploration::add_to(PlanDraft& draft, const StepModel& step) const {
   draft.schedule_binding = page_.bindings;
-  // Each op is measured by itself, also at the program's default width.
-  if (environment_.has_unordered_op()) {
-    draft.flow.kind = OpFlow::Kind::kSerial;
-    draft.schedule_flow.assign(page_.bindings.size(), draft.flow);
+  // Each op is measured by itself, also at the program's default width. A page without a trial
+  // waits for credit: its steps are untouched ones.
+  const bool measures =
+      std::any_of(page_.control.begin(), page_.control.end(), [](bool is) { return !is; });
+  if (environment_.has_unordered_op() && measures) {
+    draft.schedule_flow.assign(page_.bindings.size(), {OpFlow::Kind::kSerial});
   }
   add_site_entries(step, draft, [&](std::size_t i, PlanEntry& entry) {
     if (page_.empty()) return;

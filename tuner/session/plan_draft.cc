@@ -90,7 +90,7 @@ PublishedPage describe_page(const ClientRecord& client, const InForce& in_force,
   PublishedPage page;
   page.base_is_plan = in_force.plan.replayed() != nullptr || client.phase == Phase::kTuned;
   page.counts = draft.count;
-  page.serial = draft.flow.kind == OpFlow::Kind::kSerial && client.phase == Phase::kExploring;
+  page.serial = client.phase == Phase::kExploring && !draft.schedule_flow.empty();
   page.lent = in_force.lent.lent();
   page.columns = tuning.columns();
   return page;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 #include <utility>
 
 #include "tuner/session/candidate_planner.h"
@@ -12,6 +13,10 @@ namespace optile::tuner {
 using perfmodel::Binding;
 
 namespace {
+
+// Shares from which on a step is the stored one.
+constexpr double kAlikeTime = 0.9;
+constexpr double kAlikePlaces = 0.7;
 
 // What an op loses at its planned width, as a share of its time at the default one; 0 = nothing.
 double loss(double own_ns, double planned_ns) {
@@ -34,12 +39,34 @@ bool steers_as_now(const StoredPlan& plan, const ClientEnvironment& environment)
   return !(all_left && may_now);
 }
 
+// Of a framework whose smallest ops are told in one run and not in the next: what the plan knows of
+// the step is nearly all of its time, and most of its places.
+bool is_alike(const StoredPlan& plan, const StepModel& step) {
+  std::unordered_set<perfmodel::OpPlace, PlaceHash> places;
+  for (const Site& site : step.sites()) places.insert(site.place);
+  double all_ns = 0;
+  double known_ns = 0;
+  std::size_t known = 0;
+  for (const StoredEntry& entry : plan.entries) {
+    const bool is_there = places.contains(entry.place);
+    all_ns += entry.own_ns;
+    known_ns += is_there ? entry.own_ns : 0;
+    known += is_there ? 1 : 0;
+  }
+  return all_ns > 0 && known_ns >= kAlikeTime * all_ns &&
+         static_cast<double>(known) >= kAlikePlaces * static_cast<double>(places.size());
+}
+
 }  // namespace
 
 bool PlanInForce::replay_fits(const StepModel& step) const {
+  if (!replay_) return false;
   const int width = environment_.default_width();
-  return replay_ && step.fingerprint() == replay_->step_fingerprint &&
-         step.marker().place == replay_->marker.place && steers_as_now(*replay_, environment_) &&
+  const bool same = step.fingerprint() == replay_->step_fingerprint &&
+                    step.marker().place == replay_->marker.place;
+  const bool alike = environment_.has_unordered_op() && is_alike(*replay_, step);
+  if (replay_->flow.admits() && admitted_flow(environment_) != replay_->flow) return false;
+  return (same || alike) && steers_as_now(*replay_, environment_) &&
          (width == 0 || width == replay_->default_width || replay_is_clipped());
 }
 
@@ -101,7 +128,9 @@ int PlanInForce::width_of(const StoredEntry& entry) const {
 
 int PlanInForce::common_width() const {
   if (!replay_) return tuner::common_width(chosen_, environment_.default_width());
-  if (replay_->binding != Binding::kNone || replay_->entries.empty()) return 0;
+  if (replay_->binding != Binding::kNone || replay_->entries.empty() || replay_->flow.admits()) {
+    return 0;
+  }
   const int width = replay_->entries.front().width;
   const bool same = std::all_of(replay_->entries.begin(), replay_->entries.end(),
                                 [&](const StoredEntry& entry) { return entry.width == width; });
@@ -110,7 +139,7 @@ int PlanInForce::common_width() const {
 
 bool PlanInForce::keeps_default_widths() const {
   if (!replay_) return !changes_something(chosen_, environment_.default_width());
-  return replay_->binding == Binding::kNone &&
+  return replay_->binding == Binding::kNone && !replay_->flow.admits() &&
          std::all_of(replay_->entries.begin(), replay_->entries.end(),
                      [this](const StoredEntry& entry) { return width_of(entry) == 0; });
 }
@@ -136,7 +165,7 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
     if (draft.flow.admits()) add_menus(environment_, *step, draft);
     return;
   }
-  draft.flow = flow_of_replay();
+  draft.flow = step == nullptr && replay_->flow.admits() ? OpFlow{} : flow_of_replay();
   for (const StoredEntry& entry : replay_->entries) {
     if (entry.rule == Rule::kLeftAlone || environment_.observes_only(entry.place.key)) {
       draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
@@ -150,11 +179,12 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
                                loss(entry.own_ns, entry.planned_ns)});
     }
   }
+  if (draft.flow.admits()) add_menus(environment_, *step, replay_->times, draft);
 }
 
-// Only widths are stored.
 OpFlow PlanInForce::flow_of_replay() const {
   if (!environment_.has_unordered_op()) return {};
+  if (replay_->flow.admits()) return replay_verified_ ? replay_->flow : OpFlow{};
   if (const int width = common_width()) return {OpFlow::Kind::kFree, width};
   return keeps_default_widths() ? OpFlow{} : OpFlow{OpFlow::Kind::kSerial};
 }

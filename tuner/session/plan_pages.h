@@ -18,7 +18,7 @@ enum class PageColumn : uint8_t { kControl, kTrial, kUniform, kCandidate, kPlan 
 struct PublishedPage {
   bool base_is_plan = false;  // outside of the schedule: the plan in force, else default widths
   bool counts = false;        // every step pays for counters
-  bool serial = false;        // every op by itself, also where no width is another
+  bool serial = false;        // scheduled ones: every op by itself, also at its default width
   bool lent = false;          // steps may be wider than the bounds
   std::vector<PageColumn> columns;
 };

@@ -62,7 +62,6 @@ void take_sample(ClientRecord& client, const OpEvent& event) {
 void count_base_step(ClientRecord& client, WidthTuning& tuning, const StepEvent& event,
                      const PublishedPage* page) {
   if (page == nullptr || !page->base_is_plan) {
-    if (page != nullptr && page->serial) return;
     client.times.own.add(event.duration);
     return;
   }
@@ -80,7 +79,11 @@ void count_scheduled_step(ClientRecord& client, const InForce& in_force, WidthTu
   StepTimes& times = client.times;
   switch (page.columns[static_cast<std::size_t>(column)]) {
     case PageColumn::kControl:
-      if (page.serial) break;
+      if (page.serial) {
+        // Its ops passed one at a time, which costs what a trial does.
+        if (times.own.count() > 0) times.budget.on_trial(event.duration, times.own_step());
+        break;
+      }
       times.own.add(event.duration);
       (in_force.guard.has_page() ? times.control : times.trial_controls).add(event.duration);
       break;

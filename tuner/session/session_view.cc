@@ -182,12 +182,14 @@ std::optional<Session::Settled> Session::take_settled() {
   plan.step_fingerprint = client_.step.model()->fingerprint();
   plan.default_width = client_.environment.default_width();
   plan.binding = chosen.binding;
+  if (chosen.flow.admits()) plan.flow = chosen.flow;
   plan.marker = client_.step.model()->marker();
   plan.own_step_seconds =
       seconds(times.control.count() > 0 ? times.control.median() : times.own.median());
   if (const StoredPlan* replay = in_force_.plan.replayed()) {
     plan.own_step_seconds = replay->own_step_seconds;
     plan.tuned_step_seconds = replay->tuned_step_seconds;
+    plan.flow = replay->flow;
   }
   if (const auto compared = tuning_.comparison().seconds_of(chosen)) {
     plan.tuned_step_seconds = *compared;

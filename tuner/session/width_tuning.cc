@@ -239,8 +239,7 @@ void WidthTuning::settle(Candidate candidate, std::string decision) {
   client_.phase = Phase::kTuned;
   comparison_.stop();
   exploration_.stop();
-  // Only widths are stored: who admits ops is found anew in every run.
-  in_force_.settled = !in_force_.plan.chosen().flow.admits();
+  in_force_.settled = true;
   client_.step.stop_recognition(true);
   client_.times.tuned = {};
   const double compared = comparison_.own_seconds();

@@ -13,11 +13,13 @@ void StepSetDetector::add(const perfmodel::OpPlace& place) {
 bool StepSetDetector::end_step() {
   std::sort(open_.begin(), open_.end());
   ++steps_;
+  ++all_steps_;
   const bool usable = !open_.empty() && open_.size() <= kMostOps;
   equal_ = !usable ? 0 : open_ == latest_ ? equal_ + 1 : 1;
   std::swap(open_, latest_);
   open_.clear();
-  if (equal_ != kEqualSteps || latest_ == step_.sequence) return false;
+  if (equal_ < kEqualSteps || all_steps_ < kFirstSteps + kEqualSteps) return false;
+  if (latest_ == step_.sequence) return false;
   step_.sequence = latest_;
   step_.marker = {latest_.front(), static_cast<int>(latest_.size())};
   return true;

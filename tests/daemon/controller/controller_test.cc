@@ -392,7 +392,7 @@ TEST_F(ControllerTest, RetriesFailedStoreWriteAtGrowingIntervals) {
   const std::string path = directory / "store.db";
   store_ = Store::open(path);
   make_controller();
-  const Database::Opened holder = Database::open(path, {0x6f70746c, 4, ""});
+  const Database::Opened holder = Database::open(path, {0x6f70746c, 5, ""});
   ASSERT_NE(holder.database, nullptr);
   ASSERT_TRUE(holder.database->run("BEGIN IMMEDIATE").ok());
   Attached attached = attach(attach_request("a"));

@@ -150,7 +150,7 @@ TEST(StoreCurves, AddsTableToOlderStore) {
   StoreBatch batch;
   batch.curves = {record("a", {{1, 2.0, true, 10}})};
   ASSERT_TRUE(Store::open(path)->write(batch).ok());
-  const Database::Identity older = {0x6f70746c, 4, ""};
+  const Database::Identity older = {0x6f70746c, 5, ""};
   ASSERT_TRUE(Database::open(path, older).database->run("DROP TABLE curves").ok());
   const std::unique_ptr<Store> store = Store::open(path);
   EXPECT_FALSE(store->find_curve(batch.curves[0].conditions, 0));

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 class StoreBatchesTest : public testing::Test {
  protected:
   StoreBatchesTest() : store_(Store::open(path_)) {
-    holder_ = Database::open(path_, {0x6f70746c, 4, ""}).database;
+    holder_ = Database::open(path_, {0x6f70746c, 5, ""}).database;
   }
   void SetUp() override {
     ASSERT_NE(holder_, nullptr);

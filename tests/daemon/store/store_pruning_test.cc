@@ -65,7 +65,7 @@ TEST(StorePruning, WriteCostIsIndependentOfProgramCount) {
 }
 
 int64_t runs_in(const std::string& path) {
-  const Database::Opened opened = Database::open(path, {0x6f70746c, 4, ""});
+  const Database::Opened opened = Database::open(path, {0x6f70746c, 5, ""});
   return as_integer(opened.database->query("SELECT count(*) FROM runs").value()[0][0]);
 }
 
@@ -73,7 +73,7 @@ TEST(StorePruning, OpeningPrunesExcessRuns) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{}, {run_of(0, 1)}, {}}).ok());
-  ASSERT_TRUE(Database::open(path, {0x6f70746c, 4, ""})
+  ASSERT_TRUE(Database::open(path, {0x6f70746c, 5, ""})
                   .database
                   ->run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
                         "i < 300) INSERT INTO runs (program_id, machine, launch_plan, runtime, "

@@ -33,6 +33,7 @@ SettledRecord settled(const Conditions& at, int width, int entries = 2) {
   plan.step_fingerprint = UINT64_C(0xfedcba9876543210);
   plan.default_width = 4;
   plan.binding = Binding::kCompact;
+  plan.flow.kind = tuner::OpFlow::Kind::kFilled;
   plan.marker = {{UINT64_C(0xffffffffffffffff), 9}, 17};
   plan.own_step_seconds = 0.02;
   plan.tuned_step_seconds = 0.01;
@@ -75,6 +76,7 @@ TEST(Store, ReadsBackWrittenDataAfterReopening) {
   EXPECT_EQ(found->when, 1700000000);
   EXPECT_EQ(found->plan.step_fingerprint, UINT64_C(0xfedcba9876543210));
   EXPECT_EQ(found->plan.binding, Binding::kCompact);
+  EXPECT_EQ(found->plan.flow.kind, tuner::OpFlow::Kind::kFilled);
   EXPECT_EQ(found->plan.marker.place.key, UINT64_C(0xffffffffffffffff));
   EXPECT_EQ(found->plan.marker.ops, 17);
   ASSERT_EQ(found->plan.entries.size(), 2u);
@@ -255,7 +257,7 @@ TEST(Store, TamperedPlanIsNotServed) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   ASSERT_TRUE(Store::open(path)->write({{settled(conditions(), 2, 4)}, {}, {}}).ok());
-  const Database::Identity same = {0x6f70746c, 4, ""};
+  const Database::Identity same = {0x6f70746c, 5, ""};
   for (const char* change : {"UPDATE plan_entries SET width = 3 WHERE width = 2",
                              "DELETE FROM plan_entries WHERE key = 0"}) {
     ASSERT_TRUE(Store::open(path)->find_plan(conditions(), 4).has_value());
@@ -306,7 +308,7 @@ TEST(Store, RecoversAfterWriteFailsOnLockedFile) {
   const TemporaryDirectory directory;
   const std::string path = directory / "store.db";
   const std::unique_ptr<Store> store = Store::open(path);
-  const Database::Identity same = {0x6f70746c, 4, ""};
+  const Database::Identity same = {0x6f70746c, 5, ""};
   const Database::Opened other = Database::open(path, same);  // holds the write lock meanwhile
   ASSERT_NE(other.database, nullptr);
   ASSERT_TRUE(other.database->run("BEGIN IMMEDIATE").ok());

@@ -8,7 +8,7 @@ namespace optile::daemon {
 namespace {
 
 constexpr int kMoreThanAreKept = 600;  // programs, by their arguments
-const Database::Identity kAsOlderOnes = {0x6f70746c, 4, ""};
+const Database::Identity kAsOlderOnes = {0x6f70746c, 5, ""};
 
 Conditions conditions_of(const std::string& program, const std::string& arguments = "") {
   return {"a machine", {"/usr/bin/python3", program, arguments}, "openmp=llvm", 2};

@@ -84,7 +84,7 @@ class StoreUpgradeTest : public testing::Test {
   }
   // Of tables and columns with these names.
   int64_t count_names(const std::string& names) {
-    const Database::Opened opened = Database::open(path_, {0x6f70746c, 4, ""});
+    const Database::Opened opened = Database::open(path_, {0x6f70746c, 5, ""});
     if (opened.database == nullptr) return -1;
     const auto rows = opened.database->query(
         "SELECT count(*) FROM sqlite_schema AS one LEFT JOIN pragma_table_info(one.name) AS its "
@@ -163,9 +163,10 @@ TEST_F(StoreUpgradeTest, VersionThreeKeepsPlansAndCurves) {
   batch.curves = {curve};
   ASSERT_TRUE(Store::open(path_)->write(batch).ok());
   {
-    const Database::Opened opened = Database::open(path_, {0x6f70746c, 4, ""});
+    const Database::Opened opened = Database::open(path_, {0x6f70746c, 5, ""});
     ASSERT_TRUE(opened.database);
-    for (const char* sql : {"ALTER TABLE plans RENAME COLUMN default_width TO own_width",
+    for (const char* sql : {"ALTER TABLE plans DROP COLUMN flow",
+                            "ALTER TABLE plans RENAME COLUMN default_width TO own_width",
                             "ALTER TABLE curves RENAME COLUMN default_width TO own_width",
                             "PRAGMA user_version = 3"}) {
       ASSERT_TRUE(opened.database->run(sql).ok()) << sql;

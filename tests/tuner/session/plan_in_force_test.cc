@@ -63,6 +63,26 @@ TEST_F(PlanInForceTest, VerifyRejectsPlanOfAnotherStepOrDefaultWidth) {
   EXPECT_TRUE(plan_.verify_replay(step));
 }
 
+// The smallest ops of an executor are told in one run and not in the next.
+TEST_F(PlanInForceTest, VerifyOfUnorderedStepForgivesSmallOps) {
+  const std::vector<perfmodel::OpPlace> told = {{1, 10}, {2, 20}, {3, 30}, {4, 40}};
+  StoredPlan plan = stored_for(step_of(told), 4, 2);
+  const double own_ns[] = {1e6, 1e6, 5e5, 1e5};
+  for (std::size_t i = 0; i < told.size(); ++i) plan.entries[i].own_ns = own_ns[i];
+  plan_.replay(plan);
+  const StepModel without_smallest = step_of({told[0], told[1], told[2]});
+  const StepModel without_largest = step_of({told[1], told[2], told[3]});
+  const StepModel mostly_others = step_of({told[0], told[1], told[2], {5, 50}, {6, 60}});
+  EXPECT_FALSE(plan_.verify_replay(without_smallest)) << "a program that has an order";
+  perfmodel::OpDescription op;
+  op.key = 1;
+  op.unordered = true;
+  environment_.add_op(op);
+  EXPECT_TRUE(plan_.verify_replay(without_smallest));
+  EXPECT_FALSE(plan_.verify_replay(without_largest));
+  EXPECT_FALSE(plan_.verify_replay(mostly_others));
+}
+
 TEST_F(PlanInForceTest, ReplayInsteadKeepsPlanThatFits) {
   const StepModel step = step_of({{1, 10}, {2, 20}});
   plan_.replay(stored_for(step, 4, 2));

@@ -194,7 +194,55 @@ TEST(SideBySide, AdmitsOpsWhereThatIsFastest) {
     EXPECT_TRUE(std::is_sorted(entry.menu.choices.begin(), entry.menu.choices.end(),
                                [](const auto& a, const auto& b) { return a.seconds < b.seconds; }));
   }
-  EXPECT_FALSE(session.take_settled());
+}
+
+// What an earlier run's session has left in the store, as the store gives it back.
+StoredPlan stored_after(Executor executor) {
+  Session session(options_for(kCores));
+  ExecutorClient client(session, executor);
+  EXPECT_TRUE(client.run_until_tuned(600));
+  std::optional<Session::Settled> settled = session.take_settled();
+  if (!settled) return {};
+  for (const StoredProfile& profile : settled->profiles) {
+    settled->plan.times.push_back({profile.key, profile.at.width, profile.median_ns});
+  }
+  return settled->plan;
+}
+
+TEST(SideBySide, ReplaysAdmissionsOfEarlierRun) {
+  SessionOptions options = options_for(kCores);
+  options.stored = stored_after({0.6, 0.6, 0.5});
+  EXPECT_EQ(options.stored->flow.kind, Kind::kPacked);
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.6, 0.5});
+  ASSERT_TRUE(client.run_until_tuned(20));
+  EXPECT_EQ(client.page().flow.kind, Kind::kPacked);
+  ASSERT_EQ(client.page().entries.size(), std::size_t{kPlaces});
+  for (const PlanEntry& entry : client.page().entries) {
+    EXPECT_EQ(entry.menu.per_step, 1);
+    EXPECT_GE(entry.menu.choices.size(), 2u);
+  }
+  EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
+}
+
+TEST(SideBySide, ReplayObeysStrategyThatUserChose) {
+  SessionOptions options = options_for(kCores);
+  options.stored = stored_after({0.6, 0.6, 0.5});
+  options.strategy = Strategy::kUniform;
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.6, 0.5});
+  ASSERT_TRUE(client.run_until_tuned(600));
+  EXPECT_FALSE(client.page().flow.admits());
+}
+
+TEST(SideBySide, ReplaysUntouchedFlowWithoutSearching) {
+  SessionOptions options = options_for(kCores);
+  options.stored = stored_after({0.6, 0.65, 0.65});
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.65, 0.65});
+  ASSERT_TRUE(client.run_until_tuned(20));
+  EXPECT_EQ(client.page().flow, OpFlow{});
+  EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
 }
 
 TEST(SideBySide, CapsOpsWhereThatIsFastest) {

@@ -17,10 +17,16 @@ bool play(StepSetDetector& steps, const std::vector<OpPlace>& ops) {
   return steps.end_step();
 }
 
+// Steps with every op, also those that turn out to be small.
+void play_first(StepSetDetector& steps, const std::vector<OpPlace>& ops) {
+  for (std::size_t i = 0; i < StepSetDetector::kFirstSteps; ++i) EXPECT_FALSE(play(steps, ops));
+}
+
 TEST(StepSetDetector, FindsStepWhoseOpsComeInAnyOrder) {
   std::vector<OpPlace> ops = {{1, 10}, {1, 11}, {2, 20}, {2, 20}, {3, 30}};
   std::mt19937 random(7);
   StepSetDetector steps;
+  play_first(steps, {{1, 10}, {1, 11}, {2, 20}, {2, 20}, {3, 30}, {4, 40}});
   for (int i = 1; i < StepSetDetector::kEqualSteps; ++i) {
     std::shuffle(ops.begin(), ops.end(), random);
     EXPECT_FALSE(play(steps, ops));
@@ -45,6 +51,7 @@ TEST(StepSetDetector, FindsNothingWhileStepsDiffer) {
 
 TEST(StepSetDetector, FindsOtherStepLater) {
   StepSetDetector steps;
+  play_first(steps, {{1, 10}});
   int found = 0;
   for (int i = 0; i < 5; ++i) found += play(steps, {{1, 10}}) ? 1 : 0;
   for (int i = 0; i < 5; ++i) found += play(steps, {{2, 20}}) ? 1 : 0;
@@ -54,7 +61,7 @@ TEST(StepSetDetector, FindsOtherStepLater) {
 
 TEST(StepSetDetector, IgnoresStepTooLongToRemember) {
   StepSetDetector steps;
-  for (int step = 0; step < 4; ++step) {
+  for (std::size_t step = 0; step < 2 * StepSetDetector::kFirstSteps; ++step) {
     for (std::size_t i = 0; i <= PeriodDetector::kLongestStep; ++i) steps.add({1, i + 1});
     EXPECT_FALSE(steps.end_step());
   }
