@@ -110,7 +110,9 @@ def optile_launch(job: Ablation, form: str) -> Launch:
     if form in REPLAYED:
         seconds = job.options.prepare_seconds or PREPARE_SHARE * job.options.minutes * 60
         progress(f"{form}: first run, until its plan is settled (at most {seconds:.0f} s)")
-        done = daemon.prepare(job.workload, job.provider, FORM_OPTIONS[form], seconds)
+        done = daemon.prepare(
+            job.workload, settings.clean_environment(job.provider), FORM_OPTIONS[form], seconds
+        )
         job.prepared[form] = done
         state = "settled" if done.settled else "NOT settled"
         progress(f"{form}: {state} after {done.seconds:.0f} s, {done.report.get('steps')} steps")

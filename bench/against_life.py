@@ -185,7 +185,9 @@ def prepared(
     words = ("--mode", "tune", "--strategy", choice)
     daemon = stack.enter_context(PrivateDaemon(folder / "build", folder, choice))
     progress(f"{label}: first run, at most {options.prepare_seconds:.0f} s")
-    first = daemon.prepare(workload, options.blas, words, options.prepare_seconds)
+    first = daemon.prepare(
+        workload, settings.clean_environment(options.blas), words, options.prepare_seconds
+    )
     if not first.settled:
         raise RunError(f"the plan of {label} did not settle: give more --prepare-seconds")
     environment = settings.clean_environment(options.blas)

@@ -34,6 +34,7 @@ IDLE_EXIT_SECONDS = 3600
 SETTLED_STEPS = 5
 SETTLED_SECONDS = 20.0
 ENDLESS_STEPS = 1000000
+LIBRARIES = ("preload", "torch_bridge", "counters", "admission")
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -66,7 +67,7 @@ class Preparation:
 def binaries(build: pathlib.Path) -> List[pathlib.Path]:
     """The launcher, the daemon and what they need in the process."""
     found = [build / "bin" / "optile", build / "bin" / "optiled"]
-    found += [build / "lib" / f"liboptile_{name}.so" for name in ("preload", "torch_bridge")]
+    found += [build / "lib" / f"liboptile_{name}.so" for name in LIBRARIES]
     for needed in found:
         if not needed.exists():
             raise RunError(f"{needed} is missing: run ./dev build, or name a finished --build")
@@ -173,15 +174,16 @@ class PrivateDaemon:
     # --- the first run ----------------------------------------------------------------------
 
     def prepare(
-        self, workload: Workload, provider: str, options: Sequence[str], seconds: float
-    ) -> Preparation:
+        self, workload: Workload, environment: Mapping[str, str], options: Sequence[str],
+        seconds: float,
+    ) -> Preparation:  # fmt: skip
         """Trains until the plan is settled and stored, or `seconds` are over."""
         own = self.report.with_suffix(".program.json")
         command = [*self.prefix(options), *workload.command(ENDLESS_STEPS, 0, own)]
         self.report.unlink(missing_ok=True)
         begin = time.monotonic()
         process = subprocess.Popen(
-            command, env=settings.clean_environment(provider), stdin=subprocess.DEVNULL,
+            command, env=dict(environment), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:

@@ -70,9 +70,9 @@ def measure(workload: Workload, options: argparse.Namespace, build: pathlib.Path
             folder: pathlib.Path) -> Dict[str, Any]:  # fmt: skip
     uniform = best_uniform(workload, options.seconds / 2)
     with PrivateDaemon(build, folder, workload.name) as daemon:
-        prepared = daemon.prepare(workload, PROVIDER, OPTIONS, options.prepare_seconds)
-        progress(f"{workload.name}: {prepared.report.get('decision')}")
         clean = settings.clean_environment(PROVIDER)
+        prepared = daemon.prepare(workload, clean, OPTIONS, options.prepare_seconds)
+        progress(f"{workload.name}: {prepared.report.get('decision')}")
         ways = [uniform, Launch("untouched", clean),
                 Launch("optile", clean, daemon.prefix(OPTIONS), daemon.report)]  # fmt: skip
         lengths: Dict[str, Length] = {

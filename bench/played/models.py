@@ -121,15 +121,18 @@ def bottleneck(x: Any, width: int, stride: int) -> Any:
     return layers.ReLU()(layers.add([y, x]))
 
 
-def resnet50() -> Step:
+def resnet50_model() -> keras.Model:
     images = keras.Input((32, 32, 3), BATCH)
     x = layers.ReLU()(convolved(images, 64, 3))
     for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
         for block in range(blocks):
             x = bottleneck(x, width, stride if block == 0 else 1)
     x = layers.GlobalAveragePooling2D()(x)
-    model = keras.Model(images, layers.Dense(10)(x))
-    return image_classifier(model, 32, 10, Momentum(1e-5, 0.9))
+    return keras.Model(images, layers.Dense(10)(x))
+
+
+def resnet50() -> Step:
+    return image_classifier(resnet50_model(), 32, 10, Momentum(1e-5, 0.9))
 
 
 # --- Inception-v3 ----------------------------------------------------------------------------
