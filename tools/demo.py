@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Real trainings side by side and alone, without optile and with it, for ./dev demo.
 
-Side by side: all at once at PyTorch's defaults, then under optile with an empty store, then one of
-them is killed. Alone: each untouched and under optile. Runs with a daemon and a store of its own,
-so that it changes nothing of yours and starts from nothing.
+Side by side: all at once at their framework's defaults, then under optile with an empty store, then
+one of them is killed. Alone: each untouched and under optile. Runs with a daemon and a store of its
+own, so that it changes nothing of yours and starts from nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from private_daemon import PrivateDaemon  # noqa: E402
 from workload_run import RunError  # noqa: E402
 
 PROVIDER = "openblas-pthread"
+FRAMEWORKS = {"pytorch": "PyTorch", "tensorflow": "TensorFlow"}
 DEBIAN_PYTHON = blas_provider.PYTHON
 TRAININGS = {
     "lstm": ["lstm.py"],
     "dcgan": ["dcgan.py"],
     "resnet50": ["resnet50.py", "--batch", "2"],
 }
+# Of bench/tensorflow/networks.py.
+TENSORFLOW_TRAININGS = ("lstm", "dcgan", "inception_v3")
 QUICK_TRAININGS = 2
 LOOK_SECONDS = 0.02
 LEASE_LOOK_SECONDS = 0.005
@@ -270,13 +273,38 @@ def load(path: pathlib.Path) -> Dict[str, Any]:
         return {}
 
 
-def python_commands(count: int) -> Dict[str, List[str]]:
+def python_commands(framework: str, count: int) -> Dict[str, List[str]]:
     """Each run of a training has the same words: that makes it the same program to optile."""
+    if framework == "tensorflow":
+        script = str(ROOT / "bench" / "tensorflow" / "networks.py")
+        return {
+            name: [blas_provider.PYTHON, script, name, "--steps", ENDLESS_STEPS]
+            for name in TENSORFLOW_TRAININGS[:count]
+        }
     return {
         name: [blas_provider.PYTHON, str(blas_provider.WORKLOADS / script), "--steps",
                ENDLESS_STEPS, *words]
         for name, (script, *words) in list(TRAININGS.items())[:count]
     }  # fmt: skip
+
+
+def tensorflow_line(env: Mapping[str, str]) -> str:
+    """What the trainings will find; raises where TensorFlow is not there."""
+    program = "import keras, tensorflow\nprint(tensorflow.__version__, 'Keras', keras.__version__)"
+    done = subprocess.run(
+        [blas_provider.PYTHON, "-c", program], env=dict(env), stdout=subprocess.PIPE, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RunError(
+            f"{blas_provider.PYTHON} cannot import TensorFlow, see above: pip install "
+            "tensorflow-cpu, or leave out --python and ./dev demo makes an environment with it"
+        )
+    machine = settings.machine_description()
+    return (
+        f"{machine['usable_cores']} cores ({machine['model']}), TensorFlow "
+        f"{done.stdout.splitlines()[-1]}"
+    )
 
 
 def machine_line(provider: str, env: Mapping[str, str]) -> str:
@@ -329,6 +357,7 @@ def training_words(text: str) -> Tuple[str, List[str]]:
 def parse_options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev demo", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two trainings, one minute")
+    parser.add_argument("--framework", choices=FRAMEWORKS, default="pytorch", help="the trainings'")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
     parser.add_argument(
         "--results", type=pathlib.Path, help="folder of logs and figures (default: demo in build)"
@@ -343,15 +372,21 @@ def show(options: argparse.Namespace, private: pathlib.Path, results: pathlib.Pa
     debian = blas_provider.PYTHON == DEBIAN_PYTHON
     provider = PROVIDER if debian else blas_provider.WITHIN_PYTORCH
     env = settings.clean_environment(provider)
+    env.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     times = (QUICK if options.quick else Times()).scaled(options.scale)
     if options.training:
         commands, machine = dict(options.training), f"{settings.usable_cores()} cores"
     else:
-        commands = python_commands(QUICK_TRAININGS if options.quick else len(TRAININGS))
-        machine = machine_line(provider, env)
-        if not debian:
-            ensure_bridge(options.build)
+        many = QUICK_TRAININGS if options.quick else len(TRAININGS)
+        commands = python_commands(options.framework, many)
+        if options.framework == "tensorflow":
+            machine = tensorflow_line(env)
+        else:
+            machine = machine_line(provider, env)
+            if not debian:
+                ensure_bridge(options.build)
     figures = demo_table.Figures(machine, names=list(commands))
+    figures.framework = FRAMEWORKS[options.framework]
     planned = times.planned(len(commands))
     print(
         f"{machine}\nTrainings: {', '.join(commands)}; about {planned:.0f} s. Their output goes "

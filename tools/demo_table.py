@@ -49,6 +49,7 @@ class Figures:
     factors: Dict[str, Optional[Factor]] = field(default_factory=dict)
     reports: Dict[str, Mapping[str, Any]] = field(default_factory=dict)  # of the runs alone
     fewest_steps: int = 0  # behind any of the rates
+    framework: str = "PyTorch"
 
 
 @dataclass
@@ -137,11 +138,11 @@ def together_text(figures: Figures) -> str:
         return "Side by side: not every training made steps, so nothing is compared."
     times = after / before
     if times >= NO_GAIN:
-        said = f"optile gets {times:.2f} times as much done as PyTorch's defaults"
+        said = f"optile gets {times:.2f} times as much done as {figures.framework}'s defaults"
     elif times > 1 / NO_GAIN:
-        said = f"no gain here: {times:.2f} times as much done as at PyTorch's defaults"
+        said = f"no gain here: {times:.2f} times as much done as at {figures.framework}'s defaults"
     else:
-        said = f"a loss here: {times:.2f} times as much done as at PyTorch's defaults"
+        said = f"a loss here: {times:.2f} times as much done as at {figures.framework}'s defaults"
     over_tuned = weighted_speedup(figures.tuned, figures.alone_tuned)
     return (
         f"Side by side {said}. One after the other would be a weighted speed-up of 1.00; over what "
@@ -184,8 +185,10 @@ def settings_text(report: Mapping[str, Any]) -> str:
     """What is in force of a launch plan, and how many widths are changed."""
     if not report.get("ops"):
         return "nothing seen of it"
-    words = [f"OpenMP runtime {report.get('openmp_runtime') or 'unknown'}"]
-    words.append(f"wait policy {report.get('wait_policy') or 'its own'}")
+    words = []
+    if report.get("openmp_runtime") not in ("unknown", "none"):  # TensorFlow's pools are its own
+        words.append(f"OpenMP runtime {report.get('openmp_runtime') or 'unknown'}")
+        words.append(f"wait policy {report.get('wait_policy') or 'its own'}")
     plan = dict(word.split("=", 1) for word in str(report.get("launch_plan") or "").split())
     if "heap" in plan:
         words.append(f"{plan['heap']} of heap kept")

@@ -28,6 +28,7 @@ from models import Descent, Momentum, Step  # noqa: E402
 
 Built = Tuple[Any, Any, Any, Any]  # a model, its inputs, labels, an optimizer
 TOKENS = 64
+SHOWN_SECONDS = 0.25
 
 
 def language(kind: Callable[..., Any]) -> Built:
@@ -143,9 +144,13 @@ def main() -> None:
     keras.utils.set_random_seed(models.SEED)
     step = step_of(options.network, options.predict)
     seconds, losses, begin = [], [], time.monotonic()
-    for number in range(options.warmup + options.steps):
+    total, shown = options.warmup + options.steps, 0.0
+    for number in range(total):
         taken, loss = models.timed(step)
         losses.append(loss)
+        if not options.quiet and time.monotonic() - shown >= SHOWN_SECONDS:
+            shown = time.monotonic()
+            print(f"step {number + 1}/{total} loss {loss:.4g} {taken:.3g} s", flush=True)
         if number >= options.warmup:
             seconds.append(taken)
         if options.seconds and time.monotonic() - begin > options.seconds and seconds:

@@ -212,13 +212,15 @@ void add_sharing(const Json& report, std::string& out) {
 }
 
 // "openblas (beside it libopenblas64_-1.so, 2 more)"
-std::string blas_of(const Json& report) {
-  std::string text = report.value(field::kBlas, std::string("unknown"));
+// Whose threads an op's width is: a BLAS library's, or a framework's that brings its own pool.
+std::string steered_library(const Json& report) {
+  const std::string text = report.value(field::kBlas, std::string("unknown"));
+  if (text.find("libtensorflow") != std::string::npos) return "TensorFlow's own threads";
   std::string beside;
   for (const Json& name : report.value(field::kBlasBeside, Json::array())) {
     if (name.is_string()) beside += (beside.empty() ? "" : ", ") + name.get<std::string>();
   }
-  return beside.empty() ? text : text + " (beside it " + beside + ")";
+  return "BLAS " + text + (beside.empty() ? "" : " (beside it " + beside + ")");
 }
 
 std::string table_of(const Json& report, const std::string& command) {
@@ -237,7 +239,7 @@ std::string table_of(const Json& report, const std::string& command) {
   out += "  sampled steps  " + std::to_string(report.value(field::kSampledSteps, 0)) +
          (report.value(field::kPlanReplayed, false) ? "  (the plan of an earlier run was used)\n"
                                                     : "\n");
-  out += "  BLAS " + blas_of(report) + ", OpenMP " +
+  out += "  " + steered_library(report) + ", OpenMP " +
          report.value(field::kOpenmpRuntime, std::string("unknown")) + ", launch plan " +
          report.value(field::kLaunchPlan, std::string("none")) + "\n";
   const Json reason = report.value(field::kCounterReason, Json());

@@ -51,6 +51,11 @@ __attribute__((constructor)) void find_next_functions() {
   __atomic_store_n(&next_question, find_next_question(), __ATOMIC_RELEASE);
 }
 
+// Whole programs attach under `optile run` alone.
+bool is_of_launcher() {
+  return !environment().off && environment().run_id[0] != '\0';
+}
+
 bool begins_with_any(const char* const* first, const char* const* past_last, const char* name) {
   for (; first != past_last; ++first) {
     if (strncmp(name, *first, strlen(*first)) == 0) return true;
@@ -86,7 +91,7 @@ bool sizes_pools_by_mask(const char* library, const char* program) {
 }
 
 void note_thread(const void* caller) {
-  if (environment().off || makes_steered_threads(object_of(caller))) return;
+  if (!is_of_launcher() || makes_steered_threads(object_of(caller))) return;
   const uint32_t before = __atomic_load_n(&own_threads, __ATOMIC_RELAXED);
   const uint32_t most = threads_of_a_pool(usable_units());
   if (before < most && __atomic_add_fetch(&own_threads, 1, __ATOMIC_RELAXED) < most) return;
@@ -94,7 +99,7 @@ void note_thread(const void* caller) {
 }
 
 bool note_mask_question(const void* caller) {
-  if (environment().off || __atomic_load_n(&asked, __ATOMIC_RELAXED) != 0) return false;
+  if (!is_of_launcher() || __atomic_load_n(&asked, __ATOMIC_RELAXED) != 0) return false;
   const char* library = library_of(caller);
   if (!sizes_pools_by_mask(library, object_of(caller))) return false;
   // The program's own threads are there already; a library's come after its question.

@@ -147,6 +147,13 @@ TEST(SummaryTable, NamesEverySteeredBlas) {
   }
 }
 
+TEST(SummaryTable, NamesFrameworkWithThreadsOfItsOwn) {
+  const std::string text =
+      table(with(untuned(), "blas", "/site-packages/tensorflow/libtensorflow_framework.so.2"));
+  EXPECT_THAT(text, HasSubstr("TensorFlow's own threads"));
+  EXPECT_THAT(text, Not(HasSubstr("BLAS ")));
+}
+
 TEST(SummaryTable, ReportsProgramWithoutOps) {
   for (const char* text : {"", "garbage", "[]", "{}", R"({"state": "unknown"})"}) {
     EXPECT_EQ(summary_table(text), unseen_program_text({})) << text;

@@ -1,42 +1,13 @@
 """TensorFlow as pip installs it: its kernels are seen and steered without a change to the program,
 in every way that a program runs them, and its losses stay what they were.
-
-Needs a Python with TensorFlow, named by OPTILE_TENSORFLOW_PYTHON; `./dev test` makes one.
 """
-import os
 import unittest
 
-from support.harness import DEADLINE, SCRIPTS, EndToEndTest, finish, wait_until
+from support.harness import finish, wait_until
+from support.tensorflow import PATIENCE, TensorflowTest
 
-PYTHON = os.environ.get("OPTILE_TENSORFLOW_PYTHON", "")
 
-
-@unittest.skipUnless(PYTHON, "no TensorFlow: OPTILE_TENSORFLOW_PYTHON is not set; ./dev test makes "
-                             "one and runs this")
-class TensorflowPrograms(EndToEndTest):
-    def setUp(self):
-        super().setUp()
-        self.daemon = self.space.start_daemon()
-
-    def losses_of(self, finished):
-        self.assertEqual(0, finished.code, finished)
-        losses = [line for line in finished.stdout.splitlines() if line.startswith("losses ")]
-        return losses[0].split()[1:]
-
-    def command(self, how, steps, batch):
-        return [PYTHON, SCRIPTS / "tensorflow_train.py", "--how", how, "--steps", str(steps),
-                "--batch", str(batch)]
-
-    def train(self, *options, how, steps, batch=32):
-        path = self.space.dir / f"{how}.json"
-        finished = self.space.launched(self.command(how, steps, batch), "--report", path, *options,
-                                       deadline=4 * DEADLINE)
-        return self.losses_of(finished), self.report(path)
-
-    def untouched_losses(self, how, steps, batch=32):
-        return self.losses_of(self.space.run(self.command(how, steps, batch),
-                                             deadline=4 * DEADLINE))
-
+class TensorflowPrograms(TensorflowTest):
     def test_fit_is_seen_and_searched(self):
         losses, report = self.train(how="fit", steps=150, batch=96)
         untouched = self.untouched_losses("fit", 150, 96)
@@ -62,8 +33,7 @@ class TensorflowPrograms(EndToEndTest):
     def test_strategies_run_ops_side_by_side(self):
         losses, report = self.train("--strategy", "4", how="branches", steps=200, batch=8)
         self.assertIn("side by side by strateg", report["decision"])
-        for untouched, loss in zip(self.untouched_losses("branches", 200, 8), losses, strict=True):
-            self.assertAlmostEqual(float.fromhex(untouched), float.fromhex(loss), delta=1e-2)
+        self.assert_close(self.untouched_losses("branches", 200, 8), losses)
         # The gate had its library, and nothing waited at it in vain.
         log = self.space.socket.parent / "clients.log"
         said = log.read_text() if log.exists() else ""
@@ -78,22 +48,33 @@ class TensorflowPrograms(EndToEndTest):
             clients = self.space.ask_json("status")["clients"]
             return any(client["phase"] in ("comparing", "tuned") for client in clients)
 
-        wait_until(compares, "whole steps to be compared", 4 * DEADLINE)
+        wait_until(compares, "whole steps to be compared", PATIENCE)
         self.daemon.kill()
-        self.assertEqual(300, len(self.losses_of(finish(program, "", 4 * DEADLINE))))
+        self.assertEqual(300, len(self.losses_of(finish(program, "", PATIENCE))))
 
     def test_session_is_seen(self):
         losses, report = self.train(how="session", steps=60)
-        # Steps that try widths add products in another order.
-        for untouched, loss in zip(self.untouched_losses("session", 60), losses, strict=True):
-            self.assertAlmostEqual(float.fromhex(untouched), float.fromhex(loss), delta=1e-2)
+        self.assert_close(self.untouched_losses("session", 60), losses)
         self.assertGreaterEqual(report["steps"], 60)
         self.assertGreater(report["coverage"]["observed"], 0.3, report["coverage"])
 
+    def test_functions_in_turn_are_one_step(self):
+        losses, report = self.train(how="turns", steps=120)
+        self.assert_close(self.untouched_losses("turns", 120), losses)
+        # Each of the two is traced by a call or two that begins no step of theirs.
+        self.assertIn(report["steps"], range(118, 124))
+        self.assertGreater(report["coverage"]["observed"], 0.6, report["coverage"])
+        self.assertGreater(report["sampled_steps"], 0, report["decision"])
+
+    def test_plan_is_found_again(self):
+        self.train(how="branches", steps=300, batch=8)
+        _, report = self.train(how="branches", steps=300, batch=8)
+        self.assertTrue(report["plan_replayed"], report["decision"])
+        self.assertEqual(0, report["sampled_steps"], report["decision"])
+
     def test_eager_ops_are_seen(self):
         losses, report = self.train(how="eager", steps=300)
-        for untouched, loss in zip(self.untouched_losses("eager", 300), losses):
-            self.assertAlmostEqual(float.fromhex(untouched), float.fromhex(loss), delta=1e-2)
+        self.assert_close(self.untouched_losses("eager", 300), losses)
         self.assertGreater(report["coverage"]["steered"], 0.2, report["coverage"])
         self.assertTrue(any("Conv2D" in op["name"] for op in report["ops"]), report["decision"])
 

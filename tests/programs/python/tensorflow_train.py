@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Trains a small network with TensorFlow as its users write it; prints the losses in full.
 
-tensorflow_train.py --steps N --how fit|function|eager|session|branches --batch N
+tensorflow_train.py --steps N --how HOW --batch N
 """
 import argparse
+import multiprocessing
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -45,9 +46,7 @@ def train_by_fit(steps, batch):
     return history.history["loss"]
 
 
-def train_by_hand(model, steps, batch, compiled):
-    images, labels = batches(steps, batch)
-
+def step_of(model):
     def step(image, label):
         with tf.GradientTape() as tape:
             loss = LOSS(label, model(image, training=True))
@@ -55,10 +54,66 @@ def train_by_hand(model, steps, batch, compiled):
         for variable, gradient in zip(model.trainable_variables, gradients):
             variable.assign_sub(0.01 * gradient)
         return loss
+    return step
 
-    run = tf.function(step) if compiled else step
-    return [float(run(tf.constant(images[i:i + batch]), tf.constant(labels[i:i + batch])))
-            for i in range(0, steps * batch, batch)]
+
+def each_batch(steps, batch, step):
+    made = min(steps, 512)
+    images, labels = batches(made, batch)
+    return [float(step(tf.constant(images[i:i + batch]), tf.constant(labels[i:i + batch])))
+            for i in ((number % made) * batch for number in range(steps))]
+
+
+def train_by_hand(steps, batch):
+    return each_batch(steps, batch, step_of(network()))
+
+
+def train_function(steps, batch, model=network):
+    return each_batch(steps, batch, tf.function(step_of(model())))
+
+
+def train_branches(steps, batch):
+    return train_function(steps, batch, branches)
+
+
+def train_in_turns(steps, batch):
+    """Two networks, each by a function of its own: a step is a call of both."""
+    first, second = (tf.function(step_of(network())) for _ in range(2))
+    return each_batch(steps, batch, lambda *data: first(*data) + second(*data))
+
+
+def train_through_errors(steps, batch):
+    """Every fifth step is given labels that one of its kernels refuses, in mid-step."""
+    step, count = tf.function(step_of(branches())), iter(range(steps))
+
+    def checked(image, label):
+        if next(count) % 5 == 4:
+            try:
+                with tf.device("/cpu:0"):
+                    step(image, tf.constant([-7] + [1] * (batch - 1), label.dtype))
+                raise SystemExit("a label of -7 was taken")
+            except tf.errors.InvalidArgumentError:
+                pass
+        return step(image, label)
+    return each_batch(steps, batch, checked)
+
+
+def square(side):
+    return float(np.ones((side, side)).dot(np.ones((side, side))).sum())
+
+
+def train_beside_forks(steps, batch):
+    """Children are forked between steps, and compute with NumPy."""
+    step, count = tf.function(step_of(branches())), iter(range(steps))
+    fork = multiprocessing.get_context("fork")
+
+    def forked(image, label):
+        if next(count) % 10 == 9:
+            with fork.Pool(2) as pool:
+                if pool.map(square, [64, 64]) != [64.0 ** 3] * 2:
+                    raise SystemExit("a child computed something else")
+        return step(image, label)
+    return each_batch(steps, batch, forked)
 
 
 def train_in_session(steps, batch):
@@ -80,21 +135,19 @@ def train_in_session(steps, batch):
                 for i in range(0, steps * batch, batch)]
 
 
+HOW = {"fit": train_by_fit, "function": train_function, "eager": train_by_hand,
+       "session": train_in_session, "branches": train_branches, "turns": train_in_turns,
+       "errors": train_through_errors, "forks": train_beside_forks}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--how", default="fit",
-                        choices=["fit", "function", "eager", "session", "branches"])
+    parser.add_argument("--how", default="fit", choices=HOW)
     parser.add_argument("--batch", type=int, default=32)
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
-    if options.how == "fit":
-        losses = train_by_fit(options.steps, options.batch)
-    elif options.how == "session":
-        losses = train_in_session(options.steps, options.batch)
-    else:
-        model = branches() if options.how == "branches" else network()
-        losses = train_by_hand(model, options.steps, options.batch, options.how != "eager")
+    losses = HOW[options.how](options.steps, options.batch)
     print("losses", " ".join(float(loss).hex() for loss in losses))
 
 

@@ -4,7 +4,9 @@
 // passes through here; its turn is then never given back, and what waits for it goes on by itself.
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "bindings/preload/probes/tensorflow/tensorflow_functions.h"
 #include "bindings/preload/probes/tensorflow/tensorflow_probe.h"
 #include "bindings/preload/runtimes/library_function.h"
@@ -21,6 +23,24 @@ namespace {
 LibraryFunction real_execute = {"TFE_Execute"};
 LibraryFunction op_name = {"TFE_OpGetName"};
 LibraryFunction real_session_run = {"TF_SessionRun"};
+
+// TF_Output.
+struct SessionOutput {
+  const void* op;
+  int index;
+};
+
+uint64_t hash_of(const char* name) {
+  return optile::base::hash_bytes(name, strlen(name)) | 1;
+}
+
+uint64_t hash_of(const void* op, uint64_t seed) {
+  return optile::base::hash_word(reinterpret_cast<uintptr_t>(op), seed);
+}
+
+uint64_t hash_of(int index, uint64_t seed) {
+  return optile::base::hash_word(static_cast<uint64_t>(index), seed);
+}
 
 }  // namespace
 
@@ -65,8 +85,9 @@ void TFE_Execute(void* op, void** results, int* result_count, void* status) {
       function_behind(real_execute, __builtin_return_address(0)));
   auto* const name_of = reinterpret_cast<const char* (*)(const void*, void*)>(
       function_behind(op_name, __builtin_return_address(0)));
-  const TensorflowCall call(
-      TensorflowCall::kind_of(name_of == nullptr ? nullptr : name_of(op, status)));
+  const char* const name = name_of == nullptr ? nullptr : name_of(op, status);
+  const TensorflowCall::Kind kind = TensorflowCall::kind_of(name);
+  const TensorflowCall call(kind, kind == TensorflowCall::Kind::kFunction ? hash_of(name) : 0);
   real(op, results, result_count, status);
 }
 
@@ -76,7 +97,14 @@ void TF_SessionRun(void* session, const void* run_options, const void* inputs,
                    void* run_metadata, void* status) {
   auto* const real = reinterpret_cast<decltype(&TF_SessionRun)>(
       function_behind(real_session_run, __builtin_return_address(0)));
-  const TensorflowCall call(TensorflowCall::Kind::kFunction);
+  // What a session computes is known by the ops that it is asked for.
+  uint64_t asked = optile::base::kHashSeed;
+  for (int i = 0; i < noutputs; ++i) {
+    const SessionOutput& output = static_cast<const SessionOutput*>(outputs)[i];
+    asked = hash_of(output.op, hash_of(output.index, asked));
+  }
+  for (int i = 0; i < ntargets; ++i) asked = hash_of(targets[i], asked);
+  const TensorflowCall call(TensorflowCall::Kind::kFunction, asked | 1);
   real(session, run_options, inputs, input_values, ninputs, outputs, output_values, noutputs,
        targets, ntargets, run_metadata, status);
 }

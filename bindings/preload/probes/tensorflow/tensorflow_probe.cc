@@ -7,6 +7,7 @@
 #include "bindings/preload/core/op_boundary.h"
 #include "bindings/preload/probes/tensorflow/kernel_table.h"
 #include "bindings/preload/probes/tensorflow/pool_views.h"
+#include "bindings/preload/probes/tensorflow/step_function.h"
 #include "bindings/preload/shared_memory/attachment.h"
 #include "bindings/preload/support/environment.h"
 #include "bindings/preload/support/shim_clock.h"
@@ -30,6 +31,7 @@ bool computes_op() {
 
 uint32_t open_functions = 0;  // outermost ones
 uint32_t begins_step = 0;     // with the first kernel that computes
+StepFunction step_function;   // of who finds no function open
 
 int threads_of_pool() {
   return pool_threads();
@@ -141,20 +143,23 @@ TensorflowCall::Kind TensorflowCall::kind_of(const char* name) {
   return strncmp(name, "__", 2) == 0 ? Kind::kFunction : Kind::kOp;
 }
 
-TensorflowCall::TensorflowCall(Kind kind) : outermost_(open_call == Kind::kNone) {
+TensorflowCall::TensorflowCall(Kind kind, uint64_t function)
+    : outermost_(open_call == Kind::kNone) {
   if (!outermost_) return;
   open_call = kind;
   if (kind != Kind::kFunction) return;
   // One that comes while another one is open may be made inside of it.
-  const bool alone = __atomic_fetch_add(&open_functions, 1, __ATOMIC_RELAXED) == 0;
-  if (alone) __atomic_store_n(&begins_step, 1, __ATOMIC_RELAXED);
+  const bool alone = __atomic_fetch_add(&open_functions, 1, __ATOMIC_ACQ_REL) == 0;
+  if (alone && step_function.begins_step(function)) {
+    __atomic_store_n(&begins_step, 1, __ATOMIC_RELAXED);
+  }
 }
 
 TensorflowCall::~TensorflowCall() {
   if (!outermost_) return;
   if (open_call == Kind::kFunction) {
     __atomic_store_n(&begins_step, 0, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&open_functions, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&open_functions, 1, __ATOMIC_ACQ_REL);
   }
   open_call = Kind::kNone;
 }

@@ -24,13 +24,14 @@ class TensorflowCall {
   enum class Kind : uint8_t {
     kNone,
     kOp,          // computed on this thread
-    kFunction,    // or a graph: computed by the executor, a step
+    kFunction,    // or a graph: computed by the executor, a step or a part of one
     kPartOfStep,  // the backward half of a function that was called before
   };
   // By the name of the op that is called: that of a function begins so in every release.
   static Kind kind_of(const char* name);
 
-  explicit TensorflowCall(Kind kind);
+  // `function`: which one, told from others by its hash; 0 = not known.
+  TensorflowCall(Kind kind, uint64_t function);
   ~TensorflowCall();
   TensorflowCall(const TensorflowCall&) = delete;
   TensorflowCall& operator=(const TensorflowCall&) = delete;

@@ -1,0 +1,66 @@
+"""What goes wrong in a TensorFlow program, or is done to it, while its kernels wait for their turn
+or for admission: the program never notices.
+"""
+import itertools
+import unittest
+
+from support.harness import finish, wait_until
+from support.tensorflow import PATIENCE, TensorflowTest
+
+CHANGES = 1000
+ENDLESS = 1000000
+
+
+class TensorflowFaults(TensorflowTest):
+    def start(self, *options, steps):
+        return self.space.popen(self.space.launcher(
+            *options, command=self.command("branches", steps, 8)))
+
+    def client(self):
+        return next(iter(self.space.ask_json("status")["clients"]), None)
+
+    def wait_for_phase(self, *phases):
+        wait_until(lambda: (self.client() or {}).get("phase") in phases, f"{phases}", PATIENCE)
+        return str(self.client()["id"])
+
+    def test_failing_kernels(self):
+        untouched = self.untouched_losses("errors", 150, 8)
+        losses, report = self.train("--strategy", "4", how="errors", steps=150, batch=8)
+        self.assert_close(untouched, losses)
+        self.assertGreater(report["steps"], 150)
+
+    def test_forked_children(self):
+        untouched = self.untouched_losses("forks", 80, 8)
+        losses, report = self.train("--strategy", "4", how="forks", steps=80, batch=8)
+        self.assert_close(untouched, losses)
+        self.assertGreaterEqual(report["steps"], 80)
+
+    def wait_for_steps(self, count, what):
+        made = self.client()["steps"]
+        wait_until(lambda: self.client()["steps"] >= made + count, what, PATIENCE)
+
+    def end(self, program):
+        self.assertIsNone(program.poll(), "it ended by itself")
+        program.terminate()
+        finish(program, "", PATIENCE)
+
+    def test_lease_cut_to_one_core(self):
+        program = self.start("--strategy", "3", steps=ENDLESS)
+        number = self.wait_for_phase("comparing", "tuned")
+        for cores in ("0", "0-1", "1"):
+            self.assertEqual(0, self.space.ask("pin", number, cores).code)
+            self.wait_for_steps(8, f"steps on cores {cores}")
+        self.end(program)
+
+    def test_detachments(self):
+        program = self.start("--strategy", "3", steps=ENDLESS)
+        number = self.wait_for_phase("exploring", "comparing", "tuned")
+        for verb in itertools.islice(itertools.cycle(("detach", "attach")), CHANGES):
+            asked = self.space.ask(verb, number)
+            self.assertEqual(0, asked.code, asked)
+        self.wait_for_steps(8, "steps after the last change")
+        self.end(program)
+
+
+if __name__ == "__main__":
+    unittest.main()
