@@ -128,6 +128,10 @@ void PoolArena::schedule(PoolTask* task) {
     return;
   }
   if (!begins) return;
+  if (width_ == 1) {
+    work();
+    return;
+  }
   PoolTask worker = {{this, nullptr}, manage_worker, ArenaFunctions::work};
   schedule_into(pool_, &worker);
 }

@@ -1,7 +1,8 @@
 // An arena over a thread pool of the program (oneTBB's word): what is scheduled into it runs on the
 // pool's own threads, at most `width` of them at once, the rest waits in the arena's queue. To its
 // users it is a pool of `width` threads: that is how many it says it has, and the number that each
-// running task is told lies below it.
+// running task is told lies below it. An arena of one runs its tasks on the thread that schedules
+// them: for a single worker on another thread that one would only wait.
 //
 // Made without the framework's headers: Eigen::ThreadPoolInterface by its table of virtual
 // functions, and libstdc++'s std::function by its layout, which is a part of that library's binary
@@ -30,8 +31,7 @@ class PoolArena {
   static constexpr int kWidest = 255;
   static constexpr uint32_t kMostWaiting = 512;  // beyond that whoever schedules a task runs it
 
-  // Once, before any other; one arena of a width in a process. `pool`: for as long as the process,
-  // and it fits.
+  // Once, before any other. `pool`: for as long as the process, and it fits.
   void open(void* pool, int width);
   // What stands for it where an Eigen::ThreadPoolInterface is wanted.
   void* as_pool() { return &table_; }

@@ -1,6 +1,8 @@
 #include "bindings/preload/probes/tensorflow/pool_views.h"
 
-#include <string.h>
+#include <sys/mman.h>
+
+#include <new>
 
 #include "bindings/preload/probes/tensorflow/pool_arena.h"
 #include "bindings/preload/support/host_log.h"
@@ -31,9 +33,19 @@ const EigenDevice* own_eigen = nullptr;
 const CpuWorkers* own_workers = nullptr;
 int own_threads = 0;
 
-PoolView views[kWidestView];  // by width - 1
-uint32_t made[kWidestView];
+PoolView* views[kWidestView][kViewsOfWidth] = {};  // by width - 1 and thread
 ProgressLock making;
+
+uint32_t threads = 0;
+thread_local uint8_t thread_number = 0;  // from 1 on
+
+uint32_t number_of_thread() {
+  if (thread_number == 0) {
+    const uint32_t number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+    thread_number = static_cast<uint8_t>(number % kViewsOfWidth + 1);
+  }
+  return thread_number - 1u;
+}
 
 bool learn(const TensorflowFunctions& functions, void* device) {
   own_eigen = static_cast<const EigenDevice*>(functions.eigen_device(device));
@@ -44,26 +56,33 @@ bool learn(const TensorflowFunctions& functions, void* device) {
          own_eigen->num_threads == own_threads && fits_pool(own_eigen->pool);
 }
 
-void make(const TensorflowFunctions& functions, PoolView& view, int width) {
-  view.arena.open(own_eigen->pool, width);
-  view.eigen = {view.arena.as_pool(), width, own_eigen->allocator};
-  functions.make_pool(view.pool, view.arena.as_pool());
-  view.workers = {width, view.pool};
+// Null where there is no memory.
+PoolView* make(const TensorflowFunctions& functions, int width) {
+  void* page =
+      mmap(nullptr, sizeof(PoolView), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  auto* const view = new (page) PoolView;
+  view->arena.open(own_eigen->pool, width);
+  view->eigen = {view->arena.as_pool(), width, own_eigen->allocator};
+  functions.make_pool(view->pool, view->arena.as_pool());
+  view->workers = {width, view->pool};
+  return view;
 }
 
 const PoolView* view_of(const TensorflowFunctions& functions, int width) {
   if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != kFit) return nullptr;
   if (width < 1 || width >= own_threads || width > kWidestView) return nullptr;
-  uint32_t& ready = made[width - 1];
-  PoolView& view = views[width - 1];
-  if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) != 0) return &view;
+  PoolView*& place = views[width - 1][number_of_thread()];
+  PoolView* view = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
+  if (view != nullptr) return view;
   if (!making.acquire()) return nullptr;
-  if (__atomic_load_n(&ready, __ATOMIC_RELAXED) == 0) {
-    make(functions, view, width);
-    __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
+  view = __atomic_load_n(&place, __ATOMIC_RELAXED);
+  if (view == nullptr) {
+    view = make(functions, width);
+    __atomic_store_n(&place, view, __ATOMIC_RELEASE);
   }
   making.release();
-  return &view;
+  return view;
 }
 
 }  // namespace

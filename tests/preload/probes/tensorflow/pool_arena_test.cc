@@ -167,6 +167,21 @@ TEST(PoolArena, KeepsToItsWidthInWiderPool) {
   }
 }
 
+TEST(PoolArena, NarrowestRunsTasksOnCallersThread) {
+  const auto arena = std::make_unique<PoolArena>();
+  Pool pool(2);
+  arena->open(&pool, 1);
+  Eigen::ThreadPoolInterface* eigen = as_eigen(*arena);
+  std::vector<int> order;
+  eigen->Schedule([&] {
+    EXPECT_EQ(eigen->CurrentThreadId(), 0);
+    eigen->Schedule([&] { order.push_back(2); });
+    order.push_back(1);
+  });
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  EXPECT_EQ(eigen->CurrentThreadId(), -1);
+}
+
 TEST(PoolArena, RunsTasksThatTasksSchedule) {
   const auto arena = std::make_unique<PoolArena>();
   Pool pool(2);
