@@ -128,13 +128,17 @@ int PlanInForce::width_of(const StoredEntry& entry) const {
 
 int PlanInForce::common_width() const {
   if (!replay_) return tuner::common_width(chosen_, environment_.default_width());
+  return replay_verified_ ? common_width_of_replay() : 0;
+}
+
+int PlanInForce::common_width_of_replay() const {
   if (replay_->binding != Binding::kNone || replay_->entries.empty() || replay_->flow.admits()) {
     return 0;
   }
   const int width = replay_->entries.front().width;
   const bool same = std::all_of(replay_->entries.begin(), replay_->entries.end(),
                                 [&](const StoredEntry& entry) { return entry.width == width; });
-  return same && replay_verified_ && fits(width, environment_.default_width()) ? width : 0;
+  return same && fits(width, environment_.default_width()) ? width : 0;
 }
 
 bool PlanInForce::keeps_default_widths() const {
@@ -185,7 +189,7 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
 OpFlow PlanInForce::flow_of_replay() const {
   if (!environment_.has_unordered_op()) return {};
   if (replay_->flow.admits()) return replay_verified_ ? replay_->flow : OpFlow{};
-  if (const int width = common_width()) return {OpFlow::Kind::kFree, width};
+  if (const int width = common_width_of_replay()) return {OpFlow::Kind::kFree, width};
   return keeps_default_widths() ? OpFlow{} : OpFlow{OpFlow::Kind::kSerial};
 }
 

@@ -48,6 +48,7 @@ class PlanInForce {
 
  private:
   OpFlow flow_of_replay() const;
+  int common_width_of_replay() const;
   bool replay_fits(const StepModel& step) const;
   void fill(const Site& site, std::size_t index, PlanEntry& entry) const;
 

@@ -225,6 +225,17 @@ TEST(SideBySide, ReplaysAdmissionsOfEarlierRun) {
   EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
 }
 
+// Before the step is known again they would pass one at a time otherwise.
+TEST(SideBySide, ReplaysCapFromFirstStep) {
+  SessionOptions options = options_for(kCores);
+  options.stored = stored_after({0.6, 0.5, 0.6});
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.5, 0.6});
+  client.run_steps(2);
+  EXPECT_EQ(client.page().flow.kind, Kind::kFree);
+  EXPECT_EQ(client.page().flow.width_cap, 2);
+}
+
 TEST(SideBySide, ReplayObeysStrategyThatUserChose) {
   SessionOptions options = options_for(kCores);
   options.stored = stored_after({0.6, 0.6, 0.5});
