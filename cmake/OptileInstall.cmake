@@ -25,6 +25,9 @@ install(FILES bindings/annotate/optile/annotate.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/optile")
 install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
+install(FILES bindings/python/optile/distributed/__init__.py
+              bindings/python/optile/distributed/shares.py
+        DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed")
 install(FILES docs/reference/man/optile.1 docs/reference/man/optile-run.1
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/reference/man/optiled.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8")

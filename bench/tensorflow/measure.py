@@ -88,7 +88,7 @@ def figures(rounds: Rounds, uniform: str, report: Dict[str, Any]) -> Dict[str, A
 
 def measure(network: Network, build: pathlib.Path, options: argparse.Namespace) -> Dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="optile-bench-") as folder, PrivateDaemon(
-        build, pathlib.Path(folder), network.name
+        build, pathlib.Path(folder), network.name, ("--external-load", "ignore")
     ) as daemon:
         first = daemon.prepare(network, environment(), (), options.prepare_seconds)
         progress(f"{network.title}: {first.report.get('decision')}")
@@ -114,7 +114,7 @@ def measure(network: Network, build: pathlib.Path, options: argparse.Namespace) 
 
 def row(found: Dict[str, Any]) -> str:
     coverage = found["coverage"]
-    shown = [f"{100 * coverage.get(name, 0):.1f} %" for name in ("observed", "steerable")]
+    shown = [f"{100 * coverage.get(name, 0):.1f} %" for name in ("observed", "steered")]
     cells = [found["network"], f"{found['default_ms']:.1f}", found["best_uniform"] or "-"]
     names = (f"{OBSERVED}_over_default", f"{STEERED}_over_default", "over_uniform")
     cells += [str(found.get(name, "-")) for name in names]

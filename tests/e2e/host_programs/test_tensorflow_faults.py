@@ -4,8 +4,8 @@ or for admission: the program never notices.
 import itertools
 import unittest
 
-from support.harness import finish, wait_until
-from support.tensorflow import PATIENCE, TensorflowTest
+from support.harness import SCRIPTS, finish, wait_until
+from support.tensorflow import PATIENCE, PYTHON, TensorflowTest
 
 CHANGES = 1000
 ENDLESS = 1000000
@@ -28,6 +28,17 @@ class TensorflowFaults(TensorflowTest):
         losses, report = self.train("--strategy", "4", how="errors", steps=150, batch=8)
         self.assert_close(untouched, losses)
         self.assertGreater(report["steps"], 150)
+
+    def test_generated_models(self):
+        command = [PYTHON, SCRIPTS / "tensorflow_generated.py", "--models", "4", "--steps", "60"]
+        untouched = self.space.run(command, deadline=PATIENCE)
+        # A search without a limit to what it may cost: all of them get to the gate.
+        steered = self.space.launched(command, "--search", "paper", "--strategy", "4",
+                                      deadline=PATIENCE)
+        self.assertEqual((0, 0), (untouched.code, steered.code), steered)
+        for before, after in zip(untouched.stdout.splitlines(), steered.stdout.splitlines(),
+                                 strict=True):
+            self.assert_close(before.split()[3:], after.split()[3:])
 
     def test_forked_children(self):
         untouched = self.untouched_losses("forks", 80, 8)

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Data parallel training on two ranks with a core each, by DistributedDataParallel with equal
+shares and by optile.distributed: both cores free, and one shared with a busy process.
+
+    bench/distributed/unequal_ranks.py --rounds 10
+
+Rounds are interleaved. Needs PyTorch with gloo, and two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+from typing import Any, Dict, List
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import ratios  # noqa: E402
+import workload_run  # noqa: E402
+from workload_run import RunError, progress  # noqa: E402
+
+BUSY = "while True: pass"
+PATIENCE = 120.0
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def bound(core: int, *command: str) -> List[str]:
+    return ["taskset", "-c", str(core), *command]
+
+
+def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
+    port = free_port()
+    started = []
+    for rank, core in enumerate(cores):
+        command = bound(core, options.python, str(HERE / "dense.py"), "--by", by)
+        environment = {
+            **os.environ, "RANK": str(rank), "WORLD_SIZE": str(len(cores)),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+        }  # fmt: skip
+        started.append(
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        )
+    try:
+        told = [one.communicate(timeout=PATIENCE)[0] for one in started]
+    finally:
+        for one in started:
+            if one.poll() is None:
+                one.kill()
+    if any(one.returncode != 0 for one in started):
+        raise RunError(f"a rank of {by} failed, see above")
+    return json.loads(told[0])
+
+
+def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> Dict[str, Any]:
+    found: Dict[str, List[Dict[str, Any]]] = {"ddp": [], "optile": []}
+    neighbour = None
+    if busy:
+        neighbour = subprocess.Popen(bound(cores[1], sys.executable, "-c", BUSY))
+    try:
+        for number in range(options.rounds):
+            order = list(found) if number % 2 == 0 else list(found)[::-1]
+            for by in order:
+                found[by].append(run(options, by, cores))
+                progress(f"round {number + 1} {by}: {found[by][-1]['seconds'] * 1e3:.4g} ms")
+    finally:
+        if neighbour is not None:
+            neighbour.kill()
+    seconds = {by: [one["seconds"] for one in runs] for by, runs in found.items()}
+    return {
+        "times_as_fast": ratios.times_as_fast(seconds["ddp"], seconds["optile"]),
+        "ddp_ms": ratios.geometric_mean(seconds["ddp"]) * 1e3,
+        "optile_ms": ratios.geometric_mean(seconds["optile"]) * 1e3,
+        "shares": [one["shares"] for one in found["optile"]],
+    }
+
+
+def main(arguments: List[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--python", default="/usr/bin/python3", help="one with PyTorch")
+    parser.add_argument("--rounds", type=workload_run.positive, default=10)
+    options = parser.parse_args(arguments)
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise RunError("two cores are needed")
+    for title, busy in (("both cores free", False), ("one core shared", True)):
+        found = compare(options, cores, busy)
+        shares = found["shares"][-1]
+        print(
+            f"{title}: DDP {found['ddp_ms']:.1f} ms a step, optile.distributed "
+            f"{found['optile_ms']:.1f}; times as fast {found['times_as_fast']}, "
+            f"n = {options.rounds}; last shares {', '.join(f'{one:.2f}' for one in shares)}",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(workload_run.command_line("unequal_ranks", main))
