@@ -4,7 +4,7 @@ in every way that a program runs them, and its losses stay what they were.
 import unittest
 
 from support.harness import finish, wait_until
-from support.tensorflow import PATIENCE, TensorflowTest
+from support.tensorflow import ENDLESS, PATIENCE, TensorflowTest
 
 
 class TensorflowPrograms(TensorflowTest):
@@ -67,8 +67,10 @@ class TensorflowPrograms(TensorflowTest):
         self.assertGreater(report["sampled_steps"], 0, report["decision"])
 
     def test_plan_is_found_again(self):
-        self.train(how="branches", steps=300, batch=8)
-        _, report = self.train(how="branches", steps=300, batch=8)
+        first = self.start(steps=ENDLESS)
+        self.wait_for_phase("tuned")
+        self.end(first)
+        _, report = self.train(how="branches", steps=60, batch=8)
         self.assertTrue(report["plan_replayed"], report["decision"])
         self.assertEqual(0, report["sampled_steps"], report["decision"])
 

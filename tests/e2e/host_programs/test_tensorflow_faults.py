@@ -4,25 +4,13 @@ or for admission: the program never notices.
 import itertools
 import unittest
 
-from support.harness import SCRIPTS, finish, wait_until
-from support.tensorflow import PATIENCE, PYTHON, TensorflowTest
+from support.harness import SCRIPTS, wait_until
+from support.tensorflow import ENDLESS, PATIENCE, PYTHON, TensorflowTest
 
 CHANGES = 1000
-ENDLESS = 1000000
 
 
 class TensorflowFaults(TensorflowTest):
-    def start(self, *options, steps):
-        return self.space.popen(self.space.launcher(
-            *options, command=self.command("branches", steps, 8)))
-
-    def client(self):
-        return next(iter(self.space.ask_json("status")["clients"]), None)
-
-    def wait_for_phase(self, *phases):
-        wait_until(lambda: (self.client() or {}).get("phase") in phases, f"{phases}", PATIENCE)
-        return str(self.client()["id"])
-
     def test_failing_kernels(self):
         untouched = self.untouched_losses("errors", 150, 8)
         losses, report = self.train("--strategy", "4", how="errors", steps=150, batch=8)
@@ -49,11 +37,6 @@ class TensorflowFaults(TensorflowTest):
     def wait_for_steps(self, count, what):
         made = self.client()["steps"]
         wait_until(lambda: self.client()["steps"] >= made + count, what, PATIENCE)
-
-    def end(self, program):
-        self.assertIsNone(program.poll(), "it ended by itself")
-        program.terminate()
-        finish(program, "", PATIENCE)
 
     def test_lease_cut_to_one_core(self):
         program = self.start("--strategy", "3", steps=ENDLESS)

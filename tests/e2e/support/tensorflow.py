@@ -5,10 +5,11 @@ Needs a Python with TensorFlow, named by OPTILE_TENSORFLOW_PYTHON; `./dev test` 
 import os
 import unittest
 
-from support.harness import DEADLINE, SCRIPTS, EndToEndTest
+from support.harness import DEADLINE, SCRIPTS, EndToEndTest, finish, wait_until
 
 PYTHON = os.environ.get("OPTILE_TENSORFLOW_PYTHON", "")
 PATIENCE = 4 * DEADLINE
+ENDLESS = 1000000  # steps
 
 
 @unittest.skipUnless(PYTHON, "no TensorFlow: OPTILE_TENSORFLOW_PYTHON is not set; ./dev test makes "
@@ -16,7 +17,8 @@ PATIENCE = 4 * DEADLINE
 class TensorflowTest(EndToEndTest):
     def setUp(self):
         super().setUp()
-        self.daemon = self.space.start_daemon()
+        # What else runs on this machine is not what these tests are about.
+        self.daemon = self.space.start_daemon(options=("--external-load", "ignore"))
 
     def losses_of(self, finished):
         self.assertEqual(0, finished.code, finished)
@@ -32,6 +34,22 @@ class TensorflowTest(EndToEndTest):
         finished = self.space.launched(self.command(how, steps, batch), "--report", path, *options,
                                        deadline=PATIENCE)
         return self.losses_of(finished), self.report(path)
+
+    def start(self, *options, steps):
+        return self.space.popen(self.space.launcher(
+            *options, command=self.command("branches", steps, 8)))
+
+    def client(self):
+        return next(iter(self.space.ask_json("status")["clients"]), None)
+
+    def wait_for_phase(self, *phases):
+        wait_until(lambda: (self.client() or {}).get("phase") in phases, f"{phases}", PATIENCE)
+        return str(self.client()["id"])
+
+    def end(self, program):
+        self.assertIsNone(program.poll(), "it ended by itself")
+        program.terminate()
+        finish(program, "", PATIENCE)
 
     def untouched_losses(self, how, steps, batch=32):
         return self.losses_of(self.space.run(self.command(how, steps, batch), deadline=PATIENCE))
