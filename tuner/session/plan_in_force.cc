@@ -169,7 +169,7 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
     if (draft.flow.admits()) add_menus(environment_, *step, draft);
     return;
   }
-  draft.flow = step == nullptr && replay_->flow.admits() ? OpFlow{} : flow_of_replay();
+  draft.flow = flow_of_replay();
   for (const StoredEntry& entry : replay_->entries) {
     if (entry.rule == Rule::kLeftAlone || environment_.observes_only(entry.place.key)) {
       draft.entries.push_back({entry.place, 0, Rule::kLeftAlone, true, {}, {}});
@@ -183,7 +183,12 @@ void PlanInForce::add_to(PlanDraft& draft, const StepModel* step) const {
                                loss(entry.own_ns, entry.planned_ns)});
     }
   }
-  if (draft.flow.admits()) add_menus(environment_, *step, replay_->times, draft);
+  if (!draft.flow.admits()) return;
+  if (step == nullptr) {
+    draft.flow = {};
+  } else {
+    add_menus(environment_, *step, replay_->times, draft);
+  }
 }
 
 OpFlow PlanInForce::flow_of_replay() const {

@@ -87,7 +87,8 @@ void TFE_Execute(void* op, void** results, int* result_count, void* status) {
       function_behind(op_name, __builtin_return_address(0)));
   const char* const name = name_of == nullptr ? nullptr : name_of(op, status);
   const TensorflowCall::Kind kind = TensorflowCall::kind_of(name);
-  const TensorflowCall call(kind, kind == TensorflowCall::Kind::kFunction ? hash_of(name) : 0);
+  const bool is_function = name != nullptr && kind == TensorflowCall::Kind::kFunction;
+  const TensorflowCall call(kind, is_function ? hash_of(name) : 0);
   real(op, results, result_count, status);
 }
 
