@@ -64,14 +64,15 @@ class Controller(unittest.TestCase):
             controller.add(window(controller, speeds), 0)
         self.assertEqual([30, 30], shares.divide(controller.shares, BATCH))
 
-    def test_change_that_makes_steps_longer_is_taken_back(self):
+    def test_change_without_gain_is_taken_back(self):
         controller = shares.ShareController(2)
-        controller.add(window(controller, [1, 2]), 8)
-        slower = shares.Window([40, 20], [1, 2], 1000.0)
-        self.assertTrue(controller.add(slower, 16))
+        before = window(controller, [1, 2])
+        controller.add(before, 8)
+        unchanged = shares.Window([40, 20], [1, 2], before.step_seconds)
+        self.assertTrue(controller.add(unchanged, 16))
         self.assertEqual([0.5, 0.5], controller.shares)
         self.assertFalse(controller.changes[0].kept)
-        self.assertIn("times as long", controller.changes[0].reason)
+        self.assertIn("1.00 times as fast and not 1.50", controller.changes[0].reason)
         for step in range(controller.thresholds.pause):
             self.assertFalse(controller.add(window(controller, [1, 2]), step))
         self.assertTrue(controller.add(window(controller, [1, 2]), 99))

@@ -79,6 +79,7 @@ class _Training:
         self.controller = ShareController(self.ranks)
         self.steps = 0
         self._began = 0.0
+        self._forward_seconds = 0.0
         self._row_seconds: List[float] = []
         self._step_seconds: List[float] = []
         if self.ranks == 1:

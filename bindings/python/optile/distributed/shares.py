@@ -1,7 +1,7 @@
 """How the rows of a batch are divided between ranks, corrected while they run. Pure.
 
 Every rank has a controller and gives it the same measurements, so that all decide alike without a
-leader. A change is tried where it promises enough, and taken back where steps became longer.
+leader. A change is tried where it promises enough, and taken back where little of that came true.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Change:
 @dataclass(frozen=True)
 class Thresholds:
     least_gain: float = 1.05  # predicted, for a change
-    most_loss: float = 1.03  # measured, before it is taken back
+    least_part: float = 0.25  # of the predicted gain, measured, or it is taken back
     pause: int = 4  # windows without a change behind one that was taken back; doubles each time
 
 
@@ -92,10 +92,12 @@ class ShareController:
     def _judge(self, change: Change, window: Window) -> bool:
         self._tried = None
         change.measured = self._seconds_before / window.step_seconds
-        if change.measured * self.thresholds.most_loss >= 1:
+        if change.measured >= 1 + (change.predicted - 1) * self.thresholds.least_part:
             return False
         change.kept = False
-        change.reason = f"steps took {1 / change.measured:.2f} times as long"
+        change.reason = (
+            f"steps were {change.measured:.2f} times as fast and not {change.predicted:.2f}"
+        )
         self._waits = self.thresholds.pause << min(self._taken_back, 6)
         self._taken_back += 1
         self.shares = list(change.before)
