@@ -288,27 +288,34 @@ def python_commands(framework: str, count: int) -> Dict[str, List[str]]:
     }  # fmt: skip
 
 
-def tensorflow_line(env: Mapping[str, str]) -> str:
-    """What the trainings will find; raises where TensorFlow is not there."""
-    program = "import keras, tensorflow\nprint(tensorflow.__version__, 'Keras', keras.__version__)"
+def last_line_of(program: str, env: Mapping[str, str], framework: str, advice: str) -> str:
+    """Of what the trainings' Python prints; raises where the framework is not there."""
     done = subprocess.run(
         [blas_provider.PYTHON, "-c", program], env=dict(env), stdout=subprocess.PIPE, text=True,
         check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise RunError(
-            f"{blas_provider.PYTHON} cannot import TensorFlow, see above: pip install "
-            "tensorflow-cpu, or leave out --python and ./dev demo makes an environment with it"
-        )
+        raise RunError(f"{blas_provider.PYTHON} cannot import {framework}, see above: {advice}")
+    return done.stdout.splitlines()[-1]
+
+
+def cores_line() -> str:
     machine = settings.machine_description()
-    return (
-        f"{machine['usable_cores']} cores ({machine['model']}), TensorFlow "
-        f"{done.stdout.splitlines()[-1]}"
+    return f"{machine['usable_cores']} cores ({machine['model']})"
+
+
+def tensorflow_line(env: Mapping[str, str]) -> str:
+    """What the trainings will find."""
+    program = "import keras, tensorflow\nprint(tensorflow.__version__, 'Keras', keras.__version__)"
+    advice = (
+        "pip install tensorflow-cpu, or leave out --python and ./dev demo makes an environment "
+        "with it"
     )
+    return f"{cores_line()}, TensorFlow {last_line_of(program, env, 'TensorFlow', advice)}"
 
 
 def machine_line(provider: str, env: Mapping[str, str]) -> str:
-    """What the trainings will find; raises where PyTorch or the BLAS is not there."""
+    """What the trainings will find; raises where the BLAS is not there."""
     program = (
         "import json, sys\n"
         f"sys.path.insert(0, {str(blas_provider.WORKLOADS)!r})\n"
@@ -316,21 +323,12 @@ def machine_line(provider: str, env: Mapping[str, str]) -> str:
         "blas = training.blas_in_use(training.mapped_libraries())['provider']\n"
         "print(json.dumps([torch.__version__, torch.get_num_threads(), blas]))\n"
     )
-    done = subprocess.run(
-        [blas_provider.PYTHON, "-c", program], env=dict(env), stdout=subprocess.PIPE, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RunError(f"{blas_provider.PYTHON} cannot import PyTorch, see above: ./dev setup run")
-    version, threads, blas = json.loads(done.stdout.splitlines()[-1])
+    version, threads, blas = json.loads(last_line_of(program, env, "PyTorch", "./dev setup run"))
     if provider != blas_provider.WITHIN_PYTORCH:
         blas_provider.require(provider, blas)
-    machine = settings.machine_description()
     many = "thread" if threads == 1 else "threads"
-    return (
-        f"{machine['usable_cores']} cores ({machine['model']}), PyTorch {version} (by itself "
-        f"{threads} {many}), BLAS {'its own' if blas == 'none' else blas}"
-    )
+    own = "its own" if blas == "none" else blas
+    return f"{cores_line()}, PyTorch {version} (by itself {threads} {many}), BLAS {own}"
 
 
 def ensure_bridge(build: pathlib.Path) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keras networks untouched, with every uniform setting of TensorFlow's threads, and under optile.
 
-    bench/tensorflow/measure.py --python VENV/bin/python3 --write docs/results/tensorflow.md
+    bench/tensorflow/measure.py --python VENV/bin/python3 --json FILE
 
 Rounds are interleaved. The uniform settings run twice first, the fastest goes on. Under optile
 there is one earlier run, which ends when its plan is settled. Needs a finished build.
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import os
 import pathlib
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import blas_provider  # noqa: E402
 import interleaved  # noqa: E402
 import ratios  # noqa: E402
 import settings  # noqa: E402
@@ -53,8 +53,8 @@ class Network(Workload):
 
 
 def environment(**more: str) -> Dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(settings.STEERING)}
-    return {**kept, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", **more}
+    clean = settings.clean_environment(blas_provider.WITHIN_PYTORCH)
+    return {**clean, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", **more}
 
 
 def uniform_settings() -> List[Launch]:

@@ -64,9 +64,9 @@ bool PlanInForce::replay_fits(const StepModel& step) const {
   const int width = environment_.default_width();
   const bool same = step.fingerprint() == replay_->step_fingerprint &&
                     step.marker().place == replay_->marker.place;
-  const bool alike = environment_.has_unordered_op() && is_alike(*replay_, step);
+  const bool alike = same || (environment_.has_unordered_op() && is_alike(*replay_, step));
   if (replay_->flow.admits() && admitted_flow(environment_) != replay_->flow) return false;
-  return (same || alike) && steers_as_now(*replay_, environment_) &&
+  return alike && steers_as_now(*replay_, environment_) &&
          (width == 0 || width == replay_->default_width || replay_is_clipped());
 }
 

@@ -3,7 +3,7 @@ in every way that a program runs them, and its losses stay what they were.
 """
 import unittest
 
-from support.harness import finish, wait_until
+from support.harness import finish
 from support.tensorflow import ENDLESS, PATIENCE, TensorflowTest
 
 
@@ -41,14 +41,8 @@ class TensorflowPrograms(TensorflowTest):
         self.assertNotIn("left alone", said)
 
     def test_program_at_gate_outlives_daemon(self):
-        program = self.space.popen(self.space.launcher(
-            "--strategy", "3", command=self.command("branches", 300, 8)))
-
-        def compares():
-            clients = self.space.ask_json("status")["clients"]
-            return any(client["phase"] in ("comparing", "tuned") for client in clients)
-
-        wait_until(compares, "whole steps to be compared", PATIENCE)
+        program = self.start("--strategy", "3", steps=300)
+        self.wait_for_phase("comparing", "tuned")
         self.daemon.kill()
         self.assertEqual(300, len(self.losses_of(finish(program, "", PATIENCE))))
 

@@ -1,15 +1,14 @@
 #!/usr/bin/python3
 """Trains a small network by optile.distributed and prints losses and what was changed, as JSON.
 
-distributed_train.py --steps N [--slow-rank RANK --slow-seconds S]: that rank computes each row so
-much longer, from a third of the steps on.
+distributed_train.py --steps N [--slow-rank RANK --slow-factor F]: that rank takes so many times as
+long for a row, from a third of the steps on. Time is that of a clock which computing alone moves.
 """
 import argparse
 import json
 import os
 import pathlib
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "python"))
 
@@ -19,17 +18,22 @@ from torch import nn  # noqa: E402
 import optile.distributed as od  # noqa: E402
 
 BATCH, WIDTH = 32, 24
+ROW_SECONDS = 0.001
 
 
-class Slowed(nn.Module):
-    """Computes as the others do, and holds its rank up."""
+class Timed(nn.Module):
+    """Computes nothing, and takes so long for each row by its own clock."""
 
-    def __init__(self, seconds):
+    def __init__(self):
         super().__init__()
-        self.seconds = seconds
+        self.row_seconds = ROW_SECONDS
+        self.now = 0.0
+
+    def clock(self):
+        return self.now
 
     def forward(self, x):
-        time.sleep(self.seconds * len(x))
+        self.now += self.row_seconds * len(x)
         return x
 
 
@@ -37,7 +41,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--slow-rank", type=int, default=-1)
-    parser.add_argument("--slow-seconds", type=float, default=0.0)
+    parser.add_argument("--slow-factor", type=float, default=1.0)
     parser.add_argument("--hidden", type=int, nargs="*", default=[])
     options = parser.parse_args()
     rank = int(os.environ.get("RANK", "0"))
@@ -45,16 +49,17 @@ def main():
     torch.manual_seed(1)
     # One a rank, so that ranks can be made to differ.
     hidden = options.hidden[rank] if options.hidden else 64
-    held = Slowed(0.0)
-    model = nn.Sequential(nn.Linear(WIDTH, hidden), held, nn.ReLU(), nn.Linear(hidden, 1))
+    timed = Timed()
+    model = nn.Sequential(nn.Linear(WIDTH, hidden), timed, nn.ReLU(), nn.Linear(hidden, 1))
     data = torch.randn(16, BATCH, WIDTH)
     target = torch.randn(16, BATCH, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    model, optimizer = od.prepare(model, optimizer, nn.functional.mse_loss, (data[0], target[0]))
+    model, optimizer = od.prepare(model, optimizer, nn.functional.mse_loss, (data[0], target[0]),
+                                  clock=timed.clock)
     losses = []
     for number in range(options.steps):
-        late = number >= options.steps // 3
-        held.seconds = options.slow_seconds if late and rank == options.slow_rank else 0.0
+        if number == options.steps // 3 and rank == options.slow_rank:
+            timed.row_seconds *= options.slow_factor
         losses.append(float(od.step(data[number % 16], target[number % 16])))
     print(json.dumps({"losses": losses, **od.report()}), flush=True)
 

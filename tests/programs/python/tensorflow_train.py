@@ -89,8 +89,7 @@ def train_through_errors(steps, batch):
     def checked(image, label):
         if next(count) % 5 == 4:
             try:
-                with tf.device("/cpu:0"):
-                    step(image, tf.constant([-7] + [1] * (batch - 1), label.dtype))
+                step(image, tf.constant([-7] + [1] * (batch - 1), label.dtype))
                 raise SystemExit("a label of -7 was taken")
             except tf.errors.InvalidArgumentError:
                 pass

@@ -33,6 +33,7 @@ _WINDOW = 8  # steps
 _UNTIMED = 2  # first ones of a window: other shapes, other memory
 
 LossFunction = Callable[[Any, Any], torch.Tensor]
+Clock = Callable[[], float]
 
 
 def _rows_of(batch: Any, begin: int, end: int) -> Any:
@@ -69,8 +70,10 @@ class _Training:
     """One model of this process, on its rank."""
 
     def __init__(
-        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction
-    ) -> None:
+        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
+        clock: Clock,
+    ) -> None:  # fmt: skip
+        self._clock = clock
         self.optimizer = optimizer
         self.loss_fn = loss_fn
         self.model = model
@@ -91,13 +94,13 @@ class _Training:
 
     # Computing is timed where no rank waits for another: inside the forward pass.
     def _on_forward(self, *_: Any) -> None:
-        self._began = time.perf_counter()
+        self._began = self._clock()
 
     def _on_forwarded(self, *_: Any) -> None:
-        self._forward_seconds = time.perf_counter() - self._began
+        self._forward_seconds = self._clock() - self._began
 
     def step(self, x: Any, y: Any) -> torch.Tensor:
-        begin = time.perf_counter()
+        begin = self._clock()
         self.optimizer.zero_grad(set_to_none=True)
         if self.ranks == 1:
             loss = self.loss_fn(self.model(x), y)
@@ -118,7 +121,7 @@ class _Training:
         self.optimizer.step()
         summed.wait()
         self.steps += 1
-        self._note(rows, time.perf_counter() - begin)
+        self._note(rows, self._clock() - begin)
         return whole
 
     def _note(self, rows: List[int], seconds: float) -> None:
@@ -143,15 +146,16 @@ _training: Optional[_Training] = None
 
 
 def prepare(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any
-) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:
-    """Before the first step, in every rank. `example`: a batch, (x, y). What it returns stands for
-    what it was given. Raises where ranks have other models or a batch has fewer rows than there are
-    ranks."""
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
+    clock: Clock = time.perf_counter,
+) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
+    """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
+    it returns stands for what it was given. Raises where ranks have other models or a batch has
+    fewer rows than there are ranks."""
     global _training
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
-    training = _Training(model, optimizer, loss_fn)
+    training = _Training(model, optimizer, loss_fn, clock)
     divide(training.controller.shares, _length(example))
     _training = training
     return training.model, optimizer
