@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "perfmodel/profile/curve.h"
 #include "tuner/session/candidate_planner.h"
 #include "tuner/session/site_entries.h"
 
