@@ -30,12 +30,63 @@ bool by_paper(const SessionOptions& options) {
   return options.strategy != Strategy::kAuto && options.strategy != Strategy::kUniform;
 }
 
+// Of a framework that runs several ops at once, a step under a cap costs no op its neighbours, as
+// a step that measures each by itself does.
+bool compares_caps(const ClientEnvironment& environment) {
+  return environment.has_unordered_op() && !by_paper(environment.options()) &&
+         environment.options().search != SearchKind::kPaper;
+}
+
+// The fastest of those compared: whole steps know better than a prediction.
+Candidate candidate_of(const CapClimb& caps, const ClientEnvironment& environment,
+                       const StepModel& step) {
+  return caps.best() == caps.default_width() ? own_candidate(environment, step)
+                                             : capped_candidate(environment, step, caps.best());
+}
+
 }  // namespace
+
+bool CandidateComparison::begin_caps(const StepModel& step) {
+  const int own = environment_.default_width();
+  if (!compares_caps(environment_) || (caps_ && caps_->default_width() == own)) return false;
+  std::vector<int> widths;
+  for (const perfmodel::Configuration& admitted : environment_.usable_cases()) {
+    if (admitted.binding == perfmodel::Binding::kNone) widths.push_back(admitted.width);
+  }
+  caps_.emplace(own, widths);
+  climbs_ = caps_->next() != 0;
+  if (climbs_) compare_next_cap(step);
+  return climbs_;
+}
+
+void CandidateComparison::compare_next_cap(const StepModel& step) {
+  std::vector<Candidate> candidates = {own_candidate(environment_, step)};
+  for (const int width : {caps_->best(), caps_->next()}) {
+    if (width == caps_->default_width()) continue;
+    candidates.push_back(capped_candidate(environment_, step, width));
+  }
+  compare(std::move(candidates), step);
+}
+
+// The last candidate is the next cap, the one before it what was the fastest so far.
+std::optional<CandidateComparison::Verdict> CandidateComparison::close_cap(const StepModel& step) {
+  const int next = static_cast<int>(candidates_.size()) - 1;
+  if (next == 2 && comparison_->winner() == 0) caps_->drop_best();
+  caps_->on_compared(comparison_->gain(next - 1, next), comparison_->winner() == next);
+  if (caps_->next() != 0) {
+    compare_next_cap(step);
+    return std::nullopt;
+  }
+  climbs_ = false;
+  return Verdict{candidates_[at(comparison_->winner())], decision(), true};
+}
 
 std::optional<CandidateComparison::Verdict> CandidateComparison::begin(const StepModel& step) {
   const Candidate own = own_candidate(environment_, step);
-  const Candidate uniform =
-      uniform_candidate(environment_, step, static_cast<double>(times_.own.median().count()));
+  const bool knows_caps = caps_ && caps_->default_width() == environment_.default_width();
+  const double own_ns = static_cast<double>(times_.own.median().count());
+  const Candidate uniform = knows_caps ? candidate_of(*caps_, environment_, step)
+                                       : uniform_candidate(environment_, step, own_ns);
   const Candidate planned = planned_candidate(environment_, step);
   uniform_width_ = uniform.kind == Candidate::Kind::kUniform ? uniform.uniform_width
                                                              : environment_.default_width();
@@ -50,7 +101,6 @@ std::optional<CandidateComparison::Verdict> CandidateComparison::begin(const Ste
   }
   if (const auto side_by_side = side_by_side_candidate(environment_, step)) {
     // One after the other they would have to be faster than several at once are now.
-    const double own_ns = static_cast<double>(times_.own.median().count());
     std::erase_if(candidates, [&](const Candidate& one) {
       return one.flow.kind == OpFlow::Kind::kSerial &&
              (paper_rule || (own_ns > 0 && one.plan.total_ns() > own_ns));
@@ -65,8 +115,14 @@ std::optional<CandidateComparison::Verdict> CandidateComparison::begin(const Ste
   return std::nullopt;
 }
 
-void CandidateComparison::restart() {
+void CandidateComparison::stop() {
   comparison_.reset();
+  if (climbs_) caps_.reset();
+  climbs_ = false;
+}
+
+void CandidateComparison::restart() {
+  stop();
   replanned_ = false;
 }
 
@@ -139,6 +195,7 @@ std::optional<CandidateComparison::Verdict> CandidateComparison::close_page(cons
     make_page();
     return std::nullopt;
   }
+  if (climbs_) return close_cap(step);
   if (replan(step)) return std::nullopt;
   return Verdict{candidates_[at(comparison_->winner())], decision()};
 }

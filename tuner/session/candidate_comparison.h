@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tuner/plan/candidate.h"
+#include "tuner/search/cap_climb.h"
 #include "tuner/session/client_environment.h"
 #include "tuner/session/plan_pages.h"
 #include "tuner/session/step_times.h"
@@ -21,19 +22,23 @@ class CandidateComparison {
  public:
   struct Verdict {
     Candidate winner;
-    std::string decision;  // for people
+    std::string decision;     // for people
+    bool among_caps = false;  // which is all that was compared
   };
 
   CandidateComparison(ClientEnvironment& environment, StepTimes& times)
       : environment_(environment), times_(times) {}
 
+  // Caps on the width of every op are compared before any op is measured by itself. False: there is
+  // none to compare, or it is known which one is the fastest.
+  bool begin_caps(const StepModel& step);
   // Plans from what the exploration found. A verdict at once where nothing is worth comparing.
   std::optional<Verdict> begin(const StepModel& step);
   // A step of the present page.
   void record(int column, perfmodel::Nanoseconds duration);
   // The page has run: a verdict, or the next page is made.
   std::optional<Verdict> close_page(const StepModel& step);
-  void stop() { comparison_.reset(); }
+  void stop();
   // Another exploration: it may plan again.
   void restart();
 
@@ -48,6 +53,8 @@ class CandidateComparison {
 
  private:
   void compare(std::vector<Candidate> candidates, const StepModel& step);
+  void compare_next_cap(const StepModel& step);
+  std::optional<Verdict> close_cap(const StepModel& step);
   void make_page();
   int affordable_blocks() const;
   perfmodel::Nanoseconds listening_of_a_step(const StepModel& step) const;
@@ -61,6 +68,8 @@ class CandidateComparison {
   std::vector<Candidate> candidates_;
   std::vector<perfmodel::SampleSet> candidate_steps_;
   std::vector<int> page_;  // candidate by column
+  std::optional<CapClimb> caps_;
+  bool climbs_ = false;  // the caps, now
   bool replanned_ = false;
   int uniform_width_ = 0;
 };

@@ -70,6 +70,15 @@ Candidate own_candidate(const ClientEnvironment& environment, const StepModel& s
   return own;
 }
 
+Candidate capped_candidate(const ClientEnvironment& environment, const StepModel& step, int width) {
+  const PlannerProblem problem = planner_problem(environment, step, Binding::kNone);
+  return {Candidate::Kind::kUniform,
+          Binding::kNone,
+          evaluate(problem, std::vector<int>(problem.ops.size(), width), Rule::kUniform),
+          width,
+          {OpFlow::Kind::kFree, width}};
+}
+
 namespace {
 
 // Of one width below the program's own for all, where the framework runs as many ops side by side
@@ -85,9 +94,9 @@ double ops_at_once(const PlannerProblem& problem, double step_ns) {
 }
 
 // The cap under which the framework's own executor is the fastest, by prediction.
-Candidate capped_candidate(const ClientEnvironment& environment, const StepModel& step,
-                           double step_ns) {
-  Candidate best = own_candidate(environment, step);
+Candidate best_capped_candidate(const ClientEnvironment& environment, const StepModel& step,
+                                double step_ns) {
+  int best = environment.default_width();
   const PlannerProblem problem = planner_problem(environment, step, Binding::kNone);
   const double at_once = ops_at_once(problem, step_ns);
   double least = 0;
@@ -98,20 +107,17 @@ Candidate capped_candidate(const ClientEnvironment& environment, const StepModel
     const double ns = side_by_side_ns(plan, admitted.width, environment.options().cores, at_once);
     if (least != 0 && ns >= least) continue;
     least = ns;
-    best = {Candidate::Kind::kUniform,
-            Binding::kNone,
-            plan,
-            admitted.width,
-            {OpFlow::Kind::kFree, admitted.width}};
+    best = admitted.width;
   }
-  return best;
+  return best == environment.default_width() ? own_candidate(environment, step)
+                                             : capped_candidate(environment, step, best);
 }
 
 }  // namespace
 
 Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step,
                             double step_ns) {
-  if (environment.has_unordered_op()) return capped_candidate(environment, step, step_ns);
+  if (environment.has_unordered_op()) return best_capped_candidate(environment, step, step_ns);
   Candidate best = own_candidate(environment, step);
   for (Binding binding : bindings_of(environment.options().cases)) {
     WidthPlan plan = plan_uniform(planner_problem(environment, step, binding));

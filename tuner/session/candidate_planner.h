@@ -19,6 +19,8 @@ Candidate own_candidate(const ClientEnvironment& environment, const StepModel& s
 // by themselves; 0 = not known.
 Candidate uniform_candidate(const ClientEnvironment& environment, const StepModel& step,
                             double step_ns);
+// No op wider than that, while the framework runs several at once.
+Candidate capped_candidate(const ClientEnvironment& environment, const StepModel& step, int width);
 // A width per op, by the strategy of the options.
 Candidate planned_candidate(const ClientEnvironment& environment, const StepModel& step);
 // How strategies 3 and 4 would have the ops of a framework that runs several at once pass; nullopt:

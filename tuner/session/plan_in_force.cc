@@ -41,7 +41,8 @@ bool steers_as_now(const StoredPlan& plan, const ClientEnvironment& environment)
 }
 
 // Of a framework whose smallest ops are told in one run and not in the next: what the plan knows of
-// the step is nearly all of its time, and most of its places.
+// the step is nearly all of its time, or most of its places where no op was timed by itself, and
+// most of the step's places.
 bool is_alike(const StoredPlan& plan, const StepModel& step) {
   std::unordered_set<perfmodel::OpPlace, PlaceHash> places;
   for (const Site& site : step.sites()) places.insert(site.place);
@@ -54,8 +55,12 @@ bool is_alike(const StoredPlan& plan, const StepModel& step) {
     known_ns += is_there ? entry.own_ns : 0;
     known += is_there ? 1 : 0;
   }
-  return all_ns > 0 && known_ns >= kAlikeTime * all_ns &&
-         static_cast<double>(known) >= kAlikePlaces * static_cast<double>(places.size());
+  const auto share = [&](std::size_t of) {
+    return static_cast<double>(known) / static_cast<double>(std::max<std::size_t>(1, of));
+  };
+  const bool has_plan =
+      all_ns > 0 ? known_ns >= kAlikeTime * all_ns : share(plan.entries.size()) >= kAlikePlaces;
+  return has_plan && share(places.size()) >= kAlikePlaces;
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ void RegressionGuard::begin(const PlanInForce& replay) {
 void RegressionGuard::end() {
   detector_.end();
   page_.clear();
+  refines_ = false;
 }
 
 // The first one initialises, and until the context is what it is in every step, entries that have
@@ -106,9 +107,9 @@ void RegressionGuard::remember(Rollback rollback) {
 
 // A search is worth a hundredth of the time; after a rollback, or when the steps' time changed for
 // good while nothing was changed by us, it begins as soon as that much has passed. So it does for a
-// plan that was made for more cores.
+// plan that was made for more cores, and for one that was chosen without a search.
 bool RegressionGuard::earns_exploration(double seconds, bool for_more_cores, bool replayed) {
-  if (!for_more_cores) {
+  if (!for_more_cores && !refines_) {
     if (replayed || detector_.active()) return false;
     const double level = detector_.level() / explored_at_level_;
     if (level > kNewStepLevel || level < 1 / kNewStepLevel) explore_again_ = true;
@@ -118,7 +119,7 @@ bool RegressionGuard::earns_exploration(double seconds, bool for_more_cores, boo
   if (explore_credit_ < kExplorePrice * seconds) return false;
   explore_credit_ = 0;
   if (for_more_cores) return true;
-  explore_again_ = false;
+  explore_again_ = refines_ = false;
   explored_at_level_ = detector_.level();
   return rollbacks_.size() < kMostRollbacks;
 }

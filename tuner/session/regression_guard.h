@@ -48,7 +48,9 @@ class RegressionGuard {
   // A step passed in which nothing but the plan was run. `for_more_cores`: the plan was made for
   // more than there are; `replayed`: it was stored. True: exploring again is due.
   bool earns_exploration(double seconds, bool for_more_cores, bool replayed);
-  void drop_exploration() { explore_again_ = false; }
+  // The plan in force was chosen without one: it is due although the plan pays.
+  void ask_exploration() { refines_ = true; }
+  void drop_exploration() { explore_again_ = refines_ = false; }
   void spend_credit() { explore_credit_ = 0; }
 
   bool has_rolled_back() const { return !rollbacks_.empty(); }
@@ -60,6 +62,7 @@ class RegressionGuard {
   std::vector<bool> page_;  // scheduled steps of the present page: true = default widths
   std::vector<Rollback> rollbacks_;
   bool explore_again_ = false;  // once it can be afforded
+  bool refines_ = false;        // as well, beside a plan in force
   double explored_at_level_ = 1;
   double explore_credit_ = 0;  // seconds
 };

@@ -17,6 +17,18 @@ constexpr int kMostExplorations = 4;  // a width or a budget that keeps changing
 constexpr const char* kSharedText =
     "several threads issue ops at the same time and share the cores: no widths are searched";
 
+bool explores_beside_caps(const ClientRecord& client) {
+  return client.environment.options().strategy != Strategy::kUniform;
+}
+
+// It won among caps, and its run ended before any op was measured by itself.
+bool is_unexplored_cap(const StoredPlan& plan) {
+  return plan.times.empty() &&
+         std::any_of(plan.entries.begin(), plan.entries.end(), [](const StoredEntry& entry) {
+           return entry.rule == Rule::kUniform && entry.width > 1;
+         });
+}
+
 }  // namespace
 
 WidthTuning::WidthTuning(ClientRecord& client, InForce& in_force)
@@ -29,6 +41,9 @@ WidthTuning::WidthTuning(ClientRecord& client, InForce& in_force)
   in_force_.plan.replay(*options.stored);
   client_.step.prefer_marker(options.stored->marker.place);
   in_force_.guard.begin(in_force_.plan);
+  if (explores_beside_caps(client_) && is_unexplored_cap(*options.stored)) {
+    in_force_.guard.ask_exploration();
+  }
 }
 
 // ---- the step ----------------------------------------------------------------------------------
@@ -188,8 +203,17 @@ void WidthTuning::start() {
     settle(own_candidate(client_.environment, step), "there is no narrower width to try");
     return;
   }
+  if (comparison_.begin_caps(step)) {
+    client_.phase = Phase::kComparing;
+    client_.pages.demand();
+  } else {
+    explore();
+  }
+}
+
+void WidthTuning::explore() {
   client_.phase = Phase::kExploring;
-  exploration_.begin(step);
+  exploration_.begin(*client_.step.model());
   client_.pages.demand();
   if (exploration_.is_over()) compare();
 }
@@ -210,10 +234,18 @@ void WidthTuning::on_page_ended() {
     client_.pages.demand();
     if (exploration_.is_over()) compare();
   } else if (client_.phase == Phase::kComparing) {
-    if (auto verdict = comparison_.close_page(*client_.step.model())) {
-      settle(std::move(verdict->winner), std::move(verdict->decision));
-    } else {
+    auto verdict = comparison_.close_page(*client_.step.model());
+    const bool is_of_caps = verdict && verdict->among_caps && explores_beside_caps(client_);
+    if (!verdict) {
       client_.pages.demand();
+    } else if (is_of_caps && verdict->winner.uniform_width == 0) {
+      explore();
+    } else {
+      // A cap that won is in force at once. More can be found only where ops are wider than one
+      // thread, and once it can be afforded.
+      const bool asks = is_of_caps && verdict->winner.uniform_width > 1;
+      settle(std::move(verdict->winner), std::move(verdict->decision));
+      if (asks) in_force_.guard.ask_exploration();
     }
   } else {
     const bool lost = in_force_.guard.close_page();
@@ -271,14 +303,10 @@ void WidthTuning::on_step(const StepEvent& event) {
   if (client_.phase != Phase::kTuned || client_.step.watching() || in_force_.undone != nullptr)
     return;
   const bool clipped = in_force_.plan.replay_is_clipped();
-  if (!in_force_.guard.earns_exploration(seconds(event.duration), clipped,
-                                         in_force_.plan.replayed() != nullptr)) {
-    return;
-  }
-  if (clipped) {
-    in_force_.plan.drop_replay();
-    in_force_.guard.end();
-  }
+  const bool replayed = in_force_.plan.replayed() != nullptr;
+  if (!in_force_.guard.earns_exploration(seconds(event.duration), clipped, replayed)) return;
+  if (replayed) in_force_.plan.drop_replay();
+  in_force_.guard.end();
   restart();
 }
 

@@ -1,6 +1,8 @@
 // From a known step to widths that stay: which phase is at work, and what follows when it is done.
 // Exploration → CandidateComparison → PlanInForce under a RegressionGuard, which may begin all of
-// it again; a stored plan that fits is in force at once. Owned by the session; one thread.
+// it again; a stored plan that fits is in force at once. Where a framework runs several ops at
+// once, caps are compared first, and one that wins is in force before ops are explored. Owned by
+// the session; one thread.
 #pragma once
 
 #include <optional>
@@ -44,6 +46,7 @@ class WidthTuning {
  private:
   void start();
   void restart();
+  void explore();
   void compare();
   void settle(Candidate candidate, std::string decision);
   void keep_default_widths(std::string decision);

@@ -30,8 +30,9 @@ double op_ns(int place, int width) {
 // What a step takes by how its ops pass, over the time of its ops one after the other.
 struct Executor {
   double untouched = 0.6;
-  double capped = 0.6;
+  double capped = 0.6;  // at half of the threads
   double packed = 0.6;
+  double narrow = 0.8;  // capped at one
 };
 
 // A program in TensorFlow's manner: declared steps, ops in an order that differs in each.
@@ -119,7 +120,8 @@ class ExecutorClient {
     double sum = 0;
     for (int i = 0; i < kPlaces; ++i) sum += op_ns(i, kCores);
     if (passes.admits()) return sum * executor_.packed;
-    return sum * (passes.width_cap > 0 ? executor_.capped : executor_.untouched);
+    if (passes.width_cap == 0) return sum * executor_.untouched;
+    return sum * (passes.width_cap == 1 ? executor_.narrow : executor_.capped);
   }
 
   void tell_op(int place, int width, double taken, bool overlapped) {
@@ -256,14 +258,61 @@ TEST(SideBySide, ReplaysUntouchedFlowWithoutSearching) {
   EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
 }
 
-TEST(SideBySide, CapsOpsWhereThatIsFastest) {
+TEST(SideBySide, CapsOpsBeforeAnyIsMeasuredByItself) {
   Session session(options_for(kCores));
   ExecutorClient client(session, {0.6, 0.5, 0.6});
-  ASSERT_TRUE(client.run_until_tuned(600));
+  ASSERT_TRUE(client.run_until_tuned(60));
   client.run_steps(20);
-  // At 1 those that use every thread would be too slow for so few at once, at 3 the cores are full.
-  EXPECT_EQ(client.page().flow.kind, Kind::kFree);
+  EXPECT_EQ(client.page().flow, (OpFlow{Kind::kFree, 2}));
+  EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
+}
+
+TEST(SideBySide, ExploresBesideCapOnceItCanBeAfforded) {
+  Session session(options_for(kCores));
+  ExecutorClient client(session, {0.6, 0.5, 0.4});
+  ASSERT_TRUE(client.run_until_tuned(60));
   EXPECT_EQ(client.page().flow.width_cap, 2);
+  client.run_steps(2000);
+  EXPECT_EQ(client.page().flow.kind, Kind::kPacked);
+}
+
+TEST(SideBySide, KeepsCapThatExploringDoesNotBeat) {
+  Session session(options_for(kCores));
+  ExecutorClient client(session, {0.6, 0.5, 0.6});
+  client.run_steps(3000);
+  EXPECT_EQ(client.flows_in(Phase::kExploring), (std::set<Kind>{Kind::kSerial}));
+  EXPECT_EQ(client.page().flow, (OpFlow{Kind::kFree, 2}));
+}
+
+// Ops of one thread each have no width to search.
+TEST(SideBySide, ExploresNothingBesideCapOfOne) {
+  Session session(options_for(kCores));
+  ExecutorClient client(session, {0.6, 0.5, 0.6, 0.4});
+  client.run_steps(3000);
+  EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
+  EXPECT_EQ(client.page().flow, (OpFlow{Kind::kFree, 1}));
+}
+
+TEST(SideBySide, ExploresBesideCapOfRunThatWasShort) {
+  SessionOptions options = options_for(kCores);
+  options.stored = stored_after({0.6, 0.5, 0.4});
+  EXPECT_TRUE(options.stored->times.empty());
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.5, 0.4});
+  client.run_steps(20);
+  EXPECT_EQ(client.page().flow.width_cap, 2);
+  client.run_steps(2000);
+  EXPECT_EQ(client.page().flow.kind, Kind::kPacked);
+}
+
+TEST(SideBySide, ComparesOnlyCapsWhereOneWidthIsWanted) {
+  SessionOptions options = options_for(kCores);
+  options.strategy = Strategy::kUniform;
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.65, 0.5});
+  ASSERT_TRUE(client.run_until_tuned(200));
+  EXPECT_TRUE(client.flows_in(Phase::kExploring).empty());
+  EXPECT_EQ(client.page().flow, OpFlow{});
 }
 
 TEST(SideBySide, FillsHardwareThreadsWhereThereAreSome) {
