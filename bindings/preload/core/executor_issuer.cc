@@ -59,6 +59,14 @@ bool take_turn() {
   return false;
 }
 
+// Where ops pass side by side nobody keeps it longer than a note takes.
+bool take_short_turn() {
+  if (is_left_alone()) return false;
+  if (turn.acquire_soon()) return true;
+  count_opening();
+  return false;
+}
+
 // Of the step that begins.
 ExecutorFlow choose_flow(const PlanView& plan, const FlowView& view, uint64_t now) {
   const bool may_wait = may_steer() && !is_fixed_by_user();
@@ -177,7 +185,7 @@ void ExecutorOp::end_serial() {
 
 void ExecutorOp::begin_concurrent(const optile_op_identity& identity) {
   id_ = op_id_of(identity);
-  if (id_ == kNoOp || !take_turn()) return;
+  if (id_ == kNoOp || !take_short_turn()) return;
   begin_ = ticks();
   open();
   turn.release();
@@ -198,7 +206,7 @@ void ExecutorOp::begin_admitted(const optile_op_identity& identity) {
   enter_gate(&admitted_, current_plan(*attached), identity.key, instance_, ticks());
   if (admitted_.waits() && !wait_for_admission(&admitted_)) count_opening();
   begin_ = ticks();
-  if (take_turn()) {
+  if (take_short_turn()) {
     open();
     turn.release();
   }
@@ -209,7 +217,7 @@ void ExecutorOp::end_concurrent() {
   const uint64_t now = ticks();
   if (admitted_.width != 0) set_knob_here(knob_before_);
   leave_gate(admitted_, now);
-  if (!take_turn()) return;
+  if (!take_short_turn()) return;
   beside_others_ = beside_others_ || open_ops > 1;
   if (open_ops > 0) --open_ops;
   const Attachment* attached = attachment();

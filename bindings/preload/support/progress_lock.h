@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/cpu_counter.h"
 #include "bindings/preload/support/patience.h"
 
 namespace optile::preload {
@@ -13,6 +14,15 @@ class ProgressLock {
  public:
   // False: it was not had.
   bool acquire() { return try_acquire() || wait(); }
+  // Of a lock that is never held for longer than it takes to fall asleep and be woken: looks a few
+  // times first.
+  bool acquire_soon() {
+    for (uint32_t look = 0; look < kLooks; ++look) {
+      if (try_acquire()) return true;
+      base::cpu_pause();
+    }
+    return wait();
+  }
   bool try_acquire() {
     uint32_t nobody = kFree;
     return __atomic_compare_exchange_n(&state_, &nobody, kHeld, false, __ATOMIC_ACQUIRE,
@@ -27,6 +37,7 @@ class ProgressLock {
 
  private:
   static constexpr uint32_t kFree = 0, kHeld = 1, kAwaited = 2;
+  static constexpr uint32_t kLooks = 64;
 
   bool wait();
 
