@@ -119,7 +119,7 @@ Candidate uniform_candidate(const ClientEnvironment& environment, const StepMode
                             double step_ns) {
   if (environment.has_unordered_op()) return best_capped_candidate(environment, step, step_ns);
   Candidate best = own_candidate(environment, step);
-  for (Binding binding : bindings_of(environment.options().cases)) {
+  for (Binding binding : bindings_of(environment.cases())) {
     WidthPlan plan = plan_uniform(planner_problem(environment, step, binding));
     if (plan.total_ns() >= best.plan.total_ns()) continue;
     int width = environment.default_width();
@@ -133,7 +133,7 @@ Candidate uniform_candidate(const ClientEnvironment& environment, const StepMode
 
 Candidate planned_candidate(const ClientEnvironment& environment, const StepModel& step) {
   std::optional<Candidate> best;
-  for (Binding binding : bindings_of(environment.options().cases)) {
+  for (Binding binding : bindings_of(environment.cases())) {
     WidthPlan plan =
         plan_widths(planner_problem(environment, step, binding), environment.options().strategy);
     if (best && plan.total_ns() >= best->plan.total_ns()) continue;

@@ -48,9 +48,18 @@ bool ClientEnvironment::observes_only(uint64_t key) const {
   return op != nullptr && op->observed_only();
 }
 
+std::vector<Configuration> ClientEnvironment::cases() const {
+  if (!has_unordered_op_ || options_.cases.empty()) return options_.cases;
+  std::vector<Configuration> unbound;
+  for (int width = 1; width <= options_.cores; ++width) {
+    unbound.push_back({width, perfmodel::Binding::kNone});
+  }
+  return unbound;
+}
+
 std::vector<Configuration> ClientEnvironment::usable_cases() const {
   std::vector<Configuration> usable;
-  for (const Configuration& admitted : options_.cases) {
+  for (const Configuration& admitted : cases()) {
     if (admitted.width < default_width_ ||
         (admitted.width == default_width_ && admitted.binding != perfmodel::Binding::kNone)) {
       usable.push_back(admitted);

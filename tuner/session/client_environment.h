@@ -38,6 +38,8 @@ class ClientEnvironment {
   const perfmodel::OpDescription* find_op(uint64_t key) const;  // null: not known
   bool observes_only(uint64_t key) const;
   perfmodel::Configuration own_case() const { return {default_width_, perfmodel::Binding::kNone}; }
+  // That may be tried; the ops of a framework that runs several at once have no threads to bind.
+  std::vector<perfmodel::Configuration> cases() const;
   // Cases below the program's default width. The full width is tried only under another binding.
   std::vector<perfmodel::Configuration> usable_cases() const;
 

@@ -315,6 +315,19 @@ TEST(SideBySide, ComparesOnlyCapsWhereOneWidthIsWanted) {
   EXPECT_EQ(client.page().flow, OpFlow{});
 }
 
+// As on a machine with cache tiles, where the threads of a team are bound to them.
+TEST(SideBySide, TriesWidthsUnboundWhereOthersAreBound) {
+  SessionOptions options = options_for(kCores);
+  options.cases = {{2, perfmodel::Binding::kCompact}, {4, perfmodel::Binding::kCompact}};
+  options.strategy = Strategy::kOne;
+  Session session(options);
+  ExecutorClient client(session, {1, 1, 1});
+  ASSERT_TRUE(client.run_until_tuned(600));
+  std::set<int> widths;
+  for (const PlanEntry& entry : client.page().entries) widths.insert(entry.width);
+  EXPECT_TRUE(widths.contains(1)) << "those that lose by each thread";
+}
+
 TEST(SideBySide, FillsHardwareThreadsWhereThereAreSome) {
   SessionOptions options = options_for(kCores);
   options.hardware_threads = 2;
