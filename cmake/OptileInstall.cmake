@@ -26,7 +26,9 @@ install(FILES bindings/annotate/optile/annotate.h
 install(FILES bindings/python/optile/__init__.py bindings/python/optile/fx.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile")
 install(FILES bindings/python/optile/distributed/__init__.py
+              bindings/python/optile/distributed/changes.py
               bindings/python/optile/distributed/shares.py
+              bindings/python/optile/distributed/stages.py
         DESTINATION "${OPTILE_PYTHON_DIR}/optile/distributed")
 install(FILES docs/reference/man/optile.1 docs/reference/man/optile-run.1
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")

@@ -1,0 +1,344 @@
+"""Which layers each stage of a pipeline has, and into how many micro-batches a step is divided,
+corrected while it runs. Pure.
+
+A plan is judged by simulating its step. Every rank has a controller and gives it the same
+measurements, so that all decide alike without a leader. Seconds throughout.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .changes import Change, Trials
+
+SCHEDULES = ("1f1b", "gpipe")
+
+_MOST_PER_RANK = 8  # micro-batches
+_MOST_COUNTS = 5  # numbers of micro-batches to choose from
+_MOST_VISITED = 1000  # partial plans of one search; beyond that, the best one found stands
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model of consecutive layers is run by ranks, one stage each."""
+
+    boundaries: Tuple[int, ...]  # the first layer of each stage but the first one
+    micro_batches: int  # of a step
+
+    def layers_of(self, rank: int, layers: int) -> range:
+        """The layers of one rank, out of so many."""
+        edges = (0, *self.boundaries, layers)
+        return range(edges[rank], edges[rank + 1])
+
+    def owners(self, layers: int) -> List[int]:
+        """The rank of each layer."""
+        ranks = len(self.boundaries) + 1
+        return [rank for rank in range(ranks) for _ in self.layers_of(rank, layers)]
+
+
+class StageSeconds(NamedTuple):
+    """What one stage does in a step."""
+
+    forward: float  # for a micro-batch
+    backward: float  # for a micro-batch
+    update: float = 0.0  # once, after the last backward: the optimizer
+
+
+def passes(schedule: str, stage: int, stages: int, micro_batches: int) -> List[bool]:
+    """What a stage does one after the other; True: forward. Both ways micro-batches keep their
+    order."""
+    ahead = micro_batches if schedule == "gpipe" else min(micro_batches, stages - stage)
+    steady = [False, True] * (micro_batches - ahead)
+    return [True] * ahead + steady + [False] * ahead
+
+
+def simulate(schedule: str, micro_batches: int, stages: Sequence[StageSeconds]) -> float:
+    """How long a step takes. What a stage receives counts as its own: PyTorch's schedules ask for
+    a micro-batch when they are free for it, and wait until it is there."""
+    last = len(stages) - 1
+    todo = [passes(schedule, stage, len(stages), micro_batches)[::-1] for stage in range(last + 1)]
+    forward_ends: List[List[float]] = [[] for _ in stages]
+    backward_ends: List[List[float]] = [[] for _ in stages]
+    free = [0.0] * len(stages)
+    while any(todo):
+        for stage, seconds in enumerate(stages):
+            while todo[stage]:
+                forward = todo[stage][-1]
+                ends = forward_ends if forward else backward_ends
+                number = len(ends[stage])
+                if forward:
+                    source = forward_ends[stage - 1] if stage > 0 else None
+                else:
+                    source = backward_ends[stage + 1] if stage < last else forward_ends[stage]
+                if source is not None and number >= len(source):
+                    break
+                begin = max(free[stage], source[number] if source is not None else 0.0)
+                free[stage] = begin + (seconds.forward if forward else seconds.backward)
+                ends[stage].append(free[stage])
+                todo[stage].pop()
+    return max(end + seconds.update for end, seconds in zip(free, stages))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What each layer takes for a micro-batch of one size, as a warm-up measured it."""
+
+    forward: Sequence[Sequence[float]]  # [rank][layer]
+    backward: Sequence[Sequence[float]]  # [rank][layer]
+    transfer: Sequence[Sequence[float]]  # [rank][layer]: of a layer's input, from the rank before
+
+
+def profile_of(rounds: Sequence[Sequence[float]]) -> List[float]:
+    """Seconds of each layer out of a few rounds over all of them. A round that was disturbed hits a
+    few layers: how layers compare is told by their quickest rounds, the level by all rounds."""
+    shape = [min(seconds) for seconds in zip(*rounds)]
+    whole = sum(shape)
+    level = sum(map(sum, rounds)) / len(rounds)
+    return [one * level / whole if whole > 0 else 0.0 for one in shape]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How a rank compares with its profile, lately: so many times the seconds."""
+
+    forward: float = 1.0
+    backward: float = 1.0
+    update: float = 0.0  # seconds for a parameter's element
+
+
+def _summed(values: Sequence[float]) -> List[float]:
+    return [0.0, *itertools.accumulate(values)]
+
+
+class Costs:
+    """What stages take under any plan with one number of micro-batches."""
+
+    def __init__(
+        self, profile: Profile, elements: Sequence[int], speeds: Sequence[Speed]
+    ) -> None:
+        """`elements`: of each layer's parameters; `speeds`: of each rank."""
+        self.layers = len(elements)
+        self.ranks = len(speeds)
+        self._forward = [_summed(of_rank) for of_rank in profile.forward]
+        self._backward = [_summed(of_rank) for of_rank in profile.backward]
+        self._transfer = profile.transfer
+        self._elements = _summed(elements)
+        self._speeds = speeds
+
+    def transfers(self, rank: int, begin: int, end: int) -> Tuple[float, float]:
+        """What a stage waits for what it receives, forward and backward, for a micro-batch."""
+        into = self._transfer[rank][begin] if rank > 0 else 0.0
+        back = self._transfer[rank + 1][end] if rank + 1 < self.ranks else 0.0
+        return into, back
+
+    def stage(self, rank: int, begin: int, end: int) -> StageSeconds:
+        """Layers from `begin`, up to `end` and without it, on that rank."""
+        speed = self._speeds[rank]
+        into, back = self.transfers(rank, begin, end)
+        forward = self._forward[rank][end] - self._forward[rank][begin]
+        backward = self._backward[rank][end] - self._backward[rank][begin]
+        return StageSeconds(
+            forward * speed.forward + into,
+            backward * speed.backward + back,
+            (self._elements[end] - self._elements[begin]) * speed.update,
+        )
+
+    def stages(self, boundaries: Sequence[int]) -> List[StageSeconds]:
+        edges = (0, *boundaries, self.layers)
+        return [self.stage(rank, edges[rank], edges[rank + 1]) for rank in range(self.ranks)]
+
+
+class _Search:
+    """The boundaries with the shortest simulated step, by branch and bound. A step takes at least
+    what one micro-batch takes through all stages and, beside that, what any one stage does for the
+    others; of stages that are still open, dynamic programming over (stage, its first layer) says
+    how little either can be."""
+
+    def __init__(self, costs: Costs, schedule: str, micro_batches: int) -> None:
+        self._costs = costs
+        self._schedule = schedule
+        self._micro_batches = micro_batches
+        self._visited = 0
+        ranks = costs.ranks
+        self._ahead = [sum(passes(schedule, rank, ranks, micro_batches)[:micro_batches])
+                       for rank in range(ranks)]  # fmt: skip
+        self._least: List[Dict[int, Tuple[float, float]]] = [{} for _ in range(ranks)]
+        self._least.append({costs.layers: (0.0, 0.0)})
+        for rank in reversed(range(ranks)):
+            self._fill(rank)
+        self.seconds = float("inf")
+        self.boundaries: Tuple[int, ...] = ()
+        self._branch((), 0.0, 0.0)
+
+    def _ends(self, rank: int, begin: int) -> range:
+        left = self._costs.ranks - rank - 1  # ranks behind it, a layer each at least
+        last = self._costs.layers - left
+        return range(begin + 1 if left else last, last + 1)
+
+    def _parts(self, rank: int, begin: int, end: int) -> Tuple[float, float]:
+        """Of a stage: one micro-batch, and at least that long for the others. Under 1F1B its first
+        micro-batch comes back after those ahead have gone forward; the same backwards in time."""
+        stage = self._costs.stage(rank, begin, end)
+        forward, backward = stage.forward, stage.backward
+        others = self._micro_batches - 1
+        if self._schedule == "gpipe":
+            return forward + backward, others * (forward + backward)
+        behind = self._micro_batches - self._ahead[rank]
+        return forward + backward, max(
+            others * backward + behind * forward, others * forward + behind * backward
+        )
+
+    def _fill(self, rank: int) -> None:
+        """From each layer where that stage may begin, both parts at least, of all stages left."""
+        ranks, layers = self._costs.ranks, self._costs.layers
+        for begin in range(rank, layers - ranks + rank + 1):
+            once = others = float("inf")
+            for end in self._ends(rank, begin):
+                if end not in self._least[rank + 1]:
+                    continue
+                stage_once, stage_others = self._parts(rank, begin, end)
+                rest_once, rest_others = self._least[rank + 1][end]
+                once = min(once, stage_once + rest_once)
+                others = min(others, max(stage_others, rest_others))
+            self._least[rank][begin] = (once, others)
+
+    def _branch(self, chosen: Tuple[int, ...], once: float, others: float) -> None:
+        """`once`, `others`: both parts of the stages chosen."""
+        rank = len(chosen)
+        begin = chosen[-1] if chosen else 0
+        if rank == self._costs.ranks - 1:
+            stages = self._costs.stages(chosen)
+            seconds = simulate(self._schedule, self._micro_batches, stages)
+            if seconds < self.seconds:
+                self.seconds, self.boundaries = seconds, chosen
+            return
+        branches = []
+        for end in self._ends(rank, begin):
+            stage_once, stage_others = self._parts(rank, begin, end)
+            rest_once, rest_others = self._least[rank + 1][end]
+            stage_once, stage_others = once + stage_once, max(others, stage_others)
+            bound = stage_once + rest_once + max(stage_others, rest_others)
+            branches.append((bound, end, stage_once, stage_others))
+        for bound, end, stage_once, stage_others in sorted(branches):
+            if bound >= self.seconds * (1 - 1e-9) or self._visited >= _MOST_VISITED:
+                return
+            self._visited += 1
+            self._branch((*chosen, end), stage_once, stage_others)
+
+
+def best_boundaries(
+    costs: Costs, schedule: str, micro_batches: int
+) -> Tuple[Tuple[int, ...], float]:
+    """A run of layers for each rank, one layer at least, and the simulated step's seconds."""
+    if costs.layers < costs.ranks:
+        raise ValueError(f"{costs.layers} layers are no pipeline of {costs.ranks} ranks")
+    found = _Search(costs, schedule, micro_batches)
+    return found.boundaries, found.seconds
+
+
+def micro_batch_counts(batch: int, ranks: int) -> List[int]:
+    """Numbers of equal micro-batches that a batch of so many rows can be divided into, and that
+    fill a pipeline of these ranks; few of them."""
+    fitting = [one for one in range(ranks, _MOST_PER_RANK * ranks + 1) if batch % one == 0]
+    if not fitting:
+        raise ValueError(
+            f"a batch of {batch} rows has no divisor from {ranks} to {_MOST_PER_RANK * ranks}, to "
+            f"be divided into micro-batches for {ranks} ranks"
+        )
+    apart = max(1, len(fitting) - 1) / max(1, min(len(fitting), _MOST_COUNTS) - 1)
+    return sorted({fitting[round(one * apart)] for one in range(min(len(fitting), _MOST_COUNTS))})
+
+
+@dataclass(frozen=True)
+class Window:
+    """A few steps under the same plan, as all ranks saw them."""
+
+    stages: Sequence[StageSeconds]  # of each rank: computing alone, nothing waited for
+    step_seconds: float  # of the slowest rank
+
+
+class StageController:
+    def __init__(
+        self, schedule: str, profiles: Mapping[int, Profile], elements: Sequence[int],
+        boundaries: Optional[Sequence[int]] = None,
+    ) -> None:  # fmt: skip
+        """`profiles`: for each number of micro-batches that may be chosen. Where `boundaries` are
+        given, they stay."""
+        self._schedule = schedule
+        self._profiles = profiles
+        self._elements = elements
+        self._fixed = boundaries is not None
+        self._ranks = len(next(iter(profiles.values())).forward)
+        self._speeds = [Speed()] * self._ranks
+        self._trials = Trials()
+        self.measured_seconds: Optional[float] = None  # None: no window has ended yet
+        self.plan, self.predicted_seconds = self._best(boundaries)
+
+    @property
+    def changes(self) -> List[Change]:
+        return self._trials.changes
+
+    def add(self, window: Window, step: int) -> bool:
+        """A window has ended with that step. True: another plan is in force from the next one."""
+        self._speeds = self._speeds_in(window)
+        self.measured_seconds = window.step_seconds
+        self.predicted_seconds = self._simulated(self.plan)
+        if self._fixed:
+            return False
+        if self._trials.trying:
+            lost = self._trials.judge(window.step_seconds)
+            return lost is not None and self._switch(lost.before)
+        if self._trials.paused():
+            return False
+        plan, seconds = self._best(None)
+        # What the simulation knows nothing of, another plan does not shorten.
+        rest = max(0.0, window.step_seconds - self.predicted_seconds)
+        gain = (self.predicted_seconds + rest) / max(seconds + rest, 1e-12)
+        change = Change(step, self.plan, plan, gain)
+        return self._trials.begin(change, window.step_seconds) and self._switch(plan)
+
+    def _switch(self, plan: Plan) -> bool:
+        self.plan = plan
+        self.predicted_seconds = self._simulated(plan)
+        return True
+
+    def _costs(self, micro_batches: int) -> Costs:
+        return Costs(self._profiles[micro_batches], self._elements, self._speeds)
+
+    def _simulated(self, plan: Plan) -> float:
+        stages = self._costs(plan.micro_batches).stages(plan.boundaries)
+        return simulate(self._schedule, plan.micro_batches, stages)
+
+    def _best(self, boundaries: Optional[Sequence[int]]) -> Tuple[Plan, float]:
+        found = []
+        for count in sorted(self._profiles):
+            if boundaries is None:
+                chosen, _ = best_boundaries(self._costs(count), self._schedule, count)
+            else:
+                chosen = tuple(boundaries)
+            found.append(Plan(chosen, count))
+        plan = min(found, key=self._simulated)
+        return plan, self._simulated(plan)
+
+    def _speeds_in(self, window: Window) -> List[Speed]:
+        """The layers that a rank runs say how fast it is, and stand for those that it does not."""
+        profile = self._profiles[self.plan.micro_batches]
+        layers = len(self._elements)
+
+        def ratio(measured: float, expected: float, before: float) -> float:
+            return measured / expected if expected > 0 else before
+
+        speeds = []
+        for rank, stage in enumerate(window.stages):
+            own, before = self.plan.layers_of(rank, layers), self._speeds[rank]
+            elements = sum(self._elements[layer] for layer in own)
+            forward = sum(profile.forward[rank][layer] for layer in own)
+            backward = sum(profile.backward[rank][layer] for layer in own)
+            speeds.append(Speed(
+                ratio(stage.forward, forward, before.forward),
+                ratio(stage.backward, backward, before.backward),
+                ratio(stage.update, elements, before.update),
+            ))  # fmt: skip
+        return speeds
