@@ -1,11 +1,14 @@
-"""Data parallel training by optile.distributed, several ranks on this machine: the losses are those
-of one process, and a rank that falls behind gets fewer rows of the batch.
+"""Training by optile.distributed, several ranks on this machine: the losses are those of one
+process, and a rank that falls behind gets fewer rows of the batch, or fewer layers of a pipeline.
 """
 import json
+import os
 import socket
 import unittest
 
 from support.harness import DEADLINE, PYTHON, SCRIPTS, EndToEndTest, finish
+
+WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
 
 
 def free_port():
@@ -14,9 +17,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class DistributedShares(EndToEndTest):
+class DistributedTest(EndToEndTest):
+    python = PYTHON
+    script = ""
+
     def ended(self, ranks, *options):
-        command = [PYTHON, SCRIPTS / "distributed_train.py", *options]
+        command = [self.python, SCRIPTS / self.script, *options]
         port = str(free_port())
         started = [self.space.popen(command, {"RANK": str(rank), "WORLD_SIZE": str(ranks),
                                               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
@@ -32,6 +38,10 @@ class DistributedShares(EndToEndTest):
         self.assertEqual(len(expected), len(got))
         for one, other in zip(expected, got):
             self.assertAlmostEqual(one, other, delta=1e-5 * max(1, abs(one)))
+
+
+class DistributedShares(DistributedTest):
+    script = "distributed_train.py"
 
     def test_slow_rank_gets_fewer_rows(self):
         alone, = self.reports(1, "--steps", "180")
@@ -52,6 +62,98 @@ class DistributedShares(EndToEndTest):
             self.assertNotEqual(0, ended.code)
             self.assertIn("the model of ranks [1] has other parameters than that of rank 0",
                           ended.stderr)
+
+
+@unittest.skipUnless(WHEEL_PYTHON, "no PyTorch wheel: OPTILE_WHEEL_PYTHON is not set; ./dev test "
+                                   "makes one and runs this")
+class DistributedPipeline(DistributedTest):
+    python = WHEEL_PYTHON
+    script = "pipeline_train.py"
+
+    def assert_close(self, expected, got):
+        self.assertEqual(len(expected), len(got))
+        for one, other in zip(expected, got):
+            self.assertAlmostEqual(one, other, delta=1e-5 * abs(one))
+
+    def assert_same_training(self, ranks, *options, alone=None):
+        """Returns what one of the ranks reported, of those of a pipeline."""
+        if alone is None:
+            alone, = self.reports(1, *options)
+        reports = self.reports(ranks, *options)
+        for report in reports:
+            self.assert_close(alone["losses"], report["losses"])
+            self.assert_close(alone["weights"], report["weights"])
+            self.assertEqual(alone["rows_seen"], report["rows_seen"])
+            for one, other in zip(alone["states"], report["states"], strict=True):
+                self.assert_close(one, other)
+            self.assertEqual(reports[0]["boundaries_seen"], report["boundaries_seen"])
+        every = [one for report in reports for one in report["stateful"]]
+        self.assertEqual(alone["stateful"], every)
+        return reports[0]
+
+    def assert_followed_slow_rank(self, report, equal, slow):
+        """Away from a rank that was slow for a while, and back."""
+        self.assertEqual([equal, slow, equal],
+                         [one for number, one in enumerate(report["boundaries_seen"])
+                          if number == 0 or one != report["boundaries_seen"][number - 1]])
+        self.assertEqual([True, True], [one["kept"] for one in report["changes"]])
+        self.assertEqual([slow, equal], [one["after"]["boundaries"] for one in report["changes"]])
+
+    def test_two_ranks_train_as_one_process(self):
+        report = self.assert_same_training(
+            2, "--micro-batches", "4", "--slow-rank", "1", "--slow-factor", "2", "--layers", "8")
+        self.assert_followed_slow_rank(report, [4], [6])
+
+    def test_three_ranks_train_as_one_process(self):
+        report = self.assert_same_training(
+            3, "--micro-batches", "6", "--slow-rank", "1", "--slow-factor", "2", "--optimizer",
+            "adam", "--schedule", "gpipe", "--model", "told")
+        self.assert_followed_slow_rank(report, [3, 6], [4, 5])
+
+    def test_number_of_micro_batches_is_chosen(self):
+        report = self.assert_same_training(2, "--steps", "12")
+        # Of 24 rows: time is that of rows alone, so that small ones fill the pipeline best.
+        self.assertEqual(12, report["micro_batches"])
+        self.assertGreater(report["predicted_seconds"], report["measured_seconds"])
+
+    def test_given_boundaries_stay(self):
+        report = self.assert_same_training(
+            2, "--steps", "30", "--boundaries", "2", "--micro-batches", "4")
+        self.assertEqual([[2]] * 30, report["boundaries_seen"])
+        self.assertEqual([], report["changes"])
+
+    def test_stages_of_any_layers_train_as_one_process(self):
+        options = ["--steps", "12", "--model", "mixed", "--micro-batches", "3"]
+        alone, = self.reports(1, *options)
+        for boundary in ("1", "2", "5"):
+            with self.subTest(boundary):
+                self.assert_same_training(2, *options, "--boundaries", boundary, alone=alone)
+
+    def assert_refused(self, message, *options, ranks=2):
+        for ended in self.ended(ranks, "--steps", "2", *options):
+            self.assertNotEqual(0, ended.code)
+            self.assertIn(message, ended.stderr)
+
+    def test_ranks_with_other_models_are_told(self):
+        self.assert_refused("the model of ranks [1] has other parameters than that of rank 0",
+                            "--hidden", "16", "8")
+
+    def test_model_without_layers_is_refused(self):
+        self.assert_refused("Hidden is neither", "--model", "hidden")
+
+    def test_batch_that_cannot_be_divided_is_refused(self):
+        self.assert_refused("5 micro-batches: a batch of 24 rows", "--micro-batches", "5")
+
+
+class DistributedPipelineWithoutPipelining(DistributedTest):
+    """Debian's PyTorch."""
+
+    script = "pipeline_train.py"
+
+    def test_is_refused(self):
+        ended, = self.ended(1, "--steps", "2")
+        self.assertNotEqual(0, ended.code)
+        self.assertIn("a pipeline needs torch.distributed.pipelining", ended.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Data parallel training whose shares of the batch follow the ranks' measured speed.
+"""Training on several ranks, divided between them by their measured speed while it runs.
 
     import optile.distributed as od
 
@@ -7,30 +7,34 @@
         loss = od.step(x, y)
 
 To be started as PyTorch's distributed programs are (torchrun, mpirun with its variables); in one
-process it is plain training. PyTorch's DistributedDataParallel moves the gradients, each weighted
-by its rank's rows, so that loss and gradients are those of the whole batch however it is divided.
-`loss_fn(outputs, y)` is a mean over rows; the result of `step` is the loss of the whole batch. Call
-both from one thread, in every rank equally often.
+process it is plain training. `loss_fn(outputs, y)` is a mean over rows; the result of `step` is the
+loss of the whole batch. Call all from one thread, in every rank equally often.
+
+plan="data": each rank computes a share of the rows. PyTorch's DistributedDataParallel moves the
+gradients, each weighted by its rank's rows, so that loss and gradients are those of the whole batch
+however it is divided.
+
+plan="pipeline": each rank runs some of the layers, and PyTorch's pipelining moves activations and
+their gradients. Every rank keeps the whole model, but only its own layers are trained there, and
+the optimizer has state for them alone: gather_model() before a checkpoint or an evaluation.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
-import statistics
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from .changes import WindowMedians
 from .shares import ShareController, Window, divide
 
-__all__ = ["prepare", "step", "report"]
-
-_WINDOW = 8  # steps
-_UNTIMED = 2  # first ones of a window: other shapes, other memory
+__all__ = ["prepare", "step", "report", "gather_model"]
 
 LossFunction = Callable[[Any, Any], torch.Tensor]
 Clock = Callable[[], float]
@@ -67,7 +71,7 @@ def _check_models_agree(model: torch.nn.Module) -> None:
 
 
 class _Training:
-    """One model of this process, on its rank."""
+    """One model of this process, on its rank: all of it, for a share of the rows."""
 
     def __init__(
         self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
@@ -83,8 +87,7 @@ class _Training:
         self.steps = 0
         self._began = 0.0
         self._forward_seconds = 0.0
-        self._row_seconds: List[float] = []
-        self._step_seconds: List[float] = []
+        self._medians = WindowMedians()
         if self.ranks == 1:
             return
         _check_models_agree(model)
@@ -125,45 +128,94 @@ class _Training:
         return whole
 
     def _note(self, rows: List[int], seconds: float) -> None:
-        self._row_seconds.append(self._forward_seconds / rows[self.rank])
-        self._step_seconds.append(seconds)
-        if len(self._step_seconds) < _WINDOW + _UNTIMED:
+        medians = self._medians.add((self._forward_seconds / rows[self.rank], seconds))
+        if medians is None:
             return
-        mine = torch.tensor(
-            [statistics.median(one[_UNTIMED:]) for one in (self._row_seconds, self._step_seconds)],
-            dtype=torch.float64,
-        )
+        mine = torch.tensor(medians, dtype=torch.float64)
         every = [torch.empty_like(mine) for _ in range(self.ranks)]
         dist.all_gather(every, mine)
         row_seconds = [max(float(one[0]), 1e-9) for one in every]
         window = Window(rows, row_seconds, max(float(one[1]) for one in every))
         self.controller.add(window, self.steps)
-        self._row_seconds.clear()
-        self._step_seconds.clear()
+
+    def report(self) -> Dict[str, Any]:
+        return {
+            "rank": self.rank,
+            "steps": self.steps,
+            "shares": list(self.controller.shares),
+            "changes": [vars(one) for one in self.controller.changes],
+        }
+
+    def gather_model(self) -> None:
+        """Every rank has all of it."""
 
 
-_training: Optional[_Training] = None
+class _Prepared(Protocol):
+    def step(self, x: Any, y: Any) -> torch.Tensor: ...
+    def report(self) -> Dict[str, Any]: ...
+    def gather_model(self) -> None: ...
+
+
+_training: Optional[_Prepared] = None
+
+
+def _pipeline(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
+    clock: Clock, micro_batches: Optional[int], schedule: str, boundaries: Optional[Sequence[int]],
+) -> _Prepared:  # fmt: skip
+    if importlib.util.find_spec("torch.distributed.pipelining") is None:
+        raise RuntimeError(
+            f"a pipeline needs torch.distributed.pipelining, which PyTorch {torch.__version__} has "
+            "not; 2.13 was tried"
+        )
+    from . import pipeline
+
+    ranks = dist.get_world_size() if dist.is_initialized() else 1
+    layers = len(pipeline.layers_of(model))
+    pipeline.check_example(example, schedule, boundaries, ranks, layers)
+    if ranks == 1:
+        return _Training(model, optimizer, loss_fn, clock)
+    _check_models_agree(model)
+    return pipeline.PipelineTraining(
+        model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
+    )
 
 
 def prepare(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction, example: Any,
-    clock: Clock = time.perf_counter,
+    plan: str = "data", *, micro_batches: Optional[int] = None, schedule: str = "1f1b",
+    boundaries: Optional[Sequence[int]] = None, clock: Clock = time.perf_counter,
 ) -> Tuple[torch.nn.Module, torch.optim.Optimizer]:  # fmt: skip
     """Before the first step, in every rank. `example`: a batch, (x, y); `clock` says seconds. What
-    it returns stands for what it was given. Raises where ranks have other models or a batch has
-    fewer rows than there are ranks."""
+    it returns stands for what it was given. Raises where ranks have other models or a batch cannot
+    be divided between them.
+
+    With plan="pipeline", the model is an nn.Sequential, or has pipeline_layers(): the layers that
+    its forward() runs one after the other, each from one tensor to another (TypeError otherwise).
+    Every rank begins with rank 0's weights and optimizer state. `schedule` is 1f1b or gpipe.
+    `micro_batches` of a step (None: chosen by simulated steps) and `boundaries`, the first layer of
+    each stage but the first one (None: chosen, and moved while it runs), stay as they are given.
+    What is returned are the given objects; the optimizer's groups are those of the whole model on
+    every rank. Every batch has as many rows as the example."""
     global _training
+    if plan not in ("data", "pipeline"):
+        raise ValueError(f'a plan is "data" or "pipeline", and not {plan!r}')
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         dist.init_process_group("gloo")
+    if plan == "pipeline":
+        _training = _pipeline(
+            model, optimizer, loss_fn, example, clock, micro_batches, schedule, boundaries
+        )
+        return model, optimizer
     training = _Training(model, optimizer, loss_fn, clock)
     divide(training.controller.shares, _length(example))
     _training = training
     return training.model, optimizer
 
 
-def _prepared() -> _Training:
+def _prepared() -> _Prepared:
     if _training is None:
-        raise RuntimeError("call optile.distributed.prepare() before its step() and report()")
+        raise RuntimeError("call optile.distributed.prepare() before anything else of it")
     return _training
 
 
@@ -172,12 +224,14 @@ def step(x: Any, y: Any) -> torch.Tensor:
     return _prepared().step(x, y)
 
 
+def gather_model() -> None:
+    """Collective, between steps: afterwards the model and the optimizer of every rank hold all that
+    was trained, as a checkpoint wants it. With plan="data" they do anyway."""
+    _prepared().gather_model()
+
+
 def report() -> Dict[str, Any]:
-    """Shares in force, and which others were tried, with what they promised and gained."""
-    training = _prepared()
-    return {
-        "rank": training.rank,
-        "steps": training.steps,
-        "shares": list(training.controller.shares),
-        "changes": [vars(one) for one in training.controller.changes],
-    }
+    """The plan in force, and which others were tried, with what they promised and gained. Of a
+    pipeline: `boundaries`, `micro_batches`, and seconds of a step as they were predicted by
+    simulating it and as the last ten steps measured them (None: not yet)."""
+    return _prepared().report()

@@ -1,0 +1,282 @@
+"""A pipeline: each rank runs a stage of consecutive layers, and PyTorch's pipelining moves
+activations and gradients of micro-batches between them. Which layers a rank has follows the ranks'
+measured speed; between steps, a layer that changes its rank takes its weights and what the
+optimizer knows of them along.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+
+from .changes import WindowMedians
+from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
+from .moves import Broadcast, Path, Receive, Send, forget_layer, pass_layer
+from .stages import (
+    SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
+)  # fmt: skip
+
+_PINGS = 8  # the first one does not count: it opens the connection
+
+
+class _Layers(nn.Module):
+    """Those of one stage."""
+
+    def __init__(self, layers: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self._layers = nn.ModuleList(layers)
+        self._copies = modifies_input(layers[0])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.clone() if self._copies else x
+        for layer in self._layers:
+            x = layer(x)
+        return x.contiguous()  # what gloo asks for
+
+
+class _TimedStage(PipelineStage):
+    """Counts the seconds of computing, in which no rank waits for another."""
+
+    def __init__(self, clock: Clock, layers: _Layers, rank: int, ranks: int,
+                 layouts: Sequence[TensorLayout]) -> None:  # fmt: skip
+        # Their layouts are given, since PyTorch would find them by running layers once more, and
+        # batch statistics would see that.
+        super().__init__(layers, rank, ranks, torch.device("cpu"),
+                         input_args=layouts[0].empty(), output_args=layouts[1].empty())  # fmt: skip
+        self._clock = clock
+        self.forward_seconds = 0.0
+        self.backward_seconds = 0.0
+
+    def forward_one_chunk(self, *args: Any, **options: Any) -> Any:
+        begin = self._clock()
+        output = super().forward_one_chunk(*args, **options)
+        self.forward_seconds += self._clock() - begin
+        return output
+
+    def backward_one_chunk(self, *args: Any, **options: Any) -> Any:
+        begin = self._clock()
+        result = super().backward_one_chunk(*args, **options)
+        self.backward_seconds += self._clock() - begin
+        return result
+
+    def timed_loss(self, loss_fn: LossFunction, outputs: Any, y: Any) -> torch.Tensor:
+        begin = self._clock()
+        loss = loss_fn(outputs, y)
+        self.forward_seconds += self._clock() - begin
+        return loss
+
+
+def _ping(other: int, asks: bool, size: int, clock: Clock) -> float:
+    """Seconds of one way, as the rank that asks finds them."""
+    data = torch.zeros(size, dtype=torch.uint8)
+    seconds = []
+    for _ in range(_PINGS):
+        begin = clock()
+        if asks:
+            dist.send(data, other)
+        dist.recv(data, other)
+        if not asks:
+            dist.send(data, other)
+        seconds.append(clock() - begin)
+    return statistics.median(seconds[1:]) / 2
+
+
+def _measured_link(rank: int, ranks: int, size: int, clock: Clock) -> Tuple[float, float]:
+    """Collective. Of the link to the rank before: seconds of any transfer, and for each byte."""
+    found = (0.0, 0.0)
+    for asking in range(1, ranks):
+        if rank not in (asking - 1, asking):
+            continue
+        other = asking - 1 if rank == asking else asking
+        least, most = (_ping(other, rank == asking, one, clock) for one in (1, size))
+        if rank == asking:
+            found = (least, max(0.0, most - least) / size)
+    return found
+
+
+def _check_options_agree(options: Tuple[Any, ...]) -> None:
+    every: List[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(every, options)
+    others = [rank for rank, one in enumerate(every) if one != every[0]]
+    if others:
+        raise RuntimeError(
+            f"rank {dist.get_rank()}: ranks {others} were given another schedule, other boundaries "
+            "or other sizes of batches than rank 0"
+        )
+
+
+class PipelineTraining:
+    """One model of all ranks, of which each runs a stage."""
+
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: LossFunction,
+        example: Tuple[torch.Tensor, torch.Tensor], clock: Clock, micro_batches: Optional[int],
+        schedule: str, boundaries: Optional[Sequence[int]],
+    ) -> None:  # fmt: skip
+        self.model = model
+        self._optimizer = optimizer
+        self._loss_fn = loss_fn
+        self._clock = clock
+        self._schedule_name = schedule
+        self._rank, self._ranks = dist.get_rank(), dist.get_world_size()
+        self._layers = layers_of(model)
+        self._rows = len(example[0])
+        self._steps = 0
+        self._medians = WindowMedians()
+        counts = self._counts(micro_batches)
+        given = None if boundaries is None else tuple(boundaries)
+        _check_options_agree((schedule, counts, given, self._rows))
+        for layer in self._layers:
+            pass_layer(layer, optimizer, Broadcast(0))
+        warm_ups = {
+            count: warm_up(model, loss_fn, *(one[: self._rows // count] for one in example), clock)
+            for count in counts
+        }
+        self._layouts = {count: one.inputs for count, one in warm_ups.items()}
+        self._loss_dtype = warm_ups[counts[0]].loss_dtype
+        elements = [sum(one.numel() for one in layer.parameters()) for layer in self._layers]
+        self.controller = StageController(
+            schedule, self._profiles(warm_ups), elements, boundaries
+        )
+        own = self._own_layers()
+        for number, layer in enumerate(self._layers):
+            if number not in own:
+                forget_layer(layer, optimizer)
+        self._build()
+
+    def _counts(self, micro_batches: Optional[int]) -> List[int]:
+        if micro_batches is None:
+            return micro_batch_counts(self._rows, self._ranks)
+        if micro_batches < self._ranks or self._rows % micro_batches != 0:
+            raise ValueError(
+                f"{micro_batches} micro-batches: a batch of {self._rows} rows is divided into "
+                f"equal ones, as many as there are ranks ({self._ranks}) or more"
+            )
+        return [micro_batches]
+
+    def _profiles(self, warm_ups: Mapping[int, WarmUp]) -> Dict[int, Profile]:
+        """Collective: what all ranks measured."""
+        largest = max(one.bytes() for layouts in self._layouts.values() for one in layouts)
+        link = _measured_link(self._rank, self._ranks, largest, self._clock)
+        mine = (link, {count: (one.forward, one.backward) for count, one in warm_ups.items()})
+        every: List[Any] = [None] * self._ranks
+        dist.all_gather_object(every, mine)
+        profiles = {}
+        for count, layouts in self._layouts.items():
+            times = [of_rank[count] for _, of_rank in every]
+            transfer = [
+                [least + one.bytes() * for_byte for one in layouts[:-1]]
+                for (least, for_byte), _ in every
+            ]
+            forward, backward = zip(*times)
+            profiles[count] = Profile(forward, backward, transfer)
+        return profiles
+
+    def _own_layers(self) -> range:
+        return self.controller.plan.layers_of(self._rank, len(self._layers))
+
+    def _build(self) -> None:
+        """The stage and the schedule of the plan in force."""
+        own, count = self._own_layers(), self.controller.plan.micro_batches
+        layouts = self._layouts[count]
+        stage = _TimedStage(
+            self._clock, _Layers([self._layers[number] for number in own]), self._rank, self._ranks,
+            (layouts[own.start], layouts[own.stop]),
+        )  # fmt: skip
+        kind = ScheduleGPipe if self._schedule_name == "gpipe" else Schedule1F1B
+        self._stage = stage
+        self._schedule = kind(
+            stage, count, loss_fn=lambda outputs, y: stage.timed_loss(self._loss_fn, outputs, y)
+        )
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if len(x) != self._rows or len(y) != self._rows:
+            raise ValueError(f"a batch of {len(x)} rows, where the example had {self._rows}")
+        begin = self._clock()
+        self._optimizer.zero_grad(set_to_none=True)
+        first, last = self._rank == 0, self._rank == self._ranks - 1
+        losses: List[torch.Tensor] = []
+        self._stage.forward_seconds = self._stage.backward_seconds = 0.0
+        self._schedule.step(*([x] if first else []), target=y if last else None,
+                            losses=losses if last else None, return_outputs=False)  # fmt: skip
+        if last:
+            loss = torch.stack([one.detach() for one in losses]).mean()
+        else:
+            loss = torch.empty((), dtype=self._loss_dtype)
+        passed = dist.broadcast(loss, self._ranks - 1, async_op=True)
+        updating = self._clock()
+        self._optimizer.step()
+        updated = self._clock()
+        passed.wait()
+        self._steps += 1
+        count = self.controller.plan.micro_batches
+        self._note((self._stage.forward_seconds / count, self._stage.backward_seconds / count,
+                    updated - updating, self._clock() - begin))  # fmt: skip
+        return loss
+
+    def _note(self, seconds: Tuple[float, float, float, float]) -> None:
+        medians = self._medians.add(seconds)
+        if medians is None:
+            return
+        mine = torch.tensor(medians, dtype=torch.float64)
+        every = [torch.empty_like(mine) for _ in range(self._ranks)]
+        dist.all_gather(every, mine)
+        found = [one.tolist() for one in every]
+        stages = [StageSeconds(*one[:3]) for one in found]
+        before = self.controller.plan
+        if self.controller.add(Window(stages, max(one[3] for one in found)), self._steps):
+            self._move_from(before)
+            self._build()
+
+    def _move_from(self, before: Plan) -> None:
+        """Every rank goes through the layers in the same order, so that none of them waits in a
+        circle."""
+        owners = (plan.owners(len(self._layers)) for plan in (before, self.controller.plan))
+        for layer, source, to in zip(self._layers, *owners):
+            if source == to or self._rank not in (source, to):
+                continue
+            path: Path = Send(to) if self._rank == source else Receive(source)
+            pass_layer(layer, self._optimizer, path)
+            if path.sends:
+                forget_layer(layer, self._optimizer)
+
+    def gather_model(self) -> None:
+        """Every layer, with the optimizer's state, from its rank to all."""
+        for layer, owner in zip(self._layers, self.controller.plan.owners(len(self._layers))):
+            pass_layer(layer, self._optimizer, Broadcast(owner))
+
+    def report(self) -> Dict[str, Any]:
+        return {
+            "rank": self._rank,
+            "steps": self._steps,
+            "schedule": self._schedule_name,
+            **asdict(self.controller.plan),
+            "predicted_seconds": self.controller.predicted_seconds,
+            "measured_seconds": self.controller.measured_seconds,
+            "changes": [asdict(one) for one in self.controller.changes],
+        }
+
+
+def check_example(example: Any, schedule: str, boundaries: Optional[Sequence[int]], ranks: int,
+                  layers: int) -> None:  # fmt: skip
+    """Raises where a pipeline cannot be made of what prepare() was given."""
+    if schedule not in SCHEDULES:
+        raise ValueError(f"the schedule is one of {', '.join(SCHEDULES)}, and not {schedule}")
+    if not all(isinstance(one, torch.Tensor) for one in example) or len(example) != 2:
+        raise TypeError("a pipeline's batch is two tensors, x and y")
+    if layers < ranks:
+        raise ValueError(f"{layers} layers are no pipeline of {ranks} ranks")
+    if boundaries is None or ranks == 1:
+        return
+    edges = (0, *boundaries, layers)
+    if len(edges) != ranks + 1 or any(one >= other for one, other in zip(edges, edges[1:])):
+        raise ValueError(
+            f"boundaries {list(boundaries)}: for {ranks} ranks and {layers} layers they are "
+            f"{ranks - 1} growing numbers between 0 and {layers}"
+        )
