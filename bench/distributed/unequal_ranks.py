@@ -39,17 +39,19 @@ def bound(core: int, *command: str) -> List[str]:
     return ["taskset", "-c", str(core), *command]
 
 
-def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
+def run_ranks(command: List[str], cores: List[int]) -> Dict[str, Any]:
+    """The same command for each rank, one on each core; what the first one says as JSON."""
     port = free_port()
     started = []
     for rank, core in enumerate(cores):
-        command = bound(core, options.python, str(HERE / "dense.py"), "--by", by)
         environment = {
             **os.environ, "RANK": str(rank), "WORLD_SIZE": str(len(cores)),
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
         }  # fmt: skip
         started.append(
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                bound(core, *command), env=environment, stdout=subprocess.PIPE, text=True
+            )
         )
     try:
         told = [one.communicate(timeout=PATIENCE)[0] for one in started]
@@ -58,8 +60,12 @@ def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any
             if one.poll() is None:
                 one.kill()
     if any(one.returncode != 0 for one in started):
-        raise RunError(f"a rank of {by} failed, see above")
+        raise RunError(f"a rank of {' '.join(command)} failed, see above")
     return json.loads(told[0])
+
+
+def run(options: argparse.Namespace, by: str, cores: List[int]) -> Dict[str, Any]:
+    return run_ranks([options.python, str(HERE / "dense.py"), "--by", by], cores)
 
 
 def compare(options: argparse.Namespace, cores: List[int], busy: bool) -> Dict[str, Any]:

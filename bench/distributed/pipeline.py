@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A rank of a training of dense layers as a pipeline: with the boundaries it is given, or with
+those of optile.distributed. Prints the median seconds of the later steps, as JSON, on rank 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+import optile.distributed as od  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--boundaries", type=int, nargs="*", help="the first layer of each stage")
+    parser.add_argument("--micro-batches", type=int)
+    parser.add_argument("--schedule", default="1f1b")
+    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--timed", type=int, default=40, help="the last ones")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--batch", type=int, default=512)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    layers = [
+        nn.Sequential(nn.Linear(options.width, options.width), nn.ReLU())
+        for _ in range(options.layers)
+    ]
+    model = nn.Sequential(*layers)
+    x = torch.randn(options.batch, options.width)
+    y = torch.randn(options.batch, options.width)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    od.prepare(
+        model, optimizer, nn.functional.mse_loss, (x, y), plan="pipeline",
+        micro_batches=options.micro_batches, schedule=options.schedule,
+        boundaries=options.boundaries,
+    )  # fmt: skip
+    seconds = []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        loss = od.step(x, y)
+        seconds.append(time.perf_counter() - begin)
+    report = od.report()
+    if report["rank"] == 0:
+        median = statistics.median(seconds[-options.timed :])
+        print(json.dumps({"seconds": median, "loss": float(loss), **report}))
+
+
+if __name__ == "__main__":
+    main()
