@@ -78,7 +78,7 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("--python", required=True, help="one with PyTorch's pipelining")
     parser.add_argument("--rounds", type=workload_run.positive, default=5)
     parser.add_argument("--tries", type=workload_run.positive, default=2)
-    parser.add_argument("--micro-batches", type=workload_run.positive, default=8)
+    parser.add_argument("--micro-batches", type=workload_run.positive, default=4)
     parser.add_argument("--schedule", default="1f1b")
     options = parser.parse_args(arguments)
     cores = sorted(os.sched_getaffinity(0))[:2]

@@ -139,7 +139,7 @@ class DistributedPipeline(DistributedTest):
                             "--hidden", "16", "8")
 
     def test_model_without_layers_is_refused(self):
-        self.assert_refused("Hidden is neither", "--model", "hidden")
+        self.assert_refused("Hidden is neither", "--model", "hidden", ranks=1)
 
     def test_batch_that_cannot_be_divided_is_refused(self):
         self.assert_refused("5 micro-batches: a batch of 24 rows", "--micro-batches", "5")

@@ -168,11 +168,11 @@ def _pipeline(
             f"a pipeline needs torch.distributed.pipelining, which PyTorch {torch.__version__} has "
             "not; 2.13 was tried"
         )
-    from . import pipeline
+    from . import layers, pipeline
 
     ranks = dist.get_world_size() if dist.is_initialized() else 1
-    layers = len(pipeline.layers_of(model))
-    pipeline.check_example(example, schedule, boundaries, ranks, layers)
+    count = len(layers.layers_of(model))
+    pipeline.check_example(example, schedule, boundaries, ranks, count)
     if ranks == 1:
         return _Training(model, optimizer, loss_fn, clock)
     _check_models_agree(model)

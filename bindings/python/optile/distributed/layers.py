@@ -28,7 +28,7 @@ class TensorLayout:
         return torch.empty(self.shape, dtype=self.dtype, requires_grad=self.requires_grad)
 
     def bytes(self) -> int:
-        return torch.empty(self.shape, dtype=self.dtype, device="meta").nbytes
+        return int(torch.empty(self.shape, dtype=self.dtype, device="meta").nbytes)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 
 from .changes import WindowMedians
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
-from .moves import Broadcast, Path, Receive, Send, forget_layer, pass_layer
+from .moves import Broadcast, Receive, Send, forget_layer, pass_layer
 from .stages import (
     SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
 )  # fmt: skip
@@ -134,8 +134,9 @@ class PipelineTraining:
         _check_options_agree((schedule, counts, given, self._rows))
         for layer in self._layers:
             pass_layer(layer, optimizer, Broadcast(0))
+        x, y = example
         warm_ups = {
-            count: warm_up(model, loss_fn, *(one[: self._rows // count] for one in example), clock)
+            count: warm_up(model, loss_fn, x[: len(x) // count], y[: len(y) // count], clock)
             for count in counts
         }
         self._layouts = {count: one.inputs for count, one in warm_ups.items()}
@@ -241,10 +242,11 @@ class PipelineTraining:
         for layer, source, to in zip(self._layers, *owners):
             if source == to or self._rank not in (source, to):
                 continue
-            path: Path = Send(to) if self._rank == source else Receive(source)
-            pass_layer(layer, self._optimizer, path)
-            if path.sends:
+            if self._rank == source:
+                pass_layer(layer, self._optimizer, Send(to))
                 forget_layer(layer, self._optimizer)
+            else:
+                pass_layer(layer, self._optimizer, Receive(source))
 
     def gather_model(self) -> None:
         """Every layer, with the optimizer's state, from its rank to all."""

@@ -95,7 +95,7 @@ def profile_of(rounds: Sequence[Sequence[float]]) -> List[float]:
     few layers: how layers compare is told by their quickest rounds, the level by all rounds."""
     shape = [min(seconds) for seconds in zip(*rounds)]
     whole = sum(shape)
-    level = sum(map(sum, rounds)) / len(rounds)
+    level = sum(sum(seconds) for seconds in rounds) / len(rounds)
     return [one * level / whole if whole > 0 else 0.0 for one in shape]
 
 
