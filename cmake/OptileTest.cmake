@@ -13,12 +13,27 @@ set(OPTILE_QUICK_COST 3000)
 add_library(optile_one_thread OBJECT "${CMAKE_SOURCE_DIR}/tests/one_thread.cc")
 target_link_libraries(optile_one_thread PRIVATE optile_flags)
 
+# optile_add_shards(NAME LABELS label ... TIMEOUT seconds): a program's tests, in a few processes.
+# Under a sanitizer a process takes longer to start than most tests take.
+function(optile_add_shards name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
+  set(shards 4)
+  math(EXPR last "${shards} - 1")
+  math(EXPR timeout "${shards} * ${ARG_TIMEOUT}")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name}.${shard} PROPERTIES
+      LABELS "${ARG_LABELS}" TIMEOUT ${timeout} COST ${OPTILE_QUICK_COST}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
+endfunction()
+
 # optile_add_test(NAME SOURCES a.cc ... [LIBS lib ...] [LABELS label ...] [TIMEOUT seconds]
 #                 [DEFINITIONS name=value ...] [ONE_THREAD] [SIMULATION])
 # One GoogleTest program. Each of its tests is a CTest test called NAME.Suite.Test, so that a
-# skipped one is counted and names its reason. The labels choose where it runs. ONE_THREAD: it
-# starts none and is held to that; ThreadSanitizer's suite goes without it. SIMULATION: it computes
-# for long itself, so it is optimised under the sanitizers too.
+# skipped one is counted and names its reason; under sanitizers they are in shards. The labels
+# choose where it runs. ONE_THREAD: it starts none and is held to that; ThreadSanitizer's suite goes
+# without it. SIMULATION: it computes for long itself, so it is optimised under the sanitizers too.
 function(optile_add_test name)
   cmake_parse_arguments(ARG "ONE_THREAD;SIMULATION" "TIMEOUT" "SOURCES;LIBS;LABELS;DEFINITIONS"
                         ${ARGN})
@@ -41,12 +56,16 @@ function(optile_add_test name)
   # What they test is optimised; they themselves are compiled in three quarters of the time.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  # Properties handed through the discovery lose every label but the first; one label with spaces
-  # survives, and `ctest -L unit` matches it.
-  string(REPLACE ";" " " labels "${ARG_LABELS}")
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
-                                  COST ${OPTILE_QUICK_COST})
+  if(OPTILE_SANITIZE)
+    optile_add_shards(${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+  else()
+    # Properties handed through the discovery lose every label but the first; one label with spaces
+    # survives, and `ctest -L unit` matches it.
+    string(REPLACE ";" " " labels "${ARG_LABELS}")
+    gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
+                                    COST ${OPTILE_QUICK_COST})
+  endif()
   if("unit" IN_LIST ARG_LABELS)
     add_dependencies(unit_tests ${name})
   endif()
