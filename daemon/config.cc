@@ -13,6 +13,7 @@
 #include "base/daemon_choice.h"
 #include "base/runtime_path.h"
 #include "bindings/abi/frames.h"
+#include "daemon/cluster/etcd_endpoint.h"
 #include "daemon/metrics/loopback.h"
 
 namespace optile::daemon {
@@ -114,6 +115,14 @@ base::Status take_groups(Config& config) {
   return {};
 }
 
+base::Status check_cluster(const ClusterOptions& cluster) {
+  if (!cluster.endpoints.empty()) return parse_etcd_endpoints(cluster.endpoints).status();
+  if (cluster == ClusterOptions()) return {};
+  return base::Error{base::ErrorKind::kInvalid,
+                     "--cluster-name, --cluster-address and --cluster-user-file say how a cluster "
+                     "is joined: they need --cluster-etcd too"};
+}
+
 std::string usual_socket(const Config& config) {
   const base::RuntimeEnvironment environment = base::runtime_environment();
   return config.system ? environment.system_socket : base::default_socket_path(environment);
@@ -141,6 +150,8 @@ base::Result<Config> complete(Config given) {
   given.metrics.discovery = absolute(given.metrics.discovery);
   given.metrics.textfile = absolute(given.metrics.textfile);
   if (base::Status usable = check_metrics(given.metrics); !usable.ok()) return usable.error();
+  if (base::Status usable = check_cluster(given.cluster); !usable.ok()) return usable.error();
+  given.cluster.user_file = absolute(given.cluster.user_file);
   given.log = absolute(given.log.empty() ? beside(given.socket, ".log") : given.log);
   return given;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "daemon/cluster/cluster_options.h"
 #include "daemon/metrics/metrics_outlets.h"
 #include "daemon/support/client_limits.h"
 
@@ -21,6 +22,7 @@ struct Config {
   std::string log;                    // "" = none
   std::chrono::seconds idle_exit{0};  // 0 = never
   MetricsOptions metrics;
+  ClusterOptions cluster;  // joined at the start, where it names an etcd
   ExternalLoadPolicy external_load = ExternalLoadPolicy::kYield;
   std::size_t max_clients = kMaxClients;  // attached at once
   bool foreground = false;

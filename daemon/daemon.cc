@@ -154,7 +154,9 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
   metrics_ = std::make_unique<DaemonMetrics>(
       DaemonMetrics::Dependencies{controller_.get(), OPTILE_VERSION,
                                   [this] { return attach_->refused(); }, clocks_.monotonic_ns});
-  api_ = std::make_unique<Api>(*controller_, *metrics_, facts, clocks_.monotonic_ns);
+  make_cluster(machine.value());
+  api_ =
+      std::make_unique<Api>(*controller_, *metrics_, facts, clocks_.monotonic_ns, cluster_.get());
   open_exit_monitor();
   attach_ = std::make_unique<AttachServer>(
       io_, std::move(attach).value(), rights_,
@@ -170,8 +172,28 @@ Status Daemon::open(std::optional<InstanceLock> lock) {
       [this] { update_idle_timer(); });
   log_->info("optiled " OPTILE_VERSION " serves " + config_.socket);
   if (!own_store->state().message.empty()) log_->warn("store: " + own_store->state().message);
+  join_cluster();
   update_idle_timer();
   return open_metrics();
+}
+
+void Daemon::make_cluster(const perfmodel::Machine& machine) {
+  const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
+  const auto page_bytes = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
+  const ClusterMachine told = {static_cast<int>(machine.cores.size()),
+                               static_cast<int>(machine.tiles.size()), pages * page_bytes};
+  cluster_ = std::make_unique<Cluster>(
+      io_, Cluster::Dependencies{told, clocks_.monotonic_ns,
+                                 [this](const std::string& line) { log_->info(line); },
+                                 [this] { update_idle_timer(); }});
+}
+
+// A cluster that cannot be joined is no reason not to serve this machine.
+void Daemon::join_cluster() {
+  if (config_.cluster.endpoints.empty()) return;
+  if (const Status joined = cluster_->join(config_.cluster); !joined.ok()) {
+    log_->warn("cluster: " + joined.message());
+  }
 }
 
 // Last: what these options promise is either all there or the daemon does not start.
@@ -218,6 +240,7 @@ void Daemon::stop() {
   signals_.cancel(ignored);
   if (http_ != nullptr) http_->stop();
   if (attach_ != nullptr) attach_->stop();  // every client departs
+  if (cluster_ != nullptr) cluster_->stop();
   if (confinement_ != nullptr) confinement_->flush();
   if (controller_ != nullptr) controller_->history().batches().flush(true);
   if (outlets_ != nullptr) outlets_->stop();
@@ -471,7 +494,8 @@ perfmodel::Budget Daemon::budget_of(const perfmodel::Machine& machine, int pid) 
 
 void Daemon::update_idle_timer() {
   if (stopped_ || (config_.idle_exit.count() == 0 && !lost_place_)) return;
-  const bool idle = controller_->client_count() == 0 && http_->connections() == 0;
+  const bool idle = controller_->client_count() == 0 && http_->connections() == 0 &&
+                    (lost_place_ || !cluster_->joined());
   if (!idle) {
     idle_timer_.cancel();
     idle_armed_ = false;

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "daemon/api/api.h"
 #include "daemon/client/client_lines.h"
+#include "daemon/cluster/cluster.h"
 #include "daemon/config.h"
 #include "daemon/controller/controller.h"
 #include "daemon/leases/lease_moves.h"
@@ -62,6 +63,8 @@ class Daemon {
   explicit Daemon(Config config);
   base::Status open(std::optional<InstanceLock> lock);
   base::Status open_metrics();
+  void make_cluster(const perfmodel::Machine& machine);
+  void join_cluster();
   std::function<Store*(unsigned uid)> store_of_user();
   LeaseDependencies lease_dependencies(const perfmodel::Machine& machine);
   base::Result<AttachServer::Admission> arrive(AttachRequest attach_request);
@@ -106,6 +109,7 @@ class Daemon {
   std::unique_ptr<PersistedCommands> persisted_commands_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<DaemonMetrics> metrics_;
+  std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<ExitMonitor> exits_;  // null where the kernel cannot
   boost::asio::posix::stream_descriptor exits_reported_{io_};

@@ -99,6 +99,20 @@ void add_metrics(CLI::App& app, Config& config) {
                "Name programs and ops there, for everybody to read; else they are without names");
 }
 
+void add_cluster(CLI::App& app, Config& config) {
+  app.add_option("--cluster-etcd", config.cluster.endpoints,
+                 "Join the cluster of this etcd: http://HOST:PORT, several with commas")
+      ->option_text("URL");
+  app.add_option("--cluster-name", config.cluster.name, "Of this node; the machine's unless said")
+      ->option_text("NAME");
+  app.add_option("--cluster-address", config.cluster.address,
+                 "By which other nodes reach this one; the machine's name unless said")
+      ->option_text("ADDRESS");
+  app.add_option("--cluster-user-file", config.cluster.user_file,
+                 "NAME:PASSWORD for etcd, in a file that nobody else may read")
+      ->option_text("FILE");
+}
+
 void add_log(CLI::App& app, Config& config) {
   app.add_option("--log", config.log, "Log file; by default beside the socket")
       ->option_text("FILE");
@@ -134,6 +148,7 @@ int main(int argc, char** argv) {
       ->option_text("MACHINE");
   add_log(app, config);
   add_metrics(app, config);
+  add_cluster(app, config);
   app.add_flag("--print-metric-catalogue", print_catalogue, "Print every metric as JSON and end");
   app.add_flag("--system", config.system,
                "Serve the programs of several users, in /run/optile and /var/lib/optile");

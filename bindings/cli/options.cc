@@ -1,4 +1,5 @@
-// With run_options.cc and place/place_options.cc the files of the command line that know CLI11.
+// With run_options.cc, cluster_options.cc and place/place_options.cc the files of the command line
+// that know CLI11.
 #include "bindings/cli/options.h"
 
 #include <CLI/CLI.hpp>
@@ -136,6 +137,20 @@ Verbs add_bridge(CLI::App& app, Options& options) {
   return verbs;
 }
 
+// `optile cluster join`, `status` and `leave`, and `optile launch`.
+Verbs add_several_machines(CLI::App& app, Options& options) {
+  const ClusterCommands cluster = add_cluster(app, options.cluster);
+  add_socket(cluster.join, options);
+  add_query(cluster.status, options);
+  add_socket(cluster.leave, options);
+  CLI::App* launch = add_launch(app, options.launch);
+  add_socket(launch, options);
+  return {{cluster.join, Verb::kClusterJoin},
+          {cluster.status, Verb::kClusterStatus},
+          {cluster.leave, Verb::kClusterLeave},
+          {launch, Verb::kLaunchNodes}};
+}
+
 CLI::App* add_simulate(CLI::App& app, Options& options) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "A step on a described machine: optile simulate --graph GRAPH [OPTIONS]");
@@ -257,6 +272,7 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   CLI::App* simulate = add_simulate(app, options);
   const Verbs placing = add_placing(app, options);
   const Verbs bridging = add_bridge(app, options);
+  const Verbs several = add_several_machines(app, options);
   for (CLI::App* query : {status, ops, explain, machine}) add_query(query, options);
   for (CLI::App* plain : {metrics, stop}) add_socket(plain, options);
   add_undo(undo, options);
@@ -278,10 +294,11 @@ base::Result<Parsed> parse_options(const std::vector<std::string>& arguments) {
   verbs.insert(verbs.end(), leases.begin(), leases.end());
   verbs.insert(verbs.end(), placing.begin(), placing.end());
   verbs.insert(verbs.end(), bridging.begin(), bridging.end());
+  verbs.insert(verbs.end(), several.begin(), several.end());
   for (const auto& [app_of, verb] : verbs) {
     if (!app_of->parsed()) continue;
     options.verb = verb;
-    const bool runs = verb == Verb::kRun || verb == Verb::kBaseline;
+    const bool runs = verb == Verb::kRun || verb == Verb::kBaseline || verb == Verb::kLaunchNodes;
     if (!runs && verb != Verb::kDoctor) continue;
     const base::Status taken = take_command(*app_of, separated, runs, options.command);
     if (!taken.ok()) return taken.error();

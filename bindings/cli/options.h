@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bindings/cli/cluster/cluster_options.h"
 #include "bindings/cli/place/parallelism_command.h"
 #include "bindings/cli/place/place_options.h"
 #include "bindings/cli/place/split_command.h"
@@ -41,7 +42,11 @@ enum class Verb {
   kTrainPolicy,
   kCompare,
   kParallelism,
-  kSplit
+  kSplit,
+  kClusterJoin,
+  kClusterStatus,
+  kClusterLeave,
+  kLaunchNodes
 };
 
 // Before a program starts: the OpenMP runtime, how its idle threads wait, and so on.
@@ -129,6 +134,8 @@ struct Options {
   PlacingOptions placing;
   ParallelismOptions parallelism;
   SplitOptions split;
+  NodeOptions cluster;
+  LaunchOptions launch;
   std::vector<std::string> command;
 };
 

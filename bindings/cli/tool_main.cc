@@ -4,6 +4,8 @@
 #include <iostream>
 
 #include "bindings/cli/bridge/bridge_command.h"
+#include "bindings/cli/cluster/cluster_command.h"
+#include "bindings/cli/cluster/node_launch.h"
 #include "bindings/cli/doctor/doctor.h"
 #include "bindings/cli/query/queries.h"
 #include "bindings/cli/run/launcher.h"
@@ -33,6 +35,8 @@ int answer(int argc, char** argv) {
   if (options.verb == Verb::kBridgeBuild || options.verb == Verb::kBridgeCheck) {
     return printed(bridge(options));
   }
+  if (is_about_cluster(options.verb)) return printed(answer_about_cluster(options));
+  if (options.verb == Verb::kLaunchNodes) return launch_on_nodes(options);
   if (is_about_placement(options.verb)) return become_sibling(kPlacementTool, argv);
   const bool starts_a_program = options.verb == Verb::kRun || options.verb == Verb::kBaseline;
   return starts_a_program ? launch(options) : printed(answer_query(options));

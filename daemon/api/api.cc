@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/abi/api_fields.h"
+#include "daemon/api/cluster_json.h"
 #include "daemon/api/explain.h"
 #include "daemon/api/lease_json.h"
 #include "daemon/api/report.h"
@@ -491,6 +492,28 @@ HttpResponse get_metrics(const Call& call) {
   return response;
 }
 
+HttpResponse get_cluster(const Call& call) {
+  return ok(cluster_json(call.served.cluster));
+}
+
+// Of the machine, as the daemon is: whoever may everything here.
+HttpResponse change_cluster(const Call& call, const std::function<base::Status(Cluster&)>& change) {
+  if (!call.served.facts.rights.may_all(call.peer)) return problem(403, kOnlyAdminsJoin);
+  if (call.served.cluster == nullptr) return problem(409, kNoClusterHere);
+  const base::Status changed = change(*call.served.cluster);
+  return changed.ok() ? get_cluster(call) : problem(changed.error());
+}
+
+HttpResponse post_join(const Call& call) {
+  const base::Result<ClusterOptions> options = cluster_options_in(call.body);
+  if (!options.ok()) return problem(options.error());
+  return change_cluster(call, [&](Cluster& cluster) { return cluster.join(options.value()); });
+}
+
+HttpResponse delete_cluster(const Call& call) {
+  return change_cluster(call, [](Cluster& cluster) { return cluster.leave(); });
+}
+
 struct Route {
   const char* method;
   const char* path;
@@ -511,6 +534,9 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/undo", post_undo, {}, kUndoMembers},
     {"GET", "/v1/leases", get_leases},
     {"POST", "/v1/leases", post_lease, {}, kLeaseMembers},
+    {"GET", "/v1/cluster", get_cluster},
+    {"DELETE", "/v1/cluster", delete_cluster},
+    {"POST", "/v1/cluster/join", post_join, {}, kJoinMembers},
     {"GET", "/metrics", get_metrics},
 };
 
@@ -548,8 +574,8 @@ std::vector<Api::RouteName> Api::routes() {
 }
 
 Api::Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
-         std::function<uint64_t()> monotonic_ns)
-    : served_{controller, metrics, std::move(facts), std::move(monotonic_ns)} {}
+         std::function<uint64_t()> monotonic_ns, Cluster* cluster)
+    : served_{controller, metrics, std::move(facts), std::move(monotonic_ns), cluster} {}
 
 HttpResponse Api::answer(const HttpRequest& request) {
   const std::string_view target = request.target;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/cluster/cluster.h"
 #include "daemon/controller/controller.h"
 #include "daemon/metrics/daemon_metrics.h"
 #include "daemon/support/rights.h"
@@ -33,10 +34,11 @@ class Api {
     DaemonMetrics& metrics;
     DaemonFacts facts;
     std::function<uint64_t()> monotonic_ns;
+    Cluster* cluster;
   };
-  // Controller and metrics outlive the API.
+  // Controller, metrics and cluster outlive the API. Without a cluster there is none to join.
   Api(Controller& controller, DaemonMetrics& metrics, DaemonFacts facts,
-      std::function<uint64_t()> monotonic_ns);
+      std::function<uint64_t()> monotonic_ns, Cluster* cluster = nullptr);
 
   HttpResponse answer(const HttpRequest& request);
 

@@ -290,6 +290,25 @@ TEST(Options, RejectsInvalidCommandLines) {
   EXPECT_THAT(refused({"stop", "--json"}), HasSubstr("--json"));
 }
 
+TEST(Options, ClusterAndLaunchAreParsed) {
+  const Options join = parsed({"cluster", "join", "--etcd", "http://a", "--name", "n"});
+  EXPECT_EQ(join.verb, Verb::kClusterJoin);
+  EXPECT_EQ(join.cluster.etcd, "http://a");
+  EXPECT_EQ(join.cluster.name, "n");
+  EXPECT_EQ(parsed({"cluster", "leave"}).verb, Verb::kClusterLeave);
+  EXPECT_THAT(refused({"cluster"}), HasSubstr("join, status, leave"));
+  EXPECT_THAT(refused({"cluster", "join", "--name", "a/b"}), HasSubstr("at most 63"));
+  const Options launch = parsed({"launch", "--nodes", "4", "--", "python3", "x.py", "--nodes"});
+  EXPECT_EQ(launch.verb, Verb::kLaunchNodes);
+  EXPECT_EQ(launch.launch.nodes, 4);
+  EXPECT_TRUE(launch.launch.torchrun);
+  EXPECT_THAT(launch.command, ElementsAre("python3", "x.py", "--nodes"));
+  EXPECT_FALSE(parsed({"launch", "--nodes", "1", "--no-torchrun", "--", "x"}).launch.torchrun);
+  EXPECT_THAT(refused({"launch", "--", "x"}), HasSubstr("--nodes"));
+  EXPECT_THAT(refused({"launch", "--nodes", "0", "--", "x"}), HasSubstr("--nodes"));
+  EXPECT_THAT(refused({"launch", "--nodes", "2"}), HasSubstr("no program to run"));
+}
+
 std::string help_of(const Words& words) {
   return parse_options(words).value().text;
 }
@@ -301,11 +320,14 @@ TEST(Options, HelpMatchesGoldenFile) {
        {"run",         "baseline", "status",  "ops",    "explain", "machine",  "undo",
         "leases",      "share",    "pin",     "unpin",  "pause",   "resume",   "detach",
         "attach",      "metrics",  "stop",    "doctor", "top",     "simulate", "place",
-        "parallelism", "split",    "compare", "bridge"}) {
+        "parallelism", "split",    "compare", "bridge", "launch"}) {
     golden.add(command, help_of({command, "--help"}));
   }
   for (const char* command : {"load", "latency", "step", "strategy", "network", "train"}) {
     golden.add(std::string("place ") + command, help_of({"place", command, "--help"}));
+  }
+  for (const char* command : {"join", "status", "leave"}) {
+    golden.add(std::string("cluster ") + command, help_of({"cluster", command, "--help"}));
   }
   golden.add("compare step", help_of({"compare", "step", "--help"}));
   golden.check();

@@ -117,6 +117,8 @@ FOLDERS: Mapping[str, Folder] = {
         )
         for folder in probe_folders(tree.source_root())
     },
+    # What agrees with other nodes; the command line's `launch` does so too.
+    "daemon/cluster": Folder(6, _sees("base")),
     "daemon/support": Folder(7, _sees("base", "tuner/session")),
     "daemon/transport": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
     "daemon/process": Folder(8, _sees("base", "bindings/abi", "daemon/support")),
@@ -149,17 +151,19 @@ FOLDERS: Mapping[str, Folder] = {
                   "daemon/controller")
     ),
     "daemon/api": Folder(
-        14, _sees("base", "bindings/abi", "sched/leases", "daemon/support", "daemon/transport",
-                  "daemon/client", "daemon/views", "daemon/controller", "daemon/metrics")
+        14, _sees("base", "bindings/abi", "sched/leases", "daemon/cluster", "daemon/support",
+                  "daemon/transport", "daemon/client", "daemon/views", "daemon/controller",
+                  "daemon/metrics")
     ),
     "daemon": Folder(
-        15, _sees("base", "bindings/abi", "daemon/support", "daemon/transport", "daemon/process",
-                  "daemon/store", "daemon/leases", "daemon/client", "daemon/controller",
-                  "daemon/metrics", "daemon/api")
+        15, _sees("base", "bindings/abi", "daemon/cluster", "daemon/support", "daemon/transport",
+                  "daemon/process", "daemon/store", "daemon/leases", "daemon/client",
+                  "daemon/controller", "daemon/metrics", "daemon/api")
     ),
     "bindings/cli": Folder(
         7, _sees("base", "bindings/abi", "perfmodel/machine", "perfmodel/profile",
-                 "perfmodel/synthetic", "perfmodel/networks", "sched/simulation", "placement")
+                 "perfmodel/synthetic", "perfmodel/networks", "sched/simulation", "placement",
+                 "daemon/cluster")
     ),
 }
 UNRESTRICTED = ("tests", "bench")  # the top layer sees everything

@@ -544,6 +544,8 @@ TEST(OpenApi, DescribesExactlyExistingRoutes) {
       described.insert("GET " + path);
     } else if (line == "    post:") {
       described.insert("POST " + path);
+    } else if (line == "    delete:") {
+      described.insert("DELETE " + path);
     }
   }
   std::set<std::string> routes;
@@ -551,6 +553,33 @@ TEST(OpenApi, DescribesExactlyExistingRoutes) {
     routes.insert(std::string(route.method) + " " + std::string(route.path));
   }
   EXPECT_EQ(described, routes);
+}
+
+TEST_F(ApiTest, ClusterIsJoinedAndLeft) {
+  EXPECT_EQ(running_.get("/v1/cluster").json(), nlohmann::json({{"state", "none"}}));
+  const std::string remove = "DELETE /v1/cluster HTTP/1.1\r\nHost: o\r\n\r\n";
+  EXPECT_EQ(running_.raw(remove).status, 404);
+  const std::string join = "/v1/cluster/join";
+  for (const char* wrong :
+       {"{}", R"({"endpoints": []})", R"({"endpoints": "https://a"})", R"({"endpoints": "a"})",
+        R"({"endpoints": "http://a", "name": "a/b"})", R"({"endpoints": [3]})",
+        R"({"endpoints": "http://a", "credentials_file": "relative"})"}) {
+    EXPECT_EQ(running_.post(join, wrong).status, 400) << wrong;
+  }
+  // Nobody listens there: it goes on trying, and says so.
+  const std::string body = R"({"endpoints": ["http://127.0.0.1:1"], "name": "n0"})";
+  ASSERT_EQ(running_.post(join, body).status, 200);
+  EXPECT_EQ(running_.post(join, body).status, 200);
+  EXPECT_EQ(running_.post(join, R"({"endpoints": "http://127.0.0.1:2"})").status, 409);
+  EXPECT_TRUE(running_.serve_until(
+      [&] { return !running_.get("/v1/cluster").json()["messages"].empty(); }));
+  const nlohmann::json cluster = running_.get("/v1/cluster").json();
+  EXPECT_EQ(undescribed(cluster, {"Cluster"}), std::set<std::string>());
+  EXPECT_EQ(cluster["state"], "unreachable");
+  EXPECT_EQ(cluster["name"], "n0");
+  EXPECT_EQ(cluster["epoch"], 0);
+  EXPECT_FALSE(cluster["etcd"]["reachable"].get<bool>());
+  EXPECT_EQ(running_.raw(remove).json()["state"], "none");
 }
 
 }  // namespace

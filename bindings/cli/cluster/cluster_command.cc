@@ -1,0 +1,177 @@
+#include "bindings/cli/cluster/cluster_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "base/daemon_choice.h"
+#include "base/runtime_path.h"
+#include "bindings/abi/api_fields.h"
+#include "bindings/cli/support/http_client.h"
+#include "daemon/cluster/etcd_endpoint.h"
+
+namespace optile::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using JoinClock = std::chrono::steady_clock;
+
+constexpr milliseconds kClusterPatience{3000};
+// Longer than all endpoints of an etcd take to be tried; the daemon goes on by itself.
+constexpr milliseconds kJoinPatience{10000};
+constexpr milliseconds kJoinLook{50};
+constexpr const char* kNoEtcd =
+    "no etcd is named: --etcd http://HOST:2379, or OPTILE_ETCD in the environment";
+
+int refuse(const std::string& message) {
+  std::cerr << "optile: " << message << "\n";
+  return 1;
+}
+
+std::string socket_of(const Options& options) {
+  const base::RuntimeEnvironment environment = base::runtime_environment();
+  return std::filesystem::absolute(base::choose_daemon(environment, options.socket).socket)
+      .string();
+}
+
+base::Result<Json> ask_about_cluster(const std::string& socket, const char* method,
+                                     const char* target, const std::string& body) {
+  const auto answer = ask_daemon(socket, method, target, body, kClusterPatience);
+  if (!answer.ok()) return answer.error();
+  Json json = Json::parse(answer.value().body, nullptr, false);
+  if (!json.is_object()) {
+    return base::Error{base::ErrorKind::kUnavailable,
+                       "the daemon's answer cannot be read; it may be of another version: "
+                       "optile stop"};
+  }
+  if (answer.value().status == 200) return json;
+  const Json error = json.value(field::kError, Json::object());
+  return base::Error{base::ErrorKind::kUnavailable,
+                     text_of(error, field::kMessage, "the daemon refuses; its log says why")};
+}
+
+std::string messages_of(const Json& answer) {
+  std::string text;
+  for (const Json& one : list_of(answer, field::kMessages)) {
+    if (one.is_string()) text += (text.empty() ? "" : "; ") + one.get<std::string>();
+  }
+  return text;
+}
+
+base::Result<Json> join_request(const NodeOptions& options) {
+  if (options.etcd.empty()) return base::invalid(kNoEtcd);
+  const auto endpoints = daemon::parse_etcd_endpoints(options.etcd);
+  if (!endpoints.ok()) return endpoints.error();
+  const std::string address = options.address.empty()
+                                  ? daemon::local_address_towards(endpoints.value().front())
+                                  : options.address;
+  Json body = {{field::kEndpoints, options.etcd}};
+  if (!options.name.empty()) body[field::kName] = options.name;
+  if (!address.empty()) body[field::kAddress] = address;
+  if (!options.user_file.empty()) {
+    body[field::kCredentialsFile] = std::filesystem::absolute(options.user_file).string();
+  }
+  return body;
+}
+
+int join_cluster(const Options& options, const std::string& socket) {
+  const base::Result<Json> body = join_request(options.cluster);
+  if (!body.ok()) return refuse(body.message());
+  const std::string text = body.value().dump(-1, ' ', false, Json::error_handler_t::replace);
+  base::Result<Json> answer = ask_about_cluster(socket, "POST", "/v1/cluster/join", text);
+  const auto end = JoinClock::now() + kJoinPatience;
+  while (answer.ok() && text_of(answer.value(), field::kState) != "member" &&
+         JoinClock::now() < end) {
+    std::this_thread::sleep_for(kJoinLook);
+    answer = ask_about_cluster(socket, "GET", "/v1/cluster", "");
+  }
+  if (!answer.ok()) return refuse(answer.message());
+  const Json& json = answer.value();
+  if (text_of(json, field::kState) == "member") {
+    std::printf("node %s (%s) is a member of the cluster of %s; optile cluster status shows all\n",
+                text_of(json, field::kName).c_str(), text_of(json, field::kAddress).c_str(),
+                text_of(json, field::kUser).c_str());
+    return 0;
+  }
+  const std::string why = messages_of(json);
+  return refuse("not yet a member: " + (why.empty() ? "etcd has not answered" : why) +
+                ". The daemon goes on trying; optile cluster leave ends that");
+}
+
+std::string memory_text(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", bytes / (1 << 30));
+  return text;
+}
+
+// The widest of them, and at least that of the heading.
+std::size_t width_of(const Json& nodes, const char* name, const char* heading) {
+  std::size_t width = std::string(heading).size();
+  for (const Json& node : nodes) width = std::max(width, text_of(node, name).size());
+  return width;
+}
+
+}  // namespace
+
+bool is_about_cluster(Verb verb) {
+  return verb == Verb::kClusterJoin || verb == Verb::kClusterStatus || verb == Verb::kClusterLeave;
+}
+
+std::string cluster_table(const Json& answer) {
+  const std::string state = text_of(answer, field::kState);
+  if (state == "none") {
+    return "this node is in no cluster; optile cluster join --etcd http://HOST:2379 joins one\n";
+  }
+  const Json etcd = answer.value(field::kEtcd, Json::object());
+  const std::string leader = text_of(answer, field::kLeader);
+  std::string text = "cluster of " + text_of(answer, field::kUser) + ", node " +
+                     text_of(answer, field::kName) + ": " + state + "\n";
+  text += "leader  " + (leader.empty() ? "none" : leader) + ", epoch " +
+          text_of(answer, field::kEpoch) + "\n";
+  text += "etcd    " + text_of(etcd, field::kEndpoint) +
+          (etcd.value(field::kReachable, false) ? " answers\n" : " does not answer\n");
+  const Json nodes = list_of(answer, field::kNodes);
+  const int name = static_cast<int>(width_of(nodes, field::kName, "node"));
+  const int address = static_cast<int>(width_of(nodes, field::kAddress, "address"));
+  char row[512];
+  std::snprintf(row, sizeof row, "%-*s  %-*s  %5s  %10s  %-6s  %s\n", name, "node", address,
+                "address", "cores", "memory", "leader", "seen");
+  text += row;
+  for (const Json& node : nodes) {
+    std::snprintf(row, sizeof row, "%-*s  %-*s  %5s  %10s  %-6s  %.1f s ago\n", name,
+                  text_of(node, field::kName).c_str(), address,
+                  text_of(node, field::kAddress).c_str(), text_of(node, field::kCores).c_str(),
+                  memory_text(number_of(node, field::kMemoryBytes)).c_str(),
+                  node.value(field::kLeader, false) ? "yes" : "-",
+                  number_of(node, field::kSeenSeconds));
+    text += row;
+  }
+  const std::string messages = messages_of(answer);
+  return messages.empty() ? text : text + "note    " + messages + "\n";
+}
+
+int answer_about_cluster(const Options& options) try {
+  const std::string socket = socket_of(options);
+  if (options.verb == Verb::kClusterJoin) return join_cluster(options, socket);
+  const bool leaving = options.verb == Verb::kClusterLeave;
+  const base::Result<Json> answer =
+      ask_about_cluster(socket, leaving ? "DELETE" : "GET", "/v1/cluster", "");
+  if (!answer.ok()) return refuse(answer.message());
+  if (leaving) {
+    std::printf("this node has left the cluster\n");
+  } else if (options.json) {
+    std::printf("%s\n", answer.value().dump(2).c_str());
+  } else {
+    std::fputs(cluster_table(answer.value()).c_str(), stdout);
+  }
+  return 0;
+} catch (const Json::exception&) {  // a field of another kind than ours
+  return refuse("the daemon's answer cannot be read; it may be of another version: optile stop");
+} catch (const std::filesystem::filesystem_error& error) {
+  return refuse(error.what());
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,76 @@
+#include "bindings/cli/cluster/cluster_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "bindings/cli/run/run_options.h"
+#include "daemon/cluster/node_record.h"
+#include "daemon/cluster/rank_claim.h"
+
+namespace optile::cli {
+namespace {
+
+std::string check_cluster_name(const std::string& text) {
+  return daemon::is_cluster_name(text)
+             ? ""
+             : "has to be letters, digits, '.', '_' and '-', at most 63 of them";
+}
+
+// Alike for both: which etcd, and who we are there.
+void add_etcd(CLI::App* app, std::string& etcd, std::string& user_file) {
+  app->add_option("--etcd", etcd, "Where etcd answers: http://HOST:PORT, several with commas")
+      ->envname("OPTILE_ETCD")
+      ->type_name("URL");
+  app->add_option("--user-file", user_file,
+                  "NAME:PASSWORD for etcd, in a file that nobody else may read")
+      ->type_name("FILE");
+}
+
+void add_address(CLI::App* app, std::string& address) {
+  app->add_option("--address", address,
+                  "By which other nodes reach this one; that towards etcd unless said")
+      ->type_name("ADDRESS");
+}
+
+}  // namespace
+
+ClusterCommands add_cluster(CLI::App& app, NodeOptions& options) {
+  CLI::App* cluster = app.add_subcommand("cluster", "Several machines: who is there, who leads");
+  cluster->require_subcommand(1);
+  const ClusterCommands commands = {
+      cluster->add_subcommand("join", "Make this machine's daemon a node of a cluster"),
+      cluster->add_subcommand("status", "The nodes, the leader and etcd, as this node sees them"),
+      cluster->add_subcommand("leave", "Take this machine's daemon out of the cluster")};
+  add_etcd(commands.join, options.etcd, options.user_file);
+  commands.join->add_option("--name", options.name, "Of this node; the machine's unless said")
+      ->check(check_cluster_name)
+      ->type_name("NAME");
+  add_address(commands.join, options.address);
+  return commands;
+}
+
+CLI::App* add_launch(CLI::App& app, LaunchOptions& options) {
+  CLI::App* launch = app.add_subcommand(
+      "launch", "One rank of a program, typed on every node: optile launch --nodes N -- CMD");
+  launch->add_option("--nodes", options.nodes, "How many nodes the program runs on")
+      ->check(CLI::Range(1, daemon::kMaxRanks))
+      ->type_name("N")
+      ->required();
+  add_etcd(launch, options.etcd, options.user_file);
+  launch
+      ->add_option("--name", options.job,
+                   "Of the job, the same on every node; the program's unless said")
+      ->check(check_cluster_name)
+      ->type_name("JOB");
+  add_address(launch, options.address);
+  launch->add_option("--wait", options.wait_seconds, "How long to wait for the other nodes")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  launch->add_flag("!--no-torchrun", options.torchrun,
+                   "Start a Python program itself, with RANK, WORLD_SIZE, MASTER_ADDR and "
+                   "MASTER_PORT, and not by torch.distributed.run");
+  launch->prefix_command();
+  return launch;
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,38 @@
+// What was typed of `optile cluster` and `optile launch`. Plain values; adding their options is
+// CLI11's.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace optile::cli {
+
+struct NodeOptions {
+  std::string etcd;       // http://HOST:PORT, several with commas; OPTILE_ETCD unless said
+  std::string name;       // of the node; empty = the machine's
+  std::string address;    // by which others reach it; empty = that towards etcd
+  std::string user_file;  // empty = etcd asks for no user
+};
+
+struct LaunchOptions {
+  int nodes = 1;
+  std::string etcd;       // as above; only for several nodes
+  std::string job;        // empty = the program's name
+  std::string address;    // as above
+  std::string user_file;  // as above
+  int wait_seconds = 300;
+  bool torchrun = true;  // for a Python program
+};
+
+struct ClusterCommands {
+  CLI::App* join;
+  CLI::App* status;
+  CLI::App* leave;
+};
+ClusterCommands add_cluster(CLI::App& app, NodeOptions& options);
+CLI::App* add_launch(CLI::App& app, LaunchOptions& options);
+
+}  // namespace optile::cli

@@ -1,0 +1,252 @@
+#include "bindings/cli/cluster/node_launch.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "bindings/cli/cluster/rank_command.h"
+#include "bindings/cli/run/daemon_start.h"
+#include "bindings/cli/support/child_process.h"
+#include "daemon/cluster/etcd_store.h"
+#include "daemon/cluster/rank_claim.h"
+
+namespace optile::cli {
+namespace {
+
+using daemon::RankClaim;
+using LaunchClock = std::chrono::steady_clock;
+
+constexpr const char* kThisMachine = "127.0.0.1";
+
+int give_up(const std::string& message) {
+  std::cerr << "optile: " << message << "\n";
+  return kOwnFailure;
+}
+
+RankClaim::Time launch_time() {
+  return std::chrono::duration_cast<RankClaim::Time>(LaunchClock::now().time_since_epoch());
+}
+
+// Free now; somebody else could still take it before rank 0 does.
+int free_port() {
+  const base::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!fd.valid() || bind(fd.get(), generic, size) != 0 ||
+      getsockname(fd.get(), generic, &size) != 0) {
+    return 0;
+  }
+  return ntohs(address.sin_port);
+}
+
+// This process's claim, and the loop that it lives in: run by the main thread until the job begins,
+// then by one of its own while the main thread waits for the program.
+class Gathering {
+ public:
+  Gathering(daemon::EtcdStore::Settings store, RankClaim::Settings claim)
+      : job_(claim.job), nodes_(claim.nodes), store_(io_, std::move(store)) {
+    claim.answered = [this] { arm(); };
+    claim_ = std::make_unique<RankClaim>(store_, std::move(claim));
+  }
+  ~Gathering() { leave(); }
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
+
+  // Where the job has begun; nothing where it has not in time, with why on stderr.
+  std::optional<RankPlace> wait(std::chrono::seconds patience) {
+    boost::asio::signal_set interruptions(io_, SIGINT, SIGTERM);
+    interruptions.async_wait([this](const boost::system::error_code& error, int number) {
+      if (!error) interrupted_ = number;
+    });
+    arm();
+    const auto end = LaunchClock::now() + patience;
+    while (is_open() && LaunchClock::now() < end) {
+      io_.run_one_until(end);
+      say();
+    }
+    const RankClaim::View& view = claim_->view();
+    if (interrupted_ == 0 && view.state == RankClaim::State::kStarted) {
+      return RankPlace{nodes_, view.rank, view.master_address, view.master_port};
+    }
+    if (interrupted_ == 0 && view.state != RankClaim::State::kRefused) {
+      std::cerr << "optile: job " << job_ << " was not begun within " << patience.count()
+                << " seconds: " << situation() << "\n";
+    }
+    return std::nullopt;
+  }
+
+  // The signal that ended the wait; 0 = none.
+  int interrupted() const { return interrupted_; }
+
+  void keep_in_background() {
+    // Signals are the main thread's: it hands them to the program.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    arm();
+    keeper_ = std::thread([this] { io_.run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  // Gives the rank up; where etcd does not answer, its lease ends it.
+  void leave() {
+    if (std::exchange(left_, true)) return;
+    boost::asio::post(io_, [this] {
+      ending_ = true;
+      timer_.cancel();
+      if (claim_->lease() == 0) return io_.stop();
+      store_.revoke_lease(claim_->lease(), [this](const auto&) { io_.stop(); });
+    });
+    if (keeper_.joinable()) {
+      keeper_.join();
+    } else {
+      io_.restart();
+      io_.run();
+    }
+  }
+
+  bool lost() const { return claim_->view().lease_lost; }  // once left
+
+ private:
+  bool is_open() const {
+    const RankClaim::State state = claim_->view().state;
+    return interrupted_ == 0 && state != RankClaim::State::kStarted &&
+           state != RankClaim::State::kRefused;
+  }
+
+  void arm() {
+    const RankClaim::Time next = claim_->next_tick();
+    timer_.cancel();
+    if (ending_ || next == RankClaim::Time::max()) return;
+    timer_.expires_at(LaunchClock::time_point(next));
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      claim_->tick(launch_time());
+      arm();
+    });
+  }
+
+  std::string situation() const {
+    const RankClaim::View& view = claim_->view();
+    if (!view.message.empty()) return view.message;
+    if (view.holders.empty()) return "etcd at " + store_.description() + " has not answered yet";
+    std::string here;
+    for (const auto& [rank, node] : view.holders) {
+      here += (here.empty() ? "" : ", ") + std::to_string(rank) + " is " + node;
+    }
+    const int missing = nodes_ - static_cast<int>(view.holders.size());
+    if (missing <= 0) return "all ranks are here (" + here + "); rank 0 begins";
+    return "waits for " + std::to_string(missing) + " more of " + std::to_string(nodes_) +
+           " nodes; type the same there (" + here + ")";
+  }
+
+  // Once for each thing that there is to say.
+  void say() {
+    const std::string text = situation();
+    if (claim_->view().state == RankClaim::State::kStarted) return;
+    if (std::exchange(said_, text) == text) return;
+    std::cerr << "optile: job " << job_ << ": " << text << "\n";
+  }
+
+  std::string job_;
+  int nodes_;
+  boost::asio::io_context io_{1};
+  boost::asio::steady_timer timer_{io_};
+  daemon::EtcdStore store_;
+  std::unique_ptr<RankClaim> claim_;
+  std::thread keeper_;
+  std::string said_;
+  int interrupted_ = 0;
+  bool left_ = false;
+  bool ending_ = false;  // of the loop's thread
+};
+
+ChildEnd run_rank(const Options& options, const RankPlace& place) {
+  const RankCommand rank = command_of_rank(options.command, place, options.launch.torchrun);
+  std::vector<std::string> command = {own_folder() + "/optile", "run"};
+  if (!options.socket.empty()) command.insert(command.end(), {"--socket", options.socket});
+  command.emplace_back("--");
+  command.insert(command.end(), rank.words.begin(), rank.words.end());
+  return run_program(command, Changes{{}, rank.variables});
+}
+
+int end_as(const ChildEnd& end) {
+  if (end.started) end_like(end.wait_status);
+  return end.exit_code;
+}
+
+base::Result<daemon::EtcdStore::Settings> store_settings(const LaunchOptions& options) {
+  if (options.etcd.empty()) {
+    return base::invalid(
+        "several nodes agree by way of etcd: --etcd http://HOST:2379, or OPTILE_ETCD in the "
+        "environment; with --nodes 1 none is needed");
+  }
+  daemon::EtcdStore::Settings settings;
+  base::Result<std::vector<daemon::EtcdEndpoint>> endpoints =
+      daemon::parse_etcd_endpoints(options.etcd);
+  if (!endpoints.ok()) return endpoints.error();
+  settings.endpoints = std::move(endpoints).value();
+  if (!options.user_file.empty()) {
+    base::Result<daemon::EtcdUser> user = daemon::read_etcd_user(options.user_file);
+    if (!user.ok()) return user.error();
+    settings.user = std::move(user).value();
+  }
+  return settings;
+}
+
+}  // namespace
+
+int launch_on_nodes(const Options& options) {
+  const LaunchOptions& launch = options.launch;
+  const int port = free_port();
+  if (port == 0) return give_up("no port is free for the ranks to meet at");
+  if (launch.nodes == 1) return end_as(run_rank(options, {1, 0, kThisMachine, port}));
+  base::Result<daemon::EtcdStore::Settings> store = store_settings(launch);
+  if (!store.ok()) return give_up(store.message());
+  RankClaim::Settings claim;
+  claim.keys.user = daemon::account_name();
+  claim.job = launch.job.empty() ? usual_job_name(options.command) : launch.job;
+  claim.nodes = launch.nodes;
+  claim.node = daemon::host_name_as_node();
+  claim.address = launch.address.empty()
+                      ? daemon::local_address_towards(store.value().endpoints.front())
+                      : launch.address;
+  if (claim.address.empty()) claim.address = claim.node;
+  claim.port = port;
+  claim.token = daemon::make_cluster_instance();
+  const std::string job = claim.job;
+  Gathering gathering(std::move(store).value(), std::move(claim));
+  const std::optional<RankPlace> place = gathering.wait(std::chrono::seconds(launch.wait_seconds));
+  if (!place) {
+    gathering.leave();
+    return gathering.interrupted() == 0 ? kOwnFailure : 128 + gathering.interrupted();
+  }
+  std::cerr << "optile: job " << job << " begins: rank " << place->rank << " of " << place->nodes
+            << ", rank 0 at " << place->master_address << ":" << place->master_port << "\n";
+  gathering.keep_in_background();
+  const ChildEnd end = run_rank(options, *place);
+  gathering.leave();
+  if (gathering.lost()) {
+    std::cerr << "optile: etcd was not reached while job " << job
+              << " ran: its ranks were free to others meanwhile\n";
+  }
+  return end_as(end);
+}
+
+}  // namespace optile::cli

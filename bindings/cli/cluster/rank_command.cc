@@ -1,0 +1,80 @@
+#include "bindings/cli/cluster/rank_command.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "daemon/cluster/node_record.h"
+
+namespace optile::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string file_of(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// python, python3, python3.11
+bool is_python(const std::string& program) {
+  constexpr std::string_view kPython = "python";
+  const std::string file = file_of(program);
+  return file.starts_with(kPython) &&
+         file.find_first_not_of("0123456789.", kPython.size()) == std::string::npos;
+}
+
+// Where a Python program's own words begin: at its file, or at "-m" before its module. Nothing
+// where there is no such thing: "-c TEXT", standard input.
+std::optional<std::size_t> begin_of_script(const Words& program) {
+  for (std::size_t at = 1; at < program.size(); ++at) {
+    const std::string& word = program[at];
+    if (word == "-m") return at + 1 < program.size() ? std::optional(at) : std::nullopt;
+    if (word == "-" || word.starts_with("-c")) return std::nullopt;
+    if (!word.starts_with("-")) return at;
+    if (word == "-W" || word == "-X") ++at;  // the next word belongs to it
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RankCommand command_of_rank(const Words& program, const RankPlace& place, bool torchrun) {
+  const std::optional<std::size_t> script =
+      torchrun && is_python(program.front()) ? begin_of_script(program) : std::nullopt;
+  if (!script) {
+    return {program,
+            {{"RANK", std::to_string(place.rank)},
+             {"WORLD_SIZE", std::to_string(place.nodes)},
+             {"MASTER_ADDR", place.master_address},
+             {"MASTER_PORT", std::to_string(place.master_port)}}};
+  }
+  const auto begin = program.begin() + static_cast<std::ptrdiff_t>(*script);
+  RankCommand command;
+  command.words.assign(program.begin(), begin);
+  for (const std::string& word :
+       {std::string("-m"), std::string("torch.distributed.run"), std::string("--nnodes"),
+        std::to_string(place.nodes), std::string("--node-rank"), std::to_string(place.rank),
+        std::string("--nproc-per-node"), std::string("1"), std::string("--master-addr"),
+        place.master_address, std::string("--master-port"), std::to_string(place.master_port)}) {
+    command.words.push_back(word);
+  }
+  command.words.insert(command.words.end(), begin, program.end());
+  return command;
+}
+
+std::string usual_job_name(const Words& program) {
+  std::string name = file_of(program.front());
+  if (is_python(program.front())) {
+    if (const auto script = begin_of_script(program)) {
+      const bool module = program[*script] == "-m";
+      name = file_of(program[*script + (module ? 1 : 0)]);
+    }
+  }
+  constexpr std::size_t kLongest = 63;
+  name.resize(std::min(name.size(), kLongest));
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !daemon::is_cluster_name({c}); }, '-');
+  return name.empty() ? "job" : name;
+}
+
+}  // namespace optile::cli

@@ -1,0 +1,78 @@
+#include "daemon/api/cluster_json.h"
+
+#include <chrono>
+#include <string>
+
+namespace optile::daemon {
+namespace {
+
+using ClusterJson = nlohmann::json;
+
+const char* state_of(const Membership::View& view) {
+  if (view.member) return "member";
+  return view.reachable || view.messages.empty() ? "joining" : "unreachable";
+}
+
+ClusterJson node_json(const Membership::Seen& seen) {
+  const NodeRecord& node = seen.record;
+  return {{field::kName, node.name},
+          {field::kAddress, node.address},
+          {field::kCores, node.cores},
+          {field::kTiles, node.tiles},
+          {field::kMemoryBytes, node.memory_bytes},
+          {field::kSpeed, node.speed ? ClusterJson(*node.speed) : ClusterJson()},
+          {field::kProtocol, node.protocol},
+          {field::kLeader, seen.leader},
+          {field::kSeenSeconds, std::chrono::duration<double>(seen.age).count()}};
+}
+
+std::string text_in(const ClusterJson& body, const char* name) {
+  return body.value(name, "");
+}
+
+}  // namespace
+
+ClusterJson cluster_json(const Cluster* cluster) {
+  const auto view = cluster == nullptr ? std::nullopt : cluster->view();
+  if (!view) return {{field::kState, "none"}};
+  const Membership::View& membership = view->membership;
+  ClusterJson nodes = ClusterJson::array();
+  for (const Membership::Seen& seen : membership.nodes) nodes.push_back(node_json(seen));
+  return {{field::kState, state_of(membership)},
+          {field::kUser, view->user},
+          {field::kName, view->node.name},
+          {field::kAddress, view->node.address},
+          {field::kLeads, membership.leader},
+          {field::kLeader, membership.leader_name},
+          {field::kEpoch, membership.epoch},
+          {field::kEtcd,
+           {{field::kEndpoints, view->endpoints},
+            {field::kEndpoint, view->endpoint},
+            {field::kReachable, membership.reachable}}},
+          {field::kNodes, std::move(nodes)},
+          {field::kMessages, membership.messages}};
+}
+
+base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body) {
+  ClusterOptions options;
+  const auto endpoints = body.find(field::kEndpoints);
+  if (endpoints != body.end() && endpoints->is_string()) {
+    options.endpoints = endpoints->get<std::string>();
+  } else if (endpoints != body.end()) {
+    for (const ClusterJson& one : *endpoints) {
+      options.endpoints += (options.endpoints.empty() ? "" : ",") + one.get<std::string>();
+    }
+  }
+  if (options.endpoints.empty()) {
+    return base::invalid("name an etcd in endpoints, such as http://node0:2379");
+  }
+  options.name = text_in(body, field::kName);
+  options.address = text_in(body, field::kAddress);
+  options.user_file = text_in(body, field::kCredentialsFile);
+  if (!options.user_file.empty() && options.user_file.front() != '/') {
+    return base::invalid("credentials_file has to be an absolute path");
+  }
+  return options;
+}
+
+}  // namespace optile::daemon

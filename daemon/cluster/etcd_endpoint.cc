@@ -1,0 +1,113 @@
+#include "daemon/cluster/etcd_endpoint.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include "base/unique_fd.h"
+
+namespace optile::daemon {
+namespace {
+
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
+constexpr const char* kEtcdPort = "2379";
+constexpr int kMaxPort = 65535;
+
+bool is_port(std::string_view text) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port > 0 && port <= kMaxPort;
+}
+
+bool is_host(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_' ||
+           c == ':' || c == '%';
+  });
+}
+
+base::Result<EtcdEndpoint> parse_endpoint(const std::string& url) {
+  const base::Error wrong = base::invalid(
+      url + " is no address of etcd; write http://HOST:PORT, several with commas between them");
+  std::string_view rest = url;
+  if (rest.starts_with(kHttps)) {
+    return base::invalid(url +
+                         ": TLS is not supported yet; name an endpoint with http:// in a network "
+                         "that you trust, or a tunnel to it");
+  }
+  if (!rest.starts_with(kHttp)) return wrong;
+  rest.remove_prefix(kHttp.size());
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  EtcdEndpoint endpoint;
+  endpoint.port = kEtcdPort;
+  if (rest.starts_with('[')) {
+    const std::size_t end = rest.find(']');
+    if (end == std::string_view::npos) return wrong;
+    endpoint.host = rest.substr(1, end - 1);
+    rest.remove_prefix(end + 1);
+  } else {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    endpoint.host = rest.substr(0, end);
+    rest.remove_prefix(end);
+  }
+  if (rest.starts_with(':')) {
+    endpoint.port = rest.substr(1);
+  } else if (!rest.empty()) {
+    return wrong;
+  }
+  if (!is_host(endpoint.host) || !is_port(endpoint.port)) return wrong;
+  return endpoint;
+}
+
+}  // namespace
+
+std::string EtcdEndpoint::url() const {
+  const bool bracketed = host.find(':') != std::string::npos;
+  return std::string(kHttp) + (bracketed ? "[" + host + "]" : host) + ":" + port;
+}
+
+base::Result<std::vector<EtcdEndpoint>> parse_etcd_endpoints(const std::string& urls) {
+  std::vector<EtcdEndpoint> endpoints;
+  std::size_t begin = 0;
+  while (begin <= urls.size()) {
+    const std::size_t end = std::min(urls.find(',', begin), urls.size());
+    base::Result<EtcdEndpoint> endpoint = parse_endpoint(urls.substr(begin, end - begin));
+    if (!endpoint.ok()) return endpoint.error();
+    endpoints.push_back(std::move(endpoint).value());
+    begin = end + 1;
+  }
+  if (endpoints.size() > kMaxEtcdEndpoints) {
+    return base::invalid("at most " + std::to_string(kMaxEtcdEndpoints) +
+                         " endpoints of etcd can be named");
+  }
+  return endpoints;
+}
+
+std::string local_address_towards(const EtcdEndpoint& endpoint) {
+  addrinfo wanted = {};
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &wanted, &found) != 0) return "";
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const base::UniqueFd fd(socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!fd.valid() || connect(fd.get(), one->ai_addr, one->ai_addrlen) != 0) continue;
+    sockaddr_storage address = {};
+    socklen_t size = sizeof address;
+    char host[NI_MAXHOST];
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (getsockname(fd.get(), generic, &size) == 0 &&
+        getnameinfo(generic, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0) {
+      return host;
+    }
+  }
+  return "";
+}
+
+}  // namespace optile::daemon

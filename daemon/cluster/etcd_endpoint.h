@@ -1,0 +1,28 @@
+// Where an etcd answers. Pure but for local_address_towards(); any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace optile::daemon {
+
+struct EtcdEndpoint {
+  std::string host;  // a name, or an address; IPv6 without its brackets
+  std::string port;
+
+  std::string url() const;
+};
+
+inline constexpr std::size_t kMaxEtcdEndpoints = 16;
+
+// "http://node0:2379,http://node1:2379" → both, in that order; the port is 2379 unless said.
+// https is refused: nothing here speaks TLS yet.
+base::Result<std::vector<EtcdEndpoint>> parse_etcd_endpoints(const std::string& urls);
+
+// The address of this machine that a packet to the endpoint would carry; nothing is sent. "" where
+// there is none. Looks names up, which may block: not for the daemon's thread.
+std::string local_address_towards(const EtcdEndpoint& endpoint);
+
+}  // namespace optile::daemon

@@ -1,0 +1,36 @@
+// One request to one endpoint over a connection of its own. The one file that knows how bytes get
+// to an etcd. Asynchronous, on the thread that runs `io`.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "daemon/cluster/etcd_endpoint.h"
+
+namespace optile::daemon {
+
+inline constexpr std::size_t kMaxEtcdAnswerBytes = std::size_t{4} << 20;
+
+struct EtcdPost {
+  EtcdEndpoint endpoint;
+  std::string target;  // "/v3/kv/range"
+  std::string body;    // JSON
+  std::string token;   // of the user that was authenticated; "" = none
+};
+
+struct EtcdReply {
+  unsigned status = 0;  // of HTTP; 0 = no answer
+  std::string body;
+  std::string failure;  // why there is none
+  // The request may have been carried out, although there is no answer.
+  bool may_have_arrived = false;
+};
+
+// `done` is called once, later, from `io`: with the answer, or once `timeout` is over. Where a name
+// has to be looked up, a thread of Asio's does it.
+void post_to_etcd(boost::asio::io_context& io, EtcdPost post, std::chrono::milliseconds timeout,
+                  std::function<void(EtcdReply)> done);
+
+}  // namespace optile::daemon

@@ -1,0 +1,59 @@
+// What a node tells the others about itself, and the names of the cluster's keys. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace optile::daemon {
+
+// Of what stands in the keys. Raised with every change that others could not read.
+inline constexpr int kClusterProtocol = 1;
+
+struct NodeRecord {
+  int protocol = kClusterProtocol;
+  std::string name;
+  std::string address;  // by which other nodes reach it
+  int cores = 0;
+  int tiles = 0;
+  uint64_t memory_bytes = 0;
+  std::optional<double> speed{};  // flops a second, once somebody has measured it
+  std::string instance;           // of the process, so that it knows its own record again
+};
+
+std::string to_text(const NodeRecord& record);
+// kInvalid for what is no record. One of another protocol has its protocol and name alone.
+base::Result<NodeRecord> read_node_record(const std::string& text);
+
+// Names are put into keys: letters, digits, '.', '_' and '-', at most 63 of them.
+bool is_cluster_name(const std::string& name);
+
+// What others wrote, fit for a terminal and a log: other bytes than printable ASCII are '?'.
+std::string printable(std::string text);
+
+// A user's keys: users of one etcd do not meet.
+struct ClusterKeys {
+  std::string user;
+
+  std::string nodes() const { return root() + "nodes/"; }
+  std::string node(const std::string& name) const { return nodes() + name; }
+  std::string leader() const { return root() + "leader"; }
+  // Begins as leader() does, so that one read has both.
+  std::string epoch() const { return leader() + "-epoch"; }
+  std::string job(const std::string& name) const { return root() + "jobs/" + name + "/"; }
+
+ private:
+  std::string root() const { return "optile/" + user + "/"; }
+};
+
+// The name of the account that this process runs as; its number where it has none. Looks into the
+// system's list of accounts.
+std::string account_name();
+// As the kernel has it; what a name must not hold is '-' then.
+std::string host_name_as_node();
+// Different in every process and at every call.
+std::string make_cluster_instance();
+
+}  // namespace optile::daemon

@@ -1,0 +1,77 @@
+#include "bindings/cli/cluster/cluster_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bindings/cli/cluster/rank_command.h"
+#include "tests/cli/fixtures/golden.h"
+
+namespace optile::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Words = std::vector<std::string>;
+
+TEST(ClusterTable, MatchesGoldenFile) {
+  Golden golden("cluster");
+  golden.add("in no cluster", cluster_table({{"state", "none"}}));
+  Json answer = Json::parse(R"({
+    "state": "member", "user": "train", "name": "node0", "leader": "node1", "epoch": 3,
+    "etcd": {"endpoint": "http://node0:2379", "reachable": true},
+    "nodes": [
+      {"name": "node0", "address": "10.0.0.1", "cores": 8, "memory_bytes": 33500000000,
+       "leader": false, "seen_seconds": 1.24},
+      {"name": "a-longer-name", "address": "10.0.0.2", "cores": 192, "memory_bytes": 1e12,
+       "leader": true, "seen_seconds": 1.24}],
+    "messages": []})");
+  golden.add("a member", cluster_table(answer));
+  answer["state"] = "unreachable";
+  answer["leader"] = "";
+  answer["etcd"]["reachable"] = false;
+  answer["nodes"] = Json::array();
+  answer["messages"] = {"etcd at http://node0:2379 does not answer: Connection refused"};
+  golden.add("etcd gone", cluster_table(answer));
+  golden.check();
+}
+
+TEST(RankCommand, PythonProgramGoesToTorchRun) {
+  const RankPlace place = {4, 2, "10.0.0.1", 2000};
+  const RankCommand script = command_of_rank(
+      {"/usr/bin/python3.11", "-u", "-W", "ignore", "t.py", "-m", "x"}, place, true);
+  EXPECT_THAT(script.words, ElementsAre("/usr/bin/python3.11", "-u", "-W", "ignore", "-m",
+                                        "torch.distributed.run", "--nnodes", "4", "--node-rank",
+                                        "2", "--nproc-per-node", "1", "--master-addr", "10.0.0.1",
+                                        "--master-port", "2000", "t.py", "-m", "x"));
+  EXPECT_THAT(script.variables, IsEmpty());
+  const RankCommand module = command_of_rank({"python", "-m", "pkg.train", "x"}, place, true);
+  EXPECT_EQ(module.words[2], "torch.distributed.run");
+  EXPECT_THAT(Words(module.words.end() - 3, module.words.end()),
+              ElementsAre("-m", "pkg.train", "x"));
+}
+
+TEST(RankCommand, AnythingElseIsStartedAsItIs) {
+  const RankPlace place = {4, 2, "10.0.0.1", 2000};
+  for (const Words& program : {Words{"./train", "x"}, Words{"python3", "-c", "pass"},
+                               Words{"python3"}, Words{"pythonic", "t.py"}}) {
+    const RankCommand command = command_of_rank(program, place, true);
+    EXPECT_EQ(command.words, program);
+    EXPECT_EQ(command.variables, (Variables{{"RANK", "2"},
+                                            {"WORLD_SIZE", "4"},
+                                            {"MASTER_ADDR", "10.0.0.1"},
+                                            {"MASTER_PORT", "2000"}}));
+  }
+  const Words script = {"python3", "t.py"};
+  EXPECT_EQ(command_of_rank(script, place, false).words, script);
+}
+
+TEST(RankCommand, JobIsCalledAsItsProgram) {
+  EXPECT_EQ(usual_job_name({"python3", "-u", "a b/my train.py", "x"}), "my-train.py");
+  EXPECT_EQ(usual_job_name({"python3", "-m", "pkg.train"}), "pkg.train");
+  EXPECT_EQ(usual_job_name({"/opt/bin/solver", "x"}), "solver");
+  EXPECT_EQ(usual_job_name({"python3", "-c", "pass"}), "python3");
+  EXPECT_EQ(usual_job_name({"/"}), "job");
+}
+
+}  // namespace
+}  // namespace optile::cli

@@ -1,0 +1,185 @@
+"""Several machines, as several daemons of this one with an etcd between them: who is there, who
+leads, and programs that are launched on every node.
+"""
+import os
+import pwd
+import unittest
+
+from support.etcd import INSTALLED, MISSING, Etcd
+from support.harness import (OPTILE, PYTHON, SCRIPTS, EndToEndTest, Workspace, finish,
+                             wait_until)
+
+WHEEL_PYTHON = os.environ.get("OPTILE_WHEEL_PYTHON", "")
+USER = pwd.getpwuid(os.geteuid()).pw_name
+
+
+class ClusterTest(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        if not INSTALLED:
+            self.skipTest(MISSING)
+        self.etcd = Etcd(self.space.dir)
+        self.addCleanup(self.etcd.kill)
+
+    def another_space(self):
+        space = Workspace()
+        self.addCleanup(space.close)
+        return space
+
+    def cluster(self, space):
+        return space.get("/v1/cluster")
+
+    def names(self, space):
+        return [node["name"] for node in self.cluster(space).get("nodes", [])]
+
+    def join(self, space, name, *options):
+        return space.ask("cluster", "join", "--etcd", self.etcd.url, "--name", name, *options)
+
+
+class ClusterMembership(ClusterTest):
+    # fault: F53
+    def test_nodes_see_each_other_and_leader_that_dies_is_replaced(self):
+        other = self.another_space()
+        daemons = {"node0": self.space.start_daemon(),
+                   "node1": other.start_daemon(options=["--cluster-etcd", self.etcd.url,
+                                                        "--cluster-name", "node1"])}
+        spaces = {"node0": self.space, "node1": other}
+        joined = self.join(self.space, "node0", "--address", "10.1.2.3")
+        self.assertEqual(0, joined.code, joined)
+        self.assertIn("node0 (10.1.2.3) is a member", joined.stdout)
+        for space in spaces.values():
+            wait_until(lambda space=space: self.names(space) == ["node0", "node1"], "both nodes")
+        leader = wait_until(lambda: self.cluster(self.space)["leader"], "a leader")
+        wait_until(lambda: self.cluster(other)["leader"] == leader, "the same leader")
+        self.assertEqual(1, self.cluster(self.space)["epoch"])
+        self.assertTrue(self.cluster(spaces[leader])["leads"])
+
+        daemons[leader].kill()
+        left, = [name for name in spaces if name != leader]
+        wait_until(lambda: self.names(spaces[left]) == [left], "the dead node to be gone")
+        wait_until(lambda: self.cluster(spaces[left])["leads"], "the other to lead")
+        self.assertEqual(2, self.cluster(spaces[left])["epoch"])
+        table = spaces[left].ask("cluster", "status")
+        self.assertEqual(0, table.code, table)
+        self.assertIn(left, table.stdout)
+        self.assertNotIn(leader, table.stdout)
+        self.assertEqual("member", spaces[left].ask_json("cluster", "status")["state"])
+
+    def test_node_that_leaves_is_gone_at_once(self):
+        self.space.start_daemon()
+        self.assertEqual(0, self.join(self.space, "node0").code)
+        self.assertIn(f"optile/{USER}/nodes/node0", self.etcd.keys())
+        left = self.space.ask("cluster", "leave")
+        self.assertEqual(0, left.code, left)
+        self.assertEqual({"state": "none"}, self.cluster(self.space))
+        # Its epoch stays, so that the next leader's is higher.
+        wait_until(lambda: list(self.etcd.keys()) == [f"optile/{USER}/leader-epoch"],
+                   "its keys to be gone")
+        again = self.space.ask("cluster", "leave")
+        self.assertEqual(1, again.code, again)
+        self.assertIn("in no cluster", again.stderr)
+        self.assertEqual(0, self.join(self.space, "node0").code)
+
+    # fault: F52
+    def test_node_comes_back_when_etcd_does(self):
+        self.space.start_daemon()
+        self.assertEqual(0, self.join(self.space, "node0").code)
+        wait_until(lambda: self.cluster(self.space)["leads"], "it to lead")
+        self.etcd.kill()
+        wait_until(lambda: self.cluster(self.space)["state"] == "unreachable", "its lease to end")
+        cut_off = self.cluster(self.space)
+        self.assertFalse(cut_off["leads"])
+        self.assertIn("does not answer", cut_off["messages"][0])
+        self.etcd.start()
+        wait_until(lambda: self.cluster(self.space)["leads"], "it to lead again")
+
+    def test_what_cannot_be_joined_is_told(self):
+        def refused(*options, code=1):
+            said = self.space.ask("cluster", "join", *options)
+            self.assertEqual(code, said.code, said)
+            return said.stderr
+
+        self.assertIn("no daemon answers", refused("--etcd", self.etcd.url))
+        self.space.start_daemon()
+        self.assertIn("OPTILE_ETCD", refused())
+        self.assertIn("TLS is not supported yet", refused("--etcd", "https://127.0.0.1"))
+        self.assertIn("at most 63", refused("--etcd", self.etcd.url, "--name", "a/b", code=125))
+        secret = self.space.dir / "secret"
+        secret.write_text("optile:password\n")
+        secret.chmod(0o644)
+        self.assertIn("chmod 600", refused("--etcd", self.etcd.url, "--user-file", secret))
+        self.etcd.kill()
+        self.assertIn("not yet a member", refused("--etcd", self.etcd.url))
+        self.assertIn("in a cluster already", refused("--etcd", "http://127.0.0.1:1"))
+        self.assertEqual(0, self.space.ask("cluster", "leave").code)
+
+
+class NodeLaunch(ClusterTest):
+    SHOW = ["/bin/sh", "-c", "echo $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT; exit 3"]
+
+    def launch(self, *options, command, nodes=2, env=None):
+        line = [OPTILE, "launch", "--socket", self.space.socket, "--nodes", nodes, *options, "--",
+                *command]
+        return self.space.popen(line, {"OPTILE_ETCD": self.etcd.url, **(env or {})})
+
+    def jobs(self):
+        return self.etcd.keys(f"optile/{USER}/jobs/")
+
+    def test_every_node_has_a_rank_and_name_serves_again(self):
+        self.space.start_daemon()
+        for _ in range(2):
+            ended = [finish(one) for one in [self.launch("--name", "job", command=self.SHOW)
+                                             for _ in range(2)]]
+            self.assertEqual([3, 3], [one.code for one in ended], ended)
+            ranks = sorted(one.stdout.strip() for one in ended)
+            self.assertTrue(ranks[0].startswith("0 of 2 at 127.0.0.1:"), ended)
+            self.assertEqual(ranks[0].replace("0 of", "1 of", 1), ranks[1])
+            self.assertEqual({}, self.jobs())
+
+    def test_ranks_of_pytorch_find_each_other(self):
+        self.space.start_daemon()
+        program = [PYTHON, SCRIPTS / "rank_sum.py"]
+        ended = [finish(one) for one in [self.launch("--no-torchrun", command=program)
+                                         for _ in range(2)]]
+        self.assertEqual([0, 0], [one.code for one in ended], ended)
+        self.assertEqual(["rank 0: 3", "rank 1: 3"], sorted(one.stdout.strip() for one in ended))
+
+    @unittest.skipUnless(WHEEL_PYTHON, "no PyTorch with a launcher: OPTILE_WHEEL_PYTHON is not set")
+    def test_python_program_is_started_by_torch_distributed_run(self):
+        self.space.start_daemon()
+        program = [WHEEL_PYTHON, SCRIPTS / "rank_sum.py"]
+        ended = [finish(one) for one in [self.launch("--address", "127.0.0.1", command=program)
+                                         for _ in range(2)]]
+        self.assertEqual([0, 0], [one.code for one in ended], ended)
+        self.assertEqual(["rank 0: 3", "rank 1: 3"], sorted(one.stdout.strip() for one in ended))
+
+    def test_single_node_needs_no_etcd(self):
+        self.space.start_daemon()
+        self.etcd.kill()
+        ended = finish(self.launch(command=self.SHOW, nodes=1, env={"OPTILE_ETCD": ""}))
+        self.assertEqual(3, ended.code, ended)
+        self.assertTrue(ended.stdout.startswith("0 of 1 at 127.0.0.1:"), ended)
+
+    # fault: F54
+    def test_rank_of_launch_that_dies_before_the_start_is_free_again(self):
+        self.space.start_daemon()
+        first = self.launch("--name", "job", command=self.SHOW)
+        wait_until(lambda: any(key.endswith("ranks/0") for key in self.jobs()), "its claim")
+        first.kill()
+        ended = [finish(one) for one in [self.launch("--name", "job", command=self.SHOW)
+                                         for _ in range(2)]]
+        self.assertEqual([3, 3], [one.code for one in ended], ended)
+
+    def test_wait_is_bounded_and_says_for_whom(self):
+        ended = finish(self.launch("--name", "job", "--wait", 2, command=self.SHOW))
+        self.assertEqual(125, ended.code, ended)
+        self.assertIn("waits for 1 more of 2 nodes", ended.stderr)
+        self.assertIn("was not begun within 2 seconds", ended.stderr)
+        self.assertEqual({}, self.jobs())
+        nobody = finish(self.launch(command=self.SHOW, env={"OPTILE_ETCD": ""}))
+        self.assertEqual(125, nobody.code, nobody)
+        self.assertIn("with --nodes 1 none is needed", nobody.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
