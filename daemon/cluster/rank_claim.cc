@@ -33,8 +33,8 @@ std::string RankClaim::rank_key(int rank) const {
   return settings_.keys.job(settings_.job) + "ranks/" + std::to_string(rank);
 }
 
-std::string RankClaim::start_key() const {
-  return settings_.keys.job(settings_.job) + "start";
+std::string RankClaim::start_key(int rank) const {
+  return settings_.keys.job(settings_.job) + "starts/" + std::to_string(rank);
 }
 
 // Every claim of ours changes it, so that of two that are under way only one comes about.
@@ -125,28 +125,37 @@ void RankClaim::commit() {
   });
 }
 
+// Throws where it is none of ours: the key is taken then, and nobody's.
+void RankClaim::read_entry(const KeyValue& entry, Snapshot& seen) const {
+  const std::string ranks = rank_key(0).substr(0, rank_key(0).size() - 1);
+  const std::string starts = start_key(0).substr(0, start_key(0).size() - 1);
+  const ClaimJson json = ClaimJson::parse(entry.value);
+  if (entry.key.starts_with(starts)) {
+    Start start = {json.at("tokens").get<std::vector<std::string>>(), json.at("address"),
+                   json.at("port")};
+    const auto ours = std::find(start.tokens.begin(), start.tokens.end(), settings_.token);
+    if (ours != start.tokens.end()) seen.start = std::move(start);
+  } else if (entry.key.starts_with(ranks)) {
+    Holder holder = {json.at("token"),   json.at("run"),  json.at("node"),
+                     json.at("address"), json.at("port"), json.at("nodes")};
+    holder.node = printable(holder.node);
+    holder.entry = entry;
+    int rank = -1;
+    const char* end = entry.key.data() + entry.key.size();
+    std::from_chars(entry.key.data() + ranks.size(), end, rank);
+    if (holder.token == settings_.token) seen.own = rank;
+    seen.ranks.emplace(rank, std::move(holder));
+  }
+}
+
 RankClaim::Snapshot RankClaim::read_snapshot(const KeyRange& range) const {
   Snapshot seen;
-  const std::string ranks = settings_.keys.job(settings_.job) + "ranks/";
   for (const KeyValue& entry : range.entries) {
     if (entry.key == claim_key()) seen.claim_revision = entry.mod_revision;
-    const ClaimJson json = ClaimJson::parse(entry.value, nullptr, false);
-    if (!json.is_object()) continue;
+    if (entry.key == start_key(0)) seen.runs = true;
     try {
-      if (entry.key == start_key()) {
-        seen.start = Start{json.at("tokens").get<std::vector<std::string>>()};
-      } else if (entry.key.starts_with(ranks)) {
-        Holder holder = {json.at("token"),   json.at("run"),  json.at("node"),
-                         json.at("address"), json.at("port"), json.at("nodes")};
-        holder.node = printable(holder.node);
-        holder.entry = entry;
-        int rank = -1;
-        const char* end = entry.key.data() + entry.key.size();
-        std::from_chars(entry.key.data() + ranks.size(), end, rank);
-        if (holder.token == settings_.token) seen.own = rank;
-        seen.ranks.emplace(rank, std::move(holder));
-      }
-    } catch (const ClaimJson::exception&) {  // not of ours: the key is taken, and nobody's rank
+      read_entry(entry, seen);
+    } catch (const ClaimJson::exception&) {
       continue;
     }
   }
@@ -182,21 +191,19 @@ std::optional<Transaction> RankClaim::decide(const Snapshot& seen) {
   }
   if (seen.start) {
     const auto& tokens = seen.start->tokens;
-    const auto ours = std::find(tokens.begin(), tokens.end(), settings_.token);
-    if (ours != tokens.end() && zero != seen.ranks.end()) {
-      view_.state = State::kStarted;
-      view_.rank = static_cast<int>(ours - tokens.begin());
-      view_.master_address = zero->second.address;
-      view_.master_port = zero->second.port;
-      return std::nullopt;
-    }
+    view_.state = State::kStarted;
+    view_.rank =
+        static_cast<int>(std::find(tokens.begin(), tokens.end(), settings_.token) - tokens.begin());
+    view_.master_address = seen.start->address;
+    view_.master_port = seen.start->port;
+    return std::nullopt;
   }
   return seen.own < 0 ? decide_without_rank(seen) : decide_with_rank(seen);
 }
 
 Transaction RankClaim::claim(const Snapshot& seen, int rank, const std::string& run) const {
   Transaction change;
-  change.compares = {key_is_absent(start_key()),
+  change.compares = {key_is_absent(start_key(0)),
                      key_is_unchanged(claim_key(), seen.claim_revision)};
   change.operations = {put_key(claim_key(), std::to_string(rank), lease_), put_rank(rank, run)};
   if (seen.own >= 0) {
@@ -216,8 +223,8 @@ Transaction RankClaim::claim(const Snapshot& seen, int rank, const std::string& 
 
 std::optional<Transaction> RankClaim::decide_without_rank(const Snapshot& seen) {
   const auto zero = seen.ranks.find(0);
-  if (zero == seen.ranks.end() && !seen.start) return claim(seen, 0, settings_.token);
-  if (zero == seen.ranks.end() || seen.start) {
+  if (zero == seen.ranks.end() && !seen.runs) return claim(seen, 0, settings_.token);
+  if (zero == seen.ranks.end() || seen.runs) {
     view_.message = "job " + settings_.job + " runs on " + names_of(view_.holders) +
                     "; this waits for its end, or choose another --name";
     return std::nullopt;
@@ -247,19 +254,22 @@ std::optional<Transaction> RankClaim::decide_with_rank(const Snapshot& seen) {
   const std::string& run = zero->second.run;
   // What was put under an earlier lease of ours would end with it.
   const bool current = own.run == run && own.entry.lease == lease_;
-  if (!current) return seen.start ? std::nullopt : std::optional(claim(seen, seen.own, run));
-  if (seen.own != 0 || seen.start) return std::nullopt;
+  if (!current) return seen.runs ? std::nullopt : std::optional(claim(seen, seen.own, run));
+  if (seen.own != 0 || seen.runs) return std::nullopt;
   std::vector<std::string> tokens;
   Transaction begin;
-  begin.compares.push_back(key_is_absent(start_key()));
+  begin.compares.push_back(key_is_absent(start_key(0)));
   for (int rank = 0; rank < settings_.nodes; ++rank) {
     const auto holder = seen.ranks.find(rank);
     if (holder == seen.ranks.end() || holder->second.run != run) return std::nullopt;
     tokens.push_back(holder->second.token);
     begin.compares.push_back(key_is_unchanged(rank_key(rank), holder->second.entry.mod_revision));
   }
-  begin.operations.push_back(
-      put_key(start_key(), claim_text({{"tokens", std::move(tokens)}}), lease_));
+  const std::string start = claim_text(
+      {{"tokens", std::move(tokens)}, {"address", settings_.address}, {"port", settings_.port}});
+  for (int rank = 0; rank < settings_.nodes; ++rank) {
+    begin.operations.push_back(put_key(start_key(rank), start, seen.ranks.at(rank).entry.lease));
+  }
   return begin;
 }
 

@@ -79,21 +79,27 @@ class RankClaim {
     int nodes = 0;
     KeyValue entry{};
   };
+  // The same for all ranks, each of which has it under its own lease: it is there however soon the
+  // others end.
   struct Start {
     std::vector<std::string> tokens;  // by rank
+    std::string address;              // of rank 0
+    int port = 0;
   };
   // The job's keys as they were read at one moment.
   struct Snapshot {
     std::map<int, Holder> ranks;
-    std::optional<Start> start;
+    std::optional<Start> start;  // that we are part of
+    bool runs = false;           // a rank 0 has begun, and has not ended
     int64_t claim_revision = 0;  // of our claim's key; 0 = not there
     int own = -1;                // our rank
   };
 
   std::string rank_key(int rank) const;
-  std::string start_key() const;
+  std::string start_key(int rank) const;
   std::string claim_key() const;
   Snapshot read_snapshot(const KeyRange& range) const;
+  void read_entry(const KeyValue& entry, Snapshot& seen) const;
   Operation put_rank(int rank, const std::string& run) const;
 
   void grant_or_keep_alive();

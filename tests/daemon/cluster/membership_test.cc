@@ -198,7 +198,7 @@ TEST_F(MembershipTest, LostRepliesAreSettledByReading) {
       }
       run(milliseconds(200));
     }
-    run(seconds(8));
+    run(seconds(12));
     ASSERT_NE(leader(), nullptr);
     EXPECT_EQ(epoch(), "1");  // one change of leader, however often it was asked for
     EXPECT_EQ(view(*leader()).nodes.size(), 3u);

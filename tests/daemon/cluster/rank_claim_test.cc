@@ -213,6 +213,27 @@ TEST_F(RankClaimTest, NameServesForNextJobAndNothingStaysBehind) {
   }
 }
 
+// A program may be over on one node before another has looked.
+TEST_F(RankClaimTest, StartIsSeenThoughRankZeroHasEnded) {
+  Claimer& first = add(2);
+  run(seconds(2));
+  Claimer& second = add(2);
+  run(seconds(1));
+  EXPECT_EQ(second.rank(), 1);
+  while (first.state() != State::kStarted) {
+    server_.advance(kClaimStep);
+    first.claim->tick(server_.now());
+    first.store.deliver();
+  }
+  leave(first);
+  run(seconds(5));
+  EXPECT_EQ(second.state(), State::kStarted);
+  EXPECT_EQ(second.rank(), 1);
+  EXPECT_EQ(second.claim->view().master_address, "at-t1");
+  leave(second);
+  EXPECT_THAT(server_.get("").entries, IsEmpty());
+}
+
 // fault: F54
 TEST_F(RankClaimTest, JobThatBeganRunsOnWithoutStore) {
   Claimer& first = add(2);
