@@ -505,7 +505,7 @@ HttpResponse change_cluster(const Call& call, const std::function<base::Status(C
 }
 
 HttpResponse post_join(const Call& call) {
-  const base::Result<ClusterOptions> options = cluster_options_in(call.body);
+  const base::Result<ClusterOptions> options = cluster_options_in(call.body, call.peer);
   if (!options.ok()) return problem(options.error());
   return change_cluster(call, [&](Cluster& cluster) { return cluster.join(options.value()); });
 }

@@ -1,5 +1,7 @@
 #include "daemon/api/cluster_json.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <string>
 
@@ -53,7 +55,7 @@ ClusterJson cluster_json(const Cluster* cluster) {
           {field::kMessages, membership.messages}};
 }
 
-base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body) {
+base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body, const Peer& asked_by) {
   ClusterOptions options;
   const auto endpoints = body.find(field::kEndpoints);
   if (endpoints != body.end() && endpoints->is_string()) {
@@ -71,6 +73,12 @@ base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body) {
   options.user_file = text_in(body, field::kCredentialsFile);
   if (!options.user_file.empty() && options.user_file.front() != '/') {
     return base::invalid("credentials_file has to be an absolute path");
+  }
+  const bool may_read = asked_by.known && (asked_by.uid == 0 || asked_by.uid == geteuid());
+  if (!options.user_file.empty() && !may_read) {
+    return base::Error{base::ErrorKind::kDenied,
+                       "a file with a password is read with the rights of the daemon: only root "
+                       "and the daemon's own account may name one"};
   }
   return options;
 }

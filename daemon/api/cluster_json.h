@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "bindings/abi/api_fields.h"
 #include "daemon/cluster/cluster.h"
+#include "daemon/support/peer.h"
 #include "daemon/transport/request_reader.h"
 
 namespace optile::daemon {
@@ -22,7 +23,8 @@ inline constexpr const char* kNoClusterHere = "this daemon joins no cluster";
 // State "none", and nothing else, where this node is in no cluster.
 nlohmann::json cluster_json(const Cluster* cluster);
 
-// kInvalid says what would be right.
-base::Result<ClusterOptions> cluster_options_in(const nlohmann::json& body);
+// kInvalid says what would be right. kDenied: the password's file is read with the daemon's rights,
+// so only root and the daemon's own account may name one.
+base::Result<ClusterOptions> cluster_options_in(const nlohmann::json& body, const Peer& asked_by);
 
 }  // namespace optile::daemon

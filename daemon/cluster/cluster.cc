@@ -7,6 +7,8 @@ namespace optile::daemon {
 
 using std::chrono::nanoseconds;
 
+constexpr std::size_t kMaxAddress = 253;  // as of a host's name
+
 struct Cluster::Member {
   ClusterOptions options;
   ClusterKeys keys;
@@ -43,6 +45,10 @@ base::Status Cluster::join(const ClusterOptions& options) {
                          member->node.name);
   }
   member->node.address = options.address.empty() ? host_name_as_node() : options.address;
+  if (member->node.address.size() > kMaxAddress ||
+      printable(member->node.address) != member->node.address) {
+    return base::invalid("an address is a host's name or number, at most 253 letters");
+  }
   member->node.cores = dependencies_.machine.cores;
   member->node.tiles = dependencies_.machine.tiles;
   member->node.memory_bytes = dependencies_.machine.memory_bytes;

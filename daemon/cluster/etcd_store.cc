@@ -62,7 +62,8 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
     std::string body;
     bool repeatable;  // asked twice it changes no more than asked once
     std::function<void(base::Result<StoreJson>)> done;
-    std::size_t tried = 0;  // endpoints that did not answer
+    std::size_t tried = 0;   // endpoints that did not answer
+    std::string failures{};  // theirs
     bool authenticated = false;
   };
 
@@ -134,11 +135,11 @@ class EtcdStore::Requests : public std::enable_shared_from_this<Requests> {
     if (asked == current_) current_ = (current_ + 1) % settings_.endpoints.size();
     const bool lost = reply.may_have_arrived || reply.status != 0;
     const bool again = request->repeatable || !lost;
-    if (++request->tried < settings_.endpoints.size() && again) return send(request);
     const std::string why = reply.status == 0 ? reply.failure : refusal_in(reply).text;
-    request->done(
-        base::Error{base::ErrorKind::kUnavailable,
-                    "etcd at " + settings_.endpoints[asked].url() + " does not answer: " + why});
+    request->failures += (request->failures.empty() ? "etcd does not answer at " : ", at ") +
+                         settings_.endpoints[asked].url() + ": " + why;
+    if (++request->tried < settings_.endpoints.size() && again) return send(request);
+    request->done(base::Error{base::ErrorKind::kUnavailable, request->failures});
   }
 
   boost::asio::io_context& io_;

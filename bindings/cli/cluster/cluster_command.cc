@@ -129,10 +129,12 @@ std::string cluster_table(const Json& answer) {
   const std::string leader = text_of(answer, field::kLeader);
   std::string text = "cluster of " + text_of(answer, field::kUser) + ", node " +
                      text_of(answer, field::kName) + ": " + state + "\n";
-  text += "leader  " + (leader.empty() ? "none" : leader) + ", epoch " +
+  const bool reachable = etcd.value(field::kReachable, false);
+  const char* known = reachable || leader.empty() ? "" : "not known; when last read ";
+  text += std::string("leader  ") + known + (leader.empty() ? "none" : leader) + ", epoch " +
           text_of(answer, field::kEpoch) + "\n";
   text += "etcd    " + text_of(etcd, field::kEndpoint) +
-          (etcd.value(field::kReachable, false) ? " answers\n" : " does not answer\n");
+          (reachable ? " answers\n" : " does not answer\n");
   const Json nodes = list_of(answer, field::kNodes);
   const int name = static_cast<int>(width_of(nodes, field::kName, "node"));
   const int address = static_cast<int>(width_of(nodes, field::kAddress, "address"));

@@ -89,7 +89,7 @@ class ClusterMembership(ClusterTest):
         wait_until(lambda: self.cluster(self.space)["state"] == "unreachable", "its lease to end")
         cut_off = self.cluster(self.space)
         self.assertFalse(cut_off["leads"])
-        self.assertIn("does not answer", cut_off["messages"][0])
+        self.assertIn("etcd does not answer at", cut_off["messages"][0])
         self.etcd.start()
         wait_until(lambda: self.cluster(self.space)["leads"], "it to lead again")
 
