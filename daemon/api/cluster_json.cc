@@ -71,7 +71,7 @@ base::Result<ClusterOptions> cluster_options_in(const ClusterJson& body, const P
   options.name = text_in(body, field::kName);
   options.address = text_in(body, field::kAddress);
   options.user_file = text_in(body, field::kCredentialsFile);
-  if (!options.user_file.empty() && options.user_file.front() != '/') {
+  if (body.contains(field::kCredentialsFile) && !options.user_file.starts_with('/')) {
     return base::invalid("credentials_file has to be an absolute path");
   }
   const bool may_read = asked_by.known && (asked_by.uid == 0 || asked_by.uid == geteuid());
