@@ -14,7 +14,7 @@ add_library(optile_one_thread OBJECT "${CMAKE_SOURCE_DIR}/tests/one_thread.cc")
 target_link_libraries(optile_one_thread PRIVATE optile_flags)
 
 # optile_add_shards(NAME LABELS label ... TIMEOUT seconds): a program's tests, in a few processes.
-# Under a sanitizer a process takes longer to start than most tests take.
+# Under AddressSanitizer a process takes longer to start than most tests take.
 function(optile_add_shards name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   set(shards 4)
@@ -31,7 +31,7 @@ endfunction()
 # optile_add_test(NAME SOURCES a.cc ... [LIBS lib ...] [LABELS label ...] [TIMEOUT seconds]
 #                 [DEFINITIONS name=value ...] [ONE_THREAD] [SIMULATION])
 # One GoogleTest program. Each of its tests is a CTest test called NAME.Suite.Test, so that a
-# skipped one is counted and names its reason; under sanitizers they are in shards. The labels
+# skipped one is counted and names its reason; with AddressSanitizer they are in shards. The labels
 # choose where it runs. ONE_THREAD: it starts none and is held to that; ThreadSanitizer's suite goes
 # without it. SIMULATION: it computes for long itself, so it is optimised under the sanitizers too.
 function(optile_add_test name)
@@ -56,7 +56,7 @@ function(optile_add_test name)
   # What they test is optimised; they themselves are compiled in three quarters of the time.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  if(OPTILE_SANITIZE)
+  if(OPTILE_SANITIZE MATCHES "address")
     optile_add_shards(${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
   else()
     # Properties handed through the discovery lose every label but the first; one label with spaces
