@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "daemon/cluster/memory_store.h"
 
@@ -37,6 +39,11 @@ class MembershipTest : public testing::Test {
   Node& add(const std::string& name) {
     nodes_.push_back(std::make_unique<Node>(server_, name, "i" + std::to_string(++instances_)));
     return *nodes_.back();
+  }
+  void start_anew(const std::vector<std::string>& names) {
+    server_ = MemoryServer();
+    nodes_.clear();
+    for (const std::string& name : names) add(name);
   }
   // As a daemon that is killed: nothing is told to the store.
   void kill(const Node& node) {
@@ -164,9 +171,7 @@ TEST_F(MembershipTest, NeverTwoLeadersWhateverIsLost) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    server_ = MemoryServer();
-    nodes_.clear();
-    for (const char* name : {"a", "b", "c"}) add(name);
+    start_anew({"a", "b", "c"});
     for (int turn = 0; turn < 60; ++turn) {
       for (const auto& node : nodes_) {
         if (random() % 4 == 0) node->store.cut_off(random() % 2 == 0);
@@ -188,9 +193,7 @@ TEST_F(MembershipTest, LostRepliesAreSettledByReading) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    server_ = MemoryServer();
-    nodes_.clear();
-    for (const char* name : {"a", "b", "c"}) add(name);
+    start_anew({"a", "b", "c"});
     // Long enough to join, too short to lose a lease.
     for (int turn = 0; turn < 20; ++turn) {
       for (const auto& node : nodes_) {
