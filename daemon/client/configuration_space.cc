@@ -36,7 +36,7 @@ ConfigurationSpace make_configuration_space(const perfmodel::Machine& machine,
       set.cases.push_back({width, binding});
     }
   }
-  for (int width = 1; width <= set.cores; ++width) set.unbound.push_back({width, Binding::kNone});
+  set.unbound = perfmodel::unbound_cases(set.cores);
   if (set.cases.empty()) set.cases = set.unbound;
   set.compact_order = sched::binding_order(machine, budget, Binding::kCompact);
   set.spread_order = sched::binding_order(machine, budget, Binding::kSpread);

@@ -16,4 +16,10 @@ const char* binding_name(Binding binding) {
   return "none";
 }
 
+std::vector<Configuration> unbound_cases(int widest) {
+  std::vector<Configuration> cases;
+  for (int width = 1; width <= widest; ++width) cases.push_back({width, Binding::kNone});
+  return cases;
+}
+
 }  // namespace optile::perfmodel

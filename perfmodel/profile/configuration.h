@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <vector>
 
 namespace optile::perfmodel {
 
@@ -22,5 +23,8 @@ struct Configuration {
 
   auto operator<=>(const Configuration&) const = default;
 };
+
+// Every width from 1 to `widest`, with the masks left alone.
+std::vector<Configuration> unbound_cases(int widest);
 
 }  // namespace optile::perfmodel

@@ -50,11 +50,7 @@ bool ClientEnvironment::observes_only(uint64_t key) const {
 
 std::vector<Configuration> ClientEnvironment::cases() const {
   if (!has_unordered_op_ || options_.cases.empty()) return options_.cases;
-  std::vector<Configuration> unbound;
-  for (int width = 1; width <= options_.cores; ++width) {
-    unbound.push_back({width, perfmodel::Binding::kNone});
-  }
-  return unbound;
+  return perfmodel::unbound_cases(options_.cores);
 }
 
 std::vector<Configuration> ClientEnvironment::usable_cases() const {

@@ -11,18 +11,13 @@ namespace {
 using perfmodel::Binding;
 using perfmodel::Configuration;
 using perfmodel::Nanoseconds;
+using perfmodel::unbound_cases;
 
 // Knights Landing as the paper has it: 34 tiles of two cores.
 std::vector<Configuration> knights_landing() {
   std::vector<Configuration> cases;
   for (int width = 1; width <= 34; ++width) cases.push_back({width, Binding::kSpread});
   for (int width = 2; width <= 68; width += 2) cases.push_back({width, Binding::kCompact});
-  return cases;
-}
-
-std::vector<Configuration> unbound(int widest) {
-  std::vector<Configuration> cases;
-  for (int width = 1; width <= widest; ++width) cases.push_back({width, Binding::kNone});
   return cases;
 }
 
@@ -61,7 +56,7 @@ TEST(HillClimbGrid, KnightsLandingInStepsOfFourHas26Configurations) {
 }
 
 TEST(HillClimbGrid, ClampsLastWidthToAllCores) {
-  const std::vector<Configuration> grid = hill_climb_grid(unbound(10), 10, 4);
+  const std::vector<Configuration> grid = hill_climb_grid(unbound_cases(10), 10, 4);
   EXPECT_EQ(
       grid,
       (std::vector<Configuration>{
@@ -70,7 +65,7 @@ TEST(HillClimbGrid, ClampsLastWidthToAllCores) {
 
 TEST(HillClimb, StopsWhenTimeRises) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound(8), 8, 0), {8, Binding::kNone});
+  HillClimb climb(samples, hill_climb_grid(unbound_cases(8), 8, 0), {8, Binding::kNone});
   const auto run = climb_through(climb, samples, [](Configuration at) {
     return 1e6 * (10.0 / at.width + at.width);  // least at 3
   });
@@ -82,7 +77,7 @@ TEST(HillClimb, StopsWhenTimeRises) {
 
 TEST(HillClimb, PicksWidestWhenTimeNeverRises) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
+  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
   climb_through(climb, samples, [](Configuration at) { return 8e6 / at.width; });
   EXPECT_EQ(climb.best(), (Configuration{4, Binding::kNone}));
   EXPECT_EQ(climb.rule(), Rule::kDefaultWidth);
@@ -106,7 +101,7 @@ TEST(HillClimb, ClimbsBothBindingsAndPicksFasterPeak) {
 TEST(HillClimb, RequestsNewWidthTwiceToDiscardFirstRun) {
   OpSamples samples;
   const Configuration one{1, Binding::kNone};
-  HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
+  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
   EXPECT_EQ(climb.wishes(), (std::vector<Wish>{{one, 2}}));
   samples.touched[one] = Nanoseconds(5);
   EXPECT_EQ(climb.wishes(), (std::vector<Wish>{{one, 1}}));
@@ -114,7 +109,7 @@ TEST(HillClimb, RequestsNewWidthTwiceToDiscardFirstRun) {
 
 TEST(HillClimb, RejectsOtherWidthsAfterStopping) {
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
+  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
   climb_through(climb, samples, [](Configuration at) { return 1e6 * at.width; });
   EXPECT_EQ(climb.best().width, 1);
   EXPECT_FALSE(climb.tolerates({3, Binding::kNone}, 1e9));
@@ -123,7 +118,7 @@ TEST(HillClimb, RejectsOtherWidthsAfterStopping) {
 TEST(HillClimb, SkipsUnavailableConfiguration) {
   OpSamples samples;
   samples.asked[{1, Binding::kNone}] = kAskedInVain;
-  HillClimb climb(samples, hill_climb_grid(unbound(3), 3, 0), {3, Binding::kNone});
+  HillClimb climb(samples, hill_climb_grid(unbound_cases(3), 3, 0), {3, Binding::kNone});
   ASSERT_EQ(climb.wishes().size(), 1u);
   EXPECT_EQ(climb.wishes()[0].at.width, 2);
 }
@@ -134,7 +129,7 @@ TEST(HillClimb, OneNoisySampleStopsFarFromOptimum) {
   const double loaded[] = {250, 215, 307, 252};
   const double quiet[] = {223, 124, 93, 68};
   OpSamples samples;
-  HillClimb climb(samples, hill_climb_grid(unbound(4), 4, 0), {4, Binding::kNone});
+  HillClimb climb(samples, hill_climb_grid(unbound_cases(4), 4, 0), {4, Binding::kNone});
   climb_through(climb, samples, [&](Configuration at) { return 1e6 * loaded[at.width - 1]; });
   EXPECT_EQ(climb.best().width, 2);
   EXPECT_GT(quiet[climb.best().width - 1] / quiet[3], 1.8);

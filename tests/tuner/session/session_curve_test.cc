@@ -38,7 +38,7 @@ TEST(SessionCurve, PredictsScalingFromNarrowLease) {
 
   cores = 4;
   client.set_default_width(4);
-  session.set_bounds(unbound(4), 4, 4);
+  session.set_bounds(perfmodel::unbound_cases(4), 4, 4);
   client.run_steps(200);
   const std::vector<double> wide = session.step_seconds_by_cores(4);
   EXPECT_NEAR(wide[0], 0.014, 0.001);

@@ -44,7 +44,7 @@ Explored explore(Session& session, SimulatedClient& client, int own) {
 
 void change(Session& session, SimulatedClient& client, int cores) {
   ASSERT_TRUE(client.run_until_tuned(1000));
-  session.set_bounds(unbound(cores), cores, cores);
+  session.set_bounds(perfmodel::unbound_cases(cores), cores, cores);
   client.set_default_width(cores);
 }
 
@@ -141,7 +141,7 @@ class LentPlan : public testing::Test {
   LentPlan() {
     EXPECT_TRUE(client_.run_until_tuned(400));
     known_ = session_.take_settled()->plan;
-    session_.set_bounds(unbound(2), 2, 2);
+    session_.set_bounds(perfmodel::unbound_cases(2), 2, 2);
     client_.set_default_width(2);
     EXPECT_TRUE(client_.run_until_tuned(1000));
     client_.run_steps(40);
@@ -203,7 +203,7 @@ TEST_F(LentPlan, EndsWhenBoundsChange) {
   StoredPlan for_three = known_;
   for_three.default_width = 3;
   for (StoredEntry& entry : for_three.entries) entry.own_ns = 1e6;
-  session_.set_bounds(unbound(3), 3, 3, for_three);
+  session_.set_bounds(perfmodel::unbound_cases(3), 3, 3, for_three);
   client_.set_default_width(3);
   client_.run_steps(4);
   ASSERT_EQ(width(), 2);

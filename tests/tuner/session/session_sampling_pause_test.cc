@@ -101,7 +101,7 @@ TEST(SessionRest, CountsUnsampledStepsAcrossPageChange) {
   event.step = 1000;
   session.on_step(event);
   const uint32_t unsampled = session.view().unsampled_steps;
-  session.set_cases(unbound(2), 2);
+  session.set_cases(perfmodel::unbound_cases(2), 2);
   const std::optional<PlanDraft> next = session.take_plan(page + 1);
   ASSERT_TRUE(next);
   ASSERT_FALSE(next->may_pause_sampling);

@@ -226,7 +226,7 @@ TEST(SessionReplay, AppliesPlanForMoreCoresAsFarAsItFits) {
   ASSERT_TRUE(session.view().plan_replayed);
   ASSERT_EQ(client.planned_width(2), 1);
   ASSERT_EQ(client.planned_width(1), 2);
-  session.set_bounds(unbound(2), 2, 2);
+  session.set_bounds(perfmodel::unbound_cases(2), 2, 2);
   client.set_default_width(2);
   EXPECT_EQ(session.view().phase, Phase::kTuned);
   EXPECT_TRUE(session.view().plan_replayed);
@@ -245,10 +245,10 @@ TEST(SessionReplay, AppliesStoredPlanForNewWidthAtOnce) {
   SimulatedClient client(session, mixed_program(), {});
   client.run_steps(10);
   ASSERT_FALSE(session.view().plan_replayed);
-  session.set_bounds(unbound(2), 2, 2, std::nullopt);
+  session.set_bounds(perfmodel::unbound_cases(2), 2, 2, std::nullopt);
   client.set_default_width(2);
   client.run_steps(10);
-  session.set_bounds(unbound(4), 4, 4, wide);
+  session.set_bounds(perfmodel::unbound_cases(4), 4, 4, wide);
   client.set_default_width(4);
   EXPECT_TRUE(session.view().plan_replayed);
   client.run_steps(10);
@@ -258,7 +258,7 @@ TEST(SessionReplay, AppliesStoredPlanForNewWidthAtOnce) {
   StoredPlan other = wide;
   other.default_width = 3;
   other.step_fingerprint ^= 1;
-  session.set_bounds(unbound(3), 3, 3, other);
+  session.set_bounds(perfmodel::unbound_cases(3), 3, 3, other);
   EXPECT_EQ(session.view().decision.find("for so many cores"), std::string::npos)
       << "another program's";
 }
@@ -345,7 +345,7 @@ TEST(SessionCaps, DoesNotReportLeaseAsUserCap) {
   Session session(options_for(4));
   SimulatedClient client(session, one_of_each({scaling(9 * kMs), scaling(4 * kMs)}), {});
   ASSERT_TRUE(client.run_until_tuned(400));
-  session.set_bounds(unbound(2), 2, 2);
+  session.set_bounds(perfmodel::unbound_cases(2), 2, 2);
   client.set_default_width(2);
   ASSERT_TRUE(client.run_until_tuned(400));
   EXPECT_EQ(session.view().ops[0].rule, Rule::kDefaultWidth);

@@ -12,17 +12,9 @@
 
 namespace optile::tuner {
 
-inline std::vector<perfmodel::Configuration> unbound(int widest) {
-  std::vector<perfmodel::Configuration> cases;
-  for (int width = 1; width <= widest; ++width) {
-    cases.push_back({width, perfmodel::Binding::kNone});
-  }
-  return cases;
-}
-
 inline SessionOptions options_for(int cores) {
   SessionOptions options;
-  options.cases = unbound(cores);
+  options.cases = perfmodel::unbound_cases(cores);
   options.cores = cores;
   return options;
 }

@@ -25,20 +25,18 @@ import hashlib
 import importlib.util
 import os
 import time
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from .changes import WindowMedians
+from .layers import Clock, LossFunction
+from .ranks import gather_numbers, ranks_unlike_first
 from .shares import ShareController, Window, divide
 
 __all__ = ["prepare", "step", "report", "gather_model"]
-
-LossFunction = Callable[[Any, Any], torch.Tensor]
-Clock = Callable[[], float]
-
 
 def _rows_of(batch: Any, begin: int, end: int) -> Any:
     if isinstance(batch, torch.Tensor):
@@ -60,10 +58,7 @@ def _check_models_agree(model: torch.nn.Module) -> None:
     described = [(name, tuple(one.shape), str(one.dtype)) for name, one in
                  model.named_parameters()]  # fmt: skip
     mine = hashlib.sha256(repr(described).encode()).hexdigest()[:16]
-    found: List[Optional[str]] = [None] * dist.get_world_size()
-    dist.all_gather_object(found, mine)
-    others = [rank for rank, one in enumerate(found) if one != found[0]]
-    if others:
+    if others := ranks_unlike_first(mine):
         raise RuntimeError(
             f"rank {dist.get_rank()}: the model of ranks {others} has other parameters than that "
             "of rank 0; start every rank with the same program and options"
@@ -131,11 +126,9 @@ class _Training:
         medians = self._medians.add((self._forward_seconds / rows[self.rank], seconds))
         if medians is None:
             return
-        mine = torch.tensor(medians, dtype=torch.float64)
-        every = [torch.empty_like(mine) for _ in range(self.ranks)]
-        dist.all_gather(every, mine)
-        row_seconds = [max(float(one[0]), 1e-9) for one in every]
-        window = Window(rows, row_seconds, max(float(one[1]) for one in every))
+        every = gather_numbers(medians)
+        row_seconds = [max(one[0], 1e-9) for one in every]
+        window = Window(rows, row_seconds, max(one[1] for one in every))
         self.controller.add(window, self.steps)
 
     def report(self) -> Dict[str, Any]:

@@ -18,6 +18,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from .changes import WindowMedians
 from .layers import Clock, LossFunction, TensorLayout, WarmUp, layers_of, modifies_input, warm_up
 from .moves import Broadcast, Receive, Send, forget_layer, pass_layer
+from .ranks import gather_numbers, gather_objects, ranks_unlike_first
 from .stages import (
     SCHEDULES, Plan, Profile, StageController, StageSeconds, Window, micro_batch_counts,
 )  # fmt: skip
@@ -101,10 +102,7 @@ def _measured_link(rank: int, ranks: int, size: int, clock: Clock) -> Tuple[floa
 
 
 def _check_options_agree(options: Tuple[Any, ...]) -> None:
-    every: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(every, options)
-    others = [rank for rank, one in enumerate(every) if one != every[0]]
-    if others:
+    if others := ranks_unlike_first(options):
         raise RuntimeError(
             f"rank {dist.get_rank()}: ranks {others} were given another schedule, other boundaries "
             "or other sizes of batches than rank 0"
@@ -166,8 +164,7 @@ class PipelineTraining:
         largest = max(one.bytes() for layouts in self._layouts.values() for one in layouts)
         link = _measured_link(self._rank, self._ranks, largest, self._clock)
         mine = (link, {count: (one.forward, one.backward) for count, one in warm_ups.items()})
-        every: List[Any] = [None] * self._ranks
-        dist.all_gather_object(every, mine)
+        every = gather_objects(mine)
         profiles = {}
         for count, layouts in self._layouts.items():
             times = [of_rank[count] for _, of_rank in every]
@@ -225,10 +222,7 @@ class PipelineTraining:
         medians = self._medians.add(seconds)
         if medians is None:
             return
-        mine = torch.tensor(medians, dtype=torch.float64)
-        every = [torch.empty_like(mine) for _ in range(self._ranks)]
-        dist.all_gather(every, mine)
-        found = [one.tolist() for one in every]
+        found = gather_numbers(medians)
         stages = [StageSeconds(*one[:3]) for one in found]
         before = self.controller.plan
         if self.controller.add(Window(stages, max(one[3] for one in found)), self._steps):
