@@ -156,10 +156,12 @@ class Gathering {
            " nodes; type the same there (" + here + ")";
   }
 
-  // Once for each thing that there is to say.
+  // Once for each thing that there is to say; before the first answer there is none.
   void say() {
+    const RankClaim::View& view = claim_->view();
+    if (view.state == RankClaim::State::kStarted) return;
+    if (view.message.empty() && view.holders.empty()) return;
     const std::string text = situation();
-    if (claim_->view().state == RankClaim::State::kStarted) return;
     if (std::exchange(said_, text) == text) return;
     std::cerr << "optile: job " << job_ << ": " << text << "\n";
   }
