@@ -228,7 +228,8 @@ enum optile_event_flag {
   OPTILE_EVENT_MIXED_GENERATION = 4, /* the plan changed inside this step: not a sample */
   OPTILE_EVENT_DEFAULT_WIDTH = 8,    /* ran at the program's default width */
   OPTILE_EVENT_STEERABLE = 16,       /* an actuator could have set the width */
-  OPTILE_EVENT_OVERLAPPED = 32       /* OP: others were in ops too: not a sample. STEP: mostly so */
+  OPTILE_EVENT_OVERLAPPED = 32,      /* OP: others were in ops too: not a sample. STEP: mostly so */
+  OPTILE_EVENT_UNHEARD = 64          /* STEP: its ops passed without being told of */
 };
 typedef struct optile_event {
   uint64_t begin_ticks;

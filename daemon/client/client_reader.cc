@@ -18,7 +18,8 @@ constexpr perfmodel::Nanoseconds kTorchListens{4000};
 constexpr uint64_t kMostCounted = uint64_t{1} << 56;  // two years of nanoseconds, or cycles
 constexpr uint32_t kKnownEventFlags = OPTILE_EVENT_FIRST_TOUCH | OPTILE_EVENT_SCHEDULED |
                                       OPTILE_EVENT_MIXED_GENERATION | OPTILE_EVENT_DEFAULT_WIDTH |
-                                      OPTILE_EVENT_STEERABLE | OPTILE_EVENT_OVERLAPPED;
+                                      OPTILE_EVENT_STEERABLE | OPTILE_EVENT_OVERLAPPED |
+                                      OPTILE_EVENT_UNHEARD;
 
 // A copy of a shared struct, word by word.
 template <typename T>
@@ -166,6 +167,7 @@ ClientEvent decode(const optile_event& raw, const ClientReader::Context& context
   step.width_changes = raw.width_changes;
   step.mixed = (raw.flags & OPTILE_EVENT_MIXED_GENERATION) != 0;
   step.overlapped = (raw.flags & OPTILE_EVENT_OVERLAPPED) != 0;
+  step.heard = (raw.flags & OPTILE_EVENT_UNHEARD) == 0;
   step.column = column;
   step.plan = plan;
   event.step = step;

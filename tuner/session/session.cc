@@ -106,7 +106,7 @@ void count_scheduled_step(ClientRecord& client, const InForce& in_force, WidthTu
 void count_step(ClientRecord& client, const InForce& in_force, WidthTuning& tuning,
                 const StepEvent& event) {
   client.times.budget.on_step(event.duration);
-  client.times.coverage.add(event.duration, event.observed, event.steerable);
+  if (event.heard) client.times.coverage.add(event.duration, event.observed, event.steerable);
   if (event.mixed) return;
   const PublishedPage* page = client.pages.find(event.plan);
   if (page != nullptr && page->lent) return;
@@ -250,7 +250,8 @@ void Session::on_step(const StepEvent& event) {
     tuning_.leave_loop();
     return;
   }
-  follow_step(client_, in_force_, tuning_, client_.step.on_declared_step(is_silent(client_)));
+  if (event.heard)
+    follow_step(client_, in_force_, tuning_, client_.step.on_declared_step(is_silent(client_)));
   note_overlap(client_, tuning_, event.overlapped, &ConcurrencyDetector::on_step);
   const bool paused = pauses_unsteered(client_);
   count_step(client_, in_force_, tuning_, event);
@@ -258,7 +259,8 @@ void Session::on_step(const StepEvent& event) {
   if (runs_schedule(client_, in_force_) &&
       client_.pages.ends_schedule(event.plan, event.column, true))
     tuning_.on_page_ended();
-  if (is_silent(client_) && client_.step.on_silent_step(event.ops)) tuning_.begin_watch();
+  if (event.heard && is_silent(client_) && client_.step.on_silent_step(event.ops))
+    tuning_.begin_watch();
   if (client_.phase == Phase::kObserving) {
     ++client_.times.observed;
     client_.pages.on_changed();

@@ -58,6 +58,7 @@ struct StepEvent {
   uint32_t width_changes = 0;
   bool mixed = false;       // the plan changed inside
   bool overlapped = false;  // most of it
+  bool heard = true;        // its ops were told; else `observed`, `steerable`, `ops` say nothing
   std::optional<int> column;
   uint64_t plan = 0;
 };

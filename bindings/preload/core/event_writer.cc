@@ -72,6 +72,7 @@ void write_step(const Attachment& attached, IssuingThread& thread, const StepTot
   event.regions = thread.ops;
   event.width_changes = thread.width_changes;
   if (totals.mixed) event.flags |= OPTILE_EVENT_MIXED_GENERATION;
+  if (totals.unheard) event.flags |= OPTILE_EVENT_UNHEARD;
   if (2 * thread.overlapped > thread.observed) event.flags |= OPTILE_EVENT_OVERLAPPED;
   if (totals.column >= 0) {
     event.flags |= OPTILE_EVENT_SCHEDULED;

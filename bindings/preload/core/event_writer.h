@@ -13,6 +13,7 @@ struct StepTotals {
   uint64_t generation = 0;
   int column = -1;
   bool mixed = false;
+  bool unheard = false;  // no op of it was told of
 };
 
 // `counts` (or null) is written directly before the op, or not at all.

@@ -19,7 +19,7 @@ uint32_t executor_flow_now = 0;
 
 namespace {
 
-// Of the steps that nobody asks for, one in so many is listened to.
+// Of the steps whose ops nobody asks for, two in so many are listened to.
 constexpr uint32_t kListenedOf = 32;
 
 // Of the issuer, and of everything below it here that is no atomic word. Held through a serial op.
@@ -30,7 +30,8 @@ uint32_t steps = 0;
 uint32_t width_cap = 0;
 uint64_t small_ticks = 0;
 
-// Of the step that runs, where ops run side by side: time in which one at least was open.
+// Where ops run side by side: how many are open, which is right without the lock too, and since
+// when one at least was.
 uint32_t open_ops = 0;
 uint64_t busy_since = 0;
 
@@ -67,7 +68,7 @@ bool take_short_turn() {
   return false;
 }
 
-// Of the step that begins.
+// Of the step that begins. Whole steps are compared as they run where nobody listens.
 ExecutorFlow choose_flow(const PlanView& plan, const FlowView& view, uint64_t now) {
   const bool may_wait = may_steer() && !is_fixed_by_user();
   if (may_wait && view.flow == OPTILE_FLOW_SERIAL) {
@@ -79,9 +80,9 @@ ExecutorFlow choose_flow(const PlanView& plan, const FlowView& view, uint64_t no
     return ExecutorFlow::kAdmitted;
   }
   begin_step_without_gate();
-  const bool asked =
-      issuer->step_column >= 0 || !plan.valid || (plan.flags & OPTILE_PAGE_MAY_PAUSE_SAMPLING) == 0;
-  return asked || steps % kListenedOf < 2 ? ExecutorFlow::kConcurrent : ExecutorFlow::kUnheard;
+  if ((plan.flags & OPTILE_PAGE_RECORD_ALL) != 0) return ExecutorFlow::kConcurrent;
+  const bool listens = issuer->step_column < 0 && steps % kListenedOf < 2;
+  return listens ? ExecutorFlow::kConcurrent : ExecutorFlow::kUnheard;
 }
 
 // The widest that an op may be which is not told of.
@@ -117,17 +118,20 @@ void begin_executor_step() {
     __atomic_store_n(&steps, steps + 1, __ATOMIC_RELAXED);
     const Attachment* attached = attachment();
     ExecutorFlow flow = ExecutorFlow::kUnheard;
+    bool timed = false;
     if (attached != nullptr) {
       const PlanView plan = current_plan(*attached);
       const FlowView view = flow_in(plan, issuer->step_column);
       flow = choose_flow(plan, view, ticks());
+      timed = (plan.flags & OPTILE_PAGE_MAY_PAUSE_SAMPLING) == 0;
       const uint32_t cap = environment().as_untuned ? 0 : smaller_cap(cap_of(plan), view.cap);
       __atomic_store_n(&width_cap, may_steer() && !is_fixed_by_user() ? cap : 0, __ATOMIC_RELAXED);
     } else {
       __atomic_store_n(&width_cap, 0, __ATOMIC_RELAXED);
     }
-    // What nobody listened to has no end that could be told.
-    if (flow == ExecutorFlow::kUnheard) issuer->step_begin = 0;
+    issuer->step_unheard = flow == ExecutorFlow::kUnheard;
+    // Without a beginning no time is told.
+    if (issuer->step_unheard && !timed) issuer->step_begin = 0;
     set_flow(flow);
     issue_as(before);
   }
@@ -194,8 +198,9 @@ void ExecutorOp::begin_concurrent(const optile_op_identity& identity) {
 
 // Under the lock.
 void ExecutorOp::open() {
-  beside_others_ = open_ops > 0;
-  if (open_ops++ == 0) busy_since = begin_;
+  beside_others_ = __atomic_fetch_add(&open_ops, 1, __ATOMIC_RELAXED) > 0;
+  if (!beside_others_) busy_since = begin_;
+  is_counted_ = true;
 }
 
 void ExecutorOp::begin_admitted(const optile_op_identity& identity) {
@@ -217,9 +222,9 @@ void ExecutorOp::end_concurrent() {
   const uint64_t now = ticks();
   if (admitted_.width != 0) set_knob_here(knob_before_);
   leave_gate(admitted_, now);
-  if (!take_short_turn()) return;
-  beside_others_ = beside_others_ || open_ops > 1;
-  if (open_ops > 0) --open_ops;
+  const bool has_turn = take_short_turn();
+  if (is_counted_ && __atomic_fetch_sub(&open_ops, 1, __ATOMIC_RELAXED) > 1) beside_others_ = true;
+  if (!has_turn) return;
   const Attachment* attached = attachment();
   if (attached != nullptr && issuer != nullptr) tell_concurrent(*attached, now);
   busy_since = now;  // what was busy until now is counted

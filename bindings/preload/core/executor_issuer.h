@@ -4,7 +4,9 @@
 // the framework calls them and not by their order, which is another one in every step.
 //
 // How a step's ops pass is decided where it begins, by the plan:
-//   kUnheard     nobody listens: nothing is done at an op.
+//   kUnheard     nobody listens: nothing is done at an op. The step's time is told where it is
+//   asked
+//                for, as in comparisons of whole steps.
 //   kConcurrent  as the executor runs them; each is told of, and says nothing of its width where
 //                others ran beside it.
 //   kSerial      one at a time, each at the width that the plan has for it.
@@ -65,6 +67,7 @@ class ExecutorOp {
   uint64_t instance_ = 0;
   uint64_t begin_ = 0;
   uint32_t id_ = 0;
+  bool is_counted_ = false;  // among the open ones
   bool beside_others_ = false;
   bool steerable_ = false;
   AdmittedOp admitted_;

@@ -67,6 +67,7 @@ struct IssuingThread : SteeredThread {
   uint64_t step_begin = 0;  // 0 = no step begun on this thread
   uint64_t step_generation = 0;
   int step_column = -1;
+  bool step_unheard = false;  // of the step that runs only its time is told
   uint64_t observed = 0;
   uint32_t composites = 0;  // open ones that are looked through
   uint64_t composite_begin = 0;

@@ -84,6 +84,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
     totals.mixed = thread.step_generation != plan.generation;
     totals.generation = thread.step_generation;
     totals.column = thread.step_column;
+    totals.unheard = thread.step_unheard;
     write_step(attached, thread, totals);
   }
   advance_schedule(plan);
@@ -91,6 +92,7 @@ void cross_step(IssuingThread& thread, const Attachment& attached, const PlanVie
   adopt_binding(plan, thread.step_column, thread.master);
   thread.step_begin = pause_sampling_from_step(thread, attached, plan, now) ? 0 : now;
   thread.step_generation = plan.generation;
+  thread.step_unheard = false;
   thread.observed = 0;
   thread.overlapped = 0;
   thread.steerable = 0;

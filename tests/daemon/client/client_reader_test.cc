@@ -167,6 +167,19 @@ TEST_F(ClientReaderTest, DecodesStepFields) {
   EXPECT_TRUE(seen.mixed);
 }
 
+TEST_F(ClientReaderTest, DecodesStepThatWasUnheard) {
+  optile_event step = op_event(0, kAttach + 100, 1000);
+  step.kind = OPTILE_EVENT_STEP;
+  regions_.write(step);
+  step.flags = OPTILE_EVENT_UNHEARD;
+  regions_.write(step);
+  const std::vector<ClientEvent> events = read();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_TRUE(events[0].step->heard);
+  EXPECT_FALSE(events[1].step->heard);
+  EXPECT_EQ(reader_.counters().rejected, 0u);
+}
+
 TEST_F(ClientReaderTest, CountsAttachToFollowingOp) {
   const uint32_t a = regions_.register_op(11, "a", "");
   regions_.write(counts_of(a, 0));
