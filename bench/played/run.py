@@ -54,6 +54,7 @@ FORMS = {
     "strategies 1 and 2": Form(("--strategy", "2"), "s12"),
     "strategy 3": Form(("--strategy", "3"), "s123", SIDE_BY_SIDE),
     "strategies 3 and 4": Form(("--strategy", "4"), "s1234", SIDE_BY_SIDE),
+    "look-ahead": Form(("--strategy", "look-ahead"), "auto", SIDE_BY_SIDE),
     "auto": Form((), "auto", SIDE_BY_SIDE),
 }
 SAME_STEPS = 2  # of which losses are compared: later ones drift apart from other last bits

@@ -54,8 +54,9 @@ enum optile_strategy {
   OPTILE_STRATEGY_2 = 2,       /* one width per op, that of its slowest instance */
   OPTILE_STRATEGY_UNIFORM = 3, /* one width for the whole step */
   /* Of a framework that runs several ops at once; elsewhere as strategy 2. */
-  OPTILE_STRATEGY_3 = 4, /* ops that are ready, side by side as they fit */
-  OPTILE_STRATEGY_4 = 5  /* and on the hardware threads of taken cores */
+  OPTILE_STRATEGY_3 = 4,         /* ops that are ready, side by side as they fit */
+  OPTILE_STRATEGY_4 = 5,         /* and on the hardware threads of taken cores */
+  OPTILE_STRATEGY_LOOK_AHEAD = 6 /* what the rest of the step waits for longest goes first */
 };
 /* Who is served first when cores are divided between programs. */
 enum optile_priority { OPTILE_PRIORITY_NORMAL = 0, OPTILE_PRIORITY_BATCH = 1 };
@@ -147,7 +148,8 @@ enum optile_flow {
   OPTILE_FLOW_FREE = 0,   /* as the executor hands them out, none wider than the flow's cap */
   OPTILE_FLOW_SERIAL = 1, /* one at a time, each at the width of its entry */
   OPTILE_FLOW_PACKED = 2, /* side by side, admitted by strategy 3 */
-  OPTILE_FLOW_FILLED = 3  /* the same, and strategy 4 */
+  OPTILE_FLOW_FILLED = 3, /* the same, and strategy 4 */
+  OPTILE_FLOW_AHEAD = 4   /* side by side, admitted by what the rest of the step waits for */
 };
 /* What an op place costs, for who admits its executions: widths, 0 = none from here on, with the
  * seconds of an execution alone. */

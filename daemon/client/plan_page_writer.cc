@@ -91,6 +91,8 @@ optile_flow flow_word(const tuner::OpFlow& flow) {
       return OPTILE_FLOW_PACKED;
     case tuner::OpFlow::Kind::kFilled:
       return OPTILE_FLOW_FILLED;
+    case tuner::OpFlow::Kind::kAhead:
+      return OPTILE_FLOW_AHEAD;
   }
   return OPTILE_FLOW_FREE;
 }

@@ -28,6 +28,8 @@ tuner::Strategy strategy_of(optile_strategy strategy) {
       return tuner::Strategy::kThree;
     case OPTILE_STRATEGY_4:
       return tuner::Strategy::kFour;
+    case OPTILE_STRATEGY_LOOK_AHEAD:
+      return tuner::Strategy::kLookAhead;
     case OPTILE_STRATEGY_AUTO:
       break;
   }

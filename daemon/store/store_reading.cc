@@ -14,7 +14,7 @@ constexpr int kMaxRunsRead = 128;
 constexpr int kWidestStored = 8192;
 constexpr int kMaxCount = 1 << 30;
 constexpr int kLastBinding = static_cast<int>(Binding::kSpread);
-constexpr int kLastFlow = static_cast<int>(tuner::OpFlow::Kind::kFilled);
+constexpr int kLastFlow = static_cast<int>(tuner::OpFlow::Kind::kAhead);
 constexpr int kLastRule = static_cast<int>(tuner::Rule::kUndone);
 
 }  // namespace

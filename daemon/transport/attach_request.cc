@@ -43,7 +43,7 @@ base::Result<AttachRequest> parse_attach_request(const void* frame, std::size_t 
   }
   if (raw.mode > OPTILE_MODE_OFF) return refuse("unknown mode");
   if (raw.search > OPTILE_SEARCH_PAPER) return refuse("unknown search");
-  if (raw.strategy > OPTILE_STRATEGY_4) return refuse("unknown strategy");
+  if (raw.strategy > OPTILE_STRATEGY_LOOK_AHEAD) return refuse("unknown strategy");
   if (raw.default_width_source > OPTILE_WIDTH_PROGRAM) return refuse("unknown width source");
   if (raw.priority > OPTILE_PRIORITY_BATCH) return refuse("unknown priority");
   if (raw.respect > OPTILE_RESPECT_IGNORE) return refuse("unknown respect");
@@ -117,6 +117,8 @@ const char* strategy_name(optile_strategy strategy) {
       return "3";
     case OPTILE_STRATEGY_4:
       return "4";
+    case OPTILE_STRATEGY_LOOK_AHEAD:
+      return "look-ahead";
   }
   return "unknown";
 }

@@ -24,7 +24,11 @@ constexpr double kLearning = 0.5;
 LookAheadStrategy::LookAheadStrategy(const StepOutline& outline,
                                      const perfmodel::SwitchingCost& switching,
                                      LookAheadOptions options)
-    : outline_(outline), switching_(switching), options_(options), pool_(*outline.map) {
+    : outline_(outline),
+      switching_(switching),
+      options_(options),
+      order_(options.learns_order ? outline.instance_of.size() : 0),
+      pool_(*outline.map) {
   make_menus();
   make_urgency();
 }
@@ -43,6 +47,7 @@ LookAheadStrategy::Menu LookAheadStrategy::menu_of(std::size_t index) const {
   }
   for (int width = 1; width <= outline_.map->cores; ++width) {
     const TimedCase timed = timed_width(instance.times, width, *outline_.map);
+    if (timed.seconds == perfmodel::kInfinity) continue;  // not known at this width
     if (menu.entries.empty() || timed.seconds < kWorthWider * menu.entries.back().timed.seconds) {
       add(timed);
     }
@@ -67,20 +72,36 @@ void LookAheadStrategy::make_menus() {
   }
 }
 
+double LookAheadStrategy::planned_seconds(int node) const {
+  const Menu& menu = menus_[instance_of(node)];
+  return menu.entries[menu.planned].timed.seconds;
+}
+
 void LookAheadStrategy::make_urgency() {
   urgency_.assign(outline_.graph->nodes.size(), 0.0);
+  if (options_.learns_order) {
+    std::vector<double> seconds(urgency_.size());
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      seconds[i] = planned_seconds(static_cast<int>(i));
+    }
+    urgency_ = order_.urgency(seconds);
+    return;
+  }
   const std::vector<int> order = perfmodel::topological_order(*outline_.graph);
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     double behind = 0;
     for (int i = outline_.first_user[at(*node)]; i < outline_.first_user[at(*node) + 1]; ++i) {
       behind = std::max(behind, urgency_[at(outline_.users[at(i)])]);
     }
-    const Menu& menu = menus_[instance_of(*node)];
-    urgency_[at(*node)] = behind + menu.entries[menu.planned].timed.seconds;
+    urgency_[at(*node)] = behind + planned_seconds(*node);
   }
 }
 
 void LookAheadStrategy::begin_step() {
+  if (options_.learns_order) {
+    make_urgency();
+    order_.begin_step();
+  }
   pool_ = CorePool(*outline_.map);
   lanes_.release_all();
   ready_.clear();
@@ -90,6 +111,7 @@ void LookAheadStrategy::begin_step() {
 }
 
 void LookAheadStrategy::on_ready(int node) {
+  if (options_.learns_order) order_.on_ready(node);
   // Of equally urgent ones the first to become ready is nearer to the end.
   const auto place = std::lower_bound(ready_.begin(), ready_.end(), node, [&](int a, int b) {
     return urgency_[at(a)] < urgency_[at(b)];
@@ -98,6 +120,7 @@ void LookAheadStrategy::on_ready(int node) {
 }
 
 void LookAheadStrategy::on_finished(int node, double now) {
+  if (options_.learns_order) order_.on_finished(node);
   const auto found = std::find_if(running_.begin(), running_.end(),
                                   [node](const Running& one) { return one.node == node; });
   if (found == running_.end()) return;

@@ -13,6 +13,7 @@
 #include "perfmodel/profile/switching_cost.h"
 #include "sched/cores/core_pool.h"
 #include "sched/cores/lane_table.h"
+#include "sched/strategies/learned_order.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"
 
@@ -24,6 +25,9 @@ struct LookAheadOptions {
   double core_price = 1.0;
   // Memory bandwidth that ops running together may draw, by prediction; of the machine's.
   double most_draw = 1e9;
+  // The graph's edges are not known: they are learnt from what becomes ready behind what. In the
+  // first step the longest op is the most urgent one.
+  bool learns_order = false;
 };
 
 class LookAheadStrategy : public StepStrategy {
@@ -77,6 +81,7 @@ class LookAheadStrategy : public StepStrategy {
 
   void make_menus();
   void make_urgency();
+  double planned_seconds(int node) const;
   Menu menu_of(std::size_t instance) const;
   std::size_t instance_of(int node) const {
     return static_cast<std::size_t>(outline_.instance_of[static_cast<std::size_t>(node)]);
@@ -92,6 +97,7 @@ class LookAheadStrategy : public StepStrategy {
   std::vector<Menu> menus_;        // by instance
   std::vector<Outlook> outlooks_;  // by instance
   std::vector<double> urgency_;    // by node: seconds from its start to the end of the step
+  LearnedOrder order_;             // where it is learnt
   CorePool pool_;
   LaneTable lanes_;
   std::vector<int> ready_;  // the most urgent last

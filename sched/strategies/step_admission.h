@@ -1,8 +1,8 @@
-// Strategies 3 and 4 over an executor that runs: it says which op has become ready to start and
-// which has ended, in whatever order its graph makes, and is told which may start now and how wide.
-// The graph itself is not known. An op place of the step is a row of the problem; executions of one
-// place within a step are told apart by their number, so that a node is the same one in every step.
-// (III-D of the concurrency control paper.) One thread at a time.
+// Strategies 3 and 4, and ours, over an executor that runs: it says which op has become ready to
+// start and which has ended, in whatever order its graph makes, and is told which may start now and
+// how wide. The graph itself is not known. An op place of the step is a row of the problem;
+// executions of one place within a step are told apart by their number, so that a node is the same
+// one in every step. (III-D of the concurrency control paper.) One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/profile/switching_cost.h"
 #include "sched/cores/core_map.h"
 #include "sched/strategies/step_outline.h"
 #include "sched/strategies/step_strategy.h"
@@ -29,10 +30,16 @@ struct AdmittedPlace {
   std::vector<WidthSeconds> widths;  // that it may run at, with its time alone; not empty
 };
 
+enum class AdmissionRule {
+  kPack,      // strategy 3
+  kFill,      // strategies 3 and 4
+  kLookAhead  // ours; who waits for whom is learnt
+};
+
 struct AdmissionProblem {
   int cores = 1;
   int hardware_threads = 1;  // of every core
-  bool fill_siblings = false;
+  AdmissionRule rule = AdmissionRule::kPack;
   WidthRule plan = WidthRule::kPerInstance;
   std::vector<AdmittedPlace> places;
 };
@@ -58,6 +65,7 @@ class StepAdmission {
   StepAdmission() = default;
 
   CoreMap map_;
+  perfmodel::SwitchingCost switching_;
   perfmodel::StepGraph graph_;
   StepOutline outline_;
   std::unique_ptr<StepStrategy> strategy_;

@@ -34,8 +34,14 @@ std::string describe(const Candidate& candidate) {
     case Candidate::Kind::kPlanned:
       return "a width per op";
     case Candidate::Kind::kSideBySide:
-      return candidate.flow.kind == OpFlow::Kind::kFilled ? "ops side by side by strategies 3 and 4"
-                                                          : "ops side by side by strategy 3";
+      switch (candidate.flow.kind) {
+        case OpFlow::Kind::kAhead:
+          return "ops side by side, what the step waits for first";
+        case OpFlow::Kind::kFilled:
+          return "ops side by side by strategies 3 and 4";
+        default:
+          return "ops side by side by strategy 3";
+      }
   }
   return "";
 }

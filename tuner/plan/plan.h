@@ -36,12 +36,15 @@ struct OpFlow {
     kSerial,  // one at a time, each at its own width
     kPacked,  // side by side by strategy 3: those that are ready, as they fit
     kFilled,  // and by strategy 4: also on the hardware threads of taken cores
+    kAhead,   // side by side, what the rest of the step waits for longest first
   };
   Kind kind = Kind::kFree;
   int width_cap = 0;  // 0 = none
 
   // Strategies choose when an op starts.
-  bool admits() const { return kind == Kind::kPacked || kind == Kind::kFilled; }
+  bool admits() const {
+    return kind == Kind::kPacked || kind == Kind::kFilled || kind == Kind::kAhead;
+  }
   bool operator==(const OpFlow&) const = default;
 };
 

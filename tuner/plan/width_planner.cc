@@ -415,6 +415,7 @@ WidthPlan plan_widths(const PlannerProblem& problem, Strategy strategy) {
     case Strategy::kTwo:
     case Strategy::kThree:
     case Strategy::kFour:
+    case Strategy::kLookAhead:
       return plan_one_per_name(problem);
     case Strategy::kUniform:
       return plan_uniform(problem);

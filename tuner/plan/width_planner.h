@@ -17,8 +17,8 @@
 
 namespace optile::tuner {
 
-// kThree, kFour: of ops that run side by side; elsewhere they are kTwo.
-enum class Strategy : uint8_t { kAuto, kOne, kTwo, kUniform, kThree, kFour };
+// kThree, kFour, kLookAhead: of ops that run side by side; elsewhere they are kTwo.
+enum class Strategy : uint8_t { kAuto, kOne, kTwo, kUniform, kThree, kFour, kLookAhead };
 
 struct WidthEstimate {
   int width = 0;

@@ -99,13 +99,14 @@ std::optional<CandidateComparison::Verdict> CandidateComparison::begin(const Ste
       planned.plan.total_ns() < candidates.back().plan.total_ns() * (1 - kLeastPlannedGain)) {
     candidates.push_back(planned);
   }
-  if (const auto side_by_side = side_by_side_candidate(environment_, step)) {
+  const std::vector<Candidate> side_by_side = side_by_side_candidates(environment_, step);
+  if (!side_by_side.empty()) {
     // One after the other they would have to be faster than several at once are now.
     std::erase_if(candidates, [&](const Candidate& one) {
       return one.flow.kind == OpFlow::Kind::kSerial &&
              (paper_rule || (own_ns > 0 && one.plan.total_ns() > own_ns));
     });
-    candidates.push_back(*side_by_side);
+    candidates.insert(candidates.end(), side_by_side.begin(), side_by_side.end());
   }
   if (candidates.size() == 1) {
     return Verdict{own,

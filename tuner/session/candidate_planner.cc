@@ -144,45 +144,70 @@ Candidate planned_candidate(const ClientEnvironment& environment, const StepMode
   return *best;
 }
 
-std::optional<OpFlow> admitted_flow(const ClientEnvironment& environment) {
+std::vector<OpFlow> admitted_flows(const ClientEnvironment& environment) {
   const SessionOptions& options = environment.options();
-  const Strategy strategy = options.strategy;
-  const bool wanted =
-      strategy == Strategy::kAuto || strategy == Strategy::kThree || strategy == Strategy::kFour;
-  if (!environment.has_unordered_op() || !wanted || options.cores < 2) return std::nullopt;
-  const bool fills = strategy != Strategy::kThree && options.hardware_threads > 1;
-  return OpFlow{fills ? OpFlow::Kind::kFilled : OpFlow::Kind::kPacked};
+  if (!environment.has_unordered_op() || options.cores < 2) return {};
+  const OpFlow packed{OpFlow::Kind::kPacked};
+  const OpFlow filled{options.hardware_threads > 1 ? OpFlow::Kind::kFilled : OpFlow::Kind::kPacked};
+  const OpFlow ahead{OpFlow::Kind::kAhead};
+  switch (options.strategy) {
+    case Strategy::kAuto:
+      return {filled, ahead};
+    case Strategy::kThree:
+      return {packed};
+    case Strategy::kFour:
+      return {filled};
+    case Strategy::kLookAhead:
+      return {ahead};
+    default:
+      return {};
+  }
 }
 
-std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
-                                                const StepModel& step) {
-  const std::optional<OpFlow> flow = admitted_flow(environment);
-  if (!flow) return std::nullopt;
-  Candidate candidate;
-  candidate.kind = Candidate::Kind::kSideBySide;
-  candidate.plan = plan_each_best(planner_problem(environment, step, Binding::kNone));
-  candidate.flow = *flow;
-  return candidate;
+std::vector<Candidate> side_by_side_candidates(const ClientEnvironment& environment,
+                                               const StepModel& step) {
+  std::vector<Candidate> candidates;
+  for (const OpFlow& flow : admitted_flows(environment)) {
+    Candidate candidate;
+    candidate.kind = Candidate::Kind::kSideBySide;
+    candidate.plan = plan_each_best(planner_problem(environment, step, Binding::kNone));
+    candidate.flow = flow;
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
 }
 
 namespace {
 
-// The fastest first; the narrowest and the program's own are always among them.
+// Of those from the fastest one down: it, about a half of its width, a quarter and so on, and the
+// narrowest. Neighbours of the fastest one would fit where it fits, and nowhere else.
+std::vector<WidthEstimate> spread_choices(const std::vector<WidthEstimate>& widths) {
+  const auto fastest =
+      std::min_element(widths.begin(), widths.end(),
+                       [](const WidthEstimate& a, const WidthEstimate& b) { return a.ns < b.ns; });
+  const WidthEstimate& narrowest = widths.front();
+  std::vector<WidthEstimate> spread = {*fastest};
+  while (spread.size() + 1 < OpMenu::kMostWidths && spread.back().width > narrowest.width) {
+    const int half = std::max(spread.back().width / 2, narrowest.width);
+    const auto wider = std::find_if(widths.begin(), widths.end(),
+                                    [half](const WidthEstimate& one) { return one.width >= half; });
+    // Where none is near a half, the next narrower one.
+    spread.push_back(wider->width < spread.back().width ? *wider : *std::prev(wider));
+  }
+  if (spread.back().width > narrowest.width) spread.push_back(narrowest);
+  return spread;
+}
+
+// The fastest first.
 std::vector<OpMenu::Choice> choices_of(std::vector<WidthEstimate> widths, int cores) {
   std::erase_if(widths, [&](const WidthEstimate& one) {
     return one.width < 1 || one.width > cores || one.ns <= 0;
   });
+  std::sort(widths.begin(), widths.end(),
+            [](const WidthEstimate& a, const WidthEstimate& b) { return a.width < b.width; });
+  if (widths.size() > OpMenu::kMostWidths) widths = spread_choices(widths);
   std::stable_sort(widths.begin(), widths.end(),
                    [](const WidthEstimate& a, const WidthEstimate& b) { return a.ns < b.ns; });
-  if (widths.size() > OpMenu::kMostWidths) {
-    const auto narrowest = std::min_element(
-        widths.begin(), widths.end(),
-        [](const WidthEstimate& a, const WidthEstimate& b) { return a.width < b.width; });
-    const WidthEstimate kept = *narrowest;
-    const auto last = widths.begin() + OpMenu::kMostWidths - 1;
-    if (narrowest > last) *last = kept;
-    widths.resize(OpMenu::kMostWidths);
-  }
   std::vector<OpMenu::Choice> choices;
   choices.reserve(widths.size());
   for (const WidthEstimate& one : widths) choices.push_back({one.width, one.ns * 1e-9});

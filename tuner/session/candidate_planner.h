@@ -23,12 +23,12 @@ Candidate uniform_candidate(const ClientEnvironment& environment, const StepMode
 Candidate capped_candidate(const ClientEnvironment& environment, const StepModel& step, int width);
 // A width per op, by the strategy of the options.
 Candidate planned_candidate(const ClientEnvironment& environment, const StepModel& step);
-// How strategies 3 and 4 would have the ops of a framework that runs several at once pass; nullopt:
-// it is none, or has one core, or the user chose another strategy.
-std::optional<OpFlow> admitted_flow(const ClientEnvironment& environment);
-// Nullopt as above.
-std::optional<Candidate> side_by_side_candidate(const ClientEnvironment& environment,
-                                                const StepModel& step);
+// How strategies would admit the ops of a framework that runs several at once; none: it is no such
+// framework, or has one core, or the user chose a strategy that admits none.
+std::vector<OpFlow> admitted_flows(const ClientEnvironment& environment);
+// One for each of those flows.
+std::vector<Candidate> side_by_side_candidates(const ClientEnvironment& environment,
+                                               const StepModel& step);
 // For a draft with such a flow: what each place of the step costs, and entries that hold it.
 void add_menus(const ClientEnvironment& environment, const StepModel& step, PlanDraft& draft);
 // The same from what an earlier run measured.

@@ -71,7 +71,10 @@ bool PlanInForce::replay_fits(const StepModel& step) const {
   const bool same = step.fingerprint() == replay_->step_fingerprint &&
                     step.marker().place == replay_->marker.place;
   const bool alike = same || (environment_.has_unordered_op() && is_alike(*replay_, step));
-  if (replay_->flow.admits() && admitted_flow(environment_) != replay_->flow) return false;
+  if (replay_->flow.admits()) {
+    const std::vector<OpFlow> flows = admitted_flows(environment_);
+    if (std::find(flows.begin(), flows.end(), replay_->flow) == flows.end()) return false;
+  }
   return alike && steers_as_now(*replay_, environment_) &&
          (width == 0 || width == replay_->default_width || replay_is_clipped());
 }

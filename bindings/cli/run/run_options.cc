@@ -117,7 +117,7 @@ CLI::App* add_run(CLI::App& app, Options& options) {
          {"any", "as-untuned"});
   choose(run, "--search", options.run.search, "How widths are searched", {"paper", "auto"});
   choose(run, "--strategy", options.run.strategy, "How widths are chosen from what was measured",
-         {"1", "2", "3", "4", "uniform", "auto"});
+         {"1", "2", "3", "4", "look-ahead", "uniform", "auto"});
   run->add_option("--regions", options.run.regions,
                   "Whether OpenMP regions of the program's own get widths: observe, tune, or "
                   "tune:OBJECT,… for those of objects that you name")

@@ -18,11 +18,16 @@ struct Handle {
   bool failed = false;  // memory ran out: everything passes from here on
 };
 
+sched::AdmissionRule rule_of(uint32_t flow) {
+  if (flow == OPTILE_FLOW_AHEAD) return sched::AdmissionRule::kLookAhead;
+  return flow == OPTILE_FLOW_FILLED ? sched::AdmissionRule::kFill : sched::AdmissionRule::kPack;
+}
+
 sched::AdmissionProblem problem_of(const optile_admission_problem& raw) {
   sched::AdmissionProblem problem;
   problem.cores = static_cast<int>(raw.cores);
   problem.hardware_threads = static_cast<int>(raw.hardware_threads);
-  problem.fill_siblings = raw.fill_siblings != 0;
+  problem.rule = rule_of(raw.flow);
   for (uint32_t i = 0; i < raw.place_count; ++i) {
     const optile_plan_menu& from = raw.places[i];
     sched::AdmittedPlace place;

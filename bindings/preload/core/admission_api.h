@@ -14,12 +14,12 @@
 extern "C" {
 #endif
 
-#define OPTILE_ADMISSION_API_VERSION 1u
+#define OPTILE_ADMISSION_API_VERSION 2u
 
 typedef struct optile_admission_problem {
   uint32_t cores;
   uint32_t hardware_threads; /* of every core */
-  uint32_t fill_siblings;    /* strategy 4 on top of 3 */
+  uint32_t flow;             /* optile_flow: packed, filled or ahead */
   uint32_t place_count;
   const optile_plan_menu* places; /* for the call alone */
 } optile_admission_problem;

@@ -19,15 +19,31 @@ void let_go(AdmittedOp* op, uint32_t state, uint32_t width) {
 
 bool AdmissionGate::open_for(const optile_admission_api* api,
                              const optile_admission_problem& problem) {
-  close();
+  release_all();
+  handle_ = nullptr;
+  if (problem.flow >= kFlows) return false;
+  void*& handle = handles_[problem.flow];
+  if (handle != nullptr) api->close(handle);
   api_ = api;
-  handle_ = api->open(&problem);
-  return has_problem();
+  handle = api->open(&problem);
+  opened_[problem.flow] = true;
+  return select(problem.flow) && has_problem();
+}
+
+bool AdmissionGate::select(uint32_t flow) {
+  if (flow >= kFlows || !opened_[flow]) return false;
+  if (handle_ != handles_[flow]) release_all();
+  handle_ = handles_[flow];
+  return true;
 }
 
 void AdmissionGate::close() {
   release_all();
-  if (handle_ != nullptr) api_->close(handle_);
+  for (uint32_t flow = 0; flow < kFlows; ++flow) {
+    if (handles_[flow] != nullptr) api_->close(handles_[flow]);
+    handles_[flow] = nullptr;
+    opened_[flow] = false;
+  }
   handle_ = nullptr;
 }
 

@@ -26,10 +26,12 @@ class AdmissionGate {
  public:
   enum State : uint32_t { kPassed = 0, kWaits = 1, kAdmitted = 2 };
 
-  // What comes is admitted by the strategy of this problem. False: it passes. `api`: for as long as
-  // the gate.
+  // What comes is admitted by the strategy of this problem, which has the place of an earlier one
+  // with this flow. False: it passes. `api`: for as long as the gate.
   bool open_for(const optile_admission_api* api, const optile_admission_problem& problem);
-  // What comes passes.
+  // What comes is admitted by the problem of this flow, as it was left. False: none was opened.
+  bool select(uint32_t flow);
+  // Forgets all problems; what comes passes.
   void close();
   bool has_problem() const { return handle_ != nullptr; }
 
@@ -47,8 +49,12 @@ class AdmissionGate {
  private:
   void admit(double seconds);
 
+  static constexpr uint32_t kFlows = OPTILE_FLOW_AHEAD + 1;
+
   const optile_admission_api* api_ = nullptr;
-  void* handle_ = nullptr;
+  void* handle_ = nullptr;  // of the flow in use; null: it passes
+  void* handles_[kFlows] = {};
+  bool opened_[kFlows] = {};
   AdmittedOp* waiting_ = nullptr;
   uint32_t step_ = 0;
   uint32_t moves_ = 0;  // starts and ends

@@ -29,6 +29,8 @@ uint32_t openings = 0;
 uint32_t steps = 0;
 uint32_t width_cap = 0;
 uint64_t small_ticks = 0;
+// Of the step that runs: its admitted ops are told of.
+uint32_t listening = 0;
 
 // Where ops run side by side: how many are open, which is right without the lock too, and since
 // when one at least was.
@@ -68,20 +70,26 @@ bool take_short_turn() {
   return false;
 }
 
-// Of the step that begins. Whole steps are compared as they run where nobody listens.
-ExecutorFlow choose_flow(const PlanView& plan, const FlowView& view, uint64_t now) {
+// To the ops of the step that begins. Whole steps are compared as they run where nobody listens.
+bool listens_to_ops(const PlanView& plan) {
+  if ((plan.flags & OPTILE_PAGE_RECORD_ALL) != 0) return true;
+  return issuer->step_column < 0 && steps % kListenedOf < 2;
+}
+
+// Of the step that begins.
+ExecutorFlow choose_flow(const PlanView& plan, const FlowView& view, bool listens, uint64_t now) {
   const bool may_wait = may_steer() && !is_fixed_by_user();
   if (may_wait && view.flow == OPTILE_FLOW_SERIAL) {
     begin_step_without_gate();
     return ExecutorFlow::kSerial;
   }
-  const bool packs = view.flow == OPTILE_FLOW_PACKED || view.flow == OPTILE_FLOW_FILLED;
-  if (may_wait && packs && !environment().as_untuned && begin_admitted_step(plan, view.flow, now)) {
+  const bool admits = view.flow == OPTILE_FLOW_PACKED || view.flow == OPTILE_FLOW_FILLED ||
+                      view.flow == OPTILE_FLOW_AHEAD;
+  if (may_wait && admits && !environment().as_untuned &&
+      begin_admitted_step(plan, view.flow, now)) {
     return ExecutorFlow::kAdmitted;
   }
   begin_step_without_gate();
-  if ((plan.flags & OPTILE_PAGE_RECORD_ALL) != 0) return ExecutorFlow::kConcurrent;
-  const bool listens = issuer->step_column < 0 && steps % kListenedOf < 2;
   return listens ? ExecutorFlow::kConcurrent : ExecutorFlow::kUnheard;
 }
 
@@ -118,20 +126,24 @@ void begin_executor_step() {
     __atomic_store_n(&steps, steps + 1, __ATOMIC_RELAXED);
     const Attachment* attached = attachment();
     ExecutorFlow flow = ExecutorFlow::kUnheard;
+    bool listens = false;
     bool timed = false;
     if (attached != nullptr) {
       const PlanView plan = current_plan(*attached);
       const FlowView view = flow_in(plan, issuer->step_column);
-      flow = choose_flow(plan, view, ticks());
+      listens = listens_to_ops(plan);
+      flow = choose_flow(plan, view, listens, ticks());
       timed = (plan.flags & OPTILE_PAGE_MAY_PAUSE_SAMPLING) == 0;
       const uint32_t cap = environment().as_untuned ? 0 : smaller_cap(cap_of(plan), view.cap);
       __atomic_store_n(&width_cap, may_steer() && !is_fixed_by_user() ? cap : 0, __ATOMIC_RELAXED);
     } else {
       __atomic_store_n(&width_cap, 0, __ATOMIC_RELAXED);
     }
-    issuer->step_unheard = flow == ExecutorFlow::kUnheard;
+    // An op that runs alone is told of in any case.
+    issuer->step_unheard = !listens && flow != ExecutorFlow::kSerial;
     // Without a beginning no time is told.
-    if (issuer->step_unheard && !timed) issuer->step_begin = 0;
+    if (flow == ExecutorFlow::kUnheard && !timed) issuer->step_begin = 0;
+    __atomic_store_n(&listening, listens ? 1 : 0, __ATOMIC_RELAXED);
     set_flow(flow);
     issue_as(before);
   }
@@ -210,8 +222,8 @@ void ExecutorOp::begin_admitted(const optile_op_identity& identity) {
   flow_ = ExecutorFlow::kAdmitted;
   enter_gate(&admitted_, current_plan(*attached), identity.key, instance_, ticks());
   if (admitted_.waits() && !wait_for_admission(&admitted_)) count_opening();
-  begin_ = ticks();
-  if (take_short_turn()) {
+  if (__atomic_load_n(&listening, __ATOMIC_RELAXED) != 0 && take_short_turn()) {
+    begin_ = ticks();
     open();
     turn.release();
   }
@@ -222,8 +234,9 @@ void ExecutorOp::end_concurrent() {
   const uint64_t now = ticks();
   if (admitted_.width != 0) set_knob_here(knob_before_);
   leave_gate(admitted_, now);
+  if (!is_counted_) return;
   const bool has_turn = take_short_turn();
-  if (is_counted_ && __atomic_fetch_sub(&open_ops, 1, __ATOMIC_RELAXED) > 1) beside_others_ = true;
+  if (__atomic_fetch_sub(&open_ops, 1, __ATOMIC_RELAXED) > 1) beside_others_ = true;
   if (!has_turn) return;
   const Attachment* attached = attachment();
   if (attached != nullptr && issuer != nullptr) tell_concurrent(*attached, now);

@@ -10,7 +10,8 @@
 //   kConcurrent  as the executor runs them; each is told of, and says nothing of its width where
 //                others ran beside it.
 //   kSerial      one at a time, each at the width that the plan has for it.
-//   kAdmitted    side by side, each when and as wide as a strategy admits it (admission_gate.h).
+//   kAdmitted    side by side, each when and as wide as a strategy admits it (admission_gate.h);
+//                told of where somebody listens.
 // An op that waits for its turn sleeps, and not for ever (support/patience.h): where nothing goes
 // on it runs beside the others, and after kMostOpenings of those the executor is left alone for the
 // rest of the process.
@@ -67,7 +68,7 @@ class ExecutorOp {
   uint64_t instance_ = 0;
   uint64_t begin_ = 0;
   uint32_t id_ = 0;
-  bool is_counted_ = false;  // among the open ones
+  bool is_counted_ = false;  // among the open ones, and told of
   bool beside_others_ = false;
   bool steerable_ = false;
   AdmittedOp admitted_;

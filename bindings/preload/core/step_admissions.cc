@@ -30,10 +30,9 @@ AdmissionGate gate;
 bool tried = false;
 const optile_admission_api* api = nullptr;
 
-// What the gate's problem was made from. Another daemon counts its pages anew.
+// What the gate's problems were made from. Another daemon counts its pages anew.
 const Attachment* page_of = nullptr;
 uint64_t generation = 0;
-uint32_t flow_of_problem = OPTILE_FLOW_FREE;
 optile_plan_menu places[kMostPlaces];
 uint16_t place_of_slot[OPTILE_PLAN_SLOTS];
 
@@ -87,15 +86,13 @@ bool read_menus(const PlanView& plan, optile_admission_problem* problem) {
 bool make_problem(const Attachment& attached, const PlanView& plan, uint32_t flow) {
   if (!tried) load_library();
   if (api == nullptr) return false;
-  if (page_of == &attached && generation == plan.generation && flow_of_problem == flow) {
-    return gate.has_problem();
-  }
+  if (page_of != &attached || generation != plan.generation) gate.close();
+  if (gate.select(flow)) return gate.has_problem();
   optile_admission_problem problem = {};
-  problem.fill_siblings = flow == OPTILE_FLOW_FILLED ? 1 : 0;
+  problem.flow = flow;
   if (!read_menus(plan, &problem)) return false;
   page_of = &attached;
   generation = plan.generation;
-  flow_of_problem = flow;
   return gate.open_for(api, problem);
 }
 

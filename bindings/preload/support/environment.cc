@@ -43,6 +43,7 @@ uint8_t read_strategy(const char* text) {
   if (equals(text, "2")) return OPTILE_STRATEGY_2;
   if (equals(text, "3")) return OPTILE_STRATEGY_3;
   if (equals(text, "4")) return OPTILE_STRATEGY_4;
+  if (equals(text, "look-ahead")) return OPTILE_STRATEGY_LOOK_AHEAD;
   if (equals(text, "uniform")) return OPTILE_STRATEGY_UNIFORM;
   return OPTILE_STRATEGY_AUTO;
 }

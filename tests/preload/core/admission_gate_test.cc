@@ -32,9 +32,9 @@ optile_plan_menu menu_of(uint32_t op, uint32_t per_step) {
   return menu;
 }
 
-optile_admission_problem problem_of(const std::vector<optile_plan_menu>& menus, bool fills) {
-  return {kCores, fills ? 2U : 1U, fills ? 1U : 0U, static_cast<uint32_t>(menus.size()),
-          menus.data()};
+optile_admission_problem problem_of(const std::vector<optile_plan_menu>& menus, uint32_t flow) {
+  const uint32_t hardware_threads = flow == OPTILE_FLOW_FILLED ? 2 : 1;
+  return {kCores, hardware_threads, flow, static_cast<uint32_t>(menus.size()), menus.data()};
 }
 
 // Which nodes wait for which; every place once or more.
@@ -76,9 +76,9 @@ class FakeExecutor {
     gate_.close();
   }
 
-  void open(bool fills, const std::vector<optile_plan_menu>& menus) {
+  void open(uint32_t flow, const std::vector<optile_plan_menu>& menus) {
     const std::lock_guard<std::mutex> held(gate_mutex_);
-    ASSERT_TRUE(gate_.open_for(optile_admission(), problem_of(menus, fills)));
+    ASSERT_TRUE(gate_.open_for(optile_admission(), problem_of(menus, flow)));
   }
   // One step. `most`: after so many ops it is cancelled: what has not begun never does.
   void run(const Graph& graph, std::size_t most) {
@@ -163,6 +163,8 @@ class FakeExecutor {
   std::vector<std::thread> threads_;
 };
 
+constexpr uint32_t kAdmitting[] = {OPTILE_FLOW_FILLED, OPTILE_FLOW_PACKED, OPTILE_FLOW_AHEAD};
+
 #ifdef __SANITIZE_THREAD__
 constexpr int kGraphs = 100;  // of each number of threads
 #else
@@ -178,14 +180,15 @@ TEST(AdmissionGate, CompletesRandomGraphs) {
   for (uint32_t i = 0; i < kPlaces; ++i) menus.push_back(menu_of(i, 2));
   for (int threads = 1; threads <= 16; ++threads) {
     FakeExecutor executor(threads);
-    executor.open(threads % 2 == 0, menus);
+    const uint32_t flow = kAdmitting[threads % 3];
+    executor.open(flow, menus);
     for (int i = 0; i < kGraphs; ++i) {
       const Graph graph = random_graph(random, 4 + random() % 12, kPlaces);
       executor.run(graph, random() % 8 == 0 ? 1 + random() % 6 : graph.place.size());
     }
     EXPECT_EQ(executor.in_vain(), 0) << threads;
     // Beside those that have all cores strategy 4 has one more.
-    EXPECT_LE(executor.most_threads(), threads % 2 == 0 ? 2 * kCores : kCores);
+    EXPECT_LE(executor.most_threads(), flow == OPTILE_FLOW_FILLED ? 2 * kCores : kCores);
   }
 }
 
@@ -193,7 +196,7 @@ class Gate : public ::testing::Test {
  protected:
   void SetUp() override {
     menus_ = {menu_of(0, 1), menu_of(3, 1), menu_of(4, 1)};
-    ASSERT_TRUE(gate_.open_for(optile_admission(), problem_of(menus_, false)));
+    ASSERT_TRUE(gate_.open_for(optile_admission(), problem_of(menus_, OPTILE_FLOW_PACKED)));
     gate_.begin_step();
   }
   void TearDown() override { gate_.close(); }
@@ -201,6 +204,18 @@ class Gate : public ::testing::Test {
   std::vector<optile_plan_menu> menus_;
   AdmissionGate gate_;
 };
+
+// Each flow has a problem of its own, which the others leave as it was.
+TEST_F(Gate, SelectsProblemsByFlow) {
+  EXPECT_FALSE(gate_.select(OPTILE_FLOW_AHEAD));
+  ASSERT_TRUE(gate_.open_for(optile_admission(), problem_of(menus_, OPTILE_FLOW_AHEAD)));
+  EXPECT_TRUE(gate_.select(OPTILE_FLOW_PACKED));
+  EXPECT_TRUE(gate_.has_problem());
+  EXPECT_TRUE(gate_.select(OPTILE_FLOW_AHEAD));
+  EXPECT_FALSE(gate_.select(17));
+  gate_.close();
+  EXPECT_FALSE(gate_.select(OPTILE_FLOW_PACKED));
+}
 
 TEST_F(Gate, PassesUnknownPlace) {
   AdmittedOp op;

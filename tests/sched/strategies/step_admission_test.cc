@@ -198,10 +198,11 @@ int play_all(const Graph& graph, const AdmissionProblem& problem, int threads) {
 // The gate never holds the last runnable op.
 TEST(StepAdmission, NeverHoldsLastRunnableOp) {
   int orders = 0;
-  for (const bool fills : {false, true}) {
+  for (const AdmissionRule rule :
+       {AdmissionRule::kPack, AdmissionRule::kFill, AdmissionRule::kLookAhead}) {
     AdmissionProblem problem = problem_of(4, 2);
     problem.hardware_threads = 2;
-    problem.fill_siblings = fills;
+    problem.rule = rule;
     for (const Graph& graph : all_graphs(4)) {
       for (int threads = 1; threads <= 4; ++threads) orders += play_all(graph, problem, threads);
     }

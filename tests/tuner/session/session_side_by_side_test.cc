@@ -33,6 +33,7 @@ struct Executor {
   double capped = 0.6;  // at half of the threads
   double packed = 0.6;
   double narrow = 0.8;  // capped at one
+  double ahead = 0.7;   // admitted by what the step waits for
 };
 
 // A program in TensorFlow's manner: declared steps, ops in an order that differs in each.
@@ -127,6 +128,7 @@ class ExecutorClient {
   double side_by_side_ns(const OpFlow& passes) const {
     double sum = 0;
     for (int i = 0; i < kPlaces; ++i) sum += op_ns(i, kCores);
+    if (passes.kind == OpFlow::Kind::kAhead) return sum * executor_.ahead;
     if (passes.admits()) return sum * executor_.packed;
     if (passes.width_cap == 0) return sum * executor_.untouched;
     return sum * (passes.width_cap == 1 ? executor_.narrow : executor_.capped);
@@ -177,7 +179,8 @@ TEST(SideBySide, MeasuresOpsOneAtATime) {
   ExecutorClient client(session, {});
   ASSERT_TRUE(client.run_until_tuned(600));
   EXPECT_EQ(client.flows_in(Phase::kExploring), (std::set<Kind>{Kind::kSerial}));
-  EXPECT_EQ(client.flows_in(Phase::kComparing), (std::set<Kind>{Kind::kFree, Kind::kPacked}));
+  EXPECT_EQ(client.flows_in(Phase::kComparing),
+            (std::set<Kind>{Kind::kFree, Kind::kPacked, Kind::kAhead}));
 }
 
 TEST(SideBySide, KeepsUntouchedFlowWhereNothingIsFaster) {
@@ -354,12 +357,20 @@ TEST(SideBySide, FillsHardwareThreadsWhereThereAreSome) {
   EXPECT_EQ(client.page().flow.kind, Kind::kFilled);
 }
 
+TEST(SideBySide, LooksAheadWhereThatIsFastest) {
+  Session session(options_for(kCores));
+  ExecutorClient client(session, {0.6, 0.6, 0.55, 0.8, 0.5});
+  ASSERT_TRUE(client.run_until_tuned(600));
+  EXPECT_EQ(client.page().flow.kind, Kind::kAhead);
+  EXPECT_FALSE(client.page().entries.empty());
+}
+
 TEST(SideBySide, ObeysStrategyThatUserChose) {
   SessionOptions options = options_for(kCores);
   options.hardware_threads = 2;
   options.strategy = Strategy::kThree;
   Session session(options);
-  ExecutorClient client(session, {0.6, 0.4, 0.55});
+  ExecutorClient client(session, {0.6, 0.4, 0.55, 0.8, 0.3});
   ASSERT_TRUE(client.run_until_tuned(600));
   EXPECT_EQ(client.page().flow.kind, Kind::kPacked);
 }
