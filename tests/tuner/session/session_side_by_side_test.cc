@@ -39,8 +39,9 @@ struct Executor {
 // A program in TensorFlow's manner: declared steps, ops in an order that differs in each.
 class ExecutorClient {
  public:
-  ExecutorClient(Session& session, Executor executor) : session_(session), executor_(executor) {
-    session_.set_default_width(kCores, false);
+  ExecutorClient(Session& session, Executor executor, int cores = kCores)
+      : session_(session), executor_(executor), cores_(cores) {
+    session_.set_default_width(cores_, false);
     for (int i = 0; i < kPlaces; ++i) {
       perfmodel::OpDescription op;
       op.key = key_of(i);
@@ -78,15 +79,15 @@ class ExecutorClient {
   }
 
   int width_of(int place) const {
-    if (!page_) return kCores;
+    if (!page_) return cores_;
     for (const PlanEntry& entry : page_->entries) {
       if (entry.place.key != key_of(place)) continue;
       const int width = column_ && !entry.schedule.empty()
                             ? entry.schedule[static_cast<std::size_t>(*column_)]
                             : entry.width;
-      return width == 0 ? kCores : width;
+      return width == 0 ? cores_ : width;
     }
-    return kCores;
+    return cores_;
   }
 
   void run_step() {
@@ -99,7 +100,7 @@ class ExecutorClient {
     std::shuffle(order.begin(), order.end(), random_);
     double sum = 0;
     for (const int place : order) {
-      const int width = serial ? width_of(place) : kCores;
+      const int width = serial ? width_of(place) : cores_;
       const double taken = op_ns(place, width) * noise();
       sum += taken;
       if (!page_ || page_->record_all) tell_op(place, width, taken, !serial);
@@ -127,7 +128,7 @@ class ExecutorClient {
 
   double side_by_side_ns(const OpFlow& passes) const {
     double sum = 0;
-    for (int i = 0; i < kPlaces; ++i) sum += op_ns(i, kCores);
+    for (int i = 0; i < kPlaces; ++i) sum += op_ns(i, cores_);
     if (passes.kind == OpFlow::Kind::kAhead) return sum * executor_.ahead;
     if (passes.admits()) return sum * executor_.packed;
     if (passes.width_cap == 0) return sum * executor_.untouched;
@@ -141,7 +142,7 @@ class ExecutorClient {
     event.duration = ns(taken);
     event.step = step_;
     event.width = width;
-    event.default_width = width == kCores;
+    event.default_width = width == cores_;
     event.overlapped = overlapped;
     event.column = column_;
     event.plan = number_;
@@ -162,6 +163,7 @@ class ExecutorClient {
 
   Session& session_;
   Executor executor_;
+  int cores_;
   std::mt19937_64 random_{7};
   std::optional<PlanDraft> page_;
   uint64_t number_ = 0;
@@ -355,6 +357,27 @@ TEST(SideBySide, FillsHardwareThreadsWhereThereAreSome) {
   ExecutorClient client(session, {0.6, 0.6, 0.5});
   ASSERT_TRUE(client.run_until_tuned(600));
   EXPECT_EQ(client.page().flow.kind, Kind::kFilled);
+}
+
+// So that an op fits beside others, and not only where it fits alone.
+TEST(SideBySide, OffersWidthsFarApart) {
+  constexpr int kMany = 16;
+  SessionOptions options = options_for(kMany);
+  options.strategy = Strategy::kThree;
+  Session session(options);
+  ExecutorClient client(session, {0.6, 0.6, 0.1}, kMany);
+  ASSERT_TRUE(client.run_until_tuned(2000));
+  ASSERT_EQ(client.page().flow.kind, Kind::kPacked);
+  int wide = 0;
+  for (const PlanEntry& entry : client.page().entries) {
+    const std::vector<OpMenu::Choice>& choices = entry.menu.choices;
+    if (choices.size() < OpMenu::kMostWidths - 1 || choices.front().width < kMany / 2) continue;
+    ++wide;
+    for (std::size_t i = 1; i + 1 < choices.size(); ++i) {
+      EXPECT_LE(3 * choices[i].width, 2 * choices[i - 1].width) << entry.place.key;
+    }
+  }
+  EXPECT_GE(wide, 2);
 }
 
 TEST(SideBySide, LooksAheadWhereThatIsFastest) {
