@@ -89,7 +89,9 @@ class Process {
         random_(seed),
         shapes_(std::move(shapes)),
         session_(options_for_seed(seed, std::move(stored))),
-        client_(session_, program_of(shapes_, 0, 1), client_options(seed)) {}
+        client_(session_, program_of(shapes_, 0, 1), client_options(seed)) {
+    weigh_program();
+  }
 
   void run(int steps, Worst& worst) {
     std::uniform_int_distribution<int> when(60, 400);
@@ -103,7 +105,7 @@ class Process {
         worse = 0;
       }
       client_.run_steps(1);
-      own_ns_ += client_.uniform_step_ns(kCores);
+      own_ns_ += own_step_ns_;
       worse = is_worse() ? worse + 1 : 0;
       if (worse > worst.steps_worse) {
         worst.steps_worse = worse;
@@ -148,24 +150,27 @@ class Process {
     }
     ++events_;
     client_.replace_program(program_of(shapes_, busy_, drift_));
+    weigh_program();
+  }
+
+  // What is asked for after every step and only changes with the program.
+  void weigh_program() {
+    own_step_ns_ = client_.uniform_step_ns(kCores);
+    longest_own_ns_ = 0;
+    for (const OpShape& shape : shapes_) longest_own_ns_ += shape.under(3, drift_)(kCores);
   }
 
   bool is_worse() const {
     const PlanDraft* page = client_.page();
     if (page == nullptr || page->schedule_length > 0) return false;
-    return client_.planned_step_ns() > (1 + kWorse) * client_.uniform_step_ns(kCores);
+    return client_.planned_step_ns() > (1 + kWorse) * own_step_ns_;
   }
 
   // A control is due when a five-hundredth of the time pays for it; the longest one known is at
   // width 4 of the busiest machine.
   int bound() const {
     const double plan = client_.planned_step_ns();
-    return kShort + static_cast<int>(kControlEvery * std::max(1.0, longest_own() / plan));
-  }
-  double longest_own() const {
-    double longest = 0;
-    for (const OpShape& shape : shapes_) longest += shape.under(3, drift_)(kCores);
-    return longest;
+    return kShort + static_cast<int>(kControlEvery * std::max(1.0, longest_own_ns_ / plan));
   }
 
   void finish(Worst& worst, int steps) {
@@ -189,6 +194,8 @@ class Process {
   double drift_ = 1;
   int events_ = 0;
   double own_ns_ = 0;
+  double own_step_ns_ = 0;
+  double longest_own_ns_ = 0;
   bool over_ = false;
 };
 

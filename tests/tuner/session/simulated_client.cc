@@ -40,10 +40,21 @@ void SimulatedClient::replace_program(SimulatedProgram program) {
     description.listening = op.listening;
     session_.add_op(description);
   }
+  planned_step_ns_.reset();
+  // More rounds than a context remembers ops.
+  uint64_t context = 0;
+  for (int round = 0; round < 10; ++round) {
+    contexts_.clear();
+    for (int index : program_.order) {
+      contexts_.push_back(context);
+      context = optile_next_context(context, program_.ops[static_cast<std::size_t>(index)].key);
+    }
+  }
 }
 
 void SimulatedClient::set_default_width(int width) {
   options_.default_width = width;
+  planned_step_ns_.reset();
   session_.set_default_width(width);
 }
 
@@ -83,7 +94,8 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   const bool starts_step = page_ && page_->marker && page_->marker->is(place);
   if (starts_step) step_boundary();
   adopt_pages();
-  const bool first = started_.insert(op.key).second;
+  std::vector<int>& runs = runs_[op.key];
+  const bool first = runs.empty();
   int width = options_.default_width;
   if (!first && op.steerable) width = width_for(place, page_ ? &*page_ : nullptr, column_);
   Binding binding = Binding::kNone;
@@ -91,7 +103,9 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
     binding =
         column_ ? page_->schedule_binding[static_cast<std::size_t>(*column_)] : page_->binding;
   }
-  const bool touch = touched_.insert({op.key, width}).second;
+  const auto at = static_cast<std::size_t>(width);
+  if (runs.size() <= at) runs.resize(at + 1);
+  const bool touch = runs[at]++ == 0;
   double time = noisy(op.ns(width));
   if (width > 1 && team_ != 0 && team_ != width) {
     time += options_.change_ns;
@@ -99,7 +113,6 @@ void SimulatedClient::run_op(const SimulatedOp& op) {
   }
   if (touch) time += options_.first_touch_ns;
   if (width > 1) team_ = width;
-  ++runs_[{op.key, width}];
 
   OpEvent event;
   event.place = place;
@@ -168,6 +181,7 @@ void SimulatedClient::adopt_pages() {
     adopted = true;
   }
   if (!adopted) return;
+  planned_step_ns_.reset();
   column_.reset();
   schedule_waits_ = page_->schedule_length > 0;
   entries_.clear();
@@ -219,23 +233,17 @@ bool SimulatedClient::dropped() {
 }
 
 int SimulatedClient::planned_width(std::size_t op_in_order) const {
-  // The context in the middle of endless repetitions.
-  uint64_t context = 0;
-  for (int round = 0; round < 9; ++round) {
-    for (int index : program_.order) {
-      context = optile_next_context(context, program_.ops[static_cast<std::size_t>(index)].key);
-    }
-  }
-  for (std::size_t i = 0; i < op_in_order; ++i) {
-    const auto index = static_cast<std::size_t>(program_.order[i]);
-    context = optile_next_context(context, program_.ops[index].key);
-  }
   const SimulatedOp& op = program_.ops[static_cast<std::size_t>(program_.order[op_in_order])];
   if (!op.steerable) return options_.default_width;
-  return width_for({op.key, context}, page_ ? &*page_ : nullptr, std::nullopt);
+  return width_for({op.key, contexts_[op_in_order]}, page_ ? &*page_ : nullptr, std::nullopt);
 }
 
 double SimulatedClient::planned_step_ns() const {
+  if (!planned_step_ns_) planned_step_ns_ = plan_step_ns();
+  return *planned_step_ns_;
+}
+
+double SimulatedClient::plan_step_ns() const {
   double total = 0;
   int team = 0;
   std::vector<int> widths(program_.order.size());
@@ -263,8 +271,9 @@ double SimulatedClient::uniform_step_ns(int width) const {
 }
 
 int SimulatedClient::runs_of(uint64_t key, int width) const {
-  const auto found = runs_.find({key, width});
-  return found == runs_.end() ? 0 : found->second;
+  const auto found = runs_.find(key);
+  const auto at = static_cast<std::size_t>(width);
+  return found == runs_.end() || found->second.size() <= at ? 0 : found->second[at];
 }
 
 }  // namespace optile::tuner

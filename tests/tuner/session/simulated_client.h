@@ -7,10 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -81,6 +79,7 @@ class SimulatedClient {
 
  private:
   void run_op(const SimulatedOp& op);
+  double plan_step_ns() const;
   void step_boundary();
   void adopt_pages();
   int width_for(const perfmodel::OpPlace& place, const PlanDraft* page,
@@ -124,9 +123,10 @@ class SimulatedClient {
   double step_factor_ = 1;
   uint64_t op_events_ = 0;
   uint64_t progress_ = 0;
-  std::set<std::pair<uint64_t, int>> touched_;
-  std::set<uint64_t> started_;
-  std::map<std::pair<uint64_t, int>, int> runs_;
+  std::unordered_map<uint64_t, std::vector<int>> runs_;  // of a key, by width
+  std::vector<uint64_t> contexts_;  // of the order's ops, in the middle of endless repetitions
+  // Of the page and the program that there are: asked for after every step.
+  mutable std::optional<double> planned_step_ns_;
 };
 
 }  // namespace optile::tuner
