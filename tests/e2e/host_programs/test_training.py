@@ -186,7 +186,7 @@ class Baseline(TrainingTest):
         self.assertTrue(finished.stderr.strip())
 
 
-class UntunedModes(TrainingTest):
+class UntunedOutput(TrainingTest):
     """Modes that promise the program's own results keep them to the last bit."""
 
     def test_keep_output(self):
@@ -211,6 +211,17 @@ class UntunedModes(TrainingTest):
             with self.subTest(mode):
                 self.assert_same_run(untouched,
                                      self.space.launched(command, "--mode", mode, env=self.env))
+
+    def test_keep_traceback_of_program(self):
+        command = [PYTHON, "-c", "import torch; torch.ones(2, 3) @ torch.ones(2, 3)"]
+        untouched = self.space.untouched(command, self.env)
+        launched = self.space.launched(command, env=self.env)
+        self.assert_same_run(untouched, launched)
+        self.assertEqual(untouched.stderr, launched.stderr)
+
+
+class UntunedModes(TrainingTest):
+    """They try no width, tell what they saw, and repeat themselves."""
 
     def test_print_advice_afterwards(self):
         finished = self.space.launched([*TRAINER, "--steps", "60"], "--mode", "advise",
@@ -245,13 +256,6 @@ class UntunedModes(TrainingTest):
         again = self.space.launched(command, "--mode", "freeze", env=self.env)
         self.assertEqual(0, once.code, once)
         self.assert_same_run(once, again)
-
-    def test_keep_traceback_of_program(self):
-        command = [PYTHON, "-c", "import torch; torch.ones(2, 3) @ torch.ones(2, 3)"]
-        untouched = self.space.untouched(command, self.env)
-        launched = self.space.launched(command, env=self.env)
-        self.assert_same_run(untouched, launched)
-        self.assertEqual(untouched.stderr, launched.stderr)
 
 
 class WrapperScript(TrainingTest):
