@@ -102,7 +102,7 @@ print(int((near[:, 0] == numpy.arange(256)).sum()))
 """
 INVERTED = _MATRICES + """
 import faiss
-vectors = numpy.ascontiguousarray(numpy.repeat(numbers, 8, axis=0), dtype=numpy.float32)
+vectors = numpy.ascontiguousarray(numpy.repeat(numbers, 4, axis=0), dtype=numpy.float32)
 index = faiss.index_factory(256, "IVF4,Flat")
 index.train(vectors)
 index.add(vectors)
